@@ -1,6 +1,6 @@
-// node scripts/api-types.mjs        writes the types of both OpenAPI documents anew, after scripts/openapi.mjs
-// node scripts/api-types.mjs FROM TO    of one document
-// Each file says what it was made of; a test holds that against the document, which costs nothing.
+// node scripts/api-types.mjs writes the types of both OpenAPI documents anew, after
+// scripts/openapi.mjs node scripts/api-types.mjs FROM TO of one document Each file says what it was
+// made of; a test holds that against the document, which costs nothing.
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -13,12 +13,16 @@ installTools(join(root, 'scripts/api-types'))
 const { generateTypes } = await import('./api-types/generate.mjs')
 
 const [from, to] = process.argv.slice(2)
-const files = from === undefined || to === undefined
-  ? [[join(root, 'docs/openapi.json'), join(root, 'packages/client/src/api.d.ts')]]
-  : [[resolve(from), resolve(to)]]
+const files =
+  from === undefined || to === undefined
+    ? [[join(root, 'docs/openapi.json'), join(root, 'packages/client/src/api.d.ts')]]
+    : [[resolve(from), resolve(to)]]
 const sha256 = (text) => createHash('sha256').update(text).digest('hex')
 for (const [document, types] of files) {
   const text = readFileSync(document, 'utf8')
   const made = await generateTypes(JSON.parse(text))
-  writeFileSync(types, `// Made by scripts/api-types.mjs.\n// document ${sha256(text)}\n// types ${sha256(made)}\n${made}`)
+  writeFileSync(
+    types,
+    `// Made by scripts/api-types.mjs.\n// document ${sha256(text)}\n// types ${sha256(made)}\n${made}`,
+  )
 }

@@ -2,8 +2,9 @@
 // npm run bench -- NAME…           the files whose path contains one of the names
 // npm run bench -- --json FILE     the figures as JSON too
 //
-// A benchmark is packages/*/bench/*.bench.ts: a program that prints what it measured (test/figures.ts: name, value, floor, ratio,
-// target) and exits non-zero where a target is missed. They run one at a time, so that each has the machine to itself.
+// A benchmark is packages/*/bench/*.bench.ts: a program that prints what it measured
+// (test/figures.ts: name, value, floor, ratio, target) and exits non-zero where a target is missed.
+// They run one at a time, so that each has the machine to itself.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
@@ -16,14 +17,25 @@ await underPinnedNode(fileURLToPath(import.meta.url))
 // Not a static import: Node 20, which may have started this file, has no globSync.
 const { globSync } = await import('node:fs')
 
-const { values: { json }, positionals: names } = parseArgs({ options: { json: { type: 'string' } }, allowPositionals: true })
-const files = globSync('packages/*/bench/*.bench.ts', { cwd: root }).map((file) => file.split(sep).join('/')).sort()
+const {
+  values: { json },
+  positionals: names,
+} = parseArgs({ options: { json: { type: 'string' } }, allowPositionals: true })
+const files = globSync('packages/*/bench/*.bench.ts', { cwd: root })
+  .map((file) => file.split(sep).join('/'))
+  .sort()
   .filter((file) => names.length === 0 || names.some((name) => file.includes(name)))
 if (files.length === 0) {
-  console.error(names.length === 0 ? 'There are no benchmarks yet (packages/*/bench/*.bench.ts).' : `No benchmark has ${names.map((name) => `"${name}"`).join(' or ')} in its path.`)
+  console.error(
+    names.length === 0
+      ? 'There are no benchmarks yet (packages/*/bench/*.bench.ts).'
+      : `No benchmark has ${names.map((name) => `"${name}"`).join(' or ')} in its path.`,
+  )
   process.exit(1)
 }
-console.log(`node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}`)
+console.log(
+  `node ${process.version}, ${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}`,
+)
 let failed = 0
 const folder = mkdtempSync(join(tmpdir(), 'custody-bench-'))
 const noted = join(folder, 'figures')
@@ -31,11 +43,18 @@ writeFileSync(noted, '')
 for (const file of files) {
   console.log(`\n${file}`)
   const env = { ...process.env, CUSTODY_BENCH_FIGURES: noted }
-  if (spawnSync(process.execPath, [file], { cwd: root, stdio: 'inherit', env }).status !== 0) failed++
+  if (spawnSync(process.execPath, [file], { cwd: root, stdio: 'inherit', env }).status !== 0)
+    failed++
 }
 if (json !== undefined) {
-  const figures = readFileSync(noted, 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line))
-  writeFileSync(json, `${JSON.stringify({ node: process.version, processors: cpus().map(({ model }) => model), figures }, null, 2)}\n`)
+  const figures = readFileSync(noted, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line))
+  writeFileSync(
+    json,
+    `${JSON.stringify({ node: process.version, processors: cpus().map(({ model }) => model), figures }, null, 2)}\n`,
+  )
 }
 rmSync(folder, { recursive: true })
 process.exit(failed > 0 ? 1 : 0)

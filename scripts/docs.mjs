@@ -1,8 +1,7 @@
-// npm run docs                the documentation as a site, on http://127.0.0.1:8090 until Ctrl-C
-// npm run docs -- --build     only builds it, into docs/.vitepress/dist; a link that leads nowhere fails
-// npm run docs -- --watch     for writing: shows changes as they are saved
-// PORT=8091 npm run docs      another port
-// Its first run installs what builds the site (docs/package-lock.json).
+// npm run docs the documentation as a site, on http://127.0.0.1:8090 until Ctrl-C npm run docs --
+// --build only builds it, into docs/.vitepress/dist; a link that leads nowhere fails npm run docs
+// -- --watch for writing: shows changes as they are saved PORT=8091 npm run docs another port Its
+// first run installs what builds the site (docs/package-lock.json).
 import { join } from 'node:path'
 import { createRequire } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -14,13 +13,19 @@ const flags = process.argv.slice(2)
 const unknown = flags.find((flag) => flag !== '--build' && flag !== '--watch')
 const port = Number(process.env.PORT ?? 8090)
 if (unknown || !Number.isInteger(port) || port < 1 || port > 65_535) {
-  console.error(unknown ? `Unknown option ${unknown}. Usage: npm run docs -- [--build | --watch]` : `PORT: must be a port number, not ${process.env.PORT}`)
+  console.error(
+    unknown
+      ? `Unknown option ${unknown}. Usage: npm run docs -- [--build | --watch]`
+      : `PORT: must be a port number, not ${process.env.PORT}`,
+  )
   process.exit(1)
 }
 const site = join(root, 'docs')
 installTools(site)
 // Found from the folder that has it.
-const { build, createServer, serve } = await import(pathToFileURL(createRequire(join(site, 'package.json')).resolve('vitepress')).href)
+const { build, createServer, serve } = await import(
+  pathToFileURL(createRequire(join(site, 'package.json')).resolve('vitepress')).href
+)
 if (flags.includes('--watch')) {
   const server = await createServer(site, { host: '127.0.0.1', port, strictPort: true })
   await server.listen()

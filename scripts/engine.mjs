@@ -1,20 +1,26 @@
-// npm run engine                 the format of both native packages, and the Rust tests of packages/threshold/native: what no caller of the built addon can do
-// npm run engine -- NAME…        those whose path contains one of the names
+// npm run engine the format of both native packages, and the Rust tests of
+// packages/threshold/native: what no caller of the built addon can do npm run engine -- NAME… those
+// whose path contains one of the names
 //
-// Target folder and profile are those of build-native.mjs, so that only the addon itself is compiled again. Skipped where there is
-// no cargo: an addon that was taken prebuilt needs none.
+// Target folder and profile are those of build-native.mjs, so that only the addon itself is
+// compiled again. Skipped where there is no cargo: an addon that was taken prebuilt needs none.
 import { spawnSync } from 'node:child_process'
 import { ADDONS, findCargo, TARGET } from './native-sources.mjs'
 
 const { native } = ADDONS.find(({ name }) => name === 'threshold')
 const cargo = findCargo()
 if (!cargo) {
-  console.log('skipped: cargo is not installed, so the Rust tests of the engine cannot be compiled (https://rustup.rs)')
+  console.log(
+    'skipped: cargo is not installed, so the Rust tests of the engine cannot be compiled (https://rustup.rs)',
+  )
   process.exit(0)
 }
 const words = process.argv.slice(2)
 const hasFormatter = spawnSync(cargo, ['fmt', '--version']).status === 0
-if (!hasFormatter) console.log('the format of the Rust sources is not checked: rustfmt is not installed (rustup component add rustfmt)')
+if (!hasFormatter)
+  console.log(
+    'the format of the Rust sources is not checked: rustfmt is not installed (rustup component add rustfmt)',
+  )
 for (const { native: folder } of hasFormatter && words.length === 0 ? ADDONS : []) {
   const { status } = spawnSync(cargo, ['fmt', '--check'], { cwd: folder, stdio: 'inherit' })
   if (status === 0) continue

@@ -1,8 +1,12 @@
-// node scripts/exchange-features.mjs    writes packages/platform/data/exchanges.json anew, from what ccxt says of each exchange
+// node scripts/exchange-features.mjs writes packages/platform/data/exchanges.json anew, from what
+// ccxt says of each exchange
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { underPinnedNode } from './pinned-node.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
 const { exchangeFeatures } = await import('../packages/platform/test/exchange-features.ts')
-writeFileSync(new URL('../packages/platform/data/exchanges.json', import.meta.url), `${JSON.stringify(exchangeFeatures(), null, 1)}\n`)
+writeFileSync(
+  new URL('../packages/platform/data/exchanges.json', import.meta.url),
+  `${JSON.stringify(exchangeFeatures(), null, 1)}\n`,
+)

@@ -1,5 +1,6 @@
-// npm run lint    oxlint over the code; oxfmt's format of every file that it knows; redocly's strict rules over the OpenAPI document; attw over the types of the packed client
-// Its first run installs what the latter two need (scripts/lint/package-lock.json).
+// npm run lint oxlint over the code; oxfmt's format of every file that it knows; redocly's strict
+// rules over the OpenAPI document; attw over the types of the packed client Its first run installs
+// what the latter two need (scripts/lint/package-lock.json).
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,7 +12,11 @@ const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_
 
 /** Ends this process where it fails. */
 function run(program, words) {
-  const { status, error } = spawnSync(process.execPath, [join(root, program), ...words], { cwd: root, env, stdio: 'inherit' })
+  const { status, error } = spawnSync(process.execPath, [join(root, program), ...words], {
+    cwd: root,
+    env,
+    stdio: 'inherit',
+  })
   if (error) console.error(error.message)
   if (status !== 0) process.exit(status ?? 1)
 }

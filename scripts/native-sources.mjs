@@ -7,7 +7,10 @@ import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const packages = join(dirname(fileURLToPath(import.meta.url)), '..', 'packages')
-/** `file`: where its TypeScript face looks. One folder for what cargo makes: what they have in common is compiled once. */
+/**
+ * `file`: where its TypeScript face looks. One folder for what cargo makes: what they have in
+ * common is compiled once.
+ */
 export const ADDONS = [
   { name: 'threshold', native: join(packages, 'threshold', 'native') },
   { name: 'pkcs11', native: join(packages, 'key-encryption', 'native') },
@@ -16,13 +19,20 @@ export const TARGET = join(packages, 'threshold', 'native', 'target')
 
 /** undefined: there is none. */
 export function findCargo() {
-  const candidates = ['cargo', join(process.env.CARGO_HOME ?? join(homedir(), '.cargo'), 'bin', 'cargo')]
-  return candidates.find((cargo) => spawnSync(cargo, ['--version'], { stdio: 'ignore' }).status === 0)
+  const candidates = [
+    'cargo',
+    join(process.env.CARGO_HOME ?? join(homedir(), '.cargo'), 'bin', 'cargo'),
+  ]
+  return candidates.find(
+    (cargo) => spawnSync(cargo, ['--version'], { stdio: 'ignore' }).status === 0,
+  )
 }
 
 export function sources(native) {
   const src = join(native, 'src')
-  const found = readdirSync(src, { recursive: true, withFileTypes: true }).filter((each) => each.isFile())
+  const found = readdirSync(src, { recursive: true, withFileTypes: true }).filter((each) =>
+    each.isFile(),
+  )
   return [
     ...['Cargo.toml', 'Cargo.lock', 'build.rs'].map((name) => join(native, name)),
     ...found.map((each) => join(each.parentPath, each.name)).sort(),
@@ -48,4 +58,5 @@ export function platformHere() {
   return { os: 'linux', cpu: process.arch, libc: isGlibc ? 'glibc' : 'musl' }
 }
 
-export const packageName = ({ os, cpu, libc }) => `@custody/threshold-${[os, cpu, libc].filter((each) => each !== null).join('-')}`
+export const packageName = ({ os, cpu, libc }) =>
+  `@custody/threshold-${[os, cpu, libc].filter((each) => each !== null).join('-')}`

@@ -1,5 +1,14 @@
-// Who can change what is at a path. An addon is code of a signer node: from a place that another user can write, it is that user's.
-import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, realpathSync } from 'node:fs'
+// Who can change what is at a path. An addon is code of a signer node: from a place that another
+// user can write, it is that user's.
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+} from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
 const WRITE_BY_OTHERS = 0o022
@@ -9,14 +18,22 @@ const ROOT = 0
 /** As ssh asks of its keys: of this user or root, and written by nobody else. null: so it is. */
 function doubtOf(path, { uid, mode, isLink = false, isFolder = false }) {
   if (uid !== ROOT && uid !== process.getuid()) return `${path} belongs to user ${uid}`
-  // In a folder such as /tmp, nobody renames or removes what is another's; a link has no mode of its own.
+  // In a folder such as /tmp, nobody renames or removes what is another's; a link has no mode of
+  // its own.
   const isShared = isFolder && (mode & STICKY) !== 0 && uid === ROOT
-  return (mode & WRITE_BY_OTHERS) !== 0 && !isShared && !isLink ? `${path} can be written by others` : null
+  return (mode & WRITE_BY_OTHERS) !== 0 && !isShared && !isLink
+    ? `${path} can be written by others`
+    : null
 }
 
 const factsOf = (path) => {
   const stat = lstatSync(path)
-  return { uid: stat.uid, mode: stat.mode, isLink: stat.isSymbolicLink(), isFolder: stat.isDirectory() }
+  return {
+    uid: stat.uid,
+    mode: stat.mode,
+    isLink: stat.isSymbolicLink(),
+    isFolder: stat.isDirectory(),
+  }
 }
 
 /**

@@ -1,7 +1,16 @@
-// npx node scripts/new-family.mjs NAME     copies the template of a chain family under a name of its own
+// npx node scripts/new-family.mjs NAME copies the template of a chain family under a name of its
+// own
 //
 // What is copied, and what is to be done then, is told by docs/adding-a-chain.md.
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -9,7 +18,12 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const [name = '', ...more] = process.argv.slice(2)
 
 /** The template's folders and files, `*` standing for the name. */
-const PLACES = ['packages/chains/src/*', 'packages/chains/test/*.test.ts', 'packages/platform/src/families/*', 'packages/platform/test/*']
+const PLACES = [
+  'packages/chains/src/*',
+  'packages/chains/test/*.test.ts',
+  'packages/platform/src/families/*',
+  'packages/platform/test/*',
+]
 const placeOf = (place, word) => join(root, place.replace('*', word))
 const spellings = (word) => [word, word[0].toUpperCase() + word.slice(1), word.toUpperCase()]
 
@@ -18,19 +32,25 @@ function refuse(reason) {
   process.exit(1)
 }
 
-if (!/^[a-z][a-z0-9]*$/.test(name) || more.length > 0) refuse('Usage: npx node scripts/new-family.mjs NAME   (a word of lower-case letters and digits)')
+if (!/^[a-z][a-z0-9]*$/.test(name) || more.length > 0)
+  refuse('Usage: npx node scripts/new-family.mjs NAME   (a word of lower-case letters and digits)')
 const there = PLACES.find((place) => existsSync(placeOf(place, name)))
 if (there) refuse(`${there.replace('*', name)} is there already`)
 
 function rename(file) {
-  const renamed = spellings('template').reduce((text, word, at) => text.replaceAll(word, spellings(name)[at]), readFileSync(file, 'utf8'))
+  const renamed = spellings('template').reduce(
+    (text, word, at) => text.replaceAll(word, spellings(name)[at]),
+    readFileSync(file, 'utf8'),
+  )
   writeFileSync(file, renamed)
 }
 
 for (const place of PLACES) {
   const target = placeOf(place, name)
   cpSync(placeOf(place, 'template'), target, { recursive: true })
-  const files = statSync(target).isDirectory() ? readdirSync(target).map((file) => join(target, file)) : [target]
+  const files = statSync(target).isDirectory()
+    ? readdirSync(target).map((file) => join(target, file))
+    : [target]
   files.forEach(rename)
   console.log(place.replace('*', name))
 }

@@ -1,4 +1,5 @@
-// node scripts/pack-client.mjs [FOLDER]    makes the npm package of packages/client; `npm publish FOLDER` would publish it
+// node scripts/pack-client.mjs [FOLDER] makes the npm package of packages/client; `npm publish
+// FOLDER` would publish it
 import { fileURLToPath } from 'node:url'
 import { join, resolve } from 'node:path'
 import { root, underPinnedNode } from './pinned-node.mjs'
@@ -7,4 +8,6 @@ await underPinnedNode(fileURLToPath(import.meta.url))
 const { makePackage } = await import('../packages/client/scripts/pack.mjs')
 const folder = resolve(process.argv[2] ?? join(root, 'packages/client/dist'))
 const { name, version, dependencies } = await makePackage(folder)
-console.log(`${name}@${version} in ${folder}, with ${Object.keys(dependencies).length} dependencies`)
+console.log(
+  `${name}@${version} in ${folder}, with ${Object.keys(dependencies).length} dependencies`,
+)

@@ -1,4 +1,5 @@
-// The Node that package.json pins. Scripts run under whatever `npm` brought along and hand over to it.
+// The Node that package.json pins. Scripts run under whatever `npm` brought along and hand over to
+// it.
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -8,20 +9,33 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const OLDEST_MAJOR = 24
 
 /**
- * Goes on under the pinned Node: returns where this process is that Node already, else runs the script
- * again with it, passes signals on and exits with its status.
+ * Goes on under the pinned Node: returns where this process is that Node already, else runs the
+ * script again with it, passes signals on and exits with its status.
  */
 export async function underPinnedNode(script) {
-  const pinned = join(root, 'node_modules', 'node', 'bin', process.platform === 'win32' ? 'node.exe' : 'node')
+  const pinned = join(
+    root,
+    'node_modules',
+    'node',
+    'bin',
+    process.platform === 'win32' ? 'node.exe' : 'node',
+  )
   const major = Number(process.versions.node.split('.')[0])
   if (!existsSync(pinned)) {
     if (major >= OLDEST_MAJOR) return
-    console.error(`Node ${process.versions.node} is too old to run this, and the pinned Node is not installed. Run: npm ci`)
+    console.error(
+      `Node ${process.versions.node} is too old to run this, and the pinned Node is not installed. Run: npm ci`,
+    )
     process.exit(1)
   }
-  const { version } = JSON.parse(readFileSync(join(root, 'node_modules', 'node', 'package.json'), 'utf8'))
+  const { version } = JSON.parse(
+    readFileSync(join(root, 'node_modules', 'node', 'package.json'), 'utf8'),
+  )
   if (version === process.versions.node) return
-  const child = spawn(pinned, [script, ...process.argv.slice(2)], { stdio: 'inherit', cwd: process.cwd() })
+  const child = spawn(pinned, [script, ...process.argv.slice(2)], {
+    stdio: 'inherit',
+    cwd: process.cwd(),
+  })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   const code = await new Promise((resolve) => {
     child.once('error', (error) => {

@@ -1,15 +1,26 @@
-// node scripts/prebuild.mjs [--out DIR]    a package of the native addons for this platform, from which another checkout of the same
-// Rust sources is installed without Rust. By default it is made in prebuilt/, where any checkout looks; elsewhere CUSTODY_PREBUILT
-// names it, or it is installed as a package. What it was made of stands in its package.json.
+// node scripts/prebuild.mjs [--out DIR] a package of the native addons for this platform, from
+// which another checkout of the same Rust sources is installed without Rust. By default it is made
+// in prebuilt/, where any checkout looks; elsewhere CUSTODY_PREBUILT names it, or it is installed
+// as a package. What it was made of stands in its package.json.
 import { spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { describe, PREBUILT } from './native-prebuilt.mjs'
 import { ADDONS, packageName, platformHere } from './native-sources.mjs'
 
-const USAGE = 'Usage: node scripts/prebuild.mjs [--out DIR]    makes DIR/threshold-OS-CPU-LIBC; DIR is prebuilt, where nothing is said'
+const USAGE =
+  'Usage: node scripts/prebuild.mjs [--out DIR]    makes DIR/threshold-OS-CPU-LIBC; DIR is prebuilt, where nothing is said'
 
 function fail(text) {
   console.error(`${text}\n${USAGE}`)
@@ -34,22 +45,37 @@ if (existsSync(target)) fail(`--out: ${target} is there already`)
 
 // With cargo, from these sources: a prebuilt package is not passed on as one's own.
 const env = { ...process.env, CUSTODY_PREBUILT: '' }
-const built = spawnSync(process.execPath, [join(here, 'build-native.mjs'), '--from-source'], { stdio: 'inherit', env })
+const built = spawnSync(process.execPath, [join(here, 'build-native.mjs'), '--from-source'], {
+  stdio: 'inherit',
+  env,
+})
 if (built.status !== 0) process.exit(1)
 
 const partial = `${target}.partial`
 rmSync(partial, { recursive: true, force: true })
 mkdirSync(partial, { recursive: true })
-// What is taken without being named is refused where others can write it. A folder that somebody has named stays as it is.
-for (const folder of resolve(out) === PREBUILT ? [PREBUILT, partial] : [partial]) chmodSync(folder, 0o755)
+// What is taken without being named is refused where others can write it. A folder that somebody
+// has named stays as it is.
+for (const folder of resolve(out) === PREBUILT ? [PREBUILT, partial] : [partial])
+  chmodSync(folder, 0o755)
 const addons = ADDONS.map((addon) => ({ addon, bytes: readFileSync(addon.file) }))
-for (const { addon, bytes } of addons) writeFileSync(join(partial, `${addon.name}.node`), bytes, { mode: 0o644 })
+for (const { addon, bytes } of addons)
+  writeFileSync(join(partial, `${addon.name}.node`), bytes, { mode: 0o644 })
 const { version, license } = JSON.parse(readFileSync(join(here, '..', 'package.json'), 'utf8'))
 const manifest = {
-  name, version, license, description: 'Native addons of custody, built for one platform', os: [platform.os], cpu: [platform.cpu],
-  ...(platform.libc === null ? {} : { libc: [platform.libc] }), files: ADDONS.map((addon) => `${addon.name}.node`), ...describe(addons),
+  name,
+  version,
+  license,
+  description: 'Native addons of custody, built for one platform',
+  os: [platform.os],
+  cpu: [platform.cpu],
+  ...(platform.libc === null ? {} : { libc: [platform.libc] }),
+  files: ADDONS.map((addon) => `${addon.name}.node`),
+  ...describe(addons),
 }
-writeFileSync(join(partial, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o644 })
+writeFileSync(join(partial, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`, {
+  mode: 0o644,
+})
 copyFileSync(join(here, '..', 'LICENSE'), join(partial, 'LICENSE'))
 renameSync(partial, target)
 console.log(`${name} ${version} in ${target}`)

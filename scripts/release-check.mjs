@@ -1,9 +1,10 @@
-// npm run release-check                      everything that a release needs, and one table at the end (docs/releasing.md)
-// npm run release-check -- --only NAME…      some of its parts
-// npm run release-check -- --list            the parts, and what each runs
+// npm run release-check everything that a release needs, and one table at the end
+// (docs/releasing.md) npm run release-check -- --only NAME… some of its parts npm run release-check
+// -- --list the parts, and what each runs
 //
-// Nothing is bounded: it takes hours. A part that fails does not stop the others. Each part's output is in --out (by default
-// release-check/ in the folder for temporary files), from which the table takes the lines that sum it up.
+// Nothing is bounded: it takes hours. A part that fails does not stop the others. Each part's
+// output is in --out (by default release-check/ in the folder for temporary files), from which the
+// table takes the lines that sum it up.
 import { spawn } from 'node:child_process'
 import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -17,17 +18,25 @@ await underPinnedNode(fileURLToPath(import.meta.url))
 let values
 let positionals
 try {
-  ({ values, positionals } = parseArgs({
+  ;({ values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
-      only: { type: 'string', multiple: true }, list: { type: 'boolean' }, out: { type: 'string', default: join(tmpdir(), 'release-check') },
-      seeds: { type: 'string', default: '10000' }, 'hostile-seeds': { type: 'string', default: '10000' },
-      seed: { type: 'string', default: '100000' }, 'fuzz-minutes': { type: 'string', default: '60' },
-      transfers: { type: 'string', default: '1000' }, jobs: { type: 'string', default: String(availableParallelism()) },
+      only: { type: 'string', multiple: true },
+      list: { type: 'boolean' },
+      out: { type: 'string', default: join(tmpdir(), 'release-check') },
+      seeds: { type: 'string', default: '10000' },
+      'hostile-seeds': { type: 'string', default: '10000' },
+      seed: { type: 'string', default: '100000' },
+      'fuzz-minutes': { type: 'string', default: '60' },
+      transfers: { type: 'string', default: '1000' },
+      jobs: { type: 'string', default: String(availableParallelism()) },
     },
   }))
   for (const name of ['seeds', 'hostile-seeds', 'seed', 'fuzz-minutes', 'transfers', 'jobs']) {
-    if (!/^[1-9]\d{0,8}$/.test(values[name])) throw new Error(`--${name}: must be a whole number from 1, not ${JSON.stringify(values[name])}`)
+    if (!/^[1-9]\d{0,8}$/.test(values[name]))
+      throw new Error(
+        `--${name}: must be a whole number from 1, not ${JSON.stringify(values[name])}`,
+      )
   }
 } catch (error) {
   console.error(`${error.message}
@@ -49,21 +58,49 @@ const PARTS = [
   ['random-order', ['npm', 'test', '--silent', '--', `--order=${seed}`], totals],
   ['long-tests', ['npm', 'test', '--silent', '--', '--long', '.long.', 'test/long/'], totals],
   ['calendar', npm('calendar', '--', '--all'), totals],
-  ['simulation', npm('simulate', '--', '--seed', seed, '--seeds', seeds, '--jobs', jobs, '--brief'), lastLine],
-  ['hostile', npm('simulate', '--', '--hostile', '--seed', seed, '--seeds', values['hostile-seeds'], '--jobs', jobs, '--brief'), lastLine],
+  [
+    'simulation',
+    npm('simulate', '--', '--seed', seed, '--seeds', seeds, '--jobs', jobs, '--brief'),
+    lastLine,
+  ],
+  [
+    'hostile',
+    npm(
+      'simulate',
+      '--',
+      '--hostile',
+      '--seed',
+      seed,
+      '--seeds',
+      values['hostile-seeds'],
+      '--jobs',
+      jobs,
+      '--brief',
+    ),
+    lastLine,
+  ],
   ['chaos', npm('chaos', '--', '--seed', seed, '--transfers', transfers), lastLine],
-  ...['disk', 'clock', 'descriptors', 'database'].map((kind) => [`chaos-${kind}`, npm('chaos', '--', kind), lastLine]),
+  ...['disk', 'clock', 'descriptors', 'database'].map((kind) => [
+    `chaos-${kind}`,
+    npm('chaos', '--', kind),
+    lastLine,
+  ]),
   ...['chains', 'nodes', 'api'].map((target) => [
-    `fuzz-${target}`, npm('fuzz', '--', '--target', target, '--minutes', values['fuzz-minutes'], '--seed', seed), lastLine]),
+    `fuzz-${target}`,
+    npm('fuzz', '--', '--target', target, '--minutes', values['fuzz-minutes'], '--seed', seed),
+    lastLine,
+  ]),
   ['schemathesis', npm('schemathesis', '--', '--examples', '200', '--seed', seed), lastLine],
   ['mutation', npm('mutate', '--', '--jobs', jobs), scores],
   ['benchmarks', npm('bench'), lastLine],
 ]
 
-const wanted = [...values.only ?? [], ...positionals]
+const wanted = [...(values.only ?? []), ...positionals]
 const unknown = wanted.filter((name) => !PARTS.some(([part]) => part === name))
 if (unknown.length > 0) {
-  console.error(`There is no part ${unknown.join(', ')}. Parts: ${PARTS.map(([part]) => part).join(', ')}`)
+  console.error(
+    `There is no part ${unknown.join(', ')}. Parts: ${PARTS.map(([part]) => part).join(', ')}`,
+  )
   process.exit(2)
 }
 if (values.list) {
@@ -77,20 +114,36 @@ function lastLine(text) {
 
 /** node:test's totals, of several runs where there were several. */
 function totals(text) {
-  const sum = (name) => [...text.matchAll(new RegExp(`^ℹ ${name} (\\d+)$`, 'gm'))].reduce((all, [, count]) => all + Number(count), 0)
+  const sum = (name) =>
+    [...text.matchAll(new RegExp(`^ℹ ${name} (\\d+)$`, 'gm'))].reduce(
+      (all, [, count]) => all + Number(count),
+      0,
+    )
   return `${sum('tests')} tests, ${sum('pass')} passed, ${sum('fail') + sum('cancelled')} failed, ${sum('skipped')} skipped`
 }
 
 /** The lines of modules and their shares. */
 function scores(text) {
-  return [...new Set(text.split('\n').filter((line) => /\d %/.test(line)).map((line) => line.trim().replaceAll(/\s+/g, ' ')))].slice(-12).join('; ')
+  return [
+    ...new Set(
+      text
+        .split('\n')
+        .filter((line) => /\d %/.test(line))
+        .map((line) => line.trim().replaceAll(/\s+/g, ' ')),
+    ),
+  ]
+    .slice(-12)
+    .join('; ')
 }
 
 /** Runs a command; its output goes to the terminal and to a file. @returns its exit status */
 function play([command, ...words], file) {
   const log = createWriteStream(file)
   const child = spawn(command, words, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] })
-  for (const [stream, to] of [[child.stdout, process.stdout], [child.stderr, process.stderr]]) {
+  for (const [stream, to] of [
+    [child.stdout, process.stdout],
+    [child.stderr, process.stderr],
+  ]) {
     stream.on('data', (piece) => {
       to.write(piece)
       log.write(piece)
@@ -105,18 +158,32 @@ function play([command, ...words], file) {
   })
 }
 
-const durationOf = (seconds) => `${Math.floor(seconds / 3600)}:${String(Math.floor(seconds / 60) % 60).padStart(2, '0')}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`
+const durationOf = (seconds) =>
+  `${Math.floor(seconds / 3600)}:${String(Math.floor(seconds / 60) % 60).padStart(2, '0')}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`
 mkdirSync(values.out, { recursive: true })
 const rows = []
-for (const [name, command, summary] of PARTS.filter(([part]) => wanted.length === 0 || wanted.includes(part))) {
+for (const [name, command, summary] of PARTS.filter(
+  ([part]) => wanted.length === 0 || wanted.includes(part),
+)) {
   console.log(`\n== ${name}: ${command.join(' ')}`)
   const file = join(values.out, `${name}.log`)
   const begun = performance.now()
   const status = await play(command, file)
-  rows.push({ name, status, seconds: (performance.now() - begun) / 1000, summary: summary?.(readFileSync(file, 'utf8')) ?? '' })
+  rows.push({
+    name,
+    status,
+    seconds: (performance.now() - begun) / 1000,
+    summary: summary?.(readFileSync(file, 'utf8')) ?? '',
+  })
 }
-const table = ['| Part | Result | Duration | Summary |', '|---|---|---|---|', ...rows.map(({ name, status, seconds, summary }) => (
-  `| ${name} | ${status === 0 ? 'passed' : `failed (${status})`} | ${durationOf(seconds)} | ${summary} |`))]
+const table = [
+  '| Part | Result | Duration | Summary |',
+  '|---|---|---|---|',
+  ...rows.map(
+    ({ name, status, seconds, summary }) =>
+      `| ${name} | ${status === 0 ? 'passed' : `failed (${status})`} | ${durationOf(seconds)} | ${summary} |`,
+  ),
+]
 writeFileSync(join(values.out, 'table.md'), `${table.join('\n')}\n`)
 console.log(`\n${table.join('\n')}\n\nOutput of each part: ${values.out}`)
 process.exit(rows.every(({ status }) => status === 0) ? 0 : 1)

@@ -1,5 +1,6 @@
-// npm run schemathesis -- [--examples N] [--seed S]    the API against its OpenAPI document, by Schemathesis (docs/fuzzing.md)
-// Needs Python 3.10 or later with venv; the tool is installed in a folder of its own below the folder for temporary files.
+// npm run schemathesis -- [--examples N] [--seed S] the API against its OpenAPI document, by
+// Schemathesis (docs/fuzzing.md) Needs Python 3.10 or later with venv; the tool is installed in a
+// folder of its own below the folder for temporary files.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +22,19 @@ function run(command, words) {
 
 if (!existsSync(join(folder, 'ready'))) {
   run('python3', ['-m', 'venv', '--clear', folder])
-  run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', `schemathesis==${VERSION}`])
+  run(python, [
+    '-m',
+    'pip',
+    'install',
+    '--quiet',
+    '--disable-pip-version-check',
+    `schemathesis==${VERSION}`,
+  ])
   run(python, ['-c', `open(${JSON.stringify(join(folder, 'ready'))}, 'w').close()`])
 }
-run(process.execPath, ['packages/platform/test/fuzz/schemathesis.ts', '--python', python, ...process.argv.slice(2)])
+run(process.execPath, [
+  'packages/platform/test/fuzz/schemathesis.ts',
+  '--python',
+  python,
+  ...process.argv.slice(2),
+])

@@ -1,8 +1,12 @@
-// npm run simulate -- --seed S --seeds N    the platform in a world of chance (packages/platform/test/simulator, docs/simulation.md)
+// npm run simulate -- --seed S --seeds N the platform in a world of chance
+// (packages/platform/test/simulator, docs/simulation.md)
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
 const main = 'packages/platform/test/simulator/main.ts'
-process.exit(spawnSync(process.execPath, [main, ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' }).status ?? 1)
+process.exit(
+  spawnSync(process.execPath, [main, ...process.argv.slice(2)], { cwd: root, stdio: 'inherit' })
+    .status ?? 1,
+)

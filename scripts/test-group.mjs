@@ -1,4 +1,5 @@
-// The test files that are named, one after the other in one process, each as a suite whose hooks are its own: see scripts/test.mjs.
+// The test files that are named, one after the other in one process, each as a suite whose hooks
+// are its own: see scripts/test.mjs.
 import { AsyncResource } from 'node:async_hooks'
 import { basename } from 'node:path'
 import { describe } from 'node:test'
@@ -8,8 +9,10 @@ import { followingPromises } from './test-hooks.mjs'
 // A test may wait for nothing but a timer that keeps no process alive, as AbortSignal.timeout is.
 const alive = setInterval(() => undefined, 60_000)
 for (const file of process.argv.slice(2)) {
-  // Outside of the suite before: where no promise is followed, what comes after it would seem to be within it.
+  // Outside of the suite before: where no promise is followed, what comes after it would seem to be
+  // within it.
   await new AsyncResource('file', { triggerAsyncId: 0 }).runInAsyncScope(() =>
-    describe(basename(file), () => followingPromises(() => import(pathToFileURL(file).href))))
+    describe(basename(file), () => followingPromises(() => import(pathToFileURL(file).href))),
+  )
 }
 clearInterval(alive)

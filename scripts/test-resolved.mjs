@@ -3,10 +3,11 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import * as modules from 'node:module'
 
 /**
- * Where each import of this house and of what it has installed leads: to find that out anew, past symbolic links and
- * package.json files, is two fifths of what the start of a node or of a platform takes, and a run starts hundreds. What is
- * not known yet is found as ever, and written down when the process ends. There is a file for each package that imports; their
- * folder's name changes with what is installed and with the package.json files. What stands outside the tree, as a changed
+ * Where each import of this house and of what it has installed leads: to find that out anew, past
+ * symbolic links and package.json files, is two fifths of what the start of a node or of a platform
+ * takes, and a run starts hundreds. What is not known yet is found as ever, and written down when
+ * the process ends. There is a file for each package that imports; their folder's name changes with
+ * what is installed and with the package.json files. What stands outside the tree, as a changed
  * copy of it does, is no part.
  */
 const folder = process.env.CUSTODY_TEST_MODULES
@@ -14,7 +15,8 @@ const root = new URL('../', import.meta.url).href
 const PACKAGE = /^(?:.*node_modules\/(?:@[^/]+\/)?|[^/]+\/)[^/]+/
 
 const fileOf = (name) => `${folder}/${encodeURIComponent(name)}.json`
-const read = (name) => (existsSync(fileOf(name)) ? JSON.parse(readFileSync(fileOf(name), 'utf8')) : {})
+const read = (name) =>
+  existsSync(fileOf(name)) ? JSON.parse(readFileSync(fileOf(name), 'utf8')) : {}
 
 // An older Node, as a test may run, has none.
 if (folder && modules.registerHooks) {
@@ -29,7 +31,8 @@ if (folder && modules.registerHooks) {
       if (!known.has(name)) known.set(name, read(name))
       const asked = `${specifier} ${parent} ${conditions}`
       const answer = known.get(name)[asked]
-      if (answer) return { url: root + answer[0], format: answer[1] ?? undefined, shortCircuit: true }
+      if (answer)
+        return { url: root + answer[0], format: answer[1] ?? undefined, shortCircuit: true }
       const resolved = next(specifier, context)
       const { url, format } = resolved
       if (url.startsWith(root) && !`${url}${parentURL}`.includes('?')) {

@@ -2,8 +2,9 @@ import { appendFileSync, readFileSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'
 
 /**
- * Loaded before a test file: when its process ends it writes down how many seconds of a processor it took, with all
- * children that it, or they, have waited for. Where there is no /proc, the file's own process alone.
+ * Loaded before a test file: when its process ends it writes down how many seconds of a processor
+ * it took, with all children that it, or they, have waited for. Where there is no /proc, the file's
+ * own process alone.
  */
 const TICKS_PER_S = 100
 
@@ -22,4 +23,5 @@ const file = process.env.CUSTODY_TEST_TIMES
 // Of files that run together the first is named.
 const [, own, first] = process.argv
 const name = own?.endsWith('test-group.mjs') ? first : own
-if (isMainThread && file) process.once('exit', () => appendFileSync(file, `${name}\t${spentS().toFixed(2)}\n`))
+if (isMainThread && file)
+  process.once('exit', () => appendFileSync(file, `${name}\t${spentS().toFixed(2)}\n`))

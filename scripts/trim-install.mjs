@@ -1,5 +1,6 @@
-// Removes from node_modules what nothing here reads, after each `npm ci` and before anything is built. Each line of UNREAD says why; a
-// test holds that none of it is imported. `npm ci` brings everything back, and `--ignore-scripts` leaves all as npm put it.
+// Removes from node_modules what nothing here reads, after each `npm ci` and before anything is
+// built. Each line of UNREAD says why; a test holds that none of it is imported. `npm ci` brings
+// everything back, and `--ignore-scripts` leaves all as npm put it.
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +9,8 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 
 /** Below node_modules. */
 const UNREAD = [
-  // Node's headers and manual pages: the native addons speak Node-API, whose names they bring themselves.
+  // Node's headers and manual pages: the native addons speak Node-API, whose names they bring
+  // themselves.
   ['node/node_modules', /^node-[a-z0-9-]+$/, ['include', 'share', 'CHANGELOG.md']],
   // CommonJS and browser builds: the house is made of ES modules, and its pages import neither.
   ['', /^ccxt$/, ['dist']],
@@ -17,7 +19,10 @@ const UNREAD = [
   // Its tests with their data.
   ['', /^bitcore-lib$/, ['test']],
 ]
-/** Source maps, for debuggers: Node reads them with --enable-source-maps alone, which is nowhere given. */
+/**
+ * Source maps, for debuggers: Node reads them with --enable-source-maps alone, which is nowhere
+ * given.
+ */
 const SOURCE_MAP = /\.([cm]?[jt]s|css)\.map$/
 
 const entries = (folder) => (existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : [])
@@ -34,8 +39,17 @@ function removeSourceMaps(folder) {
 
 const modules = join(root, 'node_modules')
 for (const [folder, name, parts] of UNREAD) {
-  for (const each of entries(join(modules, folder)).filter((one) => one.isDirectory() && name.test(one.name))) {
-    for (const part of parts) rmSync(join(modules, folder, each.name, part), { recursive: true, force: true })
+  for (const each of entries(join(modules, folder)).filter(
+    (one) => one.isDirectory() && name.test(one.name),
+  )) {
+    for (const part of parts)
+      rmSync(join(modules, folder, each.name, part), { recursive: true, force: true })
   }
 }
-for (const folder of [modules, ...entries(join(root, 'packages')).map((each) => join(root, 'packages', each.name, 'node_modules'))]) removeSourceMaps(folder)
+for (const folder of [
+  modules,
+  ...entries(join(root, 'packages')).map((each) =>
+    join(root, 'packages', each.name, 'node_modules'),
+  ),
+])
+  removeSourceMaps(folder)

@@ -15,25 +15,43 @@ export interface Figure {
   note?: string
 }
 
-const amount = (value: number): string => (Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3))
+const amount = (value: number): string =>
+  Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3)
 
 /**
- * Prints a figure as `name value floor ratio` and notes it for the run's JSON file (`npm run bench -- --json FILE`).
- * A target that is missed makes the benchmark end with 1.
+ * Prints a figure as `name value floor ratio` and notes it for the run's JSON file (`npm run bench
+ * -- --json FILE`). A target that is missed makes the benchmark end with 1.
  */
 export function report({ name, unit, value, floor, target, note }: Figure): void {
   const ratio = floor === null ? null : value / floor
   const judged = ratio ?? value
-  const isMet = target === undefined || ('atLeast' in target ? judged >= target.atLeast : judged <= target.atMost)
-  const aim = target === undefined ? '' : 'atLeast' in target ? `≥ ${target.atLeast}` : `≤ ${target.atMost}`
+  const isMet =
+    target === undefined ||
+    ('atLeast' in target ? judged >= target.atLeast : judged <= target.atMost)
+  const aim =
+    target === undefined ? '' : 'atLeast' in target ? `≥ ${target.atLeast}` : `≤ ${target.atMost}`
   const cells = [
-    name.padEnd(52), `${amount(value)} ${unit}`.padStart(14), (floor === null ? '–' : `${amount(floor)} ${unit}`).padStart(14),
-    (ratio === null ? '–' : ratio.toFixed(3)).padStart(7), aim.padStart(8), isMet ? '' : 'missed', note ?? '',
+    name.padEnd(52),
+    `${amount(value)} ${unit}`.padStart(14),
+    (floor === null ? '–' : `${amount(floor)} ${unit}`).padStart(14),
+    (ratio === null ? '–' : ratio.toFixed(3)).padStart(7),
+    aim.padStart(8),
+    isMet ? '' : 'missed',
+    note ?? '',
   ]
   console.log(cells.join('  ').trimEnd())
   const file = process.env['CUSTODY_BENCH_FIGURES']
   if (file) {
-    const noted = { name, unit, value, floor, ratio, target: target ?? null, met: isMet, note: note ?? null }
+    const noted = {
+      name,
+      unit,
+      value,
+      floor,
+      ratio,
+      target: target ?? null,
+      met: isMet,
+      note: note ?? null,
+    }
     appendFileSync(file, `${JSON.stringify(noted)}\n`)
   }
   if (!isMet) process.exitCode = 1
@@ -44,17 +62,22 @@ export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   const half = sorted.length / 2
   if (sorted.length === 0) throw new Error('the median of nothing')
-  return sorted.length % 2 === 1 ? (sorted[Math.floor(half)] as number) : ((sorted[half - 1] as number) + (sorted[half] as number)) / 2
+  return sorted.length % 2 === 1
+    ? (sorted[Math.floor(half)] as number)
+    : ((sorted[half - 1] as number) + (sorted[half] as number)) / 2
 }
 
 /** The value that `share` (0…1) of the values do not exceed. */
 export function percentile(values: readonly number[], share: number): number {
   if (values.length === 0) throw new Error('a percentile of nothing')
-  return [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.ceil(values.length * share) - 1)] as number
+  return [...values].sort((a, b) => a - b)[
+    Math.min(values.length - 1, Math.ceil(values.length * share) - 1)
+  ] as number
 }
 
 /**
- * Measures several things in turn, round by round, so that what slows the machine slows all of them.
+ * Measures several things in turn, round by round, so that what slows the machine slows all of
+ * them.
  * @returns the median of each
  */
 export async function interleaved<Name extends string>(
@@ -66,9 +89,14 @@ export async function interleaved<Name extends string>(
   for (let round = 0; round < rounds; round++) {
     for (const name of names) measured.get(name)?.push(await things[name]())
   }
-  return Object.fromEntries(names.map((name) => [name, median(measured.get(name) ?? [])])) as Record<Name, number>
+  return Object.fromEntries(
+    names.map((name) => [name, median(measured.get(name) ?? [])]),
+  ) as Record<Name, number>
 }
 
-/** Keeps a process with all its threads on these processors (counted from 0); false where `taskset` is missing. */
+/**
+ * Keeps a process with all its threads on these processors (counted from 0); false where `taskset`
+ * is missing.
+ */
 export const pin = (pid: number, ...processors: readonly number[]): boolean =>
   spawnSync('taskset', ['-acp', processors.join(','), String(pid)]).status === 0

@@ -1,4 +1,5 @@
-// The plan of the house, kept by reading it: which room may know which, what may be shipped, what may not be committed.
+// The plan of the house, kept by reading it: which room may know which, what may be shipped, what
+// may not be committed.
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -10,11 +11,25 @@ const LINES_MAX = 600
 /** Written by scripts, and read by compilers. */
 const MADE = new Set(['packages/client/src/api.d.ts'])
 
-interface Package { name: string; folder: string; private?: boolean; license?: string; dependencies?: Record<string, string>; devDependencies?: Record<string, string>; optionalDependencies?: Record<string, string>; peerDependencies?: Record<string, string> }
-const packages = find('packages/*/package.json').map((path) => ({ ...json<Package>(path), folder: dirname(path) }))
+interface Package {
+  name: string
+  folder: string
+  private?: boolean
+  license?: string
+  dependencies?: Record<string, string>
+  devDependencies?: Record<string, string>
+  optionalDependencies?: Record<string, string>
+  peerDependencies?: Record<string, string>
+}
+const packages = find('packages/*/package.json').map((path) => ({
+  ...json<Package>(path),
+  folder: dirname(path),
+}))
 const rooms = packages.map((each) => each.folder.split('/')[1] as string)
 const modules = find('packages/*/{src,test,bench,scripts}/**/*.{ts,tsx,mts,js,mjs,jsx}')
-const importsOf = new Map(modules.map((path) => [path, importsIn(read(path)).map((each) => each.specifier)]))
+const importsOf = new Map(
+  modules.map((path) => [path, importsIn(read(path)).map((each) => each.specifier)]),
+)
 
 /** The room a specifier leads to, where it leads out of its own. */
 function roomOf(from: string, specifier: string): string | null {
@@ -34,8 +49,26 @@ const NEVER: Record<string, string[]> = {
   threshold: ['*'],
   'key-encryption': ['*'],
   site: ['*'],
-  checkout: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'request-auth', 'client', 'console'],
-  reference: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'checkout', 'client', 'console'],
+  checkout: [
+    'platform',
+    'signer',
+    'threshold',
+    'devnet',
+    'chains',
+    'request-auth',
+    'client',
+    'console',
+  ],
+  reference: [
+    'platform',
+    'signer',
+    'threshold',
+    'devnet',
+    'chains',
+    'checkout',
+    'client',
+    'console',
+  ],
   console: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'checkout'],
   'request-auth': ['*'],
   tracing: ['*'],
@@ -43,29 +76,44 @@ const NEVER: Record<string, string[]> = {
   devnet: ['chains'],
 }
 
-const isForbidden = (from: string, to: string) => NEVER[from]?.some((each) => each === to || (each === '*' && to !== from)) ?? false
+const isForbidden = (from: string, to: string) =>
+  NEVER[from]?.some((each) => each === to || (each === '*' && to !== from)) ?? false
 
 test('every room of the plan is there', () => {
-  for (const room of Object.keys(NEVER)) assert.ok(rooms.includes(room), `packages/${room} is missing`)
+  for (const room of Object.keys(NEVER))
+    assert.ok(rooms.includes(room), `packages/${room} is missing`)
   assert.ok(modules.length > 50, 'the modules were not found')
-  assert.ok(importsOf.get('packages/chains/src/families.ts')?.includes('./derivation.ts'), 'imports are not read')
+  assert.ok(
+    importsOf.get('packages/chains/src/families.ts')?.includes('./derivation.ts'),
+    'imports are not read',
+  )
 })
 
 test('no room imports one it must never know', () => {
-  const offenders = [...importsOf].flatMap(([path, specifiers]) => specifiers.flatMap((specifier) => {
-    const to = roomOf(path, specifier)
-    return to !== null && isForbidden(path.split('/')[1] as string, to) ? [`${path} imports ${specifier}`] : []
-  }))
+  const offenders = [...importsOf].flatMap(([path, specifiers]) =>
+    specifiers.flatMap((specifier) => {
+      const to = roomOf(path, specifier)
+      return to !== null && isForbidden(path.split('/')[1] as string, to)
+        ? [`${path} imports ${specifier}`]
+        : []
+    }),
+  )
   assert.deepEqual(offenders, [])
 })
 
 test('the client takes the pure part of the chains only, and the platform’s offline commands the client', () => {
-  const reached = (from: string, to: string) => [...importsOf].flatMap(([path, specifiers]) => {
-    const found = path.startsWith(`packages/${from}/src/`) ? specifiers.filter((specifier) => roomOf(path, specifier) === to) : []
-    return found.map((specifier) => `${path.split('/').at(-1)} ${specifier}`)
-  })
+  const reached = (from: string, to: string) =>
+    [...importsOf].flatMap(([path, specifiers]) => {
+      const found = path.startsWith(`packages/${from}/src/`)
+        ? specifiers.filter((specifier) => roomOf(path, specifier) === to)
+        : []
+      return found.map((specifier) => `${path.split('/').at(-1)} ${specifier}`)
+    })
   assert.deepEqual(reached('client', 'chains'), ['verifier.ts @custody/chains/verify'])
-  assert.deepEqual(reached('platform', 'client'), ['verify-address.ts @custody/client/verify-address', 'verify-reserves.ts @custody/client/verify-reserves'])
+  assert.deepEqual(reached('platform', 'client'), [
+    'verify-address.ts @custody/client/verify-address',
+    'verify-reserves.ts @custody/client/verify-reserves',
+  ])
 })
 
 /** Each of our modules that is loaded with these, types left out. */
@@ -75,7 +123,8 @@ function loadedWith(paths: readonly string[]): Set<string> {
     if (seen.has(path)) return
     seen.add(path)
     for (const { specifier, typeOnly } of path.endsWith('.json') ? [] : importsIn(read(path))) {
-      if (specifier.startsWith('.') && !typeOnly) visit(relative(root, resolve(root, dirname(path), specifier)))
+      if (specifier.startsWith('.') && !typeOnly)
+        visit(relative(root, resolve(root, dirname(path), specifier)))
     }
   }
   paths.forEach(visit)
@@ -83,42 +132,83 @@ function loadedWith(paths: readonly string[]): Set<string> {
 }
 
 // It asks for a family's parts by the family's name.
-const CHECKS = ['packages/chains/src/verify.ts', ...find('packages/chains/src/*/{address,traits}.ts')]
+const CHECKS = [
+  'packages/chains/src/verify.ts',
+  ...find('packages/chains/src/*/{address,traits}.ts'),
+]
 
 test('what checks addresses loads no network client', () => {
   const seen = loadedWith(CHECKS)
   assert.ok(seen.has('packages/chains/src/evm/address.ts'), 'the way was not followed')
-  assert.deepEqual([...seen].filter((path) => /(?:^|\/)rpc\.ts$/.test(path)), [])
+  assert.deepEqual(
+    [...seen].filter((path) => /(?:^|\/)rpc\.ts$/.test(path)),
+    [],
+  )
 })
 
 test('the client, and what checks addresses for it, needs no module of Node’s, so that browsers run it', () => {
-  const seen = loadedWith(['packages/client/src/index.ts', 'packages/request-auth/src/web.ts', ...CHECKS])
-  for (const path of ['client/src/webhook.ts', 'client/src/trust/verifier.ts', 'request-auth/src/web-sign.ts', 'chains/src/stellar/address.ts']) {
+  const seen = loadedWith([
+    'packages/client/src/index.ts',
+    'packages/request-auth/src/web.ts',
+    ...CHECKS,
+  ])
+  for (const path of [
+    'client/src/webhook.ts',
+    'client/src/trust/verifier.ts',
+    'request-auth/src/web-sign.ts',
+    'chains/src/stellar/address.ts',
+  ]) {
     assert.ok(seen.has(`packages/${path}`), path)
   }
   const entries = new Set(['@custody/request-auth/web', '@custody/chains/verify'])
-  const offences = [...seen].filter((path) => path.endsWith('.ts')).flatMap((path) => {
-    const source = read(path)
-    const imported = importsIn(source).filter(({ specifier, typeOnly }) => !typeOnly && (
-      specifier.startsWith('node:') || (specifier.startsWith('@custody/') && !entries.has(specifier))))
-    const words = tokens(source).filter(({ kind, text }) => kind === 'word' && ['Buffer', 'process', 'require', '__dirname'].includes(text))
-    return [...imported.map(({ specifier }) => `${path} imports ${specifier}`), ...words.map(({ text }) => `${path} names ${text}`)]
-  })
+  const offences = [...seen]
+    .filter((path) => path.endsWith('.ts'))
+    .flatMap((path) => {
+      const source = read(path)
+      const imported = importsIn(source).filter(
+        ({ specifier, typeOnly }) =>
+          !typeOnly &&
+          (specifier.startsWith('node:') ||
+            (specifier.startsWith('@custody/') && !entries.has(specifier))),
+      )
+      const words = tokens(source).filter(
+        ({ kind, text }) =>
+          kind === 'word' && ['Buffer', 'process', 'require', '__dirname'].includes(text),
+      )
+      return [
+        ...imported.map(({ specifier }) => `${path} imports ${specifier}`),
+        ...words.map(({ text }) => `${path} names ${text}`),
+      ]
+    })
   assert.deepEqual(offences, [])
 })
 
 test('no package.json names a room that its own must never know', () => {
   const offenders = packages.flatMap((each) => {
-    const named = Object.keys({ ...each.dependencies, ...each.devDependencies, ...each.optionalDependencies, ...each.peerDependencies })
+    const named = Object.keys({
+      ...each.dependencies,
+      ...each.devDependencies,
+      ...each.optionalDependencies,
+      ...each.peerDependencies,
+    })
     const own = each.folder.split('/')[1] as string
-    return named.flatMap((name) => (name.startsWith('@custody/') && isForbidden(own, name.slice('@custody/'.length)) ? [`${each.name} depends on ${name}`] : []))
+    return named.flatMap((name) =>
+      name.startsWith('@custody/') && isForbidden(own, name.slice('@custody/'.length))
+        ? [`${each.name} depends on ${name}`]
+        : [],
+    )
   })
   assert.deepEqual(offenders, [])
 })
 
 test('a room reaches another through its package name, never through its folders', () => {
-  const offenders = [...importsOf].flatMap(([path, specifiers]) => (
-    path.split('/')[2] === 'src' ? specifiers.filter((specifier) => specifier.startsWith('.') && roomOf(path, specifier) !== null).map((specifier) => `${path} imports ${specifier}`) : []))
+  const offenders = [...importsOf].flatMap(([path, specifiers]) =>
+    path.split('/')[2] === 'src'
+      ? specifiers
+          .filter((specifier) => specifier.startsWith('.') && roomOf(path, specifier) !== null)
+          .map((specifier) => `${path} imports ${specifier}`)
+      : [],
+  )
   assert.deepEqual(offenders, [])
 })
 
@@ -126,10 +216,15 @@ test('what a source file imports stands in its own package.json', () => {
   const offenders = [...importsOf].flatMap(([path, specifiers]) => {
     if (path.split('/')[2] !== 'src' || path.endsWith('.test.ts')) return []
     const own = packages.find((each) => path.startsWith(`${each.folder}/`)) as Package
-    const known = new Set(Object.keys({ ...own.dependencies, ...own.optionalDependencies, ...own.peerDependencies }))
+    const known = new Set(
+      Object.keys({ ...own.dependencies, ...own.optionalDependencies, ...own.peerDependencies }),
+    )
     return specifiers.flatMap((specifier) => {
       if (specifier.startsWith('.') || specifier.startsWith('node:')) return []
-      const name = specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/')
+      const name = specifier
+        .split('/')
+        .slice(0, specifier.startsWith('@') ? 2 : 1)
+        .join('/')
       return known.has(name) || name === own.name ? [] : [`${path} imports ${name}`]
     })
   })
@@ -148,7 +243,10 @@ test('no module imports itself in a circle', () => {
     }
     state.set(path, 'open')
     for (const { specifier, typeOnly } of importsIn(read(path))) {
-      const target = specifier.startsWith('.') && !typeOnly ? relative(root, resolve(root, dirname(path), specifier)) : null
+      const target =
+        specifier.startsWith('.') && !typeOnly
+          ? relative(root, resolve(root, dirname(path), specifier))
+          : null
       if (target !== null && importsOf.has(target)) visit(target, [...trail, path])
     }
     state.set(path, 'done')
@@ -158,39 +256,69 @@ test('no module imports itself in a circle', () => {
 })
 
 test('a relative import names a file that exists', () => {
-  const offenders = [...importsOf].flatMap(([path, specifiers]) => specifiers
-    .filter((specifier) => specifier.startsWith('.') && !existsSync(join(root, dirname(path), specifier)))
-    // Native addons are built, not committed.
-    .filter((specifier) => !specifier.endsWith('.node'))
-    .map((specifier) => `${path} imports ${specifier}`))
+  const offenders = [...importsOf].flatMap(([path, specifiers]) =>
+    specifiers
+      .filter(
+        (specifier) =>
+          specifier.startsWith('.') && !existsSync(join(root, dirname(path), specifier)),
+      )
+      // Native addons are built, not committed.
+      .filter((specifier) => !specifier.endsWith('.node'))
+      .map((specifier) => `${path} imports ${specifier}`),
+  )
   assert.deepEqual(offenders, [])
 })
 
-// A deadline, a lease or a window that the database's own clock decides cannot be run under another one. When a row was
-// made may stay a column's default.
+// A deadline, a lease or a window that the database's own clock decides cannot be run under another
+// one. When a row was made may stay a column's default.
 test('no statement of the platform asks the database for the time', () => {
-  const called = /(?<![.\w])(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday)\(\)/i
+  const called =
+    /(?<![.\w])(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday)\(\)/i
   const named = /\b(?:current_timestamp|current_date|current_time|localtimestamp)\b/i
   const asking = find('packages/platform/src/**/*.{ts,sql}').flatMap((path) =>
-    read(path).split('\n').flatMap((line, index) => {
-      const code = line.replace(/^\s*(?:--|\*|\/\/).*/, '')
-      const statement = code.replace(/\bdefault \(?now\(\)/g, '').replace(/\bnow\(\): (?:number|Date)/g, '')
-      return called.test(statement) || named.test(statement) ? [`${path}:${index + 1} ${line.trim().slice(0, 100)}`] : []
-    }))
+    read(path)
+      .split('\n')
+      .flatMap((line, index) => {
+        const code = line.replace(/^\s*(?:--|\*|\/\/).*/, '')
+        const statement = code
+          .replace(/\bdefault \(?now\(\)/g, '')
+          .replace(/\bnow\(\): (?:number|Date)/g, '')
+        return called.test(statement) || named.test(statement)
+          ? [`${path}:${index + 1} ${line.trim().slice(0, 100)}`]
+          : []
+      }),
+  )
   assert.deepEqual(asking, [])
 })
 
 test(`no source file has more than ${LINES_MAX} lines`, () => {
-  const long = find('packages/*/src/**/*.{ts,tsx,sql,css}').filter((path) => !MADE.has(path))
-    .map((path) => ({ path, lines: read(path).split('\n').length })).filter(({ lines }) => lines > LINES_MAX)
+  const long = find('packages/*/src/**/*.{ts,tsx,sql,css}')
+    .filter((path) => !MADE.has(path))
+    .map((path) => ({ path, lines: read(path).split('\n').length }))
+    .filter(({ lines }) => lines > LINES_MAX)
   assert.deepEqual(long, [])
 })
 
 const PERMISSIVE = new Set([
-  'MIT', 'MIT-0', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', 'Apache-2.0', '0BSD', 'MPL-2.0', 'Unlicense', 'CC0-1.0', 'BlueOak-1.0.0', 'Python-2.0', 'PostgreSQL',
+  'MIT',
+  'MIT-0',
+  'ISC',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'Apache-2.0',
+  '0BSD',
+  'MPL-2.0',
+  'Unlicense',
+  'CC0-1.0',
+  'BlueOak-1.0.0',
+  'Python-2.0',
+  'PostgreSQL',
 ])
 
-/** Packages that leave the licence out of what they publish; looked up in the repository that their package.json names. */
+/**
+ * Packages that leave the licence out of what they publish; looked up in the repository that their
+ * package.json names.
+ */
 const LOOKED_UP: Record<string, string> = {
   // LICENSE of github.com/stellar/js-stellar-xdr-json, as of commit b6102970
   'node_modules/@stellar/stellar-xdr-json': 'Apache-2.0',
@@ -201,34 +329,61 @@ const LOOKED_UP: Record<string, string> = {
 /** SPDX: any side of an OR, every side of an AND. */
 function isPermissive(expression: string): boolean {
   const plain = expression.replaceAll(/[()]/g, ' ')
-  return plain.split(/\sOR\s/i).some((side) => side.split(/\sAND\s/i).every((licence) => PERMISSIVE.has(licence.trim())))
+  return plain
+    .split(/\sOR\s/i)
+    .some((side) => side.split(/\sAND\s/i).every((licence) => PERMISSIVE.has(licence.trim())))
 }
 
 function licenceOf(path: string, line: { license?: unknown }): string {
-  const manifest = existsSync(join(root, path, 'package.json')) ? json<{ license?: unknown; licenses?: { type?: string }[] }>(`${path}/package.json`) : {}
-  const stated = LOOKED_UP[path] ?? manifest.license ?? manifest.licenses?.map((each) => each.type).join(' OR ') ?? line.license
+  const manifest = existsSync(join(root, path, 'package.json'))
+    ? json<{ license?: unknown; licenses?: { type?: string }[] }>(`${path}/package.json`)
+    : {}
+  const stated =
+    LOOKED_UP[path] ??
+    manifest.license ??
+    manifest.licenses?.map((each) => each.type).join(' OR ') ??
+    line.license
   if (typeof stated === 'string' && stated !== '') return stated
   if (typeof stated === 'object' && stated !== null && 'type' in stated) return String(stated.type)
   // Some old packages say it in a file only.
-  const file = ['LICENSE', 'LICENSE.md', 'LICENSE.txt', 'license', 'LICENCE'].map((name) => join(root, path, name)).find((name) => existsSync(name))
+  const file = ['LICENSE', 'LICENSE.md', 'LICENSE.txt', 'license', 'LICENCE']
+    .map((name) => join(root, path, name))
+    .find((name) => existsSync(name))
   const text = file === undefined ? '' : readFileSync(file, 'utf8')
-  return /Permission is hereby granted, free of charge/.test(text) ? 'MIT' : /Apache License\s+Version 2\.0/.test(text) ? 'Apache-2.0' : 'unknown'
+  return /Permission is hereby granted, free of charge/.test(text)
+    ? 'MIT'
+    : /Apache License\s+Version 2\.0/.test(text)
+      ? 'Apache-2.0'
+      : 'unknown'
 }
 
 test('everything that is shipped has a permissive licence', () => {
-  const lock = json<{ packages: Record<string, { dev?: boolean; link?: boolean; license?: unknown; optional?: boolean }> }>('package-lock.json')
-  const shipped = Object.entries(lock.packages).filter(([path, line]) => path.includes('node_modules/') && !line.dev && !line.link)
+  const lock = json<{
+    packages: Record<
+      string,
+      { dev?: boolean; link?: boolean; license?: unknown; optional?: boolean }
+    >
+  }>('package-lock.json')
+  const shipped = Object.entries(lock.packages).filter(
+    ([path, line]) => path.includes('node_modules/') && !line.dev && !line.link,
+  )
   assert.ok(shipped.length > 50, 'production dependencies were not found')
-  const offenders = shipped.map(([path, line]) => ({ path, licence: licenceOf(path, line) })).filter(({ licence }) => !isPermissive(licence))
+  const offenders = shipped
+    .map(([path, line]) => ({ path, licence: licenceOf(path, line) }))
+    .filter(({ licence }) => !isPermissive(licence))
   assert.deepEqual(offenders, [])
 })
 
 test('our own packages say Apache-2.0 as the root does', () => {
   assert.match(read('LICENSE'), /Apache License\s+Version 2\.0/)
-  for (const each of packages) assert.equal(each.license, 'Apache-2.0', `${each.folder}/package.json`)
+  for (const each of packages)
+    assert.equal(each.license, 'Apache-2.0', `${each.folder}/package.json`)
 })
 
-/** Spellings that providers give their secrets. Test keys are generated or published vectors, never these. */
+/**
+ * Spellings that providers give their secrets. Test keys are generated or published vectors, never
+ * these.
+ */
 const SECRETS: [string, RegExp][] = [
   ['a PEM private key', /-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----\s+[A-Za-z0-9+/]{40}/],
   ['an AWS key', /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b/],
@@ -240,32 +395,47 @@ const SECRETS: [string, RegExp][] = [
   ['an OpenAI or Anthropic key', /\bsk-(?:proj-|ant-)?[\w-]{40}/],
   ['an Infura or Alchemy URL with a key', /(?:infura\.io|alchemy\.com)\/v[23]\/[\w-]{20}/],
   ['a mainnet extended private key', /\bxprv[1-9A-HJ-NP-Za-km-z]{100}/],
-  ['a password in a URL', /\b(?:postgres(?:ql)?|https?|redis):\/\/[^\s/:@'"`${}]+:(?!password@|secret@|pass@)[^\s/:@'"`${}]{8,}@(?!localhost|127\.0\.0\.1|example)/],
+  [
+    'a password in a URL',
+    /\b(?:postgres(?:ql)?|https?|redis):\/\/[^\s/:@'"`${}]+:(?!password@|secret@|pass@)[^\s/:@'"`${}]{8,}@(?!localhost|127\.0\.0\.1|example)/,
+  ],
 ]
 const BYTES_MAX = 2_000_000
 
 test('nothing committed looks like a secret', () => {
-  const files = find('**/*').concat(find('.*')).concat(find('.ci/*')).filter((path) => {
-    const stat = statSync(join(root, path), { throwIfNoEntry: false })
-    return stat?.isFile() && stat.size < BYTES_MAX && !/(?:package-lock\.json|\.node|\.png|\.ico|\.woff2?)$/.test(path)
-  })
+  const files = find('**/*')
+    .concat(find('.*'))
+    .concat(find('.ci/*'))
+    .filter((path) => {
+      const stat = statSync(join(root, path), { throwIfNoEntry: false })
+      return (
+        stat?.isFile() &&
+        stat.size < BYTES_MAX &&
+        !/(?:package-lock\.json|\.node|\.png|\.ico|\.woff2?)$/.test(path)
+      )
+    })
   assert.ok(files.includes('packages/chains/src/families.ts'))
   const offenders = files.flatMap((path) => {
     const text = read(path)
     return SECRETS.filter(([, pattern]) => pattern.test(text)).map(([what]) => `${path}: ${what}`)
   })
   assert.deepEqual(offenders, [])
-  const named = files.filter((path) => /(?:^|\/)(?:\.env(?:\..+)?|id_rsa|.*\.(?:p12|pfx|jks))$/.test(path))
+  const named = files.filter((path) =>
+    /(?:^|\/)(?:\.env(?:\..+)?|id_rsa|.*\.(?:p12|pfx|jks))$/.test(path),
+  )
   assert.deepEqual(named, [], 'files that hold secrets by their kind')
 })
 
 test('error codes of the API are unique, and each has a status and a title of its own', async () => {
   const source = read('packages/platform/src/errors.ts')
-  const codes = [...source.matchAll(/^ {2}([A-Z][A-Z0-9_]*): \[/gm)].map((match) => match[1] as string)
+  const codes = [...source.matchAll(/^ {2}([A-Z][A-Z0-9_]*): \[/gm)].map(
+    (match) => match[1] as string,
+  )
   assert.equal(new Set(codes).size, codes.length, 'a code appears twice')
   const { ERRORS } = await import('../packages/platform/src/errors.ts')
   assert.deepEqual(Object.keys(ERRORS), codes)
   const titles = Object.values(ERRORS).map(([, title]) => title)
   assert.equal(new Set<string>(titles).size, titles.length, 'a title appears twice')
-  for (const [code, [status]] of Object.entries(ERRORS)) assert.ok(status >= 400 && status < 600, `${code} has status ${status}`)
+  for (const [code, [status]] of Object.entries(ERRORS))
+    assert.ok(status >= 400 && status < 600, `${code} has status ${status}`)
 })

@@ -5,7 +5,8 @@ import { importsIn } from './imports.ts'
 const specifiers = (source: string) => importsIn(source).map((each) => each.specifier)
 
 test('every way to name a module is found', () => {
-  assert.deepEqual(specifiers(`
+  assert.deepEqual(
+    specifiers(`
     import a from 'a'
     import { b,
       type B } from "b"
@@ -18,24 +19,37 @@ test('every way to name a module is found', () => {
     const i = require('i')
     import.meta.resolve('j')
     type K = import('k').K
-  `), ['a', 'b', './c.ts', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k'])
+  `),
+    ['a', 'b', './c.ts', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k'],
+  )
 })
 
 test('comments, strings, templates and regular expressions name none', () => {
-  assert.deepEqual(specifiers([
-    "// import x from 'x'",
-    "/* export * from 'y' */",
-    'const text = "import z from \'z\'"',
-    "const template = `import q from 'q' ${inner({ a: `from 'n'` })} import 'r'`",
-    'const quote = /[\'"/]/g',
-    "const half = 4 / 2 // 'odd",
-    "const other = (1) / 2 / 3; import('real')",
-    "const from = 'not-a-module'; Array.from('text')",
-  ].join('\n')), ['real'])
+  assert.deepEqual(
+    specifiers(
+      [
+        "// import x from 'x'",
+        "/* export * from 'y' */",
+        'const text = "import z from \'z\'"',
+        "const template = `import q from 'q' ${inner({ a: `from 'n'` })} import 'r'`",
+        'const quote = /[\'"/]/g',
+        "const half = 4 / 2 // 'odd",
+        "const other = (1) / 2 / 3; import('real')",
+        "const from = 'not-a-module'; Array.from('text')",
+      ].join('\n'),
+    ),
+    ['real'],
+  )
 })
 
 test('imports of types alone are told apart', () => {
   const typeOnly = (source: string) => importsIn(source).map((each) => each.typeOnly)
-  assert.deepEqual(typeOnly("import type { A } from 'a'; export type { B } from 'b'; import type C from 'c'"), [true, true, true])
-  assert.deepEqual(typeOnly("import { type A } from 'a'; import type from 'b'; export * from 'c'; import 'd'"), [false, false, false, false])
+  assert.deepEqual(
+    typeOnly("import type { A } from 'a'; export type { B } from 'b'; import type C from 'c'"),
+    [true, true, true],
+  )
+  assert.deepEqual(
+    typeOnly("import { type A } from 'a'; import type from 'b'; export * from 'c'; import 'd'"),
+    [false, false, false, false],
+  )
 })

@@ -1,9 +1,29 @@
-/** What stands in a module's source: words, strings and punctuation; comments, templates and regular expressions are left out. */
-export interface Token { kind: 'word' | 'string' | 'mark'; text: string }
+/**
+ * What stands in a module's source: words, strings and punctuation; comments, templates and regular
+ * expressions are left out.
+ */
+export interface Token {
+  kind: 'word' | 'string' | 'mark'
+  text: string
+}
 
 const WORD = /[\w$#]/
 /** After these a slash begins a regular expression, not a division. */
-const BEFORE_REGEX = new Set(['return', 'typeof', 'case', 'of', 'in', 'delete', 'void', 'throw', 'new', 'await', 'yield', 'else', 'do'])
+const BEFORE_REGEX = new Set([
+  'return',
+  'typeof',
+  'case',
+  'of',
+  'in',
+  'delete',
+  'void',
+  'throw',
+  'new',
+  'await',
+  'yield',
+  'else',
+  'do',
+])
 
 export function tokens(source: string): Token[] {
   const found: Token[] = []
@@ -13,9 +33,14 @@ export function tokens(source: string): Token[] {
   const skipTemplate = () => {
     while (at < source.length) {
       if (source[at] === '\\') at += 2
-      else if (source[at] === '`') { at++; return }
-      else if (source.startsWith('${', at)) { at += 2; braces.push('template'); return }
-      else at++
+      else if (source[at] === '`') {
+        at++
+        return
+      } else if (source.startsWith('${', at)) {
+        at += 2
+        braces.push('template')
+        return
+      } else at++
     }
   }
   while (at < source.length) {
@@ -28,7 +53,8 @@ export function tokens(source: string): Token[] {
       at = end < 0 ? source.length : end + 2
     } else if (char === "'" || char === '"') {
       const start = ++at
-      while (at < source.length && source[at] !== char && source[at] !== '\n') at += source[at] === '\\' ? 2 : 1
+      while (at < source.length && source[at] !== char && source[at] !== '\n')
+        at += source[at] === '\\' ? 2 : 1
       found.push({ kind: 'string', text: source.slice(start, at) })
       at++
     } else if (char === '`') {
@@ -65,11 +91,14 @@ function beginsRegex(before: Token | undefined): boolean {
   return before.kind === 'mark' && !')]}`/regex/'.includes(before.text)
 }
 
-export interface Import { specifier: string; /** Erased before anything runs: `import type`, `export type`. */ typeOnly: boolean }
+export interface Import {
+  specifier: string
+  /** Erased before anything runs: `import type`, `export type`. */ typeOnly: boolean
+}
 
 /**
- * What a source text imports: `import … from 's'`, `import 's'`, `export … from 's'`, `import('s')`,
- * `require('s')`, `import.meta.resolve('s')` and the types `import('s').T`.
+ * What a source text imports: `import … from 's'`, `import 's'`, `export … from 's'`,
+ * `import('s')`, `require('s')`, `import.meta.resolve('s')` and the types `import('s').T`.
  */
 export function importsIn(source: string): Import[] {
   const found: Import[] = []
@@ -77,8 +106,12 @@ export function importsIn(source: string): Import[] {
   all.forEach((token, at) => {
     if (token.kind !== 'string') return
     const [second, before] = [all[at - 2], all[at - 1]]
-    const statement = before?.kind === 'word' && (before.text === 'from' || before.text === 'import')
-    const call = before?.text === '(' && second?.kind === 'word' && ['import', 'require', 'resolve'].includes(second.text)
+    const statement =
+      before?.kind === 'word' && (before.text === 'from' || before.text === 'import')
+    const call =
+      before?.text === '(' &&
+      second?.kind === 'word' &&
+      ['import', 'require', 'resolve'].includes(second.text)
     if (!statement && !call) return
     let typeOnly = false
     if (before.text === 'from') {

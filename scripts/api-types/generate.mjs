@@ -1,4 +1,5 @@
-// TypeScript types of an OpenAPI document. Decimals are texts with exactly their digits, as the client reads and takes them.
+// TypeScript types of an OpenAPI document. Decimals are texts with exactly their digits, as the
+// client reads and takes them.
 import openapiTypescript, { astToString } from 'openapi-typescript'
 import ts from 'typescript'
 
@@ -9,22 +10,34 @@ const NULL = ts.factory.createLiteralTypeNode(ts.factory.createNull())
 function transform(schema) {
   if (schema.format !== 'decimal') return undefined
   const isNullable = Array.isArray(schema.type) && schema.type.includes('null')
-  return isNullable ? ts.factory.createUnionTypeNode([reference('Decimal'), NULL]) : reference('Decimal')
+  return isNullable
+    ? ts.factory.createUnionTypeNode([reference('Decimal'), NULL])
+    : reference('Decimal')
 }
 
-/** Of the document, what types are made of: no examples, no headers, of the answers the good one. */
+/**
+ * Of the document, what types are made of: no examples, no headers, of the answers the good one.
+ */
 function slim({ paths, components, ...document }) {
   const operation = ({ responses, requestBody, parameters, ...rest }) => ({
     ...rest,
-    ...(parameters ? { parameters: parameters.map((each) => ({ ...each, example: undefined })) } : {}),
+    ...(parameters
+      ? { parameters: parameters.map((each) => ({ ...each, example: undefined })) }
+      : {}),
     ...(requestBody ? { requestBody: plain(requestBody) } : {}),
     responses: { 200: plain(responses[200]) },
   })
   return {
-    ...document, webhooks: {},
-    paths: Object.fromEntries(Object.entries(paths).map(([path, methods]) => [
-      path, Object.fromEntries(Object.entries(methods).map(([method, each]) => [method, operation(each)])),
-    ])),
+    ...document,
+    webhooks: {},
+    paths: Object.fromEntries(
+      Object.entries(paths).map(([path, methods]) => [
+        path,
+        Object.fromEntries(
+          Object.entries(methods).map(([method, each]) => [method, operation(each)]),
+        ),
+      ]),
+    ),
     components: { schemas: components.schemas },
   }
 }
@@ -41,8 +54,14 @@ const LEFT_OUT = new Set(['paths', 'webhooks', '$defs'])
  * @returns the text of a module: `components`, `operations`, and a name for each schema
  */
 export async function generateTypes(document) {
-  const nodes = await openapiTypescript(slim(document), { transform, rootTypes: true, rootTypesNoSchemaPrefix: true, silent: true })
+  const nodes = await openapiTypescript(slim(document), {
+    transform,
+    rootTypes: true,
+    rootTypesNoSchemaPrefix: true,
+    silent: true,
+  })
   const text = astToString(nodes.filter(({ name }) => !LEFT_OUT.has(name?.text)))
-  const decimal = '/** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */\nexport type Decimal = string;\n'
+  const decimal =
+    '/** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */\nexport type Decimal = string;\n'
   return `${decimal}${text.replaceAll(/^ +(?:header|cookie|path|query)\?: never;\n/gm, '')}`
 }

@@ -1,4 +1,5 @@
-// Packs @custody/client as npm would publish it, and lets attw ("are the types wrong") resolve its types as each kind of project does.
+// Packs @custody/client as npm would publish it, and lets attw ("are the types wrong") resolve its
+// types as each kind of project does.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,12 +13,17 @@ const NOT_MEANT = new Set(['node10', 'node16-cjs'])
 async function check(folder) {
   const made = join(folder, 'made')
   await makePackage(made)
-  const packed = spawnSync('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: made, encoding: 'utf8' })
+  const packed = spawnSync('npm', ['pack', '--silent', '--pack-destination', folder], {
+    cwd: made,
+    encoding: 'utf8',
+  })
   if (packed.status !== 0) throw new Error(`npm pack: ${packed.stderr}`)
   const tarball = Uint8Array.from(readFileSync(join(folder, packed.stdout.trim())))
   const { types, problems = [] } = await checkPackage(createPackageFromTarballData(tarball))
   if (types === false || types.kind !== 'included') return ['it brings no types']
-  return problems.filter(({ resolutionKind }) => !NOT_MEANT.has(resolutionKind)).map((each) => JSON.stringify(each))
+  return problems
+    .filter(({ resolutionKind }) => !NOT_MEANT.has(resolutionKind))
+    .map((each) => JSON.stringify(each))
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'custody-packed-types-'))

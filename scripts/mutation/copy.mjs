@@ -2,10 +2,19 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, symlinkSync } 
 import { tmpdir } from 'node:os'
 import { basename, join, relative } from 'node:path'
 
-const LEFT_OUT = new Set(['.git', 'node_modules', '.custody', 'target', '.stryker-tmp', 'coverage', 'examples'])
+const LEFT_OUT = new Set([
+  '.git',
+  'node_modules',
+  '.custody',
+  'target',
+  '.stryker-tmp',
+  'coverage',
+  'examples',
+])
 
 /**
- * A copy of the project in which files may be changed: its own packages are its own, all others are the original's.
+ * A copy of the project in which files may be changed: its own packages are its own, all others are
+ * the original's.
  * @returns its folder
  */
 export function copyOf(root) {
@@ -26,5 +35,6 @@ export function copyOf(root) {
 
 function linkModules(from, to, except) {
   mkdirSync(to, { recursive: true })
-  for (const name of readdirSync(from)) if (name !== except) symlinkSync(join(from, name), join(to, name))
+  for (const name of readdirSync(from))
+    if (name !== except) symlinkSync(join(from, name), join(to, name))
 }

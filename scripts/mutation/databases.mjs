@@ -1,7 +1,10 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 
-/** The databases that the tests of this process have open, learnt from the driver: a function can be changed in all of them at once. */
+/**
+ * The databases that the tests of this process have open, learnt from the driver: a function can be
+ * changed in all of them at once.
+ */
 const { Client } = createRequire(join(process.cwd(), 'packages', 'platform', 'package.json'))('pg')
 const known = new Map()
 const { connect } = Client.prototype
@@ -12,7 +15,8 @@ Client.prototype.connect = function noted(...given) {
 }
 
 /**
- * Puts a function in place of the one of its name, in each of them that has it: a server's own database has none of ours.
+ * Puts a function in place of the one of its name, in each of them that has it: a server's own
+ * database has none of ours.
  * @returns in how many, and why one refused it, or null
  */
 export async function defineInEach(text) {

@@ -2,26 +2,49 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Instrumenter } from '@stryker-mutator/instrumenter'
 
-const silent = Object.fromEntries(['trace', 'debug', 'info', 'warn', 'error', 'fatal'].map((name) => [name, () => undefined]))
+const silent = Object.fromEntries(
+  ['trace', 'debug', 'info', 'warn', 'error', 'fatal'].map((name) => [name, () => undefined]),
+)
 const logger = { ...silent, isDebugEnabled: () => false }
 
 /**
- * Puts every mutant of these files into a copy of the project, each behind a switch that is off: one start of the tests serves all.
+ * Puts every mutant of these files into a copy of the project, each behind a switch that is off:
+ * one start of the tests serves all.
  * @param patterns Stryker's: globs, with ! before what is left out
- * @returns {Promise<{ id: string, file: string, line: number, key: string, what: string }[]>} the mutants; `key` names one in every run
+ * @returns {Promise<{ id: string, file: string, line: number, key: string, what: string }[]>} the
+ *   mutants; `key` names one in every run
  */
 export async function instrument(copy, patterns, only) {
-  const leftOut = patterns.filter((pattern) => pattern.startsWith('!')).map((pattern) => pattern.slice(1))
-  const names = globSync(patterns.filter((pattern) => !pattern.startsWith('!')), { cwd: copy, exclude: leftOut })
-    .filter((name) => !leftOut.includes(name) && (only === undefined || name.includes(only))).sort()
-  const sources = names.map((name) => ({ name, mutate: true, content: readFileSync(join(copy, name), 'utf8') }))
-  const { files, mutants } = await new Instrumenter(logger).instrument(sources, { plugins: null, excludedMutations: [], ignorers: [] })
+  const leftOut = patterns
+    .filter((pattern) => pattern.startsWith('!'))
+    .map((pattern) => pattern.slice(1))
+  const names = globSync(
+    patterns.filter((pattern) => !pattern.startsWith('!')),
+    { cwd: copy, exclude: leftOut },
+  )
+    .filter((name) => !leftOut.includes(name) && (only === undefined || name.includes(only)))
+    .sort()
+  const sources = names.map((name) => ({
+    name,
+    mutate: true,
+    content: readFileSync(join(copy, name), 'utf8'),
+  }))
+  const { files, mutants } = await new Instrumenter(logger).instrument(sources, {
+    plugins: null,
+    excludedMutations: [],
+    ignorers: [],
+  })
   for (const { name, content } of files) writeFileSync(join(copy, name), content)
   const texts = new Map(sources.map(({ name, content }) => [name, content.split('\n')]))
-  return mutants.filter(({ status }) => status !== 'Ignored').map(({ id, fileName, location, replacement, mutatorName }) => ({
-    id, file: fileName, line: location.start.line + 1, key: JSON.stringify([fileName, location, mutatorName, replacement]),
-    what: `${mutatorName}: ${short(textAt(texts.get(fileName), location), 100)} → ${short(replacement ?? '', 60)}`,
-  }))
+  return mutants
+    .filter(({ status }) => status !== 'Ignored')
+    .map(({ id, fileName, location, replacement, mutatorName }) => ({
+      id,
+      file: fileName,
+      line: location.start.line + 1,
+      key: JSON.stringify([fileName, location, mutatorName, replacement]),
+      what: `${mutatorName}: ${short(textAt(texts.get(fileName), location), 100)} → ${short(replacement ?? '', 60)}`,
+    }))
 }
 
 const short = (text, length) => text.replaceAll(/\s+/g, ' ').slice(0, length)

@@ -1,16 +1,27 @@
 /**
- * What is mutated, and the tests that must notice: the cheap and broad ones first, as the first that fails ends a mutant.
- * `mutate`: Stryker's patterns (a file, or lines of it). `sql`: functions of the database, mutated by sql.mjs.
+ * What is mutated, and the tests that must notice: the cheap and broad ones first, as the first
+ * that fails ends a mutant. `mutate`: Stryker's patterns (a file, or lines of it). `sql`: functions
+ * of the database, mutated by sql.mjs.
  */
 const platform = (...names) => names.map((name) => `packages/platform/test/${name}.test.ts`)
 const signer = (...names) => names.map((name) => `packages/signer/test/${name}.test.ts`)
-const functions = (...names) => names.map((name) => `packages/platform/src/database/functions/${name}.sql`)
+const functions = (...names) =>
+  names.map((name) => `packages/platform/src/database/functions/${name}.sql`)
 
 export const MODULES = {
   'request-auth': {
     mutate: ['packages/request-auth/src/**/*.ts'],
     tests: [
-      ...['claims', 'bodies', 'rfc7515-rs256', 'rfc8259-json', 'public-keys', 'web-sign', 'rfc8785-canonical', 'pinned'].map((name) => `packages/request-auth/test/${name}.test.ts`),
+      ...[
+        'claims',
+        'bodies',
+        'rfc7515-rs256',
+        'rfc8259-json',
+        'public-keys',
+        'web-sign',
+        'rfc8785-canonical',
+        'pinned',
+      ].map((name) => `packages/request-auth/test/${name}.test.ts`),
       // What the schemas say of themselves is the API's document.
       ...platform('openapi'),
     ],
@@ -18,28 +29,79 @@ export const MODULES = {
   ledger: {
     mutate: ['packages/platform/src/ledger/post.ts'],
     sql: functions(
-      'ledger_account', 'ledger_moves', 'ledger_post', 'spendable', 'prepaid_adjust', 'prepaid_balance', 'prepaid_charge', 'prepaid_lock', 'prepaid_move',
-      'prepaid_release', 'prepaid_reserve', 'prepaid_tell',
+      'ledger_account',
+      'ledger_moves',
+      'ledger_post',
+      'spendable',
+      'prepaid_adjust',
+      'prepaid_balance',
+      'prepaid_charge',
+      'prepaid_lock',
+      'prepaid_move',
+      'prepaid_release',
+      'prepaid_reserve',
+      'prepaid_tell',
     ),
     tests: platform('ledger', 'prepaid-fee-order', 'withdrawals-together', 'api-at-once'),
   },
   idempotency: {
     mutate: [
-      'packages/platform/src/http/replay.ts', 'packages/platform/src/engine/payload.ts', 'packages/platform/src/transactions/write-withdrawal.ts',
+      'packages/platform/src/http/replay.ts',
+      'packages/platform/src/engine/payload.ts',
+      'packages/platform/src/transactions/write-withdrawal.ts',
     ],
-    sql: functions('create_withdrawal', 'create_withdrawals', 'write_withdrawals', 'admit_requests'),
+    sql: functions(
+      'create_withdrawal',
+      'create_withdrawals',
+      'write_withdrawals',
+      'admit_requests',
+    ),
     tests: platform('withdrawals-together', 'api-idempotency', 'api-at-once', 'api-transactions'),
   },
   exclusive: {
     mutate: ['packages/signer/src/policy/exclusivity.ts', 'packages/signer/src/policy/nonce.ts'],
-    tests: signer('exclusive', 'written-down', 'amend', 'xrp', 'stellar', 'cardano', 'solana', 'runs', 'voids', 'attacks'),
+    tests: signer(
+      'exclusive',
+      'written-down',
+      'amend',
+      'xrp',
+      'stellar',
+      'cardano',
+      'solana',
+      'runs',
+      'voids',
+      'attacks',
+    ),
   },
   policy: {
-    mutate: ['packages/signer/src/policy/**/*.ts', '!packages/signer/src/policy/exclusivity.ts', '!packages/signer/src/policy/nonce.ts'],
-    // Those alone whose nodes are in the tests' own process: in a node's own process no change is switched on.
+    mutate: [
+      'packages/signer/src/policy/**/*.ts',
+      '!packages/signer/src/policy/exclusivity.ts',
+      '!packages/signer/src/policy/nonce.ts',
+    ],
+    // Those alone whose nodes are in the tests' own process: in a node's own process no change is
+    // switched on.
     tests: signer(
-      'order-shape', 'rules', 'rules-of-the-record', 'judge', 'verdicts', 'written-down', 'refusals', 'recovery-orders',
-      'proofs-and-limits', 'record', 'exclusive', 'amend', 'amend-attacks', 'solana', 'cardano', 'xrp', 'stellar', 'shared-fuel', 'runs', 'siphon',
+      'order-shape',
+      'rules',
+      'rules-of-the-record',
+      'judge',
+      'verdicts',
+      'written-down',
+      'refusals',
+      'recovery-orders',
+      'proofs-and-limits',
+      'record',
+      'exclusive',
+      'amend',
+      'amend-attacks',
+      'solana',
+      'cardano',
+      'xrp',
+      'stellar',
+      'shared-fuel',
+      'runs',
+      'siphon',
     ),
   },
 }

@@ -1,5 +1,6 @@
-// npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts] [--file PART] [--again]: how many small changes of the code the tests notice
-// (docs/mutation.md). --file: those of files with this in their names. --again: those alone that no test noticed last time.
+// npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts] [--file PART] [--again]: how many small
+// changes of the code the tests notice (docs/mutation.md). --file: those of files with this in
+// their names. --again: those alone that no test noticed last time.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -16,15 +17,22 @@ const root = join(here, '..', '..')
 const SCORE_LEAST = 85
 
 const usage = () => {
-  console.error(`Usage: npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts] [--file PART] [--again]\nModules: ${Object.keys(MODULES).join(', ')}`)
+  console.error(
+    `Usage: npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts] [--file PART] [--again]\nModules: ${Object.keys(MODULES).join(', ')}`,
+  )
   process.exit(2)
 }
 let values
 let positionals
 try {
-  ({ values, positionals } = parseArgs({
-    allowPositionals: true, options: {
-      jobs: { type: 'string', default: '2' }, sql: { type: 'boolean' }, ts: { type: 'boolean' }, file: { type: 'string' }, again: { type: 'boolean' },
+  ;({ values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      jobs: { type: 'string', default: '2' },
+      sql: { type: 'boolean' },
+      ts: { type: 'boolean' },
+      file: { type: 'string' },
+      again: { type: 'boolean' },
     },
   }))
 } catch {
@@ -55,17 +63,34 @@ const keyOf = (file, text) => createHash('sha256').update(`${file}\0${text}`).di
 
 /** Mutants of the database's functions: a copy for each job. */
 async function database({ sql, tests }, isAsked, keep) {
-  const mutants = sql.filter((file) => values.file === undefined || file.includes(values.file))
-    .flatMap((file) => mutantsOf(readFileSync(join(root, file), 'utf8')).map((mutant) => ({ file, key: keyOf(file, mutant.text), ...mutant })))
+  const mutants = sql
+    .filter((file) => values.file === undefined || file.includes(values.file))
+    .flatMap((file) =>
+      mutantsOf(readFileSync(join(root, file), 'utf8')).map((mutant) => ({
+        file,
+        key: keyOf(file, mutant.text),
+        ...mutant,
+      })),
+    )
     .filter(isAsked)
-  return functions(mutants, tests, { jobs, copyOf: freshCopy, keep, told: (text) => console.log(text) })
+  return functions(mutants, tests, {
+    jobs,
+    copyOf: freshCopy,
+    keep,
+    told: (text) => console.log(text),
+  })
 }
 
 /** What is behind Stryker's switches, in a copy of its own. */
 async function changed({ mutate, tests }, isAsked, keep) {
   const copy = freshCopy()
-  if (tests.some((file) => file.startsWith('packages/signer'))) spawnSync(process.execPath, ['packages/signer/test/homes.ts'], { cwd: copy })
-  return typescript(copy, { mutate, tests }, { jobs, only: values.file, isAsked, keep, told: (text) => console.log(text) })
+  if (tests.some((file) => file.startsWith('packages/signer')))
+    spawnSync(process.execPath, ['packages/signer/test/homes.ts'], { cwd: copy })
+  return typescript(
+    copy,
+    { mutate, tests },
+    { jobs, only: values.file, isAsked, keep, told: (text) => console.log(text) },
+  )
 }
 
 const NOTICED = new Set(['Killed', 'Timeout'])
@@ -75,12 +100,16 @@ const rows = []
 for (const name of names) {
   const module = MODULES[name]
   const kept = join(KEPT, `${name}.json`)
-  // Of the runs before, also of one that was ended early or of some files: what was noticed is not tried again where only the rest is.
+  // Of the runs before, also of one that was ended early or of some files: what was noticed is not
+  // tried again where only the rest is.
   const before = existsSync(kept) ? JSON.parse(readFileSync(kept, 'utf8')) : []
   const all = new Map(before.map((each) => [each.key, each]))
-  const known = new Map(values.again ? before.filter(isNoticed).map((each) => [each.key, each]) : [])
+  const known = new Map(
+    values.again ? before.filter(isNoticed).map((each) => [each.key, each]) : [],
+  )
   const keep = (mutants) => {
-    for (const { key, file, line, what, how } of mutants) if (how !== 'Refused') all.set(key, { key, file, line, what, how })
+    for (const { key, file, line, what, how } of mutants)
+      if (how !== 'Refused') all.set(key, { key, file, line, what, how })
     mkdirSync(KEPT, { recursive: true })
     writeFileSync(kept, JSON.stringify([...all.values()]))
   }
@@ -91,12 +120,13 @@ for (const name of names) {
     return !noticed
   }
   const made = [
-    ...values.sql ? [] : await changed(module, isAsked, keep),
-    ...values.ts || !module.sql ? [] : await database(module, isAsked, keep),
+    ...(values.sql ? [] : await changed(module, isAsked, keep)),
+    ...(values.ts || !module.sql ? [] : await database(module, isAsked, keep)),
   ]
   // What is no function can be put in nobody's place: it is neither noticed nor not.
   const tried = made.filter(({ how }) => how !== 'Refused')
-  if (tried.length < made.length) console.log(`${made.length - tried.length} mutants of SQL are no functions, and not counted`)
+  if (tried.length < made.length)
+    console.log(`${made.length - tried.length} mutants of SQL are no functions, and not counted`)
   const mutants = [...taken, ...tried]
   // What a whole run no longer knows is of code that is gone.
   if (values.file === undefined && (!module.sql || (!values.sql && !values.ts))) all.clear()
@@ -104,11 +134,16 @@ for (const name of names) {
   const noticed = mutants.filter(isNoticed).length
   rows.push({ name, mutants: mutants.length, noticed, score: (100 * noticed) / mutants.length })
   console.log(`\n${name}: what no test noticed`)
-  for (const { file, line, how, what } of mutants.filter((each) => !isNoticed(each))) console.log(`  ${file}:${line} ${how}: ${what}`)
+  for (const { file, line, how, what } of mutants.filter((each) => !isNoticed(each)))
+    console.log(`  ${file}:${line} ${how}: ${what}`)
 }
-console.log(`\n${'module'.padEnd(16)}${'mutants'.padStart(9)}${'noticed'.padStart(9)}${'score'.padStart(9)}`)
+console.log(
+  `\n${'module'.padEnd(16)}${'mutants'.padStart(9)}${'noticed'.padStart(9)}${'score'.padStart(9)}`,
+)
 for (const { name, mutants, noticed, score } of rows) {
-  console.log(`${name.padEnd(16)}${String(mutants).padStart(9)}${String(noticed).padStart(9)}${`${score.toFixed(1)} %`.padStart(9)}`)
+  console.log(
+    `${name.padEnd(16)}${String(mutants).padStart(9)}${String(noticed).padStart(9)}${`${score.toFixed(1)} %`.padStart(9)}`,
+  )
 }
 // A run that made nothing has shown nothing.
 process.exitCode = rows.every(({ mutants, score }) => mutants > 0 && score >= SCORE_LEAST) ? 0 : 1

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const here = import.meta.dirname
-/** A test that takes so many times as long as without a mutant, and this much more, does not end. */
+/**
+ * A test that takes so many times as long as without a mutant, and this much more, does not end.
+ */
 const TIMES_LONGER = 5
 const MS_LONGER = 10_000
 const START_MS = 300_000
@@ -12,7 +14,9 @@ const START_MS = 300_000
 function signal(id, name) {
   try {
     process.kill(id, name)
-  } catch { /* it has ended */ }
+  } catch {
+    /* it has ended */
+  }
 }
 
 /** One process with all tests loaded; what is asked of it is answered, or it is killed. */
@@ -25,10 +29,21 @@ class Worker {
   ready
 
   constructor(copy, files, mutant) {
-    this.#child = fork(join(here, 'worker.mjs'), files.map((file) => join(copy, file)), {
-      cwd: copy, stdio: ['ignore', 'ignore', 'ignore', 'ipc'], detached: true,
-      env: { ...process.env, TMPDIR: this.#folder, FUZZ_SHRINK: '0', ...mutant === undefined ? {} : { __STRYKER_ACTIVE_MUTANT__: mutant } },
-    })
+    this.#child = fork(
+      join(here, 'worker.mjs'),
+      files.map((file) => join(copy, file)),
+      {
+        cwd: copy,
+        stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+        detached: true,
+        env: {
+          ...process.env,
+          TMPDIR: this.#folder,
+          FUZZ_SHRINK: '0',
+          ...(mutant === undefined ? {} : { __STRYKER_ACTIVE_MUTANT__: mutant }),
+        },
+      },
+    )
     WORKERS.add(this)
     this.ready = this.#answer(0, START_MS)
     this.#child.on('message', ({ id, ...answer }) => this.#waiting.get(id)?.(answer))
@@ -80,11 +95,13 @@ const WORKERS = new Set()
 /** What is left of them is ended with this process. */
 export const killAll = () => WORKERS.forEach((worker) => worker.kill())
 
-export const quickestFirst = (survey, ats) => ats.toSorted((a, b) => survey.tests[a].ms - survey.tests[b].ms)
+export const quickestFirst = (survey, ats) =>
+  ats.toSorted((a, b) => survey.tests[a].ms - survey.tests[b].ms)
 
 /**
  * The tests of a copy, each run once without a mutant.
- * @returns `survey`, `once`: those that can only be run in their place, `open` for a process with them loaded, and how long some may take
+ * @returns `survey`, `once`: those that can only be run in their place, `open` for a process with
+ *   them loaded, and how long some may take
  */
 export async function surveyed(copy, files) {
   const open = async (mutant, some = files) => {
@@ -96,22 +113,36 @@ export async function surveyed(copy, files) {
   const first = await open()
   if (first === null) throw new Error(`the tests cannot be loaded: ${files.join(' ')}`)
   const survey = await first.ask('survey', {}, 30 * 60_000)
-  const bad = survey.tests?.filter(({ ok }) => !ok) ?? [{ name: 'all of them', why: 'their process ended' }]
+  const bad = survey.tests?.filter(({ ok }) => !ok) ?? [
+    { name: 'all of them', why: 'their process ended' },
+  ]
   if (bad.length > 0) {
     first.kill()
-    throw new Error(`tests fail without a change: ${bad.map(({ name, why }) => `${name}: ${why}`).join('; ')}`)
+    throw new Error(
+      `tests fail without a change: ${bad.map(({ name, why }) => `${name}: ${why}`).join('; ')}`,
+    )
   }
-  // Again where all have run, and the quickest first where none has: what fails then leans on what went before it, or spoils itself,
-  // and can only be run in its place, from the beginning of a process.
+  // Again where all have run, and the quickest first where none has: what fails then leans on what
+  // went before it, or spoils itself, and can only be run in its place, from the beginning of a
+  // process.
   const once = new Set()
   const again = async (worker, ats) => {
-    for (const at of ats) if ((await worker.ask('run', { mutant: null, at: [at] })).failed !== null) once.add(at)
+    for (const at of ats)
+      if ((await worker.ask('run', { mutant: null, at: [at] })).failed !== null) once.add(at)
     await worker.end()
   }
   await again(first, survey.tests.keys())
   const second = await open()
-  if (second === null) throw new Error(`the tests cannot be loaded a second time: ${files.join(' ')}`)
-  await again(second, quickestFirst(survey, [...survey.tests.keys()].filter((at) => !once.has(at))))
-  const withinMs = (ats) => ats.reduce((sum, at) => sum + survey.tests[at].ms, 0) * TIMES_LONGER + MS_LONGER
+  if (second === null)
+    throw new Error(`the tests cannot be loaded a second time: ${files.join(' ')}`)
+  await again(
+    second,
+    quickestFirst(
+      survey,
+      [...survey.tests.keys()].filter((at) => !once.has(at)),
+    ),
+  )
+  const withinMs = (ats) =>
+    ats.reduce((sum, at) => sum + survey.tests[at].ms, 0) * TIMES_LONGER + MS_LONGER
   return { survey, once, open, withinMs }
 }

@@ -1,26 +1,50 @@
 /**
- * Mutants of the database's functions: Stryker knows no SQL, and the money is moved there. Each is the text of a file with one
- * thing changed: an operator, a condition, a number, or a statement left out.
+ * Mutants of the database's functions: Stryker knows no SQL, and the money is moved there. Each is
+ * the text of a file with one thing changed: an operator, a condition, a number, or a statement
+ * left out.
  */
 const SWAPS = [
-  [/\band\b/gi, ['or']], [/\bor\b(?! replace)/gi, ['and']],
-  [/\bif not found\b/gi, ['if found']], [/\bif found\b/gi, ['if not found']], [/\bif not (?!found|exists)/gi, ['if ']],
-  [/(?<!not )\bexists \(/gi, ['not exists (']], [/\bnot exists \(/gi, ['exists (']],
-  [/\bis not null\b/gi, ['is null']], [/\bis null\b/gi, ['is not null']], [/\bis distinct from\b/gi, ['is not distinct from']],
-  [/<>/g, ['=']], [/(?<![:<>!|])=(?!>)/g, ['<>']], [/<=/g, ['<', '>']], [/>=(?!')/g, ['>', '<']],
-  [/(?<![-<@#])(?<=\s)<(?=\s)/g, ['<=', '>=']], [/(?<![->=])(?<=\s)>(?=\s)/g, ['>=', '<=']],
-  [/(?<=\s)\+(?=\s)/g, ['-']], [/(?<=\s)-(?=\s)/g, ['+']], [/(?<=\()-(?=\w)/g, ['']],
-  [/\bleast\(/gi, ['greatest(']], [/\bgreatest\(/gi, ['least(']], [/\bsum\(/gi, ['max(']],
-  [/\btrue\b/gi, ['false']], [/\bfalse\b/gi, ['true']], [/\bfor update\b(?! skip| of)/gi, ['']],
-  [/(?<![\w.$])0(?![\w.])/g, ['1']], [/(?<![\w.$])1(?![\w.])/g, ['0', '2']],
+  [/\band\b/gi, ['or']],
+  [/\bor\b(?! replace)/gi, ['and']],
+  [/\bif not found\b/gi, ['if found']],
+  [/\bif found\b/gi, ['if not found']],
+  [/\bif not (?!found|exists)/gi, ['if ']],
+  [/(?<!not )\bexists \(/gi, ['not exists (']],
+  [/\bnot exists \(/gi, ['exists (']],
+  [/\bis not null\b/gi, ['is null']],
+  [/\bis null\b/gi, ['is not null']],
+  [/\bis distinct from\b/gi, ['is not distinct from']],
+  [/<>/g, ['=']],
+  [/(?<![:<>!|])=(?!>)/g, ['<>']],
+  [/<=/g, ['<', '>']],
+  [/>=(?!')/g, ['>', '<']],
+  [/(?<![-<@#])(?<=\s)<(?=\s)/g, ['<=', '>=']],
+  [/(?<![->=])(?<=\s)>(?=\s)/g, ['>=', '<=']],
+  [/(?<=\s)\+(?=\s)/g, ['-']],
+  [/(?<=\s)-(?=\s)/g, ['+']],
+  [/(?<=\()-(?=\w)/g, ['']],
+  [/\bleast\(/gi, ['greatest(']],
+  [/\bgreatest\(/gi, ['least(']],
+  [/\bsum\(/gi, ['max(']],
+  [/\btrue\b/gi, ['false']],
+  [/\bfalse\b/gi, ['true']],
+  [/\bfor update\b(?! skip| of)/gi, ['']],
+  [/(?<![\w.$])0(?![\w.])/g, ['1']],
+  [/(?<![\w.$])1(?![\w.])/g, ['0', '2']],
 ]
 /** Statements of plpgsql that can be left out and leave a function. */
-const STATEMENT = /(?<=(?:^|;|\bthen|\belse|\bbegin|\bloop)\s*)(?:perform|insert into|update|delete from|raise exception)\b[^;]*;/gim
+const STATEMENT =
+  /(?<=(?:^|;|\bthen|\belse|\bbegin|\bloop)\s*)(?:perform|insert into|update|delete from|raise exception)\b[^;]*;/gim
 
-/** Comments, strings and the head up to `begin` are not mutated: their characters become blanks of the same length. */
+/**
+ * Comments, strings and the head up to `begin` are not mutated: their characters become blanks of
+ * the same length.
+ */
 function masked(text) {
   const blank = (found) => found.replaceAll(/[^\n]/g, ' ')
-  return text.replaceAll(/--.*$/gm, blank).replaceAll(/'(?:[^']|'')*'/g, (found) => `'${blank(found.slice(1, -1))}'`)
+  return text
+    .replaceAll(/--.*$/gm, blank)
+    .replaceAll(/'(?:[^']|'')*'/g, (found) => `'${blank(found.slice(1, -1))}'`)
     .replace(/^[\s\S]*?\bas \$\$/i, blank)
 }
 
@@ -32,12 +56,17 @@ export function mutantsOf(text) {
   const add = (at, length, by) => {
     const was = text.slice(at, at + length)
     if (was === by) return
-    const what = by === 'null;' ? `without: ${was.replaceAll(/\s+/g, ' ').slice(0, 90)}` : `${was.trim()} → ${by.trim() || 'nothing'}`
+    const what =
+      by === 'null;'
+        ? `without: ${was.replaceAll(/\s+/g, ' ').slice(0, 90)}`
+        : `${was.trim()} → ${by.trim() || 'nothing'}`
     made.push({ line: lineOf(at), what, text: text.slice(0, at) + by + text.slice(at + length) })
   }
   for (const [pattern, replacements] of SWAPS) {
-    for (const found of code.matchAll(pattern)) for (const by of replacements) add(found.index, found[0].length, by)
+    for (const found of code.matchAll(pattern))
+      for (const by of replacements) add(found.index, found[0].length, by)
   }
-  if (/language plpgsql/i.test(text)) for (const found of code.matchAll(STATEMENT)) add(found.index, found[0].length, 'null;')
+  if (/language plpgsql/i.test(text))
+    for (const found of code.matchAll(STATEMENT)) add(found.index, found[0].length, 'null;')
   return made.sort((a, b) => a.line - b.line)
 }

@@ -1,18 +1,30 @@
 /**
- * Stands in for `node:test` where mutants are tried (worker.mjs): tests are kept instead of run, and each can be run by itself, again
- * and again, in one process. Of node:test's functions it knows those that this project's tests use, and refuses the others.
+ * Stands in for `node:test` where mutants are tried (worker.mjs): tests are kept instead of run,
+ * and each can be run by itself, again and again, in one process. Of node:test's functions it knows
+ * those that this project's tests use, and refuses the others.
  */
 const { mock } = process.getBuiltinModule('node:test')
 export { mock }
 
 /** In the order in which they were made: what runs before and after them, and the test itself. */
 export const tests = []
-const groupOf = (name, parent) => ({ name, parent, before: [], after: [], beforeEach: [], afterEach: [], isReady: false })
+const groupOf = (name, parent) => ({
+  name,
+  parent,
+  before: [],
+  after: [],
+  beforeEach: [],
+  afterEach: [],
+  isReady: false,
+})
 const root = groupOf('', null)
 const groups = [root]
 let current = root
 
-const partsOf = (name, second, third) => (typeof second === 'function' ? { name, options: {}, run: second } : { name, options: second ?? {}, run: third })
+const partsOf = (name, second, third) =>
+  typeof second === 'function'
+    ? { name, options: {}, run: second }
+    : { name, options: second ?? {}, run: third }
 
 export function test(...given) {
   const { name, options, run } = partsOf(...given)
@@ -37,27 +49,44 @@ export function within(name, load) {
   const outer = current
   current = groupOf(name, outer)
   groups.push(current)
-  const back = () => { current = outer }
+  const back = () => {
+    current = outer
+  }
   const made = load()
   if (typeof made?.then === 'function') return made.finally(back)
   back()
   return undefined
 }
 
-const hook = (when) => (run) => { current[when].push(run) }
+const hook = (when) => (run) => {
+  current[when].push(run)
+}
 export const before = hook('before')
 export const after = hook('after')
 export const beforeEach = hook('beforeEach')
 export const afterEach = hook('afterEach')
-export default Object.assign(test, { test, it, describe, suite, before, after, beforeEach, afterEach, mock })
+export default Object.assign(test, {
+  test,
+  it,
+  describe,
+  suite,
+  before,
+  after,
+  beforeEach,
+  afterEach,
+  mock,
+})
 
 const lineage = (group) => (group === null ? [] : [...lineage(group.parent), group])
 
 async function runBody(name, run) {
   const ends = []
   const context = {
-    name, mock,
-    after: (end) => { ends.push(end) },
+    name,
+    mock,
+    after: (end) => {
+      ends.push(end)
+    },
     diagnostic: () => undefined,
     signal: new AbortController().signal,
     skip: () => undefined,
@@ -105,5 +134,6 @@ export async function runTest({ name, run, group }) {
 
 /** Ends what the groups' hooks have begun. */
 export async function endAll() {
-  for (const each of groups.toReversed()) if (each.isReady) for (const end of each.after) await end()
+  for (const each of groups.toReversed())
+    if (each.isReady) for (const end of each.after) await end()
 }

@@ -1,10 +1,16 @@
-// A process in which mutants are tried: argv are the test files, asked and answered over IPC. See mutate.mjs.
+// A process in which mutants are tried: argv are the test files, asked and answered over IPC. See
+// mutate.mjs.
 import { registerHooks } from 'node:module'
 import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 const suite = new URL('suite.mjs', import.meta.url).href
-registerHooks({ resolve: (specifier, context, next) => (specifier === 'node:test' ? { url: suite, format: 'module', shortCircuit: true } : next(specifier, context)) })
+registerHooks({
+  resolve: (specifier, context, next) =>
+    specifier === 'node:test'
+      ? { url: suite, format: 'module', shortCircuit: true }
+      : next(specifier, context),
+})
 const { beginAll, endAll, runTest, tests, within } = await import(suite)
 const { defineInEach } = await import('./databases.mjs')
 
@@ -13,7 +19,9 @@ const { defineInEach } = await import('./databases.mjs')
 const state = (globalThis.__stryker__ ??= {})
 /** What was thrown where nobody waited: it is the running test's. */
 let stray = null
-const keep = (error) => { stray ??= error }
+const keep = (error) => {
+  stray ??= error
+}
 process.on('unhandledRejection', keep)
 process.on('uncaughtException', keep)
 
@@ -21,7 +29,9 @@ async function isPassed(test) {
   stray = null
   try {
     await runTest(test)
-    await new Promise((resolve) => { setImmediate(resolve) })
+    await new Promise((resolve) => {
+      setImmediate(resolve)
+    })
     if (stray) throw stray
     return { ok: true }
   } catch (error) {
@@ -38,7 +48,13 @@ const answers = {
       const began = performance.now()
       const { ok, why } = await isPassed(test)
       state.currentTestId = undefined
-      found.push({ name: test.name, ok, why, ms: performance.now() - began, covers: state.mutantCoverage?.perTest[at] ?? {} })
+      found.push({
+        name: test.name,
+        ok,
+        why,
+        ms: performance.now() - began,
+        covers: state.mutantCoverage?.perTest[at] ?? {},
+      })
     }
     return { tests: found, static: state.mutantCoverage?.static ?? {} }
   },
@@ -72,7 +88,8 @@ const answers = {
   },
 }
 
-for (const file of process.argv.slice(2)) await within(basename(file), () => import(pathToFileURL(file).href))
+for (const file of process.argv.slice(2))
+  await within(basename(file), () => import(pathToFileURL(file).href))
 process.on('message', async ({ id, what, ...given }) => {
   let answer
   try {
@@ -80,6 +97,8 @@ process.on('message', async ({ id, what, ...given }) => {
   } catch (error) {
     answer = { broken: String(error?.stack ?? error) }
   }
-  process.send({ id, ...answer }, () => { if (what === 'end') process.exit(0) })
+  process.send({ id, ...answer }, () => {
+    if (what === 'end') process.exit(0)
+  })
 })
 process.send({ id: 0, ready: true })

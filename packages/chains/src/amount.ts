@@ -25,7 +25,8 @@ export function parseAmount(text: string, decimals: number): bigint {
     return digits * 10n ** BigInt(scale)
   }
   const divisor = 10n ** BigInt(-scale)
-  if (digits % divisor !== 0n) throw new ChainError('AMOUNT_PRECISION', `has more than ${decimals} decimals`)
+  if (digits % divisor !== 0n)
+    throw new ChainError('AMOUNT_PRECISION', `has more than ${decimals} decimals`)
   return digits / divisor
 }
 

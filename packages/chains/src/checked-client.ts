@@ -10,11 +10,22 @@ const isName: Check = (value) => typeof value === 'string' && value !== ''
 const isNatural: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0
 const isAmount: Check = (value) => typeof value === 'bigint' && value >= 0n
 const isBoolean: Check = (value) => typeof value === 'boolean'
-const isHex: Check = (value) => typeof value === 'string' && value.length % 2 === 0 && /^[0-9a-f]*$/i.test(value)
-const orNull = (check: Check): Check => (value) => value === null || check(value)
-const listOf = (check: Check): Check => (value) => Array.isArray(value) && value.every(check)
-const has = (fields: Fields): Check => (value) => typeof value === 'object' && value !== null
-  && Object.entries(fields).every(([name, check]) => check((value as Record<string, unknown>)[name]))
+const isHex: Check = (value) =>
+  typeof value === 'string' && value.length % 2 === 0 && /^[0-9a-f]*$/i.test(value)
+const orNull =
+  (check: Check): Check =>
+  (value) =>
+    value === null || check(value)
+const listOf =
+  (check: Check): Check =>
+  (value) =>
+    Array.isArray(value) && value.every(check)
+const has =
+  (fields: Fields): Check =>
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    Object.entries(fields).every(([name, check]) => check((value as Record<string, unknown>)[name]))
 
 /** A record whose numbers are all whole and not below zero, and none of whose fields is missing. */
 const isWhole: Check = (value) => {
@@ -26,69 +37,130 @@ const isWhole: Check = (value) => {
 
 /** `sender` and `senders` are spelled only when they are asked for, so they are not read here. */
 const transfer = has({
-  txid: isName, position: (value) => Number.isSafeInteger(value), asset: isName, address: isName, amount: isAmount, coinbase: isBoolean,
+  txid: isName,
+  position: (value) => Number.isSafeInteger(value),
+  asset: isName,
+  address: isName,
+  amount: isAmount,
+  coinbase: isBoolean,
 })
 const isDigits: Check = (value) => typeof value === 'string' && /^\d{1,19}$/.test(value)
 const aside = has({
-  txid: isName, vout: isNatural, address: isName, amount: isAmount, reason: (value) => value === 'CASH_TOKENS',
-  token: orNull(has({ category: isHex, amount: isDigits, nft: orNull(has({ capability: isName, commitment: isHex })) })),
+  txid: isName,
+  vout: isNatural,
+  address: isName,
+  amount: isAmount,
+  reason: (value) => value === 'CASH_TOKENS',
+  token: orNull(
+    has({
+      category: isHex,
+      amount: isDigits,
+      nft: orNull(has({ capability: isName, commitment: isHex })),
+    }),
+  ),
 })
 const included = has({
-  state: (state) => state === 'included', height: isNatural, blockHash: isText, succeeded: isBoolean, fee: orNull(isAmount),
+  state: (state) => state === 'included',
+  height: isNatural,
+  blockHash: isText,
+  succeeded: isBoolean,
+  fee: orNull(isAmount),
   staking: (value) => value === undefined || has({ withdrawn: isAmount, time: isNatural })(value),
 })
-const fee: Check = (value) => isAmount(value) || has({ maxFeePerGas: isAmount, maxPriorityFeePerGas: isAmount })(value)
+const fee: Check = (value) =>
+  isAmount(value) || has({ maxFeePerGas: isAmount, maxPriorityFeePerGas: isAmount })(value)
 const levels = has({ low: fee, medium: fee, high: fee })
 
 /** What each method of a client answers, as far as more depends on it than a text for people. */
 const RESULTS: Record<string, Check> = {
-  tip: has({ height: isNatural, hash: isName, finalHeight: orNull((value) => Number.isSafeInteger(value)) }),
-  block: orNull(has({
-    height: isNatural, hash: isName, parent: isText, txids: listOf(isName), transfers: listOf(transfer),
-    aside: (value) => value === undefined || listOf(aside)(value),
-  })),
-  status: (value) => has({ state: (state) => state === 'absent' || state === 'mempool' })(value) || included(value),
-  broadcast: (value) => has({ kind: (kind) => kind === 'accepted' })(value)
-    || has({ kind: (kind) => kind === 'rejected' || kind === 'unknown', reason: isText })(value),
-  waiting: listOf(isName), waitingTransfers: listOf(transfer), rawTransaction: isHex, transactionBody: isHex,
-  senders: has({ addresses: listOf(isName), complete: isBoolean }), unspent: orNull(isAmount),
-  balance: isAmount, activation: isAmount, rent: isAmount, nonce: isAmount, gasLimit: isAmount, gasUsed: isAmount, l1Fee: isAmount,
-  energy: isAmount, delegatable: isAmount, withdrawable: isAmount, delegated: has({ ENERGY: isAmount, BANDWIDTH: isAmount }),
-  feeRates: levels, unitPrices: levels, validUntil: isNatural, headTime: isNatural, unfreezesLeft: isNatural,
-  isDead: isBoolean, isActivated: isBoolean, isContract: isBoolean,
+  tip: has({
+    height: isNatural,
+    hash: isName,
+    finalHeight: orNull((value) => Number.isSafeInteger(value)),
+  }),
+  block: orNull(
+    has({
+      height: isNatural,
+      hash: isName,
+      parent: isText,
+      txids: listOf(isName),
+      transfers: listOf(transfer),
+      aside: (value) => value === undefined || listOf(aside)(value),
+    }),
+  ),
+  status: (value) =>
+    has({ state: (state) => state === 'absent' || state === 'mempool' })(value) || included(value),
+  broadcast: (value) =>
+    has({ kind: (kind) => kind === 'accepted' })(value) ||
+    has({ kind: (kind) => kind === 'rejected' || kind === 'unknown', reason: isText })(value),
+  waiting: listOf(isName),
+  waitingTransfers: listOf(transfer),
+  rawTransaction: isHex,
+  transactionBody: isHex,
+  senders: has({ addresses: listOf(isName), complete: isBoolean }),
+  unspent: orNull(isAmount),
+  balance: isAmount,
+  activation: isAmount,
+  rent: isAmount,
+  nonce: isAmount,
+  gasLimit: isAmount,
+  gasUsed: isAmount,
+  l1Fee: isAmount,
+  energy: isAmount,
+  delegatable: isAmount,
+  withdrawable: isAmount,
+  delegated: has({ ENERGY: isAmount, BANDWIDTH: isAmount }),
+  feeRates: levels,
+  unitPrices: levels,
+  validUntil: isNatural,
+  headTime: isNatural,
+  unfreezesLeft: isNatural,
+  isDead: isBoolean,
+  isActivated: isBoolean,
+  isContract: isBoolean,
   lifetime: has({ blockhash: isName, validUntil: isNatural }),
   reference: has({ expiration: isNatural, timestamp: isNatural }),
-  account: orNull((value) => has({ balance: isAmount })(value) && isWhole(value)), resources: isWhole, parameters: isWhole,
+  account: orNull((value) => has({ balance: isAmount })(value) && isWhole(value)),
+  resources: isWhole,
+  parameters: isWhole,
   findSigned: orNull(has({ hash: isName, raw: isHex })),
 }
 
 /**
- * The same client, whose methods either answer what they promise or throw a {@link ChainError}: an answer of an endpoint that has not the
- * form which its protocol prescribes is `RPC_UNAVAILABLE`, wherever the reading of it failed. For the end of a client's constructor.
+ * The same client, whose methods either answer what they promise or throw a {@link ChainError}: an
+ * answer of an endpoint that has not the form which its protocol prescribes is `RPC_UNAVAILABLE`,
+ * wherever the reading of it failed. For the end of a client's constructor.
  */
 export function checkedClient<Client extends object>(client: Client, network: string): Client {
   const wrapped = new Map<PropertyKey, { original: unknown; checked: unknown }>()
-  const odd = (method: string, problem: string): RpcUnavailable => new RpcUnavailable(`${network}: ${method}: ${problem}`)
-  const wrap = (method: string, original: (...args: unknown[]) => unknown) => (...args: unknown[]): unknown => {
-    const failed = (error: unknown): never => {
-      if (error instanceof ChainError) throw error
-      throw Object.assign(odd(method, `the answer cannot be read (${reasonOf(error)})`), { cause: error })
+  const odd = (method: string, problem: string): RpcUnavailable =>
+    new RpcUnavailable(`${network}: ${method}: ${problem}`)
+  const wrap =
+    (method: string, original: (...args: unknown[]) => unknown) =>
+    (...args: unknown[]): unknown => {
+      const failed = (error: unknown): never => {
+        if (error instanceof ChainError) throw error
+        throw Object.assign(odd(method, `the answer cannot be read (${reasonOf(error)})`), {
+          cause: error,
+        })
+      }
+      const passed = (value: unknown): unknown => {
+        if (RESULTS[method]?.(value) === false)
+          throw odd(method, 'the answer has not the form that its protocol prescribes')
+        return value
+      }
+      try {
+        const result = Reflect.apply(original, client, args)
+        return result instanceof Promise ? result.then(passed, failed) : result
+      } catch (error) {
+        return failed(error)
+      }
     }
-    const passed = (value: unknown): unknown => {
-      if (RESULTS[method]?.(value) === false) throw odd(method, 'the answer has not the form that its protocol prescribes')
-      return value
-    }
-    try {
-      const result = Reflect.apply(original, client, args)
-      return result instanceof Promise ? result.then(passed, failed) : result
-    } catch (error) {
-      return failed(error)
-    }
-  }
   return new Proxy(client, {
     get(_client, name) {
       const value = Reflect.get(client, name, client) as unknown
-      if (typeof value !== 'function' || typeof name !== 'string' || name === 'constructor') return value
+      if (typeof value !== 'function' || typeof name !== 'string' || name === 'constructor')
+        return value
       const known = wrapped.get(name)
       if (known?.original === value) return known.checked
       const checked = wrap(name, value as (...args: unknown[]) => unknown)

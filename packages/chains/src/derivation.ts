@@ -5,7 +5,11 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { ChainError, type Curve, type Network, type Path } from './types.ts'
 
 /** A workspace key's public half. */
-export interface WorkspaceKey { curve: Curve; publicKey: Uint8Array; chainCode: Uint8Array }
+export interface WorkspaceKey {
+  curve: Curve
+  publicKey: Uint8Array
+  chainCode: Uint8Array
+}
 
 /** Paths of a workspace key start with a sub-account; 0 belongs to the workspace's gas tanks. */
 export const TANK_SUB_ACCOUNT = 0
@@ -30,17 +34,25 @@ function assertPath(path: Path): void {
 }
 
 /** A public key with the chain code that goes on below it. */
-export interface ExtendedKey { publicKey: Uint8Array; chainCode: Uint8Array }
+export interface ExtendedKey {
+  publicKey: Uint8Array
+  chainCode: Uint8Array
+}
 
 /**
- * Public key below a workspace key, and its own chain code.
- * secp256k1: BIP32 public derivation. Ed25519: the additive tweak HMAC-SHA512(chain code, public key ‖ index).
+ * Public key below a workspace key, and its own chain code. secp256k1: BIP32 public derivation.
+ * Ed25519: the additive tweak HMAC-SHA512(chain code, public key ‖ index).
  *
  * @param path non-hardened indices
  * @returns 33 bytes (secp256k1, compressed) or 32 bytes (Ed25519), and 32 bytes
  * @throws ChainError `PATH`
  */
-export function deriveExtendedKey(curve: Curve, publicKey: Uint8Array, chainCode: Uint8Array, path: Path): ExtendedKey {
+export function deriveExtendedKey(
+  curve: Curve,
+  publicKey: Uint8Array,
+  chainCode: Uint8Array,
+  path: Path,
+): ExtendedKey {
   assertPath(path)
   if (curve === 'secp256k1') return belowSecp256k1(publicKey, chainCode, path)
   let key = publicKey
@@ -62,7 +74,10 @@ export function deriveExtendedKey(curve: Curve, publicKey: Uint8Array, chainCode
   return { publicKey: key, chainCode: code }
 }
 
-/** BIP32's CKDpub, step by step. All of it is public, so the multiplication need not take the same time for every tweak. */
+/**
+ * BIP32's CKDpub, step by step. All of it is public, so the multiplication need not take the same
+ * time for every tweak.
+ */
 function belowSecp256k1(publicKey: Uint8Array, chainCode: Uint8Array, path: Path): ExtendedKey {
   const { BASE, Fn } = secp256k1.Point
   let point = secp256k1.Point.fromBytes(publicKey)
@@ -73,7 +88,8 @@ function belowSecp256k1(publicKey: Uint8Array, chainCode: Uint8Array, path: Path
     data.set(key)
     new DataView(data.buffer).setUint32(33, index, false)
     const digest = hmac(sha512, code, data)
-    // Of a tweak that is none BIP32 says to go on; it comes once in 2¹²⁷, and no two implementations agree how.
+    // Of a tweak that is none BIP32 says to go on; it comes once in 2¹²⁷, and no two
+    // implementations agree how.
     point = BASE.multiplyUnsafe(Fn.fromBytes(digest.subarray(0, 32))).add(point)
     key = point.toBytes(true)
     code = digest.subarray(32)
@@ -82,6 +98,11 @@ function belowSecp256k1(publicKey: Uint8Array, chainCode: Uint8Array, path: Path
 }
 
 /** The public key of {@link deriveExtendedKey} alone. */
-export function derivePublicKey(curve: Curve, publicKey: Uint8Array, chainCode: Uint8Array, path: Path): Uint8Array {
+export function derivePublicKey(
+  curve: Curve,
+  publicKey: Uint8Array,
+  chainCode: Uint8Array,
+  path: Path,
+): Uint8Array {
   return deriveExtendedKey(curve, publicKey, chainCode, path).publicKey
 }

@@ -9,7 +9,11 @@ function keyOf(publicKey: Uint8Array): KeyObject {
   const name = Buffer.from(publicKey).toString('latin1')
   let key = known.get(name)
   if (!key) {
-    key = createPublicKey({ key: Buffer.concat([SPKI_PREFIX, publicKey]), format: 'der', type: 'spki' })
+    key = createPublicKey({
+      key: Buffer.concat([SPKI_PREFIX, publicKey]),
+      format: 'der',
+      type: 'spki',
+    })
     if (known.size >= KNOWN_MAX) known.clear()
     known.set(name, key)
   }
@@ -17,10 +21,15 @@ function keyOf(publicKey: Uint8Array): KeyObject {
 }
 
 /**
- * Whether an Ed25519 signature (RFC 8032, 64 bytes) is good, by OpenSSL: it shares nothing with the engines that sign, and takes a
- * tenth of the time of the same in JavaScript. False for whatever cannot be read.
+ * Whether an Ed25519 signature (RFC 8032, 64 bytes) is good, by OpenSSL: it shares nothing with the
+ * engines that sign, and takes a tenth of the time of the same in JavaScript. False for whatever
+ * cannot be read.
  */
-export function isEd25519(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array): boolean {
+export function isEd25519(
+  signature: Uint8Array,
+  message: Uint8Array,
+  publicKey: Uint8Array,
+): boolean {
   if (signature.length !== 64 || publicKey.length !== 32) return false
   try {
     return verify(null, message, keyOf(publicKey), signature)

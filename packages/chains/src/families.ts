@@ -1,11 +1,26 @@
-import { deriveExtendedKey, derivePublicKey, type ExtendedKey, type WorkspaceKey } from './derivation.ts'
+import {
+  deriveExtendedKey,
+  derivePublicKey,
+  type ExtendedKey,
+  type WorkspaceKey,
+} from './derivation.ts'
 import * as list from './list.ts'
 import type { Registry } from './registry.ts'
 import type { Traits } from './traits.ts'
 import type { Family } from './family.ts'
 import {
-  ChainError, type Asset, type DecodedTransaction, type FamilyName, type Network, type Path, type PublicKeyAt, type SignatureBytes,
-  type SignedTransaction, type SigningItem, type UnsignedTransaction, type Validation,
+  ChainError,
+  type Asset,
+  type DecodedTransaction,
+  type FamilyName,
+  type Network,
+  type Path,
+  type PublicKeyAt,
+  type SignatureBytes,
+  type SignedTransaction,
+  type SigningItem,
+  type UnsignedTransaction,
+  type Validation,
 } from './types.ts'
 
 // The registry is data: what it names may be missing here.
@@ -14,7 +29,8 @@ const families: Partial<Record<FamilyName, Family>> = list
 /** The family's pure functions. Throws ChainError `FAMILY` where the family is not implemented. */
 export function familyOf(network: Network): Family {
   const family = families[network.family]
-  if (!family) throw new ChainError('FAMILY', `${network.code}: family ${network.family} is not available`)
+  if (!family)
+    throw new ChainError('FAMILY', `${network.code}: family ${network.family} is not available`)
   return family
 }
 
@@ -25,32 +41,48 @@ export function traitsOf(network: Network): Traits {
 
 function networkOf(registry: Registry, unsigned: UnsignedTransaction): Network {
   const network = registry.network(unsigned.network)
-  if (!network) throw new ChainError('NETWORK', `network ${String(unsigned.network)} is not available`)
+  if (!network)
+    throw new ChainError('NETWORK', `network ${String(unsigned.network)} is not available`)
   return network
 }
 
 /** See {@link Family.decode}. */
-export function decode(registry: Registry, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): DecodedTransaction {
+export function decode(
+  registry: Registry,
+  unsigned: UnsignedTransaction,
+  publicKeyAt: PublicKeyAt,
+): DecodedTransaction {
   const network = networkOf(registry, unsigned)
   return familyOf(network).decode(network, unsigned, registry.assetsOf(network.code), publicKeyAt)
 }
 
 /** See {@link Family.signing}. */
-export function signing(registry: Registry, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[] {
+export function signing(
+  registry: Registry,
+  unsigned: UnsignedTransaction,
+  publicKeyAt: PublicKeyAt,
+): SigningItem[] {
   const network = networkOf(registry, unsigned)
   return familyOf(network).signing(network, unsigned, publicKeyAt)
 }
 
 /** See {@link Family.assemble}. */
 export function assemble(
-  registry: Registry, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt
+  registry: Registry,
+  unsigned: UnsignedTransaction,
+  signatures: SignatureBytes[],
+  publicKeyAt: PublicKeyAt,
 ): SignedTransaction {
   const network = networkOf(registry, unsigned)
   return familyOf(network).assemble(network, unsigned, signatures, publicKeyAt)
 }
 
 /** See {@link Family.exclusive}. Transactions of different networks never exclude each other. */
-export function exclusive(registry: Registry, earlier: DecodedTransaction, next: DecodedTransaction): boolean {
+export function exclusive(
+  registry: Registry,
+  earlier: DecodedTransaction,
+  next: DecodedTransaction,
+): boolean {
   if (earlier.network !== next.network) return false
   const network = registry.network(earlier.network)
   return network !== undefined && familyOf(network).exclusive(earlier, next)
@@ -58,9 +90,14 @@ export function exclusive(registry: Registry, earlier: DecodedTransaction, next:
 
 /**
  * The same unsigned transaction at another place in its account's order.
- * @throws ChainError `SHAPE` where transactions of the family have no number, or this one cannot have it
+ * @throws ChainError `SHAPE` where transactions of the family have no number, or this one cannot
+ *   have it
  */
-export function withNonce(network: Network, unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction {
+export function withNonce(
+  network: Network,
+  unsigned: UnsignedTransaction,
+  nonce: bigint,
+): UnsignedTransaction {
   const { renumber } = familyOf(network)
   if (!renumber) throw new ChainError('SHAPE', `transactions of ${network.name} have no number`)
   try {
@@ -68,16 +105,29 @@ export function withNonce(network: Network, unsigned: UnsignedTransaction, nonce
   } catch (error) {
     if (error instanceof ChainError) throw error
     // The libraries that read and write the bytes have errors of their own.
-    throw new ChainError('SHAPE', `${network.code}: the transaction cannot have the number ${nonce}`)
+    throw new ChainError(
+      'SHAPE',
+      `${network.code}: the transaction cannot have the number ${nonce}`,
+    )
   }
 }
 
 /** Address of a workspace key at a path, in the network's own spelling. */
-export function addressAt(network: Network, key: { publicKey: Uint8Array; chainCode: Uint8Array }, path: Path): string {
-  return familyOf(network).address(network, derivePublicKey(network.curve, key.publicKey, key.chainCode, path))
+export function addressAt(
+  network: Network,
+  key: { publicKey: Uint8Array; chainCode: Uint8Array },
+  path: Path,
+): string {
+  return familyOf(network).address(
+    network,
+    derivePublicKey(network.curve, key.publicKey, key.chainCode, path),
+  )
 }
 
-/** Public keys below one workspace key, remembered with every step to them: each costs about half a millisecond. */
+/**
+ * Public keys below one workspace key, remembered with every step to them: each costs about half a
+ * millisecond.
+ */
 export function publicKeysBelow(key: WorkspaceKey): PublicKeyAt {
   const known = new Map<string, ExtendedKey>([['', key]])
   const at = (path: Path): ExtendedKey => {
@@ -94,10 +144,15 @@ export function publicKeysBelow(key: WorkspaceKey): PublicKeyAt {
 }
 
 /**
- * Checks an address of an asset's network. Contracts that the registry names there are refused: what is sent to one is lost.
- * Throws ChainError `ASSET` for an unknown ticker.
+ * Checks an address of an asset's network. Contracts that the registry names there are refused:
+ * what is sent to one is lost. Throws ChainError `ASSET` for an unknown ticker.
  */
-export function validateAddress(registry: Registry, assetName: string, address: string, addressTag?: string | null): Validation {
+export function validateAddress(
+  registry: Registry,
+  assetName: string,
+  address: string,
+  addressTag?: string | null,
+): Validation {
   const asset = registry.asset(assetName)
   if (!asset) throw new ChainError('ASSET', `asset ${assetName} is not supported`)
   const network = registry.networkOf(asset)
@@ -112,5 +167,7 @@ function contractProblem(registry: Registry, asset: Asset, address: string): str
   const token = registry.assetsOf(asset.network).find((each) => each.contract_address === address)
   if (token === asset) return 'is the token’s own contract; tokens sent there are lost'
   if (token) return `is a contract, that of ${token.asset_name}; what is sent there is lost`
-  return oracle?.toLowerCase() === address.toLowerCase() ? 'is a contract of the network that names fees; what is sent there is lost' : null
+  return oracle?.toLowerCase() === address.toLowerCase()
+    ? 'is a contract of the network that names fees; what is sent there is lost'
+    : null
 }

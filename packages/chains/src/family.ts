@@ -1,11 +1,22 @@
 import type { Traits } from './traits.ts'
 import type {
-  Asset, DecodedTransaction, Network, PublicKeyAt, SignatureBytes, SignedTransaction, SigningItem, UnsignedTransaction, Validation,
+  Asset,
+  DecodedTransaction,
+  Network,
+  PublicKeyAt,
+  SignatureBytes,
+  SignedTransaction,
+  SigningItem,
+  UnsignedTransaction,
+  Validation,
 } from './types.ts'
 
 /** What a network's tags are: destination tags (XRP) or memos (Stellar). */
 export interface Tags {
-  /** Whether a valid address contains its tag, or states that it has none (X-address, M…): it takes no other. */
+  /**
+   * Whether a valid address contains its tag, or states that it has none (X-address, M…): it takes
+   * no other.
+   */
   isWithin(address: string): boolean
   /** Whether a text by itself has the form of a tag rather than of a note, such as digits alone. */
   isLike(text: string): boolean
@@ -21,17 +32,36 @@ export interface Family {
   address(network: Network, publicKey: Uint8Array): string
   /** Checks an address (and tag) of this network; the answer carries the canonical spelling. */
   validate(network: Network, address: string, addressTag?: string | null): Validation
-  /** Decodes, refuses every shape that is not allow-listed, and checks that re-encoding gives the same bytes. */
-  decode(network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt): DecodedTransaction
+  /**
+   * Decodes, refuses every shape that is not allow-listed, and checks that re-encoding gives the
+   * same bytes.
+   */
+  decode(
+    network: Network,
+    unsigned: UnsignedTransaction,
+    assets: readonly Asset[],
+    publicKeyAt: PublicKeyAt,
+  ): DecodedTransaction
   /** The digests (or messages) to sign, one per input. */
   signing(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[]
-  /** Puts signatures in, verifies each against its public key, and returns the bytes to broadcast with their hash. */
-  assemble(network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction
+  /**
+   * Puts signatures in, verifies each against its public key, and returns the bytes to broadcast
+   * with their hash.
+   */
+  assemble(
+    network: Network,
+    unsigned: UnsignedTransaction,
+    signatures: SignatureBytes[],
+    publicKeyAt: PublicKeyAt,
+  ): SignedTransaction
   /** True when at most one of the two can ever be mined. */
   exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean
   /** The tags that payments of the network may carry. Absent where it has none. */
   tags?: Tags
-  /** Where an address means the same party on several networks: their common name. Absent: on its network alone. */
+  /**
+   * Where an address means the same party on several networks: their common name. Absent: on its
+   * network alone.
+   */
   space?: string
   /** The account behind an address of another form, or null where it is of no other form. */
   accountOf?(address: string): string | null
@@ -39,6 +69,8 @@ export interface Family {
   key?(address: string): string
   /** What an address looks like on every network of the same format, or null where it is none. */
   format?(network: Network, address: string): string | null
-  /** The same transaction under another number of its account. Absent where transactions have none. */
+  /**
+   * The same transaction under another number of its account. Absent where transactions have none.
+   */
   renumber?(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction
 }

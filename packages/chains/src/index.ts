@@ -5,7 +5,16 @@ export * from './registry.ts'
 export type { Cancellation, Expiry, Traits } from './traits.ts'
 export { paymentUri } from './payment-uri.ts'
 export {
-  familyOf, traitsOf, withNonce, decode, signing, assemble, exclusive, addressAt, validateAddress, publicKeysBelow,
+  familyOf,
+  traitsOf,
+  withNonce,
+  decode,
+  signing,
+  assemble,
+  exclusive,
+  addressAt,
+  validateAddress,
+  publicKeysBelow,
 } from './families.ts'
 export * as utxo from './utxo/build.ts'
 export * as evm from './evm/build.ts'

@@ -4,26 +4,34 @@ import type { Asset, Network } from './types.ts'
 import { paymentUri as xrpUri } from './xrp/payment-uri.ts'
 
 /** URI schemes of BIP21 and of the coins that took it over. CashAddr carries its own prefix. */
-const BIP21_SCHEMES: Record<string, string> = { BTC: 'bitcoin', LTC: 'litecoin', DASH: 'dash', DOGE: 'dogecoin' }
+const BIP21_SCHEMES: Record<string, string> = {
+  BTC: 'bitcoin',
+  LTC: 'litecoin',
+  DASH: 'dash',
+  DOGE: 'dogecoin',
+}
 
 /** Words of a query, in the order given, without those that are absent. */
 function query(values: Record<string, string | null>): string {
-  const words = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null).map(
-    ([name, value]) => `${name}=${encodeURIComponent(value)}`
-  )
+  const words = Object.entries(values)
+    .filter((entry): entry is [string, string] => entry[1] !== null)
+    .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
   return words.length === 0 ? '' : `?${words.join('&')}`
 }
 
 /**
- * What a payer's wallet opens, for example from a QR code: BIP21 (UTXO), EIP-681 (EVM), Solana Pay, SEP-7 (Stellar),
- * CIP-13 (Cardano), and `xrpl:` as Xaman reads it. Tron's wallets agree on none and read the address alone.
- * EIP-681 counts in the smallest unit, every other scheme in whole coins.
+ * What a payer's wallet opens, for example from a QR code: BIP21 (UTXO), EIP-681 (EVM), Solana Pay,
+ * SEP-7 (Stellar), CIP-13 (Cardano), and `xrpl:` as Xaman reads it. Tron's wallets agree on none
+ * and read the address alone. EIP-681 counts in the smallest unit, every other scheme in whole
+ * coins.
  *
  * @param o.amount smallest unit of the asset; without it the payer chooses
  * @returns the URI, or null where no convention exists for the asset
  */
 export function paymentUri(
-  network: Network, asset: Asset, o: { address: string; addressTag?: string | null; amount?: bigint | null }
+  network: Network,
+  asset: Asset,
+  o: { address: string; addressTag?: string | null; amount?: bigint | null },
 ): string | null {
   const amount = o.amount ?? null
   const decimal = amount === null ? null : formatAmount(amount, asset.decimals)
@@ -32,7 +40,9 @@ export function paymentUri(
   switch (network.family) {
     case 'utxo': {
       // CashAddr is written with its prefix, which is the scheme.
-      const scheme = o.address.includes(':') ? '' : `${BIP21_SCHEMES[network.code] ?? network.code.toLowerCase()}:`
+      const scheme = o.address.includes(':')
+        ? ''
+        : `${BIP21_SCHEMES[network.code] ?? network.code.toLowerCase()}:`
       return `${scheme}${o.address}${query({ amount: decimal })}`
     }
     case 'evm': {
@@ -46,9 +56,13 @@ export function paymentUri(
       return `solana:${o.address}${query({ amount: decimal, 'spl-token': token ? asset.contract_address : null })}`
     case 'stellar':
       return stellarUri({
-        address: o.address, tag, ...(decimal === null ? {} : { amount: decimal }),
+        address: o.address,
+        tag,
+        ...(decimal === null ? {} : { amount: decimal }),
         // Without it a wallet pays on the public network.
-        ...(network.mode === 'mainnet' || network.passphrase === undefined ? {} : { passphrase: network.passphrase }),
+        ...(network.mode === 'mainnet' || network.passphrase === undefined
+          ? {}
+          : { passphrase: network.passphrase }),
       })
     case 'xrp':
       return xrpUri({ address: o.address, tag, ...(decimal === null ? {} : { amount: decimal }) })

@@ -1,5 +1,13 @@
 import data from '../data/registry.json' with { type: 'json' }
-import type { Asset, Checkpoint, FamilyName, LifecycleStatus, Network, NetworkMode, UtxoParams } from './types.ts'
+import type {
+  Asset,
+  Checkpoint,
+  FamilyName,
+  LifecycleStatus,
+  Network,
+  NetworkMode,
+  UtxoParams,
+} from './types.ts'
 
 interface NetworkLine extends Omit<Network, 'mode' | 'utxo' | 'chain_id'> {
   ready: boolean
@@ -7,17 +15,36 @@ interface NetworkLine extends Omit<Network, 'mode' | 'utxo' | 'chain_id'> {
   local?: ModeLine
 }
 interface ModeLine {
-  utxo?: UtxoParams; chain_id?: number; passphrase?: string; network_id?: number; slot_zero?: number; genesis?: string;
-  checkpoints?: readonly Checkpoint[]; explorer_transaction_url?: string; status?: LifecycleStatus
+  utxo?: UtxoParams
+  chain_id?: number
+  passphrase?: string
+  network_id?: number
+  slot_zero?: number
+  genesis?: string
+  checkpoints?: readonly Checkpoint[]
+  explorer_transaction_url?: string
+  status?: LifecycleStatus
 }
 interface AssetLine {
-  asset_name: string; name: string; ticker: string; network: string; decimals: number
-  type: 'native' | 'token'; takes_tag: boolean; requires_tag: boolean; min_withdrawal: string; ready?: boolean
+  asset_name: string
+  name: string
+  ticker: string
+  network: string
+  decimals: number
+  type: 'native' | 'token'
+  takes_tag: boolean
+  requires_tag: boolean
+  min_withdrawal: string
+  ready?: boolean
   contract_address?: Partial<Record<NetworkMode, string>>
-  issuer?: string; bridged?: boolean; status?: Partial<Record<NetworkMode, LifecycleStatus>>
+  issuer?: string
+  bridged?: boolean
+  status?: Partial<Record<NetworkMode, LifecycleStatus>>
 }
 
-/** What an asset is worth is its coin's price: one line for each ticker, whatever networks it is on. */
+/**
+ * What an asset is worth is its coin's price: one line for each ticker, whatever networks it is on.
+ */
 export interface Coin {
   ticker: string
   /** CoinGecko's name of it. */
@@ -42,22 +69,36 @@ export interface Registry {
 }
 
 /**
- * What of a network decides which keys, addresses and transactions are its own, in one fixed order: whoever froze it
- * knows a changed registry by it. Fields that not all families have stand at the end, where the network has them.
+ * What of a network decides which keys, addresses and transactions are its own, in one fixed order:
+ * whoever froze it knows a changed registry by it. Fields that not all families have stand at the
+ * end, where the network has them.
  */
 export function meaningOf(network: Network): unknown[] {
-  const { mode, family, curve, chain_index, native_asset, chain_id, utxo, passphrase, network_id } = network
+  const { mode, family, curve, chain_index, native_asset, chain_id, utxo, passphrase, network_id } =
+    network
   return [
-    mode, family, curve, chain_index, native_asset, chain_id ?? null,
+    mode,
+    family,
+    curve,
+    chain_index,
+    native_asset,
+    chain_id ?? null,
     utxo && [
-      utxo.bech32_hrp, utxo.p2pkh_version, utxo.p2sh_version, utxo.script,
+      utxo.bech32_hrp,
+      utxo.p2pkh_version,
+      utxo.p2sh_version,
+      utxo.script,
       ...(utxo.cashaddr_prefix === undefined ? [] : [utxo.cashaddr_prefix]),
     ],
     ...(passphrase === undefined && network_id === undefined ? [] : [passphrase ?? network_id]),
   ]
 }
 
-interface RegistryFile { networks: NetworkLine[]; assets: AssetLine[]; coins: Coin[] }
+interface RegistryFile {
+  networks: NetworkLine[]
+  assets: AssetLine[]
+  coins: Coin[]
+}
 
 /** Everything the data file names, working or not: for tests and documentation. */
 export function readRegistryFile(): RegistryFile {
@@ -65,14 +106,21 @@ export function readRegistryFile(): RegistryFile {
 }
 
 /** A network that is retired or deprecated is more than an asset of it can be. */
-function lifecycleOf(network: Network, own: LifecycleStatus | undefined): Pick<Asset, 'status' | 'status_since' | 'status_reason'> {
-  const status = network.status?.state === 'retired' ? network.status : own ?? network.status
-  return { status: status?.state ?? 'active', status_since: status?.since ?? null, status_reason: status?.reason ?? null }
+function lifecycleOf(
+  network: Network,
+  own: LifecycleStatus | undefined,
+): Pick<Asset, 'status' | 'status_since' | 'status_reason'> {
+  const status = network.status?.state === 'retired' ? network.status : (own ?? network.status)
+  return {
+    status: status?.state ?? 'active',
+    status_since: status?.since ?? null,
+    status_reason: status?.reason ?? null,
+  }
 }
 
 /**
- * Loads data/registry.json for one mode. Networks whose family is not finished (`ready: false`) or that
- * have no entry for the mode are left out, and so are their assets.
+ * Loads data/registry.json for one mode. Networks whose family is not finished (`ready: false`) or
+ * that have no entry for the mode are left out, and so are their assets.
  */
 export function loadRegistry(mode: NetworkMode): Registry {
   const file = readRegistryFile()

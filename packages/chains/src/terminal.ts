@@ -1,24 +1,36 @@
 import { reasonOf } from './reason.ts'
 
 /**
- * Output of commands for a person's terminal. Memos, tags, names and messages of peers, nodes and exchanges are text of strangers: a
- * control sequence in it could erase or rewrite lines that the operator compares, and a bidirectional override could reverse an
- * address. Every such character is printed as `\uXXXX`. All commands of the operator print through this module.
+ * Output of commands for a person's terminal. Memos, tags, names and messages of peers, nodes and
+ * exchanges are text of strangers: a control sequence in it could erase or rewrite lines that the
+ * operator compares, and a bidirectional override could reverse an address. Every such character is
+ * printed as `\uXXXX`. All commands of the operator print through this module.
  */
 
-/** C0, DEL, C1, directional marks, line and paragraph separators, bidirectional overrides and isolates, annotations, half surrogates. */
+/**
+ * C0, DEL, C1, directional marks, line and paragraph separators, bidirectional overrides and
+ * isolates, annotations, half surrogates.
+ */
 const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\p{Cs}]/gu
 
-const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+const escaped = (character: string): string =>
+  `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** The text as a single line in which every control character is visible. */
 export const oneLine = (text: string): string => text.replace(UNSAFE, escaped)
 
-/** The same for text that consists of several lines: line feeds stay. Only for text whose line breaks are our own. */
+/**
+ * The same for text that consists of several lines: line feeds stay. Only for text whose line
+ * breaks are our own.
+ */
 export const manyLines = (text: string): string => text.split('\n').map(oneLine).join('\n')
 
-/** JSON of a value, safe to print. It parses to exactly the same value: the characters can only stand in its strings. */
-export const jsonText = (value: unknown, indent?: number): string => manyLines(JSON.stringify(value, null, indent))
+/**
+ * JSON of a value, safe to print. It parses to exactly the same value: the characters can only
+ * stand in its strings.
+ */
+export const jsonText = (value: unknown, indent?: number): string =>
+  manyLines(JSON.stringify(value, null, indent))
 
 /** An error for the person at the terminal. Each argument is one line, whatever it contains. */
 export class TerminalError extends Error {
@@ -28,22 +40,30 @@ export class TerminalError extends Error {
   }
 }
 
-/** How this installation calls the command line: a bundle has it on the PATH of its host, a checkout by npx. */
-export const commandName = (): 'custody' | 'npx custody' => (process.env['CUSTODY_BUNDLE'] === undefined ? 'npx custody' : 'custody')
+/**
+ * How this installation calls the command line: a bundle has it on the PATH of its host, a checkout
+ * by npx.
+ */
+export const commandName = (): 'custody' | 'npx custody' =>
+  process.env['CUSTODY_BUNDLE'] === undefined ? 'npx custody' : 'custody'
 
 /**
- * A sentence with the operator's commands as this installation has them: in a bundle `custody`, in a checkout `npx custody` and
- * `npm start`, as our texts are written. For our own sentences, never for data.
+ * A sentence with the operator's commands as this installation has them: in a bundle `custody`, in
+ * a checkout `npx custody` and `npm start`, as our texts are written. For our own sentences, never
+ * for data.
  */
-export const asInstalled = (text: string): string => (
-  commandName() === 'npx custody' ? text : text.replaceAll(/\bnpx custody\b/g, 'custody').replaceAll('npm start', 'custody start'))
+export const asInstalled = (text: string): string =>
+  commandName() === 'npx custody'
+    ? text
+    : text.replaceAll(/\bnpx custody\b/g, 'custody').replaceAll('npm start', 'custody start')
 
 /** The message of an error. Only a {@link TerminalError} may have several lines. */
-export const errorText = (error: unknown): string => (
-  asInstalled(error instanceof TerminalError ? manyLines(error.message) : oneLine(reasonOf(error))))
+export const errorText = (error: unknown): string =>
+  asInstalled(error instanceof TerminalError ? manyLines(error.message) : oneLine(reasonOf(error)))
 
 type Text = string | readonly string[]
-const textOf = (lines: Text): string => `${asInstalled((typeof lines === 'string' ? [lines] : lines).map(oneLine).join('\n'))}\n`
+const textOf = (lines: Text): string =>
+  `${asInstalled((typeof lines === 'string' ? [lines] : lines).map(oneLine).join('\n'))}\n`
 
 /** Print lines on standard output. A string is one line. */
 export function printLines(lines: Text): void {

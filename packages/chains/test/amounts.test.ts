@@ -7,49 +7,112 @@ import { refuses } from './support.ts'
 
 test('examples', () => {
   const cases: [string, number, bigint][] = [
-    ['0', 8, 0n], ['1', 8, 100_000_000n], ['0.1', 8, 10_000_000n], ['0.00000001', 8, 1n], ['20999999.9769', 8, 2_099_999_997_690_000n], ['1e-7', 8, 10n], ['1E+2', 0, 100n], ['1.5e1', 0, 15n],
-    ['0.000000000000000001', 18, 1n], ['123456789.123456789012345678', 18, 123_456_789_123_456_789_012_345_678n], ['1.0', 0, 1n], ['1.000', 2, 100n], ['100e-2', 0, 1n], ['0e-999', 2, 0n], ['0.0000', 2, 0n],
-    ['9007199254740993', 0, 9_007_199_254_740_993n], ['0.1000000000000000055511151231257827', 34, 1_000_000_000_000_000_055_511_151_231_257_827n],
+    ['0', 8, 0n],
+    ['1', 8, 100_000_000n],
+    ['0.1', 8, 10_000_000n],
+    ['0.00000001', 8, 1n],
+    ['20999999.9769', 8, 2_099_999_997_690_000n],
+    ['1e-7', 8, 10n],
+    ['1E+2', 0, 100n],
+    ['1.5e1', 0, 15n],
+    ['0.000000000000000001', 18, 1n],
+    ['123456789.123456789012345678', 18, 123_456_789_123_456_789_012_345_678n],
+    ['1.0', 0, 1n],
+    ['1.000', 2, 100n],
+    ['100e-2', 0, 1n],
+    ['0e-999', 2, 0n],
+    ['0.0000', 2, 0n],
+    ['9007199254740993', 0, 9_007_199_254_740_993n],
+    ['0.1000000000000000055511151231257827', 34, 1_000_000_000_000_000_055_511_151_231_257_827n],
   ]
-  for (const [text, decimals, amount] of cases) assert.equal(parseAmount(text, decimals), amount, text)
+  for (const [text, decimals, amount] of cases)
+    assert.equal(parseAmount(text, decimals), amount, text)
 })
 
 test('surplus decimals are refused, never rounded', () => {
-  for (const [text, decimals] of [['0.000000001', 8], ['1.5', 0], ['1e-9', 8], ['0.0000000000000000001', 18], ['1.23e-1', 2], ['1e-999', 18]] as const) {
+  for (const [text, decimals] of [
+    ['0.000000001', 8],
+    ['1.5', 0],
+    ['1e-9', 8],
+    ['0.0000000000000000001', 18],
+    ['1.23e-1', 2],
+    ['1e-999', 18],
+  ] as const) {
     refuses(() => parseAmount(text, decimals), 'AMOUNT_PRECISION')
   }
 })
 
 test('what is not a decimal is refused', () => {
-  for (const text of ['', ' ', '-1', '+1', '.5', '5.', '1,5', '1_000', '0x1', 'NaN', 'Infinity', '1e', 'e1', '1e1.5', '1 ', ' 1', '1\n', '١', '１', '1e9999', '1e999', `${'9'.repeat(101)}`, '--1', '1.2.3', 'null']) {
+  for (const text of [
+    '',
+    ' ',
+    '-1',
+    '+1',
+    '.5',
+    '5.',
+    '1,5',
+    '1_000',
+    '0x1',
+    'NaN',
+    'Infinity',
+    '1e',
+    'e1',
+    '1e1.5',
+    '1 ',
+    ' 1',
+    '1\n',
+    '١',
+    '１',
+    '1e9999',
+    '1e999',
+    `${'9'.repeat(101)}`,
+    '--1',
+    '1.2.3',
+    'null',
+  ]) {
     refuses(() => parseAmount(text, 8), 'AMOUNT_FORMAT')
   }
 })
 
 test('parse and format are inverse, for every number of decimals up to 30', () => {
-  fc.assert(fc.property(fc.bigInt({ min: 0n, max: 10n ** 48n }), fc.nat(30), (amount, decimals) => {
-    const text = formatAmount(amount, decimals)
-    assert.equal(parseAmount(text, decimals), amount)
-    assert.match(text, /^(?:0|[1-9]\d*)(?:\.\d*[1-9])?$/)
-    assert.equal(formatAmount(-amount, decimals), amount === 0n ? '0' : `-${text}`)
-  }))
+  fc.assert(
+    fc.property(fc.bigInt({ min: 0n, max: 10n ** 48n }), fc.nat(30), (amount, decimals) => {
+      const text = formatAmount(amount, decimals)
+      assert.equal(parseAmount(text, decimals), amount)
+      assert.match(text, /^(?:0|[1-9]\d*)(?:\.\d*[1-9])?$/)
+      assert.equal(formatAmount(-amount, decimals), amount === 0n ? '0' : `-${text}`)
+    }),
+  )
 })
 
 test('an exponent only moves the point', () => {
-  fc.assert(fc.property(fc.bigInt({ min: 0n, max: 10n ** 20n }), fc.nat(18), fc.integer({ min: -10, max: 10 }), (amount, decimals, exponent) => {
-    const shifted = exponent >= 0 ? amount * 10n ** BigInt(exponent) : null
-    if (shifted !== null) assert.equal(parseAmount(`${formatAmount(amount, decimals)}e${exponent}`, decimals), shifted)
-    // A text with surplus zeros has the same value.
-    const text = formatAmount(amount, decimals)
-    assert.equal(parseAmount(`${text}${text.includes('.') ? '' : '.'}000`, decimals), amount)
-    assert.equal(parseAmount(`${amount}e-${decimals}`, decimals), amount)
-  }))
+  fc.assert(
+    fc.property(
+      fc.bigInt({ min: 0n, max: 10n ** 20n }),
+      fc.nat(18),
+      fc.integer({ min: -10, max: 10 }),
+      (amount, decimals, exponent) => {
+        const shifted = exponent >= 0 ? amount * 10n ** BigInt(exponent) : null
+        if (shifted !== null)
+          assert.equal(
+            parseAmount(`${formatAmount(amount, decimals)}e${exponent}`, decimals),
+            shifted,
+          )
+        // A text with surplus zeros has the same value.
+        const text = formatAmount(amount, decimals)
+        assert.equal(parseAmount(`${text}${text.includes('.') ? '' : '.'}000`, decimals), amount)
+        assert.equal(parseAmount(`${amount}e-${decimals}`, decimals), amount)
+      },
+    ),
+  )
 })
 
 test('every double that JavaScript prints is read as printed', () => {
-  fc.assert(fc.property(fc.double({ min: 0, max: 1e15, noNaN: true }), (value) => {
-    const text = String(value)
-    if (value < 1e-80) return
-    assert.equal(Number(formatAmount(parseAmount(text, 100), 100)), value)
-  }))
+  fc.assert(
+    fc.property(fc.double({ min: 0, max: 1e15, noNaN: true }), (value) => {
+      const text = String(value)
+      if (value < 1e-80) return
+      assert.equal(Number(formatAmount(parseAmount(text, 100), 100)), value)
+    }),
+  )
 })

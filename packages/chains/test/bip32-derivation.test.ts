@@ -1,4 +1,5 @@
-// BIP32, public derivation: the published vectors' non-hardened steps, and @scure/bip32 on random ones.
+// BIP32, public derivation: the published vectors' non-hardened steps, and @scure/bip32 on random
+// ones.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -9,29 +10,72 @@ import { BTC, ETH, privateKeyAt, publicKeyAt, refuses, workspaceKey } from './su
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 
 const STEPS: [string, string, number[], string][] = [
-  ['vector 1, m/0H → 1', 'xpub68Gmy5EdvgibQVfPdqkBBCHxA5htiqg55crXYuXoQRKfDBFA1WEjWgP6LHhwBZeNK1VTsfTFUHCdrfp1bgwQ9xv5ski8PX9rL2dZXvgGDnw', [1], 'xpub6ASuArnXKPbfEwhqN6e3mwBcDTgzisQN1wXN9BJcM47sSikHjJf3UFHKkNAWbWMiGj7Wf5uMash7SyYq527Hqck2AxYysAA7xmALppuCkwQ'],
-  ['vector 1, m/0H/1/2H → 2', 'xpub6D4BDPcP2GT577Vvch3R8wDkScZWzQzMMUm3PWbmWvVJrZwQY4VUNgqFJPMM3No2dFDFGTsxxpG5uJh7n7epu4trkrX7x7DogT5Uv6fcLW5', [2], 'xpub6FHa3pjLCk84BayeJxFW2SP4XRrFd1JYnxeLeU8EqN3vDfZmbqBqaGJAyiLjTAwm6ZLRQUMv1ZACTj37sR62cfN7fe5JnJ7dh8zL4fiyLHV'],
-  ['vector 1, m/0H/1/2H/2 → 1000000000', 'xpub6FHa3pjLCk84BayeJxFW2SP4XRrFd1JYnxeLeU8EqN3vDfZmbqBqaGJAyiLjTAwm6ZLRQUMv1ZACTj37sR62cfN7fe5JnJ7dh8zL4fiyLHV', [1_000_000_000], 'xpub6H1LXWLaKsWFhvm6RVpEL9P4KfRZSW7abD2ttkWP3SSQvnyA8FSVqNTEcYFgJS2UaFcxupHiYkro49S8yGasTvXEYBVPamhGW6cFJodrTHy'],
-  ['vector 1, two steps at once', 'xpub6D4BDPcP2GT577Vvch3R8wDkScZWzQzMMUm3PWbmWvVJrZwQY4VUNgqFJPMM3No2dFDFGTsxxpG5uJh7n7epu4trkrX7x7DogT5Uv6fcLW5', [2, 1_000_000_000], 'xpub6H1LXWLaKsWFhvm6RVpEL9P4KfRZSW7abD2ttkWP3SSQvnyA8FSVqNTEcYFgJS2UaFcxupHiYkro49S8yGasTvXEYBVPamhGW6cFJodrTHy'],
-  ['vector 2, m → 0', 'xpub661MyMwAqRbcFW31YEwpkMuc5THy2PSt5bDMsktWQcFF8syAmRUapSCGu8ED9W6oDMSgv6Zz8idoc4a6mr8BDzTJY47LJhkJ8UB7WEGuduB', [0], 'xpub69H7F5d8KSRgmmdJg2KhpAK8SR3DjMwAdkxj3ZuxV27CprR9LgpeyGmXUbC6wb7ERfvrnKZjXoUmmDznezpbZb7ap6r1D3tgFxHmwMkQTPH'],
+  [
+    'vector 1, m/0H → 1',
+    'xpub68Gmy5EdvgibQVfPdqkBBCHxA5htiqg55crXYuXoQRKfDBFA1WEjWgP6LHhwBZeNK1VTsfTFUHCdrfp1bgwQ9xv5ski8PX9rL2dZXvgGDnw',
+    [1],
+    'xpub6ASuArnXKPbfEwhqN6e3mwBcDTgzisQN1wXN9BJcM47sSikHjJf3UFHKkNAWbWMiGj7Wf5uMash7SyYq527Hqck2AxYysAA7xmALppuCkwQ',
+  ],
+  [
+    'vector 1, m/0H/1/2H → 2',
+    'xpub6D4BDPcP2GT577Vvch3R8wDkScZWzQzMMUm3PWbmWvVJrZwQY4VUNgqFJPMM3No2dFDFGTsxxpG5uJh7n7epu4trkrX7x7DogT5Uv6fcLW5',
+    [2],
+    'xpub6FHa3pjLCk84BayeJxFW2SP4XRrFd1JYnxeLeU8EqN3vDfZmbqBqaGJAyiLjTAwm6ZLRQUMv1ZACTj37sR62cfN7fe5JnJ7dh8zL4fiyLHV',
+  ],
+  [
+    'vector 1, m/0H/1/2H/2 → 1000000000',
+    'xpub6FHa3pjLCk84BayeJxFW2SP4XRrFd1JYnxeLeU8EqN3vDfZmbqBqaGJAyiLjTAwm6ZLRQUMv1ZACTj37sR62cfN7fe5JnJ7dh8zL4fiyLHV',
+    [1_000_000_000],
+    'xpub6H1LXWLaKsWFhvm6RVpEL9P4KfRZSW7abD2ttkWP3SSQvnyA8FSVqNTEcYFgJS2UaFcxupHiYkro49S8yGasTvXEYBVPamhGW6cFJodrTHy',
+  ],
+  [
+    'vector 1, two steps at once',
+    'xpub6D4BDPcP2GT577Vvch3R8wDkScZWzQzMMUm3PWbmWvVJrZwQY4VUNgqFJPMM3No2dFDFGTsxxpG5uJh7n7epu4trkrX7x7DogT5Uv6fcLW5',
+    [2, 1_000_000_000],
+    'xpub6H1LXWLaKsWFhvm6RVpEL9P4KfRZSW7abD2ttkWP3SSQvnyA8FSVqNTEcYFgJS2UaFcxupHiYkro49S8yGasTvXEYBVPamhGW6cFJodrTHy',
+  ],
+  [
+    'vector 2, m → 0',
+    'xpub661MyMwAqRbcFW31YEwpkMuc5THy2PSt5bDMsktWQcFF8syAmRUapSCGu8ED9W6oDMSgv6Zz8idoc4a6mr8BDzTJY47LJhkJ8UB7WEGuduB',
+    [0],
+    'xpub69H7F5d8KSRgmmdJg2KhpAK8SR3DjMwAdkxj3ZuxV27CprR9LgpeyGmXUbC6wb7ERfvrnKZjXoUmmDznezpbZb7ap6r1D3tgFxHmwMkQTPH',
+  ],
 ]
 for (const [name, from, path, to] of STEPS) {
   test(name, () => {
     const [start, end] = [HDKey.fromExtendedKey(from), HDKey.fromExtendedKey(to)]
-    assert.deepEqual(derivePublicKey('secp256k1', start.publicKey as Uint8Array, start.chainCode as Uint8Array, path), end.publicKey)
+    assert.deepEqual(
+      derivePublicKey(
+        'secp256k1',
+        start.publicKey as Uint8Array,
+        start.chainCode as Uint8Array,
+        path,
+      ),
+      end.publicKey,
+    )
   })
 }
 
 test('public derivation gives the keys of private derivation, on random paths', () => {
-  fc.assert(fc.property(fc.array(fc.nat(0x7fffffff), { maxLength: 4 }), (path) => {
-    assert.deepEqual(publicKeyAt(path), secp256k1.getPublicKey(privateKeyAt(path), true))
-  }), { numRuns: 25 })
+  fc.assert(
+    fc.property(fc.array(fc.nat(0x7fffffff), { maxLength: 4 }), (path) => {
+      assert.deepEqual(publicKeyAt(path), secp256k1.getPublicKey(privateKeyAt(path), true))
+    }),
+    { numRuns: 25 },
+  )
 })
 
 test('hardened and senseless indices are refused', () => {
   for (const index of [-1, 0x80000000, 1.5, Number.NaN, Infinity, 2 ** 53]) {
-    refuses(() => derivePublicKey('secp256k1', workspaceKey.publicKey, workspaceKey.chainCode, [0, index]), 'PATH')
-    refuses(() => derivePublicKey('ed25519', workspaceKey.publicKey, workspaceKey.chainCode, [index]), 'PATH')
+    refuses(
+      () =>
+        derivePublicKey('secp256k1', workspaceKey.publicKey, workspaceKey.chainCode, [0, index]),
+      'PATH',
+    )
+    refuses(
+      () => derivePublicKey('ed25519', workspaceKey.publicKey, workspaceKey.chainCode, [index]),
+      'PATH',
+    )
     refuses(() => pathOf(BTC, 1, index), 'PATH')
     refuses(() => pathOf(BTC, index, 1), 'PATH')
   }
@@ -43,27 +87,48 @@ test('a path is sub-account, chain, index', () => {
 })
 
 test('addresses differ by every element of the path', () => {
-  const addresses = [[1, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 1]].map((path) => addressAt(BTC, workspaceKey, path))
+  const addresses = [
+    [1, 0, 0],
+    [0, 0, 0],
+    [0, 0, 1],
+    [0, 1, 0],
+    [1, 0, 1],
+  ].map((path) => addressAt(BTC, workspaceKey, path))
   assert.equal(new Set(addresses).size, addresses.length)
 })
 
 test('a remembered key is the derived one', () => {
   const at = publicKeysBelow(workspaceKey)
   assert.deepEqual(at([1, 2, 3]), at([1, 2, 3]))
-  assert.deepEqual(at([1, 2, 3]), derivePublicKey('secp256k1', workspaceKey.publicKey, workspaceKey.chainCode, [1, 2, 3]))
+  assert.deepEqual(
+    at([1, 2, 3]),
+    derivePublicKey('secp256k1', workspaceKey.publicKey, workspaceKey.chainCode, [1, 2, 3]),
+  )
   assert.notDeepEqual(at([12, 3]), at([1, 23]))
 })
 
-interface Vector { publicKey: string; chainCode: string; levels: { index: number; publicKey: string }[] }
-const { vectors } = JSON.parse(readFileSync(new URL('./vectors/ed25519-derivation.json', import.meta.url), 'utf8')) as { vectors: Vector[] }
+interface Vector {
+  publicKey: string
+  chainCode: string
+  levels: { index: number; publicKey: string }[]
+}
+const { vectors } = JSON.parse(
+  readFileSync(new URL('./vectors/ed25519-derivation.json', import.meta.url), 'utf8'),
+) as { vectors: Vector[] }
 
-// The addresses made here and the shares that sign for them are derived by different code: both keep these vectors.
+// The addresses made here and the shares that sign for them are derived by different code: both
+// keep these vectors.
 test('Ed25519: the frozen vectors that the signing engine keeps too', () => {
   assert.ok(vectors.length > 5)
   for (const vector of vectors) {
     vector.levels.forEach((level, depth) => {
       const path = vector.levels.slice(0, depth + 1).map(({ index }) => index)
-      const derived = derivePublicKey('ed25519', Buffer.from(vector.publicKey, 'hex'), Buffer.from(vector.chainCode, 'hex'), path)
+      const derived = derivePublicKey(
+        'ed25519',
+        Buffer.from(vector.publicKey, 'hex'),
+        Buffer.from(vector.chainCode, 'hex'),
+        path,
+      )
       assert.equal(Buffer.from(derived).toString('hex'), level.publicKey)
     })
   }

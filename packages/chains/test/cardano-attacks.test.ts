@@ -1,4 +1,5 @@
-// What a hostile platform may try with a Cardano transaction: everything but a plain payment is refused by name.
+// What a hostile platform may try with a Cardano transaction: everything but a plain payment is
+// refused by name.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FixedTransactionBody } from '@emurgo/cardano-serialization-lib-nodejs'
@@ -7,26 +8,68 @@ import type { UnsignedTransaction } from '../src/index.ts'
 import { addressBytes } from '../src/cardano/address.ts'
 import { encodeBody, parseBody, type Body, type Output } from '../src/cardano/body.ts'
 import { array, byteString, head, map, tagged, uint } from '../src/cardano/cbor.ts'
-import { ADA, addressAt, build, CHANGE, decoded, exclusive, fund, OTHER, PATH, publicKeyAt, sign, signing, assemble, TOKEN } from './cardano-support.ts'
+import {
+  ADA,
+  addressAt,
+  build,
+  CHANGE,
+  decoded,
+  exclusive,
+  fund,
+  OTHER,
+  PATH,
+  publicKeyAt,
+  sign,
+  signing,
+  assemble,
+  TOKEN,
+} from './cardano-support.ts'
 import { refuses } from './support.ts'
 
-const { unsigned } = build([{ value: 10_000_000n }, { value: 4_000_000n, path: OTHER }], 12_000_000n)
+const { unsigned } = build(
+  [{ value: 10_000_000n }, { value: 4_000_000n, path: OTHER }],
+  12_000_000n,
+)
 const bytes = Buffer.from(unsigned.bytes, 'hex')
 const body = parseBody(bytes)
 const hex = (data: Uint8Array): string => Buffer.from(data).toString('hex')
 const from = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text, 'hex'))
-const withBody = (change: Partial<Body>): UnsignedTransaction => ({ ...unsigned, bytes: hex(encodeBody({ ...body, ...change })) })
+const withBody = (change: Partial<Body>): UnsignedTransaction => ({
+  ...unsigned,
+  bytes: hex(encodeBody({ ...body, ...change })),
+})
 const [payment, change] = body.outputs as [Output, Output]
 
 test('the transaction itself is fine', () => assert.equal(decoded(unsigned).payments.length, 1))
 
 test('fields that a payment has no use for: each is named', () => {
   const extra: [number, string, RegExp][] = [
-    [4, '80', /certificates/], [5, 'a0', /withdrawals/], [6, '82a000', /an update/], [7, `5820${'00'.repeat(32)}`, /auxiliary data/], [8, '01', /beginning/], [9, `a1581c${'cc'.repeat(28)}a1416101`, /a mint/], [11, `5820${'00'.repeat(32)}`, /script data/],
-    [13, '80', /collateral/], [14, '80', /required signers/], [15, '01', /network id/], [16, '824001', /collateral return/], [17, '01', /total collateral/], [18, '80', /reference inputs/], [19, 'a0', /votes/], [20, '80', /proposals/], [21, '01', /treasury/], [22, '01', /donation/], [23, '01', /unknown field/],
+    [4, '80', /certificates/],
+    [5, 'a0', /withdrawals/],
+    [6, '82a000', /an update/],
+    [7, `5820${'00'.repeat(32)}`, /auxiliary data/],
+    [8, '01', /beginning/],
+    [9, `a1581c${'cc'.repeat(28)}a1416101`, /a mint/],
+    [11, `5820${'00'.repeat(32)}`, /script data/],
+    [13, '80', /collateral/],
+    [14, '80', /required signers/],
+    [15, '01', /network id/],
+    [16, '824001', /collateral return/],
+    [17, '01', /total collateral/],
+    [18, '80', /reference inputs/],
+    [19, 'a0', /votes/],
+    [20, '80', /proposals/],
+    [21, '01', /treasury/],
+    [22, '01', /donation/],
+    [23, '01', /unknown field/],
   ]
   for (const [key, value, reason] of extra) {
-    const more = Buffer.concat([Uint8Array.of(0xa5), bytes.subarray(1), uint(BigInt(key)), from(value)])
+    const more = Buffer.concat([
+      Uint8Array.of(0xa5),
+      bytes.subarray(1),
+      uint(BigInt(key)),
+      from(value),
+    ])
     refuses(() => decoded({ ...unsigned, bytes: hex(more) }), 'SHAPE', reason)
   }
 })
@@ -34,14 +77,37 @@ test('fields that a payment has no use for: each is named', () => {
 test('a body without fee, end, inputs or outputs', () => {
   for (const key of [0, 1, 2, 3]) {
     const entries = parseFields().filter(([name]) => name !== key)
-    refuses(() => decoded({ ...unsigned, bytes: hex(map(entries.map(([name, value]) => [uint(BigInt(name)), value]))) }), 'SHAPE', /has not/)
+    refuses(
+      () =>
+        decoded({
+          ...unsigned,
+          bytes: hex(map(entries.map(([name, value]) => [uint(BigInt(name)), value]))),
+        }),
+      'SHAPE',
+      /has not/,
+    )
   }
   refuses(() => decoded(withBody({ inputs: [] })), 'SHAPE')
   refuses(() => decoded(withBody({ outputs: [] })), 'SHAPE')
 })
 
 function parseFields(): [number, Uint8Array][] {
-  return [[0, tagged(258n, array(body.inputs.map(({ txid, index }) => array([byteString(from(txid)), uint(BigInt(index))]))))], [1, array(body.outputs.map(({ address, coin }) => array([byteString(address), uint(coin)])))], [2, uint(body.fee)], [3, uint(body.ttl)]]
+  return [
+    [
+      0,
+      tagged(
+        258n,
+        array(
+          body.inputs.map(({ txid, index }) =>
+            array([byteString(from(txid)), uint(BigInt(index))]),
+          ),
+        ),
+      ),
+    ],
+    [1, array(body.outputs.map(({ address, coin }) => array([byteString(address), uint(coin)])))],
+    [2, uint(body.fee)],
+    [3, uint(body.ttl)],
+  ]
 }
 
 test('other encodings of the same content', () => {
@@ -52,46 +118,135 @@ test('other encodings of the same content', () => {
     assert.notEqual(other, unsigned.bytes)
     refuses(() => decoded({ ...unsigned, bytes: other }), /ENCODING|TRANSACTION/)
   }
-  const pairs = (list: [number, Uint8Array][]) => list.flatMap(([name, value]) => [uint(BigInt(name)), value])
+  const pairs = (list: [number, Uint8Array][]) =>
+    list.flatMap(([name, value]) => [uint(BigInt(name)), value])
   spelled((list) => map(list.toReversed().map(([name, value]) => [uint(BigInt(name)), value])))
   spelled((list) => Buffer.concat([Uint8Array.of(0xbf), ...pairs(list), Uint8Array.of(0xff)]))
   spelled((list) => Buffer.concat([Uint8Array.of(0xb8, 4), ...pairs(list)]))
-  spelled((list) => Buffer.concat([head('map', 4n), ...pairs(list.map(([name, value]) => [name, name === 2 ? Buffer.concat([Uint8Array.of(0x1b, 0, 0, 0, 0), value.subarray(1)]) : value]))]))
+  spelled((list) =>
+    Buffer.concat([
+      head('map', 4n),
+      ...pairs(
+        list.map(([name, value]) => [
+          name,
+          name === 2 ? Buffer.concat([Uint8Array.of(0x1b, 0, 0, 0, 0), value.subarray(1)]) : value,
+        ]),
+      ),
+    ]),
+  )
   // Inputs as a plain list; an output in the newer form.
-  spelled((list) => map(list.map(([name, value]) => [uint(BigInt(name)), name === 0 ? value.subarray(3) : value])))
-  spelled((list) => Buffer.concat([map(list.map(([name, value]) => [uint(BigInt(name)), value])), Uint8Array.of(0)]))
+  spelled((list) =>
+    map(list.map(([name, value]) => [uint(BigInt(name)), name === 0 ? value.subarray(3) : value])),
+  )
+  spelled((list) =>
+    Buffer.concat([
+      map(list.map(([name, value]) => [uint(BigInt(name)), value])),
+      Uint8Array.of(0),
+    ]),
+  )
   const twice = Buffer.concat([Uint8Array.of(0xa5), bytes.subarray(1), uint(2n), uint(0n)])
   refuses(() => decoded({ ...unsigned, bytes: hex(twice) }), 'TRANSACTION', /twice/)
   // Where a judge reads the same content, its own bytes may differ: the hash is of the bytes.
-  assert.equal(FixedTransactionBody.from_bytes(bytes).tx_hash().to_hex(), hex(signing(ADA, unsigned, publicKeyAt)[0]?.message as Uint8Array))
+  assert.equal(
+    FixedTransactionBody.from_bytes(bytes).tx_hash().to_hex(),
+    hex(signing(ADA, unsigned, publicKeyAt)[0]?.message as Uint8Array),
+  )
 })
 
 test('outputs with a datum or a script, in the old form and the new', () => {
   const [fields] = [parseFields()]
-  const outputs = (list: Uint8Array[]) => ({ ...unsigned, bytes: hex(map(fields.map(([name, value]) => [uint(BigInt(name)), name === 1 ? array(list) : value]))) })
+  const outputs = (list: Uint8Array[]) => ({
+    ...unsigned,
+    bytes: hex(
+      map(fields.map(([name, value]) => [uint(BigInt(name)), name === 1 ? array(list) : value])),
+    ),
+  })
   const plain = (output: Output) => array([byteString(output.address), uint(output.coin)])
-  refuses(() => decoded(outputs([array([byteString(payment.address), uint(payment.coin), byteString(new Uint8Array(32))]), plain(change)])), 'SHAPE', /datum/)
-  const fresh = (more: [Uint8Array, Uint8Array][]) => map([[uint(0n), byteString(payment.address)], [uint(1n), uint(payment.coin)], ...more])
+  refuses(
+    () =>
+      decoded(
+        outputs([
+          array([byteString(payment.address), uint(payment.coin), byteString(new Uint8Array(32))]),
+          plain(change),
+        ]),
+      ),
+    'SHAPE',
+    /datum/,
+  )
+  const fresh = (more: [Uint8Array, Uint8Array][]) =>
+    map([[uint(0n), byteString(payment.address)], [uint(1n), uint(payment.coin)], ...more])
   refuses(() => decoded(outputs([fresh([]), plain(change)])), 'SHAPE')
-  refuses(() => decoded(outputs([fresh([[uint(2n), array([uint(0n), byteString(new Uint8Array(32))])]]), plain(change)])), 'SHAPE', /datum/)
-  refuses(() => decoded(outputs([fresh([[uint(3n), tagged(24n, byteString(from('820143010203')))]]), plain(change)])), 'SHAPE', /script/)
+  refuses(
+    () =>
+      decoded(
+        outputs([
+          fresh([[uint(2n), array([uint(0n), byteString(new Uint8Array(32))])]]),
+          plain(change),
+        ]),
+      ),
+    'SHAPE',
+    /datum/,
+  )
+  refuses(
+    () =>
+      decoded(
+        outputs([
+          fresh([[uint(3n), tagged(24n, byteString(from('820143010203')))]]),
+          plain(change),
+        ]),
+      ),
+    'SHAPE',
+    /script/,
+  )
 })
 
 test('change that is another’s, missing, or hidden as a payment', () => {
   const thief = addressBytes(ADA, 'addr1w8phkx6acpnf78fuvxn0mkew3l0fd058hzquvz7w36x4gtcyjy7wx')
   refuses(() => decoded(withBody({ outputs: [payment, { ...change, address: thief }] })), 'CHANGE')
-  refuses(() => decoded({ ...withBody({ outputs: [payment, { ...change, address: thief }] }), change: undefined as never }), 'SHAPE', /exactly one payment/)
+  refuses(
+    () =>
+      decoded({
+        ...withBody({ outputs: [payment, { ...change, address: thief }] }),
+        change: undefined as never,
+      }),
+    'SHAPE',
+    /exactly one payment/,
+  )
   refuses(() => decoded({ ...unsigned, change: { output: 0, path: CHANGE } }), 'CHANGE')
-  refuses(() => decoded({ ...unsigned, change: { output: 2, path: CHANGE } }), 'CHANGE', /does not exist/)
+  refuses(
+    () => decoded({ ...unsigned, change: { output: 2, path: CHANGE } }),
+    'CHANGE',
+    /does not exist/,
+  )
   refuses(() => decoded({ ...unsigned, change: { output: 1, path: PATH } }), 'CHANGE')
-  refuses(() => decoded(withBody({ outputs: [payment, { ...change, coin: change.coin / 2n }, { ...change, coin: change.coin - change.coin / 2n }] })), 'SHAPE')
+  refuses(
+    () =>
+      decoded(
+        withBody({
+          outputs: [
+            payment,
+            { ...change, coin: change.coin / 2n },
+            { ...change, coin: change.coin - change.coin / 2n },
+          ],
+        }),
+      ),
+    'SHAPE',
+  )
   refuses(() => decoded(withBody({ outputs: [change] })), 'CHANGE')
 })
 
 test('a fee that is not what is left over, and value from nowhere', () => {
   refuses(() => decoded(withBody({ fee: body.fee + 1n })), 'SHAPE', /what the inputs hold/)
-  refuses(() => decoded(withBody({ outputs: [{ ...payment, coin: payment.coin + 1n }, change] })), 'SHAPE')
-  const greedy = decoded(withBody({ fee: body.fee + 700_000n, outputs: [payment, { ...change, coin: change.coin - 700_000n }] }))
+  refuses(
+    () => decoded(withBody({ outputs: [{ ...payment, coin: payment.coin + 1n }, change] })),
+    'SHAPE',
+  )
+  const greedy = decoded(
+    withBody({
+      fee: body.fee + 700_000n,
+      outputs: [payment, { ...change, coin: change.coin - 700_000n }],
+    }),
+  )
   assert.equal(greedy.fee_max, body.fee + 700_000n)
 })
 
@@ -99,31 +254,115 @@ test('tokens given away, burnt, multiplied, or changed', () => {
   const built = build([{ value: 10_000_000n, assets: { [TOKEN]: '5' } }], 3_000_000n)
   const tokens = parseBody(Buffer.from(built.unsigned.bytes, 'hex'))
   const [pay, back] = tokens.outputs as [Output, Output]
-  const of = (outputs: Output[]): UnsignedTransaction => ({ ...built.unsigned, bytes: hex(encodeBody({ ...tokens, outputs })) })
+  const of = (outputs: Output[]): UnsignedTransaction => ({
+    ...built.unsigned,
+    bytes: hex(encodeBody({ ...tokens, outputs })),
+  })
   assert.deepEqual(decoded(built.unsigned).change?.assets, { [TOKEN]: '5' })
-  refuses(() => decoded(of([{ ...pay, assets: new Map([[TOKEN, 5n]]) }, { ...back, assets: new Map() }])), 'SHAPE', /gives native tokens away/)
-  for (const assets of [new Map(), new Map([[TOKEN, 4n]]), new Map([[TOKEN, 6n]]), new Map([[`${TOKEN}00`, 5n]]), new Map([[TOKEN, 5n], [`${TOKEN}00`, 1n]])]) {
+  refuses(
+    () =>
+      decoded(
+        of([
+          { ...pay, assets: new Map([[TOKEN, 5n]]) },
+          { ...back, assets: new Map() },
+        ]),
+      ),
+    'SHAPE',
+    /gives native tokens away/,
+  )
+  for (const assets of [
+    new Map(),
+    new Map([[TOKEN, 4n]]),
+    new Map([[TOKEN, 6n]]),
+    new Map([[`${TOKEN}00`, 5n]]),
+    new Map([
+      [TOKEN, 5n],
+      [`${TOKEN}00`, 1n],
+    ]),
+  ]) {
     refuses(() => decoded(of([pay, { ...back, assets }])), 'CHANGE', /exactly the native tokens/)
   }
-  refuses(() => decoded(of([pay, { ...back, assets: new Map([[TOKEN, 5n], [`${TOKEN}00`, 0n]]) }])), /ENCODING|CHANGE/)
+  refuses(
+    () =>
+      decoded(
+        of([
+          pay,
+          {
+            ...back,
+            assets: new Map([
+              [TOKEN, 5n],
+              [`${TOKEN}00`, 0n],
+            ]),
+          },
+        ]),
+      ),
+    /ENCODING|CHANGE/,
+  )
   refuses(() => decoded({ ...of([pay]), change: undefined as never }), /SHAPE|CHANGE/)
 })
 
 test('inputs: previous transactions that lie, foreign keys, doubles, another order', () => {
-  const [first, second] = unsigned.inputs as [UnsignedTransaction['inputs'][0], UnsignedTransaction['inputs'][0]]
+  const [first, second] = unsigned.inputs as [
+    UnsignedTransaction['inputs'][0],
+    UnsignedTransaction['inputs'][0],
+  ]
   const lying = fund([{ value: 99_000_000n }, { value: 4_000_000n, path: OTHER }])
-  refuses(() => decoded({ ...unsigned, inputs: [{ path: first.path, previous: [...lying.previous.values()][0] as string }, second] }), 'PREVIOUS_TRANSACTION', /another id/)
-  refuses(() => decoded({ ...unsigned, inputs: [{ path: first.path }, second] }), 'PREVIOUS_TRANSACTION', /lacks/)
-  refuses(() => decoded({ ...unsigned, inputs: [second, first] }), 'PREVIOUS_TRANSACTION', /key at its path/)
+  refuses(
+    () =>
+      decoded({
+        ...unsigned,
+        inputs: [{ path: first.path, previous: [...lying.previous.values()][0] as string }, second],
+      }),
+    'PREVIOUS_TRANSACTION',
+    /another id/,
+  )
+  refuses(
+    () => decoded({ ...unsigned, inputs: [{ path: first.path }, second] }),
+    'PREVIOUS_TRANSACTION',
+    /lacks/,
+  )
+  refuses(
+    () => decoded({ ...unsigned, inputs: [second, first] }),
+    'PREVIOUS_TRANSACTION',
+    /key at its path/,
+  )
   refuses(() => decoded({ ...unsigned, inputs: [first] }), 'SHAPE')
   refuses(() => decoded(withBody({ inputs: body.inputs.toReversed() })), 'SHAPE', /in order/)
-  refuses(() => decoded({ ...withBody({ inputs: [body.inputs[0], body.inputs[0]] as Body['inputs'] }) }), 'SHAPE', /each once/)
-  refuses(() => decoded(withBody({ inputs: [body.inputs[0], { txid: body.inputs[0]?.txid as string, index: 7 }] as Body['inputs'] })), 'PREVIOUS_TRANSACTION', /does not exist/)
+  refuses(
+    () => decoded({ ...withBody({ inputs: [body.inputs[0], body.inputs[0]] as Body['inputs'] }) }),
+    'SHAPE',
+    /each once/,
+  )
+  refuses(
+    () =>
+      decoded(
+        withBody({
+          inputs: [
+            body.inputs[0],
+            { txid: body.inputs[0]?.txid as string, index: 7 },
+          ] as Body['inputs'],
+        }),
+      ),
+    'PREVIOUS_TRANSACTION',
+    /does not exist/,
+  )
 })
 
 test('addresses that are not paid to', () => {
-  for (const raw of [`e1${'11'.repeat(28)}`, `41${'11'.repeat(28)}010203`, `60${'11'.repeat(28)}`, `61${'11'.repeat(27)}`, '', '82d818', `91${'11'.repeat(28)}`]) {
-    refuses(() => decoded(withBody({ outputs: [{ ...payment, address: from(raw) }, change] })), 'SHAPE', /not paid to/)
+  for (const raw of [
+    `e1${'11'.repeat(28)}`,
+    `41${'11'.repeat(28)}010203`,
+    `60${'11'.repeat(28)}`,
+    `61${'11'.repeat(27)}`,
+    '',
+    '82d818',
+    `91${'11'.repeat(28)}`,
+  ]) {
+    refuses(
+      () => decoded(withBody({ outputs: [{ ...payment, address: from(raw) }, change] })),
+      'SHAPE',
+      /not paid to/,
+    )
   }
 })
 
@@ -132,9 +371,16 @@ test('an end beyond any sense', () => {
 })
 
 test('two transactions exclude each other by a shared input, and only so', () => {
-  const [one, other] = [decoded(unsigned), decoded(build([{ value: 10_000_000n }, { value: 4_000_000n, path: OTHER }], 12_500_000n).unsigned)]
+  const [one, other] = [
+    decoded(unsigned),
+    decoded(
+      build([{ value: 10_000_000n }, { value: 4_000_000n, path: OTHER }], 12_500_000n).unsigned,
+    ),
+  ]
   assert.ok(exclusive(one, other))
-  assert.ok(!exclusive(one, decoded(build([{ value: 10_000_000n }], 3_000_000n, { salt: 2 }).unsigned)))
+  assert.ok(
+    !exclusive(one, decoded(build([{ value: 10_000_000n }], 3_000_000n, { salt: 2 }).unsigned)),
+  )
 })
 
 test('a signature of another key, of another message, or of a changed body', () => {
@@ -142,12 +388,29 @@ test('a signature of another key, of another message, or of a changed body', () 
   const good = sign(items)
   assemble(ADA, unsigned, good, publicKeyAt)
   refuses(() => assemble(ADA, withBody({ ttl: body.ttl + 1n }), good, publicKeyAt), 'SIGNATURE')
-  refuses(() => assemble(ADA, unsigned, good.map((each) => ({ ...each, signature: each.signature.with(3, (each.signature[3] as number) ^ 1) })), publicKeyAt), 'SIGNATURE')
+  refuses(
+    () =>
+      assemble(
+        ADA,
+        unsigned,
+        good.map((each) => ({
+          ...each,
+          signature: each.signature.with(3, (each.signature[3] as number) ^ 1),
+        })),
+        publicKeyAt,
+      ),
+    'SIGNATURE',
+  )
   assert.equal(addressAt(PATH).length, 58)
 })
 
 test('any bytes: a refusal, never another error; one flipped bit never passes with the same meaning', () => {
-  fc.assert(fc.property(fc.uint8Array({ minLength: 1, maxLength: 400 }), (data) => refuses(() => decoded({ ...unsigned, bytes: hex(data) }), /^[A-Z_]+$/)), { numRuns: 1000 })
+  fc.assert(
+    fc.property(fc.uint8Array({ minLength: 1, maxLength: 400 }), (data) =>
+      refuses(() => decoded({ ...unsigned, bytes: hex(data) }), /^[A-Z_]+$/),
+    ),
+    { numRuns: 1000 },
+  )
   for (let at = 0; at < bytes.length; at++) {
     for (const bit of [1, 0x40, 0x80]) {
       const flipped = Uint8Array.from(bytes)
@@ -161,6 +424,7 @@ test('any bytes: a refusal, never another error; one flipped bit never passes wi
       if (found) assert.notDeepEqual(found, decoded(unsigned), `byte ${at}`)
     }
   }
-  for (const bad of ['', '0', 'ZZ', 'AB', 'a'.repeat(40_001)]) refuses(() => decoded({ ...unsigned, bytes: bad }), 'TRANSACTION')
+  for (const bad of ['', '0', 'ZZ', 'AB', 'a'.repeat(40_001)])
+    refuses(() => decoded({ ...unsigned, bytes: bad }), 'TRANSACTION')
   refuses(() => decoded({ ...unsigned, bytes: '81'.repeat(15_000) }), 'TRANSACTION', /deep|early/)
 })

@@ -11,7 +11,10 @@ const endpoint = { url: 'http://node' }
 const STAKE_KEY = 'ab'.repeat(28)
 const STAKE = 'stake1ux46h2at4w46h2at4w46h2at4w46h2at4w46h2at4w46h2cfk870n'
 /** A transaction with what may fund it beside its inputs. */
-function cardano(o: { more?: [number, Uint8Array][]; invalid?: boolean; inputs: unknown[] }): { client: CardanoClient; txid: string } {
+function cardano(o: { more?: [number, Uint8Array][]; invalid?: boolean; inputs: unknown[] }): {
+  client: CardanoClient
+  txid: string
+} {
   const body = map([
     [uint(0n), tagged(258n, array([]))],
     [uint(1n), array([array([byteString(addressBytes(ADA, TO)), uint(5n)])])],
@@ -19,11 +22,29 @@ function cardano(o: { more?: [number, Uint8Array][]; invalid?: boolean; inputs: 
     ...(o.more ?? []).map(([key, value]): [Uint8Array, Uint8Array] => [uint(BigInt(key)), value]),
   ])
   const txid = Buffer.from(hashOf(body)).toString('hex')
-  const cbor = Buffer.concat([Buffer.from([0x84]), body, map([]), Buffer.from([o.invalid ? 0xf4 : 0xf5, 0xf6])]).toString('hex')
-  const answers: Record<string, unknown> = { [`/txs/${txid}/utxos`]: { inputs: o.inputs, outputs: [] }, [`/txs/${txid}/cbor`]: { cbor } }
-  return { txid, client: new CardanoClient(ADA, endpoint, async (url) => Response.json(answers[url.replace('http://node', '')] ?? {})) }
+  const cbor = Buffer.concat([
+    Buffer.from([0x84]),
+    body,
+    map([]),
+    Buffer.from([o.invalid ? 0xf4 : 0xf5, 0xf6]),
+  ]).toString('hex')
+  const answers: Record<string, unknown> = {
+    [`/txs/${txid}/utxos`]: { inputs: o.inputs, outputs: [] },
+    [`/txs/${txid}/cbor`]: { cbor },
+  }
+  return {
+    txid,
+    client: new CardanoClient(ADA, endpoint, async (url) =>
+      Response.json(answers[url.replace('http://node', '')] ?? {}),
+    ),
+  }
 }
-const spends = (address: unknown, more = {}) => ({ address, collateral: false, reference: false, ...more })
+const spends = (address: unknown, more = {}) => ({
+  address,
+  collateral: false,
+  reference: false,
+  ...more,
+})
 
 test('Cardano: all inputs, rewards that were withdrawn, and deposits that came back', async () => {
   const inputs = [
@@ -41,26 +62,41 @@ test('Cardano: all inputs, rewards that were withdrawn, and deposits that came b
   }
   const both = [addressAt(PATH), addressAt(CHANGE)]
   assert.deepEqual(await of({ inputs }), { addresses: both, complete: true })
-  assert.deepEqual(await of({ inputs, more: [[5, map([[reward, uint(9n)]])]] }), { addresses: [...both, STAKE], complete: true })
-  assert.deepEqual(await of({ inputs, more: [[4, array([array([uint(1n), key])])]] }), { addresses: [...both, STAKE], complete: true })
-  assert.deepEqual(await of({ inputs, more: [[4, array([array([uint(8n), key, uint(2_000_000n)])])]] }), {
+  assert.deepEqual(await of({ inputs, more: [[5, map([[reward, uint(9n)]])]] }), {
+    addresses: [...both, STAKE],
+    complete: true,
+  })
+  assert.deepEqual(await of({ inputs, more: [[4, array([array([uint(1n), key])])]] }), {
     addresses: [...both, STAKE],
     complete: true,
   })
   assert.deepEqual(
-    await of({ inputs, more: [[4, array([array([uint(2n), key, byteString(Buffer.alloc(28))])])]] }),
+    await of({ inputs, more: [[4, array([array([uint(8n), key, uint(2_000_000n)])])]] }),
+    {
+      addresses: [...both, STAKE],
+      complete: true,
+    },
+  )
+  assert.deepEqual(
+    await of({
+      inputs,
+      more: [[4, array([array([uint(2n), key, byteString(Buffer.alloc(28))])])]],
+    }),
     { addresses: both, complete: true },
-    'a delegation gives nothing back'
+    'a delegation gives nothing back',
   )
   assert.deepEqual(
     await of({ inputs, more: [[4, array([array([uint(17n), key, uint(500_000_000n)])])]] }),
     { addresses: both, complete: false },
-    'a representative’s deposit has no address'
+    'a representative’s deposit has no address',
   )
   assert.deepEqual(
     await of({ inputs, invalid: true }),
     { addresses: ['addr1collateral'], complete: true },
-    'where its script failed the collateral pays'
+    'where its script failed the collateral pays',
   )
-  assert.deepEqual(await of({ inputs: [...inputs, spends(null)] }), { addresses: both, complete: false })
+  assert.deepEqual(await of({ inputs: [...inputs, spends(null)] }), {
+    addresses: both,
+    complete: false,
+  })
 })

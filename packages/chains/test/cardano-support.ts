@@ -1,18 +1,52 @@
 import { createHash } from 'node:crypto'
 import { ed25519 } from '@noble/curves/ed25519.js'
-import { cardano, CHANGE_INDEX, familyOf, readRegistryFile, type Asset, type Network, type PublicKeyAt, type Riders, type SignatureBytes, type SigningItem, type UnsignedTransaction } from '../src/index.ts'
+import {
+  cardano,
+  CHANGE_INDEX,
+  familyOf,
+  readRegistryFile,
+  type Asset,
+  type Network,
+  type PublicKeyAt,
+  type Riders,
+  type SignatureBytes,
+  type SigningItem,
+  type UnsignedTransaction,
+} from '../src/index.ts'
 import { addressBytes } from '../src/cardano/address.ts'
 import { encodeBody, hashOf, type Assets } from '../src/cardano/body.ts'
 
 const file = readRegistryFile()
-const { ready: _, mainnet, local, ...line } = file.networks.find(({ code }) => code === 'ADA') as (typeof file.networks)[number]
+const {
+  ready: _,
+  mainnet,
+  local,
+  ...line
+} = file.networks.find(({ code }) => code === 'ADA') as (typeof file.networks)[number]
 export const ADA: Network = { ...line, ...mainnet, mode: 'mainnet' }
 export const TEST: Network = { ...line, ...local, mode: 'local' }
-export const ASSETS: Asset[] = file.assets.filter(({ network }) => network === 'ADA').map((each) => ({
-  asset_name: each.asset_name, name: each.name, ticker: each.ticker, blockchain: 'Cardano', network: 'ADA', family: 'cardano', decimals: each.decimals,
-  type: each.type, contract_address: null, fee_asset: 'ADA', takes_tag: false, requires_tag: false, min_withdrawal: each.min_withdrawal,
-  issuer: null, bridged: false, status: 'active', status_since: null, status_reason: null,
-}))
+export const ASSETS: Asset[] = file.assets
+  .filter(({ network }) => network === 'ADA')
+  .map((each) => ({
+    asset_name: each.asset_name,
+    name: each.name,
+    ticker: each.ticker,
+    blockchain: 'Cardano',
+    network: 'ADA',
+    family: 'cardano',
+    decimals: each.decimals,
+    type: each.type,
+    contract_address: null,
+    fee_asset: 'ADA',
+    takes_tag: false,
+    requires_tag: false,
+    min_withdrawal: each.min_withdrawal,
+    issuer: null,
+    bridged: false,
+    status: 'active',
+    status_since: null,
+    status_reason: null,
+  }))
 export const { address, validate, decode, signing, assemble, exclusive } = familyOf(ADA)
 
 export const PATH = [1, 1815, 0]
@@ -23,31 +57,90 @@ export const TTL = 150_000_000n
 export const TOKEN = `${'ab'.repeat(28)}746f6b656e`
 export const SECOND = `${'0c'.repeat(28)}`
 
-const secretAt = (path: readonly number[]): Uint8Array => createHash('sha256').update(`tests of cardano ${path.join('/')}`).digest()
+const secretAt = (path: readonly number[]): Uint8Array =>
+  createHash('sha256')
+    .update(`tests of cardano ${path.join('/')}`)
+    .digest()
 export const publicKeyAt: PublicKeyAt = (path) => ed25519.getPublicKey(secretAt(path))
-export const sign = (items: SigningItem[]): SignatureBytes[] => items.map(({ path, message }) => ({ signature: ed25519.sign(message, secretAt(path)), recoveryId: null }))
-export const addressAt = (path: readonly number[], network = ADA): string => address(network, publicKeyAt(path))
+export const sign = (items: SigningItem[]): SignatureBytes[] =>
+  items.map(({ path, message }) => ({
+    signature: ed25519.sign(message, secretAt(path)),
+    recoveryId: null,
+  }))
+export const addressAt = (path: readonly number[], network = ADA): string =>
+  address(network, publicKeyAt(path))
 
-export interface Given { value: bigint; path?: number[]; assets?: Record<string, string> }
+export interface Given {
+  value: bigint
+  path?: number[]
+  assets?: Record<string, string>
+}
 
 /** Coins made by one transaction that spends from nowhere; its id and body are real. */
-export function fund(given: Given[], salt = 1, network = ADA): { coins: cardano.Coin[]; previous: Map<string, string> } {
-  const outputs = given.map(({ value, path = PATH, assets = {} }) => ({ address: addressBytes(network, addressAt(path, network)), coin: value, assets: new Map(Object.entries(assets).map(([unit, quantity]) => [unit, BigInt(quantity)])) as Assets }))
-  const body = encodeBody({ inputs: [{ txid: salt.toString(16).padStart(64, '0'), index: 0 }], outputs, fee: 200_000n, ttl: TTL })
+export function fund(
+  given: Given[],
+  salt = 1,
+  network = ADA,
+): { coins: cardano.Coin[]; previous: Map<string, string> } {
+  const outputs = given.map(({ value, path = PATH, assets = {} }) => ({
+    address: addressBytes(network, addressAt(path, network)),
+    coin: value,
+    assets: new Map(
+      Object.entries(assets).map(([unit, quantity]) => [unit, BigInt(quantity)]),
+    ) as Assets,
+  }))
+  const body = encodeBody({
+    inputs: [{ txid: salt.toString(16).padStart(64, '0'), index: 0 }],
+    outputs,
+    fee: 200_000n,
+    ttl: TTL,
+  })
   const txid = Buffer.from(hashOf(body)).toString('hex')
-  const riders = (assets?: Record<string, string>): Riders | null => (assets ? { assets, script_bytes: 0 } : null)
+  const riders = (assets?: Record<string, string>): Riders | null =>
+    assets ? { assets, script_bytes: 0 } : null
   return {
-    coins: given.map(({ value, path = PATH, assets }, vout) => ({ txid, vout, value, path, address: addressAt(path, network), riders: riders(assets) })),
+    coins: given.map(({ value, path = PATH, assets }, vout) => ({
+      txid,
+      vout,
+      value,
+      path,
+      address: addressAt(path, network),
+      riders: riders(assets),
+    })),
     previous: new Map([[txid, Buffer.from(body).toString('hex')]]),
   }
 }
 
-export function build(given: Given[], amount: bigint, o: { to?: string; rate?: bigint; network?: Network; salt?: number } = {}): { unsigned: UnsignedTransaction; selection: cardano.Selection } {
+export function build(
+  given: Given[],
+  amount: bigint,
+  o: { to?: string; rate?: bigint; network?: Network; salt?: number } = {},
+): { unsigned: UnsignedTransaction; selection: cardano.Selection } {
   const network = o.network ?? ADA
   const { coins, previous } = fund(given, o.salt, network)
   const to = o.to ?? TO
   const changeAddress = addressAt(CHANGE, network)
-  const selection = cardano.selectCoins(network, { coins, to, amount, changeAddress, rate: o.rate ?? 44n, ttl: TTL, parameters: cardano.PARAMETERS })
-  return { selection, unsigned: cardano.buildTransfer(network, { selection, to, amount, changeAddress, changePath: CHANGE, ttl: TTL, previous }) }
+  const selection = cardano.selectCoins(network, {
+    coins,
+    to,
+    amount,
+    changeAddress,
+    rate: o.rate ?? 44n,
+    ttl: TTL,
+    parameters: cardano.PARAMETERS,
+  })
+  return {
+    selection,
+    unsigned: cardano.buildTransfer(network, {
+      selection,
+      to,
+      amount,
+      changeAddress,
+      changePath: CHANGE,
+      ttl: TTL,
+      previous,
+    }),
+  }
 }
-export const decoded = (unsigned: UnsignedTransaction, network = ADA) => decode(network, unsigned, ASSETS, publicKeyAt)
+export const decoded = (unsigned: UnsignedTransaction, network = ADA) =>
+  decode(network, unsigned, ASSETS, publicKeyAt)

@@ -1,4 +1,5 @@
-// What is written here because it has to run in browsers too, against the libraries that it stands in for.
+// What is written here because it has to run in browsers too, against the libraries that it stands
+// in for.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crc32 as zlibCrc32 } from 'node:zlib'
@@ -12,39 +13,55 @@ const key = fc.uint8Array({ minLength: 32, maxLength: 32 })
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
 test('SEP-23: an account’s address is Stellar’s own, and is read back', () => {
-  fc.assert(fc.property(key, (bytes) => {
-    const text = encodeStrKey(ACCOUNT, bytes)
-    assert.equal(text, StrKey.encodeEd25519PublicKey(Buffer.from(bytes)))
-    assert.deepEqual(decodeStrKey(ACCOUNT, 32, text), Uint8Array.from(bytes))
-    assert.equal(decodeStrKey(MUXED, 40, text), null)
-  }))
+  fc.assert(
+    fc.property(key, (bytes) => {
+      const text = encodeStrKey(ACCOUNT, bytes)
+      assert.equal(text, StrKey.encodeEd25519PublicKey(Buffer.from(bytes)))
+      assert.deepEqual(decodeStrKey(ACCOUNT, 32, text), Uint8Array.from(bytes))
+      assert.equal(decodeStrKey(MUXED, 40, text), null)
+    }),
+  )
 })
 
 test('SEP-23: a muxed address is read as Stellar’s library reads it', () => {
-  fc.assert(fc.property(key, fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), (bytes, id) => {
-    const account = StrKey.encodeEd25519PublicKey(Buffer.from(bytes))
-    const text = new MuxedAccount(new Account(account, '0'), id.toString()).accountId()
-    assert.deepEqual(splitMuxed(text), { account, id: id.toString() })
-  }))
+  fc.assert(
+    fc.property(key, fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), (bytes, id) => {
+      const account = StrKey.encodeEd25519PublicKey(Buffer.from(bytes))
+      const text = new MuxedAccount(new Account(account, '0'), id.toString()).accountId()
+      assert.deepEqual(splitMuxed(text), { account, id: id.toString() })
+    }),
+  )
 })
 
 test('SEP-23: a changed, cut, longer or lower-case text is an address to neither', () => {
   const change = fc.oneof(
-    fc.tuple(fc.nat(55), fc.nat(31)).map(([at, to]) => (text: string) => text.slice(0, at) + BASE32[to] + text.slice(at + 1)),
+    fc.tuple(fc.nat(55), fc.nat(31)).map(
+      ([at, to]) =>
+        (text: string) =>
+          text.slice(0, at) + BASE32[to] + text.slice(at + 1),
+    ),
     fc.nat(55).map((at) => (text: string) => text.slice(0, at)),
     fc.nat(31).map((more) => (text: string) => text + BASE32[more]),
     fc.constant((text: string) => text.toLowerCase()),
     fc.string().map((other) => () => other),
   )
-  fc.assert(fc.property(key, change, (bytes, changed) => {
-    const text = changed(encodeStrKey(ACCOUNT, bytes))
-    assert.equal(decodeStrKey(ACCOUNT, 32, text) !== null, StrKey.isValidEd25519PublicKey(text), text)
-    assert.equal(splitMuxed(text) !== null, StrKey.isValidMed25519PublicKey(text), text)
-  }))
+  fc.assert(
+    fc.property(key, change, (bytes, changed) => {
+      const text = changed(encodeStrKey(ACCOUNT, bytes))
+      assert.equal(
+        decodeStrKey(ACCOUNT, 32, text) !== null,
+        StrKey.isValidEd25519PublicKey(text),
+        text,
+      )
+      assert.equal(splitMuxed(text) !== null, StrKey.isValidMed25519PublicKey(text), text)
+    }),
+  )
 })
 
 test('CRC-32 is zlib’s', () => {
-  fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
-    assert.equal(crc32(bytes), zlibCrc32(bytes))
-  }))
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+      assert.equal(crc32(bytes), zlibCrc32(bytes))
+    }),
+  )
 })

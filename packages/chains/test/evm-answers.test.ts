@@ -1,4 +1,5 @@
-// Answers of EVM endpoints that contradict themselves or lack a field: never an empty block, never a crash without a reason.
+// Answers of EVM endpoints that contradict themselves or lack a field: never an empty block, never
+// a crash without a reason.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bloomOf, TRANSFER_TOPIC } from '../src/evm/bloom.ts'
@@ -9,49 +10,116 @@ const A = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const B = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 const word = (address: string) => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
 const hash = (digit: string) => `0x${digit.repeat(64)}`
-const [PARENT, BLOCK, OTHER, NATIVE, TOKEN] = ['0', '1', '2', '3', '4'].map(hash) as [string, string, string, string, string]
+const [PARENT, BLOCK, OTHER, NATIVE, TOKEN] = ['0', '1', '2', '3', '4'].map(hash) as [
+  string,
+  string,
+  string,
+  string,
+  string,
+]
 const NOT_SERVED = { error: { code: -32601, message: 'the method does not exist' } }
 
 type Script = Record<string, unknown>
 
 const log = () => ({
-  address: (USDT.contract_address as string).toLowerCase(), topics: [TRANSFER_TOPIC, word(A), word(B)],
-  data: `0x${(25_000_000).toString(16).padStart(64, '0')}`, logIndex: '0x0', transactionHash: TOKEN, blockHash: BLOCK, blockNumber: '0x7',
+  address: (USDT.contract_address as string).toLowerCase(),
+  topics: [TRANSFER_TOPIC, word(A), word(B)],
+  data: `0x${(25_000_000).toString(16).padStart(64, '0')}`,
+  logIndex: '0x0',
+  transactionHash: TOKEN,
+  blockHash: BLOCK,
+  blockNumber: '0x7',
   removed: false,
 })
 const receipts = () => [
-  { transactionHash: NATIVE, status: '0x1', gasUsed: '0x5208', effectiveGasPrice: '0x3b9aca00', blockNumber: '0x7', blockHash: BLOCK, logs: [], logsBloom: bloomOf([]) },
-  { transactionHash: TOKEN, status: '0x1', gasUsed: '0xfde8', effectiveGasPrice: '0x3b9aca00', blockNumber: '0x7', blockHash: BLOCK, logs: [log()], logsBloom: bloomOf([log()]) },
+  {
+    transactionHash: NATIVE,
+    status: '0x1',
+    gasUsed: '0x5208',
+    effectiveGasPrice: '0x3b9aca00',
+    blockNumber: '0x7',
+    blockHash: BLOCK,
+    logs: [],
+    logsBloom: bloomOf([]),
+  },
+  {
+    transactionHash: TOKEN,
+    status: '0x1',
+    gasUsed: '0xfde8',
+    effectiveGasPrice: '0x3b9aca00',
+    blockNumber: '0x7',
+    blockHash: BLOCK,
+    logs: [log()],
+    logsBloom: bloomOf([log()]),
+  },
 ]
 const block = () => ({
-  number: '0x7', hash: BLOCK, parentHash: PARENT, logsBloom: bloomOf([log()]), baseFeePerGas: '0x64',
+  number: '0x7',
+  hash: BLOCK,
+  parentHash: PARENT,
+  logsBloom: bloomOf([log()]),
+  baseFeePerGas: '0x64',
   transactionsRoot: hash('9'),
   transactions: [
-    { hash: NATIVE, from: A.toLowerCase(), to: B.toLowerCase(), value: '0xde0b6b3a7640000', blockHash: BLOCK, gasPrice: '0x3b9aca00' },
-    { hash: TOKEN, from: A.toLowerCase(), to: USDT.contract_address, value: '0x0', blockHash: BLOCK, gasPrice: '0x3b9aca00' },
+    {
+      hash: NATIVE,
+      from: A.toLowerCase(),
+      to: B.toLowerCase(),
+      value: '0xde0b6b3a7640000',
+      blockHash: BLOCK,
+      gasPrice: '0x3b9aca00',
+    },
+    {
+      hash: TOKEN,
+      from: A.toLowerCase(),
+      to: USDT.contract_address,
+      value: '0x0',
+      blockHash: BLOCK,
+      gasPrice: '0x3b9aca00',
+    },
   ],
 })
 
-/** What an endpoint answers by method; a function is given the parameters. `calls`: the methods that were asked for. */
+/**
+ * What an endpoint answers by method; a function is given the parameters. `calls`: the methods that
+ * were asked for.
+ */
 function endpoint(script: Script): { client: EvmClient; calls: string[] } {
   const calls: string[] = []
   const all: Script = {
-    eth_getBlockByNumber: block(), eth_getBlockTransactionCountByHash: '0x2', eth_getLogs: [log()], eth_getBlockReceipts: receipts(),
-    eth_getTransactionReceipt: ([txid]: [string]) => receipts().find(({ transactionHash }) => transactionHash === txid) ?? null, ...script,
+    eth_getBlockByNumber: block(),
+    eth_getBlockTransactionCountByHash: '0x2',
+    eth_getLogs: [log()],
+    eth_getBlockReceipts: receipts(),
+    eth_getTransactionReceipt: ([txid]: [string]) =>
+      receipts().find(({ transactionHash }) => transactionHash === txid) ?? null,
+    ...script,
   }
   const client = new EvmClient(ETH, ETH_ASSETS, { url: 'http://node.test' }, async (_url, init) => {
-    const { method, params } = JSON.parse(String(init.body)) as { method: string; params: unknown[] }
+    const { method, params } = JSON.parse(String(init.body)) as {
+      method: string
+      params: unknown[]
+    }
     calls.push(method)
     const given = all[method] ?? (method in all ? null : NOT_SERVED)
-    const answer = typeof given === 'function' ? (given as (params: unknown[]) => unknown)(params) : given
+    const answer =
+      typeof given === 'function' ? (given as (params: unknown[]) => unknown)(params) : given
     const refused = typeof answer === 'object' && answer !== null && 'error' in answer
     return Response.json({ jsonrpc: '2.0', id: 1, ...(refused ? answer : { result: answer }) })
   })
   return { client, calls }
 }
 
-const seen = async (script: Script) => (await endpoint(script).client.block(7))?.transfers.map(({ txid, asset, amount }) => [txid, asset, amount])
-const BOTH = [[NATIVE, 'ETH', 10n ** 18n], [TOKEN, 'USDT_ETH', 25_000_000n]]
+const seen = async (script: Script) =>
+  (await endpoint(script).client.block(7))?.transfers.map(({ txid, asset, amount }) => [
+    txid,
+    asset,
+    amount,
+  ])
+const BOTH = [
+  [NATIVE, 'ETH', 10n ** 18n],
+  [TOKEN, 'USDT_ETH', 25_000_000n],
+]
 
 async function unavailable(promise: Promise<unknown>, message: RegExp): Promise<void> {
   await assert.rejects(promise, (error: unknown) => {
@@ -63,9 +131,15 @@ async function unavailable(promise: Promise<unknown>, message: RegExp): Promise<
 
 test('a token deposit is found where logs are empty and the endpoint serves receipts only one by one', async () => {
   const { client, calls } = endpoint({ eth_getLogs: [], eth_getBlockReceipts: NOT_SERVED })
-  assert.deepEqual((await client.block(7))?.transfers.map(({ txid, asset, amount }) => [txid, asset, amount]), BOTH)
+  assert.deepEqual(
+    (await client.block(7))?.transfers.map(({ txid, asset, amount }) => [txid, asset, amount]),
+    BOTH,
+  )
   assert.deepEqual(calls.filter((method) => method === 'eth_getTransactionReceipt').length, 2)
-  await unavailable(seen({ eth_getLogs: [], eth_getBlockReceipts: NOT_SERVED, eth_getTransactionReceipt: null }), /eth_getTransactionReceipt does not know/)
+  await unavailable(
+    seen({ eth_getLogs: [], eth_getBlockReceipts: NOT_SERVED, eth_getTransactionReceipt: null }),
+    /eth_getTransactionReceipt does not know/,
+  )
 })
 
 test('logs that are not those of the block make the block unavailable, and the next answer counts', async () => {
@@ -84,15 +158,33 @@ test('logs that are not those of the block make the block unavailable, and the n
     const logs = Array.isArray(answer) ? answer : [answer]
     await unavailable(seen({ eth_getLogs: logs }), message)
     // What receipts say is checked in the same way.
-    const told = receipts().map((receipt) => (receipt.logs.length === 0 ? receipt : { ...receipt, logs }))
-    await unavailable(seen({ eth_getLogs: [], eth_getBlockReceipts: told }), /eth_getBlockReceipts answered|the receipts of|does not place/)
+    const told = receipts().map((receipt) =>
+      receipt.logs.length === 0 ? receipt : { ...receipt, logs },
+    )
+    await unavailable(
+      seen({ eth_getLogs: [], eth_getBlockReceipts: told }),
+      /eth_getBlockReceipts answered|the receipts of|does not place/,
+    )
   }
   // A transaction of its own kind, which the endpoint does not list and places in the block.
-  const stranger = { transactionHash: OTHER, status: '0x1', gasUsed: '0x0', blockNumber: '0x7', blockHash: BLOCK }
-  assert.deepEqual((await seen({
-    eth_getLogs: [log(), { ...log(), logIndex: '0x1', transactionHash: OTHER }], eth_getTransactionReceipt: stranger,
-  }))?.map(([txid]) => txid), [NATIVE, TOKEN, OTHER])
-  for (const logs of [null, {}, 'x']) await unavailable(seen({ eth_getLogs: logs }), /ETH: eth_getLogs answered/)
+  const stranger = {
+    transactionHash: OTHER,
+    status: '0x1',
+    gasUsed: '0x0',
+    blockNumber: '0x7',
+    blockHash: BLOCK,
+  }
+  assert.deepEqual(
+    (
+      await seen({
+        eth_getLogs: [log(), { ...log(), logIndex: '0x1', transactionHash: OTHER }],
+        eth_getTransactionReceipt: stranger,
+      })
+    )?.map(([txid]) => txid),
+    [NATIVE, TOKEN, OTHER],
+  )
+  for (const logs of [null, {}, 'x'])
+    await unavailable(seen({ eth_getLogs: logs }), /ETH: eth_getLogs answered/)
   let asked = 0
   assert.deepEqual(await seen({ eth_getLogs: () => (asked++ === 0 ? [log()] : []) }), BOTH)
 })
@@ -100,45 +192,90 @@ test('logs that are not those of the block make the block unavailable, and the n
 test('a block that contradicts what was asked for, or itself, is unavailable', async () => {
   const [native, token] = block().transactions
   const cases: [object, RegExp][] = [
-    [{ number: '0x8' }, /another height/], [{ number: null }, /without number/], [{ number: undefined }, /without number/],
-    [{ hash: null }, /without hash/], [{ parentHash: undefined }, /without parentHash/], [{ parentHash: BLOCK }, /its own parent/],
-    [{ transactions: null }, /without transactions/], [{ transactions: [NATIVE, TOKEN] }, /without transactions.hash/],
+    [{ number: '0x8' }, /another height/],
+    [{ number: null }, /without number/],
+    [{ number: undefined }, /without number/],
+    [{ hash: null }, /without hash/],
+    [{ parentHash: undefined }, /without parentHash/],
+    [{ parentHash: BLOCK }, /its own parent/],
+    [{ transactions: null }, /without transactions/],
+    [{ transactions: [NATIVE, TOKEN] }, /without transactions.hash/],
     [{ transactions: [native, { ...token, blockHash: OTHER }] }, /of another block/],
     [{ transactions: [native, native] }, /twice/],
     [{ transactions: [{ ...native, value: undefined }, token] }, /without transactions.value/],
     [{ transactions: [{ ...native, to: undefined }, token] }, /without transactions.to/],
-    // Transactions that are left out: the root says that there are some, and the endpoint counts them.
+    // Transactions that are left out: the root says that there are some, and the endpoint counts
+    // them.
     [{ transactions: [], logsBloom: bloomOf([]) }, /without its transactions/],
   ]
   for (const [more, message] of cases) {
-    await unavailable(seen({ eth_getBlockByNumber: { ...block(), ...more }, eth_getBlockTransactionCountByHash: '0x2' }), message)
+    await unavailable(
+      seen({
+        eth_getBlockByNumber: { ...block(), ...more },
+        eth_getBlockTransactionCountByHash: '0x2',
+      }),
+      message,
+    )
   }
   // A root that covers more than transactions: nothing was left out, or the endpoint cannot say so.
   for (const count of ['0x0', NOT_SERVED]) {
-    assert.deepEqual(await seen({
-      eth_getBlockByNumber: { ...block(), transactions: [], logsBloom: bloomOf([]) }, eth_getBlockTransactionCountByHash: count,
-    }), [])
+    assert.deepEqual(
+      await seen({
+        eth_getBlockByNumber: { ...block(), transactions: [], logsBloom: bloomOf([]) },
+        eth_getBlockTransactionCountByHash: count,
+      }),
+      [],
+    )
   }
   // Without transactions, and the bloom tells of a transfer.
-  await unavailable(seen({ eth_getBlockByNumber: { ...block(), transactions: [], transactionsRoot: undefined }, eth_getLogs: [], eth_getBlockReceipts: [] }), /bloom of logs/)
-  const fields: [object, RegExp][] = [[{ number: null }, /without number/], [{ hash: null }, /without hash/]]
-  for (const [more, message] of fields) await unavailable(endpoint({ eth_getBlockByNumber: { ...block(), ...more } }).client.tip(), message)
+  await unavailable(
+    seen({
+      eth_getBlockByNumber: { ...block(), transactions: [], transactionsRoot: undefined },
+      eth_getLogs: [],
+      eth_getBlockReceipts: [],
+    }),
+    /bloom of logs/,
+  )
+  const fields: [object, RegExp][] = [
+    [{ number: null }, /without number/],
+    [{ hash: null }, /without hash/],
+  ]
+  for (const [more, message] of fields)
+    await unavailable(
+      endpoint({ eth_getBlockByNumber: { ...block(), ...more } }).client.tip(),
+      message,
+    )
 })
 
 test('a fee is read from the transaction where the receipt names no price, or zero', async () => {
   const [, receipt] = receipts() as [object, object]
-  const status = (effectiveGasPrice: unknown, transaction: unknown, more: Script = {}) => endpoint({
-    eth_getTransactionReceipt: { ...receipt, effectiveGasPrice }, eth_getTransactionByHash: transaction, ...more,
-  }).client.status(TOKEN)
-  const feeOf = async (...o: Parameters<typeof status>) => { const found = await status(...o); return found.state === 'included' ? found.fee : null }
+  const status = (effectiveGasPrice: unknown, transaction: unknown, more: Script = {}) =>
+    endpoint({
+      eth_getTransactionReceipt: { ...receipt, effectiveGasPrice },
+      eth_getTransactionByHash: transaction,
+      ...more,
+    }).client.status(TOKEN)
+  const feeOf = async (...o: Parameters<typeof status>) => {
+    const found = await status(...o)
+    return found.state === 'included' ? found.fee : null
+  }
   for (const missing of [undefined, null, '0x0', '0x', 0, 'x']) {
     assert.equal(await feeOf(missing, { gasPrice: '0x7' }), 65_000n * 7n)
     // What EIP-1559 makes of it: the base fee of the block and the tip, at most what was signed.
     const dynamic = { gasPrice: missing, maxFeePerGas: '0xc8', maxPriorityFeePerGas: '0x5' }
     assert.equal(await feeOf(missing, dynamic, { eth_getBlockByHash: block() }), 65_000n * 105n)
-    assert.equal(await feeOf(missing, { ...dynamic, maxFeePerGas: '0x66' }, { eth_getBlockByHash: block() }), 65_000n * 102n)
-    await unavailable(status(missing, dynamic, { eth_getBlockByHash: { ...block(), baseFeePerGas: null } }), /ETH: eth_getBlockByHash answered without baseFeePerGas/)
-    await unavailable(status(missing, {}), /ETH: eth_getTransactionByHash answered without gasPrice/)
+    assert.equal(
+      await feeOf(missing, { ...dynamic, maxFeePerGas: '0x66' }, { eth_getBlockByHash: block() }),
+      65_000n * 102n,
+    )
+    await unavailable(
+      status(missing, dynamic, { eth_getBlockByHash: { ...block(), baseFeePerGas: null } }),
+      /ETH: eth_getBlockByHash answered without baseFeePerGas/,
+    )
+    await unavailable(
+      status(missing, {}),
+      /ETH: eth_getTransactionByHash answered without gasPrice/,
+    )
     await unavailable(status(missing, null), /ETH: eth_getTransactionByHash does not know/)
   }
   // A network without a price for gas.
@@ -148,7 +285,9 @@ test('a fee is read from the transaction where the receipt names no price, or ze
 /** Every place of a value in an answer. */
 function* places(value: unknown, path: (string | number)[] = []): Generator<(string | number)[]> {
   if (path.length > 0) yield path
-  if (typeof value === 'object' && value !== null) for (const key of Object.keys(value)) yield* places((value as Script)[key], [...path, Array.isArray(value) ? Number(key) : key])
+  if (typeof value === 'object' && value !== null)
+    for (const key of Object.keys(value))
+      yield* places((value as Script)[key], [...path, Array.isArray(value) ? Number(key) : key])
 }
 function changed(value: unknown, path: readonly (string | number)[], to: unknown): unknown {
   const copy = structuredClone(value) as Script
@@ -159,7 +298,10 @@ function changed(value: unknown, path: readonly (string | number)[], to: unknown
 }
 
 test('whatever field is missing, null or of another kind: a block is whole or refused with network, method and field', async () => {
-  for (const [method, honest] of [['eth_getBlockByNumber', block()], ['eth_getLogs', [log()]]] as const) {
+  for (const [method, honest] of [
+    ['eth_getBlockByNumber', block()],
+    ['eth_getLogs', [log()]],
+  ] as const) {
     for (const path of places(honest)) {
       for (const to of [undefined, null, 'x', {}, [], 5, true]) {
         // A contract was created: that is an answer.
@@ -184,13 +326,22 @@ test('a native deposit depends on nothing in a receipt but the block and the out
     for (const to of [undefined, null, 'x', {}, [], 5, true]) {
       const what = `${path.join('.')} ${JSON.stringify(to)}`
       try {
-        const found = await endpoint({ eth_getTransactionReceipt: changed(honest, path, to) }).client.status(NATIVE, expected, { fee: false })
+        const found = await endpoint({
+          eth_getTransactionReceipt: changed(honest, path, to),
+        }).client.status(NATIVE, expected, { fee: false })
         // Another text is another block, which the scan sees.
-        assert.deepEqual(path.at(-1) === 'blockHash' ? { ...found, blockHash: BLOCK } : found, whole, what)
+        assert.deepEqual(
+          path.at(-1) === 'blockHash' ? { ...found, blockHash: BLOCK } : found,
+          whole,
+          what,
+        )
       } catch (error) {
         assert.ok(error instanceof ChainError, `${what}: ${String(error)}`)
         assert.match(error.message, /^ETH: eth_getTransactionReceipt answered/, what)
-        assert.ok(['status', 'blockNumber', 'blockHash', 'transactionHash'].includes(String(path[0])), `${what} is not needed: ${error.message}`)
+        assert.ok(
+          ['status', 'blockNumber', 'blockHash', 'transactionHash'].includes(String(path[0])),
+          `${what} is not needed: ${error.message}`,
+        )
       }
     }
   }
@@ -198,13 +349,20 @@ test('a native deposit depends on nothing in a receipt but the block and the out
 
 test('what an endpoint leaves out and is done without is named; what is needed is an error', async () => {
   assert.deepEqual(await endpoint({}).client.limits(), [])
-  assert.deepEqual(await endpoint({
-    eth_getBlockByNumber: { ...block(), logsBloom: null }, eth_getBlockReceipts: NOT_SERVED,
-    eth_getTransactionReceipt: { ...receipts()[0], effectiveGasPrice: undefined },
-  }).client.limits(), [
-    'eth_getBlockByNumber answers without logsBloom: logs that are left out are not noticed',
-    'eth_getTransactionReceipt answers without effectiveGasPrice: fees are read from the transaction',
-    'eth_getBlockReceipts is not served: receipts are read one by one',
-  ])
-  await unavailable(endpoint({ eth_getBlockByNumber: { ...block(), parentHash: null } }).client.limits(), /^ETH: eth_getBlockByNumber answered without parentHash$/)
+  assert.deepEqual(
+    await endpoint({
+      eth_getBlockByNumber: { ...block(), logsBloom: null },
+      eth_getBlockReceipts: NOT_SERVED,
+      eth_getTransactionReceipt: { ...receipts()[0], effectiveGasPrice: undefined },
+    }).client.limits(),
+    [
+      'eth_getBlockByNumber answers without logsBloom: logs that are left out are not noticed',
+      'eth_getTransactionReceipt answers without effectiveGasPrice: fees are read from the transaction',
+      'eth_getBlockReceipts is not served: receipts are read one by one',
+    ],
+  )
+  await unavailable(
+    endpoint({ eth_getBlockByNumber: { ...block(), parentHash: null } }).client.limits(),
+    /^ETH: eth_getBlockByNumber answered without parentHash$/,
+  )
 })

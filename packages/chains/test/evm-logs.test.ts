@@ -1,4 +1,5 @@
-// Logs of several blocks by one question: fewer questions, and never a deposit less than block by block.
+// Logs of several blocks by one question: fewer questions, and never a deposit less than block by
+// block.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bloomOf, TRANSFER_TOPIC } from '../src/evm/bloom.ts'
@@ -14,19 +15,48 @@ const hex = (number: number) => `0x${number.toString(16)}`
 
 const EMPTY_ROOT = '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421'
 
-interface Asked { blockHash?: string; fromBlock?: string; toBlock?: string }
+interface Asked {
+  blockHash?: string
+  fromBlock?: string
+  toBlock?: string
+}
 type Logs = ReturnType<typeof logAt>[]
-interface World { refuses?: boolean; omits?: readonly number[]; otherBranch?: boolean; extra?: number; isBloomless?: boolean; quietFrom?: number }
+interface World {
+  refuses?: boolean
+  omits?: readonly number[]
+  otherBranch?: boolean
+  extra?: number
+  isBloomless?: boolean
+  quietFrom?: number
+}
 
 const logAt = (height: number, index = 0) => ({
-  address: (USDT.contract_address as string).toLowerCase(), topics: [TRANSFER_TOPIC, word(A), word(B)],
-  data: word((1000 + height).toString(16)), logIndex: hex(index), transactionHash: txAt(height), blockHash: hashAt(height), blockNumber: hex(height),
+  address: (USDT.contract_address as string).toLowerCase(),
+  topics: [TRANSFER_TOPIC, word(A), word(B)],
+  data: word((1000 + height).toString(16)),
+  logIndex: hex(index),
+  transactionHash: txAt(height),
+  blockHash: hashAt(height),
+  blockNumber: hex(height),
   removed: false,
 })
 const blockAt = (height: number, { isBloomless = false }: World) => ({
-  number: hex(height), hash: hashAt(height), parentHash: hashAt(height - 1), transactionsRoot: word('9'), baseFeePerGas: '0x64',
+  number: hex(height),
+  hash: hashAt(height),
+  parentHash: hashAt(height - 1),
+  transactionsRoot: word('9'),
+  baseFeePerGas: '0x64',
   ...(isBloomless ? {} : { logsBloom: bloomOf([logAt(height)]) }),
-  transactions: [{ hash: txAt(height), from: A.toLowerCase(), to: USDT.contract_address, value: '0x0', blockHash: hashAt(height), gasPrice: '0x64' }],
+  transactions: [
+    {
+      hash: txAt(height),
+      from: A.toLowerCase(),
+      to: USDT.contract_address,
+      value: '0x0',
+      blockHash: hashAt(height),
+      gasPrice: '0x64',
+    },
+  ],
 })
 
 /** An endpoint with a token transfer in each block, and what it was asked for logs. */
@@ -44,22 +74,47 @@ function endpoint(world: World = {}): { client: EvmClient; asked: Asked[]; metho
     return found
   }
   const client = new EvmClient(ETH, ETH_ASSETS, { url: 'http://node.test' }, async (_url, init) => {
-    const { method, params: [first] } = JSON.parse(String(init.body)) as { method: string; params: [Asked & string] }
+    const {
+      method,
+      params: [first],
+    } = JSON.parse(String(init.body)) as { method: string; params: [Asked & string] }
     methods.push(method)
     const tell = (result: unknown) => Response.json({ jsonrpc: '2.0', id: 1, result })
     if (method === 'eth_getBlockByNumber') {
       const isQuiet = Number(first) >= (world.quietFrom ?? Infinity)
-      if (isQuiet) await new Promise((resolve) => { setImmediate(resolve) })
-      return tell({ ...blockAt(Number(first), world), ...(isQuiet ? { transactions: [], transactionsRoot: EMPTY_ROOT, logsBloom: bloomOf([]) } : {}) })
+      if (isQuiet)
+        await new Promise((resolve) => {
+          setImmediate(resolve)
+        })
+      return tell({
+        ...blockAt(Number(first), world),
+        ...(isQuiet
+          ? { transactions: [], transactionsRoot: EMPTY_ROOT, logsBloom: bloomOf([]) }
+          : {}),
+      })
     }
     if (method === 'eth_getBlockReceipts') {
       const height = Number(BigInt(first) & 0xfffn)
-      return tell([{ transactionHash: txAt(height), blockHash: hashAt(height), blockNumber: hex(height), status: '0x1', gasUsed: '0x1', logs: [logAt(height)], logsBloom: bloomOf([logAt(height)]) }])
+      return tell([
+        {
+          transactionHash: txAt(height),
+          blockHash: hashAt(height),
+          blockNumber: hex(height),
+          status: '0x1',
+          gasUsed: '0x1',
+          logs: [logAt(height)],
+          logsBloom: bloomOf([logAt(height)]),
+        },
+      ])
     }
     assert.equal(method, 'eth_getLogs')
     asked.push(first)
     if (world.refuses && first.fromBlock !== undefined) {
-      return Response.json({ jsonrpc: '2.0', id: 1, error: { code: -32602, message: 'block range is limited to 5' } })
+      return Response.json({
+        jsonrpc: '2.0',
+        id: 1,
+        error: { code: -32602, message: 'block range is limited to 5' },
+      })
     }
     return tell(logsOf(first))
   })
@@ -68,14 +123,20 @@ function endpoint(world: World = {}): { client: EvmClient; asked: Asked[]; metho
 
 const HEIGHTS = [1, 2, 3, 4, 5, 6, 7, 8]
 const amounts = async (client: EvmClient, heights: readonly number[] = HEIGHTS) =>
-  (await Promise.all(heights.map((height) => client.block(height)))).map((block) => block?.transfers.map(({ amount }) => Number(amount)))
+  (await Promise.all(heights.map((height) => client.block(height)))).map((block) =>
+    block?.transfers.map(({ amount }) => Number(amount)),
+  )
 const EXPECTED = HEIGHTS.map((height) => [1000 + height])
-const byHash = (asked: readonly Asked[]) => asked.filter(({ blockHash }) => blockHash !== undefined).length
+const byHash = (asked: readonly Asked[]) =>
+  asked.filter(({ blockHash }) => blockHash !== undefined).length
 
 test('blocks that are read at once take one question for their logs, and answer as block by block', async () => {
   const { client, asked, methods } = endpoint()
   assert.deepEqual(await amounts(client), EXPECTED)
-  assert.deepEqual(asked.map(({ fromBlock, toBlock }) => [fromBlock, toBlock]), [['0x1', '0x8']])
+  assert.deepEqual(
+    asked.map(({ fromBlock, toBlock }) => [fromBlock, toBlock]),
+    [['0x1', '0x8']],
+  )
   assert.equal(methods.length, HEIGHTS.length + 1)
   // A single block is asked for by its hash, at once.
   assert.deepEqual(await amounts(client, [9]), [[1009]])
@@ -85,11 +146,23 @@ test('blocks that are read at once take one question for their logs, and answer 
 test('no range is longer than ten blocks, and a gap ends one', async () => {
   const { client, asked } = endpoint()
   const heights = Array.from({ length: 25 }, (_, at) => at + 1)
-  assert.deepEqual(await amounts(client, heights), heights.map((height) => [1000 + height]))
-  assert.ok(asked.every(({ fromBlock, toBlock }) => Number(toBlock) - Number(fromBlock) < 10), JSON.stringify(asked))
+  assert.deepEqual(
+    await amounts(client, heights),
+    heights.map((height) => [1000 + height]),
+  )
+  assert.ok(
+    asked.every(({ fromBlock, toBlock }) => Number(toBlock) - Number(fromBlock) < 10),
+    JSON.stringify(asked),
+  )
   const other = endpoint()
   assert.deepEqual(await amounts(other.client, [1, 2, 5, 6]), [[1001], [1002], [1005], [1006]])
-  assert.deepEqual(other.asked.map(({ fromBlock, toBlock }) => [fromBlock, toBlock]), [['0x1', '0x2'], ['0x5', '0x6']])
+  assert.deepEqual(
+    other.asked.map(({ fromBlock, toBlock }) => [fromBlock, toBlock]),
+    [
+      ['0x1', '0x2'],
+      ['0x5', '0x6'],
+    ],
+  )
 })
 
 test('an endpoint that refuses ranges is asked block by block, and for a range no more', async () => {
@@ -100,7 +173,8 @@ test('an endpoint that refuses ranges is asked block by block, and for a range n
 })
 
 for (const [what, world] of [
-  ['logs of another branch', { otherBranch: true }], ['as many logs as an answer may be cut at', { extra: 120 }],
+  ['logs of another branch', { otherBranch: true }],
+  ['as many logs as an answer may be cut at', { extra: 120 }],
   ['blocks without a bloom', { isBloomless: true }],
 ] as const) {
   test(`${what}: each block is asked for by its hash`, async () => {
@@ -113,7 +187,10 @@ for (const [what, world] of [
 test('where blocks hold many logs, ranges are shorter from the first answer that may be cut', async () => {
   const { client, asked } = endpoint({ extra: 120 })
   for (let round = 0; round < 4; round++) {
-    assert.deepEqual((await amounts(client)).map((each) => each?.slice(0, 1)), EXPECTED)
+    assert.deepEqual(
+      (await amounts(client)).map((each) => each?.slice(0, 1)),
+      EXPECTED,
+    )
   }
   assert.equal(byHash(asked), HEIGHTS.length)
   assert.ok(asked.length - byHash(asked) <= 10, JSON.stringify(asked))

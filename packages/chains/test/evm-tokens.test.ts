@@ -1,4 +1,5 @@
-// Tokens as they are, not as the standard has them, on a real engine behind the production protocol.
+// Tokens as they are, not as the standard has them, on a real engine behind the production
+// protocol.
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -7,7 +8,15 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ethers } from 'ethers'
-import { EvmClient, evm, familyOf, RpcReverted, RpcUnavailable, type Asset, type Network } from '../src/index.ts'
+import {
+  EvmClient,
+  evm,
+  familyOf,
+  RpcReverted,
+  RpcUnavailable,
+  type Asset,
+  type Network,
+} from '../src/index.ts'
 import { sweeperOf } from '../src/sweep/index.ts'
 import { addressOf, local, privateKeyAt, publicKeyAt, sign } from './support.ts'
 
@@ -17,7 +26,9 @@ let devnet: ChildProcess
 let url = ''
 
 before(async () => {
-  devnet = spawn(process.execPath, [join(DEVNET, 'src/main.ts'), '--home', home, '--port', '0'], { stdio: ['pipe', 'pipe', 'inherit'] })
+  devnet = spawn(process.execPath, [join(DEVNET, 'src/main.ts'), '--home', home, '--port', '0'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   url = await new Promise<string>((resolve, reject) => {
     let text = ''
     devnet.stdout?.on('data', (part: Buffer) => {
@@ -36,8 +47,12 @@ after(async () => {
 })
 
 const net = (code: string) => local.network(code) as Network
-const clientOf = (code: string, assets: readonly Asset[] = local.assetsOf(code)) => new EvmClient(net(code), assets, { url: `${url}/${code.toLowerCase()}` }, fetch)
-const control = async (command: Record<string, unknown>) => (await (await fetch(`${url}/control`, { method: 'POST', body: JSON.stringify(command) })).json()) as { hash: string; error?: string }
+const clientOf = (code: string, assets: readonly Asset[] = local.assetsOf(code)) =>
+  new EvmClient(net(code), assets, { url: `${url}/${code.toLowerCase()}` }, fetch)
+const control = async (command: Record<string, unknown>) =>
+  (await (
+    await fetch(`${url}/control`, { method: 'POST', body: JSON.stringify(command) })
+  ).json()) as { hash: string; error?: string }
 const path = [1, 60, 0]
 const owner = () => addressOf(net('ETH'), path)
 const TO = '0x00000000000000000000000000000000000000B1'
@@ -45,25 +60,60 @@ const plain = (_key: string, value: unknown) => (typeof value === 'bigint' ? Str
 
 /** The same key in another library: an operator who deploys what the registry does not have. */
 function deployer(code: string): ethers.Wallet {
-  return new ethers.Wallet(Buffer.from(privateKeyAt(path)).toString('hex'), new ethers.JsonRpcProvider(`${url}/${code.toLowerCase()}`, net(code).chain_id, { staticNetwork: true, cacheTimeout: -1, pollingInterval: 100 }))
+  return new ethers.Wallet(
+    Buffer.from(privateKeyAt(path)).toString('hex'),
+    new ethers.JsonRpcProvider(`${url}/${code.toLowerCase()}`, net(code).chain_id, {
+      staticNetwork: true,
+      cacheTimeout: -1,
+      pollingInterval: 100,
+    }),
+  )
 }
 
 async function deploy(name: string): Promise<{ asset: Asset; contract: ethers.Contract }> {
   await control({ command: 'fund', asset: 'ETH', address: owner(), amount: '1' })
-  const { abi, bytecode } = JSON.parse(readFileSync(join(DEVNET, `contracts/${name}.json`), 'utf8')) as { abi: ethers.InterfaceAbi; bytecode: string }
-  const contract = await new ethers.ContractFactory(abi, bytecode, deployer('ETH')).deploy(1_000_000_000n) as unknown as ethers.Contract
+  const { abi, bytecode } = JSON.parse(
+    readFileSync(join(DEVNET, `contracts/${name}.json`), 'utf8'),
+  ) as { abi: ethers.InterfaceAbi; bytecode: string }
+  const contract = (await new ethers.ContractFactory(abi, bytecode, deployer('ETH')).deploy(
+    1_000_000_000n,
+  )) as unknown as ethers.Contract
   await contract.waitForDeployment()
-  return { contract, asset: { ...(local.asset('USDT_ETH') as Asset), asset_name: 'ODD', contract_address: await contract.getAddress() } }
+  return {
+    contract,
+    asset: {
+      ...(local.asset('USDT_ETH') as Asset),
+      asset_name: 'ODD',
+      contract_address: await contract.getAddress(),
+    },
+  }
 }
 
 /** Builds, signs, sends and mines with our own code; answers the hash. */
-async function send(code: string, client: EvmClient, asset: Asset, amount: bigint, gas?: bigint): Promise<string> {
+async function send(
+  code: string,
+  client: EvmClient,
+  asset: Asset,
+  amount: bigint,
+  gas?: bigint,
+): Promise<string> {
   const network = net(code)
   const from = owner()
   const unsigned = evm.buildTransfer(network, {
-    asset, to: TO, amount, path, nonce: await client.nonce(from), gas: gas ?? await client.gasLimit({ asset, from, to: TO, amount }), fee: (await client.feeRates()).medium,
+    asset,
+    to: TO,
+    amount,
+    path,
+    nonce: await client.nonce(from),
+    gas: gas ?? (await client.gasLimit({ asset, from, to: TO, amount })),
+    fee: (await client.feeRates()).medium,
   })
-  const signed = familyOf(network).assemble(network, unsigned, sign(familyOf(network).signing(network, unsigned, publicKeyAt)), publicKeyAt)
+  const signed = familyOf(network).assemble(
+    network,
+    unsigned,
+    sign(familyOf(network).signing(network, unsigned, publicKeyAt)),
+    publicKeyAt,
+  )
   assert.deepEqual(await client.broadcast(signed.raw), { kind: 'accepted' })
   await control({ command: 'mine', network: code, blocks: 1 })
   const judge = ethers.Transaction.from(`0x${signed.raw}`)
@@ -72,21 +122,33 @@ async function send(code: string, client: EvmClient, asset: Asset, amount: bigin
   return signed.hash
 }
 
-test('a transfer that answers false moved nothing and is no success', { timeout: 60_000 }, async () => {
-  const { asset, contract } = await deploy('FalseLike')
-  const client = clientOf('ETH', [...local.assetsOf('ETH'), asset])
-  const expected = { asset, from: owner(), to: TO }
-  const good = await client.status(await send('ETH', client, asset, 5n), expected)
-  assert.equal(good.state === 'included' && good.succeeded, true)
-  await (await contract.getFunction('freeze')(true) as ethers.TransactionResponse).wait()
-  await assert.rejects(client.gasLimit({ asset, from: owner(), to: TO, amount: 5n }), RpcReverted, 'known before anything is signed')
-  const hash = await send('ETH', client, asset, 5n, 100_000n)
-  const plain = await client.status(hash)
-  assert.equal(plain.state === 'included' && plain.succeeded, true, 'the receipt alone says that all is well')
-  const checked = await client.status(hash, expected)
-  assert.equal(checked.state === 'included' && checked.succeeded, false)
-  assert.equal(checked.state === 'included' && checked.fee! > 0n, true, 'its fee was spent')
-})
+test(
+  'a transfer that answers false moved nothing and is no success',
+  { timeout: 60_000 },
+  async () => {
+    const { asset, contract } = await deploy('FalseLike')
+    const client = clientOf('ETH', [...local.assetsOf('ETH'), asset])
+    const expected = { asset, from: owner(), to: TO }
+    const good = await client.status(await send('ETH', client, asset, 5n), expected)
+    assert.equal(good.state === 'included' && good.succeeded, true)
+    await ((await contract.getFunction('freeze')(true)) as ethers.TransactionResponse).wait()
+    await assert.rejects(
+      client.gasLimit({ asset, from: owner(), to: TO, amount: 5n }),
+      RpcReverted,
+      'known before anything is signed',
+    )
+    const hash = await send('ETH', client, asset, 5n, 100_000n)
+    const plain = await client.status(hash)
+    assert.equal(
+      plain.state === 'included' && plain.succeeded,
+      true,
+      'the receipt alone says that all is well',
+    )
+    const checked = await client.status(hash, expected)
+    assert.equal(checked.state === 'included' && checked.succeeded, false)
+    assert.equal(checked.state === 'included' && checked.fee! > 0n, true, 'its fee was spent')
+  },
+)
 
 test('a token that keeps a fee: a deposit is what arrived', { timeout: 60_000 }, async () => {
   const { asset } = await deploy('FeeLike')
@@ -95,56 +157,94 @@ test('a token that keeps a fee: a deposit is what arrived', { timeout: 60_000 },
   const status = await client.status(hash, { asset, from: owner(), to: TO })
   assert.ok(status.state === 'included' && status.succeeded)
   const block = await client.block(status.height)
-  assert.deepEqual(block?.transfers.filter((each) => each.asset === 'ODD').map(({ address, amount }) => [address, amount]), [[TO, 990n], [owner(), 10n]])
+  assert.deepEqual(
+    block?.transfers
+      .filter((each) => each.asset === 'ODD')
+      .map(({ address, amount }) => [address, amount]),
+    [
+      [TO, 990n],
+      [owner(), 10n],
+    ],
+  )
   assert.equal(await client.balance(TO, asset), 990n)
 })
 
-test('a block whose logs an endpoint leaves out is told by its receipts; where they do too, it is not taken for empty', { timeout: 60_000 }, async () => {
-  const { asset } = await deploy('FalseLike')
-  const assets = [...local.assetsOf('ETH'), asset]
-  const client = clientOf('ETH', assets)
-  const hash = await send('ETH', client, asset, 7n)
-  const { height } = await client.status(hash) as { height: number }
-  const whole = await client.block(height)
-  assert.deepEqual(whole?.transfers.map(({ asset: name, address, amount }) => [name, address, amount]), [['ODD', TO, 7n]])
-  // Each answers as if there were no logs, and says nothing of it.
-  const empty: Record<string, (result: unknown) => unknown> = {
-    eth_getLogs: () => [],
-    eth_getBlockReceipts: (result) => (result as object[]).map((receipt) => ({ ...receipt, logs: [] })),
-    eth_getTransactionReceipt: (result) => ({ ...(result as object), logs: [] }),
-  }
-  const silent = new Set<string>()
-  const half = new EvmClient(net('ETH'), assets, { url: `${url}/eth` }, async (input, init) => {
-    const response = await fetch(input, init)
-    const { method } = JSON.parse(String(init?.body)) as { method: string }
-    if (!silent.has(method)) return response
-    const told = await response.json() as { result: unknown }
-    return Response.json({ ...told, result: empty[method]?.(told.result) })
-  })
-  silent.add('eth_getLogs')
-  assert.equal(JSON.stringify(await half.block(height), plain), JSON.stringify(whole, plain))
-  silent.add('eth_getBlockReceipts')
-  await assert.rejects(half.block(height), RpcUnavailable)
-  silent.add('eth_getTransactionReceipt')
-  await assert.rejects(half.status(hash, { asset, from: owner(), to: TO }), RpcUnavailable)
-})
-
-test('tokens of every network: nothing answered, true answered, 18 decimals', { timeout: 90_000 }, async () => {
-  for (const code of ['ETH', 'BSC', 'KLAY']) {
-    const client = clientOf(code)
-    await client.probe()
-    await control({ command: 'fund', asset: code, address: owner(), amount: '1' })
-    for (const asset of local.assetsOf(code).filter((each) => each.type === 'token')) {
-      assert.deepEqual((await control({ command: 'fund', asset: asset.asset_name, address: owner(), amount: '3' })).error, undefined)
-      const unit = 10n ** BigInt(asset.decimals)
-      assert.equal(await client.balance(owner(), asset), 3n * unit)
-      const status = await client.status(await send(code, client, asset, unit + 1n), { asset, from: owner(), to: TO })
-      assert.ok(status.state === 'included' && status.succeeded, asset.asset_name)
-      assert.equal(await client.balance(TO, asset), unit + 1n)
-      await assert.rejects(client.gasLimit({ asset, from: owner(), to: TO, amount: 3n * unit }), RpcReverted, 'more than there is')
+test(
+  'a block whose logs an endpoint leaves out is told by its receipts; where they do too, it is not taken for empty',
+  { timeout: 60_000 },
+  async () => {
+    const { asset } = await deploy('FalseLike')
+    const assets = [...local.assetsOf('ETH'), asset]
+    const client = clientOf('ETH', assets)
+    const hash = await send('ETH', client, asset, 7n)
+    const { height } = (await client.status(hash)) as { height: number }
+    const whole = await client.block(height)
+    assert.deepEqual(
+      whole?.transfers.map(({ asset: name, address, amount }) => [name, address, amount]),
+      [['ODD', TO, 7n]],
+    )
+    // Each answers as if there were no logs, and says nothing of it.
+    const empty: Record<string, (result: unknown) => unknown> = {
+      eth_getLogs: () => [],
+      eth_getBlockReceipts: (result) =>
+        (result as object[]).map((receipt) => ({ ...receipt, logs: [] })),
+      eth_getTransactionReceipt: (result) => ({ ...(result as object), logs: [] }),
     }
-  }
-})
+    const silent = new Set<string>()
+    const half = new EvmClient(net('ETH'), assets, { url: `${url}/eth` }, async (input, init) => {
+      const response = await fetch(input, init)
+      const { method } = JSON.parse(String(init?.body)) as { method: string }
+      if (!silent.has(method)) return response
+      const told = (await response.json()) as { result: unknown }
+      return Response.json({ ...told, result: empty[method]?.(told.result) })
+    })
+    silent.add('eth_getLogs')
+    assert.equal(JSON.stringify(await half.block(height), plain), JSON.stringify(whole, plain))
+    silent.add('eth_getBlockReceipts')
+    await assert.rejects(half.block(height), RpcUnavailable)
+    silent.add('eth_getTransactionReceipt')
+    await assert.rejects(half.status(hash, { asset, from: owner(), to: TO }), RpcUnavailable)
+  },
+)
+
+test(
+  'tokens of every network: nothing answered, true answered, 18 decimals',
+  { timeout: 90_000 },
+  async () => {
+    for (const code of ['ETH', 'BSC', 'KLAY']) {
+      const client = clientOf(code)
+      await client.probe()
+      await control({ command: 'fund', asset: code, address: owner(), amount: '1' })
+      for (const asset of local.assetsOf(code).filter((each) => each.type === 'token')) {
+        assert.deepEqual(
+          (
+            await control({
+              command: 'fund',
+              asset: asset.asset_name,
+              address: owner(),
+              amount: '3',
+            })
+          ).error,
+          undefined,
+        )
+        const unit = 10n ** BigInt(asset.decimals)
+        assert.equal(await client.balance(owner(), asset), 3n * unit)
+        const status = await client.status(await send(code, client, asset, unit + 1n), {
+          asset,
+          from: owner(),
+          to: TO,
+        })
+        assert.ok(status.state === 'included' && status.succeeded, asset.asset_name)
+        assert.equal(await client.balance(TO, asset), unit + 1n)
+        await assert.rejects(
+          client.gasLimit({ asset, from: owner(), to: TO, amount: 3n * unit }),
+          RpcReverted,
+          'more than there is',
+        )
+      }
+    }
+  },
+)
 
 test('another network’s endpoint is refused', async () => {
   const wrong = new EvmClient(net('BSC'), [], { url: `${url}/pol` }, fetch)
@@ -157,55 +257,118 @@ test('ONE: a gas price, type 0, and no other', { timeout: 60_000 }, async () => 
   assert.equal(medium.legacy, true)
   // Found by probing too, where the registry says nothing.
   const { legacy_gas_price: _, ...silent } = net('ONE')
-  assert.equal((await new EvmClient(silent, [], { url: `${url}/one` }, fetch).feeRates()).low.legacy, true)
+  assert.equal(
+    (await new EvmClient(silent, [], { url: `${url}/one` }, fetch).feeRates()).low.legacy,
+    true,
+  )
   await control({ command: 'fund', asset: 'ONE', address: owner(), amount: '1' })
   const status = await client.status(await send('ONE', client, local.asset('ONE') as Asset, 7n))
-  assert.ok(status.state === 'included' && status.succeeded && status.fee === 21_000n * medium.maxFeePerGas)
-  const modern = await deployer('ONE').signTransaction({ type: 2, chainId: net('ONE').chain_id, nonce: 1, to: TO, value: 1n, gasLimit: 21_000n, maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 1n })
+  assert.ok(
+    status.state === 'included' && status.succeeded && status.fee === 21_000n * medium.maxFeePerGas,
+  )
+  const modern = await deployer('ONE').signTransaction({
+    type: 2,
+    chainId: net('ONE').chain_id,
+    nonce: 1,
+    to: TO,
+    value: 1n,
+    gasLimit: 21_000n,
+    maxFeePerGas: 10n ** 10n,
+    maxPriorityFeePerGas: 1n,
+  })
   assert.equal((await client.broadcast(modern.slice(2))).kind, 'rejected')
 })
 
-test('roll-ups name the fee of the chain below, by the size of the transaction', { timeout: 60_000 }, async () => {
-  const fee = { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }
-  const build = (code: string, asset: string) => evm.buildTransfer(net(code), { asset: local.asset(asset) as Asset, to: TO, amount: 1n, nonce: 1n, gas: 50_000n, fee, path })
-  for (const code of ['OP_ETH', 'BASE']) {
-    const native = build(code, code)
-    const oracle = new ethers.Contract('0x420000000000000000000000000000000000000F', ['function getL1Fee(bytes) view returns (uint256)'], deployer(code))
-    const quoted = await oracle.getFunction('getL1Fee')(`0x${native.bytes}`) as bigint
-    assert.ok(quoted > 0n)
-    assert.equal(await clientOf(code).l1Fee(native, false), quoted)
-    assert.equal(await clientOf(code).l1Fee(native, true), (quoted * 150n) / 100n)
-    assert.ok(await clientOf(code).l1Fee(build(code, `USDT_${code}`), false) > quoted)
-  }
-  assert.equal(await clientOf('ARB').l1Fee(build('ARB', 'ARB'), true), 0n)
-})
-
-test('ARB: a recovery gathers tokens that need fuel, then the coins, each with the gas that the network asks for', { timeout: 60_000 }, async () => {
-  const network = net('ARB')
-  const placeAt = (subAccount: number, index: number) => {
-    const at = [subAccount, network.chain_index, index]
-    return { path: at, address: addressOf(network, at) }
-  }
-  const to = '0x00000000000000000000000000000000000000C7'
-  const endpoint = { url: `${url}/arb` }
-  const client = clientOf('ARB')
-  await control({ command: 'fund', asset: 'ARB', address: placeAt(0, 0).address, amount: '1' })
-  await control({ command: 'fund', asset: 'USDT_ARB', address: placeAt(1, 1).address, amount: '9' })
-  const sweeper = sweeperOf(network)
-  const ask = { registry: local, network, endpoint, fetch, subAccounts: [0, 1], gap: 2, fromHeight: 0, placeAt, to, tell: () => undefined }
-  let fuels = 0
-  for (let round = 0, more = true; more; round++) {
-    assert.ok(round < 4, 'the rounds do not end')
-    const plan = sweeper.plan({ registry: local, network, publicKeyAt, found: await sweeper.look(ask), to, tag: null })
-    for (const { unsigned, fuel } of plan.transactions) {
-      if (fuel) fuels++
-      const signed = familyOf(network).assemble(network, unsigned, sign(familyOf(network).signing(network, unsigned, publicKeyAt)), publicKeyAt)
-      assert.deepEqual(await client.broadcast(signed.raw), { kind: 'accepted' })
+test(
+  'roll-ups name the fee of the chain below, by the size of the transaction',
+  { timeout: 60_000 },
+  async () => {
+    const fee = { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }
+    const build = (code: string, asset: string) =>
+      evm.buildTransfer(net(code), {
+        asset: local.asset(asset) as Asset,
+        to: TO,
+        amount: 1n,
+        nonce: 1n,
+        gas: 50_000n,
+        fee,
+        path,
+      })
+    for (const code of ['OP_ETH', 'BASE']) {
+      const native = build(code, code)
+      const oracle = new ethers.Contract(
+        '0x420000000000000000000000000000000000000F',
+        ['function getL1Fee(bytes) view returns (uint256)'],
+        deployer(code),
+      )
+      const quoted = (await oracle.getFunction('getL1Fee')(`0x${native.bytes}`)) as bigint
+      assert.ok(quoted > 0n)
+      assert.equal(await clientOf(code).l1Fee(native, false), quoted)
+      assert.equal(await clientOf(code).l1Fee(native, true), (quoted * 150n) / 100n)
+      assert.ok((await clientOf(code).l1Fee(build(code, `USDT_${code}`), false)) > quoted)
     }
-    await control({ command: 'mine', network: 'ARB', blocks: 1 })
-    more = plan.more
-  }
-  assert.equal(fuels, 1)
-  assert.equal(await client.balance(to, local.asset('USDT_ARB') as Asset), 9_000_000n)
-  assert.ok(await client.balance(to, local.asset('ARB') as Asset) > 99n * 10n ** 16n)
-})
+    assert.equal(await clientOf('ARB').l1Fee(build('ARB', 'ARB'), true), 0n)
+  },
+)
+
+test(
+  'ARB: a recovery gathers tokens that need fuel, then the coins, each with the gas that the network asks for',
+  { timeout: 60_000 },
+  async () => {
+    const network = net('ARB')
+    const placeAt = (subAccount: number, index: number) => {
+      const at = [subAccount, network.chain_index, index]
+      return { path: at, address: addressOf(network, at) }
+    }
+    const to = '0x00000000000000000000000000000000000000C7'
+    const endpoint = { url: `${url}/arb` }
+    const client = clientOf('ARB')
+    await control({ command: 'fund', asset: 'ARB', address: placeAt(0, 0).address, amount: '1' })
+    await control({
+      command: 'fund',
+      asset: 'USDT_ARB',
+      address: placeAt(1, 1).address,
+      amount: '9',
+    })
+    const sweeper = sweeperOf(network)
+    const ask = {
+      registry: local,
+      network,
+      endpoint,
+      fetch,
+      subAccounts: [0, 1],
+      gap: 2,
+      fromHeight: 0,
+      placeAt,
+      to,
+      tell: () => undefined,
+    }
+    let fuels = 0
+    for (let round = 0, more = true; more; round++) {
+      assert.ok(round < 4, 'the rounds do not end')
+      const plan = sweeper.plan({
+        registry: local,
+        network,
+        publicKeyAt,
+        found: await sweeper.look(ask),
+        to,
+        tag: null,
+      })
+      for (const { unsigned, fuel } of plan.transactions) {
+        if (fuel) fuels++
+        const signed = familyOf(network).assemble(
+          network,
+          unsigned,
+          sign(familyOf(network).signing(network, unsigned, publicKeyAt)),
+          publicKeyAt,
+        )
+        assert.deepEqual(await client.broadcast(signed.raw), { kind: 'accepted' })
+      }
+      await control({ command: 'mine', network: 'ARB', blocks: 1 })
+      more = plan.more
+    }
+    assert.equal(fuels, 1)
+    assert.equal(await client.balance(to, local.asset('USDT_ARB') as Asset), 9_000_000n)
+    assert.ok((await client.balance(to, local.asset('ARB') as Asset)) > 99n * 10n ** 16n)
+  },
+)

@@ -7,18 +7,30 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { publicKeyAt } from './support.ts'
 
 const chainCode = new Uint8Array(32).fill(1)
-const ED25519 = publicKeysBelow({ curve: 'ed25519', publicKey: ed25519.getPublicKey(chainCode), chainCode })
+const ED25519 = publicKeysBelow({
+  curve: 'ed25519',
+  publicKey: ed25519.getPublicKey(chainCode),
+  chainCode,
+})
 const PATH = [1, 0, 0]
 
 test('every network’s family is in the list', () => {
   const { networks } = loadRegistry('local')
-  assert.deepEqual([...new Set(networks.map(({ family }) => family))].filter((family) => !Object.keys(list).includes(family)), [])
+  assert.deepEqual(
+    [...new Set(networks.map(({ family }) => family))].filter(
+      (family) => !Object.keys(list).includes(family),
+    ),
+    [],
+  )
 })
 
 for (const network of loadRegistry('local').networks) {
   test(`${network.code}: who checks addresses alone finds its family by the folder’s name`, async () => {
     const publicKey = (network.curve === 'ed25519' ? ED25519 : publicKeyAt)(PATH)
-    assert.equal(await addressOfKey(network, publicKey), familyOf(network).address(network, publicKey))
+    assert.equal(
+      await addressOfKey(network, publicKey),
+      familyOf(network).address(network, publicKey),
+    )
     assert.equal(await isTagged(network), traitsOf(network).deposits === 'tagged')
   })
 }

@@ -2,45 +2,94 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
-  CardanoClient, EvmClient, NoFeeEstimate, RpcUnavailable, SolanaClient, StellarClient, TronClient, UtxoClient, XrpClient,
-  type Fetch, type FeeFloors, type Network, solana,
+  CardanoClient,
+  EvmClient,
+  NoFeeEstimate,
+  RpcUnavailable,
+  SolanaClient,
+  StellarClient,
+  TronClient,
+  UtxoClient,
+  XrpClient,
+  type Fetch,
+  type FeeFloors,
+  type Network,
+  solana,
 } from '../src/index.ts'
 import { local, mainnet } from './support.ts'
 
 type Answers = Record<string, (params: unknown[]) => string | number | undefined>
 const net = (code: string): Network => mainnet.network(code) as Network
 
-/** A node that answers JSON text by method, a number as an error's code, and knows no other method. */
-const node = (answers: () => Answers): Fetch => async (_url, init) => {
-  const { method, params } = JSON.parse(String(init.body)) as { method: string; params: unknown[] }
-  const given = answers()[method]?.(params) ?? -32601
-  return new Response(typeof given === 'number'
-    ? `{"result":null,"error":{"code":${given},"message":"refused"},"id":1}` : `{"result":${given},"error":null,"id":1}`)
-}
+/**
+ * A node that answers JSON text by method, a number as an error's code, and knows no other method.
+ */
+const node =
+  (answers: () => Answers): Fetch =>
+  async (_url, init) => {
+    const { method, params } = JSON.parse(String(init.body)) as {
+      method: string
+      params: unknown[]
+    }
+    const given = answers()[method]?.(params) ?? -32601
+    return new Response(
+      typeof given === 'number'
+        ? `{"result":null,"error":{"code":${given},"message":"refused"},"id":1}`
+        : `{"result":${given},"error":null,"id":1}`,
+    )
+  }
 
 const NONE = '{"errors":["Insufficient data or no feerate found"],"blocks":2}'
 const INFO = '{"mempoolminfee":0.00001,"minrelaytxfee":0.00001}'
 
 /** A client of Bitcoin Core whose answers and clock a test changes. */
 function bitcoin(code = 'BTC', floors?: FeeFloors) {
-  const state = { now: 1_700_000_000_000, answers: { estimatesmartfee: () => NONE, getmempoolinfo: () => INFO } as Answers }
+  const state = {
+    now: 1_700_000_000_000,
+    answers: { estimatesmartfee: () => NONE, getmempoolinfo: () => INFO } as Answers,
+  }
   const client = new UtxoClient(
-    net(code), { url: 'http://node.test', ...(floors ? { fee_floors: floors } : {}) }, node(() => state.answers), () => state.now)
+    net(code),
+    { url: 'http://node.test', ...(floors ? { fee_floors: floors } : {}) },
+    node(() => state.answers),
+    () => state.now,
+  )
   return { state, client }
 }
-const estimates = (low: string, medium: string, high: string) => ([target]: unknown[]) => (
-  `{"feerate":${target === 24 ? low : target === 6 ? medium : high},"blocks":${String(target)}}`)
+const estimates =
+  (low: string, medium: string, high: string) =>
+  ([target]: unknown[]) =>
+    `{"feerate":${target === 24 ? low : target === 6 ? medium : high},"blocks":${String(target)}}`
 
 test('BTC: without any estimate there is no rate, on mainnet and local chains, and the error says so', async () => {
-  for (const answer of [NONE, '{"blocks":2}', '{"feerate":null}', '{"feerate":-1}', '{"feerate":0}', 'null']) {
+  for (const answer of [
+    NONE,
+    '{"blocks":2}',
+    '{"feerate":null}',
+    '{"feerate":-1}',
+    '{"feerate":0}',
+    'null',
+  ]) {
     const { state, client } = bitcoin()
     state.answers['estimatesmartfee'] = () => answer
-    await assert.rejects(client.feeRates(), (error: unknown) => error instanceof NoFeeEstimate && error instanceof RpcUnavailable
-      && /^BTC: the node has no estimate of fee rates now.*level low; name a fee_rate/.test(error.message), answer)
+    await assert.rejects(
+      client.feeRates(),
+      (error: unknown) =>
+        error instanceof NoFeeEstimate &&
+        error instanceof RpcUnavailable &&
+        /^BTC: the node has no estimate of fee rates now.*level low; name a fee_rate/.test(
+          error.message,
+        ),
+      answer,
+    )
     assert.equal(client.feeReading, null)
   }
   const { state } = bitcoin()
-  const here = new UtxoClient(local.network('BTC') as Network, { url: 'http://node.test' }, node(() => state.answers))
+  const here = new UtxoClient(
+    local.network('BTC') as Network,
+    { url: 'http://node.test' },
+    node(() => state.answers),
+  )
   await assert.rejects(here.feeRates(), NoFeeEstimate)
 })
 
@@ -90,7 +139,11 @@ test('BTC: a level without an estimate takes the next dearer one, else what the 
   state.answers['estimatesmartfee'] = ([target]) => (target === 6 ? '{"feerate":0.0003}' : NONE)
   assert.deepEqual(await client.feeRates(), { low: 30_000n, medium: 30_000n, high: 30_000n })
   const low = bitcoin('BTC', { low: '3' })
-  await assert.rejects(low.client.feeRates(), /level medium/, 'a floor of the lowest level says nothing of the others')
+  await assert.rejects(
+    low.client.feeRates(),
+    /level medium/,
+    'a floor of the lowest level says nothing of the others',
+  )
 })
 
 test('levels rise although estimates do not', async () => {
@@ -104,12 +157,18 @@ test('BTC: a node that is loading, or answers a rate in another form, is unavail
   state.answers['estimatesmartfee'] = () => -28
   await assert.rejects(client.feeRates(), { code: 'RPC_REFUSED' })
   state.answers['estimatesmartfee'] = () => '{"feerate":"0.0002"}'
-  await assert.rejects(client.feeRates(), /BTC: the node answered a fee rate that is not a number of coins/)
+  await assert.rejects(
+    client.feeRates(),
+    /BTC: the node answered a fee rate that is not a number of coins/,
+  )
 })
 
 test('LTC, DASH, DOGE, BCH: the registry has floors for networks whose blocks have room', async () => {
   for (const [code, rates] of [
-    ['LTC', [1n, 2n, 10n]], ['DASH', [1n, 2n, 10n]], ['DOGE', [1000n, 1000n, 1000n]], ['BCH', [1n, 1n, 1n]],
+    ['LTC', [1n, 2n, 10n]],
+    ['DASH', [1n, 2n, 10n]],
+    ['DOGE', [1000n, 1000n, 1000n]],
+    ['BCH', [1n, 1n, 1n]],
   ] as const) {
     const { client } = bitcoin(code)
     const [low, medium, high] = rates.map((rate) => rate * 1000n)
@@ -118,72 +177,153 @@ test('LTC, DASH, DOGE, BCH: the registry has floors for networks whose blocks ha
   }
 })
 
-const evm = (code: string, answers: Answers) => new EvmClient(net(code), [], { url: 'http://node.test' }, node(() => answers))
+const evm = (code: string, answers: Answers) =>
+  new EvmClient(
+    net(code),
+    [],
+    { url: 'http://node.test' },
+    node(() => answers),
+  )
 
 test('EVM: a node without a fee history takes the base fee of its newest block, not a price of before', async () => {
-  const answers: Answers = { eth_getBlockByNumber: () => '{"baseFeePerGas":"0x64"}', eth_maxPriorityFeePerGas: () => '"0x7"' }
-  for (const history of ['null', '{}', '{"baseFeePerGas":[],"reward":[]}', '{"baseFeePerGas":null,"reward":null}', '{"baseFeePerGas":[null]}']) {
+  const answers: Answers = {
+    eth_getBlockByNumber: () => '{"baseFeePerGas":"0x64"}',
+    eth_maxPriorityFeePerGas: () => '"0x7"',
+  }
+  for (const history of [
+    'null',
+    '{}',
+    '{"baseFeePerGas":[],"reward":[]}',
+    '{"baseFeePerGas":null,"reward":null}',
+    '{"baseFeePerGas":[null]}',
+  ]) {
     const { low, high } = await evm('ETH', { ...answers, eth_feeHistory: () => history }).feeRates()
     assert.deepEqual(low, { maxFeePerGas: 207n, maxPriorityFeePerGas: 7n }, history)
     assert.deepEqual(high, low)
   }
-  await assert.rejects(evm('ETH', { ...answers, eth_feeHistory: () => '{"baseFeePerGas":["7"]}' }).feeRates(), /ETH: eth_feeHistory .*baseFeePerGas/)
+  await assert.rejects(
+    evm('ETH', { ...answers, eth_feeHistory: () => '{"baseFeePerGas":["7"]}' }).feeRates(),
+    /ETH: eth_feeHistory .*baseFeePerGas/,
+  )
 })
 
 test('EVM: a price of nothing is no price', async () => {
   const legacy = evm('ONE', { eth_gasPrice: () => '"0x0"' })
   await assert.rejects(legacy.feeRates(), /ONE: eth_gasPrice answered a price of 0/)
   const history = '{"baseFeePerGas":["0x0","0x0"],"reward":[["0x0","0x0","0x0"]]}'
-  const answers: Answers = { eth_feeHistory: () => history, eth_maxPriorityFeePerGas: () => '"0x0"' }
-  await assert.rejects(evm('BSC', { ...answers, eth_gasPrice: () => '"0x0"' }).feeRates(), /BSC: eth_gasPrice answered a price of 0/)
+  const answers: Answers = {
+    eth_feeHistory: () => history,
+    eth_maxPriorityFeePerGas: () => '"0x0"',
+  }
+  await assert.rejects(
+    evm('BSC', { ...answers, eth_gasPrice: () => '"0x0"' }).feeRates(),
+    /BSC: eth_gasPrice answered a price of 0/,
+  )
   const { medium } = await evm('BSC', { ...answers, eth_gasPrice: () => '"0x3b9aca00"' }).feeRates()
   assert.deepEqual(medium, { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 10n ** 9n })
 })
 
 test('EVM: tips rise with their level although the blocks of a history differ', async () => {
-  const history = '{"baseFeePerGas":["0x1"],"reward":[["0x0","0x1","0x2"],["0x0","0x1","0x2"],["0x9","0x9","0x9"]]}'
+  const history =
+    '{"baseFeePerGas":["0x1"],"reward":[["0x0","0x1","0x2"],["0x0","0x1","0x2"],["0x9","0x9","0x9"]]}'
   const { low, medium, high } = await evm('ETH', { eth_feeHistory: () => history }).feeRates()
-  assert.deepEqual([low, medium, high].map(({ maxPriorityFeePerGas: tip }) => tip), [9n, 9n, 9n])
+  assert.deepEqual(
+    [low, medium, high].map(({ maxPriorityFeePerGas: tip }) => tip),
+    [9n, 9n, 9n],
+  )
 })
 
 const ENDPOINT = { url: 'http://node.test' }
 
 test('XRP: levels rise while a server is loaded, and an answer without prices names the field', async () => {
-  const asked = (drops: string) => new XrpClient(net('XRP'), ENDPOINT, node(() => ({ fee: () => `{"status":"success",${drops}}` }))).feeRates()
-  const loaded = '"drops":{"base_fee":"10","minimum_fee":"9000","open_ledger_fee":"5000","median_fee":"5000"}'
+  const asked = (drops: string) =>
+    new XrpClient(
+      net('XRP'),
+      ENDPOINT,
+      node(() => ({ fee: () => `{"status":"success",${drops}}` })),
+    ).feeRates()
+  const loaded =
+    '"drops":{"base_fee":"10","minimum_fee":"9000","open_ledger_fee":"5000","median_fee":"5000"}'
   assert.deepEqual(await asked(loaded), { low: 9000n, medium: 9000n, high: 9000n })
-  await assert.rejects(asked('"drops":{"base_fee":"10"}'), /XRP: fee answered without drops\.minimum_fee/)
+  await assert.rejects(
+    asked('"drops":{"base_fee":"10"}'),
+    /XRP: fee answered without drops\.minimum_fee/,
+  )
   await assert.rejects(asked('"x":1'), /XRP: fee answered without drops\.base_fee/)
 })
 
 test('XLM: without payments the least fee holds, levels rise, and an answer without prices names the field', async () => {
-  const asked = (stats: string) => new StellarClient(net('XLM'), ENDPOINT, node(() => ({ getFeeStats: () => stats }))).feeRates()
-  assert.deepEqual(await asked('{"inclusionFee":{"p50":"0","p80":"0","p95":"0"}}'), { low: 100n, medium: 100n, high: 100n })
-  assert.deepEqual(await asked('{"inclusionFee":{"p50":"500","p80":"200","p95":"900"}}'), { low: 500n, medium: 500n, high: 900n })
+  const asked = (stats: string) =>
+    new StellarClient(
+      net('XLM'),
+      ENDPOINT,
+      node(() => ({ getFeeStats: () => stats })),
+    ).feeRates()
+  assert.deepEqual(await asked('{"inclusionFee":{"p50":"0","p80":"0","p95":"0"}}'), {
+    low: 100n,
+    medium: 100n,
+    high: 100n,
+  })
+  assert.deepEqual(await asked('{"inclusionFee":{"p50":"500","p80":"200","p95":"900"}}'), {
+    low: 500n,
+    medium: 500n,
+    high: 900n,
+  })
   await assert.rejects(asked('{}'), /XLM: getFeeStats answered without inclusionFee\.p50/)
 })
 
 test('SOL: without samples each level pays its least lamports, and an answer without them names the field', async () => {
-  const asked = (list: string) => new SolanaClient(net('SOL'), [], ENDPOINT, node(() => ({ getRecentPrioritizationFees: () => list }))).unitPrices()
+  const asked = (list: string) =>
+    new SolanaClient(
+      net('SOL'),
+      [],
+      ENDPOINT,
+      node(() => ({ getRecentPrioritizationFees: () => list })),
+    ).unitPrices()
   const prices = await asked('[]')
   const units = solana.unitsOf(false)
   assert.deepEqual(
-    (['low', 'medium', 'high'] as const).map((level) => solana.feeOf(units, solana.unitPriceOf(prices, level, units))), [5000n, 6000n, 15_000n])
+    (['low', 'medium', 'high'] as const).map((level) =>
+      solana.feeOf(units, solana.unitPriceOf(prices, level, units)),
+    ),
+    [5000n, 6000n, 15_000n],
+  )
   await assert.rejects(asked('null'), /SOL: getRecentPrioritizationFees answered no list/)
-  await assert.rejects(asked('[{"slot":1}]'), /SOL: getRecentPrioritizationFees answered without prioritizationFee/)
+  await assert.rejects(
+    asked('[{"slot":1}]'),
+    /SOL: getRecentPrioritizationFees answered without prioritizationFee/,
+  )
 })
 
 test('TRX, ADA: a price of 0 is refused by name', async () => {
-  const parameters = (energy: number) => JSON.stringify({ chainParameter: [
-    { key: 'getEnergyFee', ...(energy === 0 ? {} : { value: energy }) }, { key: 'getTransactionFee', value: 1000 },
-    { key: 'getCreateNewAccountFeeInSystemContract', value: 1 }, { key: 'getCreateAccountFee', value: 1 },
-    { key: 'getUnfreezeDelayDays', value: 14 }, { key: 'getMaxFeeLimit', value: 1 },
-  ] })
-  const tron = (energy: number) => new TronClient(net('TRX'), [], ENDPOINT, async () => new Response(parameters(energy))).parameters()
+  const parameters = (energy: number) =>
+    JSON.stringify({
+      chainParameter: [
+        { key: 'getEnergyFee', ...(energy === 0 ? {} : { value: energy }) },
+        { key: 'getTransactionFee', value: 1000 },
+        { key: 'getCreateNewAccountFeeInSystemContract', value: 1 },
+        { key: 'getCreateAccountFee', value: 1 },
+        { key: 'getUnfreezeDelayDays', value: 14 },
+        { key: 'getMaxFeeLimit', value: 1 },
+      ],
+    })
+  const tron = (energy: number) =>
+    new TronClient(
+      net('TRX'),
+      [],
+      ENDPOINT,
+      async () => new Response(parameters(energy)),
+    ).parameters()
   assert.equal((await tron(100)).energySun, 100n)
   await assert.rejects(tron(0), /TRX: getchainparameters answered getEnergyFee 0/)
-  const cardano = new CardanoClient(net('ADA'), ENDPOINT, async () => Response.json({
-    min_fee_a: 0, min_fee_b: 1, coins_per_utxo_size: '1', max_tx_size: 1, max_val_size: '1',
-  }))
+  const cardano = new CardanoClient(net('ADA'), ENDPOINT, async () =>
+    Response.json({
+      min_fee_a: 0,
+      min_fee_b: 1,
+      coins_per_utxo_size: '1',
+      max_tx_size: 1,
+      max_val_size: '1',
+    }),
+  )
   await assert.rejects(cardano.feeRates(), /min_fee_a is 0/)
 })

@@ -3,7 +3,10 @@ import { test } from 'node:test'
 import { EvmClient, type Fetch, type Network } from '../src/index.ts'
 import { local } from './support.ts'
 
-/** The fee of an OP Stack operator: Isthmus divides its scalar by a million, Jovian multiplies it by a hundred. */
+/**
+ * The fee of an OP Stack operator: Isthmus divides its scalar by a million, Jovian multiplies it by
+ * a hundred.
+ */
 const OP = local.network('OP_ETH') as Network
 const PRICE = 10n ** 9n
 const GAS = 50_000n
@@ -15,7 +18,12 @@ const JOVIAN = GAS * SCALAR * 100n + CONSTANT
 const hex = (value: bigint) => `0x${value.toString(16)}`
 const word = (value: bigint) => `0x${value.toString(16).padStart(64, '0')}`
 const receipt = {
-  status: '0x1', gasUsed: hex(GAS), effectiveGasPrice: hex(PRICE), blockNumber: '0x9', blockHash: '0xb', l1Fee: hex(L1),
+  status: '0x1',
+  gasUsed: hex(GAS),
+  effectiveGasPrice: hex(PRICE),
+  blockNumber: '0x9',
+  blockHash: '0xb',
+  l1Fee: hex(L1),
 }
 const terms = { operatorFeeScalar: hex(SCALAR), operatorFeeConstant: hex(CONSTANT) }
 const jovian = { ...terms, daFootprintGasScalar: '0x190' }
@@ -23,10 +31,16 @@ const reverted = { error: { code: 3, message: 'execution reverted' } }
 const pruned = { error: { code: -32000, message: 'missing trie node' } }
 
 /** A client over answers by method. `calls`: each eth_call's data and block. */
-function clientOf(answers: Record<string, object>, network = OP): { client: EvmClient; calls: [string, string][] } {
+function clientOf(
+  answers: Record<string, object>,
+  network = OP,
+): { client: EvmClient; calls: [string, string][] } {
   const calls: [string, string][] = []
   const ask: Fetch = async (_url, init) => {
-    const { method, params } = JSON.parse(String(init?.body)) as { method: string; params: [{ data: string }, string] }
+    const { method, params } = JSON.parse(String(init?.body)) as {
+      method: string
+      params: [{ data: string }, string]
+    }
     if (method === 'eth_call') calls.push([params[0].data, params[1]])
     const answer = answers[method] ?? { error: { code: -32601, message: `no ${method}` } }
     return new Response(JSON.stringify({ jsonrpc: '2.0', id: 1, ...answer }))
@@ -34,7 +48,10 @@ function clientOf(answers: Record<string, object>, network = OP): { client: EvmC
   return { client: new EvmClient(network, [], { url: 'http://op.test' }, ask), calls }
 }
 async function feeOf(shown: object, call: object): Promise<bigint> {
-  const { client } = clientOf({ eth_getTransactionReceipt: { result: { ...receipt, ...shown } }, eth_call: call })
+  const { client } = clientOf({
+    eth_getTransactionReceipt: { result: { ...receipt, ...shown } },
+    eth_call: call,
+  })
   const status = await client.status('0xt')
   assert.ok(status.state === 'included')
   return (status.fee as bigint) - GAS * PRICE - L1
@@ -42,7 +59,10 @@ async function feeOf(shown: object, call: object): Promise<bigint> {
 
 test('the network’s own contract, at the block of the receipt, says what was charged, whatever the formula is', async () => {
   const told = ISTHMUS + 12_345n
-  const { client, calls } = clientOf({ eth_getTransactionReceipt: { result: { ...receipt, ...terms } }, eth_call: { result: word(told) } })
+  const { client, calls } = clientOf({
+    eth_getTransactionReceipt: { result: { ...receipt, ...terms } },
+    eth_call: { result: word(told) },
+  })
   const status = await client.status('0xt')
   assert.ok(status.state === 'included' && status.fee === GAS * PRICE + L1 + told)
   assert.deepEqual(calls, [[`0x275aedd2${GAS.toString(16).padStart(64, '0')}`, '0x9']])
@@ -56,8 +76,14 @@ test('where the contract does not say, the fork that the receipt shows decides',
 })
 
 test('a receipt without terms, or with terms of zero, was charged nothing, and nothing is asked', async () => {
-  for (const shown of [{}, { operatorFeeScalar: '0x0', operatorFeeConstant: '0x0' }, { operatorFeeScalar: null }]) {
-    const { client, calls } = clientOf({ eth_getTransactionReceipt: { result: { ...receipt, ...shown } } })
+  for (const shown of [
+    {},
+    { operatorFeeScalar: '0x0', operatorFeeConstant: '0x0' },
+    { operatorFeeScalar: null },
+  ]) {
+    const { client, calls } = clientOf({
+      eth_getTransactionReceipt: { result: { ...receipt, ...shown } },
+    })
     const status = await client.status('0xt')
     assert.ok(status.state === 'included' && status.fee === GAS * PRICE + L1)
     assert.deepEqual(calls, [])
@@ -69,9 +95,15 @@ test('the cost of a transfer includes the operator’s fee on its gas limit; an 
   assert.equal(await client.operatorFee(60_000n, false), 1000n)
   assert.equal(await client.operatorFee(60_000n, true), 1500n)
   assert.deepEqual(calls[0], [`0x275aedd2${60_000n.toString(16).padStart(64, '0')}`, 'latest'])
-  for (const older of [reverted, { result: '0x' }]) assert.equal(await clientOf({ eth_call: older }).client.operatorFee(60_000n, true), 0n)
-  await assert.rejects(clientOf({ eth_call: pruned }).client.operatorFee(60_000n, true), { code: 'RPC_UNAVAILABLE' })
-  const { client: plain, calls: none } = clientOf({ eth_call: { result: word(1000n) } }, local.network('ETH') as Network)
+  for (const older of [reverted, { result: '0x' }])
+    assert.equal(await clientOf({ eth_call: older }).client.operatorFee(60_000n, true), 0n)
+  await assert.rejects(clientOf({ eth_call: pruned }).client.operatorFee(60_000n, true), {
+    code: 'RPC_UNAVAILABLE',
+  })
+  const { client: plain, calls: none } = clientOf(
+    { eth_call: { result: word(1000n) } },
+    local.network('ETH') as Network,
+  )
   assert.equal(await plain.operatorFee(60_000n, true), 0n)
   assert.deepEqual(none, [])
 })

@@ -12,11 +12,16 @@ test('no asset of a network can be sent to a contract that the registry names th
     for (const asset of registry.assets) {
       for (const { contract_address: contract, asset_name } of registry.assetsOf(asset.network)) {
         if (contract === null) continue
-        const spellings = contract.startsWith('0x') ? [contract, contract.toLowerCase()] : [contract]
+        const spellings = contract.startsWith('0x')
+          ? [contract, contract.toLowerCase()]
+          : [contract]
         for (const text of spellings) {
           const checked = validateAddress(registry, asset.asset_name, text)
           assert.ok(!checked.valid, `${asset.asset_name} to ${asset_name}`)
-          assert.match(checked.reason, asset_name === asset.asset_name ? /own contract/ : /is a contract, that of/)
+          assert.match(
+            checked.reason,
+            asset_name === asset.asset_name ? /own contract/ : /is a contract, that of/,
+          )
           refused++
         }
       }
@@ -28,7 +33,8 @@ test('no asset of a network can be sent to a contract that the registry names th
 test('the fee oracle of a roll-up is refused on its networks and a plain address elsewhere', () => {
   const registry = loadRegistry('mainnet')
   for (const asset of ['BASE', 'USDC_BASE', 'OP_ETH', 'USDT0_OP_ETH']) {
-    for (const text of [ORACLE, ORACLE.toLowerCase()]) assert.equal(validateAddress(registry, asset, text).valid, false, `${asset} ${text}`)
+    for (const text of [ORACLE, ORACLE.toLowerCase()])
+      assert.equal(validateAddress(registry, asset, text).valid, false, `${asset} ${text}`)
   }
   assert.equal(validateAddress(registry, 'ETH', ORACLE).valid, true)
 })
@@ -36,5 +42,9 @@ test('the fee oracle of a roll-up is refused on its networks and a plain address
 test('a token’s contract on one network is a plain address on another', () => {
   const registry = loadRegistry('mainnet')
   const contract = registry.asset('USDC_ETH')?.contract_address as string
-  assert.deepEqual(validateAddress(registry, 'AVAX', contract), { valid: true, address: contract, address_tag: null })
+  assert.deepEqual(validateAddress(registry, 'AVAX', contract), {
+    valid: true,
+    address: contract,
+    address_tag: null,
+  })
 })

@@ -1,9 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ChainError, evm, loadRegistry, stellar, withNonce, xrp, type Asset, type Network } from '@custody/chains'
+import {
+  ChainError,
+  evm,
+  loadRegistry,
+  stellar,
+  withNonce,
+  xrp,
+  type Asset,
+  type Network,
+} from '@custody/chains'
 
 const registry = loadRegistry('local')
-const network = (code: string, change: Partial<Network> = {}) => ({ ...(registry.network(code) as Network), ...change })
+const network = (code: string, change: Partial<Network> = {}) => ({
+  ...(registry.network(code) as Network),
+  ...change,
+})
 const path = [1, 60, 0]
 
 test('a transaction at another nonce is the one that would have been built there', () => {
@@ -55,16 +67,34 @@ test('a transaction at another nonce is the one that would have been built there
         publicKey: new Uint8Array(32).fill(3),
         path,
       })
-    assert.deepEqual(withNonce(network('XLM'), lumens(2n ** 40n), 2n ** 40n - 1n), lumens(2n ** 40n - 1n))
+    assert.deepEqual(
+      withNonce(network('XLM'), lumens(2n ** 40n), 2n ** 40n - 1n),
+      lumens(2n ** 40n - 1n),
+    )
   }
-  // What is no transaction, and a number that none can have: in the layer's own words, whatever the libraries throw.
+  // What is no transaction, and a number that none can have: in the layer's own words, whatever the
+  // libraries throw.
   const eth = evm.buildTransfer(network('ETH'), {
-    asset: registry.asset('ETH') as Asset, to: '0x00000000000000000000000000000000000000Ee', amount: 5n, nonce: 1n, gas: 21_000n, path,
+    asset: registry.asset('ETH') as Asset,
+    to: '0x00000000000000000000000000000000000000Ee',
+    amount: 5n,
+    nonce: 1n,
+    gas: 21_000n,
+    path,
     fee: { maxFeePerGas: 2n, maxPriorityFeePerGas: 1n },
   })
-  for (const [code, bytes, nonce] of [['ETH', '02ff', 1n], ['XLM', '00000002', 1n], ['XRP', '12', 1n], ['ETH', eth.bytes, 2n ** 53n]] as const) {
-    const renumber = () => withNonce(network(code), { network: code, bytes, inputs: [{ path }] }, nonce)
+  for (const [code, bytes, nonce] of [
+    ['ETH', '02ff', 1n],
+    ['XLM', '00000002', 1n],
+    ['XRP', '12', 1n],
+    ['ETH', eth.bytes, 2n ** 53n],
+  ] as const) {
+    const renumber = () =>
+      withNonce(network(code), { network: code, bytes, inputs: [{ path }] }, nonce)
     assert.throws(renumber, (error) => error instanceof ChainError && error.code === 'SHAPE')
   }
-  assert.throws(() => withNonce(network('TRX'), { network: 'TRX', bytes: '00', inputs: [] }, 1n), /have no number/)
+  assert.throws(
+    () => withNonce(network('TRX'), { network: 'TRX', bytes: '00', inputs: [] }, 1n),
+    /have no number/,
+  )
 })

@@ -5,11 +5,26 @@ import type { AddressInfo } from 'node:net'
 import { after, before, beforeEach, test } from 'node:test'
 import { keccak256 } from 'viem/utils'
 import { bloomOf, mayTellOfTransfer } from '../src/evm/bloom.ts'
-import { ChainError, EvmClient, jsonRpc, RpcRefused, RpcReverted, RpcUnavailable, UtxoClient } from '../src/index.ts'
+import {
+  ChainError,
+  EvmClient,
+  jsonRpc,
+  RpcRefused,
+  RpcReverted,
+  RpcUnavailable,
+  UtxoClient,
+} from '../src/index.ts'
 import { addressOf, BTC, ETH, ETH_ASSETS, USDT } from './support.ts'
 
-interface Call { method: string; params: unknown[] }
-type Answer = { result?: unknown; error?: { code: number; message: string } | null } | { raw: string; status?: number; headers?: Record<string, string> } | 'hang' | 'cut'
+interface Call {
+  method: string
+  params: unknown[]
+}
+type Answer =
+  | { result?: unknown; error?: { code: number; message: string } | null }
+  | { raw: string; status?: number; headers?: Record<string, string> }
+  | 'hang'
+  | 'cut'
 
 let server: Server
 let answer: (call: Call) => Answer
@@ -28,31 +43,44 @@ before(async () => {
       if (given === 'hang') return
       if (given === 'cut') request.socket.destroy()
       else if ('raw' in given) response.writeHead(given.status ?? 200, given.headers).end(given.raw)
-      else response.writeHead(given.error ? 500 : 200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: 1, ...given }))
+      else
+        response
+          .writeHead(given.error ? 500 : 200, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ jsonrpc: '2.0', id: 1, ...given }))
     })()
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
 })
 after(() => {
   server.closeAllConnections()
   server.close()
 })
-beforeEach(() => { calls = [] })
+beforeEach(() => {
+  calls = []
+})
 
 const url = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}/key-in-path-4711`
-const quick = (input: string, init: RequestInit) => fetch(input, { ...init, signal: AbortSignal.timeout(150) })
+const quick = (input: string, init: RequestInit) =>
+  fetch(input, { ...init, signal: AbortSignal.timeout(150) })
 const call = (method = 'test') => jsonRpc({ url: url() }, fetch)(method, [])
-const btc = () => new UtxoClient(BTC, { url: url(), username: 'user', password: 'pass:word' }, fetch)
+const btc = () =>
+  new UtxoClient(BTC, { url: url(), username: 'user', password: 'pass:word' }, fetch)
 const eth = () => new EvmClient(ETH, ETH_ASSETS, { url: url() }, fetch)
 /** Answers by method; JSON text as it stands. */
 const script = (answers: Record<string, unknown>) => {
   answer = ({ method }) => {
     const given = answers[method]
     if (given === undefined) return { error: { code: -32601, message: `no ${method}` } }
-    return typeof given === 'string' && given.startsWith('RAW') ? { raw: `{"result":${given.slice(3)},"error":null,"id":1}` } : { result: given }
+    return typeof given === 'string' && given.startsWith('RAW')
+      ? { raw: `{"result":${given.slice(3)},"error":null,"id":1}` }
+      : { result: given }
   }
 }
-const refuse = (code: number, message: string) => { answer = () => ({ error: { code, message } }) }
+const refuse = (code: number, message: string) => {
+  answer = () => ({ error: { code, message } })
+}
 
 async function unavailable(promise: Promise<unknown>, message: RegExp): Promise<void> {
   await assert.rejects(promise, (error: unknown) => {
@@ -65,7 +93,18 @@ async function unavailable(promise: Promise<unknown>, message: RegExp): Promise<
 }
 
 test('what is not JSON-RPC is unavailable, not an answer', async () => {
-  for (const [raw, status] of [['<html>502 Bad Gateway</html>', 502], ['', 200], ['', 401], ['{"result":1', 200], ['null', 200], ['[]', 200], ['7', 200], ['"text"', 200], ['{}', 200], ['{"id":1}', 200]] as const) {
+  for (const [raw, status] of [
+    ['<html>502 Bad Gateway</html>', 502],
+    ['', 200],
+    ['', 401],
+    ['{"result":1', 200],
+    ['null', 200],
+    ['[]', 200],
+    ['7', 200],
+    ['"text"', 200],
+    ['{}', 200],
+    ['{"id":1}', 200],
+  ] as const) {
     answer = () => ({ raw, status })
     await unavailable(call(), /not JSON/)
   }
@@ -76,7 +115,10 @@ test('no answer in time, a cut connection, nobody there', async () => {
   await unavailable(jsonRpc({ url: url() }, quick)('test', []), /no answer within/)
   answer = () => 'cut'
   await unavailable(call(), /cannot be reached/)
-  await unavailable(jsonRpc({ url: 'http://127.0.0.1:1/key-in-path' }, fetch)('test', []), /cannot be reached/)
+  await unavailable(
+    jsonRpc({ url: 'http://127.0.0.1:1/key-in-path' }, fetch)('test', []),
+    /cannot be reached/,
+  )
 })
 
 test('a redirect is not followed: it could lead to another chain', async () => {
@@ -88,11 +130,16 @@ test('a redirect is not followed: it could lead to another chain', async () => {
 test('an answer without end is cut off, not kept', async () => {
   let pulled = 0
   const piece = new Uint8Array(16 * 1024 * 1024).fill(0x20)
-  const endless = new ReadableStream({ pull(controller) {
-    if (++pulled > 64) controller.close()
-    else controller.enqueue(piece)
-  } })
-  await unavailable(jsonRpc({ url: url() }, async () => new Response(endless))('test', []), /too large/)
+  const endless = new ReadableStream({
+    pull(controller) {
+      if (++pulled > 64) controller.close()
+      else controller.enqueue(piece)
+    },
+  })
+  await unavailable(
+    jsonRpc({ url: url() }, async () => new Response(endless))('test', []),
+    /too large/,
+  )
   assert.ok(pulled < 24, `${pulled} pieces were read`)
 })
 
@@ -107,7 +154,11 @@ test('an error of the node keeps its code; its text is bounded', async () => {
 })
 
 test('an endpoint that has not looked is unavailable, also where its body is an error of JSON-RPC', async () => {
-  const raw = JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32000, message: 'over capacity' } })
+  const raw = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    error: { code: -32000, message: 'over capacity' },
+  })
   for (const status of [401, 402, 403, 408, 425, 429, 501, 502, 503, 504, 529]) {
     answer = () => ({ raw, status })
     await unavailable(call(), new RegExp(`HTTP status ${status}`))
@@ -115,7 +166,10 @@ test('an endpoint that has not looked is unavailable, also where its body is an 
   // Bitcoin Core answers its own errors with 404 and 500.
   for (const status of [200, 400, 404, 500]) {
     answer = () => ({ raw, status })
-    await assert.rejects(call(), (error: unknown) => error instanceof RpcRefused && error.rpcCode === -32000)
+    await assert.rejects(
+      call(),
+      (error: unknown) => error instanceof RpcRefused && error.rpcCode === -32000,
+    )
   }
   for (const code of [-32005, 429]) {
     refuse(code, 'limit exceeded')
@@ -124,23 +178,51 @@ test('an endpoint that has not looked is unavailable, also where its body is an 
 })
 
 test('ETH: an estimate fails where the call was carried out and failed; another error is the endpoint’s own trouble', async () => {
-  const ask = () => eth().gasLimit({ asset: ETH_ASSETS[0]!, from: addressOf(ETH, [1, 2, 0]), to: addressOf(ETH, [1, 2, 1]), amount: 1n })
-  // As go-ethereum, Erigon, Nethermind, Besu, OpenEthereum, Arbitrum and providers before them spell it.
+  const ask = () =>
+    eth().gasLimit({
+      asset: ETH_ASSETS[0]!,
+      from: addressOf(ETH, [1, 2, 0]),
+      to: addressOf(ETH, [1, 2, 1]),
+      amount: 1n,
+    })
+  // As go-ethereum, Erigon, Nethermind, Besu, OpenEthereum, Arbitrum and providers before them
+  // spell it.
   const proofs: [number, string][] = [
-    [3, 'execution reverted'], [3, 'rate limit of this token'], [-32000, 'execution reverted: transfer limit exceeded'], [-32000, 'Execution reverted'],
-    [-32015, 'VM execution error: Reverted 0x'], [-32603, 'failed to estimate gas: execution reverted'], [-32000, 'gas required exceeds allowance (21000)'],
-    [-32000, 'insufficient funds for gas * price + value: address 0x11 have 0 want 1'], [-32000, 'insufficient balance for transfer'],
-    [-32000, 'invalid opcode: INVALID'], [-32000, 'out of gas'], [-32000, 'gas required exceeds allowance or always failing transaction'],
+    [3, 'execution reverted'],
+    [3, 'rate limit of this token'],
+    [-32000, 'execution reverted: transfer limit exceeded'],
+    [-32000, 'Execution reverted'],
+    [-32015, 'VM execution error: Reverted 0x'],
+    [-32603, 'failed to estimate gas: execution reverted'],
+    [-32000, 'gas required exceeds allowance (21000)'],
+    [-32000, 'insufficient funds for gas * price + value: address 0x11 have 0 want 1'],
+    [-32000, 'insufficient balance for transfer'],
+    [-32000, 'invalid opcode: INVALID'],
+    [-32000, 'out of gas'],
+    [-32000, 'gas required exceeds allowance or always failing transaction'],
   ]
   for (const [code, message] of proofs) {
     refuse(code, message)
-    await assert.rejects(ask(), (error: unknown) => error instanceof RpcReverted && error.message === message, message)
+    await assert.rejects(
+      ask(),
+      (error: unknown) => error instanceof RpcReverted && error.message === message,
+      message,
+    )
   }
   const troubles: [number, string][] = [
-    [-32000, 'header not found'], [-32000, 'missing trie node 5e (path ) <nil>'], [-32000, 'execution aborted (timeout = 5s)'],
-    [-32603, 'Internal error'], [-32000, 'request timed out'], [-32016, 'too many requests'], [-32601, 'the method is not available'],
-    [-32602, 'block reverted: state is pruned'], [-32000, 'You have used all credits, your project is out of gas'], [0, ''],
-    [-32029, 'Too Many Requests'], [-32000, 'no backends available for method'], [-32000, 'nonce too low'],
+    [-32000, 'header not found'],
+    [-32000, 'missing trie node 5e (path ) <nil>'],
+    [-32000, 'execution aborted (timeout = 5s)'],
+    [-32603, 'Internal error'],
+    [-32000, 'request timed out'],
+    [-32016, 'too many requests'],
+    [-32601, 'the method is not available'],
+    [-32602, 'block reverted: state is pruned'],
+    [-32000, 'You have used all credits, your project is out of gas'],
+    [0, ''],
+    [-32029, 'Too Many Requests'],
+    [-32000, 'no backends available for method'],
+    [-32000, 'nonce too low'],
   ]
   for (const [code, message] of troubles) {
     refuse(code, message)
@@ -151,8 +233,13 @@ test('ETH: an estimate fails where the call was carried out and failed; another 
 test('ETH: a tip that could not be asked for is not guessed', async () => {
   const history = { baseFeePerGas: ['0x5'], reward: [] }
   script({ eth_feeHistory: history })
-  assert.equal((await eth().feeRates()).low.maxPriorityFeePerGas, 1n, 'a node that does not know the method')
-  answer = ({ method }) => (method === 'eth_feeHistory' ? { result: history } : { raw: '', status: 503 })
+  assert.equal(
+    (await eth().feeRates()).low.maxPriorityFeePerGas,
+    1n,
+    'a node that does not know the method',
+  )
+  answer = ({ method }) =>
+    method === 'eth_feeHistory' ? { result: history } : { raw: '', status: 503 }
   await unavailable(eth().feeRates(), /eth_maxPriorityFeePerGas/)
 })
 
@@ -172,7 +259,8 @@ test('credentials go as Basic, headers as given', async () => {
 
 test('a node of another network is refused', async () => {
   script({ getblockhash: '00'.repeat(32), eth_chainId: '0x1' })
-  for (const client of [btc(), eth()]) await assert.rejects(client.probe(), { name: 'ChainError', code: 'WRONG_NETWORK' })
+  for (const client of [btc(), eth()])
+    await assert.rejects(client.probe(), { name: 'ChainError', code: 'WRONG_NETWORK' })
   script({ getblockhash: BTC.genesis, eth_chainId: `0x${(ETH.chain_id as number).toString(16)}` })
   for (const client of [btc(), eth()]) await client.probe()
 })
@@ -181,13 +269,42 @@ test('BTC: values are read from the text, to the satoshi', async () => {
   const own = addressOf(BTC, [1, 0, 0])
   const { utxo } = await import('../src/index.ts')
   const script22 = Buffer.from(utxo.scriptOf(BTC, own)).toString('hex')
-  const texts = ['0.1', '0.2', '0.30000000', '20999999.9769', '1e-8', '0.00000001', '12345678.87654321', '0', '1E+2']
-  const satoshi = [10_000_000n, 20_000_000n, 30_000_000n, 2_099_999_997_690_000n, 1n, 1n, 1_234_567_887_654_321n, 10_000_000_000n]
-  const outs = texts.map((value, n) => `{"value":${value},"n":${n},"scriptPubKey":{"hex":"${script22}"}}`)
-  script({ getblockhash: 'aa', getblock: `RAW{"hash":"aa","height":7,"previousblockhash":"bb","tx":[{"txid":"t1","vin":[{"coinbase":"00"}],"vout":[${outs.join(',')},{"value":5,"n":99,"scriptPubKey":{"hex":"6a0101"}}]},{"txid":"t2","vin":[{"txid":"x","vout":0}],"vout":[]}]}` })
+  const texts = [
+    '0.1',
+    '0.2',
+    '0.30000000',
+    '20999999.9769',
+    '1e-8',
+    '0.00000001',
+    '12345678.87654321',
+    '0',
+    '1E+2',
+  ]
+  const satoshi = [
+    10_000_000n,
+    20_000_000n,
+    30_000_000n,
+    2_099_999_997_690_000n,
+    1n,
+    1n,
+    1_234_567_887_654_321n,
+    10_000_000_000n,
+  ]
+  const outs = texts.map(
+    (value, n) => `{"value":${value},"n":${n},"scriptPubKey":{"hex":"${script22}"}}`,
+  )
+  script({
+    getblockhash: 'aa',
+    getblock: `RAW{"hash":"aa","height":7,"previousblockhash":"bb","tx":[{"txid":"t1","vin":[{"coinbase":"00"}],"vout":[${outs.join(',')},{"value":5,"n":99,"scriptPubKey":{"hex":"6a0101"}}]},{"txid":"t2","vin":[{"txid":"x","vout":0}],"vout":[]}]}`,
+  })
   const block = await btc().block(7)
-  assert.deepEqual(block?.transfers.map((each) => each.amount), satoshi)
-  assert.ok(block?.transfers.every((each) => each.address === own && each.coinbase && each.asset === 'BTC'))
+  assert.deepEqual(
+    block?.transfers.map((each) => each.amount),
+    satoshi,
+  )
+  assert.ok(
+    block?.transfers.every((each) => each.address === own && each.coinbase && each.asset === 'BTC'),
+  )
   assert.deepEqual([block?.hash, block?.parent, block?.txids], ['aa', 'bb', ['t1', 't2']])
   script({ gettxout: 'RAW{"value":0.07000001}' })
   assert.equal(await btc().unspent('t', 0), 7_000_001n)
@@ -202,10 +319,15 @@ test('BTC: more decimals than there are is no value', async () => {
 
 test('BTC: fee rates are exact, rise with their level and keep the floor', async () => {
   const rates: Record<number, string> = { 24: '0.00001', 6: '0.00012345', 2: '0.0001' }
-  answer = ({ params }) => ({ raw: `{"result":{"feerate":${rates[params[0] as number]}},"error":null}` })
+  answer = ({ params }) => ({
+    raw: `{"result":{"feerate":${rates[params[0] as number]}},"error":null}`,
+  })
   assert.deepEqual(await btc().feeRates(), { low: 1000n, medium: 12_345n, high: 12_345n })
   answer = () => ({ result: { errors: ['Insufficient data'], blocks: 2 } })
-  await unavailable(btc().feeRates(), /^BTC: the node has no estimate of fee rates now, .* name a fee_rate, or set fee_floors/)
+  await unavailable(
+    btc().feeRates(),
+    /^BTC: the node has no estimate of fee rates now, .* name a fee_rate, or set fee_floors/,
+  )
 })
 
 test('BTC: a block of another height is not taken', async () => {
@@ -214,11 +336,18 @@ test('BTC: a block of another height is not taken', async () => {
 })
 
 test('BTC: absent is what the node calls absent; a node that cannot say is no witness', async () => {
-  refuse(-5, 'No such mempool or blockchain transaction. Use gettransaction for wallet transactions.')
+  refuse(
+    -5,
+    'No such mempool or blockchain transaction. Use gettransaction for wallet transactions.',
+  )
   assert.deepEqual(await btc().status('t'), { state: 'absent' })
   refuse(-8, 'Block height out of range')
   assert.equal(await btc().block(10 ** 6), null)
-  for (const [code, message] of [[-28, 'Loading block index…'], [-1, 'Work queue depth exceeded'], [-32603, 'internal error']] as const) {
+  for (const [code, message] of [
+    [-28, 'Loading block index…'],
+    [-1, 'Work queue depth exceeded'],
+    [-32603, 'internal error'],
+  ] as const) {
     refuse(code, message)
     await assert.rejects(btc().status('t'), RpcRefused, message)
     await assert.rejects(btc().block(1), RpcRefused, message)
@@ -230,24 +359,47 @@ test('BTC: absent is what the node calls absent; a node that cannot say is no wi
 test('BTC: status from mempool to block, and back after a reorganisation', async () => {
   script({ getrawtransaction: {} })
   assert.deepEqual(await btc().status('t'), { state: 'mempool' })
-  script({ getrawtransaction: { blockhash: 'aa', confirmations: 3 }, getblockheader: { height: 9, confirmations: 3 } })
-  assert.deepEqual(await btc().status('t'), { state: 'included', height: 9, blockHash: 'aa', succeeded: true, fee: null })
-  script({ getrawtransaction: { blockhash: 'aa', confirmations: 1 }, getblockheader: { height: 9, confirmations: -1 } })
+  script({
+    getrawtransaction: { blockhash: 'aa', confirmations: 3 },
+    getblockheader: { height: 9, confirmations: 3 },
+  })
+  assert.deepEqual(await btc().status('t'), {
+    state: 'included',
+    height: 9,
+    blockHash: 'aa',
+    succeeded: true,
+    fee: null,
+  })
+  script({
+    getrawtransaction: { blockhash: 'aa', confirmations: 1 },
+    getblockheader: { height: 9, confirmations: -1 },
+  })
   assert.deepEqual(await btc().status('t'), { state: 'mempool' })
 })
 
 test('BTC: what waits in the pool, exactly; what has left it meanwhile is left out, and another’s answer is none', async () => {
   const [one, two] = ['a1'.repeat(32), 'b2'.repeat(32)]
   const script0 = '0014751e76e8199196d454941c45d1b3a323f1433bd6'
-  const paid = (txid: string) => `{"txid":"${txid}","vin":[{"txid":"${two}","vout":0}],"vout":[{"value":20999999.9769,"n":0,"scriptPubKey":{"hex":"${script0}"}},{"value":0,"n":1,"scriptPubKey":{"hex":"6a"}}]}`
+  const paid = (txid: string) =>
+    `{"txid":"${txid}","vin":[{"txid":"${two}","vout":0}],"vout":[{"value":20999999.9769,"n":0,"scriptPubKey":{"hex":"${script0}"}},{"value":0,"n":1,"scriptPubKey":{"hex":"6a"}}]}`
   script({ getrawmempool: [one, two] })
   assert.deepEqual(await btc().waiting(), [one, two])
-  answer = ({ params }) => (params[0] === one
-    ? { raw: `{"result":${paid(one)},"error":null}` } : { result: null, error: { code: -5, message: 'No such mempool or blockchain transaction' } })
-  assert.deepEqual(await btc().waitingTransfers([one, two]), [{
-    txid: one, position: 0, asset: 'BTC', address: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', amount: 2_099_999_997_690_000n,
-    sender: null, senders: null, coinbase: false,
-  }])
+  answer = ({ params }) =>
+    params[0] === one
+      ? { raw: `{"result":${paid(one)},"error":null}` }
+      : { result: null, error: { code: -5, message: 'No such mempool or blockchain transaction' } }
+  assert.deepEqual(await btc().waitingTransfers([one, two]), [
+    {
+      txid: one,
+      position: 0,
+      asset: 'BTC',
+      address: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080',
+      amount: 2_099_999_997_690_000n,
+      sender: null,
+      senders: null,
+      coinbase: false,
+    },
+  ])
   answer = () => ({ raw: `{"result":${paid(two)},"error":null}` })
   await unavailable(btc().waitingTransfers([one]), /another one/)
   for (const bad of [null, {}, 'x', [1], ['zz'], [one, one.slice(1)]]) {
@@ -272,7 +424,10 @@ test('broadcast: accepted, rejected, unknown; the words of a rejection are not r
     answer = () => ({ result: 'hash' })
     assert.deepEqual(await client.broadcast('00'), { kind: 'accepted' })
     refuse(-26, 'bad-txns-inputs-missingorspent')
-    assert.deepEqual(await client.broadcast('00'), { kind: 'rejected', reason: 'bad-txns-inputs-missingorspent' })
+    assert.deepEqual(await client.broadcast('00'), {
+      kind: 'rejected',
+      reason: 'bad-txns-inputs-missingorspent',
+    })
     answer = () => 'cut'
     assert.equal((await client.broadcast('00')).kind, 'unknown')
     answer = () => ({ raw: '<html>', status: 504 })
@@ -286,68 +441,179 @@ const A = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const B = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 
 test('ETH: native and token transfers of a block; logs that do not count are left out', async () => {
-  const log = { address: (USDT.contract_address as string).toLowerCase(), topics: [TRANSFER, word(A), word(B)], data: `0x${(5n * 10n ** 6n).toString(16).padStart(64, '0')}`, logIndex: '0x3', transactionHash: '0xt2', blockHash: '0xb' }
+  const log = {
+    address: (USDT.contract_address as string).toLowerCase(),
+    topics: [TRANSFER, word(A), word(B)],
+    data: `0x${(5n * 10n ** 6n).toString(16).padStart(64, '0')}`,
+    logIndex: '0x3',
+    transactionHash: '0xt2',
+    blockHash: '0xb',
+  }
   script({
-    eth_getBlockByNumber: { number: '0x10', hash: '0xb', parentHash: '0xa', transactions: [
-      { hash: '0xt1', from: A.toLowerCase(), to: B.toLowerCase(), value: '0xde0b6b3a7640001' }, { hash: '0xt2', from: A, to: log.address, value: '0x0' }, { hash: '0xt3', from: A, to: null, value: '0x1' },
-    ] },
+    eth_getBlockByNumber: {
+      number: '0x10',
+      hash: '0xb',
+      parentHash: '0xa',
+      transactions: [
+        { hash: '0xt1', from: A.toLowerCase(), to: B.toLowerCase(), value: '0xde0b6b3a7640001' },
+        { hash: '0xt2', from: A, to: log.address, value: '0x0' },
+        { hash: '0xt3', from: A, to: null, value: '0x1' },
+      ],
+    },
     eth_getLogs: [
-      log, { ...log, logIndex: '0x4', address: B.toLowerCase() }, { ...log, logIndex: '0x5', topics: [TRANSFER, word(A)] },
-      { ...log, logIndex: '0x6', topics: [...log.topics, word(A)] }, { ...log, logIndex: '0x7', data: '0x' },
+      log,
+      { ...log, logIndex: '0x4', address: B.toLowerCase() },
+      { ...log, logIndex: '0x5', topics: [TRANSFER, word(A)] },
+      { ...log, logIndex: '0x6', topics: [...log.topics, word(A)] },
+      { ...log, logIndex: '0x7', data: '0x' },
       { ...log, logIndex: '0x8', data: `0x${'0'.repeat(64)}` },
     ],
   })
   const block = await eth().block(16)
-  assert.deepEqual(block, { height: 16, hash: '0xb', parent: '0xa', txids: ['0xt1', '0xt2', '0xt3'], transfers: [
-    { txid: '0xt1', position: -1, asset: 'ETH', address: B, amount: 10n ** 18n + 1n, sender: A, senders: { addresses: [A], complete: true }, coinbase: false },
-    { txid: '0xt2', position: 3, asset: 'USDT_ETH', address: B, amount: 5_000_000n, sender: A, senders: { addresses: [A], complete: true }, coinbase: false },
-  ] })
+  assert.deepEqual(block, {
+    height: 16,
+    hash: '0xb',
+    parent: '0xa',
+    txids: ['0xt1', '0xt2', '0xt3'],
+    transfers: [
+      {
+        txid: '0xt1',
+        position: -1,
+        asset: 'ETH',
+        address: B,
+        amount: 10n ** 18n + 1n,
+        sender: A,
+        senders: { addresses: [A], complete: true },
+        coinbase: false,
+      },
+      {
+        txid: '0xt2',
+        position: 3,
+        asset: 'USDT_ETH',
+        address: B,
+        amount: 5_000_000n,
+        sender: A,
+        senders: { addresses: [A], complete: true },
+        coinbase: false,
+      },
+    ],
+  })
   // Logs are asked for by the block's hash.
-  assert.deepEqual(calls.filter((each) => each.method === 'eth_getLogs').map((each) => (each.params[0] as { blockHash: string }).blockHash), ['0xb'])
+  assert.deepEqual(
+    calls
+      .filter((each) => each.method === 'eth_getLogs')
+      .map((each) => (each.params[0] as { blockHash: string }).blockHash),
+    ['0xb'],
+  )
   await unavailable(eth().block(17), /another height/)
   script({ eth_getBlockByNumber: null })
   assert.equal(await eth().block(16), null)
 })
 
 test('ETH: logs that cannot be read make the block fail, never shrink', async () => {
-  answer = ({ method }) => (method === 'eth_getLogs' ? { error: { code: -32005, message: 'limit exceeded' } } : { result: { number: '0x10', hash: '0xb', parentHash: '0xa', transactions: [{ hash: '0xt', from: A, to: B, value: '0x1' }] } })
+  answer = ({ method }) =>
+    method === 'eth_getLogs'
+      ? { error: { code: -32005, message: 'limit exceeded' } }
+      : {
+          result: {
+            number: '0x10',
+            hash: '0xb',
+            parentHash: '0xa',
+            transactions: [{ hash: '0xt', from: A, to: B, value: '0x1' }],
+          },
+        }
   await unavailable(eth().block(16), /limit exceeded/)
 })
 
 /** A block of the main network's kind: one token transfer, and the bloom that its header has. */
 function tokenBlock(logs: readonly object[] = []) {
-  const log = { address: USDT.contract_address as string, topics: [TRANSFER, word(A), word(B)], data: `0x${'5'.padStart(64, '0')}`, logIndex: '0x0', transactionHash: '0xt', blockHash: '0xb' }
-  const receipt = { status: '0x1', gasUsed: '0x1', effectiveGasPrice: '0x1', blockNumber: '0x10', blockHash: '0xb', logs: [log], logsBloom: bloomOf([log]) }
+  const log = {
+    address: USDT.contract_address as string,
+    topics: [TRANSFER, word(A), word(B)],
+    data: `0x${'5'.padStart(64, '0')}`,
+    logIndex: '0x0',
+    transactionHash: '0xt',
+    blockHash: '0xb',
+  }
+  const receipt = {
+    status: '0x1',
+    gasUsed: '0x1',
+    effectiveGasPrice: '0x1',
+    blockNumber: '0x10',
+    blockHash: '0xb',
+    logs: [log],
+    logsBloom: bloomOf([log]),
+  }
   script({
-    eth_getBlockByNumber: { number: '0x10', hash: '0xb', parentHash: '0xa', logsBloom: bloomOf([log]), transactions: [{ hash: '0xt', from: A, to: log.address, value: '0x0' }] },
-    eth_getLogs: logs, eth_getBlockReceipts: [receipt], eth_getTransactionReceipt: receipt,
+    eth_getBlockByNumber: {
+      number: '0x10',
+      hash: '0xb',
+      parentHash: '0xa',
+      logsBloom: bloomOf([log]),
+      transactions: [{ hash: '0xt', from: A, to: log.address, value: '0x0' }],
+    },
+    eth_getLogs: logs,
+    eth_getBlockReceipts: [receipt],
+    eth_getTransactionReceipt: receipt,
   })
-  return { log, receipt, also: (more: Record<string, unknown>) => {
-    const before = answer
-    answer = (question) => (question.method in more ? more[question.method] as ReturnType<typeof before> : before(question))
-  } }
+  return {
+    log,
+    receipt,
+    also: (more: Record<string, unknown>) => {
+      const before = answer
+      answer = (question) =>
+        question.method in more
+          ? (more[question.method] as ReturnType<typeof before>)
+          : before(question)
+    },
+  }
 }
 
 test('ETH: the bloom of logs is what go-ethereum makes of them', () => {
-  // core/types/bloom9_test.go, TestBloomExtensively: a hundred texts, and the hash of the bloom that has them all.
-  const logs = Array.from({ length: 100 }, (_, at) => ({ address: `0x${Buffer.from(`xxxxxxxxxx data ${at} yyyyyyyyyyyyyy`).toString('hex')}`, topics: [] }))
-  assert.equal(keccak256(bloomOf(logs) as `0x${string}`), '0xc8d3ca65cdb4874300a9e39475508f23ed6da09fdbc487f89a2dcf50b09eb263')
+  // core/types/bloom9_test.go, TestBloomExtensively: a hundred texts, and the hash of the bloom
+  // that has them all.
+  const logs = Array.from({ length: 100 }, (_, at) => ({
+    address: `0x${Buffer.from(`xxxxxxxxxx data ${at} yyyyyyyyyyyyyy`).toString('hex')}`,
+    topics: [],
+  }))
+  assert.equal(
+    keccak256(bloomOf(logs) as `0x${string}`),
+    '0xc8d3ca65cdb4874300a9e39475508f23ed6da09fdbc487f89a2dcf50b09eb263',
+  )
   const contract = USDT.contract_address as string
-  const [transfer, other] = [bloomOf([{ address: contract, topics: [TRANSFER] }]), bloomOf([{ address: contract, topics: [word(A)] }])]
-  assert.deepEqual([transfer, other, bloomOf([]), undefined, '0x'].map((bloom) => mayTellOfTransfer(bloom, contract)), [true, false, false, false, false])
+  const [transfer, other] = [
+    bloomOf([{ address: contract, topics: [TRANSFER] }]),
+    bloomOf([{ address: contract, topics: [word(A)] }]),
+  ]
+  assert.deepEqual(
+    [transfer, other, bloomOf([]), undefined, '0x'].map((bloom) =>
+      mayTellOfTransfer(bloom, contract),
+    ),
+    [true, false, false, false, false],
+  )
 })
 
 test('ETH: an endpoint that leaves out a block’s logs without a word is not believed: the receipts tell', async () => {
-  const seen = async () => (await eth().block(16))?.transfers.map(({ txid, asset, amount }) => [txid, asset, amount])
+  const seen = async () =>
+    (await eth().block(16))?.transfers.map(({ txid, asset, amount }) => [txid, asset, amount])
   const { log, receipt, also } = tokenBlock()
   assert.deepEqual(await seen(), [['0xt', 'USDT_ETH', 5n]])
   // What is there is not asked for twice.
   tokenBlock([log])
   calls.length = 0
   assert.deepEqual(await seen(), [['0xt', 'USDT_ETH', 5n]])
-  assert.deepEqual(calls.map(({ method }) => method), ['eth_getBlockByNumber', 'eth_getLogs'])
+  assert.deepEqual(
+    calls.map(({ method }) => method),
+    ['eth_getBlockByNumber', 'eth_getLogs'],
+  )
   // Neither tells, or of another block, or the block is not known.
-  for (const receipts of [[], [{ ...receipt, logs: [] }], [{ ...receipt, logs: undefined }], [{ ...receipt, blockHash: '0xother' }], null]) {
+  for (const receipts of [
+    [],
+    [{ ...receipt, logs: [] }],
+    [{ ...receipt, logs: undefined }],
+    [{ ...receipt, blockHash: '0xother' }],
+    null,
+  ]) {
     tokenBlock()
     also({ eth_getBlockReceipts: { result: receipts } })
     await unavailable(eth().block(16), /bloom of logs|does not know/)
@@ -367,20 +633,42 @@ test('ETH: a receipt that leaves out its logs does not say that nothing was paid
   const { receipt, also } = tokenBlock()
   const expected = { asset: USDT, from: A, to: B }
   const status = () => eth().status('0xt', expected as never)
-  assert.equal((await status() as { succeeded?: boolean }).succeeded, true)
+  assert.equal(((await status()) as { succeeded?: boolean }).succeeded, true)
   also({ eth_getTransactionReceipt: { result: { ...receipt, logs: [] } } })
   await unavailable(status(), /without the logs/)
   // A token that paid nobody has no log, and no bloom of one.
-  also({ eth_getTransactionReceipt: { result: { ...receipt, logs: [], logsBloom: `0x${'0'.repeat(512)}` } } })
-  assert.equal((await status() as { succeeded?: boolean }).succeeded, false)
+  also({
+    eth_getTransactionReceipt: {
+      result: { ...receipt, logs: [], logsBloom: `0x${'0'.repeat(512)}` },
+    },
+  })
+  assert.equal(((await status()) as { succeeded?: boolean }).succeeded, false)
 })
 
 test('ETH: status, with what was really paid', async () => {
-  const receipt = { status: '0x1', gasUsed: '0x5208', effectiveGasPrice: '0x3b9aca00', blockNumber: '0x9', blockHash: '0xb' }
+  const receipt = {
+    status: '0x1',
+    gasUsed: '0x5208',
+    effectiveGasPrice: '0x3b9aca00',
+    blockNumber: '0x9',
+    blockHash: '0xb',
+  }
   script({ eth_getTransactionReceipt: receipt })
-  assert.deepEqual(await eth().status('0xt'), { state: 'included', height: 9, blockHash: '0xb', succeeded: true, fee: 21_000n * 10n ** 9n })
+  assert.deepEqual(await eth().status('0xt'), {
+    state: 'included',
+    height: 9,
+    blockHash: '0xb',
+    succeeded: true,
+    fee: 21_000n * 10n ** 9n,
+  })
   script({ eth_getTransactionReceipt: { ...receipt, status: '0x0', l1Fee: '0x5' } })
-  assert.deepEqual(await eth().status('0xt'), { state: 'included', height: 9, blockHash: '0xb', succeeded: false, fee: 21_000n * 10n ** 9n + 5n })
+  assert.deepEqual(await eth().status('0xt'), {
+    state: 'included',
+    height: 9,
+    blockHash: '0xb',
+    succeeded: false,
+    fee: 21_000n * 10n ** 9n + 5n,
+  })
   script({ eth_getTransactionReceipt: null, eth_getTransactionByHash: {} })
   assert.deepEqual(await eth().status('0xt'), { state: 'mempool' })
   script({ eth_getTransactionReceipt: null, eth_getTransactionByHash: null })
@@ -390,15 +678,31 @@ test('ETH: status, with what was really paid', async () => {
 })
 
 test('ETH: amounts beyond the doubles are exact', async () => {
-  script({ eth_getBalance: '0x52b7d2dcc80cd2e4000001', eth_call: `0x${'f'.repeat(64)}`, eth_getTransactionCount: '0x20' })
-  assert.equal(await eth().balance(A, ETH_ASSETS.find((asset) => asset.type === 'native') as typeof USDT), 0x52b7d2dcc80cd2e4000001n)
+  script({
+    eth_getBalance: '0x52b7d2dcc80cd2e4000001',
+    eth_call: `0x${'f'.repeat(64)}`,
+    eth_getTransactionCount: '0x20',
+  })
+  assert.equal(
+    await eth().balance(A, ETH_ASSETS.find((asset) => asset.type === 'native') as typeof USDT),
+    0x52b7d2dcc80cd2e4000001n,
+  )
   assert.equal(await eth().balance(A, USDT), 2n ** 256n - 1n)
   assert.equal(await eth().nonce(A), 32n)
 })
 
 test('ETH: the head, and what the chain itself calls final', async () => {
-  answer = ({ params }) => ({ result: params[0] === 'latest' ? { number: '0x20', hash: '0xh' } : params[0] === 'finalized' ? { number: '0x1f', hash: '0xf' } : null })
+  answer = ({ params }) => ({
+    result:
+      params[0] === 'latest'
+        ? { number: '0x20', hash: '0xh' }
+        : params[0] === 'finalized'
+          ? { number: '0x1f', hash: '0xf' }
+          : null,
+  })
   assert.deepEqual(await eth().tip(), { height: 32, hash: '0xh', finalHeight: 31 })
-  answer = ({ params }) => ({ result: params[0] === 'latest' ? { number: '0x20', hash: '0xh' } : null })
+  answer = ({ params }) => ({
+    result: params[0] === 'latest' ? { number: '0x20', hash: '0xh' } : null,
+  })
   assert.equal((await eth().tip()).finalHeight, 0)
 })

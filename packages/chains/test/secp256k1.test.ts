@@ -17,20 +17,43 @@ const quiet = <T>(work: () => T): T | null => {
 /** What noble says of the same. */
 const expectedOf = (signature: Uint8Array, message: Uint8Array, key: Uint8Array): boolean =>
   quiet(() => secp256k1.verify(signature, message, key, { prehash: false, lowS: true })) ?? false
-const signerByNoble = (signature: Uint8Array, recoveryId: number, message: Uint8Array): string | null => quiet(() => {
-  const parsed = secp256k1.Signature.fromBytes(signature)
-  return parsed.hasHighS() ? null : bytesToHex(parsed.addRecoveryBit(recoveryId).recoverPublicKey(message).toBytes(true))
-})
-const signed = (secret: Uint8Array, message: Uint8Array): { signature: Uint8Array; recoveryId: 0 | 1 } => {
-  const recovered = secp256k1.sign(message, secret, { prehash: false, lowS: true, format: 'recovered' })
+const signerByNoble = (
+  signature: Uint8Array,
+  recoveryId: number,
+  message: Uint8Array,
+): string | null =>
+  quiet(() => {
+    const parsed = secp256k1.Signature.fromBytes(signature)
+    return parsed.hasHighS()
+      ? null
+      : bytesToHex(parsed.addRecoveryBit(recoveryId).recoverPublicKey(message).toBytes(true))
+  })
+const signed = (
+  secret: Uint8Array,
+  message: Uint8Array,
+): { signature: Uint8Array; recoveryId: 0 | 1 } => {
+  const recovered = secp256k1.sign(message, secret, {
+    prehash: false,
+    lowS: true,
+    format: 'recovered',
+  })
   return { signature: recovered.slice(1), recoveryId: recovered[0] as 0 | 1 }
 }
 
 test('libsecp256k1 judges as noble does: good signatures, and whatever differs from one in a bit', () => {
   fc.assert(
     fc.property(
-      fc.bigInt(1n, ORDER - 1n), fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.nat(63), fc.nat(7),
-      fc.constantFrom('signature' as const, 'key' as const, 'message' as const, 'id' as const, 'none' as const),
+      fc.bigInt(1n, ORDER - 1n),
+      fc.uint8Array({ minLength: 32, maxLength: 32 }),
+      fc.nat(63),
+      fc.nat(7),
+      fc.constantFrom(
+        'signature' as const,
+        'key' as const,
+        'message' as const,
+        'id' as const,
+        'none' as const,
+      ),
       (secret, text, place, bit, where) => {
         const message = Uint8Array.from(text)
         const key = secp256k1.getPublicKey(bytesOf(secret), true)
@@ -57,11 +80,18 @@ test('the other half of s, s and r out of range, and other lengths are no signat
   assert.equal(isSecp256k1(signature, message, key), true)
   const r = signature.slice(0, 32)
   const s = BigInt(`0x${bytesToHex(signature.slice(32))}`)
-  const of = (first: Uint8Array, second: Uint8Array): Uint8Array => Uint8Array.from([...first, ...second])
+  const of = (first: Uint8Array, second: Uint8Array): Uint8Array =>
+    Uint8Array.from([...first, ...second])
   const odd = [
-    of(r, bytesOf(ORDER - s)), of(r, bytesOf(0n)), of(r, bytesOf(ORDER)), of(bytesOf(0n), signature.slice(32)),
-    of(bytesOf(ORDER), signature.slice(32)), of(new Uint8Array(32).fill(255), signature.slice(32)), signature.subarray(1),
-    of(signature, new Uint8Array(1)), new Uint8Array(0),
+    of(r, bytesOf(ORDER - s)),
+    of(r, bytesOf(0n)),
+    of(r, bytesOf(ORDER)),
+    of(bytesOf(0n), signature.slice(32)),
+    of(bytesOf(ORDER), signature.slice(32)),
+    of(new Uint8Array(32).fill(255), signature.slice(32)),
+    signature.subarray(1),
+    of(signature, new Uint8Array(1)),
+    new Uint8Array(0),
   ]
   for (const each of odd) {
     assert.equal(isSecp256k1(each, message, key), false)
@@ -71,7 +101,10 @@ test('the other half of s, s and r out of range, and other lengths are no signat
   assert.equal(isSecp256k1(signature, message, key.subarray(1)), false)
   assert.equal(secp256k1Signer(signature, recoveryId, message.subarray(1)), null)
   // The largest low s, and the smallest that is none, by a signature of a key that is made for it.
-  for (const [value, good] of [[ORDER >> 1n, true], [(ORDER >> 1n) + 1n, false]] as const) {
+  for (const [value, good] of [
+    [ORDER >> 1n, true],
+    [(ORDER >> 1n) + 1n, false],
+  ] as const) {
     assert.equal(secp256k1Signer(of(r, bytesOf(value)), recoveryId, message) !== null, good)
   }
 })

@@ -1,13 +1,32 @@
-// Who paid: everyone whose coins a transaction took, and whether that is everyone. Screening asks about each of them.
+// Who paid: everyone whose coins a transaction took, and whether that is everyone. Screening asks
+// about each of them.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Account, Asset as XlmAsset, Keypair, MuxedAccount, Operation, TransactionBuilder, xdr } from '@stellar/stellar-base'
 import {
-  EvmClient, loadRegistry, RpcUnavailable, solana, SolanaClient, StellarClient, UtxoClient, XrpClient, type Fetch, type Network,
+  Account,
+  Asset as XlmAsset,
+  Keypair,
+  MuxedAccount,
+  Operation,
+  TransactionBuilder,
+  xdr,
+} from '@stellar/stellar-base'
+import {
+  EvmClient,
+  loadRegistry,
+  RpcUnavailable,
+  solana,
+  SolanaClient,
+  StellarClient,
+  UtxoClient,
+  XrpClient,
+  type Fetch,
+  type Network,
 } from '../src/index.ts'
 
 const mainnet = loadRegistry('mainnet')
-const networkOf = (code: string): Network => mainnet.networks.find((each) => each.code === code) as Network
+const networkOf = (code: string): Network =>
+  mainnet.networks.find((each) => each.code === code) as Network
 /** Answers by method of JSON-RPC. */
 const answering =
   (answers: Record<string, (...parameters: never[]) => unknown>, asked: string[] = []): Fetch =>
@@ -16,7 +35,11 @@ const answering =
     asked.push(`${method} ${JSON.stringify(params)}`)
     const answer = answers[method]?.(...(Array.isArray(params) ? params : ([params] as never[])))
     return new Response(
-      JSON.stringify(answer instanceof Error ? { error: { code: -5, message: answer.message } } : { result: answer ?? null })
+      JSON.stringify(
+        answer instanceof Error
+          ? { error: { code: -5, message: answer.message } }
+          : { result: answer ?? null },
+      ),
     )
   }
 const endpoint = { url: 'http://node' }
@@ -24,8 +47,14 @@ const endpoint = { url: 'http://node' }
 // BTC: block 170's first payment comes from a bare public key; the others are of usual kinds.
 const P2PK =
   '410411db93e1dcdb8a016b49840f8c53bc1eb68a382e97b1482ecad7b148a6909a5cb2e0eaddfb84ccf9744464f82e160bfa9b8b64f9d4c03f999b8643f656b412a3ac'
-const P2WPKH = ['0014751e76e8199196d454941c45d1b3a323f1433bd6', 'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4'] as const
-const P2PKH = ['76a91462e907b15cbf27d5425399ebf6f0fb50ebb88f1888ac', '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'] as const
+const P2WPKH = [
+  '0014751e76e8199196d454941c45d1b3a323f1433bd6',
+  'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
+] as const
+const P2PKH = [
+  '76a91462e907b15cbf27d5425399ebf6f0fb50ebb88f1888ac',
+  '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa',
+] as const
 const P2TR = [
   '512079be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798',
   'bc1p0xlxvlhemja6c4dqv22uapctqupfhlxm9h8z3k2e72q4k9hcz7vqzk5jj0',
@@ -42,11 +71,15 @@ function bitcoin(scripts: readonly string[], asked: string[] = []): UtxoClient {
           txid === 'paid'
             ? { txid, vin: scripts.map((_, at) => ({ txid: `parent${at}`, vout: 0 })), vout: [] }
             : parents.has(txid)
-              ? { txid, vin: [], vout: [{ value: 1, n: 0, scriptPubKey: { hex: parents.get(txid) } }] }
+              ? {
+                  txid,
+                  vin: [],
+                  vout: [{ value: 1, n: 0, scriptPubKey: { hex: parents.get(txid) } }],
+                }
               : new Error('No such mempool or blockchain transaction'),
       },
-      asked
-    )
+      asked,
+    ),
   )
 }
 
@@ -58,7 +91,10 @@ test('UTXO: every input’s address counts, not the first one’s alone', async 
 })
 
 test('UTXO: an input whose script has no address is a sender that nobody can be asked about', async () => {
-  assert.deepEqual(await bitcoin([P2WPKH[0], P2PK]).senders('paid'), { addresses: [P2WPKH[1]], complete: false })
+  assert.deepEqual(await bitcoin([P2WPKH[0], P2PK]).senders('paid'), {
+    addresses: [P2WPKH[1]],
+    complete: false,
+  })
 })
 
 test('UTXO: a parent that the node does not know is an error, never a sender less', async () => {
@@ -67,8 +103,10 @@ test('UTXO: a parent that the node does not know is an error, never a sender les
     endpoint,
     answering({
       getrawtransaction: (txid: string) =>
-        txid === 'paid' ? { txid, vin: [{ txid: 'gone', vout: 0 }], vout: [] } : new Error('No such mempool or blockchain transaction'),
-    })
+        txid === 'paid'
+          ? { txid, vin: [{ txid: 'gone', vout: 0 }], vout: [] }
+          : new Error('No such mempool or blockchain transaction'),
+    }),
   )
   await assert.rejects(client.senders('paid'))
   const short = new UtxoClient(
@@ -76,8 +114,10 @@ test('UTXO: a parent that the node does not know is an error, never a sender les
     endpoint,
     answering({
       getrawtransaction: (txid: string) =>
-        txid === 'paid' ? { txid, vin: [{ txid: 'parent', vout: 7 }], vout: [] } : { txid, vin: [], vout: [] },
-    })
+        txid === 'paid'
+          ? { txid, vin: [{ txid: 'parent', vout: 7 }], vout: [] }
+          : { txid, vin: [], vout: [] },
+    }),
   )
   await assert.rejects(short.senders('paid'), RpcUnavailable)
 })
@@ -92,10 +132,14 @@ test('UTXO: each parent is fetched once, however many of its outputs are spent',
         getrawtransaction: (txid: string) =>
           txid === 'paid'
             ? { txid, vin: [0, 1, 2].map((vout) => ({ txid: 'parent', vout })), vout: [] }
-            : { txid, vin: [], vout: [0, 1, 2].map((n) => ({ value: 1, n, scriptPubKey: { hex: P2PKH[0] } })) },
+            : {
+                txid,
+                vin: [],
+                vout: [0, 1, 2].map((n) => ({ value: 1, n, scriptPubKey: { hex: P2PKH[0] } })),
+              },
       },
-      asked
-    )
+      asked,
+    ),
   )
   assert.deepEqual(await client.senders('paid'), { addresses: [P2PKH[1]], complete: true })
   assert.equal(asked.length, 2)
@@ -109,7 +153,8 @@ const [A, B, C] = [
 
 test('ERC-20: a transferFrom is paid by the log’s account and by whoever sent the transaction', async () => {
   const assets = mainnet.assetsOf('ETH')
-  const usdt = assets.find(({ asset_name: name }) => name === 'USDT_ETH')!.contract_address as string
+  const usdt = assets.find(({ asset_name: name }) => name === 'USDT_ETH')!
+    .contract_address as string
   const word = (address: string) => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
   const client = new EvmClient(
     networkOf('ETH'),
@@ -128,7 +173,11 @@ test('ERC-20: a transferFrom is paid by the log’s account and by whoever sent 
       eth_getLogs: () =>
         ['0xt', '0xforeign'].map((transactionHash, at) => ({
           address: usdt,
-          topics: ['0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef', word(A), word(B)],
+          topics: [
+            '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef',
+            word(A),
+            word(B),
+          ],
           data: word('0x05'),
           logIndex: `0x${at}`,
           transactionHash,
@@ -136,7 +185,7 @@ test('ERC-20: a transferFrom is paid by the log’s account and by whoever sent 
         })),
       // Not listed by the block, and placed in it.
       eth_getTransactionReceipt: () => ({ transactionHash: '0xforeign', blockHash: '0xb' }),
-    })
+    }),
   )
   assert.deepEqual(
     (await client.block(1))?.transfers.map(({ txid, sender, senders }) => [txid, sender, senders]),
@@ -144,18 +193,29 @@ test('ERC-20: a transferFrom is paid by the log’s account and by whoever sent 
       ['0xn', A, { addresses: [A], complete: true }],
       ['0xt', A, { addresses: [A, C], complete: true }],
       ['0xforeign', A, { addresses: [A], complete: false }],
-    ]
+    ],
   )
 })
 
 // XRP: shapes of transactions as rippled shows them, a ledger with its metadata.
 const created = 'rMaa8VLBTjwTJWA2kSme4Sqgphhr6Lr6FH'
-const meta = (nodes: unknown[], more = {}) => ({ metaData: { TransactionResult: 'tesSUCCESS', AffectedNodes: nodes, ...more } })
-const escrow = { LedgerEntryType: 'Escrow', FinalFields: { Account: 'rOwner', Destination: 'rTo', Amount: '10000', DestinationTag: 23 } }
+const meta = (nodes: unknown[], more = {}) => ({
+  metaData: { TransactionResult: 'tesSUCCESS', AffectedNodes: nodes, ...more },
+})
+const escrow = {
+  LedgerEntryType: 'Escrow',
+  FinalFields: { Account: 'rOwner', Destination: 'rTo', Amount: '10000', DestinationTag: 23 },
+}
 const channel = (fields: Record<string, unknown>, previous: Record<string, unknown>) => ({
   ModifiedNode: {
     LedgerEntryType: 'PayChannel',
-    FinalFields: { Account: 'rOwner', Destination: 'rTo', Amount: '100', DestinationTag: 4, ...fields },
+    FinalFields: {
+      Account: 'rOwner',
+      Destination: 'rTo',
+      Amount: '100',
+      DestinationTag: 4,
+      ...fields,
+    },
     PreviousFields: previous,
   },
 })
@@ -172,14 +232,27 @@ const ledgerOf = async (transactions: Record<string, unknown>[]) =>
           ledger_index: 9,
           ledger: { parent_hash: 'P', transactions },
         }),
-      })
+      }),
     ).block(9)
-  )?.transfers.map(({ txid, address, amount, tag, sender, senders }) => [txid, address, amount, tag, sender, senders])
+  )?.transfers.map(({ txid, address, amount, tag, sender, senders }) => [
+    txid,
+    address,
+    amount,
+    tag,
+    sender,
+    senders,
+  ])
 
 test('XRP: a payment’s account; of an escrow and a channel the owner, and whoever finished it', async () => {
   assert.deepEqual(
     await ledgerOf([
-      { hash: 'pay', TransactionType: 'Payment', Account: created, Destination: 'rTo', ...meta([], { delivered_amount: '5' }) },
+      {
+        hash: 'pay',
+        TransactionType: 'Payment',
+        Account: created,
+        Destination: 'rTo',
+        ...meta([], { delivered_amount: '5' }),
+      },
       {
         hash: 'delegated',
         TransactionType: 'Payment',
@@ -214,10 +287,17 @@ test('XRP: a payment’s account; of an escrow and a channel the owner, and whoe
     [
       ['pay', 'rTo', 5n, null, created, { addresses: [created], complete: true }],
       ['delegated', 'rTo', 5n, null, created, { addresses: [created, 'rAgent'], complete: true }],
-      ['finish', 'rTo', 10_000n, '23', 'rOwner', { addresses: ['rOwner', 'rAnyone'], complete: true }],
+      [
+        'finish',
+        'rTo',
+        10_000n,
+        '23',
+        'rOwner',
+        { addresses: ['rOwner', 'rAnyone'], complete: true },
+      ],
       ['claim', 'rTo', 35n, '4', 'rOwner', { addresses: ['rOwner'], complete: true }],
       ['close', 'rTo', 10n, '4', 'rOwner', { addresses: ['rOwner', 'rAnyone'], complete: true }],
-    ]
+    ],
   )
 })
 
@@ -229,10 +309,23 @@ test('XRP: escrows of tokens, cancelled escrows and channels that pay nothing cr
         TransactionType: 'EscrowFinish',
         Account: 'rAnyone',
         ...meta([
-          { DeletedNode: { ...escrow, FinalFields: { ...escrow.FinalFields, Amount: { currency: 'USD', issuer: 'rX', value: '1' } } } },
+          {
+            DeletedNode: {
+              ...escrow,
+              FinalFields: {
+                ...escrow.FinalFields,
+                Amount: { currency: 'USD', issuer: 'rX', value: '1' },
+              },
+            },
+          },
         ]),
       },
-      { hash: 'cancel', TransactionType: 'EscrowCancel', Account: 'rAnyone', ...meta([{ DeletedNode: escrow }]) },
+      {
+        hash: 'cancel',
+        TransactionType: 'EscrowCancel',
+        Account: 'rAnyone',
+        ...meta([{ DeletedNode: escrow }]),
+      },
       {
         hash: 'expiry',
         TransactionType: 'PaymentChannelClaim',
@@ -246,29 +339,40 @@ test('XRP: escrows of tokens, cancelled escrows and channels that pay nothing cr
         metaData: { TransactionResult: 'tecNO_PERMISSION', AffectedNodes: [] },
       },
     ]),
-    []
+    [],
   )
 })
 
 test('Stellar: the operation’s source, the transaction’s, and who pays its fee', async () => {
-  const [signer, other, payer, to] = [1, 2, 3, 4].map((seed) => Keypair.fromRawEd25519Seed(Buffer.alloc(32, seed))) as [
-    Keypair,
-    Keypair,
-    Keypair,
-    Keypair,
-  ]
+  const [signer, other, payer, to] = [1, 2, 3, 4].map((seed) =>
+    Keypair.fromRawEd25519Seed(Buffer.alloc(32, seed)),
+  ) as [Keypair, Keypair, Keypair, Keypair]
   const passphrase = networkOf('XLM').passphrase as string
   const muxed = new MuxedAccount(new Account(other.publicKey(), '0'), '8').accountId()
-  const inner = new TransactionBuilder(new Account(signer.publicKey(), '1'), { fee: '100', networkPassphrase: passphrase })
-    .addOperation(Operation.payment({ source: muxed, destination: to.publicKey(), asset: XlmAsset.native(), amount: '1' }))
+  const inner = new TransactionBuilder(new Account(signer.publicKey(), '1'), {
+    fee: '100',
+    networkPassphrase: passphrase,
+  })
+    .addOperation(
+      Operation.payment({
+        source: muxed,
+        destination: to.publicKey(),
+        asset: XlmAsset.native(),
+        amount: '1',
+      }),
+    )
     .addOperation(Operation.accountMerge({ destination: to.publicKey() }))
     .setTimeout(0)
     .build()
   const result = (kind: 'success' | 'bump') => {
     const results = [
-      xdr.OperationResult.opInner(xdr.OperationResultTr.payment(xdr.PaymentResult.paymentSuccess())),
       xdr.OperationResult.opInner(
-        xdr.OperationResultTr.accountMerge(xdr.AccountMergeResult.accountMergeSuccess(xdr.Int64.fromString('7')))
+        xdr.OperationResultTr.payment(xdr.PaymentResult.paymentSuccess()),
+      ),
+      xdr.OperationResult.opInner(
+        xdr.OperationResultTr.accountMerge(
+          xdr.AccountMergeResult.accountMergeSuccess(xdr.Int64.fromString('7')),
+        ),
       ),
     ]
     const outer =
@@ -282,7 +386,7 @@ test('Stellar: the operation’s source, the transaction’s, and who pays its f
                 result: xdr.InnerTransactionResultResult.txSuccess(results),
                 ext: new xdr.InnerTransactionResultExt(0),
               }),
-            })
+            }),
           )
     return new xdr.TransactionResult({
       feeCharged: xdr.Int64.fromString('100'),
@@ -290,24 +394,37 @@ test('Stellar: the operation’s source, the transaction’s, and who pays its f
       result: outer,
     }).toXDR('base64')
   }
-  const bump = TransactionBuilder.buildFeeBumpTransaction(payer.publicKey(), '200', inner, passphrase)
+  const bump = TransactionBuilder.buildFeeBumpTransaction(
+    payer.publicKey(),
+    '200',
+    inner,
+    passphrase,
+  )
   const client = new StellarClient(
     networkOf('XLM'),
     endpoint,
     answering({
-      getLedgers: () => ({ ledgers: [{ sequence: 9, hash: 'L', headerXdr: Buffer.alloc(80).toString('base64') }] }),
-      getTransactions: () => ({
-        transactions: [[inner, 'success'] as const, [bump, 'bump'] as const].map(([each, kind]) => ({
-          status: 'SUCCESS',
-          txHash: kind,
-          ledger: 9,
-          envelopeXdr: each.toEnvelope().toXDR('base64'),
-          resultXdr: result(kind),
-        })),
+      getLedgers: () => ({
+        ledgers: [{ sequence: 9, hash: 'L', headerXdr: Buffer.alloc(80).toString('base64') }],
       }),
-    })
+      getTransactions: () => ({
+        transactions: [[inner, 'success'] as const, [bump, 'bump'] as const].map(
+          ([each, kind]) => ({
+            status: 'SUCCESS',
+            txHash: kind,
+            ledger: 9,
+            envelopeXdr: each.toEnvelope().toXDR('base64'),
+            resultXdr: result(kind),
+          }),
+        ),
+      }),
+    }),
   )
-  const [s, o, p] = [signer, other, payer].map((each) => each.publicKey()) as [string, string, string]
+  const [s, o, p] = [signer, other, payer].map((each) => each.publicKey()) as [
+    string,
+    string,
+    string,
+  ]
   assert.deepEqual(
     (await client.block(9))?.transfers.map(({ txid, sender, senders }) => [txid, sender, senders]),
     [
@@ -315,7 +432,7 @@ test('Stellar: the operation’s source, the transaction’s, and who pays its f
       ['success', s, { addresses: [s], complete: true }],
       ['bump', o, { addresses: [o, s, p], complete: true }],
       ['bump', s, { addresses: [s, p], complete: true }],
-    ]
+    ],
   )
 })
 
@@ -327,7 +444,10 @@ const [OWNER, PAYER, LISTED, SECOND] = [
   'Vote111111111111111111111111111111111111111',
 ] as const
 
-async function solanaTransfers(keys: { pubkey: string; signer?: boolean }[], meta: Record<string, unknown>) {
+async function solanaTransfers(
+  keys: { pubkey: string; signer?: boolean }[],
+  meta: Record<string, unknown>,
+) {
   const assets = mainnet.assetsOf('SOL')
   const client = new SolanaClient(
     networkOf('SOL'),
@@ -343,22 +463,39 @@ async function solanaTransfers(keys: { pubkey: string; signer?: boolean }[], met
           {
             transaction: {
               signatures: ['S'],
-              accountKeys: keys.map((key) => ({ signer: false, writable: true, source: 'transaction', ...key })),
+              accountKeys: keys.map((key) => ({
+                signer: false,
+                writable: true,
+                source: 'transaction',
+                ...key,
+              })),
             },
             meta: { err: null, fee: 5000, preTokenBalances: [], postTokenBalances: [], ...meta },
           },
         ],
       }),
-    })
+    }),
   )
-  return (await client.block(2))?.transfers.map(({ address, asset, senders }) => [address, asset, senders])
+  return (await client.block(2))?.transfers.map(({ address, asset, senders }) => [
+    address,
+    asset,
+    senders,
+  ])
 }
 
 test('Solana: everyone whose lamports fell and everyone who signed, not the payer of the fee alone', async () => {
-  const keys = [{ pubkey: PAYER, signer: true }, { pubkey: LISTED, signer: true }, { pubkey: OWNER }, { pubkey: SECOND, signer: true }]
+  const keys = [
+    { pubkey: PAYER, signer: true },
+    { pubkey: LISTED, signer: true },
+    { pubkey: OWNER },
+    { pubkey: SECOND, signer: true },
+  ]
   assert.deepEqual(
-    await solanaTransfers(keys, { preBalances: [10_000, 50_000_000_000, 0, 7], postBalances: [5000, 0, 50_000_000_000, 7] }),
-    [[OWNER, 'SOL', { addresses: [PAYER, LISTED, SECOND], complete: true }]]
+    await solanaTransfers(keys, {
+      preBalances: [10_000, 50_000_000_000, 0, 7],
+      postBalances: [5000, 0, 50_000_000_000, 7],
+    }),
+    [[OWNER, 'SOL', { addresses: [PAYER, LISTED, SECOND], complete: true }]],
   )
 })
 
@@ -370,7 +507,12 @@ test('Solana: the owners of all token accounts that lost something', async () =>
     ...(owner === undefined ? {} : { owner }),
     uiTokenAmount: { amount },
   })
-  const keys = [{ pubkey: PAYER, signer: true }, { pubkey: own }, { pubkey: 'first' }, { pubkey: 'second' }]
+  const keys = [
+    { pubkey: PAYER, signer: true },
+    { pubkey: own },
+    { pubkey: 'first' },
+    { pubkey: 'second' },
+  ]
   const still = { preBalances: [9000, 1, 1, 1], postBalances: [4000, 1, 1, 1] }
   assert.deepEqual(
     await solanaTransfers(keys, {
@@ -378,9 +520,10 @@ test('Solana: the owners of all token accounts that lost something', async () =>
       preTokenBalances: [token(1, OWNER, '0'), token(2, SECOND, '5'), token(3, LISTED, '9')],
       postTokenBalances: [token(1, OWNER, '14'), token(2, SECOND, '0'), token(3, LISTED, '0')],
     }),
-    [[OWNER, 'USDC_SOL', { addresses: [PAYER, SECOND, LISTED], complete: true }]]
+    [[OWNER, 'USDC_SOL', { addresses: [PAYER, SECOND, LISTED], complete: true }]],
   )
-  // An account that was closed has no balance afterwards; another coin may have been swapped for this one; an old node names no owner.
+  // An account that was closed has no balance afterwards; another coin may have been swapped for
+  // this one; an old node names no owner.
   assert.deepEqual(
     (
       await solanaTransfers(keys, {
@@ -389,12 +532,16 @@ test('Solana: the owners of all token accounts that lost something', async () =>
         postTokenBalances: [token(1, OWNER, '5')],
       })
     )?.[0]?.[2],
-    { addresses: [PAYER, LISTED], complete: true }
+    { addresses: [PAYER, LISTED], complete: true },
   )
   assert.deepEqual(
     (
-      await solanaTransfers(keys, { ...still, preTokenBalances: [token(2, undefined, '5')], postTokenBalances: [token(1, OWNER, '5')] })
+      await solanaTransfers(keys, {
+        ...still,
+        preTokenBalances: [token(2, undefined, '5')],
+        postTokenBalances: [token(1, OWNER, '5')],
+      })
     )?.[0]?.[2],
-    { addresses: [PAYER], complete: false }
+    { addresses: [PAYER], complete: false },
   )
 })

@@ -1,4 +1,5 @@
-// When a transaction on Solana is dead, and what its account's history says of a message that was signed twice.
+// When a transaction on Solana is dead, and what its account's history says of a message that was
+// signed twice.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RpcUnavailable, type SolanaClient } from '../src/index.ts'
@@ -11,7 +12,10 @@ const answered =
     values.length > 1 ? (values.shift() as T) : values[0]
 const epoch = (slot: number, height: number) => ({ absoluteSlot: slot, blockHeight: height })
 const statusAt = (slot: number, status: unknown = null) => ({ context: { slot }, value: [status] })
-const history = (oldest: number): Answers => ({ getFirstAvailableBlock: () => 5, getBlock: () => head('B', 'A', 4, oldest) })
+const history = (oldest: number): Answers => ({
+  getFirstAvailableBlock: () => 5,
+  getBlock: () => head('B', 'A', 4, oldest),
+})
 
 test('dead: past its end on a finalized block, absent, and from a history that reaches back before its beginning', async () => {
   const answers = (height: number, oldest: number, status: unknown): Answers => ({
@@ -20,33 +24,52 @@ test('dead: past its end on a finalized block, absent, and from a history that r
     getSignatureStatuses: () => statusAt(height + 60, status),
   })
   assert.equal(await client(answers(1001, 100, null)).isDead('S', 1000), true)
-  assert.equal(await client(answers(1000, 100, null)).isDead('S', 1000), false, 'its last block may still come')
-  assert.equal(await client(answers(2000, 851, null)).isDead('S', 1000), false, 'the endpoint may have forgotten it')
-  assert.equal(await client(answers(2000, 100, { slot: 7, err: null, confirmationStatus: 'processed' })).isDead('S', 1000), false)
+  assert.equal(
+    await client(answers(1000, 100, null)).isDead('S', 1000),
+    false,
+    'its last block may still come',
+  )
+  assert.equal(
+    await client(answers(2000, 851, null)).isDead('S', 1000),
+    false,
+    'the endpoint may have forgotten it',
+  )
+  assert.equal(
+    await client(
+      answers(2000, 100, { slot: 7, err: null, confirmationStatus: 'processed' }),
+    ).isDead('S', 1000),
+    false,
+  )
 })
 
 test('a node that lags behind the block by which a transaction is over proves nothing by not knowing it', async () => {
   const dead = (more: Answers) =>
-    client({ ...history(100), getEpochInfo: () => epoch(1100, 1001), getSignatureStatuses: () => statusAt(1100), ...more }).isDead(
-      'S',
-      1000
-    )
+    client({
+      ...history(100),
+      getEpochInfo: () => epoch(1100, 1001),
+      getSignatureStatuses: () => statusAt(1100),
+      ...more,
+    }).isDead('S', 1000)
   assert.equal(await dead({}), true)
-  assert.equal(await dead({ getSignatureStatuses: () => statusAt(1099) }), false, 'it was asked of a node that had not seen that block')
+  assert.equal(
+    await dead({ getSignatureStatuses: () => statusAt(1099) }),
+    false,
+    'it was asked of a node that had not seen that block',
+  )
   assert.equal(
     await dead({ getSignatureStatuses: answered(statusAt(1100), statusAt(1050)) }),
     false,
-    'the second look was at a node that lags'
+    'the second look was at a node that lags',
   )
   assert.equal(
     await dead({ getEpochInfo: answered(epoch(1100, 1001), epoch(1080, 990)) }),
     false,
-    'behind one address are nodes of different age'
+    'behind one address are nodes of different age',
   )
   assert.equal(
     await dead({ getEpochInfo: answered(epoch(1100, 1001), epoch(1300, 1200)) }),
     false,
-    'the second look must be past what the second node calls final'
+    'the second look must be past what the second node calls final',
   )
 })
 
@@ -67,7 +90,7 @@ const wire = (message: string, fill: number, signatures = 1) =>
       .toString(16)
       .padStart(2, '0')
       .repeat(64 * signatures)}${message}`,
-    'hex'
+    'hex',
   )
 const shown = (raw: Buffer, slot: number) => ({
   slot,
@@ -75,8 +98,14 @@ const shown = (raw: Buffer, slot: number) => ({
   transaction: [raw.toString('base64'), 'base64'],
 })
 
-/** An account with a history, the newest first: signature, slot, bytes; heights are slots less 100. */
-function account(entries: [string, number, Buffer][], more: Answers = {}, asked: unknown[] = []): SolanaClient {
+/**
+ * An account with a history, the newest first: signature, slot, bytes; heights are slots less 100.
+ */
+function account(
+  entries: [string, number, Buffer][],
+  more: Answers = {},
+  asked: unknown[] = [],
+): SolanaClient {
   return client({
     getEpochInfo: () => epoch(1110, 1010),
     getSignaturesForAddress: (params) => {
@@ -85,8 +114,11 @@ function account(entries: [string, number, Buffer][], more: Answers = {}, asked:
         { before?: string; limit: number; minContextSlot: number; commitment: string },
       ]
       asked.push(config)
-      const from = before === undefined ? 0 : entries.findIndex(([signature]) => signature === before) + 1
-      return entries.slice(from, from + Math.min(limit, 2)).map(([signature, slot]) => ({ signature, slot, err: null }))
+      const from =
+        before === undefined ? 0 : entries.findIndex(([signature]) => signature === before) + 1
+      return entries
+        .slice(from, from + Math.min(limit, 2))
+        .map(([signature, slot]) => ({ signature, slot, err: null }))
     },
     getBlock: ([slot = 0]: number[]) => head('B', 'A', slot - 1, slot - 100),
     getTransaction: ([signature]) => {
@@ -111,33 +143,54 @@ test('the same message under another signature is found in the history of its ac
     hash: 'twin',
     raw: wire(MESSAGE, 3).toString('hex'),
   })
-  assert.deepEqual(asked[0], { commitment: 'finalized', minContextSlot: 1110 }, 'only a node that has seen the end of it may answer')
-  assert.equal(await account(entries.filter(([name]) => name !== 'twin')).findSigned(OWNER, MESSAGE, 1000), null)
+  assert.deepEqual(
+    asked[0],
+    { commitment: 'finalized', minContextSlot: 1110 },
+    'only a node that has seen the end of it may answer',
+  )
+  assert.equal(
+    await account(entries.filter(([name]) => name !== 'twin')).findSigned(OWNER, MESSAGE, 1000),
+    null,
+  )
   assert.equal(await account([]).findSigned(OWNER, MESSAGE, 1000), null)
 })
 
 test('two signatures are skipped as one is, and a failed transaction was executed as well', async () => {
-  assert.equal((await account([['twin', 1080, wire(MESSAGE, 3, 2)]]).findSigned(OWNER, MESSAGE, 1000))?.hash, 'twin')
+  assert.equal(
+    (await account([['twin', 1080, wire(MESSAGE, 3, 2)]]).findSigned(OWNER, MESSAGE, 1000))?.hash,
+    'twin',
+  )
 })
 
 test('a history that cannot be shown is no answer', async () => {
   const entries: [string, number, Buffer][] = [['a', 1090, wire(MESSAGE, 2)]]
-  await assert.rejects(account(entries, { getTransaction: () => null }).findSigned(OWNER, MESSAGE, 1000), RpcUnavailable)
   await assert.rejects(
-    account(entries, { getSignaturesForAddress: () => refusal(-32016, 'Minimum context slot has not been reached') }).findSigned(
+    account(entries, { getTransaction: () => null }).findSigned(OWNER, MESSAGE, 1000),
+    RpcUnavailable,
+  )
+  await assert.rejects(
+    account(entries, {
+      getSignaturesForAddress: () => refusal(-32016, 'Minimum context slot has not been reached'),
+    }).findSigned(OWNER, MESSAGE, 1000),
+  )
+  await assert.rejects(
+    account(entries, { getEpochInfo: () => epoch(1100, 1000) }).findSigned(OWNER, MESSAGE, 1000),
+    RpcUnavailable,
+  )
+  await assert.rejects(
+    account(entries, { getSignaturesForAddress: () => ({ nonsense: true }) }).findSigned(
       OWNER,
       MESSAGE,
-      1000
-    )
-  )
-  await assert.rejects(account(entries, { getEpochInfo: () => epoch(1100, 1000) }).findSigned(OWNER, MESSAGE, 1000), RpcUnavailable)
-  await assert.rejects(
-    account(entries, { getSignaturesForAddress: () => ({ nonsense: true }) }).findSigned(OWNER, MESSAGE, 1000),
-    RpcUnavailable
+      1000,
+    ),
+    RpcUnavailable,
   )
   const endless = () => [
     { signature: 'x', slot: 1104, err: null },
     { signature: 'x', slot: 1104, err: null },
   ]
-  await assert.rejects(account(entries, { getSignaturesForAddress: endless }).findSigned(OWNER, MESSAGE, 1000), RpcUnavailable)
+  await assert.rejects(
+    account(entries, { getSignaturesForAddress: endless }).findSigned(OWNER, MESSAGE, 1000),
+    RpcUnavailable,
+  )
 })

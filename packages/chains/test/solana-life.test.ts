@@ -7,10 +7,14 @@ import { loadRegistry, solana, SolanaClient, type Network } from '../src/index.t
 import { Lives } from '../src/solana/life.ts'
 
 const SOL = loadRegistry('local').network('SOL') as Network
-const hashAt = (number: number) => base58.encode(Buffer.alloc(32, number % 256).fill(number >> 8, 0, 8))
-const rawWith = (number: number) => `01ff${Buffer.from(base58.decode(hashAt(number))).toString('hex')}00`
+const hashAt = (number: number) =>
+  base58.encode(Buffer.alloc(32, number % 256).fill(number >> 8, 0, 8))
+const rawWith = (number: number) =>
+  `01ff${Buffer.from(base58.decode(hashAt(number))).toString('hex')}00`
 
-/** Blockhashes of a chain whose blocks come every `blockMs`, of which each is sent after `tookMs`. */
+/**
+ * Blockhashes of a chain whose blocks come every `blockMs`, of which each is sent after `tookMs`.
+ */
 function lives(blockMs: number, tookMs: number, count = 100): Lives {
   let now = 0
   const life = new Lives(() => now)
@@ -37,10 +41,18 @@ test('slots of 400 ms and quick signers keep a third of the life; of 200 ms, or 
 })
 
 test('however slow the signers and however fast the blocks: what was just built is signed, and a third is always left', () => {
-  fc.assert(fc.property(fc.integer({ min: 1, max: 5000 }), fc.integer({ min: 0, max: 600_000 }), fc.integer({ min: 1, max: 60 }), (blockMs, tookMs, count) => {
-    const { blocksNeeded } = lives(blockMs, tookMs, count)
-    assert.ok(blocksNeeded >= 50 && blocksNeeded <= 100, String(blocksNeeded))
-  }), { numRuns: 200 })
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 5000 }),
+      fc.integer({ min: 0, max: 600_000 }),
+      fc.integer({ min: 1, max: 60 }),
+      (blockMs, tookMs, count) => {
+        const { blocksNeeded } = lives(blockMs, tookMs, count)
+        assert.ok(blocksNeeded >= 50 && blocksNeeded <= 100, String(blocksNeeded))
+      },
+    ),
+    { numRuns: 200 },
+  )
 })
 
 test('a clock that is set back, and an endpoint that falls back, measure nothing wrong', () => {
@@ -58,12 +70,23 @@ test('a clock that is set back, and an endpoint that falls back, measure nothing
 test('transactions that wait for their turn are no slow signers: a queue has no more of them built again', async () => {
   let now = 0
   const began = () => Math.floor(now / 400)
-  const client = new SolanaClient(SOL, [], { url: 'http://node.test' }, async (_url, init) => {
-    const { method } = JSON.parse(String(init.body)) as { method: string }
-    const result = method === 'sendTransaction' ? 'signature'
-      : { context: { slot: began() }, value: { blockhash: hashAt(began()), lastValidBlockHeight: began() + 150 } }
-    return Response.json({ jsonrpc: '2.0', id: 1, result })
-  }, () => now)
+  const client = new SolanaClient(
+    SOL,
+    [],
+    { url: 'http://node.test' },
+    async (_url, init) => {
+      const { method } = JSON.parse(String(init.body)) as { method: string }
+      const result =
+        method === 'sendTransaction'
+          ? 'signature'
+          : {
+              context: { slot: began() },
+              value: { blockhash: hashAt(began()), lastValidBlockHeight: began() + 150 },
+            }
+      return Response.json({ jsonrpc: '2.0', id: 1, result })
+    },
+    () => now,
+  )
   for (let round = 0; round < 50; round++) {
     const { validUntil } = await client.lifetime()
     const number = began()
@@ -78,9 +101,20 @@ test('transactions that wait for their turn are no slow signers: a queue has no 
 test('a level pays at least its lamports, for a transfer of SOL and of a token alike', () => {
   const quiet = { low: 0n, medium: 0n, high: 0n }
   for (const units of [solana.unitsOf(false), solana.unitsOf(true)]) {
-    const fees = (['low', 'medium', 'high'] as const).map((level) => solana.feeOf(units, solana.unitPriceOf(quiet, level, units)))
-    assert.deepEqual(fees.map((fee, at) => fee - [5000n, 6000n, 15_000n][at]!).every((over) => over <= 0n && over >= -1n), true, String(fees))
+    const fees = (['low', 'medium', 'high'] as const).map((level) =>
+      solana.feeOf(units, solana.unitPriceOf(quiet, level, units)),
+    )
+    assert.deepEqual(
+      fees
+        .map((fee, at) => fee - [5000n, 6000n, 15_000n][at]!)
+        .every((over) => over <= 0n && over >= -1n),
+      true,
+      String(fees),
+    )
     // What the blocks ask for counts where it is more.
-    assert.equal(solana.unitPriceOf({ low: 7n, medium: 20_000_000n, high: 9_000_000_000n }, 'medium', units), 20_000_000n)
+    assert.equal(
+      solana.unitPriceOf({ low: 7n, medium: 20_000_000n, high: 9_000_000_000n }, 'medium', units),
+      20_000_000n,
+    )
   }
 })

@@ -6,13 +6,27 @@ import { client, head, MINT, OWNER, PAYER, refusal, USDC, type Answers } from '.
 
 test('a skipped slot is an empty block on its predecessor; a lost block is an error, a block to come is nothing', async () => {
   const answers: Answers = {
-    getBlock: ([slot = 0]: number[]) => (slot === 12 ? { ...head('B12', 'B9', 9), transactions: [] } : slot > 12 ? refusal(-32004, 'Block not available') : refusal(-32009, 'skipped, or missing in long-term storage')),
+    getBlock: ([slot = 0]: number[]) =>
+      slot === 12
+        ? { ...head('B12', 'B9', 9), transactions: [] }
+        : slot > 12
+          ? refusal(-32004, 'Block not available')
+          : refusal(-32009, 'skipped, or missing in long-term storage'),
     getBlocksWithLimit: () => [12],
   }
-  assert.deepEqual(await client(answers).block(10), { height: 10, hash: 'B9', parent: 'B9', txids: [], transfers: [] })
+  assert.deepEqual(await client(answers).block(10), {
+    height: 10,
+    hash: 'B9',
+    parent: 'B9',
+    txids: [],
+    transfers: [],
+  })
   assert.equal(await client(answers).block(13), null)
   await assert.rejects(client(answers).block(9), RpcUnavailable)
-  await assert.rejects(client({ ...answers, getBlock: () => refusal(-32001, 'Block cleaned up') }).block(3), RpcUnavailable)
+  await assert.rejects(
+    client({ ...answers, getBlock: () => refusal(-32001, 'Block cleaned up') }).block(3),
+    RpcUnavailable,
+  )
 })
 
 test('the next blocks are fetched ahead, up to the tip, each once', async () => {
@@ -26,30 +40,87 @@ test('the next blocks are fetched ahead, up to the tip, each once', async () => 
   })
   await node.tip()
   for (let slot = 1; slot <= 7; slot++) assert.equal((await node.block(slot))!.hash, `B${slot}`)
-  assert.deepEqual(asked.toSorted((a, b) => a - b), [1, 2, 3, 4, 5, 6, 7])
+  assert.deepEqual(
+    asked.toSorted((a, b) => a - b),
+    [1, 2, 3, 4, 5, 6, 7],
+  )
 })
 
 test('deposits are what balances gained: exact beyond 2^53, only of what succeeded, only at the associated account', async () => {
   const ata = solana.tokenAccountOf(OWNER, MINT)
-  const token = (accountIndex: number, amount: string, mint = MINT) => ({ accountIndex, mint, owner: OWNER, uiTokenAmount: { amount } })
-  const transaction = (err: unknown, keys: string[], meta: Record<string, unknown>) => ({ transaction: { signatures: ['S'], accountKeys: keys.map((pubkey) => ({ pubkey })) }, meta: { err, fee: 5000, ...meta } })
-  const block = (transactions: unknown[]) => client({ getBlock: () => ({ ...head('B', 'A', 1), transactions }) }).block(2)
+  const token = (accountIndex: number, amount: string, mint = MINT) => ({
+    accountIndex,
+    mint,
+    owner: OWNER,
+    uiTokenAmount: { amount },
+  })
+  const transaction = (err: unknown, keys: string[], meta: Record<string, unknown>) => ({
+    transaction: { signatures: ['S'], accountKeys: keys.map((pubkey) => ({ pubkey })) },
+    meta: { err, fee: 5000, ...meta },
+  })
+  const block = (transactions: unknown[]) =>
+    client({ getBlock: () => ({ ...head('B', 'A', 1), transactions }) }).block(2)
   const raw = `raw:${JSON.stringify({ ...head('B', 'A', 1), transactions: [transaction(null, [PAYER, OWNER], { preBalances: [1, 2], postBalances: [0, 3] })] }).replace('"postBalances":[0,3]', '"postBalances":[0,9007199254740995]')}`
-  assert.deepEqual((await client({ getBlock: () => raw }).block(2))!.transfers.map(({ amount, address }) => [amount, address]), [[9007199254740993n, OWNER]])
-  const moved = { preBalances: [9, 1], postBalances: [4, 1], preTokenBalances: [token(1, '5')], postTokenBalances: [token(1, '12')] }
-  assert.deepEqual((await block([transaction(null, [PAYER, ata], moved)]))!.transfers, [{ txid: 'S', position: 1, asset: 'USDC_SOL', address: OWNER, amount: 7n, sender: PAYER, senders: { addresses: [PAYER], complete: true }, coinbase: false }])
-  for (const other of [transaction({ InstructionError: [0, 'Custom'] }, [PAYER, ata], moved), transaction(null, [PAYER, PAYER], moved), transaction(null, [PAYER, ata], { ...moved, postTokenBalances: [token(1, '12', PAYER)] })]) {
+  assert.deepEqual(
+    (await client({ getBlock: () => raw }).block(2))!.transfers.map(({ amount, address }) => [
+      amount,
+      address,
+    ]),
+    [[9007199254740993n, OWNER]],
+  )
+  const moved = {
+    preBalances: [9, 1],
+    postBalances: [4, 1],
+    preTokenBalances: [token(1, '5')],
+    postTokenBalances: [token(1, '12')],
+  }
+  assert.deepEqual((await block([transaction(null, [PAYER, ata], moved)]))!.transfers, [
+    {
+      txid: 'S',
+      position: 1,
+      asset: 'USDC_SOL',
+      address: OWNER,
+      amount: 7n,
+      sender: PAYER,
+      senders: { addresses: [PAYER], complete: true },
+      coinbase: false,
+    },
+  ])
+  for (const other of [
+    transaction({ InstructionError: [0, 'Custom'] }, [PAYER, ata], moved),
+    transaction(null, [PAYER, PAYER], moved),
+    transaction(null, [PAYER, ata], { ...moved, postTokenBalances: [token(1, '12', PAYER)] }),
+  ]) {
     assert.deepEqual((await block([other]))!.transfers, [])
   }
 })
 
 test('a failed transaction costs its fee; a token transfer’s fee contains the account that it created', async () => {
-  const status = (err: unknown) => client({
-    getSignatureStatuses: () => ({ context: { slot: 1 }, value: [{ slot: 7, err, confirmationStatus: 'finalized' }] }),
-    getTransaction: () => ({ slot: 7, meta: { err, fee: 5000, preBalances: [3_000_000, 0], postBalances: [955_720, 2_039_280] } }),
-  }).status('S', { asset: USDC, from: PAYER, to: OWNER })
-  assert.deepEqual(await status(null), { state: 'included', height: 7, blockHash: '', succeeded: true, fee: 2_044_280n })
-  assert.deepEqual(await status('X'), { state: 'included', height: 7, blockHash: '', succeeded: false, fee: 5000n })
+  const status = (err: unknown) =>
+    client({
+      getSignatureStatuses: () => ({
+        context: { slot: 1 },
+        value: [{ slot: 7, err, confirmationStatus: 'finalized' }],
+      }),
+      getTransaction: () => ({
+        slot: 7,
+        meta: { err, fee: 5000, preBalances: [3_000_000, 0], postBalances: [955_720, 2_039_280] },
+      }),
+    }).status('S', { asset: USDC, from: PAYER, to: OWNER })
+  assert.deepEqual(await status(null), {
+    state: 'included',
+    height: 7,
+    blockHash: '',
+    succeeded: true,
+    fee: 2_044_280n,
+  })
+  assert.deepEqual(await status('X'), {
+    state: 'included',
+    height: 7,
+    blockHash: '',
+    succeeded: false,
+    fee: 5000n,
+  })
 })
 
 test('another chain’s endpoint is refused', async () => {

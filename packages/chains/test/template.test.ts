@@ -4,20 +4,45 @@ import type { Asset, Network, UnsignedTransaction } from '../src/index.ts'
 import { buildTransfer, template } from '../src/template/index.ts'
 import { BTC, highS, publicKeyAt, sign } from './support.ts'
 
-// Its own rules and attacks. A real family is held against its standard's published vectors too, and against a library other
-// than the builder's.
-const NETWORK = { ...BTC, code: 'TEMPLATE', name: 'Template Chain', native_asset: 'TEMPLATE', network_id: 7 } as Network
+// Its own rules and attacks. A real family is held against its standard's published vectors too,
+// and against a library other than the builder's.
+const NETWORK = {
+  ...BTC,
+  code: 'TEMPLATE',
+  name: 'Template Chain',
+  native_asset: 'TEMPLATE',
+  network_id: 7,
+} as Network
 const ASSET = { asset_name: 'TEMPLATE', network: 'TEMPLATE', decimals: 6, type: 'native' } as Asset
 const PATH = [1, 60, 0]
 const addressAt = (index: number) => template.address(NETWORK, publicKeyAt([1, 60, index]))
-const PAYMENT = { to: addressAt(9), amount: 5_000_000n, fee: 1000n, sequence: 3n, validUntil: 1_900_000_000, publicKey: publicKeyAt(PATH), path: PATH }
-const built = (change: Partial<typeof PAYMENT> = {}) => buildTransfer(NETWORK, { ...PAYMENT, ...change })
-const opened = (unsigned: UnsignedTransaction, network = NETWORK) => template.decode(network, unsigned, [ASSET], publicKeyAt)
+const PAYMENT = {
+  to: addressAt(9),
+  amount: 5_000_000n,
+  fee: 1000n,
+  sequence: 3n,
+  validUntil: 1_900_000_000,
+  publicKey: publicKeyAt(PATH),
+  path: PATH,
+}
+const built = (change: Partial<typeof PAYMENT> = {}) =>
+  buildTransfer(NETWORK, { ...PAYMENT, ...change })
+const opened = (unsigned: UnsignedTransaction, network = NETWORK) =>
+  template.decode(network, unsigned, [ASSET], publicKeyAt)
 
 test('an address has one spelling, and a mistyped one is told', () => {
   const own = addressAt(0)
-  assert.deepEqual(template.validate(NETWORK, own.toUpperCase()), { valid: true, address: own, address_tag: null })
-  for (const text of ['', own.slice(0, -1), own.replace(/.$/, own.endsWith('q') ? 'p' : 'q'), 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080']) {
+  assert.deepEqual(template.validate(NETWORK, own.toUpperCase()), {
+    valid: true,
+    address: own,
+    address_tag: null,
+  })
+  for (const text of [
+    '',
+    own.slice(0, -1),
+    own.replace(/.$/, own.endsWith('q') ? 'p' : 'q'),
+    'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080',
+  ]) {
     assert.equal(template.validate(NETWORK, text).valid, false, text)
   }
   const tagged = template.validate(NETWORK, own, '7')
@@ -26,10 +51,18 @@ test('an address has one spelling, and a mistyped one is told', () => {
 
 test('what was built is what is read', () => {
   const { payments, from, fee_max, fee_rate, consumes, nonce, valid_until } = opened(built())
-  assert.deepEqual({ payments, from, fee_max, fee_rate, consumes, nonce, valid_until }, {
-    payments: [{ address: addressAt(9), amount: 5_000_000n, tag: null }], from: [addressAt(0)], fee_max: 1000n, fee_rate: '1000',
-    consumes: [`${addressAt(0)}:3`], nonce: 3n, valid_until: 1_900_000_000,
-  })
+  assert.deepEqual(
+    { payments, from, fee_max, fee_rate, consumes, nonce, valid_until },
+    {
+      payments: [{ address: addressAt(9), amount: 5_000_000n, tag: null }],
+      from: [addressAt(0)],
+      fee_max: 1000n,
+      fee_rate: '1000',
+      consumes: [`${addressAt(0)}:3`],
+      nonce: 3n,
+      valid_until: 1_900_000_000,
+    },
+  )
 })
 
 test('bytes that are not exactly one allowed payment are refused', () => {
@@ -46,7 +79,8 @@ test('bytes that are not exactly one allowed payment are refused', () => {
     [built({ amount: 0n }), 'SHAPE'],
     [built({ fee: 0n }), 'SHAPE'],
     [built({ to: addressAt(0) }), 'SHAPE'],
-  ] as const) assert.throws(() => opened(unsigned), { code }, JSON.stringify(unsigned))
+  ] as const)
+    assert.throws(() => opened(unsigned), { code }, JSON.stringify(unsigned))
   assert.throws(() => opened(good, { ...NETWORK, network_id: 8 }), { code: 'NETWORK' })
   assert.throws(() => built({ to: 'nobody' }), { code: 'ADDRESS' })
 })
@@ -59,7 +93,9 @@ test('only its own signature is put in', () => {
   assert.match(hash, /^[0-9a-f]{64}$/)
   const ofAnother = sign(template.signing(NETWORK, built({ amount: 1n }), publicKeyAt))
   for (const wrong of [[], ofAnother, signatures.map(highS), [...signatures, ...signatures]]) {
-    assert.throws(() => template.assemble(NETWORK, unsigned, wrong, publicKeyAt), { code: 'SIGNATURE' })
+    assert.throws(() => template.assemble(NETWORK, unsigned, wrong, publicKeyAt), {
+      code: 'SIGNATURE',
+    })
   }
 })
 

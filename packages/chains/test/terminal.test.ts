@@ -1,9 +1,27 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { asInstalled, commandName, errorText, jsonText, manyLines, oneLine, TerminalError } from '../src/terminal.ts'
+import {
+  asInstalled,
+  commandName,
+  errorText,
+  jsonText,
+  manyLines,
+  oneLine,
+  TerminalError,
+} from '../src/terminal.ts'
 
-const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, at) => from + at)
-const UNSAFE = [...range(0, 0x1f), ...range(0x7f, 0x9f), 0x61c, 0x200e, 0x200f, ...range(0x2028, 0x202e), ...range(0x2066, 0x2069), 0xd800]
+const range = (from: number, to: number): number[] =>
+  Array.from({ length: to - from + 1 }, (_, at) => from + at)
+const UNSAFE = [
+  ...range(0, 0x1f),
+  ...range(0x7f, 0x9f),
+  0x61c,
+  0x200e,
+  0x200f,
+  ...range(0x2028, 0x202e),
+  ...range(0x2066, 0x2069),
+  0xd800,
+]
 
 test('every control character, line separator and bidirectional override is printed as \\uXXXX', () => {
   for (const code of UNSAFE) {
@@ -17,7 +35,9 @@ test('every control character, line separator and bidirectional override is prin
 })
 
 test('JSON is printed without such characters and parses to the same value', () => {
-  const value = Object.fromEntries(UNSAFE.map((code) => [`k${String.fromCharCode(code)}`, [String.fromCharCode(code, 92, code)]]))
+  const value = Object.fromEntries(
+    UNSAFE.map((code) => [`k${String.fromCharCode(code)}`, [String.fromCharCode(code, 92, code)]]),
+  )
   for (const indent of [undefined, 2]) {
     const text = jsonText(value, indent)
     assert.equal(indent === undefined ? oneLine(text) : manyLines(text), text)
@@ -37,8 +57,10 @@ test('our own sentences name the commands as the installation has them: npx cust
     delete process.env['CUSTODY_BUNDLE']
     assert.deepEqual([commandName(), asInstalled(sentence)], ['npx custody', sentence])
     process.env['CUSTODY_BUNDLE'] = 'platform'
-    assert.deepEqual([commandName(), asInstalled(sentence)],
-      ['custody', 'start it with "custody start"; `custody doctor` and custody: npx custodyx'])
+    assert.deepEqual(
+      [commandName(), asInstalled(sentence)],
+      ['custody', 'start it with "custody start"; `custody doctor` and custody: npx custodyx'],
+    )
   } finally {
     if (before === undefined) delete process.env['CUSTODY_BUNDLE']
     else process.env['CUSTODY_BUNDLE'] = before

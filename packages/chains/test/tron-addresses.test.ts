@@ -33,12 +33,25 @@ test('published vectors', () => {
 })
 
 test('every key has the address that tronweb gives it', () => {
-  fc.assert(fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }).filter((secret) => secp256k1.utils.isValidSecretKey(secret)), (secret) => {
-    const text = address(TRX, secp256k1.getPublicKey(secret, true))
-    assert.equal(text, utils.address.fromHex(utils.address.fromPrivateKey(Buffer.from(secret).toString('hex')) as string))
-    assert.deepEqual(validate(TRX, text), { valid: true, address: text, address_tag: null })
-    assert.equal(Buffer.from(addressBytes(text)).toString('hex'), utils.address.toHex(text))
-  }), { numRuns: 100 })
+  fc.assert(
+    fc.property(
+      fc
+        .uint8Array({ minLength: 32, maxLength: 32 })
+        .filter((secret) => secp256k1.utils.isValidSecretKey(secret)),
+      (secret) => {
+        const text = address(TRX, secp256k1.getPublicKey(secret, true))
+        assert.equal(
+          text,
+          utils.address.fromHex(
+            utils.address.fromPrivateKey(Buffer.from(secret).toString('hex')) as string,
+          ),
+        )
+        assert.deepEqual(validate(TRX, text), { valid: true, address: text, address_tag: null })
+        assert.equal(Buffer.from(addressBytes(text)).toString('hex'), utils.address.toHex(text))
+      },
+    ),
+    { numRuns: 100 },
+  )
 })
 
 test('a mistyped character, another network, the hexadecimal form, tags and the zero address are refused with a reason', () => {
@@ -50,18 +63,34 @@ test('a mistyped character, another network, the hexadecimal form, tags and the 
   assert.match(reason('3J98t1WpEZ73CNmQviecrnyiWrnqRhWNLy'), /another network/)
   assert.match(reason('T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb'), /zero address/)
   assert.match(reason(TO, '1'), /no address tags/)
-  for (const text of ['', 'T', ` ${TO}`, `${TO}\n`, TO.slice(1), `${TO}1`, TO.toLowerCase(), `1${TO}`, 'T'.repeat(100_000), 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZ0']) reason(text)
+  for (const text of [
+    '',
+    'T',
+    ` ${TO}`,
+    `${TO}\n`,
+    TO.slice(1),
+    `${TO}1`,
+    TO.toLowerCase(),
+    `1${TO}`,
+    'T'.repeat(100_000),
+    'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZ0',
+  ])
+    reason(text)
 })
 
 test('any change of a character is noticed', () => {
   const alphabet = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
-  fc.assert(fc.property(fc.nat(TO.length - 1), fc.constantFrom(...alphabet), (at, letter) => {
-    const changed = TO.slice(0, at) + letter + TO.slice(at + 1)
-    assert.equal(validate(TRX, changed).valid, changed === TO)
-    if (changed !== TO) refuses(() => addressBytes(changed), 'ADDRESS')
-  }))
+  fc.assert(
+    fc.property(fc.nat(TO.length - 1), fc.constantFrom(...alphabet), (at, letter) => {
+      const changed = TO.slice(0, at) + letter + TO.slice(at + 1)
+      assert.equal(validate(TRX, changed).valid, changed === TO)
+      if (changed !== TO) refuses(() => addressBytes(changed), 'ADDRESS')
+    }),
+  )
 })
 
 test('contracts of the registry are addresses', () => {
-  for (const asset of ASSETS) if (asset.contract_address !== null) assert.ok(validate(TRX, asset.contract_address).valid, asset.asset_name)
+  for (const asset of ASSETS)
+    if (asset.contract_address !== null)
+      assert.ok(validate(TRX, asset.contract_address).valid, asset.asset_name)
 })

@@ -1,4 +1,5 @@
-// The client of Tron's nodes: against the local chain, and against answers that no honest node gives.
+// The client of Tron's nodes: against the local chain, and against answers that no honest node
+// gives.
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -8,7 +9,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { familyOf, RpcRefused, RpcReverted, RpcUnavailable, tron, TronClient, type Asset, type SignedTransaction, type UnsignedTransaction } from '../src/index.ts'
+import {
+  familyOf,
+  RpcRefused,
+  RpcReverted,
+  RpcUnavailable,
+  tron,
+  TronClient,
+  type Asset,
+  type SignedTransaction,
+  type UnsignedTransaction,
+} from '../src/index.ts'
 import { publicKeyAt, sign } from './support.ts'
 import { assetsOf, networkOf, TO } from './tron-support.ts'
 
@@ -28,7 +39,9 @@ let client: TronClient
 
 before(async () => {
   const main = fileURLToPath(new URL('../../devnet/src/main.ts', import.meta.url))
-  devnet = spawn(process.execPath, [main, '--home', home, '--port', '0'], { stdio: ['pipe', 'pipe', 'inherit'] })
+  devnet = spawn(process.execPath, [main, '--home', home, '--port', '0'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   url = await new Promise<string>((resolve, reject) => {
     let text = ''
     devnet.stdout?.on('data', (part: Buffer) => {
@@ -49,7 +62,9 @@ after(async () => {
   rmSync(home, { recursive: true, force: true, maxRetries: 5 })
 })
 
-async function control(command: Record<string, unknown>): Promise<{ hash: string; height: number }> {
+async function control(
+  command: Record<string, unknown>,
+): Promise<{ hash: string; height: number }> {
   const response = await fetch(`${url}/control`, { method: 'POST', body: JSON.stringify(command) })
   const body = (await response.json()) as { error?: string; hash: string; height: number }
   assert.equal(response.status, 200, body.error)
@@ -59,7 +74,12 @@ const mine = (blocks = 1) => control({ command: 'mine', network: 'TRX', blocks }
 
 function signed(unsigned: UnsignedTransaction): SignedTransaction {
   family.decode(NETWORK, unsigned, ASSETS, publicKeyAt)
-  return family.assemble(NETWORK, unsigned, sign(family.signing(NETWORK, unsigned, publicKeyAt)), publicKeyAt)
+  return family.assemble(
+    NETWORK,
+    unsigned,
+    sign(family.signing(NETWORK, unsigned, publicKeyAt)),
+    publicKeyAt,
+  )
 }
 
 async function send(unsigned: UnsignedTransaction): Promise<string> {
@@ -79,19 +99,38 @@ const included = async (hash: string, expected?: Parameters<TronClient['status']
 
 test('the endpoint is known by its first block', async () => {
   await client.probe()
-  await assert.rejects(new TronClient(networkOf('mainnet'), ASSETS, { url: `${url}/trx` }, fetch).probe(), { code: 'WRONG_NETWORK' })
+  await assert.rejects(
+    new TronClient(networkOf('mainnet'), ASSETS, { url: `${url}/trx` }, fetch).probe(),
+    { code: 'WRONG_NETWORK' },
+  )
 })
 
 test('a transfer of TRX is a deposit, its fee is the activation, and it becomes final', async () => {
   const to = addressAt(1)
-  const unsigned = tron.buildTransfer(NETWORK, { ...(await common()), asset: TRX, to, amount: 3_000_000n })
+  const unsigned = tron.buildTransfer(NETWORK, {
+    ...(await common()),
+    asset: TRX,
+    to,
+    amount: 3_000_000n,
+  })
   const hash = await send(unsigned)
   const status = await included(hash)
   assert.deepEqual([status.succeeded, status.fee], [true, 1_100_000n])
   assert.ok((status.fee as bigint) <= family.decode(NETWORK, unsigned, ASSETS, publicKeyAt).fee_max)
   const block = await client.block(status.height)
   assert.deepEqual([block?.hash, block?.txids], [status.blockHash, [hash]])
-  assert.deepEqual(block?.transfers, [{ txid: hash, position: -1, asset: 'TRX', address: to, amount: 3_000_000n, sender: addressAt(0), senders: { addresses: [addressAt(0)], complete: true }, coinbase: false }])
+  assert.deepEqual(block?.transfers, [
+    {
+      txid: hash,
+      position: -1,
+      asset: 'TRX',
+      address: to,
+      amount: 3_000_000n,
+      sender: addressAt(0),
+      senders: { addresses: [addressAt(0)], complete: true },
+      coinbase: false,
+    },
+  ])
   assert.equal(block?.parent, (await client.block(status.height - 1))?.hash)
   assert.equal(await client.balance(to, TRX), 3_000_000n)
   await mine(2)
@@ -103,20 +142,56 @@ test('a token transfer within its estimate is a deposit by its log', async () =>
   const to = addressAt(2)
   const { energySun } = await client.parameters()
   const energy = await client.energy({ asset: USDT, from: addressAt(0), to, amount: 12_345n })
-  const unsigned = tron.buildTransfer(NETWORK, { ...(await common()), asset: USDT, to, amount: 12_345n, feeLimit: tron.feeLimitFor(energy, energySun) })
+  const unsigned = tron.buildTransfer(NETWORK, {
+    ...(await common()),
+    asset: USDT,
+    to,
+    amount: 12_345n,
+    feeLimit: tron.feeLimitFor(energy, energySun),
+  })
   const hash = await send(unsigned)
   const status = await included(hash, { asset: USDT, from: addressAt(0), to })
   assert.equal(status.succeeded, true)
-  assert.ok((status.fee as bigint) >= energy * energySun && (status.fee as bigint) <= family.decode(NETWORK, unsigned, ASSETS, publicKeyAt).fee_max)
-  assert.equal((await included(hash, { asset: USDT, from: addressAt(0), to: addressAt(3) })).succeeded, false, 'to another')
-  assert.equal((await included(hash, { asset: assetOf('USDC_TRX'), from: addressAt(0), to })).succeeded, false, 'another token')
-  assert.deepEqual((await client.block(status.height))?.transfers, [{ txid: hash, position: 0, asset: 'USDT_TRX', address: to, amount: 12_345n, sender: addressAt(0), senders: { addresses: [addressAt(0)], complete: true }, coinbase: false }])
+  assert.ok(
+    (status.fee as bigint) >= energy * energySun &&
+      (status.fee as bigint) <= family.decode(NETWORK, unsigned, ASSETS, publicKeyAt).fee_max,
+  )
+  assert.equal(
+    (await included(hash, { asset: USDT, from: addressAt(0), to: addressAt(3) })).succeeded,
+    false,
+    'to another',
+  )
+  assert.equal(
+    (await included(hash, { asset: assetOf('USDC_TRX'), from: addressAt(0), to })).succeeded,
+    false,
+    'another token',
+  )
+  assert.deepEqual((await client.block(status.height))?.transfers, [
+    {
+      txid: hash,
+      position: 0,
+      asset: 'USDT_TRX',
+      address: to,
+      amount: 12_345n,
+      sender: addressAt(0),
+      senders: { addresses: [addressAt(0)], complete: true },
+      coinbase: false,
+    },
+  ])
   assert.deepEqual([await client.balance(to, USDT), await client.balance(to, TRX)], [12_345n, 0n])
 })
 
 test('out of energy is included, paid for, no success and no deposit', async () => {
   const to = addressAt(4)
-  const hash = await send(tron.buildTransfer(NETWORK, { ...(await common()), asset: USDT, to, amount: 1n, feeLimit: 1_000_000n }))
+  const hash = await send(
+    tron.buildTransfer(NETWORK, {
+      ...(await common()),
+      asset: USDT,
+      to,
+      amount: 1n,
+      feeLimit: 1_000_000n,
+    }),
+  )
   const status = await included(hash)
   assert.equal(status.succeeded, false)
   assert.ok((status.fee as bigint) >= 1_000_000n)
@@ -124,21 +199,44 @@ test('out of energy is included, paid for, no success and no deposit', async () 
 })
 
 test('a transfer that would revert is refused before it is built', async () => {
-  await assert.rejects(client.energy({ asset: USDT, from: addressAt(9), to: TO, amount: 1n }), RpcReverted)
+  await assert.rejects(
+    client.energy({ asset: USDT, from: addressAt(9), to: TO, amount: 1n }),
+    RpcReverted,
+  )
 })
 
 test('an estimate fails where the call was carried out and failed; another error is the endpoint’s own trouble', async () => {
   const ask = () => scripted().energy({ asset: USDT, from: addressAt(9), to: TO, amount: 1n })
   const hex = (text: string): string => Buffer.from(text).toString('hex')
-  const answered = (answer: object): void => { script = { 'wallet/triggerconstantcontract': JSON.stringify(answer) } }
+  const answered = (answer: object): void => {
+    script = { 'wallet/triggerconstantcontract': JSON.stringify(answer) }
+  }
   for (const ret of ['FAILED', 'REVERT', 'OUT_OF_ENERGY']) {
-    answered({ result: { result: true, message: hex('REVERT opcode executed') }, energy_used: 5, transaction: { ret: [{ ret }] } })
-    await assert.rejects(ask(), (error: unknown) => error instanceof RpcReverted && /REVERT opcode executed/.test(error.message))
+    answered({
+      result: { result: true, message: hex('REVERT opcode executed') },
+      energy_used: 5,
+      transaction: { ret: [{ ret }] },
+    })
+    await assert.rejects(
+      ask(),
+      (error: unknown) =>
+        error instanceof RpcReverted && /REVERT opcode executed/.test(error.message),
+    )
   }
   for (const answer of [
-    ...['OTHER_ERROR', 'SERVER_BUSY', 'CONTRACT_VALIDATE_ERROR', 'CONTRACT_EXE_ERROR', 'NO_CONNECTION'].map((code) => ({ result: { code, message: hex('no contract') } })),
-    { result: { result: true, message: hex('CPU timeout for 0x5b while executing: Out of time') }, transaction: { ret: [{ ret: 'FAILED' }] } },
-    { result: { result: true }, transaction: { ret: [{ ret: 'OUT_OF_TIME' }] } }, {},
+    ...[
+      'OTHER_ERROR',
+      'SERVER_BUSY',
+      'CONTRACT_VALIDATE_ERROR',
+      'CONTRACT_EXE_ERROR',
+      'NO_CONNECTION',
+    ].map((code) => ({ result: { code, message: hex('no contract') } })),
+    {
+      result: { result: true, message: hex('CPU timeout for 0x5b while executing: Out of time') },
+      transaction: { ret: [{ ret: 'FAILED' }] },
+    },
+    { result: { result: true }, transaction: { ret: [{ ret: 'OUT_OF_TIME' }] } },
+    {},
   ]) {
     answered(answer)
     await assert.rejects(ask(), RpcUnavailable, JSON.stringify(answer))
@@ -155,10 +253,16 @@ test('staking: freeze, lend, take back, unfreeze, wait, withdraw', async () => {
   assert.ok(max > 9_000_000_000n)
   const lend = { resource: 'ENERGY', amount: 9_000_000_000n, receiver: addressAt(1) } as const
   await send(tron.buildDelegate(NETWORK, { ...(await common()), ...lend }))
-  assert.deepEqual(await client.delegated(addressAt(0), addressAt(1)), { ENERGY: lend.amount, BANDWIDTH: 0n })
+  assert.deepEqual(await client.delegated(addressAt(0), addressAt(1)), {
+    ENERGY: lend.amount,
+    BANDWIDTH: 0n,
+  })
   assert.ok((await client.resources(addressAt(1))).energyLeft > 85_000n)
   await send(tron.buildUndelegate(NETWORK, { ...(await common()), ...lend }))
-  assert.deepEqual(await client.delegated(addressAt(0), addressAt(1)), { ENERGY: 0n, BANDWIDTH: 0n })
+  assert.deepEqual(await client.delegated(addressAt(0), addressAt(1)), {
+    ENERGY: 0n,
+    BANDWIDTH: 0n,
+  })
   assert.equal(await client.unfreezesLeft(addressAt(0)), 32)
   await send(tron.buildUnfreeze(NETWORK, { ...(await common()), ...stake }))
   assert.equal(await client.unfreezesLeft(addressAt(0)), 31)
@@ -171,16 +275,28 @@ test('staking: freeze, lend, take back, unfreeze, wait, withdraw', async () => {
   assert.equal(await client.withdrawable(addressAt(0)), stake.amount)
   const before = await client.balance(addressAt(0), TRX)
   const hash = await send(tron.buildWithdraw(NETWORK, await common()))
-  assert.equal((await client.balance(addressAt(0), TRX)) - before, stake.amount - ((await included(hash)).fee as bigint))
+  assert.equal(
+    (await client.balance(addressAt(0), TRX)) - before,
+    stake.amount - ((await included(hash)).fee as bigint),
+  )
   const { staking } = await included(hash)
-  assert.deepEqual([staking?.withdrawn, (staking?.time ?? 0) <= await client.headTime()], [stake.amount, true])
+  assert.deepEqual(
+    [staking?.withdrawn, (staking?.time ?? 0) <= (await client.headTime())],
+    [stake.amount, true],
+  )
   assert.equal(await client.account(addressAt(77)), null)
 })
 
 test('no two references are equal, and a transaction is dead once a final block is past its end', async () => {
   const [one, two] = [await client.reference(), await client.reference()]
   assert.notEqual(one.timestamp, two.timestamp)
-  const unsigned = tron.buildTransfer(NETWORK, { reference: one, ...at(0), asset: TRX, to: TO, amount: 1n })
+  const unsigned = tron.buildTransfer(NETWORK, {
+    reference: one,
+    ...at(0),
+    asset: TRX,
+    to: TO,
+    amount: 1n,
+  })
   const { raw, hash } = signed(unsigned)
   const end = family.decode(NETWORK, unsigned, ASSETS, publicKeyAt).valid_until as number
   assert.deepEqual(await client.status(hash), { state: 'absent' })
@@ -192,7 +308,9 @@ test('no two references are equal, and a transaction is dead once a final block 
   const late = await client.broadcast(raw)
   assert.equal(late.kind, 'rejected')
   assert.match(late.kind === 'rejected' ? late.reason : '', /TRANSACTION_EXPIRATION_ERROR/)
-  const paid = await send(tron.buildTransfer(NETWORK, { ...(await common()), asset: TRX, to: TO, amount: 1n }))
+  const paid = await send(
+    tron.buildTransfer(NETWORK, { ...(await common()), asset: TRX, to: TO, amount: 1n }),
+  )
   await mine(3)
   assert.equal(await client.isDead(paid, end - DAY), false, 'an included one never is')
 })
@@ -200,7 +318,9 @@ test('no two references are equal, and a transaction is dead once a final block 
 test('a waiting one is in the pool; a broadcast to a node in trouble is of unknown fate', async () => {
   // On a chain that stands still: a block that came by itself would take it out of the pool.
   await control({ command: 'halt', network: 'TRX', halted: true })
-  const { raw, hash } = signed(tron.buildTransfer(NETWORK, { ...(await common()), asset: TRX, to: TO, amount: 2n }))
+  const { raw, hash } = signed(
+    tron.buildTransfer(NETWORK, { ...(await common()), asset: TRX, to: TO, amount: 2n }),
+  )
   await control({ command: 'fault', network: 'TRX', mode: 'reject' })
   assert.equal((await client.broadcast(raw)).kind, 'unknown')
   await control({ command: 'fault', network: 'TRX', mode: 'down' })
@@ -225,13 +345,21 @@ before(async () => {
     request.resume()
     response.writeHead(answer === undefined ? 404 : 200).end(answer ?? 'no such path')
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
 })
 after(() => {
   server.closeAllConnections()
   server.close()
 })
-const scripted = () => new TronClient(NETWORK, ASSETS, { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/key-in-path-4711/` }, fetch)
+const scripted = () =>
+  new TronClient(
+    NETWORK,
+    ASSETS,
+    { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/key-in-path-4711/` },
+    fetch,
+  )
 
 const ID = '0000000000000007'.padEnd(64, 'a')
 const TXID = 'cd'.repeat(32)
@@ -241,18 +369,36 @@ function tronHex(address: string): string {
 }
 const word = (hex: string) => hex.padStart(64, '0')
 const header = `"blockID":"${ID}","block_header":{"raw_data":{"number":7,"parentHash":"${'b'.repeat(64)}","timestamp":1700000000000}}`
-const call = (ret = 'SUCCESS') => `{"ret":[{"contractRet":"${ret}"}],"txID":"${TXID}","raw_data":{"contract":[{"type":"TriggerSmartContract","parameter":{"value":{"owner_address":"41${tronHex(TO)}"}}}]}}`
-const log = (o: { address?: string; topic?: string; data?: string; topics?: number } = {}) => `{"address":"${o.address ?? contract}","topics":["${o.topic ?? 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'}"${`,"${word(tronHex(TO))}"`.repeat(o.topics ?? 2)}],"data":"${o.data ?? word('05')}"}`
-const info = (logs: string[], more = '') => `[{"id":"${TXID}","blockNumber":7,"log":[${logs.join(',')}]${more}}]`
+const call = (ret = 'SUCCESS') =>
+  `{"ret":[{"contractRet":"${ret}"}],"txID":"${TXID}","raw_data":{"contract":[{"type":"TriggerSmartContract","parameter":{"value":{"owner_address":"41${tronHex(TO)}"}}}]}}`
+const log = (o: { address?: string; topic?: string; data?: string; topics?: number } = {}) =>
+  `{"address":"${o.address ?? contract}","topics":["${o.topic ?? 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'}"${`,"${word(tronHex(TO))}"`.repeat(o.topics ?? 2)}],"data":"${o.data ?? word('05')}"}`
+const info = (logs: string[], more = '') =>
+  `[{"id":"${TXID}","blockNumber":7,"log":[${logs.join(',')}]${more}}]`
 const blockWith = async (transactions: string, infos: string) => {
-  script = { 'wallet/getblockbynum': `{${header},"transactions":[${transactions}]}`, 'wallet/gettransactioninfobyblocknum': infos }
+  script = {
+    'wallet/getblockbynum': `{${header},"transactions":[${transactions}]}`,
+    'wallet/gettransactioninfobyblocknum': infos,
+  }
   return (await scripted().block(7))?.transfers
 }
 
-test('only the token\'s own Transfer of a successful call is a deposit', async () => {
+test("only the token's own Transfer of a successful call is a deposit", async () => {
   assert.equal((await blockWith(call(), info([log()])))?.[0]?.amount, 5n)
-  assert.equal((await blockWith(call(), info([log({ data: 'f'.repeat(64) })])))?.[0]?.amount, 2n ** 256n - 1n)
-  for (const logs of [[log({ address: tronHex(TO) })], [log({ topic: word('01') })], [log({ data: word('') })], [log({ data: '05' })], [log({ data: `${word('05')}${word('05')}` })], [log({ topics: 1 })], [log({ topics: 3 })], []]) {
+  assert.equal(
+    (await blockWith(call(), info([log({ data: 'f'.repeat(64) })])))?.[0]?.amount,
+    2n ** 256n - 1n,
+  )
+  for (const logs of [
+    [log({ address: tronHex(TO) })],
+    [log({ topic: word('01') })],
+    [log({ data: word('') })],
+    [log({ data: '05' })],
+    [log({ data: `${word('05')}${word('05')}` })],
+    [log({ topics: 1 })],
+    [log({ topics: 3 })],
+    [],
+  ]) {
     assert.deepEqual(await blockWith(call(), info(logs)), [], logs[0])
   }
   assert.deepEqual(await blockWith(call('REVERT'), info([log()])), [])
@@ -260,7 +406,12 @@ test('only the token\'s own Transfer of a successful call is a deposit', async (
 })
 
 test('receipts that are missing, of another block or of another transaction are no answer', async () => {
-  for (const infos of ['[]', '{}', info([log()]).replace('"blockNumber":7', '"blockNumber":8'), info([log()]).replace(TXID, 'ef'.repeat(32))]) {
+  for (const infos of [
+    '[]',
+    '{}',
+    info([log()]).replace('"blockNumber":7', '"blockNumber":8'),
+    info([log()]).replace(TXID, 'ef'.repeat(32)),
+  ]) {
     await assert.rejects(blockWith(call(), infos), RpcUnavailable, infos)
   }
   script = { 'wallet/getblockbynum': `{${header}}` }
@@ -270,8 +421,16 @@ test('receipts that are missing, of another block or of another transaction are 
 })
 
 test('native transfers: only those that succeeded, exact beyond 2^53', async () => {
-  const transfer = (amount: string, ret = 'SUCCESS', type = 'TransferContract') => `{"ret":[{"contractRet":"${ret}"}],"txID":"${TXID}","raw_data":{"contract":[{"type":"${type}","parameter":{"value":{"amount":${amount},"owner_address":"41${tronHex(addressAt(0))}","to_address":"41${tronHex(TO)}"}}}]}}`
-  assert.deepEqual((await blockWith(transfer('9007199254740993'), '[]'))?.map(({ amount, address, sender }) => [amount, address, sender]), [[9_007_199_254_740_993n, TO, addressAt(0)]])
+  const transfer = (amount: string, ret = 'SUCCESS', type = 'TransferContract') =>
+    `{"ret":[{"contractRet":"${ret}"}],"txID":"${TXID}","raw_data":{"contract":[{"type":"${type}","parameter":{"value":{"amount":${amount},"owner_address":"41${tronHex(addressAt(0))}","to_address":"41${tronHex(TO)}"}}}]}}`
+  assert.deepEqual(
+    (await blockWith(transfer('9007199254740993'), '[]'))?.map(({ amount, address, sender }) => [
+      amount,
+      address,
+      sender,
+    ]),
+    [[9_007_199_254_740_993n, TO, addressAt(0)]],
+  )
   assert.deepEqual(await blockWith(transfer('5', 'OUT_OF_ENERGY'), '[]'), [])
   assert.deepEqual(await blockWith(transfer('0'), '[]'), [])
   assert.deepEqual(await blockWith(transfer('5', 'SUCCESS', 'TransferAssetContract'), '[]'), [])
@@ -280,7 +439,11 @@ test('native transfers: only those that succeeded, exact beyond 2^53', async () 
 test('answers that are no answers', async () => {
   for (const text of ['', 'busy', '[', 'null', '"x"', '7']) {
     script = { 'wallet/getnowblock': text }
-    await assert.rejects(scripted().tip(), (error: unknown) => error instanceof RpcUnavailable && !error.message.includes('key-in-path'), text)
+    await assert.rejects(
+      scripted().tip(),
+      (error: unknown) => error instanceof RpcUnavailable && !error.message.includes('key-in-path'),
+      text,
+    )
   }
   script = {}
   await assert.rejects(scripted().tip(), RpcUnavailable)
@@ -288,7 +451,9 @@ test('answers that are no answers', async () => {
   await assert.rejects(scripted().tip(), RpcUnavailable)
   script = { 'wallet/getnowblock': '{"Error":"class java.lang.NullPointerException : null"}' }
   await assert.rejects(scripted().tip(), RpcRefused)
-  script = { 'wallet/getchainparameters': '{"chainParameter":[{"key":"getEnergyFee","value":100}]}' }
+  script = {
+    'wallet/getchainparameters': '{"chainParameter":[{"key":"getEnergyFee","value":100}]}',
+  }
   await assert.rejects(scripted().parameters(), /does not name/)
 })
 
@@ -302,7 +467,10 @@ test('a block that takes it between the two questions hides nothing: it is inclu
   }
   const status = await scripted().status(TXID)
   asked = () => undefined
-  assert.deepEqual(status.state === 'included' && [status.height, status.blockHash, status.succeeded], [7, ID, true])
+  assert.deepEqual(
+    status.state === 'included' && [status.height, status.blockHash, status.succeeded],
+    [7, ID, true],
+  )
 })
 
 test('a broadcast: only success and a duplicate are knowledge', async () => {
@@ -312,6 +480,20 @@ test('a broadcast: only success and a duplicate are knowledge', async () => {
   }
   assert.equal(await kindOf('{"result":true,"code":"SUCCESS"}'), 'accepted')
   assert.equal(await kindOf('{"code":"DUP_TRANSACTION_ERROR","message":"447570"}'), 'accepted')
-  for (const code of ['SIGERROR', 'CONTRACT_VALIDATE_ERROR', 'TAPOS_ERROR', 'TRANSACTION_EXPIRATION_ERROR', 'BANDWITH_ERROR']) assert.equal(await kindOf(`{"code":"${code}"}`), 'rejected', code)
-  for (const text of ['{"code":"SERVER_BUSY"}', '{"code":"NO_CONNECTION"}', '{}', '{"result":false}', 'x']) assert.equal(await kindOf(text), 'unknown', text)
+  for (const code of [
+    'SIGERROR',
+    'CONTRACT_VALIDATE_ERROR',
+    'TAPOS_ERROR',
+    'TRANSACTION_EXPIRATION_ERROR',
+    'BANDWITH_ERROR',
+  ])
+    assert.equal(await kindOf(`{"code":"${code}"}`), 'rejected', code)
+  for (const text of [
+    '{"code":"SERVER_BUSY"}',
+    '{"code":"NO_CONNECTION"}',
+    '{}',
+    '{"result":false}',
+    'x',
+  ])
+    assert.equal(await kindOf(text), 'unknown', text)
 })

@@ -7,7 +7,18 @@ import { familyOf, tron, type SignatureBytes, type UnsignedTransaction } from '.
 import { addressHex } from '../src/tron/address.ts'
 import { decodeRaw } from '../src/tron/proto.ts'
 import { addressOf, highS, publicKeyAt, refuses, sign, signDigest } from './support.ts'
-import { ASSETS, NATIVE, OWNER, PATH, publicKey, REFERENCE, SHAPES, TO, TRX, USDT_TRX } from './tron-support.ts'
+import {
+  ASSETS,
+  NATIVE,
+  OWNER,
+  PATH,
+  publicKey,
+  REFERENCE,
+  SHAPES,
+  TO,
+  TRX,
+  USDT_TRX,
+} from './tron-support.ts'
 
 const { decode, signing, assemble, exclusive } = familyOf(TRX)
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
@@ -15,27 +26,57 @@ const hexOf = (address: string) => utils.address.toHex(address)
 const of = (unsigned: UnsignedTransaction) => decode(TRX, unsigned, ASSETS, publicKeyAt)
 
 /** The same transaction as tronweb makes it from JSON. */
-function oracle(type: string, value: Record<string, unknown>, reference = REFERENCE, feeLimit?: bigint): { id: string; hex: string } {
+function oracle(
+  type: string,
+  value: Record<string, unknown>,
+  reference = REFERENCE,
+  feeLimit?: bigint,
+): { id: string; hex: string } {
   const pb = utils.transaction.txJsonToPb({
     visible: false,
     raw_data: {
       contract: [{ type, parameter: { value, type_url: `type.googleapis.com/protocol.${type}` } }],
-      ref_block_bytes: hex(reference.refBlockBytes), ref_block_hash: hex(reference.refBlockHash), expiration: reference.expiration, timestamp: reference.timestamp,
+      ref_block_bytes: hex(reference.refBlockBytes),
+      ref_block_hash: hex(reference.refBlockHash),
+      expiration: reference.expiration,
+      timestamp: reference.timestamp,
       ...(feeLimit === undefined ? {} : { fee_limit: Number(feeLimit) }),
     },
   } as never)
-  return { id: utils.transaction.txPbToTxID(pb).replace(/^0x/, ''), hex: utils.transaction.txPbToRawDataHex(pb).toLowerCase() }
+  return {
+    id: utils.transaction.txPbToTxID(pb).replace(/^0x/, ''),
+    hex: utils.transaction.txPbToRawDataHex(pb).toLowerCase(),
+  }
 }
 
 const owner_address = hexOf(OWNER)
 const EXPECTED: Record<string, [Record<string, unknown>, bigint?]> = {
   TransferContract: [{ owner_address, to_address: hexOf(TO), amount: 1_234_567 }],
-  TriggerSmartContract: [{ owner_address, contract_address: hexOf(USDT_TRX.contract_address as string), data: `a9059cbb${hexOf(TO).slice(2).padStart(64, '0')}${(5_000_000).toString(16).padStart(64, '0')}` }, 30_000_000n],
+  TriggerSmartContract: [
+    {
+      owner_address,
+      contract_address: hexOf(USDT_TRX.contract_address as string),
+      data: `a9059cbb${hexOf(TO).slice(2).padStart(64, '0')}${(5_000_000).toString(16).padStart(64, '0')}`,
+    },
+    30_000_000n,
+  ],
   FreezeBalanceV2Contract: [{ owner_address, frozen_balance: 10_000_000, resource: 'ENERGY' }],
-  UnfreezeBalanceV2Contract: [{ owner_address, unfreeze_balance: 10_000_000, resource: 'BANDWIDTH' }],
+  UnfreezeBalanceV2Contract: [
+    { owner_address, unfreeze_balance: 10_000_000, resource: 'BANDWIDTH' },
+  ],
   WithdrawExpireUnfreezeContract: [{ owner_address }],
-  DelegateResourceContract: [{ owner_address, receiver_address: hexOf(TO), balance: 10_000_000, resource: 'ENERGY', lock: false }],
-  UnDelegateResourceContract: [{ owner_address, receiver_address: hexOf(TO), balance: 10_000_000, resource: 'BANDWIDTH' }],
+  DelegateResourceContract: [
+    {
+      owner_address,
+      receiver_address: hexOf(TO),
+      balance: 10_000_000,
+      resource: 'ENERGY',
+      lock: false,
+    },
+  ],
+  UnDelegateResourceContract: [
+    { owner_address, receiver_address: hexOf(TO), balance: 10_000_000, resource: 'BANDWIDTH' },
+  ],
 }
 
 for (const [type, [value, feeLimit]] of Object.entries(EXPECTED)) {
@@ -55,68 +96,215 @@ for (const [type, [value, feeLimit]] of Object.entries(EXPECTED)) {
   })
 }
 
-test('a transaction of the main network, from Tron\'s documentation: read, written again, and its signer recovered', () => {
-  const bytes = '0a0268bd2208bc830d2c09fa23d14092a3bae4a3335aae01081f12a9010a31747970652e676f6f676c65617069732e636f6d2f70726f746f636f6c2e54726967676572536d617274436f6e747261637412740a1541cf2e99409d2a9a9190197ab0bff35ca87818c41e121541a614f803b6fd780986a42c78ec9c7f77e6ded13c2244a9059cbb0000000000000000000000415d4a41a3b0cdda5c03df72b38a20aa1b88777c7500000000000000000000000000000000000000000000000000000000f9cd95c070afceb6e4a3339001c0f4a46b'
+test("a transaction of the main network, from Tron's documentation: read, written again, and its signer recovered", () => {
+  const bytes =
+    '0a0268bd2208bc830d2c09fa23d14092a3bae4a3335aae01081f12a9010a31747970652e676f6f676c65617069732e636f6d2f70726f746f636f6c2e54726967676572536d617274436f6e747261637412740a1541cf2e99409d2a9a9190197ab0bff35ca87818c41e121541a614f803b6fd780986a42c78ec9c7f77e6ded13c2244a9059cbb0000000000000000000000415d4a41a3b0cdda5c03df72b38a20aa1b88777c7500000000000000000000000000000000000000000000000000000000f9cd95c070afceb6e4a3339001c0f4a46b'
   const raw = decodeRaw(Buffer.from(bytes, 'hex'))
-  assert.deepEqual([raw.type, raw.feeLimit, raw.expiration, raw.timestamp], [31, 225_000_000n, 1_761_952_567_698n, 1_761_952_507_695n])
-  assert.equal(hex(raw.value['contract_address'] as Uint8Array), addressHex(USDT_TRX.contract_address as string))
+  assert.deepEqual(
+    [raw.type, raw.feeLimit, raw.expiration, raw.timestamp],
+    [31, 225_000_000n, 1_761_952_567_698n, 1_761_952_507_695n],
+  )
+  assert.equal(
+    hex(raw.value['contract_address'] as Uint8Array),
+    addressHex(USDT_TRX.contract_address as string),
+  )
   const unsigned = { network: 'TRX', bytes, inputs: [{ path: PATH }] }
   const [item] = signing(TRX, unsigned, publicKeyAt)
-  assert.equal(hex(item?.message as Uint8Array), '4ad97d49409cfff338d2f9e71d4019c70e82030b52e15e208b1808f2f3ea782e')
-  const signature = 'c99cdc8af6f47dc65a75aa0c6da1c5be8510736e581043162c3e8525c6e0ed8f592adaa74ba250136ea6e1fb125b3d3d024ac6abd3e24c28097d66a8e2a0c0aa01'
-  assert.equal(utils.crypto.ecRecover('4ad97d49409cfff338d2f9e71d4019c70e82030b52e15e208b1808f2f3ea782e', signature).toLowerCase(), hex(raw.value['owner_address'] as Uint8Array))
+  assert.equal(
+    hex(item?.message as Uint8Array),
+    '4ad97d49409cfff338d2f9e71d4019c70e82030b52e15e208b1808f2f3ea782e',
+  )
+  const signature =
+    'c99cdc8af6f47dc65a75aa0c6da1c5be8510736e581043162c3e8525c6e0ed8f592adaa74ba250136ea6e1fb125b3d3d024ac6abd3e24c28097d66a8e2a0c0aa01'
+  assert.equal(
+    utils.crypto
+      .ecRecover('4ad97d49409cfff338d2f9e71d4019c70e82030b52e15e208b1808f2f3ea782e', signature)
+      .toLowerCase(),
+    hex(raw.value['owner_address'] as Uint8Array),
+  )
   refuses(() => of(unsigned), 'PATH')
 })
 
 test('decoded: payments of transfers, actions of staking', () => {
   const shape = (name: string) => of((SHAPES[name] as () => UnsignedTransaction)())
   const native = shape('TransferContract')
-  assert.deepEqual([native.asset, native.payments, native.from, native.action], ['TRX', [{ address: TO, amount: 1_234_567n, tag: null }], [OWNER], undefined])
-  assert.equal(native.fee_max, 1_100_000n + tron.bandwidthOf((SHAPES['TransferContract'] as () => UnsignedTransaction)().bytes) * 1000n)
+  assert.deepEqual(
+    [native.asset, native.payments, native.from, native.action],
+    ['TRX', [{ address: TO, amount: 1_234_567n, tag: null }], [OWNER], undefined],
+  )
+  assert.equal(
+    native.fee_max,
+    1_100_000n +
+      tron.bandwidthOf((SHAPES['TransferContract'] as () => UnsignedTransaction)().bytes) * 1000n,
+  )
   assert.equal(native.valid_until, 1_700_000_600)
   const token = shape('TriggerSmartContract')
-  assert.deepEqual([token.asset, token.payments], ['USDT_TRX', [{ address: TO, amount: 5_000_000n, tag: null }]])
-  assert.equal(token.fee_max, 30_000_000n + 1000n * tron.bandwidthOf((SHAPES['TriggerSmartContract'] as () => UnsignedTransaction)().bytes))
-  assert.deepEqual(shape('FreezeBalanceV2Contract').action, { kind: 'freeze', resource: 'ENERGY', amount: 10_000_000n, receiver: null })
-  assert.deepEqual(shape('UnfreezeBalanceV2Contract').action, { kind: 'unfreeze', resource: 'BANDWIDTH', amount: 10_000_000n, receiver: null })
-  assert.deepEqual(shape('WithdrawExpireUnfreezeContract').action, { kind: 'withdraw', resource: null, amount: 0n, receiver: null })
-  assert.deepEqual(shape('DelegateResourceContract').action, { kind: 'delegate', resource: 'ENERGY', amount: 10_000_000n, receiver: TO })
-  assert.deepEqual(shape('UnDelegateResourceContract').action, { kind: 'undelegate', resource: 'BANDWIDTH', amount: 10_000_000n, receiver: TO })
-  for (const name of Object.keys(SHAPES)) if (!/Transfer|Trigger/.test(name)) assert.deepEqual([shape(name).payments, shape(name).asset], [[], 'TRX'])
+  assert.deepEqual(
+    [token.asset, token.payments],
+    ['USDT_TRX', [{ address: TO, amount: 5_000_000n, tag: null }]],
+  )
+  assert.equal(
+    token.fee_max,
+    30_000_000n +
+      1000n *
+        tron.bandwidthOf((SHAPES['TriggerSmartContract'] as () => UnsignedTransaction)().bytes),
+  )
+  assert.deepEqual(shape('FreezeBalanceV2Contract').action, {
+    kind: 'freeze',
+    resource: 'ENERGY',
+    amount: 10_000_000n,
+    receiver: null,
+  })
+  assert.deepEqual(shape('UnfreezeBalanceV2Contract').action, {
+    kind: 'unfreeze',
+    resource: 'BANDWIDTH',
+    amount: 10_000_000n,
+    receiver: null,
+  })
+  assert.deepEqual(shape('WithdrawExpireUnfreezeContract').action, {
+    kind: 'withdraw',
+    resource: null,
+    amount: 0n,
+    receiver: null,
+  })
+  assert.deepEqual(shape('DelegateResourceContract').action, {
+    kind: 'delegate',
+    resource: 'ENERGY',
+    amount: 10_000_000n,
+    receiver: TO,
+  })
+  assert.deepEqual(shape('UnDelegateResourceContract').action, {
+    kind: 'undelegate',
+    resource: 'BANDWIDTH',
+    amount: 10_000_000n,
+    receiver: TO,
+  })
+  for (const name of Object.keys(SHAPES))
+    if (!/Transfer|Trigger/.test(name))
+      assert.deepEqual([shape(name).payments, shape(name).asset], [[], 'TRX'])
 })
 
 test('a transfer takes 268 points of bandwidth with a timestamp of today, a token transfer 345', () => {
   const reference = { ...REFERENCE, expiration: 1_760_000_060_000, timestamp: 1_760_000_000_000 }
   const common = { reference, publicKey, path: PATH }
   const bandwidth = (unsigned: UnsignedTransaction) => tron.bandwidthOf(unsigned.bytes)
-  assert.ok(bandwidth(tron.buildTransfer(TRX, { ...common, asset: NATIVE, to: TO, amount: 10_000_000n })) <= tron.TRANSFER_BANDWIDTH)
-  assert.equal(bandwidth(tron.buildTransfer(TRX, { ...common, asset: USDT_TRX, to: TO, amount: 1n, feeLimit: 30_000_000n })), tron.TOKEN_BANDWIDTH)
+  assert.ok(
+    bandwidth(tron.buildTransfer(TRX, { ...common, asset: NATIVE, to: TO, amount: 10_000_000n })) <=
+      tron.TRANSFER_BANDWIDTH,
+  )
+  assert.equal(
+    bandwidth(
+      tron.buildTransfer(TRX, {
+        ...common,
+        asset: USDT_TRX,
+        to: TO,
+        amount: 1n,
+        feeLimit: 30_000_000n,
+      }),
+    ),
+    tron.TOKEN_BANDWIDTH,
+  )
 })
 
-test('any amount and reference: bytes are tronweb\'s', () => {
-  const account = fc.uint8Array({ minLength: 20, maxLength: 20 }).filter((bytes) => bytes.some((byte) => byte > 0)).map((bytes) => utils.address.fromHex(`41${hex(bytes)}`))
-  fc.assert(fc.property(fc.nat(6), account, fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), fc.integer({ min: 1, max: 15_000_000_000 }), fc.uint8Array({ minLength: 2, maxLength: 2 }), fc.uint8Array({ minLength: 8, maxLength: 8 }), fc.integer({ min: 1, max: 4_000_000_000_000 }), fc.boolean(), fc.nat(20),
-    (kind, other, amount, fee, refBlockBytes, refBlockHash, time, isEnergy, index) => {
-      const path = [1, 195, index]
-      const reference = { refBlockBytes, refBlockHash, expiration: time + 60_000, timestamp: time }
-      const common = { reference, publicKey: publicKeyAt(path), path }
-      const resource = isEnergy ? 'ENERGY' : 'BANDWIDTH'
-      const staked = { ...common, amount: BigInt(amount), resource } as const
-      const owner = hexOf(addressOf(TRX, path))
-      const [unsigned, type, value] = ([
-        [tron.buildTransfer(TRX, { ...common, asset: NATIVE, to: other, amount: BigInt(amount) }), 'TransferContract', { to_address: hexOf(other), amount }],
-        [tron.buildTransfer(TRX, { ...common, asset: USDT_TRX, to: other, amount: BigInt(amount), feeLimit: BigInt(fee) }), 'TriggerSmartContract', { contract_address: hexOf(USDT_TRX.contract_address as string), data: `a9059cbb${hexOf(other).slice(2).padStart(64, '0')}${amount.toString(16).padStart(64, '0')}` }],
-        [tron.buildFreeze(TRX, staked), 'FreezeBalanceV2Contract', { frozen_balance: amount, resource }],
-        [tron.buildUnfreeze(TRX, staked), 'UnfreezeBalanceV2Contract', { unfreeze_balance: amount, resource }],
-        [tron.buildWithdraw(TRX, common), 'WithdrawExpireUnfreezeContract', {}],
-        [tron.buildDelegate(TRX, { ...staked, receiver: other }), 'DelegateResourceContract', { receiver_address: hexOf(other), balance: amount, resource }],
-        [tron.buildUndelegate(TRX, { ...staked, receiver: other }), 'UnDelegateResourceContract', { receiver_address: hexOf(other), balance: amount, resource }],
-      ] as [UnsignedTransaction, string, Record<string, unknown>][])[kind] as [UnsignedTransaction, string, Record<string, unknown>]
-      assert.equal(unsigned.bytes, oracle(type, { owner_address: owner, ...value }, reference, kind === 1 ? BigInt(fee) : undefined).hex)
-      const decoded = of(unsigned)
-      assert.deepEqual(decoded.payments, kind < 2 ? [{ address: other, amount: BigInt(amount), tag: null }] : [])
-      assert.deepEqual([decoded.from, decoded.consumes, decoded.valid_until], [[addressOf(TRX, path)], [], Math.ceil((time + 60_000) / 1000)])
-    }), { numRuns: 150 })
+test("any amount and reference: bytes are tronweb's", () => {
+  const account = fc
+    .uint8Array({ minLength: 20, maxLength: 20 })
+    .filter((bytes) => bytes.some((byte) => byte > 0))
+    .map((bytes) => utils.address.fromHex(`41${hex(bytes)}`))
+  fc.assert(
+    fc.property(
+      fc.nat(6),
+      account,
+      fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+      fc.integer({ min: 1, max: 15_000_000_000 }),
+      fc.uint8Array({ minLength: 2, maxLength: 2 }),
+      fc.uint8Array({ minLength: 8, maxLength: 8 }),
+      fc.integer({ min: 1, max: 4_000_000_000_000 }),
+      fc.boolean(),
+      fc.nat(20),
+      (kind, other, amount, fee, refBlockBytes, refBlockHash, time, isEnergy, index) => {
+        const path = [1, 195, index]
+        const reference = {
+          refBlockBytes,
+          refBlockHash,
+          expiration: time + 60_000,
+          timestamp: time,
+        }
+        const common = { reference, publicKey: publicKeyAt(path), path }
+        const resource = isEnergy ? 'ENERGY' : 'BANDWIDTH'
+        const staked = { ...common, amount: BigInt(amount), resource } as const
+        const owner = hexOf(addressOf(TRX, path))
+        const [unsigned, type, value] = (
+          [
+            [
+              tron.buildTransfer(TRX, {
+                ...common,
+                asset: NATIVE,
+                to: other,
+                amount: BigInt(amount),
+              }),
+              'TransferContract',
+              { to_address: hexOf(other), amount },
+            ],
+            [
+              tron.buildTransfer(TRX, {
+                ...common,
+                asset: USDT_TRX,
+                to: other,
+                amount: BigInt(amount),
+                feeLimit: BigInt(fee),
+              }),
+              'TriggerSmartContract',
+              {
+                contract_address: hexOf(USDT_TRX.contract_address as string),
+                data: `a9059cbb${hexOf(other).slice(2).padStart(64, '0')}${amount.toString(16).padStart(64, '0')}`,
+              },
+            ],
+            [
+              tron.buildFreeze(TRX, staked),
+              'FreezeBalanceV2Contract',
+              { frozen_balance: amount, resource },
+            ],
+            [
+              tron.buildUnfreeze(TRX, staked),
+              'UnfreezeBalanceV2Contract',
+              { unfreeze_balance: amount, resource },
+            ],
+            [tron.buildWithdraw(TRX, common), 'WithdrawExpireUnfreezeContract', {}],
+            [
+              tron.buildDelegate(TRX, { ...staked, receiver: other }),
+              'DelegateResourceContract',
+              { receiver_address: hexOf(other), balance: amount, resource },
+            ],
+            [
+              tron.buildUndelegate(TRX, { ...staked, receiver: other }),
+              'UnDelegateResourceContract',
+              { receiver_address: hexOf(other), balance: amount, resource },
+            ],
+          ] as [UnsignedTransaction, string, Record<string, unknown>][]
+        )[kind] as [UnsignedTransaction, string, Record<string, unknown>]
+        assert.equal(
+          unsigned.bytes,
+          oracle(
+            type,
+            { owner_address: owner, ...value },
+            reference,
+            kind === 1 ? BigInt(fee) : undefined,
+          ).hex,
+        )
+        const decoded = of(unsigned)
+        assert.deepEqual(
+          decoded.payments,
+          kind < 2 ? [{ address: other, amount: BigInt(amount), tag: null }] : [],
+        )
+        assert.deepEqual(
+          [decoded.from, decoded.consumes, decoded.valid_until],
+          [[addressOf(TRX, path)], [], Math.ceil((time + 60_000) / 1000)],
+        )
+      },
+    ),
+    { numRuns: 150 },
+  )
 })
 
 test('amounts beyond 2^53 stay exact, those beyond 63 bits are not built', () => {
@@ -126,8 +314,15 @@ test('amounts beyond 2^53 stay exact, those beyond 63 bits are not built', () =>
   refuses(() => tron.buildTransfer(TRX, { ...common, amount: most + 1n }), 'AMOUNT')
   refuses(() => tron.buildTransfer(TRX, { ...common, amount: -1n }), 'AMOUNT')
   const huge = 2n ** 256n - 1n
-  assert.equal(of(tron.buildTransfer(TRX, { ...common, asset: USDT_TRX, amount: huge, feeLimit: 1n })).payments[0]?.amount, huge)
-  refuses(() => tron.buildTransfer(TRX, { ...common, asset: USDT_TRX, amount: huge + 1n, feeLimit: 1n }), 'AMOUNT')
+  assert.equal(
+    of(tron.buildTransfer(TRX, { ...common, asset: USDT_TRX, amount: huge, feeLimit: 1n }))
+      .payments[0]?.amount,
+    huge,
+  )
+  refuses(
+    () => tron.buildTransfer(TRX, { ...common, asset: USDT_TRX, amount: huge + 1n, feeLimit: 1n }),
+    'AMOUNT',
+  )
 })
 
 test('a fee limit belongs to token transfers, and to nothing else', () => {
@@ -144,12 +339,28 @@ test('assemble refuses what does not verify', () => {
   const [good] = sign(items) as [{ signature: Uint8Array; recoveryId: number }]
   const message = items[0]?.message as Uint8Array
   for (const [name, signatures] of Object.entries({
-    none: [], two: [good, good], 'high s': [highS(good)], 'wrong parity': [{ ...good, recoveryId: good.recoveryId ^ 1 }], 'v instead of parity': [{ ...good, recoveryId: 27 + good.recoveryId }],
-    'no parity': [{ ...good, recoveryId: null }], 'another key': [signDigest(message, Buffer.alloc(32, 7))], short: [{ ...good, signature: good.signature.subarray(1) }], zero: [{ ...good, signature: new Uint8Array(64) }],
-    'beyond the order': [{ ...good, signature: new Uint8Array(64).fill(255) }], 'another digest': [signDigest(Buffer.alloc(32, 7), Buffer.alloc(32, 7))],
-  })) assert.throws(() => assemble(TRX, unsigned, signatures, publicKeyAt), { name: 'ChainError', code: 'SIGNATURE' }, name)
+    none: [],
+    two: [good, good],
+    'high s': [highS(good)],
+    'wrong parity': [{ ...good, recoveryId: good.recoveryId ^ 1 }],
+    'v instead of parity': [{ ...good, recoveryId: 27 + good.recoveryId }],
+    'no parity': [{ ...good, recoveryId: null }],
+    'another key': [signDigest(message, Buffer.alloc(32, 7))],
+    short: [{ ...good, signature: good.signature.subarray(1) }],
+    zero: [{ ...good, signature: new Uint8Array(64) }],
+    'beyond the order': [{ ...good, signature: new Uint8Array(64).fill(255) }],
+    'another digest': [signDigest(Buffer.alloc(32, 7), Buffer.alloc(32, 7))],
+  }))
+    assert.throws(
+      () => assemble(TRX, unsigned, signatures, publicKeyAt),
+      { name: 'ChainError', code: 'SIGNATURE' },
+      name,
+    )
   const elsewhere = { ...unsigned, inputs: [{ path: [1, 195, 1] }] }
-  refuses(() => assemble(TRX, elsewhere, sign(signing(TRX, elsewhere, publicKeyAt)), publicKeyAt), 'PATH')
+  refuses(
+    () => assemble(TRX, elsewhere, sign(signing(TRX, elsewhere, publicKeyAt)), publicKeyAt),
+    'PATH',
+  )
 })
 
 test('nothing excludes anything', () => {
@@ -161,14 +372,28 @@ test('an action builds the same bytes as its own builder, and takes no more band
   const common = { reference: REFERENCE, publicKey, path: PATH }
   const long = { resource: 'ENERGY', amount: 2n ** 63n - 1n, receiver: TO } as const
   const own = {
-    freeze: tron.buildFreeze(TRX, { ...common, ...long }), unfreeze: tron.buildUnfreeze(TRX, { ...common, ...long }), withdraw: tron.buildWithdraw(TRX, common),
-    delegate: tron.buildDelegate(TRX, { ...common, ...long }), undelegate: tron.buildUndelegate(TRX, { ...common, ...long }),
+    freeze: tron.buildFreeze(TRX, { ...common, ...long }),
+    unfreeze: tron.buildUnfreeze(TRX, { ...common, ...long }),
+    withdraw: tron.buildWithdraw(TRX, common),
+    delegate: tron.buildDelegate(TRX, { ...common, ...long }),
+    undelegate: tron.buildUndelegate(TRX, { ...common, ...long }),
   }
   for (const kind of ['freeze', 'unfreeze', 'withdraw', 'delegate', 'undelegate'] as const) {
     assert.deepEqual(tron.buildAction(TRX, { ...common, kind, ...long }), own[kind])
     const taken = tron.bandwidthOf(own[kind].bytes)
-    assert.ok(taken <= tron.actionBandwidth(kind) && taken > tron.actionBandwidth(kind) - 4n, `${kind} ${taken}`)
+    assert.ok(
+      taken <= tron.actionBandwidth(kind) && taken > tron.actionBandwidth(kind) - 4n,
+      `${kind} ${taken}`,
+    )
   }
-  refuses(() => tron.buildAction(TRX, { ...common, kind: 'freeze', ...long, resource: null }), 'AMOUNT', /no resource/)
-  refuses(() => tron.buildAction(TRX, { ...common, kind: 'delegate', ...long, receiver: null }), 'ADDRESS', /no receiver/)
+  refuses(
+    () => tron.buildAction(TRX, { ...common, kind: 'freeze', ...long, resource: null }),
+    'AMOUNT',
+    /no resource/,
+  )
+  refuses(
+    () => tron.buildAction(TRX, { ...common, kind: 'delegate', ...long, receiver: null }),
+    'ADDRESS',
+    /no receiver/,
+  )
 })

@@ -9,26 +9,46 @@ import { BTC, BTC_ASSETS, P2PKH, publicKeyAt, refuses, sign, workspaceKey } from
 const PATH = [1, 0, 0]
 const CHANGE = [1, 0, 0x7fffffff]
 const { decode, signing, assemble } = familyOf(BTC)
-const ownScript = (network: Network) => utxo.scriptOf(network, addressAt(network, workspaceKey, PATH))
+const ownScript = (network: Network) =>
+  utxo.scriptOf(network, addressAt(network, workspaceKey, PATH))
 const VALUE = 100_000n
 
 /** A parent with this much in its witnesses, and this many outputs beside ours. */
-function parent(o: { witness?: number; outputs?: number; network?: Network; own?: number }): Transaction {
+function parent(o: {
+  witness?: number
+  outputs?: number
+  network?: Network
+  own?: number
+}): Transaction {
   const transaction = new Transaction()
   transaction.version = 2
   transaction.addInput(randomBytes(32), 0)
-  if (o.witness) transaction.setWitness(0, [new Uint8Array(o.witness).fill(7), Buffer.from('51', 'hex')])
-  for (let count = 0; count < (o.own ?? 1); count++) transaction.addOutput(ownScript(o.network ?? BTC), VALUE)
-  for (let count = 0; count < (o.outputs ?? 0); count++) transaction.addOutput(Buffer.from(`0014${'11'.repeat(20)}`, 'hex'), 1n)
+  if (o.witness)
+    transaction.setWitness(0, [new Uint8Array(o.witness).fill(7), Buffer.from('51', 'hex')])
+  for (let count = 0; count < (o.own ?? 1); count++)
+    transaction.addOutput(ownScript(o.network ?? BTC), VALUE)
+  for (let count = 0; count < (o.outputs ?? 0); count++)
+    transaction.addOutput(Buffer.from(`0014${'11'.repeat(20)}`, 'hex'), 1n)
   return transaction
 }
 
-function spend(parents: readonly Transaction[], o: { network?: Network; each?: number } = {}): UnsignedTransaction {
+function spend(
+  parents: readonly Transaction[],
+  o: { network?: Network; each?: number } = {},
+): UnsignedTransaction {
   const network = o.network ?? BTC
   // Once each: an id is a hash over a megabyte.
   const ids = parents.map((each) => each.getId())
   const address = addressAt(network, workspaceKey, PATH)
-  const utxos = ids.flatMap((txid) => Array.from({ length: o.each ?? 1 }, (_, vout) => ({ txid, vout, value: VALUE, path: PATH, address })))
+  const utxos = ids.flatMap((txid) =>
+    Array.from({ length: o.each ?? 1 }, (_, vout) => ({
+      txid,
+      vout,
+      value: VALUE,
+      path: PATH,
+      address,
+    })),
+  )
   const fee = 10_000n
   const amount = VALUE * BigInt(utxos.length) - fee - 50_000n
   return utxo.buildTransfer(network, {
@@ -43,12 +63,22 @@ function spend(parents: readonly Transaction[], o: { network?: Network; each?: n
 const sizeOf = (unsigned: UnsignedTransaction) => JSON.stringify(unsigned).length
 
 /** Decodes, signs and assembles as a node does, within a time. */
-function whole(unsigned: UnsignedTransaction, inputs: number, milliseconds: number, network = BTC): void {
+function whole(
+  unsigned: UnsignedTransaction,
+  inputs: number,
+  milliseconds: number,
+  network = BTC,
+): void {
   const started = process.cpuUsage()
   const decoded = decode(network, unsigned, BTC_ASSETS, publicKeyAt)
   assert.equal(decoded.from.length, inputs)
   assert.equal(decoded.fee_max, 10_000n)
-  const signed = assemble(network, unsigned, sign(signing(network, unsigned, publicKeyAt)), publicKeyAt)
+  const signed = assemble(
+    network,
+    unsigned,
+    sign(signing(network, unsigned, publicKeyAt)),
+    publicKeyAt,
+  )
   assert.equal(Transaction.fromHex(signed.raw).ins.length, inputs)
   // Of the processor: what else the machine does is no matter.
   const took = process.cpuUsage(started).user / 1000
@@ -65,7 +95,13 @@ test('of parents full of witnesses only what their ids cover is shown', () => {
 test('a parent of 4 MB that comes with its witnesses is read as well, by its id', () => {
   const parents = [1, 2].map(() => parent({ witness: 3_999_000 }))
   const unsigned = spend(parents)
-  const full = { ...unsigned, inputs: unsigned.inputs.map(({ path }, at) => ({ path, previous: (parents[at] as Transaction).toHex() })) }
+  const full = {
+    ...unsigned,
+    inputs: unsigned.inputs.map(({ path }, at) => ({
+      path,
+      previous: (parents[at] as Transaction).toHex(),
+    })),
+  }
   assert.ok(sizeOf(full) > 15_000_000)
   whole(full, 2, 5000)
 })
@@ -90,7 +126,10 @@ test('a parent is believed by its id alone: another one, a cut one and a missing
   const unsigned = spend([first, second])
   const shown = (previous: (string | undefined)[]): UnsignedTransaction => ({
     ...unsigned,
-    inputs: unsigned.inputs.map(({ path }, at) => ({ path, ...(previous[at] === undefined ? {} : { previous: previous[at] }) })),
+    inputs: unsigned.inputs.map(({ path }, at) => ({
+      path,
+      ...(previous[at] === undefined ? {} : { previous: previous[at] }),
+    })),
   })
   const [one, two] = [first, second].map((each) => each.toHex()) as [string, string]
   const refused = (previous: (string | undefined)[], code: string) =>

@@ -13,8 +13,15 @@ async function buildWidget(outDir) {
   await build({
     ...common(folder),
     build: {
-      outDir: parts, target, reportCompressedSize: false,
-      lib: { entry: join(folder, 'src', 'widget', 'widget.ts'), formats: ['iife'], name: 'CustodyWidget', fileName: () => 'widget.js' },
+      outDir: parts,
+      target,
+      reportCompressedSize: false,
+      lib: {
+        entry: join(folder, 'src', 'widget', 'widget.ts'),
+        formats: ['iife'],
+        name: 'CustodyWidget',
+        fileName: () => 'widget.js',
+      },
     },
   })
   cpSync(join(parts, 'widget.js'), join(outDir, 'widget.js'))
@@ -22,9 +29,10 @@ async function buildWidget(outDir) {
 }
 
 /** @param dist the folder to make; @param stamp what is kept in it as `.inputs` */
-export const build = (dist, stamp) => buildWhole(dist, stamp, async (outDir) => {
-  const html = await buildPage(folder, outDir, '/checkout/')
-  // The same page for an address that names no invoice; it asks for nothing.
-  writeFileSync(join(outDir, 'missing.html'), html.replace('<body>', '<body data-missing>'))
-  await buildWidget(outDir)
-})
+export const build = (dist, stamp) =>
+  buildWhole(dist, stamp, async (outDir) => {
+    const html = await buildPage(folder, outDir, '/checkout/')
+    // The same page for an address that names no invoice; it asks for nothing.
+    writeFileSync(join(outDir, 'missing.html'), html.replace('<body>', '<body data-missing>'))
+    await buildWidget(outDir)
+  })

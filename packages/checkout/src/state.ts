@@ -1,4 +1,7 @@
-/** What the platform tells of an invoice, on `GET /checkout/{inv_id}/state` and its stream. Amounts are decimals, as text. */
+/**
+ * What the platform tells of an invoice, on `GET /checkout/{inv_id}/state` and its stream. Amounts
+ * are decimals, as text.
+ */
 export interface CheckoutState {
   inv_id: string
   inv_status: 'Pending' | 'Processing' | 'Paid' | 'Expired' | 'Invalid'

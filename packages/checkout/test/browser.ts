@@ -3,9 +3,14 @@ import { chromium, type Browser } from 'playwright-core'
 
 /** The one without a face of its own first: it takes half of the processor's time. */
 const PLACES = [
-  '/usr/lib/chromium/chromium-headless-shell', '/usr/bin/chromium-headless-shell', '/usr/lib/chromium/chromium', '/usr/bin/chromium',
-  '/usr/bin/chromium-browser', '/usr/bin/google-chrome',
-  '/Applications/Chromium.app/Contents/MacOS/Chromium', '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/usr/lib/chromium/chromium-headless-shell',
+  '/usr/bin/chromium-headless-shell',
+  '/usr/lib/chromium/chromium',
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
 
 /**
@@ -18,12 +23,21 @@ export async function startBrowser(): Promise<Browser> {
   if (executablePath === undefined || !existsSync(executablePath))
     throw new Error(
       `no Chromium was found${named === undefined ? '' : ` at CUSTODY_CHROMIUM=${named}`}: install it (Debian: apt-get install chromium-headless-shell), ` +
-      'or name the file in CUSTODY_CHROMIUM',
+        'or name the file in CUSTODY_CHROMIUM',
     )
   return chromium.launch({
-    executablePath, headless: true,
+    executablePath,
+    headless: true,
     // A test file that is told to end does so; the browser ends with its pipe.
-    handleSIGTERM: false, handleSIGINT: false, handleSIGHUP: false,
-    args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-dev-shm-usage'],
+    handleSIGTERM: false,
+    handleSIGINT: false,
+    handleSIGHUP: false,
+    args: [
+      '--headless',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-dev-shm-usage',
+    ],
   })
 }

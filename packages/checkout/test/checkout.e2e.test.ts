@@ -25,14 +25,23 @@ const PAID = selectedOf('ETH', { paid_amount: '0.01663334', due_amount: '0' })
 
 async function assertAccessible(page: Page, what: string): Promise<void> {
   const { violations } = await new AxeBuilder({ page }).setLegacyMode(true).analyze()
-  assert.deepEqual(violations.map(({ id, nodes }) => `${what}: ${id} ${nodes.map(({ html }) => html.slice(0, 120)).join(' ')}`), [])
+  assert.deepEqual(
+    violations.map(
+      ({ id, nodes }) => `${what}: ${id} ${nodes.map(({ html }) => html.slice(0, 120)).join(' ')}`,
+    ),
+    [],
+  )
 }
 
 /** What the QR code holds, read from its pixels. */
 async function read(page: Page): Promise<string | undefined> {
   const { data, width, height } = await pixels(page, '.qr')
   const corner = 4 * (12 * width + 12)
-  assert.deepEqual(Array.from(data.subarray(corner, corner + 3)), [255, 255, 255], 'the code is dark on white')
+  assert.deepEqual(
+    Array.from(data.subarray(corner, corner + 3)),
+    [255, 255, 255],
+    'the code is dark on white',
+  )
   return jsqr.default(data, width, height, { inversionAttempts: 'dontInvert' })?.data
 }
 
@@ -43,20 +52,37 @@ test('from the choice to the receipt and back to the shop, on a phone, without a
   const { page, clean, close } = await visit(browser, fixture.add('whole', { success_url: shop }))
   await says(page, 'How would you like to pay?')
   assert.equal(await page.title(), 'Pay Nordlicht Kaffee')
-  assert.deepEqual(await page.locator('.coin').allInnerTexts().then((all) => all.map((text) => text.replaceAll(/\s+/g, ' ').trim())), [
-    'BTC Bitcoin Bitcoin network 0.00083167 BTC', 'ETH Ether Ethereum network 0.01663334 ETH',
-    'USDT Tether USD Ethereum network 49.885035 USDT Tron network 49.885035 USDT Solana network 49.885035 USDT',
-    'XRP XRP XRP Ledger network Your wallet must be able to send a destination tag or memo with it. 22.681819 XRP',
-  ])
+  assert.deepEqual(
+    await page
+      .locator('.coin')
+      .allInnerTexts()
+      .then((all) => all.map((text) => text.replaceAll(/\s+/g, ' ').trim())),
+    [
+      'BTC Bitcoin Bitcoin network 0.00083167 BTC',
+      'ETH Ether Ethereum network 0.01663334 ETH',
+      'USDT Tether USD Ethereum network 49.885035 USDT Tron network 49.885035 USDT Solana network 49.885035 USDT',
+      'XRP XRP XRP Ledger network Your wallet must be able to send a destination tag or memo with it. 22.681819 XRP',
+    ],
+  )
   await assertAccessible(page, 'choose')
   await page.getByRole('button', { name: /XRP Ledger/ }).tap()
   await says(page, 'Waiting for your payment')
-  assert.match(await page.locator('.field-tag').innerText(), /Destination tag\s+3042817\s+Copy[\s\S]+Without it, the payment is lost/)
-  assert.match(await page.locator('.network-warning').innerText(), /Send only XRP, and only on the XRP Ledger network/)
-  assert.equal(await page.getByRole('link', { name: 'Open in wallet' }).getAttribute('href'), selectedOf('XRP').payment_uri)
+  assert.match(
+    await page.locator('.field-tag').innerText(),
+    /Destination tag\s+3042817\s+Copy[\s\S]+Without it, the payment is lost/,
+  )
+  assert.match(
+    await page.locator('.network-warning').innerText(),
+    /Send only XRP, and only on the XRP Ledger network/,
+  )
+  assert.equal(
+    await page.getByRole('link', { name: 'Open in wallet' }).getAttribute('href'),
+    selectedOf('XRP').payment_uri,
+  )
   await assertAccessible(page, 'pay')
   for (const [name, text, word] of [
-    ['Amount to send', '22.681819', 'Amount copied'], ['Address', selectedOf('XRP').address, 'Address copied'],
+    ['Amount to send', '22.681819', 'Amount copied'],
+    ['Address', selectedOf('XRP').address, 'Address copied'],
     ['Destination tag', '3042817', 'Destination tag copied'],
   ] as const) {
     await page.getByRole('button', { name: `Copy ${name}` }).tap()
@@ -73,32 +99,75 @@ test('from the choice to the receipt and back to the shop, on a phone, without a
 
   const requests = fixture.requests.filter((line) => line.startsWith('GET /checkout/whole')).length
   // It waits for a block, is taken back before one came, and comes again.
-  const waiting = paymentOf('ETH', '0.01663334', { status: 'seen', hash: 'cafe', confirmations: 0, required: 12 })
+  const waiting = paymentOf('ETH', '0.01663334', {
+    status: 'seen',
+    hash: 'cafe',
+    confirmations: 0,
+    required: 12,
+  })
   fixture.set('whole', { inv_status: 'Processing', selected: PAID, payments: [waiting] })
   await says(page, 'Payment received')
-  assert.match(await page.locator('.payments').innerText(), /0\.01663334 ETH\s+Waiting for the first block/)
-  assert.equal(await page.getByRole('progressbar').getAttribute('aria-valuetext'), '0 of 12 confirmations')
-  fixture.set('whole', { inv_status: 'Pending', selected: selectedOf('ETH'), payments: [{ ...waiting, status: 'dropped' }] })
+  assert.match(
+    await page.locator('.payments').innerText(),
+    /0\.01663334 ETH\s+Waiting for the first block/,
+  )
+  assert.equal(
+    await page.getByRole('progressbar').getAttribute('aria-valuetext'),
+    '0 of 12 confirmations',
+  )
+  fixture.set('whole', {
+    inv_status: 'Pending',
+    selected: selectedOf('ETH'),
+    payments: [{ ...waiting, status: 'dropped' }],
+  })
   await says(page, 'Waiting for your payment')
   assert.match(await page.locator('.payments').innerText(), /0\.01663334 ETH\s+Withdrawn/)
   await assertAccessible(page, 'dropped')
 
-  fixture.set('whole', { inv_status: 'Processing', selected: PAID, payments: [paymentOf('ETH', '0.01663334', { confirmations: 2, required: 12 })] })
+  fixture.set('whole', {
+    inv_status: 'Processing',
+    selected: PAID,
+    payments: [paymentOf('ETH', '0.01663334', { confirmations: 2, required: 12 })],
+  })
   await says(page, 'Payment received')
-  assert.equal(await page.evaluate(() => document.activeElement?.className), 'status-title', 'the focus follows to the new screen')
+  assert.equal(
+    await page.evaluate(() => document.activeElement?.className),
+    'status-title',
+    'the focus follows to the new screen',
+  )
   await spoken(page).filter({ hasText: 'Payment received' }).waitFor()
-  assert.equal(await page.getByRole('progressbar').getAttribute('aria-valuetext'), '2 of 12 confirmations')
-  fixture.set('whole', { payments: [paymentOf('ETH', '0.01663334', { confirmations: 5, required: 12 })] })
+  assert.equal(
+    await page.getByRole('progressbar').getAttribute('aria-valuetext'),
+    '2 of 12 confirmations',
+  )
+  fixture.set('whole', {
+    payments: [paymentOf('ETH', '0.01663334', { confirmations: 5, required: 12 })],
+  })
   await page.getByText('5/12').waitFor()
   await assertAccessible(page, 'processing')
-  fixture.set('whole', { inv_status: 'Paid', payments: [paymentOf('ETH', '0.01663334', { status: 'confirmed', confirmations: 12, required: 12 })] })
+  fixture.set('whole', {
+    inv_status: 'Paid',
+    payments: [
+      paymentOf('ETH', '0.01663334', { status: 'confirmed', confirmations: 12, required: 12 }),
+    ],
+  })
   await says(page, 'Payment complete')
   assert.equal(await page.title(), 'Paid · Nordlicht Kaffee')
-  assert.equal(fixture.requests.filter((line) => line.startsWith('GET /checkout/whole')).length, requests, 'all of it came by the stream')
-  assert.match(await page.locator('.receipt').innerText(), /Paid to\s+Nordlicht Kaffee\s+Payment\s+€49\.90\s+Received\s+0\.01663334 ETH[\s\S]+2026-1147/)
+  assert.equal(
+    fixture.requests.filter((line) => line.startsWith('GET /checkout/whole')).length,
+    requests,
+    'all of it came by the stream',
+  )
+  assert.match(
+    await page.locator('.receipt').innerText(),
+    /Paid to\s+Nordlicht Kaffee\s+Payment\s+€49\.90\s+Received\s+0\.01663334 ETH[\s\S]+2026-1147/,
+  )
   await assertAccessible(page, 'paid')
   await page.emulateMedia({ media: 'print' })
-  assert.deepEqual([await page.locator('.receipt').isVisible(), await page.locator('.actions').isVisible()], [true, false])
+  assert.deepEqual(
+    [await page.locator('.receipt').isVisible(), await page.locator('.actions').isVisible()],
+    [true, false],
+  )
   await page.emulateMedia({ media: 'screen' })
   await page.getByText(/Taking you back in \d seconds/).waitFor()
   await page.getByRole('button', { name: 'Stay here' }).tap()
@@ -110,7 +179,10 @@ test('from the choice to the receipt and back to the shop, on a phone, without a
 })
 
 test('the payer who waits is taken back by himself; who opens a receipt later is not', async () => {
-  const { page, clean, close } = await visit(browser, fixture.add('back', { success_url: `${fixture.base}/widget.js`, selected: selectedOf('ETH') }))
+  const { page, clean, close } = await visit(
+    browser,
+    fixture.add('back', { success_url: `${fixture.base}/widget.js`, selected: selectedOf('ETH') }),
+  )
   await says(page, 'Waiting')
   await clean()
   await page.clock.install()
@@ -125,21 +197,42 @@ test('the payer who waits is taken back by himself; who opens a receipt later is
 })
 
 test('a part of it: what is missing stands in place of the whole, in the amount, the code and the wallet link', async () => {
-  const { page, clean, close } = await visit(browser, fixture.add('part', { selected: selectedOf('BTC') }), DESK)
+  const { page, clean, close } = await visit(
+    browser,
+    fixture.add('part', { selected: selectedOf('BTC') }),
+    DESK,
+  )
   await says(page, 'Waiting')
   const codeBefore = await read(page)
   fixture.set('part', {
-    exception: 'partial', selected: selectedOf('BTC', { paid_amount: '0.0005', due_amount: '0.00033167' }),
-    payments: [paymentOf('BTC', '0.0005', { status: 'confirmed' }), paymentOf('ETH', '0.001', { hash: 'feed', counts: false, status: 'held' })],
+    exception: 'partial',
+    selected: selectedOf('BTC', { paid_amount: '0.0005', due_amount: '0.00033167' }),
+    payments: [
+      paymentOf('BTC', '0.0005', { status: 'confirmed' }),
+      paymentOf('ETH', '0.001', { hash: 'feed', counts: false, status: 'held' }),
+    ],
   })
   await says(page, 'Partly paid')
-  assert.equal(await page.locator('.status-detail').innerText(), '0.0005 BTC has arrived. Please send the missing 0.00033167 BTC.')
-  assert.match(await page.locator('.field-amount').innerText(), /Amount still missing\s+0\.00033167 BTC/)
+  assert.equal(
+    await page.locator('.status-detail').innerText(),
+    '0.0005 BTC has arrived. Please send the missing 0.00033167 BTC.',
+  )
+  assert.match(
+    await page.locator('.field-amount').innerText(),
+    /Amount still missing\s+0\.00033167 BTC/,
+  )
   const code = await read(page)
   assert.notEqual(code, codeBefore)
   assert.match(code ?? '', /amount=0\.00033167$/)
-  assert.match(await page.locator('.payments').innerText(), /0\.001 ETH\s+Being checked · Not counted/)
-  assert.equal(await page.getByRole('button', { name: 'Change' }).count(), 0, 'what was paid stays with its coin')
+  assert.match(
+    await page.locator('.payments').innerText(),
+    /0\.001 ETH\s+Being checked · Not counted/,
+  )
+  assert.equal(
+    await page.getByRole('button', { name: 'Change' }).count(),
+    0,
+    'what was paid stays with its coin',
+  )
   await assertAccessible(page, 'partial')
   await clean()
   await close()
@@ -150,18 +243,61 @@ test('every end says what to do, in a shape, a word and a colour of its own', as
   const seen = new Set<string>()
   for (const [id, more, heading, detail] of [
     ['expired', { inv_status: 'Expired' }, 'Time to pay is over', /Do not send anything/],
-    ['short', { inv_status: 'Expired', exception: 'partial', selected: selectedOf('ETH', { paid_amount: '0.01' }) }, 'Time to pay is over', /Only 0\.01 ETH of 0\.01663334 ETH/],
-    ['late', { inv_status: 'Expired', exception: 'late' }, 'Paid too late', /Nordlicht Kaffee will accept or return it/],
-    ['over', { inv_status: 'Paid', exception: 'over', selected: selectedOf('ETH', { paid_amount: '0.02' }) }, 'too much', /You sent 0\.00336666 ETH too much/],
-    ['invalid', { inv_status: 'Invalid', payments: [paymentOf('ETH', '1', { status: 'reverted' })] }, 'Payment not accepted', /Nordlicht Kaffee does not accept/],
+    [
+      'short',
+      {
+        inv_status: 'Expired',
+        exception: 'partial',
+        selected: selectedOf('ETH', { paid_amount: '0.01' }),
+      },
+      'Time to pay is over',
+      /Only 0\.01 ETH of 0\.01663334 ETH/,
+    ],
+    [
+      'late',
+      { inv_status: 'Expired', exception: 'late' },
+      'Paid too late',
+      /Nordlicht Kaffee will accept or return it/,
+    ],
+    [
+      'over',
+      {
+        inv_status: 'Paid',
+        exception: 'over',
+        selected: selectedOf('ETH', { paid_amount: '0.02' }),
+      },
+      'too much',
+      /You sent 0\.00336666 ETH too much/,
+    ],
+    [
+      'invalid',
+      { inv_status: 'Invalid', payments: [paymentOf('ETH', '1', { status: 'reverted' })] },
+      'Payment not accepted',
+      /Nordlicht Kaffee does not accept/,
+    ],
     ['cancelled', { inv_status: 'Invalid', cancelled: true }, 'Payment cancelled', /Send nothing/],
   ] as const) {
-    const { page, clean, close } = await visit(browser, fixture.add(id, { selected: PAID, failed_url, ...more, payments: 'payments' in more ? [...more.payments] : [] }), DESK)
+    const { page, clean, close } = await visit(
+      browser,
+      fixture.add(id, {
+        selected: PAID,
+        failed_url,
+        ...more,
+        payments: 'payments' in more ? [...more.payments] : [],
+      }),
+      DESK,
+    )
     await says(page, heading)
     assert.match(await page.locator('.status-detail').innerText(), detail)
-    seen.add(`${await page.locator('.status-shape .icon').getAttribute('class')} ${await page.locator('.status').evaluate((status) => getComputedStyle(status).getPropertyValue('--tone'))}`)
+    seen.add(
+      `${await page.locator('.status-shape .icon').getAttribute('class')} ${await page.locator('.status').evaluate((status) => getComputedStyle(status).getPropertyValue('--tone'))}`,
+    )
     assert.equal(await page.locator('.qr').count(), 0, 'nothing more is to be sent')
-    if (!id.startsWith('over')) assert.equal(await page.getByRole('link', { name: 'Back to Nordlicht Kaffee' }).getAttribute('href'), failed_url)
+    if (!id.startsWith('over'))
+      assert.equal(
+        await page.getByRole('link', { name: 'Back to Nordlicht Kaffee' }).getAttribute('href'),
+        failed_url,
+      )
     if (id === 'late') await assertAccessible(page, id)
     await clean()
     await close()
@@ -180,7 +316,8 @@ test('the countdown is calm until the last five minutes, runs by the server’s 
   const context = await browser.newContext({ ...PHONE, locale: 'en-GB', reducedMotion: 'reduce' })
   const page = await context.newPage()
   await page.clock.install()
-  // The stream alone is heard: an answer within the minutes that pass at once would count them twice.
+  // The stream alone is heard: an answer within the minutes that pass at once would count them
+  // twice.
   await page.route('**/state', (route) => route.abort())
   await page.goto(url)
   await page.getByText('30 minutes left').waitFor()
@@ -205,22 +342,36 @@ test('the countdown is calm until the last five minutes, runs by the server’s 
 
 test('each language: its words, its direction, nothing unsaid and nothing wider than a phone', async () => {
   const url = fixture.add('words', {
-    exception: 'partial', selected: selectedOf('XRP', { paid_amount: '10', due_amount: '12.681819' }), payments: [paymentOf('XRP', '10', { confirmations: 1, required: 2 })],
+    exception: 'partial',
+    selected: selectedOf('XRP', { paid_amount: '10', due_amount: '12.681819' }),
+    payments: [paymentOf('XRP', '10', { confirmations: 1, required: 2 })],
   })
   for (const [locale, code, words, amount] of [
-    ['en-US', 'en', 'Partly paid', '€49.90'], ['de-AT', 'de', 'Teilweise bezahlt', '49,90 €'], ['es-MX', 'es', 'Pagado en parte', '49,90 €'],
-    ['ru-RU', 'ru', 'Оплачено частично', '49,90 €'], ['zh-CN', 'zh', '已部分付款', '€49.90'], ['ar-EG', 'ar', 'دُفع جزء من المبلغ', '49.90'],
+    ['en-US', 'en', 'Partly paid', '€49.90'],
+    ['de-AT', 'de', 'Teilweise bezahlt', '49,90 €'],
+    ['es-MX', 'es', 'Pagado en parte', '49,90 €'],
+    ['ru-RU', 'ru', 'Оплачено частично', '49,90 €'],
+    ['zh-CN', 'zh', '已部分付款', '€49.90'],
+    ['ar-EG', 'ar', 'دُفع جزء من المبلغ', '49.90'],
   ] as const) {
     const { page, clean, close } = await visit(browser, url, { ...PHONE, locale })
     await says(page, words)
     const { lang, dir, text, overflow } = await page.evaluate(() => ({
-      lang: document.documentElement.lang, dir: document.documentElement.dir, text: document.body.innerText,
+      lang: document.documentElement.lang,
+      dir: document.documentElement.dir,
+      text: document.body.innerText,
       overflow: document.documentElement.scrollWidth - innerWidth,
     }))
     assert.deepEqual([lang, dir, overflow], [code, code === 'ar' ? 'rtl' : 'ltr', 0])
     assert.doesNotMatch(text, /[{}]|undefined|[٠-٩]/)
-    assert.ok((await page.locator('.summary-amount').innerText()).replaceAll('\u00a0', ' ').includes(amount), 'the amount in Latin digits')
-    for (const code of await page.locator('.code, .tag, .amount').all()) assert.equal(await code.getAttribute('dir'), 'ltr')
+    assert.ok(
+      (await page.locator('.summary-amount').innerText())
+        .replaceAll('\u00a0', ' ')
+        .includes(amount),
+      'the amount in Latin digits',
+    )
+    for (const code of await page.locator('.code, .tag, .amount').all())
+      assert.equal(await code.getAttribute('dir'), 'ltr')
     if (code === 'ar') {
       await assertAccessible(page, 'ar')
       // The menu's choice is remembered; the address's outranks it.
@@ -239,10 +390,17 @@ test('each language: its words, its direction, nothing unsaid and nothing wider 
 test('each language: amounts, rate and counters have its separators, and what is copied has a point', async () => {
   const due = '12345.681819'
   const url = fixture.add('numbers', {
-    fiat: 'EUR', fiat_amount: '24900.005', exception: 'partial', selected: selectedOf('XRP', { paid_amount: '1234.5', due_amount: due }),
+    fiat: 'EUR',
+    fiat_amount: '24900.005',
+    exception: 'partial',
+    selected: selectedOf('XRP', { paid_amount: '1234.5', due_amount: due }),
     payments: [paymentOf('XRP', '1234.5', { confirmations: 1000, required: 2000 })],
   })
-  const plain = (text: string) => text.replaceAll(/[\u00a0\u202f]/g, ' ').replaceAll(/[\u200e\u200f]/g, '').trim()
+  const plain = (text: string) =>
+    text
+      .replaceAll(/[\u00a0\u202f]/g, ' ')
+      .replaceAll(/[\u200e\u200f]/g, '')
+      .trim()
   for (const [locale, paid, missing, asked, confirmations] of [
     ['en-US', '1,234.5 XRP', '12,345.681819 XRP', '€24,900.005', /1,000 of 2,000/],
     ['de-DE', '1.234,5 XRP', '12.345,681819 XRP', '24.900,005 €', /1\.000 von 2\.000/],
@@ -261,7 +419,10 @@ test('each language: amounts, rate and counters have its separators, and what is
     await field.locator('button').click()
     await page.locator('.field-amount .copy.is-done').waitFor()
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), due, locale)
-    assert.ok((await page.locator('a.button.primary').getAttribute('href'))?.includes(`amount=${due}`), locale)
+    assert.ok(
+      (await page.locator('a.button.primary').getAttribute('href'))?.includes(`amount=${due}`),
+      locale,
+    )
     // Selected by hand, as where the browser allows no copying, it is the same text.
     await page.evaluate(() => navigator.clipboard.writeText('nothing'))
     await field.locator('.amount').selectText()
@@ -277,13 +438,22 @@ test('by the keyboard alone, at 1280 pixels in the dark', async () => {
   await says(page, 'How would')
   const dark = await page.evaluate(() => getComputedStyle(document.body).backgroundColor)
   assert.equal(dark, 'rgb(16, 20, 24)')
-  const focused = () => page.evaluate(() => {
-    const element = document.activeElement as HTMLElement
-    const { height, width } = element.getBoundingClientRect()
-    const named = element.getAttribute('aria-labelledby')?.split(' ').map((id) => document.getElementById(id)?.innerText).join(' ')
-    const name = named ?? element.innerText.replaceAll(/\s+/g, ' ').trim()
-    return { name: element.matches('input') ? (element.parentElement as HTMLElement).innerText : name, size: Math.min(height, width), outline: getComputedStyle(element.closest('label') ?? element).outlineStyle }
-  })
+  const focused = () =>
+    page.evaluate(() => {
+      const element = document.activeElement as HTMLElement
+      const { height, width } = element.getBoundingClientRect()
+      const named = element
+        .getAttribute('aria-labelledby')
+        ?.split(' ')
+        .map((id) => document.getElementById(id)?.innerText)
+        .join(' ')
+      const name = named ?? element.innerText.replaceAll(/\s+/g, ' ').trim()
+      return {
+        name: element.matches('input') ? (element.parentElement as HTMLElement).innerText : name,
+        size: Math.min(height, width),
+        outline: getComputedStyle(element.closest('label') ?? element).outlineStyle,
+      }
+    })
   const tab = async (times = 1) => {
     for (let at = 0; at < times; at++) await page.keyboard.press('Tab')
     return focused()
@@ -301,7 +471,13 @@ test('by the keyboard alone, at 1280 pixels in the dark', async () => {
     assert.ok(size >= 44, `${name} is ${size} px`)
     assert.equal(outline, 'solid', name)
   }
-  assert.deepEqual(names, ['Change', 'Payment link', 'Copy Amount to send', 'Copy Address', 'Open in wallet'])
+  assert.deepEqual(names, [
+    'Change',
+    'Payment link',
+    'Copy Amount to send',
+    'Copy Address',
+    'Open in wallet',
+  ])
   await page.keyboard.press('Shift+Tab')
   await page.keyboard.press('Enter')
   await spoken(page).filter({ hasText: 'Address copied' }).waitFor()

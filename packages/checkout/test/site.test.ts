@@ -1,4 +1,5 @@
-// What the platform sends of the page, without a browser: headers, encodings, sizes; and what the page says, word by word.
+// What the platform sends of the page, without a browser: headers, encodings, sizes; and what the
+// page says, word by word.
 import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,25 +21,40 @@ const BYTES_MAX = 60_000
 const WIDGET_BYTES_MAX = 5000
 
 const site = loadSite()
-const assets = readdirSync(fileURLToPath(new URL('../dist/assets', import.meta.url))).filter((name) => !/\.(?:br|gz)$/.test(name))
+const assets = readdirSync(fileURLToPath(new URL('../dist/assets', import.meta.url))).filter(
+  (name) => !/\.(?:br|gz)$/.test(name),
+)
 
 test('all that a payer loads is under 60 kB compressed, and the widget under 5', () => {
   for (const encoding of ['br', 'gzip']) {
-    const bytes = (names: string[]) => names.reduce((sum, name) => sum + (site.asset(name, encoding)?.body.length ?? 0), 0)
+    const bytes = (names: string[]) =>
+      names.reduce((sum, name) => sum + (site.asset(name, encoding)?.body.length ?? 0), 0)
     const languages = assets.filter((name) => /^(?:de|en|es|ru|zh|ar)-/.test(name))
     assert.equal(languages.length, 6)
     const dearest = Math.max(...languages.map((name) => bytes([name])))
-    const whole = site.page([], encoding).body.length + bytes(assets.filter((name) => !languages.includes(name))) + dearest
+    const whole =
+      site.page([], encoding).body.length +
+      bytes(assets.filter((name) => !languages.includes(name))) +
+      dearest
     assert.ok(whole > 10_000 && whole < BYTES_MAX, `${encoding}: ${whole} bytes`)
     assert.ok(site.widget(encoding, undefined).body.length < WIDGET_BYTES_MAX)
   }
 })
 
 test('the page loads its own files only, is kept by nobody, and is framed by those who are named', () => {
-  const { status, headers, body } = site.page(['https://shop.example', 'http://localhost:3000'], undefined)
-  assert.deepEqual([status, headers['content-type'], headers['cache-control'], headers['referrer-policy']], [200, 'text/html; charset=utf-8', 'no-store', 'no-referrer'])
-  assert.equal(headers['content-security-policy'], "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    + "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors https://shop.example http://localhost:3000")
+  const { status, headers, body } = site.page(
+    ['https://shop.example', 'http://localhost:3000'],
+    undefined,
+  )
+  assert.deepEqual(
+    [status, headers['content-type'], headers['cache-control'], headers['referrer-policy']],
+    [200, 'text/html; charset=utf-8', 'no-store', 'no-referrer'],
+  )
+  assert.equal(
+    headers['content-security-policy'],
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+      "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors https://shop.example http://localhost:3000",
+  )
   assert.ok(headers['permissions-policy']?.includes('camera=()'))
   const html = String(body)
   assert.doesNotMatch(html, /<script(?![^>]* src=)|<style|\sstyle=|\son\w+=|https?:\/\//)
@@ -49,8 +65,18 @@ test('the page loads its own files only, is kept by nobody, and is framed by tho
 })
 
 test('nobody else’s origin gets into the policy, and an unknown invoice is framed by nobody', () => {
-  const policy = (origins: string[] | null) => site.page(origins, undefined).headers['content-security-policy'] ?? ''
-  for (const origin of ["https://a.example; script-src 'unsafe-inline'", '*', 'https://*', 'https:', 'data:', "'self'", 'https://a.example/path', ''])
+  const policy = (origins: string[] | null) =>
+    site.page(origins, undefined).headers['content-security-policy'] ?? ''
+  for (const origin of [
+    "https://a.example; script-src 'unsafe-inline'",
+    '*',
+    'https://*',
+    'https:',
+    'data:',
+    "'self'",
+    'https://a.example/path',
+    '',
+  ])
     assert.match(policy([origin]), /frame-ancestors 'none'$/, origin)
   assert.match(policy(['https://a.example', '*']), /frame-ancestors https:\/\/a\.example$/)
   assert.match(policy([]), /frame-ancestors 'none'$/)
@@ -71,15 +97,29 @@ test('files are sent as the client takes them, under names that change with them
   assert.equal(gzip.headers['content-encoding'], 'gzip')
   assert.deepEqual(gunzipSync(gzip.body), plain.body)
   assert.equal(site.asset(script, 'identity')?.headers['content-encoding'], undefined)
-  for (const name of ['../index.html', '..', '', '.', `${script}.br`, '__proto__', 'constructor', '../../package.json', `./${script}`])
+  for (const name of [
+    '../index.html',
+    '..',
+    '',
+    '.',
+    `${script}.br`,
+    '__proto__',
+    'constructor',
+    '../../package.json',
+    `./${script}`,
+  ])
     assert.equal(site.asset(name, 'br'), null, name)
 })
 
 test('the widget is asked again within minutes, and sent only where it has changed', () => {
   const first = site.widget('br', undefined)
-  assert.deepEqual([first.status, first.headers['cache-control'], first.headers['content-type']], [200, 'public, max-age=300', 'text/javascript; charset=utf-8'])
+  assert.deepEqual(
+    [first.status, first.headers['cache-control'], first.headers['content-type']],
+    [200, 'public, max-age=300', 'text/javascript; charset=utf-8'],
+  )
   const etag = first.headers['etag'] as string
-  for (const known of [etag, `W/${etag}`, `"other", ${etag}`]) assert.deepEqual([site.widget('br', known).status, site.widget('br', known).body], [304, ''])
+  for (const known of [etag, `W/${etag}`, `"other", ${etag}`])
+    assert.deepEqual([site.widget('br', known).status, site.widget('br', known).body], [304, ''])
   assert.equal(site.widget('br', '"other"').status, 200)
 })
 
@@ -104,7 +144,11 @@ test('every language says everything: the same values in every sentence, the plu
         // Words may stand for a number in a form that is of one number alone.
         const known = new Set(values((model as { other: string }).other))
         assert.deepEqual(values(said.other), [...known], `${language} ${key}`)
-        for (const each of Object.values(said as Record<string, string>)) assert.ok(values(each).every((place) => known.has(place)), each)
+        for (const each of Object.values(said as Record<string, string>))
+          assert.ok(
+            values(each).every((place) => known.has(place)),
+            each,
+          )
       }
     }
   }
@@ -112,14 +156,38 @@ test('every language says everything: the same values in every sentence, the plu
 
 test('differences of decimals are exact', () => {
   for (const [minuend, subtrahend, difference] of [
-    ['0.02', '0.01663334', '0.00336666'], ['41', '40', '1'], ['100', '0', '100'], ['1', '1', '0'], ['1.50', '0.5', '1'], ['0.1', '0.3', '-0.2'],
+    ['0.02', '0.01663334', '0.00336666'],
+    ['41', '40', '1'],
+    ['100', '0', '100'],
+    ['1', '1', '0'],
+    ['1.50', '0.5', '1'],
+    ['0.1', '0.3', '-0.2'],
     ['123456789012345678.000000000000000001', '123456789012345677', '1.000000000000000001'],
-  ] as const) assert.equal(subtract(minuend, subtrahend), difference)
+  ] as const)
+    assert.equal(subtract(minuend, subtrahend), difference)
 })
 
 test('links lead to the web and to wallets, and run nothing', () => {
-  assert.equal(webLink('https://shop.example/thanks?order=1'), 'https://shop.example/thanks?order=1')
-  for (const url of ['javascript:alert(1)', 'data:text/html,x', 'ftp://a', 'nothing', '', null]) assert.equal(webLink(url), null)
-  for (const uri of ['bitcoin:bc1q?amount=1', 'web+stellar:pay?destination=G', 'ethereum:0x@1?value=1']) assert.equal(walletLink(uri), uri)
-  for (const uri of ['javascript:alert(1)', 'JavaScript:alert(1)', 'data:text/html,x', 'file:///etc', '//a', '', null]) assert.equal(walletLink(uri), null)
+  assert.equal(
+    webLink('https://shop.example/thanks?order=1'),
+    'https://shop.example/thanks?order=1',
+  )
+  for (const url of ['javascript:alert(1)', 'data:text/html,x', 'ftp://a', 'nothing', '', null])
+    assert.equal(webLink(url), null)
+  for (const uri of [
+    'bitcoin:bc1q?amount=1',
+    'web+stellar:pay?destination=G',
+    'ethereum:0x@1?value=1',
+  ])
+    assert.equal(walletLink(uri), uri)
+  for (const uri of [
+    'javascript:alert(1)',
+    'JavaScript:alert(1)',
+    'data:text/html,x',
+    'file:///etc',
+    '//a',
+    '',
+    null,
+  ])
+    assert.equal(walletLink(uri), null)
 })

@@ -2,23 +2,40 @@ import assert from 'node:assert/strict'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 
 /** Widths at which everything is looked at. */
-export const PHONE: BrowserContextOptions = { viewport: { width: 360, height: 740 }, isMobile: true, hasTouch: true, colorScheme: 'light' }
-export const DESK: BrowserContextOptions = { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }
+export const PHONE: BrowserContextOptions = {
+  viewport: { width: 360, height: 740 },
+  isMobile: true,
+  hasTouch: true,
+  colorScheme: 'light',
+}
+export const DESK: BrowserContextOptions = {
+  viewport: { width: 1280, height: 800 },
+  colorScheme: 'dark',
+}
 
 /** On a machine that has much else to do. */
 const WAIT_MS = 20_000
 
-interface Observed { /** What the layout moved by itself */ moved: string[]; violations: string[] }
+interface Observed {
+  /** What the layout moved by itself */ moved: string[]
+  violations: string[]
+}
 
 /** A page of a context of its own, and what must hold of every page: see {@link Visit.clean}. */
 export interface Visit {
   page: Page
-  /** Nothing was asked of another origin, the policy was not broken, nothing was thrown, nothing moved by itself. */
+  /**
+   * Nothing was asked of another origin, the policy was not broken, nothing was thrown, nothing
+   * moved by itself.
+   */
   clean(): Promise<void>
   close(): Promise<void>
 }
 
-/** Runs in every document before its own scripts. Text, so that tests of other packages need not know of browsers' types. */
+/**
+ * Runs in every document before its own scripts. Text, so that tests of other packages need not
+ * know of browsers' types.
+ */
 const OBSERVE = `
 window.observed = { moved: [], violations: [] }
 addEventListener('securitypolicyviolation', (event) => observed.violations.push(event.violatedDirective + ' ' + event.blockedURI))
@@ -30,8 +47,19 @@ new PerformanceObserver((list) => {
 }).observe({ type: 'layout-shift', buffered: true })`
 
 /** @param origins that may be asked beside the first page's own */
-export async function visit(browser: Browser, url: string, options: BrowserContextOptions = PHONE, origins: string[] = []): Promise<Visit> {
-  const context = await browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', reducedMotion: 'reduce', permissions: ['clipboard-read', 'clipboard-write'], ...options })
+export async function visit(
+  browser: Browser,
+  url: string,
+  options: BrowserContextOptions = PHONE,
+  origins: string[] = [],
+): Promise<Visit> {
+  const context = await browser.newContext({
+    locale: 'en-GB',
+    timezoneId: 'UTC',
+    reducedMotion: 'reduce',
+    permissions: ['clipboard-read', 'clipboard-write'],
+    ...options,
+  })
   context.setDefaultTimeout(WAIT_MS)
   const page = await context.newPage()
   const allowed = new Set([new URL(url).origin, ...origins])
@@ -48,7 +76,10 @@ export async function visit(browser: Browser, url: string, options: BrowserConte
     page,
     async clean() {
       const { moved, violations } = await page.evaluate<Observed>('observed')
-      assert.deepEqual({ strangers, thrown, violations, moved }, { strangers: [], thrown: [], violations: [], moved: [] })
+      assert.deepEqual(
+        { strangers, thrown, violations, moved },
+        { strangers: [], thrown: [], violations: [], moved: [] },
+      )
     },
     close: () => context.close(),
   }

@@ -5,15 +5,20 @@ import { selectedOf, type Fixture } from './fixture.ts'
 import { DESK, PHONE, visit } from './visit.ts'
 import { startShop, type Heard } from './shop.ts'
 
-const heard = (page: Page): Promise<Heard> => page.evaluate(() => (window as unknown as { heard: Heard }).heard)
+const heard = (page: Page): Promise<Heard> =>
+  page.evaluate(() => (window as unknown as { heard: Heard }).heard)
 const frameOf = (page: Page) => page.frameLocator('iframe:not(#second)')
 /** Everything that was posted before has been heard by then. */
-const settle = (page: Page) => page.evaluate(() => new Promise<void>((resolve) => {
-  addEventListener('message', (event) => {
-    if (event.data === 'settled') resolve()
-  })
-  postMessage('settled', '*')
-}))
+const settle = (page: Page) =>
+  page.evaluate(
+    () =>
+      new Promise<void>((resolve) => {
+        addEventListener('message', (event) => {
+          if (event.data === 'settled') resolve()
+        })
+        postMessage('settled', '*')
+      }),
+  )
 
 /** The widget in a foreign page. @param browser of the file that asks for these tests */
 export function widgetTests(browser: () => Browser, fixture: Fixture): void {
@@ -23,17 +28,27 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     fixture.frameAncestors = [shop.allowed]
     fixture.add('framed', { selected: selectedOf('ETH'), success_url: `${shop.allowed}/thanks` })
     fixture.add('other')
-    const { page, clean, close } = await visit(browser(), `${shop.allowed}/?invoice=framed`, DESK, [fixture.base, shop.stranger])
+    const { page, clean, close } = await visit(browser(), `${shop.allowed}/?invoice=framed`, DESK, [
+      fixture.base,
+      shop.stranger,
+    ])
     await page.locator('#link').getByRole('link', { name: 'Pay now' }).click()
     const dialog = page.getByRole('dialog', { name: 'Zahlung' })
     await dialog.waitFor()
     // The shop speaks German, so the dialog does.
     await frameOf(page).getByRole('heading', { name: 'Warten auf Ihre Zahlung' }).waitFor()
-    assert.equal(await page.evaluate(() => document.documentElement.style.overflow), 'hidden', 'the shop stands still')
-    assert.deepEqual((await heard(page)).events, [{ name: 'custody:status', invoiceId: 'framed', status: 'Pending' }])
+    assert.equal(
+      await page.evaluate(() => document.documentElement.style.overflow),
+      'hidden',
+      'the shop stands still',
+    )
+    assert.deepEqual((await heard(page)).events, [
+      { name: 'custody:status', invoiceId: 'framed', status: 'Pending' },
+    ])
 
     const forged = { invoiceId: 'framed', status: 'Paid' }
-    // By the shop's own page, then by a page of the right origin in another frame, then out of this frame from another origin.
+    // By the shop's own page, then by a page of the right origin in another frame, then out of this
+    // frame from another origin.
     await page.evaluate((message) => postMessage(message, '*'), forged)
     await page.evaluate((source) => {
       const frame = document.createElement('iframe')
@@ -42,28 +57,48 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
       document.body.append(frame)
     }, `${fixture.base}/checkout/other`)
     await page.frameLocator('#second').locator('.status-title').waitFor()
-    const second = page.frames().find((each) => each.url().endsWith('/checkout/other')) ?? assert.fail('there is no second frame')
+    const second =
+      page.frames().find((each) => each.url().endsWith('/checkout/other')) ??
+      assert.fail('there is no second frame')
     await second.evaluate((message) => parent.postMessage(message, '*'), forged)
     await settle(page)
-    assert.deepEqual((await heard(page)).messages.filter((each) => JSON.stringify(each) === JSON.stringify(forged)).length, 2, 'both arrived')
+    assert.deepEqual(
+      (await heard(page)).messages.filter((each) => JSON.stringify(each) === JSON.stringify(forged))
+        .length,
+      2,
+      'both arrived',
+    )
     assert.equal((await heard(page)).events.length, 1, 'and neither was believed')
 
     fixture.set('framed', { inv_status: 'Processing' })
     await frameOf(page).getByRole('heading', { name: 'Zahlung eingegangen' }).waitFor()
     fixture.set('framed', { inv_status: 'Paid' })
     await frameOf(page).getByRole('heading', { name: 'Zahlung abgeschlossen' }).waitFor()
-    assert.equal(await frameOf(page).locator('.returning').count(), 0, 'a frame goes nowhere by itself')
+    assert.equal(
+      await frameOf(page).locator('.returning').count(),
+      0,
+      'a frame goes nowhere by itself',
+    )
     await frameOf(page).getByRole('button', { name: 'Schließen' }).click()
     await dialog.waitFor({ state: 'detached' })
     await clean()
     // A dialog is gone before its `close` is told.
-    await page.waitForFunction(() => (window as unknown as { heard: Heard }).heard.events.length >= 4)
-    assert.deepEqual((await heard(page)).events.map(({ name, status }) => `${name} ${status}`), [
-      'custody:status Pending', 'custody:status Processing', 'custody:status Paid', 'custody:close Paid',
-    ])
+    await page.waitForFunction(
+      () => (window as unknown as { heard: Heard }).heard.events.length >= 4,
+    )
+    assert.deepEqual(
+      (await heard(page)).events.map(({ name, status }) => `${name} ${status}`),
+      [
+        'custody:status Pending',
+        'custody:status Processing',
+        'custody:status Paid',
+        'custody:close Paid',
+      ],
+    )
     assert.equal(await page.evaluate(() => document.documentElement.style.overflow), '')
 
-    // By the script, and by the keyboard: Esc closes from within the frame too, and the focus comes back.
+    // By the script, and by the keyboard: Esc closes from within the frame too, and the focus comes
+    // back.
     await page.locator('#button').getByRole('button', { name: 'Mit Krypto zahlen' }).focus()
     await page.keyboard.press('Enter')
     await frameOf(page).locator('.status-title').waitFor()
@@ -71,25 +106,47 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
     assert.equal(await page.evaluate(() => document.activeElement?.id), 'button')
-    // Closed and asked for again at once, before anybody was told of its end: a dialog of its own, which hears.
-    const called = page.evaluate(() => new Promise((resolve) => {
-      const { Custody } = window as unknown as { Custody: { pay(id: string, options?: { onStatus(status: string): void }): Promise<unknown> } }
-      const before = Custody.pay('framed')
-      document.body.lastElementChild?.shadowRoot?.querySelector('button')?.click()
-      void Custody.pay('framed', { onStatus: (status) => resolve(before.then((last) => ({ status, last }))) })
-      setTimeout(resolve, 20_000, 'nothing was heard')
-    }))
+    // Closed and asked for again at once, before anybody was told of its end: a dialog of its own,
+    // which hears.
+    const called = page.evaluate(
+      () =>
+        new Promise((resolve) => {
+          const { Custody } = window as unknown as {
+            Custody: {
+              pay(id: string, options?: { onStatus(status: string): void }): Promise<unknown>
+            }
+          }
+          const before = Custody.pay('framed')
+          document.body.lastElementChild?.shadowRoot?.querySelector('button')?.click()
+          void Custody.pay('framed', {
+            onStatus: (status) => resolve(before.then((last) => ({ status, last }))),
+          })
+          setTimeout(resolve, 20_000, 'nothing was heard')
+        }),
+    )
     assert.deepEqual(await called, { status: 'Paid', last: null })
-    assert.equal(await page.evaluate(() => document.documentElement.style.overflow), 'hidden', 'the shop stands still again')
+    assert.equal(
+      await page.evaluate(() => document.documentElement.style.overflow),
+      'hidden',
+      'the shop stands still again',
+    )
 
     // Another page has come into the widget's own frame: the right window, the wrong origin.
     const before = await heard(page)
-    const inner = page.frames().find((each) => each.url().includes('/checkout/framed')) ?? assert.fail('the frame is gone')
+    const inner =
+      page.frames().find((each) => each.url().includes('/checkout/framed')) ??
+      assert.fail('the frame is gone')
     await inner.goto(`${shop.stranger}/`)
-    await inner.evaluate((message) => parent.postMessage({ ...message, status: 'Expired' }, '*'), forged)
+    await inner.evaluate(
+      (message) => parent.postMessage({ ...message, status: 'Expired' }, '*'),
+      forged,
+    )
     await settle(page)
     const now = await heard(page)
-    assert.deepEqual(now.messages.slice(before.messages.length), [{ ...forged, status: 'Expired' }, 'settled'])
+    assert.deepEqual(now.messages.slice(before.messages.length), [
+      { ...forged, status: 'Expired' },
+      'settled',
+    ])
     assert.equal(now.events.length, before.events.length)
     await close()
   })
@@ -99,7 +156,9 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     t.after(() => shop.stop())
     fixture.frameAncestors = [shop.allowed]
     const url = fixture.add('closed', { selected: selectedOf('ETH') })
-    const stranger = await visit(browser(), `${shop.stranger}/?invoice=closed`, PHONE, [fixture.base])
+    const stranger = await visit(browser(), `${shop.stranger}/?invoice=closed`, PHONE, [
+      fixture.base,
+    ])
     await stranger.page.locator('#button').getByRole('button').tap()
     const link = stranger.page.getByRole('link', { name: 'Zahlungsseite öffnen' })
     await link.waitFor()
@@ -107,10 +166,15 @@ export function widgetTests(browser: () => Browser, fixture: Fixture): void {
     assert.deepEqual(await heard(stranger.page), { events: [], messages: [], called: [] })
     await stranger.close()
 
-    // Framed by one that is allowed, for one that is not: what the address says is no reason to tell it.
+    // Framed by one that is allowed, for one that is not: what the address says is no reason to
+    // tell it.
     for (const told of [shop.stranger, '*', 'null', `${shop.allowed}/x`, '']) {
       const framed = await visit(
-        browser(), `${shop.allowed}/?frame=${encodeURIComponent(`${url}#origin=${encodeURIComponent(told)}`)}`, PHONE, [fixture.base])
+        browser(),
+        `${shop.allowed}/?frame=${encodeURIComponent(`${url}#origin=${encodeURIComponent(told)}`)}`,
+        PHONE,
+        [fixture.base],
+      )
       await frameOf(framed.page).locator('.status-title').waitFor()
       await settle(framed.page)
       assert.deepEqual((await heard(framed.page)).messages, ['settled'], told)

@@ -1,5 +1,6 @@
-// Makes the package that npm gets, in a folder: built modules with their types, and a manifest that names the libraries that the
-// modules import, in the versions of this repository. Run by scripts/pack-client.mjs and by the test of the package.
+// Makes the package that npm gets, in a folder: built modules with their types, and a manifest that
+// names the libraries that the modules import, in the versions of this repository. Run by
+// scripts/pack-client.mjs and by the test of the package.
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -9,13 +10,19 @@ const folder = join(dirname(fileURLToPath(import.meta.url)), '..')
 const json = (path) => JSON.parse(readFileSync(path, 'utf8'))
 
 /** `@scope/name` or `name` of what a module imports. */
-const packageOf = (specifier) => specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/')
+const packageOf = (specifier) =>
+  specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
 
 /** What the built modules import of others. A text `"from"` is none. */
 function importsOf(dist) {
   const found = new Set()
   for (const file of globSync('*.js', { cwd: dist })) {
-    for (const [, specifier] of readFileSync(join(dist, file), 'utf8').matchAll(/(?<!")(?:from|import\() ?"([^"./][^"]*)"/g)) {
+    for (const [, specifier] of readFileSync(join(dist, file), 'utf8').matchAll(
+      /(?<!")(?:from|import\() ?"([^"./][^"]*)"/g,
+    )) {
       found.add(packageOf(specifier))
     }
   }
@@ -25,7 +32,8 @@ function importsOf(dist) {
 /** Versions that the house's own packages name, which are exact. */
 function versions() {
   const known = {}
-  for (const name of ['client', 'request-auth', 'chains']) Object.assign(known, json(join(folder, '..', name, 'package.json')).dependencies)
+  for (const name of ['client', 'request-auth', 'chains'])
+    Object.assign(known, json(join(folder, '..', name, 'package.json')).dependencies)
   return known
 }
 
@@ -37,15 +45,27 @@ export async function makePackage(out) {
   await build({ cwd: folder, outDir: dist, logLevel: 'error' })
   const { name, version, description, license } = json(join(folder, 'package.json'))
   const known = versions()
-  const dependencies = Object.fromEntries(importsOf(dist).map((each) => {
-    if (known[each] === undefined) throw new Error(`the built client imports ${each}, which no package.json names`)
-    return [each, known[each]]
-  }))
+  const dependencies = Object.fromEntries(
+    importsOf(dist).map((each) => {
+      if (known[each] === undefined)
+        throw new Error(`the built client imports ${each}, which no package.json names`)
+      return [each, known[each]]
+    }),
+  )
   const entry = (file) => ({ types: `./dist/${file}.d.ts`, default: `./dist/${file}.js` })
   const manifest = {
-    name, version, description, license, type: 'module', sideEffects: false, engines: { node: '>=20' }, files: ['dist'],
+    name,
+    version,
+    description,
+    license,
+    type: 'module',
+    sideEffects: false,
+    engines: { node: '>=20' },
+    files: ['dist'],
     exports: {
-      '.': entry('index'), './verify-address': entry('verify-address'), './verify-reserves': entry('verify-reserves'),
+      '.': entry('index'),
+      './verify-address': entry('verify-address'),
+      './verify-reserves': entry('verify-reserves'),
       './package.json': './package.json',
     },
     dependencies,

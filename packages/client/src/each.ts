@@ -4,11 +4,13 @@ const PAGE_MOST = 500
 const KNOWN_MAX = 100_000
 
 /**
- * Each entry of a list that comes in pages, newest first. What is added meanwhile moves others to a later page: those come once.
+ * Each entry of a list that comes in pages, newest first. What is added meanwhile moves others to a
+ * later page: those come once.
  * @param limit entries of a page; as many as the service gives where it is absent
  */
 export async function* each<T extends object>(
-  list: (page: { page: number; limit: number }) => Promise<Page<T>>, limit: number = PAGE_MOST
+  list: (page: { page: number; limit: number }) => Promise<Page<T>>,
+  limit: number = PAGE_MOST,
 ): AsyncGenerator<T> {
   const known = new Set<unknown>()
   for (let page = 1; ; page++) {

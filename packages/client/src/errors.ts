@@ -2,7 +2,10 @@
 export class CustodyError extends Error {
   /** HTTP status; 0 where no answer came. */
   readonly status: number
-  /** Stable code of the service, e.g. `INSUFFICIENT_BALANCE`; of the client: `NETWORK`, `TIMEOUT`, `PROTOCOL`, `IDEMPOTENCY_MISMATCH`. */
+  /**
+   * Stable code of the service, e.g. `INSUFFICIENT_BALANCE`; of the client: `NETWORK`, `TIMEOUT`,
+   * `PROTOCOL`, `IDEMPOTENCY_MISMATCH`.
+   */
   readonly code: string
   /** Field, parameter or JWT claim that failed. */
   readonly field: string | undefined
@@ -15,9 +18,14 @@ export class CustodyError extends Error {
   constructor(
     message: string,
     details: {
-      status: number; code: string; field?: string | undefined; requestId?: string | undefined; cause?: unknown
-      type?: string | undefined; problem?: Record<string, unknown>
-    }
+      status: number
+      code: string
+      field?: string | undefined
+      requestId?: string | undefined
+      cause?: unknown
+      type?: string | undefined
+      problem?: Record<string, unknown>
+    },
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     this.name = 'CustodyError'
@@ -31,17 +39,29 @@ export class CustodyError extends Error {
 }
 
 /**
- * The `sequence_id` was used before with another payload. The service answered with the object of that earlier request and did
- * nothing for this one: no transfer, stake, order, invoice, conversion or withdrawal was created.
+ * The `sequence_id` was used before with another payload. The service answered with the object of
+ * that earlier request and did nothing for this one: no transfer, stake, order, invoice, conversion
+ * or withdrawal was created.
  */
 export class IdempotencyMismatch extends CustodyError {
-  /** What the earlier request was answered then. `trust` does not check it: read the object by its id before you use an address. */
+  /**
+   * What the earlier request was answered then. `trust` does not check it: read the object by its
+   * id before you use an address.
+   */
   readonly answer: Readonly<Record<string, unknown>>
-  constructor(answer: Readonly<Record<string, unknown>>, details: { status: number; requestId: string | undefined }) {
-    super('sequence_id: was used before with another payload. The answer is that of the earlier request, and nothing was created for '
-      + 'this one. If this one is to be carried out too, send it with a new sequence_id', {
-      ...details, code: 'IDEMPOTENCY_MISMATCH', field: 'sequence_id',
-    })
+  constructor(
+    answer: Readonly<Record<string, unknown>>,
+    details: { status: number; requestId: string | undefined },
+  ) {
+    super(
+      'sequence_id: was used before with another payload. The answer is that of the earlier request, and nothing was created for ' +
+        'this one. If this one is to be carried out too, send it with a new sequence_id',
+      {
+        ...details,
+        code: 'IDEMPOTENCY_MISMATCH',
+        field: 'sequence_id',
+      },
+    )
     this.name = 'IdempotencyMismatch'
     this.answer = answer
   }

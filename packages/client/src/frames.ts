@@ -1,4 +1,7 @@
-/** One server-sent event as it stands in the stream (HTML standard, 9.2); null for a comment, which says that the stream lives. */
+/**
+ * One server-sent event as it stands in the stream (HTML standard, 9.2); null for a comment, which
+ * says that the stream lives.
+ */
 export type Frame = { id: string; event: string; data: string } | null
 
 /** Characters of an event that is read; the service sends none of this size. */
@@ -32,5 +35,7 @@ function frameOf(text: string): Frame {
     if (name !== undefined) (fields[name] ??= []).push(value ?? '')
   }
   const { id, event, data } = fields
-  return data ? { id: id?.at(-1) ?? '', event: event?.at(-1) ?? 'message', data: data.join('\n') } : null
+  return data
+    ? { id: id?.at(-1) ?? '', event: event?.at(-1) ?? 'message', data: data.join('\n') }
+    : null
 }

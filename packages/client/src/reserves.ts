@@ -25,8 +25,8 @@ export class Reserves {
   }
 
   /**
-   * Fetches a statement's proof and verifies both; nothing is believed but what the pinned nodes signed. Compare `proven` with your own
-   * books, and `hash` with what others were shown.
+   * Fetches a statement's proof and verifies both; nothing is believed but what the pinned nodes
+   * signed. Compare `proven` with your own books, and `hash` with what others were shown.
    *
    * @param published the newest of {@link list} where none is given
    * @throws VerificationError; TypeError without `trust`, or where nothing was published
@@ -36,6 +36,11 @@ export class Reserves {
     const statement = published ?? (await this.list({ limit: 1 })).data[0]
     if (!statement) throw new TypeError('no statement of reserves was published')
     const { verifyReserves } = await import('./reserves/verify-reserves.ts')
-    return verifyReserves({ published: statement, proof: await this.proof(statement.id), trust: this.#trust, holdings })
+    return verifyReserves({
+      published: statement,
+      proof: await this.proof(statement.id),
+      trust: this.#trust,
+      holdings,
+    })
   }
 }

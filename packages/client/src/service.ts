@@ -24,7 +24,10 @@ export class Service {
     return this.#client.request('GET', '/livez', undefined, OPEN)
   }
 
-  /** @param options.deep also whether transfers would be signed @throws CustodyError 503 where they are not accepted */
+  /**
+   * @param options.deep also whether transfers would be signed @throws CustodyError 503 where
+   *   they are not accepted
+   */
   ready(options: { deep?: boolean } = {}): Promise<api.ReadReadinessResponse> {
     const path = `/readyz${query({ deep: options.deep ? '1' : undefined })}`
     return this.#client.request('GET', path, undefined, { ...OPEN, repeatable: false })

@@ -1,5 +1,10 @@
 import {
-  requestHeaders, requestSigner, stringifyJson, transactionId, type PrivateKey, type RequestSigner,
+  requestHeaders,
+  requestSigner,
+  stringifyJson,
+  transactionId,
+  type PrivateKey,
+  type RequestSigner,
 } from '@custody/request-auth/web'
 import { CustodyError } from './errors.ts'
 import { framesOf } from './frames.ts'
@@ -10,8 +15,9 @@ import { plainJson, read, refusal, target } from './wire.ts'
 /** Of a call with a `sequence_id`. */
 export interface OnceOptions {
   /**
-   * What happens where the `sequence_id` was used before with another payload, so that nothing is created: `throw` an
-   * {@link IdempotencyMismatch} (default), or `return` what the earlier request was answered.
+   * What happens where the `sequence_id` was used before with another payload, so that nothing is
+   * created: `throw` an {@link IdempotencyMismatch} (default), or `return` what the earlier request
+   * was answered.
    */
   idempotencyMismatch?: 'throw' | 'return'
 }
@@ -21,7 +27,10 @@ export interface TransportOptions extends OnceOptions {
   baseUrl: string
   /** UUID of the API user. */
   apiKey: string
-  /** RSA, at least 4096 bits: PEM, Node's KeyObject, or a CryptoKey, which need not be extractable. It signs here and is never sent. */
+  /**
+   * RSA, at least 4096 bits: PEM, Node's KeyObject, or a CryptoKey, which need not be extractable.
+   * It signs here and is never sent.
+   */
   privateKey: PrivateKey
   fetch?: typeof globalThis.fetch
   /** Per attempt. 30 s by default. */
@@ -41,7 +50,10 @@ export interface RequestOptions extends OnceOptions {
   repeatable?: boolean
   /** Sent without a signature. */
   public?: boolean
-  /** Told of each signed request before it leaves: `id` is what follows for the transaction it makes. Keep it to verify a failure later. */
+  /**
+   * Told of each signed request before it leaves: `id` is what follows for the transaction it
+   * makes. Keep it to verify a failure later.
+   */
   onSigned?: (request: { nonce: string; id: string }) => void
   /** Gives up, also while it waits to try again. */
   signal?: AbortSignal
@@ -59,7 +71,11 @@ export interface StreamOptions {
 }
 
 /** One of a stream. Amounts in its data are decimal strings. */
-export interface StreamEvent<T> { id: string; event: string; data: T }
+export interface StreamEvent<T> {
+  id: string
+  event: string
+  data: T
+}
 
 const REPEAT_STATUS = new Set([500, 502, 503, 504])
 /** A window lasts a minute: whoever is refused this often in a row shares the key with too many. */
@@ -69,7 +85,12 @@ const STREAM_SILENCE_MS = 45_000
 
 /** What the parts of the client send their requests by. */
 export interface RequestSender {
-  request<T = unknown>(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<T>
+  request<T = unknown>(
+    method: string,
+    path: string,
+    body?: unknown,
+    options?: RequestOptions,
+  ): Promise<T>
   stream<T = unknown>(path: string, options?: StreamOptions): AsyncGenerator<StreamEvent<T>>
 }
 
@@ -89,7 +110,10 @@ export class Transport {
   /** Told the id of what each signed write makes. */
   readonly #signed: (id: string) => void
 
-  /** @throws AuthError for a private key that signs no requests; TypeError for a base URL that is none */
+  /**
+   * @throws AuthError for a private key that signs no requests; TypeError for a base URL that is
+   *   none
+   */
   constructor(options: TransportOptions, signed: (id: string) => void) {
     const url = new URL(options.baseUrl)
     if (url.search !== '' || url.hash !== '' || url.username !== '') {
@@ -106,12 +130,22 @@ export class Transport {
     this.#waitOnRateLimit = options.waitOnRateLimit ?? true
     this.#mismatch = options.idempotencyMismatch ?? 'throw'
     this.now = options.now ?? Date.now
-    this.sleep = options.sleep ?? ((ms) => new Promise((resolve) => { setTimeout(resolve, ms) }))
+    this.sleep =
+      options.sleep ??
+      ((ms) =>
+        new Promise((resolve) => {
+          setTimeout(resolve, ms)
+        }))
     this.#random = options.random ?? Math.random
     this.#signed = signed
   }
 
-  async request<T>(method: string, path: string, body: unknown, options: RequestOptions): Promise<T> {
+  async request<T>(
+    method: string,
+    path: string,
+    body: unknown,
+    options: RequestOptions,
+  ): Promise<T> {
     const verb = method.toUpperCase()
     const text = body === undefined ? '' : stringifyJson(body)
     const repeatable = options.repeatable ?? verb === 'GET'
@@ -123,9 +157,14 @@ export class Transport {
       try {
         const response = await this.#answer(verb, uri, text, options)
         if (response.ok) {
-          const mismatch = (options.idempotencyMismatch ?? this.#mismatch) === 'throw' ? await mismatchOf(response) : null
+          const mismatch =
+            (options.idempotencyMismatch ?? this.#mismatch) === 'throw'
+              ? await mismatchOf(response)
+              : null
           if (mismatch) throw mismatch
-          return options.as === 'text' ? await response.text() as T : noteReplay(await read<T>(response), response.headers)
+          return options.as === 'text'
+            ? ((await response.text()) as T)
+            : noteReplay(await read<T>(response), response.headers)
         }
         failure = await refusal(response)
         if (response.status === 429 && this.#waitOnRateLimit && waits < RATE_LIMIT_WAITS_MAX) {
@@ -144,7 +183,10 @@ export class Transport {
   }
 
   /** @throws CustodyError where the service refuses; connections that break are made again */
-  async *stream<T>(path: string, { signal, lastEventId, public: isPublic }: StreamOptions): AsyncGenerator<StreamEvent<T>> {
+  async *stream<T>(
+    path: string,
+    { signal, lastEventId, public: isPublic }: StreamOptions,
+  ): AsyncGenerator<StreamEvent<T>> {
     const uri = target(path)
     let seen = lastEventId ?? ''
     for (let attempt = 1; signal?.aborted !== true;) {
@@ -152,8 +194,17 @@ export class Transport {
       const ends = AbortSignal.any([silence.signal, ...(signal ? [signal] : [])])
       let timer = setTimeout(() => silence.abort(), STREAM_SILENCE_MS)
       try {
-        const more = { accept: 'text/event-stream', ...(seen === '' ? {} : { 'last-event-id': seen }) }
-        const response = await this.#send('GET', uri, '', { signal: ends, ...(isPublic === undefined ? {} : { public: isPublic }) }, more)
+        const more = {
+          accept: 'text/event-stream',
+          ...(seen === '' ? {} : { 'last-event-id': seen }),
+        }
+        const response = await this.#send(
+          'GET',
+          uri,
+          '',
+          { signal: ends, ...(isPublic === undefined ? {} : { public: isPublic }) },
+          more,
+        )
         if (!response.ok || response.body === null) throw await refusal(response)
         for await (const frame of framesOf(response.body)) {
           clearTimeout(timer)
@@ -165,12 +216,20 @@ export class Transport {
         }
       } catch (error) {
         if (signal?.aborted) return
-        if (error instanceof CustodyError && error.status !== 0 && error.status !== 429 && !REPEAT_STATUS.has(error.status)) throw error
+        if (
+          error instanceof CustodyError &&
+          error.status !== 0 &&
+          error.status !== 429 &&
+          !REPEAT_STATUS.has(error.status)
+        )
+          throw error
       } finally {
         clearTimeout(timer)
         silence.abort()
       }
-      await this.#pause(backoff(this.#retry, attempt++, this.#random), signal).catch(() => undefined)
+      await this.#pause(backoff(this.#retry, attempt++, this.#random), signal).catch(
+        () => undefined,
+      )
     }
   }
 
@@ -184,39 +243,76 @@ export class Transport {
     // A signal may live for days: nothing of a pause stays with it.
     const over = new AbortController()
     const stop = new Promise<never>((_resolve, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true, signal: over.signal })
+      signal.addEventListener('abort', () => reject(signal.reason as Error), {
+        once: true,
+        signal: over.signal,
+      })
     })
     await Promise.race([this.sleep(ms), stop]).finally(() => over.abort())
   }
 
   /** A whole answer: a connection that breaks in the middle of one counts as none. */
-  async #answer(method: string, uri: string, body: string, options: RequestOptions): Promise<Response> {
+  async #answer(
+    method: string,
+    uri: string,
+    body: string,
+    options: RequestOptions,
+  ): Promise<Response> {
     const timeout = AbortSignal.timeout(this.#timeout_ms)
     const signal = options.signal ? AbortSignal.any([timeout, options.signal]) : timeout
     const response = await this.#send(method, uri, body, { ...options, signal })
     try {
       const bytes = await response.arrayBuffer()
-      return new Response(bytes.byteLength > 0 ? bytes : null, { status: response.status, headers: response.headers })
-    } catch (error) {
-      throw this.#unanswered(method, uri, error, options.signal)
-    }
-  }
-
-  async #send(method: string, uri: string, body: string, options: RequestOptions, more: Record<string, string> = {}): Promise<Response> {
-    // The path below the base is what the service sees and what is signed: a proxy's prefix ends at the proxy.
-    const headers = { ...options.public ? {} : await this.#headers(method, uri, body, options), ...more }
-    try {
-      return await this.#fetch(`${this.baseUrl}${uri}`, {
-        method, headers, redirect: 'error', ...(options.signal ? { signal: options.signal } : {}), ...(body === '' ? {} : { body }),
+      return new Response(bytes.byteLength > 0 ? bytes : null, {
+        status: response.status,
+        headers: response.headers,
       })
     } catch (error) {
       throw this.#unanswered(method, uri, error, options.signal)
     }
   }
 
-  async #headers(method: string, uri: string, body: string, options: RequestOptions): Promise<Record<string, string>> {
+  async #send(
+    method: string,
+    uri: string,
+    body: string,
+    options: RequestOptions,
+    more: Record<string, string> = {},
+  ): Promise<Response> {
+    // The path below the base is what the service sees and what is signed: a proxy's prefix ends at
+    // the proxy.
+    const headers = {
+      ...(options.public ? {} : await this.#headers(method, uri, body, options)),
+      ...more,
+    }
+    try {
+      return await this.#fetch(`${this.baseUrl}${uri}`, {
+        method,
+        headers,
+        redirect: 'error',
+        ...(options.signal ? { signal: options.signal } : {}),
+        ...(body === '' ? {} : { body }),
+      })
+    } catch (error) {
+      throw this.#unanswered(method, uri, error, options.signal)
+    }
+  }
+
+  async #headers(
+    method: string,
+    uri: string,
+    body: string,
+    options: RequestOptions,
+  ): Promise<Record<string, string>> {
     const nonce = globalThis.crypto.randomUUID()
-    const signed = await this.#sign({ apiKey: this.apiKey, method, uri, body, nonce, now: Math.floor(this.now() / 1000) })
+    const signed = await this.#sign({
+      apiKey: this.apiKey,
+      method,
+      uri,
+      body,
+      nonce,
+      now: Math.floor(this.now() / 1000),
+    })
     const id = transactionId(this.apiKey, nonce)
     if (method !== 'GET') this.#signed(id)
     options.onSigned?.({ nonce, id })
@@ -224,10 +320,19 @@ export class Transport {
   }
 
   /** What no answer is told as; a caller's own abort is his. */
-  #unanswered(method: string, uri: string, error: unknown, signal: AbortSignal | undefined): unknown {
+  #unanswered(
+    method: string,
+    uri: string,
+    error: unknown,
+    signal: AbortSignal | undefined,
+  ): unknown {
     const isTimeout = error instanceof Error && error.name === 'TimeoutError'
     if (signal?.aborted && !isTimeout) return signal.reason
     const reason = isTimeout ? `no answer within ${this.#timeout_ms} ms` : 'no answer'
-    return new CustodyError(`${method} ${uri.split('?', 1)[0]}: ${reason}`, { status: 0, code: 'NETWORK', cause: error })
+    return new CustodyError(`${method} ${uri.split('?', 1)[0]}: ${reason}`, {
+      status: 0,
+      code: 'NETWORK',
+      cause: error,
+    })
   }
 }

@@ -1,4 +1,5 @@
-// Names of what the API takes and answers. The shapes themselves are made from the OpenAPI document (api.d.ts).
+// Names of what the API takes and answers. The shapes themselves are made from the OpenAPI document
+// (api.d.ts).
 import type * as api from './api.d.ts'
 import type { FailureProof } from './trust/proof.ts'
 
@@ -11,18 +12,34 @@ export type DerivationPath = number[]
 
 type Operations = api.operations
 /** Parameters of an operation's query. */
-type Query<Id extends keyof Operations> = Operations[Id]['parameters'] extends { query?: infer Q } ? NonNullable<Q> : never
+type Query<Id extends keyof Operations> = Operations[Id]['parameters'] extends { query?: infer Q }
+  ? NonNullable<Q>
+  : never
 /** What an operation answers. */
-type Answer<Id extends keyof Operations> = Operations[Id]['responses'][200]['content'] extends { 'application/json': infer A } ? A : never
+type Answer<Id extends keyof Operations> = Operations[Id]['responses'][200]['content'] extends {
+  'application/json': infer A
+}
+  ? A
+  : never
 /** A body, of which the client fills in some fields. */
 type Without<T, Filled extends keyof T> = Omit<T, Filled> & Partial<Pick<T, Filled>>
 
-export interface Page<T> { data: T[]; page: number; limit: number; total: number }
-export interface PageQuery { page?: number; limit?: number }
+export interface Page<T> {
+  data: T[]
+  page: number
+  limit: number
+  total: number
+}
+export interface PageQuery {
+  page?: number
+  limit?: number
+}
 
 export type Asset = api.Asset
 export type Wallet = api.Wallet
-/** `balance` is what can be sent; `omnibus_balance` all that the wallet's addresses hold on chain. */
+/**
+ * `balance` is what can be sent; `omnibus_balance` all that the wallet's addresses hold on chain.
+ */
 export type WalletBalance = api.WalletBalance
 export type CoinAside = api.CoinAside
 export type CoinAsideFilter = Query<'listCoinsAside'>
@@ -32,18 +49,30 @@ export type AddressPage = api.AddressPage
 export type Balance = api.Balance
 export type BalancePage = Answer<'listBalances'>
 /** `after`: `next` of an earlier answer. */
-export interface CursorQuery { after?: string; limit?: number }
+export interface CursorQuery {
+  after?: string
+  limit?: number
+}
 export type AddressValidation = api.ValidateAddressResponse
 
 /**
- * `source_type` is INTERNAL and `destination_type` EXTERNAL unless given. With a `sequence_id`, and only with it, a lost answer is
- * asked for again.
+ * `source_type` is INTERNAL and `destination_type` EXTERNAL unless given. With a `sequence_id`, and
+ * only with it, a lost answer is asked for again.
  */
-export type NewTransaction = Without<Omit<api.CreateTransactionRequest, 'type' | 'ts'>, 'source_type' | 'destination_type'>
+export type NewTransaction = Without<
+  Omit<api.CreateTransactionRequest, 'type' | 'ts'>,
+  'source_type' | 'destination_type'
+>
 export type Transaction = Omit<api.TransactionWithReplacements, 'voids'> & {
-  /** Of a transfer that failed before it was paid: what the signer nodes sign of it. Believe `verifyFailed`, not this list. */
+  /**
+   * Of a transfer that failed before it was paid: what the signer nodes sign of it. Believe
+   * `verifyFailed`, not this list.
+   */
   voids?: api.Void[]
-  /** With `trust`, of one that failed: whether the nodes prove it. Made by this client, never by the service. */
+  /**
+   * With `trust`, of one that failed: whether the nodes prove it. Made by this client, never by the
+   * service.
+   */
   failure_proof?: FailureProof | undefined
 }
 export type Replacement = api.Replacement
@@ -100,7 +129,10 @@ export type ExchangeAccountFilter = Query<'listExchangeAccounts'>
 export type Market = Answer<'listMarkets'>['data'][number]
 export type Ticker = api.ReadTickerResponse
 export type OrderBook = api.ReadOrderBookResponse
-/** A limit order has a `price`; a market order may have `max_slippage_bps`. Either `amount` or `quote_amount`. */
+/**
+ * A limit order has a `price`; a market order may have `max_slippage_bps`. Either `amount` or
+ * `quote_amount`.
+ */
 export type NewOrder = api.CreateOrderRequest
 export type Order = api.Order
 export type OrderStatus = Order['status']

@@ -36,28 +36,41 @@ export class WebhookError extends Error {
   }
 }
 
-type HeadersLike = { get(name: string): string | null } | Readonly<Record<string, string | readonly string[] | undefined>>
+type HeadersLike =
+  | { get(name: string): string | null }
+  | Readonly<Record<string, string | readonly string[] | undefined>>
 
 /**
- * Checks that a delivery comes from the custody service and is fresh (Standard Webhooks 1.0, scheme `v1`).
+ * Checks that a delivery comes from the custody service and is fresh (Standard Webhooks 1.0, scheme
+ * `v1`).
  * @param headers of the request: Node's, or those of a `Request`
- * @param rawBody the very bytes that came, or their text: JSON that was parsed and written again has another signature
+ * @param rawBody the very bytes that came, or their text: JSON that was parsed and written again
+ *   has another signature
  * @param secret `whsec_…`, as it was shown when the webhook was created or rotated
- * @param options `toleranceS`: how old or early it may be, 300 s where it is absent; `now`: Unix seconds, the clock's by default
+ * @param options `toleranceS`: how old or early it may be, 300 s where it is absent; `now`: Unix
+ *   seconds, the clock's by default
  * @throws WebhookError where it is not to be believed; answer 400 then, and do nothing
  * @throws TypeError where the secret is none
  */
 export function verifyWebhook<Data = Record<string, unknown>>(
-  headers: HeadersLike, rawBody: string | Uint8Array, secret: string, options: { toleranceS?: number; now?: number } = {}
+  headers: HeadersLike,
+  rawBody: string | Uint8Array,
+  secret: string,
+  options: { toleranceS?: number; now?: number } = {},
 ): WebhookEvent<Data> {
   const key = keyOf(secret)
-  const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => headerOf(headers, name)) as
-    [string, string, string]
-  if (!/^\d{1,12}$/.test(timestamp)) throw new WebhookError('TIMESTAMP', 'webhook-timestamp is no time in Unix seconds')
+  const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map(
+    (name) => headerOf(headers, name),
+  ) as [string, string, string]
+  if (!/^\d{1,12}$/.test(timestamp))
+    throw new WebhookError('TIMESTAMP', 'webhook-timestamp is no time in Unix seconds')
   const { toleranceS = TOLERANCE_S, now = Math.floor(Date.now() / 1000) } = options
   const ageS = now - Number(timestamp)
   if (Math.abs(ageS) > toleranceS)
-    throw new WebhookError('TIMESTAMP', `webhook-timestamp is ${Math.abs(ageS)} s ${ageS > 0 ? 'old' : 'ahead'}; allowed are ${toleranceS}`)
+    throw new WebhookError(
+      'TIMESTAMP',
+      `webhook-timestamp is ${Math.abs(ageS)} s ${ageS > 0 ? 'old' : 'ahead'}; allowed are ${toleranceS}`,
+    )
   const body = typeof rawBody === 'string' ? utf8ToBytes(rawBody) : Uint8Array.from(rawBody)
   const expected = hmac(sha256, key, concatBytes(utf8ToBytes(`${id}.${timestamp}.`), body))
   // During a rotation there is one for each secret; schemes that are not known are passed over.
@@ -66,7 +79,8 @@ export function verifyWebhook<Data = Record<string, unknown>>(
     const given = decode(each.slice('v1,'.length))
     return given !== null && equal(given, expected)
   })
-  if (!isSigned) throw new WebhookError('SIGNATURE', 'webhook-signature is none of this secret over these bytes')
+  if (!isSigned)
+    throw new WebhookError('SIGNATURE', 'webhook-signature is none of this secret over these bytes')
   try {
     return plainJson(new TextDecoder().decode(body)) as WebhookEvent<Data>
   } catch {
@@ -94,14 +108,18 @@ function equal(a: Uint8Array, b: Uint8Array): boolean {
 function keyOf(secret: string): Uint8Array {
   const key = decode(secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret)
   if (key === null || key.length < SECRET_BYTES_MIN || key.length > SECRET_BYTES_MAX)
-    throw new TypeError('secret must be whsec_ and base64, as it was shown when the webhook was created')
+    throw new TypeError(
+      'secret must be whsec_ and base64, as it was shown when the webhook was created',
+    )
   return key
 }
 
 function headerOf(headers: HeadersLike, name: string): string {
-  const value = typeof (headers as { get?: unknown }).get === 'function'
-    ? (headers as { get(name: string): string | null }).get(name)
-    : (headers as Record<string, string | readonly string[] | undefined>)[name]
-  if (typeof value !== 'string' || value === '') throw new WebhookError('HEADER', `${name} is missing`)
+  const value =
+    typeof (headers as { get?: unknown }).get === 'function'
+      ? (headers as { get(name: string): string | null }).get(name)
+      : (headers as Record<string, string | readonly string[] | undefined>)[name]
+  if (typeof value !== 'string' || value === '')
+    throw new WebhookError('HEADER', `${name} is missing`)
   return value
 }

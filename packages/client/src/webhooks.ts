@@ -1,9 +1,18 @@
 import { each } from './each.ts'
 import type { RequestSender } from './transport.ts'
-import type { Delivery, DeliveryFilter, NewWebhook, Page, Webhook, WebhookChange, WebhookWithSecret } from './types.ts'
+import type {
+  Delivery,
+  DeliveryFilter,
+  NewWebhook,
+  Page,
+  Webhook,
+  WebhookChange,
+  WebhookWithSecret,
+} from './types.ts'
 import { query } from './wire.ts'
 
-const at = (id: string, action = ''): string => `/dac/v1/webhooks/${encodeURIComponent(id)}${action}`
+const at = (id: string, action = ''): string =>
+  `/dac/v1/webhooks/${encodeURIComponent(id)}${action}`
 
 /** Where events are posted to. What receives them verifies by {@link verifyWebhook}. */
 export class Webhooks {
@@ -53,20 +62,33 @@ export class Webhooks {
     return each((page) => this.deliveries(id, { ...filter, ...page }), filter.limit)
   }
 
-  /** The same bytes under the same `webhook-id` once more. @param webhook whose it has to be, where it is given */
+  /**
+   * The same bytes under the same `webhook-id` once more. @param webhook whose it has to be, where
+   * it is given
+   */
   resend(delivery: string, webhook?: string): Promise<Delivery> {
     const end = `deliveries/${encodeURIComponent(delivery)}/resend`
-    return this.#client.request('POST', webhook === undefined ? `/dac/v1/webhooks/${end}` : at(webhook, `/${end}`))
+    return this.#client.request(
+      'POST',
+      webhook === undefined ? `/dac/v1/webhooks/${end}` : at(webhook, `/${end}`),
+    )
   }
 
   /** What `x-signature` is verified with, as PEM. Needs no key. */
   publicKeyPem(): Promise<string> {
-    return this.#client.request('GET', '/.well-known/custody-webhook-key.pem', undefined, { public: true, as: 'text' })
+    return this.#client.request('GET', '/.well-known/custody-webhook-key.pem', undefined, {
+      public: true,
+      as: 'text',
+    })
   }
 
   /** The same as a JWK set. */
   async publicKeys(): Promise<Record<string, string>[]> {
     const path = '/.well-known/custody-webhook-keys.json'
-    return (await this.#client.request<{ keys: Record<string, string>[] }>('GET', path, undefined, { public: true })).keys
+    return (
+      await this.#client.request<{ keys: Record<string, string>[] }>('GET', path, undefined, {
+        public: true,
+      })
+    ).keys
   }
 }

@@ -5,9 +5,31 @@ import type { Decimal } from './types.ts'
 const DECIMAL = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
 /** Numbers that count things; all others are amounts and rates, which come as decimal strings. */
 export const COUNTS: ReadonlySet<string> = new Set([
-  'decimals', 'confirmations', 'page', 'limit', 'status', 'held', 'basis_points', 'path', 'node', 'epoch',
-  'height', 'voided_at', 'unfinished', 'version', 'failures', 'tries', 'tries_left', 'duration_ms', 'percent',
-  'required', 'expires_in', 'max_slippage_bps', 'balances_age_ms', 'vout', 'block_height',
+  'decimals',
+  'confirmations',
+  'page',
+  'limit',
+  'status',
+  'held',
+  'basis_points',
+  'path',
+  'node',
+  'epoch',
+  'height',
+  'voided_at',
+  'unfinished',
+  'version',
+  'failures',
+  'tries',
+  'tries_left',
+  'duration_ms',
+  'percent',
+  'required',
+  'expires_in',
+  'max_slippage_bps',
+  'balances_age_ms',
+  'vout',
+  'block_height',
 ])
 
 /** Path and query exactly as fetch will send them, so that they are signed in that spelling. */
@@ -20,7 +42,8 @@ export function target(path: string): string {
 /** `?a=1&b=2` of what is defined, or nothing. */
 export function query(values: object): string {
   const parameters = new URLSearchParams()
-  for (const [name, value] of Object.entries(values)) if (value !== undefined) parameters.set(name, String(value))
+  for (const [name, value] of Object.entries(values))
+    if (value !== undefined) parameters.set(name, String(value))
   const text = parameters.toString()
   return text === '' ? '' : `?${text}`
 }
@@ -28,7 +51,9 @@ export function query(values: object): string {
 /** A decimal as it will stand in the body, with exactly its digits. @throws TypeError */
 function number(field: string, text: Decimal): JsonNumber {
   if (typeof text !== 'string' || !DECIMAL.test(text)) {
-    throw new TypeError(`${field} must be a decimal string like "0.5": a double cannot hold 18 decimals`)
+    throw new TypeError(
+      `${field} must be a decimal string like "0.5": a double cannot hold 18 decimals`,
+    )
   }
   return new JsonNumber(text)
 }
@@ -36,27 +61,40 @@ function number(field: string, text: Decimal): JsonNumber {
 /** Whether a field is there; `null` means that it is not, as in the API. */
 export const isGiven = (value: unknown): boolean => value !== undefined && value !== null
 
-/** A body whose decimals, where they are given, will stand in it with exactly their digits; after its other fields. @throws TypeError */
-export function decimals<T extends object, Name extends keyof T & string>(body: T, ...names: Name[]): Record<string, unknown> {
+/**
+ * A body whose decimals, where they are given, will stand in it with exactly their digits; after
+ * its other fields. @throws TypeError
+ */
+export function decimals<T extends object, Name extends keyof T & string>(
+  body: T,
+  ...names: Name[]
+): Record<string, unknown> {
   const rest = Object.entries(body).filter(([name]) => !names.includes(name as Name))
-  const exact = names.filter((name) => isGiven(body[name])).map((name) => [name, number(name, body[name] as Decimal)])
+  const exact = names
+    .filter((name) => isGiven(body[name]))
+    .map((name) => [name, number(name, body[name] as Decimal)])
   return Object.fromEntries([...rest, ...exact])
 }
 
 function plain(value: unknown, key: string, within: string, counts: ReadonlySet<string>): unknown {
-  if (value instanceof JsonNumber) return counts.has(key) || counts.has(`${within}.*`) ? Number(value.text) : value.text
+  if (value instanceof JsonNumber)
+    return counts.has(key) || counts.has(`${within}.*`) ? Number(value.text) : value.text
   if (Array.isArray(value)) return value.map((inner) => plain(inner, key, key, counts))
   if (typeof value !== 'object' || value === null) return value
   // Of a page it is how many there are; of a balance it is an amount.
-  const nameOf = (name: string) => (name === 'total' && 'page' in value && 'limit' in value ? 'page' : name)
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plain(inner, nameOf(name), key, counts)]))
+  const nameOf = (name: string) =>
+    name === 'total' && 'page' in value && 'limit' in value ? 'page' : name
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [name, plain(inner, nameOf(name), key, counts)]),
+  )
 }
 
 /**
  * JSON whose amounts are decimal strings and whose counts are numbers. @throws where it is none
  * @param counts names of what counts; `NAME.*`: all that stands in NAME
  */
-export const plainJson = (text: string, counts = COUNTS): unknown => plain(parseJson(text), '', '', counts)
+export const plainJson = (text: string, counts = COUNTS): unknown =>
+  plain(parseJson(text), '', '', counts)
 
 /** The body of an answer. @throws CustodyError `PROTOCOL` */
 export async function read<T>(response: Response): Promise<T> {
@@ -65,7 +103,9 @@ export async function read<T>(response: Response): Promise<T> {
   } catch (error) {
     // Not repeated: the service did what was asked.
     throw new CustodyError('the answer is not JSON: is baseUrl the custody service?', {
-      status: response.status, code: 'PROTOCOL', cause: error,
+      status: response.status,
+      code: 'PROTOCOL',
+      cause: error,
     })
   }
 }
@@ -75,14 +115,18 @@ export async function refusal(response: Response): Promise<CustodyError> {
   let problem: Record<string, unknown> = {}
   try {
     const value: unknown = plainJson(await response.text())
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) problem = value as Record<string, unknown>
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      problem = value as Record<string, unknown>
   } catch {
     // A proxy's page: the status says enough.
   }
   const word = (name: string) => (typeof problem[name] === 'string' ? problem[name] : undefined)
   return new CustodyError(word('message') ?? `the service answered ${response.status}`, {
-    status: response.status, code: word('code') ?? 'HTTP', field: word('field'),
-    type: word('type'), problem,
+    status: response.status,
+    code: word('code') ?? 'HTTP',
+    field: word('field'),
+    type: word('type'),
+    problem,
     requestId: word('request_id') ?? response.headers.get('x-request-id') ?? undefined,
   })
 }

@@ -3,7 +3,10 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import type { CertifiedKey, Keys, Trust } from '../src/index.ts'
 
-/** What three signer nodes would hold and say, made by hand: keys of a workspace and their certificates. */
+/**
+ * What three signer nodes would hold and say, made by hand: keys of a workspace and their
+ * certificates.
+ */
 export class Nodes {
   readonly identities = new Map<number, { privateKey: KeyObject; publicKey: KeyObject }>()
   readonly network: 'local' | 'mainnet'
@@ -16,28 +19,54 @@ export class Nodes {
   }
 
   trust(more: Partial<Trust> = {}): Trust {
-    const nodes = [...this.identities].map(
-      ([node, { publicKey }]) => ({ node, identity: publicKey.export({ type: 'spki', format: 'pem' }) as string })
-    )
-    return { version: 1, network: this.network, workspace: 'acme', sub_account: 'main', sub_account_index: 1, nodes, ...more }
+    const nodes = [...this.identities].map(([node, { publicKey }]) => ({
+      node,
+      identity: publicKey.export({ type: 'spki', format: 'pem' }) as string,
+    }))
+    return {
+      version: 1,
+      network: this.network,
+      workspace: 'acme',
+      sub_account: 'main',
+      sub_account_index: 1,
+      nodes,
+      ...more,
+    }
   }
 
-  sign(node: number, text: string): string { return sign(null, Buffer.from(text), this.identities.get(node)!.privateKey).toString('hex') }
+  sign(node: number, text: string): string {
+    return sign(null, Buffer.from(text), this.identities.get(node)!.privateKey).toString('hex')
+  }
 
   /** A key that these nodes certify; `nodes` says which. */
   key(
-    curve: 'secp256k1' | 'ed25519', more: Partial<Omit<CertifiedKey, 'certificates'>> = {}, nodes: readonly number[] = [1, 2, 3]
+    curve: 'secp256k1' | 'ed25519',
+    more: Partial<Omit<CertifiedKey, 'certificates'>> = {},
+    nodes: readonly number[] = [1, 2, 3],
   ): CertifiedKey {
-    const publicKey = curve === 'secp256k1' ? secp256k1.getPublicKey(this.#random(32), true) : ed25519.getPublicKey(this.#random(32))
+    const publicKey =
+      curve === 'secp256k1'
+        ? secp256k1.getPublicKey(this.#random(32), true)
+        : ed25519.getPublicKey(this.#random(32))
     const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
     const { workspace, key_id, public_key, chain_code, mode, epoch } = {
-      workspace: 'acme', key_id: `${curve[0]}-1`, public_key: hex(publicKey), chain_code: hex(this.#random(32)),
-      mode: this.network, epoch: 0, ...more,
+      workspace: 'acme',
+      key_id: `${curve[0]}-1`,
+      public_key: hex(publicKey),
+      chain_code: hex(this.#random(32)),
+      mode: this.network,
+      epoch: 0,
+      ...more,
     }
     const certified = { workspace, curve, key_id, public_key, chain_code, mode, epoch }
     const text = `custody/key-certificate/v1\n${JSON.stringify(certified)}`
-    return { ...certified, certificates: nodes.map((node) => ({ node, signature: this.sign(node, text) })) }
+    return {
+      ...certified,
+      certificates: nodes.map((node) => ({ node, signature: this.sign(node, text) })),
+    }
   }
 
-  keys(): Keys { return { network: this.network, keys: [this.key('secp256k1'), this.key('ed25519')] } }
+  keys(): Keys {
+    return { network: this.network, keys: [this.key('secp256k1'), this.key('ed25519')] }
+  }
 }

@@ -13,25 +13,44 @@ const NONCE = 'n-1'
 const ID = transactionId(API_KEY, NONCE)
 let server: TestServer
 
-before(async () => { server = await TestServer.start(API_KEY, pair.publicKey) })
+before(async () => {
+  server = await TestServer.start(API_KEY, pair.publicKey)
+})
 after(() => server.stop())
 
-const client = () => new CustodyClient({ baseUrl: server.url, apiKey: API_KEY, privateKey: pair.privateKey, trust: nodes.trust() })
+const client = () =>
+  new CustodyClient({
+    baseUrl: server.url,
+    apiKey: API_KEY,
+    privateKey: pair.privateKey,
+    trust: nodes.trust(),
+  })
 const json = (value: unknown): Canned => ({ body: JSON.stringify(value) })
 
 function record(node: number, more: Partial<Void['record']> = {}): Void['record'] {
   return {
-    node, intent: JSON.stringify(['pay', 'nonce', API_KEY, NONCE]), transaction_id: ID, rule: null, height: 7, voided_at: 1_700_000_000,
-    signed: [], unfinished: 0, ...more
+    node,
+    intent: JSON.stringify(['pay', 'nonce', API_KEY, NONCE]),
+    transaction_id: ID,
+    rule: null,
+    height: 7,
+    voided_at: 1_700_000_000,
+    signed: [],
+    unfinished: 0,
+    ...more,
   }
 }
-function signedVoid(node: number, more: Partial<Void['record']> = {}, by = nodes, signer = node): Void {
+function signedVoid(
+  node: number,
+  more: Partial<Void['record']> = {},
+  by = nodes,
+  signer = node,
+): Void {
   const told = record(node, more)
   return { record: told, signature: by.sign(signer, `custody/void/v2\n${JSON.stringify(told)}`) }
 }
-const failed = (voids: unknown, more: Partial<Transaction> = {}) => (
-  { id: ID, status: 'failed', sub_status: 'FAILED', hash: null, voids, ...more }
-) as Transaction
+const failed = (voids: unknown, more: Partial<Transaction> = {}) =>
+  ({ id: ID, status: 'failed', sub_status: 'FAILED', hash: null, voids, ...more }) as Transaction
 const own = { nonce: NONCE }
 
 async function unproven(transaction: Transaction, what: string): Promise<FailureProof> {
@@ -42,19 +61,37 @@ async function unproven(transaction: Transaction, what: string): Promise<Failure
 }
 
 test('two voids of two pinned nodes prove a failure', async () => {
-  assert.deepEqual(
-    await client().verifyFailed(failed([signedVoid(1), signedVoid(3)]), own), { proven: true, nodes: [1, 3], signed: [], reason: null }
+  assert.deepEqual(await client().verifyFailed(failed([signedVoid(1), signedVoid(3)]), own), {
+    proven: true,
+    nodes: [1, 3],
+    signed: [],
+    reason: null,
+  })
+  assert.equal(
+    (await client().verifyFailed(failed([signedVoid(1), signedVoid(2), signedVoid(3)]), { id: ID }))
+      .proven,
+    true,
   )
-  assert.equal((await client().verifyFailed(failed([signedVoid(1), signedVoid(2), signedVoid(3)]), { id: ID })).proven, true)
   await assert.rejects(
-    new CustodyClient({ baseUrl: server.url, apiKey: API_KEY, privateKey: pair.privateKey }).verifyFailed(failed([]), own), TypeError
+    new CustodyClient({
+      baseUrl: server.url,
+      apiKey: API_KEY,
+      privateKey: pair.privateKey,
+    }).verifyFailed(failed([]), own),
+    TypeError,
   )
 })
 
 test('a lying server shows a failure without voids, with one, with one twice, or with what is no list', async () => {
   const lists = [
-    [], [signedVoid(1)], [signedVoid(1), signedVoid(1)], [signedVoid(1), signedVoid(1, { height: 8 })],
-    undefined, null, 'x', [null, {}, { record: null }, { record: {} }],
+    [],
+    [signedVoid(1)],
+    [signedVoid(1), signedVoid(1)],
+    [signedVoid(1), signedVoid(1, { height: 8 })],
+    undefined,
+    null,
+    'x',
+    [null, {}, { record: null }, { record: {} }],
   ]
   for (const voids of lists) {
     await unproven(failed(voids), JSON.stringify(voids))
@@ -75,51 +112,103 @@ test('voids of strangers, of a node under another number, and changed ones', asy
 
 test('voids of another transaction, or of a made-up forward under this id, or of a request that the nodes could not read', async () => {
   const other = transactionId(API_KEY, 'n-2')
-  await unproven(failed([signedVoid(1, { transaction_id: other }), signedVoid(2, { transaction_id: other })]), 'another')
   await unproven(
-    failed([signedVoid(1, { transaction_id: other }), signedVoid(2, { transaction_id: other })], { id: other }), 'another, and called so'
+    failed([signedVoid(1, { transaction_id: other }), signedVoid(2, { transaction_id: other })]),
+    'another',
+  )
+  await unproven(
+    failed([signedVoid(1, { transaction_id: other }), signedVoid(2, { transaction_id: other })], {
+      id: other,
+    }),
+    'another, and called so',
   )
   const rule = randomUUID()
   const forged = { rule, intent: JSON.stringify(['forward', rule, ID]) }
   await unproven(failed([signedVoid(1, forged), signedVoid(2, forged)]), 'a forward')
   const unread = { intent: JSON.stringify(['request', API_KEY, NONCE]) }
   await unproven(failed([signedVoid(1, unread), signedVoid(2, unread)]), 'unread')
-  assert.equal((await client().verifyFailed(failed([signedVoid(1, forged), signedVoid(2, forged)]), { rule })).proven, true, "a rule's own forward")
   assert.equal(
-    (await client().verifyFailed(failed([signedVoid(1, forged), signedVoid(2, forged)]), { rule: randomUUID() })).proven, false, "another rule's"
+    (await client().verifyFailed(failed([signedVoid(1, forged), signedVoid(2, forged)]), { rule }))
+      .proven,
+    true,
+    "a rule's own forward",
+  )
+  assert.equal(
+    (
+      await client().verifyFailed(failed([signedVoid(1, forged), signedVoid(2, forged)]), {
+        rule: randomUUID(),
+      })
+    ).proven,
+    false,
+    "another rule's",
   )
 })
 
 test('a signature withheld before forced voids is named, and so is a hash', async () => {
   assert.deepEqual(
-    (await unproven(failed([signedVoid(1, { signed: ['0xaa'] }), signedVoid(2, { signed: ['0xaa'] }), signedVoid(3)]), 'signed')).signed, ['0xaa']
+    (
+      await unproven(
+        failed([
+          signedVoid(1, { signed: ['0xaa'] }),
+          signedVoid(2, { signed: ['0xaa'] }),
+          signedVoid(3),
+        ]),
+        'signed',
+      )
+    ).signed,
+    ['0xaa'],
   )
   await unproven(failed([signedVoid(1, { unfinished: 1 }), signedVoid(3)]), 'unfinished')
-  assert.deepEqual((await unproven(failed([signedVoid(1), signedVoid(2)], { hash: '0xbb' }), 'sent')).signed, ['0xbb'])
-  assert.match((await unproven(failed([], { status: 'pending' }), 'pending')).reason as string, /pending/)
+  assert.deepEqual(
+    (await unproven(failed([signedVoid(1), signedVoid(2)], { hash: '0xbb' }), 'sent')).signed,
+    ['0xbb'],
+  )
+  assert.match(
+    (await unproven(failed([], { status: 'pending' }), 'pending')).reason as string,
+    /pending/,
+  )
 })
 
 test('the client holds failures of its own requests against the service by itself', async () => {
   const custody = client()
   let id = ''
   let nonce = ''
-  const create = (seen: Seen): Canned => json({ id: transactionId(API_KEY, String(seen.claims?.nonce)), status: 'pending' })
+  const create = (seen: Seen): Canned =>
+    json({ id: transactionId(API_KEY, String(seen.claims?.nonce)), status: 'pending' })
   server.script(create)
   const created = await custody.createTransaction(
-    { asset: 'ETH', amount: '1', destination_address: '0x' }, { onSigned: (request) => ({ id, nonce } = request) }
+    { asset: 'ETH', amount: '1', destination_address: '0x' },
+    { onSigned: (request) => ({ id, nonce } = request) },
   )
   assert.deepEqual([created.id, transactionId(API_KEY, nonce)], [id, id])
-  const voids = [1, 2].map((node) => signedVoid(node, { transaction_id: id, intent: JSON.stringify(['pay', 'nonce', API_KEY, nonce]) }))
+  const voids = [1, 2].map((node) =>
+    signedVoid(node, {
+      transaction_id: id,
+      intent: JSON.stringify(['pay', 'nonce', API_KEY, nonce]),
+    }),
+  )
   const stranger = { ...failed([signedVoid(1), signedVoid(2)]), failure_proof: { proven: true } }
   server.script(
-    json(failed(voids, { id })), json(failed([], { id })),
-    json({ data: [failed(voids, { id }), stranger, { ...stranger, status: 'pending' }], page: 1, limit: 50, total: 3 }), json(stranger)
+    json(failed(voids, { id })),
+    json(failed([], { id })),
+    json({
+      data: [failed(voids, { id }), stranger, { ...stranger, status: 'pending' }],
+      page: 1,
+      limit: 50,
+      total: 3,
+    }),
+    json(stranger),
   )
   assert.equal((await custody.transaction(id)).failure_proof?.proven, true)
   assert.equal((await custody.waitForTransaction(id)).failure_proof?.proven, false)
   assert.deepEqual(
-    (await custody.transactions()).data.map((each) => each.failure_proof?.proven), [true, false, undefined],
-    'only own requests, and no word of the service'
+    (await custody.transactions()).data.map((each) => each.failure_proof?.proven),
+    [true, false, undefined],
+    'only own requests, and no word of the service',
   )
-  assert.equal((await custody.transaction(id)).failure_proof?.proven, false, 'another transaction was given in its place')
+  assert.equal(
+    (await custody.transaction(id)).failure_proof?.proven,
+    false,
+    'another transaction was given in its place',
+  )
 })

@@ -2,27 +2,53 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
-import { CustodyClient, CustodyError, IdempotencyMismatch, isReplayed, type CustodyClientOptions, type OnceOptions } from '../src/index.ts'
+import {
+  CustodyClient,
+  CustodyError,
+  IdempotencyMismatch,
+  isReplayed,
+  type CustodyClientOptions,
+  type OnceOptions,
+} from '../src/index.ts'
 import { TestServer, type Canned } from './server.ts'
 
 const API_KEY = '4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90'
 const pair = generateKeyPairSync('rsa', { modulusLength: 4096 })
 let server: TestServer
-before(async () => { server = await TestServer.start(API_KEY, pair.publicKey) })
+before(async () => {
+  server = await TestServer.start(API_KEY, pair.publicKey)
+})
 after(() => server.stop())
 
-const client = (options: Partial<CustodyClientOptions> = {}) => new CustodyClient({
-  baseUrl: server.url, apiKey: API_KEY, privateKey: pair.privateKey, random: () => 1, sleep: async () => undefined, ...options,
-})
+const client = (options: Partial<CustodyClientOptions> = {}) =>
+  new CustodyClient({
+    baseUrl: server.url,
+    apiKey: API_KEY,
+    privateKey: pair.privateKey,
+    random: () => 1,
+    sleep: async () => undefined,
+    ...options,
+  })
 /** As http/replay.ts of the platform says it. */
-const WARNING = '299 custody "sequence_id was used before with another payload; the first answer is given and nothing new was done"'
-const answer = (headers: Record<string, string> = {}): Canned => ({ body: '{"id":"earlier","amount":0.5}', headers: { 'x-request-id': 'r-1', ...headers } })
+const WARNING =
+  '299 custody "sequence_id was used before with another payload; the first answer is given and nothing new was done"'
+const answer = (headers: Record<string, string> = {}): Canned => ({
+  body: '{"id":"earlier","amount":0.5}',
+  headers: { 'x-request-id': 'r-1', ...headers },
+})
 const replay = answer({ 'idempotent-replayed': 'true' })
 const mismatch = answer({ 'idempotent-replayed': 'true', warning: WARNING })
 const transfer = { asset: 'ETH', amount: '1', destination_address: '0xabc', sequence_id: 's' }
 
 type Call = (custody: CustodyClient, options?: OnceOptions) => Promise<unknown>
-const order = { exchange_account: 'a', market: 'BTC/USD', side: 'buy', type: 'market', amount: '1', sequence_id: 's' } as const
+const order = {
+  exchange_account: 'a',
+  market: 'BTC/USD',
+  side: 'buy',
+  type: 'market',
+  amount: '1',
+  sequence_id: 's',
+} as const
 const stake = { address: 'T', resource: 'ENERGY', amount: '1', sequence_id: 's' } as const
 /** By the operation that each calls. */
 const CALLS: Record<string, Call> = {
@@ -30,28 +56,50 @@ const CALLS: Record<string, Call> = {
   stake: (custody, options) => custody.stake(stake, options),
   unstake: (custody, options) => custody.unstake(stake, options),
   releaseUnstaked: (custody, options) => custody.releaseUnstaked('T', 's', options),
-  createInvoice: (custody, options) => custody.invoices.create({ asset: 'BTC', amount: '1', sequence_id: 's' }, options),
+  createInvoice: (custody, options) =>
+    custody.invoices.create({ asset: 'BTC', amount: '1', sequence_id: 's' }, options),
   refundInvoice: (custody, options) => custody.invoices.refund('i', transfer, options),
   createOrder: (custody, options) => custody.trading.order(order, options),
-  createExchangeWithdrawal: (custody, options) => custody.trading.withdraw({ exchange_account: 'a', asset: 'BTC', amount: '1', sequence_id: 's' }, options),
-  createConversion: (custody, options) => custody.trading.convert({ from_asset: 'BTC', to_asset: 'USD', amount: '1', sequence_id: 's' }, options),
+  createExchangeWithdrawal: (custody, options) =>
+    custody.trading.withdraw(
+      { exchange_account: 'a', asset: 'BTC', amount: '1', sequence_id: 's' },
+      options,
+    ),
+  createConversion: (custody, options) =>
+    custody.trading.convert(
+      { from_asset: 'BTC', to_asset: 'USD', amount: '1', sequence_id: 's' },
+      options,
+    ),
 }
 
 test('each operation of the document with a sequence_id is called here', () => {
-  const document = JSON.parse(readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8')) as {
-    paths: Record<string, Record<string, { operationId: string; responses: Record<string, { headers?: object }> }>>
+  const document = JSON.parse(
+    readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'),
+  ) as {
+    paths: Record<
+      string,
+      Record<string, { operationId: string; responses: Record<string, { headers?: object }> }>
+    >
   }
-  const once = Object.values(document.paths).flatMap((methods) => Object.values(methods))
-    .filter(({ responses }) => 'idempotent-replayed' in (responses['200']?.headers ?? {})).map(({ operationId }) => operationId)
+  const once = Object.values(document.paths)
+    .flatMap((methods) => Object.values(methods))
+    .filter(({ responses }) => 'idempotent-replayed' in (responses['200']?.headers ?? {}))
+    .map(({ operationId }) => operationId)
   assert.deepEqual(once.sort(), Object.keys(CALLS).sort())
 })
 
 for (const [operation, call] of Object.entries(CALLS)) {
   test(`${operation}: another payload under a known sequence_id throws with the earlier object, or returns it where that is wanted`, async () => {
     server.script(mismatch)
-    const error = await call(client()).then(() => assert.fail('returned as if it were done'), (reason: unknown) => reason)
+    const error = await call(client()).then(
+      () => assert.fail('returned as if it were done'),
+      (reason: unknown) => reason,
+    )
     assert.ok(error instanceof IdempotencyMismatch && error instanceof CustodyError, String(error))
-    assert.deepEqual([error.status, error.code, error.field, error.requestId], [200, 'IDEMPOTENCY_MISMATCH', 'sequence_id', 'r-1'])
+    assert.deepEqual(
+      [error.status, error.code, error.field, error.requestId],
+      [200, 'IDEMPOTENCY_MISMATCH', 'sequence_id', 'r-1'],
+    )
     assert.match(error.message, /nothing was created/)
     assert.deepEqual(error.answer, { id: 'earlier', amount: '0.5' })
     assert.ok(isReplayed(error.answer))
@@ -62,7 +110,11 @@ for (const [operation, call] of Object.entries(CALLS)) {
     const raw = client({ idempotencyMismatch: 'return' })
     assert.deepEqual(await call(raw), returned)
     server.script(mismatch)
-    await assert.rejects(call(raw, { idempotencyMismatch: 'throw' }), IdempotencyMismatch, 'a call goes before the client')
+    await assert.rejects(
+      call(raw, { idempotencyMismatch: 'throw' }),
+      IdempotencyMismatch,
+      'a call goes before the client',
+    )
   })
 }
 
@@ -71,7 +123,10 @@ test('a replay of the same payload is returned, and isReplayed says so without a
   const custody = client()
   const again = await custody.createTransaction(transfer)
   const first = await custody.createTransaction(transfer)
-  assert.deepEqual([isReplayed(again), isReplayed(first), isReplayed({ ...again }), isReplayed(null)], [true, false, false, false])
+  assert.deepEqual(
+    [isReplayed(again), isReplayed(first), isReplayed({ ...again }), isReplayed(null)],
+    [true, false, false, false],
+  )
   assert.equal(JSON.stringify(again), JSON.stringify(first))
 })
 
@@ -84,9 +139,17 @@ test('a mismatch that answers a repeated attempt throws', async () => {
 test('any request of one’s own throws too; warnings of proxies do not', async () => {
   server.script(mismatch)
   await assert.rejects(client().request('POST', '/dac/v1/transaction', {}), IdempotencyMismatch)
-  server.script(answer({ warning: '214 proxy "Transformation applied"' }), answer({ 'idempotent-replayed': 'true', warning: '110 proxy "Response is Stale"' }))
+  server.script(
+    answer({ warning: '214 proxy "Transformation applied"' }),
+    answer({ 'idempotent-replayed': 'true', warning: '110 proxy "Response is Stale"' }),
+  )
   await client().createTransaction(transfer)
   await client().createTransaction(transfer)
-  server.script(answer({ 'idempotent-replayed': 'true', warning: `214 proxy "Transformation applied", ${WARNING}` }))
+  server.script(
+    answer({
+      'idempotent-replayed': 'true',
+      warning: `214 proxy "Transformation applied", ${WARNING}`,
+    }),
+  )
   await assert.rejects(client().createTransaction(transfer), IdempotencyMismatch)
 })

@@ -4,7 +4,13 @@ import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { addressAt, loadRegistry, paymentUri, type Network } from '@custody/chains'
 import * as fc from '../../../test/property.ts'
-import { CustodyClient, VerificationError, type CertifiedKey, type Keys, type Trust } from '../src/index.ts'
+import {
+  CustodyClient,
+  VerificationError,
+  type CertifiedKey,
+  type Keys,
+  type Trust,
+} from '../src/index.ts'
 import { verifyAddress } from '../src/trust/verify-address.ts'
 import { Nodes } from './certified.ts'
 import { TestServer, type Canned } from './server.ts'
@@ -17,37 +23,55 @@ const registry = loadRegistry('local')
 const honest = nodes.keys()
 let server: TestServer
 
-before(async () => { server = await TestServer.start(API_KEY, pair.publicKey) })
+before(async () => {
+  server = await TestServer.start(API_KEY, pair.publicKey)
+})
 after(() => server.stop())
 
 const isTagged = ({ family }: { family: string }) => family === 'xrp' || family === 'stellar'
-const client = (trust: Trust = nodes.trust()) => new CustodyClient(
-  { baseUrl: server.url, apiKey: API_KEY, privateKey: pair.privateKey, trust }
-)
+const client = (trust: Trust = nodes.trust()) =>
+  new CustodyClient({ baseUrl: server.url, apiKey: API_KEY, privateKey: pair.privateKey, trust })
 const json = (value: unknown): Canned => ({ body: JSON.stringify(value) })
 
 function derive(keys: Keys, network: Network, path: number[]): string {
   const key = keys.keys.find(({ curve }) => curve === network.curve) as CertifiedKey
   return addressAt(
     network,
-    { publicKey: new Uint8Array(Buffer.from(key.public_key, 'hex')), chainCode: new Uint8Array(Buffer.from(key.chain_code, 'hex')) }, path
+    {
+      publicKey: new Uint8Array(Buffer.from(key.public_key, 'hex')),
+      chainCode: new Uint8Array(Buffer.from(key.chain_code, 'hex')),
+    },
+    path,
   )
 }
 
 /** A deposit address as an honest platform shows it. */
-function shown(assetName: string, index: number, o: { keys?: Keys; sub?: number; tag?: string | null } = {}) {
+function shown(
+  assetName: string,
+  index: number,
+  o: { keys?: Keys; sub?: number; tag?: string | null } = {},
+) {
   const asset = registry.asset(assetName)!
   const network = registry.networkOf(asset)
   const path = [o.sub ?? 1, network.chain_index, index]
   const address = derive(o.keys ?? honest, network, path)
   return {
-    id: 'i', asset: assetName, address, address_tag: o.tag ?? null, label: null, path,
-    payment_uri: paymentUri(network, asset, { address, addressTag: o.tag ?? null }), created_at: 'now',
+    id: 'i',
+    asset: assetName,
+    address,
+    address_tag: o.tag ?? null,
+    label: null,
+    path,
+    payment_uri: paymentUri(network, asset, { address, addressTag: o.tag ?? null }),
+    created_at: 'now',
   }
 }
 
 async function refused(promise: Promise<unknown>, code: string): Promise<VerificationError> {
-  const error = await promise.then(() => assert.fail('was taken'), (reason: unknown) => reason)
+  const error = await promise.then(
+    () => assert.fail('was taken'),
+    (reason: unknown) => reason,
+  )
   assert.ok(error instanceof VerificationError, String(error))
   assert.equal(error.code, code, error.message)
   return error
@@ -58,22 +82,46 @@ function invoiceOf(assetName: string, index: number) {
   const { address, address_tag, path } = shown(assetName, index)
   const asset = registry.asset(assetName)!
   const network = registry.networkOf(asset)
-  const offer = { asset: assetName, network: network.code, crypto_amount: 1, address, address_tag, path }
-  const uri = paymentUri(network, asset, { address, addressTag: address_tag, amount: 10n ** BigInt(asset.decimals) / 2n })
-  return { inv_id: 'i', ...offer, paid_amount: 0.5, due_amount: 0.5, payment_uri: uri, assets: [offer, { ...offer, asset: 'ETH', address: null, path: null }] }
+  const offer = {
+    asset: assetName,
+    network: network.code,
+    crypto_amount: 1,
+    address,
+    address_tag,
+    path,
+  }
+  const uri = paymentUri(network, asset, {
+    address,
+    addressTag: address_tag,
+    amount: 10n ** BigInt(asset.decimals) / 2n,
+  })
+  return {
+    inv_id: 'i',
+    ...offer,
+    paid_amount: 0.5,
+    due_amount: 0.5,
+    payment_uri: uri,
+    assets: [offer, { ...offer, asset: 'ETH', address: null, path: null }],
+  }
 }
 
 test('an invoice’s addresses are ours, and its payment URI asks for what is missing, at that address', async () => {
   const honestly = invoiceOf('BTC', 7)
   server.script(json(honestly), json(honest))
-  assert.equal((await client().invoices.create({ asset: 'BTC', amount: '1' })).address, honestly.address)
+  assert.equal(
+    (await client().invoices.create({ asset: 'BTC', amount: '1' })).address,
+    honestly.address,
+  )
   const other = invoiceOf('BTC', 8)
   const ask = (invoice: object) => {
     server.script(json(invoice), json(honest))
     return client().invoices.read('i')
   }
   await refused(ask({ ...honestly, address: other.address }), 'ADDRESS')
-  await refused(ask({ ...honestly, assets: [{ ...honestly.assets[0], address: other.address }] }), 'ADDRESS')
+  await refused(
+    ask({ ...honestly, assets: [{ ...honestly.assets[0], address: other.address }] }),
+    'ADDRESS',
+  )
   await refused(ask({ ...honestly, path: [2, ...honestly.path.slice(1)] }), 'PATH')
   await refused(ask({ ...honestly, payment_uri: other.payment_uri }), 'PAYMENT_URI')
   await refused(ask({ ...honestly, due_amount: 0.25 }), 'PAYMENT_URI')
@@ -104,7 +152,10 @@ test('a lying server that gives its own address', async () => {
   const theirs = shown('BTC', 3, { keys: nodes.keys() })
   const error = await refused(lie(theirs), 'ADDRESS')
   assert.deepEqual([error.expected, error.actual], [shown('BTC', 3).address, theirs.address])
-  server.script(json([shown('BTC', 1), { ...shown('BTC', 2), address: theirs.address }]), json(honest))
+  server.script(
+    json([shown('BTC', 1), { ...shown('BTC', 2), address: theirs.address }]),
+    json(honest),
+  )
   await refused(client().addresses('BTC'), 'ADDRESS')
 })
 
@@ -114,14 +165,23 @@ test('the code that derives addresses is loaded by those who check them only', (
     registerHooks({ load: (url, context, next) => { seen.push(url); return next(url, context) } })
     await import(${JSON.stringify(new URL('../src/index.ts', import.meta.url).href)})
     console.log(JSON.stringify(seen))`
-  const loaded = JSON.parse(spawnSync(process.execPath, ['--input-type=module', '-e', hooks], { encoding: 'utf8' }).stdout) as string[]
+  const loaded = JSON.parse(
+    spawnSync(process.execPath, ['--input-type=module', '-e', hooks], { encoding: 'utf8' }).stdout,
+  ) as string[]
   assert.ok(loaded.some((url) => url.endsWith('client/src/client.ts')))
-  assert.deepEqual(loaded.filter((url) => /chains|verifier|noble\/curves/.test(url)), [])
+  assert.deepEqual(
+    loaded.filter((url) => /chains|verifier|noble\/curves/.test(url)),
+    [],
+  )
 })
 
 test('without trust nothing is checked: it is the trust object that refuses', async () => {
   server.script(json(shown('BTC', 3, { keys: nodes.keys() })))
-  await new CustodyClient({ baseUrl: server.url, apiKey: API_KEY, privateKey: pair.privateKey }).createAddress('BTC')
+  await new CustodyClient({
+    baseUrl: server.url,
+    apiKey: API_KEY,
+    privateKey: pair.privateKey,
+  }).createAddress('BTC')
 })
 
 test("another sub-account's path, another chain's, a hardened or a missing one", async () => {
@@ -129,8 +189,17 @@ test("another sub-account's path, another chain's, a hardened or a missing one",
   await refused(lie({ ...shown('BTC', 3, { sub: 2 }), path: [1, 0, 3] }), 'ADDRESS')
   const honestly = shown('BTC', 3)
   const wrong = [
-    [1, 2, 3], [1, 0], [1, 0, 3, 0], ['1', '0', '3'], [1, 0, -1], [1, 0, 0x8000_0000], [1, 0, 0x7fff_ffff],
-    [1, 0, 1.5], '1/0/3', null, undefined,
+    [1, 2, 3],
+    [1, 0],
+    [1, 0, 3, 0],
+    ['1', '0', '3'],
+    [1, 0, -1],
+    [1, 0, 0x8000_0000],
+    [1, 0, 0x7fff_ffff],
+    [1, 0, 1.5],
+    '1/0/3',
+    null,
+    undefined,
   ]
   for (const path of wrong) {
     await refused(lie({ ...honestly, path }), 'PATH')
@@ -149,7 +218,10 @@ test('the address of another asset', async () => {
 })
 
 test('a payment URI that pays somebody else', async () => {
-  await refused(lie({ ...shown('BTC', 3), payment_uri: shown('BTC', 3, { keys: nodes.keys() }).payment_uri }), 'PAYMENT_URI')
+  await refused(
+    lie({ ...shown('BTC', 3), payment_uri: shown('BTC', 3, { keys: nodes.keys() }).payment_uri }),
+    'PAYMENT_URI',
+  )
 })
 
 test("another workspace's certificate", async () => {
@@ -163,8 +235,17 @@ test('a certificate with two signatures of one node, of strangers, of two nodes,
   const two = nodes.key('secp256k1', {}, [1, 2, 2])
   const strangers = new Nodes(random).key('secp256k1')
   const moved = nodes.key('secp256k1')
-  moved.certificates = [...moved.certificates.slice(0, 2), { node: 3, signature: moved.certificates[0]!.signature }]
-  for (const key of [two, strangers, moved, nodes.key('secp256k1', {}, [1, 2]), nodes.key('secp256k1', {}, [])]) {
+  moved.certificates = [
+    ...moved.certificates.slice(0, 2),
+    { node: 3, signature: moved.certificates[0]!.signature },
+  ]
+  for (const key of [
+    two,
+    strangers,
+    moved,
+    nodes.key('secp256k1', {}, [1, 2]),
+    nodes.key('secp256k1', {}, []),
+  ]) {
     const keys: Keys = { network: 'local', keys: [key] }
     await refused(lie(shown('BTC', 3, { keys }), keys), 'KEY')
   }
@@ -173,14 +254,26 @@ test('a certificate with two signatures of one node, of strangers, of two nodes,
 test('a key of another network, whatever the answer calls it', async () => {
   const main: Keys = { network: 'local', keys: [nodes.key('secp256k1', { mode: 'mainnet' })] }
   await refused(lie(shown('BTC', 3, { keys: main }), main), 'KEY')
-  await refused(lie(shown('BTC', 3, { keys: main }), { network: 'local', keys: [{ ...main.keys[0]!, mode: 'local' }] }), 'KEY')
+  await refused(
+    lie(shown('BTC', 3, { keys: main }), {
+      network: 'local',
+      keys: [{ ...main.keys[0]!, mode: 'local' }],
+    }),
+    'KEY',
+  )
   await refused(lie(shown('BTC', 3), honest, nodes.trust({ network: 'mainnet' })), 'KEY')
 })
 
 test('a forged chain code, public key, curve, epoch, and a missing key', async () => {
   const [key] = honest.keys as [CertifiedKey]
   const { public_key: foreign } = nodes.key('secp256k1')
-  const changes = [{ chain_code: 'ab'.repeat(32) }, { public_key: foreign }, { epoch: 1 }, { key_id: 's-2' }, { certificates: null }]
+  const changes = [
+    { chain_code: 'ab'.repeat(32) },
+    { public_key: foreign },
+    { epoch: 1 },
+    { key_id: 's-2' },
+    { certificates: null },
+  ]
   for (const forged of changes) {
     const keys = { network: 'local', keys: [{ ...key, ...forged }] } as unknown as Keys
     await refused(lie(shown('BTC', 3, { keys }), keys), 'KEY')
@@ -188,13 +281,23 @@ test('a forged chain code, public key, curve, epoch, and a missing key', async (
   for (const keys of [{ keys: [] }, { keys: [honest.keys[1]] }, {}, [], null, { keys: [null] }]) {
     await refused(lie(shown('BTC', 3), keys), 'KEY')
   }
-  await refused(lie(shown('BTC', 3), { network: 'local', keys: [{ ...honest.keys[1], curve: 'secp256k1' }] }), 'KEY')
+  await refused(
+    lie(shown('BTC', 3), { network: 'local', keys: [{ ...honest.keys[1], curve: 'secp256k1' }] }),
+    'KEY',
+  )
 })
 
 test("a wallet's omnibus address and a gas tank that are not ours", async () => {
   const wallet = (index: number, keys?: Keys) => {
     const { address, path } = shown('ETH', index, keys ? { keys } : {})
-    return { id: 'w', asset: 'ETH', status: 'active', omnibus_address: address, path, created_at: 'now' }
+    return {
+      id: 'w',
+      asset: 'ETH',
+      status: 'active',
+      omnibus_address: address,
+      path,
+      created_at: 'now',
+    }
   }
   const foreign = nodes.keys()
   server.script(json(wallet(0)), json(honest), json([wallet(0)]))
@@ -208,7 +311,7 @@ test("a wallet's omnibus address and a gas tank that are not ours", async () => 
   server.script(
     json([tank, { network: 'POL', address: null }]),
     json([{ network: 'ETH', address: shown('ETH', 0, { sub: 0, keys: foreign }).address }]),
-    json([{ network: 'ETH', address: shown('ETH', 0).address }])
+    json([{ network: 'ETH', address: shown('ETH', 0).address }]),
   )
   await custody.gasTanks()
   await refused(custody.gasTanks(), 'ADDRESS')
@@ -220,26 +323,46 @@ test('a trust object with two of one node, a tank for a sub-account or another s
   const [first, second] = good.nodes as [Trust['nodes'][0], Trust['nodes'][0]]
   const rsa = pair.publicKey.export({ type: 'spki', format: 'pem' }) as string
   const bad: unknown[] = [
-    { ...good, version: 2 }, { ...good, network: 'test' }, { ...good, workspace: '' }, null,
-    { ...good, sub_account_index: 0 }, { ...good, sub_account_index: 0x8000_0000 },
+    { ...good, version: 2 },
+    { ...good, network: 'test' },
+    { ...good, workspace: '' },
+    null,
+    { ...good, sub_account_index: 0 },
+    { ...good, sub_account_index: 0x8000_0000 },
     { ...good, nodes: [first, second] },
     { ...good, nodes: [first, second, { ...second, node: 3 }] },
     { ...good, nodes: [first, second, { ...good.nodes[2]!, node: 2 }] },
-    { ...good, nodes: [first, second, { node: 3, identity: rsa }] }, { ...good, nodes: [first, second, { node: 3 }] },
+    { ...good, nodes: [first, second, { node: 3, identity: rsa }] },
+    { ...good, nodes: [first, second, { node: 3 }] },
   ]
   for (const trust of bad) {
-    assert.throws(() => client(trust as Trust), (error: unknown) => error instanceof VerificationError && error.code === 'TRUST')
+    assert.throws(
+      () => client(trust as Trust),
+      (error: unknown) => error instanceof VerificationError && error.code === 'TRUST',
+    )
   }
 })
 
 test('offline: an address is found at its index, and a foreign one is not', async () => {
   const check = (
-    asset: string, address: string, options: { path?: number[]; indexMax?: number } = {}
+    asset: string,
+    address: string,
+    options: { path?: number[]; indexMax?: number } = {},
   ) => verifyAddress(nodes.trust(), honest, asset, address, { indexMax: 20, ...options })
-  assert.deepEqual((await check('ETH', shown('ETH', 12).address.toLowerCase())).path, [1, registry.network('ETH')!.chain_index, 12])
-  assert.deepEqual((await check('BTC', shown('BTC', 20).address.toUpperCase())).certified_by, [1, 2, 3])
+  assert.deepEqual((await check('ETH', shown('ETH', 12).address.toLowerCase())).path, [
+    1,
+    registry.network('ETH')!.chain_index,
+    12,
+  ])
+  assert.deepEqual(
+    (await check('BTC', shown('BTC', 20).address.toUpperCase())).certified_by,
+    [1, 2, 3],
+  )
   await refused(check('BTC', shown('BTC', 21).address), 'ADDRESS')
-  assert.deepEqual((await check('BTC', shown('BTC', 21).address, { path: [1, 0, 21] })).path, [1, 0, 21])
+  assert.deepEqual(
+    (await check('BTC', shown('BTC', 21).address, { path: [1, 0, 21] })).path,
+    [1, 0, 21],
+  )
   await refused(check('BTC', shown('BTC', 21).address, { path: [1, 0, 20] }), 'ADDRESS')
   await refused(check('BTC', shown('BTC', 21, { sub: 2 }).address, { path: [2, 0, 21] }), 'PATH')
   await refused(check('BTC', 'bcrt1qqqq'), 'ADDRESS')
@@ -249,27 +372,50 @@ test('offline: an address is found at its index, and a foreign one is not', asyn
 test('property: on every network the client derives what the platform derives', async () => {
   for (const mode of ['local', 'mainnet'] as const) {
     const bound = loadRegistry(mode)
-    await fc.assert(fc.asyncProperty(
-      fc.constantFrom(...bound.assets), fc.integer({ min: 1, max: 0x7fff_ffff }), fc.integer({ min: 0, max: 0x7fff_fffe }),
-      fc.uint8Array({ minLength: 32, maxLength: 32 }),
-      async (asset, sub, index, bytes) => {
-        let used = 0
-        const own = new Nodes(
-          (length) => new Uint8Array(createHash('sha256').update(bytes).update(String(used++)).digest().subarray(0, length)), mode
-        )
-        const network = bound.networkOf(asset)
-        const keys: Keys = { network: mode, keys: [own.key(network.curve)] }
-        const path = [sub, network.chain_index, isTagged(asset) ? 0 : index]
-        const address = derive(keys, network, path)
-        const proof = await verifyAddress(own.trust({ sub_account_index: sub }), keys, asset.asset_name, address, { path, indexMax: 0 })
-        assert.deepEqual([proof.path, proof.certified_by], [path, [1, 2, 3]])
-        await refused(
-          verifyAddress(
-            own.trust({ sub_account_index: sub }), { network: mode, keys: [own.key(network.curve)] }, asset.asset_name, address,
-            { path, indexMax: 0 }
-          ),
-          'ADDRESS'
-        )
-      }), { numRuns: 120 })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...bound.assets),
+        fc.integer({ min: 1, max: 0x7fff_ffff }),
+        fc.integer({ min: 0, max: 0x7fff_fffe }),
+        fc.uint8Array({ minLength: 32, maxLength: 32 }),
+        async (asset, sub, index, bytes) => {
+          let used = 0
+          const own = new Nodes(
+            (length) =>
+              new Uint8Array(
+                createHash('sha256')
+                  .update(bytes)
+                  .update(String(used++))
+                  .digest()
+                  .subarray(0, length),
+              ),
+            mode,
+          )
+          const network = bound.networkOf(asset)
+          const keys: Keys = { network: mode, keys: [own.key(network.curve)] }
+          const path = [sub, network.chain_index, isTagged(asset) ? 0 : index]
+          const address = derive(keys, network, path)
+          const proof = await verifyAddress(
+            own.trust({ sub_account_index: sub }),
+            keys,
+            asset.asset_name,
+            address,
+            { path, indexMax: 0 },
+          )
+          assert.deepEqual([proof.path, proof.certified_by], [path, [1, 2, 3]])
+          await refused(
+            verifyAddress(
+              own.trust({ sub_account_index: sub }),
+              { network: mode, keys: [own.key(network.curve)] },
+              asset.asset_name,
+              address,
+              { path, indexMax: 0 },
+            ),
+            'ADDRESS',
+          )
+        },
+      ),
+      { numRuns: 120 },
+    )
   }
 })

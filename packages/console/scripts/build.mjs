@@ -6,4 +6,7 @@ import { buildPage, buildWhole } from '@custody/site/build'
 const folder = join(dirname(fileURLToPath(import.meta.url)), '..')
 
 /** @param dist the folder to make; @param stamp what is kept in it as `.inputs` */
-export const build = (dist, stamp) => buildWhole(dist, stamp, (outDir) => buildPage(folder, outDir, '/console/', ['index.html', 'reserves.html']))
+export const build = (dist, stamp) =>
+  buildWhole(dist, stamp, (outDir) =>
+    buildPage(folder, outDir, '/console/', ['index.html', 'reserves.html']),
+  )

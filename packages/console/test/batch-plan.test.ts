@@ -1,5 +1,5 @@
-// Which lines of a batch file order something: files that are corrected, reordered and sent again, against a service that
-// orders each sequence_id once.
+// Which lines of a batch file order something: files that are corrected, reordered and sent again,
+// against a service that orders each sequence_id once.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
@@ -14,18 +14,36 @@ const ASSETS = new Map([
 const DAY_MS = 86_400_000
 const START = Date.UTC(2026, 2, 1)
 
-/** Transfers of one workspace. A `sequence_id` orders once in each wallet; a repeated one changes nothing. */
+/**
+ * Transfers of one workspace. A `sequence_id` orders once in each wallet; a repeated one changes
+ * nothing.
+ */
 class Service {
   nowMs = START
   readonly transfers: Earlier[] = []
 
-  order(line: Pick<Line, 'asset' | 'amount' | 'payee'>, sequence: string | null, sub = 'main'): Earlier {
-    const known = this.transfers.find((each) =>
-      sequence !== null && each.sub_account === sub && each.asset === line.asset && each.sequence_id === sequence)
+  order(
+    line: Pick<Line, 'asset' | 'amount' | 'payee'>,
+    sequence: string | null,
+    sub = 'main',
+  ): Earlier {
+    const known = this.transfers.find(
+      (each) =>
+        sequence !== null &&
+        each.sub_account === sub &&
+        each.asset === line.asset &&
+        each.sequence_id === sequence,
+    )
     if (known !== undefined) return known
     const made: Earlier = {
-      id: `t${this.transfers.length}`, sub_account: sub, asset: line.asset, amount: line.amount, destination_id: line.payee.address,
-      address_tag: line.payee.tag === '' ? null : line.payee.tag, status: 'pending', sequence_id: sequence,
+      id: `t${this.transfers.length}`,
+      sub_account: sub,
+      asset: line.asset,
+      amount: line.amount,
+      destination_id: line.payee.address,
+      address_tag: line.payee.tag === '' ? null : line.payee.tag,
+      status: 'pending',
+      sequence_id: sequence,
       created_at: new Date(this.nowMs).toISOString(),
     }
     this.transfers.push(made)
@@ -35,23 +53,32 @@ class Service {
   history(): History {
     return {
       subAccount: 'main',
-      to: (asset, address) => this.transfers.filter((each) => each.asset === asset && each.destination_id === address),
-      named: (reference) => this.transfers.filter(({ sequence_id: id }) => id === reference || id?.startsWith(`${reference}#`) === true),
+      to: (asset, address) =>
+        this.transfers.filter((each) => each.asset === asset && each.destination_id === address),
+      named: (reference) =>
+        this.transfers.filter(
+          ({ sequence_id: id }) => id === reference || id?.startsWith(`${reference}#`) === true,
+        ),
     }
   }
 
   async plan(file: string): Promise<Line[]> {
     const { lines } = readBatch(file, ASSETS)
-    for (const line of lines) line.payee = { address: line.destination_address.toLowerCase(), tag: line.address_tag }
+    for (const line of lines)
+      line.payee = { address: line.destination_address.toLowerCase(), tag: line.address_tag }
     await planBatch(lines, ASSETS, this.history(), this.nowMs)
     return lines
   }
 
-  /** Sends what the panel sends without any choice of the person. @param until after so many lines the browser is closed */
+  /**
+   * Sends what the panel sends without any choice of the person. @param until after so many lines
+   * the browser is closed
+   */
   async send(file: string, until = Infinity): Promise<Earlier[]> {
     const before = this.transfers.length
     const lines = await this.plan(file)
-    for (const line of lines.filter(({ plan }) => plan?.standing === 'new').slice(0, until)) this.order(line, line.plan?.sequence_id ?? '')
+    for (const line of lines.filter(({ plan }) => plan?.standing === 'new').slice(0, until))
+      this.order(line, line.plan?.sequence_id ?? '')
     return this.transfers.slice(before)
   }
 }
@@ -76,17 +103,28 @@ test('the identical file, other orders of its lines and other spellings order no
   assert.equal((await service.send(file(...lines))).length, 3)
   assert.deepEqual(await service.send(file(...lines)), [])
   assert.deepEqual(await service.send(file(...lines.toReversed())), [])
-  assert.deepEqual(await service.send(file('ETH, 1.00 ,0xAB,,a,', 'XRP,2.0,ra,7,,', 'XRP,02,rb,,c,')), [])
-  assert.deepEqual((await service.send(file('ETH,5,0xcd,,,', ...lines))).map(({ amount }) => amount), ['5'])
+  assert.deepEqual(
+    await service.send(file('ETH, 1.00 ,0xAB,,a,', 'XRP,2.0,ra,7,,', 'XRP,02,rb,,c,')),
+    [],
+  )
+  assert.deepEqual(
+    (await service.send(file('ETH,5,0xcd,,,', ...lines))).map(({ amount }) => amount),
+    ['5'],
+  )
   const renamed = 'memo,address_tag,destination_address,amount,asset\na,,0xab,1,ETH\n'
-  assert.deepEqual(await service.send(renamed), [], 'columns in another order, and none for references')
+  assert.deepEqual(
+    await service.send(renamed),
+    [],
+    'columns in another order, and none for references',
+  )
 })
 
 test('equal lines are as many payments, and one of them that is removed orders nothing', async () => {
   const service = new Service()
   const line = 'ETH,1,0xab,,,'
   assert.equal((await service.send(file(line, line, line))).length, 3)
-  for (const count of [2, 1, 3]) assert.deepEqual(await service.send(file(...Array.from({ length: count }, () => line))), [])
+  for (const count of [2, 1, 3])
+    assert.deepEqual(await service.send(file(...Array.from({ length: count }, () => line))), [])
   assert.equal((await service.send(file(line, line, line, line))).length, 1)
 })
 
@@ -111,20 +149,37 @@ test('a file that was broken off goes on where it stopped', async () => {
 
 test('a payment of the last days is marked, whoever ordered it and with whatever tag, and left out until it is included', async () => {
   const [form] = readBatch(file('XRP,2,ra,7,,'), ASSETS).lines as [Line]
-  for (const [sub, tag] of [['main', '7'], ['main', '8'], ['main', ''], ['other', '7']] as const) {
+  for (const [sub, tag] of [
+    ['main', '7'],
+    ['main', '8'],
+    ['main', ''],
+    ['other', '7'],
+  ] as const) {
     const service = new Service()
     service.order({ ...form, payee: { address: 'ra', tag } }, 'a-form', sub)
     service.nowMs += (RECENT_DAYS - 1) * DAY_MS
-    const [line] = await service.plan(file('XRP,2.0,ra,7,,')) as [Line]
-    assert.deepEqual([line.plan?.standing, line.plan?.earlier.map(({ id }) => id)], ['paid', ['t0']], `${sub} ${tag}`)
+    const [line] = (await service.plan(file('XRP,2.0,ra,7,,'))) as [Line]
+    assert.deepEqual(
+      [line.plan?.standing, line.plan?.earlier.map(({ id }) => id)],
+      ['paid', ['t0']],
+      `${sub} ${tag}`,
+    )
     assert.deepEqual(await service.send(file('XRP,2,ra,7,,')), [])
     service.order(line, line.plan?.sequence_id ?? '')
     assert.equal(service.transfers.length, 2, 'by explicit choice it is paid')
     assert.deepEqual(standings(await service.plan(file('XRP,2,ra,7,,'))), ['sent'])
     service.nowMs += 2 * DAY_MS
-    assert.deepEqual(standings(await service.plan(file('XRP,2,ra,7,,x'))), ['paid'], 'a reference that was added does not pay again')
+    assert.deepEqual(
+      standings(await service.plan(file('XRP,2,ra,7,,x'))),
+      ['paid'],
+      'a reference that was added does not pay again',
+    )
     service.nowMs += RECENT_DAYS * DAY_MS
-    assert.deepEqual(standings(await service.plan(file('XRP,2,ra,7,,x'))), ['new'], 'the same payment in another week')
+    assert.deepEqual(
+      standings(await service.plan(file('XRP,2,ra,7,,x'))),
+      ['new'],
+      'the same payment in another week',
+    )
   }
 })
 
@@ -132,10 +187,10 @@ test('what failed may be paid again by explicit choice, once, and what was paid 
   for (const reference of ['', 'r1']) {
     const service = new Service()
     const text = file(`ETH,1,0xab,,,${reference}`)
-    const [first] = await service.send(text) as [Earlier]
+    const [first] = (await service.send(text)) as [Earlier]
     first.status = 'failed'
     assert.deepEqual(await service.send(text), [], 'not by itself')
-    const [line] = await service.plan(text) as [Line]
+    const [line] = (await service.plan(text)) as [Line]
     assert.equal(line.plan?.standing, 'failed')
     for (const _ of [1, 2]) service.order(line, line.plan?.sequence_id ?? '')
     assert.equal(service.transfers.length, 2, 'the choice orders once, however often it is sent')
@@ -151,7 +206,7 @@ test('a line that was sent is paid once more by explicit choice, and all that wa
     await service.send(text)
     for (let count = 2; count < 5; count++) {
       service.nowMs += 30 * DAY_MS
-      const [line] = await service.plan(text) as [Line]
+      const [line] = (await service.plan(text)) as [Line]
       assert.equal(line.plan?.earlier[0]?.id, `t${count - 2}`, 'the newest first')
       service.order(line, line.plan?.sequence_id ?? '')
       assert.equal(service.transfers.length, count)
@@ -162,10 +217,20 @@ test('a line that was sent is paid once more by explicit choice, and all that wa
 test('a reference that names another payment is a problem of its line, shown with the transfer that has it', async () => {
   const service = new Service()
   await service.send(file('XRP,2,ra,7,,r1'))
-  for (const other of ['XRP,3,ra,7,,r1', 'XRP,2,rb,7,,r1', 'XRP,2,ra,8,,r1', 'XRP,2,ra,,,r1', 'ETH,2,ra,,,r1']) {
-    const [line] = await service.plan(file(other)) as [Line]
+  for (const other of [
+    'XRP,3,ra,7,,r1',
+    'XRP,2,rb,7,,r1',
+    'XRP,2,ra,8,,r1',
+    'XRP,2,ra,,,r1',
+    'ETH,2,ra,,,r1',
+  ]) {
+    const [line] = (await service.plan(file(other))) as [Line]
     assert.match(String(line.problems), /^reference: names another payment/, other)
-    assert.deepEqual(line.plan?.earlier.map(({ id }) => id), ['t0'], other)
+    assert.deepEqual(
+      line.plan?.earlier.map(({ id }) => id),
+      ['t0'],
+      other,
+    )
     assert.deepEqual(await service.send(file(other)), [], other)
   }
   assert.deepEqual(standings(await service.plan(file('XRP,2.00,ra,7,another memo,r1'))), ['sent'])
@@ -174,11 +239,19 @@ test('a reference that names another payment is a problem of its line, shown wit
   assert.equal(attemptOf('r1', 1), 'r1')
 })
 
-interface Row { payment: number; memo: number; reference: number }
+interface Row {
+  payment: number
+  memo: number
+  reference: number
+}
 const PAYMENTS = ['ETH,1,0xab', 'ETH,1.0,0xAB', 'ETH,2,0xab', 'XRP,1,ra', 'XRP,2,rb']
 /** Payments that are the same by content. */
 const CONTENT = [0, 0, 2, 3, 4]
-const row = fc.record({ payment: fc.nat({ max: PAYMENTS.length - 1 }), memo: fc.nat({ max: 2 }), reference: fc.constant(0) })
+const row = fc.record({
+  payment: fc.nat({ max: PAYMENTS.length - 1 }),
+  memo: fc.nat({ max: 2 }),
+  reference: fc.constant(0),
+})
 const edit = fc.oneof(
   fc.record({ kind: fc.constant('memo' as const), at: fc.nat(), memo: fc.nat({ max: 9 }) }),
   fc.record({ kind: fc.constant('add' as const), at: fc.nat(), row }),
@@ -188,53 +261,77 @@ const edit = fc.oneof(
   fc.record({ kind: fc.constant('break' as const), at: fc.nat({ max: 5 }) }),
   fc.record({ kind: fc.constant('days' as const), days: fc.nat({ max: 20 }) }),
 )
-const textOf = (rows: readonly Row[]) => file(...rows.map(({ payment, memo, reference }) =>
-  `${PAYMENTS[payment]},,memo ${memo},${reference === 0 ? '' : `r${reference}`}`))
-const countsOf = (contents: readonly number[]) => PAYMENTS.map((_, content) => contents.filter((each) => each === content).length)
+const textOf = (rows: readonly Row[]) =>
+  file(
+    ...rows.map(
+      ({ payment, memo, reference }) =>
+        `${PAYMENTS[payment]},,memo ${memo},${reference === 0 ? '' : `r${reference}`}`,
+    ),
+  )
+const countsOf = (contents: readonly number[]) =>
+  PAYMENTS.map((_, content) => contents.filter((each) => each === content).length)
 
 test('whatever is edited between uploads, of each payment as many are made as the fullest file had lines, and no more', async () => {
-  await fc.assert(fc.asyncProperty(fc.array(row, { maxLength: 6 }), fc.array(edit, { maxLength: 8 }), fc.boolean(), async (first, edits, isNamed) => {
-    const service = new Service()
-    let names = 0
-    const named = (each: Row): Row => (isNamed ? { ...each, reference: ++names } : each)
-    const rows = first.map(named)
-    const most = PAYMENTS.map(() => 0)
-    const seen = new Map<number, number>()
-    const send = async (until?: number) => {
-      if (rows.length === 0) return
-      const before = countsOf(made())
-      const wanted = countsOf(rows.map(({ payment }) => CONTENT[payment] as number))
-      await service.send(textOf(rows), until)
-      const after = countsOf(made())
-      for (const { payment, reference } of rows) seen.set(reference, CONTENT[payment] as number)
-      if (isNamed) return
-      for (const [content, count] of after.entries()) {
-        most[content] = Math.max(most[content] as number, wanted[content] as number)
-        assert.ok(count <= (most[content] as number), `payment ${content}: ${count} made, ${most[content]} lines at most`)
-        if (until === undefined) assert.equal(count, Math.max(before[content] as number, wanted[content] as number))
-      }
-    }
-    const made = () => service.transfers.map(({ asset, amount, destination_id: to }) =>
-      CONTENT[PAYMENTS.indexOf([asset, amount.replace('.0', ''), to].join(','))] as number)
-    await send()
-    for (const each of edits) {
-      const at = 'at' in each && rows.length > 0 ? each.at % rows.length : 0
-      if (each.kind === 'memo' && rows[at] !== undefined) rows[at] = { ...rows[at], memo: each.memo }
-      if (each.kind === 'add' && rows.length < 8) rows.splice(at, 0, named(each.row))
-      if (each.kind === 'remove') rows.splice(at, 1)
-      if (each.kind === 'move') rows.splice(each.to % (rows.length + 1), 0, ...rows.splice(at, 1))
-      if (each.kind === 'days') service.nowMs += each.days * DAY_MS
-      await send(each.kind === 'break' ? each.at : undefined)
-      const settled = service.transfers.length
-      if (each.kind !== 'break') await send()
-      if (each.kind !== 'break') assert.equal(service.transfers.length, settled, 'the same file once more')
-    }
-    if (!isNamed) return
-    for (const { sequence_id: id } of service.transfers) assert.match(String(id), /^r\d+$/)
-    const sequences = service.transfers.map(({ sequence_id: id }) => id)
-    assert.equal(new Set(sequences).size, sequences.length, 'a reference pays once')
-    assert.ok(service.transfers.length <= seen.size)
-  }), { numRuns: 300 })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(row, { maxLength: 6 }),
+      fc.array(edit, { maxLength: 8 }),
+      fc.boolean(),
+      async (first, edits, isNamed) => {
+        const service = new Service()
+        let names = 0
+        const named = (each: Row): Row => (isNamed ? { ...each, reference: ++names } : each)
+        const rows = first.map(named)
+        const most = PAYMENTS.map(() => 0)
+        const seen = new Map<number, number>()
+        const send = async (until?: number) => {
+          if (rows.length === 0) return
+          const before = countsOf(made())
+          const wanted = countsOf(rows.map(({ payment }) => CONTENT[payment] as number))
+          await service.send(textOf(rows), until)
+          const after = countsOf(made())
+          for (const { payment, reference } of rows) seen.set(reference, CONTENT[payment] as number)
+          if (isNamed) return
+          for (const [content, count] of after.entries()) {
+            most[content] = Math.max(most[content] as number, wanted[content] as number)
+            assert.ok(
+              count <= (most[content] as number),
+              `payment ${content}: ${count} made, ${most[content]} lines at most`,
+            )
+            if (until === undefined)
+              assert.equal(count, Math.max(before[content] as number, wanted[content] as number))
+          }
+        }
+        const made = () =>
+          service.transfers.map(
+            ({ asset, amount, destination_id: to }) =>
+              CONTENT[PAYMENTS.indexOf([asset, amount.replace('.0', ''), to].join(','))] as number,
+          )
+        await send()
+        for (const each of edits) {
+          const at = 'at' in each && rows.length > 0 ? each.at % rows.length : 0
+          if (each.kind === 'memo' && rows[at] !== undefined)
+            rows[at] = { ...rows[at], memo: each.memo }
+          if (each.kind === 'add' && rows.length < 8) rows.splice(at, 0, named(each.row))
+          if (each.kind === 'remove') rows.splice(at, 1)
+          if (each.kind === 'move')
+            rows.splice(each.to % (rows.length + 1), 0, ...rows.splice(at, 1))
+          if (each.kind === 'days') service.nowMs += each.days * DAY_MS
+          await send(each.kind === 'break' ? each.at : undefined)
+          const settled = service.transfers.length
+          if (each.kind !== 'break') await send()
+          if (each.kind !== 'break')
+            assert.equal(service.transfers.length, settled, 'the same file once more')
+        }
+        if (!isNamed) return
+        for (const { sequence_id: id } of service.transfers) assert.match(String(id), /^r\d+$/)
+        const sequences = service.transfers.map(({ sequence_id: id }) => id)
+        assert.equal(new Set(sequences).size, sequences.length, 'a reference pays once')
+        assert.ok(service.transfers.length <= seen.size)
+      },
+    ),
+    { numRuns: 300 },
+  )
 })
 
 test('a thousand lines are planned', async () => {

@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
-import { AuthError, parsePublicKey, signRequest, verifyRequest, type SignOptions } from '@custody/request-auth'
+import {
+  AuthError,
+  parsePublicKey,
+  signRequest,
+  verifyRequest,
+  type SignOptions,
+} from '@custody/request-auth'
 import { checkRequest, targetOf, type Pasted } from '../src/page/api/check-request.ts'
 
 const pair = () => {
@@ -22,8 +28,10 @@ interface Case {
   edit?: (token: string) => string
   at?: number
 }
-const b64 = (value: unknown) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
-const withHeader = (header: unknown) => (token: string) => [b64(header), ...token.split('.').slice(1)].join('.')
+const b64 = (value: unknown) =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
+const withHeader = (header: unknown) => (token: string) =>
+  [b64(header), ...token.split('.').slice(1)].join('.')
 const claims = (more: Record<string, unknown>): Case['sign'] => ({ claims: more })
 
 const CASES: Record<string, Case> = {
@@ -45,7 +53,8 @@ const CASES: Record<string, Case> = {
     edit: (token) =>
       token.replace(
         /\.([^.]+)\./,
-        (_all, payload: string) => `.${b64(Buffer.from(payload, 'base64url').toString().replace('"sub"', ' "sub"'))}.`,
+        (_all, payload: string) =>
+          `.${b64(Buffer.from(payload, 'base64url').toString().replace('"sub"', ' "sub"'))}.`,
       ),
   },
   'seconds as text': { says: /must be whole seconds/, sign: claims({ iat: String(NOW_S) }) },
@@ -61,13 +70,28 @@ const CASES: Record<string, Case> = {
   'an old one': { says: /ended 5 s ago/, at: NOW_S + 30 },
   'one that is about to end': { says: null, at: NOW_S + 29 },
   'another API key': { says: /the header is "other"/, paste: { apiKey: 'other' } },
-  'another path': { says: /the request’s is "\/dac\/v1\/wallet"/, paste: { url: '/dac/v1/wallet' } },
-  'a path with its host': { says: /Leave scheme and host away/, sign: claims({ uri: `https://x.example${URI}` }) },
+  'another path': {
+    says: /the request’s is "\/dac\/v1\/wallet"/,
+    paste: { url: '/dac/v1/wallet' },
+  },
+  'a path with its host': {
+    says: /Leave scheme and host away/,
+    sign: claims({ uri: `https://x.example${URI}` }),
+  },
   'a slash more': { says: /slash at the end/, paste: { url: `${URI}/` } },
-  'another body': { says: /other bytes were hashed/, paste: { body: '{"asset":"BTC","amount":1.25}' } },
-  'a body with spaces': { says: /without its spaces/, paste: { body: '{ "asset": "ETH", "amount": 1.25 }' } },
+  'another body': {
+    says: /other bytes were hashed/,
+    paste: { body: '{"asset":"BTC","amount":1.25}' },
+  },
+  'a body with spaces': {
+    says: /without its spaces/,
+    paste: { body: '{ "asset": "ETH", "amount": 1.25 }' },
+  },
   'a hash of other capitals': { says: /other bytes/, sign: claims({ bodyHash: 'AB'.repeat(32) }) },
-  'a hash in base64': { says: /base64/, sign: claims({ bodyHash: Buffer.alloc(32, 1).toString('base64') }) },
+  'a hash in base64': {
+    says: /base64/,
+    sign: claims({ bodyHash: Buffer.alloc(32, 1).toString('base64') }),
+  },
   'no hash': { says: /is missing/, sign: claims({ bodyHash: undefined }) },
   'no nonce': { says: /It is missing/, sign: claims({ nonce: undefined, jti: 'x' }) },
   'an empty nonce': { says: /1 to 128/, sign: claims({ nonce: '' }) },
@@ -114,7 +138,11 @@ for (const [name, { says, sign, paste, edit, at = NOW_S }] of Object.entries(CAS
     }
     const broken = (await checkRequest(pasted, at)).filter(({ is }) => is === 'broken')
     const refused = await verdictOf(pasted, at)
-    assert.equal(broken.length > 0, refused !== null, `the panel says ${JSON.stringify(broken)}, the house ${String(refused)}`)
+    assert.equal(
+      broken.length > 0,
+      refused !== null,
+      `the panel says ${JSON.stringify(broken)}, the house ${String(refused)}`,
+    )
     if (says !== null) assert.match(broken.map((each) => each.says).join('\n'), says)
   })
 }
@@ -129,7 +157,10 @@ test('a hash in capitals is told apart from another one', async () => {
     now: NOW_S,
     claims: { bodyHash: 'E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855' },
   })
-  const verdicts = await checkRequest({ token, method: 'POST', url: '', body: '', apiKey: '', publicKey: '' }, null)
+  const verdicts = await checkRequest(
+    { token, method: 'POST', url: '', body: '', apiKey: '', publicKey: '' },
+    null,
+  )
   assert.match(verdicts.find(({ is }) => is === 'broken')?.says ?? '', /in capitals/)
   assert.deepEqual(
     verdicts.filter(({ is }) => is === 'skipped').map(({ rule }) => rule),
@@ -138,16 +169,33 @@ test('a hash in capitals is told apart from another one', async () => {
 })
 
 test('what is pasted beside a token is forgiven, and a private key is not', async () => {
-  const { token } = await signRequest({ apiKey: 'k', privateKey: own.privateKey, method: 'GET', uri: URI, now: NOW_S })
+  const { token } = await signRequest({
+    apiKey: 'k',
+    privateKey: own.privateKey,
+    method: 'GET',
+    uri: URI,
+    now: NOW_S,
+  })
   const ask = (more: Partial<Pasted>) =>
     checkRequest(
-      { token: `Authorization: Bearer ${token}`, method: 'GET', url: URI, body: '', apiKey: 'k', publicKey: own.pem, ...more },
+      {
+        token: `Authorization: Bearer ${token}`,
+        method: 'GET',
+        url: URI,
+        body: '',
+        apiKey: 'k',
+        publicKey: own.pem,
+        ...more,
+      },
       NOW_S,
     )
   assert.deepEqual(
     (await ask({})).filter(({ is }) => is !== 'kept'),
     [],
   )
-  assert.match(JSON.stringify(await ask({ publicKey: `-----BEGIN ${'PRIVATE'} KEY-----` })), /That is a private key/)
+  assert.match(
+    JSON.stringify(await ask({ publicKey: `-----BEGIN ${'PRIVATE'} KEY-----` })),
+    /That is a private key/,
+  )
   assert.match(JSON.stringify(await ask({ publicKey: 'hello' })), /cannot be read/)
 })

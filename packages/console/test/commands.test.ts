@@ -7,6 +7,8 @@ test('the panel takes the name of the command line from the server, in one place
   const root = fileURLToPath(new URL('../src', import.meta.url))
   const files = globSync('**/*.{ts,tsx}', { cwd: root })
   assert.ok(files.length > 80, `only ${files.length} files`)
-  const naming = files.filter((file) => /\bnpx\b|\bnpm (?:start|run)\b/.test(readFileSync(`${root}/${file}`, 'utf8')))
+  const naming = files.filter((file) =>
+    /\bnpx\b|\bnpm (?:start|run)\b/.test(readFileSync(`${root}/${file}`, 'utf8')),
+  )
   assert.deepEqual(naming.toSorted(), ['page/api/command.ts', 'page/api/types.ts'])
 })

@@ -1,4 +1,5 @@
-// Which API user a browser's key signs as, where others have asked for API users with the same public key.
+// Which API user a browser's key signs as, where others have asked for API users with the same
+// public key.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { judgeKeys } from '../src/page/api/key-state.ts'
@@ -8,18 +9,33 @@ import type { ApiUser } from '../src/page/api/types.ts'
 const key = { fingerprint: 'f', workspace: 'acme', sub_account: 'main' } as BrowserKey
 const me = { id: 'me', email: 'me@example.test', name: 'Me' }
 const stranger = { id: 'stranger', email: 'stranger@example.test', name: 'Stranger' }
-const user = (more: Partial<ApiUser>) => ({
-  id: 'u', api_key: 'u', key_fingerprint: 'f', sub_account: 'main', role: 'full', enrolment: 'enrolled', revoked_at: null, person: me, ...more,
-}) as ApiUser
+const user = (more: Partial<ApiUser>) =>
+  ({
+    id: 'u',
+    api_key: 'u',
+    key_fingerprint: 'f',
+    sub_account: 'main',
+    role: 'full',
+    enrolment: 'enrolled',
+    revoked_at: null,
+    person: me,
+    ...more,
+  }) as ApiUser
 const judged = (...users: ApiUser[]) => {
-  const { state, user: found } = judgeKeys([key], users, { workspace: 'acme', subAccount: 'main', personId: 'me' })
+  const { state, user: found } = judgeKeys([key], users, {
+    workspace: 'acme',
+    subAccount: 'main',
+    personId: 'me',
+  })
   return [state, found?.id ?? null]
 }
 
 test('attack: an API user or request of another person with this public key changes nothing here', () => {
   const others = [
-    user({ id: 'x', person: stranger }), user({ id: 'y', person: stranger, role: 'read-only' }),
-    user({ id: 'z', person: stranger, enrolment: 'pending', api_key: null }), user({ id: 'w', person: stranger, revoked_at: '2026-01-01T00:00:00Z' }),
+    user({ id: 'x', person: stranger }),
+    user({ id: 'y', person: stranger, role: 'read-only' }),
+    user({ id: 'z', person: stranger, enrolment: 'pending', api_key: null }),
+    user({ id: 'w', person: stranger, revoked_at: '2026-01-01T00:00:00Z' }),
   ]
   for (const other of others) {
     assert.deepEqual(judged(other), ['unknown', null])
@@ -30,6 +46,12 @@ test('attack: an API user or request of another person with this public key chan
 
 test('an API user without an owner is used, and one of this person before it', () => {
   assert.deepEqual(judged(user({ id: 'typed', person: null })), ['ready', 'typed'])
-  assert.deepEqual(judged(user({ id: 'typed', person: null }), user({ id: 'own' })), ['ready', 'own'])
-  assert.deepEqual(judged(user({ id: 'typed', person: null, role: 'read-only' }), user({ id: 'own' })), ['ready', 'own'])
+  assert.deepEqual(judged(user({ id: 'typed', person: null }), user({ id: 'own' })), [
+    'ready',
+    'own',
+  ])
+  assert.deepEqual(
+    judged(user({ id: 'typed', person: null, role: 'read-only' }), user({ id: 'own' })),
+    ['ready', 'own'],
+  )
 })

@@ -21,5 +21,6 @@ test('a search text is tried as what its form allows, the likeliest first', () =
     ['x'.repeat(101), ['memo', 'address']],
     [`${'x'.repeat(100)} y`, ['memo']],
     ['x'.repeat(201), ['memo']],
-  ] as const) assert.deepEqual(filtersFor(text), filters, text)
+  ] as const)
+    assert.deepEqual(filtersFor(text), filters, text)
 })

@@ -14,7 +14,9 @@ const WHOLE_BYTES_MAX = 200_000
 
 const site = loadSite()
 const html = String(site.page(undefined).body)
-const assets = readdirSync(fileURLToPath(new URL('../dist/assets', import.meta.url))).filter((name) => !/\.(?:br|gz)$/.test(name))
+const assets = readdirSync(fileURLToPath(new URL('../dist/assets', import.meta.url))).filter(
+  (name) => !/\.(?:br|gz)$/.test(name),
+)
 const bytes = (names: readonly string[], encoding: string) =>
   names.reduce((sum, name) => sum + (site.asset(name, encoding)?.body.length ?? 0), 0)
 
@@ -28,8 +30,12 @@ function loadedWith(name: string, seen = new Set<string>()): Set<string> {
 }
 
 test('what is loaded before the first page is small, and so is the whole', (t) => {
-  const first = [...html.matchAll(/(?:src|href)="\/console\/assets\/([\w.-]+)"/g)].map(([, name]) => name as string)
-  const scripts = new Set(first.filter((name) => name.endsWith('.js')).flatMap((name) => [...loadedWith(name)]))
+  const first = [...html.matchAll(/(?:src|href)="\/console\/assets\/([\w.-]+)"/g)].map(
+    ([, name]) => name as string,
+  )
+  const scripts = new Set(
+    first.filter((name) => name.endsWith('.js')).flatMap((name) => [...loadedWith(name)]),
+  )
   const initial = bytes([...scripts], 'br')
   assert.ok(scripts.size > 0 && initial > 10_000, 'the scripts were not found')
   assert.ok(initial < INITIAL_BYTES_MAX, `${initial} bytes of script`)
@@ -61,12 +67,17 @@ test('the panel loads its own files only, is framed by nobody and kept by nobody
   assert.doesNotMatch(html, /<script(?![^>]* src=)|<style|\sstyle=|\son\w+=|https?:\/\//)
   for (const [, path] of html.matchAll(/(?:src|href)="([^"]+)"/g)) {
     const name = /^\/console\/assets\/([\w.-]+)$/.exec(path as string)?.[1] ?? assert.fail(path)
-    assert.equal(site.asset(name, undefined)?.headers['cache-control'], 'public, max-age=31536000, immutable', name)
+    assert.equal(
+      site.asset(name, undefined)?.headers['cache-control'],
+      'public, max-age=31536000, immutable',
+      name,
+    )
   }
 })
 
 test('nothing else is found, and a panel that is not built says what to run', () => {
-  for (const name of ['../index.html', '..', '', '__proto__', `${assets[0]}.br`]) assert.equal(site.asset(name, 'br'), null, name)
+  for (const name of ['../index.html', '..', '', '__proto__', `${assets[0]}.br`])
+    assert.equal(site.asset(name, 'br'), null, name)
   const empty = mkdtempSync(join(tmpdir(), 'custody-console-'))
   assert.throws(() => loadSite(empty), /npm run sites/)
   rmSync(empty, { recursive: true })

@@ -14,7 +14,9 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith('.sol'))) 
           evmVersion: 'paris',
           optimizer: { enabled: true, runs: 200 },
           metadata: { bytecodeHash: 'none' },
-          outputSelection: { '*': { '*': ['abi', 'evm.bytecode.object', 'evm.deployedBytecode.object'] } },
+          outputSelection: {
+            '*': { '*': ['abi', 'evm.bytecode.object', 'evm.deployedBytecode.object'] },
+          },
         },
       }),
     ),
@@ -23,7 +25,10 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith('.sol'))) 
   if (errors.length > 0) throw new Error(errors.map((error) => error.formattedMessage).join('\n'))
   for (const [name, contract] of Object.entries(output.contracts[file])) {
     const artefact = {
-      name, compiler: solc.version(), abi: contract.abi, bytecode: `0x${contract.evm.bytecode.object}`,
+      name,
+      compiler: solc.version(),
+      abi: contract.abi,
+      bytecode: `0x${contract.evm.bytecode.object}`,
       runtime: `0x${contract.evm.deployedBytecode.object}`,
     }
     writeFileSync(new URL(`${name}.json`, folder), `${JSON.stringify(artefact, null, 2)}\n`)

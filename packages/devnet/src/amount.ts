@@ -3,10 +3,13 @@ import { RequestError } from './errors.ts'
 /** "1.5" with 8 decimals → 150000000n. Surplus precision is refused, never rounded. */
 export function parseAmount(text: unknown, decimals: number): bigint {
   if (typeof text !== 'string' || !/^\d{1,30}(\.\d{1,30})?$/.test(text)) {
-    throw new RequestError(`amount ${JSON.stringify(text)} is not a decimal number in a string, such as "1.5"`)
+    throw new RequestError(
+      `amount ${JSON.stringify(text)} is not a decimal number in a string, such as "1.5"`,
+    )
   }
   const [whole = '', fraction = ''] = text.split('.')
-  if (fraction.length > decimals) throw new RequestError(`amount ${text} has more than ${decimals} decimals`)
+  if (fraction.length > decimals)
+    throw new RequestError(`amount ${text} has more than ${decimals} decimals`)
   const value = BigInt(whole + fraction.padEnd(decimals, '0'))
   if (value === 0n) throw new RequestError('amount must be more than zero')
   return value

@@ -30,43 +30,66 @@ type Command = Record<string, unknown>
 type Answering = (stage: Stage, command: Command) => unknown
 
 const COMMANDS: Record<string, Answering> = {
-  fund, mine, halt, reorg, fault, clock,
+  fund,
+  mine,
+  halt,
+  reorg,
+  fault,
+  clock,
   risk: ({ risks }, { address, level }) => risks.set(address, level),
   price: ({ quotes }, { coin, price, source }) => quotes.set(coin, price, source),
-  drop, congestion, special,
+  drop,
+  congestion,
+  special,
   contract: ({ chains }, { network, ticker }) => localContract(chains, network, ticker),
   venue: ({ venues, url }, command) => venueCommands(venues, url, command),
-  urls, info,
+  urls,
+  info,
 }
 
 /** The operator's side: everything a real network would not let anyone do. */
 export function createControl(stage: Stage): Control {
   return async (body) => {
-    if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new RequestError('a command is a JSON object')
+    if (typeof body !== 'object' || body === null || Array.isArray(body))
+      throw new RequestError('a command is a JSON object')
     const command = body as Command
     const { command: name } = command
-    const answer = typeof name === 'string' && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-    if (!answer) throw new RequestError(`command ${JSON.stringify(name)} is unknown: one of ${Object.keys(COMMANDS).join(', ')}`)
+    const answer =
+      typeof name === 'string' && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+    if (!answer)
+      throw new RequestError(
+        `command ${JSON.stringify(name)} is unknown: one of ${Object.keys(COMMANDS).join(', ')}`,
+      )
     return answer(stage, command)
   }
 }
 
-async function fund({ chains }: Stage, { asset, address, amount, tag, tokens, delivered }: Command): Promise<unknown> {
+async function fund(
+  { chains }: Stage,
+  { asset, address, amount, tag, tokens, delivered }: Command,
+): Promise<unknown> {
   const chain = chains.find(({ assets }) => assets.includes(asset as string))
-  const isRefused = (extra: FundExtra, value: unknown) => value !== undefined && chain?.fundExtras.includes(extra) !== true
+  const isRefused = (extra: FundExtra, value: unknown) =>
+    value !== undefined && chain?.fundExtras.includes(extra) !== true
   if (isRefused('tokens', tokens)) {
     const carriers = chains.filter(({ fundExtras }) => fundExtras.includes('tokens'))
     throw new RequestError(`tokens ride only on outputs of ${codesOf(carriers)}`)
   }
-  if (isRefused('tag', tag ?? undefined)) throw new RequestError(`${String(asset)} has no address tags`)
+  if (isRefused('tag', tag ?? undefined))
+    throw new RequestError(`${String(asset)} has no address tags`)
   if (!chain) {
     const known = chains.flatMap(({ assets }) => assets)
     throw new RequestError(`asset ${JSON.stringify(asset)} is unknown: one of ${known.join(', ')}`)
   }
-  return { hash: await chain.fund({ asset: String(asset), address, amount, tag, tokens, delivered }) }
+  return {
+    hash: await chain.fund({ asset: String(asset), address, amount, tag, tokens, delivered }),
+  }
 }
 
-async function mine({ chains }: Stage, { network, blocks, address, seconds }: Command): Promise<Head> {
+async function mine(
+  { chains }: Stage,
+  { network, blocks, address, seconds }: Command,
+): Promise<Head> {
   const count = wholeNumber(blocks, 'blocks', BLOCKS_MAX)
   const { height, hash } = await chainOf(chains, network).mine(count, { address, seconds })
   return { height, hash }
@@ -79,9 +102,13 @@ function halt({ chains }: Stage, { network, halted }: Command): unknown {
   return { network, halted }
 }
 
-async function reorg({ chains }: Stage, { network, depth, drop: isDropping }: Command): Promise<Head> {
+async function reorg(
+  { chains }: Stage,
+  { network, depth, drop: isDropping }: Command,
+): Promise<Head> {
   const count = wholeNumber(depth, 'depth', DEPTH_MAX)
-  if (isDropping !== undefined && typeof isDropping !== 'boolean') throw new RequestError('drop is true or false')
+  if (isDropping !== undefined && typeof isDropping !== 'boolean')
+    throw new RequestError('drop is true or false')
   const { height, hash } = await chainOf(chains, network).reorg(count, isDropping === true)
   return { height, hash }
 }
@@ -103,27 +130,47 @@ async function drop({ chains }: Stage, { network, hash }: Command): Promise<unkn
 }
 
 /** A payment in a form that only some networks have. */
-async function special({ chains }: Stage, { network, kind, address, amount, tokens, nft, commitment }: Command): Promise<unknown> {
-  return having(chains, network, 'special', 'has no special payments').special({ kind, address, amount, tokens, nft, commitment })
+async function special(
+  { chains }: Stage,
+  { network, kind, address, amount, tokens, nft, commitment }: Command,
+): Promise<unknown> {
+  return having(chains, network, 'special', 'has no special payments').special({
+    kind,
+    address,
+    amount,
+    tokens,
+    nft,
+    commitment,
+  })
 }
 
 /** Blocks leave out what pays less than a rate, in the unit of the network's fees. 0 ends it. */
-async function congestion({ chains }: Stage, { network, fee_rate: rate }: Command): Promise<unknown> {
+async function congestion(
+  { chains }: Stage,
+  { network, fee_rate: rate }: Command,
+): Promise<unknown> {
   await chainOf(chains, network).congest(rate)
   return { network, fee_rate: rate }
 }
 
-/** Moves the time of a chain's blocks, and nothing else's: what takes days on it can be waited for. */
+/**
+ * Moves the time of a chain's blocks, and nothing else's: what takes days on it can be waited for.
+ */
 async function clock({ chains }: Stage, { network, advance }: Command): Promise<unknown> {
   const chain = having(chains, network, 'advance', 'has no clock that can be moved')
   const [, amount = '', unit = ''] = /^\+(\d{1,9})([smhd])$/.exec(String(advance)) ?? []
-  if (amount === '') throw new RequestError(`advance ${JSON.stringify(advance)} is not a span such as "+14d", "+2h", "+30m" or "+5s"`)
+  if (amount === '')
+    throw new RequestError(
+      `advance ${JSON.stringify(advance)} is not a span such as "+14d", "+2h", "+30m" or "+5s"`,
+    )
   return chain.advance(Number(amount) * UNIT_MS[unit]!)
 }
 
 function urls({ chains, url }: Stage): unknown {
   return {
-    endpoints: chains.flatMap((chain) => chain.endpoints(url + chain.path).map((endpoint) => ({ network: chain.code, ...endpoint }))),
+    endpoints: chains.flatMap((chain) =>
+      chain.endpoints(url + chain.path).map((endpoint) => ({ network: chain.code, ...endpoint })),
+    ),
   }
 }
 
@@ -133,26 +180,46 @@ async function info({ chains, url }: Stage): Promise<unknown> {
   for (const chain of chains) {
     const { head, waiting, engine, more } = await chain.info()
     const { height, hash } = head ?? { height: null, hash: null }
-    networks[chain.code] = { height, hash, waiting, url: url + chain.path, engine, ...more, fault: chain.faults.mode }
-    for (const { asset, address, decimals } of chain.tokens) tokens[asset] = { network: chain.code, address, decimals }
+    networks[chain.code] = {
+      height,
+      hash,
+      waiting,
+      url: url + chain.path,
+      engine,
+      ...more,
+      fault: chain.faults.mode,
+    }
+    for (const { asset, address, decimals } of chain.tokens)
+      tokens[asset] = { network: chain.code, address, decimals }
   }
   return { networks, tokens }
 }
 
 function chainOf(chains: readonly LocalChain[], network: unknown): LocalChain {
   const chain = chains.find(({ code }) => code === network)
-  if (!chain) throw new RequestError(`network ${JSON.stringify(network)} is unknown: one of ${codesOf(chains)}`)
+  if (!chain)
+    throw new RequestError(
+      `network ${JSON.stringify(network)} is unknown: one of ${codesOf(chains)}`,
+    )
   return chain
 }
 
 /** The chain of a network, where it is one of those that can do something. */
 function having<Ability extends 'advance' | 'drop' | 'special'>(
-  chains: readonly LocalChain[], network: unknown, ability: Ability, hasNone: string
+  chains: readonly LocalChain[],
+  network: unknown,
+  ability: Ability,
+  hasNone: string,
 ): LocalChain & Required<Pick<LocalChain, Ability>> {
-  const able = chains.filter((chain): chain is LocalChain & Required<Pick<LocalChain, Ability>> => chain[ability] !== undefined)
+  const able = chains.filter(
+    (chain): chain is LocalChain & Required<Pick<LocalChain, Ability>> =>
+      chain[ability] !== undefined,
+  )
   const chain = able.find(({ code }) => code === network)
   if (!chain) {
-    throw new RequestError(`network ${JSON.stringify(network)} ${hasNone}: ${able.length === 1 ? 'only' : 'one of'} ${codesOf(able)}`)
+    throw new RequestError(
+      `network ${JSON.stringify(network)} ${hasNone}: ${able.length === 1 ? 'only' : 'one of'} ${codesOf(able)}`,
+    )
   }
   return chain
 }

@@ -7,7 +7,14 @@ import { localUtxoChains } from './bitcoin/local.ts'
 import { localCardanoChains } from './cardano/local.ts'
 import { createControl, type Stage } from './control.ts'
 import { localEvmChains } from './ethereum/local.ts'
-import { answerOf, createDevnetServer, type Asked, type Faces, type OutsideFaces, type RpcFace } from './http-server.ts'
+import {
+  answerOf,
+  createDevnetServer,
+  type Asked,
+  type Faces,
+  type OutsideFaces,
+  type RpcFace,
+} from './http-server.ts'
 import type { LocalChain } from './local-chain.ts'
 import type { Place } from './on-demand.ts'
 import { PriceFaces } from './prices/faces.ts'
@@ -22,7 +29,10 @@ import { localXrpChains } from './xrp/local.ts'
 /** The networks of one family, none of them started yet. */
 export type Family = (place: Place) => LocalChain[]
 
-/** Every family, in the order of whatever lists networks or assets. A further one is a folder and a line here. */
+/**
+ * Every family, in the order of whatever lists networks or assets. A further one is a folder and a
+ * line here.
+ */
 export const FAMILIES: readonly Family[] = [
   localUtxoChains,
   localEvmChains,
@@ -40,7 +50,9 @@ export interface DevnetOptions {
   now?: () => number
   /** How many times as fast blocks come while something waits for them. */
   pace?: number
-  /** Clock of blocks that come at their pace, in milliseconds since 1970; this machine's by default. */
+  /**
+   * Clock of blocks that come at their pace, in milliseconds since 1970; this machine's by default.
+   */
   clock?: () => number
   families?: readonly Family[]
   /** Address to listen on; 127.0.0.1 by default. Whoever reaches it may fund and mine. */
@@ -59,23 +71,39 @@ export class Devnet implements Stage {
   readonly #server: Server
   url = ''
 
-  private constructor(home: string, { manual = false, now, pace = 1, clock, families = FAMILIES }: DevnetOptions) {
+  private constructor(
+    home: string,
+    { manual = false, now, pace = 1, clock, families = FAMILIES }: DevnetOptions,
+  ) {
     mkdirSync(home, { recursive: true, mode: 0o700 })
-    const place = { home, timing: now ? toldTime(now) : manual ? manualTime() : quickTime(pace, clock) }
+    const place = {
+      home,
+      timing: now ? toldTime(now) : manual ? manualTime() : quickTime(pace, clock),
+    }
     this.chains = families.flatMap((family) => family(place))
     this.risks = Risks.open(join(home, 'aml'))
     this.aml = new AmlFaces(() => this.risks)
     this.quotes = Quotes.open(join(home, 'prices'))
     this.prices = new PriceFaces(() => this.quotes)
-    this.venues = new VenueFaces({ home: join(home, 'exchanges'), quotes: () => this.quotes, chains: this.chains })
-    this.#faces = { face: (path) => this.#face(path), control: createControl(this), outside: (path) => this.#outside(path) }
+    this.venues = new VenueFaces({
+      home: join(home, 'exchanges'),
+      quotes: () => this.quotes,
+      chains: this.chains,
+    })
+    this.#faces = {
+      face: (path) => this.#face(path),
+      control: createControl(this),
+      outside: (path) => this.#outside(path),
+    }
     this.#server = createDevnetServer(this.#faces)
   }
 
   static async start(home: string, port: number, options: DevnetOptions = {}): Promise<Devnet> {
     const devnet = new Devnet(home, options)
     try {
-      await Promise.all(devnet.chains.filter(({ isEager }) => isEager).map((chain) => chain.start()))
+      await Promise.all(
+        devnet.chains.filter(({ isEager }) => isEager).map((chain) => chain.start()),
+      )
       await new Promise<void>((resolve, reject) => {
         devnet.#server.once('error', reject)
         devnet.#server.listen(port, options.host ?? '127.0.0.1', resolve)
@@ -105,9 +133,14 @@ export class Devnet implements Stage {
     const priced = PriceFaces.at(path)
     if (priced) return async (request) => this.prices.handle({ ...request, path: priced.rest })
     const traded = VenueFaces.at(path)
-    if (traded) return async (request) => this.venues.handle(traded.exchange, { ...request, path: traded.rest })
+    if (traded)
+      return async (request) =>
+        this.venues.handle(traded.exchange, { ...request, path: traded.rest })
     const found = AmlFaces.at(path)
-    return found && (async (request) => this.aml.handle(found.provider, { ...request, path: found.rest }))
+    return (
+      found &&
+      (async (request) => this.aml.handle(found.provider, { ...request, path: found.rest }))
+    )
   }
 
   async #face(path: string): Promise<RpcFace | undefined> {

@@ -10,7 +10,10 @@ export class Faults {
 
   set(mode: unknown): void {
     const known = FAULT_MODES.find((candidate) => candidate === mode)
-    if (!known) throw new RequestError(`mode ${JSON.stringify(mode)} is unknown: one of ${FAULT_MODES.join(', ')}`)
+    if (!known)
+      throw new RequestError(
+        `mode ${JSON.stringify(mode)} is unknown: one of ${FAULT_MODES.join(', ')}`,
+      )
     this.mode = known
   }
 }

@@ -6,42 +6,83 @@ import { WebSocketServer } from 'ws'
 
 const BODY_MAX_BYTES = 8 * 1024 * 1024
 
-/** A chain's RPC face: the body in, the answer's text out; undefined cuts the connection unanswered. */
+/**
+ * A chain's RPC face: the body in, the answer's text out; undefined cuts the connection unanswered.
+ */
 export type RpcFace = {
   faults: Faults
   contentType: string
   handle: (body: string, method: string) => Promise<{ status: number; body: string } | undefined>
-  /** Questions may come as GET too; what is asked is then in the query, and handed on as a JSON object. */
+  /**
+   * Questions may come as GET too; what is asked is then in the query, and handed on as a JSON
+   * object.
+   */
   isGetAllowed?: boolean
   /** What is posted are bytes: handed on one character each. */
   isBinary?: boolean
-  /** Where the protocol has a WebSocket too: one client's session, which may push messages of its own. */
+  /**
+   * Where the protocol has a WebSocket too: one client's session, which may push messages of its
+   * own.
+   */
   socket?: (push: (text: string) => void) => SocketSession
   /** Where the protocol streams events over HTTP. */
   events?: EventStream
 }
 
-/** A GET that wants events (`text/event-stream`), and what is called with each; null where there is no such stream. */
-export type EventStream = (query: Record<string, string>, push: (event: string) => void) => { close: () => void } | null
+/**
+ * A GET that wants events (`text/event-stream`), and what is called with each; null where there is
+ * no such stream.
+ */
+export type EventStream = (
+  query: Record<string, string>,
+  push: (event: string) => void,
+) => { close: () => void } | null
 
 /** What becomes of a client's message: an answer, none, or the end of the connection. */
 export type Received = { text: string } | { silence: true } | { cut: true }
-export interface SocketSession { receive: (text: string) => Received; close: () => void }
+export interface SocketSession {
+  receive: (text: string) => Received
+  close: () => void
+}
 
 export type Control = (body: unknown) => Promise<unknown>
 
-/** A request to the face of an outside service; `path` is that service's own, `query` with its question mark. */
-export type HttpRequest = { method: string; path: string; query: string; headers: IncomingHttpHeaders; body: string }
+/**
+ * A request to the face of an outside service; `path` is that service's own, `query` with its
+ * question mark.
+ */
+export type HttpRequest = {
+  method: string
+  path: string
+  query: string
+  headers: IncomingHttpHeaders
+  body: string
+}
 /** `isStalled`: half of the body comes, and then nothing more. */
-export type HttpAnswer = { status: number; body: string; headers?: Record<string, string>; isStalled?: boolean }
+export type HttpAnswer = {
+  status: number
+  body: string
+  headers?: Record<string, string>
+  isStalled?: boolean
+}
 
-/** The face of an outside service at a path, or null; its undefined cuts the connection unanswered. */
-export type OutsideFaces = (path: string) => ((request: Omit<HttpRequest, 'path'>) => Promise<HttpAnswer | undefined>) | null
+/**
+ * The face of an outside service at a path, or null; its undefined cuts the connection unanswered.
+ */
+export type OutsideFaces = (
+  path: string,
+) => ((request: Omit<HttpRequest, 'path'>) => Promise<HttpAnswer | undefined>) | null
 
 /** What stands behind the server's port. */
-export interface Faces { face: (path: string) => Promise<RpcFace | undefined>; control: Control; outside: OutsideFaces }
+export interface Faces {
+  face: (path: string) => Promise<RpcFace | undefined>
+  control: Control
+  outside: OutsideFaces
+}
 
-/** A request as the server, or somebody in its process, has it. `url` is the path with its query. */
+/**
+ * A request as the server, or somebody in its process, has it. `url` is the path with its query.
+ */
 export interface Asked {
   method: string
   url: string
@@ -54,11 +95,14 @@ export interface Asked {
 export function createDevnetServer(faces: Faces): Server {
   const server = createServer((request, response) => {
     void serve(request, response, faces).catch((error: unknown) => {
-      console.error(`devnet: ${request.method} ${request.url}: ${(error as Error).stack ?? String(error)}`)
+      console.error(
+        `devnet: ${request.method} ${request.url}: ${(error as Error).stack ?? String(error)}`,
+      )
       response.destroy()
     })
   })
-  // Longer than clients keep idle connections: else a request may meet a connection that is just closing.
+  // Longer than clients keep idle connections: else a request may meet a connection that is just
+  // closing.
   server.keepAliveTimeout = 65_000
   serveSockets(server, faces.face)
   return server
@@ -67,28 +111,40 @@ export function createDevnetServer(faces: Faces): Server {
 function serveSockets(server: Server, face: (path: string) => Promise<RpcFace | undefined>): void {
   const sockets = new WebSocketServer({ noServer: true, maxPayload: BODY_MAX_BYTES })
   server.on('upgrade', (request, stream, head) => {
-    void face((request.url ?? '/').replace(/(.)\/$/, '$1')).then((rpc) => {
-      const { faults, socket: open } = rpc ?? {}
-      if (!faults || !open || faults.mode === 'down' || request.headers.origin !== undefined) return void stream.destroy()
-      sockets.handleUpgrade(request, stream, head, (socket) => {
-        const send = (text: string) => void setTimeout(() => socket.send(text), faults.mode === 'lag' ? LAG_MS : 0).unref()
-        const session = open(send)
-        socket.on('error', () => socket.terminate())
-        socket.on('close', () => session.close())
-        socket.on('message', (data) => {
-          if (faults.mode === 'down') return socket.terminate()
-          const received = session.receive(data.toString('utf8'))
-          if ('cut' in received) return socket.terminate()
-          if ('text' in received) send(received.text)
+    void face((request.url ?? '/').replace(/(.)\/$/, '$1')).then(
+      (rpc) => {
+        const { faults, socket: open } = rpc ?? {}
+        if (!faults || !open || faults.mode === 'down' || request.headers.origin !== undefined)
+          return void stream.destroy()
+        sockets.handleUpgrade(request, stream, head, (socket) => {
+          const send = (text: string) =>
+            void setTimeout(() => socket.send(text), faults.mode === 'lag' ? LAG_MS : 0).unref()
+          const session = open(send)
+          socket.on('error', () => socket.terminate())
+          socket.on('close', () => session.close())
+          socket.on('message', (data) => {
+            if (faults.mode === 'down') return socket.terminate()
+            const received = session.receive(data.toString('utf8'))
+            if ('cut' in received) return socket.terminate()
+            if ('text' in received) send(received.text)
+          })
         })
-      })
-    }, () => void stream.destroy())
+      },
+      () => void stream.destroy(),
+    )
   })
 }
 
-async function serve(request: IncomingMessage, response: ServerResponse, faces: Faces): Promise<void> {
+async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  faces: Faces,
+): Promise<void> {
   const answer = await answerOf(faces, {
-    method: request.method ?? 'GET', url: request.url ?? '/', headers: request.headers, read: (encoding) => readBody(request, encoding),
+    method: request.method ?? 'GET',
+    url: request.url ?? '/',
+    headers: request.headers,
+    read: (encoding) => readBody(request, encoding),
     stream: (events) => streamEvents(request, response, events),
   })
   if (answer === 'cut') return void request.socket.destroy()
@@ -99,17 +155,27 @@ async function serve(request: IncomingMessage, response: ServerResponse, faces: 
   else response.end(body)
 }
 
-/** What is answered; `cut`: nothing, and the connection ends; `streamed`: the asker is sent events. */
-export async function answerOf(faces: Faces, asked: Asked): Promise<HttpAnswer | 'cut' | 'streamed'> {
+/**
+ * What is answered; `cut`: nothing, and the connection ends; `streamed`: the asker is sent events.
+ */
+export async function answerOf(
+  faces: Faces,
+  asked: Asked,
+): Promise<HttpAnswer | 'cut' | 'streamed'> {
   try {
     return await answered(faces, asked)
   } catch (error) {
-    console.error(`devnet: ${asked.method} ${asked.url}: ${(error as Error).stack ?? String(error)}`)
+    console.error(
+      `devnet: ${asked.method} ${asked.url}: ${(error as Error).stack ?? String(error)}`,
+    )
     return json(500, { error: (error as Error).message })
   }
 }
 
-async function answered({ face, control, outside }: Faces, asked: Asked): Promise<HttpAnswer | 'cut' | 'streamed'> {
+async function answered(
+  { face, control, outside }: Faces,
+  asked: Asked,
+): Promise<HttpAnswer | 'cut' | 'streamed'> {
   const { method, url, headers } = asked
   const [beforeQuery = '/'] = url.split('?', 1)
   const path = beforeQuery.replace(/(.)\/$/, '$1')
@@ -120,39 +186,60 @@ async function answered({ face, control, outside }: Faces, asked: Asked): Promis
 
   const service = outside(path)
   if (service) {
-    const answer = await service({ method, query: url.slice(beforeQuery.length), headers, body: await asked.read('utf8') })
-    return answer ? { ...answer, headers: { ...answer.headers, 'content-type': 'application/json' } } : 'cut'
+    const answer = await service({
+      method,
+      query: url.slice(beforeQuery.length),
+      headers,
+      body: await asked.read('utf8'),
+    })
+    return answer
+      ? { ...answer, headers: { ...answer.headers, 'content-type': 'application/json' } }
+      : 'cut'
   }
   const rpc = await face(path)
   if (!rpc) return json(404, { error: `no chain at ${path}` })
   if (rpc.faults.mode === 'down') return 'cut'
   if (method !== 'POST' && !(rpc.isGetAllowed && method === 'GET')) {
-    return { status: 405, headers: { 'content-type': 'text/plain' }, body: 'JSONRPC server handles only POST requests' }
+    return {
+      status: 405,
+      headers: { 'content-type': 'text/plain' },
+      body: 'JSONRPC server handles only POST requests',
+    }
   }
   const wantsEvents = method === 'GET' && headers.accept?.includes('text/event-stream') === true
   if (wantsEvents && rpc.events && asked.stream?.(rpc.events)) return 'streamed'
-  const body = method === 'GET'
-    ? JSON.stringify(Object.fromEntries(new URL(url, 'http://localhost').searchParams))
-    : await asked.read(rpc.isBinary ? 'latin1' : 'utf8')
+  const body =
+    method === 'GET'
+      ? JSON.stringify(Object.fromEntries(new URL(url, 'http://localhost').searchParams))
+      : await asked.read(rpc.isBinary ? 'latin1' : 'utf8')
   const answer = await rpc.handle(body, method)
   if (rpc.faults.mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
   return answer ? { ...answer, headers: { 'content-type': rpc.contentType } } : 'cut'
 }
 
-const json = (status: number, body: unknown): HttpAnswer => (
-  { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
-)
+const json = (status: number, body: unknown): HttpAnswer => ({
+  status,
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(body),
+})
 
 /** Server-sent events until the client goes; false where there is no such stream. */
-function streamEvents(request: IncomingMessage, response: ServerResponse, events: EventStream): boolean {
+function streamEvents(
+  request: IncomingMessage,
+  response: ServerResponse,
+  events: EventStream,
+): boolean {
   const query = Object.fromEntries(new URL(request.url!, 'http://localhost').searchParams)
   const last = request.headers['last-event-id']
   const waiting: string[] = []
   let isOpen = false
-  const stream = events({ ...query, ...(typeof last === 'string' && last !== '' ? { cursor: last } : {}) }, (event) => {
-    if (isOpen) response.write(event)
-    else waiting.push(event)
-  })
+  const stream = events(
+    { ...query, ...(typeof last === 'string' && last !== '' ? { cursor: last } : {}) },
+    (event) => {
+      if (isOpen) response.write(event)
+      else waiting.push(event)
+    },
+  )
   if (!stream) return false
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
   isOpen = true

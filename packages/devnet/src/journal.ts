@@ -28,7 +28,10 @@ export class Journal<T> {
       const record = newline < 0 ? undefined : decode<T>(content.toString('utf8', start, newline))
       if (record === undefined) {
         const isLast = newline < 0 || newline === content.length - 1
-        if (!isLast) throw new Error(`${path} is damaged in record ${records.length + 1}: its checksum does not match`)
+        if (!isLast)
+          throw new Error(
+            `${path} is damaged in record ${records.length + 1}: its checksum does not match`,
+          )
         break
       }
       records.push(record)

@@ -22,11 +22,23 @@ export class View<Account> {
   }
 }
 
-/** `in`: it takes its place in the ledger, successful or not; `later`: its time may come; `never`: it is dropped. */
+/**
+ * `in`: it takes its place in the ledger, successful or not; `later`: its time may come; `never`:
+ * it is dropped.
+ */
 export type Verdict = 'in' | 'later' | 'never'
 export type Included<Tx, Outcome> = { tx: Tx; outcome: Outcome }
-export type Ledger<Tx, Outcome> = { index: number; time: number; parent: string; hash: string; transactions: Included<Tx, Outcome>[] }
-export type Place<Tx, Outcome> = Included<Tx, Outcome> & { ledger: Ledger<Tx, Outcome>; order: number }
+export type Ledger<Tx, Outcome> = {
+  index: number
+  time: number
+  parent: string
+  hash: string
+  transactions: Included<Tx, Outcome>[]
+}
+export type Place<Tx, Outcome> = Included<Tx, Outcome> & {
+  ledger: Ledger<Tx, Outcome>
+  order: number
+}
 
 /** What one chain of accounts with sequences does differently from another. */
 export interface Rules<Account, Tx extends { hash: string; raw: string }, Outcome> {
@@ -36,7 +48,11 @@ export interface Rules<Account, Tx extends { hash: string; raw: string }, Outcom
   /** Throws where the bytes are no transaction. */
   read: (raw: string) => Tx
   /** Changes the view only where the verdict is `in`. */
-  apply: (view: View<Account>, tx: Tx, at: { index: number; time: number }) => { verdict: Verdict; outcome: Outcome }
+  apply: (
+    view: View<Account>,
+    tx: Tx,
+    at: { index: number; time: number },
+  ) => { verdict: Verdict; outcome: Outcome }
   hash: (ledger: Omit<Ledger<Tx, Outcome>, 'hash'>) => string
 }
 
@@ -50,8 +66,8 @@ const IDLE_MS = 30_000
 const QUIET_LEDGERS = 3
 
 /**
- * A chain of final ledgers over accounts with sequences. Each ledger is on disk before anyone can see it;
- * a start applies all transactions again and compares every hash.
+ * A chain of final ledgers over accounts with sequences. Each ledger is on disk before anyone can
+ * see it; a start applies all transactions again and compares every hash.
  */
 export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outcome> {
   readonly rules: Rules<Account, Tx, Outcome>
@@ -66,7 +82,12 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
   readonly #watchers = new Set<(ledger: Ledger<Tx, Outcome>) => void>()
   #quiet = 0
 
-  private constructor(rules: Rules<Account, Tx, Outcome>, timing: Timing, journal: Journal<LedgerRecord>, records: LedgerRecord[]) {
+  private constructor(
+    rules: Rules<Account, Tx, Outcome>,
+    timing: Timing,
+    journal: Journal<LedgerRecord>,
+    records: LedgerRecord[],
+  ) {
     this.#timing = timing
     this.rules = rules
     this.#journal = journal
@@ -76,13 +97,18 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
     for (const record of records) this.#replay(record)
     this.#open = new View(this.accounts)
     this.#producer = new Producer({
-      timing, busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#waiting.length > 0 || this.#quiet < QUIET_LEDGERS,
+      timing,
+      busyMs: BUSY_MS,
+      idleMs: IDLE_MS,
+      isBusy: () => this.#waiting.length > 0 || this.#quiet < QUIET_LEDGERS,
       produce: async () => void this.close(),
     })
   }
 
   static open<Account, Tx extends { hash: string; raw: string }, Outcome>(
-    rules: Rules<Account, Tx, Outcome>, home: string, timing: Timing
+    rules: Rules<Account, Tx, Outcome>,
+    home: string,
+    timing: Timing,
   ): LedgerChain<Account, Tx, Outcome> {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     const { journal, records } = Journal.open<LedgerRecord>(join(home, 'ledgers.journal'))
@@ -121,7 +147,10 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
 
   /** Tries a transaction on what waits already, and lets it wait too unless it never can enter. */
   submit(tx: Tx): { verdict: Verdict; outcome: Outcome } {
-    const tried = this.rules.apply(this.#open, tx, { index: this.head.index + 1, time: this.#now() })
+    const tried = this.rules.apply(this.#open, tx, {
+      index: this.head.index + 1,
+      time: this.#now(),
+    })
     if (tried.verdict !== 'never') {
       this.#waiting.push(tx)
       if (tried.verdict === 'in') this.#reopen()
@@ -149,7 +178,14 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
       rest = later
     }
     const ledger = { ...next, transactions, hash: this.rules.hash({ ...next, transactions }) }
-    this.#journal.append([{ index: ledger.index, time: ledger.time, hash: ledger.hash, raw: transactions.map(({ tx }) => tx.raw) }])
+    this.#journal.append([
+      {
+        index: ledger.index,
+        time: ledger.time,
+        hash: ledger.hash,
+        raw: transactions.map(({ tx }) => tx.raw),
+      },
+    ])
     this.#waiting = rest
     this.#connect(ledger, view)
     this.#reopen()
@@ -176,13 +212,15 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
 
   #reopen(): void {
     this.#open = new View(this.accounts)
-    for (const tx of this.#waiting) this.rules.apply(this.#open, tx, { index: this.head.index + 1, time: this.#now() })
+    for (const tx of this.#waiting)
+      this.rules.apply(this.#open, tx, { index: this.head.index + 1, time: this.#now() })
   }
 
   #connect(ledger: Ledger<Tx, Outcome>, view: View<Account>): void {
     for (const [key, account] of view.changes) this.accounts.set(key, account)
     this.ledgers.push(ledger)
-    for (const [order, included] of ledger.transactions.entries()) this.places.set(included.tx.hash, { ...included, ledger, order })
+    for (const [order, included] of ledger.transactions.entries())
+      this.places.set(included.tx.hash, { ...included, ledger, order })
   }
 
   #replay({ index, time, hash, raw }: LedgerRecord): void {
@@ -194,7 +232,9 @@ export class LedgerChain<Account, Tx extends { hash: string; raw: string }, Outc
     })
     const made = this.rules.hash({ ...next, transactions })
     if (index !== this.head.index + 1 || made !== hash) {
-      throw new Error(`${this.rules.code}: ledger ${index} came back as ${made}, the journal has ${hash}`)
+      throw new Error(
+        `${this.rules.code}: ledger ${index} came back as ${made}, the journal has ${hash}`,
+      )
     }
     this.#connect({ ...next, transactions, hash }, view)
   }

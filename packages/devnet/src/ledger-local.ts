@@ -34,7 +34,10 @@ interface Ledgered {
   mine: (count: number, seconds: number) => Head
 }
 
-/** What such a chain is told of and told alike, whatever its protocol: its ledgers are final, its deposits may have a tag. */
+/**
+ * What such a chain is told of and told alike, whatever its protocol: its ledgers are final, its
+ * deposits may have a tag.
+ */
 export abstract class LocalLedgers<Chain extends Ledgered> extends OnDemand<Chain> {
   readonly engine = 'own ledger'
   override readonly fundExtras: readonly FundExtra[] = ['tag']

@@ -5,11 +5,14 @@ import type { ChainInfo, FundExtra, Head, LocalContract } from './local-chain.ts
 import type { Timing } from './timing.ts'
 
 /** Where the chains keep what they know, and how their time passes. */
-export interface Place { home: string; timing: Timing }
+export interface Place {
+  home: string
+  timing: Timing
+}
 
 /**
- * What every family's local chain has alike: it is opened when it is first asked for, and one that could not be
- * opened is tried again.
+ * What every family's local chain has alike: it is opened when it is first asked for, and one that
+ * could not be opened is tried again.
  */
 export abstract class OnDemand<Chain extends { close: () => void }> {
   abstract readonly code: string
@@ -58,7 +61,10 @@ export abstract class OnDemand<Chain extends { close: () => void }> {
   async info(): Promise<ChainInfo> {
     const chain = this.#opening ? await this.chain() : undefined
     return {
-      head: chain ? this.headOf(chain) : null, waiting: chain ? this.waitingIn(chain) : null, engine: this.engine, more: this.facts(chain),
+      head: chain ? this.headOf(chain) : null,
+      waiting: chain ? this.waitingIn(chain) : null,
+      engine: this.engine,
+      more: this.facts(chain),
     }
   }
 

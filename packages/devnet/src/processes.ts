@@ -5,12 +5,19 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 function commandLine(pid: number): string {
   if (existsSync('/proc/self/cmdline')) {
     try {
-      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').replaceAll('\n', ' ').trim()
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
+        .replaceAll('\0', ' ')
+        .replaceAll('\n', ' ')
+        .trim()
     } catch {
       return ''
     }
   }
-  return spawnSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).stdout?.trim() ?? ''
+  return (
+    spawnSync('ps', ['-ww', '-o', 'command=', '-p', String(pid)], {
+      encoding: 'utf8',
+    }).stdout?.trim() ?? ''
+  )
 }
 
 /**
@@ -18,7 +25,9 @@ function commandLine(pid: number): string {
  * counts as ours only if its command line is still the one that was written down with the pid.
  */
 export async function endLeftover(pidFile: string): Promise<void> {
-  const [first = '', command = ''] = existsSync(pidFile) ? readFileSync(pidFile, 'utf8').split('\n') : []
+  const [first = '', command = ''] = existsSync(pidFile)
+    ? readFileSync(pidFile, 'utf8').split('\n')
+    : []
   const pid = Number(first)
   if (Number.isInteger(pid) && pid > 1 && pid !== process.pid && command !== '') {
     for (let attempt = 0; attempt < 100 && commandLine(pid) === command; attempt += 1) {

@@ -1,8 +1,9 @@
 import type { Timing } from './timing.ts'
 
 /**
- * When the next block comes. Busy (a transaction waits, or fewer than `quietAfter` blocks follow the
- * last one): every `busyMs`. Idle: every `idleMs`, so that an unused machine stays quiet. Where time is manual: never.
+ * When the next block comes. Busy (a transaction waits, or fewer than `quietAfter` blocks follow
+ * the last one): every `busyMs`. Idle: every `idleMs`, so that an unused machine stays quiet. Where
+ * time is manual: never.
  */
 export class Producer {
   readonly #busyMs: number
@@ -15,7 +16,13 @@ export class Producer {
   #running = false
   #stopped = false
 
-  constructor(options: { timing: Timing; busyMs: number; idleMs: number; isBusy: () => boolean; produce: () => Promise<void> }) {
+  constructor(options: {
+    timing: Timing
+    busyMs: number
+    idleMs: number
+    isBusy: () => boolean
+    produce: () => Promise<void>
+  }) {
     this.#timing = options.timing
     this.#busyMs = options.busyMs / options.timing.pace
     this.#idleMs = options.idleMs
@@ -41,7 +48,8 @@ export class Producer {
     try {
       if (!this.#timing.halted) await this.#produce()
     } catch (error) {
-      if (!this.#stopped) console.error(`devnet: no block could be made: ${(error as Error).message}`)
+      if (!this.#stopped)
+        console.error(`devnet: no block could be made: ${(error as Error).message}`)
     } finally {
       this.#last = Date.now()
       this.#running = false

@@ -1,10 +1,14 @@
 import { createECDH } from 'node:crypto'
 
 /**
- * The public key of a secp256k1 secret: 65 bytes, or 33 `compressed`. By OpenSSL: whatever else knows the curve here makes a table of
- * it first, which takes longer than all keys of a start together.
+ * The public key of a secp256k1 secret: 65 bytes, or 33 `compressed`. By OpenSSL: whatever else
+ * knows the curve here makes a table of it first, which takes longer than all keys of a start
+ * together.
  */
-export function publicKeyOf(secret: Uint8Array, form: 'uncompressed' | 'compressed' = 'uncompressed'): Buffer {
+export function publicKeyOf(
+  secret: Uint8Array,
+  form: 'uncompressed' | 'compressed' = 'uncompressed',
+): Buffer {
   const pair = createECDH('secp256k1')
   pair.setPrivateKey(secret)
   return pair.getPublicKey(null, form)

@@ -9,13 +9,22 @@ const PACE_MAX = 100
 
 const { values } = parseArgs({
   options: {
-    home: { type: 'string' }, port: { type: 'string', default: '0' }, manual: { type: 'boolean', default: false },
-    pace: { type: 'string', default: '1' }, host: { type: 'string', default: '127.0.0.1' },
+    home: { type: 'string' },
+    port: { type: 'string', default: '0' },
+    manual: { type: 'boolean', default: false },
+    pace: { type: 'string', default: '1' },
+    host: { type: 'string', default: '127.0.0.1' },
   },
 })
 const port = Number(values.port)
 const pace = Number(values.pace)
-if (values.home === undefined || !Number.isInteger(port) || port < 0 || port > 65_535 || !(pace >= 1 && pace <= PACE_MAX)) {
+if (
+  values.home === undefined ||
+  !Number.isInteger(port) ||
+  port < 0 ||
+  port > 65_535 ||
+  !(pace >= 1 && pace <= PACE_MAX)
+) {
   console.error('usage: main.ts --home DIR --port N [--host ADDRESS] [--manual] [--pace N]')
   process.exit(1)
 }

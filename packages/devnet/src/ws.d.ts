@@ -13,6 +13,11 @@ declare module 'ws' {
   }
   export class WebSocketServer {
     constructor(options: { noServer: true; maxPayload?: number })
-    handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, done: (socket: WebSocket) => void): void
+    handleUpgrade(
+      request: IncomingMessage,
+      socket: Duplex,
+      head: Buffer,
+      done: (socket: WebSocket) => void,
+    ): void
   }
 }

@@ -17,40 +17,63 @@ after(async () => {
 })
 
 /** The fields of all three protocols that these tests look at. */
-interface Finding { addressRiskIndicators: { categoryRiskScoreLevel: number; categoryRiskScoreLevelLabel: string }[] }
-interface Body { risk: string; risk_score: number | null; process_status: string }
+interface Finding {
+  addressRiskIndicators: { categoryRiskScoreLevel: number; categoryRiskScoreLevelLabel: string }[]
+}
+interface Body {
+  risk: string
+  risk_score: number | null
+  process_status: string
+}
 type Answer<T = Body> = { status: number; body: T; headers: Headers }
 async function ask<T = Body>(path: string, options: RequestInit = {}): Promise<Answer<T>> {
   const response = await fetch(`${devnet.url}/aml${path}`, options)
   const text = await response.text()
-  return { status: response.status, headers: response.headers, body: (text.startsWith('<') ? text : JSON.parse(text)) as T }
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (text.startsWith('<') ? text : JSON.parse(text)) as T,
+  }
 }
 const risk = (address: string, level: string) => devnet.control({ command: 'risk', address, level })
 
 const chainalysis = (method: string, path: string, body?: unknown, token = 'sandbox') =>
   ask(`/chainalysis/api/risk/v2/entities${path}`, {
-    method, headers: { Token: token, 'content-type': 'application/json' }, ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    method,
+    headers: { Token: token, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
 const trm = (address: string, key = 'sandbox') =>
   ask<Finding[]>('/trm/public/v2/screening/addresses', {
-    method: 'POST', headers: { authorization: `Basic ${Buffer.from(`${key}:${key}`).toString('base64')}` },
+    method: 'POST',
+    headers: { authorization: `Basic ${Buffer.from(`${key}:${key}`).toString('base64')}` },
     body: JSON.stringify([{ address, chain: 'ethereum' }]),
   })
 function elliptic(
-  method: string, path: string, body: string, o: { secret?: string; at?: number; signedPath?: string; key?: string } = {}
+  method: string,
+  path: string,
+  body: string,
+  o: { secret?: string; at?: number; signedPath?: string; key?: string } = {},
 ): Promise<Answer> {
   const timestamp = String(o.at ?? Date.now())
   const sign = createHmac('sha256', Buffer.from(o.secret ?? SECRET, 'base64'))
     .update(timestamp + method + (o.signedPath ?? path).toLowerCase() + (body || '{}'))
     .digest('base64')
   return ask(`/elliptic${path}`, {
-    method, headers: { 'x-access-key': o.key ?? 'sandbox', 'x-access-timestamp': timestamp, 'x-access-sign': sign },
+    method,
+    headers: {
+      'x-access-key': o.key ?? 'sandbox',
+      'x-access-timestamp': timestamp,
+      'x-access-sign': sign,
+    },
     ...(body ? { body } : {}),
   })
 }
 const wallet = (hash: string) =>
   JSON.stringify({
-    subject: { asset: 'holistic', blockchain: 'holistic', type: 'address', hash }, type: 'wallet_exposure', customer_reference: 'x',
+    subject: { asset: 'holistic', blockchain: 'holistic', type: 'address', hash },
+    type: 'wallet_exposure',
+    customer_reference: 'x',
   })
 
 test('Chainalysis: an address is registered first; the token is a header; there is nothing below Low', async () => {
@@ -58,7 +81,13 @@ test('Chainalysis: an address is registered first; the token is a header; there 
   assert.equal((await chainalysis('GET', `/${ADDRESS}`)).status, 404)
   assert.equal((await chainalysis('POST', '', { address: ADDRESS })).status, 201)
   assert.equal((await chainalysis('GET', `/${ADDRESS}`)).body.risk, 'Low')
-  for (const [level, word] of [['SEVERE', 'Severe'], ['HIGH', 'High'], ['MEDIUM', 'Medium'], ['LOW', 'Low'], ['none', 'Low']] as const) {
+  for (const [level, word] of [
+    ['SEVERE', 'Severe'],
+    ['HIGH', 'High'],
+    ['MEDIUM', 'Medium'],
+    ['LOW', 'Low'],
+    ['none', 'Low'],
+  ] as const) {
     await risk(ADDRESS.toLowerCase(), level)
     assert.equal((await chainalysis('GET', `/${ADDRESS}`)).body.risk, word)
   }
@@ -69,22 +98,45 @@ test('Elliptic: signed over time, method, path and body; a score, or null', asyn
   assert.equal((await elliptic('GET', '/v2/wallet', '', { secret: 'bm8=' })).status, 401)
   assert.equal((await elliptic('GET', '/v2/wallet', '', { key: 'other' })).status, 401)
   assert.equal((await elliptic('GET', '/v2/wallet', '', { signedPath: '/v2/health' })).status, 401)
-  assert.equal((await elliptic('GET', '/v2/wallet', '', { at: Date.now() - 3_600_000 })).status, 401)
-  for (const [level, score] of [['SEVERE', 10], ['HIGH', 8], ['MEDIUM', 5], ['LOW', 1.5], ['none', null]] as const) {
+  assert.equal(
+    (await elliptic('GET', '/v2/wallet', '', { at: Date.now() - 3_600_000 })).status,
+    401,
+  )
+  for (const [level, score] of [
+    ['SEVERE', 10],
+    ['HIGH', 8],
+    ['MEDIUM', 5],
+    ['LOW', 1.5],
+    ['none', null],
+  ] as const) {
     await risk(ADDRESS, level)
     const answer = await elliptic('POST', '/v2/wallet/synchronous', wallet(ADDRESS))
-    assert.deepEqual([answer.status, answer.body.risk_score, answer.body.process_status], [200, score, 'complete'])
+    assert.deepEqual(
+      [answer.status, answer.body.risk_score, answer.body.process_status],
+      [200, score, 'complete'],
+    )
   }
-  assert.equal((await elliptic('POST', '/v2/wallet/synchronous', JSON.stringify({ subject: {} }))).status, 400)
+  assert.equal(
+    (await elliptic('POST', '/v2/wallet/synchronous', JSON.stringify({ subject: {} }))).status,
+    400,
+  )
 })
 
 test('TRM: basic authentication, a list in and a list out', async () => {
   assert.equal((await trm(ADDRESS, 'wrong')).status, 401)
-  for (const [level, score] of [['SEVERE', 15], ['HIGH', 10], ['MEDIUM', 5], ['LOW', 1]] as const) {
+  for (const [level, score] of [
+    ['SEVERE', 15],
+    ['HIGH', 10],
+    ['MEDIUM', 5],
+    ['LOW', 1],
+  ] as const) {
     await risk(ADDRESS, level)
     const { status, body } = await trm(ADDRESS)
     assert.equal(status, 201)
-    assert.equal(Math.max(...body[0]!.addressRiskIndicators.map((each) => each.categoryRiskScoreLevel)), score)
+    assert.equal(
+      Math.max(...body[0]!.addressRiskIndicators.map((each) => each.categoryRiskScoreLevel)),
+      score,
+    )
   }
   await risk(ADDRESS, 'none')
   assert.deepEqual((await trm(ADDRESS)).body[0]!.addressRiskIndicators, [])
@@ -92,11 +144,18 @@ test('TRM: basic authentication, a list in and a list out', async () => {
 
 test('faults, one provider at a time or all; mistakes are named', async () => {
   await devnet.control({ command: 'fault', network: 'TRM', mode: 'rate-limited' })
-  assert.deepEqual([(await trm(ADDRESS)).status, (await chainalysis('GET', `/${ADDRESS}`)).status], [429, 200])
+  assert.deepEqual(
+    [(await trm(ADDRESS)).status, (await chainalysis('GET', `/${ADDRESS}`)).status],
+    [429, 200],
+  )
   await devnet.control({ command: 'fault', network: 'AML', mode: 'revoked' })
   assert.deepEqual(
-    [(await trm(ADDRESS)).status, (await chainalysis('GET', `/${ADDRESS}`)).status, (await elliptic('GET', '/v2/wallet', '')).status],
-    [401, 403, 401]
+    [
+      (await trm(ADDRESS)).status,
+      (await chainalysis('GET', `/${ADDRESS}`)).status,
+      (await elliptic('GET', '/v2/wallet', '')).status,
+    ],
+    [401, 403, 401],
   )
   await devnet.control({ command: 'fault', network: 'AML', mode: 'malformed' })
   assert.match(String((await trm(ADDRESS)).body), /^<html>/)
@@ -104,9 +163,18 @@ test('faults, one provider at a time or all; mistakes are named', async () => {
   await assert.rejects(trm(ADDRESS))
   await devnet.control({ command: 'fault', network: 'AML', mode: 'heal' })
   assert.equal((await trm(ADDRESS)).status, 201)
-  await assert.rejects(devnet.control({ command: 'fault', network: 'AML', mode: 'sleepy' }), /is unknown: one of heal, down/)
-  await assert.rejects(devnet.control({ command: 'risk', address: ADDRESS, level: 'GRAVE' }), /one of SEVERE, HIGH, MEDIUM, LOW, none/)
-  await assert.rejects(devnet.control({ command: 'risk', address: '', level: 'HIGH' }), /is not an address/)
+  await assert.rejects(
+    devnet.control({ command: 'fault', network: 'AML', mode: 'sleepy' }),
+    /is unknown: one of heal, down/,
+  )
+  await assert.rejects(
+    devnet.control({ command: 'risk', address: ADDRESS, level: 'GRAVE' }),
+    /one of SEVERE, HIGH, MEDIUM, LOW, none/,
+  )
+  await assert.rejects(
+    devnet.control({ command: 'risk', address: '', level: 'HIGH' }),
+    /is not an address/,
+  )
 })
 
 test('risks survive kill -9; base58 keeps its case, bech32 does not', async () => {
@@ -116,8 +184,17 @@ test('risks survive kill -9; base58 keeps its case, bech32 does not', async () =
   await devnet.killAll()
   devnet = await startDevnet(home)
   assert.equal(
-    (await trm(ADDRESS.toUpperCase().replace('0X', '0x'))).body[0]!.addressRiskIndicators[0]!.categoryRiskScoreLevelLabel, 'High'
+    (await trm(ADDRESS.toUpperCase().replace('0X', '0x'))).body[0]!.addressRiskIndicators[0]!
+      .categoryRiskScoreLevelLabel,
+    'High',
   )
-  assert.equal((await trm('bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080')).body[0]!.addressRiskIndicators.length, 2)
-  assert.equal((await trm('rpt1sjq2ygrbmtttx4gzhjku9dyfzbpaye')).body[0]!.addressRiskIndicators.length, 0)
+  assert.equal(
+    (await trm('bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080')).body[0]!.addressRiskIndicators
+      .length,
+    2,
+  )
+  assert.equal(
+    (await trm('rpt1sjq2ygrbmtttx4gzhjku9dyfzbpaye')).body[0]!.addressRiskIndicators.length,
+    0,
+  )
 })

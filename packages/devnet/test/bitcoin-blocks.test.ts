@@ -31,7 +31,10 @@ function call<T>(method: string, ...params: unknown[]): T {
 
 test('an outside library agrees with every block, from the genesis of regtest on', () => {
   chain.fund(key(21).address, '2.5')
-  assert.equal(call('getblockhash', 0), '0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206')
+  assert.equal(
+    call('getblockhash', 0),
+    '0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206',
+  )
   let previous: Block | undefined
   for (let height = 0; height <= chain.head.height; height += 1) {
     const hash = call<string>('getblockhash', height)
@@ -39,7 +42,10 @@ test('an outside library agrees with every block, from the genesis of regtest on
     assert.equal(block.getId(), hash)
     assert.ok(block.checkProofOfWork(), `proof of work of ${height}`)
     // A merkle root over one transaction without witness is all there is in the genesis block.
-    assert.ok(height === 0 ? block.checkTxRoots() : block.checkTxRoots() && block.hasWitnessCommit(), `roots of ${height}`)
+    assert.ok(
+      height === 0 ? block.checkTxRoots() : block.checkTxRoots() && block.hasWitnessCommit(),
+      `roots of ${height}`,
+    )
     if (previous) assert.deepEqual(Buffer.from(block.prevHash!), Buffer.from(previous.getHash()))
     previous = block
   }
@@ -58,10 +64,16 @@ test('funding 10,000 BTC is possible from the start', () => {
 test('block and header objects', () => {
   const { height, hash } = chain.head
   const header = call<Record<string, unknown>>('getblockheader', hash)
-  assert.deepEqual([header['height'], header['confirmations'], header['nextblockhash']], [height, 1, undefined])
+  assert.deepEqual(
+    [header['height'], header['confirmations'], header['nextblockhash']],
+    [height, 1, undefined],
+  )
   assert.equal(call<string>('getblockheader', hash, false).length, 160)
   const info = call<Record<string, unknown>>('getblockchaininfo')
-  assert.deepEqual([info['chain'], info['blocks'], info['bestblockhash'], info['initialblockdownload']], ['regtest', height, hash, false])
+  assert.deepEqual(
+    [info['chain'], info['blocks'], info['bestblockhash'], info['initialblockdownload']],
+    ['regtest', height, hash, false],
+  )
   assert.deepEqual(call('getindexinfo'), { txindex: { synced: true, best_block_height: height } })
   assert.deepEqual([call('getblockcount'), call('getbestblockhash')], [height, hash])
   assert.match(text('getblockhash', height + 1), /"code":-8/)
@@ -80,7 +92,10 @@ test('addresses', () => {
   assert.equal(call<{ isvalid: boolean }>('validateaddress', address).isvalid, true)
   assert.equal(call<{ isvalid: boolean }>('validateaddress', legacy).isvalid, true)
   for (const wrong of [
-    'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', `${address.slice(0, -1)}q`, '1BoatSLRHtKNngkdXEeobR76b53LETtpyT', '',
+    'bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4',
+    `${address.slice(0, -1)}q`,
+    '1BoatSLRHtKNngkdXEeobR76b53LETtpyT',
+    '',
   ]) {
     assert.equal(call<{ isvalid: boolean }>('validateaddress', wrong).isvalid, false, wrong)
   }

@@ -1,4 +1,5 @@
-// @blockfrost/blockfrost-js, unmodified, against the local Cardano network; every answer held against Blockfrost's own schema.
+// @blockfrost/blockfrost-js, unmodified, against the local Cardano network; every answer held
+//   against Blockfrost's own schema.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -10,13 +11,24 @@ import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 const home = tempHome()
 let devnet: Running
 let api: BlockFrostAPI
-const addressOf = (seed: number) => EnterpriseAddress.new(
-  0, Credential.from_keyhash(PrivateKey.from_normal_bytes(Buffer.alloc(32, seed)).to_public().hash())
-).to_address().to_bech32()
+const addressOf = (seed: number) =>
+  EnterpriseAddress.new(
+    0,
+    Credential.from_keyhash(
+      PrivateKey.from_normal_bytes(Buffer.alloc(32, seed)).to_public().hash(),
+    ),
+  )
+    .to_address()
+    .to_bech32()
 const ALICE = addressOf(1)
-const fund = (amount: string, more: Record<string, unknown> = {}) => devnet.control<{ hash: string }>(
-  { command: 'fund', asset: 'ADA', address: ALICE, amount, ...more }
-)
+const fund = (amount: string, more: Record<string, unknown> = {}) =>
+  devnet.control<{ hash: string }>({
+    command: 'fund',
+    asset: 'ADA',
+    address: ALICE,
+    amount,
+    ...more,
+  })
 
 before(async () => {
   devnet = await startDevnet(home)
@@ -34,18 +46,30 @@ test('the root says that it is Blockfrost; health and the clock are told', async
 })
 
 test('an address: nothing before it is paid, then what it holds, token by token', async () => {
-  await assert.rejects(api.addresses(ALICE), (error) => error instanceof BlockfrostServerError && error.status_code === 404)
-  await assert.rejects(api.addresses('addr_nonsense'), (error) => error instanceof BlockfrostServerError && error.status_code === 404)
+  await assert.rejects(
+    api.addresses(ALICE),
+    (error) => error instanceof BlockfrostServerError && error.status_code === 404,
+  )
+  await assert.rejects(
+    api.addresses('addr_nonsense'),
+    (error) => error instanceof BlockfrostServerError && error.status_code === 404,
+  )
   await fund('5')
   await fund('2.5', { tokens: { GOLD: '7' } })
   const shown = await api.addresses(ALICE)
-  assert.deepEqual([shown.address, shown.type, shown.script, shown.stake_address], [ALICE, 'shelley', false, null])
+  assert.deepEqual(
+    [shown.address, shown.type, shown.script, shown.stake_address],
+    [ALICE, 'shelley', false, null],
+  )
   assert.equal(shown.amount[0]?.quantity, '7500000')
-  assert.deepEqual(shown.amount.map(({ quantity }) => quantity), ['7500000', '7'])
+  assert.deepEqual(
+    shown.amount.map(({ quantity }) => quantity),
+    ['7500000', '7'],
+  )
   const total = await api.addressesTotal(ALICE)
   assert.deepEqual(
     [total.tx_count, total.received_sum[0], total.sent_sum[0]],
-    [2, { unit: 'lovelace', quantity: '7500000' }, { unit: 'lovelace', quantity: '0' }]
+    [2, { unit: 'lovelace', quantity: '7500000' }, { unit: 'lovelace', quantity: '0' }],
   )
 })
 
@@ -57,7 +81,11 @@ test('its transactions, in both orders, by page and by range', async () => {
   assert.deepEqual(await api.addressesTransactions(ALICE, { order: 'desc', count: 1 }), [all[2]])
   assert.deepEqual(await api.addressesTransactions(ALICE, { count: 2, page: 2 }), [all[2]])
   assert.deepEqual(
-    await api.addressesTransactions(ALICE, undefined, { from: String(all[1]?.block_height), to: `${all[1]?.block_height}:0` }), [all[1]]
+    await api.addressesTransactions(ALICE, undefined, {
+      from: String(all[1]?.block_height),
+      to: `${all[1]?.block_height}:0`,
+    }),
+    [all[1]],
   )
   assert.equal((await api.txs(hash)).block_height, all[2]?.block_height)
   assert.equal((await api.addressesUtxos(ALICE)).length, 3)
@@ -65,18 +93,27 @@ test('its transactions, in both orders, by page and by range', async () => {
 })
 
 test('what is answered has every field that Blockfrost requires', async () => {
-  const file = fileURLToPath(import.meta.resolve('@blockfrost/openapi').replace(/lib\/index\.js$/, 'openapi.yaml'))
+  const file = fileURLToPath(
+    import.meta.resolve('@blockfrost/openapi').replace(/lib\/index\.js$/, 'openapi.yaml'),
+  )
   const lines = readFileSync(file, 'utf8').split('\n')
   /** The names under `required:` of a component, as the document indents them. */
   const required = (component: string): string[] => {
     const start = lines.indexOf(`    ${component}:`)
     const at = lines.indexOf('      required:', start)
     const names = lines.slice(at + 1)
-    return names.slice(0, names.findIndex((line) => !line.startsWith('        - '))).map((line) => line.slice(10))
+    return names
+      .slice(
+        0,
+        names.findIndex((line) => !line.startsWith('        - ')),
+      )
+      .map((line) => line.slice(10))
   }
   for (const [component, answer] of [
-    ['address_content', await api.addresses(ALICE)], ['address_content_total', await api.addressesTotal(ALICE)],
-    ['block_content', await api.blocksLatest()], ['genesis_content', await api.genesis()],
+    ['address_content', await api.addresses(ALICE)],
+    ['address_content_total', await api.addressesTotal(ALICE)],
+    ['block_content', await api.blocksLatest()],
+    ['genesis_content', await api.genesis()],
   ] as const) {
     const names = required(component)
     assert.ok(names.length > 3, component)

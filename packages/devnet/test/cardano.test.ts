@@ -1,33 +1,67 @@
-// The local Cardano network: what its ledger takes and refuses, Blockfrost's answers, and that blocks outlive the process.
+// The local Cardano network: what its ledger takes and refuses, Blockfrost's answers, and that
+// blocks outlive the process.
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import {
-  Address, BigNum, Credential, EnterpriseAddress, FixedTransaction, LinearFee, min_fee, PrivateKey, Transaction, TransactionBody,
-  TransactionHash, TransactionInput, TransactionInputs, TransactionOutput, TransactionOutputs, Value,
+  Address,
+  BigNum,
+  Credential,
+  EnterpriseAddress,
+  FixedTransaction,
+  LinearFee,
+  min_fee,
+  PrivateKey,
+  Transaction,
+  TransactionBody,
+  TransactionHash,
+  TransactionInput,
+  TransactionInputs,
+  TransactionOutput,
+  TransactionOutputs,
+  Value,
 } from '@emurgo/cardano-serialization-lib-nodejs'
 import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
 let devnet: Running
 const home = tempHome()
-const KEY = PrivateKey.from_normal_bytes(createHash('sha256').update('alice of the cardano tests').digest())
+const KEY = PrivateKey.from_normal_bytes(
+  createHash('sha256').update('alice of the cardano tests').digest(),
+)
 const addressOf = (key: PrivateKey, network = 0) =>
   EnterpriseAddress.new(network, Credential.from_keyhash(key.to_public().hash())).to_address()
 const ALICE = addressOf(KEY).to_bech32()
 const BOB = addressOf(PrivateKey.from_normal_bytes(createHash('sha256').update('bob').digest()))
 const RULES = LinearFee.new(BigNum.from_str('44'), BigNum.from_str('155381'))
 
-interface Utxo { tx_hash: string; output_index: number; amount: { unit: string; quantity: string }[] }
-interface Head { hash: string; height: number; slot: number; tx_count: number; previous_block: string | null }
+interface Utxo {
+  tx_hash: string
+  output_index: number
+  amount: { unit: string; quantity: string }[]
+}
+interface Head {
+  hash: string
+  height: number
+  slot: number
+  tx_count: number
+  previous_block: string | null
+}
 const ask = (path: string, init?: RequestInit) => fetch(`${devnet.url}/ada/${path}`, init)
 const get = async <T>(path: string): Promise<T> => {
   const answer = await ask(path)
   assert.equal(answer.status, 200, `${path}: ${await answer.clone().text()}`)
-  return await answer.json() as T
+  return (await answer.json()) as T
 }
 const submit = async (raw: string) => {
-  const answer = await ask('tx/submit', { method: 'POST', headers: { 'content-type': 'application/cbor' }, body: Buffer.from(raw, 'hex') })
-  return { status: answer.status, body: await answer.json() as string | { status_code: number; message: string } }
+  const answer = await ask('tx/submit', {
+    method: 'POST',
+    headers: { 'content-type': 'application/cbor' },
+    body: Buffer.from(raw, 'hex'),
+  })
+  return {
+    status: answer.status,
+    body: (await answer.json()) as string | { status_code: number; message: string },
+  }
 }
 const refused = async (raw: string, reason: RegExp) => {
   const { status, body } = await submit(raw)
@@ -37,14 +71,31 @@ const refused = async (raw: string, reason: RegExp) => {
 const control = <T = { hash: string; height: number }>(command: Record<string, unknown>) =>
   devnet.control<T>({ network: 'ADA', ...command })
 const fund = (amount: string, more: Record<string, unknown> = {}) =>
-  devnet.control<{ hash: string }>({ command: 'fund', asset: 'ADA', address: ALICE, amount, ...more })
+  devnet.control<{ hash: string }>({
+    command: 'fund',
+    asset: 'ADA',
+    address: ALICE,
+    amount,
+    ...more,
+  })
 const latest = () => get<Head>('blocks/latest')
 
 /** A payment out of one plain coin of Alice. */
 async function pay(
-  o: { coin?: Utxo; amount?: bigint; fee?: bigint; ttl?: number; to?: Address; key?: PrivateKey } = {}
+  o: {
+    coin?: Utxo
+    amount?: bigint
+    fee?: bigint
+    ttl?: number
+    to?: Address
+    key?: PrivateKey
+  } = {},
 ): Promise<{ raw: string; hash: string }> {
-  const coin = o.coin ?? ((await get<Utxo[]>(`addresses/${ALICE}/utxos`)).find(({ amount }) => amount.length === 1) as Utxo)
+  const coin =
+    o.coin ??
+    ((await get<Utxo[]>(`addresses/${ALICE}/utxos`)).find(
+      ({ amount }) => amount.length === 1,
+    ) as Utxo)
   const value = BigInt(coin.amount[0]?.quantity as string)
   const ttl = o.ttl ?? (await latest()).slot + 1000
   const make = (fee: bigint): FixedTransaction => {
@@ -53,7 +104,12 @@ async function pay(
     const outputs = TransactionOutputs.new()
     const amount = o.amount ?? 2_000_000n
     outputs.add(TransactionOutput.new(o.to ?? BOB, Value.new(BigNum.from_str(amount.toString()))))
-    outputs.add(TransactionOutput.new(Address.from_bech32(ALICE), Value.new(BigNum.from_str((value - amount - fee).toString()))))
+    outputs.add(
+      TransactionOutput.new(
+        Address.from_bech32(ALICE),
+        Value.new(BigNum.from_str((value - amount - fee).toString())),
+      ),
+    )
     const body = TransactionBody.new_tx_body(inputs, outputs, BigNum.from_str(fee.toString()))
     body.set_ttl(BigNum.from_str(String(ttl)))
     const made = FixedTransaction.new_from_body_bytes(body.to_bytes())
@@ -81,10 +137,15 @@ after(async () => {
 })
 
 test('the faucet’s very first payment names who paid, as every other', async () => {
-  const { inputs, outputs } = await get<{ inputs: { address: string; amount: { quantity: string }[] }[]; outputs: { address: string }[] }>(
-    `txs/${firstFunding}/utxos`
+  const { inputs, outputs } = await get<{
+    inputs: { address: string; amount: { quantity: string }[] }[]
+    outputs: { address: string }[]
+  }>(`txs/${firstFunding}/utxos`)
+  assert.deepEqual(
+    inputs.map(({ address }) => address),
+    [outputs[1]?.address],
+    'the change goes back to where it came from',
   )
-  assert.deepEqual(inputs.map(({ address }) => address), [outputs[1]?.address], 'the change goes back to where it came from')
   assert.match(inputs[0]?.amount[0]?.quantity ?? '', /^\d{10,}$/)
 })
 
@@ -93,22 +154,38 @@ test('a payment: submitted, in a block, its outputs there, its input spent', asy
   const { raw, hash } = await pay()
   assert.deepEqual(await submit(raw), { status: 200, body: hash })
   await included(hash)
-  const found = await get<{ block: string; block_height: number; fees: string; valid_contract: boolean }>(`txs/${hash}`)
+  const found = await get<{
+    block: string
+    block_height: number
+    fees: string
+    valid_contract: boolean
+  }>(`txs/${hash}`)
   assert.ok(found.valid_contract && BigInt(found.fees) > 160_000n)
   const block = await get<Head>(`blocks/${found.block_height}`)
   assert.equal(block.hash, found.block)
   assert.deepEqual(await get(`blocks/${block.hash}/txs`), [hash])
   assert.deepEqual(await get(`blocks/${block.height}/txs/cbor`), [{ tx_hash: hash, cbor: raw }])
   assert.deepEqual(await get(`txs/${hash}/cbor`), { cbor: raw })
-  const before = await get<{ outputs: { consumed_by_tx: string | null }[] }>(`txs/${coin.tx_hash}/utxos`)
+  const before = await get<{ outputs: { consumed_by_tx: string | null }[] }>(
+    `txs/${coin.tx_hash}/utxos`,
+  )
   assert.equal(before.outputs[coin.output_index]?.consumed_by_tx, hash)
-  const after = await get<{ inputs: { address: string }[]; outputs: { address: string; amount: unknown }[] }>(`txs/${hash}/utxos`)
-  assert.deepEqual([after.inputs[0]?.address, after.outputs[0]?.amount], [ALICE, [{ unit: 'lovelace', quantity: '2000000' }]])
+  const after = await get<{
+    inputs: { address: string }[]
+    outputs: { address: string; amount: unknown }[]
+  }>(`txs/${hash}/utxos`)
+  assert.deepEqual(
+    [after.inputs[0]?.address, after.outputs[0]?.amount],
+    [ALICE, [{ unit: 'lovelace', quantity: '2000000' }]],
+  )
 })
 
 test('the ledger’s rules: signature, fee, end, least output, balance, network, spent twice', async () => {
   const [first] = await get<[Utxo]>(`addresses/${ALICE}/utxos`)
-  await refused((await pay({ key: PrivateKey.from_normal_bytes(Buffer.alloc(32, 7)) })).raw, /missing|witness/i)
+  await refused(
+    (await pay({ key: PrivateKey.from_normal_bytes(Buffer.alloc(32, 7)) })).raw,
+    /missing|witness/i,
+  )
   const good = await pay()
   const tampered = `${good.raw.slice(0, -30)}${good.raw.at(-30) === '0' ? '1' : '0'}${good.raw.slice(-29)}`
   await refused(tampered, /Invalid verified signatures|vkey/i)
@@ -118,7 +195,10 @@ test('the ledger’s rules: signature, fee, end, least output, balance, network,
   await refused((await pay({ ttl: (await latest()).slot })).raw, /validity interval/)
   await refused((await pay({ amount: 849_069n })).raw, /too small/)
   await refused((await pay({ to: addressOf(KEY, 1) })).raw, /[Nn]etwork/)
-  await refused((await pay({ coin: { ...first, amount: [{ unit: 'lovelace', quantity: '900000000' }] } })).raw, /[Vv]alue/)
+  await refused(
+    (await pay({ coin: { ...first, amount: [{ unit: 'lovelace', quantity: '900000000' }] } })).raw,
+    /[Vv]alue/,
+  )
   await refused('ff00', /Decoder/)
   const other = await pay({ amount: 3_000_000n })
   assert.equal((await submit((await pay({ fee: fee - 44n, amount: 849_070n })).raw)).status, 200)
@@ -128,23 +208,53 @@ test('the ledger’s rules: signature, fee, end, least output, balance, network,
 
 test('native tokens: the faucet makes them, and they ride on an output', async () => {
   const { hash } = await fund('3', { tokens: { GOLD: '1000', silver: '9223372036854775807' } })
-  const { outputs } = await get<{ outputs: { amount: { unit: string; quantity: string }[] }[] }>(`txs/${hash}/utxos`)
+  const { outputs } = await get<{ outputs: { amount: { unit: string; quantity: string }[] }[] }>(
+    `txs/${hash}/utxos`,
+  )
   const [output] = outputs
-  assert.deepEqual(output?.amount.map(({ unit, quantity }) => [Buffer.from(unit.slice(56), 'hex').toString(), quantity]).slice(1), [
-    ['GOLD', '1000'], ['silver', '9223372036854775807'],
-  ])
+  assert.deepEqual(
+    output?.amount
+      .map(({ unit, quantity }) => [Buffer.from(unit.slice(56), 'hex').toString(), quantity])
+      .slice(1),
+    [
+      ['GOLD', '1000'],
+      ['silver', '9223372036854775807'],
+    ],
+  )
   assert.match(
-    JSON.stringify(await devnet.rawControl(JSON.stringify({ command: 'fund', asset: 'ADA', address: ALICE, amount: '0.5' }))),
-    /too small/
+    JSON.stringify(
+      await devnet.rawControl(
+        JSON.stringify({ command: 'fund', asset: 'ADA', address: ALICE, amount: '0.5' }),
+      ),
+    ),
+    /too small/,
   )
   assert.equal(
-    (await devnet.rawControl(JSON.stringify({ command: 'fund', asset: 'ADA', address: addressOf(KEY, 1).to_bech32(), amount: '5' })))
-      .status,
-    400
+    (
+      await devnet.rawControl(
+        JSON.stringify({
+          command: 'fund',
+          asset: 'ADA',
+          address: addressOf(KEY, 1).to_bech32(),
+          amount: '5',
+        }),
+      )
+    ).status,
+    400,
   )
   assert.equal(
-    (await devnet.rawControl(JSON.stringify({ command: 'fund', asset: 'BTC', address: ALICE, amount: '5', tokens: { A: '1' } }))).status,
-    400
+    (
+      await devnet.rawControl(
+        JSON.stringify({
+          command: 'fund',
+          asset: 'BTC',
+          address: ALICE,
+          amount: '5',
+          tokens: { A: '1' },
+        }),
+      )
+    ).status,
+    400,
   )
 })
 
@@ -195,11 +305,18 @@ test('faults of the interface', async () => {
 test('after kill -9 every block has the hash that it had, and the faucet goes on', async () => {
   await fund('5')
   const head = await latest()
-  const hashes = await Promise.all([1, 2, 3, head.height].map(async (height) => (await get<Head>(`blocks/${height}`)).hash))
+  const hashes = await Promise.all(
+    [1, 2, 3, head.height].map(async (height) => (await get<Head>(`blocks/${height}`)).hash),
+  )
   const owned = await get<Utxo[]>(`addresses/${ALICE}/utxos`)
   await devnet.killAll()
   devnet = await startDevnet(home)
-  assert.deepEqual(await Promise.all([1, 2, 3, head.height].map(async (height) => (await get<Head>(`blocks/${height}`)).hash)), hashes)
+  assert.deepEqual(
+    await Promise.all(
+      [1, 2, 3, head.height].map(async (height) => (await get<Head>(`blocks/${height}`)).hash),
+    ),
+    hashes,
+  )
   assert.deepEqual(await get<Utxo[]>(`addresses/${ALICE}/utxos`), owned)
   await fund('7')
   const { raw, hash } = await pay()
@@ -209,9 +326,15 @@ test('after kill -9 every block has the hash that it had, and the faucet goes on
 
 test('genesis and parameters name the network and its prices', async () => {
   assert.equal((await get<{ network_magic: number }>('genesis')).network_magic, 42)
-  const { min_fee_a: a, min_fee_b: b, coins_per_utxo_size: c } = await get<Record<string, unknown>>('epochs/latest/parameters')
+  const {
+    min_fee_a: a,
+    min_fee_b: b,
+    coins_per_utxo_size: c,
+  } = await get<Record<string, unknown>>('epochs/latest/parameters')
   assert.deepEqual([a, b, c], [44, 155_381, '4310'])
   assert.deepEqual(await (await ask('txs/00')).json(), {
-    status_code: 404, error: 'Not Found', message: 'The requested component has not been found.',
+    status_code: 404,
+    error: 'Not Found',
+    message: 'The requested component has not been found.',
   })
 })

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { createPublicClient, createWalletClient, defineChain, http, parseEther, parseGwei, type Hex } from 'viem'
+import {
+  createPublicClient,
+  createWalletClient,
+  defineChain,
+  http,
+  parseEther,
+  parseGwei,
+  type Hex,
+} from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
@@ -10,7 +18,9 @@ const alice = privateKeyToAccount(`0x${'a1'.repeat(32)}`)
 const BOB = '0x00000000000000000000000000000000000000b0'
 let devnet: Running
 
-before(async () => { devnet = await startDevnet(home) })
+before(async () => {
+  devnet = await startDevnet(home)
+})
 after(async () => {
   await devnet.stop()
   removeHome(home)
@@ -18,7 +28,9 @@ after(async () => {
 
 function clients() {
   const chain = defineChain({
-    id: 31337, name: 'local', nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
+    id: 31337,
+    name: 'local',
+    nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
     rpcUrls: { default: { http: [`${devnet.url}/eth`] } },
   })
   const transport = http(`${devnet.url}/eth`)
@@ -27,18 +39,30 @@ function clients() {
     wallet: createWalletClient({ chain, transport, account: alice }),
   }
 }
-const congest = (network: string, rate: string) => devnet.control({ command: 'congestion', network, fee_rate: rate })
-const mine = (network: string, blocks: number) => devnet.control<{ height: number; hash: Hex }>({ command: 'mine', network, blocks })
+const congest = (network: string, rate: string) =>
+  devnet.control({ command: 'congestion', network, fee_rate: rate })
+const mine = (network: string, blocks: number) =>
+  devnet.control<{ height: number; hash: Hex }>({ command: 'mine', network, blocks })
 
 test('EVM: what offers less than the base fee waits, a dearer one with its nonce is mined, and the blocks survive a crash', async () => {
   await devnet.control({ command: 'fund', asset: 'ETH', address: alice.address, amount: '5' })
   await congest('ETH', '50')
   const { reader, wallet } = clients()
-  const fees = (gwei: string) => ({ maxFeePerGas: parseGwei(gwei), maxPriorityFeePerGas: parseGwei('1'), nonce: 0, gas: 21_000n })
+  const fees = (gwei: string) => ({
+    maxFeePerGas: parseGwei(gwei),
+    maxPriorityFeePerGas: parseGwei('1'),
+    nonce: 0,
+    gas: 21_000n,
+  })
   const low = await wallet.sendTransaction({ to: BOB, value: parseEther('1'), ...fees('20') })
   await mine('ETH', 3)
   assert.equal((await reader.getTransaction({ hash: low })).blockNumber, null, 'it waits')
-  const high = await wallet.sendTransaction({ to: BOB, value: parseEther('1'), ...fees('60'), maxPriorityFeePerGas: parseGwei('2') })
+  const high = await wallet.sendTransaction({
+    to: BOB,
+    value: parseEther('1'),
+    ...fees('60'),
+    maxPriorityFeePerGas: parseGwei('2'),
+  })
   await mine('ETH', 1)
   assert.equal((await reader.getTransactionReceipt({ hash: high })).status, 'success')
   assert.equal((await reader.getBlock()).baseFeePerGas, parseGwei('50'))
@@ -51,7 +75,8 @@ test('EVM: what offers less than the base fee waits, a dearer one with its nonce
 })
 
 test('Bitcoin: estimates follow the congestion, and a network without a fee market says so', async () => {
-  const estimate = async () => (await devnet.call<{ feerate: number }>('btc', 'estimatesmartfee', 6)).feerate
+  const estimate = async () =>
+    (await devnet.call<{ feerate: number }>('btc', 'estimatesmartfee', 6)).feerate
   const calm = await estimate()
   await congest('BTC', '80')
   assert.equal(await estimate(), 0.0008)

@@ -1,13 +1,28 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { appendFileSync, existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Hex } from 'viem'
 import { freePorts } from '../../../test/free-ports.ts'
 import { key } from './bitcoin-keys.ts'
-import { enginesOf, isAlive, removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
+import {
+  enginesOf,
+  isAlive,
+  removeHome,
+  startDevnet,
+  tempHome,
+  until,
+  type Running,
+} from './support.ts'
 
 const home = tempHome()
 const TO = '0x1111111111111111111111111111111111111111'
@@ -24,15 +39,22 @@ type Info = { networks: Record<'BTC' | 'ETH', { height: number; hash: string }> 
 
 async function hashAt(running: Running, path: 'btc' | 'eth', height: number): Promise<string> {
   if (path === 'btc') return running.call<string>('btc', 'getblockhash', height)
-  const block = await running.call<{ hash: string } | null>('eth', 'eth_getBlockByNumber', `0x${height.toString(16)}`, false)
+  const block = await running.call<{ hash: string } | null>(
+    'eth',
+    'eth_getBlockByNumber',
+    `0x${height.toString(16)}`,
+    false,
+  )
   return block?.hash ?? 'missing'
 }
 
 /** Every hash of both chains, up to a height. */
 async function hashes(running: Running, heights: { BTC: number; ETH: number }): Promise<string[]> {
   const found: string[] = []
-  for (let height = 0; height <= heights.BTC; height += 1) found.push(await hashAt(running, 'btc', height))
-  for (let height = 0; height <= heights.ETH; height += 1) found.push(await hashAt(running, 'eth', height))
+  for (let height = 0; height <= heights.BTC; height += 1)
+    found.push(await hashAt(running, 'btc', height))
+  for (let height = 0; height <= heights.ETH; height += 1)
+    found.push(await hashAt(running, 'eth', height))
   return found
 }
 
@@ -42,9 +64,10 @@ async function heads(running: Running): Promise<{ BTC: number; ETH: number }> {
 }
 
 test('after kill -9 of everything, every block and receipt is there with the same hash', async () => {
-  const [port] = await freePorts(1) as [number]
+  const [port] = (await freePorts(1)) as [number]
   devnet = await startDevnet(home, { port })
-  const fund = (asset: string, to: string) => devnet!.control<{ hash: Hex }>({ command: 'fund', asset, address: to, amount: '1' })
+  const fund = (asset: string, to: string) =>
+    devnet!.control<{ hash: Hex }>({ command: 'fund', asset, address: to, amount: '1' })
   const funded = [await fund('ETH', TO), await fund('USDT_ETH', TO), await fund('BTC', address)]
   await devnet.control({ command: 'mine', network: 'ETH', blocks: 400 })
   await devnet.control({ command: 'reorg', network: 'ETH', depth: 3 })
@@ -57,14 +80,28 @@ test('after kill -9 of everything, every block and receipt is there with the sam
   devnet = await startDevnet(home, { port })
   assert.deepEqual(await hashes(devnet, at), before)
   for (const { hash } of [funded[0]!, funded[1]!, funded[3]!]) {
-    assert.equal((await devnet.call<{ status: string }>('eth', 'eth_getTransactionReceipt', hash)).status, '0x1')
+    assert.equal(
+      (await devnet.call<{ status: string }>('eth', 'eth_getTransactionReceipt', hash)).status,
+      '0x1',
+    )
   }
   const logs = await devnet.call<{ transactionHash: Hex }[]>('eth', 'eth_getLogs', {
-    fromBlock: '0x0', toBlock: 'latest', topics: [TRANSFER, null, TOPIC_TO],
+    fromBlock: '0x0',
+    toBlock: 'latest',
+    topics: [TRANSFER, null, TOPIC_TO],
   })
-  assert.deepEqual(logs.map(({ transactionHash }) => transactionHash), [funded[1]!.hash])
-  assert.ok((await devnet.call<{ confirmations: number }>('btc', 'getrawtransaction', funded[4]!.hash, 1)).confirmations >= 1)
-  assert.equal(BigInt(await devnet.call<Hex>('eth', 'eth_getBalance', TO, 'latest')), 2n * 10n ** 18n)
+  assert.deepEqual(
+    logs.map(({ transactionHash }) => transactionHash),
+    [funded[1]!.hash],
+  )
+  assert.ok(
+    (await devnet.call<{ confirmations: number }>('btc', 'getrawtransaction', funded[4]!.hash, 1))
+      .confirmations >= 1,
+  )
+  assert.equal(
+    BigInt(await devnet.call<Hex>('eth', 'eth_getBalance', TO, 'latest')),
+    2n * 10n ** 18n,
+  )
   await fund('ETH', TO)
   await fund('BTC', address)
 })
@@ -74,14 +111,24 @@ test('a kill at any moment of block making loses nothing that was shown', async 
     const running = devnet!
     const shown: { path: 'btc' | 'eth'; height: number; hash: string }[] = []
     const state = { stopped: false }
-    // Each round kills later. The moment is counted in heads that were shown, so that it does not depend on the machine's speed.
+    // Each round kills later. The moment is counted in heads that were shown, so that it does not
+    // depend on the machine's speed.
     const enough = Promise.withResolvers<void>()
     const watch = async () => {
       while (!state.stopped) {
-        const eth = await running.call<{ number: Hex; hash: string }>('eth', 'eth_getBlockByNumber', 'latest', false)
+        const eth = await running.call<{ number: Hex; hash: string }>(
+          'eth',
+          'eth_getBlockByNumber',
+          'latest',
+          false,
+        )
         shown.push({ path: 'eth', height: Number(eth.number), hash: eth.hash })
         const hash = await running.call<string>('btc', 'getbestblockhash')
-        shown.push({ path: 'btc', height: (await running.call<{ height: number }>('btc', 'getblockheader', hash)).height, hash })
+        shown.push({
+          path: 'btc',
+          height: (await running.call<{ height: number }>('btc', 'getblockheader', hash)).height,
+          hash,
+        })
         if (shown.length >= 2 + 10 * round) enough.resolve()
       }
     }
@@ -89,9 +136,15 @@ test('a kill at any moment of block making loses nothing that was shown', async 
     watched.catch(enough.reject)
     const work = [
       watched,
-      ...Array.from({ length: 50 }, () => running.control({ command: 'mine', network: 'ETH', blocks: 2 })),
-      ...Array.from({ length: 50 }, () => running.control({ command: 'mine', network: 'BTC', blocks: 1 })),
-      ...Array.from({ length: 50 }, () => running.control({ command: 'fund', asset: 'ETH', address: TO, amount: '1' })),
+      ...Array.from({ length: 50 }, () =>
+        running.control({ command: 'mine', network: 'ETH', blocks: 2 }),
+      ),
+      ...Array.from({ length: 50 }, () =>
+        running.control({ command: 'mine', network: 'BTC', blocks: 1 }),
+      ),
+      ...Array.from({ length: 50 }, () =>
+        running.control({ command: 'fund', asset: 'ETH', address: TO, amount: '1' }),
+      ),
     ]
     const settled = Promise.allSettled(work)
     await enough.promise
@@ -116,11 +169,17 @@ test('an orphaned engine is ended by the next start', async () => {
 
 test('a stranger that has the pid now is left alone', async () => {
   await devnet!.killAll()
-  const stranger = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
+  const stranger = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
+    stdio: 'ignore',
+  })
   try {
     const file = join(home, 'eth', 'anvil-0.pid')
-    const [, command] = readFileSync(existsSync(file) ? file : join(home, 'eth', 'anvil-1.pid'), 'utf8').split('\n')
-    for (const name of ['anvil-0.pid', 'anvil-1.pid']) writeFileSync(join(home, 'eth', name), `${stranger.pid}\n${command}`)
+    const [, command] = readFileSync(
+      existsSync(file) ? file : join(home, 'eth', 'anvil-1.pid'),
+      'utf8',
+    ).split('\n')
+    for (const name of ['anvil-0.pid', 'anvil-1.pid'])
+      writeFileSync(join(home, 'eth', name), `${stranger.pid}\n${command}`)
     devnet = await startDevnet(home)
     assert.ok(isAlive(stranger.pid!))
   } finally {
@@ -132,11 +191,15 @@ test('an end in the middle of a start leaves no engine behind', async () => {
   await devnet!.stop()
   const place = tempHome()
   const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-  const child = spawn(process.execPath, [main, '--home', place], { stdio: ['pipe', 'ignore', 'inherit'] })
+  const child = spawn(process.execPath, [main, '--home', place], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+  })
   const exit = new Promise((resolve) => child.once('exit', resolve))
   await until(
     'the engine has been started',
-    () => existsSync(join(place, 'eth')) && readdirSync(join(place, 'eth')).some((name) => name.endsWith('.pid'))
+    () =>
+      existsSync(join(place, 'eth')) &&
+      readdirSync(join(place, 'eth')).some((name) => name.endsWith('.pid')),
   )
   child.stdin.end()
   await exit
@@ -149,7 +212,10 @@ test('a killed engine comes back with the same chain', async () => {
   const at = await heads(devnet!)
   const before = await hashes(devnet!, at)
   process.kill(enginesOf(home)[0]!, 'SIGKILL')
-  await until('the engine answers again', async () => (await devnet!.rpc('eth', 'eth_blockNumber')).result !== undefined)
+  await until(
+    'the engine answers again',
+    async () => (await devnet!.rpc('eth', 'eth_blockNumber')).result !== undefined,
+  )
   assert.deepEqual(await hashes(devnet!, at), before)
 })
 
@@ -168,9 +234,12 @@ test('a half-written last record is dropped', async () => {
 
   // And when the last block itself was the half-written one, the chain ends one block earlier.
   await devnet.killAll()
-  truncateSync(join(home, 'btc', 'blocks.journal'), readFileSync(join(home, 'btc', 'blocks.journal')).length - 5)
+  truncateSync(
+    join(home, 'btc', 'blocks.journal'),
+    readFileSync(join(home, 'btc', 'blocks.journal')).length - 5,
+  )
   devnet = await startDevnet(home)
-  assert.equal((await devnet.call<string>('btc', 'getblockhash', at.BTC - 1)), before[at.BTC - 1])
+  assert.equal(await devnet.call<string>('btc', 'getblockhash', at.BTC - 1), before[at.BTC - 1])
 })
 
 test('it ends with its parent, and nothing stays behind', async () => {

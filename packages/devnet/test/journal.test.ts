@@ -34,7 +34,10 @@ test('a last line cut at any byte is dropped, and the journal goes on after it',
     writeFileSync(path, whole)
     truncateSync(path, length)
     const { journal, records } = Journal.open<{ n: number }>(path)
-    assert.deepEqual(records.map(({ n }) => n), [1, 2])
+    assert.deepEqual(
+      records.map(({ n }) => n),
+      [1, 2],
+    )
     journal.append([{ n: 4 }])
     journal.close()
     assert.deepEqual(read(path), [1, 2, 4])

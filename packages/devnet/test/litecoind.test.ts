@@ -16,12 +16,21 @@ import { removeHome, tempHome, until } from './support.ts'
  */
 const binary = process.env['LITECOIND'] ?? 'litecoind'
 const missing = spawnSync(binary, ['--version']).error !== undefined
-const skip = missing ? 'litecoind is not installed (apt install litecoind, or set LITECOIND to its path)' : false
+const skip = missing
+  ? 'litecoind is not installed (apt install litecoind, or set LITECOIND to its path)'
+  : false
 
 const home = tempHome()
 const [alice, bob] = [key(51), key(52)]
 /** Litecoin's regtest differs from Bitcoin's in this prefix only. */
-const RLTC = { messagePrefix: '', bech32: 'rltc', bip32: { public: 0, private: 0 }, pubKeyHash: 111, scriptHash: 58, wif: 239 }
+const RLTC = {
+  messagePrefix: '',
+  bech32: 'rltc',
+  bip32: { public: 0, private: 0 },
+  pubKeyHash: 111,
+  scriptHash: 58,
+  wif: 239,
+}
 
 type Answer = { result: unknown; error: { code: number; message: string } | null }
 type Node = {
@@ -35,11 +44,14 @@ let child: ChildProcess | undefined
 let chain: BitcoinChain | undefined
 let nodes: Node[] = []
 
-before(async () => {
-  if (missing) return
-  chain = BitcoinChain.open(`${home}/own`, { timing: manualTime() })
-  nodes = [ours(chain), await litecoind()]
-}, { timeout: 60_000 })
+before(
+  async () => {
+    if (missing) return
+    chain = BitcoinChain.open(`${home}/own`, { timing: manualTime() })
+    nodes = [ours(chain), await litecoind()]
+  },
+  { timeout: 60_000 },
+)
 
 after(async () => {
   chain?.close()
@@ -53,7 +65,9 @@ after(async () => {
 
 function ours(own: BitcoinChain): Node {
   const call = async (method: string, ...params: unknown[]) =>
-    JSON.parse(bitcoinRpc(own, new Faults(), JSON.stringify({ id: 1, method, params }))!.body) as Answer
+    JSON.parse(
+      bitcoinRpc(own, new Faults(), JSON.stringify({ id: 1, method, params }))!.body,
+    ) as Answer
   return {
     name: 'ledger',
     call,
@@ -62,7 +76,11 @@ function ours(own: BitcoinChain): Node {
       const txid = own.fund(alice.address, '50')
       const { block, index } = own.ledger.txIndex.get(txid)!
       const { outs } = block.txs[index]!
-      return { txid, vout: outs.findIndex(({ script }) => script.equals(Buffer.from(alice.script))), value: 5_000_000_000n }
+      return {
+        txid,
+        vout: outs.findIndex(({ script }) => script.equals(Buffer.from(alice.script))),
+        value: 5_000_000_000n,
+      }
     },
   }
 }
@@ -70,19 +88,48 @@ function ours(own: BitcoinChain): Node {
 async function litecoind(): Promise<Node> {
   const [port] = await freePorts(1)
   const options = {
-    datadir: home, rpcport: port, rpcuser: 'u', rpcpassword: 'p', vbparams: 'mweb:-2:0', listen: 0, dnsseed: 0, txindex: 1, dbcache: 4,
-    server: 1, acceptnonstdtxn: 0, mempoolreplacement: 1,
+    datadir: home,
+    rpcport: port,
+    rpcuser: 'u',
+    rpcpassword: 'p',
+    vbparams: 'mweb:-2:0',
+    listen: 0,
+    dnsseed: 0,
+    txindex: 1,
+    dbcache: 4,
+    server: 1,
+    acceptnonstdtxn: 0,
+    mempoolreplacement: 1,
   }
-  child = spawn(binary, ['-regtest', ...Object.entries(options).map(([name, value]) => `-${name}=${value}`)], { stdio: 'ignore' })
+  child = spawn(
+    binary,
+    ['-regtest', ...Object.entries(options).map(([name, value]) => `-${name}=${value}`)],
+    { stdio: 'ignore' },
+  )
   const call = async (method: string, ...params: unknown[]) => {
     const headers = { authorization: `Basic ${Buffer.from('u:p').toString('base64')}` }
-    const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body: JSON.stringify({ id: 1, method, params }) })
+    const response = await fetch(`http://127.0.0.1:${port}/`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ id: 1, method, params }),
+    })
     return (await response.json()) as Answer
   }
-  await until('litecoind answers', async () => call('getblockcount').then(({ error }) => error === null, () => false))
+  await until('litecoind answers', async () =>
+    call('getblockcount').then(
+      ({ error }) => error === null,
+      () => false,
+    ),
+  )
   await call('createwallet', 'w')
-  const address = payments.p2wpkh({ hash: payments.p2wpkh({ pubkey: alice.publicKey }).hash!, network: RLTC }).address!
-  const elsewhere = payments.p2wpkh({ hash: payments.p2wpkh({ pubkey: bob.publicKey }).hash!, network: RLTC }).address!
+  const address = payments.p2wpkh({
+    hash: payments.p2wpkh({ pubkey: alice.publicKey }).hash!,
+    network: RLTC,
+  }).address!
+  const elsewhere = payments.p2wpkh({
+    hash: payments.p2wpkh({ pubkey: bob.publicKey }).hash!,
+    network: RLTC,
+  }).address!
   const blocks = (await call('generatetoaddress', 24, address)).result as string[]
   await call('generatetoaddress', 100, elsewhere)
   return {
@@ -90,7 +137,9 @@ async function litecoind(): Promise<Node> {
     call,
     mine: async () => call('generatetoaddress', 1, elsewhere),
     coin: async () => {
-      const { tx } = (await call('getblock', blocks.shift(), 2)).result as { tx: { txid: string }[] }
+      const { tx } = (await call('getblock', blocks.shift(), 2)).result as {
+        tx: { txid: string }[]
+      }
       return { txid: tx[0]!.txid, vout: 0, value: 5_000_000_000n }
     },
   }
@@ -99,50 +148,83 @@ async function litecoind(): Promise<Node> {
 const FEE = 1000n
 
 function pay(
-  spends: Spend[], outputs: Output[] = [{ script: bob.script, value: spends.reduce((sum, { value }) => sum + value, 0n) - FEE }],
-  shape: Shape = {}
+  spends: Spend[],
+  outputs: Output[] = [
+    { script: bob.script, value: spends.reduce((sum, { value }) => sum + value, 0n) - FEE },
+  ],
+  shape: Shape = {},
 ) {
   return payment(alice, spends, outputs, shape)
 }
 
 /** The code and the reason without its details: the wording of details changes between versions. */
 async function verdicts(node: Node, tx: Transaction): Promise<unknown[]> {
-  const tested = ((await node.call('testmempoolaccept', [tx.toHex()])).result as { allowed: boolean; 'reject-reason'?: string }[])[0]!
+  const tested = (
+    (await node.call('testmempoolaccept', [tx.toHex()])).result as {
+      allowed: boolean
+      'reject-reason'?: string
+    }[]
+  )[0]!
   const sent = await node.call('sendrawtransaction', tx.toHex())
   // Which script failures are called mandatory has changed between versions as well.
-  const short = (text?: string) => text?.replace(/(,| \().*$/, '').replace(/^(non-)?mandatory-(script-verify-flag)(-failed)?$/, '$2')
-  return [tested.allowed, short(tested['reject-reason']), sent.error?.code ?? 'accepted', short(sent.error?.message)]
+  const short = (text?: string) =>
+    text
+      ?.replace(/(,| \().*$/, '')
+      .replace(/^(non-)?mandatory-(script-verify-flag)(-failed)?$/, '$2')
+  return [
+    tested.allowed,
+    short(tested['reject-reason']),
+    sent.error?.code ?? 'accepted',
+    short(sent.error?.message),
+  ]
 }
 
 const CASES: Record<string, (spend: Spend) => Promise<Transaction>> = {
   'a valid payment': (spend) => pay([spend]),
   'a tampered signature': (spend) => pay([spend], undefined, { tamper: true }),
-  'another key': (spend) => payment(bob, [spend], [{ script: bob.script, value: spend.value - FEE }]),
+  'another key': (spend) =>
+    payment(bob, [spend], [{ script: bob.script, value: spend.value - FEE }]),
   'a high s': (spend) => pay([spend], undefined, { highS: true }),
   'an undefined hash type': (spend) => pay([spend], undefined, { hashType: 0x41 }),
   'a wrong amount in the signature': (spend) =>
-    pay([{ ...spend, value: spend.value + 1n }], [{ script: bob.script, value: spend.value - FEE }]),
+    pay(
+      [{ ...spend, value: spend.value + 1n }],
+      [{ script: bob.script, value: spend.value - FEE }],
+    ),
   'an unknown input': (spend) => pay([{ ...spend, txid: 'ab'.repeat(32) }]),
   dust: (spend) =>
-    pay([spend], [{ script: bob.script, value: 1n }, { script: bob.script, value: spend.value - FEE }]),
-  'a fee below the relay fee': (spend) => pay([spend], [{ script: bob.script, value: spend.value - 50n }]),
+    pay(
+      [spend],
+      [
+        { script: bob.script, value: 1n },
+        { script: bob.script, value: spend.value - FEE },
+      ],
+    ),
+  'a fee below the relay fee': (spend) =>
+    pay([spend], [{ script: bob.script, value: spend.value - 50n }]),
   'more out than in': (spend) => pay([spend], [{ script: bob.script, value: spend.value + 1n }]),
   'no outputs': (spend) => pay([spend], []),
   'the same input twice': (spend) => pay([spend, spend]),
   'a version of the future': (spend) => pay([spend], undefined, { version: 9 }),
-  'an output that is not standard': (spend) => pay([spend], [{ script: Buffer.from([0x51]), value: spend.value - FEE }]),
-  'a lock time to come': (spend) => pay([{ ...spend, sequence: 0xfffffffe }], undefined, { locktime: 400_000_000 }),
+  'an output that is not standard': (spend) =>
+    pay([spend], [{ script: Buffer.from([0x51]), value: spend.value - FEE }]),
+  'a lock time to come': (spend) =>
+    pay([{ ...spend, sequence: 0xfffffffe }], undefined, { locktime: 400_000_000 }),
   'a relative lock time to come': (spend) => pay([{ ...spend, sequence: 60_000 }]),
-  'a fee beyond the ceiling': (spend) => pay([spend], [{ script: bob.script, value: spend.value / 2n }]),
+  'a fee beyond the ceiling': (spend) =>
+    pay([spend], [{ script: bob.script, value: spend.value / 2n }]),
   'too heavy': (spend) =>
     pay(
-      [spend], Array.from({ length: 3300 }, () => ({ script: bob.script, value: 100_000n }))
+      [spend],
+      Array.from({ length: 3300 }, () => ({ script: bob.script, value: 100_000n })),
     ),
 }
 
 for (const [name, build] of Object.entries(CASES)) {
   test(`the same verdict of both: ${name}`, { skip }, async () => {
-    const [own, real] = await Promise.all(nodes.map(async (node) => verdicts(node, await build(await node.coin()))))
+    const [own, real] = await Promise.all(
+      nodes.map(async (node) => verdicts(node, await build(await node.coin()))),
+    )
     assert.deepEqual(own, real)
   })
 }
@@ -151,8 +233,12 @@ test('the same verdict of both: replacement and repetition', { skip }, async () 
   const found = await Promise.all(
     nodes.map(async (node) => {
       const spend = await node.coin()
-      const paying = (fee: bigint) => pay([spend], [{ script: bob.script, value: spend.value - fee }])
-      const steps = [await verdicts(node, await paying(1000n)), await verdicts(node, await paying(1000n))]
+      const paying = (fee: bigint) =>
+        pay([spend], [{ script: bob.script, value: spend.value - fee }])
+      const steps = [
+        await verdicts(node, await paying(1000n)),
+        await verdicts(node, await paying(1000n)),
+      ]
       for (const fee of [900n, 1050n, 1200n]) steps.push(await verdicts(node, await paying(fee)))
       await node.mine()
       steps.push(await verdicts(node, await paying(1200n)).then(([, , code]) => [code]))
@@ -163,7 +249,8 @@ test('the same verdict of both: replacement and repetition', { skip }, async () 
 })
 
 test('objects have the fields a client reads, of the same type', { skip }, async () => {
-  const shape = (value: unknown): unknown => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)
+  const shape = (value: unknown): unknown =>
+    value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
   const read = async (node: Node) => {
     const spend = await node.coin()
     const tx = await pay([spend])
@@ -180,29 +267,55 @@ test('objects have the fields a client reads, of the same type', { skip }, async
       getmempoolentry: entry,
       getmempoolinfo: (await node.call('getmempoolinfo')).result as object,
       estimatesmartfee: (await node.call('estimatesmartfee', 2)).result as object,
-      ...await wallet(node),
+      ...(await wallet(node)),
     }
   }
   /** The wallet of the node, paid by itself, and a scan for what it has. */
   const wallet = async (node: Node) => {
     const address = String((await node.call('getnewaddress', 'rent')).result)
-    const { hash } = payments.p2wpkh({ address, network: node.name === 'ledger' ? networks.regtest : RLTC })
+    const { hash } = payments.p2wpkh({
+      address,
+      network: node.name === 'ledger' ? networks.regtest : RLTC,
+    })
     const spend = await node.coin()
     await node.call(
-      'sendrawtransaction', (await pay([spend], [{ script: payments.p2wpkh({ hash: hash! }).output!, value: spend.value - FEE }])).toHex()
+      'sendrawtransaction',
+      (
+        await pay(
+          [spend],
+          [{ script: payments.p2wpkh({ hash: hash! }).output!, value: spend.value - FEE }],
+        )
+      ).toHex(),
     )
     await node.mine()
-    const { unspents, ...scan } = (await node.call('scantxoutset', 'start', [`addr(${address})`])).result as { unspents: object[] }
+    const { unspents, ...scan } = (await node.call('scantxoutset', 'start', [`addr(${address})`]))
+      .result as { unspents: object[] }
     const [coin] = (await node.call('listunspent', 1, 9_999_999, [address])).result as object[]
     const balance = (await node.call('getbalance')).result
     assert.ok(Number(balance) > 49, node.name)
-    return { listunspent: coin as object, scantxoutset: scan, 'scantxoutset.unspents': unspents[0] as object }
+    return {
+      listunspent: coin as object,
+      scantxoutset: scan,
+      'scantxoutset.unspents': unspents[0] as object,
+    }
   }
   const [own, real] = [await read(nodes[0]!), await read(nodes[1]!)]
   /** Gone from Core since, or Litecoin's own. */
   const gone = new Set([
-    'softforks', 'warnings', 'fee', 'modifiedfee', 'ancestorfees', 'descendantfees', 'pruneheight', 'mweb', 'mwebheader', 'errors',
-    'bip125-replaceable', 'mweb_amount', 'vkern', 'time_offset',
+    'softforks',
+    'warnings',
+    'fee',
+    'modifiedfee',
+    'ancestorfees',
+    'descendantfees',
+    'pruneheight',
+    'mweb',
+    'mwebheader',
+    'errors',
+    'bip125-replaceable',
+    'mweb_amount',
+    'vkern',
+    'time_offset',
   ])
   for (const [method, object] of Object.entries(real)) {
     for (const [field, value] of Object.entries(object)) {

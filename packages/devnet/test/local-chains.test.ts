@@ -1,4 +1,5 @@
-// What a family is to the rest: a folder with a LocalChain, and a line in the list. A toy family shows that it is enough.
+// What a family is to the rest: a folder with a LocalChain, and a line in the list. A toy family
+// shows that it is enough.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -45,7 +46,11 @@ class LocalToy extends OnDemand<Toy> implements LocalChain {
   async face(below: string): Promise<RpcFace | undefined> {
     if (below !== '') return undefined
     const chain = await this.chain()
-    return { faults: this.faults, contentType: 'text/plain', handle: async (body) => ({ status: 200, body: `${chain.height} ${body}` }) }
+    return {
+      faults: this.faults,
+      contentType: 'text/plain',
+      handle: async (body) => ({ status: 200, body: `${chain.height} ${body}` }),
+    }
   }
 
   endpoints(url: string): Endpoint[] {
@@ -76,18 +81,25 @@ class LocalToy extends OnDemand<Toy> implements LocalChain {
 const home = tempHome()
 let devnet: Devnet
 const ask = async (body: Record<string, unknown>) => {
-  const answer = await fetch(`${devnet.url}/control`, { method: 'POST', body: JSON.stringify(body) })
-  return { status: answer.status, body: await answer.json() as Record<string, unknown> }
+  const answer = await fetch(`${devnet.url}/control`, {
+    method: 'POST',
+    body: JSON.stringify(body),
+  })
+  return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
 }
 const done = async (body: Record<string, unknown>) => {
   const answer = await ask(body)
   assert.equal(answer.status, 200, JSON.stringify(answer.body))
   return answer.body
 }
-const refused = async (body: Record<string, unknown>, error: string) => assert.deepEqual(await ask(body), { status: 400, body: { error } })
+const refused = async (body: Record<string, unknown>, error: string) =>
+  assert.deepEqual(await ask(body), { status: 400, body: { error } })
 
 before(async () => {
-  devnet = await Devnet.start(home, 0, { manual: true, families: [localStellarChains, (place) => [new LocalToy(place)]] })
+  devnet = await Devnet.start(home, 0, {
+    manual: true,
+    families: [localStellarChains, (place) => [new LocalToy(place)]],
+  })
 })
 after(() => {
   devnet.close()
@@ -96,23 +108,38 @@ after(() => {
 
 test('a family that joins by a line is told of, and not started by that', async () => {
   const { networks, tokens } = await done({ command: 'info' })
-  assert.deepEqual(
-    (networks as Record<string, unknown>)['TOY'],
-    { height: null, hash: null, waiting: null, url: `${devnet.url}/toy`, engine: 'nothing', fault: 'heal' }
-  )
+  assert.deepEqual((networks as Record<string, unknown>)['TOY'], {
+    height: null,
+    hash: null,
+    waiting: null,
+    url: `${devnet.url}/toy`,
+    engine: 'nothing',
+    fault: 'heal',
+  })
   assert.deepEqual(tokens, {})
   const { endpoints } = await done({ command: 'urls' })
   assert.deepEqual((endpoints as unknown[]).at(-1), {
-    network: 'TOY', protocol: 'toy', url: `${devnet.url}/toy`, example: `curl ${devnet.url}/toy`,
+    network: 'TOY',
+    protocol: 'toy',
+    url: `${devnet.url}/toy`,
+    example: `curl ${devnet.url}/toy`,
   })
   assert.equal(toys.length, 0)
 })
 
 test('every command finds it by its asset or its network', async () => {
-  assert.deepEqual(await done({ command: 'fund', asset: 'TOY', address: 'x', amount: '1.5' }), { hash: 'payment 1' })
+  assert.deepEqual(await done({ command: 'fund', asset: 'TOY', address: 'x', amount: '1.5' }), {
+    hash: 'payment 1',
+  })
   assert.deepEqual(toys[0]?.paid, [150n])
-  assert.deepEqual(await done({ command: 'mine', network: 'TOY', blocks: 3 }), { height: 3, hash: 'toy 3' })
-  assert.equal(await (await fetch(`${devnet.url}/toy`, { method: 'POST', body: 'hello' })).text(), '3 hello')
+  assert.deepEqual(await done({ command: 'mine', network: 'TOY', blocks: 3 }), {
+    height: 3,
+    hash: 'toy 3',
+  })
+  assert.equal(
+    await (await fetch(`${devnet.url}/toy`, { method: 'POST', body: 'hello' })).text(),
+    '3 hello',
+  )
   assert.equal((await fetch(`${devnet.url}/toy/else`, { method: 'POST', body: '' })).status, 404)
   await done({ command: 'fault', network: 'TOY', mode: 'down' })
   await assert.rejects(fetch(`${devnet.url}/toy`, { method: 'POST', body: '' }))
@@ -121,16 +148,47 @@ test('every command finds it by its asset or its network', async () => {
 })
 
 test('what it cannot do it says in one sentence', async () => {
-  await refused({ command: 'reorg', network: 'TOY', depth: 1 }, 'TOY is never reorganised: its blocks are final')
-  await refused({ command: 'congestion', network: 'TOY', fee_rate: '5' }, 'TOY has no fee market that can be congested here')
-  await refused({ command: 'fund', asset: 'TOY', address: 'x', amount: '1', tag: '7' }, 'TOY has no address tags')
+  await refused(
+    { command: 'reorg', network: 'TOY', depth: 1 },
+    'TOY is never reorganised: its blocks are final',
+  )
+  await refused(
+    { command: 'congestion', network: 'TOY', fee_rate: '5' },
+    'TOY has no fee market that can be congested here',
+  )
+  await refused(
+    { command: 'fund', asset: 'TOY', address: 'x', amount: '1', tag: '7' },
+    'TOY has no address tags',
+  )
   await refused({ command: 'contract', network: 'TOY', ticker: 'EURC' }, 'TOY has no tokens here')
-  await refused({ command: 'mine', network: 'BTC', blocks: 1 }, 'network "BTC" is unknown: one of XLM, TOY')
-  await refused({ command: 'fund', asset: 'BTC', address: 'x', amount: '1' }, 'asset "BTC" is unknown: one of XLM, TOY')
-  await refused({ command: 'toString' }, `command "toString" is unknown: one of ${[
-    'fund', 'mine', 'halt', 'reorg', 'fault', 'clock', 'risk', 'price', 'drop', 'congestion', 'special', 'contract', 'venue', 'urls',
-    'info',
-  ].join(', ')}`)
+  await refused(
+    { command: 'mine', network: 'BTC', blocks: 1 },
+    'network "BTC" is unknown: one of XLM, TOY',
+  )
+  await refused(
+    { command: 'fund', asset: 'BTC', address: 'x', amount: '1' },
+    'asset "BTC" is unknown: one of XLM, TOY',
+  )
+  await refused(
+    { command: 'toString' },
+    `command "toString" is unknown: one of ${[
+      'fund',
+      'mine',
+      'halt',
+      'reorg',
+      'fault',
+      'clock',
+      'risk',
+      'price',
+      'drop',
+      'congestion',
+      'special',
+      'contract',
+      'venue',
+      'urls',
+      'info',
+    ].join(', ')}`,
+  )
 })
 
 test('the end closes what was opened, and what opens later', async () => {
@@ -150,9 +208,16 @@ const room = join(dirname(fileURLToPath(import.meta.url)), '..')
 const src = join(room, 'src')
 
 test('outside its folder nobody asks which family a network is of', () => {
-  const codes = FAMILIES.flatMap((family) => family({ home, timing: { manual: true, pace: 1, now: () => 0 } })).map(({ code }) => code)
-  const offenders = globSync('*.ts', { cwd: src }).flatMap((file) => readFileSync(join(src, file), 'utf8').split('\n')
-    .filter((line) => codes.some((code) => new RegExp(`[=!]== '${code}'|case '${code}'|family ===`).test(line)))
-    .map((line) => `${basename(file)}: ${line.trim()}`))
+  const codes = FAMILIES.flatMap((family) =>
+    family({ home, timing: { manual: true, pace: 1, now: () => 0 } }),
+  ).map(({ code }) => code)
+  const offenders = globSync('*.ts', { cwd: src }).flatMap((file) =>
+    readFileSync(join(src, file), 'utf8')
+      .split('\n')
+      .filter((line) =>
+        codes.some((code) => new RegExp(`[=!]== '${code}'|case '${code}'|family ===`).test(line)),
+      )
+      .map((line) => `${basename(file)}: ${line.trim()}`),
+  )
   assert.deepEqual(offenders, [])
 })

@@ -11,7 +11,9 @@ const home = tempHome()
 const account = privateKeyToAccount(`0x${'c1'.repeat(32)}`)
 let devnet: Running
 
-before(async () => { devnet = await startDevnet(home, { manual: false }) })
+before(async () => {
+  devnet = await startDevnet(home, { manual: false })
+})
 after(async () => {
   await devnet.stop()
   removeHome(home)
@@ -22,14 +24,28 @@ test('blocks come by themselves while something waits', async () => {
   const address = await devnet.call<string>('btc', 'getnewaddress')
   await devnet.control({ command: 'fund', asset: 'BTC', address, amount: '1' })
   const raw = await account.signTransaction({
-    type: 'eip1559', chainId: 31337, nonce: 0, to: account.address, value: 1n, gas: 21_000n,
-    maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 9n,
+    type: 'eip1559',
+    chainId: 31337,
+    nonce: 0,
+    to: account.address,
+    value: 1n,
+    gas: 21_000n,
+    maxFeePerGas: 10n ** 11n,
+    maxPriorityFeePerGas: 10n ** 9n,
   })
   const hash = await devnet.call<Hex>('eth', 'eth_sendRawTransaction', raw)
   const id = await devnet.call<string>('btc', 'sendtoaddress', address, 0.5)
   await until('both are mined', async () => {
-    const { confirmations } = await devnet.call<{ confirmations?: number }>('btc', 'getrawtransaction', id, 1)
-    return (confirmations ?? 0) >= 1 && (await devnet.call('eth', 'eth_getTransactionReceipt', hash)) !== null
+    const { confirmations } = await devnet.call<{ confirmations?: number }>(
+      'btc',
+      'getrawtransaction',
+      id,
+      1,
+    )
+    return (
+      (confirmations ?? 0) >= 1 &&
+      (await devnet.call('eth', 'eth_getTransactionReceipt', hash)) !== null
+    )
   })
 })
 
@@ -37,9 +53,28 @@ test('a producer makes blocks at its pace, and none where time is manual', async
   context.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
   const made = { real: 0, manual: 0, quick: 0, standing: 0 }
   const options = { busyMs: 1000, idleMs: 30_000, isBusy: () => made.real < 2 }
-  const real = new Producer({ ...options, timing: REAL_TIME, produce: async () => { made.real += 1 } })
-  const manual = new Producer({ ...options, timing: manualTime(), produce: async () => { made.manual += 1 } })
-  const quick = new Producer({ ...options, isBusy: () => made.quick < 2, timing: quickTime(10), produce: async () => { made.quick += 1 } })
+  const real = new Producer({
+    ...options,
+    timing: REAL_TIME,
+    produce: async () => {
+      made.real += 1
+    },
+  })
+  const manual = new Producer({
+    ...options,
+    timing: manualTime(),
+    produce: async () => {
+      made.manual += 1
+    },
+  })
+  const quick = new Producer({
+    ...options,
+    isBusy: () => made.quick < 2,
+    timing: quickTime(10),
+    produce: async () => {
+      made.quick += 1
+    },
+  })
   const pass = async (ms: number) => {
     context.mock.timers.tick(ms)
     // The producer sets its next timer when its block is done.
@@ -66,7 +101,14 @@ test('a producer makes blocks at its pace, and none where time is manual', async
   await pass(1)
   assert.equal(made.real, 3)
   const halted = { ...REAL_TIME, halted: true }
-  const standing = new Producer({ ...options, timing: halted, isBusy: () => true, produce: async () => { made.standing += 1 } })
+  const standing = new Producer({
+    ...options,
+    timing: halted,
+    isBusy: () => true,
+    produce: async () => {
+      made.standing += 1
+    },
+  })
   standing.wake()
   await pass(5000)
   assert.equal(made.standing, 0)

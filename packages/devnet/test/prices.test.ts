@@ -14,15 +14,34 @@ after(async () => {
   removeHome(home)
 })
 
-interface Price { usd: number; last_updated_at: number }
-interface Book { a: string[]; b: string[]; c: string[]; altname: string; wsname: string }
+interface Price {
+  usd: number
+  last_updated_at: number
+}
+interface Book {
+  a: string[]
+  b: string[]
+  c: string[]
+  altname: string
+  wsname: string
+}
 /** The fields of both protocols that these tests look at. */
 type Body = Record<string, Price> & { error: string[]; result: Record<string, Book> }
-interface Answer { status: number; body: Body; text: string }
+interface Answer {
+  status: number
+  body: Body
+  text: string
+}
 async function ask(path: string): Promise<Answer> {
-  const response = await fetch(`${devnet.url}${path.startsWith('/kraken') ? '/exchanges' : '/prices'}${path}`)
+  const response = await fetch(
+    `${devnet.url}${path.startsWith('/kraken') ? '/exchanges' : '/prices'}${path}`,
+  )
   const text = await response.text()
-  return { status: response.status, text, body: (text.startsWith('<') ? {} : JSON.parse(text)) as Body }
+  return {
+    status: response.status,
+    text,
+    body: (text.startsWith('<') ? {} : JSON.parse(text)) as Body,
+  }
 }
 const SIMPLE = '/coingecko/simple/price?vs_currencies=usd&include_last_updated_at=true'
 const fault = (network: string, mode: string) => devnet.control({ command: 'fault', network, mode })
@@ -36,45 +55,77 @@ test('CoinGecko: prices by id with their time; unknown ids are left out', async 
   const updated = Number(body['bitcoin']?.last_updated_at)
   assert.ok(begun <= updated && updated <= Date.now() / 1000)
   // Also by the id that an installation says a coin has.
-  assert.deepEqual(Object.keys((await ask(`${SIMPLE}&ids=kaia,kaia-renamed`)).body), ['kaia', 'kaia-renamed'])
+  assert.deepEqual(Object.keys((await ask(`${SIMPLE}&ids=kaia,kaia-renamed`)).body), [
+    'kaia',
+    'kaia-renamed',
+  ])
   assert.equal((await ask('/coingecko/simple/price?ids=bitcoin')).status, 422)
   assert.equal((await ask('/coingecko/elsewhere')).status, 404)
 })
 
 test('Kraken: assets, pairs and tickers under its own names; an unknown pair fails all', async () => {
   assert.equal((await ask('/kraken/0/public/Assets')).body.result['XXBT']?.altname, 'XBT')
-  assert.equal((await ask('/kraken/0/public/AssetPairs')).body.result['XXBTZUSD']?.wsname, 'XBT/USD')
+  assert.equal(
+    (await ask('/kraken/0/public/AssetPairs')).body.result['XXBTZUSD']?.wsname,
+    'XBT/USD',
+  )
   const { body } = await ask('/kraken/0/public/Ticker?pair=XXBTZUSD,XDGUSD')
   assert.deepEqual(body.error, [])
   assert.deepEqual(
-    [Number(body.result['XXBTZUSD']?.b[0]), Number(body.result['XXBTZUSD']?.c[0]), Number(body.result['XXBTZUSD']?.a[0])],
-    [59_994, 60_000, 60_006]
+    [
+      Number(body.result['XXBTZUSD']?.b[0]),
+      Number(body.result['XXBTZUSD']?.c[0]),
+      Number(body.result['XXBTZUSD']?.a[0]),
+    ],
+    [59_994, 60_000, 60_006],
   )
-  assert.deepEqual((await ask('/kraken/0/public/Ticker?pair=XXBTZUSD,NONEUSD')).body, { error: ['EQuery:Unknown asset pair'] })
+  assert.deepEqual((await ask('/kraken/0/public/Ticker?pair=XXBTZUSD,NONEUSD')).body, {
+    error: ['EQuery:Unknown asset pair'],
+  })
 })
 
 test('the operator sets a price, at one source or all; it survives a restart; faults do not', async () => {
   await devnet.control({ command: 'price', coin: 'BTC', price: '65000.5' })
   await devnet.control({ command: 'price', coin: 'ETH', price: '2500', source: 'KRAKEN' })
   for (const bad of [
-    { coin: 'NONE', price: '1' }, { coin: 'BTC', price: '0' }, { coin: 'BTC', price: '-1' }, { coin: 'BTC', price: '1', source: 'X' },
+    { coin: 'NONE', price: '1' },
+    { coin: 'BTC', price: '0' },
+    { coin: 'BTC', price: '-1' },
+    { coin: 'BTC', price: '1', source: 'X' },
   ]) {
-    assert.equal((await devnet.rawControl(JSON.stringify({ command: 'price', ...bad }))).status, 400)
+    assert.equal(
+      (await devnet.rawControl(JSON.stringify({ command: 'price', ...bad }))).status,
+      400,
+    )
   }
   await fault('PRICES', 'down')
   await assert.rejects(ask(`${SIMPLE}&ids=bitcoin`))
   await assert.rejects(ask('/kraken/0/public/Assets'))
-  assert.equal((await devnet.rawControl(JSON.stringify({ command: 'fault', network: 'KRAKEN', mode: 'nonsense' }))).status, 400)
+  assert.equal(
+    (
+      await devnet.rawControl(
+        JSON.stringify({ command: 'fault', network: 'KRAKEN', mode: 'nonsense' }),
+      )
+    ).status,
+    400,
+  )
   await devnet.stop()
   devnet = await startDevnet(home)
   const { body } = await ask(`${SIMPLE}&ids=bitcoin,ethereum`)
   assert.deepEqual([body['bitcoin']?.usd, body['ethereum']?.usd], [65_000.5, 3000])
-  assert.equal(Number((await ask('/kraken/0/public/Ticker?pair=XETHZUSD')).body.result['XETHZUSD']?.c[0]), 2500)
+  assert.equal(
+    Number((await ask('/kraken/0/public/Ticker?pair=XETHZUSD')).body.result['XETHZUSD']?.c[0]),
+    2500,
+  )
 })
 
 test('faults: an old price, a closed exchange, a web page, a limit', async () => {
   await fault('PRICES', 'stale')
-  assert.ok(Date.now() / 1000 - Number((await ask(`${SIMPLE}&ids=bitcoin`)).body['bitcoin']?.last_updated_at) > 500)
+  assert.ok(
+    Date.now() / 1000 -
+      Number((await ask(`${SIMPLE}&ids=bitcoin`)).body['bitcoin']?.last_updated_at) >
+      500,
+  )
   assert.deepEqual((await ask('/kraken/0/public/Ticker')).body, { error: ['EService:Unavailable'] })
   await fault('COINGECKO', 'malformed')
   assert.match((await ask(`${SIMPLE}&ids=bitcoin`)).text, /html/)

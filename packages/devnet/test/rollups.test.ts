@@ -16,7 +16,13 @@ const ORACLE = '0x420000000000000000000000000000000000000F'
 let devnet: Running
 
 interface Receipt {
-  status: Hex; gasUsed: Hex; effectiveGasPrice: Hex; gasUsedForL1?: Hex; l1Fee?: Hex; operatorFeeScalar?: Hex; operatorFeeConstant?: Hex
+  status: Hex
+  gasUsed: Hex
+  effectiveGasPrice: Hex
+  gasUsedForL1?: Hex
+  l1Fee?: Hex
+  operatorFeeScalar?: Hex
+  operatorFeeConstant?: Hex
 }
 
 before(async () => {
@@ -32,15 +38,32 @@ const on = (network: string) => {
   const call = <T>(method: string, ...params: unknown[]) => devnet.call<T>(path, method, ...params)
   return {
     call,
-    async balance(address: Hex) { return BigInt(await call<Hex>('eth_getBalance', address, 'latest')) },
+    async balance(address: Hex) {
+      return BigInt(await call<Hex>('eth_getBalance', address, 'latest'))
+    },
     async estimate(to: Hex, value: bigint, data?: Hex) {
-      return BigInt(await call<Hex>('eth_estimateGas', { from: alice.address, to, value: toHex(value), ...(data ? { data } : {}) }))
+      return BigInt(
+        await call<Hex>('eth_estimateGas', {
+          from: alice.address,
+          to,
+          value: toHex(value),
+          ...(data ? { data } : {}),
+        }),
+      )
     },
     async sign(gas: bigint, to: Hex, value: bigint, data?: Hex) {
       const chainId = EVM_NETWORKS.find(({ code }) => code === network)!.chainId
       const nonce = Number(await call<Hex>('eth_getTransactionCount', alice.address, 'latest'))
       return alice.signTransaction({
-        type: 'eip1559', chainId, nonce, gas, to, value, maxFeePerGas: MAX_FEE, maxPriorityFeePerGas: 1n, ...(data ? { data } : {}),
+        type: 'eip1559',
+        chainId,
+        nonce,
+        gas,
+        to,
+        value,
+        maxFeePerGas: MAX_FEE,
+        maxPriorityFeePerGas: 1n,
+        ...(data ? { data } : {}),
       })
     },
     async receipt(raw: Hex): Promise<Receipt> {
@@ -48,15 +71,20 @@ const on = (network: string) => {
       await devnet.mine(network)
       return call<Receipt>('eth_getTransactionReceipt', hash)
     },
-    refusal: async (raw: Hex) => (await devnet.rpc(path, 'eth_sendRawTransaction', raw)).error?.message,
-    fund: (asset: string, amount: string) => devnet.control({ command: 'fund', asset, address: alice.address, amount, tag: null }),
+    refusal: async (raw: Hex) =>
+      (await devnet.rpc(path, 'eth_sendRawTransaction', raw)).error?.message,
+    fund: (asset: string, amount: string) =>
+      devnet.control({ command: 'fund', asset, address: alice.address, amount, tag: null }),
   }
 }
 
 test('ARB: a transfer with 21,000 gas is refused, and one with what is estimated is mined and charged its poster gas', async () => {
   const arb = on('ARB')
   await arb.fund('ARB', '1')
-  assert.match(await arb.refusal(await arb.sign(21_000n, bob.address, 5n)) ?? '', /^intrinsic gas too low: have 21000, want \d+$/)
+  assert.match(
+    (await arb.refusal(await arb.sign(21_000n, bob.address, 5n))) ?? '',
+    /^intrinsic gas too low: have 21000, want \d+$/,
+  )
   const gas = await arb.estimate(bob.address, 5n)
   assert.ok(gas > 50_000n, String(gas))
   const before = await arb.balance(alice.address)
@@ -64,15 +92,24 @@ test('ARB: a transfer with 21,000 gas is refused, and one with what is estimated
   assert.equal(receipt.status, '0x1')
   assert.equal(BigInt(receipt.gasUsed), 21_000n + BigInt(receipt.gasUsedForL1!))
   assert.ok(BigInt(receipt.gasUsedForL1!) >= 30_000n)
-  assert.equal(before - await arb.balance(alice.address), 5n + BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice))
+  assert.equal(
+    before - (await arb.balance(alice.address)),
+    5n + BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice),
+  )
 })
 
 test('ARB: a token transfer publishes more bytes, and buys more poster gas', async () => {
   const arb = on('ARB')
   await arb.fund('USDT_ARB', '10')
-  const data = encodeFunctionData({ abi: erc20Abi, functionName: 'transfer', args: [bob.address, 7n] })
+  const data = encodeFunctionData({
+    abi: erc20Abi,
+    functionName: 'transfer',
+    args: [bob.address, 7n],
+  })
   const token = tokenAddress('USDT_ARB')
-  const receipt = await arb.receipt(await arb.sign((await arb.estimate(token, 0n, data) * 130n) / 100n, token, 0n, data))
+  const receipt = await arb.receipt(
+    await arb.sign(((await arb.estimate(token, 0n, data)) * 130n) / 100n, token, 0n, data),
+  )
   assert.equal(receipt.status, '0x1')
   assert.ok(BigInt(receipt.gasUsedForL1!) >= 47_000n, receipt.gasUsedForL1)
 })
@@ -90,7 +127,10 @@ test('ARB: the price of the chain below moves, by less than the head-room of a t
 })
 
 for (const [code, formula] of [
-  ['OP_ETH', (gas: bigint, scalar: bigint, constant: bigint) => (gas * scalar) / 1_000_000n + constant],
+  [
+    'OP_ETH',
+    (gas: bigint, scalar: bigint, constant: bigint) => (gas * scalar) / 1_000_000n + constant,
+  ],
   ['BASE', (gas: bigint, scalar: bigint, constant: bigint) => gas * scalar * 100n + constant],
 ] as const) {
   test(`${code}: the sender pays the fee of the chain below and the operator's, which the oracle and the receipt tell`, async () => {
@@ -98,23 +138,39 @@ for (const [code, formula] of [
     await chain.fund(code, '1')
     const before = await chain.balance(alice.address)
     const receipt = await chain.receipt(await chain.sign(21_000n, bob.address, 5n))
-    const operator = formula(BigInt(receipt.gasUsed), BigInt(receipt.operatorFeeScalar!), BigInt(receipt.operatorFeeConstant!))
+    const operator = formula(
+      BigInt(receipt.gasUsed),
+      BigInt(receipt.operatorFeeScalar!),
+      BigInt(receipt.operatorFeeConstant!),
+    )
     assert.ok(operator > 0n && BigInt(receipt.l1Fee!) > 0n)
     assert.equal(
-      before - await chain.balance(alice.address),
-      5n + BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice) + BigInt(receipt.l1Fee!) + operator)
+      before - (await chain.balance(alice.address)),
+      5n +
+        BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice) +
+        BigInt(receipt.l1Fee!) +
+        operator,
+    )
     const told = await chain.call<Hex>(
-      'eth_call', { to: ORACLE, data: `${GET_OPERATOR_FEE}${21_000n.toString(16).padStart(64, '0')}` }, 'latest')
+      'eth_call',
+      { to: ORACLE, data: `${GET_OPERATOR_FEE}${21_000n.toString(16).padStart(64, '0')}` },
+      'latest',
+    )
     assert.equal(BigInt(told), operator)
     const left = await chain.balance(alice.address)
-    assert.match(await chain.refusal(await chain.sign(21_000n, bob.address, left - 21_000n * MAX_FEE)) ?? '', /^insufficient funds for gas/)
+    assert.match(
+      (await chain.refusal(await chain.sign(21_000n, bob.address, left - 21_000n * MAX_FEE))) ?? '',
+      /^insufficient funds for gas/,
+    )
   })
 }
 
 test('what was charged is charged again by a replay, and a reorganisation gives it back', async () => {
   const arb = on('ARB')
   const before = await arb.balance(alice.address)
-  const receipt = await arb.receipt(await arb.sign(await arb.estimate(bob.address, 5n), bob.address, 5n))
+  const receipt = await arb.receipt(
+    await arb.sign(await arb.estimate(bob.address, 5n), bob.address, 5n),
+  )
   const after = await arb.balance(alice.address)
   assert.equal(before - after, 5n + BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice))
   await devnet.mine('ARB', 2)

@@ -1,13 +1,22 @@
-// @solana/kit's sendAndConfirmTransaction and subscriptions, unmodified, over the local chain's WebSocket.
+// @solana/kit's sendAndConfirmTransaction and subscriptions, unmodified, over the local chain's
+//   WebSocket.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, test } from 'node:test'
 import { getTransferSolInstruction } from '@solana-program/system'
 import {
-  appendTransactionMessageInstructions, assertIsTransactionWithBlockhashLifetime, createKeyPairSignerFromPrivateKeyBytes, createSolanaRpc,
-  createSolanaRpcSubscriptions, createTransactionMessage,
-  pipe, sendAndConfirmTransactionFactory, setTransactionMessageFeePayerSigner, setTransactionMessageLifetimeUsingBlockhash,
-  signTransactionMessageWithSigners, type KeyPairSigner,
+  appendTransactionMessageInstructions,
+  assertIsTransactionWithBlockhashLifetime,
+  createKeyPairSignerFromPrivateKeyBytes,
+  createSolanaRpc,
+  createSolanaRpcSubscriptions,
+  createTransactionMessage,
+  pipe,
+  sendAndConfirmTransactionFactory,
+  setTransactionMessageFeePayerSigner,
+  setTransactionMessageLifetimeUsingBlockhash,
+  signTransactionMessageWithSigners,
+  type KeyPairSigner,
 } from '@solana/kit'
 import { removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
 
@@ -16,8 +25,12 @@ let devnet: Running
 let alice: KeyPairSigner
 let bob: KeyPairSigner
 let socketUrl = ''
-const clients = () => ({ rpc: createSolanaRpc(`${devnet.url}/sol`), rpcSubscriptions: createSolanaRpcSubscriptions(socketUrl) })
-const mine = () => devnet.control<{ height: number }>({ command: 'mine', network: 'SOL', blocks: 1 })
+const clients = () => ({
+  rpc: createSolanaRpc(`${devnet.url}/sol`),
+  rpcSubscriptions: createSolanaRpcSubscriptions(socketUrl),
+})
+const mine = () =>
+  devnet.control<{ height: number }>({ command: 'mine', network: 'SOL', blocks: 1 })
 
 before(async () => {
   devnet = await startDevnet(home)
@@ -34,9 +47,14 @@ after(async () => {
 async function transfer(amount: bigint) {
   const { value } = await clients().rpc.getLatestBlockhash().send()
   const message = pipe(
-    createTransactionMessage({ version: 0 }), (m) => setTransactionMessageFeePayerSigner(alice, m),
+    createTransactionMessage({ version: 0 }),
+    (m) => setTransactionMessageFeePayerSigner(alice, m),
     (m) => setTransactionMessageLifetimeUsingBlockhash(value, m),
-    (m) => appendTransactionMessageInstructions([getTransferSolInstruction({ source: alice, destination: bob.address, amount })], m)
+    (m) =>
+      appendTransactionMessageInstructions(
+        [getTransferSolInstruction({ source: alice, destination: bob.address, amount })],
+        m,
+      ),
   )
   const signed = await signTransactionMessageWithSigners(message)
   assertIsTransactionWithBlockhashLifetime(signed)
@@ -45,9 +63,11 @@ async function transfer(amount: bigint) {
 
 test('sendAndConfirmTransaction: it resolves when a block has the transaction, and rejects what the runtime refuses', async () => {
   const sendAndConfirm = sendAndConfirmTransactionFactory(clients())
-  for (const commitment of ['processed', 'confirmed', 'finalized'] as const) await devnet.mined(
-    'SOL', sendAndConfirm(await transfer(1_000_000n + BigInt(commitment.length)), { commitment })
-  )
+  for (const commitment of ['processed', 'confirmed', 'finalized'] as const)
+    await devnet.mined(
+      'SOL',
+      sendAndConfirm(await transfer(1_000_000n + BigInt(commitment.length)), { commitment }),
+    )
   assert.ok((await clients().rpc.getBalance(bob.address).send()).value > 3_000_000n)
   await assert.rejects(sendAndConfirm(await transfer(10n ** 12n), { commitment: 'confirmed' }))
 })
@@ -57,21 +77,36 @@ test('subscriptions: slots, an account, logs, and a signature that is in a block
   const stop = new AbortController()
   const abortSignal = stop.signal
   // Kit keeps what comes from the first `next` on.
-  const first = async <T>(subscription: Promise<AsyncIterable<T>>) => (await subscription)[Symbol.asyncIterator]().next()
+  const first = async <T>(subscription: Promise<AsyncIterable<T>>) =>
+    (await subscription)[Symbol.asyncIterator]().next()
   const account = first(
-    rpcSubscriptions.accountNotifications(bob.address, { encoding: 'base64', commitment: 'confirmed' }).subscribe({ abortSignal })
+    rpcSubscriptions
+      .accountNotifications(bob.address, { encoding: 'base64', commitment: 'confirmed' })
+      .subscribe({ abortSignal }),
   )
-  const logs = first(rpcSubscriptions.logsNotifications({ mentions: [bob.address] }).subscribe({ abortSignal }))
+  const logs = first(
+    rpcSubscriptions.logsNotifications({ mentions: [bob.address] }).subscribe({ abortSignal }),
+  )
   const slot = first(rpcSubscriptions.slotNotifications().subscribe({ abortSignal }))
   // Subscribed after the others.
   let isReady = false
-  void first(rpcSubscriptions.rootNotifications().subscribe({ abortSignal })).then(() => { isReady = true })
+  void first(rpcSubscriptions.rootNotifications().subscribe({ abortSignal })).then(() => {
+    isReady = true
+  })
   await until('a root is told', async () => {
     await mine()
     return isReady
   })
-  const { hash } = await devnet.control<{ hash: string }>({ command: 'fund', asset: 'SOL', address: bob.address, amount: '2' })
-  assert.equal((await account).value?.value.lamports, (await rpc.getBalance(bob.address).send()).value)
+  const { hash } = await devnet.control<{ hash: string }>({
+    command: 'fund',
+    asset: 'SOL',
+    address: bob.address,
+    amount: '2',
+  })
+  assert.equal(
+    (await account).value?.value.lamports,
+    (await rpc.getBalance(bob.address).send()).value,
+  )
   assert.equal((await logs).value?.value.signature, hash)
   const { value: told } = await slot
   assert.ok(told && told.parent < told.slot)
@@ -89,15 +124,19 @@ async function hearLate(hash: string): Promise<void> {
     method?: string
     params?: { result: { value?: unknown }; subscription: number }
   }[] = []
-  socket.addEventListener('message', ({ data }) => messages.push(JSON.parse(String(data)) as (typeof messages)[0]))
+  socket.addEventListener('message', ({ data }) =>
+    messages.push(JSON.parse(String(data)) as (typeof messages)[0]),
+  )
   const heard = (count: number) => until(`${count} messages`, () => messages.length >= count)
   await once(socket, 'open')
-  const ask = (id: number, method: string, ...params: unknown[]) => socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
+  const ask = (id: number, method: string, ...params: unknown[]) =>
+    socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
   ask(1, 'signatureSubscribe', hash, { commitment: 'finalized' })
   await heard(2)
   assert.equal(messages[0]?.result, 1)
   assert.deepEqual(
-    [messages[1]?.method, messages[1]?.params?.result.value, messages[1]?.params?.subscription], ['signatureNotification', { err: null }, 1]
+    [messages[1]?.method, messages[1]?.params?.result.value, messages[1]?.params?.subscription],
+    ['signatureNotification', { err: null }, 1],
   )
   // That ended it; a slot's is ended by its owner, and then says nothing more.
   ask(2, 'signatureUnsubscribe', 1)
@@ -106,7 +145,10 @@ async function hearLate(hash: string): Promise<void> {
   ask(5, 'accountSubscribe', 'nobody')
   ask(6, 'blockSubscribe', 'all')
   await heard(7)
-  assert.deepEqual(messages.slice(2).map(({ result, error }) => result ?? error?.code), [-32602, 2, true, -32602, -32601])
+  assert.deepEqual(
+    messages.slice(2).map(({ result, error }) => result ?? error?.code),
+    [-32602, 2, true, -32602, -32601],
+  )
   await mine()
   ask(7, 'rootSubscribe')
   await heard(8)

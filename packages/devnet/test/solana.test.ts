@@ -3,10 +3,22 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { getTransferSolInstruction } from '@solana-program/system'
 import {
-  appendTransactionMessageInstructions, createKeyPairSignerFromPrivateKeyBytes, createSolanaRpc, createTransactionMessage,
-  getBase64EncodedWireTransaction, getSignatureFromTransaction, lamports, pipe, setTransactionMessageFeePayerSigner,
-  setTransactionMessageLifetimeUsingBlockhash, signTransactionMessageWithSigners, type Address, type Base64EncodedWireTransaction,
-  type Blockhash, type KeyPairSigner, type Signature,
+  appendTransactionMessageInstructions,
+  createKeyPairSignerFromPrivateKeyBytes,
+  createSolanaRpc,
+  createTransactionMessage,
+  getBase64EncodedWireTransaction,
+  getSignatureFromTransaction,
+  lamports,
+  pipe,
+  setTransactionMessageFeePayerSigner,
+  setTransactionMessageLifetimeUsingBlockhash,
+  signTransactionMessageWithSigners,
+  type Address,
+  type Base64EncodedWireTransaction,
+  type Blockhash,
+  type KeyPairSigner,
+  type Signature,
 } from '@solana/kit'
 import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
@@ -15,26 +27,40 @@ let rpc: ReturnType<typeof createSolanaRpc>
 let alice: KeyPairSigner
 let bob: KeyPairSigner
 const home = tempHome()
-const connect = () => { rpc = createSolanaRpc(`${devnet.url}/sol`) }
+const connect = () => {
+  rpc = createSolanaRpc(`${devnet.url}/sol`)
+}
 const fund = (asset: string, address: string, amount: string) =>
   devnet.control<{ hash: string }>({ command: 'fund', asset, address, amount })
-const mine = (blocks = 1) => devnet.control<{ height: number; hash: string }>({ command: 'mine', network: 'SOL', blocks })
+const mine = (blocks = 1) =>
+  devnet.control<{ height: number; hash: string }>({ command: 'mine', network: 'SOL', blocks })
 const balance = async (address: Address) => (await rpc.getBalance(address).send()).value
 
 async function transfer(amount: bigint, o: { blockhash?: Blockhash; to?: Address } = {}) {
   const { value } = await rpc.getLatestBlockhash().send()
   const message = pipe(
-    createTransactionMessage({ version: 0 }), (m) => setTransactionMessageFeePayerSigner(alice, m),
-    (m) => setTransactionMessageLifetimeUsingBlockhash({ ...value, ...(o.blockhash ? { blockhash: o.blockhash } : {}) }, m),
-    (m) => appendTransactionMessageInstructions([getTransferSolInstruction({ source: alice, destination: o.to ?? bob.address, amount })], m)
+    createTransactionMessage({ version: 0 }),
+    (m) => setTransactionMessageFeePayerSigner(alice, m),
+    (m) =>
+      setTransactionMessageLifetimeUsingBlockhash(
+        { ...value, ...(o.blockhash ? { blockhash: o.blockhash } : {}) },
+        m,
+      ),
+    (m) =>
+      appendTransactionMessageInstructions(
+        [getTransferSolInstruction({ source: alice, destination: o.to ?? bob.address, amount })],
+        m,
+      ),
   )
   return signTransactionMessageWithSigners(message)
 }
-const send = (raw: Base64EncodedWireTransaction) => rpc.sendTransaction(raw, { encoding: 'base64' }).send()
-const printed = (value: unknown) => JSON.stringify(value, (_key, each: unknown) => (typeof each === 'bigint' ? `${each}` : each))
+const send = (raw: Base64EncodedWireTransaction) =>
+  rpc.sendTransaction(raw, { encoding: 'base64' }).send()
+const printed = (value: unknown) =>
+  JSON.stringify(value, (_key, each: unknown) => (typeof each === 'bigint' ? `${each}` : each))
 const refused = (raw: Base64EncodedWireTransaction, reason: RegExp) =>
   assert.rejects(send(raw), (error: Error & { cause?: Error; context?: unknown }) =>
-    reason.test(`${error.message} ${printed(error.context ?? {})} ${error.cause?.message ?? ''}`)
+    reason.test(`${error.message} ${printed(error.context ?? {})} ${error.cause?.message ?? ''}`),
   )
 
 before(async () => {
@@ -51,9 +77,18 @@ after(async () => {
 
 test('a transfer by kit is executed, and stands in a block with its balances', async () => {
   const transaction = await transfer(1_000_000_000n)
-  assert.equal(await send(getBase64EncodedWireTransaction(transaction)), getSignatureFromTransaction(transaction))
+  assert.equal(
+    await send(getBase64EncodedWireTransaction(transaction)),
+    getSignatureFromTransaction(transaction),
+  )
   const statuses = async () =>
-    (await rpc.getSignatureStatuses([getSignatureFromTransaction(transaction)], { searchTransactionHistory: true }).send()).value
+    (
+      await rpc
+        .getSignatureStatuses([getSignatureFromTransaction(transaction)], {
+          searchTransactionHistory: true,
+        })
+        .send()
+    ).value
   assert.deepEqual(await statuses(), [null])
   await mine()
   const value = await statuses()
@@ -61,7 +96,12 @@ test('a transfer by kit is executed, and stands in a block with its balances', a
   assert.equal(await balance(bob.address), lamports(1_000_000_000n))
   assert.equal(await balance(alice.address), lamports(8_999_995_000n))
   const block = await rpc
-    .getBlock(value[0]!.slot, { maxSupportedTransactionVersion: 0, transactionDetails: 'full', encoding: 'json', rewards: false })
+    .getBlock(value[0]!.slot, {
+      maxSupportedTransactionVersion: 0,
+      transactionDetails: 'full',
+      encoding: 'json',
+      rewards: false,
+    })
     .send()
   assert.equal(block!.transactions[0]!.meta!.fee, 5000n)
 })
@@ -81,26 +121,47 @@ test('replay, a bad signature, a blockhash that is too old or nobody’s, too li
   await refused(old, /Blockhash not found/i)
   await send(last)
   await refused(
-    getBase64EncodedWireTransaction(await transfer(9n, { blockhash: bob.address as string as Blockhash })),
-    /Blockhash not found/i
+    getBase64EncodedWireTransaction(
+      await transfer(9n, { blockhash: bob.address as string as Blockhash }),
+    ),
+    /Blockhash not found/i,
   )
   await refused(
-    getBase64EncodedWireTransaction(await transfer(890_879n, { to: '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM' as Address })),
-    /rent/i
+    getBase64EncodedWireTransaction(
+      await transfer(890_879n, { to: '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM' as Address }),
+    ),
+    /rent/i,
   )
-  await refused(getBase64EncodedWireTransaction(await transfer(100_000_000_000n)), /insufficient|Custom|InstructionError/i)
+  await refused(
+    getBase64EncodedWireTransaction(await transfer(100_000_000_000n)),
+    /insufficient|Custom|InstructionError/i,
+  )
 })
 
 test('tokens come to the associated account; slots without a block are told from those that are not there yet', async () => {
   await fund('USDC_SOL', bob.address, '12.5')
-  const { tokens } = await devnet.control<{ tokens: Record<string, { address: Address }> }>({ command: 'info' })
-  const accounts = await rpc.getTokenAccountsByOwner(bob.address, { mint: tokens['USDC_SOL']!.address }, { encoding: 'jsonParsed' }).send()
+  const { tokens } = await devnet.control<{ tokens: Record<string, { address: Address }> }>({
+    command: 'info',
+  })
+  const accounts = await rpc
+    .getTokenAccountsByOwner(
+      bob.address,
+      { mint: tokens['USDC_SOL']!.address },
+      { encoding: 'jsonParsed' },
+    )
+    .send()
   assert.equal(accounts.value[0]!.account.data.parsed.info.tokenAmount.amount, '12500000')
   await assert.rejects(rpc.getBlock(10n, { maxSupportedTransactionVersion: 0 }).send(), /skipped/)
   assert.deepEqual(await rpc.getBlocksWithLimit(10n, 1).send(), [11n])
-  await assert.rejects(rpc.getBlock(1_000_000n, { maxSupportedTransactionVersion: 0 }).send(), /not available/)
+  await assert.rejects(
+    rpc.getBlock(1_000_000n, { maxSupportedTransactionVersion: 0 }).send(),
+    /not available/,
+  )
   const funded = await fund('SOL', bob.address, '1')
-  await assert.rejects(rpc.getTransaction(funded.hash as Signature, { encoding: 'json' } as never).send(), /version/i)
+  await assert.rejects(
+    rpc.getTransaction(funded.hash as Signature, { encoding: 'json' } as never).send(),
+    /version/i,
+  )
 })
 
 test('the history of an account, the newest first, from a node that is not behind', async () => {
@@ -109,13 +170,21 @@ test('the history of an account, the newest first, from a node that is not behin
   await send(getBase64EncodedWireTransaction(sent))
   await mine()
   const found = await rpc.getSignaturesForAddress(bob.address, { limit: 2 }).send()
-  assert.deepEqual(found.map(({ signature }) => signature), [getSignatureFromTransaction(sent), first[0]!.signature])
   assert.deepEqual(
-    (await rpc.getSignaturesForAddress(bob.address, { before: found[0]!.signature }).send()).map(({ signature }) => signature),
-    first.map(({ signature }) => signature)
+    found.map(({ signature }) => signature),
+    [getSignatureFromTransaction(sent), first[0]!.signature],
+  )
+  assert.deepEqual(
+    (await rpc.getSignaturesForAddress(bob.address, { before: found[0]!.signature }).send()).map(
+      ({ signature }) => signature,
+    ),
+    first.map(({ signature }) => signature),
   )
   const { absoluteSlot } = await rpc.getEpochInfo().send()
-  await assert.rejects(rpc.getSignaturesForAddress(bob.address, { minContextSlot: absoluteSlot + 1000n }).send(), /context slot/i)
+  await assert.rejects(
+    rpc.getSignaturesForAddress(bob.address, { minContextSlot: absoluteSlot + 1000n }).send(),
+    /context slot/i,
+  )
 })
 
 test('kill -9: the same blocks, and a transaction is not taken again', async () => {
@@ -129,9 +198,14 @@ test('kill -9: the same blocks, and a transaction is not taken again', async () 
   connect()
   assert.deepEqual((await rpc.getBlocks(0n).send()).slice(0, slots.length), slots)
   assert.equal(
-    (await rpc.getBlock(BigInt(head.height), { maxSupportedTransactionVersion: 0, transactionDetails: 'none', rewards: false }).send())!
-      .blockhash,
-    head.hash
+    (await rpc
+      .getBlock(BigInt(head.height), {
+        maxSupportedTransactionVersion: 0,
+        transactionDetails: 'none',
+        rewards: false,
+      })
+      .send())!.blockhash,
+    head.hash,
   )
   assert.equal(await balance(bob.address), held)
   await refused(getBase64EncodedWireTransaction(transaction), /already been processed/)

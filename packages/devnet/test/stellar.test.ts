@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import {
-  Account, Asset, BASE_FEE, Keypair, Memo, MuxedAccount, Operation, rpc as stellarRpc, TransactionBuilder, xdr, type Transaction,
+  Account,
+  Asset,
+  BASE_FEE,
+  Keypair,
+  Memo,
+  MuxedAccount,
+  Operation,
+  rpc as stellarRpc,
+  TransactionBuilder,
+  xdr,
+  type Transaction,
 } from '@stellar/stellar-sdk'
 import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
@@ -13,21 +23,34 @@ const home = tempHome()
 const alice = Keypair.random()
 const bob = Keypair.random()
 
-const connect = () => { server = new stellarRpc.Server(`${devnet.url}/xlm`, { allowHttp: true }) }
+const connect = () => {
+  server = new stellarRpc.Server(`${devnet.url}/xlm`, { allowHttp: true })
+}
 const fund = (address: string, amount: string, tag: string | null = null) =>
   devnet.control<{ hash: string }>({ command: 'fund', asset: 'XLM', address, amount, tag })
-const mine = (seconds?: number) => devnet.control({ command: 'mine', network: 'XLM', blocks: 1, ...(seconds ? { seconds } : {}) })
+const mine = (seconds?: number) =>
+  devnet.control({ command: 'mine', network: 'XLM', blocks: 1, ...(seconds ? { seconds } : {}) })
 const source = () => server.getAccount(alice.publicKey())
-const pay = (amount = '5', to = bob.publicKey()) => Operation.payment({ destination: to, asset: Asset.native(), amount })
+const pay = (amount = '5', to = bob.publicKey()) =>
+  Operation.payment({ destination: to, asset: Asset.native(), amount })
 const hashOf = (transaction: Transaction) => Buffer.from(transaction.hash()).toString('hex')
 const now = () => Math.floor(Date.now() / 1000)
 
 async function build(
   operations: xdr.Operation[],
-  o: { fee?: string; maxTime?: number; account?: Account; memo?: Memo; passphrase?: string; signer?: Keypair } = {}
+  o: {
+    fee?: string
+    maxTime?: number
+    account?: Account
+    memo?: Memo
+    passphrase?: string
+    signer?: Keypair
+  } = {},
 ): Promise<Transaction> {
   const builder = new TransactionBuilder(o.account ?? (await source()), {
-    fee: o.fee ?? BASE_FEE, networkPassphrase: o.passphrase ?? passphrase, timebounds: { minTime: 0, maxTime: o.maxTime ?? now() + 300 },
+    fee: o.fee ?? BASE_FEE,
+    networkPassphrase: o.passphrase ?? passphrase,
+    timebounds: { minTime: 0, maxTime: o.maxTime ?? now() + 300 },
     ...(o.memo ? { memo: o.memo } : {}),
   })
   for (const operation of operations) builder.addOperation(operation)
@@ -63,14 +86,24 @@ after(async () => {
 
 test('stellar-sdk creates an account, pays it, and reads it all back', async () => {
   assert.equal((await server.getHealth()).status, 'healthy')
-  assert.equal(await outcome(await build([Operation.createAccount({ destination: bob.publicKey(), startingBalance: '10' })])), 'SUCCESS')
+  assert.equal(
+    await outcome(
+      await build([
+        Operation.createAccount({ destination: bob.publicKey(), startingBalance: '10' }),
+      ]),
+    ),
+    'SUCCESS',
+  )
   const payment = await build([pay('2.5')], { memo: Memo.id('0') })
   assert.equal(await outcome(payment), 'SUCCESS')
   const hash = hashOf(payment)
   const shown = await server.getTransaction(hash)
   assert.equal(shown.status, 'SUCCESS')
   const ledger = (shown as { ledger: number }).ledger
-  const { transactions } = await server.getTransactions({ startLedger: ledger, pagination: { limit: 10 } })
+  const { transactions } = await server.getTransactions({
+    startLedger: ledger,
+    pagination: { limit: 10 },
+  })
   assert.equal(transactions[0]!.txHash, hash)
   const entry = await server.getAccountEntry(bob.publicKey())
   assert.equal(String(entry.balance), '125000000')
@@ -82,24 +115,60 @@ test('stellar-sdk creates an account, pays it, and reads it all back', async () 
 test('what core refuses, by its own names', async () => {
   const stranger = Keypair.random()
   assert.equal(await outcome(await build([pay()], { signer: stranger })), 'tx_bad_auth')
-  assert.equal(await outcome(await build([pay()], { passphrase: 'Another Network' })), 'tx_bad_auth')
+  assert.equal(
+    await outcome(await build([pay()], { passphrase: 'Another Network' })),
+    'tx_bad_auth',
+  )
   const { sequence } = { sequence: BigInt((await source()).sequenceNumber()) }
-  assert.equal(await outcome(await build([pay()], { account: new Account(alice.publicKey(), String(sequence + 1n)) })), 'tx_bad_seq')
-  assert.equal(await outcome(await build([pay()], { account: new Account(alice.publicKey(), String(sequence - 1n)) })), 'tx_bad_seq')
+  assert.equal(
+    await outcome(
+      await build([pay()], { account: new Account(alice.publicKey(), String(sequence + 1n)) }),
+    ),
+    'tx_bad_seq',
+  )
+  assert.equal(
+    await outcome(
+      await build([pay()], { account: new Account(alice.publicKey(), String(sequence - 1n)) }),
+    ),
+    'tx_bad_seq',
+  )
   assert.equal(await outcome(await build([pay()], { maxTime: 1_700_000_100 })), 'tx_too_late')
   assert.equal(await outcome(await build([pay()], { fee: '99' })), 'tx_insufficient_fee')
-  assert.equal(await outcome(await build([pay()], { account: new Account(stranger.publicKey(), '1'), signer: stranger })), 'tx_no_account')
-  assert.equal(await outcome(await build([pay('1', stranger.publicKey())])), 'payment no_destination')
+  assert.equal(
+    await outcome(
+      await build([pay()], { account: new Account(stranger.publicKey(), '1'), signer: stranger }),
+    ),
+    'tx_no_account',
+  )
+  assert.equal(
+    await outcome(await build([pay('1', stranger.publicKey())])),
+    'payment no_destination',
+  )
   assert.equal(await outcome(await build([pay('5000')])), 'payment underfunded')
   assert.equal(
-    await outcome(await build([Operation.createAccount({ destination: stranger.publicKey(), startingBalance: '0.9999999' })])),
-    'create_account low_reserve'
+    await outcome(
+      await build([
+        Operation.createAccount({
+          destination: stranger.publicKey(),
+          startingBalance: '0.9999999',
+        }),
+      ]),
+    ),
+    'create_account low_reserve',
   )
   assert.equal(
-    await outcome(await build([Operation.createAccount({ destination: bob.publicKey(), startingBalance: '1' })])),
-    'create_account already_exist'
+    await outcome(
+      await build([
+        Operation.createAccount({ destination: bob.publicKey(), startingBalance: '1' }),
+      ]),
+    ),
+    'create_account already_exist',
   )
-  assert.equal(await outcome(await build([pay('1'), pay('9000')])), 'payment success', 'the first operation is undone with the second')
+  assert.equal(
+    await outcome(await build([pay('1'), pay('9000')])),
+    'payment success',
+    'the first operation is undone with the second',
+  )
 })
 
 test('the same again, and one account at a time', async () => {
@@ -116,7 +185,12 @@ test('the same again, and one account at a time', async () => {
 test('a muxed destination and every memo', async () => {
   const muxed = new MuxedAccount(new Account(bob.publicKey(), '0'), '77').accountId()
   assert.equal(await outcome(await build([pay('1', muxed)])), 'SUCCESS')
-  for (const memo of [Memo.text('rent'), Memo.id('18446744073709551615'), Memo.hash('ab'.repeat(32)), Memo.return('cd'.repeat(32))]) {
+  for (const memo of [
+    Memo.text('rent'),
+    Memo.id('18446744073709551615'),
+    Memo.hash('ab'.repeat(32)),
+    Memo.return('cd'.repeat(32)),
+  ]) {
     assert.equal(await outcome(await build([pay('1')], { memo })), 'SUCCESS')
   }
   await fund(bob.publicKey(), '1', 'hello')
@@ -134,10 +208,14 @@ test('after kill -9 every ledger has its hash again', async () => {
   const { hash } = await fund(bob.publicKey(), '3', '9')
   const before = await server.getTransaction(hash)
   const at = (before as { ledger: number }).ledger
-  const ledger = (await server.getLedgers({ startLedger: at, pagination: { limit: 1 } })).ledgers[0]!
+  const ledger = (await server.getLedgers({ startLedger: at, pagination: { limit: 1 } }))
+    .ledgers[0]!
   await devnet.killAll()
   devnet = await startDevnet(home)
   connect()
-  assert.equal((await server.getLedgers({ startLedger: at, pagination: { limit: 1 } })).ledgers[0]!.hash, ledger.hash)
+  assert.equal(
+    (await server.getLedgers({ startLedger: at, pagination: { limit: 1 } })).ledgers[0]!.hash,
+    ledger.hash,
+  )
   assert.equal((await server.getTransaction(hash)).status, 'SUCCESS')
 })

@@ -30,19 +30,29 @@ export type Running = {
   mine: (network: string, blocks?: number) => Promise<{ height: number; hash: string }>
   /** How many transactions wait for a block. */
   waiting: (network: string) => Promise<number>
-  /** A client's call that ends when a block has its transaction: that block is made when the transaction waits for it. */
+  /**
+   * A client's call that ends when a block has its transaction: that block is made when the
+   * transaction waits for it.
+   */
   mined: <T>(network: string, call: Promise<T>) => Promise<T>
   rawControl: (body: string) => Promise<{ status: number; body: { error?: string } }>
 }
 
-/** @param options.manual blocks come on command only, and clocks stand: what a test does not do does not happen */
-export async function startDevnet(home: string, options: { port?: number; manual?: boolean; pace?: number } = {}): Promise<Running> {
+/**
+ * @param options.manual blocks come on command only, and clocks stand: what a test does not do
+ *   does not happen
+ */
+export async function startDevnet(
+  home: string,
+  options: { port?: number; manual?: boolean; pace?: number } = {},
+): Promise<Running> {
   const { port = 0, manual = true, pace = 1 } = options
   const started = Date.now()
   const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
   const times = ['--pace', String(pace), ...(manual ? ['--manual'] : [])]
   const child = spawn(process.execPath, [main, '--home', home, '--port', String(port), ...times], {
-    stdio: ['pipe', 'pipe', 'inherit'], detached: true,
+    stdio: ['pipe', 'pipe', 'inherit'],
+    detached: true,
   })
   const exit = new Promise<number | null>((resolve) => child.once('exit', resolve))
   const url = await new Promise<string>((resolve, reject) => {
@@ -56,7 +66,11 @@ export async function startDevnet(home: string, options: { port?: number; manual
   })
   const pid = child.pid!
   const post = async (path: string, body: string): Promise<Response> =>
-    fetch(`${url}/${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    fetch(`${url}/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
   const running: Running = {
     url,
     pid,
@@ -78,7 +92,9 @@ export async function startDevnet(home: string, options: { port?: number; manual
       return exit
     },
     rpc: async (path, method, ...params) =>
-      (await post(path, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))).json() as Promise<RpcResult>,
+      (
+        await post(path, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
+      ).json() as Promise<RpcResult>,
     call: async <T>(path: 'btc' | 'eth', method: string, ...params: unknown[]): Promise<T> => {
       const { result, error } = await running.rpc(path, method, ...params)
       if (error) throw new Error(`${method}: ${error.code} ${error.message}`)
@@ -91,7 +107,9 @@ export async function startDevnet(home: string, options: { port?: number; manual
     },
     mine: async (network, blocks = 1) => running.control({ command: 'mine', network, blocks }),
     waiting: async (network) => {
-      const { networks } = await running.control<{ networks: Record<string, { waiting: number | null }> }>({ command: 'info' })
+      const { networks } = await running.control<{
+        networks: Record<string, { waiting: number | null }>
+      }>({ command: 'info' })
       return networks[network]?.waiting ?? 0
     },
     mined: async <T>(network: string, call: Promise<T>): Promise<T> => {
@@ -132,7 +150,11 @@ export function isAlive(pid: number): boolean {
 }
 
 /** Waits for a condition. The limit only ends a test that hangs. */
-export async function until(what: string, holds: () => Promise<boolean> | boolean, timeoutMs = 120_000): Promise<void> {
+export async function until(
+  what: string,
+  holds: () => Promise<boolean> | boolean,
+  timeoutMs = 120_000,
+): Promise<void> {
   const deadline = Date.now() + timeoutMs
   while (!(await holds())) {
     if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`)

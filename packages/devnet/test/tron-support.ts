@@ -53,31 +53,46 @@ export async function restart(): Promise<void> {
   devnet = await startDevnet(home, { port })
 }
 
-export const client = (secret: string) => new TronWeb({ fullHost: `${devnet.url}/trx`, privateKey: secret })
+export const client = (secret: string) =>
+  new TronWeb({ fullHost: `${devnet.url}/trx`, privateKey: secret })
 export const secretOf = (name: string) => createHash('sha256').update(name).digest('hex')
 export const addressOf = (name: string) => TronWeb.address.fromPrivateKey(secretOf(name)) as string
 export const post = async <T = Json>(path: string, body: Json = {}): Promise<T> =>
-  (await fetch(`${devnet.url}/trx/${path}`, { method: 'POST', body: JSON.stringify(body) })).json() as Promise<T>
-export const mine = (blocks = 1) => devnet.control<{ height: number; hash: string }>({ command: 'mine', network: 'TRX', blocks })
+  (
+    await fetch(`${devnet.url}/trx/${path}`, { method: 'POST', body: JSON.stringify(body) })
+  ).json() as Promise<T>
+export const mine = (blocks = 1) =>
+  devnet.control<{ height: number; hash: string }>({ command: 'mine', network: 'TRX', blocks })
 export const fund = (asset: string, name: string, amount: string) =>
   devnet.control<{ hash: string }>({ command: 'fund', asset, address: addressOf(name), amount })
 export const infoOf = (id: string) => post<Info>('wallet/gettransactioninfobyid', { value: id })
 export const balanceOf = async (name: string) =>
-  Number((await post('wallet/getaccount', { address: TronWeb.address.toHex(addressOf(name)) }))['balance'] ?? 0)
+  Number(
+    (await post('wallet/getaccount', { address: TronWeb.address.toHex(addressOf(name)) }))[
+      'balance'
+    ] ?? 0,
+  )
 export const headTime = async () =>
-  (await post<{ block_header: { raw_data: { timestamp: number } } }>('wallet/getnowblock')).block_header.raw_data.timestamp
+  (await post<{ block_header: { raw_data: { timestamp: number } } }>('wallet/getnowblock'))
+    .block_header.raw_data.timestamp
 export const text = (hex: unknown) => Buffer.from(String(hex), 'hex').toString('utf8')
 
 export async function tokensOf(name: string, token = USDT): Promise<number> {
   const answer = await post<{ constant_result: string[] }>('wallet/triggerconstantcontract', {
-    owner_address: addressOf(name), contract_address: token, function_selector: 'balanceOf(address)',
-    parameter: TronWeb.address.toHex(addressOf(name)).slice(2).padStart(64, '0'), visible: true,
+    owner_address: addressOf(name),
+    contract_address: token,
+    function_selector: 'balanceOf(address)',
+    parameter: TronWeb.address.toHex(addressOf(name)).slice(2).padStart(64, '0'),
+    visible: true,
   })
   return Number(`0x${answer.constant_result[0]}`)
 }
 
 /** Signs, broadcasts and mines; the answer of the broadcast and what became of it. */
-export async function send(name: string, unsigned: Promise<unknown> | unknown): Promise<{ id: string; answer: Json; info: Info }> {
+export async function send(
+  name: string,
+  unsigned: Promise<unknown> | unknown,
+): Promise<{ id: string; answer: Json; info: Info }> {
   const tw = client(secretOf(name))
   const signed = await tw.trx.sign((await unsigned) as Unsigned)
   const answer = await post('wallet/broadcasttransaction', signed as unknown as Json)
@@ -86,15 +101,22 @@ export async function send(name: string, unsigned: Promise<unknown> | unknown): 
 }
 
 export async function transferToken(
-  name: string, to: string, amount: number, feeLimit = 50 * SUN, token = USDT
+  name: string,
+  to: string,
+  amount: number,
+  feeLimit = 50 * SUN,
+  token = USDT,
 ): Promise<{ id: string; answer: Json; info: Info }> {
   const tw = client(secretOf(name))
   const { transaction } = await tw.transactionBuilder.triggerSmartContract(
-    token, 'transfer(address,uint256)', { feeLimit },
+    token,
+    'transfer(address,uint256)',
+    { feeLimit },
     [
-      { type: 'address', value: addressOf(to) }, { type: 'uint256', value: amount },
+      { type: 'address', value: addressOf(to) },
+      { type: 'uint256', value: amount },
     ],
-    addressOf(name)
+    addressOf(name),
   )
   return send(name, transaction)
 }

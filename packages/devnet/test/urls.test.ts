@@ -20,20 +20,32 @@ after(async () => {
 test('every local chain has an endpoint, whose example answers as it is pasted', async () => {
   const { endpoints } = await devnet.control<{ endpoints: Endpoint[] }>({ command: 'urls' })
   const codes = new Set(endpoints.map(({ network }) => network))
-  assert.deepEqual([...codes].sort(), REGISTRY.networks.filter(({ local }) => local).map(({ code }) => code).sort())
+  assert.deepEqual(
+    [...codes].sort(),
+    REGISTRY.networks
+      .filter(({ local }) => local)
+      .map(({ code }) => code)
+      .sort(),
+  )
   for (const { network, protocol, url, example } of endpoints) {
     assert.ok(url.startsWith(devnet.url) && example.includes(url), network)
     const { stdout, status } = spawnSync('sh', ['-c', example], { encoding: 'utf8' })
     assert.equal(status, 0, example)
     const answer = JSON.parse(stdout) as { error?: unknown }
-    assert.ok(answer.error === undefined || answer.error === null, `${network}, ${protocol}: ${stdout}`)
+    assert.ok(
+      answer.error === undefined || answer.error === null,
+      `${network}, ${protocol}: ${stdout}`,
+    )
   }
 })
 
 test('a WebSocket opens where one is named', async () => {
   const { endpoints } = await devnet.control<{ endpoints: Endpoint[] }>({ command: 'urls' })
   const sockets = endpoints.filter(({ websocket }) => websocket !== undefined)
-  assert.deepEqual(sockets.map(({ network }) => network), ['XRP', 'SOL'])
+  assert.deepEqual(
+    sockets.map(({ network }) => network),
+    ['XRP', 'SOL'],
+  )
   for (const { websocket } of sockets) {
     const socket = new WebSocket(websocket as string)
     await new Promise<void>((resolve, reject) => {

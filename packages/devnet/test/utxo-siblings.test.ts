@@ -19,7 +19,8 @@ after(async () => {
 
 const COIN = 100_000_000n
 const alice = key(77)
-const hash160 = (bytes: Uint8Array): Buffer => createHash('ripemd160').update(createHash('sha256').update(bytes).digest()).digest()
+const hash160 = (bytes: Uint8Array): Buffer =>
+  createHash('ripemd160').update(createHash('sha256').update(bytes).digest()).digest()
 const keyHash = hash160(alice.publicKey)
 const p2pkh = Buffer.concat([Buffer.from('76a914', 'hex'), keyHash, Buffer.from('88ac', 'hex')])
 const p2wpkh = Buffer.concat([Buffer.from([0, 20]), keyHash])
@@ -37,9 +38,14 @@ const CODES = Object.keys(CHAINS) as Code[]
 const url = (code: string): string => `${devnet.url}/${code.toLowerCase()}`
 async function rpc<T>(code: Code, method: string, ...params: unknown[]): Promise<T> {
   const answer = await fetch(url(code), {
-    method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
   })
-  const { result, error } = await answer.json() as { result: T; error?: { code: number; message: string } }
+  const { result, error } = (await answer.json()) as {
+    result: T
+    error?: { code: number; message: string }
+  }
   if (error) throw Object.assign(new Error(error.message), { code: error.code })
   return result
 }
@@ -53,29 +59,56 @@ interface Verbose {
 async function addressOf(code: Code): Promise<string> {
   if (code === 'LTC') {
     const encoded = libauth.encodeBech32([
-      0, ...(libauth.regroupBits({ bin: keyHash, resultWordLength: 5, sourceWordLength: 8 }) as number[]),
+      0,
+      ...(libauth.regroupBits({
+        bin: keyHash,
+        resultWordLength: 5,
+        sourceWordLength: 8,
+      }) as number[]),
     ])
     return `rltc1${encoded}${bech32Checksum('rltc', encoded)}`
   }
   if (code === 'BCH') {
-    return (libauth.lockingBytecodeToCashAddress({ bytecode: Uint8Array.from(p2pkh), prefix: 'bchreg' }) as { address: string }).address
+    return (
+      libauth.lockingBytecodeToCashAddress({
+        bytecode: Uint8Array.from(p2pkh),
+        prefix: 'bchreg',
+      }) as { address: string }
+    ).address
   }
   return base58(code === 'DASH' ? 140 : 111, keyHash)
 }
 
 /** An own coin of 10, in a block. */
 async function coin(code: Code): Promise<{ txid: string; vout: number; value: bigint }> {
-  const { hash } = await devnet.control<{ hash: string }>({ command: 'fund', asset: code, address: await addressOf(code), amount: '10' })
+  const { hash } = await devnet.control<{ hash: string }>({
+    command: 'fund',
+    asset: code,
+    address: await addressOf(code),
+    amount: '10',
+  })
   const funding = await rpc<Verbose>(code, 'getrawtransaction', hash, true)
-  const output = funding.vout.find((each) => each.scriptPubKey.hex === CHAINS[code].script.toString('hex'))
+  const output = funding.vout.find(
+    (each) => each.scriptPubKey.hex === CHAINS[code].script.toString('hex'),
+  )
   assert.ok(output, `${code}: the faucet's output has another script`)
   return { txid: hash, vout: output.n, value: 10n * COIN }
 }
 
-interface Shape { hashType?: number; sequence?: number; tamper?: boolean; witness?: boolean; digest?: 'legacy' | 'value'; to?: Buffer }
+interface Shape {
+  hashType?: number
+  sequence?: number
+  tamper?: boolean
+  witness?: boolean
+  digest?: 'legacy' | 'value'
+  to?: Buffer
+}
 
 async function spend(
-  code: Code, from: { txid: string; vout: number; value: bigint }, amount: bigint, shape: Shape = {}
+  code: Code,
+  from: { txid: string; vout: number; value: bigint },
+  amount: bigint,
+  shape: Shape = {},
 ): Promise<Transaction> {
   const rules = CHAINS[code]
   const tx = new Transaction()
@@ -83,11 +116,21 @@ async function spend(
   tx.addInput(Buffer.from(from.txid, 'hex').reverse(), from.vout, shape.sequence ?? 0xffffffff)
   tx.addOutput(shape.to ?? rules.script, amount)
   const hashType = shape.hashType ?? rules.hashType
-  const withValue = (shape.digest ?? (code === 'LTC' || code === 'BCH' ? 'value' : 'legacy')) === 'value'
-  const digest = withValue ? tx.hashForWitnessV0(0, p2pkh, from.value, hashType) : tx.hashForSignature(0, p2pkh, hashType)
-  const { r, s } = await sign({ hash: `0x${Buffer.from(digest).toString('hex')}`, privateKey: alice.privateKey })
+  const withValue =
+    (shape.digest ?? (code === 'LTC' || code === 'BCH' ? 'value' : 'legacy')) === 'value'
+  const digest = withValue
+    ? tx.hashForWitnessV0(0, p2pkh, from.value, hashType)
+    : tx.hashForSignature(0, p2pkh, hashType)
+  const { r, s } = await sign({
+    hash: `0x${Buffer.from(digest).toString('hex')}`,
+    privateKey: alice.privateKey,
+  })
   const der = Buffer.concat([
-    Buffer.from(script.signature.encode(Buffer.from(r.slice(2) + s.slice(2), 'hex'), 1)).subarray(0, -1), Buffer.from([hashType]),
+    Buffer.from(script.signature.encode(Buffer.from(r.slice(2) + s.slice(2), 'hex'), 1)).subarray(
+      0,
+      -1,
+    ),
+    Buffer.from([hashType]),
   ])
   if (shape.tamper) der[12]! ^= 1
   if (code === 'LTC' || shape.witness) tx.setWitness(0, [der, alice.publicKey])
@@ -97,11 +140,14 @@ async function spend(
 
 const refusal = async (code: Code, tx: Transaction): Promise<string> =>
   rpc(code, 'sendrawtransaction', tx.toHex()).then(
-    () => 'accepted', (error: Error) => error.message
+    () => 'accepted',
+    (error: Error) => error.message,
   )
 
 test('each starts on first use', async () => {
-  const { networks } = await devnet.control<{ networks: Record<string, { height: number | null }> }>({ command: 'info' })
+  const { networks } = await devnet.control<{
+    networks: Record<string, { height: number | null }>
+  }>({ command: 'info' })
   for (const code of CODES) assert.equal(networks[code]?.height, null, code)
 })
 
@@ -110,7 +156,10 @@ test('addresses are those that another library writes; the faucet pays them', as
     const { txid, vout } = await coin(code)
     const funding = await rpc<Verbose>(code, 'getrawtransaction', txid, true)
     assert.equal(funding.vout[vout]?.scriptPubKey.address, await addressOf(code))
-    assert.equal((await rpc<{ isvalid: boolean }>(code, 'validateaddress', await addressOf(code))).isvalid, true)
+    assert.equal(
+      (await rpc<{ isvalid: boolean }>(code, 'validateaddress', await addressOf(code))).isvalid,
+      true,
+    )
   }
 })
 
@@ -118,7 +167,10 @@ test('a well-signed payment is taken and mined; a changed signature is not', asy
   for (const code of CODES) {
     const from = await coin(code)
     const amount = from.value - CHAINS[code].fee
-    assert.match(await refusal(code, await spend(code, from, amount, { tamper: true })), /script-verify-flag-failed/)
+    assert.match(
+      await refusal(code, await spend(code, from, amount, { tamper: true })),
+      /script-verify-flag-failed/,
+    )
     const tx = await spend(code, from, amount)
     assert.equal(await refusal(code, tx), 'accepted', code)
     assert.equal(await refusal(code, tx), 'accepted', 'the same bytes again are no error')
@@ -130,17 +182,28 @@ test('a well-signed payment is taken and mined; a changed signature is not', asy
 test('BCH: without FORKID nothing is valid, and with it nothing is on a sister', async () => {
   const from = await coin('BCH')
   const amount = from.value - 1000n
-  assert.match(await refusal('BCH', await spend('BCH', from, amount, { hashType: 0x01 })), /script-verify-flag-failed/)
-  assert.match(await refusal('BCH', await spend('BCH', from, amount, { hashType: 0x01, digest: 'legacy' })), /script-verify-flag-failed/)
   assert.match(
-    await refusal('BCH', await spend('BCH', { ...from, value: from.value - 1n }, amount)), /script-verify-flag-failed/,
-    'the signature covers the amount'
+    await refusal('BCH', await spend('BCH', from, amount, { hashType: 0x01 })),
+    /script-verify-flag-failed/,
+  )
+  assert.match(
+    await refusal('BCH', await spend('BCH', from, amount, { hashType: 0x01, digest: 'legacy' })),
+    /script-verify-flag-failed/,
+  )
+  assert.match(
+    await refusal('BCH', await spend('BCH', { ...from, value: from.value - 1n }, amount)),
+    /script-verify-flag-failed/,
+    'the signature covers the amount',
   )
   for (const code of ['DASH', 'DOGE'] as const) {
     const own = await coin(code)
     assert.match(
-      await refusal(code, await spend(code, own, own.value - CHAINS[code].fee, { hashType: 0x41, digest: 'value' })), /script-verify-flag/,
-      code
+      await refusal(
+        code,
+        await spend(code, own, own.value - CHAINS[code].fee, { hashType: 0x41, digest: 'value' }),
+      ),
+      /script-verify-flag/,
+      code,
     )
   }
 })
@@ -149,10 +212,20 @@ test('DASH, DOGE and BCH know no witnesses', async () => {
   for (const code of ['DASH', 'DOGE', 'BCH'] as const) {
     const from = await coin(code)
     assert.match(
-      await refusal(code, await spend(code, from, from.value - CHAINS[code].fee, { witness: true, digest: 'value', hashType: 1 })),
-      /TX decode failed/
+      await refusal(
+        code,
+        await spend(code, from, from.value - CHAINS[code].fee, {
+          witness: true,
+          digest: 'value',
+          hashType: 1,
+        }),
+      ),
+      /TX decode failed/,
     )
-    assert.equal(await refusal(code, await spend(code, from, from.value - CHAINS[code].fee, { to: p2wpkh })), 'scriptpubkey')
+    assert.equal(
+      await refusal(code, await spend(code, from, from.value - CHAINS[code].fee, { to: p2wpkh })),
+      'scriptpubkey',
+    )
   }
 })
 
@@ -161,10 +234,14 @@ test('replacement: LTC takes the dearer, the others keep the first', async () =>
     const from = await coin(code)
     const { fee } = CHAINS[code]
     const sequence = 0xfffffffd
-    assert.equal(await refusal(code, await spend(code, from, from.value - fee, { sequence })), 'accepted')
+    assert.equal(
+      await refusal(code, await spend(code, from, from.value - fee, { sequence })),
+      'accepted',
+    )
     assert.equal(
       await refusal(code, await spend(code, from, from.value - 5n * fee, { sequence })),
-      code === 'LTC' ? 'accepted' : 'txn-mempool-conflict', code
+      code === 'LTC' ? 'accepted' : 'txn-mempool-conflict',
+      code,
     )
     await devnet.control({ command: 'mine', network: code, blocks: 1 })
   }
@@ -179,13 +256,18 @@ test('dust to the unit, and the least fee', async () => {
     assert.equal(await refusal(code, await spend(code, small, dust - 1n)), 'dust', code)
     assert.notEqual(await refusal(code, await spend(code, small, dust)), 'dust', code)
     const low = await coin(code)
-    assert.match(await refusal(code, await spend(code, low, low.value - 50n)), /min relay fee not met/, code)
+    assert.match(
+      await refusal(code, await spend(code, low, low.value - 50n)),
+      /min relay fee not met/,
+      code,
+    )
   }
 })
 
 test('a coinbase is spent at each chain’s own maturity', async () => {
   for (const code of CODES) {
-    const blockAt = async (at: number) => rpc<{ tx: string[] }>(code, 'getblock', await rpc<string>(code, 'getblockhash', at), 1)
+    const blockAt = async (at: number) =>
+      rpc<{ tx: string[] }>(code, 'getblock', await rpc<string>(code, 'getblockhash', at), 1)
     const attempt = async (at: number): Promise<string> => {
       const tx = new Transaction()
       tx.version = 2
@@ -198,8 +280,11 @@ test('a coinbase is spent at each chain’s own maturity', async () => {
     // The boundary moves with each block: both sides are asked for at one height.
     for (;;) {
       const height = await rpc<number>(code, 'getblockcount')
-      const [young, old] = [await attempt(height - maturity + 2), await attempt(height - maturity + 1)]
-      if (await rpc<number>(code, 'getblockcount') !== height) continue
+      const [young, old] = [
+        await attempt(height - maturity + 2),
+        await attempt(height - maturity + 1),
+      ]
+      if ((await rpc<number>(code, 'getblockcount')) !== height) continue
       assert.match(young, /premature-spend-of-coinbase/, code)
       assert.doesNotMatch(old, /premature-spend-of-coinbase/, code)
       break
@@ -212,13 +297,29 @@ test('what nodes of each family answer differently', async () => {
   assert.equal(await rpc<number>('BCH', 'estimatefee'), 0.00001)
   assert.equal((await rpc<{ feerate: number }>('DOGE', 'estimatesmartfee', 6)).feerate, -1)
   const head = await rpc<string>('DOGE', 'getbestblockhash')
-  assert.equal(typeof (await rpc<{ tx: unknown[] }>('DOGE', 'getblock', head, true)).tx[0], 'string')
+  assert.equal(
+    typeof (await rpc<{ tx: unknown[] }>('DOGE', 'getblock', head, true)).tx[0],
+    'string',
+  )
   const dash = await rpc<number>('DASH', 'getblockcount')
   const locked = async (height: number) =>
-    (await rpc<{ chainlock?: boolean }>('DASH', 'getblock', await rpc<string>('DASH', 'getblockhash', height), 1)).chainlock
+    (
+      await rpc<{ chainlock?: boolean }>(
+        'DASH',
+        'getblock',
+        await rpc<string>('DASH', 'getblockhash', height),
+        1,
+      )
+    ).chainlock
   assert.deepEqual([await locked(dash), await locked(dash - 1)], [false, true])
-  assert.equal(await rpc<string>('LTC', 'getblockhash', 0), '530827f38f93b43ed12af0b3ad25a288dc02ed74d6d7857862df51fc56c416f9')
-  assert.equal(await rpc<string>('DOGE', 'getblockhash', 0), '3d2160a3b5dc4a9d62e7e66a295f70313ac808440ef7400d6c0772171ce973a5')
+  assert.equal(
+    await rpc<string>('LTC', 'getblockhash', 0),
+    '530827f38f93b43ed12af0b3ad25a288dc02ed74d6d7857862df51fc56c416f9',
+  )
+  assert.equal(
+    await rpc<string>('DOGE', 'getblockhash', 0),
+    '3d2160a3b5dc4a9d62e7e66a295f70313ac808440ef7400d6c0772171ce973a5',
+  )
 })
 
 test('a reorganisation, then a kill and a start: every block is there', async () => {
@@ -230,30 +331,47 @@ test('a reorganisation, then a kill and a start: every block is there', async ()
     await devnet.control({ command: 'mine', network: code, blocks: 1 })
     await devnet.control({ command: 'reorg', network: code, depth: 1 })
     await devnet.control({ command: 'mine', network: code, blocks: 1 })
-    assert.ok((await rpc<Verbose>(code, 'getrawtransaction', tx.getId(), true)).confirmations! >= 1, code)
+    assert.ok(
+      (await rpc<Verbose>(code, 'getrawtransaction', tx.getId(), true)).confirmations! >= 1,
+      code,
+    )
     heads[code] = await rpc<string>(code, 'getblockhash', await rpc<number>(code, 'getblockcount'))
   }
   await devnet.killAll()
   devnet = await startDevnet(home)
-  for (const code of CODES) assert.equal((await rpc<{ hash: string }>(code, 'getblockheader', heads[code]!)).hash, heads[code])
+  for (const code of CODES)
+    assert.equal(
+      (await rpc<{ hash: string }>(code, 'getblockheader', heads[code]!)).hash,
+      heads[code],
+    )
 })
 
 function base58(version: number, hash: Buffer): string {
-  return (libauth.encodeBase58AddressFormat(version, Uint8Array.from(hash)))
+  return libauth.encodeBase58AddressFormat(version, Uint8Array.from(hash))
 }
 
 /** BIP173, written once more: the ledger's own is on trial. */
 function bech32Checksum(hrp: string, data: string): string {
   const letters = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'
   const values = [
-    ...Array.from(hrp, (c) => c.charCodeAt(0) >> 5), 0, ...Array.from(hrp, (c) => c.charCodeAt(0) & 31),
-    ...Array.from(data, (c) => letters.indexOf(c)), 0, 0, 0, 0, 0, 0,
+    ...Array.from(hrp, (c) => c.charCodeAt(0) >> 5),
+    0,
+    ...Array.from(hrp, (c) => c.charCodeAt(0) & 31),
+    ...Array.from(data, (c) => letters.indexOf(c)),
+    0,
+    0,
+    0,
+    0,
+    0,
+    0,
   ]
   let check = 1
   for (const value of values) {
     const top = check >>> 25
     check = ((check & 0x1ffffff) << 5) ^ value
-    for (const [bit, generator] of [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3].entries()) {
+    for (const [bit, generator] of [
+      0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3,
+    ].entries()) {
       if ((top >>> bit) & 1) check ^= generator
     }
   }

@@ -1,22 +1,51 @@
-// The matching engine against a model that looks at every order each time, and against the sum of all money.
+// The matching engine against a model that looks at every order each time, and against the sum of
+// all money.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
 import { Engine } from '../src/venue/engine/engine.ts'
 import { costOf, quoted, type Market, type VenueRules } from '../src/venue/engine/markets.ts'
 import { padded, readDecimal, trimmed } from '../src/venue/engine/numbers.ts'
-import { Refused, type Account, type Order, type Side, type Wish } from '../src/venue/engine/types.ts'
+import {
+  Refused,
+  type Account,
+  type Order,
+  type Side,
+  type Wish,
+} from '../src/venue/engine/types.ts'
 
 const BTC = { ticker: 'BTC', decimals: 8 }
 const USD = { ticker: 'USD', decimals: 4 }
-const MARKET: Market = { id: 'BTCUSD', base: BTC, quote: USD, priceDecimals: 1, lotDecimals: 8, minVolume: 1n, minCost: 1n }
-const RULES: VenueRules = { takerBps: 40n, makerBps: 25n, markets: [MARKET], coins: new Map([['BTC', BTC], ['USD', USD]]) }
+const MARKET: Market = {
+  id: 'BTCUSD',
+  base: BTC,
+  quote: USD,
+  priceDecimals: 1,
+  lotDecimals: 8,
+  minVolume: 1n,
+  minCost: 1n,
+}
+const RULES: VenueRules = {
+  takerBps: 40n,
+  makerBps: 25n,
+  markets: [MARKET],
+  coins: new Map([
+    ['BTC', BTC],
+    ['USD', USD],
+  ]),
+}
 const RICH = { BTC: 10n ** 12n, USD: 10n ** 14n }
 
 /** @param price what the house follows; null: there is no house */
-function engineAt(price: { usd: bigint | null; ms: number }, funds: Record<string, bigint> = RICH, accounts = 3): Engine {
+function engineAt(
+  price: { usd: bigint | null; ms: number },
+  funds: Record<string, bigint> = RICH,
+  accounts = 3,
+): Engine {
   const engine = new Engine({
-    rules: RULES, now: () => price.ms, name: (kind, number) => `${kind}${number}`,
+    rules: RULES,
+    now: () => price.ms,
+    name: (kind, number) => `${kind}${number}`,
     priceOf: (coin) => (coin === 'BTC' && price.usd !== null ? price.usd * 10n ** 12n : undefined),
   })
   for (let number = 1; number <= accounts; number += 1) {
@@ -27,10 +56,25 @@ function engineAt(price: { usd: bigint | null; ms: number }, funds: Record<strin
   return engine
 }
 
-const wish = (side: Side, price: bigint | null, volume: bigint, more: Partial<Wish> = {}): Wish => ({
-  side, price, volume, spend: null, timeInForce: 'GTC', postOnly: false, clientId: null, userref: null, feeIn: 'quote', ...more,
+const wish = (
+  side: Side,
+  price: bigint | null,
+  volume: bigint,
+  more: Partial<Wish> = {},
+): Wish => ({
+  side,
+  price,
+  volume,
+  spend: null,
+  timeInForce: 'GTC',
+  postOnly: false,
+  clientId: null,
+  userref: null,
+  feeIn: 'quote',
+  ...more,
 })
-const place = (engine: Engine, account: string, wanted: Wish): Order => engine.place(engine.accounts.get(account)!, MARKET, wanted)
+const place = (engine: Engine, account: string, wanted: Wish): Order =>
+  engine.place(engine.accounts.get(account)!, MARKET, wanted)
 const refusal = (work: () => unknown): string => {
   try {
     work()
@@ -43,33 +87,50 @@ const refusal = (work: () => unknown): string => {
 
 /** Of a coin, everything that anyone has. */
 function sumOf(engine: Engine, coin: string): bigint {
-  const owned = [...engine.accounts.values()].reduce((sum, { balances }) => sum + (balances[coin]?.total ?? 0n), 0n)
+  const owned = [...engine.accounts.values()].reduce(
+    (sum, { balances }) => sum + (balances[coin]?.total ?? 0n),
+    0n,
+  )
   return owned + (engine.house[coin] ?? 0n) + (engine.collected[coin] ?? 0n)
 }
 
 test('decimals are read and shown exactly; what is none, or too fine, is nothing', () => {
   assert.deepEqual(
     ['1.5', '0', '1.', '0.00000001', '1.500000000'].map((text) => readDecimal(text, 8)),
-    [150_000_000n, 0n, 100_000_000n, 1n, 150_000_000n]
+    [150_000_000n, 0n, 100_000_000n, 1n, 150_000_000n],
   )
-  for (const text of ['', '.5', '-1', '1e3', '0.000000001', ' 1', '1,5']) assert.equal(readDecimal(text, 8), null, text)
+  for (const text of ['', '.5', '-1', '1e3', '0.000000001', ' 1', '1,5'])
+    assert.equal(readDecimal(text, 8), null, text)
   assert.deepEqual(
-    [padded(150_000_000n, 8), trimmed(150_000_000n, 8), padded(7n, 0), trimmed(100n, 2), padded(-5n, 2)],
-    ['1.50000000', '1.5', '7', '1', '-0.05']
+    [
+      padded(150_000_000n, 8),
+      trimmed(150_000_000n, 8),
+      padded(7n, 0),
+      trimmed(100n, 2),
+      padded(-5n, 2),
+    ],
+    ['1.50000000', '1.5', '7', '1', '-0.05'],
   )
 })
 
 test('the better price is first, then the older order, and a taker pays the maker’s price', () => {
   const engine = engineAt({ usd: null, ms: 0 })
   const [worse, first, second] = [
-    place(engine, 'A1', wish('sell', 600_010n, 100n)), place(engine, 'A1', wish('sell', 600_000n, 100n)),
+    place(engine, 'A1', wish('sell', 600_010n, 100n)),
+    place(engine, 'A1', wish('sell', 600_000n, 100n)),
     place(engine, 'A2', wish('sell', 600_000n, 100n)),
   ]
   const taker = place(engine, 'A3', wish('buy', 600_020n, 250n))
   assert.deepEqual([first.filled, second.filled, worse.filled], [100n, 100n, 50n])
-  assert.deepEqual(taker.trades.map((id) => engine.trades.get(id)!.price), [600_000n, 600_000n, 600_010n])
+  assert.deepEqual(
+    taker.trades.map((id) => engine.trades.get(id)!.price),
+    [600_000n, 600_000n, 600_010n],
+  )
   assert.deepEqual([taker.status, worse.status, first.status], ['filled', 'open', 'filled'])
-  assert.deepEqual([...engine.trades.values()].map(({ isMaker }) => isMaker), [false, true, false, true, false, true])
+  assert.deepEqual(
+    [...engine.trades.values()].map(({ isMaker }) => isMaker),
+    [false, true, false, true, false, true],
+  )
 })
 
 test('an order of one account is not filled by another of its own: the newer ends', () => {
@@ -77,7 +138,10 @@ test('an order of one account is not filled by another of its own: the newer end
   place(engine, 'A2', wish('sell', 599_000n, 40n))
   const own = place(engine, 'A1', wish('sell', 600_000n, 100n))
   const taker = place(engine, 'A1', wish('buy', 600_000n, 100n))
-  assert.deepEqual([own.filled, taker.filled, taker.status, taker.ending], [0n, 40n, 'cancelled', 'own-order'])
+  assert.deepEqual(
+    [own.filled, taker.filled, taker.status, taker.ending],
+    [0n, 40n, 'cancelled', 'own-order'],
+  )
 })
 
 test('IOC ends with what there was, FOK with all or nothing, post-only never takes', () => {
@@ -85,12 +149,18 @@ test('IOC ends with what there was, FOK with all or nothing, post-only never tak
   place(engine, 'A1', wish('sell', 600_000n, 100n))
   const killed = place(engine, 'A2', wish('buy', 600_000n, 101n, { timeInForce: 'FOK' }))
   assert.deepEqual([killed.status, killed.ending, killed.filled], ['cancelled', 'unfilled', 0n])
-  assert.equal(refusal(() => place(engine, 'A2', wish('buy', 600_000n, 10n, { postOnly: true }))), 'post-only')
+  assert.equal(
+    refusal(() => place(engine, 'A2', wish('buy', 600_000n, 10n, { postOnly: true }))),
+    'post-only',
+  )
   const resting = place(engine, 'A2', wish('buy', 599_999n, 10n, { postOnly: true }))
   assert.equal(resting.status, 'open')
   const part = place(engine, 'A3', wish('buy', 600_000n, 130n, { timeInForce: 'IOC' }))
   assert.deepEqual([part.status, part.ending, part.filled], ['cancelled', 'unfilled', 100n])
-  assert.equal(place(engine, 'A3', wish('sell', 599_999n, 10n, { timeInForce: 'FOK' })).status, 'filled')
+  assert.equal(
+    place(engine, 'A3', wish('sell', 599_999n, 10n, { timeInForce: 'FOK' })).status,
+    'filled',
+  )
   // Nobody is left to trade with.
   assert.deepEqual(place(engine, 'A3', wish('buy', null, 10n)).status, 'cancelled')
 })
@@ -99,13 +169,25 @@ test('what an order may cost is held while it rests, and comes back with what it
   const engine = engineAt({ usd: null, ms: 0 }, { USD: 1_000_0000n, BTC: 0n })
   const order = place(engine, 'A1', wish('buy', 100_000n, 5_000_000n))
   // 0.05 at 10,000 is 500, and 0.4 % of it 2.
-  assert.deepEqual(engine.accounts.get('A1')!.balances['USD'], { total: 1_000_0000n, held: 502_0000n })
-  assert.equal(refusal(() => place(engine, 'A1', wish('buy', 100_000n, 5_000_000n))), 'funds')
-  assert.equal(refusal(() => place(engine, 'A1', wish('sell', 100_000n, 1n))), 'funds')
+  assert.deepEqual(engine.accounts.get('A1')!.balances['USD'], {
+    total: 1_000_0000n,
+    held: 502_0000n,
+  })
+  assert.equal(
+    refusal(() => place(engine, 'A1', wish('buy', 100_000n, 5_000_000n))),
+    'funds',
+  )
+  assert.equal(
+    refusal(() => place(engine, 'A1', wish('sell', 100_000n, 1n))),
+    'funds',
+  )
   engine.move('A2', 'BTC', 2_000_000n, 0n)
   place(engine, 'A2', wish('sell', 100_000n, 2_000_000n))
   // 200 paid, 0.25 % of it as a maker, and 300 with 1.20 still held.
-  assert.deepEqual(engine.accounts.get('A1')!.balances['USD'], { total: 799_5000n, held: 301_2000n })
+  assert.deepEqual(engine.accounts.get('A1')!.balances['USD'], {
+    total: 799_5000n,
+    held: 301_2000n,
+  })
   engine.cancel(order)
   assert.deepEqual([order.status, order.filled], ['cancelled', 2_000_000n])
   assert.deepEqual(engine.accounts.get('A1')!.balances['USD'], { total: 799_5000n, held: 0n })
@@ -116,7 +198,10 @@ test('what an order may cost is held while it rests, and comes back with what it
 test('a client’s id is unique among open orders only', () => {
   const engine = engineAt({ usd: null, ms: 0 })
   const first = place(engine, 'A1', wish('buy', 100n, 10n, { clientId: 'x' }))
-  assert.equal(refusal(() => place(engine, 'A1', wish('buy', 100n, 10n, { clientId: 'x' }))), 'client-id')
+  assert.equal(
+    refusal(() => place(engine, 'A1', wish('buy', 100n, 10n, { clientId: 'x' }))),
+    'client-id',
+  )
   assert.equal(place(engine, 'A2', wish('buy', 100n, 10n, { clientId: 'x' })).status, 'open')
   engine.cancel(first)
   assert.equal(place(engine, 'A1', wish('buy', 100n, 10n, { clientId: 'x' })).status, 'open')
@@ -126,11 +211,17 @@ test('the house fills a usual order at once, lets a large one walk, and takes wh
   const price = { usd: 60_000n, ms: 0 }
   const engine = engineAt(price)
   const small = place(engine, 'A1', wish('buy', null, 1_000_000n))
-  assert.deepEqual([small.status, small.trades.length, engine.trades.get(small.trades[0]!)!.price], ['filled', 1, 600_060n])
+  assert.deepEqual(
+    [small.status, small.trades.length, engine.trades.get(small.trades[0]!)!.price],
+    ['filled', 1, 600_060n],
+  )
   const large = place(engine, 'A1', wish('buy', null, 300_000_000n))
   assert.ok(large.status === 'filled' && large.trades.length > 3)
   const prices = large.trades.map((id) => engine.trades.get(id)!.price)
-  assert.deepEqual(prices, prices.toSorted((a, b) => Number(a - b)))
+  assert.deepEqual(
+    prices,
+    prices.toSorted((a, b) => Number(a - b)),
+  )
   assert.equal(place(engine, 'A1', wish('buy', null, 10n ** 11n)).status, 'cancelled')
   // The house is empty, until a second later.
   assert.equal(engine.depth(MARKET, 'sell').length, 0)
@@ -142,108 +233,180 @@ test('the house fills a usual order at once, lets a large one walk, and takes wh
   engine.refresh()
   const { price: at, isMaker } = engine.trades.get(resting.trades[0]!)!
   assert.deepEqual([resting.status, at, isMaker], ['filled', 580_000n, true])
-  assert.equal(place(engine, 'A2', wish('buy', null, 0n, { volume: null, spend: 1_000_0000n })).status, 'filled')
+  assert.equal(
+    place(engine, 'A2', wish('buy', null, 0n, { volume: null, spend: 1_000_0000n })).status,
+    'filled',
+  )
 })
 
 test('the house’s prices are the local ones on the market’s own ticks', () => {
   const priceOf = (coin: string) => ({ BTC: 60_000n * 10n ** 12n, ETH: 3_000n * 10n ** 12n })[coin]
-  const cross: Market = { ...MARKET, base: { ticker: 'ETH', decimals: 8 }, quote: BTC, priceDecimals: 5 }
-  assert.deepEqual([quoted(MARKET, priceOf, 100n, true), quoted(MARKET, priceOf, -100n, false)], [600_060n, 599_940n])
-  assert.deepEqual([quoted(cross, priceOf, 100n, true), quoted(cross, priceOf, -100n, false)], [5001n, 4999n])
-  assert.equal(quoted(cross, () => undefined, 0n, true), null)
+  const cross: Market = {
+    ...MARKET,
+    base: { ticker: 'ETH', decimals: 8 },
+    quote: BTC,
+    priceDecimals: 5,
+  }
+  assert.deepEqual(
+    [quoted(MARKET, priceOf, 100n, true), quoted(MARKET, priceOf, -100n, false)],
+    [600_060n, 599_940n],
+  )
+  assert.deepEqual(
+    [quoted(cross, priceOf, 100n, true), quoted(cross, priceOf, -100n, false)],
+    [5001n, 4999n],
+  )
+  assert.equal(
+    quoted(cross, () => undefined, 0n, true),
+    null,
+  )
 })
 
-interface Step { act: 'place' | 'cancel' | 'price'; account: number; wanted: Wish; at: number }
-const aWish = fc.record({
-  side: fc.constantFrom<Side>('buy', 'sell'), price: fc.option(fc.bigInt({ min: 90n, max: 110n }), { freq: 6 }),
-  volume: fc.bigInt({ min: 1n, max: 10n ** 8n }),
-  spends: fc.integer({ min: 0, max: 4 }), timeInForce: fc.constantFrom('GTC' as const, 'GTC' as const, 'IOC' as const, 'FOK' as const),
-  postOnly: fc.integer({ min: 0, max: 5 }).map((dice) => dice === 0), feeIn: fc.constantFrom('base' as const, 'quote' as const),
-}).map(({ spends, ...each }): Wish => {
-  const isSpending = each.price === null && spends === 0
-  return {
-    ...each, clientId: null, userref: null, volume: isSpending ? null : each.volume, spend: isSpending ? each.volume / 1000n + 1n : null,
-    postOnly: each.postOnly && each.price !== null && each.timeInForce === 'GTC',
-  }
-})
+interface Step {
+  act: 'place' | 'cancel' | 'price'
+  account: number
+  wanted: Wish
+  at: number
+}
+const aWish = fc
+  .record({
+    side: fc.constantFrom<Side>('buy', 'sell'),
+    price: fc.option(fc.bigInt({ min: 90n, max: 110n }), { freq: 6 }),
+    volume: fc.bigInt({ min: 1n, max: 10n ** 8n }),
+    spends: fc.integer({ min: 0, max: 4 }),
+    timeInForce: fc.constantFrom('GTC' as const, 'GTC' as const, 'IOC' as const, 'FOK' as const),
+    postOnly: fc.integer({ min: 0, max: 5 }).map((dice) => dice === 0),
+    feeIn: fc.constantFrom('base' as const, 'quote' as const),
+  })
+  .map(({ spends, ...each }): Wish => {
+    const isSpending = each.price === null && spends === 0
+    return {
+      ...each,
+      clientId: null,
+      userref: null,
+      volume: isSpending ? null : each.volume,
+      spend: isSpending ? each.volume / 1000n + 1n : null,
+      postOnly: each.postOnly && each.price !== null && each.timeInForce === 'GTC',
+    }
+  })
 const aStep: fc.Arbitrary<Step> = fc.record({
-  act: fc.constantFrom('place', 'place', 'place', 'place', 'cancel', 'price'), account: fc.integer({ min: 1, max: 3 }), wanted: aWish,
+  act: fc.constantFrom('place', 'place', 'place', 'place', 'cancel', 'price'),
+  account: fc.integer({ min: 1, max: 3 }),
+  wanted: aWish,
   at: fc.nat(1000),
 })
 const FEW = { BTC: 3n * 10n ** 8n, USD: 40n * 10n ** 4n }
 
 test('whatever is done, no money is made or lost, nobody owes any, and what is held is what open orders may cost', () => {
-  fc.assert(fc.property(fc.array(aStep, { maxLength: 60 }), fc.boolean(), (steps, hasHouse) => {
-    const price = { usd: hasHouse ? 10n : null, ms: 0 }
-    const engine = engineAt(price, FEW)
-    const ids: string[] = []
-    for (const { act, account, wanted, at } of steps) {
-      price.ms += at
-      if (act === 'place') refusal(() => ids.push(place(engine, `A${account}`, wanted).id))
-      if (act === 'cancel' && ids.length > 0) engine.cancel(engine.orders.get(ids[at % ids.length]!)!)
-      if (act === 'price' && hasHouse) price.usd = BigInt(8 + (at % 5))
-      if (act === 'price') engine.refresh()
-      for (const coin of ['BTC', 'USD'] as const) assert.equal(sumOf(engine, coin), 3n * FEW[coin])
-      for (const { id, balances } of engine.accounts.values()) {
-        for (const { total, held } of Object.values(balances)) assert.ok(held >= 0n && total >= held)
-        const rests = engine.openOrders(id)
-        if (rests.length === 0) assert.ok(Object.values(balances).every(({ held }) => held === 0n))
-        const sold = rests.filter(({ side }) => side === 'sell').reduce((sum, { volume, filled }) => sum + volume! - filled, 0n)
-        assert.equal(balances['BTC']!.held, sold)
+  fc.assert(
+    fc.property(fc.array(aStep, { maxLength: 60 }), fc.boolean(), (steps, hasHouse) => {
+      const price = { usd: hasHouse ? 10n : null, ms: 0 }
+      const engine = engineAt(price, FEW)
+      const ids: string[] = []
+      for (const { act, account, wanted, at } of steps) {
+        price.ms += at
+        if (act === 'place') refusal(() => ids.push(place(engine, `A${account}`, wanted).id))
+        if (act === 'cancel' && ids.length > 0)
+          engine.cancel(engine.orders.get(ids[at % ids.length]!)!)
+        if (act === 'price' && hasHouse) price.usd = BigInt(8 + (at % 5))
+        if (act === 'price') engine.refresh()
+        for (const coin of ['BTC', 'USD'] as const)
+          assert.equal(sumOf(engine, coin), 3n * FEW[coin])
+        for (const { id, balances } of engine.accounts.values()) {
+          for (const { total, held } of Object.values(balances))
+            assert.ok(held >= 0n && total >= held)
+          const rests = engine.openOrders(id)
+          if (rests.length === 0)
+            assert.ok(Object.values(balances).every(({ held }) => held === 0n))
+          const sold = rests
+            .filter(({ side }) => side === 'sell')
+            .reduce((sum, { volume, filled }) => sum + volume! - filled, 0n)
+          assert.equal(balances['BTC']!.held, sold)
+        }
       }
-    }
-    for (const order of engine.orders.values()) {
-      const trades = order.trades.map((id) => engine.trades.get(id)!)
-      assert.equal(trades.reduce((sum, { volume }) => sum + volume, 0n), order.filled)
-      assert.equal(trades.reduce((sum, { cost }) => sum + cost, 0n), order.cost)
-      if (order.price !== null) assert.ok(trades.every(({ price: at }) => (order.side === 'buy' ? at <= order.price! : at >= order.price!)))
-    }
-  }), { numRuns: 1000 })
+      for (const order of engine.orders.values()) {
+        const trades = order.trades.map((id) => engine.trades.get(id)!)
+        assert.equal(
+          trades.reduce((sum, { volume }) => sum + volume, 0n),
+          order.filled,
+        )
+        assert.equal(
+          trades.reduce((sum, { cost }) => sum + cost, 0n),
+          order.cost,
+        )
+        if (order.price !== null)
+          assert.ok(
+            trades.every(({ price: at }) =>
+              order.side === 'buy' ? at <= order.price! : at >= order.price!,
+            ),
+          )
+      }
+    }),
+    { numRuns: 1000 },
+  )
 })
 
 test('without a house the fills are those of a model that seeks the best of all orders each time', () => {
-  fc.assert(fc.property(fc.array(aStep, { maxLength: 50 }), (steps) => {
-    const engine = engineAt({ usd: null, ms: 0 })
-    const open: { id: string; account: string; side: Side; price: bigint; rest: bigint }[] = []
-    for (const { act, account, wanted, at } of steps) {
-      if (act === 'cancel' && open.length > 0) {
-        const [gone] = open.splice(at % open.length, 1)
-        engine.cancel(engine.orders.get(gone!.id)!)
+  fc.assert(
+    fc.property(fc.array(aStep, { maxLength: 50 }), (steps) => {
+      const engine = engineAt({ usd: null, ms: 0 })
+      const open: { id: string; account: string; side: Side; price: bigint; rest: bigint }[] = []
+      for (const { act, account, wanted, at } of steps) {
+        if (act === 'cancel' && open.length > 0) {
+          const [gone] = open.splice(at % open.length, 1)
+          engine.cancel(engine.orders.get(gone!.id)!)
+        }
+        if (act !== 'place' || wanted.spend !== null) continue
+        const name = `A${account}`
+        const fits = (other: bigint) =>
+          wanted.price === null ||
+          (wanted.side === 'buy' ? other <= wanted.price : other >= wanted.price)
+        const model = open.map((each) => ({ ...each }))
+        const expected: [string, bigint, bigint][] = []
+        let [rest, isOwnMet] = [wanted.volume!, false]
+        while (rest > 0n) {
+          // Of equals the one that came first: what is in `open` is in that order.
+          const best = model
+            .filter((each) => each.side !== wanted.side && each.rest > 0n && fits(each.price))
+            .reduce<(typeof model)[number] | null>(
+              (top, each) =>
+                top === null ||
+                (wanted.side === 'buy' ? each.price < top.price : each.price > top.price)
+                  ? each
+                  : top,
+              null,
+            )
+          if (!best) break
+          isOwnMet = best.account === name
+          if (isOwnMet) break
+          const volume = best.rest < rest ? best.rest : rest
+          expected.push([best.id, best.price, volume])
+          best.rest -= volume
+          rest -= volume
+        }
+        const isRefused = wanted.postOnly && (expected.length > 0 || isOwnMet)
+        const isKilled = wanted.timeInForce === 'FOK' && rest > 0n
+        const known = new Set(engine.trades.keys())
+        let order: Order | undefined
+        const said = refusal(() => (order = place(engine, name, wanted)))
+        assert.equal(said, isRefused ? 'post-only' : 'taken')
+        const makers = [...engine.trades.values()].filter(
+          ({ id, isMaker }) => isMaker && !known.has(id),
+        )
+        assert.deepEqual(
+          makers.map(({ order: maker, price, volume }) => [maker, price, volume]),
+          isRefused || isKilled ? [] : expected,
+        )
+        assert.ok(makers.every(({ price, volume, cost }) => cost === costOf(MARKET, price, volume)))
+        if (isRefused || isKilled) continue
+        for (const [id, , volume] of expected) open.find((each) => each.id === id)!.rest -= volume
+        open.splice(0, open.length, ...open.filter((each) => each.rest > 0n))
+        const isResting =
+          rest > 0n && wanted.price !== null && wanted.timeInForce === 'GTC' && !isOwnMet
+        assert.equal(order!.status, rest === 0n ? 'filled' : isResting ? 'open' : 'cancelled')
+        if (isResting)
+          open.push({ id: order!.id, account: name, side: wanted.side, price: wanted.price!, rest })
       }
-      if (act !== 'place' || wanted.spend !== null) continue
-      const name = `A${account}`
-      const fits = (other: bigint) => wanted.price === null || (wanted.side === 'buy' ? other <= wanted.price : other >= wanted.price)
-      const model = open.map((each) => ({ ...each }))
-      const expected: [string, bigint, bigint][] = []
-      let [rest, isOwnMet] = [wanted.volume!, false]
-      while (rest > 0n) {
-        // Of equals the one that came first: what is in `open` is in that order.
-        const best = model.filter((each) => each.side !== wanted.side && each.rest > 0n && fits(each.price))
-          .reduce<typeof model[number] | null>((top, each) => (
-            top === null || (wanted.side === 'buy' ? each.price < top.price : each.price > top.price) ? each : top), null)
-        if (!best) break
-        isOwnMet = best.account === name
-        if (isOwnMet) break
-        const volume = best.rest < rest ? best.rest : rest
-        expected.push([best.id, best.price, volume])
-        best.rest -= volume
-        rest -= volume
-      }
-      const isRefused = wanted.postOnly && (expected.length > 0 || isOwnMet)
-      const isKilled = wanted.timeInForce === 'FOK' && rest > 0n
-      const known = new Set(engine.trades.keys())
-      let order: Order | undefined
-      const said = refusal(() => order = place(engine, name, wanted))
-      assert.equal(said, isRefused ? 'post-only' : 'taken')
-      const makers = [...engine.trades.values()].filter(({ id, isMaker }) => isMaker && !known.has(id))
-      assert.deepEqual(makers.map(({ order: maker, price, volume }) => [maker, price, volume]), isRefused || isKilled ? [] : expected)
-      assert.ok(makers.every(({ price, volume, cost }) => cost === costOf(MARKET, price, volume)))
-      if (isRefused || isKilled) continue
-      for (const [id, , volume] of expected) open.find((each) => each.id === id)!.rest -= volume
-      open.splice(0, open.length, ...open.filter((each) => each.rest > 0n))
-      const isResting = rest > 0n && wanted.price !== null && wanted.timeInForce === 'GTC' && !isOwnMet
-      assert.equal(order!.status, rest === 0n ? 'filled' : isResting ? 'open' : 'cancelled')
-      if (isResting) open.push({ id: order!.id, account: name, side: wanted.side, price: wanted.price!, rest })
-    }
-  }), { numRuns: 1000 })
+    }),
+    { numRuns: 1000 },
+  )
 })

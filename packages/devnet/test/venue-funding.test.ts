@@ -16,7 +16,11 @@ let devnet: Devnet
 let client: Client
 before(async () => {
   devnet = await Devnet.start(home, 0, { manual: true })
-  client = await clientOf('binance', devnet, await newKey(devnet, 'binance', { unlimited: true, balances: 'USDT=0' }))
+  client = await clientOf(
+    'binance',
+    devnet,
+    await newKey(devnet, 'binance', { unlimited: true, balances: 'USDT=0' }),
+  )
 })
 after(() => {
   devnet.close()
@@ -25,11 +29,16 @@ after(() => {
 
 /** One network of each family, and its tokens. */
 const ROUTES = [
-  { coin: 'BTC', network: 'BTC', asset: 'BTC', chain: 'BTC' }, { coin: 'BCH', network: 'BCH', asset: 'BCH', chain: 'BCH' },
-  { coin: 'ETH', network: 'ETH', asset: 'ETH', chain: 'ETH' }, { coin: 'USDT', network: 'ETH', asset: 'USDT_ETH', chain: 'ETH' },
-  { coin: 'TRX', network: 'TRX', asset: 'TRX', chain: 'TRX' }, { coin: 'USDT', network: 'TRX', asset: 'USDT_TRX', chain: 'TRX' },
-  { coin: 'XRP', network: 'XRP', asset: 'XRP', chain: 'XRP' }, { coin: 'XLM', network: 'XLM', asset: 'XLM', chain: 'XLM' },
-  { coin: 'SOL', network: 'SOL', asset: 'SOL', chain: 'SOL' }, { coin: 'USDC', network: 'SOL', asset: 'USDC_SOL', chain: 'SOL' },
+  { coin: 'BTC', network: 'BTC', asset: 'BTC', chain: 'BTC' },
+  { coin: 'BCH', network: 'BCH', asset: 'BCH', chain: 'BCH' },
+  { coin: 'ETH', network: 'ETH', asset: 'ETH', chain: 'ETH' },
+  { coin: 'USDT', network: 'ETH', asset: 'USDT_ETH', chain: 'ETH' },
+  { coin: 'TRX', network: 'TRX', asset: 'TRX', chain: 'TRX' },
+  { coin: 'USDT', network: 'TRX', asset: 'USDT_TRX', chain: 'TRX' },
+  { coin: 'XRP', network: 'XRP', asset: 'XRP', chain: 'XRP' },
+  { coin: 'XLM', network: 'XLM', asset: 'XLM', chain: 'XLM' },
+  { coin: 'SOL', network: 'SOL', asset: 'SOL', chain: 'SOL' },
+  { coin: 'USDC', network: 'SOL', asset: 'USDC_SOL', chain: 'SOL' },
   { coin: 'ADA', network: 'ADA', asset: 'ADA', chain: 'ADA' },
 ]
 
@@ -37,39 +46,76 @@ test('on each chain a deposit is credited to whom it was paid, to the last unit,
   const hashes = new Map<string, string>()
   for (const { coin, network, asset } of ROUTES) {
     const { address, tag } = await client.fetchDepositAddress(coin, { network })
-    const paid = await control<{ hash: string }>(devnet, { command: 'fund', asset, address, amount: '25.123456', ...(tag ? { tag } : {}) })
+    const paid = await control<{ hash: string }>(devnet, {
+      command: 'fund',
+      asset,
+      address,
+      amount: '25.123456',
+      ...(tag ? { tag } : {}),
+    })
     hashes.set(`${coin} ${paid.hash}`, asset)
     // Without its tag it is nobody's.
     if (tag) await control(devnet, { command: 'fund', asset, address, amount: '25' })
   }
-  for (const network of new Set(ROUTES.map(({ chain }) => chain))) await control(devnet, { command: 'mine', network, blocks: 16 })
-  const credited = async () => (await client.fetchDeposits()).filter(({ status }) => status === 'ok').length
+  for (const network of new Set(ROUTES.map(({ chain }) => chain)))
+    await control(devnet, { command: 'mine', network, blocks: 16 })
+  const credited = async () =>
+    (await client.fetchDeposits()).filter(({ status }) => status === 'ok').length
   await until('all are credited', async () => (await credited()) === ROUTES.length)
   const deposits = await client.fetchDeposits()
-  assert.deepEqual(deposits.map(({ currency, txid }) => `${currency} ${txid}`).sort(), [...hashes.keys()].sort())
+  assert.deepEqual(
+    deposits.map(({ currency, txid }) => `${currency} ${txid}`).sort(),
+    [...hashes.keys()].sort(),
+  )
   assert.ok(deposits.every(({ amount }) => amount === 25.123456))
   const balance = await client.fetchBalance()
   assert.deepEqual([balance['USDT']!.total, balance['XRP']!.total], [50.246912, 25.123456])
   for (const [coin, network, address, tag] of [
-    ['USDT', 'TRX', 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8', undefined], ['XRP', 'XRP', 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe', '7'],
-  ] as const) await client.withdraw(coin, 20, address, tag, { network })
-  await until('they are paid', async () => (await client.fetchWithdrawals()).every(({ status }) => status === 'ok'))
+    ['USDT', 'TRX', 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8', undefined],
+    ['XRP', 'XRP', 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe', '7'],
+  ] as const)
+    await client.withdraw(coin, 20, address, tag, { network })
+  await until('they are paid', async () =>
+    (await client.fetchWithdrawals()).every(({ status }) => status === 'ok'),
+  )
   for (const { currency, txid, amount, info } of await client.fetchWithdrawals()) {
     const [code, decimals] = currency === 'XRP' ? ['XRP', 6] : ['TRX', 6]
     const chain = devnet.chains.find((each) => each.code === code)!
     const { head } = await chain.info()
     const all: Payment[] = []
-    for (let height = 1; height <= head!.height; height += 1) all.push(...await chain.paymentsIn(height) ?? [])
+    for (let height = 1; height <= head!.height; height += 1)
+      all.push(...((await chain.paymentsIn(height)) ?? []))
     const payment = all.find(({ hash }) => hash === txid)!
-    assert.deepEqual([payment.address, payment.amount], [info['address'], BigInt(Math.round(amount * 10 ** decimals))])
+    assert.deepEqual(
+      [payment.address, payment.amount],
+      [info['address'], BigInt(Math.round(amount * 10 ** decimals))],
+    )
     assert.equal(payment.tag, currency === 'XRP' ? '7' : null)
   }
 })
 
 test('the deposit methods that ccxt asks for by itself are there, each on its own network', async () => {
-  const kraken = await clientOf('kraken', devnet, await newKey(devnet, 'kraken', { unlimited: true }))
+  const kraken = await clientOf(
+    'kraken',
+    devnet,
+    await newKey(devnet, 'kraken', { unlimited: true }),
+  )
   const addresses = new Map<string, string>()
-  for (const coin of ['BTC', 'BCH', 'LTC', 'DOGE', 'DASH', 'ETH', 'USDT', 'USDC', 'TRX', 'SOL', 'XRP', 'XLM', 'ADA']) {
+  for (const coin of [
+    'BTC',
+    'BCH',
+    'LTC',
+    'DOGE',
+    'DASH',
+    'ETH',
+    'USDT',
+    'USDC',
+    'TRX',
+    'SOL',
+    'XRP',
+    'XLM',
+    'ADA',
+  ]) {
     addresses.set(coin, (await kraken.createDepositAddress(coin)).address)
   }
   // One key of an EVM network each time.
@@ -83,7 +129,8 @@ test('the deposit methods that ccxt asks for by itself are there, each on its ow
 test('a reorganisation takes back what was not credited yet', async () => {
   const { address } = await client.fetchDepositAddress('BTC', { network: 'BTC' })
   await control(devnet, { command: 'fund', asset: 'BTC', address, amount: '0.5' })
-  const pending = async () => (await client.fetchDeposits('BTC')).filter(({ status }) => status === 'pending')
+  const pending = async () =>
+    (await client.fetchDeposits('BTC')).filter(({ status }) => status === 'pending')
   await until('it is seen', async () => (await pending()).length === 1)
   await control(devnet, { command: 'reorg', network: 'BTC', depth: 1, drop: true })
   await until('it is gone', async () => (await pending()).length === 0)
@@ -91,7 +138,10 @@ test('a reorganisation takes back what was not credited yet', async () => {
   assert.equal((await client.fetchBalance())['BTC']!.total, 25.123456)
 })
 
-/** A chain of which only what a venue uses is there; its payments are made, and their answers get lost as often as it is told. */
+/**
+ * A chain of which only what a venue uses is there; its payments are made, and their answers get
+ * lost as often as it is told.
+ */
 class Shaky {
   readonly code = 'LTC'
   readonly assets = ['LTC']
@@ -101,13 +151,28 @@ class Shaky {
   calls = 0
 
   async start(): Promise<void> {}
-  async addressOf(): Promise<string> { return 'here' }
-  async info(): Promise<unknown> { return { head: { height: this.blocks.length - 1, hash: '' } } }
-  async paymentsIn(height: number): Promise<Payment[] | undefined> { return this.blocks[height] }
+  async addressOf(): Promise<string> {
+    return 'here'
+  }
+  async info(): Promise<unknown> {
+    return { head: { height: this.blocks.length - 1, hash: '' } }
+  }
+  async paymentsIn(height: number): Promise<Payment[] | undefined> {
+    return this.blocks[height]
+  }
   async fund({ address, amount }: { address: string; amount: string }): Promise<string> {
     this.calls += 1
     const hash = `hash ${this.calls}`
-    this.blocks.push([{ hash, index: 0, asset: 'LTC', address, tag: null, amount: BigInt(Math.round(Number(amount) * 1e8)) }])
+    this.blocks.push([
+      {
+        hash,
+        index: 0,
+        asset: 'LTC',
+        address,
+        tag: null,
+        amount: BigInt(Math.round(Number(amount) * 1e8)),
+      },
+    ])
     if (this.losses-- > 0) throw new Error('the connection was lost')
     return hash
   }
@@ -118,40 +183,81 @@ test('a payment whose answer was lost is found on the chain, and not made again'
   const chain = new Shaky()
   chain.losses = 1
   const chains = [chain as unknown as LocalChain]
-  const engine = new Engine({ rules: BINANCE_RULES, priceOf: () => undefined, now: Date.now, name: (_, number) => String(number) })
-  engine.accounts.set('A1', { id: 'A1', number: 1, balances: { LTC: { total: 10n ** 9n, held: 0n } }, createdMs: 0 })
+  const engine = new Engine({
+    rules: BINANCE_RULES,
+    priceOf: () => undefined,
+    now: Date.now,
+    name: (_, number) => String(number),
+  })
+  engine.accounts.set('A1', {
+    id: 'A1',
+    number: 1,
+    balances: { LTC: { total: 10n ** 9n, held: 0n } },
+    createdMs: 0,
+  })
   const written: FundingEntry[] = []
   const funding = new Funding({
-    engine, coins: BINANCE_RULES.coins, routes: routesOf(BINANCE_RULES.coins, chains), chains, seed: () => 'seed', now: Date.now,
-    isStuck: () => false, commit: (entry) => void written.push(structuredClone(entry)),
+    engine,
+    coins: BINANCE_RULES.coins,
+    routes: routesOf(BINANCE_RULES.coins, chains),
+    chains,
+    seed: () => 'seed',
+    now: Date.now,
+    isStuck: () => false,
+    commit: (entry) => void written.push(structuredClone(entry)),
   })
   const order = {
-    account: 'A1', coin: 'LTC', network: 'LTC', address: 'there', tag: null, amount: 10n ** 8n, fee: 10n ** 5n, clientId: null,
+    account: 'A1',
+    coin: 'LTC',
+    network: 'LTC',
+    address: 'there',
+    tag: null,
+    amount: 10n ** 8n,
+    fee: 10n ** 5n,
+    clientId: null,
     addressName: null,
   }
   // An equal one before it, which has a payment of its own.
-  const [first, second] = [funding.withdraw({ ...order, id: 'one' }), funding.withdraw({ ...order, id: 'two' })]
-  assert.throws(() => funding.withdraw({ ...order, id: 'three', amount: 10n ** 9n }), { refusal: 'funds' })
+  const [first, second] = [
+    funding.withdraw({ ...order, id: 'one' }),
+    funding.withdraw({ ...order, id: 'two' }),
+  ]
+  assert.throws(() => funding.withdraw({ ...order, id: 'three', amount: 10n ** 9n }), {
+    refusal: 'funds',
+  })
   await until('both are paid', () => first.status === 'success' && second.status === 'success')
   assert.equal(chain.calls, 2)
   assert.deepEqual([first.hash, second.hash].sort(), ['hash 1', 'hash 2'])
-  assert.deepEqual(engine.accounts.get('A1')!.balances['LTC'], { total: 10n ** 9n - 2n * (10n ** 8n + 10n ** 5n), held: 0n })
+  assert.deepEqual(engine.accounts.get('A1')!.balances['LTC'], {
+    total: 10n ** 9n - 2n * (10n ** 8n + 10n ** 5n),
+    held: 0n,
+  })
   // What is to be paid is written down before it is.
-  assert.deepEqual(written.flatMap(({ withdrawals = [] }) => withdrawals).filter(({ id }) => id === 'one').map(({ status }) => status), [
-    'initial', 'paying', 'pending', 'success',
-  ])
+  assert.deepEqual(
+    written
+      .flatMap(({ withdrawals = [] }) => withdrawals)
+      .filter(({ id }) => id === 'one')
+      .map(({ status }) => status),
+    ['initial', 'paying', 'pending', 'success'],
+  )
   funding.close()
 })
 
 test('a long stretch of blocks is read in parts; a chain that nobody started is left alone', async () => {
   const chain = new Shaky()
   for (let height = 1; height <= 1200; height += 1) chain.blocks.push([])
-  chain.blocks[1100] = [{ hash: 'x', index: 0, asset: 'LTC', address: 'here', tag: null, amount: 5n }]
+  chain.blocks[1100] = [
+    { hash: 'x', index: 0, asset: 'LTC', address: 'here', tag: null, amount: 5n },
+  ]
   const routes = routesOf(BINANCE_RULES.coins, [chain as unknown as LocalChain])
   const owner = { account: 'A1', network: 'LTC', address: 'here', tag: null, createdMs: 0 }
-  const read = (after: number, at: unknown = chain) => look(at as LocalChain, after, routes, BINANCE_RULES.coins, () => owner, 0)
+  const read = (after: number, at: unknown = chain) =>
+    look(at as LocalChain, after, routes, BINANCE_RULES.coins, () => owner, 0)
   assert.deepEqual(await read(0), { final: [], waiting: [], height: 500 })
   const last = await read(1000)
-  assert.deepEqual([last!.height, last!.final.map(({ hash, isCredited }) => [hash, isCredited])], [1189, [['x', true]]])
+  assert.deepEqual(
+    [last!.height, last!.final.map(({ hash, isCredited }) => [hash, isCredited])],
+    [1189, [['x', true]]],
+  )
   assert.equal(await read(0, { ...chain, info: async () => ({ head: null }) }), null)
 })

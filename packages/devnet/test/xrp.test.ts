@@ -11,7 +11,10 @@ const alice = Wallet.generate()
 const bob = Wallet.generate()
 
 const rpc = async (method: string, parameters: Record<string, unknown> = {}) => {
-  const response = await fetch(`${devnet.url}/xrp`, { method: 'POST', body: JSON.stringify({ method, params: [parameters] }) })
+  const response = await fetch(`${devnet.url}/xrp`, {
+    method: 'POST',
+    body: JSON.stringify({ method, params: [parameters] }),
+  })
   // oxlint-disable-next-line typescript/no-explicit-any -- tests read whatever comes
   return ((await response.json()) as { result: any }).result
 }
@@ -21,11 +24,15 @@ const connect = async () => {
 }
 const fund = (address: string, amount: string, tag: string | null = null, more = {}) =>
   devnet.control<{ hash: string }>({ command: 'fund', asset: 'XRP', address, amount, tag, ...more })
-const account = async (address: string) => (await rpc('account_info', { account: address, ledger_index: 'validated' })).account_data
+const account = async (address: string) =>
+  (await rpc('account_info', { account: address, ledger_index: 'validated' })).account_data
 /** A payment signed by the published library, with whatever a test changes. */
 async function signed(change: Record<string, unknown> = {}, wallet = alice): Promise<string> {
   const prepared = await client.autofill({
-    TransactionType: 'Payment', Account: alice.address, Destination: bob.address, Amount: xrpToDrops('5'),
+    TransactionType: 'Payment',
+    Account: alice.address,
+    Destination: bob.address,
+    Amount: xrpToDrops('5'),
   } as Payment)
   return wallet.sign({ ...prepared, ...change } as Payment).tx_blob
 }
@@ -51,15 +58,28 @@ test('xrpl.js pays, and the ledger shows what was delivered', async () => {
     'XRP',
     client.submitAndWait(
       {
-        TransactionType: 'Payment', Account: alice.address, Destination: bob.address, Amount: xrpToDrops('20'), DestinationTag: 0,
+        TransactionType: 'Payment',
+        Account: alice.address,
+        Destination: bob.address,
+        Amount: xrpToDrops('20'),
+        DestinationTag: 0,
       } as Payment,
-      { wallet: alice }
-    )
+      { wallet: alice },
+    ),
   )
   assert.equal(result.result.validated, true)
-  assert.equal((result.result.meta as { TransactionResult: string }).TransactionResult, 'tesSUCCESS')
-  const { ledger } = await rpc('ledger', { ledger_index: result.result.ledger_index, transactions: true, expand: true })
-  const shown = ledger.transactions.find((each: { hash: string }) => each.hash === result.result.hash)
+  assert.equal(
+    (result.result.meta as { TransactionResult: string }).TransactionResult,
+    'tesSUCCESS',
+  )
+  const { ledger } = await rpc('ledger', {
+    ledger_index: result.result.ledger_index,
+    transactions: true,
+    expand: true,
+  })
+  const shown = ledger.transactions.find(
+    (each: { hash: string }) => each.hash === result.result.hash,
+  )
   assert.equal(shown.DestinationTag, 0)
   assert.equal(shown.metaData.delivered_amount, '20000000')
   assert.equal((await account(bob.address)).Balance, '20000000')
@@ -68,16 +88,28 @@ test('xrpl.js pays, and the ledger shows what was delivered', async () => {
 
 test('what a server refuses, by its own names', async () => {
   const stranger = Wallet.generate()
-  assert.match(await submit((await signed()).replace(/.{20}$/, '00112233445566778899')), /^invalidTransaction/)
+  assert.match(
+    await submit((await signed()).replace(/.{20}$/, '00112233445566778899')),
+    /^invalidTransaction/,
+  )
   assert.equal(await submit(await signed({ Fee: '9' })), 'telINSUF_FEE_P')
   assert.equal(await submit(await signed({ Sequence: 1 })), 'tefPAST_SEQ')
   assert.equal(await submit(await signed({ LastLedgerSequence: 1 })), 'tefMAX_LEDGER')
-  assert.equal(await submit(await signed({ SigningPubKey: stranger.publicKey }, stranger)), 'tefBAD_AUTH')
-  assert.equal(await submit(await signed({ Destination: stranger.address, Amount: '999999' })), 'tecNO_DST_INSUF_XRP')
+  assert.equal(
+    await submit(await signed({ SigningPubKey: stranger.publicKey }, stranger)),
+    'tefBAD_AUTH',
+  )
+  assert.equal(
+    await submit(await signed({ Destination: stranger.address, Amount: '999999' })),
+    'tecNO_DST_INSUF_XRP',
+  )
   await mine()
   assert.equal(await submit(await signed({ Amount: xrpToDrops('1000') })), 'tecUNFUNDED_PAYMENT')
   await mine()
-  assert.equal(await submit(await signed({ NetworkID: 1000 })), 'telNETWORK_ID_MAKES_TX_NON_CANONICAL')
+  assert.equal(
+    await submit(await signed({ NetworkID: 1000 })),
+    'telNETWORK_ID_MAKES_TX_NON_CANONICAL',
+  )
   assert.equal(await submit(await signed({ Flags: 0x0002_0000 })), 'temBAD_SEND_XRP_PARTIAL')
   const blob = await signed()
   assert.equal(await submit(blob), 'tesSUCCESS')
@@ -88,25 +120,45 @@ test('what a server refuses, by its own names', async () => {
   assert.equal(await submit(early), 'terPRE_SEQ')
   assert.equal(await submit(await signed({ Sequence })), 'tesSUCCESS')
   await mine()
-  assert.equal((await account(alice.address)).Sequence, Sequence + 2, 'what came early entered behind what it waited for')
+  assert.equal(
+    (await account(alice.address)).Sequence,
+    Sequence + 2,
+    'what came early entered behind what it waited for',
+  )
 })
 
 test('the reserve stays, and a payment that cannot be made costs its fee', async () => {
   const before = await account(alice.address)
-  assert.equal(await submit(await signed({ Amount: String(BigInt(before.Balance) - 1_000_000n + 1n) })), 'tecUNFUNDED_PAYMENT')
+  assert.equal(
+    await submit(await signed({ Amount: String(BigInt(before.Balance) - 1_000_000n + 1n) })),
+    'tecUNFUNDED_PAYMENT',
+  )
   await mine()
   const after1 = await account(alice.address)
-  assert.equal(BigInt(before.Balance) - BigInt(after1.Balance), 12n, 'xrpl.js pays 1.2 times the base fee')
+  assert.equal(
+    BigInt(before.Balance) - BigInt(after1.Balance),
+    12n,
+    'xrpl.js pays 1.2 times the base fee',
+  )
   assert.equal(after1.Sequence, before.Sequence + 1)
 })
 
 test('an account that requires a tag', async () => {
   const shop = Wallet.generate()
   await fund(shop.address, '10')
-  await devnet.mined('XRP', client.submitAndWait({ TransactionType: 'AccountSet', Account: shop.address, SetFlag: 1 }, { wallet: shop }))
+  await devnet.mined(
+    'XRP',
+    client.submitAndWait(
+      { TransactionType: 'AccountSet', Account: shop.address, SetFlag: 1 },
+      { wallet: shop },
+    ),
+  )
   assert.equal(await submit(await signed({ Destination: shop.address })), 'tecDST_TAG_NEEDED')
   await mine()
-  assert.equal(await submit(await signed({ Destination: shop.address, DestinationTag: 0 })), 'tesSUCCESS')
+  assert.equal(
+    await submit(await signed({ Destination: shop.address, DestinationTag: 0 })),
+    'tesSUCCESS',
+  )
 })
 
 test('a partial payment names much and delivers little', async () => {
@@ -120,8 +172,14 @@ test('a partial payment names much and delivers little', async () => {
 test('absence is only proven by a search of every ledger', async () => {
   const nothing = 'A'.repeat(64)
   const head = (await rpc('ledger', { ledger_index: 'validated' })).ledger_index
-  assert.equal((await rpc('tx', { transaction: nothing, min_ledger: 1, max_ledger: head })).searched_all, true)
-  assert.equal((await rpc('tx', { transaction: nothing, min_ledger: 1, max_ledger: head + 5 })).searched_all, false)
+  assert.equal(
+    (await rpc('tx', { transaction: nothing, min_ledger: 1, max_ledger: head })).searched_all,
+    true,
+  )
+  assert.equal(
+    (await rpc('tx', { transaction: nothing, min_ledger: 1, max_ledger: head + 5 })).searched_all,
+    false,
+  )
   assert.equal((await rpc('tx', { transaction: nothing })).searched_all, undefined)
   await assert.rejects(devnet.control({ command: 'reorg', network: 'XRP', depth: 1 }), /final/)
 })

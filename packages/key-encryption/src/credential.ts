@@ -16,20 +16,32 @@ export function readSecret(path: string): Buffer {
   return bytes
 }
 
-/** The path that a setting means: absolute, below the folder, or `credential:NAME`, a credential that systemd hands over. */
+/**
+ * The path that a setting means: absolute, below the folder, or `credential:NAME`, a credential
+ * that systemd hands over.
+ */
 export function pathOf(setting: string, value: string, { folder, env }: Surroundings): string {
   const named = /^credential:([A-Za-z0-9._-]+)$/.exec(value)
   if (!named) return isAbsolute(value) ? value : join(folder, value)
   const directory = env['CREDENTIALS_DIRECTORY']
-  if (!directory) throw new KekError('SETTING', `${setting}: ${value} needs CREDENTIALS_DIRECTORY, which systemd sets (LoadCredential=)`)
+  if (!directory)
+    throw new KekError(
+      'SETTING',
+      `${setting}: ${value} needs CREDENTIALS_DIRECTORY, which systemd sets (LoadCredential=)`,
+    )
   return join(directory, named[1]!)
 }
 
 /**
- * Reads a secret, each time anew, since agents replace the file; a descriptor once, since it gives its bytes once.
+ * Reads a secret, each time anew, since agents replace the file; a descriptor once, since it gives
+ * its bytes once.
  * @throws {KekError} SETTING: not there, empty, too long, or open to others
  */
-export function credential(setting: string, value: string, surroundings: Surroundings): () => Buffer {
+export function credential(
+  setting: string,
+  value: string,
+  surroundings: Surroundings,
+): () => Buffer {
   return () => {
     const path = pathOf(setting, value, surroundings)
     let bytes: Buffer
@@ -40,9 +52,13 @@ export function credential(setting: string, value: string, surroundings: Surroun
       bytes = readSecret(path)
     } catch (error) {
       if (error instanceof KekError) throw error
-      throw new KekError('SETTING', `${setting}: ${path} cannot be read (${String((error as NodeJS.ErrnoException).code)})`)
+      throw new KekError(
+        'SETTING',
+        `${setting}: ${path} cannot be read (${String((error as NodeJS.ErrnoException).code)})`,
+      )
     }
-    if (bytes.length === 0 || bytes.length > BYTES_MAX) throw new KekError('SETTING', `${setting}: ${path} is empty or too long`)
+    if (bytes.length === 0 || bytes.length > BYTES_MAX)
+      throw new KekError('SETTING', `${setting}: ${path} is empty or too long`)
     return bytes
   }
 }

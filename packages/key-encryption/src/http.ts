@@ -19,57 +19,103 @@ export interface Call {
   ca?: string | undefined
   timeoutMs?: number | undefined
 }
-export interface Answer { status: number; text: string }
+export interface Answer {
+  status: number
+  text: string
+}
 
 /** A service's address: https, or http on this machine alone. @throws {KekError} SETTING */
 export function addressOf(setting: string, text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null
   const isLocal = url && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname)
-  if (!url || !(url.protocol === 'https:' || (url.protocol === 'http:' && isLocal)) || url.username || url.password) {
-    throw new KekError('SETTING', `${setting}: must be an https:// address (http:// on this machine alone) without a name or password`)
+  if (
+    !url ||
+    !(url.protocol === 'https:' || (url.protocol === 'http:' && isLocal)) ||
+    url.username ||
+    url.password
+  ) {
+    throw new KekError(
+      'SETTING',
+      `${setting}: must be an https:// address (http:// on this machine alone) without a name or password`,
+    )
   }
   return url
 }
 
-/** One exchange. Its answer is cut off at 64 KiB and one clock runs to its last byte. @throws {KekError} AWAY */
-function once({ provider, method, url, headers = {}, body, ca, timeoutMs = TIMEOUT_MS }: Call): Promise<Answer> {
+/**
+ * One exchange. Its answer is cut off at 64 KiB and one clock runs to its last byte. @throws
+ * {KekError} AWAY
+ */
+function once({
+  provider,
+  method,
+  url,
+  headers = {},
+  body,
+  ca,
+  timeoutMs = TIMEOUT_MS,
+}: Call): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const ask = url.protocol === 'https:' ? httpsRequest : httpRequest
-    const away = (why: string): void => { reject(new KekError('AWAY', `${provider}: ${url.host} ${why}`)) }
-    const request = ask(url, {
-      method, agent: false, signal: AbortSignal.timeout(timeoutMs), ...(ca ? { ca } : {}),
-      headers: { ...headers, ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }) },
-    }, (response) => {
-      const chunks: Buffer[] = []
-      let length = 0
-      response.on('data', (chunk: Buffer) => {
-        length += chunk.length
-        if (length > ANSWER_BYTES_MAX) {
-          away(`answers more than ${ANSWER_BYTES_MAX} bytes`)
-          response.destroy()
-        } else chunks.push(chunk)
-      })
-      response.on('end', () => { resolve({ status: response.statusCode!, text: Buffer.concat(chunks).toString('utf8') }) })
-      response.on('error', () => { away('broke off its answer') })
-      response.on('aborted', () => { away('broke off its answer') })
-    })
+    const away = (why: string): void => {
+      reject(new KekError('AWAY', `${provider}: ${url.host} ${why}`))
+    }
+    const request = ask(
+      url,
+      {
+        method,
+        agent: false,
+        signal: AbortSignal.timeout(timeoutMs),
+        ...(ca ? { ca } : {}),
+        headers: {
+          ...headers,
+          ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
+        },
+      },
+      (response) => {
+        const chunks: Buffer[] = []
+        let length = 0
+        response.on('data', (chunk: Buffer) => {
+          length += chunk.length
+          if (length > ANSWER_BYTES_MAX) {
+            away(`answers more than ${ANSWER_BYTES_MAX} bytes`)
+            response.destroy()
+          } else chunks.push(chunk)
+        })
+        response.on('end', () => {
+          resolve({ status: response.statusCode!, text: Buffer.concat(chunks).toString('utf8') })
+        })
+        response.on('error', () => {
+          away('broke off its answer')
+        })
+        response.on('aborted', () => {
+          away('broke off its answer')
+        })
+      },
+    )
     request.on('error', (error: NodeJS.ErrnoException) => {
       const isLate = error.name === 'AbortError' || error.name === 'TimeoutError'
-      away(isLate ? `did not answer within ${timeoutMs} ms` : `cannot be reached (${error.code ?? error.name})`)
+      away(
+        isLate
+          ? `did not answer within ${timeoutMs} ms`
+          : `cannot be reached (${error.code ?? error.name})`,
+      )
     })
     request.end(body)
   })
 }
 
 /**
- * Asks, and again where no answer came or the service is busy: wrapping and unwrapping twice does no harm.
+ * Asks, and again where no answer came or the service is busy: wrapping and unwrapping twice does
+ * no harm.
  * @param make made anew for each try, for a signature carries its time
  */
 export async function call(make: () => Call): Promise<Answer> {
   for (let left = TRIES - 1; ; left--) {
     try {
       const answer = await once(make())
-      if (left === 0 || (answer.status !== 429 && answer.status < 500) || answer.status === 503) return answer
+      if (left === 0 || (answer.status !== 429 && answer.status < 500) || answer.status === 503)
+        return answer
     } catch (error) {
       if (left === 0 || !(error instanceof KekError) || error.code !== 'AWAY') throw error
     }
@@ -81,7 +127,9 @@ export async function call(make: () => Call): Promise<Answer> {
 export function jsonOf({ text }: Answer): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value as Record<string, unknown> : null
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null
   } catch {
     return null
   }

@@ -1,8 +1,19 @@
-/** Data keys wrapped by a key that is kept elsewhere. docs/production/keys.md says how each provider is set up. */
+/**
+ * Data keys wrapped by a key that is kept elsewhere. docs/production/keys.md says how each provider
+ * is set up.
+ */
 export { readSecret } from './credential.ts'
 export { KekError, type KekErrorCode } from './errors.ts'
 export {
-  makeEntry, openKeys, parseKeyFile, readKeyFile, writeDurably, writeKeyFile, type DataKey, type KeyEntry, type KeyFile,
+  makeEntry,
+  openKeys,
+  parseKeyFile,
+  readKeyFile,
+  writeDurably,
+  writeKeyFile,
+  type DataKey,
+  type KeyEntry,
+  type KeyFile,
 } from './key-file.ts'
 export { openKek } from './open.ts'
 export { readKek, type KekSettings } from './settings.ts'

@@ -16,20 +16,29 @@ const entrySchema = z.strictObject({
   /** 16 hex digits, by which what is sealed names its key. */
   name: z.string().regex(/^[0-9a-f]{16}$/),
   made_at: z.string(),
-  /** Who opens it: may be edited where only the way there changes (an address, a file of credentials). */
+  /**
+   * Who opens it: may be edited where only the way there changes (an address, a file of
+   * credentials).
+   */
   kek: kekSchema,
   kek_id: z.string(),
   kek_version: z.string(),
   wrapped: z.string().max(8192),
 })
-const fileSchema = z.strictObject({ version: z.literal(1), keys: z.array(entrySchema).min(1).max(KEYS_MAX) })
+const fileSchema = z.strictObject({
+  version: z.literal(1),
+  keys: z.array(entrySchema).min(1).max(KEYS_MAX),
+})
 
 /** One data key of a home, as only its key-encryption key opens it. */
 export type KeyEntry = z.infer<typeof entrySchema>
 /** A home's data keys: the first seals, all of them open. Nothing in it is secret. */
 export type KeyFile = z.infer<typeof fileSchema>
 /** A data key in the clear. Overwrite it after use. */
-export interface DataKey { name: string; key: Uint8Array }
+export interface DataKey {
+  name: string
+  key: Uint8Array
+}
 
 /** @throws {KekError} SETTING where the text is not a key file */
 export function parseKeyFile(text: string, path: string): KeyFile {
@@ -41,14 +50,19 @@ export function parseKeyFile(text: string, path: string): KeyFile {
   }
   const parsed = fileSchema.safeParse(value)
   if (!parsed.success) {
-    throw new KekError('SETTING', `${path} is no file of wrapped keys: ${z.prettifyError(parsed.error).split('\n', 1)[0]}`)
+    throw new KekError(
+      'SETTING',
+      `${path} is no file of wrapped keys: ${z.prettifyError(parsed.error).split('\n', 1)[0]}`,
+    )
   }
   return parsed.data
 }
 
 export const readKeyFile = (path: string): KeyFile => parseKeyFile(readFileSync(path, 'utf8'), path)
 
-/** Takes the place of the file that is there, the whole of it or nothing; durable when it returns. */
+/**
+ * Takes the place of the file that is there, the whole of it or nothing; durable when it returns.
+ */
 export function writeDurably(path: string, bytes: string | Uint8Array): void {
   const draft = `${path}.draft`
   writeFileSync(draft, bytes, { mode: 0o600, flush: true })
@@ -64,17 +78,22 @@ export function writeKeyFile(path: string, file: KeyFile): void {
 
 /** Settings with what a new key needs and nobody types: the salt of a passphrase. */
 function completed(settings: KekSettings): KekSettings {
-  return settings.kind === 'passphrase' && !settings.salt ? { ...settings, salt: randomBytes(16).toString('hex') } : settings
+  return settings.kind === 'passphrase' && !settings.salt
+    ? { ...settings, salt: randomBytes(16).toString('hex') }
+    : settings
 }
 
 /**
- * Wraps a data key, and opens it again before anybody counts on it: a service that only encrypts for us would else be
- * noticed at the next start.
+ * Wraps a data key, and opens it again before anybody counts on it: a service that only encrypts
+ * for us would else be noticed at the next start.
  * @param key the data key; a new one if left out
  * @throws {KekError}
  */
 export async function makeEntry(
-  settings: KekSettings, surroundings: Surroundings, bindingOf: (name: string) => Binding, key: Uint8Array = randomBytes(DATA_KEY_BYTES)
+  settings: KekSettings,
+  surroundings: Surroundings,
+  bindingOf: (name: string) => Binding,
+  key: Uint8Array = randomBytes(DATA_KEY_BYTES),
 ): Promise<KeyEntry> {
   const kek = completed(settings)
   if (kek.kind === 'file') (await import('./providers/file.ts')).makeKeyFile(kek, surroundings)
@@ -86,18 +105,35 @@ export async function makeEntry(
   opened.fill(0)
   if (!isSame) throw new KekError('REFUSED', `${provider.id}: opens something else than it wrapped`)
   const at = new Date((surroundings.now ?? Date.now)()).toISOString()
-  return { name, made_at: at, kek, kek_id: wrapped.kek_id, kek_version: wrapped.kek_version, wrapped: wrapped.text }
+  return {
+    name,
+    made_at: at,
+    kek,
+    kek_id: wrapped.kek_id,
+    kek_version: wrapped.kek_version,
+    wrapped: wrapped.text,
+  }
 }
 
 /** Every data key of a file in the clear, the one that seals first. @throws {KekError} */
-export async function openKeys(file: KeyFile, surroundings: Surroundings, bindingOf: (name: string) => Binding): Promise<DataKey[]> {
+export async function openKeys(
+  file: KeyFile,
+  surroundings: Surroundings,
+  bindingOf: (name: string) => Binding,
+): Promise<DataKey[]> {
   const providers = new Map<string, KeyEncryption>()
   const opened: DataKey[] = []
   for (const { name, kek, kek_id: id, kek_version: version, wrapped } of file.keys) {
     const settings = JSON.stringify(kek)
-    const provider = providers.get(settings) ?? await openKek(kek, surroundings)
+    const provider = providers.get(settings) ?? (await openKek(kek, surroundings))
     providers.set(settings, provider)
-    opened.push({ name, key: await provider.unwrap({ kek_id: id, kek_version: version, text: wrapped }, bindingOf(name)) })
+    opened.push({
+      name,
+      key: await provider.unwrap(
+        { kek_id: id, kek_version: version, text: wrapped },
+        bindingOf(name),
+      ),
+    })
   }
   return opened
 }

@@ -8,38 +8,87 @@ const secret = text
 const kindsOf = {
   file: z.strictObject({ kind: z.literal('file'), path: text.default('kek') }),
   passphrase: z.strictObject({
-    kind: z.literal('passphrase'), file: secret.optional(), salt: z.string().regex(/^([0-9a-f]{2}){16,64}$/).optional(),
+    kind: z.literal('passphrase'),
+    file: secret.optional(),
+    salt: z
+      .string()
+      .regex(/^([0-9a-f]{2}){16,64}$/)
+      .optional(),
   }),
   pkcs11: z.strictObject({
-    kind: z.literal('pkcs11'), module: text, token: text, key: text, id: z.string().regex(/^([0-9a-f]{2}){1,64}$/).optional(),
+    kind: z.literal('pkcs11'),
+    module: text,
+    token: text,
+    key: text,
+    id: z
+      .string()
+      .regex(/^([0-9a-f]{2}){1,64}$/)
+      .optional(),
     pin_file: secret,
   }),
   'aws-kms': z.strictObject({
     kind: z.literal('aws-kms'),
-    key: z.string().regex(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[A-Za-z0-9-]+$/, 'must be the ARN of a key, no alias'),
-    credentials_file: secret, profile: text.default('default'), endpoint: text.optional(), ca_file: text.optional(),
+    key: z
+      .string()
+      .regex(
+        /^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[A-Za-z0-9-]+$/,
+        'must be the ARN of a key, no alias',
+      ),
+    credentials_file: secret,
+    profile: text.default('default'),
+    endpoint: text.optional(),
+    ca_file: text.optional(),
   }),
   'gcp-kms': z.strictObject({
     kind: z.literal('gcp-kms'),
-    key: z.string().regex(
-      /^projects\/[^/]+\/locations\/[^/]+\/keyRings\/[^/]+\/cryptoKeys\/[^/]+$/, 'must be projects/…/locations/…/keyRings/…/cryptoKeys/…'
-    ),
-    credentials_file: secret, endpoint: text.optional(), ca_file: text.optional(),
+    key: z
+      .string()
+      .regex(
+        /^projects\/[^/]+\/locations\/[^/]+\/keyRings\/[^/]+\/cryptoKeys\/[^/]+$/,
+        'must be projects/…/locations/…/keyRings/…/cryptoKeys/…',
+      ),
+    credentials_file: secret,
+    endpoint: text.optional(),
+    ca_file: text.optional(),
   }),
-  vault: z.strictObject({
-    kind: z.literal('vault'), address: text, mount: z.string().regex(/^[\w./-]+$/).default('transit'), key: z.string().regex(/^[\w.-]+$/),
-    namespace: text.optional(), token_file: secret.optional(), role_id: text.optional(), secret_id_file: secret.optional(),
-    auth_mount: z.string().regex(/^[\w./-]+$/).default('approle'), ca_file: text.optional(),
-  }).refine(
-    ({ token_file: token, role_id: role, secret_id_file: id }) => (token !== undefined) !== (role !== undefined && id !== undefined),
-    'needs token_file, or role_id and secret_id_file',
-  ),
+  vault: z
+    .strictObject({
+      kind: z.literal('vault'),
+      address: text,
+      mount: z
+        .string()
+        .regex(/^[\w./-]+$/)
+        .default('transit'),
+      key: z.string().regex(/^[\w.-]+$/),
+      namespace: text.optional(),
+      token_file: secret.optional(),
+      role_id: text.optional(),
+      secret_id_file: secret.optional(),
+      auth_mount: z
+        .string()
+        .regex(/^[\w./-]+$/)
+        .default('approle'),
+      ca_file: text.optional(),
+    })
+    .refine(
+      ({ token_file: token, role_id: role, secret_id_file: id }) =>
+        (token !== undefined) !== (role !== undefined && id !== undefined),
+      'needs token_file, or role_id and secret_id_file',
+    ),
 }
 const KINDS = Object.keys(kindsOf) as (keyof typeof kindsOf)[]
 
-/** The settings of one provider: public words, which may stand in files and logs. Secrets are named by where they are. */
+/**
+ * The settings of one provider: public words, which may stand in files and logs. Secrets are named
+ * by where they are.
+ */
 export const kekSchema = z.union([
-  kindsOf.file, kindsOf.passphrase, kindsOf.pkcs11, kindsOf['aws-kms'], kindsOf['gcp-kms'], kindsOf.vault,
+  kindsOf.file,
+  kindsOf.passphrase,
+  kindsOf.pkcs11,
+  kindsOf['aws-kms'],
+  kindsOf['gcp-kms'],
+  kindsOf.vault,
 ])
 export type KekSettings = z.infer<typeof kekSchema>
 export type SettingsOf<K extends KekSettings['kind']> = Extract<KekSettings, { kind: K }>
@@ -73,10 +122,14 @@ export function readKek(setting: string, typed: string): KekSettings {
   }
   const colon = typed.indexOf(':')
   const kind = colon < 0 ? typed : typed.slice(0, colon)
-  const fields: [string, string][] = (colon < 0 ? '' : typed.slice(colon + 1)).split(',').filter((part) => part !== '').map((part) => {
-    const equals = part.indexOf('=')
-    if (equals < 1) throw new KekError('SETTING', `${setting}: ${kind}: write name=value, with commas between`)
-    return [part.slice(0, equals), part.slice(equals + 1)]
-  })
+  const fields: [string, string][] = (colon < 0 ? '' : typed.slice(colon + 1))
+    .split(',')
+    .filter((part) => part !== '')
+    .map((part) => {
+      const equals = part.indexOf('=')
+      if (equals < 1)
+        throw new KekError('SETTING', `${setting}: ${kind}: write name=value, with commas between`)
+      return [part.slice(0, equals), part.slice(equals + 1)]
+    })
   return parse(setting, { ...Object.fromEntries(fields), kind })
 }

@@ -1,4 +1,7 @@
-/** Where a data key belongs: purpose, node, name … It opens under the same words alone. Public, and shown to the service. */
+/**
+ * Where a data key belongs: purpose, node, name … It opens under the same words alone. Public, and
+ * shown to the service.
+ */
 export type Binding = Readonly<Record<string, string>>
 
 /** A data key as only the key-encryption key opens it. Every field is public. */

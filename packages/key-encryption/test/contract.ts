@@ -1,29 +1,56 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { makeEntry, openKeys, openKek, type KekErrorCode, type KekSettings, type Surroundings } from '../src/index.ts'
+import {
+  makeEntry,
+  openKeys,
+  openKek,
+  type KekErrorCode,
+  type KekSettings,
+  type Surroundings,
+} from '../src/index.ts'
 
-export const is = (code: KekErrorCode, words?: RegExp) => (error: unknown): boolean => {
-  const { name, code: found, message } = error as { name: string; code: string; message: string }
-  assert.deepEqual([name, found], ['KekError', code], message)
-  if (words) assert.match(message, words)
-  assert.ok(!message.includes('must not be passed on'), message)
-  return true
-}
+export const is =
+  (code: KekErrorCode, words?: RegExp) =>
+  (error: unknown): boolean => {
+    const { name, code: found, message } = error as { name: string; code: string; message: string }
+    assert.deepEqual([name, found], ['KekError', code], message)
+    if (words) assert.match(message, words)
+    assert.ok(!message.includes('must not be passed on'), message)
+    return true
+  }
 
 /** What every provider keeps. @param other settings of another key of the same provider */
-export async function keepsTheContract(settings: KekSettings, other: KekSettings | null, surroundings: Surroundings): Promise<void> {
+export async function keepsTheContract(
+  settings: KekSettings,
+  other: KekSettings | null,
+  surroundings: Surroundings,
+): Promise<void> {
   const kek = await openKek(settings, surroundings)
   const key = new Uint8Array(randomBytes(32))
   const words = { purpose: 'test', node: '1', epoch: '0' }
   const wrapped = await kek.wrap(key, words)
   assert.equal(wrapped.kek_id, kek.id)
-  assert.ok(!Buffer.from(wrapped.text, 'base64').includes(Buffer.from(key)), 'the key is in the clear')
-  assert.deepEqual(Buffer.from(await kek.unwrap(wrapped, { epoch: '0', node: '1', purpose: 'test' })), Buffer.from(key))
+  assert.ok(
+    !Buffer.from(wrapped.text, 'base64').includes(Buffer.from(key)),
+    'the key is in the clear',
+  )
+  assert.deepEqual(
+    Buffer.from(await kek.unwrap(wrapped, { epoch: '0', node: '1', purpose: 'test' })),
+    Buffer.from(key),
+  )
   // Fresh each time, and opened by another process's provider as well.
   const again = await kek.wrap(key, words)
   assert.notEqual(again.text, wrapped.text)
-  assert.deepEqual(Buffer.from(await (await openKek(settings, surroundings)).unwrap(again, words)), Buffer.from(key))
-  for (const [name, value] of [['node', '2'], ['epoch', '1'], ['purpose', 'other'], ['more', 'x']] as const) {
+  assert.deepEqual(
+    Buffer.from(await (await openKek(settings, surroundings)).unwrap(again, words)),
+    Buffer.from(key),
+  )
+  for (const [name, value] of [
+    ['node', '2'],
+    ['epoch', '1'],
+    ['purpose', 'other'],
+    ['more', 'x'],
+  ] as const) {
     await assert.rejects(kek.unwrap(wrapped, { ...words, [name]: value }), is('REFUSED'), name)
   }
   await assert.rejects(kek.unwrap(wrapped, { purpose: 'test', node: '1' }), is('REFUSED'))
@@ -32,12 +59,17 @@ export async function keepsTheContract(settings: KekSettings, other: KekSettings
   for (const at of [0, Math.floor(bytes.length / 2), bytes.length - 1]) {
     const changed = Buffer.from(bytes)
     changed[at]! ^= 1
-    await assert.rejects(kek.unwrap({ ...wrapped, text: head + changed.toString('base64') }, words), is('REFUSED'), `byte ${at}`)
+    await assert.rejects(
+      kek.unwrap({ ...wrapped, text: head + changed.toString('base64') }, words),
+      is('REFUSED'),
+      `byte ${at}`,
+    )
   }
   for (const text of ['', head, `${head}AAAA`, head + bytes.subarray(0, 20).toString('base64')]) {
     await assert.rejects(kek.unwrap({ ...wrapped, text }, words), is('REFUSED'), text)
   }
-  if (other) await assert.rejects((await openKek(other, surroundings)).unwrap(wrapped, words), is('REFUSED'))
+  if (other)
+    await assert.rejects((await openKek(other, surroundings)).unwrap(wrapped, words), is('REFUSED'))
   const bindingOf = (name: string) => ({ ...words, name })
   const entry = await makeEntry(settings, surroundings, bindingOf, key)
   const [opened] = await openKeys({ version: 1, keys: [entry] }, surroundings, bindingOf)

@@ -9,7 +9,9 @@ import { is, keepsTheContract } from './contract.ts'
 import { makeToken, withoutToken } from './softhsm.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'kek-token-'))
-after(() => { rmSync(folder, { recursive: true, force: true }) })
+after(() => {
+  rmSync(folder, { recursive: true, force: true })
+})
 const surroundings = { folder, env: {} }
 let settings: SettingsOf<'pkcs11'>
 
@@ -26,24 +28,35 @@ test('a token keeps the contract', { skip: withoutToken }, async () => {
   await keepsTheContract(settings, { ...settings, key: 'node-2' }, surroundings)
 })
 
-test('a token’s refusals name the setting; a new key of one label leaves what the old one wrapped', { skip: withoutToken }, async () => {
-  const key = new Uint8Array(32).fill(7)
-  const wrapped = await (await openKek(settings, surroundings)).wrap(key, { a: 'b' })
-  assert.equal(wrapped.kek_version, '01')
-  const wrap = async (changed: Partial<typeof settings>) => (await openKek({ ...settings, ...changed }, surroundings)).wrap(key, {})
-  const pin = join(folder, 'pin')
-  writeFileSync(pin, '000000', { mode: 0o600 })
-  await assert.rejects(wrap({ pin_file: pin }), is('DENIED', /pkcs11: pin_file: login/))
-  await assert.rejects(wrap({ key: 'nobody', id: undefined }), is('NO_KEY', /pkcs11: key: .*nobody/))
-  await assert.rejects(wrap({ token: 'unplugged' }), is('AWAY', /pkcs11: token: .*unplugged/))
-  await assert.rejects(wrap({ module: '/nowhere.so' }), is('SETTING', /pkcs11: module: .*nowhere/))
-  await assert.rejects(makeTokenKey(settings, surroundings), is('SETTING', /already/))
-  await makeTokenKey({ ...settings, id: '0a' }, surroundings)
-  await assert.rejects(wrap({ id: undefined }), is('SETTING', /several/))
-  const next = await openKek({ ...settings, id: '0a' }, surroundings)
-  assert.equal((await next.wrap(key, {})).kek_version, '0a')
-  assert.deepEqual(Buffer.from(await next.unwrap(wrapped, { a: 'b' })), Buffer.from(key))
-  await assert.rejects(next.unwrap({ ...wrapped, kek_version: '0a' }, { a: 'b' }), is('REFUSED'))
-  // Many at once, as three nodes in one process would: each has its turn.
-  await Promise.all(Array.from({ length: 8 }, () => next.unwrap(wrapped, { a: 'b' })))
-})
+test(
+  'a token’s refusals name the setting; a new key of one label leaves what the old one wrapped',
+  { skip: withoutToken },
+  async () => {
+    const key = new Uint8Array(32).fill(7)
+    const wrapped = await (await openKek(settings, surroundings)).wrap(key, { a: 'b' })
+    assert.equal(wrapped.kek_version, '01')
+    const wrap = async (changed: Partial<typeof settings>) =>
+      (await openKek({ ...settings, ...changed }, surroundings)).wrap(key, {})
+    const pin = join(folder, 'pin')
+    writeFileSync(pin, '000000', { mode: 0o600 })
+    await assert.rejects(wrap({ pin_file: pin }), is('DENIED', /pkcs11: pin_file: login/))
+    await assert.rejects(
+      wrap({ key: 'nobody', id: undefined }),
+      is('NO_KEY', /pkcs11: key: .*nobody/),
+    )
+    await assert.rejects(wrap({ token: 'unplugged' }), is('AWAY', /pkcs11: token: .*unplugged/))
+    await assert.rejects(
+      wrap({ module: '/nowhere.so' }),
+      is('SETTING', /pkcs11: module: .*nowhere/),
+    )
+    await assert.rejects(makeTokenKey(settings, surroundings), is('SETTING', /already/))
+    await makeTokenKey({ ...settings, id: '0a' }, surroundings)
+    await assert.rejects(wrap({ id: undefined }), is('SETTING', /several/))
+    const next = await openKek({ ...settings, id: '0a' }, surroundings)
+    assert.equal((await next.wrap(key, {})).kek_version, '0a')
+    assert.deepEqual(Buffer.from(await next.unwrap(wrapped, { a: 'b' })), Buffer.from(key))
+    await assert.rejects(next.unwrap({ ...wrapped, kek_version: '0a' }, { a: 'b' }), is('REFUSED'))
+    // Many at once, as three nodes in one process would: each has its turn.
+    await Promise.all(Array.from({ length: 8 }, () => next.unwrap(wrapped, { a: 'b' })))
+  },
+)

@@ -18,9 +18,15 @@ let settings: SettingsOf<'vault'>
 before(async () => {
   if (withoutBao) return
   bao = await startBao(folder)
-  for (const key of ['node-1', 'node-2']) await bao.admin('POST', `transit/keys/${key}`, { type: 'aes256-gcm96' })
+  for (const key of ['node-1', 'node-2'])
+    await bao.admin('POST', `transit/keys/${key}`, { type: 'aes256-gcm96' })
   settings = {
-    kind: 'vault', address: bao.address, mount: 'transit', key: 'node-1', auth_mount: 'approle', token_file: await bao.tokenFile('node-1'),
+    kind: 'vault',
+    address: bao.address,
+    mount: 'transit',
+    key: 'node-1',
+    auth_mount: 'approle',
+    token_file: await bao.tokenFile('node-1'),
   }
 })
 after(async () => {
@@ -28,44 +34,72 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('transit keeps the contract, with a token that may do nothing else', { skip: withoutBao }, async () => {
-  await keepsTheContract(settings, { ...settings, key: 'node-2', token_file: await bao.tokenFile('node-2') }, surroundings)
-})
+test(
+  'transit keeps the contract, with a token that may do nothing else',
+  { skip: withoutBao },
+  async () => {
+    await keepsTheContract(
+      settings,
+      { ...settings, key: 'node-2', token_file: await bao.tokenFile('node-2') },
+      surroundings,
+    )
+  },
+)
 
 test('an AppRole logs in by a secret id from a file', { skip: withoutBao }, async () => {
   await bao.admin('POST', 'sys/auth/approle', { type: 'approle' })
   await bao.admin('PUT', 'sys/policies/acl/node-1', { policy: policyOf('node-1') })
   await bao.admin('POST', 'auth/approle/role/node-1', { token_policies: 'node-1', token_ttl: '1m' })
-  const read = async (method: string, path: string) => ((await bao.admin(method, path)).body as { data: Record<string, string> }).data
+  const read = async (method: string, path: string) =>
+    ((await bao.admin(method, path)).body as { data: Record<string, string> }).data
   const secret = join(folder, 'secret-id')
-  writeFileSync(secret, (await read('POST', 'auth/approle/role/node-1/secret-id'))['secret_id']!, { mode: 0o600 })
+  writeFileSync(secret, (await read('POST', 'auth/approle/role/node-1/secret-id'))['secret_id']!, {
+    mode: 0o600,
+  })
   const { token_file: _, ...rest } = settings
-  const by = { ...rest, role_id: (await read('GET', 'auth/approle/role/node-1/role-id'))['role_id']!, secret_id_file: secret }
+  const by = {
+    ...rest,
+    role_id: (await read('GET', 'auth/approle/role/node-1/role-id'))['role_id']!,
+    secret_id_file: secret,
+  }
   const kek = await openKek(by, surroundings)
   await kek.unwrap(await kek.wrap(new Uint8Array(32), {}), {})
   writeFileSync(secret, 'another', { mode: 0o600 })
   await assert.rejects(kek.wrap(new Uint8Array(32), {}), is('DENIED', /secret_id_file/))
 })
 
-test('rotated, forbidden, missing, sealed: each is said in its own words', { skip: withoutBao }, async () => {
-  const kek = await openKek(settings, surroundings)
-  const old = await kek.wrap(new Uint8Array(32).fill(3), {})
-  await bao.admin('POST', 'transit/keys/node-1/rotate')
-  const next = await kek.wrap(new Uint8Array(32), {})
-  assert.deepEqual([old.kek_version, next.kek_version], ['1', '2'])
-  assert.deepEqual(Buffer.from(await kek.unwrap(old, {})), Buffer.alloc(32, 3))
-  await assert.rejects(kek.unwrap({ ...old, kek_version: '2' }, {}), is('REFUSED', /another version/))
-  await assert.rejects(kek.unwrap({ ...old, kek_version: '9', text: old.text.replace('v1', 'v9') }, {}), is('NO_KEY', /version/))
-  await bao.admin('POST', 'transit/keys/node-1/config', { min_decryption_version: 2 })
-  await assert.rejects(kek.unwrap(old, {}), is('NO_KEY', /min_decryption_version/))
-  await assert.rejects((await openKek({ ...settings, key: 'node-2' }, surroundings)).wrap(new Uint8Array(32), {}), is('DENIED', /permission denied: token_file/))
-  const gone = { ...settings, key: 'gone', token_file: await bao.tokenFile('gone') }
-  await assert.rejects((await openKek(gone, surroundings)).unwrap(old, {}), is('NO_KEY', /key/))
-  await bao.admin('PUT', 'sys/seal')
-  await assert.rejects(kek.wrap(new Uint8Array(32), {}), is('AWAY', /^vault: sealed$/))
-  await bao.unseal()
-  await kek.wrap(new Uint8Array(32), {})
-})
+test(
+  'rotated, forbidden, missing, sealed: each is said in its own words',
+  { skip: withoutBao },
+  async () => {
+    const kek = await openKek(settings, surroundings)
+    const old = await kek.wrap(new Uint8Array(32).fill(3), {})
+    await bao.admin('POST', 'transit/keys/node-1/rotate')
+    const next = await kek.wrap(new Uint8Array(32), {})
+    assert.deepEqual([old.kek_version, next.kek_version], ['1', '2'])
+    assert.deepEqual(Buffer.from(await kek.unwrap(old, {})), Buffer.alloc(32, 3))
+    await assert.rejects(
+      kek.unwrap({ ...old, kek_version: '2' }, {}),
+      is('REFUSED', /another version/),
+    )
+    await assert.rejects(
+      kek.unwrap({ ...old, kek_version: '9', text: old.text.replace('v1', 'v9') }, {}),
+      is('NO_KEY', /version/),
+    )
+    await bao.admin('POST', 'transit/keys/node-1/config', { min_decryption_version: 2 })
+    await assert.rejects(kek.unwrap(old, {}), is('NO_KEY', /min_decryption_version/))
+    await assert.rejects(
+      (await openKek({ ...settings, key: 'node-2' }, surroundings)).wrap(new Uint8Array(32), {}),
+      is('DENIED', /permission denied: token_file/),
+    )
+    const gone = { ...settings, key: 'gone', token_file: await bao.tokenFile('gone') }
+    await assert.rejects((await openKek(gone, surroundings)).unwrap(old, {}), is('NO_KEY', /key/))
+    await bao.admin('PUT', 'sys/seal')
+    await assert.rejects(kek.wrap(new Uint8Array(32), {}), is('AWAY', /^vault: sealed$/))
+    await bao.unseal()
+    await kek.wrap(new Uint8Array(32), {})
+  },
+)
 
 test('nobody there, silence, too much, something else: no answer is waited for or read without end', async () => {
   const token = join(folder, 'token')
@@ -83,13 +117,25 @@ test('nobody there, silence, too much, something else: no answer is waited for o
       else response.end('{"data":{"ciphertext":"vault:v1:AAAA"}}')
     }
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
   const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const face = { kind: 'vault' as const, address, mount: 'transit', key: 'k', auth_mount: 'approle', token_file: token }
+  const face = {
+    kind: 'vault' as const,
+    address,
+    mount: 'transit',
+    key: 'k',
+    auth_mount: 'approle',
+    token_file: token,
+  }
   const kek = await openKek(face, { ...surroundings, timeoutMs: 80 })
   for (const [next, words] of [
-    ['silent', /did not answer within 80 ms/], ['drips', /did not answer within|broke off/], ['long', /more than 65536 bytes/],
-    ['other', /another shape/], ['broken', /cannot be reached|broke off/],
+    ['silent', /did not answer within 80 ms/],
+    ['drips', /did not answer within|broke off/],
+    ['long', /more than 65536 bytes/],
+    ['other', /another shape/],
+    ['broken', /cannot be reached|broke off/],
   ] as const) {
     mode = next
     await assert.rejects(kek.wrap(new Uint8Array(32), {}), is('AWAY', words), next)
@@ -99,9 +145,17 @@ test('nobody there, silence, too much, something else: no answer is waited for o
   assert.equal((await kek.wrap(new Uint8Array(32), {})).kek_version, '1')
   assert.equal(asked, 3)
   server.closeAllConnections()
-  await new Promise((resolve) => { server.close(resolve) })
-  await assert.rejects(kek.wrap(new Uint8Array(32), {}), is('AWAY', /cannot be reached \(ECONNREFUSED\)/))
+  await new Promise((resolve) => {
+    server.close(resolve)
+  })
+  await assert.rejects(
+    kek.wrap(new Uint8Array(32), {}),
+    is('AWAY', /cannot be reached \(ECONNREFUSED\)/),
+  )
   for (const wrong of ['http://vault.example', 'ftp://x', 'https://user:password@vault.example']) {
-    await assert.rejects(openKek({ ...face, address: wrong }, surroundings), is('SETTING', /vault: address/))
+    await assert.rejects(
+      openKek({ ...face, address: wrong }, surroundings),
+      is('SETTING', /vault: address/),
+    )
   }
 })

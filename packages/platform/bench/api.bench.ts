@@ -1,13 +1,22 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { median, percentile, pin, report } from '../../../test/figures.ts'
-import { sleep, TestPlatform, transferBody, waitFor, balance, call, type User } from '../test/harness.ts'
+import {
+  sleep,
+  TestPlatform,
+  transferBody,
+  waitFor,
+  balance,
+  call,
+  type User,
+} from '../test/harness.ts'
 import { startFloor } from './floor/index.ts'
 import { cpuMsOf, fire, signAll, timed, type Ask, type Fired, type Signed } from './load.ts'
 
 /**
- * The API beside the least program that does the same (`floor/server.ts`), on the same database server, which waits for the disk at
- * each commit. Server on one processor, load on the other; the same signed requests are sent to both, in turn, round by round.
+ * The API beside the least program that does the same (`floor/server.ts`), on the same database
+ * server, which waits for the disk at each commit. Server on one processor, load on the other; the
+ * same signed requests are sent to both, in turn, round by round.
  */
 
 const CONNECTIONS = 32
@@ -29,11 +38,19 @@ function family(pid: number): number[] {
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue
     try {
-      parents.set(Number(name), Number((readFileSync(`/proc/${name}/stat`, 'utf8').split(') ').at(-1) as string).split(' ')[1]))
-    } catch { /* it has ended */ }
+      parents.set(
+        Number(name),
+        Number(
+          (readFileSync(`/proc/${name}/stat`, 'utf8').split(') ').at(-1) as string).split(' ')[1],
+        ),
+      )
+    } catch {
+      /* it has ended */
+    }
   }
   const found = [pid]
-  for (const each of found) for (const [child, parent] of parents) if (parent === each) found.push(child)
+  for (const each of found)
+    for (const [child, parent] of parents) if (parent === each) found.push(child)
   return found
 }
 
@@ -43,13 +60,22 @@ const show = (fired: readonly Fired[]): string => {
 }
 
 /** One figure: the platform's rate beside the floor's, in turn, and what each costs. */
-function tell(name: string, ours: readonly Fired[], floors: readonly Fired[], atLeast?: number): void {
+function tell(
+  name: string,
+  ours: readonly Fired[],
+  floors: readonly Fired[],
+  atLeast?: number,
+): void {
   const rate = (fired: readonly Fired[]) => median(fired.map((each) => each.rate))
   // The middle of the rounds' own ratios: both halves of a round see the machine alike.
   const ratio = median(ours.map((each, round) => each.rate / (floors[round] as Fired).rate))
   const value = rate(ours)
   report({
-    name, unit: '/s', value, floor: value / ratio, ...(atLeast === undefined ? {} : { target: { atLeast } }),
+    name,
+    unit: '/s',
+    value,
+    floor: value / ratio,
+    ...(atLeast === undefined ? {} : { target: { atLeast } }),
     note: `${show(ours)}; floor: ${show(floors)}`,
   })
 }
@@ -64,73 +90,141 @@ try {
   await platform.database.query('select pg_reload_conf()')
   const users: User[] = []
   for (let w = 0; w < WORKSPACES; w++) {
-    for (let s = 0; s < SUB_ACCOUNTS; s++) users.push(await platform.user(`bench-${w}`, { subAccount: `sub-${s}`, rateLimit: 1_000_000 }))
+    for (let s = 0; s < SUB_ACCOUNTS; s++)
+      users.push(
+        await platform.user(`bench-${w}`, { subAccount: `sub-${s}`, rateLimit: 1_000_000 }),
+      )
   }
-  await platform.database.query('select prepaid_adjust(id, gen_random_uuid()::text, 1000000000000, 0) from workspaces')
-  await Promise.all(users.map(async (user) => {
-    await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
-    const { address } = (await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset: 'ETH' })).body
-    await platform.fund('ETH', address, COINS)
-  }))
-  await Promise.all(users.map((user) => waitFor('the deposits', async () => (await balance(user, 'ETH')).balance !== '0')))
-  const { database_url: url } = JSON.parse(readFileSync(join(platform.home, 'runtime.json'), 'utf8')) as { database_url: string }
-  floor = await startFloor(platform.database, url, users.map(({ apiKey }) => apiKey))
+  await platform.database.query(
+    'select prepaid_adjust(id, gen_random_uuid()::text, 1000000000000, 0) from workspaces',
+  )
+  await Promise.all(
+    users.map(async (user) => {
+      await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
+      const { address } = (
+        await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset: 'ETH' })
+      ).body
+      await platform.fund('ETH', address, COINS)
+    }),
+  )
+  await Promise.all(
+    users.map((user) =>
+      waitFor('the deposits', async () => (await balance(user, 'ETH')).balance !== '0'),
+    ),
+  )
+  const { database_url: url } = JSON.parse(
+    readFileSync(join(platform.home, 'runtime.json'), 'utf8'),
+  ) as { database_url: string }
+  floor = await startFloor(
+    platform.database,
+    url,
+    users.map(({ apiKey }) => apiKey),
+  )
   const main = platform.process?.pid as number
-  const postmaster = Number(readFileSync(join(platform.home, 'postgres', 'data', 'postmaster.pid'), 'utf8').split('\n', 1)[0])
+  const postmaster = Number(
+    readFileSync(join(platform.home, 'postgres', 'data', 'postmaster.pid'), 'utf8').split(
+      '\n',
+      1,
+    )[0],
+  )
   const floorPid = floor.pid
   const pinAll = () => [pin(main, 0), pin(floorPid, 0), pin(process.pid, 1)].every(Boolean)
-  console.log(pinAll() ? 'servers on one processor, load on the other' : 'nothing is pinned (taskset is missing)')
+  console.log(
+    pinAll()
+      ? 'servers on one processor, load on the other'
+      : 'nothing is pinned (taskset is missing)',
+  )
 
   const at = (n: number, from: readonly User[]) => (from[n % from.length] as User).apiKey
-  const gets = (count: number, from: readonly User[]): Ask[] => Array.from({ length: count }, (_, n) => (
-    { apiKey: at(n, from), method: 'GET', path: '/dac/v1/wallets?asset=ETH' }))
+  const gets = (count: number, from: readonly User[]): Ask[] =>
+    Array.from({ length: count }, (_, n) => ({
+      apiKey: at(n, from),
+      method: 'GET',
+      path: '/dac/v1/wallets?asset=ETH',
+    }))
   let sequence = 0
-  const posts = (count: number, from: readonly User[]): Ask[] => Array.from({ length: count }, (_, n) => ({
-    apiKey: at(n, from), method: 'POST', path: '/dac/v1/transaction',
-    body: transferBody('ETH', '0.0001', '0x00000000000000000000000000000000000000be', { sequence_id: `bench-${sequence++}` }),
-  }))
-  /** The floor is measured while the platform's workers stand still: they digest what was asked of it before. */
-  const floored = async (requests: Parameters<typeof fire>[1], connections: number): Promise<Fired> => {
+  const posts = (count: number, from: readonly User[]): Ask[] =>
+    Array.from({ length: count }, (_, n) => ({
+      apiKey: at(n, from),
+      method: 'POST',
+      path: '/dac/v1/transaction',
+      body: transferBody('ETH', '0.0001', '0x00000000000000000000000000000000000000be', {
+        sequence_id: `bench-${sequence++}`,
+      }),
+    }))
+  /**
+   * The floor is measured while the platform's workers stand still: they digest what was asked of
+   * it before.
+   */
+  const floored = async (
+    requests: Parameters<typeof fire>[1],
+    connections: number,
+  ): Promise<Fired> => {
     const database = family(postmaster)
     const still = family(main).filter((pid) => !database.includes(pid))
     for (const pid of still) process.kill(pid, 'SIGSTOP')
     try {
-      return await fire((floor as NonNullable<typeof floor>).base, requests, connections, [(floor as NonNullable<typeof floor>).pid])
+      return await fire((floor as NonNullable<typeof floor>).base, requests, connections, [
+        (floor as NonNullable<typeof floor>).pid,
+      ])
     } finally {
       for (const pid of still.reverse()) process.kill(pid, 'SIGCONT')
     }
   }
-  const measure = async (name: string, asks: () => Ask[], atLeast?: number, connections = CONNECTIONS): Promise<void> => {
+  const measure = async (
+    name: string,
+    asks: () => Ask[],
+    atLeast?: number,
+    connections = CONNECTIONS,
+  ): Promise<void> => {
     const [ours, floors]: [Fired[], Fired[]] = [[], []]
     // The first round makes both warm.
     for (let round = 0; round <= ROUNDS; round++) {
       const requests = await signAll(asks())
       const order = round % 2 === 0 ? ['floor', 'ours'] : ['ours', 'floor']
       for (const which of order) {
-        const fired = which === 'floor' ? await floored(requests, connections) : await fire(platform.base, requests, connections, [main])
+        const fired =
+          which === 'floor'
+            ? await floored(requests, connections)
+            : await fire(platform.base, requests, connections, [main])
         if (round > 0) (which === 'floor' ? floors : ours).push(fired)
       }
     }
     tell(name, ours, floors, atLeast)
   }
-  if (wanted('get')) await measure('authenticated GET (wallets of one asset)', () => gets(GETS, users), 0.85)
+  if (wanted('get'))
+    await measure('authenticated GET (wallets of one asset)', () => gets(GETS, users), 0.85)
   if (wanted('get')) await measure('the same of one API key', () => gets(GETS, users.slice(0, 1)))
   if (wanted('create')) {
     const [warm] = users
-    for (const asset of CREATED) await call(warm as User, 'POST', '/dac/v1/create-wallet', { asset })
+    for (const asset of CREATED)
+      await call(warm as User, 'POST', '/dac/v1/create-wallet', { asset })
     const created: number[] = []
     const read: number[] = []
     for (const asset of CREATED) {
       const fresh = users.slice(1)
-      const [reads, writes] = [await signAll(gets(fresh.length, fresh)), await signAll(fresh.map(({ apiKey }) => (
-        { apiKey, method: 'POST' as const, path: '/dac/v1/create-wallet', body: JSON.stringify({ asset }) })))]
+      const [reads, writes] = [
+        await signAll(gets(fresh.length, fresh)),
+        await signAll(
+          fresh.map(({ apiKey }) => ({
+            apiKey,
+            method: 'POST' as const,
+            path: '/dac/v1/create-wallet',
+            body: JSON.stringify({ asset }),
+          })),
+        ),
+      ]
       for (let n = 0; n < fresh.length; n++) {
         read.push(await timed(platform.base, reads[n] as Signed))
         created.push(await timed(platform.base, writes[n] as Signed))
       }
     }
     report({
-      name: 'create-wallet, p50; floor: that of the GET', unit: 'ms', value: median(created), floor: median(read), target: { atMost: 2 },
+      name: 'create-wallet, p50; floor: that of the GET',
+      unit: 'ms',
+      value: median(created),
+      floor: median(read),
+      target: { atMost: 2 },
       note: `p99 ${percentile(created, 0.99).toFixed(1)} ms against ${percentile(read, 0.99).toFixed(1)} ms`,
     })
   }
@@ -143,7 +237,12 @@ try {
     const cpu: [number, number][] = []
     for (let round = 0; round <= ROUNDS; round++) {
       for (const pid of [...rest, ...family(postmaster), first.process?.pid as number]) pin(pid, 0)
-      const costs = () => cpuMsOf([first.process?.pid as number, second.process?.pid as number, ...family(postmaster)])
+      const costs = () =>
+        cpuMsOf([
+          first.process?.pid as number,
+          second.process?.pid as number,
+          ...family(postmaster),
+        ])
       const requests = await signAll(gets(GETS, users))
       const before = costs()
       const alone = await fire(first.base, requests, CONNECTIONS, [])
@@ -152,7 +251,10 @@ try {
       pin(second.process?.pid as number, 1)
       const halves = [await signAll(gets(GETS, users)), await signAll(gets(GETS, users))] as const
       const started = costs()
-      const both = await Promise.all([fire(first.base, halves[0], CONNECTIONS, []), fire(second.base, halves[1], CONNECTIONS, [])])
+      const both = await Promise.all([
+        fire(first.base, halves[0], CONNECTIONS, []),
+        fire(second.base, halves[1], CONNECTIONS, []),
+      ])
       if (round > 0) {
         one.push(alone.rate)
         two.push(both[0].rate + both[1].rate)
@@ -161,16 +263,27 @@ try {
     }
     const ratio = median(two.map((rate, round) => rate / (2 * (one[round] as number))))
     report({
-      name: 'two API processes on two processors', unit: '/s', value: median(two), floor: median(two) / ratio, target: { atLeast: 0.8 },
-      note: `floor: twice one process on one processor; database and load share them both times. CPU of API and database `
-        + `${median(cpu.map(([, both]) => both)).toFixed(2)} ms a request, with one process ${median(cpu.map(([alone]) => alone)).toFixed(2)}`,
+      name: 'two API processes on two processors',
+      unit: '/s',
+      value: median(two),
+      floor: median(two) / ratio,
+      target: { atLeast: 0.8 },
+      note:
+        `floor: twice one process on one processor; database and load share them both times. CPU of API and database ` +
+        `${median(cpu.map(([, both]) => both)).toFixed(2)} ms a request, with one process ${median(cpu.map(([alone]) => alone)).toFixed(2)}`,
     })
     for (const each of others.splice(0)) await each.stop()
     pinAll()
   }
   // Last, for the workers go on with what these leave behind.
-  if (wanted('post')) await measure('POST /transaction, 16 wallets, workers running', () => posts(POSTS, users), 0.75)
-  if (wanted('hot')) await measure('POST /transaction, one hot wallet, 32 at once', () => posts(POSTS, users.slice(0, 1)), 0.75)
+  if (wanted('post'))
+    await measure('POST /transaction, 16 wallets, workers running', () => posts(POSTS, users), 0.75)
+  if (wanted('hot'))
+    await measure(
+      'POST /transaction, one hot wallet, 32 at once',
+      () => posts(POSTS, users.slice(0, 1)),
+      0.75,
+    )
 } finally {
   await floor?.stop()
   for (const other of others) await other.stop()

@@ -4,9 +4,20 @@ declare module 'autocannon' {
     setRequests(requests: autocannon.Request[]): void
     on(event: 'response', heard: (status: number, bytes: number, tookMs: number) => void): void
   }
-  interface Options { url: string; connections: number; amount: number; timeout: number; setupClient(client: Client): void }
+  interface Options {
+    url: string
+    connections: number
+    amount: number
+    timeout: number
+    setupClient(client: Client): void
+  }
   namespace autocannon {
-    interface Request { method: string; path: string; headers: Record<string, string>; body: string }
+    interface Request {
+      method: string
+      path: string
+      headers: Record<string, string>
+      body: string
+    }
   }
   function autocannon(options: Options, done: (error: unknown) => void): void
   export default autocannon

@@ -14,10 +14,13 @@ import type { Services } from '../src/engine/services.ts'
 import { listTransactions } from '../src/transactions/list-transactions.ts'
 
 /**
- * A page of GET /dac/v1/transactions of a sub-account with many transactions, against one with ten thousand in the same database,
- * by filter and by depth: p99, asked in turn. `--rows N` (1,000,000 unless told; CUSTODY_BENCH_ROWS the same).
+ * A page of GET /dac/v1/transactions of a sub-account with many transactions, against one with ten
+ * thousand in the same database, by filter and by depth: p99, asked in turn. `--rows N` (1,000,000
+ * unless told; CUSTODY_BENCH_ROWS the same).
  */
-const { values: { rows: given } } = parseArgs({ options: { rows: { type: 'string' } } })
+const {
+  values: { rows: given },
+} = parseArgs({ options: { rows: { type: 'string' } } })
 const MANY = Number(given ?? process.env['CUSTODY_BENCH_ROWS'] ?? 1_000_000)
 const FEW = 10_000
 const ROUNDS = 60
@@ -48,38 +51,47 @@ try {
   const ask = async (subAccountId: string, query: Record<string, unknown>) => {
     const parsed = listTransactions.query?.parse(query) as never
     const started = performance.now()
-    const { body } = await listTransactions.handler({ services, caller: { subAccountId } as Caller, query: parsed } as never)
+    const { body } = await listTransactions.handler({
+      services,
+      caller: { subAccountId } as Caller,
+      query: parsed,
+    } as never)
     return { ms: performance.now() - started, total: (body as { total: number }).total }
   }
   /** What is asked, of a list of so many. */
   const questions: Record<string, (count: number) => Record<string, unknown>> = {
-    'everything': () => ({}),
+    everything: () => ({}),
     'everything, page 10': () => ({ page: '10' }),
     'everything, at half': (count) => ({ page: String(Math.ceil(count / 100)) }),
-    'everything, the last page': (count) => ({ page: String(Math.floor(count * 0.85 / 50)) }),
-    'asset': () => ({ asset: 'BTC' }),
+    'everything, the last page': (count) => ({ page: String(Math.floor((count * 0.85) / 50)) }),
+    asset: () => ({ asset: 'BTC' }),
     'asset that is seldom': () => ({ asset: 'SOL' }),
     'asset, at half': (count) => ({ asset: 'BTC', page: String(Math.ceil(count / 1000)) }),
     'status confirmed': () => ({ status: 'confirmed' }),
     'status failed': () => ({ status: 'failed' }),
     'status pending': () => ({ status: 'pending' }),
-    'type': () => ({ type: 'Deposit' }),
+    type: () => ({ type: 'Deposit' }),
     'type that is seldom': () => ({ type: 'Stake' }),
-    'source_type': () => ({ source_type: 'EXTERNAL' }),
-    'dest_type': () => ({ dest_type: 'OMNIBUS' }),
-    'before': () => ({ before: String(START_S + SPAN_S / 2 + 1234) }),
-    'after': () => ({ after: String(START_S + SPAN_S / 2 + 1234) }),
+    source_type: () => ({ source_type: 'EXTERNAL' }),
+    dest_type: () => ({ dest_type: 'OMNIBUS' }),
+    before: () => ({ before: String(START_S + SPAN_S / 2 + 1234) }),
+    after: () => ({ after: String(START_S + SPAN_S / 2 + 1234) }),
     'a month, asset and status': () => ({
-      after: String(START_S + 100 * 86_400 + 77), before: String(START_S + 130 * 86_400 + 77), asset: 'ETH', status: 'confirmed',
+      after: String(START_S + 100 * 86_400 + 77),
+      before: String(START_S + 130 * 86_400 + 77),
+      asset: 'ETH',
+      status: 'confirmed',
     }),
     'a month, at half': (count) => ({
-      after: String(START_S + 100 * 86_400 + 77), before: String(START_S + 130 * 86_400 + 77), page: String(Math.ceil(count / 20 / 50)),
+      after: String(START_S + 100 * 86_400 + 77),
+      before: String(START_S + 130 * 86_400 + 77),
+      page: String(Math.ceil(count / 20 / 50)),
     }),
-    'source_id': () => ({ source_id: 'from-7' }),
-    'dest_id': () => ({ dest_id: 'to-7' }),
-    'memo': () => ({ memo: 'memo 7' }),
-    'hash': () => ({ id: '00000000000000000000000000000000000000aa' }),
-    'sequence_id': () => ({ sequence_id: 's7' }),
+    source_id: () => ({ source_id: 'from-7' }),
+    dest_id: () => ({ dest_id: 'to-7' }),
+    memo: () => ({ memo: 'memo 7' }),
+    hash: () => ({ id: '00000000000000000000000000000000000000aa' }),
+    sequence_id: () => ({ sequence_id: 's7' }),
   }
   const all: { many: number[]; few: number[] } = { many: [], few: [] }
   for (const [name, of] of Object.entries(questions)) {
@@ -94,13 +106,19 @@ try {
     all.few.push(...times.few)
     const { total } = await ask(many, of(MANY))
     report({
-      name: `page of history: ${name}, p50`, unit: 'ms', value: percentile(times.many, 0.5), floor: percentile(times.few, 0.5),
+      name: `page of history: ${name}, p50`,
+      unit: 'ms',
+      value: percentile(times.many, 0.5),
+      floor: percentile(times.few, 0.5),
       note: `${total} found`,
     })
   }
   report({
-    name: `page of history, all of these, p99, ${MANY} against ${FEW}`, unit: 'ms', value: percentile(all.many, 0.99),
-    floor: percentile(all.few, 0.99), target: { atMost: 1.5 },
+    name: `page of history, all of these, p99, ${MANY} against ${FEW}`,
+    unit: 'ms',
+    value: percentile(all.many, 0.99),
+    floor: percentile(all.few, 0.99),
+    target: { atMost: 1.5 },
   })
 } finally {
   await database.close()
@@ -119,9 +137,10 @@ async function unlimited(text: string): Promise<void> {
 /** A sub-account with so many transactions, spread over the same months. @returns its id */
 async function fill(workspace: string, count: number, index: number): Promise<string> {
   const owner = randomUUID()
-  await database.query('insert into sub_accounts (id, workspace_id, name, path_index) values ($1, $2, $3, $4)', [
-    owner, workspace, `of ${count}`, index,
-  ])
+  await database.query(
+    'insert into sub_accounts (id, workspace_id, name, path_index) values ($1, $2, $3, $4)',
+    [owner, workspace, `of ${count}`, index],
+  )
   // In parts, each in one commit; triggers and checks of references would take ten times as long.
   const PART = 250_000
   for (let from = 0; from < count; from += PART) {

@@ -10,8 +10,9 @@ import { openDatabase } from '../src/database/pool.ts'
 import { cpuSeconds, memoryMb } from './processes.ts'
 
 /**
- * What a platform costs that nobody asks anything, and how long `npm start` takes on a home that is there: `node bench/idle.bench.ts
- * [seconds watched]`. Nodes and database are counted; the local chains and npm, which no service has, are told apart.
+ * What a platform costs that nobody asks anything, and how long `npm start` takes on a home that is
+ * there: `node bench/idle.bench.ts [seconds watched]`. Nodes and database are counted; the local
+ * chains and npm, which no service has, are told apart.
  */
 const WATCHED_S = Number(process.argv[2] ?? 60)
 /** PostgreSQL looks a minute after its start at what the start has written. */
@@ -21,16 +22,23 @@ const root = fileURLToPath(new URL('../../..', import.meta.url))
 const home = mkdtempSync(join(tmpdir(), 'custody-idle-'))
 const running = new Set<Started>()
 
-interface Started { child: ChildProcess; readyMs: number }
+interface Started {
+  child: ChildProcess
+  readyMs: number
+}
 /** `npm start` on the home. @throws Error where it ends before it is ready */
 async function start(): Promise<Started> {
   const begun = performance.now()
   const child = spawn('npm', ['start'], {
-    cwd: root, env: { ...process.env, CUSTODY_HOME: home, PORT: '0', CUSTODY_LOG_LEVEL: 'error' }, stdio: ['ignore', 'pipe', 'inherit'],
+    cwd: root,
+    env: { ...process.env, CUSTODY_HOME: home, PORT: '0', CUSTODY_LOG_LEVEL: 'error' },
+    stdio: ['ignore', 'pipe', 'inherit'],
   })
   let printed = ''
   await new Promise<void>((resolve, reject) => {
-    child.stdout?.on('data', (chunk: Buffer) => { if (/^ready http/m.test(printed += chunk.toString())) resolve() })
+    child.stdout?.on('data', (chunk: Buffer) => {
+      if (/^ready http/m.test((printed += chunk.toString()))) resolve()
+    })
     child.once('exit', (code) => reject(new Error(`npm start ended with ${String(code)}`)))
   })
   const started = { child, readyMs: performance.now() - begun }
@@ -46,10 +54,15 @@ async function stop(started: Started): Promise<void> {
 }
 
 const walBytes = async (): Promise<number> => {
-  const { database_url: url } = JSON.parse(readFileSync(join(home, 'runtime.json'), 'utf8')) as { database_url: string }
+  const { database_url: url } = JSON.parse(readFileSync(join(home, 'runtime.json'), 'utf8')) as {
+    database_url: string
+  }
   const database = openDatabase(url, { max: 1 })
   try {
-    return Number((await database.one<{ bytes: string }>(`select pg_current_wal_insert_lsn() - '0/0' as bytes`))?.bytes)
+    return Number(
+      (await database.one<{ bytes: string }>(`select pg_current_wal_insert_lsn() - '0/0' as bytes`))
+        ?.bytes,
+    )
   } finally {
     await database.close()
   }
@@ -60,7 +73,9 @@ const APART = new Set(['chains', 'npm'])
 const sum = (parts: Record<string, number>): number =>
   Object.entries(parts).reduce((all, [name, part]) => (APART.has(name) ? all : all + part), 0)
 const told = (parts: Record<string, number>): string =>
-  `${Object.entries(parts).map(([name, part]) => `${name} ${part.toPrecision(3)}`).join(', ')}; chains and npm not counted`
+  `${Object.entries(parts)
+    .map(([name, part]) => `${name} ${part.toPrecision(3)}`)
+    .join(', ')}; chains and npm not counted`
 
 try {
   // The first start makes the home.
@@ -81,7 +96,11 @@ try {
     },
   })
   report({
-    name: '`npm start` to ready, second start', unit: 'ms', value: times.start, floor: times.postgres, target: { atMost: 2 },
+    name: '`npm start` to ready, second start',
+    unit: 'ms',
+    value: times.start,
+    floor: times.postgres,
+    target: { atMost: 2 },
     note: 'floor: PostgreSQL alone on the same home',
   })
   const started = await start()
@@ -91,12 +110,33 @@ try {
   await sleep(WATCHED_S * 1000)
   const after = { cpu: cpuSeconds(pid), wal: await walBytes() }
   const percent = Object.fromEntries(
-    Object.entries(after.cpu).map(([name, seconds]) => [name, (seconds - (before.cpu[name] ?? 0)) / WATCHED_S * 100]))
+    Object.entries(after.cpu).map(([name, seconds]) => [
+      name,
+      ((seconds - (before.cpu[name] ?? 0)) / WATCHED_S) * 100,
+    ]),
+  )
   const memory = memoryMb(pid)
-  report({ name: 'idle: of a processor', unit: '%', value: sum(percent), floor: null, target: { atMost: 1 }, note: told(percent) })
-  report({ name: 'idle: memory', unit: 'MB', value: sum(memory), floor: null, target: { atMost: 350 }, note: told(memory) })
   report({
-    name: 'idle: written by PostgreSQL in an hour', unit: 'MB', value: (after.wal - before.wal) / WATCHED_S * 3600 / 2 ** 20, floor: null,
+    name: 'idle: of a processor',
+    unit: '%',
+    value: sum(percent),
+    floor: null,
+    target: { atMost: 1 },
+    note: told(percent),
+  })
+  report({
+    name: 'idle: memory',
+    unit: 'MB',
+    value: sum(memory),
+    floor: null,
+    target: { atMost: 350 },
+    note: told(memory),
+  })
+  report({
+    name: 'idle: written by PostgreSQL in an hour',
+    unit: 'MB',
+    value: (((after.wal - before.wal) / WATCHED_S) * 3600) / 2 ** 20,
+    floor: null,
     target: { atMost: 1 },
   })
 } finally {

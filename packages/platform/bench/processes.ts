@@ -1,18 +1,31 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** What a process and all that descend from it have used of a processor, in seconds, by what they are. Linux only. */
-export const cpuSeconds = (root: number): Record<string, number> => summed(root, ({ seconds }) => seconds)
+/**
+ * What a process and all that descend from it have used of a processor, in seconds, by what they
+ * are. Linux only.
+ */
+export const cpuSeconds = (root: number): Record<string, number> =>
+  summed(root, ({ seconds }) => seconds)
 
-/** What they hold of the memory, in MB; of pages that several share each holds its part. Linux only. */
-export const memoryMb = (root: number): Record<string, number> => summed(root, ({ pid }) => {
-  try {
-    return Number(/^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1024
-  } catch {
-    return 0 // It has ended since it was listed.
-  }
-})
+/**
+ * What they hold of the memory, in MB; of pages that several share each holds its part. Linux only.
+ */
+export const memoryMb = (root: number): Record<string, number> =>
+  summed(root, ({ pid }) => {
+    try {
+      return (
+        Number(/^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) /
+        1024
+      )
+    } catch {
+      return 0 // It has ended since it was listed.
+    }
+  })
 
-function summed(root: number, of: (process: { pid: number; seconds: number }) => number): Record<string, number> {
+function summed(
+  root: number,
+  of: (process: { pid: number; seconds: number }) => number,
+): Record<string, number> {
   const parents = new Map<number, number>()
   const used = new Map<number, { seconds: number; name: string }>()
   for (const entry of readdirSync('/proc')) {
@@ -25,11 +38,15 @@ function summed(root: number, of: (process: { pid: number; seconds: number }) =>
       // Of ended children too: PostgreSQL has many.
       const seconds = fields.slice(11, 13).reduce((sum, ticks) => sum + Number(ticks), 0) / 100
       used.set(Number(entry), { seconds, name: nameOf(command) })
-    } catch { /* it has ended */ }
+    } catch {
+      /* it has ended */
+    }
   }
-  const isOurs = (pid: number): boolean => pid === root || (pid > 1 && parents.has(pid) && isOurs(parents.get(pid) as number))
+  const isOurs = (pid: number): boolean =>
+    pid === root || (pid > 1 && parents.has(pid) && isOurs(parents.get(pid) as number))
   const sums: Record<string, number> = {}
-  for (const [pid, { seconds, name }] of used) if (isOurs(pid)) sums[name] = (sums[name] ?? 0) + of({ pid, seconds })
+  for (const [pid, { seconds, name }] of used)
+    if (isOurs(pid)) sums[name] = (sums[name] ?? 0) + of({ pid, seconds })
   return sums
 }
 

@@ -10,9 +10,10 @@ import { advance, claim } from '../src/engine/lease.ts'
 import type { Services } from '../src/engine/services.ts'
 
 /**
- * Transfers that wait in the queue, 30,000 unless CUSTODY_BENCH_QUEUE says how many: how fast the worker's own statements take them
- * and bring them on, without any chain, the first thousand against the last one. Those between are brought to their end in crowds,
- * as fast as the server writes, so that as many dead rows and entries of the index lie about as a hard day leaves.
+ * Transfers that wait in the queue, 30,000 unless CUSTODY_BENCH_QUEUE says how many: how fast the
+ * worker's own statements take them and bring them on, without any chain, the first thousand
+ * against the last one. Those between are brought to their end in crowds, as fast as the server
+ * writes, so that as many dead rows and entries of the index lie about as a hard day leaves.
  */
 const COUNT = Number(process.env['CUSTODY_BENCH_QUEUE'] ?? 30_000)
 const MEASURED = 1000
@@ -21,7 +22,8 @@ const SPARE = 500
 /** As many steps are under way at a time in one process. */
 const AT_ONCE = 16
 
-const untriggered = (text: string) => database.query(`begin; set local session_replication_role = replica; ${text}; commit`)
+const untriggered = (text: string) =>
+  database.query(`begin; set local session_replication_role = replica; ${text}; commit`)
 
 const home = mkdtempSync(join(tmpdir(), 'custody-queue-'))
 const postgres = await startEmbeddedPostgres(home)
@@ -30,7 +32,10 @@ try {
   await migrate(database)
   const [workspace, owner] = [randomUUID(), randomUUID()]
   await database.query('insert into workspaces (id, name) values ($1, $2)', [workspace, workspace])
-  await database.query(`insert into sub_accounts (id, workspace_id, name, path_index) values ($1, $2, 'main', 1)`, [owner, workspace])
+  await database.query(
+    `insert into sub_accounts (id, workspace_id, name, path_index) values ($1, $2, 'main', 1)`,
+    [owner, workspace],
+  )
   const PART = 10_000
   for (let from = 0; from < COUNT; from += PART) {
     await untriggered(
@@ -39,7 +44,8 @@ try {
        select gen_random_uuid(), 'WITHDRAWAL', '${workspace}', '${owner}', 'ETH', 'ETH', n, 'ETH', 'INTERNAL', 'EXTERNAL',
          '0x' || md5(n::text), 'QUEUED', 'pending', jsonb_build_object('body', repeat('x', 400)), made, made,
          made - interval '1 hour' + n * interval '1 millisecond'
-       from generate_series(${from}, ${Math.min(COUNT, from + PART) - 1}) n, (select '${new Date().toISOString()}'::timestamptz made) t`)
+       from generate_series(${from}, ${Math.min(COUNT, from + PART) - 1}) n, (select '${new Date().toISOString()}'::timestamptz made) t`,
+    )
   }
   await database.query('analyze transactions')
   const services = { database } as unknown as Services
@@ -50,8 +56,17 @@ try {
     while (done < count) {
       const rows = await claim(services, AT_ONCE)
       if (rows.length === 0) throw new Error('the queue has run empty')
-      await Promise.all(rows.map((row) => advance(database, row, row.state === 'QUEUED'
-        ? { state: 'SIGNED', run_in_ms: -7_200_000 } : { state: 'CONFIRMED', status: 'confirmed' })))
+      await Promise.all(
+        rows.map((row) =>
+          advance(
+            database,
+            row,
+            row.state === 'QUEUED'
+              ? { state: 'SIGNED', run_in_ms: -7_200_000 }
+              : { state: 'CONFIRMED', status: 'confirmed' },
+          ),
+        ),
+      )
       done += rows.filter(({ state }) => state !== 'QUEUED').length
     }
     return done / ((performance.now() - started) / 1000)
@@ -66,19 +81,31 @@ try {
   for (let rest = COUNT - 200 - 2 * MEASURED - SPARE; rest > 0; rest -= 5000) {
     await untriggered(
       `update transactions set state = 'CONFIRMED', status = 'confirmed', next_run_at = null where (workspace_id, id) in (
-         select workspace_id, id from transactions where next_run_at is not null order by next_run_at limit ${Math.min(rest, 5000)})`)
+         select workspace_id, id from transactions where next_run_at is not null order by next_run_at limit ${Math.min(rest, 5000)})`,
+    )
   }
   const last = await parts()
   report({
-    name: `${COUNT} queued transfers: the last thousand`, unit: '/s', value: last, floor: first, target: { atLeast: 0.9 },
+    name: `${COUNT} queued transfers: the last thousand`,
+    unit: '/s',
+    value: last,
+    floor: first,
+    target: { atLeast: 0.9 },
     note: 'against the first',
   })
   const [plan] = await database.query<Record<string, string>>(
     `explain (analyze, buffers, format json) select id from transactions where next_run_at <= $1 and (lease_until is null or lease_until < $1)
-     order by next_run_at limit 16 for update skip locked`, [database.now()])
-  const { Plan } = (plan as unknown as { 'QUERY PLAN': { Plan: Record<string, number> }[] })['QUERY PLAN'][0] as { Plan: Record<string, number> }
+     order by next_run_at limit 16 for update skip locked`,
+    [database.now()],
+  )
+  const { Plan } = (plan as unknown as { 'QUERY PLAN': { Plan: Record<string, number> }[] })[
+    'QUERY PLAN'
+  ][0] as { Plan: Record<string, number> }
   report({
-    name: 'a claim behind all that is done: pages read', unit: '', value: (Plan['Shared Hit Blocks'] ?? 0) + (Plan['Shared Read Blocks'] ?? 0), floor: null,
+    name: 'a claim behind all that is done: pages read',
+    unit: '',
+    value: (Plan['Shared Hit Blocks'] ?? 0) + (Plan['Shared Read Blocks'] ?? 0),
+    floor: null,
   })
 } finally {
   await database.close()

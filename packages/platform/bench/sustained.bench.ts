@@ -3,13 +3,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { median, percentile, report } from '../../../test/figures.ts'
 import { ethPayments, inFlight } from '../../signer/bench/flights.ts'
 import { House } from '../../signer/test/house.ts'
-import { call, fundedWallet, TestPlatform, transferBody, type Transfer, type User } from '../test/harness.ts'
+import {
+  call,
+  fundedWallet,
+  TestPlatform,
+  transferBody,
+  type Transfer,
+  type User,
+} from '../test/harness.ts'
 import { cpuSeconds, memoryMb } from './processes.ts'
 
 /**
- * Transfers of many wallets without a pause, from their POST until they are confirmed, beside what the nodes could sign; and what is
- * held of the memory at the end, beside what was held soon after the beginning: `node bench/sustained.bench.ts [under way] [wallets]`,
- * for `CUSTODY_BENCH_MINUTES`. At the end each transfer must be confirmed, and books and chains agree.
+ * Transfers of many wallets without a pause, from their POST until they are confirmed, beside what
+ * the nodes could sign; and what is held of the memory at the end, beside what was held soon after
+ * the beginning: `node bench/sustained.bench.ts [under way] [wallets]`, for
+ * `CUSTODY_BENCH_MINUTES`. At the end each transfer must be confirmed, and books and chains agree.
  */
 const [underWay, wallets] = [Number(process.argv[2] ?? 50), Number(process.argv[3] ?? 50)]
 const loadMs = Number(process.env['CUSTODY_BENCH_MINUTES'] ?? 3) * 60_000
@@ -17,7 +25,10 @@ const loadMs = Number(process.env['CUSTODY_BENCH_MINUTES'] ?? 3) * 60_000
 const rampMs = Math.min(30_000, loadMs / 6)
 /** When the memory is looked at first; the last time is at the end of the load. */
 const settledMs = Math.min(300_000, loadMs / 3)
-/** So long, and so often, the memory is looked at for one figure: a collection of garbage shall not decide. */
+/**
+ * So long, and so often, the memory is looked at for one figure: a collection of garbage shall not
+ * decide.
+ */
 const [LOOK_MS, LOOKS] = [30_000, 15]
 const WORKSPACE = 'bench-sustained'
 const SINK = '0x00000000000000000000000000000000000000be'
@@ -29,18 +40,27 @@ const APART = new Set(['chains', 'npm'])
 
 const platform = new TestPlatform({ ground: 'prepared' })
 const ended = new AbortController()
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => ended.abort(new Error(signal)))
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.on(signal, () => ended.abort(new Error(signal)))
 
-/** Signatures a second of three real nodes that nobody else asks anything, one by one of each of several accounts. */
+/**
+ * Signatures a second of three real nodes that nobody else asks anything, one by one of each of
+ * several accounts.
+ */
 async function nodesPerSecond(): Promise<number> {
   const house = await House.start(() => {}, 'prepared', 'apart')
   try {
-    // The platform's make way for others; where the machine is shared both must get as little of it.
+    // The platform's make way for others; where the machine is shared both must get as little of
+    // it.
     const niceness = getPriority(platform.childPid('signer/src/main.ts.*HOME'))
     for (const { pid } of house.processes.values()) setPriority(pid as number, niceness)
     const workspace = await house.workspace()
-    const flights = async (from: number, count: number) => Promise.all(
-      Array.from({ length: IN_FLIGHT }, async (_, at) => ethPayments(await workspace.caller(from + at), count)))
+    const flights = async (from: number, count: number) =>
+      Promise.all(
+        Array.from({ length: IN_FLIGHT }, async (_, at) =>
+          ethPayments(await workspace.caller(from + at), count),
+        ),
+      )
     await inFlight(workspace, await flights(1, EACH / 4))
     return (await inFlight(workspace, await flights(1 + IN_FLIGHT, EACH))).perSecond
   } finally {
@@ -48,101 +68,176 @@ async function nodesPerSecond(): Promise<number> {
   }
 }
 
-/** Wallets with enough in them for all that is to come, and a tank and a prepaid account that last as long. */
+/**
+ * Wallets with enough in them for all that is to come, and a tank and a prepaid account that last
+ * as long.
+ */
 async function openWallets(): Promise<User[]> {
-  const users = await Promise.all(Array.from({ length: wallets }, (_, at) => (
-    platform.user(WORKSPACE, { subAccount: `sub-${at}`, rateLimit: 1_000_000 }))))
+  const users = await Promise.all(
+    Array.from({ length: wallets }, (_, at) =>
+      platform.user(WORKSPACE, { subAccount: `sub-${at}`, rateLimit: 1_000_000 }),
+    ),
+  )
   await Promise.all(users.map((user) => fundedWallet(platform, user, 'ETH', '1000')))
   ended.signal.throwIfAborted()
-  const { body } = await call<{ network: string; address: string }[]>(users[0] as User, 'GET', '/dac/v1/gas-tanks')
-  await platform.fund('ETH', body.find(({ network }) => network === 'ETH')?.address as string, '10000')
+  const { body } = await call<{ network: string; address: string }[]>(
+    users[0] as User,
+    'GET',
+    '/dac/v1/gas-tanks',
+  )
+  await platform.fund(
+    'ETH',
+    body.find(({ network }) => network === 'ETH')?.address as string,
+    '10000',
+  )
   await platform.operator('prepaid-fee adjust', { workspace: WORKSPACE, amount: '100000000' })
   await platform.atRest()
   return users
 }
 
 const workspaceId = async (): Promise<string> =>
-  (await platform.database.one<{ id: string }>('select id from workspaces where name = $1', [WORKSPACE]))?.id as string
+  (
+    await platform.database.one<{ id: string }>('select id from workspaces where name = $1', [
+      WORKSPACE,
+    ])
+  )?.id as string
 
-/** Who waits for the ends of transfers; the database is asked for all of them at once, since a signed request costs far more. */
+/**
+ * Who waits for the ends of transfers; the database is asked for all of them at once, since a
+ * signed request costs far more.
+ */
 class Ends {
   readonly #workspace: string
-  readonly #waiting = new Map<string, { resolve: () => void; reject: (error: Error) => void; since: number }>()
+  readonly #waiting = new Map<
+    string,
+    { resolve: () => void; reject: (error: Error) => void; since: number }
+  >()
 
-  constructor(workspace: string) { this.#workspace = workspace }
+  constructor(workspace: string) {
+    this.#workspace = workspace
+  }
 
-  /** Resolves when a transfer is confirmed. @throws Error where it ends otherwise, or not in time */
+  /**
+   * Resolves when a transfer is confirmed. @throws Error where it ends otherwise, or not in time
+   */
   of(id: string): Promise<void> {
-    return new Promise((resolve, reject) => { this.#waiting.set(id, { resolve, reject, since: Date.now() }) })
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject, since: Date.now() })
+    })
   }
 
   /** Looks until the signal. */
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      const rows = await platform.database.query<{ id: string; status: string; failure_reason: string | null }>(
+      const rows = await platform.database.query<{
+        id: string
+        status: string
+        failure_reason: string | null
+      }>(
         `select id, status, failure_reason from transactions where workspace_id = $1 and id = any($2) and status <> 'pending'`,
-        [this.#workspace, [...this.#waiting.keys()]])
+        [this.#workspace, [...this.#waiting.keys()]],
+      )
       for (const { id, status, failure_reason: reason } of rows) {
         if (status === 'confirmed') this.#waiting.get(id)?.resolve()
-        else this.#waiting.get(id)?.reject(new Error(`transfer ${id} is ${status}: ${String(reason)}`))
+        else
+          this.#waiting.get(id)?.reject(new Error(`transfer ${id} is ${status}: ${String(reason)}`))
         this.#waiting.delete(id)
       }
       for (const [id, { reject, since }] of this.#waiting) {
-        if (Date.now() - since > ENDED_WITHIN_MS) reject(new Error(`transfer ${id} has not ended within ${ENDED_WITHIN_MS} ms`))
+        if (Date.now() - since > ENDED_WITHIN_MS)
+          reject(new Error(`transfer ${id} has not ended within ${ENDED_WITHIN_MS} ms`))
       }
       await sleep(100)
     }
   }
 }
 
-/** Keeps so many transfers under way until the time; resolves when all have ended. @param posted when each was asked for */
-async function load(users: readonly User[], ends: Ends, until: number, posted: Map<string, number>): Promise<void> {
+/**
+ * Keeps so many transfers under way until the time; resolves when all have ended. @param posted
+ * when each was asked for
+ */
+async function load(
+  users: readonly User[],
+  ends: Ends,
+  until: number,
+  posted: Map<string, number>,
+): Promise<void> {
   let next = 0
-  await Promise.all(Array.from({ length: underWay }, async () => {
-    while (Date.now() < until) {
-      ended.signal.throwIfAborted()
-      const turn = next++
-      const asked = Date.now()
-      const { status, body, text } = await call<Transfer>(users[turn % users.length] as User, 'POST', '/dac/v1/transaction',
-        transferBody('ETH', '0.01', SINK, { sequence_id: `sustained-${turn}` }))
-      if (status !== 200) throw new Error(text)
-      posted.set(body.id, asked)
-      await ends.of(body.id)
-    }
-  }))
+  await Promise.all(
+    Array.from({ length: underWay }, async () => {
+      while (Date.now() < until) {
+        ended.signal.throwIfAborted()
+        const turn = next++
+        const asked = Date.now()
+        const { status, body, text } = await call<Transfer>(
+          users[turn % users.length] as User,
+          'POST',
+          '/dac/v1/transaction',
+          transferBody('ETH', '0.01', SINK, { sequence_id: `sustained-${turn}` }),
+        )
+        if (status !== 200) throw new Error(text)
+        posted.set(body.id, asked)
+        await ends.of(body.id)
+      }
+    }),
+  )
 }
 
-/** What each kind of process holds of the memory, in MB: the middle of several looks, the last of them in half a minute. */
+/**
+ * What each kind of process holds of the memory, in MB: the middle of several looks, the last of
+ * them in half a minute.
+ */
 async function memory(): Promise<Record<string, number>> {
   const looks: Record<string, number>[] = []
   for (let look = 0; look < LOOKS; look++) {
     if (look > 0) await sleep(LOOK_MS / LOOKS, undefined, { signal: ended.signal })
     looks.push(memoryMb(platform.process?.pid as number))
   }
-  return Object.fromEntries(Object.keys(looks[0] ?? {}).map((name) => [name, median(looks.map((each) => each[name] ?? 0))]))
+  return Object.fromEntries(
+    Object.keys(looks[0] ?? {}).map((name) => [name, median(looks.map((each) => each[name] ?? 0))]),
+  )
 }
 
-const told = (parts: Record<string, number>): string => Object.entries(parts).map(([name, part]) => `${name} ${part.toFixed(1)}`).join(', ')
+const told = (parts: Record<string, number>): string =>
+  Object.entries(parts)
+    .map(([name, part]) => `${name} ${part.toFixed(1)}`)
+    .join(', ')
 const sum = (parts: Record<string, number>): number =>
   Object.entries(parts).reduce((all, [name, part]) => (APART.has(name) ? all : all + part), 0)
 
 /** What was measured of the transfers that were confirmed between the two times. */
-async function measured(workspace: string, posted: ReadonlyMap<string, number>, from: number, until: number) {
+async function measured(
+  workspace: string,
+  posted: ReadonlyMap<string, number>,
+  from: number,
+  until: number,
+) {
   const rows = await platform.database.query<{ id: string; status: string; at: Date | null }>(
     `select t.id, t.status, (select max(s.at) from transaction_states s
        where s.workspace_id = t.workspace_id and s.transaction_id = t.id and s.state = 'CONFIRMED') at
-     from transactions t where t.workspace_id = $1 and t.kind = 'WITHDRAWAL'`, [workspace])
-  const open = rows.filter(({ id, status, at }) => status !== 'confirmed' || at === null || !posted.has(id))
+     from transactions t where t.workspace_id = $1 and t.kind = 'WITHDRAWAL'`,
+    [workspace],
+  )
+  const open = rows.filter(
+    ({ id, status, at }) => status !== 'confirmed' || at === null || !posted.has(id),
+  )
   if (open.length > 0 || rows.length !== posted.size) {
-    throw new Error(`${posted.size} transfers accepted, ${rows.length} written, of which ${open.length} are not accounted for`)
+    throw new Error(
+      `${posted.size} transfers accepted, ${rows.length} written, of which ${open.length} are not accounted for`,
+    )
   }
-  const within = rows.filter(({ at }) => (at?.getTime() ?? 0) >= from && (at?.getTime() ?? 0) < until)
+  const within = rows.filter(
+    ({ at }) => (at?.getTime() ?? 0) >= from && (at?.getTime() ?? 0) < until,
+  )
   const made = await platform.database.one<{ count: string }>(
     `select count(*) count from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
      where c.workspace_id = $1 and c.signed is not null and c.created_at >= $2 and c.created_at < $3 and t.kind in ('WITHDRAWAL', 'FUEL')`,
-    [workspace, new Date(from), new Date(until)])
+    [workspace, new Date(from), new Date(until)],
+  )
   return {
-    count: within.length, perSecond: within.length * 1000 / (until - from), signatures: Number(made?.count) / within.length,
+    count: within.length,
+    perSecond: (within.length * 1000) / (until - from),
+    signatures: Number(made?.count) / within.length,
     waits: within.map(({ id, at }) => (at?.getTime() ?? 0) - (posted.get(id) ?? 0)),
   }
 }
@@ -156,40 +251,57 @@ async function stages(workspace: string, kind: string): Promise<string> {
          from transaction_states s join transactions t on t.workspace_id = s.workspace_id and t.id = s.transaction_id
          where s.workspace_id = $1 and t.kind = $2) spans
        where till is not null group by transaction_id, state) sums
-     group by state order by min(first)`, [workspace, kind])
+     group by state order by min(first)`,
+    [workspace, kind],
+  )
   return rows.map(({ state, ms }) => `${state} ${ms.toFixed(0)}`).join(', ')
 }
 
-/** How many fuels were signed in one session, half of them in no more: those of one session are committed at once. */
+/**
+ * How many fuels were signed in one session, half of them in no more: those of one session are
+ * committed at once.
+ */
 async function fuelsTogether(workspace: string): Promise<number> {
   const rows = await platform.database.query<{ count: number }>(
     `select count(*)::int count from transaction_states s join transactions t on t.workspace_id = s.workspace_id and t.id = s.transaction_id
-     where s.workspace_id = $1 and t.kind = 'FUEL' and s.state = 'SIGNED' group by s.xmin::text`, [workspace])
+     where s.workspace_id = $1 and t.kind = 'FUEL' and s.state = 'SIGNED' group by s.xmin::text`,
+    [workspace],
+  )
   return median(rows.map(({ count }) => count))
 }
 
 try {
   await platform.start({ CUSTODY_RATE_LIMIT: '1000000' })
   // What tests are spared: each commit waits for the disk, as it does everywhere else.
-  for (const setting of ['fsync', 'full_page_writes']) await platform.database.query(`alter system set ${setting} = on`)
+  for (const setting of ['fsync', 'full_page_writes'])
+    await platform.database.query(`alter system set ${setting} = on`)
   await platform.database.query('select pg_reload_conf()')
   const users = await openWallets()
   const workspace = await workspaceId()
   const before = await nodesPerSecond()
   const pid = platform.process?.pid as number
-  const [ends, posted, watching] = [new Ends(workspace), new Map<string, number>(), new AbortController()]
+  const [ends, posted, watching] = [
+    new Ends(workspace),
+    new Map<string, number>(),
+    new AbortController(),
+  ]
   const begun = Date.now()
   const cpuOver = async () => {
     await sleep(rampMs, undefined, { signal: ended.signal })
     const first = cpuSeconds(pid)
     await sleep(loadMs - rampMs, undefined, { signal: ended.signal })
     const last = cpuSeconds(pid)
-    return Object.fromEntries(Object.keys(last).map((name) => [name, ((last[name] ?? 0) - (first[name] ?? 0)) * 1000]))
+    return Object.fromEntries(
+      Object.keys(last).map((name) => [name, ((last[name] ?? 0) - (first[name] ?? 0)) * 1000]),
+    )
   }
   const memoryAt = async (ms: number) => sleep(ms, undefined, { signal: ended.signal }).then(memory)
   const loaded = Promise.all([
-    cpuOver(), memoryAt(settledMs), memoryAt(loadMs - LOOK_MS),
-    load(users, ends, begun + loadMs, posted).finally(() => watching.abort()), ends.watch(watching.signal),
+    cpuOver(),
+    memoryAt(settledMs),
+    memoryAt(loadMs - LOOK_MS),
+    load(users, ends, begun + loadMs, posted).finally(() => watching.abort()),
+    ends.watch(watching.signal),
   ])
   const [cpu, memoryFirst, memoryLast] = await loaded.catch((error: unknown) => {
     ended.abort()
@@ -197,26 +309,45 @@ try {
   })
   const { ok, differences } = await platform.operator('audit')
   if (ok !== true) throw new Error(`books and chains differ: ${JSON.stringify(differences)}`)
-  const { count, perSecond, signatures, waits } = await measured(workspace, posted, begun + rampMs, begun + loadMs)
+  const { count, perSecond, signatures, waits } = await measured(
+    workspace,
+    posted,
+    begun + rampMs,
+    begun + loadMs,
+  )
   const seconds = (ms: number) => (ms / 1000).toFixed(1)
-  console.log(`  ${perSecond.toFixed(2)} a second, p50 ${seconds(percentile(waits, 0.5))} s, p99 ${seconds(percentile(waits, 0.99))} s`)
-  console.log(`  milliseconds in each state, median: ${await stages(workspace, 'WITHDRAWAL')}\n  fuel: ${await stages(workspace, 'FUEL')}; `
-    + `${(await fuelsTogether(workspace)).toFixed(0)} signed in one session`)
-  const nodes = (before + await nodesPerSecond()) / 2
+  console.log(
+    `  ${perSecond.toFixed(2)} a second, p50 ${seconds(percentile(waits, 0.5))} s, p99 ${seconds(percentile(waits, 0.99))} s`,
+  )
+  console.log(
+    `  milliseconds in each state, median: ${await stages(workspace, 'WITHDRAWAL')}\n  fuel: ${await stages(workspace, 'FUEL')}; ` +
+      `${(await fuelsTogether(workspace)).toFixed(0)} signed in one session`,
+  )
+  const nodes = (before + (await nodesPerSecond())) / 2
   report({
-    name: `ETH: transfers, POST to confirmed, ${wallets} wallets`, unit: '/s', value: perSecond, floor: nodes / signatures,
+    name: `ETH: transfers, POST to confirmed, ${wallets} wallets`,
+    unit: '/s',
+    value: perSecond,
+    floor: nodes / signatures,
     target: { atLeast: 0.7 },
-    note: `${underWay} under way for ${(loadMs / 60_000).toFixed(0)} min, ${posted.size} in all; p50 `
-      + `${seconds(percentile(waits, 0.5))} s, p99 ${seconds(percentile(waits, 0.99))} s; floor: ${nodes.toFixed(1)} signatures/s of three nodes alone, one by one of ${IN_FLIGHT} `
-      + `accounts at once, over ${signatures.toFixed(2)} signatures a transfer`,
+    note:
+      `${underWay} under way for ${(loadMs / 60_000).toFixed(0)} min, ${posted.size} in all; p50 ` +
+      `${seconds(percentile(waits, 0.5))} s, p99 ${seconds(percentile(waits, 0.99))} s; floor: ${nodes.toFixed(1)} signatures/s of three nodes alone, one by one of ${IN_FLIGHT} ` +
+      `accounts at once, over ${signatures.toFixed(2)} signatures a transfer`,
   })
   const each = Object.fromEntries(Object.entries(cpu).map(([name, ms]) => [name, ms / count]))
   report({
-    name: 'ETH: processor time a transfer', unit: 'ms', value: Object.values(each).reduce((all, ms) => all + ms, 0), floor: null,
+    name: 'ETH: processor time a transfer',
+    unit: 'ms',
+    value: Object.values(each).reduce((all, ms) => all + ms, 0),
+    floor: null,
     note: told(each),
   })
   report({
-    name: `memory after ${(loadMs / 60_000).toFixed(0)} minutes of load`, unit: 'MB', value: sum(memoryLast), floor: sum(memoryFirst),
+    name: `memory after ${(loadMs / 60_000).toFixed(0)} minutes of load`,
+    unit: 'MB',
+    value: sum(memoryLast),
+    floor: sum(memoryFirst),
     target: { atMost: 1.1 },
     note: `${told(memoryLast)}; floor: after ${(settledMs / 60_000).toFixed(0)} min ${told(memoryFirst)}; chains not counted`,
   })

@@ -5,8 +5,9 @@ import { report } from '../../../test/figures.ts'
 import { call, TestPlatform, type User } from '../test/harness.ts'
 
 /**
- * Deliveries a second of one workspace's webhook, alone and beside another workspace's whose receivers take every delivery and
- * never answer, as a ratio. Floor: 0.95. Both rates are of the same run, measured in turn, the better of a few.
+ * Deliveries a second of one workspace's webhook, alone and beside another workspace's whose
+ * receivers take every delivery and never answer, as a ratio. Floor: 0.95. Both rates are of the
+ * same run, measured in turn, the better of a few.
  */
 
 const EVENTS = 600
@@ -15,7 +16,9 @@ const ROUNDS = 5
 const FLOOR = 0.95
 
 const listen = async (server: Server): Promise<string> => {
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 let count = 0
@@ -35,24 +38,35 @@ const silent = createServer((request) => {
 
 const platform = new TestPlatform()
 const hook = async (user: User, url: string) => {
-  const answer = await call<{ id: string }>(user, 'POST', '/dac/v1/webhooks', { url, events: ['wallet.updated'] })
+  const answer = await call<{ id: string }>(user, 'POST', '/dac/v1/webhooks', {
+    url,
+    events: ['wallet.updated'],
+  })
   if (answer.status !== 200) throw new Error(answer.text)
   return answer.body.id
 }
 /** Many events of a workspace at once, each of an object of its own. */
-const tell = (workspace: string, events: number) => platform.database.query(
-  `insert into events (workspace_id, sub_account_id, type, payload)
+const tell = (workspace: string, events: number) =>
+  platform.database.query(
+    `insert into events (workspace_id, sub_account_id, type, payload)
    select w.id, s.id, 'wallet.updated', jsonb_build_object('id', gen_random_uuid(), 'asset', 'ETH', 'status', 'active', 'updated_at', $3::text)
    from workspaces w join sub_accounts s on s.workspace_id = w.id, generate_series(1, $2) where w.name = $1`,
-  [workspace, events, new Date(0).toISOString()])
+    [workspace, events, new Date(0).toISOString()],
+  )
 
 /** Deliveries a second, from the first that arrives to the last. */
 async function rate(workspace: string): Promise<number> {
   count = 0
   await tell(workspace, EVENTS)
-  while (count === 0) await new Promise<void>((resolve) => { heard = resolve })
+  while (count === 0)
+    await new Promise<void>((resolve) => {
+      heard = resolve
+    })
   const [from, before] = [performance.now(), count]
-  while (count < EVENTS) await new Promise<void>((resolve) => { heard = resolve })
+  while (count < EVENTS)
+    await new Promise<void>((resolve) => {
+      heard = resolve
+    })
   return ((EVENTS - before) * 1000) / (performance.now() - from)
 }
 
@@ -78,7 +92,13 @@ try {
     await new Promise((resolve) => setTimeout(resolve, 500))
   }
   const [without, with_] = [Math.max(...alone), Math.max(...beside)]
-  report({ name: `deliveries beside ${HANGING} receivers that hang`, unit: '/s', value: with_, floor: without, target: { atLeast: FLOOR } })
+  report({
+    name: `deliveries beside ${HANGING} receivers that hang`,
+    unit: '/s',
+    value: with_,
+    floor: without,
+    target: { atLeast: FLOOR },
+  })
 } finally {
   receiver.closeAllConnections()
   silent.closeAllConnections()

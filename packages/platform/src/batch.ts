@@ -1,8 +1,12 @@
-interface Waiting<Item, Answer> { item: Item; resolve(answer: Answer): void; reject(error: unknown): void }
+interface Waiting<Item, Answer> {
+  item: Item
+  resolve(answer: Answer): void
+  reject(error: unknown): void
+}
 
 /**
- * Gathers what is asked at the same time, so that one call answers many: who comes while nothing is under way waits for nobody,
- * and the more come the fewer calls each of them costs.
+ * Gathers what is asked at the same time, so that one call answers many: who comes while nothing is
+ * under way waits for nobody, and the more come the fewer calls each of them costs.
  */
 export class Batch<Item, Answer> {
   readonly #answer: (items: readonly Item[]) => Promise<readonly Answer[]>
@@ -14,15 +18,19 @@ export class Batch<Item, Answer> {
   #isCalled = false
 
   /**
-   * @param answer answers all items, in their order. What it throws is thrown to all of them: an item that is at fault alone has
-   * an answer that says so
+   * @param answer answers all items, in their order. What it throws is thrown to all of them: an
+   *   item that is at fault alone has an answer that says so
    * @param most items of one call
    * @param lanes calls under way at a time
    * @param pause before a call, where nobody waits for its answer: more come together
    */
   constructor(
     answer: (items: readonly Item[]) => Promise<readonly Answer[]>,
-    { most, lanes, pause = null }: { most: number; lanes: number; pause?: (() => Promise<void>) | null },
+    {
+      most,
+      lanes,
+      pause = null,
+    }: { most: number; lanes: number; pause?: (() => Promise<void>) | null },
   ) {
     this.#answer = answer
     this.#most = most
@@ -42,7 +50,10 @@ export class Batch<Item, Answer> {
     })
   }
 
-  /** Begins once all that has arrived with this item has asked: what comes in one turn of the event loop goes together. */
+  /**
+   * Begins once all that has arrived with this item has asked: what comes in one turn of the event
+   * loop goes together.
+   */
   #call(): void {
     if (this.#isCalled || this.#running >= this.#lanes) return
     this.#isCalled = true
@@ -59,7 +70,8 @@ export class Batch<Item, Answer> {
     this.#running++
     try {
       const answers = await this.#answer(asked.map(({ item }) => item))
-      if (answers.length !== asked.length) throw new Error(`${answers.length} answers to ${asked.length} questions`)
+      if (answers.length !== asked.length)
+        throw new Error(`${answers.length} answers to ${asked.length} questions`)
       asked.forEach(({ resolve }, at) => resolve(answers[at] as Answer))
     } catch (error) {
       for (const { reject } of asked) reject(error)

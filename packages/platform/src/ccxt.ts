@@ -6,7 +6,10 @@ import { readText, type Fetch } from '@custody/chains/basics'
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024
 const TIMEOUT_MS = 10_000
 
-/** What is used of a ccxt exchange here; each room declares what it calls beyond that. Numbers come as text (`number = String`). */
+/**
+ * What is used of a ccxt exchange here; each room declares what it calls beyond that. Numbers come
+ * as text (`number = String`).
+ */
 export interface CcxtClient {
   id: string
   hostname?: string
@@ -20,8 +23,16 @@ export interface CcxtClient {
   loadMarkets(reload?: boolean): Promise<unknown>
 }
 
-/** What one answer was, for whoever must know more than ccxt's error says. `text`: null where it was too long or none came whole. */
-export interface RawAnswer { method: string; url: string; status: number | null; text: string | null }
+/**
+ * What one answer was, for whoever must know more than ccxt's error says. `text`: null where it was
+ * too long or none came whole.
+ */
+export interface RawAnswer {
+  method: string
+  url: string
+  status: number | null
+  text: string | null
+}
 
 export interface ClientOptions {
   /** ccxt's name of the exchange. */
@@ -40,13 +51,15 @@ export interface ClientOptions {
 
 /** Whether ccxt knows an exchange of this name. Nothing of ccxt is loaded for it. */
 export const isExchange = (id: string): boolean =>
-  /^[a-z0-9]{2,40}$/.test(id) && existsSync(fileURLToPath(new URL(`./src/${id}.js`, import.meta.resolve('ccxt'))))
+  /^[a-z0-9]{2,40}$/.test(id) &&
+  existsSync(fileURLToPath(new URL(`./src/${id}.js`, import.meta.resolve('ccxt'))))
 
 /**
- * Where the local chains' port stands in for an exchange: ccxt's `urls.api` begin there as they do at the exchange's own
- * host (docs/local-exchange.md).
+ * Where the local chains' port stands in for an exchange: ccxt's `urls.api` begin there as they do
+ * at the exchange's own host (docs/local-exchange.md).
  */
-export const localExchangeUrl = (devnetUrl: string, id: string): string => `${devnetUrl}/exchanges/${id}`
+export const localExchangeUrl = (devnetUrl: string, id: string): string =>
+  `${devnetUrl}/exchanges/${id}`
 
 /** A request would have left for a host that is not the exchange's. It was not sent. */
 class ForeignHost extends Error {
@@ -57,14 +70,19 @@ class ForeignHost extends Error {
 }
 
 /**
- * A client of one exchange. Its module alone is loaded: all hundred take 100 MB of memory. Requests leave through `fetch` only,
- * to hosts of the exchange only (a base URL replaces every one of them), follow no redirect, and end, body included, in time.
+ * A client of one exchange. Its module alone is loaded: all hundred take 100 MB of memory. Requests
+ * leave through `fetch` only, to hosts of the exchange only (a base URL replaces every one of
+ * them), follow no redirect, and end, body included, in time.
  */
 export async function openClient<T extends CcxtClient>(o: ClientOptions): Promise<T> {
-  const module = await import(new URL(`./src/${o.id}.js`, import.meta.resolve('ccxt')).href) as {
-    default: new (options: Record<string, unknown>) => T,
+  const module = (await import(new URL(`./src/${o.id}.js`, import.meta.resolve('ccxt')).href)) as {
+    default: new (options: Record<string, unknown>) => T
   }
-  const client = new module.default({ timeout: o.timeoutMs ?? TIMEOUT_MS, enableRateLimit: o.rateLimited ?? false, ...o.more })
+  const client = new module.default({
+    timeout: o.timeoutMs ?? TIMEOUT_MS,
+    enableRateLimit: o.rateLimited ?? false,
+    ...o.more,
+  })
   client.number = String
   const hosts = new Set<string>()
   client.urls['api'] = rebased(client.urls['api'], client.hostname, o.url, hosts)
@@ -73,10 +91,15 @@ export async function openClient<T extends CcxtClient>(o: ClientOptions): Promis
 }
 
 /**
- * Every URL of ccxt's tree with the base in place of its host: an override of some keys would leave the others, withdrawals among
- * them, at the real exchange. Notes which hosts there are.
+ * Every URL of ccxt's tree with the base in place of its host: an override of some keys would leave
+ * the others, withdrawals among them, at the real exchange. Notes which hosts there are.
  */
-function rebased(tree: unknown, hostname: string | undefined, base: string | null, hosts: Set<string>): unknown {
+function rebased(
+  tree: unknown,
+  hostname: string | undefined,
+  base: string | null,
+  hosts: Set<string>,
+): unknown {
   if (typeof tree === 'string') {
     const whole = tree.replaceAll('{hostname}', hostname ?? '')
     const url = new URL(whole)
@@ -88,10 +111,15 @@ function rebased(tree: unknown, hostname: string | undefined, base: string | nul
     return `${base}${url.pathname === '/' ? '' : url.pathname}`
   }
   if (typeof tree !== 'object' || tree === null) return tree
-  return Object.fromEntries(Object.entries(tree).map(([key, value]) => [key, rebased(value, hostname, base, hosts)]))
+  return Object.fromEntries(
+    Object.entries(tree).map(([key, value]) => [key, rebased(value, hostname, base, hosts)]),
+  )
 }
 
-/** ccxt reads answers whole and its time-out ends at their headers: what it gets has been read up to a limit, and in time. */
+/**
+ * ccxt reads answers whole and its time-out ends at their headers: what it gets has been read up to
+ * a limit, and in time.
+ */
 function guarded(o: ClientOptions, hosts: ReadonlySet<string>, timeoutMs: number): Fetch {
   return async (given, init) => {
     const url = String(given)
@@ -101,17 +129,29 @@ function guarded(o: ClientOptions, hosts: ReadonlySet<string>, timeoutMs: number
     o.onAnswer?.({ method, url, status: null, text: null })
     const ends = AbortSignal.timeout(timeoutMs)
     const response = await o.fetch(url, {
-      ...init, redirect: 'error', signal: init?.signal ? AbortSignal.any([init.signal, ends]) : ends,
+      ...init,
+      redirect: 'error',
+      signal: init?.signal ? AbortSignal.any([init.signal, ends]) : ends,
     })
     const text = await readText(response, ANSWER_BYTES_MAX)
     o.onAnswer?.({ method, url, status: response.status, text })
     if (text === null) throw new TypeError('the answer is too long')
-    return new Response(text === '' ? null : text, { status: response.status, statusText: response.statusText, headers: response.headers })
+    return new Response(text === '' ? null : text, {
+      status: response.status,
+      statusText: response.statusText,
+      headers: response.headers,
+    })
   }
 }
 
-/** URLs of requests hold keys and signatures, and bodies what the caller sent: neither is shown. At most `most` characters. */
+/**
+ * URLs of requests hold keys and signatures, and bodies what the caller sent: neither is shown. At
+ * most `most` characters.
+ */
 export function redacted(error: unknown, most = 200): string {
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-  return text.replaceAll(/https?:\/\/\S+/g, '[url]').replaceAll(/[A-Za-z0-9+/=_-]{40,}/g, '[…]').slice(0, most)
+  return text
+    .replaceAll(/https?:\/\/\S+/g, '[url]')
+    .replaceAll(/[A-Za-z0-9+/=_-]{40,}/g, '[…]')
+    .slice(0, most)
 }

@@ -1,7 +1,10 @@
 import { formatAmount, parseAmount } from '@custody/chains/basics'
 import { JsonNumber } from '@custody/request-auth'
 
-/** Exact decimal as a JSON number for a response. A caller's own may begin with zeros, which no JSON number does. */
+/**
+ * Exact decimal as a JSON number for a response. A caller's own may begin with zeros, which no JSON
+ * number does.
+ */
 export function exact(decimalText: string): JsonNumber {
   return new JsonNumber(decimalText.replace(/^0+(?=\d)/, ''))
 }

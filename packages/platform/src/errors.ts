@@ -1,4 +1,7 @@
-/** The one registry of errors: code, HTTP status, title. Codes are stable; never reuse or rename one. */
+/**
+ * The one registry of errors: code, HTTP status, title. Codes are stable; never reuse or rename
+ * one.
+ */
 export const ERRORS = {
   INVALID_REQUEST: [400, 'The request does not match the specification'],
   UNKNOWN_FIELD: [400, 'A field or parameter is not known'],
@@ -71,13 +74,20 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** An error that a caller may see. `message` is a sentence for people; `field` names the failed field. */
+/**
+ * An error that a caller may see. `message` is a sentence for people; `field` names the failed
+ * field.
+ */
 export class ApiError extends Error {
   readonly code: ErrorCode
   readonly status: number
   readonly field: string | undefined
   readonly details: Record<string, unknown> | undefined
-  constructor(code: ErrorCode, message: string, options: { field?: string; details?: Record<string, unknown> } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { field?: string; details?: Record<string, unknown> } = {},
+  ) {
     super(message)
     this.name = 'ApiError'
     this.code = code

@@ -1,4 +1,6 @@
-/** Two names are the same but for their spelling: `destinationAddress` and `destination_address`. */
+/**
+ * Two names are the same but for their spelling: `destinationAddress` and `destination_address`.
+ */
 const plain = (name: string): string => name.toLowerCase().replaceAll(/[^a-z0-9]/g, '')
 
 const LETTERS_PER_SLIP = 4

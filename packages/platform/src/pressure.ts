@@ -3,7 +3,10 @@ import { performance } from 'node:perf_hooks'
 
 /** So many requests at a time are being answered where other work begins to make way. */
 const REQUESTS_MANY = 8
-/** So long at a stretch they go before other work altogether; what was used of it comes back while they are fewer. */
+/**
+ * So long at a stretch they go before other work altogether; what was used of it comes back while
+ * they are fewer.
+ */
 export const FIRST_MS = 2000
 /** Share of its time that the event loop is busy where it is the bound. */
 const LOOP_FULL = 0.9
@@ -12,11 +15,20 @@ const MACHINE_FULL = 0.95
 /** Over so many milliseconds that is looked at. */
 const LOOKED_AT_MS = 50
 
-/** Milliseconds that this machine's processors, or the event loop, have had so far, and of these the busy ones. */
-export interface Utilization { all: number; busy: number }
+/**
+ * Milliseconds that this machine's processors, or the event loop, have had so far, and of these the
+ * busy ones.
+ */
+export interface Utilization {
+  all: number
+  busy: number
+}
 
 /** Where the measured values come from. */
-export interface Meters { processors(): Utilization; loop(): Utilization }
+export interface Meters {
+  processors(): Utilization
+  loop(): Utilization
+}
 
 function processors(): Utilization {
   const sums = { all: 0, busy: 0 }
@@ -37,12 +49,14 @@ function loop(): Utilization {
 export const systemMeters: Meters = { processors, loop }
 
 /** Share of the time between two readings that was busy. */
-const shareBusy = (from: Utilization, to: Utilization): number => (to.busy - from.busy) / Math.max(1, to.all - from.all)
+const shareBusy = (from: Utilization, to: Utilization): number =>
+  (to.busy - from.busy) / Math.max(1, to.all - from.all)
 
 /**
- * Whether this process is kept busy by requests. A caller waits for his answer now, a transfer for its chain some seconds more:
- * what nobody waits for makes way, for a burst altogether. What lasts longer shares: where both want the same processor other work
- * makes way in part, and where there are processors to spare not at all.
+ * Whether this process is kept busy by requests. A caller waits for his answer now, a transfer for
+ * its chain some seconds more: what nobody waits for makes way, for a burst altogether. What lasts
+ * longer shares: where both want the same processor other work makes way in part, and where there
+ * are processors to spare not at all.
  */
 export class Pressure {
   readonly #clock: () => number
@@ -54,7 +68,10 @@ export class Pressure {
   #processors: Utilization
   #isFull = false
 
-  /** @param clock the Environment's, in milliseconds @param meters those of a test, in place of the machine's */
+  /**
+   * @param clock the Environment's, in milliseconds @param meters those of a test, in place of
+   *   the machine's
+   */
   constructor(clock: () => number = Date.now, meters: Meters = systemMeters) {
     this.#clock = clock
     this.#meters = meters
@@ -75,7 +92,10 @@ export class Pressure {
     }
   }
 
-  /** A burst of requests: it goes first. True for {@link FIRST_MS} at a stretch at most, and for half of all time. */
+  /**
+   * A burst of requests: it goes first. True for {@link FIRST_MS} at a stretch at most, and for
+   * half of all time.
+   */
   get isBurst(): boolean {
     this.#pass()
     return this.#isMany && this.#first > 0
@@ -92,7 +112,9 @@ export class Pressure {
     const loop = this.#meters.loop()
     if (loop.all - this.#loop.all >= LOOKED_AT_MS) {
       const processors = this.#meters.processors()
-      this.#isFull = shareBusy(this.#loop, loop) >= LOOP_FULL || shareBusy(this.#processors, processors) >= MACHINE_FULL
+      this.#isFull =
+        shareBusy(this.#loop, loop) >= LOOP_FULL ||
+        shareBusy(this.#processors, processors) >= MACHINE_FULL
       this.#loop = loop
       this.#processors = processors
     }
@@ -109,6 +131,8 @@ export class Pressure {
     // A clock that is set makes one burst longer or shorter, and no more.
     const passed = Math.abs(now - this.#at)
     this.#at = now
-    this.#first = this.#isMany ? Math.max(0, this.#first - passed) : Math.min(FIRST_MS, this.#first + passed)
+    this.#first = this.#isMany
+      ? Math.max(0, this.#first - passed)
+      : Math.min(FIRST_MS, this.#first + passed)
   }
 }

@@ -10,11 +10,10 @@ import { readSettings } from './settings/settings.ts'
 /** `npm start`: runs the platform and stays until SIGTERM or SIGINT. */
 const STOP_MS_MAX = 9500
 
-process.on(
-  'unhandledRejection',
-  (error) => process.stderr.write(
-    `custody: unhandled rejection: ${manyLines(error instanceof Error ? String(error.stack) : String(error))}\n`
-  )
+process.on('unhandledRejection', (error) =>
+  process.stderr.write(
+    `custody: unhandled rejection: ${manyLines(error instanceof Error ? String(error.stack) : String(error))}\n`,
+  ),
 )
 
 let ending = false
@@ -22,26 +21,41 @@ try {
   const settings = readSettings()
   const stopTracing = await startTracing('custody', process.env)
   // Read with the rest of the platform, once the servers that it needs are starting.
-  const platform = await startPlatform(settings, async (services) => (await import('./operator/server.ts')).startOperatorServer(services))
+  const platform = await startPlatform(settings, async (services) =>
+    (await import('./operator/server.ts')).startOperatorServer(services),
+  )
   const endGivingBack = giveBackWhenIdle()
   const end = () => {
     if (ending) return
     ending = true
     endGivingBack()
     setTimeout(() => process.exit(1), STOP_MS_MAX).unref()
-    platform.stop().then(stopTracing).then(() => process.exit(0), (error: unknown) => {
-      process.stderr.write(`custody: could not stop cleanly: ${manyLines(reasonOf(error))}\n`)
-      process.exit(1)
-    })
+    platform
+      .stop()
+      .then(stopTracing)
+      .then(
+        () => process.exit(0),
+        (error: unknown) => {
+          process.stderr.write(`custody: could not stop cleanly: ${manyLines(reasonOf(error))}\n`)
+          process.exit(1)
+        },
+      )
   }
-  // Before it says that it is ready: whoever waits for that may end it at once, and must not leave its servers behind.
+  // Before it says that it is ready: whoever waits for that may end it at once, and must not leave
+  // its servers behind.
   process.on('SIGTERM', end)
   process.on('SIGINT', end)
   process.stdout.write(`ready http://${settings.host}:${platform.port}\n`)
   const { announceFirstOwner } = await import('./app/first-owner.ts')
-  const line = settings.role === 'all' ? await announceFirstOwner(platform.services, platform.port, process.stdout.isTTY) : null
+  const line =
+    settings.role === 'all'
+      ? await announceFirstOwner(platform.services, platform.port, process.stdout.isTTY)
+      : null
   if (line !== null) process.stdout.write(`${line}\n`)
-  if (settings.role === 'all') writeFileSync(join(settings.home, 'url'), `http://${settings.host}:${platform.port}`, { mode: 0o600 })
+  if (settings.role === 'all')
+    writeFileSync(join(settings.home, 'url'), `http://${settings.host}:${platform.port}`, {
+      mode: 0o600,
+    })
 } catch (error) {
   // One that is ending has closed what it would have asked.
   if (!ending) {

@@ -1,8 +1,25 @@
 import {
-  makeEntry, openKeys, parseKeyFile, writeKeyFile, type Binding, type KekSettings, type KeyFile, type Surroundings,
+  makeEntry,
+  openKeys,
+  parseKeyFile,
+  writeKeyFile,
+  type Binding,
+  type KekSettings,
+  type KeyFile,
+  type Surroundings,
 } from '@custody/key-encryption'
 import { createCipheriv, createDecipheriv } from 'node:crypto'
-import { closeSync, existsSync, fstatSync, fsyncSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Environment } from './environment.ts'
 
@@ -12,10 +29,17 @@ const TAG_BYTES = 16
 const VERSION = 1
 
 const bindingOf = (name: string): Binding => ({ purpose: 'custody/platform/secrets-key', name })
-const surroundingsOf = (file: string, env: NodeJS.ProcessEnv): Surroundings => ({ folder: dirname(file), env })
+const surroundingsOf = (file: string, env: NodeJS.ProcessEnv): Surroundings => ({
+  folder: dirname(file),
+  env,
+})
 
-/** The file that CUSTODY_SECRETS_KEY names (`@FILE`); null where it holds the key itself, or is not set. */
-export const secretsFile = (setting: string | null): string | null => (setting?.startsWith('@') ? resolve(setting.slice(1)) : null)
+/**
+ * The file that CUSTODY_SECRETS_KEY names (`@FILE`); null where it holds the key itself, or is not
+ * set.
+ */
+export const secretsFile = (setting: string | null): string | null =>
+  setting?.startsWith('@') ? resolve(setting.slice(1)) : null
 
 /** What a file of the secrets key holds: the key itself, or one that somebody else's key wraps. */
 function read(file: string): { key: Buffer } | { wrapped: KeyFile } {
@@ -31,7 +55,11 @@ async function keyOf(file: string, env: NodeJS.ProcessEnv): Promise<Buffer> {
   return Buffer.from(opened!.key.buffer, opened!.key.byteOffset, opened!.key.length)
 }
 
-export interface SecretsKeyStatus { provider: string; kek_id: string | null; kek_version: string | null }
+export interface SecretsKeyStatus {
+  provider: string
+  kek_id: string | null
+  kek_version: string | null
+}
 
 /** Who wraps the secrets key; `none`: it lies in the clear. */
 export function secretsKeyStatus(file: string): SecretsKeyStatus {
@@ -42,11 +70,16 @@ export function secretsKeyStatus(file: string): SecretsKeyStatus {
 }
 
 /**
- * Puts the secrets key under a key-encryption key, the first or another one. The key itself stays, as everything in the
- * database is sealed under it. The file is replaced whole; bytes that lay in the clear are overwritten.
+ * Puts the secrets key under a key-encryption key, the first or another one. The key itself stays,
+ * as everything in the database is sealed under it. The file is replaced whole; bytes that lay in
+ * the clear are overwritten.
  * @throws KekError
  */
-export async function wrapSecretsKey(file: string, settings: KekSettings, env: NodeJS.ProcessEnv): Promise<SecretsKeyStatus> {
+export async function wrapSecretsKey(
+  file: string,
+  settings: KekSettings,
+  env: NodeJS.ProcessEnv,
+): Promise<SecretsKeyStatus> {
   if (settings.kind === 'file' && resolve(dirname(file), settings.path) === resolve(file)) {
     throw new Error('--kek: file: the secrets key would wrap itself: name another file')
   }
@@ -64,38 +97,51 @@ export async function wrapSecretsKey(file: string, settings: KekSettings, env: N
   return secretsKeyStatus(file)
 }
 
-/** Seals secrets of others (keys of screening providers) for the database: AES-256-GCM, bound to where they belong. */
+/**
+ * Seals secrets of others (keys of screening providers) for the database: AES-256-GCM, bound to
+ * where they belong.
+ */
 export class Secrets {
   readonly #key: Buffer
   readonly #environment: Environment
 
   /** @param key 32 bytes */
   constructor(key: Uint8Array, environment: Environment) {
-    if (key.length !== KEY_BYTES) throw new Error(`the secrets key has ${key.length} bytes, not ${KEY_BYTES}`)
+    if (key.length !== KEY_BYTES)
+      throw new Error(`the secrets key has ${key.length} bytes, not ${KEY_BYTES}`)
     this.#key = Buffer.from(key)
     this.#environment = environment
   }
 
   /**
-   * The key of CUSTODY_SECRETS_KEY (base64, or `@FILE`), else of `secrets.key` in the home, made there at the first start.
-   * Where a file holds a wrapped key it is unwrapped now, once: whoever wraps it may be away afterwards.
+   * The key of CUSTODY_SECRETS_KEY (base64, or `@FILE`), else of `secrets.key` in the home, made
+   * there at the first start. Where a file holds a wrapped key it is unwrapped now, once: whoever
+   * wraps it may be away afterwards.
    * @throws KekError where it cannot be
    */
   static async open(
-    home: string, setting: string | null, environment: Environment, env: NodeJS.ProcessEnv = process.env
+    home: string,
+    setting: string | null,
+    environment: Environment,
+    env: NodeJS.ProcessEnv = process.env,
   ): Promise<Secrets> {
     const named = secretsFile(setting)
     if (named !== null) return new Secrets(await keyOf(named, env), environment)
     if (setting !== null) {
       const key = Buffer.from(setting, 'base64')
-      if (key.length !== KEY_BYTES) throw new Error(`CUSTODY_SECRETS_KEY: must be ${KEY_BYTES} bytes in base64`)
+      if (key.length !== KEY_BYTES)
+        throw new Error(`CUSTODY_SECRETS_KEY: must be ${KEY_BYTES} bytes in base64`)
       return new Secrets(key, environment)
     }
     const file = join(home, 'secrets.key')
     if (!existsSync(file)) {
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
       try {
-        writeFileSync(file, Buffer.from(environment.bytes(KEY_BYTES)), { mode: 0o600, flag: 'wx', flush: true })
+        writeFileSync(file, Buffer.from(environment.bytes(KEY_BYTES)), {
+          mode: 0o600,
+          flag: 'wx',
+          flush: true,
+        })
       } catch (error) {
         // Another process of this home was first.
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
@@ -116,12 +162,20 @@ export class Secrets {
   open(owner: string, sealed: Uint8Array): string {
     const bytes = Buffer.from(sealed)
     const body = 1 + NONCE_BYTES + TAG_BYTES
-    if (bytes[0] !== VERSION || bytes.length < body) throw new Error('a sealed secret has an unknown form')
+    if (bytes[0] !== VERSION || bytes.length < body)
+      throw new Error('a sealed secret has an unknown form')
     const decipher = createDecipheriv(
-      'aes-256-gcm', this.#key, bytes.subarray(1, 1 + NONCE_BYTES), { authTagLength: TAG_BYTES }
-    ).setAAD(Buffer.from(owner)).setAuthTag(bytes.subarray(1 + NONCE_BYTES, body))
+      'aes-256-gcm',
+      this.#key,
+      bytes.subarray(1, 1 + NONCE_BYTES),
+      { authTagLength: TAG_BYTES },
+    )
+      .setAAD(Buffer.from(owner))
+      .setAuthTag(bytes.subarray(1 + NONCE_BYTES, body))
     try {
-      return Buffer.concat([decipher.update(bytes.subarray(body)), decipher.final()]).toString('utf8')
+      return Buffer.concat([decipher.update(bytes.subarray(body)), decipher.final()]).toString(
+        'utf8',
+      )
     } catch {
       throw new Error('a sealed secret does not open: was it sealed with another secrets key?')
     }

@@ -21,7 +21,10 @@ import { useDatabase } from './deposits-support.ts'
 import { FamilyStage } from './family-stage.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** Ether that a contract has sent has no transaction of its own: the operator makes a deposit of it, once, whatever comes later. */
+/**
+ * Ether that a contract has sent has no transaction of its own: the operator makes a deposit of it,
+ * once, whatever comes later.
+ */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-adopt-'))
@@ -32,7 +35,11 @@ const FINAL_BLOCKS = 80
 let devnet: Devnet
 let stage: FamilyStage
 /** What the endpoint answers instead: a test may change it. */
-let lie: (method: string, params: unknown[], answer: unknown) => unknown = (_method, _params, answer) => answer
+let lie: (method: string, params: unknown[], answer: unknown) => unknown = (
+  _method,
+  _params,
+  answer,
+) => answer
 
 /** What happens on the chain just before the endpoint answers: a test may change it. */
 let meanwhile: (method: string, params: unknown[]) => Promise<void> = async () => undefined
@@ -41,8 +48,11 @@ const ask: typeof fetch = async (url, init) => {
   const { method, params } = JSON.parse(String(init?.body)) as { method: string; params: unknown[] }
   await meanwhile(method, params)
   const response = await fetch(url, init)
-  const body = await response.json() as { result?: unknown }
-  return Response.json({ ...body, result: lie(method, params, body.result) }, { status: response.status })
+  const body = (await response.json()) as { result?: unknown }
+  return Response.json(
+    { ...body, result: lie(method, params, body.result) },
+    { status: response.status },
+  )
 }
 
 before(async () => {
@@ -64,7 +74,8 @@ after(() => {
 
 /** The services whose waits are over at once: nothing moves meanwhile, or as `sleep` says. */
 const services = (sleep: () => Promise<void> = async () => undefined): Services => ({
-  ...stage.services, environment: { ...stage.services.environment, sleep },
+  ...stage.services,
+  environment: { ...stage.services.environment, sleep },
 })
 
 async function mine(blocks: number): Promise<void> {
@@ -75,10 +86,21 @@ async function mine(blocks: number): Promise<void> {
 /** A contract that self-destructs to an address: PUSH20 address, SELFDESTRUCT. */
 async function destroyTo(address: string, ether: string): Promise<string> {
   const chain = defineChain({
-    id: 31337, name: 'local', nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 }, rpcUrls: { default: { http: [`${devnet.url}/eth`] } },
+    id: 31337,
+    name: 'local',
+    nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
+    rpcUrls: { default: { http: [`${devnet.url}/eth`] } },
   })
-  const wallet = createWalletClient({ chain, transport: http(`${devnet.url}/eth`), account: stranger })
-  const hash = await wallet.sendTransaction({ data: `0x73${address.slice(2).toLowerCase()}ff`, value: parseEther(ether), gas: 200_000n })
+  const wallet = createWalletClient({
+    chain,
+    transport: http(`${devnet.url}/eth`),
+    account: stranger,
+  })
+  const hash = await wallet.sendTransaction({
+    data: `0x73${address.slice(2).toLowerCase()}ff`,
+    value: parseEther(ether),
+    gas: 200_000n,
+  })
   await mine(1)
   return hash
 }
@@ -86,27 +108,47 @@ async function destroyTo(address: string, ether: string): Promise<string> {
 const adopt = (input: Record<string, unknown> = {}, made: Services = services()) =>
   adoptIntoBooks(made, { asset: 'ETH', address: stage.source, amount: '0.25', ...input })
 
-const secondAddress = async (): Promise<string> => (await createAddress.handler({
-  services: stage.services, caller: stage.caller, body: { asset: 'ETH' }, signed: null, query: undefined, params: undefined,
-} as never) as { body: { address: string } }).body.address
+const secondAddress = async (): Promise<string> =>
+  (
+    (await createAddress.handler({
+      services: stage.services,
+      caller: stage.caller,
+      body: { asset: 'ETH' },
+      signed: null,
+      query: undefined,
+      params: undefined,
+    } as never)) as { body: { address: string } }
+  ).body.address
 
-const adopted = () => stage.database.query<TransactionRow>(
-  `select t.* from transactions t join deposits d on d.transaction_id = t.id where d.adopted order by t.created_at`)
+const adopted = () =>
+  stage.database.query<TransactionRow>(
+    `select t.* from transactions t join deposits d on d.transaction_id = t.id where d.adopted order by t.created_at`,
+  )
 
-const refused = (what: Promise<unknown>, reason: RegExp) => assert.rejects(what, (error: Error) => {
-  assert.match(error.message, reason)
-  return true
-})
+const refused = (what: Promise<unknown>, reason: RegExp) =>
+  assert.rejects(what, (error: Error) => {
+    assert.match(error.message, reason)
+    return true
+  })
 
 test('it is credited at its depth, once, and may be spent; the audit agrees then', async () => {
   const hash = await destroyTo(stage.source, '0.25')
-  assert.deepEqual((await audit(services())).differences.map(({ kind }) => kind), ['surplus'])
+  assert.deepEqual(
+    (await audit(services())).differences.map(({ kind }) => kind),
+    ['surplus'],
+  )
   const before = await stage.available()
   const { id } = await adopt({ txid: hash })
   const row = await stage.read(String(id))
-  assert.deepEqual([row.state, row.status, row.hash, row.source_id], ['CONFIRMING', 'pending', hash, null])
+  assert.deepEqual(
+    [row.state, row.status, row.hash, row.source_id],
+    ['CONFIRMING', 'pending', hash, null],
+  )
   await stage.run()
-  assert.deepEqual([(await stage.read(String(id))).status, await stage.available() - before], ['confirmed', parseEther('0.25')])
+  assert.deepEqual(
+    [(await stage.read(String(id))).status, (await stage.available()) - before],
+    ['confirmed', parseEther('0.25')],
+  )
   await stage.check()
   await refused(adopt(), /holds no more than the books say/)
   assert.equal((await adopted()).length, 1)
@@ -115,7 +157,11 @@ test('it is credited at its depth, once, and may be spent; the audit agrees then
 test('several operators at once: one deposit', async () => {
   await destroyTo(stage.source, '0.25')
   const outcomes = await Promise.allSettled([adopt(), adopt(), adopt({}, services()), adopt()])
-  assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1, JSON.stringify(outcomes))
+  assert.equal(
+    outcomes.filter(({ status }) => status === 'fulfilled').length,
+    1,
+    JSON.stringify(outcomes),
+  )
   await stage.run()
   await stage.check()
   assert.equal((await adopted()).length, 1)
@@ -125,17 +171,29 @@ test('what is typed wrongly is refused with the option, and nothing changes', as
   await destroyTo(stage.source, '0.25')
   const hash = `0x${'12'.repeat(32)}`
   for (const [input, reason] of [
-    [{ amount: '0.2' }, /^--amount: the address holds 0\.25 more than the books say: all of it is adopted, or nothing$/],
-    [{ amount: '0.3' }, /^--amount: .*0\.25 more/], [{ amount: '-1' }, /^--amount: /], [{ amount: '0' }, /^--amount: /], [{ amount: 'all' }, /^--amount: /],
-    [{ asset: 'XYZ' }, /^--asset: "XYZ" is not an asset/], [{ asset: 'BTC' }, /^--asset: /],
-    [{ address: PLACE.to }, /^--address: .* is no address of ours on ETH$/], [{ address: '0x12' }, /^--address: /],
-    [{ txid: hash }, /^--txid: ETH has no block with/], [{ txid: 'x' }, /^--txid: /],
-  ] as const) await refused(adopt(input), reason)
+    [
+      { amount: '0.2' },
+      /^--amount: the address holds 0\.25 more than the books say: all of it is adopted, or nothing$/,
+    ],
+    [{ amount: '0.3' }, /^--amount: .*0\.25 more/],
+    [{ amount: '-1' }, /^--amount: /],
+    [{ amount: '0' }, /^--amount: /],
+    [{ amount: 'all' }, /^--amount: /],
+    [{ asset: 'XYZ' }, /^--asset: "XYZ" is not an asset/],
+    [{ asset: 'BTC' }, /^--asset: /],
+    [{ address: PLACE.to }, /^--address: .* is no address of ours on ETH$/],
+    [{ address: '0x12' }, /^--address: /],
+    [{ txid: hash }, /^--txid: ETH has no block with/],
+    [{ txid: 'x' }, /^--txid: /],
+  ] as const)
+    await refused(adopt(input), reason)
   assert.deepEqual(await adopted(), [])
 })
 
 test('a deposit that the scan had missed is found by a rescan after its adoption: it is not credited again', async () => {
-  const client = stage.services.networks.client('ETH') as { block(height: number): Promise<ChainBlock | null> }
+  const client = stage.services.networks.client('ETH') as {
+    block(height: number): Promise<ChainBlock | null>
+  }
   const { block } = client
   client.block = async (height) => {
     const shown = await block.call(client, height)
@@ -145,7 +203,10 @@ test('a deposit that the scan had missed is found by a rescan after its adoption
   await stage.control({ command: 'fund', asset: 'ETH', address: stage.source, amount: '0.25' })
   await mine(1)
   client.block = block
-  const height = Number((await stage.database.one<{ height: string }>('select height::text from network_scans'))?.height)
+  const height = Number(
+    (await stage.database.one<{ height: string }>('select height::text from network_scans'))
+      ?.height,
+  )
   const { id } = await adopt()
   for (const when of ['before its depth', 'after it']) {
     await startRescan(stage.services, { network: 'ETH', from: height - 3, to: height })
@@ -155,18 +216,21 @@ test('a deposit that the scan had missed is found by a rescan after its adoption
         assert.equal(progress['deposits'], 0, when)
         break
       }
-      await new Promise((resolve) => { setImmediate(resolve) })
+      await new Promise((resolve) => {
+        setImmediate(resolve)
+      })
     }
     await stage.run()
     assert.equal((await stage.read(String(id))).status, 'confirmed')
-    assert.equal(await stage.available() - before, parseEther('0.25'), when)
+    assert.equal((await stage.available()) - before, parseEther('0.25'), when)
     await stage.check()
   }
-  // What comes after the block by which it was adopted is a deposit of its own, of the same amount too.
+  // What comes after the block by which it was adopted is a deposit of its own, of the same amount
+  // too.
   await stage.control({ command: 'fund', asset: 'ETH', address: stage.source, amount: '0.25' })
   await mine(1)
   await stage.run()
-  assert.equal(await stage.available() - before, parseEther('0.5'))
+  assert.equal((await stage.available()) - before, parseEther('0.5'))
   await stage.check()
 })
 
@@ -187,8 +251,10 @@ test('a reorganisation before its depth takes it back, and it can be adopted aga
 
 test('an endpoint that is ahead of the scan shows a deposit as a surplus: it is found by the scan, and credited once', async () => {
   const ahead = parseEther('0.25')
-  lie = (method, params, answer) => (method === 'eth_getBalance' && params[0] === stage.source
-    ? `0x${(BigInt(answer as string) + ahead).toString(16)}` : answer)
+  lie = (method, params, answer) =>
+    method === 'eth_getBalance' && params[0] === stage.source
+      ? `0x${(BigInt(answer as string) + ahead).toString(16)}`
+      : answer
   const before = await stage.available()
   const { id } = await adopt()
   lie = (_method, _params, answer) => answer
@@ -196,15 +262,20 @@ test('an endpoint that is ahead of the scan shows a deposit as a surplus: it is 
   await mine(FINAL_BLOCKS)
   await stage.run()
   const row = await stage.read(String(id))
-  assert.deepEqual([row.status, row.failure_reason], ['failed', 'the chain does not hold what was adopted; see "custody audit"'])
-  assert.equal(await stage.available() - before, ahead)
+  assert.deepEqual(
+    [row.status, row.failure_reason],
+    ['failed', 'the chain does not hold what was adopted; see "custody audit"'],
+  )
+  assert.equal((await stage.available()) - before, ahead)
   await stage.check()
 })
 
 test('a payment that is mined while the balance is asked at its depth does not stand in for one that was counted twice', async () => {
   const more = parseEther('0.25')
-  lie = (method, params, answer) => (method === 'eth_getBalance' && params[0] === stage.source
-    ? `0x${(BigInt(answer as string) + more).toString(16)}` : answer)
+  lie = (method, params, answer) =>
+    method === 'eth_getBalance' && params[0] === stage.source
+      ? `0x${(BigInt(answer as string) + more).toString(16)}`
+      : answer
   const before = await stage.available()
   const { id } = await adopt()
   lie = (_method, _params, answer) => answer
@@ -220,7 +291,7 @@ test('a payment that is mined while the balance is asked at its depth does not s
   await stage.run()
   assert.ok(late <= 0, 'the balance was not asked for at its depth')
   assert.equal((await stage.read(String(id))).status, 'failed')
-  assert.equal(await stage.available() - before, 2n * more)
+  assert.equal((await stage.available()) - before, 2n * more)
   await stage.check()
 })
 
@@ -230,11 +301,14 @@ test('on a chain that goes on between all questions it is adopted and credited',
   meanwhile = async (method) => {
     if (method === 'eth_getBalance') await stage.control({ command: 'mine', blocks: 1 })
   }
-  const { id } = await adopt({}, services(() => stage.scan()))
+  const { id } = await adopt(
+    {},
+    services(() => stage.scan()),
+  )
   await mine(FINAL_BLOCKS)
   await stage.run()
   assert.equal((await stage.read(String(id))).status, 'confirmed')
-  assert.equal(await stage.available() - before, parseEther('0.25'))
+  assert.equal((await stage.available()) - before, parseEther('0.25'))
   await stage.check()
 })
 
@@ -249,7 +323,7 @@ test('an endpoint that does not answer the balance of an adopted deposit holds b
   }
   await mine(FINAL_BLOCKS)
   while (await stage.step());
-  assert.equal(await stage.available() - before, parseEther('0.1'))
+  assert.equal((await stage.available()) - before, parseEther('0.1'))
   assert.equal((await stage.read(String(id))).state, 'CONFIRMING')
   lie = (_method, _params, answer) => answer
   await mine(1)
@@ -260,12 +334,20 @@ test('an endpoint that does not answer the balance of an adopted deposit holds b
 
 test('where blocks are final at once: endpoints that are ahead of the scan for a few blocks bring nothing twice', async () => {
   const to = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin'
-  const sol = stage = new FamilyStage(database.get(), devnet, { code: 'SOL', to, held: '20', amount: '0.25' }, clock, ask)
+  const sol = (stage = new FamilyStage(
+    database.get(),
+    devnet,
+    { code: 'SOL', to, held: '20', amount: '0.25' },
+    clock,
+    ask,
+  ))
   await sol.open()
   const more = parseAmount('0.25', 9)
   const before = await sol.available()
-  lie = (method, params, answer) => (method === 'getBalance' && params[0] === sol.source
-    ? { ...answer as object, value: (answer as { value: number }).value + Number(more) } : answer)
+  lie = (method, params, answer) =>
+    method === 'getBalance' && params[0] === sol.source
+      ? { ...(answer as object), value: (answer as { value: number }).value + Number(more) }
+      : answer
   const { id } = await adopt({ asset: 'SOL' })
   await mine(3)
   lie = (_method, _params, answer) => answer
@@ -273,10 +355,15 @@ test('where blocks are final at once: endpoints that are ahead of the scan for a
   for (let blocks = 0; blocks < 60; blocks++) await mine(1)
   while (await sol.step());
   assert.equal((await sol.read(String(id))).status, 'failed')
-  assert.equal(await sol.available() - before, more)
+  assert.equal((await sol.available()) - before, more)
   await sol.check()
   // One that is there is credited.
-  await database.get().query(`update ledger_accounts set balance = balance - $1::numeric where asset = 'SOL' and kind = 'available'`, [more.toString()])
+  await database
+    .get()
+    .query(
+      `update ledger_accounts set balance = balance - $1::numeric where asset = 'SOL' and kind = 'available'`,
+      [more.toString()],
+    )
   const real = await adopt({ asset: 'SOL' })
   for (let blocks = 0; blocks < 60; blocks++) await mine(1)
   while (await sol.step());
@@ -291,49 +378,73 @@ test('coins that moved between own addresses are no surplus: not while a sweep i
   const states = new Set<string>()
   for (let turns = 0; turns < 400; turns++) {
     const sweep = await stage.database.one<{ state: string; amount: string }>(
-      `select state, amount::text from transactions where kind = 'SWEEP' and status = 'pending'`)
+      `select state, amount::text from transactions where kind = 'SWEEP' and status = 'pending'`,
+    )
     if (sweep && !states.has(sweep.state)) {
       states.add(sweep.state)
       const held = await stage.services.networks.get('ETH').balance(address, stage.asset)
       const amount = formatAmount(BigInt(sweep.amount) || held || 1n, 18)
       // The platform's own steps go on while the operator's command looks again and again.
-      const busy = services(async () => { await stage.step() })
-      for (const each of [stage.source, address]) await refused(adopt({ address: each, amount }, busy), /no more than|have a deficit|[\d.]+ more/)
+      const busy = services(async () => {
+        await stage.step()
+      })
+      for (const each of [stage.source, address])
+        await refused(
+          adopt({ address: each, amount }, busy),
+          /no more than|have a deficit|[\d.]+ more/,
+        )
     }
     // Its fee leaves dust, whose sweep waits for more.
-    if (await stage.database.one(`select 1 from transactions where kind = 'SWEEP' and status = 'confirmed'`)) break
+    if (
+      await stage.database.one(
+        `select 1 from transactions where kind = 'SWEEP' and status = 'confirmed'`,
+      )
+    )
+      break
     assert.ok(await stage.turn(), 'the sweep does not end')
   }
-  assert.ok(states.has('QUEUED') && states.has('CONFIRMING'), `the sweep was seen in ${[...states].join(' ')} only`)
+  assert.ok(
+    states.has('QUEUED') && states.has('CONFIRMING'),
+    `the sweep was seen in ${[...states].join(' ')} only`,
+  )
   assert.deepEqual((await audit(services())).differences, [])
   assert.deepEqual(await adopted(), [])
   // A restored older database knows nothing of a sweep: a surplus here, and a deficit there.
-  for (const [kind, change] of [['available', '-1'], ['unswept', '1']]) {
+  for (const [kind, change] of [
+    ['available', '-1'],
+    ['unswept', '1'],
+  ]) {
     await stage.database.query(
       `update ledger_accounts set balance = balance + ($2::numeric * 10 ^ 17) where asset = 'ETH' and kind = $1
-         and (kind = 'available' or address = $3)`, [kind, change, address])
+         and (kind = 'available' or address = $3)`,
+      [kind, change, address],
+    )
   }
   await refused(adopt({ amount: '0.1' }), /have a deficit as well, at deposit 0x/)
   assert.deepEqual(await adopted(), [])
 })
 
 test('where deposits are screened it is held for its unknown sender until the operator releases it', async () => {
-  Object.assign(stage.services.aml, { secrets: new Secrets(new Uint8Array(32), stage.services.environment) })
+  Object.assign(stage.services.aml, {
+    secrets: new Secrets(new Uint8Array(32), stage.services.environment),
+  })
   const row = await stage.database.one<{ id: string }>('select id from sub_accounts')
   assert.ok(row)
   await stage.database.query(
     `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at, workspace_id)
      values ($1, 'CHAINALYSIS', $2, '{SEVERE}', true, false, $3, (select workspace_id from sub_accounts where id = $1))`,
-    [row.id, sealToken(stage.services, row.id, 'key'), stage.database.now()])
+    [row.id, sealToken(stage.services, row.id, 'key'), stage.database.now()],
+  )
   await destroyTo(stage.source, '0.25')
   const before = await stage.available()
   const { id } = await adopt()
   await mine(FINAL_BLOCKS)
-  for (let turns = 0; turns < 50 && (await stage.read(String(id))).state !== 'FROZEN'; turns++) await stage.turn()
+  for (let turns = 0; turns < 50 && (await stage.read(String(id))).state !== 'FROZEN'; turns++)
+    await stage.turn()
   assert.match((await stage.read(String(id))).failure_reason ?? '', /no known address/)
   assert.equal(await stage.available(), before)
   await releaseDeposit(stage.services, { transaction: id })
   await stage.run()
-  assert.equal(await stage.available() - before, parseAmount('0.25', 18))
+  assert.equal((await stage.available()) - before, parseAmount('0.25', 18))
   await stage.check()
 })

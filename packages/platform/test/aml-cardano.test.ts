@@ -10,18 +10,24 @@ import { useDatabase, World } from './deposits-support.ts'
 import { FamilyStage } from './family-stage.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** Whoever controls a payment credential of Cardano can give it another address at no cost: a listed one is found in every form. */
+/**
+ * Whoever controls a payment credential of Cardano can give it another address at no cost: a listed
+ * one is found in every form.
+ */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-aml-cardano-'))
 let devnet: Devnet
 
 /** CIP-19's vectors: one payment key with two stake parts and none, and another party. */
-const BASE = 'addr_test1qz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer3n0d3vllmyqwsx5wktcd8cc3sq835lu7drv2xwl2wywfgs68faae'
-const SCRIPT_STAKE = 'addr_test1yz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerkr0vd4msrxnuwnccdxlhdjar77j6lg0wypcc9uar5d2shsf5r8qx'
+const BASE =
+  'addr_test1qz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer3n0d3vllmyqwsx5wktcd8cc3sq835lu7drv2xwl2wywfgs68faae'
+const SCRIPT_STAKE =
+  'addr_test1yz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerkr0vd4msrxnuwnccdxlhdjar77j6lg0wypcc9uar5d2shsf5r8qx'
 const ENTERPRISE = 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz'
 const ANOTHER = 'addr_test1wrphkx6acpnf78fuvxn0mkew3l0fd058hzquvz7w36x4gtcl6szpr'
-const BASE_MAINNET = 'addr1qx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer3n0d3vllmyqwsx5wktcd8cc3sq835lu7drv2xwl2wywfgse35a3x'
+const BASE_MAINNET =
+  'addr1qx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer3n0d3vllmyqwsx5wktcd8cc3sq835lu7drv2xwl2wywfgse35a3x'
 
 before(async () => {
   devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
@@ -33,23 +39,43 @@ after(() => {
 
 function sanctionsOf(...addresses: string[]): Sanctions {
   const file = join(home, 'list.json')
-  writeFileSync(file, JSON.stringify({ source: 'test', published: '2026-01-01', addresses: addresses.map((address) => ({ asset: 'ADA', address })) }))
-  return new Sanctions(() => file, { info: () => undefined, error: () => undefined } as unknown as Logger)
+  writeFileSync(
+    file,
+    JSON.stringify({
+      source: 'test',
+      published: '2026-01-01',
+      addresses: addresses.map((address) => ({ asset: 'ADA', address })),
+    }),
+  )
+  return new Sanctions(() => file, {
+    info: () => undefined,
+    error: () => undefined,
+  } as unknown as Logger)
 }
 
 test('a destination is held where OFAC’s list has another form of it, and by the frozen list alone afterwards', async () => {
-  const stage = new FamilyStage(database.get(), devnet, { code: 'ADA', to: ENTERPRISE, held: '300', amount: '5' }, clock)
+  const stage = new FamilyStage(
+    database.get(),
+    devnet,
+    { code: 'ADA', to: ENTERPRISE, held: '300', amount: '5' },
+    clock,
+  )
   try {
     await stage.open()
-    const aml = (sanctions: unknown) => Object.assign(stage.services, { aml: { providers: {}, sanctions } })
+    const aml = (sanctions: unknown) =>
+      Object.assign(stage.services, { aml: { providers: {}, sanctions } })
     aml(sanctionsOf(BASE_MAINNET))
     await stage.runTo(await stage.create('enterprise'), 'AML_HELD')
-    const spelled = await stage.create('upper case', { destination_address: SCRIPT_STAKE.toUpperCase() })
+    const spelled = await stage.create('upper case', {
+      destination_address: SCRIPT_STAKE.toUpperCase(),
+    })
     await stage.runTo(spelled, 'AML_HELD')
     // The list no longer has it: the sub-account's own list of frozen addresses does.
     aml({ has: () => false })
     await stage.runTo(await stage.create('base', { destination_address: BASE }), 'AML_HELD')
-    assert.deepEqual(await stage.database.query('select address, source from frozen_addresses'), [{ address: ENTERPRISE, source: 'OFAC' }])
+    assert.deepEqual(await stage.database.query('select address, source from frozen_addresses'), [
+      { address: ENTERPRISE, source: 'OFAC' },
+    ])
     const other = await stage.create('another party', { destination_address: ANOTHER })
     await stage.runTo(other, 'CONFIRMED')
   } finally {
@@ -64,13 +90,19 @@ test('a sender is frozen in every form of a flagged address, and a provider is a
   await world.screenDeposits(alice)
   const pay = (txid: string, ...addresses: string[]) => {
     world.chain.paidBy.set(txid, { addresses, complete: true })
-    world.chain.mine({ txid, outcome: [{ position: 0, asset: world.assets[0], address: alice.deposit, amount: 7n }] })
+    world.chain.mine({
+      txid,
+      outcome: [{ position: 0, asset: world.assets[0], address: alice.deposit, amount: 7n }],
+    })
     world.chain.bury()
     return world.settle()
   }
   world.risks.set(SCRIPT_STAKE, 'SEVERE')
   await pay('first', ENTERPRISE, SCRIPT_STAKE)
-  assert.deepEqual([(await world.deposits()).map(({ state }) => state), world.asked.toSorted()], [['FROZEN'], [ENTERPRISE, SCRIPT_STAKE].toSorted()])
+  assert.deepEqual(
+    [(await world.deposits()).map(({ state }) => state), world.asked.toSorted()],
+    [['FROZEN'], [ENTERPRISE, SCRIPT_STAKE].toSorted()],
+  )
   world.risks.clear()
   await pay('second', BASE)
   await pay('third', ANOTHER)

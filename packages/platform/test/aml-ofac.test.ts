@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -23,7 +31,10 @@ const SHIPPED = fileURLToPath(new URL('../data/ofac-addresses.json', import.meta
 const LAZARUS = '0x098B716B8Aaf21512996dC57EB0615e2383E2f96'
 const BITCOIN = '12QtD5BFwRsdNsAZY76UVE1xyCGNTojH9h'
 const lines: string[] = []
-const log = { info: () => undefined, error: (_: unknown, text: string) => lines.push(text) } as unknown as Logger
+const log = {
+  info: () => undefined,
+  error: (_: unknown, text: string) => lines.push(text),
+} as unknown as Logger
 const at = (mode: 'local' | 'mainnet', code: string) => loadRegistry(mode).network(code) as Network
 const NO_OPTIONS = { asset: null, published: null }
 
@@ -35,8 +46,17 @@ test('the shipped list is sound, and matched on every network of one address for
     assert.ok(!sanctions.has(at('mainnet', code), `0x${'1'.repeat(40)}`))
   }
   const script = utxo.scriptOf(at('mainnet', 'BTC'), BITCOIN)
-  for (const [mode, code] of [['mainnet', 'BTC'], ['mainnet', 'BCH'], ['mainnet', 'LTC'], ['mainnet', 'DOGE'], ['local', 'BTC']] as const) {
-    assert.ok(sanctions.has(at(mode, code), utxo.addressOf(at(mode, code), script) as string), `${mode} ${code}`)
+  for (const [mode, code] of [
+    ['mainnet', 'BTC'],
+    ['mainnet', 'BCH'],
+    ['mainnet', 'LTC'],
+    ['mainnet', 'DOGE'],
+    ['local', 'BTC'],
+  ] as const) {
+    assert.ok(
+      sanctions.has(at(mode, code), utxo.addressOf(at(mode, code), script) as string),
+      `${mode} ${code}`,
+    )
   }
   assert.ok(!sanctions.has(at('mainnet', 'BTC'), '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'))
 })
@@ -50,43 +70,102 @@ const PLAIN = `<sdnList><publshInformation><Publish_Date>03/09/2026</Publish_Dat
 <id><uid>2</uid><idType>Digital Currency Address - XBT</idType><idNumber>${BITCOIN}</idNumber></id><id><uid>3</uid><idType>Passport</idType><idNumber>X12345678901234</idNumber></id></idList></sdnEntry></sdnList>`
 
 /** What is read of a file with this text. */
-function parseList(text: string | Uint8Array, o: { asset: string | null; published: string | null }): Promise<SanctionsList> {
+function parseList(
+  text: string | Uint8Array,
+  o: { asset: string | null; published: string | null },
+): Promise<SanctionsList> {
   const file = join(folder, 'given')
   writeFileSync(file, text)
   return readAnyList(file, o)
 }
 
 test('a list is read from OFAC’s XML of both kinds, from lines, and from its own form', async () => {
-  const expected = [{ asset: 'ETH', address: LAZARUS }, { asset: 'XBT', address: BITCOIN }]
+  const expected = [
+    { asset: 'ETH', address: LAZARUS },
+    { asset: 'XBT', address: BITCOIN },
+  ]
   for (const text of [ADVANCED, PLAIN]) {
     const list = await parseList(text, NO_OPTIONS)
     assert.deepEqual([list.published, list.addresses], ['2026-03-09', expected])
     assert.deepEqual(await parseList(JSON.stringify(list), NO_OPTIONS), list)
   }
-  assert.deepEqual((await parseList(`# two\nXBT ${BITCOIN}\nETH ${LAZARUS}\n`, { asset: null, published: '2026-03-09' })).addresses, expected)
-  assert.deepEqual((await parseList(`${BITCOIN}\n`, { asset: 'XBT', published: '2026-03-09' })).addresses, [expected[1]])
+  assert.deepEqual(
+    (
+      await parseList(`# two\nXBT ${BITCOIN}\nETH ${LAZARUS}\n`, {
+        asset: null,
+        published: '2026-03-09',
+      })
+    ).addresses,
+    expected,
+  )
+  assert.deepEqual(
+    (await parseList(`${BITCOIN}\n`, { asset: 'XBT', published: '2026-03-09' })).addresses,
+    [expected[1]],
+  )
 })
 
 test('a list that is not sound is refused', async () => {
-  for (const [text, reason] of [['{', /JSON/], ['{}', /source/], ['<xml></xml>', /digital currency/], [`${BITCOIN}\n`, /--asset/], [`XBT ${BITCOIN}`, /--published/], ['XBT <script>', /not an address/], [`XBT ${BITCOIN} x`, /is not/]] as const) {
-    await assert.rejects(parseList(text, { asset: null, published: reason.source === '--published' ? null : '2026-01-01' }), reason, text)
+  for (const [text, reason] of [
+    ['{', /JSON/],
+    ['{}', /source/],
+    ['<xml></xml>', /digital currency/],
+    [`${BITCOIN}\n`, /--asset/],
+    [`XBT ${BITCOIN}`, /--published/],
+    ['XBT <script>', /not an address/],
+    [`XBT ${BITCOIN} x`, /is not/],
+  ] as const) {
+    await assert.rejects(
+      parseList(text, {
+        asset: null,
+        published: reason.source === '--published' ? null : '2026-01-01',
+      }),
+      reason,
+      text,
+    )
   }
-  assert.throws(() => checkList({ source: 'x', published: '2026-01-01', addresses: [] }), /no addresses/)
-  assert.throws(() => checkList({ source: 'x', published: '2026-13-01', addresses: [{ asset: 'ETH', address: LAZARUS }] }), /date/)
+  assert.throws(
+    () => checkList({ source: 'x', published: '2026-01-01', addresses: [] }),
+    /no addresses/,
+  )
+  assert.throws(
+    () =>
+      checkList({
+        source: 'x',
+        published: '2026-13-01',
+        addresses: [{ asset: 'ETH', address: LAZARUS }],
+      }),
+    /date/,
+  )
 })
 
 test('a refreshed list is taken up without a restart; an older, shrunken or broken one changes nothing', () => {
   const file = join(folder, 'ofac-addresses.json')
-  const list = (published: string, count: number): SanctionsList => ({ source: 'test', published, addresses: Array.from({ length: count }, (_, n) => ({ asset: 'ETH', address: `0x${(n + 1).toString(16).padStart(40, '0')}` })) })
-  assert.deepEqual(replaceList(file, null, list('2026-01-01', 10), false), { added: 10, removed: 0 })
+  const list = (published: string, count: number): SanctionsList => ({
+    source: 'test',
+    published,
+    addresses: Array.from({ length: count }, (_, n) => ({
+      asset: 'ETH',
+      address: `0x${(n + 1).toString(16).padStart(40, '0')}`,
+    })),
+  })
+  assert.deepEqual(replaceList(file, null, list('2026-01-01', 10), false), {
+    added: 10,
+    removed: 0,
+  })
   assert.equal(statSync(file).mode & 0o777, 0o600)
   const sanctions = new Sanctions(() => file, log)
   const last = `0x${(11).toString(16).padStart(40, '0')}`
   assert.ok(!sanctions.has(at('local', 'ETH'), last))
   assert.throws(() => replaceList(file, readList(file), list('2025-12-31', 11), false), /older/)
-  assert.throws(() => replaceList(file, readList(file), list('2026-01-02', 5), false), /would be dropped/)
+  assert.throws(
+    () => replaceList(file, readList(file), list('2026-01-02', 5), false),
+    /would be dropped/,
+  )
   assert.equal(readList(file).addresses.length, 10)
-  assert.deepEqual(replaceList(file, readList(file), list('2026-01-02', 11), false), { added: 1, removed: 0 })
+  assert.deepEqual(replaceList(file, readList(file), list('2026-01-02', 11), false), {
+    added: 1,
+    removed: 0,
+  })
   assert.ok(sanctions.has(at('local', 'ETH'), last))
   writeFileSync(file, '{"source":')
   assert.ok(sanctions.has(at('local', 'ETH'), last), 'the last sound list stays in force')
@@ -142,11 +221,23 @@ const FREE_PLAIN = `<o:sdnList xmlns:o='urn:x'><o:publshInformation><o:Publish_D
 test('XML is read as XML: prefixes, entities, CDATA, comments, either quotes, any order', async () => {
   for (const text of [FREE, FREE_PLAIN]) {
     const { published, addresses } = await parseList(text, NO_OPTIONS)
-    assert.deepEqual([published, addresses], ['2026-03-09', [{ asset: 'ETH', address: LAZARUS }, { asset: 'XBT', address: BITCOIN }]])
+    assert.deepEqual(
+      [published, addresses],
+      [
+        '2026-03-09',
+        [
+          { asset: 'ETH', address: LAZARUS },
+          { asset: 'XBT', address: BITCOIN },
+        ],
+      ],
+    )
   }
   // Longer than what is read at once, so that parts end anywhere.
   const filler = `<Profile Name='ä${'x'.repeat(60)}'>&amp;<![CDATA[ö]]></Profile>`.repeat(3000)
-  const long = await parseList(ADVANCED.replace('<FeatureTypeValues>', `<All>${filler}</All><FeatureTypeValues>`), NO_OPTIONS)
+  const long = await parseList(
+    ADVANCED.replace('<FeatureTypeValues>', `<All>${filler}</All><FeatureTypeValues>`),
+    NO_OPTIONS,
+  )
   assert.equal(long.addresses.length, 2)
 })
 
@@ -162,7 +253,12 @@ test('a file that is cut off anywhere, or is no XML of OFAC’s, is refused and 
   const inUse = readFileSync(join(home, 'ofac-addresses.json'), 'utf8')
   const bytes = Buffer.from(FREE)
   const end = FREE.lastIndexOf('</s:Sanctions>')
-  for (let cut = 20; cut < end; cut += 97) await assert.rejects(refresh(bytes.subarray(0, cut)), /sdn\.xml: the (XML|file) is not /, `cut at ${cut}`)
+  for (let cut = 20; cut < end; cut += 97)
+    await assert.rejects(
+      refresh(bytes.subarray(0, cut)),
+      /sdn\.xml: the (XML|file) is not /,
+      `cut at ${cut}`,
+    )
   for (const [text, said] of [
     [`${PLAIN}<more/>`, /not whole, or not well-formed/],
     [PLAIN.replace('</idType>', '</idTyp>'), /not well-formed/],
@@ -170,20 +266,41 @@ test('a file that is cut off anywhere, or is no XML of OFAC’s, is refused and 
     [PLAIN.replace(LAZARUS, `${LAZARUS} (old)`), /is not an address/],
     ['<html><body>Not found</body></html>', /names no digital currency addresses/],
     [`<?xml version="1.0" encoding="utf-16"?>${PLAIN}`, /utf-16/],
-    [Buffer.concat([Buffer.from(PLAIN.slice(0, 40)), Buffer.from([0xff, 0xfe]), Buffer.from(PLAIN.slice(40))]), /not written in UTF-8/],
-  ] as const) await assert.rejects(refresh(text), said)
+    [
+      Buffer.concat([
+        Buffer.from(PLAIN.slice(0, 40)),
+        Buffer.from([0xff, 0xfe]),
+        Buffer.from(PLAIN.slice(40)),
+      ]),
+      /not written in UTF-8/,
+    ],
+  ] as const)
+    await assert.rejects(refresh(text), said)
   assert.equal(readFileSync(join(home, 'ofac-addresses.json'), 'utf8'), inUse)
 })
 
 test('a metric reports when the list in use was published, also after it was replaced', async () => {
   const file = join(folder, 'dated.json')
-  const write = (published: string) => writeFileSync(file, JSON.stringify({ source: 'a test', published, addresses: [{ asset: 'ETH', address: LAZARUS }] }))
+  const write = (published: string) =>
+    writeFileSync(
+      file,
+      JSON.stringify({
+        source: 'a test',
+        published,
+        addresses: [{ asset: 'ETH', address: LAZARUS }],
+      }),
+    )
   write('2030-01-31')
   const metrics = createMetrics()
-  const services = { aml: { sanctions: new Sanctions(() => file, log) }, metrics } as unknown as Services
+  const services = {
+    aml: { sanctions: new Sanctions(() => file, log) },
+    metrics,
+  } as unknown as Services
   const reported = async () => {
     await lookAtScreening(services)
-    return /^custody_sanctions_list_published_timestamp_seconds (\d+)$/m.exec(await metrics.text())?.[1]
+    return /^custody_sanctions_list_published_timestamp_seconds (\d+)$/m.exec(
+      await metrics.text(),
+    )?.[1]
   }
   assert.equal(await reported(), String(Date.UTC(2030, 0, 31) / 1000))
   write('2030-02-28')

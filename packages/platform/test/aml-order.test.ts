@@ -24,8 +24,9 @@ import { prepareDatabase } from './prepared-database.ts'
 import { sees } from './told.ts'
 
 /**
- * Any order of events over the real step functions and the real database: nothing that involves a frozen or sanctioned
- * address is signed or credited, nothing without a provider's recent clear answer, and what is unfrozen goes on once.
+ * Any order of events over the real step functions and the real database: nothing that involves a
+ * frozen or sanctioned address is signed or credited, nothing without a provider's recent clear
+ * answer, and what is unfrozen goes on once.
  */
 const home = mkdtempSync(join(tmpdir(), 'custody-aml-order-'))
 const OMNIBUS = `0x${'a'.repeat(40)}`
@@ -74,19 +75,41 @@ class World {
     }
     const environment = { ...systemEnvironment(), now: () => this.now }
     const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
-    this.services = stageServices({
-      environment, database, log: silent,
-      metrics: createMetrics(),
-      aml: { providers: { CHAINALYSIS: provider }, sanctions: { has: (_: Network, address: string) => this.sanctioned.has(address) }, secrets: new Secrets(new Uint8Array(32), environment) },
-    }, { ETH: {} })
+    this.services = stageServices(
+      {
+        environment,
+        database,
+        log: silent,
+        metrics: createMetrics(),
+        aml: {
+          providers: { CHAINALYSIS: provider },
+          sanctions: { has: (_: Network, address: string) => this.sanctioned.has(address) },
+          secrets: new Secrets(new Uint8Array(32), environment),
+        },
+      },
+      { ETH: {} },
+    )
     const name = randomUUID()
-    this.workspace = (await database.one<{ id: string }>('insert into workspaces (name) values ($1) returning id', [name]))!.id
-    this.subAccount = (await database.one<{ id: string }>(`insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`, [this.workspace]))!.id
-    this.wallet = (await database.one<{ id: string }>(`insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, 'ETH', 'ETH') returning id`, [this.workspace, this.subAccount]))!.id
-    await database.query(`insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', '')`, [this.apiKey, this.subAccount])
+    this.workspace = (await database.one<{ id: string }>(
+      'insert into workspaces (name) values ($1) returning id',
+      [name],
+    ))!.id
+    this.subAccount = (await database.one<{ id: string }>(
+      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`,
+      [this.workspace],
+    ))!.id
+    this.wallet = (await database.one<{ id: string }>(
+      `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, 'ETH', 'ETH') returning id`,
+      [this.workspace, this.subAccount],
+    ))!.id
+    await database.query(
+      `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', '')`,
+      [this.apiKey, this.subAccount],
+    )
     await database.query(
       `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ('ETH', $1, $2, $3, 0, 'omnibus')`,
-      [`of ${this.workspace}`, this.workspace, this.subAccount])
+      [`of ${this.workspace}`, this.workspace, this.subAccount],
+    )
   }
 
   async create(kind: 'WITHDRAWAL' | 'DEPOSIT', party: string): Promise<void> {
@@ -96,30 +119,56 @@ class World {
     await database.query(
       `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status, created_at)
        values ($1, $2, $3, $4, $5, 'ETH', 'ETH', 5, 'ETH', 'X', $6, 'X', $7, $8, 'pending', $9)`,
-      [id, kind, this.workspace, this.subAccount, this.wallet, out ? OMNIBUS : party, out ? party : OMNIBUS, out ? 'CREATED' : 'SCREENING', new Date(this.now)])
-    if (!out) await database.query(`insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete, block_height, block_hash, asset, amount, occurrence, workspace_id) values ($1, 'ETH', $4, -1, $2, $3, jsonb_build_array($3::text), true, 1, 'x', 'ETH', 5, 0, $5)`, [id, `of ${this.workspace}`, party, id, this.workspace])
+      [
+        id,
+        kind,
+        this.workspace,
+        this.subAccount,
+        this.wallet,
+        out ? OMNIBUS : party,
+        out ? party : OMNIBUS,
+        out ? 'CREATED' : 'SCREENING',
+        new Date(this.now),
+      ],
+    )
+    if (!out)
+      await database.query(
+        `insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete, block_height, block_hash, asset, amount, occurrence, workspace_id) values ($1, 'ETH', $4, -1, $2, $3, jsonb_build_array($3::text), true, 1, 'x', 'ETH', 5, 0, $5)`,
+        [id, `of ${this.workspace}`, party, id, this.workspace],
+      )
   }
 
   async row(id: string): Promise<TransactionRow> {
-    return (await database.one<TransactionRow>('update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 returning *', [id]))!
+    return (await database.one<TransactionRow>(
+      'update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 returning *',
+      [id],
+    ))!
   }
 
-  /** One step; where the chain would take over (build, sign), the place before the signature stands for it. */
+  /**
+   * One step; where the chain would take over (build, sign), the place before the signature stands
+   * for it.
+   */
   async step(id: string): Promise<void> {
     this.now += 1
     const row = await this.row(id)
     if (row.status !== 'pending' || this.passed.has(id)) return
     if (row.state === 'QUEUED' || row.state === 'FUELING') {
-      await database.query(`update transactions set state = 'SIGNING', attempts = 0, lease_token = null where id = $1`, [id])
+      await database.query(
+        `update transactions set state = 'SIGNING', attempts = 0, lease_token = null where id = $1`,
+        [id],
+      )
       return
     }
     if (row.state === 'SIGNING') {
-      if (!await screenAgain(this.services, row)) await this.pass(row, row.destination_id as string)
+      if (!(await screenAgain(this.services, row)))
+        await this.pass(row, row.destination_id as string)
       return
     }
     await runStep(this.services, row)
     const after = await this.row(id)
-    if (row.kind === 'DEPOSIT' && after.state === 'CREDITED') await this.pass(after, row.source_id as string)
+    if (row.kind === 'DEPOSIT' && after.state === 'CREDITED')
+      await this.pass(after, row.source_id as string)
   }
 
   /** What must hold at the moment at which a transfer is signed or a deposit credited. */
@@ -127,14 +176,29 @@ class World {
     assert.ok(!this.passed.has(row.id), 'passed twice')
     this.passed.add(row.id)
     assert.ok(!this.sanctioned.has(party), 'a sanctioned address passed')
-    const released = await database.one(`select 1 from aml_holds h join frozen_addresses f on f.id = h.freeze_id where h.transaction_id = $1 and h.released_at is not null and f.address_key = $2`, [row.id, party])
+    const released = await database.one(
+      `select 1 from aml_holds h join frozen_addresses f on f.id = h.freeze_id where h.transaction_id = $1 and h.released_at is not null and f.address_key = $2`,
+      [row.id, party],
+    )
     if (released) return
-    assert.equal(await database.one('select 1 from frozen_addresses where sub_account_id = $1 and address_key = $2 and unfrozen_at is null', [this.subAccount, party]), undefined, 'a frozen address passed')
+    assert.equal(
+      await database.one(
+        'select 1 from frozen_addresses where sub_account_id = $1 and address_key = $2 and unfrozen_at is null',
+        [this.subAccount, party],
+      ),
+      undefined,
+      'a frozen address passed',
+    )
     const on = row.kind === 'DEPOSIT' ? this.policy?.deposits : this.policy?.withdrawals
     if (!on) return
-    const last = this.said.filter(({ address, at }) => address === party && this.now - at <= TEN_MINUTES_MS).at(-1)
+    const last = this.said
+      .filter(({ address, at }) => address === party && this.now - at <= TEN_MINUTES_MS)
+      .at(-1)
     assert.ok(last, 'passed without a recent answer')
-    assert.ok(last.level === null || !this.policy!.levels.includes(last.level), 'a flagged address passed')
+    assert.ok(
+      last.level === null || !this.policy!.levels.includes(last.level),
+      'a flagged address passed',
+    )
   }
 
   async save(levels: RiskLevel[], deposits: boolean, withdrawals: boolean): Promise<void> {
@@ -143,77 +207,179 @@ class World {
       `insert into aml_settings (workspace_id, sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at)
        values ((select workspace_id from sub_accounts where id = $1), $1, 'CHAINALYSIS', $2, $3, $4, $5, $6)
        on conflict (workspace_id, sub_account_id) do update set risk_levels = excluded.risk_levels, screen_deposits = excluded.screen_deposits, screen_withdrawals = excluded.screen_withdrawals, updated_at = excluded.updated_at`,
-      [this.subAccount, sealToken(this.services, this.subAccount, 'key'), levels, deposits, withdrawals, new Date(this.now)])
+      [
+        this.subAccount,
+        sealToken(this.services, this.subAccount, 'key'),
+        levels,
+        deposits,
+        withdrawals,
+        new Date(this.now),
+      ],
+    )
   }
 
   /** Twice at once: exactly one of them may do it. */
   async unfreeze(party: string): Promise<void> {
-    const frozen = await database.one('select 1 from frozen_addresses where sub_account_id = $1 and address_key = $2 and unfrozen_at is null', [this.subAccount, party])
+    const frozen = await database.one(
+      'select 1 from frozen_addresses where sub_account_id = $1 and address_key = $2 and unfrozen_at is null',
+      [this.subAccount, party],
+    )
     const answered = await this.callUnfreeze(party)
-    assert.ok(answered === (frozen ? 1 : 0) || this.sanctioned.has(party), `${answered} unfreezings of one freeze`)
+    assert.ok(
+      answered === (frozen ? 1 : 0) || this.sanctioned.has(party),
+      `${answered} unfreezings of one freeze`,
+    )
   }
 
   async callUnfreeze(party: string): Promise<number> {
-    const context = { services: this.services, caller: { apiKey: this.apiKey, workspaceId: this.workspace, subAccountId: this.subAccount }, body: { asset: 'ETH', address: party } }
-    const done = await Promise.allSettled([1, 2].map(() => unfreezeAddress.handler(context as never)))
+    const context = {
+      services: this.services,
+      caller: { apiKey: this.apiKey, workspaceId: this.workspace, subAccountId: this.subAccount },
+      body: { asset: 'ETH', address: party },
+    }
+    const done = await Promise.allSettled(
+      [1, 2].map(() => unfreezeAddress.handler(context as never)),
+    )
     return done.filter(({ status }) => status === 'fulfilled').length
   }
 
-  /** The books: what is credited is spendable, what is held is frozen, and nothing else is anywhere. */
+  /**
+   * The books: what is credited is spendable, what is held is frozen, and nothing else is anywhere.
+   */
   async checkBooks(): Promise<void> {
-    const sums = await database.query<{ kind: string; sum: string }>('select kind, sum(balance)::text sum from ledger_accounts where workspace_id = $1 group by kind', [this.workspace])
+    const sums = await database.query<{ kind: string; sum: string }>(
+      'select kind, sum(balance)::text sum from ledger_accounts where workspace_id = $1 group by kind',
+      [this.workspace],
+    )
     const of = (kind: string) => Number(sums.find((each) => each.kind === kind)?.sum ?? 0)
     const counts = await database.one<{ credited: number; frozen: number }>(
-      `select count(*) filter (where state = 'CREDITED')::int credited, count(*) filter (where status = 'pending' and plan ? 'frozen_wallet')::int frozen from transactions where workspace_id = $1 and kind = 'DEPOSIT'`, [this.workspace])
+      `select count(*) filter (where state = 'CREDITED')::int credited, count(*) filter (where status = 'pending' and plan ? 'frozen_wallet')::int frozen from transactions where workspace_id = $1 and kind = 'DEPOSIT'`,
+      [this.workspace],
+    )
     const told = await database.one<{ frozen: number; unfrozen: number }>(
-      `select count(*) filter (where type = 'address.frozen')::int frozen, count(*) filter (where type = 'address.unfrozen')::int unfrozen from events where workspace_id = $1`, [this.workspace])
-    const freezes = await database.one<{ frozen: number; unfrozen: number }>('select count(*)::int frozen, count(unfrozen_at)::int unfrozen from frozen_addresses where workspace_id = $1', [this.workspace])
+      `select count(*) filter (where type = 'address.frozen')::int frozen, count(*) filter (where type = 'address.unfrozen')::int unfrozen from events where workspace_id = $1`,
+      [this.workspace],
+    )
+    const freezes = await database.one<{ frozen: number; unfrozen: number }>(
+      'select count(*)::int frozen, count(unfrozen_at)::int unfrozen from frozen_addresses where workspace_id = $1',
+      [this.workspace],
+    )
     assert.deepEqual(told, freezes, 'one event for each freezing and unfreezing')
-    assert.deepEqual([of('available'), of('frozen'), of('chain')], [5 * counts!.credited, 5 * counts!.frozen, 0 - 5 * (counts!.credited + counts!.frozen)])
+    assert.deepEqual(
+      [of('available'), of('frozen'), of('chain')],
+      [5 * counts!.credited, 5 * counts!.frozen, 0 - 5 * (counts!.credited + counts!.frozen)],
+    )
   }
 }
 
 type Event = (world: World) => Promise<void> | void
 const party = fc.constantFrom(...PARTIES)
 const level = fc.constantFrom<RiskLevel | null>('SEVERE', 'SEVERE', 'LOW', null)
-const pick = (world: World, at: number) => world.transactions[at % Math.max(1, world.transactions.length)]
+const pick = (world: World, at: number) =>
+  world.transactions[at % Math.max(1, world.transactions.length)]
 const named = (name: string, run: Event) => Object.assign(run, { toString: () => name })
 const event: fc.Arbitrary<Event> = fc.oneof(
-  { weight: 8, arbitrary: fc.nat(20).map((at) => named(`step ${at}`, async (world) => { const id = pick(world, at); if (id) await world.step(id) })) },
-  { weight: 3, arbitrary: fc.tuple(fc.constantFrom('WITHDRAWAL' as const, 'DEPOSIT' as const), party).map(([kind, who]) => named(`${kind} ${who[2]}`, (world) => world.create(kind, who))) },
-  { weight: 2, arbitrary: party.map((who) => named(`unfreeze ${who[2]}`, (world) => world.unfreeze(who))) },
-  { weight: 2, arbitrary: fc.tuple(fc.nat(20), fc.nat(20), party).map(([a, b, who]) => named(`steps ${a} and ${b} while ${who[2]} is unfrozen`, async (world) => {
-    const [first, second] = [pick(world, a), pick(world, b)]
-    if (first && second && first !== second) await Promise.all([world.step(first), world.step(second), world.callUnfreeze(who)])
-  })) },
-  { weight: 2, arbitrary: fc.tuple(party, level).map(([who, risk]) => named(`risk ${who[2]} ${String(risk)}`, (world) => { if (risk) world.truth.set(who, risk); else world.truth.delete(who) })) },
-  { weight: 1, arbitrary: fc.boolean().map((up) => named(`provider ${up}`, (world) => { world.isUp = up })) },
-  { weight: 1, arbitrary: fc.integer({ min: 1, max: 15 }).map((minutes) => named(`+${minutes} min`, (world) => { world.now += minutes * 60_000 })) },
-  { weight: 1, arbitrary: fc.tuple(fc.subarray([...LEVELS], { minLength: 1 }), fc.boolean(), fc.boolean()).map(([levels, a, b]) => named(`save ${levels.join()} ${a} ${b}`, async (world) => { world.now += 1000; await world.save(levels, a, b); world.now += 1000 })) },
-  { weight: 1, arbitrary: fc.tuple(party, fc.boolean()).map(([who, on]) => named(`OFAC ${who[2]} ${on}`, (world) => { if (on) world.sanctioned.add(who); else world.sanctioned.delete(who) })) },
+  {
+    weight: 8,
+    arbitrary: fc.nat(20).map((at) =>
+      named(`step ${at}`, async (world) => {
+        const id = pick(world, at)
+        if (id) await world.step(id)
+      }),
+    ),
+  },
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(fc.constantFrom('WITHDRAWAL' as const, 'DEPOSIT' as const), party)
+      .map(([kind, who]) => named(`${kind} ${who[2]}`, (world) => world.create(kind, who))),
+  },
+  {
+    weight: 2,
+    arbitrary: party.map((who) => named(`unfreeze ${who[2]}`, (world) => world.unfreeze(who))),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(fc.nat(20), fc.nat(20), party).map(([a, b, who]) =>
+      named(`steps ${a} and ${b} while ${who[2]} is unfrozen`, async (world) => {
+        const [first, second] = [pick(world, a), pick(world, b)]
+        if (first && second && first !== second)
+          await Promise.all([world.step(first), world.step(second), world.callUnfreeze(who)])
+      }),
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(party, level).map(([who, risk]) =>
+      named(`risk ${who[2]} ${String(risk)}`, (world) => {
+        if (risk) world.truth.set(who, risk)
+        else world.truth.delete(who)
+      }),
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.boolean().map((up) =>
+      named(`provider ${up}`, (world) => {
+        world.isUp = up
+      }),
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.integer({ min: 1, max: 15 }).map((minutes) =>
+      named(`+${minutes} min`, (world) => {
+        world.now += minutes * 60_000
+      }),
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(fc.subarray([...LEVELS], { minLength: 1 }), fc.boolean(), fc.boolean())
+      .map(([levels, a, b]) =>
+        named(`save ${levels.join()} ${a} ${b}`, async (world) => {
+          world.now += 1000
+          await world.save(levels, a, b)
+          world.now += 1000
+        }),
+      ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(party, fc.boolean()).map(([who, on]) =>
+      named(`OFAC ${who[2]} ${on}`, (world) => {
+        if (on) world.sanctioned.add(who)
+        else world.sanctioned.delete(who)
+      }),
+    ),
+  },
 )
 
 test('no order of events passes a frozen address', { timeout: 240_000 }, async () => {
-  await fc.assert(fc.asyncProperty(fc.array(event, { minLength: 15, maxLength: 60 }), async (events) => {
-    const world = new World()
-    await world.open()
-    await world.save(['SEVERE'], true, true)
-    world.now += 1000
-    for (const each of events) {
-      await each(world)
+  await fc.assert(
+    fc.asyncProperty(fc.array(event, { minLength: 15, maxLength: 60 }), async (events) => {
+      const world = new World()
+      await world.open()
+      await world.save(['SEVERE'], true, true)
+      world.now += 1000
+      for (const each of events) {
+        await each(world)
+        await world.checkBooks()
+      }
+      // In the end, with the provider back and everything unfrozen, everything passes, once.
+      world.isUp = true
+      world.truth.clear()
+      world.sanctioned.clear()
+      for (let round = 0; round < 12 && world.passed.size < world.transactions.length; round++) {
+        for (const who of PARTIES) await world.unfreeze(who)
+        for (const id of world.transactions) await world.step(id)
+      }
+      assert.equal(world.passed.size, world.transactions.length, 'something stays held for ever')
       await world.checkBooks()
-    }
-    // In the end, with the provider back and everything unfrozen, everything passes, once.
-    world.isUp = true
-    world.truth.clear()
-    world.sanctioned.clear()
-    for (let round = 0; round < 12 && world.passed.size < world.transactions.length; round++) {
-      for (const who of PARTIES) await world.unfreeze(who)
-      for (const id of world.transactions) await world.step(id)
-    }
-    assert.equal(world.passed.size, world.transactions.length, 'something stays held for ever')
-    await world.checkBooks()
-  }), { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 40) })
+    }),
+    { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 40) },
+  )
 })
 
 test('six hours without an answer raise one alert, and nothing passes', async () => {
@@ -223,7 +389,13 @@ test('six hours without an answer raise one alert, and nothing passes', async ()
   world.isUp = false
   await world.create('WITHDRAWAL', PARTIES[0] as string)
   const [id] = world.transactions as [string]
-  const alerts = async () => (await database.query(`select 1 from events where workspace_id = $1 and type = 'aml.screening_overdue'`, [world.workspace])).length
+  const alerts = async () =>
+    (
+      await database.query(
+        `select 1 from events where workspace_id = $1 and type = 'aml.screening_overdue'`,
+        [world.workspace],
+      )
+    ).length
   for (const hours of [0, 1, 3, 1.9]) {
     world.now += hours * 3_600_000
     await world.step(id)
@@ -248,15 +420,21 @@ test('a flag that comes up right before signing gives the nonce back, and the tr
   for (let count = 0; count < 3; count++) await world.step(id)
   assert.equal((await world.row(id)).state, 'SIGNING')
   await database.query(`update transactions set attempts = 0 where id = $1`, [id])
-  await database.query(`insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, workspace_id)
-       values ($1, $2, 'ETH', 'BUILT', $3, 0, '{}', 1, (select workspace_id from transactions where id = $2))`, [randomUUID(), id, randomUUID()])
+  await database.query(
+    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, workspace_id)
+       values ($1, $2, 'ETH', 'BUILT', $3, 0, '{}', 1, (select workspace_id from transactions where id = $2))`,
+    [randomUUID(), id, randomUUID()],
+  )
   world.truth.set(to, 'SEVERE')
   world.now += TEN_MINUTES_MS + 1000
   for (const state of ['SCREENING', 'AML_HELD']) {
     await world.step(id)
     assert.equal((await world.row(id)).state, state)
   }
-  assert.deepEqual(await database.query('select 1 from chain_transactions where transaction_id = $1', [id]), [])
+  assert.deepEqual(
+    await database.query('select 1 from chain_transactions where transaction_id = $1', [id]),
+    [],
+  )
   await world.unfreeze(to)
   for (const state of ['SCREENING', 'FUELING', 'SIGNING']) {
     await world.step(id)

@@ -8,19 +8,34 @@ before(() => api.started)
 
 test('settings in which a level passes although a lower one is held are saved with a warning that names it', async () => {
   const user = await api.user()
-  const save = (levels: string) => call<{ aml_risk_levels: string; warning: string | null }>(user, 'POST', '/dac/v1/aml', {
-    provider: 'CHAINALYSIS', aml_token: 'sandbox', aml_risk_levels: levels, aml_deposit: true, aml_withdrawal: true,
-  })
+  const save = (levels: string) =>
+    call<{ aml_risk_levels: string; warning: string | null }>(user, 'POST', '/dac/v1/aml', {
+      provider: 'CHAINALYSIS',
+      aml_token: 'sandbox',
+      aml_risk_levels: levels,
+      aml_deposit: true,
+      aml_withdrawal: true,
+    })
   for (const [levels, passing] of [
-    ['HIGH', 'SEVERE'], ['low', 'SEVERE or HIGH or MEDIUM'], ['SEVERE, MEDIUM', 'HIGH'], ['HIGH,LOW', 'SEVERE or MEDIUM'],
-    ['SEVERE', null], ['SEVERE, HIGH', null], ['LOW,MEDIUM,HIGH,SEVERE', null],
+    ['HIGH', 'SEVERE'],
+    ['low', 'SEVERE or HIGH or MEDIUM'],
+    ['SEVERE, MEDIUM', 'HIGH'],
+    ['HIGH,LOW', 'SEVERE or MEDIUM'],
+    ['SEVERE', null],
+    ['SEVERE, HIGH', null],
+    ['LOW,MEDIUM,HIGH,SEVERE', null],
   ] as const) {
     const saved = await save(levels)
     assert.equal(saved.status, 200, saved.text)
     const read = await call<{ warning: string | null }>(user, 'GET', '/dac/v1/aml')
     for (const { warning } of [saved.body, read.body]) {
       if (passing === null) assert.equal(warning, null, levels)
-      else assert.match(warning ?? '', new RegExp(`^addresses of the level ${passing} are not held`), levels)
+      else
+        assert.match(
+          warning ?? '',
+          new RegExp(`^addresses of the level ${passing} are not held`),
+          levels,
+        )
     }
   }
 })

@@ -26,7 +26,10 @@ import {
 } from './api-stage.ts'
 import { PUBLIC_KEY } from './harness.ts'
 
-/** Whatever the API answers 200 to, nodes accept; what they refuse all the same ends `failed`, with its money back. */
+/**
+ * Whatever the API answers 200 to, nodes accept; what they refuse all the same ends `failed`, with
+ * its money back.
+ */
 before(openApi)
 after(closeApi)
 
@@ -35,18 +38,53 @@ const long = (most: number) =>
   fc
     .tuple(
       fc.constantFrom('a', 'é', '😀', '👩‍👩‍👧', '\u0000', '\ud800', ' '),
-      fc.oneof(fc.integer({ min: 0, max: 3 }), fc.integer({ min: most - 2, max: most + 2 }), fc.constantFrom(129, 256, 257, 600, 1025)),
+      fc.oneof(
+        fc.integer({ min: 0, max: 3 }),
+        fc.integer({ min: most - 2, max: most + 2 }),
+        fc.constantFrom(129, 256, 257, 600, 1025),
+      ),
     )
     .map(([letter, count]) => JSON.stringify(letter.repeat(count)))
-const odd = fc.constantFrom('null', 'true', '{}', '[]', '7', '0', '-1', '1e3', '1.5', '"7"', '"007"', '""', '"low"', '1e400', '"\\ud800"')
+const odd = fc.constantFrom(
+  'null',
+  'true',
+  '{}',
+  '[]',
+  '7',
+  '0',
+  '-1',
+  '1e3',
+  '1.5',
+  '"7"',
+  '"007"',
+  '""',
+  '"low"',
+  '1e400',
+  '"\\ud800"',
+)
 const FIELDS: Record<string, fc.Arbitrary<string>> = {
-  amount: fc.constantFrom('0.5', '"0.25"', '1e-3', '"1E-3"', '1.50', '0.000000000000000001', '1E0', '" 1"', '1e-30', '0x1', '"١"'),
+  amount: fc.constantFrom(
+    '0.5',
+    '"0.25"',
+    '1e-3',
+    '"1E-3"',
+    '1.50',
+    '0.000000000000000001',
+    '1E0',
+    '" 1"',
+    '1e-30',
+    '0x1',
+    '"١"',
+  ),
   sequence_id: long(200),
   memo: long(1000),
   address_tag: long(200),
   destination_address: fc.oneof(
     long(256),
-    fc.constantFrom(`"${DESTINATIONS['ETH']!.toUpperCase().replace('X', 'x')}"`, `" ${DESTINATIONS['ETH']}"`),
+    fc.constantFrom(
+      `"${DESTINATIONS['ETH']!.toUpperCase().replace('X', 'x')}"`,
+      `" ${DESTINATIONS['ETH']}"`,
+    ),
   ),
   ts: fc.constantFrom('1700000000', '1700000000.5', '"2026-01-01T00:00:00Z"', '""'),
   fee_rate: fc.constantFrom('2', '"2"', '2e0', '2.000000001', '2.0000000000001', '20'),
@@ -59,7 +97,13 @@ const FIELDS: Record<string, fc.Arbitrary<string>> = {
 const change = fc
   .constantFrom(...Object.keys(FIELDS))
   .chain((name) =>
-    fc.tuple(fc.constant(name), fc.oneof({ weight: 3, arbitrary: FIELDS[name] as fc.Arbitrary<string> }, { weight: 1, arbitrary: odd })),
+    fc.tuple(
+      fc.constant(name),
+      fc.oneof(
+        { weight: 3, arbitrary: FIELDS[name] as fc.Arbitrary<string> },
+        { weight: 1, arbitrary: odd },
+      ),
+    ),
   )
 const spelling = (path: string) =>
   fc.oneof(
@@ -80,7 +124,10 @@ const spelling = (path: string) =>
       ),
     },
   )
-const space = fc.oneof({ weight: 8, arbitrary: fc.constant('') }, { weight: 1, arbitrary: fc.constantFrom(' ', '\n\t', ' '.repeat(7000)) })
+const space = fc.oneof(
+  { weight: 8, arbitrary: fc.constant('') },
+  { weight: 1, arbitrary: fc.constantFrom(' ', '\n\t', ' '.repeat(7000)) },
+)
 
 test('whatever transfer the API answers 200 to, the nodes accept', async () => {
   let taken = 0
@@ -113,11 +160,22 @@ test('whatever else a caller signs and the API answers 200 to, the nodes accept'
     fc.tuple(
       fc.constant('POST'),
       fc.constant(`/dac/v1/transaction/${waiting}/speed-up`),
-      fc.array(fc.tuple(fc.constantFrom('fee_rate', 'fee_level'), fc.oneof(odd, fc.constantFrom('3', '"4"', '"high"', '"low"'))), {
-        maxLength: 2,
-      }),
+      fc.array(
+        fc.tuple(
+          fc.constantFrom('fee_rate', 'fee_level'),
+          fc.oneof(odd, fc.constantFrom('3', '"4"', '"high"', '"low"')),
+        ),
+        {
+          maxLength: 2,
+        },
+      ),
     ),
-    fc.constant(null).map(() => ['POST', '/dac/v1/transaction/NEW/cancel', []] as [string, string, [string, string][]]),
+    fc
+      .constant(null)
+      .map(
+        () =>
+          ['POST', '/dac/v1/transaction/NEW/cancel', []] as [string, string, [string, string][]],
+      ),
     fc
       .array(
         fc.tuple(
@@ -129,7 +187,13 @@ test('whatever else a caller signs and the API answers 200 to, the nodes accept'
       .map((more) => [
         'POST',
         '/dav/v1/stake',
-        Object.entries({ asset: '"TRX"', address: `"${own('TRX')}"`, resource: '"BANDWIDTH"', amount: '2', ...Object.fromEntries(more) }),
+        Object.entries({
+          asset: '"TRX"',
+          address: `"${own('TRX')}"`,
+          resource: '"BANDWIDTH"',
+          amount: '2',
+          ...Object.fromEntries(more),
+        }),
       ]),
     fc
       .array(
@@ -137,7 +201,14 @@ test('whatever else a caller signs and the API answers 200 to, the nodes accept'
           fc.constantFrom('address_tag', 'min_amount', 'daily_cap', 'expires_at'),
           fc.oneof(
             odd,
-            fc.constantFrom('"2099-02-30T00:00:00Z"', '"2099-01-01T00:00:00.123456Z"', '"2099-01-01T00:00:00.1Z"', '5', '"5"', '5e0'),
+            fc.constantFrom(
+              '"2099-02-30T00:00:00Z"',
+              '"2099-01-01T00:00:00.123456Z"',
+              '"2099-01-01T00:00:00.1Z"',
+              '5',
+              '"5"',
+              '5e0',
+            ),
           ),
         ),
         { maxLength: 1 },
@@ -157,17 +228,25 @@ test('whatever else a caller signs and the API answers 200 to, the nodes accept'
   ]
   const named = fc
     .oneof(...cases)
-    .chain(([method, path, body]) => fc.tuple(fc.constant(method), spelling(path), fc.constant(body), space, fc.boolean()))
+    .chain(([method, path, body]) =>
+      fc.tuple(fc.constant(method), spelling(path), fc.constant(body), space, fc.boolean()),
+    )
   await fc.assert(
     fc.asyncProperty(named, async ([method, given, body, gap, loud]) => {
       let path = given
-      if (path.includes('NEW')) path = path.replace('NEW', (await create(transferOf('ETH'))).body['id'] as string)
+      if (path.includes('NEW'))
+        path = path.replace('NEW', (await create(transferOf('ETH'))).body['id'] as string)
       if (loud) path = path.replace(/[0-9a-f-]{36}/, (id) => id.toUpperCase())
       const answer = await send(method, path, jsonOf(body, gap))
       if (await judged(answer)) taken++
       await database.query(`update replacements set state = 'REFUSED' where state = 'PENDING'`)
       if (answer.status !== 200 || !path.includes('auto-forwarding')) return
-      assert.equal(await judged(await send('DELETE', `/dac/v1/auto-forwarding/${answer.body['id'] as string}`, '{}')), true)
+      assert.equal(
+        await judged(
+          await send('DELETE', `/dac/v1/auto-forwarding/${answer.body['id'] as string}`, '{}'),
+        ),
+        true,
+      )
     }),
     { seed: 11, numRuns: 250 },
   )
@@ -213,7 +292,11 @@ test('null for an optional field means absent, at the API and at the nodes', asy
 
 test('lengths are counted in characters: 200 emoji are a sequence_id, 201 are not', async () => {
   assert.equal(
-    await judged(await create(transferOf('ETH', { sequence_id: `"${'😀'.repeat(200)}"`, memo: `"${'😀'.repeat(1000)}"` }))),
+    await judged(
+      await create(
+        transferOf('ETH', { sequence_id: `"${'😀'.repeat(200)}"`, memo: `"${'😀'.repeat(1000)}"` }),
+      ),
+    ),
     true,
   )
   for (const [field, count] of [
@@ -233,7 +316,12 @@ test('ts is a number or a text', async () => {
 })
 
 test('a write takes its path as documented: no query, no percent-encoding', async () => {
-  for (const uri of ['/dac/v1/transaction?a=1', '/dac/v1/transaction?', '/dac/v1/%74ransaction', '/dac/v1/transaction#x']) {
+  for (const uri of [
+    '/dac/v1/transaction?a=1',
+    '/dac/v1/transaction?',
+    '/dac/v1/%74ransaction',
+    '/dac/v1/transaction#x',
+  ]) {
     const refused = await create(transferOf('ETH'), uri)
     assert.deepEqual([refused.status, refused.body['field']], [400, 'path'], uri)
     assert.match(refused.body['message'] as string, /^path: /)
@@ -246,8 +334,14 @@ test('a signed write of more than 64 KiB is 413, before anybody is authenticated
     return body + ' '.repeat(bytes - body.length)
   }
   assert.equal(await judged(await send('POST', '/dac/v1/transaction', full(65_536))), true)
-  const refused = await send('POST', '/dac/v1/transaction', full(65_537), { authorization: 'Bearer nothing' })
-  assert.deepEqual([refused.status, refused.body['code']], [413, 'PAYLOAD_TOO_LARGE'], JSON.stringify(refused.body))
+  const refused = await send('POST', '/dac/v1/transaction', full(65_537), {
+    authorization: 'Bearer nothing',
+  })
+  assert.deepEqual(
+    [refused.status, refused.body['code']],
+    [413, 'PAYLOAD_TOO_LARGE'],
+    JSON.stringify(refused.body),
+  )
 })
 
 /** The steps of one transfer until it ends. */
@@ -260,18 +354,31 @@ async function work(id: string, most = 8): Promise<TransactionRow> {
     if (!row) break
     await runStep(services, row)
   }
-  return (await database.one<TransactionRow>('select * from transactions where id = $1', [id])) as TransactionRow
+  return (await database.one<TransactionRow>('select * from transactions where id = $1', [
+    id,
+  ])) as TransactionRow
 }
 
 test('a request that no node can read is voided by its name: it ends failed, with its money back', async () => {
   const books = () =>
-    database.query(`select kind, asset, balance::text from ledger_accounts where kind in ('available', 'reserved') order by 1, 2`)
+    database.query(
+      `select kind, asset, balance::text from ledger_accounts where kind in ('available', 'reserved') order by 1, 2`,
+    )
   const before = await books()
-  const broken: [what: string, change: (request: SignedRequest & { api_key: string }) => unknown][] = [
-    ['a body beyond every limit', (request) => ({ ...request, body: request.body + ' '.repeat(100_000) })],
+  const broken: [
+    what: string,
+    change: (request: SignedRequest & { api_key: string }) => unknown,
+  ][] = [
+    [
+      'a body beyond every limit',
+      (request) => ({ ...request, body: request.body + ' '.repeat(100_000) }),
+    ],
     ['a query', (request) => ({ ...request, uri: `${request.uri}?x=1` })],
     ['a path that was encoded', (request) => ({ ...request, uri: '/dac/v1/%74ransaction' })],
-    ['a token that does not fit', (request) => ({ ...request, body: request.body.replace('1', '2') })],
+    [
+      'a token that does not fit',
+      (request) => ({ ...request, body: request.body.replace('1', '2') }),
+    ],
   ]
   for (const [what, change] of broken) {
     const { id } = (await create(transferOf('ETH'))).body as { id: string }
@@ -284,21 +391,33 @@ test('a request that no node can read is voided by its name: it ends failed, wit
       JSON.stringify(change(row.request as SignedRequest & { api_key: string })),
     ])
     const ended = await work(id)
-    assert.deepEqual([ended.state, ended.status, ended.failure_reason], ['FAILED', 'failed', 'refused'], `${what}: ${ended.last_error}`)
+    assert.deepEqual(
+      [ended.state, ended.status, ended.failure_reason],
+      ['FAILED', 'failed', 'refused'],
+      `${what}: ${ended.last_error}`,
+    )
   }
   assert.deepEqual(await books(), before)
 })
 
 test('what a caller asks for whom no node knows ends too: a transfer failed, with its money back, and a rule', async () => {
   const stranger = randomUUID()
-  await database.query(`insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`, [
+  await database.query(
+    `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`,
+    [stranger, subAccountId, PUBLIC_KEY],
+  )
+  const asked = await send(
+    'POST',
+    '/dac/v1/transaction',
+    jsonOf(Object.entries(transferOf('ETH'))),
+    {},
     stranger,
-    subAccountId,
-    PUBLIC_KEY,
-  ])
-  const asked = await send('POST', '/dac/v1/transaction', jsonOf(Object.entries(transferOf('ETH'))), {}, stranger)
+  )
   assert.equal(asked.status, 200)
-  await database.query(`update transactions set state = 'VOIDING', plan = '{"reason":"refused"}' where id = $1`, [asked.body['id']])
+  await database.query(
+    `update transactions set state = 'VOIDING', plan = '{"reason":"refused"}' where id = $1`,
+    [asked.body['id']],
+  )
   assert.equal((await work(asked.body['id'] as string)).state, 'FAILED')
   const rule = jsonOf(
     Object.entries({
@@ -311,13 +430,27 @@ test('what a caller asks for whom no node knows ends too: a transfer failed, wit
   )
   assert.equal((await send('POST', '/dac/v1/auto-forwarding', rule, {}, stranger)).status, 503)
   await endRules(services)
-  assert.deepEqual(await database.query(`select 1 from forward_rules where state not in ('ENDED')`), [])
+  assert.deepEqual(
+    await database.query(`select 1 from forward_rules where state not in ('ENDED')`),
+    [],
+  )
 })
 
 test('a stake that is refused only because the same one was taken meanwhile answers that one', async () => {
   const { networks } = services
   const one = database.one.bind(database)
-  const ask = () => send('POST', '/dav/v1/stake', JSON.stringify({ asset: 'TRX', address: own('TRX'), resource: 'ENERGY', amount: 5, sequence_id: 'overtaken' }))
+  const ask = () =>
+    send(
+      'POST',
+      '/dav/v1/stake',
+      JSON.stringify({
+        asset: 'TRX',
+        address: own('TRX'),
+        resource: 'ENERGY',
+        amount: 5,
+        sequence_id: 'overtaken',
+      }),
+    )
   let first: Awaited<ReturnType<typeof ask>> | undefined
   Object.assign(database, {
     one: async (sql: string, values?: unknown[]) => {
@@ -326,12 +459,23 @@ test('a stake that is refused only because the same one was taken meanwhile answ
       Object.assign(database, { one })
       first = await ask()
       // Now the network is away.
-      const away = () => { throw new Error('away') }
-      Object.assign(services, { networks: Object.assign(Object.create(networks) as object, { stakes: away }) })
+      const away = () => {
+        throw new Error('away')
+      }
+      Object.assign(services, {
+        networks: Object.assign(Object.create(networks) as object, { stakes: away }),
+      })
       return known
     },
   })
-  const again = await ask().finally(() => { Object.assign(database, { one }); Object.assign(services, { networks }) })
-  assert.deepEqual([first?.status, again.status], [200, 200], JSON.stringify([first?.body, again.body]))
+  const again = await ask().finally(() => {
+    Object.assign(database, { one })
+    Object.assign(services, { networks })
+  })
+  assert.deepEqual(
+    [first?.status, again.status],
+    [200, 200],
+    JSON.stringify([first?.body, again.body]),
+  )
   assert.equal(again.body['id'], first?.body['id'])
 })

@@ -5,7 +5,10 @@ import { findAside, recordAside } from '../src/deposits/coins-aside.ts'
 import { useApi } from './api-support.ts'
 import { call, type User } from './harness.ts'
 
-/** `GET /dac/v1/coins-aside` over HTTP: pages, filters and bad parameters. The rows are written as the scan writes them. */
+/**
+ * `GET /dac/v1/coins-aside` over HTTP: pages, filters and bad parameters. The rows are written as
+ * the scan writes them.
+ */
 const api = useApi()
 let alice: User
 let bob: User
@@ -15,26 +18,54 @@ before(async () => {
   bob = await api.user('bob')
 })
 
-interface Page { data: { txid: string; vout: string; amount: string; asset: string; token: unknown }[]; next: string | null; has_more: boolean }
-const list = (user: User, query = '') => call<Page & { code: string; field: string }>(user, 'GET', `/dac/v1/coins-aside${query}`)
+interface Page {
+  data: { txid: string; vout: string; amount: string; asset: string; token: unknown }[]
+  next: string | null
+  has_more: boolean
+}
+const list = (user: User, query = '') =>
+  call<Page & { code: string; field: string }>(user, 'GET', `/dac/v1/coins-aside${query}`)
 const TXID = 'ab'.repeat(32)
 const CATEGORY = 'cd'.repeat(32)
 
-async function found(user: User, height: number, vouts: number[], token: AsideCoin['token']): Promise<void> {
+async function found(
+  user: User,
+  height: number,
+  vouts: number[],
+  token: AsideCoin['token'],
+): Promise<void> {
   const network = api.services.registry.network('BCH')!
-  const { body: [wallet] } = await call<{ omnibus_address: string }[]>(user, 'GET', '/dac/v1/wallets?asset=BCH')
+  const {
+    body: [wallet],
+  } = await call<{ omnibus_address: string }[]>(user, 'GET', '/dac/v1/wallets?asset=BCH')
   const address = wallet!.omnibus_address
-  const aside = vouts.map((vout): AsideCoin => ({ txid: TXID, vout, address, amount: 1000n + BigInt(vout), reason: 'CASH_TOKENS', token }))
+  const aside = vouts.map((vout): AsideCoin => ({
+    txid: TXID,
+    vout,
+    address,
+    amount: 1000n + BigInt(vout),
+    reason: 'CASH_TOKENS',
+    token,
+  }))
   const block = { height, hash: `block ${height}`, parent: '', txids: [TXID], transfers: [], aside }
   const [own = []] = await findAside(api.database, network, [block], (addresses) => [...addresses])
   await api.database.transaction((tx) => recordAside(api.services, tx, network, block, own))
 }
 
 test('pages hold each coin of the caller once, also where the node showed an index twice, and nothing of another workspace', async () => {
-  for (const user of [alice, bob]) await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'BCH' })
-  await found(alice, 5, [0, 1, 1, 2], { category: CATEGORY, amount: '9223372036854775807', nft: null })
+  for (const user of [alice, bob])
+    await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'BCH' })
+  await found(alice, 5, [0, 1, 1, 2], {
+    category: CATEGORY,
+    amount: '9223372036854775807',
+    nft: null,
+  })
   await found(alice, 6, [3, 4], null)
-  await found(bob, 6, [7], { category: CATEGORY, amount: '0', nft: { capability: 'none', commitment: '' } })
+  await found(bob, 6, [7], {
+    category: CATEGORY,
+    amount: '0',
+    nft: { capability: 'none', commitment: '' },
+  })
   const seen: number[] = []
   let query = '?limit=2'
   for (let pages = 1; ; pages++) {
@@ -50,9 +81,24 @@ test('pages hold each coin of the caller once, also where the node showed an ind
   }
   assert.deepEqual(seen.sort(), [0, 1, 2, 3, 4])
   const { body } = await list(bob)
-  assert.deepEqual(body.data.map(({ txid, vout, amount, asset, token }) => ({ txid, vout: Number(vout), amount, asset, token })), [{
-    txid: TXID, vout: 7, amount: '0.00001007', asset: 'BCH', token: { category: CATEGORY, amount: '0', nft: { capability: 'none', commitment: '' } },
-  }])
+  assert.deepEqual(
+    body.data.map(({ txid, vout, amount, asset, token }) => ({
+      txid,
+      vout: Number(vout),
+      amount,
+      asset,
+      token,
+    })),
+    [
+      {
+        txid: TXID,
+        vout: 7,
+        amount: '0.00001007',
+        asset: 'BCH',
+        token: { category: CATEGORY, amount: '0', nft: { capability: 'none', commitment: '' } },
+      },
+    ],
+  )
 })
 
 test('an output that was read without its tokens is completed by a node that shows them, and stays one', async () => {
@@ -60,7 +106,10 @@ test('an output that was read without its tokens is completed by a node that sho
   await found(bob, 8, [9], { category: CATEGORY, amount: '3', nft: null })
   await found(bob, 8, [9], null)
   const { body } = await list(bob)
-  assert.deepEqual(body.data.filter(({ vout }) => Number(vout) === 9).map(({ token }) => token), [{ category: CATEGORY, amount: '3', nft: null }])
+  assert.deepEqual(
+    body.data.filter(({ vout }) => Number(vout) === 9).map(({ token }) => token),
+    [{ category: CATEGORY, amount: '3', nft: null }],
+  )
 })
 
 test('filters by asset and network hold together', async () => {
@@ -68,17 +117,32 @@ test('filters by asset and network hold together', async () => {
   const all = await count('')
   assert.ok(all > 0)
   assert.deepEqual(
-    [await count('?asset=BCH'), await count('?network=BCH'), await count('?asset=BCH&network=BCH'), await count('?asset=BTC'),
-      await count('?network=LTC'), await count('?asset=BCH&network=BTC')], [all, all, all, 0, 0, 0])
+    [
+      await count('?asset=BCH'),
+      await count('?network=BCH'),
+      await count('?asset=BCH&network=BCH'),
+      await count('?asset=BTC'),
+      await count('?network=LTC'),
+      await count('?asset=BCH&network=BTC'),
+    ],
+    [all, all, all, 0, 0, 0],
+  )
 })
 
 test('bad parameters are 400 and name their field', async () => {
   for (const [query, field, code] of [
-    ['?asset=NOPE', 'asset', 'UNSUPPORTED_ASSET'], ['?asset=bch', 'asset', 'UNSUPPORTED_ASSET'], ['?network=NOPE', 'network', 'INVALID_REQUEST'],
-    ['?network=', 'network', 'INVALID_REQUEST'], [`?network=${'B'.repeat(51)}`, 'network', 'INVALID_REQUEST'],
-    ['?limit=0', 'limit', 'INVALID_REQUEST'], ['?limit=501', 'limit', 'INVALID_REQUEST'], ['?limit=x', 'limit', 'INVALID_REQUEST'],
-    ['?after=x', 'after', 'INVALID_REQUEST'], ['?after=999999999999999.00000000-0000-0000-0000-000000000000', 'after', 'INVALID_REQUEST'],
-    ['?after=1', 'after', 'INVALID_REQUEST'], ['?page=1', 'page', 'UNKNOWN_FIELD'],
+    ['?asset=NOPE', 'asset', 'UNSUPPORTED_ASSET'],
+    ['?asset=bch', 'asset', 'UNSUPPORTED_ASSET'],
+    ['?network=NOPE', 'network', 'INVALID_REQUEST'],
+    ['?network=', 'network', 'INVALID_REQUEST'],
+    [`?network=${'B'.repeat(51)}`, 'network', 'INVALID_REQUEST'],
+    ['?limit=0', 'limit', 'INVALID_REQUEST'],
+    ['?limit=501', 'limit', 'INVALID_REQUEST'],
+    ['?limit=x', 'limit', 'INVALID_REQUEST'],
+    ['?after=x', 'after', 'INVALID_REQUEST'],
+    ['?after=999999999999999.00000000-0000-0000-0000-000000000000', 'after', 'INVALID_REQUEST'],
+    ['?after=1', 'after', 'INVALID_REQUEST'],
+    ['?page=1', 'page', 'UNKNOWN_FIELD'],
   ] as const) {
     const { status, body, text } = await list(alice, query)
     assert.deepEqual([status, body.field, body.code], [400, field, code], `${query}: ${text}`)

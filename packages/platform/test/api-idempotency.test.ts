@@ -14,53 +14,102 @@ import { Withdrawals } from '../src/transactions/write-withdrawal.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody, type Transfer } from './harness.ts'
 
-/** A request that comes twice pays once, and is answered as it was: the real endpoints on a real database. */
+/**
+ * A request that comes twice pays once, and is answered as it was: the real endpoints on a real
+ * database.
+ */
 const api = useApi()
 before(() => api.started)
 
 const TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
-const WARNING = '299 custody "sequence_id was used before with another payload; the first answer is given and nothing new was done"'
+const WARNING =
+  '299 custody "sequence_id was used before with another payload; the first answer is given and nothing new was done"'
 
 /** A caller with ten BTC. */
 async function caller(workspace: string = randomUUID()) {
   const user = await api.user(workspace)
-  const { id: wallet } = (await call<{ id: string }>(user, 'POST', '/dac/v1/create-wallet', { asset: 'BTC' })).body
+  const { id: wallet } = (
+    await call<{ id: string }>(user, 'POST', '/dac/v1/create-wallet', { asset: 'BTC' })
+  ).body
   await api.fund(user, 'BTC', 1_000_000_000n)
   const send = (amount: string, more: Record<string, unknown> = {}) =>
-    call<Transfer & Problem>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', amount, TO, more))
-  const made = async () => (await api.database.query<{ id: string }>('select id from transactions where wallet_id = $1', [wallet]))
-    .map(({ id }) => id)
+    call<Transfer & Problem>(
+      user,
+      'POST',
+      '/dac/v1/transaction',
+      transferBody('BTC', amount, TO, more),
+    )
+  const made = async () =>
+    (
+      await api.database.query<{ id: string }>('select id from transactions where wallet_id = $1', [
+        wallet,
+      ])
+    ).map(({ id }) => id)
   return { user, wallet, send, made }
 }
 
 test('the same request again answers the first to the letter; another payload under its key is warned of, and pays nothing', async () => {
   const { user, wallet, send, made } = await caller()
   const first = await send('0.1', { sequence_id: 'one', memo: 'rent' })
-  assert.deepEqual([first.status, first.headers.get('idempotent-replayed'), first.headers.get('warning')], [200, null, null], first.text)
-  const said = ({ text, headers }: typeof first) => [text, headers.get('idempotent-replayed'), headers.get('warning')]
-  assert.deepEqual(said(await send('0.1', { sequence_id: 'one', memo: 'rent' })), [first.text, 'true', null])
-  const order = parseJson(transferBody('BTC', '0.1', TO, { sequence_id: 'one', memo: 'rent' })) as Record<string, unknown>
+  assert.deepEqual(
+    [first.status, first.headers.get('idempotent-replayed'), first.headers.get('warning')],
+    [200, null, null],
+    first.text,
+  )
+  const said = ({ text, headers }: typeof first) => [
+    text,
+    headers.get('idempotent-replayed'),
+    headers.get('warning'),
+  ]
+  assert.deepEqual(said(await send('0.1', { sequence_id: 'one', memo: 'rent' })), [
+    first.text,
+    'true',
+    null,
+  ])
+  const order = parseJson(
+    transferBody('BTC', '0.1', TO, { sequence_id: 'one', memo: 'rent' }),
+  ) as Record<string, unknown>
   const turned = stringifyJson(Object.fromEntries(Object.entries(order).reverse()))
-  assert.deepEqual(said(await call(user, 'POST', '/dac/v1/transaction', turned)), [first.text, 'true', null], 'fields have no order')
+  assert.deepEqual(
+    said(await call(user, 'POST', '/dac/v1/transaction', turned)),
+    [first.text, 'true', null],
+    'fields have no order',
+  )
   for (const other of [{ memo: 'Rent' }, {}]) {
-    assert.deepEqual(said(await send('0.1', { sequence_id: 'one', ...other })), [first.text, 'true', WARNING])
+    assert.deepEqual(said(await send('0.1', { sequence_id: 'one', ...other })), [
+      first.text,
+      'true',
+      WARNING,
+    ])
   }
   for (const amount of ['0.2', '1000']) {
-    assert.deepEqual(said(await send(amount, { sequence_id: 'one', memo: 'rent' })), [first.text, 'true', WARNING], 'before the balance')
+    assert.deepEqual(
+      said(await send(amount, { sequence_id: 'one', memo: 'rent' })),
+      [first.text, 'true', WARNING],
+      'before the balance',
+    )
   }
   assert.deepEqual(await made(), [first.body.id])
   const events = await api.database.query(
-    `select payload->>'id' id, sub_account_id owner from events where type = 'transaction.created' and workspace_id = $1`, [user.workspaceId])
+    `select payload->>'id' id, sub_account_id owner from events where type = 'transaction.created' and workspace_id = $1`,
+    [user.workspaceId],
+  )
   assert.deepEqual(events, [{ id: first.body.id, owner: user.subAccountId }], 'told once')
 
-  // A transaction that was adopted from the nodes' records: its payload is lost, so nothing differs from it.
-  await api.database.query(`update idempotency set payload_hash = 'adopted' where wallet_id = $1`, [wallet])
+  // A transaction that was adopted from the nodes' records: its payload is lost, so nothing differs
+  // from it.
+  await api.database.query(`update idempotency set payload_hash = 'adopted' where wallet_id = $1`, [
+    wallet,
+  ])
   assert.deepEqual(said(await send('0.2', { sequence_id: 'one' })), [first.text, 'true', null])
 })
 
 test('a key is one wallet’s own, and without one each request pays', async () => {
   const [one, two] = [await caller(), await caller()]
-  const [first, second] = [await one.send('0.1', { sequence_id: 'same' }), await two.send('0.1', { sequence_id: 'same' })]
+  const [first, second] = [
+    await one.send('0.1', { sequence_id: 'same' }),
+    await two.send('0.1', { sequence_id: 'same' }),
+  ]
   const other = await one.send('0.1', { sequence_id: 'Same' })
   for (const { status, headers, text } of [first, second, other]) {
     assert.deepEqual([status, headers.get('idempotent-replayed')], [200, null], text)
@@ -79,15 +128,22 @@ test('a wallet that becomes inactive while a transfer is checked sends nothing',
   const one = database.one.bind(database)
   await send('0.1')
   const asked = async (sql: string, values?: unknown[]) => {
-    if (/(create|write)_withdrawal/.test(sql)) await setWallet(api.services, { id: wallet, status: 'inactive' })
+    if (/(create|write)_withdrawal/.test(sql))
+      await setWallet(api.services, { id: wallet, status: 'inactive' })
     return one(sql, values)
   }
   Object.assign(database, { one: asked })
-  const answer = await send('0.1', { sequence_id: 'late' }).finally(() => Object.assign(database, { one }))
+  const answer = await send('0.1', { sequence_id: 'late' }).finally(() =>
+    Object.assign(database, { one }),
+  )
   assert.deepEqual([answer.status, answer.body.code], [400, 'WALLET_INACTIVE'], answer.text)
   await setWallet(api.services, { id: wallet, status: 'active' })
   const again = await send('0.1', { sequence_id: 'late' })
-  assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [200, null], 'a refused creation does not consume its key')
+  assert.deepEqual(
+    [again.status, again.headers.get('idempotent-replayed')],
+    [200, null],
+    'a refused creation does not consume its key',
+  )
 })
 
 test('a transfer sent again while the first is being written answers the first, though the wallet is inactive by then', async () => {
@@ -96,29 +152,40 @@ test('a transfer sent again while the first is being written answers the first, 
   const { withdrawals } = api.services
   const send = () => order('0.1', { sequence_id: 'raced' })
   const waiting = async () =>
-    (await database.one<{ n: number }>(
-      `select count(*)::int n from pg_stat_activity where wait_event_type = 'Lock' and query ~ '(create|write)_withdrawal'`
-    ))?.n
+    (
+      await database.one<{ n: number }>(
+        `select count(*)::int n from pg_stat_activity where wait_event_type = 'Lock' and query ~ '(create|write)_withdrawal'`,
+      )
+    )?.n
   const until = async (n: number, otherwise: Promise<unknown>) => {
     let ended = false
     void otherwise.then(() => (ended = true))
-    while (!ended && (await waiting()) !== n) await new Promise((resolve) => setTimeout(resolve, 10))
+    while (!ended && (await waiting()) !== n)
+      await new Promise((resolve) => setTimeout(resolve, 10))
   }
   const sent: ReturnType<typeof send>[] = []
-  await database.transaction(async (tx) => {
-    // Both have their idempotency row to write before they come to the balance.
-    await tx.query('select 1 from ledger_accounts where wallet_id = $1 for update', [wallet])
-    sent.push(send())
-    await until(1, sent[0] as Promise<unknown>)
-    await setWallet(api.services, { id: wallet, status: 'inactive' })
-    // As at another process, which does not know what this one writes.
-    Object.assign(api.services, { withdrawals: new Withdrawals(database) })
-    sent.push(send())
-    await until(2, sent[1] as Promise<unknown>)
-  }).finally(() => Object.assign(api.services, { withdrawals }))
-  const [first, again] = (await Promise.all(sent)) as [Awaited<ReturnType<typeof send>>, Awaited<ReturnType<typeof send>>]
+  await database
+    .transaction(async (tx) => {
+      // Both have their idempotency row to write before they come to the balance.
+      await tx.query('select 1 from ledger_accounts where wallet_id = $1 for update', [wallet])
+      sent.push(send())
+      await until(1, sent[0] as Promise<unknown>)
+      await setWallet(api.services, { id: wallet, status: 'inactive' })
+      // As at another process, which does not know what this one writes.
+      Object.assign(api.services, { withdrawals: new Withdrawals(database) })
+      sent.push(send())
+      await until(2, sent[1] as Promise<unknown>)
+    })
+    .finally(() => Object.assign(api.services, { withdrawals }))
+  const [first, again] = (await Promise.all(sent)) as [
+    Awaited<ReturnType<typeof send>>,
+    Awaited<ReturnType<typeof send>>,
+  ]
   assert.deepEqual([first.status, again.status], [200, 200], again.text)
-  assert.deepEqual([again.body.id, again.headers.get('idempotent-replayed')], [first.body.id, 'true'])
+  assert.deepEqual(
+    [again.body.id, again.headers.get('idempotent-replayed')],
+    [first.body.id, 'true'],
+  )
 })
 
 test('a request that is refused only because the same one was taken meanwhile answers that one', async () => {
@@ -142,7 +209,10 @@ test('a request that is refused only because the same one was taken meanwhile an
     Object.assign(api.services, { prices })
   })
   assert.deepEqual([first?.status, again.status], [200, 200], again.text)
-  assert.deepEqual([again.body.id, again.headers.get('idempotent-replayed')], [first?.body.id, 'true'])
+  assert.deepEqual(
+    [again.body.id, again.headers.get('idempotent-replayed')],
+    [first?.body.id, 'true'],
+  )
 })
 
 test('what belongs to a withdrawal is written with it, or nothing is: the exchange that it goes to, the invoice that it gives back', async () => {
@@ -150,7 +220,10 @@ test('what belongs to a withdrawal is written with it, or nothing is: the exchan
   const { database } = api
   const { withdrawals } = api.services
   let given: Record<string, unknown> = {}
-  const noted = { write: (of: string, withdrawal: Record<string, unknown>) => withdrawals.write(of, given = withdrawal) }
+  const noted = {
+    write: (of: string, withdrawal: Record<string, unknown>) =>
+      withdrawals.write(of, (given = withdrawal)),
+  }
   Object.assign(api.services, { withdrawals: noted })
   const first = await send('0.1').finally(() => Object.assign(api.services, { withdrawals }))
   assert.equal(first.status, 200, first.text)
@@ -159,42 +232,72 @@ test('what belongs to a withdrawal is written with it, or nothing is: the exchan
     await withdrawals.write(wallet, { ...given, id, sequence_id: id, ...more })
     return id
   }
-  const keys = async () => (await database.query('select 1 from idempotency where wallet_id = $1', [wallet])).length
+  const keys = async () =>
+    (await database.query('select 1 from idempotency where wallet_id = $1', [wallet])).length
   const scope = { workspace_id: user.workspaceId, sub_account_id: user.subAccountId }
 
   const account = randomUUID()
   await database.query(
     `insert into exchange_accounts (id, workspace_id, sub_account_id, exchange, label, key_hash, key_hint, allow_withdrawal, permissions,
        checked_at, balances_at, created_at, updated_at) values ($1, $2, $3, 'kraken', 'a', $1::uuid::text, 'h', true, '{}', $4, $4, $4, $4)`,
-    [account, user.workspaceId, user.subAccountId, new Date()])
+    [account, user.workspaceId, user.subAccountId, new Date()],
+  )
   const goes = () => ({
     exchange_shown: '{"shown":1}',
     exchange_transfer: {
-      ...scope, id: randomUUID(), account_id: account, exchange: 'kraken', asset: 'BTC', network: 'BTC', coin: 'XBT', amount: '1',
-      address: TO, address_tag: null, created_at: new Date() },
+      ...scope,
+      id: randomUUID(),
+      account_id: account,
+      exchange: 'kraken',
+      asset: 'BTC',
+      network: 'BTC',
+      coin: 'XBT',
+      amount: '1',
+      address: TO,
+      address_tag: null,
+      created_at: new Date(),
+    },
   })
   const sent = await write(goes())
-  assert.deepEqual(await database.query('select transaction_id from exchange_transfers where account_id = $1', [account]), [
-    { transaction_id: sent }])
+  assert.deepEqual(
+    await database.query('select transaction_id from exchange_transfers where account_id = $1', [
+      account,
+    ]),
+    [{ transaction_id: sent }],
+  )
   await database.query(`update exchange_accounts set status = 'deleted' where id = $1`, [account])
   await assert.rejects(write(goes()), { code: 'CU006' })
 
   const invoice = `inv ${randomUUID()}`
   const [status, paid] = [
-    (to: string) => database.query('update invoices set status = $2 where id = $1', [invoice, to]), sent]
+    (to: string) => database.query('update invoices set status = $2 where id = $1', [invoice, to]),
+    sent,
+  ]
   await database.query(
     `insert into invoices (id, workspace_id, sub_account_id, status, tolerance, response, expires_at, created_at, updated_at)
-     values ($1, $2, $3, 'Processing', 0, '', '2099-01-01', now(), now())`, [invoice, user.workspaceId, user.subAccountId])
+     values ($1, $2, $3, 'Processing', 0, '', '2099-01-01', now(), now())`,
+    [invoice, user.workspaceId, user.subAccountId],
+  )
   await database.query(
     `insert into invoice_payments (transaction_id, invoice_id, workspace_id, asset, amount, status, counts, seen_at)
-     values ($1, $2, $3, 'BTC', 15000000, 'confirmed', true, now())`, [paid, invoice, user.workspaceId])
+     values ($1, $2, $3, 'BTC', 15000000, 'confirmed', true, now())`,
+    [paid, invoice, user.workspaceId],
+  )
   await assert.rejects(write({ invoice_id: invoice }), { code: 'CU005' })
   await status('Paid')
   const refund = await write({ invoice_id: invoice })
-  assert.deepEqual(await database.query('select transaction_id from invoice_refunds where invoice_id = $1', [invoice]), [
-    { transaction_id: refund }])
+  assert.deepEqual(
+    await database.query('select transaction_id from invoice_refunds where invoice_id = $1', [
+      invoice,
+    ]),
+    [{ transaction_id: refund }],
+  )
   await assert.rejects(write({ invoice_id: invoice }), { code: 'CU004', detail: '5000000' })
-  assert.deepEqual(new Set(await made()), new Set([first.body.id, sent, refund]), 'of what is refused nothing is written')
+  assert.deepEqual(
+    new Set(await made()),
+    new Set([first.body.id, sent, refund]),
+    'of what is refused nothing is written',
+  )
   assert.equal(await keys(), 2)
 })
 
@@ -202,13 +305,21 @@ test('what was answered is found by workspace, owner and key, and by none of the
   const [one, two] = [await caller(), await caller()]
   const { database } = api
   const first = await one.send('0.1', { sequence_id: 'found' })
-  const row = await database.one<{ hash: string }>('select payload_hash hash from idempotency where wallet_id = $1', [one.wallet])
+  const row = await database.one<{ hash: string }>(
+    'select payload_hash hash from idempotency where wallet_id = $1',
+    [one.wallet],
+  )
   const payload = row?.hash as string
   const find = (workspace: string, wallet: string, key: string | undefined, hash = payload) =>
     answeredBefore(database, workspace, wallet, key, hash)
-  assert.deepEqual(await find(one.user.workspaceId, one.wallet, 'found'), { text: first.text, headers: { 'idempotent-replayed': 'true' } })
+  assert.deepEqual(await find(one.user.workspaceId, one.wallet, 'found'), {
+    text: first.text,
+    headers: { 'idempotent-replayed': 'true' },
+  })
   assert.deepEqual(await find(one.user.workspaceId, one.wallet, 'found', 'other'), {
-    text: first.text, headers: { 'idempotent-replayed': 'true', warning: WARNING } })
+    text: first.text,
+    headers: { 'idempotent-replayed': 'true', warning: WARNING },
+  })
   assert.equal(await find(two.user.workspaceId, one.wallet, 'found'), null)
   assert.equal(await find(one.user.workspaceId, two.wallet, 'found'), null)
   assert.equal(await find(one.user.workspaceId, one.wallet, 'lost'), null)
@@ -217,18 +328,33 @@ test('what was answered is found by workspace, owner and key, and by none of the
     `insert into invoices
        (id, workspace_id, sub_account_id, tolerance, sequence_id, payload_hash, response, expires_at, created_at, updated_at)
      values ($1, $2, $3, 0, 'kept', 'ab', 'what was said', '2099-01-01', now(), now())`,
-    [randomUUID(), one.user.workspaceId, one.user.subAccountId])
+    [randomUUID(), one.user.workspaceId, one.user.subAccountId],
+  )
   const asked = ({ user }: typeof one, key: string, hash = 'ab', more: Partial<Caller> = {}) =>
     answeredTo(database, 'invoices', { ...user, ...more } as unknown as Caller, key, hash)
-  assert.deepEqual(await asked(one, 'kept'), { text: 'what was said', headers: { 'idempotent-replayed': 'true' } })
-  assert.deepEqual(await asked(one, 'kept', 'cd'), { text: 'what was said', headers: { 'idempotent-replayed': 'true', warning: WARNING } })
+  assert.deepEqual(await asked(one, 'kept'), {
+    text: 'what was said',
+    headers: { 'idempotent-replayed': 'true' },
+  })
+  assert.deepEqual(await asked(one, 'kept', 'cd'), {
+    text: 'what was said',
+    headers: { 'idempotent-replayed': 'true', warning: WARNING },
+  })
   assert.equal(await asked(one, 'kept', 'ab', { workspaceId: two.user.workspaceId }), null)
   assert.equal(await asked(one, 'kept', 'ab', { subAccountId: two.user.subAccountId }), null)
   assert.equal(await asked(one, 'lost'), null)
 
-  const nobody = { one: async () => assert.fail('nothing is asked without a key') } as unknown as Queryable
-  assert.equal(await answeredBefore(nobody, one.user.workspaceId, one.wallet, undefined, payload), null)
-  assert.equal(await answeredTo(nobody, 'invoices', one.user as unknown as Caller, undefined, payload), null)
+  const nobody = {
+    one: async () => assert.fail('nothing is asked without a key'),
+  } as unknown as Queryable
+  assert.equal(
+    await answeredBefore(nobody, one.user.workspaceId, one.wallet, undefined, payload),
+    null,
+  )
+  assert.equal(
+    await answeredTo(nobody, 'invoices', one.user as unknown as Caller, undefined, payload),
+    null,
+  )
 })
 
 test('a payload’s hash is that of its fields in the order of their names: installations keep it, so it never changes', () => {
@@ -239,10 +365,19 @@ test('a payload’s hash is that of its fields in the order of their names: inst
 })
 
 test('what was answered goes before all else, and before a refusal; where the connection was lost nothing is looked up', async () => {
-  const [early, late, made] = ['early', 'late', 'made'].map((text): Reply => ({ text })) as [Reply, Reply, Reply]
+  const [early, late, made] = ['early', 'late', 'made'].map((text): Reply => ({ text })) as [
+    Reply,
+    Reply,
+    Reply,
+  ]
   const refusal = new ApiError('INVALID_AMOUNT', 'amount: no', { field: 'amount' })
-  const answers = (...given: (Reply | null)[]) => async () => given.shift() ?? null
-  const refuses = async () => { throw refusal }
+  const answers =
+    (...given: (Reply | null)[]) =>
+    async () =>
+      given.shift() ?? null
+  const refuses = async () => {
+    throw refusal
+  }
   const nothing = async () => assert.fail('nothing is made')
   assert.equal(await onceOnly(answers(early), nothing), early)
   assert.equal(await onceOnly(answers(null), async () => made), made)
@@ -252,7 +387,12 @@ test('what was answered goes before all else, and before a refusal; where the co
   assert.equal(await madeOnce(answers(late), refuses), late)
   await assert.rejects(madeOnce(answers(null), refuses), refusal)
   const lost = Object.assign(new Error('terminating connection'), { code: '57P01' })
-  await assert.rejects(madeOnce(answers(late), async () => { throw lost }), lost)
+  await assert.rejects(
+    madeOnce(answers(late), async () => {
+      throw lost
+    }),
+    lost,
+  )
 })
 
 test('withdrawals of one wallet at once have one statement, 32 at most; those of another wallet wait for none of them', async () => {
@@ -269,14 +409,28 @@ test('withdrawals of one wallet at once have one statement, 32 at most; those of
     },
   } as unknown as Queryable
   const withdrawals = new Withdrawals(database)
-  const turns = async () => { for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => { setImmediate(resolve) }) }
+  const turns = async () => {
+    for (let turn = 0; turn < 5; turn++)
+      await new Promise((resolve) => {
+        setImmediate(resolve)
+      })
+  }
   const statements = () => asked.map(({ sql, ids }) => [sql, ids])
-  const all = Promise.allSettled(Array.from({ length: 40 }, (_, n) => withdrawals.write('first', { n })))
+  const all = Promise.allSettled(
+    Array.from({ length: 40 }, (_, n) => withdrawals.write('first', { n })),
+  )
   const other = withdrawals.write('second', { n: 100 })
   await turns()
-  const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n)
-  const [one, many] = ['select create_withdrawal($1) result', 'select create_withdrawals($1) results']
-  const [first, alone] = [[many, numbers(0, 32)], [one, [100]]]
+  const numbers = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, n) => from + n)
+  const [one, many] = [
+    'select create_withdrawal($1) result',
+    'select create_withdrawals($1) results',
+  ]
+  const [first, alone] = [
+    [many, numbers(0, 32)],
+    [one, [100]],
+  ]
   assert.deepEqual(statements(), [first, alone])
   // What comes while they are written goes with those that wait.
   const late = withdrawals.write('first', { n: 40 })
@@ -290,19 +444,31 @@ test('withdrawals of one wallet at once have one statement, 32 at most; those of
   await turns()
   assert.deepEqual(statements().slice(3), [[one, [41]]])
   for (const { go } of asked) go()
-  assert.deepEqual(await Promise.all([other, late, last]), [100, 40, 41].map((n) => ({ replayed: false, n })))
+  assert.deepEqual(
+    await Promise.all([other, late, last]),
+    [100, 40, 41].map((n) => ({ replayed: false, n })),
+  )
   for (const [n, outcome] of (await all).entries()) {
     if (n !== 7) assert.deepEqual(outcome, { status: 'fulfilled', value: { replayed: false, n } })
     else {
       assert.equal(outcome.status, 'rejected')
-      const { code, detail, message } = (outcome as PromiseRejectedResult).reason as { code: string; detail: string; message: string }
-      assert.deepEqual({ code, detail, message }, { code: 'CU003', detail: 'of 7', message: 'insufficient' })
+      const { code, detail, message } = (outcome as PromiseRejectedResult).reason as {
+        code: string
+        detail: string
+        message: string
+      }
+      assert.deepEqual(
+        { code, detail, message },
+        { code: 'CU003', detail: 'of 7', message: 'insufficient' },
+      )
     }
   }
 })
 
 test('of wallets whose withdrawals are written nothing is kept', async () => {
-  const withdrawals = new Withdrawals({ one: async () => ({ result: { replayed: false } }) } as unknown as Queryable)
+  const withdrawals = new Withdrawals({
+    one: async () => ({ result: { replayed: false } }),
+  } as unknown as Queryable)
   const before = queryObjects(Batch) as number
   await Promise.all(Array.from({ length: 1000 }, (_, n) => withdrawals.write(`wallet ${n}`, {})))
   // Others may come and go in this process meanwhile.

@@ -19,11 +19,31 @@ const ask = asking(() => user)
 
 test('a filter value that is none of the known ones is 400 and lists them', async () => {
   for (const [query, field, said] of [
-    ['/dac/v1/transactions?status=done', 'status', 'status: must be one of pending, confirmed, failed'],
-    ['/dac/v1/transactions?type=nothing', 'type', /^type: must be one of Withdraw, Deposit, .*Stake/],
-    ['/dac/v1/transactions?source_type=FOO', 'source_type', 'source_type: must be one of INTERNAL, EXTERNAL, GAS_TANK, OMNIBUS, STAKING'],
-    ['/dac/v1/transactions?dest_type=', 'dest_type', 'dest_type: must be one of INTERNAL, EXTERNAL, GAS_TANK, OMNIBUS, STAKING'],
-    ['/dac/v1/auto-forwarding?status=off', 'status', 'status: must be one of pending, active, paused, expired, deleting, deleted'],
+    [
+      '/dac/v1/transactions?status=done',
+      'status',
+      'status: must be one of pending, confirmed, failed',
+    ],
+    [
+      '/dac/v1/transactions?type=nothing',
+      'type',
+      /^type: must be one of Withdraw, Deposit, .*Stake/,
+    ],
+    [
+      '/dac/v1/transactions?source_type=FOO',
+      'source_type',
+      'source_type: must be one of INTERNAL, EXTERNAL, GAS_TANK, OMNIBUS, STAKING',
+    ],
+    [
+      '/dac/v1/transactions?dest_type=',
+      'dest_type',
+      'dest_type: must be one of INTERNAL, EXTERNAL, GAS_TANK, OMNIBUS, STAKING',
+    ],
+    [
+      '/dac/v1/auto-forwarding?status=off',
+      'status',
+      'status: must be one of pending, active, paused, expired, deleting, deleted',
+    ],
     ['/dac/v1/auto-forwarding?asset=eth', 'asset', /did you mean ETH\?/],
   ] as const) {
     const { status, body, text } = await ask('GET', query)
@@ -31,7 +51,12 @@ test('a filter value that is none of the known ones is 400 and lists them', asyn
     if (typeof said === 'string') assert.equal(body.message, said)
     else assert.match(body.message, said)
   }
-  for (const query of ['status=Confirmed', 'type=withdraw&dest_type=external', 'source_type=internal', 'type=Fuel'])
+  for (const query of [
+    'status=Confirmed',
+    'type=withdraw&dest_type=external',
+    'source_type=internal',
+    'type=Fuel',
+  ])
     assert.equal((await ask('GET', `/dac/v1/transactions?${query}`)).status, 200, query)
 })
 
@@ -48,44 +73,89 @@ test('a query parameter that is not known is 400 on every endpoint alike, and on
       : await ask(method, `${concrete(path)}?colour=red`, valid ?? signedBody)
     assert.equal(status, 400, `${method} ${path}: ${text}`)
     // The signer nodes check a written path as it was spelt, so that any query is refused there.
-    if (access === 'write') assert.match(problem.message, /^path: must be spelt .* without a query string/, path)
+    if (access === 'write')
+      assert.match(problem.message, /^path: must be spelt .* without a query string/, path)
     // A body is looked at first.
-    else if (!body) assert.deepEqual([problem.code, problem.field], ['UNKNOWN_FIELD', 'colour'], `${method} ${path}: ${text}`)
+    else if (!body)
+      assert.deepEqual(
+        [problem.code, problem.field],
+        ['UNKNOWN_FIELD', 'colour'],
+        `${method} ${path}: ${text}`,
+      )
     for (const name of Object.keys((query as { shape?: object } | undefined)?.shape ?? {})) {
       const twice = await ask(method, `${concrete(path)}?${name}=1&${name}=1`)
-      assert.deepEqual([twice.status, twice.body.message], [400, `${name}: is given twice; give it once`], path)
+      assert.deepEqual(
+        [twice.status, twice.body.message],
+        [400, `${name}: is given twice; give it once`],
+        path,
+      )
     }
   }
   for (const path of ['/', '/openapi.json', '/livez', '/readyz', '/metrics', '/assets']) {
-    const { status, body } = await call<Problem>(null, 'GET', `${path}?colour=red`, undefined, { base: api.base })
-    const known = { '/readyz': '; known are deep', '/openapi.json': '; known are amounts' }[path] ?? ', which takes none'
-    assert.deepEqual([status, body.message], [400, `colour: is not a known parameter of this request${known}`], path)
+    const { status, body } = await call<Problem>(null, 'GET', `${path}?colour=red`, undefined, {
+      base: api.base,
+    })
+    const known =
+      { '/readyz': '; known are deep', '/openapi.json': '; known are amounts' }[path] ??
+      ', which takes none'
+    assert.deepEqual(
+      [status, body.message],
+      [400, `colour: is not a known parameter of this request${known}`],
+      path,
+    )
     assert.equal((await call(null, 'GET', path, undefined, { base: api.base })).status, 200, path)
   }
   assert.equal(
     (await ask('GET', '/dac/v1/transactions?Status=failed')).body.message,
-    'Status: is not a known parameter; did you mean status?'
+    'Status: is not a known parameter; did you mean status?',
   )
   assert.equal((await ask('POST', '/dac/v1/prepaid-fee?x=1', {})).body.field, 'x')
 })
 
 test('an object that cannot be told as text or number, in place of a text, is another shape and no error of ours', async () => {
-  for (const odd of ['{"length":{"toString":1,"valueOf":1}}', '{"length":{"toString":null,"valueOf":null}}']) {
-    const { status, text } = await ask('POST', '/dac/v1/validate-address', `{"asset":"ETH","address":${odd}}`)
+  for (const odd of [
+    '{"length":{"toString":1,"valueOf":1}}',
+    '{"length":{"toString":null,"valueOf":null}}',
+  ]) {
+    const { status, text } = await ask(
+      'POST',
+      '/dac/v1/validate-address',
+      `{"asset":"ETH","address":${odd}}`,
+    )
     assert.equal(status, 400, text)
   }
 })
 
 test('null for an optional field is the same as none, and for a required one it is missing', async () => {
   assert.equal((await ask('POST', '/dac/v1/create-wallet', { asset: 'BTC' })).status, 200)
-  const address = await call<{ label: string | null }>(user, 'POST', '/dac/v1/address', '{"asset":"BTC","label":null}')
+  const address = await call<{ label: string | null }>(
+    user,
+    'POST',
+    '/dac/v1/address',
+    '{"asset":"BTC","label":null}',
+  )
   assert.deepEqual([address.status, address.body.label], [200, null], address.text)
-  const none = { sequence_id: null, memo: null, address_tag: null, fee_rate: null, fee_level: null, type: null, ts: null }
-  const transfer = await ask('POST', '/dac/v1/transaction', transferBody('BTC', '1', 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', none))
+  const none = {
+    sequence_id: null,
+    memo: null,
+    address_tag: null,
+    fee_rate: null,
+    fee_level: null,
+    type: null,
+    ts: null,
+  }
+  const transfer = await ask(
+    'POST',
+    '/dac/v1/transaction',
+    transferBody('BTC', '1', 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', none),
+  )
   assert.equal(transfer.body.code, 'INSUFFICIENT_BALANCE', transfer.text)
   for (const [path, body] of [
     ['/dac/v1/validate-address', { asset: 'BTC', address: 'x', address_tag: null }],
-    ['/dac/v1/estimate-fee', { asset: 'BTC', fee_rate: 1, amount: null, destination_address: null }],
+    [
+      '/dac/v1/estimate-fee',
+      { asset: 'BTC', fee_rate: 1, amount: null, destination_address: null },
+    ],
   ] as const)
     assert.equal((await ask('POST', path, body)).status, 200, path)
   const missing = await ask('POST', '/dac/v1/create-wallet', '{"asset":null}')
@@ -93,18 +163,28 @@ test('null for an optional field is the same as none, and for a required one it 
   assert.equal(
     (await ask('POST', '/dac/v1/create-wallet', '{"asset":"ETH","adress_tag":null}')).body.field,
     'adress_tag',
-    'a field that nobody knows stays unknown'
+    'a field that nobody knows stays unknown',
   )
   const { properties, required } = document.components.schemas['CreateTransactionRequest'] as {
-    properties: Record<string, object>; required: string[]
+    properties: Record<string, object>
+    required: string[]
   }
   for (const [name, schema] of Object.entries(properties))
     if (name !== 'ts')
-      assert.equal(JSON.stringify(schema).includes('"null"'), !required.includes(name), `${name}: OpenAPI says what may be null`)
+      assert.equal(
+        JSON.stringify(schema).includes('"null"'),
+        !required.includes(name),
+        `${name}: OpenAPI says what may be null`,
+      )
 })
 
 test('a misspelt field names itself and the likely one, before whatever is missing for it', async () => {
-  const given = { asset: 'BTC', destination_address: 'x', destination_type: 'EXTERNAL', source_type: 'INTERNAL' }
+  const given = {
+    asset: 'BTC',
+    destination_address: 'x',
+    destination_type: 'EXTERNAL',
+    source_type: 'INTERNAL',
+  }
   for (const [wrong, meant] of [
     ['ammount', 'amount'],
     ['Amount', 'amount'],
@@ -116,25 +196,37 @@ test('a misspelt field names itself and the likely one, before whatever is missi
     ['meno', 'memo'],
   ] as const) {
     const { body } = await ask('POST', '/dac/v1/transaction', { ...given, [wrong]: '1' })
-    assert.deepEqual([body.field, body.message], [wrong, `${wrong}: is not a known field; did you mean ${meant}?`])
+    assert.deepEqual(
+      [body.field, body.message],
+      [wrong, `${wrong}: is not a known field; did you mean ${meant}?`],
+    )
   }
   assert.equal(
     (await ask('POST', '/dac/v1/create-wallet', { Asset: 'BTC' })).body.message,
-    'Asset: is not a known field; did you mean asset?'
+    'Asset: is not a known field; did you mean asset?',
   )
   assert.equal(
     (await ask('POST', '/dac/v1/create-wallet', { colour: 1 })).body.message,
-    'colour: is not a known field of this request; known are asset'
+    'colour: is not a known field of this request; known are asset',
   )
   assert.match(
     (await ask('POST', '/dac/v1/prepaid-fee', { colour: 1 })).body.message,
-    /^colour: is not a known field of this request, which takes an empty object$/
+    /^colour: is not a known field of this request, which takes an empty object$/,
   )
 })
 
 test('a body that is not UTF-8, in another charset, or under a GET has its own answer', async () => {
-  const bytes = Buffer.concat([Buffer.from('{"asset":"ETH'), Buffer.from([0xff, 0xfe]), Buffer.from('"}')])
-  const send = async (method: string, path: string, body: Uint8Array<ArrayBuffer>, type = 'application/json') => {
+  const bytes = Buffer.concat([
+    Buffer.from('{"asset":"ETH'),
+    Buffer.from([0xff, 0xfe]),
+    Buffer.from('"}'),
+  ])
+  const send = async (
+    method: string,
+    path: string,
+    body: Uint8Array<ArrayBuffer>,
+    type = 'application/json',
+  ) => {
     const signed = await signRequest({
       apiKey: user.apiKey,
       privateKey: PRIVATE_KEY,
@@ -152,26 +244,49 @@ test('a body that is not UTF-8, in another charset, or under a GET has its own a
   const broken = await send('POST', '/dac/v1/create-wallet', bytes)
   assert.deepEqual(
     [broken.status, broken.body.code, broken.body.message],
-    [400, 'INVALID_JSON', 'body: is not UTF-8 text, which JSON has to be']
+    [400, 'INVALID_JSON', 'body: is not UTF-8 text, which JSON has to be'],
   )
-  const utf16 = await send('POST', '/dac/v1/create-wallet', Buffer.from('{"asset":"ETH"}', 'utf16le'), 'application/json; charset=utf-16')
-  assert.deepEqual([utf16.status, utf16.body.message], [415, 'Content-Type: its charset must be utf-8, as JSON is'])
+  const utf16 = await send(
+    'POST',
+    '/dac/v1/create-wallet',
+    Buffer.from('{"asset":"ETH"}', 'utf16le'),
+    'application/json; charset=utf-16',
+  )
+  assert.deepEqual(
+    [utf16.status, utf16.body.message],
+    [415, 'Content-Type: its charset must be utf-8, as JSON is'],
+  )
   const marked = await ask('POST', '/dac/v1/create-wallet', '\uFEFF{"asset":"ETH"}')
-  assert.deepEqual([marked.status, marked.body.message], [400, 'body: begins with a byte order mark, which JSON does not have'])
+  assert.deepEqual(
+    [marked.status, marked.body.message],
+    [400, 'body: begins with a byte order mark, which JSON does not have'],
+  )
   for (const [method, path] of [
     ['GET', '/dac/v1/transactions'],
     ['HEAD', '/dac/v1/transactions'],
     ['GET', '/assets'],
     ['GET', '/livez'],
   ] as const) {
-    for (const carried of ['content-length: 2\r\n\r\n{}', 'transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n']) {
+    for (const carried of [
+      'content-length: 2\r\n\r\n{}',
+      'transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n',
+    ]) {
       const text = await api.raw(
-        `${method} ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n${carried}`
+        `${method} ${path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\n${carried}`,
       )
       assert.match(text, /^HTTP\/1\.1 400/, `${method} ${path}`)
-      if (method === 'GET') assert.match(text, /"message":"body: a GET has none; send what it asks for as query parameters"/)
+      if (method === 'GET')
+        assert.match(
+          text,
+          /"message":"body: a GET has none; send what it asks for as query parameters"/,
+        )
     }
   }
-  assert.match(await api.raw('GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n'), /^HTTP\/1\.1 200/)
+  assert.match(
+    await api.raw(
+      'GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n',
+    ),
+    /^HTTP\/1\.1 200/,
+  )
   assert.equal((await call(reader, 'GET', '/dac/v1/transactions')).status, 200)
 })

@@ -26,11 +26,20 @@ test('limits are told as they are', async () => {
       transferBody('BTC', '1', 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', { fee_rate: 0.5 }),
       'fee_rate: must be at least 1 Sat/Byte, the least that Bitcoin relays',
     ],
-    [transferBody('ETH', '1e30', to), /^amount: must be at most 340282366920938463463\.374607431768211455 ETH$/],
-    [transferBody('ETH', '1', to, { memo: 'x'.repeat(1001) }), /^memo: must have at most \d+ (characters|bytes.*)$/],
+    [
+      transferBody('ETH', '1e30', to),
+      /^amount: must be at most 340282366920938463463\.374607431768211455 ETH$/,
+    ],
+    [
+      transferBody('ETH', '1', to, { memo: 'x'.repeat(1001) }),
+      /^memo: must have at most \d+ (characters|bytes.*)$/,
+    ],
     [transferBody('ETH', '1', to, { memo: '' }), 'memo: must not be empty'],
     [transferBody('ETH', '1', to, { memo: 7 }), 'memo: must be a string'],
-    [transferBody('ETH', '1', to, { fee_level: 'urgent' }), /^fee_level: must be (one of )?low, medium,? (or )?high$/],
+    [
+      transferBody('ETH', '1', to, { fee_level: 'urgent' }),
+      /^fee_level: must be (one of )?low, medium,? (or )?high$/,
+    ],
   ] as const) {
     const {
       body: { message },
@@ -48,16 +57,41 @@ test('limits are told as they are', async () => {
         aml_withdrawal: true,
       })
     ).body.message,
-    'aml_deposit: must be true or false'
+    'aml_deposit: must be true or false',
   )
   assert.equal((await ask('GET', '/dac/v1/wallets')).body.message, 'asset: is required')
 })
 
 const LIBRARY =
   /\b(?:expected|received|invalid|undefined|NaN|object Object|JsonNumber|null|regex|zod|FST_|ERR_|Unexpected token)\b|\bToo (?:small|big)|[<>]=/i
-const BAD: unknown[] = ['', 'x', 'x'.repeat(5000), '\u0000', '\ud800', '-1', -1, 1e21, true, [], { a: 1 }, null, '1e-30']
+const BAD: unknown[] = [
+  '',
+  'x',
+  'x'.repeat(5000),
+  '\u0000',
+  '\ud800',
+  '-1',
+  -1,
+  1e21,
+  true,
+  [],
+  { a: 1 },
+  null,
+  '1e-30',
+]
 
-const BAD_TEXTS = ['[]', '7', '"x"', 'null', '{', '{"a":1,"a":2}', '{"__proto__":1}', '['.repeat(40) + ']'.repeat(40), '\uFEFF{}', ' ']
+const BAD_TEXTS = [
+  '[]',
+  '7',
+  '"x"',
+  'null',
+  '{',
+  '{"a":1,"a":2}',
+  '{"__proto__":1}',
+  '['.repeat(40) + ']'.repeat(40),
+  '\uFEFF{}',
+  ' ',
+]
 
 /** What reads a value, within what says that it may be left out. */
 const within = (schema: unknown): unknown => {
@@ -65,13 +99,18 @@ const within = (schema: unknown): unknown => {
   return innerType === undefined ? schema : within(innerType)
 }
 
-/** Every value for the first two fields that one schema reads; for its others three, and others each time. */
+/**
+ * Every value for the first two fields that one schema reads; for its others three, and others each
+ * time.
+ */
 function trying(): <T>(schema: unknown, values: readonly T[]) => readonly T[] {
   const seen = new Map<unknown, number>()
   return (schema, values) => {
     const count = seen.get(within(schema)) ?? 0
     seen.set(within(schema), count + 1)
-    return count < 2 ? values : [0, 1, 2].map((index) => values[(count * 3 + index) % values.length]!)
+    return count < 2
+      ? values
+      : [0, 1, 2].map((index) => values[(count * 3 + index) % values.length]!)
   }
 }
 
@@ -85,7 +124,7 @@ test('no message of any endpoint has a library’s words, whatever is wrong', as
     assert.doesNotMatch(
       problem.message.replace(/^\w+: (?:nan|"?null"?) is|(?:Expired|settled), invalid$/i, ''),
       LIBRARY,
-      `${method} ${path} ${JSON.stringify(body)?.slice(0, 300)}`
+      `${method} ${path} ${JSON.stringify(body)?.slice(0, 300)}`,
     )
     if (status === 400) assert.match(problem.message, /^[\w.-]+: /, `${method} ${path}`)
     seen.add(problem.message)
@@ -126,23 +165,47 @@ test('no message of any endpoint has a library’s words, whatever is wrong', as
     const whole = Object.fromEntries(
       Object.keys(shape ?? {}).flatMap((name) =>
         name in good
-          ? [[name, (path.startsWith('/dav') ? { ...good, asset: 'TRX', address: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t' } : good)[name]]]
-          : []
-      )
+          ? [
+              [
+                name,
+                (path.startsWith('/dav')
+                  ? { ...good, asset: 'TRX', address: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t' }
+                  : good
+                )[name],
+              ],
+            ]
+          : [],
+      ),
     )
     for (const name of Object.keys(shape ?? {})) {
-      for (const value of valuesFor(shape![name], BAD)) await look(method, at, { ...whole, [name]: value })
+      for (const value of valuesFor(shape![name], BAD))
+        await look(method, at, { ...whole, [name]: value })
       const { [name]: _, ...without } = whole
       await look(method, at, without)
     }
-    if (method !== 'GET') for (const text of valuesFor('text', BAD_TEXTS)) await look(method, at, text)
-    for (const [name, schema] of Object.entries((query as { shape?: Record<string, unknown> } | undefined)?.shape ?? {})) {
-      for (const value of valuesFor(schema, ['', 'x', 'x'.repeat(5000), '\u0000', '-1', '1e9', 'null']))
+    if (method !== 'GET')
+      for (const text of valuesFor('text', BAD_TEXTS)) await look(method, at, text)
+    for (const [name, schema] of Object.entries(
+      (query as { shape?: Record<string, unknown> } | undefined)?.shape ?? {},
+    )) {
+      for (const value of valuesFor(schema, [
+        '',
+        'x',
+        'x'.repeat(5000),
+        '\u0000',
+        '-1',
+        '1e9',
+        'null',
+      ]))
         await look(method, `${at}?${name}=${encodeURIComponent(value)}`)
     }
     if (params)
       for (const value of ['x', '%00', '%20', 'a'.repeat(150)])
-        await look(method, path.replace(/\{\w+\}/, value), method === 'GET' ? undefined : body ? whole : {})
+        await look(
+          method,
+          path.replace(/\{\w+\}/, value),
+          method === 'GET' ? undefined : body ? whole : {},
+        )
   }
   assert.ok(seen.size > 60, `only ${seen.size} messages were seen`)
 })
@@ -151,7 +214,8 @@ test('no body or query yields a 500, and every refusal names a field', async () 
   const writable = endpoints.filter(({ method, access }) => method !== 'GET' && access !== 'public')
   // What streams has no end to wait for.
   const listed = endpoints.filter(({ query, streams }) => query && !streams)
-  const names = (schema: unknown) => Object.keys((schema as { shape?: object } | undefined)?.shape ?? {})
+  const names = (schema: unknown) =>
+    Object.keys((schema as { shape?: object } | undefined)?.shape ?? {})
   const leaf = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.double(),
@@ -170,8 +234,8 @@ test('no body or query yields a 500, and every refusal names a field', async () 
       '0.1',
       '1e-30',
       '0x00000000000000000000000000000000000000aa',
-      '2099-01-01T00:00:00Z'
-    )
+      '2099-01-01T00:00:00Z',
+    ),
   )
   const asked = fc
     .constantFrom(...writable)
@@ -181,19 +245,26 @@ test('no body or query yields a 500, and every refusal names a field', async () 
         fc.dictionary(
           fc.constantFrom(...names(endpoint.body), 'more'),
           fc.oneof({ weight: 8, arbitrary: leaf }, fc.array(leaf), fc.object()),
-          { noNullPrototype: true }
-        )
-      )
+          { noNullPrototype: true },
+        ),
+      ),
     )
   const told = ({ status, body, text }: Awaited<ReturnType<typeof ask>>, what: string) => {
     assert.ok(status < 500 || status === 503, `${what}: ${text}`)
-    if (status === 400) assert.ok(typeof body.field === 'string' && body.message.startsWith(`${body.field}: `), `${what}: ${text}`)
+    if (status === 400)
+      assert.ok(
+        typeof body.field === 'string' && body.message.startsWith(`${body.field}: `),
+        `${what}: ${text}`,
+      )
   }
   await fc.assert(
     fc.asyncProperty(asked, async ([{ method, path }, body]) =>
-      told(await ask(method, concrete(path), JSON.stringify(body)), `${method} ${path} ${JSON.stringify(body)}`)
+      told(
+        await ask(method, concrete(path), JSON.stringify(body)),
+        `${method} ${path} ${JSON.stringify(body)}`,
+      ),
     ),
-    { numRuns: 300, seed: 11 }
+    { numRuns: 300, seed: 11 },
   )
   const queried = fc
     .constantFrom(...listed)
@@ -205,11 +276,11 @@ test('no body or query yields a 500, and every refusal names a field', async () 
           fc.oneof(
             fc.string({ unit: 'binary' }),
             fc.integer().map(String),
-            fc.constantFrom('BTC', 'ETH', 'pending', 'Deposit', 'INTERNAL')
+            fc.constantFrom('BTC', 'ETH', 'pending', 'Deposit', 'INTERNAL'),
           ),
-          { noNullPrototype: true }
-        )
-      )
+          { noNullPrototype: true },
+        ),
+      ),
     )
   await fc.assert(
     fc.asyncProperty(queried, async ([{ path }, query]) => {
@@ -218,7 +289,6 @@ test('no body or query yields a 500, and every refusal names a field', async () 
         .join('&')
       told(await ask('GET', `${concrete(path)}?${text}`), `${path} ${text}`)
     }),
-    { numRuns: 200, seed: 12 }
+    { numRuns: 200, seed: 12 },
   )
 })
-

@@ -5,7 +5,14 @@ import { request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { familyOf, loadRegistry, OMNIBUS_INDEX, pathOf, type Asset, type Network } from '@custody/chains'
+import {
+  familyOf,
+  loadRegistry,
+  OMNIBUS_INDEX,
+  pathOf,
+  type Asset,
+  type Network,
+} from '@custody/chains'
 import { requestHeaders, signRequest, type SignedRequest } from '@custody/request-auth'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
@@ -24,7 +31,10 @@ import { prepareDatabase } from './prepared-database.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 import { NodeRoom, publicKeyAt } from './node-room.ts'
 
-/** The real HTTP server on a real database, with the rules of two real nodes. Only the chains are scripted. */
+/**
+ * The real HTTP server on a real database, with the rules of two real nodes. Only the chains are
+ * scripted.
+ */
 const home = mkdtempSync(join(tmpdir(), 'custody-api-and-nodes-'))
 let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
 export let database: Database
@@ -34,7 +44,11 @@ export const apiKey = randomUUID()
 const HELD = 10n ** 24n
 export const nodes = new NodeRoom(2)
 export const network = (code: string) => registry.network(code) as Network
-export const own = (code: string) => familyOf(network(code)).address(network(code), publicKeyAt(pathOf(network(code), 1, OMNIBUS_INDEX)))
+export const own = (code: string) =>
+  familyOf(network(code)).address(
+    network(code),
+    publicKeyAt(pathOf(network(code), 1, OMNIBUS_INDEX)),
+  )
 export const DESTINATIONS: Record<string, string> = {
   ETH: `0x${'ab'.repeat(20)}`,
   USDT_ETH: `0x${'ab'.repeat(20)}`,
@@ -50,7 +64,14 @@ export let subAccountId = ''
 export const FEE = { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n }
 /** What is asked of a chain when a request is taken. */
 const CLIENT = {
-  account: async () => ({ balance: HELD, sequence: 5n, reserve: 0n, requiresTag: false, closed: false, wallet: true }),
+  account: async () => ({
+    balance: HELD,
+    sequence: 5n,
+    reserve: 0n,
+    requiresTag: false,
+    closed: false,
+    wallet: true,
+  }),
   activation: async () => 1n,
   isActivated: async () => true,
   probe: async () => undefined,
@@ -60,7 +81,11 @@ const CLIENT = {
   isContract: async () => false,
   feeRates: async () => ({ low: FEE, medium: FEE, high: FEE }),
   parameters: async () => ({
-    energySun: 100n, bandwidthSun: 1000n, createAccountSun: 1_000_000n, createAccountFeeSun: 100_000n, unfreezeDelayDays: 14,
+    energySun: 100n,
+    bandwidthSun: 1000n,
+    createAccountSun: 1_000_000n,
+    createAccountFeeSun: 100_000n,
+    unfreezeDelayDays: 14,
     maxFeeLimit: 15_000_000_000n,
   }),
   headTime: async () => Date.now(),
@@ -79,39 +104,47 @@ export async function openApi(): Promise<void> {
       console.error(...all)
     },
   }
-  services = stageServices({
-    environment,
-    database: database,
-    log: silent,
-    signers: nodes.signers,
-    metrics: createMetrics(),
-    callers: new Callers(database, environment),
-    settings: {
-      network: 'local',
-      rateLimit: 1_000_000,
-      rateScope: 'key',
-      trustProxy: 0,
-      authLegacy: false,
-      prepaidTiers: readTiers('FREE:0:0:0:0'),
+  services = stageServices(
+    {
+      environment,
+      database: database,
+      log: silent,
+      signers: nodes.signers,
+      metrics: createMetrics(),
+      callers: new Callers(database, environment),
+      settings: {
+        network: 'local',
+        rateLimit: 1_000_000,
+        rateScope: 'key',
+        trustProxy: 0,
+        authLegacy: false,
+        prepaidTiers: readTiers('FREE:0:0:0:0'),
+      },
+      prices: { price: () => null },
+      keys: { get: async () => ({ at: publicKeyAt }) },
     },
-    prices: { price: () => null },
-    keys: { get: async () => ({ at: publicKeyAt }) },
-  }, { ETH: CLIENT, XRP: { ...CLIENT, feeRates: async () => ({ low: 12n, medium: 12n, high: 12n }) }, TRX: CLIENT })
-  const one = async (sql: string, values: unknown[]) => (await database.one<{ id: string }>(sql, values))?.id as string
+    {
+      ETH: CLIENT,
+      XRP: { ...CLIENT, feeRates: async () => ({ low: 12n, medium: 12n, high: 12n }) },
+      TRX: CLIENT,
+    },
+  )
+  const one = async (sql: string, values: unknown[]) =>
+    (await database.one<{ id: string }>(sql, values))?.id as string
   workspaceId = await one('insert into workspaces (name) values ($1) returning id', [WORKSPACE])
-  subAccountId = await one(`insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`, [workspaceId])
-  await database.query(`insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`, [
-    apiKey,
-    subAccountId,
-    PUBLIC_KEY,
-  ])
+  subAccountId = await one(
+    `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`,
+    [workspaceId],
+  )
+  await database.query(
+    `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`,
+    [apiKey, subAccountId, PUBLIC_KEY],
+  )
   for (const asset of Object.keys(DESTINATIONS)) {
-    const wallet = await one(`insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4) returning id`, [
-      workspaceId,
-      subAccountId,
-      asset,
-      (registry.asset(asset) as Asset).network,
-    ])
+    const wallet = await one(
+      `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4) returning id`,
+      [workspaceId, subAccountId, asset, (registry.asset(asset) as Asset).network],
+    )
     await database.transaction((tx) =>
       post(tx, 'deposit', randomUUID(), [
         { workspace: workspaceId, asset, kind: 'chain', amount: -HELD },
@@ -119,7 +152,13 @@ export async function openApi(): Promise<void> {
       ]),
     )
   }
-  nodes.enrol({ api_key: apiKey, public_key_pem: PUBLIC_KEY, role: 'full', workspace: WORKSPACE, sub_account: 1 })
+  nodes.enrol({
+    api_key: apiKey,
+    public_key_pem: PUBLIC_KEY,
+    role: 'full',
+    workspace: WORKSPACE,
+    sub_account: 1,
+  })
   const server = await buildServer(services, endpoints)
   await server.listen({ port: 0, host: '127.0.0.1' })
   port = (server.server.address() as AddressInfo).port
@@ -140,7 +179,13 @@ interface Answered {
 }
 
 /** One signed request with exactly this target: `fetch` would tidy it up. */
-export async function send(method: string, uri: string, body: string, more: Record<string, string> = {}, key = apiKey): Promise<Answered> {
+export async function send(
+  method: string,
+  uri: string,
+  body: string,
+  more: Record<string, string> = {},
+  key = apiKey,
+): Promise<Answered> {
   const request = await signRequest({ apiKey: key, privateKey: PRIVATE_KEY, method, uri, body })
   return new Promise((resolve, reject) => {
     const outgoing = httpRequest(
@@ -149,7 +194,11 @@ export async function send(method: string, uri: string, body: string, more: Reco
         port,
         method,
         path: uri,
-        headers: { ...requestHeaders(request, key), 'content-length': String(Buffer.byteLength(body)), ...more },
+        headers: {
+          ...requestHeaders(request, key),
+          'content-length': String(Buffer.byteLength(body)),
+          ...more,
+        },
       },
       (response) => {
         const chunks: Buffer[] = []
@@ -157,7 +206,13 @@ export async function send(method: string, uri: string, body: string, more: Reco
         response.on('end', () => {
           const [status, text] = [response.statusCode as number, Buffer.concat(chunks).toString()]
           try {
-            assertDescribed({ method, path: uri, status, headers: new Headers(response.headers as Record<string, string>), text })
+            assertDescribed({
+              method,
+              path: uri,
+              status,
+              headers: new Headers(response.headers as Record<string, string>),
+              text,
+            })
             resolve({ status, body: JSON.parse(text) as Record<string, unknown>, request })
           } catch (error) {
             reject(error as Error)
@@ -172,7 +227,10 @@ export async function send(method: string, uri: string, body: string, more: Reco
 
 /** What the API takes, both nodes take. */
 export async function judged({ status, body, request }: Answered): Promise<boolean> {
-  assert.ok(status < 500, `${status} ${JSON.stringify(body)} to ${request.uri} ${request.body.slice(0, 300)}`)
+  assert.ok(
+    status < 500,
+    `${status} ${JSON.stringify(body)} to ${request.uri} ${request.body.slice(0, 300)}`,
+  )
   if (status !== 200) return false
   for (const node of [1, 2]) {
     await nodes.call(node, 'POST', '/receipt', { request }).catch((error: unknown) => {
@@ -185,7 +243,10 @@ export async function judged({ status, body, request }: Answered): Promise<boole
   return true
 }
 
-export const transferOf = (asset: string, more: Record<string, string> = {}): Record<string, string> => ({
+export const transferOf = (
+  asset: string,
+  more: Record<string, string> = {},
+): Record<string, string> => ({
   asset: `"${asset}"`,
   amount: '1',
   destination_address: `"${DESTINATIONS[asset]}"`,
@@ -195,4 +256,5 @@ export const transferOf = (asset: string, more: Record<string, string> = {}): Re
 })
 export const jsonOf = (fields: readonly (readonly [string, string])[], space = '') =>
   `{${space}${fields.map(([name, value]) => `"${name}"${space}:${space}${value}`).join(`${space},`)}}${space}`
-export const create = (fields: Record<string, string>, uri = '/dac/v1/transaction') => send('POST', uri, jsonOf(Object.entries(fields)))
+export const create = (fields: Record<string, string>, uri = '/dac/v1/transaction') =>
+  send('POST', uri, jsonOf(Object.entries(fields)))

@@ -35,8 +35,9 @@ import { call, PUBLIC_KEY, type User } from './harness.ts'
 import type { ManualClock } from './manual-clock.ts'
 
 /**
- * The real API on a real PostgreSQL, in this process: without chains, which all cannot be reached, and without signer
- * nodes. Wallets, addresses, lists and everything that is answered before a chain is asked work as ever.
+ * The real API on a real PostgreSQL, in this process: without chains, which all cannot be reached,
+ * and without signer nodes. Wallets, addresses, lists and everything that is answered before a
+ * chain is asked work as ever.
  */
 export class Api {
   base = ''
@@ -65,110 +66,155 @@ export class Api {
   async start(settings: Partial<Services['settings']> = {}): Promise<void> {
     const database = this.#database.get()
     const registry = loadRegistry(settings.network ?? 'local')
-    const environment = { ...systemEnvironment(), ...(this.#clock ? { sleep: this.#clock.sleep } : {}), now: () => this.now() }
-    const silent = { info: () => undefined, warn: () => undefined, error: (...what: unknown[]) => console.error(...what) }
+    const environment = {
+      ...systemEnvironment(),
+      ...(this.#clock ? { sleep: this.#clock.sleep } : {}),
+      now: () => this.now(),
+    }
+    const silent = {
+      info: () => undefined,
+      warn: () => undefined,
+      error: (...what: unknown[]) => console.error(...what),
+    }
     const unreachable: typeof fetch = async () => {
       throw new TypeError('fetch failed')
     }
     const seed = createHash('sha256').update('keys of the tests of the API').digest()
     const keyOf = (curve: Curve) => ({
       curve,
-      publicKey: curve === 'secp256k1' ? secp256k1.getPublicKey(seed, true) : ed25519.getPublicKey(seed),
+      publicKey:
+        curve === 'secp256k1' ? secp256k1.getPublicKey(seed, true) : ed25519.getPublicKey(seed),
       chainCode: seed,
     })
     const provider = { screen: async () => null, verifyToken: async () => true }
-    const services: Services = stageServices({
-      settings: {
-        network: 'local',
-        rateLimit: 100_000, metricsAllow: ['127.0.0.1/32'],
-        rateScope: 'key',
-        authLegacy: false,
-        trustProxy: 0,
-        prepaidTiers: readTiers(DEFAULT_TIERS),
-        pollMs: 500,
-        ...settings,
-      },
-      environment,
-      database,
-      registry,
-      log: silent,
-      metrics: createMetrics(),
-      devnet: null,
-      outbox: new Bell(environment), work: new Bell(environment),
-      feed: new Feed({ database, environment, log: silent as unknown as Logger, pollMs: 500 }),
-      exchanges: createExchanges({ devnetUrl: 'http://127.0.0.1:9', database, environment, fetch: unreachable }),
-      trading: { due: new Bell(environment) },
-      webhooks: createWebhooks({ services: () => services, environment, allow: ['127.0.0.0/8', '::1/128'], resolve: lookup }),
-      callers: new Callers(database, environment),
-      people: createPeople({
-        database, environment, secrets: new Secrets(new Uint8Array(32), environment), rateLimit: 100_000, passwordCost: { log2N: 8, r: 8, p: 1 },
-      }),
-      keys: {
-        get: async (workspaceId: string, curve: Curve) => ({
-          ...keyOf(curve),
-          at: tweaked(publicKeysBelow(keyOf(curve)), await this.#number(workspaceId)),
+    const services: Services = stageServices(
+      {
+        settings: {
+          network: 'local',
+          rateLimit: 100_000,
+          metricsAllow: ['127.0.0.1/32'],
+          rateScope: 'key',
+          authLegacy: false,
+          trustProxy: 0,
+          prepaidTiers: readTiers(DEFAULT_TIERS),
+          pollMs: 500,
+          ...settings,
+        },
+        environment,
+        database,
+        registry,
+        log: silent,
+        metrics: createMetrics(),
+        devnet: null,
+        outbox: new Bell(environment),
+        work: new Bell(environment),
+        feed: new Feed({ database, environment, log: silent as unknown as Logger, pollMs: 500 }),
+        exchanges: createExchanges({
+          devnetUrl: 'http://127.0.0.1:9',
+          database,
+          environment,
+          fetch: unreachable,
         }),
+        trading: { due: new Bell(environment) },
+        webhooks: createWebhooks({
+          services: () => services,
+          environment,
+          allow: ['127.0.0.0/8', '::1/128'],
+          resolve: lookup,
+        }),
+        callers: new Callers(database, environment),
+        people: createPeople({
+          database,
+          environment,
+          secrets: new Secrets(new Uint8Array(32), environment),
+          rateLimit: 100_000,
+          passwordCost: { log2N: 8, r: 8, p: 1 },
+        }),
+        keys: {
+          get: async (workspaceId: string, curve: Curve) => ({
+            ...keyOf(curve),
+            at: tweaked(publicKeysBelow(keyOf(curve)), await this.#number(workspaceId)),
+          }),
+        },
+        signers: {
+          peers: [1, 2, 3].map((node) => ({ node })),
+          verify: () => true,
+          call: async (node: number, _method: string, path: string) => this.askNode(node, path),
+        },
+        aml: {
+          providers: { CHAINALYSIS: provider, ELLIPTIC: provider, TRM: provider },
+          sanctions: { has: () => false },
+          secrets: new Secrets(new Uint8Array(32), environment),
+        },
+        prices: {
+          price: () => ({ price: 10n ** 12n, at: this.now(), sources: ['test'], stale: false }),
+        },
+        readiness: async () => ({ ready: true, checks: { database: 'ok' } }),
       },
-      signers: {
-        peers: [1, 2, 3].map((node) => ({ node })),
-        verify: () => true,
-        call: async (node: number, _method: string, path: string) => this.askNode(node, path),
-      },
-      aml: {
-        providers: { CHAINALYSIS: provider, ELLIPTIC: provider, TRM: provider },
-        sanctions: { has: () => false },
-        secrets: new Secrets(new Uint8Array(32), environment),
-      },
-      prices: { price: () => ({ price: 10n ** 12n, at: this.now(), sources: ['test'], stale: false }) },
-      readiness: async () => ({ ready: true, checks: { database: 'ok' } }),
-    }, {})
-    const nowhere = Object.fromEntries(registry.networks.map(({ code }) => [code, { endpoints: [{ url: 'http://127.0.0.1:9' }], quorum: 1 }]))
+      {},
+    )
+    const nowhere = Object.fromEntries(
+      registry.networks.map(({ code }) => [
+        code,
+        { endpoints: [{ url: 'http://127.0.0.1:9' }], quorum: 1 },
+      ]),
+    )
     Object.assign(services, { networks: new Networks(connectAll(services, nowhere, unreachable)) })
     this.services = services
     // No chain can be asked where it stands, so that is written down.
     for (const { code } of registry.networks)
       await database.query(
         'insert into network_scans (network, height, tip_height, final_height) values ($1, 1, 1, 1) on conflict do nothing',
-        [code]
+        [code],
       )
-    this.server = await buildServer(this.services, endpoints, { pages: this.pages, webhooks: openApiWebhooks, others: panel, witness })
+    this.server = await buildServer(this.services, endpoints, {
+      pages: this.pages,
+      webhooks: openApiWebhooks,
+      others: panel,
+      witness,
+    })
     this.base = await this.server.listen({ port: 0, host: '127.0.0.1' })
   }
 
   async user(
     workspace: string = randomUUID(),
-    o: { subAccount?: string; role?: 'full' | 'read-only'; rateLimit?: number } = {}
+    o: { subAccount?: string; role?: 'full' | 'read-only'; rateLimit?: number } = {},
   ): Promise<User & { workspaceId: string; subAccountId: string }> {
     const database = this.#database.get()
     const apiKey = randomUUID()
-    const one = async (sql: string, values: unknown[]) => (await database.one<{ id: string }>(sql, values))?.id as string
+    const one = async (sql: string, values: unknown[]) =>
+      (await database.one<{ id: string }>(sql, values))?.id as string
     const workspaceId = await one(
       'insert into workspaces (name) values ($1) on conflict (name) do update set name = excluded.name returning id',
-      [workspace]
+      [workspace],
     )
-    await database.query('select prepaid_adjust($1, $2, 1000000000, 0)', [workspaceId, randomUUID()])
+    await database.query('select prepaid_adjust($1, $2, 1000000000, 0)', [
+      workspaceId,
+      randomUUID(),
+    ])
     const subAccountId = await one(
       `insert into sub_accounts (workspace_id, name, path_index) 
        values ($1, $2, 1 + (select count(*) from sub_accounts where workspace_id = $1))
        on conflict (workspace_id, name) do update set name = excluded.name returning id`,
-      [workspaceId, o.subAccount ?? 'main']
+      [workspaceId, o.subAccount ?? 'main'],
     )
-    await database.query('insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit) values ($1, $2, $3, $4, $5)', [
-      apiKey,
-      subAccountId,
-      o.role ?? 'full',
-      PUBLIC_KEY,
-      o.rateLimit ?? null,
-    ])
+    await database.query(
+      'insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit) values ($1, $2, $3, $4, $5)',
+      [apiKey, subAccountId, o.role ?? 'full', PUBLIC_KEY, o.rateLimit ?? null],
+    )
     return { apiKey, base: this.base, workspace, workspaceId, subAccountId }
   }
 
   /** Coins in a wallet, from nowhere. */
-  async fund(user: { workspaceId: string; subAccountId: string }, asset: string, amount: bigint): Promise<void> {
-    const wallet = await this.database.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [
-      user.subAccountId,
-      asset,
-    ])
+  async fund(
+    user: { workspaceId: string; subAccountId: string },
+    asset: string,
+    amount: bigint,
+  ): Promise<void> {
+    const wallet = await this.database.one<{ id: string }>(
+      'select id from wallets where sub_account_id = $1 and asset = $2',
+      [user.subAccountId, asset],
+    )
     const scope = { workspace: user.workspaceId, asset }
     await post(this.database, 'deposit', randomUUID(), [
       { ...scope, kind: 'chain', amount: -amount },
@@ -179,7 +225,16 @@ export class Api {
   /** In place of the signer nodes: they hold every void, and are away for all else. */
   askNode(node: number, path: string): unknown {
     if (path !== '/void') throw new NodeUnavailable(node, 'is away')
-    const record = { node, intent: 'ab', transaction_id: randomUUID(), rule: null, height: 1, voided_at: 1, signed: [], unfinished: 0 }
+    const record = {
+      node,
+      intent: 'ab',
+      transaction_id: randomUUID(),
+      rule: null,
+      height: 1,
+      voided_at: 1,
+      signed: [],
+      unfinished: 0,
+    }
     return { voided: true, record, signature: 'cd', signed_hashes: [], unfinished: 0 }
   }
 
@@ -198,9 +253,10 @@ export class Api {
   async #number(workspaceId: string): Promise<number> {
     const row = await this.#database
       .get()
-      .one<{ at: number }>('select count(*)::int at from workspaces where created_at < (select created_at from workspaces where id = $1)', [
-        workspaceId,
-      ])
+      .one<{ at: number }>(
+        'select count(*)::int at from workspaces where created_at < (select created_at from workspaces where id = $1)',
+        [workspaceId],
+      )
     return row?.at ?? 0
   }
 }
@@ -219,21 +275,33 @@ export interface Problem {
 }
 
 /** Asks as a user who is there only once the API has started. */
-export const asking = (user: () => User) => (method: string, path: string, body?: unknown) => call<Problem>(user(), method, path, body)
+export const asking = (user: () => User) => (method: string, path: string, body?: unknown) =>
+  call<Problem>(user(), method, path, body)
 
 /** A path that is there, with something in place of its parameters. */
 export const concrete = (path: string): string =>
-  path.replaceAll(/\{(?:id|delivery)\}/g, '00000000-0000-4000-8000-000000000000').replace('{asset}', 'BTC').replace('{network}', 'ETH')
+  path
+    .replaceAll(/\{(?:id|delivery)\}/g, '00000000-0000-4000-8000-000000000000')
+    .replace('{asset}', 'BTC')
+    .replace('{network}', 'ETH')
 
 /**
  * The API for the tests of one file.
  * @param clock clock of the API and its database; without it that of this machine
  */
 export function useApi(
-  settings: Partial<Services['settings']> = {}, pages: readonly Page[] = [], clock?: ManualClock, options: DatabaseOptions = {}
+  settings: Partial<Services['settings']> = {},
+  pages: readonly Page[] = [],
+  clock?: ManualClock,
+  options: DatabaseOptions = {},
 ): Api {
   const onEvent = () => api.services.outbox.ring()
-  const database = useDatabase({ migrated: true, ...options, onEvent, ...(clock ? { clock } : { now: () => api.now() }) })
+  const database = useDatabase({
+    migrated: true,
+    ...options,
+    onEvent,
+    ...(clock ? { clock } : { now: () => api.now() }),
+  })
   const api: Api = new Api(database, clock)
   api.pages = pages
   api.started = database.started.then(() => api.start(settings))

@@ -5,13 +5,17 @@ import { classicAddressToXAddress, Wallet } from 'xrpl'
 import { useApi } from './api-support.ts'
 import { call, transferBody, type Transfer } from './harness.ts'
 
-/** Destination tags and memos at the API: which assets take them, and what is refused before a chain is asked. */
+/**
+ * Destination tags and memos at the API: which assets take them, and what is refused before a chain
+ * is asked.
+ */
 const api = useApi()
 let user: Awaited<ReturnType<typeof api.user>>
 before(async () => {
   await api.started
   user = await api.user('tags')
-  for (const asset of ['XRP', 'XLM', 'BTC']) await call(user, 'POST', '/dac/v1/create-wallet', { asset })
+  for (const asset of ['XRP', 'XLM', 'BTC'])
+    await call(user, 'POST', '/dac/v1/create-wallet', { asset })
   await api.fund(user, 'XRP', 1_000_000_000n)
   await api.fund(user, 'XLM', 1_000_000_000n)
   await api.fund(user, 'BTC', 1_000_000_000n)
@@ -21,29 +25,53 @@ const xrp = Wallet.generate().address
 const xlm = Keypair.random().publicKey()
 const muxed = new MuxedAccount(new Account(xlm, '0'), '77').accountId()
 const send = (asset: string, to: string, more: Record<string, unknown>) =>
-  call<Transfer & { code: string; field: string; message: string }>(user, 'POST', '/dac/v1/transaction', transferBody(asset, '1.5', to, more))
+  call<Transfer & { code: string; field: string; message: string }>(
+    user,
+    'POST',
+    '/dac/v1/transaction',
+    transferBody(asset, '1.5', to, more),
+  )
 
 test('the lists of assets state which assets take a tag, and of which an address is complete only with one', async () => {
-  for (const [caller, path] of [[null, '/assets'], [user, '/dac/v1/supported-assets']] as const) {
+  for (const [caller, path] of [
+    [null, '/assets'],
+    [user, '/dac/v1/supported-assets'],
+  ] as const) {
     type Row = { asset_name: string; takes_tag: boolean; requires_tag: boolean }
     const { body } = await call<Row[]>(caller, 'GET', path, undefined, { base: api.base })
-    const of = (field: 'takes_tag' | 'requires_tag') => body.filter((asset) => asset[field]).map(({ asset_name: name }) => name).sort()
+    const of = (field: 'takes_tag' | 'requires_tag') =>
+      body
+        .filter((asset) => asset[field])
+        .map(({ asset_name: name }) => name)
+        .sort()
     assert.deepEqual(of('takes_tag'), ['XLM', 'XRP'], path)
     assert.deepEqual(of('requires_tag'), ['XLM', 'XRP'], path)
-    assert.ok(body.every((asset) => typeof asset.takes_tag === 'boolean' && typeof asset.requires_tag === 'boolean'), path)
+    assert.ok(
+      body.every(
+        (asset) => typeof asset.takes_tag === 'boolean' && typeof asset.requires_tag === 'boolean',
+      ),
+      path,
+    )
   }
 })
 
 test('a memo that has the form of a tag is refused where the transfer carries no tag, and nothing is created', async () => {
   for (const [asset, to, memo] of [
-    ['XRP', xrp, '123456'], ['XRP', xrp, ' 123456 '], ['XRP', xrp, '0'], ['XLM', xlm, '123456'], ['XLM', xlm, 'text:customer 9'],
+    ['XRP', xrp, '123456'],
+    ['XRP', xrp, ' 123456 '],
+    ['XRP', xrp, '0'],
+    ['XLM', xlm, '123456'],
+    ['XLM', xlm, 'text:customer 9'],
     ['XLM', xlm, `hash:${'ab'.repeat(32)}`],
   ] as const) {
     const { status, body, text } = await send(asset, to, { memo })
     assert.deepEqual([status, body.code, body.field], [400, 'INVALID_REQUEST', 'memo'], text)
     assert.match(body.message, /^memo: .*address_tag/)
   }
-  assert.deepEqual((await call<{ total: string }>(user, 'GET', '/dac/v1/transactions')).body.total, '0')
+  assert.deepEqual(
+    (await call<{ total: string }>(user, 'GET', '/dac/v1/transactions')).body.total,
+    '0',
+  )
 })
 
 test('a memo is a note of the caller beside a tag, inside an address that has its tag, and on networks without tags', async () => {
@@ -69,39 +97,89 @@ test('a request that was answered before is answered again, also where its memo 
   const first = await send('XRP', xrp, { memo: 'invoice 9', sequence_id: 'kept' })
   assert.equal(first.status, 200, first.text)
   const again = await send('XRP', xrp, { memo: '9', sequence_id: 'kept' })
-  assert.deepEqual([again.status, again.body.id, again.headers.get('idempotent-replayed')], [200, first.body.id, 'true'], again.text)
+  assert.deepEqual(
+    [again.status, again.body.id, again.headers.get('idempotent-replayed')],
+    [200, first.body.id, 'true'],
+    again.text,
+  )
 })
 
 test('validate-address states the tag of a payment, whether the address takes another, and where that cannot be known', async () => {
   const check = async (asset: string, address: string, more = {}) =>
-    (await call<Record<string, unknown>>(user, 'POST', '/dac/v1/validate-address', { asset, address, ...more })).body
+    (
+      await call<Record<string, unknown>>(user, 'POST', '/dac/v1/validate-address', {
+        asset,
+        address,
+        ...more,
+      })
+    ).body
   // No chain answers here, so whether an account refuses payments without a tag stays unknown.
-  assert.deepEqual(await check('XRP', xrp), { valid: true, address_tag: null, takes_tag: true, requires_tag: null })
-  assert.deepEqual(await check('XRP', xrp, { address_tag: '0' }), { valid: true, address_tag: '0', takes_tag: true, requires_tag: null })
+  assert.deepEqual(await check('XRP', xrp), {
+    valid: true,
+    address_tag: null,
+    takes_tag: true,
+    requires_tag: null,
+  })
+  assert.deepEqual(await check('XRP', xrp, { address_tag: '0' }), {
+    valid: true,
+    address_tag: '0',
+    takes_tag: true,
+    requires_tag: null,
+  })
   assert.deepEqual(await check('XLM', xlm, { address_tag: 'text:7' }), {
-    valid: true, address_tag: 'text:7', takes_tag: true, requires_tag: null,
+    valid: true,
+    address_tag: 'text:7',
+    takes_tag: true,
+    requires_tag: null,
   })
   const fixed = { valid: true, takes_tag: false, requires_tag: false }
-  assert.deepEqual(await check('XRP', classicAddressToXAddress(xrp, 12, false)), { ...fixed, address: xrp, address_tag: '12' })
-  assert.deepEqual(await check('XRP', classicAddressToXAddress(xrp, false, false)), { ...fixed, address: xrp, address_tag: null })
+  assert.deepEqual(await check('XRP', classicAddressToXAddress(xrp, 12, false)), {
+    ...fixed,
+    address: xrp,
+    address_tag: '12',
+  })
+  assert.deepEqual(await check('XRP', classicAddressToXAddress(xrp, false, false)), {
+    ...fixed,
+    address: xrp,
+    address_tag: null,
+  })
   assert.deepEqual(await check('XLM', muxed), { ...fixed, address_tag: null })
-  assert.deepEqual(await check('BTC', 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'), { valid: true })
-  assert.deepEqual(Object.keys(await check('XRP', xrp, { address_tag: 'x' })).sort(), ['reason', 'valid'])
+  assert.deepEqual(await check('BTC', 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'), {
+    valid: true,
+  })
+  assert.deepEqual(Object.keys(await check('XRP', xrp, { address_tag: 'x' })).sort(), [
+    'reason',
+    'valid',
+  ])
 })
 
 test('validate-address names the spelling in which transfers to an address are listed, where it differs', async () => {
   const spelled = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
-  const { body } = await call<Record<string, unknown>>(user, 'POST', '/dac/v1/validate-address', { asset: 'BTC', address: spelled.toUpperCase() })
+  const { body } = await call<Record<string, unknown>>(user, 'POST', '/dac/v1/validate-address', {
+    asset: 'BTC',
+    address: spelled.toUpperCase(),
+  })
   assert.deepEqual(body, { valid: true, address: spelled })
-  const made = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.01', spelled.toUpperCase()))
+  const made = await call<Transfer>(
+    user,
+    'POST',
+    '/dac/v1/transaction',
+    transferBody('BTC', '0.01', spelled.toUpperCase()),
+  )
   assert.equal(made.body['destination_id'], spelled, made.text)
 })
 
 test('a fee is estimated for an address that contains its tag', async () => {
   const rate = { asset: 'XRP', fee_rate: 12, amount: 1 }
-  const { status, body, text } = await call<{ field?: string }>(user, 'POST', '/dac/v1/estimate-fee', {
-    ...rate, destination_address: classicAddressToXAddress(xrp, 12, false),
-  })
+  const { status, body, text } = await call<{ field?: string }>(
+    user,
+    'POST',
+    '/dac/v1/estimate-fee',
+    {
+      ...rate,
+      destination_address: classicAddressToXAddress(xrp, 12, false),
+    },
+  )
   assert.notEqual(body.field, 'destination_address', text)
   assert.equal(status, 200, text)
 })

@@ -10,7 +10,10 @@ import { document } from './against-document.ts'
 import { useApi } from './api-support.ts'
 import { call, transferBody, type Transfer } from './harness.ts'
 
-/** What a transaction says of itself, and how it is found: the real endpoints and steps on a real database. */
+/**
+ * What a transaction says of itself, and how it is found: the real endpoints and steps on a real
+ * database.
+ */
 const api = useApi()
 const TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
 let user: Awaited<ReturnType<typeof api.user>>
@@ -29,12 +32,20 @@ interface Shown extends Transfer {
   memo: string
   replacements?: { fee_rate: string | null }[]
 }
-const read = async (id: string) => (await call<Shown>(user, 'GET', `/dac/v1/transaction/${id}`)).body
-const prepaid = async () => Number((await call<{ balance: string }>(user, 'POST', '/dac/v1/prepaid-fee', {})).body.balance)
-const list = async (query: string) => (await call<{ data: Shown[]; total: string }>(user, 'GET', `/dac/v1/transactions?${query}`)).body
+const read = async (id: string) =>
+  (await call<Shown>(user, 'GET', `/dac/v1/transaction/${id}`)).body
+const prepaid = async () =>
+  Number((await call<{ balance: string }>(user, 'POST', '/dac/v1/prepaid-fee', {})).body.balance)
+const list = async (query: string) =>
+  (await call<{ data: Shown[]; total: string }>(user, 'GET', `/dac/v1/transactions?${query}`)).body
 
 async function create(more: Record<string, unknown> = {}): Promise<Shown> {
-  const answer = await call<Shown>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.1', TO, more))
+  const answer = await call<Shown>(
+    user,
+    'POST',
+    '/dac/v1/transaction',
+    transferBody('BTC', '0.1', TO, more),
+  )
   assert.equal(answer.status, 200, answer.text)
   return answer.body
 }
@@ -42,13 +53,13 @@ async function create(more: Record<string, unknown> = {}): Promise<Shown> {
 const leased = async (id: string) =>
   (await api.database.one<TransactionRow<'WITHDRAWAL'>>(
     'update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 returning *',
-    [id]
+    [id],
   )) as TransactionRow<'WITHDRAWAL'>
 const lastEvent = async (id: string) =>
   (
     await api.database.one<{ payload: Record<string, unknown> }>(
       `select payload from events where payload->>'id' = $1 order by id desc limit 1`,
-      [id]
+      [id],
     )
   )?.payload
 
@@ -66,13 +77,26 @@ test('one that failed before it reached a chain shows no fee: nothing was paid, 
   for (const how of ['fails', 'is cancelled'] as const) {
     const before = await prepaid()
     const made = await create()
-    assert.ok(Number(made.fee) > 0 && Number(made.platform_fee) > 0, `${made.fee}, ${made.platform_fee}: the estimates while it is pending`)
+    assert.ok(
+      Number(made.fee) > 0 && Number(made.platform_fee) > 0,
+      `${made.fee}, ${made.platform_fee}: the estimates while it is pending`,
+    )
     assert.ok((await prepaid()) < before)
     if (how === 'fails')
-      await api.database.query(`update transactions set state = 'VOIDING', plan = plan || '{"reason":"a test"}' where id = $1`, [made.id])
-    else assert.equal((await call(user, 'POST', `/dac/v1/transaction/${made.id}/cancel`, {})).status, 200)
+      await api.database.query(
+        `update transactions set state = 'VOIDING', plan = plan || '{"reason":"a test"}' where id = $1`,
+        [made.id],
+      )
+    else
+      assert.equal(
+        (await call(user, 'POST', `/dac/v1/transaction/${made.id}/cancel`, {})).status,
+        200,
+      )
     const ended = await steps(made.id)
-    assert.deepEqual([ended.sub_status, ended.fee, ended.platform_fee], [how === 'fails' ? 'FAILED' : 'CANCELLED', '0', '0'])
+    assert.deepEqual(
+      [ended.sub_status, ended.fee, ended.platform_fee],
+      [how === 'fails' ? 'FAILED' : 'CANCELLED', '0', '0'],
+    )
     assert.equal(await prepaid(), before)
     const told = await lastEvent(made.id)
     assert.deepEqual([told?.['fee'], told?.['platform_fee']], [0, 0], 'the event says the same')
@@ -84,10 +108,18 @@ test('one that the chain reverted shows what it cost', async () => {
   const row = await leased(made.id)
   await api.database.transaction(async (tx) => {
     await chargePlatformFee(api.services, tx, row)
-    await withdrawal.settle?.(api.services, tx, { ...row, hash: 'ab'.repeat(32) }, { fee: 123n, succeeded: false, cancelled: false, confirmations: 6, staking: undefined })
+    await withdrawal.settle?.(
+      api.services,
+      tx,
+      { ...row, hash: 'ab'.repeat(32) },
+      { fee: 123n, succeeded: false, cancelled: false, confirmations: 6, staking: undefined },
+    )
   })
   const ended = await read(made.id)
-  assert.deepEqual([ended.sub_status, ended.fee, ended.platform_fee], ['REVERTED', '0.00000123', made.platform_fee])
+  assert.deepEqual(
+    [ended.sub_status, ended.fee, ended.platform_fee],
+    ['REVERTED', '0.00000123', made.platform_fee],
+  )
 })
 
 test('updated_at is never before confirmed_at, whichever clock is ahead', async () => {
@@ -98,14 +130,22 @@ test('updated_at is never before confirmed_at, whichever clock is ahead', async 
     api.now = () => nowMs
     try {
       await api.database.transaction((tx) =>
-        withdrawal.settle!(api.services, tx, { ...row, hash: 'cd'.repeat(32) }, { fee: 1n, succeeded: true, cancelled: false, confirmations: 6, staking: undefined })
+        withdrawal.settle!(
+          api.services,
+          tx,
+          { ...row, hash: 'cd'.repeat(32) },
+          { fee: 1n, succeeded: true, cancelled: false, confirmations: 6, staking: undefined },
+        ),
       )
     } finally {
       api.now = Date.now
     }
     const ended = await read(made.id)
     assert.equal(ended.status, 'confirmed')
-    assert.ok(ended.confirmed_at !== null && ended.updated_at >= ended.confirmed_at, `${ended.updated_at} is before ${ended.confirmed_at}`)
+    assert.ok(
+      ended.confirmed_at !== null && ended.updated_at >= ended.confirmed_at,
+      `${ended.updated_at} is before ${ended.confirmed_at}`,
+    )
     const told = (await lastEvent(made.id)) as { updated_at: string; confirmed_at: string }
     assert.ok(told.updated_at >= told.confirmed_at, JSON.stringify(told))
   }
@@ -117,7 +157,9 @@ test('the memo is a string, empty where none was given, and the document says so
   assert.equal(without.memo, '')
   assert.equal((await read(without.id)).memo, '')
   assert.equal(((await lastEvent(without.id)) as { memo: string }).memo, '')
-  const { properties } = document.components.schemas['Transaction'] as { properties: Record<string, { type: unknown; description: string }> }
+  const { properties } = document.components.schemas['Transaction'] as {
+    properties: Record<string, { type: unknown; description: string }>
+  }
   const { memo, fee } = properties
   assert.equal(memo?.type, 'string')
   assert.match(memo?.description ?? '', /empty where none was given/)
@@ -125,33 +167,61 @@ test('the memo is a string, empty where none was given, and the document says so
 })
 
 test('an amount is a number or its digits as a text, as the document says of every amount of a request', async () => {
-  const ask = (amount: string, sequence: string) => call<Shown & { field?: string }>(user, 'POST', '/dac/v1/transaction',
-    `{"asset":"BTC","amount":${amount},"destination_address":"${TO}","destination_type":"EXTERNAL","source_type":"INTERNAL",`
-    + `"sequence_id":"${sequence}"}`)
+  const ask = (amount: string, sequence: string) =>
+    call<Shown & { field?: string }>(
+      user,
+      'POST',
+      '/dac/v1/transaction',
+      `{"asset":"BTC","amount":${amount},"destination_address":"${TO}","destination_type":"EXTERNAL","source_type":"INTERNAL",` +
+        `"sequence_id":"${sequence}"}`,
+    )
   const number = await ask('0.12345678', 'digits')
   const text = await ask('"0.12345678"', 'text')
-  for (const { status, body, text: said } of [number, text]) assert.deepEqual([status, body.amount], [200, '0.12345678'], said)
+  for (const { status, body, text: said } of [number, text])
+    assert.deepEqual([status, body.amount], [200, '0.12345678'], said)
   assert.match(text.text, /"amount":0\.12345678,/, 'an answer has a number')
   const again = await ask('"0.12345678"', 'digits')
-  assert.deepEqual([again.text, again.headers.get('warning')], [number.text, null], 'the same digits are the same payload')
+  assert.deepEqual(
+    [again.text, again.headers.get('warning')],
+    [number.text, null],
+    'the same digits are the same payload',
+  )
   const pattern = '^\\d+(\\.\\d+)?([eE][+-]?\\d{1,3})?$'
   for (const bad of ['"1,5"', '" 1"', '"0x1"', '"-1"', '-1', '""', '".5"', '"1."', 'true', '"١"']) {
     const { status, body, text: said } = await ask(bad, 'bad')
     assert.deepEqual([status, body.field], [400, 'amount'], said)
-    if (bad.startsWith('"')) assert.doesNotMatch(JSON.parse(bad) as string, new RegExp(pattern, 'u'), 'the document says so too')
+    if (bad.startsWith('"'))
+      assert.doesNotMatch(
+        JSON.parse(bad) as string,
+        new RegExp(pattern, 'u'),
+        'the document says so too',
+      )
   }
   const amounts: string[] = []
-  for (const [name, { properties = {} }] of Object.entries(document.components.schemas as Record<string, { properties?: object }>)) {
+  for (const [name, { properties = {} }] of Object.entries(
+    document.components.schemas as Record<string, { properties?: object }>,
+  )) {
     if (!name.endsWith('Request')) continue
     for (const [field, schema] of Object.entries(properties)) {
       const said = JSON.stringify(schema)
       if (!said.includes('"type":"number"')) continue
       amounts.push(`${name}.${field}`)
-      if (field !== 'ts') assert.ok(said.includes(JSON.stringify({ type: 'string', pattern, maxLength: 100 })), `${name}.${field}: ${said}`)
+      if (field !== 'ts')
+        assert.ok(
+          said.includes(JSON.stringify({ type: 'string', pattern, maxLength: 100 })),
+          `${name}.${field}: ${said}`,
+        )
     }
   }
-  for (const name of ['CreateTransactionRequest.amount', 'StakeRequest.amount', 'CreateOrderRequest.price',
-    'CreateForwardingRuleRequest.daily_cap', 'EstimateFeeRequest.fee_rate', 'CreateInvoiceRequest.fiat_amount']) assert.ok(amounts.includes(name), `${name} of ${amounts.join(', ')}`)
+  for (const name of [
+    'CreateTransactionRequest.amount',
+    'StakeRequest.amount',
+    'CreateOrderRequest.price',
+    'CreateForwardingRuleRequest.daily_cap',
+    'EstimateFeeRequest.fee_rate',
+    'CreateInvoiceRequest.fiat_amount',
+  ])
+    assert.ok(amounts.includes(name), `${name} of ${amounts.join(', ')}`)
 })
 
 test('a replacement’s fee rate is a number like every other', async () => {
@@ -160,11 +230,14 @@ test('a replacement’s fee rate is a number like every other', async () => {
     await api.database.query(
       `insert into replacements (id, transaction_id, kind, state, fee_rate, workspace_id)
      values ($1, $2, 'SPEED_UP', 'DONE', $3, (select workspace_id from transactions where id = $2))`,
-      [randomUUID(), made.id, rate]
+      [randomUUID(), made.id, rate],
     )
   }
   const answer = await call(user, 'GET', `/dac/v1/transaction/${made.id}`)
-  assert.deepEqual([...answer.text.matchAll(/"state":"done","fee_rate":([^,]+)/g)].map(([, rate]) => rate).sort(), ['12.5', '60', 'null'])
+  assert.deepEqual(
+    [...answer.text.matchAll(/"state":"done","fee_rate":([^,]+)/g)].map(([, rate]) => rate).sort(),
+    ['12.5', '60', 'null'],
+  )
 })
 
 test('a hash is found in either case, where its chain does not tell cases apart', async () => {
@@ -178,9 +251,12 @@ test('a hash is found in either case, where its chain does not tell cases apart'
   const ids = await Promise.all(
     rows.map(async (hash, at) => {
       const { id } = await create()
-      await api.database.query('update transactions set hash = $2 where id = $1', [id, at === 0 ? hash.toLowerCase() : hash])
+      await api.database.query('update transactions set hash = $2 where id = $1', [
+        id,
+        at === 0 ? hash.toLowerCase() : hash,
+      ])
       return id
-    })
+    }),
   )
   for (const [at, hash] of rows.entries()) {
     const spellings = at === 2 ? [hash] : [hash, hash.toLowerCase(), hash.toUpperCase()]
@@ -188,15 +264,19 @@ test('a hash is found in either case, where its chain does not tell cases apart'
       assert.deepEqual(
         (await list(`id=${spelt}`)).data.map(({ id }) => id),
         [ids[at]],
-        spelt
+        spelt,
       )
   }
   assert.equal((await list(`id=${rows[2]?.toLowerCase()}`)).total, '0', 'base58 has cases')
   assert.deepEqual(
     (await list(`id=${ids[0]?.toUpperCase()}`)).data.map(({ id }) => id),
-    [ids[0]]
+    [ids[0]],
   )
-  assert.equal((await list(`id=${ids[0]}&status=confirmed`)).total, '0', 'other filters still apply')
+  assert.equal(
+    (await list(`id=${ids[0]}&status=confirmed`)).total,
+    '0',
+    'other filters still apply',
+  )
 })
 
 test('a transfer is found by its sequence_id: exactly, in the caller’s sub-account, by an index', async () => {
@@ -204,15 +284,22 @@ test('a transfer is found by its sequence_id: exactly, in the caller’s sub-acc
   const find = (value: string, more = '') => list(`sequence_id=${encodeURIComponent(value)}${more}`)
   assert.deepEqual(
     (await find('Payout 1/ä')).data.map(({ id }) => id),
-    [made.id]
+    [made.id],
   )
-  for (const other of ['payout 1/ä', 'Payout 1', 'Payout 1/%', 'none']) assert.equal((await find(other)).total, '0', other)
+  for (const other of ['payout 1/ä', 'Payout 1', 'Payout 1/%', 'none'])
+    assert.equal((await find(other)).total, '0', other)
   assert.equal((await find('Payout 1/ä', '&asset=BTC&status=pending')).total, '1')
   assert.equal((await find('Payout 1/ä', '&status=failed')).total, '0')
   const sibling = await api.user('transactions', { subAccount: 'second' })
   assert.equal(
-    (await call<{ total: string }>(sibling, 'GET', `/dac/v1/transactions?sequence_id=${encodeURIComponent('Payout 1/ä')}`)).body.total,
-    '0'
+    (
+      await call<{ total: string }>(
+        sibling,
+        'GET',
+        `/dac/v1/transactions?sequence_id=${encodeURIComponent('Payout 1/ä')}`,
+      )
+    ).body.total,
+    '0',
   )
 
   await api.database.query(
@@ -220,7 +307,7 @@ test('a transfer is found by its sequence_id: exactly, in the caller’s sub-acc
        destination_type, state, status, sequence_id)
      select gen_random_uuid(), 'WITHDRAWAL', $1, $2, 'BTC', 'BTC', 1, 'BTC', 'INTERNAL', 'EXTERNAL',
        'CONFIRMED', 'confirmed', 'many ' || n from generate_series(1, 20000) n`,
-    [user.workspaceId, user.subAccountId]
+    [user.workspaceId, user.subAccountId],
   )
   await api.database.query('analyze transactions')
   const asked: { sql: string; values: unknown[] }[] = []
@@ -231,7 +318,10 @@ test('a transfer is found by its sequence_id: exactly, in the caller’s sub-acc
       return query(sql, values)
     },
   })
-  assert.equal((await find('many 77').finally(() => Object.assign(api.database, { query }))).total, '1')
+  assert.equal(
+    (await find('many 77').finally(() => Object.assign(api.database, { query }))).total,
+    '1',
+  )
   for (const { sql, values } of asked) {
     const plan = await query<{ 'QUERY PLAN': string }>(`explain ${sql}`, values)
     assert.match(plan.map((line) => line['QUERY PLAN']).join('\n'), /transactions_sequence/)
@@ -261,7 +351,10 @@ test('presenting needs no clock of the database', () => {
 test('`address` finds transactions by sender or destination in any letter case, and none of another workspace or sub-account', async () => {
   const [mine, other] = [await create(), await create()]
   const sender = 'bcrt1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qzf4jry'
-  await api.database.query('update transactions set source_id = $2 where id = $1', [other.id, sender])
+  await api.database.query('update transactions set source_id = $2 where id = $1', [
+    other.id,
+    sender,
+  ])
   const idsOf = async (query: string) => (await list(query)).data.map(({ id }) => id)
   const all = await idsOf('limit=200')
   const toIt = await idsOf(`dest_id=${TO}&limit=200`)
@@ -269,11 +362,19 @@ test('`address` finds transactions by sender or destination in any letter case, 
   assert.deepEqual(await idsOf(`address=${TO}&limit=200`), toIt)
   assert.deepEqual(await idsOf(`address=${TO.toUpperCase()}&limit=200`), toIt)
   assert.deepEqual(await idsOf(`address=${sender}`), [other.id])
-  assert.equal(String((await list(`address=${sender}`)).total), '1', 'a count that is kept is not used')
+  assert.equal(
+    String((await list(`address=${sender}`)).total),
+    '1',
+    'a count that is kept is not used',
+  )
   assert.deepEqual(await idsOf(`address=${sender}&status=failed`), [])
   assert.deepEqual(await idsOf(`address=${TO.slice(0, -1)}`), [])
   const stranger = await api.user('a stranger to addresses')
-  const theirs = await call<{ data: Shown[]; total: number }>(stranger, 'GET', `/dac/v1/transactions?address=${sender}`)
+  const theirs = await call<{ data: Shown[]; total: number }>(
+    stranger,
+    'GET',
+    `/dac/v1/transactions?address=${sender}`,
+  )
   assert.deepEqual([theirs.status, theirs.body.data], [200, []])
   const empty = await call<{ field: string }>(user, 'GET', '/dac/v1/transactions?address=')
   assert.deepEqual([empty.status, empty.body.field], [400, 'address'])

@@ -1,5 +1,8 @@
 /** The first call of a method waits until it is let go; those that come after it pass. */
-export function atAGate<T extends object, K extends keyof T>(of: T, method: K): { reached: Promise<void>; open: () => void } {
+export function atAGate<T extends object, K extends keyof T>(
+  of: T,
+  method: K,
+): { reached: Promise<void>; open: () => void } {
   const real = (of[method] as (...given: unknown[]) => unknown).bind(of)
   const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   let calls = 0

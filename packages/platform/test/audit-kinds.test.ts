@@ -14,7 +14,10 @@ import { useDatabase } from './deposits-support.ts'
 import { FamilyStage } from './family-stage.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** A stranger can make a chain hold more than the books; that is told apart from books that promise more than there is. */
+/**
+ * A stranger can make a chain hold more than the books; that is told apart from books that promise
+ * more than there is.
+ */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-audit-kinds-'))
@@ -36,29 +39,51 @@ after(async () => {
 
 /** The audit looks again before it reports; nothing moves here meanwhile. */
 const patient = (): Services => ({
-  ...stage.services, environment: { ...stage.services.environment, sleep: async () => undefined },
+  ...stage.services,
+  environment: { ...stage.services.environment, sleep: async () => undefined },
 })
 
 test('Ether that a self-destructing contract sends is a surplus: exit code 1, and no reason to stop withdrawals', async () => {
   await stage.check()
   await stage.control({ command: 'fund', asset: 'ETH', address: stranger.address, amount: '1' })
   const chain = defineChain({
-    id: 31337, name: 'local', nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 }, rpcUrls: { default: { http: [`${devnet.url}/eth`] } },
+    id: 31337,
+    name: 'local',
+    nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
+    rpcUrls: { default: { http: [`${devnet.url}/eth`] } },
   })
-  const wallet = createWalletClient({ chain, transport: http(`${devnet.url}/eth`), account: stranger })
-  // PUSH20 address, SELFDESTRUCT: all that the contract was given goes there, without a transaction or a log of its own.
-  await wallet.sendTransaction({ data: `0x73${stage.source.slice(2).toLowerCase()}ff`, value: parseEther('0.25'), gas: 200_000n })
+  const wallet = createWalletClient({
+    chain,
+    transport: http(`${devnet.url}/eth`),
+    account: stranger,
+  })
+  // PUSH20 address, SELFDESTRUCT: all that the contract was given goes there, without a transaction
+  // or a log of its own.
+  await wallet.sendTransaction({
+    data: `0x73${stage.source.slice(2).toLowerCase()}ff`,
+    value: parseEther('0.25'),
+    gas: 200_000n,
+  })
   await stage.control({ command: 'mine', network: 'ETH', blocks: 3 })
   await stage.scan()
   const report = await recordedAudit(patient())
   assert.equal(report.ok, false)
-  assert.deepEqual(report.differences.map(({ kind, network, asset }) => ({ kind, network, asset })), [{ kind: 'surplus', network: 'ETH', asset: 'ETH' }])
+  assert.deepEqual(
+    report.differences.map(({ kind, network, asset }) => ({ kind, network, asset })),
+    [{ kind: 'surplus', network: 'ETH', asset: 'ETH' }],
+  )
   const [{ ledger, chain: held } = { ledger: '', chain: '' }] = report.differences
   assert.equal(parseEther(held) - parseEther(ledger), parseEther('0.25'))
-  const { differences, surpluses } = await latestAudit(database.get()) ?? {}
+  const { differences, surpluses } = (await latestAudit(database.get())) ?? {}
   assert.deepEqual([differences, surpluses], [1, 1])
-  assert.match(showAudit(report).join('\n'), /^DIFFERENCE ETH acme \w+ 0x\w+ ETH: books [\d.]+, chain [\d.]+ \(surplus\)$/m)
-  assert.match(showAudit(report).join('\n'), /\n1 differences: deficits 0, surpluses 1, not compared 0\. .*no reason to stop withdrawals\.$/)
+  assert.match(
+    showAudit(report).join('\n'),
+    /^DIFFERENCE ETH acme \w+ 0x\w+ ETH: books [\d.]+, chain [\d.]+ \(surplus\)$/m,
+  )
+  assert.match(
+    showAudit(report).join('\n'),
+    /\n1 differences: deficits 0, surpluses 1, not compared 0\. .*no reason to stop withdrawals\.$/,
+  )
 })
 
 test('books that promise more than the chain holds are a deficit, also beside a surplus', async () => {
@@ -66,13 +91,26 @@ test('books that promise more than the chain holds are a deficit, also beside a 
   const { source } = stage
   const before = await audit(services)
   const address = before.differences[0]?.subject.split(' ')[1] ?? source
-  await database.get().query(
-    `update ledger_accounts set balance = balance + 10 ^ 18 where asset = 'ETH' and balance > 0 and kind = 'unswept' and address = $1`, [address])
-  await database.get().query(
-    `update ledger_accounts set balance = balance + 10 ^ 18 where asset = 'ETH' and balance > 0 and kind = 'available'`)
+  await database
+    .get()
+    .query(
+      `update ledger_accounts set balance = balance + 10 ^ 18 where asset = 'ETH' and balance > 0 and kind = 'unswept' and address = $1`,
+      [address],
+    )
+  await database
+    .get()
+    .query(
+      `update ledger_accounts set balance = balance + 10 ^ 18 where asset = 'ETH' and balance > 0 and kind = 'available'`,
+    )
   const report = await audit(services)
-  assert.ok(report.differences.some(({ kind, network }) => kind === 'deficit' && network === 'ETH'), JSON.stringify(report.differences))
-  assert.match(showAudit(report).join('\n'), /\(DEFICIT[;)].*\n.*differences: deficits [1-9].* stop withdrawals\./s)
+  assert.ok(
+    report.differences.some(({ kind, network }) => kind === 'deficit' && network === 'ETH'),
+    JSON.stringify(report.differences),
+  )
+  assert.match(
+    showAudit(report).join('\n'),
+    /\(DEFICIT[;)].*\n.*differences: deficits [1-9].* stop withdrawals\./s,
+  )
 })
 
 test('a network that cannot be asked is neither', async () => {
@@ -81,6 +119,9 @@ test('a network that cannot be asked is neither', async () => {
   const away = { ...chain, balance: () => Promise.reject(new Error('away')) }
   Object.assign(services, { networks: { all: () => [away], has: () => true } })
   const report = await audit(services)
-  assert.ok(report.differences.some(({ kind, subject }) => kind === 'unknown' && subject === 'endpoint'), JSON.stringify(report.differences))
+  assert.ok(
+    report.differences.some(({ kind, subject }) => kind === 'unknown' && subject === 'endpoint'),
+    JSON.stringify(report.differences),
+  )
   assert.match(showAudit(report).join('\n'), /not compared [1-9]\d*\. .*repair the endpoint/)
 })

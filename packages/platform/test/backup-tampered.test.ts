@@ -2,8 +2,21 @@ import assert from 'node:assert/strict'
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
-  appendFileSync, copyFileSync, cpSync, existsSync, linkSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync,
-  statSync, symlinkSync, unlinkSync, writeFileSync,
+  appendFileSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -20,17 +33,25 @@ import { openDatabase } from '../src/database/pool.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 /**
- * A writer to the backup folder, against a restore. The backup is a real one, of a real database; each attack changes the folder, and
- * is tried with the manifest as it was, with hashes computed again, signed by the attacker's own key, and with a hash that the operator
- * was made to accept.
+ * A writer to the backup folder, against a restore. The backup is a real one, of a real database;
+ * each attack changes the folder, and is tried with the manifest as it was, with hashes computed
+ * again, signed by the attacker's own key, and with a hash that the operator was made to accept.
  */
 const CLI = fileURLToPath(new URL('../bin/custody.mjs', import.meta.url))
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'custody-tampered-')))
 const place = (name: string): string => join(folder, name)
-const [home, whole, marker, outside] = [place('home'), place('whole'), place('marker'), place('outside')]
+const [home, whole, marker, outside] = [
+  place('home'),
+  place('whole'),
+  place('marker'),
+  place('outside'),
+]
 const keys = makeRecoveryFiles(null)
 const secret = keys.secret.trim()
-const { public: sealing, signature_key: signatureKey } = JSON.parse(keys.public) as { public: string; signature_key: string }
+const { public: sealing, signature_key: signatureKey } = JSON.parse(keys.public) as {
+  public: string
+  signature_key: string
+}
 const SECRETS_KEY = Buffer.alloc(32, 7)
 const TRUST: Trust = { manifestSha256: null, signatureKey }
 const UNPROVED: Trust = { manifestSha256: null, signatureKey: null }
@@ -46,32 +67,70 @@ before(async () => {
   writeFileSync(join(home, 'secrets.key'), SECRETS_KEY)
   mkdirSync(join(home, 'signers', 'platform'), { recursive: true })
   writeFileSync(join(home, 'signers', 'platform', 'tls.key'), 'client key')
-  for (const [name, text] of [['key', keys.secret], ['key.pub', keys.public], ['key.sign', keys.signing]] as const) {
+  for (const [name, text] of [
+    ['key', keys.secret],
+    ['key.pub', keys.public],
+    ['key.sign', keys.signing],
+  ] as const) {
     writeFileSync(place(name), text, { mode: 0o600 })
   }
-  printed = (await takeBackup({
-    home, out: whole, network: 'local', databaseUrl: null, walArchive: null, secretsKey: null, recoveryKey: sealing,
-    signingKey: keys.signing.trim(), withNodes: false, askNode: () => assert.fail('no node is asked'), tell: () => undefined,
-    clock: () => new Date('2026-01-31T12:00:00Z'),
-  })).manifestSha256
+  printed = (
+    await takeBackup({
+      home,
+      out: whole,
+      network: 'local',
+      databaseUrl: null,
+      walArchive: null,
+      secretsKey: null,
+      recoveryKey: sealing,
+      signingKey: keys.signing.trim(),
+      withNodes: false,
+      askNode: () => assert.fail('no node is asked'),
+      tell: () => undefined,
+      clock: () => new Date('2026-01-31T12:00:00Z'),
+    })
+  ).manifestSha256
 })
 /** Each copy and each restored home has the size of the backup. */
 afterEach(() => {
   for (const name of readdirSync(folder)) {
-    if (!['home', 'whole', 'key', 'key.pub', 'key.sign'].includes(name)) rmSync(place(name), { recursive: true, force: true })
+    if (!['home', 'whole', 'key', 'key.pub', 'key.sign'].includes(name))
+      rmSync(place(name), { recursive: true, force: true })
   }
 })
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-const manifestOf = (from: string): Manifest => JSON.parse(readFileSync(join(from, 'manifest.json'), 'utf8')) as Manifest
-const hashOf = (from: string): string => createHash('sha256').update(readFileSync(join(from, 'manifest.json'))).digest('hex')
-const everything = (at: string): string[] => (existsSync(at) ? readdirSync(at, { recursive: true }).map(String).sort() : [])
+const manifestOf = (from: string): Manifest =>
+  JSON.parse(readFileSync(join(from, 'manifest.json'), 'utf8')) as Manifest
+const hashOf = (from: string): string =>
+  createHash('sha256')
+    .update(readFileSync(join(from, 'manifest.json')))
+    .digest('hex')
+const everything = (at: string): string[] =>
+  existsSync(at) ? readdirSync(at, { recursive: true }).map(String).sort() : []
 
 /** @param tell is called with each line of the restore's progress */
-const restore = (from: string, to: string, trust: Trust, tell: (line: string) => void = () => undefined): Promise<Manifest> => restoreBackup({
-  home: to, from, network: 'local', databaseUrl: null, secretsKey: null, recoverySecret: secret, trust, nodeSecrets: new Map(),
-  askNode: () => assert.fail('no node is asked'), tell, wal: null, until: null, archive: null,
-})
+const restore = (
+  from: string,
+  to: string,
+  trust: Trust,
+  tell: (line: string) => void = () => undefined,
+): Promise<Manifest> =>
+  restoreBackup({
+    home: to,
+    from,
+    network: 'local',
+    databaseUrl: null,
+    secretsKey: null,
+    recoverySecret: secret,
+    trust,
+    nodeSecrets: new Map(),
+    askNode: () => assert.fail('no node is asked'),
+    tell,
+    wal: null,
+    until: null,
+    archive: null,
+  })
 
 let copies = 0
 function copyOfWhole(): string {
@@ -80,7 +139,10 @@ function copyOfWhole(): string {
   return copy
 }
 
-/** Writes the manifest again as the attacker would: hashes of what the folder holds now, links followed. */
+/**
+ * Writes the manifest again as the attacker would: hashes of what the folder holds now, links
+ * followed.
+ */
 async function rehash(from: string, change: (manifest: Manifest) => void): Promise<void> {
   const manifest = manifestOf(from)
   const listed = new Map(manifest.files.map((file) => [file.path, file]))
@@ -88,7 +150,11 @@ async function rehash(from: string, change: (manifest: Manifest) => void): Promi
     if (name === 'manifest.json' || name === 'manifest.sig') continue
     if (!statSync(join(from, name), { throwIfNoEntry: false })?.isFile()) continue
     const bytes = readFileSync(join(from, name))
-    listed.set(name, { path: name, bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') })
+    listed.set(name, {
+      path: name,
+      bytes: bytes.length,
+      sha256: createHash('sha256').update(bytes).digest('hex'),
+    })
   }
   manifest.files = [...listed.values()].filter(({ path }) => existsSync(join(from, path)))
   change(manifest)
@@ -107,35 +173,62 @@ interface Attack {
 }
 
 const run = `'touch ${marker}'`
-const setting = (file: string, lines: string) => (from: string): void => writeFileSync(join(from, 'database', file), `${lines}\n`)
+const setting =
+  (file: string, lines: string) =>
+  (from: string): void =>
+    writeFileSync(join(from, 'database', file), `${lines}\n`)
 const settings = (file: string, lines: string): Pick<Attack, 'change' | 'unlisted' | 'listed'> => ({
-  change: setting(file, lines), unlisted: new RegExp(`database/${file.replace('.', '\\.')} is not of the backup`),
-  listed: new RegExp(`database/${file.replace('.', '\\.')} is a setting of the database, which this platform writes itself`),
+  change: setting(file, lines),
+  unlisted: new RegExp(`database/${file.replace('.', '\\.')} is not of the backup`),
+  listed: new RegExp(
+    `database/${file.replace('.', '\\.')} is a setting of the database, which this platform writes itself`,
+  ),
 })
 const commands: Record<string, string> = {
-  recovery_end_command: `recovery_end_command = ${run}`, archive_command: `archive_mode = always\narchive_command = ${run}`,
-  restore_command: `restore_command = ${run}`, archive_cleanup_command: `archive_cleanup_command = ${run}`,
+  recovery_end_command: `recovery_end_command = ${run}`,
+  archive_command: `archive_mode = always\narchive_command = ${run}`,
+  restore_command: `restore_command = ${run}`,
+  archive_cleanup_command: `archive_cleanup_command = ${run}`,
   ssl_passphrase_command: `ssl = on\nssl_passphrase_command = ${run}\nssl_passphrase_command_supports_reload = on`,
-  shared_preload_libraries: `shared_preload_libraries = '${outside}/evil'`, include: `include '${outside}/evil.conf'`,
+  shared_preload_libraries: `shared_preload_libraries = '${outside}/evil'`,
+  include: `include '${outside}/evil.conf'`,
 }
 const firstTable = (from: string): string =>
-  manifestOf(from).files.map(({ path }) => path).find((path) => /^database\/base\/\d+\/\d+$/.test(path)) as string
+  manifestOf(from)
+    .files.map(({ path }) => path)
+    .find((path) => /^database\/base\/\d+\/\d+$/.test(path)) as string
 
 const ATTACKS: Attack[] = [
-  { name: `${Object.keys(commands).join(', ')} in postgresql.auto.conf`, ...settings('postgresql.auto.conf', Object.values(commands).join('\n')) },
-  { name: 'postgresql.conf', ...settings('postgresql.conf', commands['recovery_end_command'] as string) },
+  {
+    name: `${Object.keys(commands).join(', ')} in postgresql.auto.conf`,
+    ...settings('postgresql.auto.conf', Object.values(commands).join('\n')),
+  },
+  {
+    name: 'postgresql.conf',
+    ...settings('postgresql.conf', commands['recovery_end_command'] as string),
+  },
   { name: 'pg_hba.conf', ...settings('pg_hba.conf', 'host all all all trust') },
   { name: 'pg_ident.conf', ...settings('pg_ident.conf', 'map root custody') },
   ...['standby.signal', 'recovery.signal', 'recovery.conf'].map((name) => ({
-    name, change: setting(name, ''), unlisted: new RegExp(`database/${name} is not of the backup`),
+    name,
+    change: setting(name, ''),
+    unlisted: new RegExp(`database/${name} is not of the backup`),
     listed: new RegExp(`database/${name} would change how the database recovers`),
   })),
   {
-    name: 'a tablespace_map', change: setting('tablespace_map', `16384 ${outside}`), unlisted: /database\/tablespace_map is not of the backup/,
+    name: 'a tablespace_map',
+    change: setting('tablespace_map', `16384 ${outside}`),
+    unlisted: /database\/tablespace_map is not of the backup/,
     listed: /database\/tablespace_map is of a tablespace: they are not supported/,
   },
   {
-    name: 'a link of a tablespace', list: (manifest) => manifest.files.push({ path: 'database/pg_tblspc/16384/file', bytes: 1, sha256: '0'.repeat(64) }),
+    name: 'a link of a tablespace',
+    list: (manifest) =>
+      manifest.files.push({
+        path: 'database/pg_tblspc/16384/file',
+        bytes: 1,
+        sha256: '0'.repeat(64),
+      }),
     change: (from) => {
       mkdirSync(join(from, 'database', 'pg_tblspc'), { recursive: true })
       symlinkSync(outside, join(from, 'database', 'pg_tblspc', '16384'))
@@ -144,12 +237,17 @@ const ATTACKS: Attack[] = [
     listed: /database\/pg_tblspc\/16384\/file is of a tablespace: they are not supported/,
   },
   {
-    name: 'a line of backup_label', change: (from) => appendFileSync(join(from, 'database', 'backup_label'), 'INCREMENTAL FROM LSN: 0/1\n'),
-    unlisted: /database\/backup_label has \d+ bytes, not \d+/, listed: /database\/backup_label holds a line that no backup of this platform has: "INCREMENTAL/,
+    name: 'a line of backup_label',
+    change: (from) =>
+      appendFileSync(join(from, 'database', 'backup_label'), 'INCREMENTAL FROM LSN: 0/1\n'),
+    unlisted: /database\/backup_label has \d+ bytes, not \d+/,
+    listed: /database\/backup_label holds a line that no backup of this platform has: "INCREMENTAL/,
   },
   {
-    name: 'no backup_label', change: (from) => unlinkSync(join(from, 'database', 'backup_label')),
-    unlisted: /database\/backup_label is missing/, listed: /database\/backup_label is not listed/,
+    name: 'no backup_label',
+    change: (from) => unlinkSync(join(from, 'database', 'backup_label')),
+    unlisted: /database\/backup_label is missing/,
+    listed: /database\/backup_label is not listed/,
   },
   {
     name: 'a symbolic link in place of a file',
@@ -159,7 +257,8 @@ const ATTACKS: Attack[] = [
       unlinkSync(path)
       symlinkSync(join(outside, 'table'), path)
     },
-    unlisted: /database\/base\/\d+\/\d+ is a symbolic link/, listed: /database\/base\/\d+\/\d+ is a symbolic link/,
+    unlisted: /database\/base\/\d+\/\d+ is a symbolic link/,
+    listed: /database\/base\/\d+\/\d+ is a symbolic link/,
   },
   {
     name: 'a folder that is a symbolic link',
@@ -174,8 +273,10 @@ const ATTACKS: Attack[] = [
     listed: /database\/base\/\d+ is not of the backup, and is a symbolic link/,
   },
   {
-    name: 'a hard link in place of a file', change: (from) => linkSync(join(from, firstTable(from)), join(outside, `hard-${copies}`)),
-    unlisted: /database\/base\/\d+\/\d+ is a hard link: it has another name/, listed: /database\/base\/\d+\/\d+ is a hard link: it has another name/,
+    name: 'a hard link in place of a file',
+    change: (from) => linkSync(join(from, firstTable(from)), join(outside, `hard-${copies}`)),
+    unlisted: /database\/base\/\d+\/\d+ is a hard link: it has another name/,
+    listed: /database\/base\/\d+\/\d+ is a hard link: it has another name/,
   },
   {
     name: 'a FIFO in place of a file',
@@ -184,36 +285,60 @@ const ATTACKS: Attack[] = [
       unlinkSync(path)
       execFileSync('mkfifo', [path])
     },
-    list: (manifest) => manifest.files.push({ path: firstTable(whole), bytes: 0, sha256: '0'.repeat(64) }),
-    unlisted: /database\/base\/\d+\/\d+ is not a regular file/, listed: /database\/base\/\d+\/\d+ (?:is not a regular file|is listed twice)/,
+    list: (manifest) =>
+      manifest.files.push({ path: firstTable(whole), bytes: 0, sha256: '0'.repeat(64) }),
+    unlisted: /database\/base\/\d+\/\d+ is not a regular file/,
+    listed: /database\/base\/\d+\/\d+ (?:is not a regular file|is listed twice)/,
   },
   {
-    name: 'a file more', change: (from) => writeFileSync(join(from, 'authorized_keys'), 'ssh-ed25519 …'),
-    unlisted: /authorized_keys is not of the backup/, listed: /authorized_keys is no part of a PostgreSQL data folder that is restored/,
+    name: 'a file more',
+    change: (from) => writeFileSync(join(from, 'authorized_keys'), 'ssh-ed25519 …'),
+    unlisted: /authorized_keys is not of the backup/,
+    listed: /authorized_keys is no part of a PostgreSQL data folder that is restored/,
   },
   {
-    name: 'a folder more', change: (from) => mkdirSync(join(from, 'database', 'pg_more')), list: (manifest) => manifest.folders.push('pg_more'),
-    unlisted: /database\/pg_more is not of the backup/, listed: /pg_more is no folder of a PostgreSQL data folder that is restored/,
+    name: 'a folder more',
+    change: (from) => mkdirSync(join(from, 'database', 'pg_more')),
+    list: (manifest) => manifest.folders.push('pg_more'),
+    unlisted: /database\/pg_more is not of the backup/,
+    listed: /pg_more is no folder of a PostgreSQL data folder that is restored/,
   },
   {
-    name: 'an absolute name', change: (from) => writeFileSync(join(from, 'more'), 'text'),
-    list: (manifest) => Object.assign(manifest.files.find(({ path }) => path === 'more') as object, { path: join(outside, 'absolute') }),
-    unlisted: /more is not of the backup/, listed: /outside\/absolute is outside the backup/,
+    name: 'an absolute name',
+    change: (from) => writeFileSync(join(from, 'more'), 'text'),
+    list: (manifest) =>
+      Object.assign(manifest.files.find(({ path }) => path === 'more') as object, {
+        path: join(outside, 'absolute'),
+      }),
+    unlisted: /more is not of the backup/,
+    listed: /outside\/absolute is outside the backup/,
   },
   {
-    name: 'a name with ..', change: (from) => writeFileSync(join(from, 'more'), 'text'),
-    list: (manifest) => Object.assign(manifest.files.find(({ path }) => path === 'more') as object, { path: 'database/../../outside/dots' }),
-    unlisted: /more is not of the backup/, listed: /database\/\.\.\/\.\.\/outside\/dots is outside the backup/,
+    name: 'a name with ..',
+    change: (from) => writeFileSync(join(from, 'more'), 'text'),
+    list: (manifest) =>
+      Object.assign(manifest.files.find(({ path }) => path === 'more') as object, {
+        path: 'database/../../outside/dots',
+      }),
+    unlisted: /more is not of the backup/,
+    listed: /database\/\.\.\/\.\.\/outside\/dots is outside the backup/,
   },
   {
-    name: 'a folder with ..', change: (from) => writeFileSync(join(from, 'more'), 'text'),
+    name: 'a folder with ..',
+    change: (from) => writeFileSync(join(from, 'more'), 'text'),
     list: (manifest) => manifest.folders.push('../../outside/folder'),
-    unlisted: /more is not of the backup/, listed: /\.\.\/\.\.\/outside\/folder is no folder of a PostgreSQL data folder/,
+    unlisted: /more is not of the backup/,
+    listed: /\.\.\/\.\.\/outside\/folder is no folder of a PostgreSQL data folder/,
   },
   {
-    name: 'a name twice', change: (from) => appendFileSync(join(from, firstTable(from)), ' '),
-    list: (manifest) => manifest.files.push({ ...(manifest.files.find(({ path }) => path === firstTable(whole)) as Manifest['files'][0]) }),
-    unlisted: /database\/base\/\d+\/\d+ has \d+ bytes, not \d+/, listed: /database\/base\/\d+\/\d+ is listed twice/,
+    name: 'a name twice',
+    change: (from) => appendFileSync(join(from, firstTable(from)), ' '),
+    list: (manifest) =>
+      manifest.files.push({
+        ...(manifest.files.find(({ path }) => path === firstTable(whole)) as Manifest['files'][0]),
+      }),
+    unlisted: /database\/base\/\d+\/\d+ has \d+ bytes, not \d+/,
+    listed: /database\/base\/\d+\/\d+ is listed twice/,
   },
 ]
 
@@ -221,149 +346,272 @@ const ATTACKS: Attack[] = [
 function assertUntouched(to: string, before: string[], what: string): void {
   assert.equal(existsSync(marker), false, `${what}: a command of the backup ran`)
   assert.deepEqual(everything(to), [], `${what}: something was written`)
-  assert.deepEqual(everything(outside), before, `${what}: something was written outside of the home`)
+  assert.deepEqual(
+    everything(outside),
+    before,
+    `${what}: something was written outside of the home`,
+  )
 }
 
 for (const attack of ATTACKS) {
-  test(`refuses a backup with ${attack.name}, whatever its manifest says`, { timeout: 120_000 }, async () => {
-    mkdirSync(outside, { recursive: true })
-    writeFileSync(join(outside, 'evil.conf'), commands['recovery_end_command'] as string)
-    const to = place('restored')
-    const from = copyOfWhole()
-    attack.change(from)
-    const before = everything(outside)
-    const refused = async (expected: RegExp, trust: Trust, what: string): Promise<void> => {
-      await assert.rejects(restore(from, to, trust), (error: Error) => (assert.match(error.message, expected, what), true), what)
-      // A line that only PostgreSQL would read is found in the copy, which is removed.
-      if (existsSync(to)) assert.deepEqual(readdirSync(to), [], what)
-      assertUntouched(to, before, what)
-    }
-    await refused(attack.unlisted, TRUST, 'with the manifest as it was')
-    await assert.rejects(verifyBackup(from, UNPROVED), attack.unlisted)
-    await rehash(from, attack.list ?? (() => undefined))
-    // A link shows the same bytes: then the manifest is still the one that was signed.
-    const forged = /not authentic: manifest\.json is not the manifest that was signed: it or manifest\.sig was changed/
-    const changed = hashOf(from) === printed ? attack.listed : forged
-    await refused(changed, TRUST, 'with hashes computed again')
-    await assert.rejects(verifyBackup(from, TRUST), changed)
-    await refused(hashOf(from) === printed ? attack.listed : /does not have the hash of --manifest-sha256/, { manifestSha256: printed, signatureKey: null }, 'with hashes computed again, by the hash')
-    const own = signManifest(readFileSync(join(from, 'manifest.json')), 'ab'.repeat(32))
-    writeFileSync(join(from, 'manifest.sig'), JSON.stringify(own))
-    await refused(/not authentic: manifest\.sig was made with another key/, TRUST, 'signed by the attacker')
-    writeFileSync(join(from, 'manifest.sig'), JSON.stringify({ ...own, key: signatureKey }))
-    await refused(forged, TRUST, 'signed by the attacker, with the name of the right key')
-    rmSync(join(from, 'manifest.sig'))
-    await refused(/has no signature .*only with --manifest-sha256/s, TRUST, 'without a signature')
-    await refused(attack.listed, { manifestSha256: hashOf(from), signatureKey: null }, 'with a hash that the operator accepted')
-  })
+  test(
+    `refuses a backup with ${attack.name}, whatever its manifest says`,
+    { timeout: 120_000 },
+    async () => {
+      mkdirSync(outside, { recursive: true })
+      writeFileSync(join(outside, 'evil.conf'), commands['recovery_end_command'] as string)
+      const to = place('restored')
+      const from = copyOfWhole()
+      attack.change(from)
+      const before = everything(outside)
+      const refused = async (expected: RegExp, trust: Trust, what: string): Promise<void> => {
+        await assert.rejects(
+          restore(from, to, trust),
+          (error: Error) => (assert.match(error.message, expected, what), true),
+          what,
+        )
+        // A line that only PostgreSQL would read is found in the copy, which is removed.
+        if (existsSync(to)) assert.deepEqual(readdirSync(to), [], what)
+        assertUntouched(to, before, what)
+      }
+      await refused(attack.unlisted, TRUST, 'with the manifest as it was')
+      await assert.rejects(verifyBackup(from, UNPROVED), attack.unlisted)
+      await rehash(from, attack.list ?? (() => undefined))
+      // A link shows the same bytes: then the manifest is still the one that was signed.
+      const forged =
+        /not authentic: manifest\.json is not the manifest that was signed: it or manifest\.sig was changed/
+      const changed = hashOf(from) === printed ? attack.listed : forged
+      await refused(changed, TRUST, 'with hashes computed again')
+      await assert.rejects(verifyBackup(from, TRUST), changed)
+      await refused(
+        hashOf(from) === printed ? attack.listed : /does not have the hash of --manifest-sha256/,
+        { manifestSha256: printed, signatureKey: null },
+        'with hashes computed again, by the hash',
+      )
+      const own = signManifest(readFileSync(join(from, 'manifest.json')), 'ab'.repeat(32))
+      writeFileSync(join(from, 'manifest.sig'), JSON.stringify(own))
+      await refused(
+        /not authentic: manifest\.sig was made with another key/,
+        TRUST,
+        'signed by the attacker',
+      )
+      writeFileSync(join(from, 'manifest.sig'), JSON.stringify({ ...own, key: signatureKey }))
+      await refused(forged, TRUST, 'signed by the attacker, with the name of the right key')
+      rmSync(join(from, 'manifest.sig'))
+      await refused(/has no signature .*only with --manifest-sha256/s, TRUST, 'without a signature')
+      await refused(
+        attack.listed,
+        { manifestSha256: hashOf(from), signatureKey: null },
+        'with a hash that the operator accepted',
+      )
+    },
+  )
 }
 
-test('restores the untouched backup by signature and by hash; keys come after the recovery, settings are the platform’s', { timeout: 120_000 }, async () => {
-  for (const [name, trust] of [['by-key', trustOf(UNPROVED, secret)], ['by-hash', { manifestSha256: printed, signatureKey: null }]] as const) {
-    const to = place(name)
-    const told: string[] = []
-    await restore(whole, to, trust, (line) => {
-      told.push(line)
-      if (line !== 'database: restored') return
-      assert.deepEqual([existsSync(join(to, 'secrets.key')), existsSync(join(to, 'signers'))], [false, false], 'keys came before the recovery')
-      assert.equal(existsSync(join(embeddedData(to), 'postmaster.pid')), false, 'the server still runs')
-    })
-    assert.deepEqual(told.slice(-2), ['database: restored', 'secrets: restored'])
-    assert.deepEqual(readFileSync(join(to, 'secrets.key')), SECRETS_KEY)
-    assert.equal(readFileSync(join(to, 'signers', 'platform', 'tls.key'), 'utf8'), 'client key')
+test(
+  'restores the untouched backup by signature and by hash; keys come after the recovery, settings are the platform’s',
+  { timeout: 120_000 },
+  async () => {
+    for (const [name, trust] of [
+      ['by-key', trustOf(UNPROVED, secret)],
+      ['by-hash', { manifestSha256: printed, signatureKey: null }],
+    ] as const) {
+      const to = place(name)
+      const told: string[] = []
+      await restore(whole, to, trust, (line) => {
+        told.push(line)
+        if (line !== 'database: restored') return
+        assert.deepEqual(
+          [existsSync(join(to, 'secrets.key')), existsSync(join(to, 'signers'))],
+          [false, false],
+          'keys came before the recovery',
+        )
+        assert.equal(
+          existsSync(join(embeddedData(to), 'postmaster.pid')),
+          false,
+          'the server still runs',
+        )
+      })
+      assert.deepEqual(told.slice(-2), ['database: restored', 'secrets: restored'])
+      assert.deepEqual(readFileSync(join(to, 'secrets.key')), SECRETS_KEY)
+      assert.equal(readFileSync(join(to, 'signers', 'platform', 'tls.key'), 'utf8'), 'client key')
+      assert.equal(readFileSync(join(embeddedData(to), 'postgresql.auto.conf'), 'utf8'), '')
+      for (const left of ['recovery.signal', 'backup_label', 'backup_label.old'])
+        assert.equal(existsSync(join(embeddedData(to), left)), false, left)
+      const server = await startEmbeddedPostgres(to)
+      const database = openDatabase(server.url, { max: 1 })
+      assert.deepEqual(await database.query('select name from workspaces'), [{ name: 'acme' }])
+      assert.deepEqual(
+        await database.query(
+          "select setting from pg_settings where name in ('archive_command', 'restore_command', 'recovery_end_command') and setting not in ('', '(disabled)')",
+        ),
+        [],
+      )
+      await database.close()
+      await server.stop()
+    }
+  },
+)
+
+test(
+  'a backup of an earlier version is restored by its hash alone, without its settings',
+  { timeout: 120_000 },
+  async () => {
+    const from = copyOfWhole()
+    const all = Object.entries(commands)
+      .filter(([name]) => name !== 'include')
+      .map(([, lines]) => lines)
+      .join('\n')
+    mkdirSync(outside, { recursive: true })
+    setting('postgresql.auto.conf', all)(from)
+    setting('postgresql.conf', all)(from)
+    setting('pg_hba.conf', 'local all all reject')(from)
+    setting('pg_ident.conf', '')(from)
+    await rehash(from, (manifest) => Object.assign(manifest, { version: 1 }))
+    rmSync(join(from, 'manifest.sig'))
+    const to = place('earlier')
+    await assert.rejects(
+      restore(from, to, TRUST),
+      /has no signature \(manifest\.sig\).* restored only with --manifest-sha256/s,
+    )
+    await assert.rejects(
+      restoreBackup({
+        home: to,
+        from,
+        network: 'local',
+        databaseUrl: null,
+        secretsKey: null,
+        recoverySecret: null,
+        trust: UNPROVED,
+        nodeSecrets: new Map(),
+        askNode: () => assert.fail('no node is asked'),
+        tell: () => undefined,
+        wal: null,
+        until: null,
+        archive: null,
+      }),
+      /--recovery-secret, --recovery-key or --manifest-sha256 is needed/,
+    )
+    assert.equal(existsSync(to), false)
+    await restore(from, to, { manifestSha256: hashOf(from), signatureKey: null })
+    assert.equal(existsSync(marker), false, 'a command of the backup ran')
     assert.equal(readFileSync(join(embeddedData(to), 'postgresql.auto.conf'), 'utf8'), '')
-    for (const left of ['recovery.signal', 'backup_label', 'backup_label.old']) assert.equal(existsSync(join(embeddedData(to), left)), false, left)
-    const server = await startEmbeddedPostgres(to)
-    const database = openDatabase(server.url, { max: 1 })
-    assert.deepEqual(await database.query('select name from workspaces'), [{ name: 'acme' }])
-    assert.deepEqual(await database.query("select setting from pg_settings where name in ('archive_command', 'restore_command', 'recovery_end_command') and setting not in ('', '(disabled)')"), [])
-    await database.close()
-    await server.stop()
-  }
-})
+    assert.doesNotMatch(
+      readFileSync(join(embeddedData(to), 'postgresql.conf'), 'utf8') +
+        readFileSync(join(embeddedData(to), 'pg_hba.conf'), 'utf8'),
+      /touch|evil|reject/,
+    )
+  },
+)
 
-test('a backup of an earlier version is restored by its hash alone, without its settings', { timeout: 120_000 }, async () => {
-  const from = copyOfWhole()
-  const all = Object.entries(commands).filter(([name]) => name !== 'include').map(([, lines]) => lines).join('\n')
-  mkdirSync(outside, { recursive: true })
-  setting('postgresql.auto.conf', all)(from)
-  setting('postgresql.conf', all)(from)
-  setting('pg_hba.conf', 'local all all reject')(from)
-  setting('pg_ident.conf', '')(from)
-  await rehash(from, (manifest) => Object.assign(manifest, { version: 1 }))
-  rmSync(join(from, 'manifest.sig'))
-  const to = place('earlier')
-  await assert.rejects(restore(from, to, TRUST), /has no signature \(manifest\.sig\).* restored only with --manifest-sha256/s)
-  await assert.rejects(restoreBackup({
-    home: to, from, network: 'local', databaseUrl: null, secretsKey: null, recoverySecret: null, trust: UNPROVED, nodeSecrets: new Map(),
-    askNode: () => assert.fail('no node is asked'), tell: () => undefined, wal: null, until: null, archive: null,
-  }), /--recovery-secret, --recovery-key or --manifest-sha256 is needed/)
-  assert.equal(existsSync(to), false)
-  await restore(from, to, { manifestSha256: hashOf(from), signatureKey: null })
-  assert.equal(existsSync(marker), false, 'a command of the backup ran')
-  assert.equal(readFileSync(join(embeddedData(to), 'postgresql.auto.conf'), 'utf8'), '')
-  assert.doesNotMatch(readFileSync(join(embeddedData(to), 'postgresql.conf'), 'utf8') + readFileSync(join(embeddedData(to), 'pg_hba.conf'), 'utf8'), /touch|evil|reject/)
-})
+test(
+  'a file that is changed after the check is not restored, and nothing is left',
+  { timeout: 120_000 },
+  async () => {
+    const from = copyOfWhole()
+    const to = place('raced')
+    const table = firstTable(from)
+    await assert.rejects(
+      restore(from, to, TRUST, (line) => {
+        if (!/signed by the recovery key/.test(line)) return
+        const bytes = readFileSync(join(from, table))
+        bytes[0] = (bytes[0] as number) ^ 1
+        writeFileSync(join(from, table), bytes)
+      }),
+      new RegExp(`${table} was changed; nothing of it is left`),
+    )
+    assert.deepEqual(everything(to), [])
+  },
+)
 
-test('a file that is changed after the check is not restored, and nothing is left', { timeout: 120_000 }, async () => {
-  const from = copyOfWhole()
-  const to = place('raced')
-  const table = firstTable(from)
-  await assert.rejects(restore(from, to, TRUST, (line) => {
-    if (!/signed by the recovery key/.test(line)) return
-    const bytes = readFileSync(join(from, table))
-    bytes[0] = (bytes[0] as number) ^ 1
-    writeFileSync(join(from, table), bytes)
-  }), new RegExp(`${table} was changed; nothing of it is left`))
-  assert.deepEqual(everything(to), [])
-})
+test(
+  'a failure between database and keys leaves nothing, and the same command then restores',
+  { timeout: 120_000 },
+  async () => {
+    const to = place('twice')
+    await assert.rejects(
+      restore(whole, to, TRUST, (line) => {
+        if (line === 'database: restored') throw new Error('the disk is full')
+      }),
+      /the disk is full; nothing of it is left in .*run the same command again/,
+    )
+    assert.deepEqual(everything(to), [])
+    await restore(whole, to, TRUST)
+    assert.deepEqual(readFileSync(join(to, 'secrets.key')), SECRETS_KEY)
+  },
+)
 
-test('a failure between database and keys leaves nothing, and the same command then restores', { timeout: 120_000 }, async () => {
-  const to = place('twice')
-  await assert.rejects(restore(whole, to, TRUST, (line) => {
-    if (line === 'database: restored') throw new Error('the disk is full')
-  }), /the disk is full; nothing of it is left in .*run the same command again/)
-  assert.deepEqual(everything(to), [])
-  await restore(whole, to, TRUST)
-  assert.deepEqual(readFileSync(join(to, 'secrets.key')), SECRETS_KEY)
-})
-
-test('sealed secrets place no file but those of a platform, even where the manifest is authentic', { timeout: 120_000 }, async () => {
-  const from = copyOfWhole()
-  const secrets = { secrets_key: null, identity: { '../../../outside/planted': 'text' }, ports: null }
-  writeFileSync(join(from, 'secrets.sealed'), JSON.stringify(seal(JSON.stringify(secrets), sealing)))
-  const manifest = manifestOf(from)
-  for (const name of ['manifest.json', 'manifest.sig']) rmSync(join(from, name))
-  writeManifest(from, { ...manifest, files: await filesBelow(from) }, signingKeyOf(secret))
-  const to = place('sealed')
-  await assert.rejects(restore(from, to, TRUST), /secrets\.sealed holds other fields than a backup has: identity/)
-  assert.deepEqual([everything(to), existsSync(join(outside, 'planted'))], [[], false])
-})
+test(
+  'sealed secrets place no file but those of a platform, even where the manifest is authentic',
+  { timeout: 120_000 },
+  async () => {
+    const from = copyOfWhole()
+    const secrets = {
+      secrets_key: null,
+      identity: { '../../../outside/planted': 'text' },
+      ports: null,
+    }
+    writeFileSync(
+      join(from, 'secrets.sealed'),
+      JSON.stringify(seal(JSON.stringify(secrets), sealing)),
+    )
+    const manifest = manifestOf(from)
+    for (const name of ['manifest.json', 'manifest.sig']) rmSync(join(from, name))
+    writeManifest(from, { ...manifest, files: await filesBelow(from) }, signingKeyOf(secret))
+    const to = place('sealed')
+    await assert.rejects(
+      restore(from, to, TRUST),
+      /secrets\.sealed holds other fields than a backup has: identity/,
+    )
+    assert.deepEqual([everything(to), existsSync(join(outside, 'planted'))], [[], false])
+  },
+)
 
 test('a home that is a link, and the log archive with a quote in its name, are refused', async () => {
   const [to, target] = [place('linked'), place('target')]
   mkdirSync(target)
   symlinkSync(target, to)
-  await assert.rejects(restore(whole, to, TRUST), /linked is a symbolic link: set CUSTODY_HOME to the folder itself/)
+  await assert.rejects(
+    restore(whole, to, TRUST),
+    /linked is a symbolic link: set CUSTODY_HOME to the folder itself/,
+  )
   const wal = place("wal'; touch marker; '")
   mkdirSync(wal)
-  await assert.rejects(restoreBackup({
-    home: place('quoted'), from: whole, network: 'local', databaseUrl: null, secretsKey: null, recoverySecret: secret, trust: TRUST, wal,
-    nodeSecrets: new Map(), askNode: () => assert.fail('no node is asked'), tell: () => undefined, until: null, archive: null,
-  }), /--wal: the name must not hold quotes/)
+  await assert.rejects(
+    restoreBackup({
+      home: place('quoted'),
+      from: whole,
+      network: 'local',
+      databaseUrl: null,
+      secretsKey: null,
+      recoverySecret: secret,
+      trust: TRUST,
+      wal,
+      nodeSecrets: new Map(),
+      askNode: () => assert.fail('no node is asked'),
+      tell: () => undefined,
+      until: null,
+      archive: null,
+    }),
+    /--wal: the name must not hold quotes/,
+  )
   assert.deepEqual([everything(target), existsSync(place('quoted'))], [[], false])
 })
 
 test('the command line says what it proved, by its exit code too', { timeout: 120_000 }, () => {
   const cli = (...words: string[]) => {
     const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, ...words], {
-      encoding: 'utf8', env: { PATH: process.env['PATH'], CUSTODY_HOME: place('cli') },
+      encoding: 'utf8',
+      env: { PATH: process.env['PATH'], CUSTODY_HOME: place('cli') },
     })
     return { status, text: stdout + stderr }
   }
   const verified = (...words: string[]) => cli('restore', '--in', whole, '--verify', ...words)
   for (const [words, expected] of [
-    [['--recovery-key', place('key.pub')], /: authentic, signed by the recovery key; undamaged, \d+ files/],
+    [
+      ['--recovery-key', place('key.pub')],
+      /: authentic, signed by the recovery key; undamaged, \d+ files/,
+    ],
     [['--recovery-secret', place('key')], /: authentic, signed by the recovery key/],
     [['--manifest-sha256', printed], /: authentic, the manifest has the given hash/],
   ] as const) {
@@ -378,14 +626,25 @@ test('the command line says what it proved, by its exit code too', { timeout: 12
   const wrong = verified('--manifest-sha256', 'ab'.repeat(32))
   assert.match(wrong.text, /does not have the hash of --manifest-sha256/)
   assert.equal(wrong.status, 1)
-  assert.match(verified('--manifest-sha256', 'short').text, /--manifest-sha256: must be 64 hex digits/)
+  assert.match(
+    verified('--manifest-sha256', 'short').text,
+    /--manifest-sha256: must be 64 hex digits/,
+  )
   const again = cli('backup-key', '--from', place('key'), '--out', place('again'))
   assert.equal(again.status, 0, again.text)
   assert.deepEqual(
-    [existsSync(place('again')), readFileSync(place('again.pub'), 'utf8'), readFileSync(place('again.sign'), 'utf8')], [false, keys.public, keys.signing],
+    [
+      existsSync(place('again')),
+      readFileSync(place('again.pub'), 'utf8'),
+      readFileSync(place('again.sign'), 'utf8'),
+    ],
+    [false, keys.public, keys.signing],
   )
   writeFileSync(place('old.pub'), `${sealing}\n`)
-  assert.match(verified('--recovery-key', place('old.pub')).text, /holds no "signature_key": an earlier version wrote it.*backup-key --from SECRET/)
+  assert.match(
+    verified('--recovery-key', place('old.pub')).text,
+    /holds no "signature_key": an earlier version wrote it.*backup-key --from SECRET/,
+  )
   const bare = cli('restore', '--in', whole, '--without-secrets')
   assert.deepEqual([bare.status, existsSync(place('cli'))], [1, false])
   assert.match(bare.text, /--recovery-secret, --recovery-key or --manifest-sha256 is needed/)

@@ -1,19 +1,46 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { assertConfirmed, balance, call, fundedWallet, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import {
+  assertConfirmed,
+  balance,
+  call,
+  fundedWallet,
+  TestPlatform,
+  transferBody,
+  waitFor,
+  type Transfer,
+  type User,
+} from './harness.ts'
 
-/** What an operator does after a disaster, with the commands that he has: backup, rm -rf, restore, reconcile, audit. */
+/**
+ * What an operator does after a disaster, with the commands that he has: backup, rm -rf, restore,
+ * reconcile, audit.
+ */
 const platform = new TestPlatform({ ground: 'prepared' })
 const aside = mkdtempSync(join(tmpdir(), 'custody-aside-'))
 const place = (name: string): string => join(aside, name)
 const wal = place('wal')
 /** The newest migration, by its name. */
-const NEWEST = readdirSync(join(import.meta.dirname, '../src/database/migrations')).sort().at(-1)
+const NEWEST = readdirSync(join(import.meta.dirname, '../src/database/migrations'))
+  .sort()
+  .at(-1)
 process.env['CUSTODY_WAL_ARCHIVE'] = wal
 const ASSETS: Record<string, { fund: string; amount: string; to: string }> = {
   BTC: { fund: '2', amount: '0.01', to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080' },
@@ -27,7 +54,8 @@ before(async () => {
   await platform.start()
   user = await platform.user('acme')
   // They are offline, in other hands.
-  for (const node of [1, 2, 3]) cpSync(join(platform.home, 'signers', `recovery-${node}`), place(`recovery-${node}`))
+  for (const node of [1, 2, 3])
+    cpSync(join(platform.home, 'signers', `recovery-${node}`), place(`recovery-${node}`))
 })
 after(async () => {
   await platform.remove()
@@ -44,16 +72,26 @@ async function send(asset: string, sequence: string): Promise<Transfer> {
   return answer.body
 }
 async function sendAll(sequence: string): Promise<void> {
-  const transfers = await Promise.all(Object.keys(ASSETS).map((asset) => send(asset, `${sequence}-${asset}`)))
+  const transfers = await Promise.all(
+    Object.keys(ASSETS).map((asset) => send(asset, `${sequence}-${asset}`)),
+  )
   for (const { id } of transfers) await assertConfirmed(user, id)
 }
-const list = async (): Promise<string[]> => (await call<{ data: Transfer[] }>(user, 'GET', '/dac/v1/transactions?limit=500')).body.data
-  .filter(({ type }) => type === 'Withdraw')
-  .map(({ id, hash, asset, amount, fee, status, sequence_id: sequence }) => `${id} ${String(asset)} ${amount} ${fee} ${status} ${String(sequence)} ${hash}`)
-  .sort()
-const balances = () => Promise.all(Object.keys(ASSETS).map(async (asset) => (await balance(user, asset)).balance))
+const list = async (): Promise<string[]> =>
+  (await call<{ data: Transfer[] }>(user, 'GET', '/dac/v1/transactions?limit=500')).body.data
+    .filter(({ type }) => type === 'Withdraw')
+    .map(
+      ({ id, hash, asset, amount, fee, status, sequence_id: sequence }) =>
+        `${id} ${String(asset)} ${amount} ${fee} ${status} ${String(sequence)} ${hash}`,
+    )
+    .sort()
+const balances = () =>
+  Promise.all(Object.keys(ASSETS).map(async (asset) => (await balance(user, asset)).balance))
 
-/** Chains are elsewhere in the world, and nodes on hosts of their own where they outlive the platform. */
+/**
+ * Chains are elsewhere in the world, and nodes on hosts of their own where they outlive the
+ * platform.
+ */
 function destroy(kept: readonly string[]): void {
   for (const name of kept) {
     mkdirSync(join(place('kept'), name, '..'), { recursive: true })
@@ -80,149 +118,283 @@ async function nothingTwice(before: { list: string[]; balances: string[] }): Pro
   assert.deepEqual(await list(), before.list)
   for (const [sequence, body] of sent) {
     const again = await call<Transfer>(user, 'POST', '/dac/v1/transaction', body)
-    assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [200, 'true'], sequence)
+    assert.deepEqual(
+      [again.status, again.headers.get('idempotent-replayed')],
+      [200, 'true'],
+      sequence,
+    )
   }
   assert.deepEqual([await list(), await balances()], [before.list, before.balances])
 }
 const NODES = ['signers/node-1', 'signers/node-2', 'signers/node-3']
 
-test('the platform is lost: restored from its folder, it learns the rest from nodes and chains', { timeout: 300_000 }, async (t) => {
-  for (const [asset, { fund }] of Object.entries(ASSETS)) await fundedWallet(platform, user, asset, fund)
-  await sendAll('before')
-  assert.equal((await platform.cli('backup-key', '--out', place('key'))).status, 0)
-  const under = [await send('BTC', 'open-BTC'), await send('ETH', 'open-ETH')]
-  const began = Date.now()
-  const made = await platform.cli('backup', '--out', place('first'), '--recovery-key', place('key.pub'), '--json')
-  t.diagnostic(`backup: ${Date.now() - began} ms`)
-  assert.equal(made.status, 0, made.stderr)
-  const told = JSON.parse(made.stdout) as { nodes: { node: number }[]; database: { migrations: string[] }; bytes: number }
-  assert.deepEqual([told.nodes.map(({ node }) => node), told.database.migrations.at(-1)], [[1, 2, 3], NEWEST])
-  for (const line of [/^database: PostgreSQL/m, /^secrets: /m, /^node 3: \d+ keys/m, /^manifest.json: /m]) assert.match(made.stderr, line)
-  assert.deepEqual([statSync(place('first')).mode & 0o777, statSync(join(place('first'), 'manifest.json')).mode & 0o777], [0o700, 0o600])
-  const key = readFileSync(join(platform.home, 'secrets.key'))
-  const tls = readFileSync(join(platform.home, 'signers', 'platform', 'tls.key'))
-  for (const name of readdirSync(place('first'), { recursive: true, withFileTypes: true })) {
-    if (!name.isFile()) continue
-    const bytes = readFileSync(join(name.parentPath, name.name))
-    assert.ok(!bytes.includes(key) && !bytes.includes(key.toString('base64')) && !bytes.includes(tls), `${name.name} holds a secret in plain`)
-  }
-  const again = await platform.cli('backup', '--out', place('first'), '--recovery-key', place('key.pub'))
-  assert.deepEqual([again.status, /exists already/.test(again.stderr)], [1, true])
-  for (const { id } of under) await assertConfirmed(user, id)
-  await sendAll('after')
-  await platform.atRest()
-  const before = { list: await list(), balances: await balances() }
-  assert.equal(await platform.stop(), 0)
-  destroy([...NODES, 'devnet'])
-  const [restoring] = [Date.now()]
-  const restored = await platform.cli('restore', '--in', place('first'), '--recovery-secret', place('key'), '--json')
-  t.diagnostic(`restore: ${Date.now() - restoring} ms`)
-  assert.equal(restored.status, 0, restored.stderr)
-  assert.deepEqual(readFileSync(join(platform.home, 'secrets.key')), key)
-  bringBack([...NODES, 'devnet'])
-  await restart()
-  assert.equal((await fetch(`${platform.base}/readyz`)).status, 503, 'the nodes know more')
-  const reconciling = Date.now()
-  await reconciled()
-  t.diagnostic(`reconcile and audit: ${Date.now() - reconciling} ms`)
-  await nothingTwice(before)
-  await sendAll('again')
-  assert.equal((await platform.cli('audit')).status, 0)
-})
+test(
+  'the platform is lost: restored from its folder, it learns the rest from nodes and chains',
+  { timeout: 300_000 },
+  async (t) => {
+    for (const [asset, { fund }] of Object.entries(ASSETS))
+      await fundedWallet(platform, user, asset, fund)
+    await sendAll('before')
+    assert.equal((await platform.cli('backup-key', '--out', place('key'))).status, 0)
+    const under = [await send('BTC', 'open-BTC'), await send('ETH', 'open-ETH')]
+    const began = Date.now()
+    const made = await platform.cli(
+      'backup',
+      '--out',
+      place('first'),
+      '--recovery-key',
+      place('key.pub'),
+      '--json',
+    )
+    t.diagnostic(`backup: ${Date.now() - began} ms`)
+    assert.equal(made.status, 0, made.stderr)
+    const told = JSON.parse(made.stdout) as {
+      nodes: { node: number }[]
+      database: { migrations: string[] }
+      bytes: number
+    }
+    assert.deepEqual(
+      [told.nodes.map(({ node }) => node), told.database.migrations.at(-1)],
+      [[1, 2, 3], NEWEST],
+    )
+    for (const line of [
+      /^database: PostgreSQL/m,
+      /^secrets: /m,
+      /^node 3: \d+ keys/m,
+      /^manifest.json: /m,
+    ])
+      assert.match(made.stderr, line)
+    assert.deepEqual(
+      [
+        statSync(place('first')).mode & 0o777,
+        statSync(join(place('first'), 'manifest.json')).mode & 0o777,
+      ],
+      [0o700, 0o600],
+    )
+    const key = readFileSync(join(platform.home, 'secrets.key'))
+    const tls = readFileSync(join(platform.home, 'signers', 'platform', 'tls.key'))
+    for (const name of readdirSync(place('first'), { recursive: true, withFileTypes: true })) {
+      if (!name.isFile()) continue
+      const bytes = readFileSync(join(name.parentPath, name.name))
+      assert.ok(
+        !bytes.includes(key) && !bytes.includes(key.toString('base64')) && !bytes.includes(tls),
+        `${name.name} holds a secret in plain`,
+      )
+    }
+    const again = await platform.cli(
+      'backup',
+      '--out',
+      place('first'),
+      '--recovery-key',
+      place('key.pub'),
+    )
+    assert.deepEqual([again.status, /exists already/.test(again.stderr)], [1, true])
+    for (const { id } of under) await assertConfirmed(user, id)
+    await sendAll('after')
+    await platform.atRest()
+    const before = { list: await list(), balances: await balances() }
+    assert.equal(await platform.stop(), 0)
+    destroy([...NODES, 'devnet'])
+    const [restoring] = [Date.now()]
+    const restored = await platform.cli(
+      'restore',
+      '--in',
+      place('first'),
+      '--recovery-secret',
+      place('key'),
+      '--json',
+    )
+    t.diagnostic(`restore: ${Date.now() - restoring} ms`)
+    assert.equal(restored.status, 0, restored.stderr)
+    assert.deepEqual(readFileSync(join(platform.home, 'secrets.key')), key)
+    bringBack([...NODES, 'devnet'])
+    await restart()
+    assert.equal((await fetch(`${platform.base}/readyz`)).status, 503, 'the nodes know more')
+    const reconciling = Date.now()
+    await reconciled()
+    t.diagnostic(`reconcile and audit: ${Date.now() - reconciling} ms`)
+    await nothingTwice(before)
+    await sendAll('again')
+    assert.equal((await platform.cli('audit')).status, 0)
+  },
+)
 
-test('everything is lost, nodes too: backup and archived log bring all of it back, to the last minute', { timeout: 300_000 }, async (t) => {
-  const made = await platform.cli('backup', '--out', place('second'), '--recovery-key', place('key.pub'), '--json')
-  assert.equal(made.status, 0, made.stderr)
-  await sendAll('late')
-  const until = new Date().toISOString()
-  const { id: open } = await send('ETH', 'late-open')
-  await assertConfirmed(user, open)
-  await platform.atRest()
-  const before = { list: await list(), balances: await balances() }
-  const last = (await platform.database.one<{ file: string }>('select pg_walfile_name(pg_switch_wal()) as file'))?.file as string
-  await waitFor('the archive', async () => existsSync(join(wal, last)))
-  assert.equal(await platform.stop(), 0)
-  const { signers: [port] } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as { signers: [number] }
-  destroy(['devnet'])
-  const secrets = [1, 2, 3].map((node) => `${node}=${place(`recovery-${node}`)}`).join(',')
-  const words = ['restore', '--in', place('second'), '--recovery-secret', place('key'), '--node-secrets', secrets, '--wal', wal]
-  const began = Date.now()
-  // The second node's secret in place of the third's: two nodes are made before it fails.
-  const mixed = words.map((word) => (word === secrets ? secrets.replace(place('recovery-3'), place('recovery-2')) : word))
-  const cut = await platform.cli(...mixed)
-  assert.deepEqual([cut.status, readdirSync(platform.home)], [1, []])
-  assert.match(cut.stderr, /node 3: .*nothing of it is left in .*run the same command again/s)
-  // A node that cannot start says why in a log, which goes with the home: its end is in the error.
-  const other = createServer().listen(port, '127.0.0.1')
-  await once(other, 'listening')
-  const taken = await platform.cli(...words)
-  other.close()
-  assert.deepEqual([taken.status, readdirSync(platform.home)], [1, []])
-  assert.match(taken.stderr, /signer-1 did not start \(exit 1\); its log ends with: .*EADDRINUSE.*; nothing of it is left in/s)
-  const earlier = await platform.cli(...words, '--until', until)
-  assert.equal(earlier.status, 0, earlier.stderr)
-  rmSync(platform.home, { recursive: true })
-  const restored = await platform.cli(...words, '--json')
-  const { next } = JSON.parse(restored.stdout.trim().split('\n').at(-1) as string) as { next: string[] }
-  assert.ok(next[0]?.includes(`the backup does not hold them, so copy the folder devnet of the lost home to ${join(platform.home, 'devnet')}`), next[0])
-  t.diagnostic(`twice restored with its log and three nodes: ${Date.now() - began} ms`)
-  assert.equal(restored.status, 0, restored.stderr)
-  bringBack(['devnet'])
-  await restart()
-  await reconciled()
-  await nothingTwice(before)
-  await sendAll('anew')
-  assert.equal((await platform.cli('audit')).status, 0)
-})
+test(
+  'everything is lost, nodes too: backup and archived log bring all of it back, to the last minute',
+  { timeout: 300_000 },
+  async (t) => {
+    const made = await platform.cli(
+      'backup',
+      '--out',
+      place('second'),
+      '--recovery-key',
+      place('key.pub'),
+      '--json',
+    )
+    assert.equal(made.status, 0, made.stderr)
+    await sendAll('late')
+    const until = new Date().toISOString()
+    const { id: open } = await send('ETH', 'late-open')
+    await assertConfirmed(user, open)
+    await platform.atRest()
+    const before = { list: await list(), balances: await balances() }
+    const last = (
+      await platform.database.one<{ file: string }>(
+        'select pg_walfile_name(pg_switch_wal()) as file',
+      )
+    )?.file as string
+    await waitFor('the archive', async () => existsSync(join(wal, last)))
+    assert.equal(await platform.stop(), 0)
+    const {
+      signers: [port],
+    } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as { signers: [number] }
+    destroy(['devnet'])
+    const secrets = [1, 2, 3].map((node) => `${node}=${place(`recovery-${node}`)}`).join(',')
+    const words = [
+      'restore',
+      '--in',
+      place('second'),
+      '--recovery-secret',
+      place('key'),
+      '--node-secrets',
+      secrets,
+      '--wal',
+      wal,
+    ]
+    const began = Date.now()
+    // The second node's secret in place of the third's: two nodes are made before it fails.
+    const mixed = words.map((word) =>
+      word === secrets ? secrets.replace(place('recovery-3'), place('recovery-2')) : word,
+    )
+    const cut = await platform.cli(...mixed)
+    assert.deepEqual([cut.status, readdirSync(platform.home)], [1, []])
+    assert.match(cut.stderr, /node 3: .*nothing of it is left in .*run the same command again/s)
+    // A node that cannot start says why in a log, which goes with the home: its end is in the
+    // error.
+    const other = createServer().listen(port, '127.0.0.1')
+    await once(other, 'listening')
+    const taken = await platform.cli(...words)
+    other.close()
+    assert.deepEqual([taken.status, readdirSync(platform.home)], [1, []])
+    assert.match(
+      taken.stderr,
+      /signer-1 did not start \(exit 1\); its log ends with: .*EADDRINUSE.*; nothing of it is left in/s,
+    )
+    const earlier = await platform.cli(...words, '--until', until)
+    assert.equal(earlier.status, 0, earlier.stderr)
+    rmSync(platform.home, { recursive: true })
+    const restored = await platform.cli(...words, '--json')
+    const { next } = JSON.parse(restored.stdout.trim().split('\n').at(-1) as string) as {
+      next: string[]
+    }
+    assert.ok(
+      next[0]?.includes(
+        `the backup does not hold them, so copy the folder devnet of the lost home to ${join(platform.home, 'devnet')}`,
+      ),
+      next[0],
+    )
+    t.diagnostic(`twice restored with its log and three nodes: ${Date.now() - began} ms`)
+    assert.equal(restored.status, 0, restored.stderr)
+    bringBack(['devnet'])
+    await restart()
+    await reconciled()
+    await nothingTwice(before)
+    await sendAll('anew')
+    assert.equal((await platform.cli('audit')).status, 0)
+  },
+)
 
-test('what is no whole backup of this version is not restored, and nothing is restored over what is there', { timeout: 120_000 }, async () => {
-  const bad = place('bad')
-  const file = 'database/PG_VERSION'
-  const fresh = (): void => {
-    rmSync(bad, { recursive: true, force: true })
-    cpSync(place('first'), bad, { recursive: true })
-  }
-  const refused = async (expected: RegExp, ...more: string[]): Promise<void> => {
-    const { status, stderr } = await platform.cli('restore', '--in', bad, ...more)
-    assert.equal(status, 1, String(expected))
-    assert.match(stderr, expected)
-  }
-  const unproved = await platform.cli('restore', '--in', place('first'), '--verify')
-  assert.deepEqual([unproved.status, /undamaged, but not proved authentic: \d+ files/.test(unproved.stdout)], [2, true], unproved.stderr)
-  const authentic = await platform.cli('restore', '--in', place('first'), '--verify', '--recovery-key', place('key.pub'))
-  assert.deepEqual([authentic.status, /authentic, signed by the recovery key/.test(authentic.stdout)], [0, true], authentic.stderr)
-  fresh()
-  rmSync(join(bad, file))
-  await refused(/PG_VERSION is missing/, '--verify')
-  await refused(/PG_VERSION is missing/, '--without-secrets', '--recovery-key', place('key.pub'))
-  fresh()
-  const text = readFileSync(join(bad, 'nodes/node-1.json'), 'utf8')
-  writeFileSync(join(bad, 'nodes/node-1.json'), text.replace('"version":2', '"version":1'))
-  await refused(/nodes\/node-1\.json was changed/, '--verify')
-  appendFileSync(join(bad, file), ' ')
-  await refused(/PG_VERSION has \d+ bytes, not \d+; .*was changed|was changed; .*/, '--verify')
-  fresh()
-  writeFileSync(join(bad, 'more'), '')
-  await refused(/more is not of the backup/, '--verify')
-  fresh()
-  const manifest = JSON.parse(readFileSync(join(bad, 'manifest.json'), 'utf8')) as { database: { migrations: string[] }; version: number }
-  manifest.database.migrations.push('999_later.sql')
-  writeFileSync(join(bad, 'manifest.json'), JSON.stringify(manifest))
-  await refused(/made by another version .*999_later\.sql/, '--verify')
-  writeFileSync(join(bad, 'manifest.json'), JSON.stringify({ ...manifest, version: 3 }))
-  await refused(/a later version of this platform wrote/, '--verify')
-  rmSync(join(bad, 'manifest.json'))
-  await refused(/is no backup: it has no manifest/, '--verify')
-  fresh()
-  await refused(/is not empty: nothing is restored over what is there/, '--recovery-secret', place('key'))
-  await refused(/--recovery-secret is needed, or --without-secrets/)
-  const home = place('empty')
-  const other = new TestPlatform({ home, ground: 'prepared' })
-  const wrong = await other.cli('restore', '--in', place('first'), '--recovery-secret', place('recovery-1'))
-  assert.match(wrong.stderr, /is not authentic: manifest\.sig was made with another key/)
-  assert.equal(existsSync(home), false)
-  const late = await other.cli('restore', '--in', place('first'), '--without-secrets', '--recovery-key', place('key.pub'), '--wal', wal, '--until', '2001-01-01T00:00:00Z')
-  assert.match(late.stderr, /PostgreSQL did not start/)
-  assert.deepEqual(readdirSync(home), [])
-  await other.remove()
-})
+test(
+  'what is no whole backup of this version is not restored, and nothing is restored over what is there',
+  { timeout: 120_000 },
+  async () => {
+    const bad = place('bad')
+    const file = 'database/PG_VERSION'
+    const fresh = (): void => {
+      rmSync(bad, { recursive: true, force: true })
+      cpSync(place('first'), bad, { recursive: true })
+    }
+    const refused = async (expected: RegExp, ...more: string[]): Promise<void> => {
+      const { status, stderr } = await platform.cli('restore', '--in', bad, ...more)
+      assert.equal(status, 1, String(expected))
+      assert.match(stderr, expected)
+    }
+    const unproved = await platform.cli('restore', '--in', place('first'), '--verify')
+    assert.deepEqual(
+      [unproved.status, /undamaged, but not proved authentic: \d+ files/.test(unproved.stdout)],
+      [2, true],
+      unproved.stderr,
+    )
+    const authentic = await platform.cli(
+      'restore',
+      '--in',
+      place('first'),
+      '--verify',
+      '--recovery-key',
+      place('key.pub'),
+    )
+    assert.deepEqual(
+      [authentic.status, /authentic, signed by the recovery key/.test(authentic.stdout)],
+      [0, true],
+      authentic.stderr,
+    )
+    fresh()
+    rmSync(join(bad, file))
+    await refused(/PG_VERSION is missing/, '--verify')
+    await refused(/PG_VERSION is missing/, '--without-secrets', '--recovery-key', place('key.pub'))
+    fresh()
+    const text = readFileSync(join(bad, 'nodes/node-1.json'), 'utf8')
+    writeFileSync(join(bad, 'nodes/node-1.json'), text.replace('"version":2', '"version":1'))
+    await refused(/nodes\/node-1\.json was changed/, '--verify')
+    appendFileSync(join(bad, file), ' ')
+    await refused(/PG_VERSION has \d+ bytes, not \d+; .*was changed|was changed; .*/, '--verify')
+    fresh()
+    writeFileSync(join(bad, 'more'), '')
+    await refused(/more is not of the backup/, '--verify')
+    fresh()
+    const manifest = JSON.parse(readFileSync(join(bad, 'manifest.json'), 'utf8')) as {
+      database: { migrations: string[] }
+      version: number
+    }
+    manifest.database.migrations.push('999_later.sql')
+    writeFileSync(join(bad, 'manifest.json'), JSON.stringify(manifest))
+    await refused(/made by another version .*999_later\.sql/, '--verify')
+    writeFileSync(join(bad, 'manifest.json'), JSON.stringify({ ...manifest, version: 3 }))
+    await refused(/a later version of this platform wrote/, '--verify')
+    rmSync(join(bad, 'manifest.json'))
+    await refused(/is no backup: it has no manifest/, '--verify')
+    fresh()
+    await refused(
+      /is not empty: nothing is restored over what is there/,
+      '--recovery-secret',
+      place('key'),
+    )
+    await refused(/--recovery-secret is needed, or --without-secrets/)
+    const home = place('empty')
+    const other = new TestPlatform({ home, ground: 'prepared' })
+    const wrong = await other.cli(
+      'restore',
+      '--in',
+      place('first'),
+      '--recovery-secret',
+      place('recovery-1'),
+    )
+    assert.match(wrong.stderr, /is not authentic: manifest\.sig was made with another key/)
+    assert.equal(existsSync(home), false)
+    const late = await other.cli(
+      'restore',
+      '--in',
+      place('first'),
+      '--without-secrets',
+      '--recovery-key',
+      place('key.pub'),
+      '--wal',
+      wal,
+      '--until',
+      '2001-01-01T00:00:00Z',
+    )
+    assert.match(late.stderr, /PostgreSQL did not start/)
+    assert.deepEqual(readdirSync(home), [])
+    await other.remove()
+  },
+)

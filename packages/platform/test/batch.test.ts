@@ -4,9 +4,21 @@ import { Batch } from '../src/batch.ts'
 
 /** A batch whose calls are answered by hand. */
 function stage(options: { most: number; lanes: number; pause?: () => Promise<void> }) {
-  const calls: { items: readonly number[]; answer: (answers: readonly string[]) => void; fail: (error: Error) => void }[] = []
-  const batch = new Batch<number, string>((items) => new Promise((answer, fail) => calls.push({ items, answer, fail })), options)
-  const turn = () => new Promise<void>((resolve) => { setImmediate(() => { setImmediate(resolve) }) })
+  const calls: {
+    items: readonly number[]
+    answer: (answers: readonly string[]) => void
+    fail: (error: Error) => void
+  }[] = []
+  const batch = new Batch<number, string>(
+    (items) => new Promise((answer, fail) => calls.push({ items, answer, fail })),
+    options,
+  )
+  const turn = () =>
+    new Promise<void>((resolve) => {
+      setImmediate(() => {
+        setImmediate(resolve)
+      })
+    })
   return { batch, calls, turn }
 }
 const doubled = (items: readonly number[]) => items.map((item) => String(item * 2))
@@ -17,7 +29,11 @@ test('what is asked in one turn goes together, in order, and what comes meanwhil
   await turn()
   const second = [4, 5].map((item) => batch.ask(item))
   await turn()
-  assert.deepEqual(calls.map(({ items }) => items), [[1, 2, 3]], 'the second waits for the first')
+  assert.deepEqual(
+    calls.map(({ items }) => items),
+    [[1, 2, 3]],
+    'the second waits for the first',
+  )
   calls[0]?.answer(doubled([1, 2, 3]))
   assert.deepEqual(await Promise.all(first), ['2', '4', '6'])
   await turn()
@@ -33,7 +49,13 @@ test('a call has no more items than it may, and no more calls are under way than
   const { batch, calls, turn } = stage({ most: 2, lanes: 2 })
   const all = [1, 2, 3, 4, 5].map((item) => batch.ask(item))
   for (let n = 0; n < 4; n++) await turn()
-  assert.deepEqual(calls.map(({ items }) => items), [[1, 2], [3, 4]])
+  assert.deepEqual(
+    calls.map(({ items }) => items),
+    [
+      [1, 2],
+      [3, 4],
+    ],
+  )
   calls[1]?.answer(doubled([3, 4]))
   await turn()
   await turn()
@@ -60,7 +82,11 @@ test('a call that fails fails for all of its items, and for nobody else', async 
 
 test('with a pause before a call more come together, and as many as one call takes wait for none', async () => {
   const pauses: (() => void)[] = []
-  const { batch, calls, turn } = stage({ most: 3, lanes: 2, pause: () => new Promise((resolve) => pauses.push(resolve)) })
+  const { batch, calls, turn } = stage({
+    most: 3,
+    lanes: 2,
+    pause: () => new Promise((resolve) => pauses.push(resolve)),
+  })
   const all = [batch.ask(1)]
   await turn()
   all.push(batch.ask(2))

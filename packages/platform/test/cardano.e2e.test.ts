@@ -1,11 +1,29 @@
-// ADA end to end, on a local chain with the rules of Cardano's ledger. Two other libraries judge what the platform broadcasts.
+// ADA end to end, on a local chain with the rules of Cardano's ledger. Two other libraries judge
+// what the platform broadcasts.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { check_block_or_tx_signatures } from '@cardananium/cquisitor-lib'
-import { BigNum, DataCost, LinearFee, min_ada_for_output, min_fee, Transaction } from '@emurgo/cardano-serialization-lib-nodejs'
-import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import {
+  BigNum,
+  DataCost,
+  LinearFee,
+  min_ada_for_output,
+  min_fee,
+  Transaction,
+} from '@emurgo/cardano-serialization-lib-nodejs'
+import {
+  balance,
+  call,
+  fundedWallet,
+  terminal,
+  TestPlatform,
+  transferBody,
+  waitFor,
+  type Transfer,
+  type User,
+} from './harness.ts'
 
 const platform = new TestPlatform()
 let user: User
@@ -14,19 +32,43 @@ let source = ''
 let devnetUrl = ''
 /** Of CIP-19's vectors: an enterprise address, and a base address. */
 const STRANGER = 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz'
-const BASE = 'addr_test1qz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer3n0d3vllmyqwsx5wktcd8cc3sq835lu7drv2xwl2wywfgs68faae'
+const BASE =
+  'addr_test1qz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzer3n0d3vllmyqwsx5wktcd8cc3sq835lu7drv2xwl2wywfgs68faae'
 
-interface Utxo { tx_hash: string; output_index: number; amount: { unit: string; quantity: string }[] }
-interface Utxos { inputs: { address: string; tx_hash: string; output_index: number }[]; outputs: { address: string; amount: Utxo['amount']; consumed_by_tx: string | null }[] }
+interface Utxo {
+  tx_hash: string
+  output_index: number
+  amount: { unit: string; quantity: string }[]
+}
+interface Utxos {
+  inputs: { address: string; tx_hash: string; output_index: number }[]
+  outputs: { address: string; amount: Utxo['amount']; consumed_by_tx: string | null }[]
+}
 const ask = (path: string) => fetch(`${devnetUrl}/ada/${path}`)
 const get = async <T>(path: string): Promise<T> => {
   const answer = await ask(path)
   assert.equal(answer.status, 200, `${path}: ${await answer.clone().text()}`)
-  return await answer.json() as T
+  return (await answer.json()) as T
 }
-const lovelaceAt = async (address: string): Promise<bigint> => (await get<Utxo[]>(`addresses/${address}/utxos`)).reduce((sum, { amount }) => sum + BigInt(amount.find(({ unit }) => unit === 'lovelace')?.quantity ?? 0), 0n)
-const send = (amount: string, to: string, more: Record<string, unknown> = {}, from = user) => call<Transfer & { code: string; message: string }>(from, 'POST', '/dac/v1/transaction', transferBody('ADA', amount, to, more))
-async function sent(amount: string, to: string, more: Record<string, unknown> = {}, from = user): Promise<Transfer> {
+const lovelaceAt = async (address: string): Promise<bigint> =>
+  (await get<Utxo[]>(`addresses/${address}/utxos`)).reduce(
+    (sum, { amount }) =>
+      sum + BigInt(amount.find(({ unit }) => unit === 'lovelace')?.quantity ?? 0),
+    0n,
+  )
+const send = (amount: string, to: string, more: Record<string, unknown> = {}, from = user) =>
+  call<Transfer & { code: string; message: string }>(
+    from,
+    'POST',
+    '/dac/v1/transaction',
+    transferBody('ADA', amount, to, more),
+  )
+async function sent(
+  amount: string,
+  to: string,
+  more: Record<string, unknown> = {},
+  from = user,
+): Promise<Transfer> {
   const answer = await send(amount, to, more, from)
   assert.equal(answer.status, 200, answer.text)
   return answer.body
@@ -36,72 +78,140 @@ async function done(id: string, from = user): Promise<Transfer> {
   assert.equal(found.status, 'confirmed', `${found.failure_reason ?? ''}\n${platform.output}`)
   return found
 }
-const confirmed = async (...o: Parameters<typeof sent>): Promise<Transfer> => done((await sent(...o)).id, o[3])
-const shown = async (id: string) => (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)).body
-const devnet = (command: Record<string, unknown>) => platform.operator('devnet', { network: 'ADA', ...command })
-const fund = async (address: string, amount: string, more: Record<string, unknown> = {}) => (await platform.operator('devnet', { command: 'fund', asset: 'ADA', address, amount, ...more }))['hash'] as string
-const holds = (amount: string, who = user) => waitFor(`a balance of ${amount}`, async () => (await balance(who, 'ADA')).omnibus_balance === amount)
+const confirmed = async (...o: Parameters<typeof sent>): Promise<Transfer> =>
+  done((await sent(...o)).id, o[3])
+const shown = async (id: string) =>
+  (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)).body
+const devnet = (command: Record<string, unknown>) =>
+  platform.operator('devnet', { network: 'ADA', ...command })
+const fund = async (address: string, amount: string, more: Record<string, unknown> = {}) =>
+  (await platform.operator('devnet', { command: 'fund', asset: 'ADA', address, amount, ...more }))[
+    'hash'
+  ] as string
+const holds = (amount: string, who = user) =>
+  waitFor(
+    `a balance of ${amount}`,
+    async () => (await balance(who, 'ADA')).omnibus_balance === amount,
+  )
 const audited = async () => {
   const { ok, differences } = await platform.operator('audit')
   assert.ok(ok, JSON.stringify(differences))
 }
 
-/** What was broadcast, by two libraries that the builder does not use: signatures, least fee, least outputs. */
+/**
+ * What was broadcast, by two libraries that the builder does not use: signatures, least fee, least
+ * outputs.
+ */
 async function judged(hash: string): Promise<Utxos> {
   const { cbor } = await get<{ cbor: string }>(`txs/${hash}/cbor`)
   const checked = check_block_or_tx_signatures(cbor) as unknown as { valid: boolean }
   assert.ok(checked.valid, JSON.stringify(checked))
   const transaction = Transaction.from_hex(cbor)
   const body = transaction.body()
-  assert.ok(BigInt(body.fee().to_str()) >= BigInt(min_fee(transaction, LinearFee.new(BigNum.from_str('44'), BigNum.from_str('155381'))).to_str()))
+  assert.ok(
+    BigInt(body.fee().to_str()) >=
+      BigInt(
+        min_fee(
+          transaction,
+          LinearFee.new(BigNum.from_str('44'), BigNum.from_str('155381')),
+        ).to_str(),
+      ),
+  )
   for (let at = 0; at < body.outputs().len(); at++) {
     const output = body.outputs().get(at)
-    assert.ok(BigInt(output.amount().coin().to_str()) >= BigInt(min_ada_for_output(output, DataCost.new_coins_per_byte(BigNum.from_str('4310'))).to_str()))
+    assert.ok(
+      BigInt(output.amount().coin().to_str()) >=
+        BigInt(
+          min_ada_for_output(output, DataCost.new_coins_per_byte(BigNum.from_str('4310'))).to_str(),
+        ),
+    )
   }
   return get<Utxos>(`txs/${hash}/utxos`)
 }
 
-before(async () => {
-  await platform.start()
-  devnetUrl = `http://127.0.0.1:${(JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as { devnet: number }).devnet}`
-  user = await platform.user('cardano')
-  customer = await platform.user('cardano-customer')
-  source = await fundedWallet(platform, user, 'ADA', '100')
-}, { timeout: 240_000 })
+before(
+  async () => {
+    await platform.start()
+    devnetUrl = `http://127.0.0.1:${(JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as { devnet: number }).devnet}`
+    user = await platform.user('cardano')
+    customer = await platform.user('cardano-customer')
+    source = await fundedWallet(platform, user, 'ADA', '100')
+  },
+  { timeout: 240_000 },
+)
 after(async () => platform.remove())
 
 test('a deposit is credited at full depth; the address is an enterprise address with a payment URI', async () => {
   assert.match(source, /^addr_test1v/)
-  assert.deepEqual(await balance(user, 'ADA').then(({ balance: free, omnibus_balance: held }) => [free, held]), ['100', '100'])
+  assert.deepEqual(
+    await balance(user, 'ADA').then(({ balance: free, omnibus_balance: held }) => [free, held]),
+    ['100', '100'],
+  )
   assert.equal(await lovelaceAt(source), 100_000_000n)
-  const { body: { data: [deposit] } } = await call<{ data: { source_id: string | null }[] }>(user, 'GET', '/dac/v1/transactions?asset=ADA&type=Deposit')
-  assert.match(deposit?.source_id ?? '', /^addr_test1v/, 'who paid is named, of the very first deposit too')
-  const { body } = await call<{ valid: boolean; reason?: string }>(user, 'POST', '/dac/v1/validate-address', { asset: 'ADA', address: 'stake_test1uqehkck0lajq8gr28t9uxnuvgcqrc6070x3k9r8048z8y5gssrtvn' })
+  const {
+    body: {
+      data: [deposit],
+    },
+  } = await call<{ data: { source_id: string | null }[] }>(
+    user,
+    'GET',
+    '/dac/v1/transactions?asset=ADA&type=Deposit',
+  )
+  assert.match(
+    deposit?.source_id ?? '',
+    /^addr_test1v/,
+    'who paid is named, of the very first deposit too',
+  )
+  const { body } = await call<{ valid: boolean; reason?: string }>(
+    user,
+    'POST',
+    '/dac/v1/validate-address',
+    { asset: 'ADA', address: 'stake_test1uqehkck0lajq8gr28t9uxnuvgcqrc6070x3k9r8048z8y5gssrtvn' },
+  )
   assert.match(JSON.stringify(body), /stake address/)
 })
 
 test('ADA is sent: the fee is the ledger’s, the estimate exact, and the customer gets it', async () => {
   await call(customer, 'POST', '/dac/v1/create-wallet', { asset: 'ADA' })
-  const { address } = (await call<{ address: string }>(customer, 'POST', '/dac/v1/address', { asset: 'ADA' })).body
-  const rates = (await call<Record<string, unknown>>(user, 'GET', '/dac/v1/network-fee-rates/ADA')).body
+  const { address } = (
+    await call<{ address: string }>(customer, 'POST', '/dac/v1/address', { asset: 'ADA' })
+  ).body
+  const rates = (await call<Record<string, unknown>>(user, 'GET', '/dac/v1/network-fee-rates/ADA'))
+    .body
   assert.match(JSON.stringify(rates), /"?44"?/)
-  const estimate = (await call<{ fee: unknown; basis: string }>(user, 'POST', '/dac/v1/estimate-fee', { asset: 'ADA', fee_rate: 44, amount: 30 })).body
+  const estimate = (
+    await call<{ fee: unknown; basis: string }>(user, 'POST', '/dac/v1/estimate-fee', {
+      asset: 'ADA',
+      fee_rate: 44,
+      amount: 30,
+    })
+  ).body
   const transfer = await confirmed('30', address)
   assert.equal(String(estimate.fee), transfer.fee)
   await holds('30', customer)
   const { outputs } = await judged(transfer.hash as string)
-  assert.deepEqual([outputs[0]?.address, outputs[0]?.amount], [address, [{ unit: 'lovelace', quantity: '30000000' }]])
+  assert.deepEqual(
+    [outputs[0]?.address, outputs[0]?.amount],
+    [address, [{ unit: 'lovelace', quantity: '30000000' }]],
+  )
   const left = 70_000_000n - BigInt(Math.round(Number(transfer.fee) * 1e6))
   assert.equal(outputs[1]?.amount[0]?.quantity, left.toString())
-  assert.equal((await balance(user, 'ADA')).omnibus_balance, `${left / 1_000_000n}.${(left % 1_000_000n).toString().padStart(6, '0')}`.replace(/0+$/, ''))
+  assert.equal(
+    (await balance(user, 'ADA')).omnibus_balance,
+    `${left / 1_000_000n}.${(left % 1_000_000n).toString().padStart(6, '0')}`.replace(/0+$/, ''),
+  )
   await audited()
 })
 
 test('too little, a stake address, another network’s address, a tag, a rate below the chain’s: 400 with the reason', async () => {
   const cases: [string, string, Record<string, unknown>, RegExp][] = [
-    ['0.9', STRANGER, {}, /must be at least 1 ADA/], ['5', 'stake_test1uqehkck0lajq8gr28t9uxnuvgcqrc6070x3k9r8048z8y5gssrtvn', {}, /stake address/],
-    ['5', 'addr1vx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzers66hrl8', {}, /another network/], ['5', STRANGER, { address_tag: '7' }, /no address tags/],
-    ['5', STRANGER, { fee_rate: 43 }, /at least 44 Lovelace, the least/], ['5', STRANGER, { fee_rate: 44.5 }, /decimals/], ['500', STRANGER, {}, /spendable balance/],
+    ['0.9', STRANGER, {}, /must be at least 1 ADA/],
+    ['5', 'stake_test1uqehkck0lajq8gr28t9uxnuvgcqrc6070x3k9r8048z8y5gssrtvn', {}, /stake address/],
+    ['5', 'addr1vx2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzers66hrl8', {}, /another network/],
+    ['5', STRANGER, { address_tag: '7' }, /no address tags/],
+    ['5', STRANGER, { fee_rate: 43 }, /at least 44 Lovelace, the least/],
+    ['5', STRANGER, { fee_rate: 44.5 }, /decimals/],
+    ['500', STRANGER, {}, /spendable balance/],
   ]
   for (const [amount, to, more, reason] of cases) {
     const answer = await send(amount, to, more)
@@ -111,15 +221,24 @@ test('too little, a stake address, another network’s address, a tag, a rate be
 })
 
 test('every address of the wallet is spent from, with one signature a key; a rate above the chain’s is paid', async () => {
-  const further = (await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset: 'ADA' })).body.address
+  const further = (
+    await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset: 'ADA' })
+  ).body.address
   assert.notEqual(further, source)
   const before = Number((await balance(user, 'ADA')).omnibus_balance)
   await Promise.all([fund(further, '40'), fund(further, '41'), fund(source, '42')])
-  await waitFor('three deposits', async () => Number((await balance(user, 'ADA')).omnibus_balance) > before + 122)
+  await waitFor(
+    'three deposits',
+    async () => Number((await balance(user, 'ADA')).omnibus_balance) > before + 122,
+  )
   const transfer = await confirmed('190', BASE, { fee_rate: 50 })
   const { inputs } = await judged(transfer.hash as string)
   assert.equal(inputs.length, 4)
-  const witnesses = Transaction.from_hex((await get<{ cbor: string }>(`txs/${transfer.hash}/cbor`)).cbor).witness_set().vkeys()
+  const witnesses = Transaction.from_hex(
+    (await get<{ cbor: string }>(`txs/${transfer.hash}/cbor`)).cbor,
+  )
+    .witness_set()
+    .vkeys()
   assert.equal(witnesses?.len(), 3)
   assert.equal(await lovelaceAt(BASE), 190_000_000n)
   await audited()
@@ -132,7 +251,7 @@ test('several at once: each is paid once, change of one is another’s coin', as
   const ids = await Promise.all(['2', '3', '2'].map((amount) => sent(amount, STRANGER)))
   const all = await Promise.all(ids.map(({ id }) => done(id)))
   assert.equal(new Set(all.map(({ hash }) => hash)).size, 3)
-  assert.equal(await lovelaceAt(STRANGER) - before, 7_000_000n)
+  assert.equal((await lovelaceAt(STRANGER)) - before, 7_000_000n)
   await audited()
 })
 
@@ -141,7 +260,10 @@ test('native tokens on a coin: its ADA is credited, the tokens stay in the walle
   const address = await fundedWallet(platform, other, 'ADA', '4')
   const hash = await fund(address, '3', { tokens: { GOLD: '1000', silver: '7' } })
   await holds('7', other)
-  const unit = async (txid: string) => (await get<Utxos>(`txs/${txid}/utxos`)).outputs.flatMap(({ amount }, index) => amount.filter((each) => each.unit !== 'lovelace').map((each) => ({ ...each, index })))
+  const unit = async (txid: string) =>
+    (await get<Utxos>(`txs/${txid}/utxos`)).outputs.flatMap(({ amount }, index) =>
+      amount.filter((each) => each.unit !== 'lovelace').map((each) => ({ ...each, index })),
+    )
   const tokens = await unit(hash)
   assert.equal(tokens.length, 2)
   // What must stay with the tokens is not spendable.
@@ -155,18 +277,28 @@ test('native tokens on a coin: its ADA is credited, the tokens stay in the walle
   const second = await confirmed('4', STRANGER, {}, other)
   await judged(second.hash as string)
   const kept = await unit(second.hash as string)
-  assert.deepEqual(kept.map((each) => [each.unit, each.quantity]).toSorted(), tokens.map((each) => [each.unit, each.quantity]).toSorted())
-  assert.deepEqual(kept.map(({ index }) => index), [1, 1])
+  assert.deepEqual(
+    kept.map((each) => [each.unit, each.quantity]).toSorted(),
+    tokens.map((each) => [each.unit, each.quantity]).toSorted(),
+  )
+  assert.deepEqual(
+    kept.map(({ index }) => index),
+    [1, 1],
+  )
   await audited()
 })
 
 test('what expired unseen is built again out of the same coins, and paid once', async () => {
-  const target = (await call<{ address: string }>(customer, 'POST', '/dac/v1/address', { asset: 'ADA' })).body.address
+  const target = (
+    await call<{ address: string }>(customer, 'POST', '/dac/v1/address', { asset: 'ADA' })
+  ).body.address
   await devnet({ command: 'fault', mode: 'reject' })
   const { id } = await sent('5', target)
   const first = await waitFor('signed', async () => {
     const found = await shown(id)
-    return found.hash !== null && ['BROADCASTING', 'CONFIRMING'].includes(found.sub_status) ? found : null
+    return found.hash !== null && ['BROADCASTING', 'CONFIRMING'].includes(found.sub_status)
+      ? found
+      : null
   })
   // Past its end, but not at full depth yet: nothing is concluded.
   await devnet({ command: 'mine', blocks: 1, seconds: 4000 })
@@ -189,7 +321,7 @@ test('nodes that sleep past the end of a transaction: it is paid once', async ()
     return made
   })
   await done(id)
-  assert.equal(await lovelaceAt(STRANGER) - before, 2_000_000n)
+  assert.equal((await lovelaceAt(STRANGER)) - before, 2_000_000n)
 })
 
 test('a reorganisation takes a deposit and a transfer back; both come again', async () => {
@@ -197,23 +329,30 @@ test('a reorganisation takes a deposit and a transfer back; both come again', as
   const id = await platform.halted('ADA', async () => {
     const transfer = await sent('2', STRANGER)
     const hash = async () => (await shown(transfer.id)).hash
-    await platform.mineUntil('ADA', 'included', async () => await hash() !== null && (await ask(`txs/${await hash()}`)).status === 200)
+    await platform.mineUntil(
+      'ADA',
+      'included',
+      async () => (await hash()) !== null && (await ask(`txs/${await hash()}`)).status === 200,
+    )
     const included = await hash()
     await devnet({ command: 'reorg', depth: 2 })
     assert.equal((await ask(`txs/${included}`)).status, 404)
     return transfer.id
   })
   await done(id)
-  assert.ok(await lovelaceAt(STRANGER) >= before)
+  assert.ok((await lovelaceAt(STRANGER)) >= before)
   const height = async () => (await get<{ height: number }>('blocks/latest')).height
   const held = Number((await balance(user, 'ADA')).omnibus_balance)
   await platform.halted('ADA', async () => {
     await fund(source, '9')
     const at = await height()
     await devnet({ command: 'reorg', depth: 1 })
-    assert.ok(await height() > at)
+    assert.ok((await height()) > at)
   })
-  await waitFor('the deposit', async () => Math.abs(Number((await balance(user, 'ADA')).omnibus_balance) - held - 9) < 1e-6)
+  await waitFor(
+    'the deposit',
+    async () => Math.abs(Number((await balance(user, 'ADA')).omnibus_balance) - held - 9) < 1e-6,
+  )
   await audited()
 })
 
@@ -227,14 +366,18 @@ test('a lost answer, and the platform killed in between: each transfer is paid o
   user.base = platform.base
   await devnet({ command: 'fault', mode: 'heal' })
   for (const { id } of ids) await done(id)
-  assert.equal(await lovelaceAt(STRANGER) - before, 7_000_000n)
+  assert.equal((await lovelaceAt(STRANGER)) - before, 7_000_000n)
   await audited()
 })
 
 test('a chain that is away: rates say so, a transfer is taken and waits', async () => {
   await devnet({ command: 'fault', mode: 'down' })
   const { id } = await sent('2', STRANGER)
-  await waitFor('rates refused', async () => (await call(user, 'GET', '/dac/v1/network-fee-rates/ADA')).status === 503, 30_000)
+  await waitFor(
+    'rates refused',
+    async () => (await call(user, 'GET', '/dac/v1/network-fee-rates/ADA')).status === 503,
+    30_000,
+  )
   assert.equal((await shown(id)).status, 'pending')
   await devnet({ command: 'fault', mode: 'heal' })
   await done(id)

@@ -14,7 +14,10 @@ import { createMetrics } from '../src/metrics.ts'
 import { certificateLines, diagnoseCertificates } from '../src/operator/doctor-certificates.ts'
 import { NodeUnavailable, SignerNodes } from '../src/signing/nodes.ts'
 
-/** The platform and the expiry of TLS certificates, its own and those of three real nodes: node 2's ends soon, node 3's has ended. */
+/**
+ * The platform and the expiry of TLS certificates, its own and those of three real nodes: node 2's
+ * ends soon, node 3's has ended.
+ */
 const DAY_MS = 86_400_000
 let house: House
 let folder: string
@@ -23,7 +26,12 @@ const open: SignerNodes[] = []
 async function replace(home: string, fromNowDays: number): Promise<void> {
   const key = readFileSync(join(home, 'tls.key'), 'utf8')
   const start = Math.min(0, fromNowDays - 1)
-  const certificate = await makeCertificate({ key, name: 'custody test', nowMs: Date.now() + start * DAY_MS, days: fromNowDays - start })
+  const certificate = await makeCertificate({
+    key,
+    name: 'custody test',
+    nowMs: Date.now() + start * DAY_MS,
+    days: fromNowDays - start,
+  })
   writeFileSync(join(home, 'tls.crt'), certificate)
 }
 
@@ -32,8 +40,16 @@ const connect = (clock?: () => number): SignerNodes => {
   open.push(signers)
   return signers
 }
-const status = (signers: SignerNodes, node: number) => signers.call<{ node: number; certificate_expires_at: string }>(node, 'GET', '/status', undefined, 5000)
-const expiryOf = (home: string): Date => new X509Certificate(readFileSync(join(home, 'tls.crt'))).validToDate
+const status = (signers: SignerNodes, node: number) =>
+  signers.call<{ node: number; certificate_expires_at: string }>(
+    node,
+    'GET',
+    '/status',
+    undefined,
+    5000,
+  )
+const expiryOf = (home: string): Date =>
+  new X509Certificate(readFileSync(join(home, 'tls.crt'))).validToDate
 
 before(async () => {
   house = await House.start(undefined, 'prepared', 'here', async (parent) => {
@@ -51,9 +67,17 @@ test('a call to a node whose certificate has expired says so, and the expiry is 
   const signers = connect()
   assert.equal((await status(signers, 1)).node, 1)
   assert.equal((await status(signers, 2)).node, 2)
-  await assert.rejects(status(signers, 3), (error) => error instanceof NodeUnavailable && /signer 3: the TLS certificate expired on \d{4}-\d\d-\d\d$/.test(error.message))
+  await assert.rejects(
+    status(signers, 3),
+    (error) =>
+      error instanceof NodeUnavailable &&
+      /signer 3: the TLS certificate expired on \d{4}-\d\d-\d\d$/.test(error.message),
+  )
   const { platform, nodes } = signers.certificateExpiries()
-  assert.deepEqual([1, 2, 3].map((node) => nodes.get(node)), [1, 2, 3].map((node) => expiryOf(join(house.home, `node-${node}`))))
+  assert.deepEqual(
+    [1, 2, 3].map((node) => nodes.get(node)),
+    [1, 2, 3].map((node) => expiryOf(join(house.home, `node-${node}`))),
+  )
   assert.deepEqual(platform, expiryOf(folder))
 })
 
@@ -64,21 +88,45 @@ test('certificates are checked against the clock that the platform is given', as
 
 test('the metrics give each expiry in Unix seconds', async () => {
   const metrics = createMetrics()
-  await lookAtNodes({ signers: connect(), metrics, environment: systemEnvironment() } as unknown as Services)
+  await lookAtNodes({
+    signers: connect(),
+    metrics,
+    environment: systemEnvironment(),
+  } as unknown as Services)
   const text = await metrics.text()
   for (const node of [1, 2, 3]) {
     const seconds = expiryOf(join(house.home, `node-${node}`)).getTime() / 1000
-    assert.ok(text.includes(`custody_signer_certificate_expiry_timestamp_seconds{node="${node}"} ${seconds}\n`), text)
+    assert.ok(
+      text.includes(
+        `custody_signer_certificate_expiry_timestamp_seconds{node="${node}"} ${seconds}\n`,
+      ),
+      text,
+    )
   }
-  assert.ok(text.includes(`custody_platform_certificate_expiry_timestamp_seconds ${expiryOf(folder).getTime() / 1000}\n`))
+  assert.ok(
+    text.includes(
+      `custody_platform_certificate_expiry_timestamp_seconds ${expiryOf(folder).getTime() / 1000}\n`,
+    ),
+  )
 })
 
 test('the doctor reports certificates from 30 days before their end, with the command that renews them', async () => {
   const found = await diagnoseCertificates(folder)
-  assert.deepEqual(found.map(({ of, state }) => [of, state]), [['platform', 'ok'], ['signer 1', 'ok'], ['signer 2', 'expires soon'], ['signer 3', 'expired']])
+  assert.deepEqual(
+    found.map(({ of, state }) => [of, state]),
+    [
+      ['platform', 'ok'],
+      ['signer 1', 'ok'],
+      ['signer 2', 'expires soon'],
+      ['signer 3', 'expired'],
+    ],
+  )
   const lines = found.flatMap(certificateLines)
   assert.equal(lines.length, 2)
-  assert.match(lines[0] as string, /^signer 2: the TLS certificate expires on \d{4}-\d\d-\d\d; on its host, run: custody tls renew --home HOME; the node needs no restart$/)
+  assert.match(
+    lines[0] as string,
+    /^signer 2: the TLS certificate expires on \d{4}-\d\d-\d\d; on its host, run: custody tls renew --home HOME; the node needs no restart$/,
+  )
   assert.match(lines[1] as string, /^signer 3: the TLS certificate expired on /)
   // A day before the platform's own ends: the nodes' clocks are the real one, and answer.
   const late = await diagnoseCertificates(folder, () => expiryOf(folder).getTime() - DAY_MS)
@@ -92,7 +140,10 @@ test('a renewal of the platform’s certificate is used without a restart', asyn
   try {
     await replace(folder, -2)
     const signers = connect()
-    await assert.rejects(status(signers, 1), /signer 1: cannot be reached; the platform's own TLS certificate expired on \d{4}-\d\d-\d\d/)
+    await assert.rejects(
+      status(signers, 1),
+      /signer 1: cannot be reached; the platform's own TLS certificate expired on \d{4}-\d\d-\d\d/,
+    )
     const { expires_at } = await renewCertificate(folder)
     assert.equal((await status(signers, 1)).node, 1)
     assert.equal(signers.certificateExpiries().platform.toISOString(), expires_at)
@@ -113,7 +164,11 @@ test('a renewal at a node is seen within ten minutes, though connections are kep
   await status(signers, 1)
   const { expires_at } = await renewCertificate(home, 200)
   while ((await status(signers, 1)).certificate_expires_at !== expires_at) await sleep(50)
-  assert.deepEqual(signers.certificateExpiries().nodes.get(1), before, 'the connection is still the first')
+  assert.deepEqual(
+    signers.certificateExpiries().nodes.get(1),
+    before,
+    'the connection is still the first',
+  )
   const now = performance.now.bind(performance)
   const later = mock.method(performance, 'now', () => now() + 601_000)
   try {

@@ -1,4 +1,15 @@
-import { loadRegistry, type CardanoClient, type EvmClient, type FamilyName, type Network, type SolanaClient, type StellarClient, type TronClient, type UtxoClient, type XrpClient } from '@custody/chains'
+import {
+  loadRegistry,
+  type CardanoClient,
+  type EvmClient,
+  type FamilyName,
+  type Network,
+  type SolanaClient,
+  type StellarClient,
+  type TronClient,
+  type UtxoClient,
+  type XrpClient,
+} from '@custody/chains'
 import { AddressBook } from '../src/addresses/book.ts'
 import { KINDS } from '../src/app/kinds.ts'
 import { forwards } from '../src/auto-forwarding/forwards.ts'
@@ -19,7 +30,9 @@ import { tronChain } from '../src/families/tron/index.ts'
 import { utxoChain } from '../src/families/utxo/index.ts'
 import { tanks } from '../src/gas-tanks/tanks.ts'
 
-const MAKERS: Partial<Record<FamilyName, (context: ChainContext, network: Network, client: unknown) => Chain>> = {
+const MAKERS: Partial<
+  Record<FamilyName, (context: ChainContext, network: Network, client: unknown) => Chain>
+> = {
   utxo: (context, network, client) => utxoChain(context, network, client as UtxoClient),
   evm: (context, network, client) => evmChain(context, network, client as EvmClient),
   tron: (context, network, client) => tronChain(context, network, client as TronClient),
@@ -43,23 +56,46 @@ const registry = loadRegistry('local')
  * @param clients by network's code; `networks` stands in for a network of the registry
  */
 export function stageServices(
-  parts: object, clients: Readonly<Record<string, unknown>>, networks: Readonly<Record<string, Network>> = {},
+  parts: object,
+  clients: Readonly<Record<string, unknown>>,
+  networks: Readonly<Record<string, Network>> = {},
 ): Services {
   const { signers, environment, database, log } = parts as Services
   const pressure = new Pressure()
   const services = {
-    pressure, receipts: new Receipts({ signers, environment, database, log, pressure }),
-    knownWallets: new KnownWallets(database), withdrawals: new Withdrawals(database),
-    registry, kinds: KINDS, tanks, forwards, invoices,
-    checkout: { base: 'http://pay.test', moved: { ring: () => undefined }, checkWebhook: () => undefined }, addresses: new AddressBook(() => services),
-    hold: new Hold(), work: { ring: () => undefined }, reconciling: { job: null }, prices: { price: () => null }, ...parts,
+    pressure,
+    receipts: new Receipts({ signers, environment, database, log, pressure }),
+    knownWallets: new KnownWallets(database),
+    withdrawals: new Withdrawals(database),
+    registry,
+    kinds: KINDS,
+    tanks,
+    forwards,
+    invoices,
+    checkout: {
+      base: 'http://pay.test',
+      moved: { ring: () => undefined },
+      checkWebhook: () => undefined,
+    },
+    addresses: new AddressBook(() => services),
+    hold: new Hold(),
+    work: { ring: () => undefined },
+    reconciling: { job: null },
+    prices: { price: () => null },
+    ...parts,
   } as unknown as Services
   setChains(services, clients, networks)
   return services
 }
 
 /** Other scripted clients for the same services. */
-export function setChains(services: Services, clients: Readonly<Record<string, unknown>>, networks: Readonly<Record<string, Network>> = {}): void {
-  const chains = Object.entries(clients).map(([code, client]) => chainOver(services, networks[code] ?? registry.network(code) as Network, client))
+export function setChains(
+  services: Services,
+  clients: Readonly<Record<string, unknown>>,
+  networks: Readonly<Record<string, Network>> = {},
+): void {
+  const chains = Object.entries(clients).map(([code, client]) =>
+    chainOver(services, networks[code] ?? (registry.network(code) as Network), client),
+  )
   Object.assign(services, { networks: new Networks(chains) })
 }

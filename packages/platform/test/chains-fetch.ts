@@ -1,28 +1,38 @@
 import type { Devnet } from '../../devnet/src/devnet.ts'
 
 /**
- * `fetch` for a platform in whose process the local chains run: what asks them needs no socket, which takes more of a
- * processor than the answer. Everything else goes out as it would. The HTTP face itself is where others ask.
+ * `fetch` for a platform in whose process the local chains run: what asks them needs no socket,
+ * which takes more of a processor than the answer. Everything else goes out as it would. The HTTP
+ * face itself is where others ask.
  */
 export function chainsFetch(chains: Pick<Devnet, 'url' | 'answer'>): typeof fetch {
   return async (input, init = {}) => {
     const url = String(input)
     if (typeof input !== 'string' || !url.startsWith(`${chains.url}/`)) return fetch(input, init)
     const { body, signal } = init
-    if (body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array)) throw new TypeError('a body is text or bytes')
+    if (body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array))
+      throw new TypeError('a body is text or bytes')
     const gone = Promise.withResolvers<never>()
     const abort = () => gone.reject(signal?.reason as Error)
     signal?.throwIfAborted()
     signal?.addEventListener('abort', abort, { once: true })
     try {
-      const answer = await Promise.race([gone.promise, chains.answer({
-        method: init.method ?? 'GET', url: url.slice(chains.url.length), headers: Object.fromEntries(new Headers(init.headers)),
-        read: async (encoding) => Buffer.from(body ?? '').toString(encoding),
-      })])
+      const answer = await Promise.race([
+        gone.promise,
+        chains.answer({
+          method: init.method ?? 'GET',
+          url: url.slice(chains.url.length),
+          headers: Object.fromEntries(new Headers(init.headers)),
+          read: async (encoding) => Buffer.from(body ?? '').toString(encoding),
+        }),
+      ])
       if (typeof answer === 'string') throw new TypeError('fetch failed')
       // The rest of it never comes.
       if (answer.isStalled) return await gone.promise
-      return new Response(answer.body, { status: answer.status, ...(answer.headers ? { headers: answer.headers } : {}) })
+      return new Response(answer.body, {
+        status: answer.status,
+        ...(answer.headers ? { headers: answer.headers } : {}),
+      })
     } finally {
       signal?.removeEventListener('abort', abort)
     }

@@ -8,20 +8,36 @@ import { primaryFails } from './chaos/database.ts'
 import { Installation } from './chaos/installation.ts'
 import { Story } from './chaos/story.ts'
 
-test('the primary of three database hosts is gone under load: another leads, and nothing that was answered is lost', { skip: whyNoCluster() ?? false }, async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'custody-chaos-'))
-  const cluster = new Cluster(join(folder, 'hosts'))
-  const installation = new Installation(join(folder, 'home'), () => ({ DATABASE_URL: cluster.url }))
-  const destroy = () => cluster.destroy()
-  process.once('exit', destroy)
-  t.after(async () => {
-    await installation.stop()
-    installation.end()
-    await cluster.remove()
-    process.off('exit', destroy)
-    rmSync(folder, { recursive: true, force: true })
-  })
-  await cluster.start()
-  const story = new Story(installation, ['SOL'], 1, (line) => t.diagnostic(line))
-  assert.deepEqual(await primaryFails({ cluster, story, seed: 1, transfers: 50, perSecond: 4, troubles: ['host gone'] }), [])
-})
+test(
+  'the primary of three database hosts is gone under load: another leads, and nothing that was answered is lost',
+  { skip: whyNoCluster() ?? false },
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'custody-chaos-'))
+    const cluster = new Cluster(join(folder, 'hosts'))
+    const installation = new Installation(join(folder, 'home'), () => ({
+      DATABASE_URL: cluster.url,
+    }))
+    const destroy = () => cluster.destroy()
+    process.once('exit', destroy)
+    t.after(async () => {
+      await installation.stop()
+      installation.end()
+      await cluster.remove()
+      process.off('exit', destroy)
+      rmSync(folder, { recursive: true, force: true })
+    })
+    await cluster.start()
+    const story = new Story(installation, ['SOL'], 1, (line) => t.diagnostic(line))
+    assert.deepEqual(
+      await primaryFails({
+        cluster,
+        story,
+        seed: 1,
+        transfers: 50,
+        perSecond: 4,
+        troubles: ['host gone'],
+      }),
+      [],
+    )
+  },
+)

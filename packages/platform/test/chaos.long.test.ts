@@ -14,8 +14,17 @@ test('each process of an installation is killed under load: nothing is lost, not
     installation.end()
     rmSync(folder, { recursive: true, force: true })
   })
-  assert.deepEqual(await killed(installation, {
-    seed: 1, transfers: 40, assets: ['BTC', 'ETH', 'XRP', 'SOL'], perSecond: 4, secondsBetweenKills: 1, rounds: 1, stormSecondsMax: 600,
-    say: (line) => t.diagnostic(line),
-  }), [])
+  assert.deepEqual(
+    await killed(installation, {
+      seed: 1,
+      transfers: 40,
+      assets: ['BTC', 'ETH', 'XRP', 'SOL'],
+      perSecond: 4,
+      secondsBetweenKills: 1,
+      rounds: 1,
+      stormSecondsMax: 600,
+      say: (line) => t.diagnostic(line),
+    }),
+    [],
+  )
 })

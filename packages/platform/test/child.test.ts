@@ -9,35 +9,58 @@ import { Child } from '../src/app/child.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'custody-child-'))
 const said: string[] = []
-const log = pino({ level: 'warn' }, { write: (text: string) => { said.push((JSON.parse(text) as { msg: string }).msg) } })
+const log = pino(
+  { level: 'warn' },
+  {
+    write: (text: string) => {
+      said.push((JSON.parse(text) as { msg: string }).msg)
+    },
+  },
+)
 /** Adds a line at each start; the starts that its list names end before they are ready. */
 const script = join(folder, 'child.mjs')
-writeFileSync(script, `
+writeFileSync(
+  script,
+  `
 import { appendFileSync, readFileSync } from 'node:fs'
 const [, , starts, failing] = process.argv
 appendFileSync(starts, process.pid + '\\n')
 if (failing.split(',').includes(String(readFileSync(starts, 'utf8').trim().split('\\n').length))) process.exit(1)
 process.stdin.once('end', () => process.exit(0)).resume()
 console.log('ready here')
-`)
+`,
+)
 const children: Child[] = []
 after(async () => {
   await Promise.all(children.map((child) => child.stop()))
   rmSync(folder, { recursive: true })
 })
 
-function childNamed(name: string, failing: string): { child: Child; starts: () => number; logFolder: string } {
+function childNamed(
+  name: string,
+  failing: string,
+): { child: Child; starts: () => number; logFolder: string } {
   const [starts, logFolder] = [join(folder, `${name}-starts`), join(folder, `${name}-logs`)]
   writeFileSync(starts, '')
   mkdirSync(logFolder)
-  const child = new Child({ name, script, args: [starts, failing], logFile: join(logFolder, 'log'), ready: /^ready (\S+)$/m }, log)
+  const child = new Child(
+    {
+      name,
+      script,
+      args: [starts, failing],
+      logFile: join(logFolder, 'log'),
+      ready: /^ready (\S+)$/m,
+    },
+    log,
+  )
   children.push(child)
   return { child, starts: () => readFileSync(starts, 'utf8').trim().split('\n').length, logFolder }
 }
 
 /** Waits for a condition. The limit only ends a test that hangs. */
 async function until(what: string, holds: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 120_000; !holds(); await sleep(20)) assert.ok(Date.now() < deadline, `${what}: not within 120 s`)
+  for (const deadline = Date.now() + 120_000; !holds(); await sleep(20))
+    assert.ok(Date.now() < deadline, `${what}: not within 120 s`)
 }
 
 const killed = (child: Child) => process.kill(child.pid as number, 'SIGKILL')
@@ -48,7 +71,8 @@ test('a child that dies again before it is ready is started until it is', async 
   killed(child)
   await until('the fourth start', () => starts() === 4 && child.isReady)
   assert.deepEqual(said.splice(0), [
-    'a process ended; it is started again', ...Array.from({ length: 2 }, () => 'a process could not be started again; it is tried again'),
+    'a process ended; it is started again',
+    ...Array.from({ length: 2 }, () => 'a process could not be started again; it is tried again'),
   ])
 })
 
@@ -57,7 +81,9 @@ test('neither is it given up, nor does this process end, where its log cannot be
   await child.start()
   rmSync(logFolder, { recursive: true })
   killed(child)
-  await until('a failed try', () => said.includes('a process could not be started again; it is tried again'))
+  await until('a failed try', () =>
+    said.includes('a process could not be started again; it is tried again'),
+  )
   mkdirSync(logFolder)
   await until('the second start', () => starts() === 2 && child.isReady)
 })
@@ -67,7 +93,9 @@ test('what is stopped between two tries stays so', async () => {
   await child.start()
   said.length = 0
   killed(child)
-  await until('a failed try', () => said.includes('a process could not be started again; it is tried again'))
+  await until('a failed try', () =>
+    said.includes('a process could not be started again; it is tried again'),
+  )
   await child.stop()
   assert.deepEqual([child.pid, child.isReady, starts()], [null, false, 2])
 })

@@ -19,7 +19,9 @@ import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 
 /** The operator's command without a platform. */
 const folder = mkdtempSync(join(tmpdir(), 'custody-cli-'))
-after(() => { rmSync(folder, { recursive: true, force: true }) })
+after(() => {
+  rmSync(folder, { recursive: true, force: true })
+})
 const CLI = fileURLToPath(new URL('../bin/custody.mjs', import.meta.url))
 const file = (name: string, text: string): string => {
   writeFileSync(join(folder, name), text)
@@ -27,7 +29,10 @@ const file = (name: string, text: string): string => {
 }
 
 const cli = (...words: string[]) => {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, ...words], { encoding: 'utf8', env: { PATH: process.env['PATH'] ?? '', CUSTODY_HOME: join(folder, 'nowhere') } })
+  const { status, stdout, stderr } = spawnSync(process.execPath, [CLI, ...words], {
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'] ?? '', CUSTODY_HOME: join(folder, 'nowhere') },
+  })
   return { status, stdout, stderr }
 }
 
@@ -39,28 +44,64 @@ test('--help after a command prints that command alone, help names all of them',
   assert.doesNotMatch(drain.stdout, /threshold|unstake/)
   assert.deepEqual(cli('help', 'gas-tank', 'drain'), drain)
   const group = cli('gas-tank', '--help').stdout
-  for (const word of ['list', 'address', 'drain', 'stake', 'unstake', 'release', 'set']) assert.match(group, new RegExp(`^  ${word} `, 'm'))
+  for (const word of ['list', 'address', 'drain', 'stake', 'unstake', 'release', 'set'])
+    assert.match(group, new RegExp(`^  ${word} `, 'm'))
   const all = cli('--help').stdout
   assert.equal(cli().stdout, all)
-  for (const definition of COMMANDS) assert.ok(all.includes(`  ${lineOf(definition)}\n`), definition.usage)
-  assert.deepEqual(cli('--version'), { status: 0, stdout: `custody ${packageFile.version}\n`, stderr: '' })
+  for (const definition of COMMANDS)
+    assert.ok(all.includes(`  ${lineOf(definition)}\n`), definition.usage)
+  assert.deepEqual(cli('--version'), {
+    status: 0,
+    stdout: `custody ${packageFile.version}\n`,
+    stderr: '',
+  })
 })
 
 test('words that are no command, option or argument are named, with what would be', () => {
   const cases: [string[], RegExp][] = [
-    [['nonsense'], /^custody: unknown command 'nonsense'\nnpx custody --help lists all commands\n$/],
+    [
+      ['nonsense'],
+      /^custody: unknown command 'nonsense'\nnpx custody --help lists all commands\n$/,
+    ],
     [['gas-tnk', 'list'], /^custody: unknown command 'gas-tnk'\n\(Did you mean gas-tank\?\)/],
-    [['gas-tank'], /^custody: gas-tank needs one of its commands:\n {2}gas-tank list --workspace W\n/],
+    [
+      ['gas-tank'],
+      /^custody: gas-tank needs one of its commands:\n {2}gas-tank list --workspace W\n/,
+    ],
     [['gas-tank', 'nonsense'], /^custody: unknown command 'nonsense'\n {2}gas-tank list/],
-    [['devnet', 'venue'], /^custody: devnet venue needs one of its commands:\n {2}devnet venue key --exchange E \[options\]\n/],
-    [['devnet', 'venue', 'key'], /^custody: --exchange is needed\nUsage: npx custody devnet venue key --exchange E/],
-    [['gas-tank', 'drain', '--workspce', 'x'], /^custody: unknown option '--workspce'\n\(Did you mean --workspace\?\)\nUsage: npx custody gas-tank drain/],
-    [['gas-tank', 'drain', '--workspace', 'x'], /^custody: --network is needed\nUsage: npx custody gas-tank drain --workspace W --network N --to ADDRESS \[options\]\n$/],
-    [['request', 'GET'], /^custody: missing required argument 'PATH'\nUsage: npx custody request <METHOD> <PATH> \[BODY\]/],
-    [['request', 'GET', '/x', '{}', '#'], /^custody: too many arguments.*\nUsage: npx custody request/],
-    [['listen'], /^custody: the platform does not run on .*nowhere: start it with "npm start", or set CUSTODY_HOME\n$/],
+    [
+      ['devnet', 'venue'],
+      /^custody: devnet venue needs one of its commands:\n {2}devnet venue key --exchange E \[options\]\n/,
+    ],
+    [
+      ['devnet', 'venue', 'key'],
+      /^custody: --exchange is needed\nUsage: npx custody devnet venue key --exchange E/,
+    ],
+    [
+      ['gas-tank', 'drain', '--workspce', 'x'],
+      /^custody: unknown option '--workspce'\n\(Did you mean --workspace\?\)\nUsage: npx custody gas-tank drain/,
+    ],
+    [
+      ['gas-tank', 'drain', '--workspace', 'x'],
+      /^custody: --network is needed\nUsage: npx custody gas-tank drain --workspace W --network N --to ADDRESS \[options\]\n$/,
+    ],
+    [
+      ['request', 'GET'],
+      /^custody: missing required argument 'PATH'\nUsage: npx custody request <METHOD> <PATH> \[BODY\]/,
+    ],
+    [
+      ['request', 'GET', '/x', '{}', '#'],
+      /^custody: too many arguments.*\nUsage: npx custody request/,
+    ],
+    [
+      ['listen'],
+      /^custody: the platform does not run on .*nowhere: start it with "npm start", or set CUSTODY_HOME\n$/,
+    ],
     [['listen', '--forward', 'ftp://x'], /^custody: --forward: must be a URL such as http:/],
-    [['audit'], /^custody: the platform does not run on .*nowhere: start it with "npm start", or set CUSTODY_HOME\n$/],
+    [
+      ['audit'],
+      /^custody: the platform does not run on .*nowhere: start it with "npm start", or set CUSTODY_HOME\n$/,
+    ],
   ]
   for (const [words, expected] of cases) {
     const { status, stdout, stderr } = cli(...words)
@@ -70,34 +111,54 @@ test('words that are no command, option or argument are named, with what would b
 })
 
 test('each command has the code that it names', async () => {
-  for (const definition of COMMANDS) assert.equal(typeof await definition.run(), 'function', definition.usage)
+  for (const definition of COMMANDS)
+    assert.equal(typeof (await definition.run()), 'function', definition.usage)
 })
 
 test('--field is one value of the answer, by names and positions', () => {
   const answer = { status: 200, body: { data: [{ id: 'a', amount: 1.5 }], next: null } }
-  assert.deepEqual(['data.0.id', 'data.0.amount', 'next', 'data.1.id', 'data.0', '__proto__.x'].map((path) => fieldOf(answer, path)), ['a', '1.5', '', '', '{"id":"a","amount":1.5}', ''])
+  assert.deepEqual(
+    ['data.0.id', 'data.0.amount', 'next', 'data.1.id', 'data.0', '__proto__.x'].map((path) =>
+      fieldOf(answer, path),
+    ),
+    ['a', '1.5', '', '', '{"id":"a","amount":1.5}', ''],
+  )
   assert.equal(fieldOf({ api_key: 'k' }, 'api_key'), 'k')
 })
 
 test('a --key that is none is named, in words of our own', async () => {
-  const pair = (type: 'ed25519') => generateKeyPairSync(type).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
-  const encrypted = generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' } }).privateKey
+  const pair = (type: 'ed25519') =>
+    generateKeyPairSync(type).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+  const encrypted = generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'x' },
+  }).privateKey
   mkdirSync(join(folder, 'directory'))
   const cases: [string, RegExp][] = [
     [join(folder, 'absent.pem'), /^--key: there is no file .*absent\.pem$/],
     [join(folder, 'directory'), /^--key: .*directory is a folder$/],
     [file('garbage.pem', 'garbage'), /^--key: .*garbage\.pem is not a readable PEM private key/],
-    [file('public.pem', PUBLIC_KEY), /^--key: .*public\.pem is a public key: requests are signed with the private half$/],
+    [
+      file('public.pem', PUBLIC_KEY),
+      /^--key: .*public\.pem is a public key: requests are signed with the private half$/,
+    ],
     [file('encrypted.pem', encrypted), /^--key: .*encrypted\.pem is encrypted/],
-    [file('ed25519.pem', pair('ed25519')), /^--key: .*ed25519\.pem is a key of ed25519: an RSA key is needed$/],
+    [
+      file('ed25519.pem', pair('ed25519')),
+      /^--key: .*ed25519\.pem is a key of ed25519: an RSA key is needed$/,
+    ],
   ]
   for (const [key, expected] of cases) {
-    await assert.rejects(sendRequest(folder, ['GET', '/assets'], { 'api-key': 'k', key, url: 'http://127.0.0.1:1' }), (error) => {
-      assert.ok(error instanceof OperatorError)
-      assert.match(error.message, expected)
-      assert.doesNotMatch(error.message, /DECODER|error:|routines|EISDIR|ENOENT/)
-      return true
-    })
+    await assert.rejects(
+      sendRequest(folder, ['GET', '/assets'], { 'api-key': 'k', key, url: 'http://127.0.0.1:1' }),
+      (error) => {
+        assert.ok(error instanceof OperatorError)
+        assert.match(error.message, expected)
+        assert.doesNotMatch(error.message, /DECODER|error:|routines|EISDIR|ENOENT/)
+        return true
+      },
+    )
   }
 })
 
@@ -107,27 +168,61 @@ test('a request waits for what it is told to, says where it stopped, and can be 
   let asked = 0
   const server = createServer((_request, response) => {
     response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify({ data: [{ status: answers[Math.min(asked++, answers.length - 1)] }] }))
+    response.end(
+      JSON.stringify({ data: [{ status: answers[Math.min(asked++, answers.length - 1)] }] }),
+    )
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const values = { 'api-key': 'k', key, url }
-  const done = await sendRequest(folder, ['GET', '/x'], { ...values, until: 'data.0.status=confirmed' })
-  assert.deepEqual([asked, done.exitCode, fieldOf(done.result, 'data.0.status')], [3, 0, 'confirmed'])
-  await assert.rejects(sendRequest(folder, ['GET', '/x'], { ...values, until: 'data.0.status=failed', timeout: '1' }), /data\.0\.status is confirmed, not failed, after 1 s/)
-  await assert.rejects(sendRequest(folder, ['POST', '/x', '{}'], { ...values, until: 'a=b' }), /only a GET/)
+  const done = await sendRequest(folder, ['GET', '/x'], {
+    ...values,
+    until: 'data.0.status=confirmed',
+  })
+  assert.deepEqual(
+    [asked, done.exitCode, fieldOf(done.result, 'data.0.status')],
+    [3, 0, 'confirmed'],
+  )
+  await assert.rejects(
+    sendRequest(folder, ['GET', '/x'], { ...values, until: 'data.0.status=failed', timeout: '1' }),
+    /data\.0\.status is confirmed, not failed, after 1 s/,
+  )
+  await assert.rejects(
+    sendRequest(folder, ['POST', '/x', '{}'], { ...values, until: 'a=b' }),
+    /only a GET/,
+  )
   await assert.rejects(sendRequest(folder, ['GET', '/x'], { ...values, until: 'a' }), /FIELD=VALUE/)
   const before = asked
   const { text } = await sendRequest(folder, ['GET', '/x'], { ...values, 'print-token': true })
   assert.match(String(text), /^[\w-]+\.[\w-]+\.[\w-]+$/)
   assert.equal(asked, before, '--print-token sends nothing')
-  await new Promise((resolve) => { server.close(resolve) })
+  await new Promise((resolve) => {
+    server.close(resolve)
+  })
 })
 
 test('the doctor says of each endpoint in one line what it found', () => {
-  const seen = { network: 'BTC', host: 'node.example:8332', height: 3, milliseconds: 12, advice: null }
-  assert.equal(diagnosisLine({ ...seen, state: 'ok' }), 'BTC     ok              node.example:8332, block 3, 12 ms')
+  const seen = {
+    network: 'BTC',
+    host: 'node.example:8332',
+    height: 3,
+    milliseconds: 12,
+    advice: null,
+  }
   assert.equal(
-    diagnosisLine({ ...seen, state: 'unreachable', height: null, milliseconds: null, advice: 'check the URL' }),
-    'BTC     unreachable     check the URL')
+    diagnosisLine({ ...seen, state: 'ok' }),
+    'BTC     ok              node.example:8332, block 3, 12 ms',
+  )
+  assert.equal(
+    diagnosisLine({
+      ...seen,
+      state: 'unreachable',
+      height: null,
+      milliseconds: null,
+      advice: 'check the URL',
+    }),
+    'BTC     unreachable     check the URL',
+  )
 })

@@ -13,8 +13,8 @@ import { useDatabase, World, type Tenant } from './deposits-support.ts'
 import { PUBLIC_KEY } from './harness.ts'
 
 /**
- * Leases, due work and windows run by the Environment's clock. It stands years behind the machine's here, for which
- * everything below would be over or due long ago.
+ * Leases, due work and windows run by the Environment's clock. It stands years behind the machine's
+ * here, for which everything below would be over or due long ago.
  */
 const START = Date.UTC(2020, 0, 1)
 let now = START
@@ -38,12 +38,18 @@ async function withdrawal(dueMs: number): Promise<string> {
     `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type,
        destination_type, state, status, next_run_at)
      values ($1, 'WITHDRAWAL', $2, $3, $4, 'ETH', 'ETH', 7, 'ETH', 'INTERNAL', 'EXTERNAL', 'CONFIRMING', 'pending', $5)`,
-    [id, alice.workspace, alice.subAccount, alice.wallets['ETH'], new Date(dueMs)])
+    [id, alice.workspace, alice.subAccount, alice.wallets['ETH'], new Date(dueMs)],
+  )
   return id
 }
 const taken = async () => (await claim(world.services, 10)).map(({ id }) => id)
 const dueOf = async (id: string) =>
-  (await database.one<{ next_run_at: Date }>('select next_run_at from transactions where id = $1', [id]))?.next_run_at.getTime()
+  (
+    await database.one<{ next_run_at: Date }>(
+      'select next_run_at from transactions where id = $1',
+      [id],
+    )
+  )?.next_run_at.getTime()
 
 test('a transaction is taken when the clock says that it is due, and again when its lease is over', async () => {
   const id = await withdrawal(START + 1000)
@@ -61,7 +67,10 @@ test('the next step is due by the clock, and its network wakes it by the clock',
   const [row] = await claim(world.services, 10)
   await advance(database, row as TransactionRow, { state: 'BROADCASTING', run_in_ms: 5000 })
   assert.equal(await dueOf(id), START + 5000)
-  const moved = await database.one<{ updated_at: Date }>('select updated_at from transactions where id = $1', [id])
+  const moved = await database.one<{ updated_at: Date }>(
+    'select updated_at from transactions where id = $1',
+    [id],
+  )
   assert.equal(moved?.updated_at.getTime(), START)
   now = START + 2000
   await wake(database, 'ETH')
@@ -69,8 +78,12 @@ test('the next step is due by the clock, and its network wakes it by the clock',
 })
 
 test('a scan that another worker has leased goes on when that lease is over', async () => {
-  const height = async () => (await database.one<{ height: string }>('select height from network_scans'))?.height
-  await database.query('update network_scans set lease_token = gen_random_uuid(), lease_until = $1', [new Date(START + 1000)])
+  const height = async () =>
+    (await database.one<{ height: string }>('select height from network_scans'))?.height
+  await database.query(
+    'update network_scans set lease_token = gen_random_uuid(), lease_until = $1',
+    [new Date(START + 1000)],
+  )
   world.chain.mine()
   await world.scan()
   assert.equal(await height(), '0')
@@ -83,7 +96,9 @@ test('a spent nonce is kept for ten minutes of the clock, and a rate window for 
   const [key, window] = [randomUUID(), new Date(START)]
   const admit = async () =>
     database.one<{ nonce_ok: boolean; requests: number }>(
-      'select * from admit_requests($1, $2, $3, $4, $5, $6)', [[key], ['nonce'], ['subject'], [100], window, new Date(now)])
+      'select * from admit_requests($1, $2, $3, $4, $5, $6)',
+      [[key], ['nonce'], ['subject'], [100], window, new Date(now)],
+    )
   const tidy = () => housekeepingLoop(world.services).run(new AbortController().signal)
   assert.deepEqual(await admit(), { nonce_ok: true, requests: 1 })
   now = START + 5 * 60_000
@@ -91,7 +106,11 @@ test('a spent nonce is kept for ten minutes of the clock, and a rate window for 
   assert.deepEqual(await admit(), { nonce_ok: false, requests: 2 })
   now = START + 10 * 60_000
   await tidy()
-  assert.deepEqual(await admit(), { nonce_ok: false, requests: 1 }, 'the window is forgotten, the nonce is not')
+  assert.deepEqual(
+    await admit(),
+    { nonce_ok: false, requests: 1 },
+    'the window is forgotten, the nonce is not',
+  )
   now += 1
   await tidy()
   assert.equal((await admit())?.nonce_ok, true)
@@ -102,10 +121,18 @@ test('a clock that was hours ahead and is set right: what waited by it is due by
   await database.query(`update network_scans set updated_at = $1`, [database.now()])
   const loop = clockLoop(world.services)
   await loop.run(new AbortController().signal)
-  const [sooner, leased, later] = [await withdrawal(START + 1000), await withdrawal(START), await withdrawal(START + HOURS + 5000)]
+  const [sooner, leased, later] = [
+    await withdrawal(START + 1000),
+    await withdrawal(START),
+    await withdrawal(START + HOURS + 5000),
+  ]
   now += HOURS
   await loop.run(new AbortController().signal)
-  assert.deepEqual([await dueOf(sooner), await dueOf(later)], [START + 1000, START + HOURS + 5000], 'forward nothing is changed: it is due as it is')
+  assert.deepEqual(
+    [await dueOf(sooner), await dueOf(later)],
+    [START + 1000, START + HOURS + 5000],
+    'forward nothing is changed: it is due as it is',
+  )
   assert.deepEqual(new Set(await taken()), new Set([sooner, leased]))
   now = START + 2000
   await loop.run(new AbortController().signal)
@@ -122,20 +149,33 @@ test('a clock that was hours ahead and is set right: what waited by it is due by
   const before = await dueOf(later)
   now -= 900
   await loop.run(new AbortController().signal)
-  assert.equal(await dueOf(later), before, 'a clock is corrected by less than a second all the time')
+  assert.equal(
+    await dueOf(later),
+    before,
+    'a clock is corrected by less than a second all the time',
+  )
 })
 
 test('what this process remembers for a moment it does not remember for hours when the clock is set back', async () => {
   let asked = 0
-  const question = shared(async () => ++asked, 1000, () => now)
+  const question = shared(
+    async () => ++asked,
+    1000,
+    () => now,
+  )
   const key = randomUUID()
   await database.query(
-    `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`, [key, alice.subAccount, PUBLIC_KEY])
+    `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`,
+    [key, alice.subAccount, PUBLIC_KEY],
+  )
   const callers = new Callers(database, { ...systemEnvironment(), now: () => now })
   now += 6 * 3_600_000
   await question()
   assert.equal((await callers.find(key))?.apiKey, key)
-  await database.query('update api_users set revoked_at = $2 where api_key = $1', [key, database.now()])
+  await database.query('update api_users set revoked_at = $2 where api_key = $1', [
+    key,
+    database.now(),
+  ])
   now = START
   assert.equal(await question(), 2)
   assert.equal(await callers.find(key), null, 'a key that was revoked is')

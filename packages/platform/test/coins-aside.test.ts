@@ -15,7 +15,10 @@ import { FamilyStage, type Place } from './family-stage.ts'
 import { plain } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** Outputs with CashTokens at own addresses, from a local Bitcoin Cash chain to the list that a workspace reads. */
+/**
+ * Outputs with CashTokens at own addresses, from a local Bitcoin Cash chain to the list that a
+ * workspace reads.
+ */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-coins-aside-'))
@@ -32,11 +35,27 @@ after(() => {
 })
 
 interface Coin {
-  id: string; asset: string; network: string; txid: string; vout: string; address: string; amount: string; reason: string
-  token: { category: string; amount: string; nft: { capability: string; commitment: string } | null } | null
-  block_height: string; block_hash: string; found_at: string
+  id: string
+  asset: string
+  network: string
+  txid: string
+  vout: string
+  address: string
+  amount: string
+  reason: string
+  token: {
+    category: string
+    amount: string
+    nft: { capability: string; commitment: string } | null
+  } | null
+  block_height: string
+  block_hash: string
+  found_at: string
 }
-interface Output { n: number; tokenData?: { category: string; amount: string; nft?: { capability: string; commitment: string } } }
+interface Output {
+  n: number
+  tokenData?: { category: string; amount: string; nft?: { capability: string; commitment: string } }
+}
 
 async function staged(run: (stage: FamilyStage) => Promise<void>, ask?: Fetch): Promise<void> {
   const stage = new FamilyStage(database.get(), devnet, BCH, clock, ask)
@@ -51,22 +70,41 @@ async function staged(run: (stage: FamilyStage) => Promise<void>, ask?: Fetch): 
 
 async function list(stage: FamilyStage, caller: Caller = stage.caller): Promise<Coin[]> {
   const { body } = await listCoinsAside.handler({
-    services: stage.services, caller, body: undefined, query: { limit: 100 }, params: undefined, signed: undefined as never, askedAt: 0,
+    services: stage.services,
+    caller,
+    body: undefined,
+    query: { limit: 100 },
+    params: undefined,
+    signed: undefined as never,
+    askedAt: 0,
   })
   return (plain(parseJson(stringifyJson(body))) as { data: Coin[] }).data
 }
 
 async function rpc<T>(method: string, ...params: unknown[]): Promise<T> {
-  const answer = await fetch(`${devnet.url}/bch`, { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) })
+  const answer = await fetch(`${devnet.url}/bch`, {
+    method: 'POST',
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  })
   return ((await answer.json()) as { result: T }).result
 }
 
 const pay = async (stage: FamilyStage, more: Record<string, unknown>): Promise<string> =>
-  (await stage.control({ command: 'special', kind: 'token', address: stage.source, amount: '0.5', ...more }))['hash'] as string
+  (
+    await stage.control({
+      command: 'special',
+      kind: 'token',
+      address: stage.source,
+      amount: '0.5',
+      ...more,
+    })
+  )['hash'] as string
 
 const rescan = async ({ services }: FamilyStage) => {
   const [chain] = services.networks.all()
-  const head = await database.get().one<{ height: string }>(`select height::text from network_scans where network = 'BCH'`)
+  const head = await database
+    .get()
+    .one<{ height: string }>(`select height::text from network_scans where network = 'BCH'`)
   const token = await takeRescan(services, 'BCH', 1, Number(head?.height))
   assert.ok(token !== null && chain !== undefined)
   await runRescan(services, chain, token)
@@ -74,11 +112,29 @@ const rescan = async ({ services }: FamilyStage) => {
 
 /** A caller of another sub-account. @param workspaceId of this workspace; absent: of a new one */
 async function another(stage: FamilyStage, workspaceId?: string): Promise<Caller> {
-  const workspace = workspaceId ?? (await database.get().one<{ id: string }>(
-    `insert into workspaces (name) values ('other') returning id`, []))?.id as string
-  const subAccount = (await database.get().one<{ id: string }>(
-    `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'second', 2) returning id`, [workspace]))?.id as string
-  return { ...stage.caller, apiKey: randomUUID(), workspaceId: workspace, workspace: 'other', subAccountId: subAccount, subAccountIndex: 2 }
+  const workspace =
+    workspaceId ??
+    ((
+      await database
+        .get()
+        .one<{ id: string }>(`insert into workspaces (name) values ('other') returning id`, [])
+    )?.id as string)
+  const subAccount = (
+    await database
+      .get()
+      .one<{ id: string }>(
+        `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'second', 2) returning id`,
+        [workspace],
+      )
+  )?.id as string
+  return {
+    ...stage.caller,
+    apiKey: randomUUID(),
+    workspaceId: workspace,
+    workspace: 'other',
+    subAccountId: subAccount,
+    subAccountIndex: 2,
+  }
 }
 
 test('lists each output with CashTokens once, with its tokens, to its own sub-account, and leaves the balance as it is', async () => {
@@ -89,22 +145,49 @@ test('lists each output with CashTokens once, with its tokens, to its own sub-ac
     await stage.scan()
     await stage.run()
     await rescan(stage)
-    const coins = (await list(stage)).sort((a, b) => Number(a.block_height) - Number(b.block_height))
+    const coins = (await list(stage)).sort(
+      (a, b) => Number(a.block_height) - Number(b.block_height),
+    )
     assert.equal(await stage.available(), available)
-    assert.deepEqual(coins.map(({ txid }) => txid), [fungible, nft])
+    assert.deepEqual(
+      coins.map(({ txid }) => txid),
+      [fungible, nft],
+    )
     for (const coin of coins) {
-      const { vout, blockhash } = await rpc<{ vout: Output[]; blockhash: string }>('getrawtransaction', coin.txid, true)
+      const { vout, blockhash } = await rpc<{ vout: Output[]; blockhash: string }>(
+        'getrawtransaction',
+        coin.txid,
+        true,
+      )
       const output = vout.find(({ tokenData }) => tokenData) as Output
       const { category, amount, nft: shown } = output.tokenData as NonNullable<Output['tokenData']>
       assert.match(category, /^[0-9a-f]{64}$/)
       assert.deepEqual(coin, {
-        ...coin, asset: 'BCH', network: 'BCH', vout: String(output.n), address: stage.source, amount: '0.5', reason: 'CASH_TOKENS',
-        token: { category, amount, nft: shown ?? null }, block_hash: blockhash, found_at: new Date(coin.found_at).toISOString(),
+        ...coin,
+        asset: 'BCH',
+        network: 'BCH',
+        vout: String(output.n),
+        address: stage.source,
+        amount: '0.5',
+        reason: 'CASH_TOKENS',
+        token: { category, amount, nft: shown ?? null },
+        block_hash: blockhash,
+        found_at: new Date(coin.found_at).toISOString(),
       })
     }
-    assert.deepEqual(coins.map(({ token }) => [token?.amount, token?.nft]), [['5', null], ['0', { capability: 'mutable', commitment: 'ab' }]])
+    assert.deepEqual(
+      coins.map(({ token }) => [token?.amount, token?.nft]),
+      [
+        ['5', null],
+        ['0', { capability: 'mutable', commitment: 'ab' }],
+      ],
+    )
     assert.deepEqual(await list(stage, await another(stage)), [], 'another workspace sees nothing')
-    assert.deepEqual(await list(stage, await another(stage, stage.caller.workspaceId)), [], 'another sub-account sees nothing')
+    assert.deepEqual(
+      await list(stage, await another(stage, stage.caller.workspaceId)),
+      [],
+      'another sub-account sees nothing',
+    )
     await stage.check()
   })
 })
@@ -122,7 +205,10 @@ test('a reorganisation removes an output from the list, and the block that has i
     await stage.control({ command: 'mine', blocks: 1 })
     await stage.scan()
     const { blockhash } = await rpc<{ blockhash: string }>('getrawtransaction', txid, true)
-    assert.deepEqual((await list(stage)).map((coin) => [coin.txid, coin.block_hash]), [[txid, blockhash]])
+    assert.deepEqual(
+      (await list(stage)).map((coin) => [coin.txid, coin.block_hash]),
+      [[txid, blockhash]],
+    )
     assert.notEqual(blockhash, before?.block_hash)
   })
 })
@@ -132,8 +218,9 @@ test('a rescan finds an output that the endpoint had hidden, and lists it once h
   const hiding: Fetch = async (url, init) => {
     const response = await fetch(url, init)
     if (!isHidden || !String(init.body).includes('"getblock"')) return response
-    const answer = await response.json() as { result: { tx?: { vout?: Output[] }[] } }
-    for (const each of answer.result.tx ?? []) each.vout = (each.vout ?? []).filter(({ tokenData }) => !tokenData)
+    const answer = (await response.json()) as { result: { tx?: { vout?: Output[] }[] } }
+    for (const each of answer.result.tx ?? [])
+      each.vout = (each.vout ?? []).filter(({ tokenData }) => !tokenData)
     return Response.json(answer)
   }
   await staged(async (stage) => {
@@ -145,7 +232,10 @@ test('a rescan finds an output that the endpoint had hidden, and lists it once h
     isHidden = false
     await rescan(stage)
     await rescan(stage)
-    assert.deepEqual((await list(stage)).map((coin) => [coin.txid, coin.token?.amount]), [[txid, '7']])
+    assert.deepEqual(
+      (await list(stage)).map((coin) => [coin.txid, coin.token?.amount]),
+      [[txid, '7']],
+    )
     assert.equal(await stage.available(), available)
   }, hiding)
 })
@@ -156,6 +246,9 @@ test('a process that ends right after the block was written lists the output onc
     stage.crashAt = 'scan.block'
     await assert.rejects(stage.scan(), /the process ended here/)
     await stage.scan()
-    assert.deepEqual((await list(stage)).map((coin) => coin.txid), [txid])
+    assert.deepEqual(
+      (await list(stage)).map((coin) => coin.txid),
+      [txid],
+    )
   })
 })

@@ -2,11 +2,16 @@
 type DefaultFunction = 'now' | 'gen_random_uuid'
 
 /**
- * Returns a statement that replaces, in all column defaults of the public schema, calls of the given functions by other expressions.
+ * Returns a statement that replaces, in all column defaults of the public schema, calls of the
+ * given functions by other expressions.
  * @param expressions the new default by the function that it replaces
  */
-export function replaceColumnDefaults(expressions: Partial<Record<DefaultFunction, string>>): string {
-  const replacements = Object.entries(expressions).map(([name, expression]) => `('${name}()', '${expression}')`)
+export function replaceColumnDefaults(
+  expressions: Partial<Record<DefaultFunction, string>>,
+): string {
+  const replacements = Object.entries(expressions).map(
+    ([name, expression]) => `('${name}()', '${expression}')`,
+  )
   return `do $$
 declare
   each record;

@@ -11,7 +11,9 @@ import { wordsOf } from '../src/operator/cli/definition.ts'
 
 /** The completion of shells, in the real shells where they are installed. */
 const folder = mkdtempSync(join(tmpdir(), 'custody-completion-'))
-after(() => { rmSync(folder, { recursive: true, force: true }) })
+after(() => {
+  rmSync(folder, { recursive: true, force: true })
+})
 const place = join(folder, 'files')
 mkdirSync(place)
 for (const name of ['my key.pem', 'my-backup', 'other']) writeFileSync(join(place, name), '')
@@ -29,45 +31,92 @@ const SEPARATOR = '----'
 function run(shell: string, args: string[], text: string): string[][] {
   const driver = join(folder, `driver.${shell}`)
   writeFileSync(driver, text)
-  const { status, stdout, stderr } = spawnSync(shell, [...args, driver], { cwd: place, encoding: 'utf8', env: { PATH: process.env['PATH'] ?? '', HOME: folder } })
+  const { status, stdout, stderr } = spawnSync(shell, [...args, driver], {
+    cwd: place,
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'] ?? '', HOME: folder },
+  })
   assert.deepEqual([status, stderr], [0, ''], shell)
-  return stdout.split(`${SEPARATOR}\n`).slice(0, -1).map((part) => part.split('\n').filter((line) => line !== ''))
+  return stdout
+    .split(`${SEPARATOR}\n`)
+    .slice(0, -1)
+    .map((part) => part.split('\n').filter((line) => line !== ''))
 }
 const SHELLS: Record<string, Offer> = {
-  bash: (cases) => run('bash', ['--norc', '--noprofile'], [
-    `source ${quoted(script('bash'))}`,
-    ...cases.flatMap((words) => [
-      `COMP_WORDS=(custody ${words.map(quoted).join(' ')}); COMP_CWORD=${words.length}; _custody`,
-      `[ \${#COMPREPLY[@]} -gt 0 ] && printf '%s\\n' "\${COMPREPLY[@]}"; echo ${SEPARATOR}`,
-    ]),
-    '',
-  ].join('\n')),
-  // The functions of zsh's completion system print what they are given; what matches the last word is its own part.
-  zsh: (cases) => run('zsh', ['-f'], [
-    'compdef() { :; }', '_message() { :; }', '_files() { print -l -- "$place"/*(N:t); }'.replace('$place', place),
-    '_describe() { local each; for each in "${(@P)argv[-1]}"; do print -r -- "${each%%:*}"; done; }',
-    `source ${quoted(script('zsh'))}`,
-    ...cases.flatMap((words) => [`words=(custody ${words.map(quoted).join(' ')}); CURRENT=${words.length + 1}; _custody; print -r -- ${SEPARATOR}`]),
-    '',
-  ].join('\n')).map((offered, at) => offered.filter((word) => word.startsWith(cases[at]?.at(-1) ?? ''))),
-  fish: (cases) => run('fish', ['--no-config'], [
-    `source ${quoted(script('fish'))}`,
-    ...cases.flatMap((words) => [`complete -C ${quoted(`custody ${words.join(' ')}`)} | string replace -r '\\t.*' ''; echo ${SEPARATOR}`]),
-    '',
-  ].join('\n')).map((offered) => offered.map((word) => word.replace(/^\.\//, ''))),
+  bash: (cases) =>
+    run(
+      'bash',
+      ['--norc', '--noprofile'],
+      [
+        `source ${quoted(script('bash'))}`,
+        ...cases.flatMap((words) => [
+          `COMP_WORDS=(custody ${words.map(quoted).join(' ')}); COMP_CWORD=${words.length}; _custody`,
+          `[ \${#COMPREPLY[@]} -gt 0 ] && printf '%s\\n' "\${COMPREPLY[@]}"; echo ${SEPARATOR}`,
+        ]),
+        '',
+      ].join('\n'),
+    ),
+  // The functions of zsh's completion system print what they are given; what matches the last word
+  // is its own part.
+  zsh: (cases) =>
+    run(
+      'zsh',
+      ['-f'],
+      [
+        'compdef() { :; }',
+        '_message() { :; }',
+        '_files() { print -l -- "$place"/*(N:t); }'.replace('$place', place),
+        '_describe() { local each; for each in "${(@P)argv[-1]}"; do print -r -- "${each%%:*}"; done; }',
+        `source ${quoted(script('zsh'))}`,
+        ...cases.flatMap((words) => [
+          `words=(custody ${words.map(quoted).join(' ')}); CURRENT=${words.length + 1}; _custody; print -r -- ${SEPARATOR}`,
+        ]),
+        '',
+      ].join('\n'),
+    ).map((offered, at) => offered.filter((word) => word.startsWith(cases[at]?.at(-1) ?? ''))),
+  fish: (cases) =>
+    run(
+      'fish',
+      ['--no-config'],
+      [
+        `source ${quoted(script('fish'))}`,
+        ...cases.flatMap((words) => [
+          `complete -C ${quoted(`custody ${words.join(' ')}`)} | string replace -r '\\t.*' ''; echo ${SEPARATOR}`,
+        ]),
+        '',
+      ].join('\n'),
+    ).map((offered) => offered.map((word) => word.replace(/^\.\//, ''))),
 }
 
 test('the words of the table are safe in a script, and each command is one of its places', () => {
   const places = placesOf(COMMANDS)
-  const texts = places.flatMap(({ words, options, choices }) => [...words.map(({ word }) => word), ...options.map(({ flag }) => flag), ...choices])
-  assert.deepEqual(texts.filter((text) => !/^[\w.-]+$/.test(text)), [], 'compgen -W would expand others')
-  for (const definition of COMMANDS) assert.ok(places.some(({ path }) => path === wordsOf(definition).join(' ')), definition.usage)
+  const texts = places.flatMap(({ words, options, choices }) => [
+    ...words.map(({ word }) => word),
+    ...options.map(({ flag }) => flag),
+    ...choices,
+  ])
+  assert.deepEqual(
+    texts.filter((text) => !/^[\w.-]+$/.test(text)),
+    [],
+    'compgen -W would expand others',
+  )
+  for (const definition of COMMANDS)
+    assert.ok(
+      places.some(({ path }) => path === wordsOf(definition).join(' ')),
+      definition.usage,
+    )
 })
 
 test('another shell is named with those that are known', () => {
   const complete = completionRun(COMMANDS)
-  assert.throws(() => complete({ home: folder, words: ['tcsh'], values: {} }), /^OperatorError: SHELL: must be bash, zsh, fish; "tcsh" is not known$/)
-  assert.throws(() => complete({ home: folder, words: ['__proto__'], values: {} }), /SHELL: must be/)
+  assert.throws(
+    () => complete({ home: folder, words: ['tcsh'], values: {} }),
+    /^OperatorError: SHELL: must be bash, zsh, fish; "tcsh" is not known$/,
+  )
+  assert.throws(
+    () => complete({ home: folder, words: ['__proto__'], values: {} }),
+    /SHELL: must be/,
+  )
 })
 
 for (const [shell, offer] of Object.entries(SHELLS)) {
@@ -83,17 +132,28 @@ for (const [shell, offer] of Object.entries(SHELLS)) {
     const typed = (path: string) => (path === '' ? [] : path.split(' '))
     const offeredWords = offer(words.map(({ path }) => [...typed(path), '']))
     for (const [at, { path, words: known }] of words.entries())
-      assert.deepEqual(offeredWords[at]?.toSorted(), known.map(({ word }) => word).sort(), `${shell}: custody ${path}`)
+      assert.deepEqual(
+        offeredWords[at]?.toSorted(),
+        known.map(({ word }) => word).sort(),
+        `${shell}: custody ${path}`,
+      )
     const offeredOptions = offer(options.map(({ path }) => [...typed(path), '--']))
     for (const [at, { path, options: known }] of options.entries())
-      assert.deepEqual(offeredOptions[at]?.toSorted(), known.map(({ flag }) => flag).sort(), `${shell}: custody ${path}`)
+      assert.deepEqual(
+        offeredOptions[at]?.toSorted(),
+        known.map(({ flag }) => flag).sort(),
+        `${shell}: custody ${path}`,
+      )
     const files = ['my key.pem', 'my-backup', 'other']
     const cases: [string[], string[]][] = [
       [['gas-tank', 'dr'], ['drain']],
       [['trigger', ''], [...EVENT_TYPES]],
       [['trigger', 'deposit.c'], ['deposit.confirmed']],
       [['trigger', '--webhook', 'completion', 'deposit.c'], ['deposit.confirmed']],
-      [['completion', ''], ['bash', 'zsh', 'fish']],
+      [
+        ['completion', ''],
+        ['bash', 'zsh', 'fish'],
+      ],
       [['request', 'G'], ['GET']],
       [['keygen', '--out', ''], files],
       [['signer', 'restore', '--in', 'x', '--recovery-secret', ''], files],
@@ -106,6 +166,10 @@ for (const [shell, offer] of Object.entries(SHELLS)) {
     ]
     const offered = offer(cases.map(([line]) => line))
     for (const [at, [line, expected]] of cases.entries())
-      assert.deepEqual(offered[at]?.toSorted(), expected.toSorted(), `${shell}: custody ${line.join(' ')}`)
+      assert.deepEqual(
+        offered[at]?.toSorted(),
+        expected.toSorted(),
+        `${shell}: custody ${line.join(' ')}`,
+      )
   })
 }

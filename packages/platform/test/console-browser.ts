@@ -11,7 +11,10 @@ const PHONE = { width: 390, height: 844 }
 /** Where pictures go, where any are wanted. */
 const PICTURES = process.env['CUSTODY_SCREENSHOTS']
 
-interface Violation { id: string; nodes: { html: string }[] }
+interface Violation {
+  id: string
+  nodes: { html: string }[]
+}
 
 /** A browser before the control panel of one origin, and what it must never do. */
 export class Visitor {
@@ -28,7 +31,11 @@ export class Visitor {
   /** A page of a context of its own. */
   async open(): Promise<{ page: Page; context: BrowserContext }> {
     const context = await this.#browser.newContext({
-      locale: 'en-GB', timezoneId: 'UTC', colorScheme: 'light', reducedMotion: 'reduce', viewport: DESK,
+      locale: 'en-GB',
+      timezoneId: 'UTC',
+      colorScheme: 'light',
+      reducedMotion: 'reduce',
+      viewport: DESK,
       permissions: ['clipboard-read', 'clipboard-write'],
     })
     context.setDefaultTimeout(WAIT_MS)
@@ -42,22 +49,40 @@ export class Visitor {
     })
     page.on('request', (request) => {
       const { protocol, origin } = new URL(request.url())
-      if (protocol !== 'data:' && protocol !== 'blob:' && origin !== this.origin) this.problems.push(`asked ${request.url()}`)
+      if (protocol !== 'data:' && protocol !== 'blob:' && origin !== this.origin)
+        this.problems.push(`asked ${request.url()}`)
     })
     return { page, context }
   }
 }
 
-/** No violation of any rule of axe. Its script is taken in once a document: that costs as much as a run. */
+/**
+ * No violation of any rule of axe. Its script is taken in once a document: that costs as much as a
+ * run.
+ */
 export async function accessible(page: Page, what: string): Promise<void> {
-  if (!await page.evaluate<boolean>('"axe" in window')) await page.evaluate(axe.source)
-  const violations = await page.evaluate<Violation[]>(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(
+  if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe.source)
+  const violations = await page.evaluate<
+    Violation[]
+  >(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map(
     ({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => ({ html })) })))`)
-  assert.deepEqual(violations.map(({ id, nodes }) => `${what}: ${id} ${nodes.map(({ html }) => html.slice(0, 160)).join(' ')}`), [])
+  assert.deepEqual(
+    violations.map(
+      ({ id, nodes }) => `${what}: ${id} ${nodes.map(({ html }) => html.slice(0, 160)).join(' ')}`,
+    ),
+    [],
+  )
 }
 
-/** Axe on a desk and on a phone; a picture of each where they are wanted; on a phone nothing is too wide, and no cell of a table is cut. */
-export async function look(page: Page, what: string, o: { picture?: string | undefined; isWhole?: boolean; isOnPhone?: boolean } = {}): Promise<void> {
+/**
+ * Axe on a desk and on a phone; a picture of each where they are wanted; on a phone nothing is too
+ * wide, and no cell of a table is cut.
+ */
+export async function look(
+  page: Page,
+  what: string,
+  o: { picture?: string | undefined; isWhole?: boolean; isOnPhone?: boolean } = {},
+): Promise<void> {
   await accessible(page, `${what} at ${DESK.width}`)
   if (o.picture !== undefined) await picture(page, o.picture, o.isWhole)
   await page.setViewportSize(PHONE)
@@ -79,26 +104,41 @@ interface Shown {
 }
 
 /**
- * Cells of tables that a phone does not show whole, and that no other way shows: beyond the edge of the table, over the next cell, cut by an
- * ellipsis, or left out although the row opens no page.
+ * Cells of tables that a phone does not show whole, and that no other way shows: beyond the edge of
+ * the table, over the next cell, cut by an ellipsis, or left out although the row opens no page.
  */
-const cutCells = (page: Page): Promise<string[]> => page.locator('.table th, .table td, .table td *').evaluateAll((elements: Shown[]) => (
-  elements.flatMap((each) => {
-    const table = each.closest('table')
-    const { width, right } = each.getBoundingClientRect()
-    const edge = table?.closest('.table-wrap')?.getBoundingClientRect().right ?? Infinity
-    const isCell = each === each.closest('th, td')
-    const isOpened = table?.className.includes('is-linked') === true || each.closest('th') !== null
-    const why = isCell && width === 0 && !isOpened ? 'is left out'
-      : width > 1 && right > edge + 1 ? `ends ${Math.round(right - edge)} pixels beyond the edge`
-        : isCell && each.scrollWidth > each.clientWidth + 1 ? 'is wider than its cell'
-          : width > 0 && /\bcut\b/.test(each.className) && each.scrollWidth > each.clientWidth + 1 ? 'is cut' : null
-    return why === null ? [] : [`${each.textContent?.slice(0, 60) ?? ''}: ${why}`]
-  })))
+const cutCells = (page: Page): Promise<string[]> =>
+  page.locator('.table th, .table td, .table td *').evaluateAll((elements: Shown[]) =>
+    elements.flatMap((each) => {
+      const table = each.closest('table')
+      const { width, right } = each.getBoundingClientRect()
+      const edge = table?.closest('.table-wrap')?.getBoundingClientRect().right ?? Infinity
+      const isCell = each === each.closest('th, td')
+      const isOpened =
+        table?.className.includes('is-linked') === true || each.closest('th') !== null
+      const why =
+        isCell && width === 0 && !isOpened
+          ? 'is left out'
+          : width > 1 && right > edge + 1
+            ? `ends ${Math.round(right - edge)} pixels beyond the edge`
+            : isCell && each.scrollWidth > each.clientWidth + 1
+              ? 'is wider than its cell'
+              : width > 0 &&
+                  /\bcut\b/.test(each.className) &&
+                  each.scrollWidth > each.clientWidth + 1
+                ? 'is cut'
+                : null
+      return why === null ? [] : [`${each.textContent?.slice(0, 60) ?? ''}: ${why}`]
+    }),
+  )
 
 /** A picture, where they are wanted. */
 export async function picture(page: Page, name: string, isWhole = false): Promise<void> {
   if (PICTURES === undefined) return
   mkdirSync(PICTURES, { recursive: true })
-  await page.screenshot({ path: join(PICTURES, `console-${name}.png`), fullPage: isWhole, animations: 'disabled' })
+  await page.screenshot({
+    path: join(PICTURES, `console-${name}.png`),
+    fullPage: isWhole,
+    animations: 'disabled',
+  })
 }

@@ -1,4 +1,5 @@
-// Retired and deprecated assets of mainnet in the control panel: the wallet says why it takes no new address, and can still send.
+// Retired and deprecated assets of mainnet in the control panel: the wallet says why it takes no
+// new address, and can still send.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -10,7 +11,10 @@ import { look, Visitor } from './console-browser.ts'
 import { join } from './console-stage.ts'
 import { call } from './harness.ts'
 
-const api = useApi({ network: 'mainnet', allowDeprecated: new Set() }, consolePages(pino({ level: 'silent' })))
+const api = useApi(
+  { network: 'mainnet', allowDeprecated: new Set() },
+  consolePages(pino({ level: 'silent' })),
+)
 let browser: Browser
 let visitor: Visitor
 let page: Page
@@ -19,11 +23,13 @@ let origin = ''
 before(async () => {
   await api.started
   const user = await api.user('acme')
-  for (const asset of ['ONE', 'USDC_TRX']) await api.database.query(
-    'insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4)',
-    [user.workspaceId, user.subAccountId, asset, api.services.registry.asset(asset)?.network]
-  )
-  for (const asset of ['BTC', 'USDC_BSC']) assert.equal((await call(user, 'POST', '/dac/v1/create-wallet', { asset })).status, 200)
+  for (const asset of ['ONE', 'USDC_TRX'])
+    await api.database.query(
+      'insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4)',
+      [user.workspaceId, user.subAccountId, asset, api.services.registry.asset(asset)?.network],
+    )
+  for (const asset of ['BTC', 'USDC_BSC'])
+    assert.equal((await call(user, 'POST', '/dac/v1/create-wallet', { asset })).status, 200)
   const owner = await join(api, user.workspaceId, 'owner')
   browser = await startBrowser()
   origin = owner.browser.origin
@@ -33,7 +39,9 @@ before(async () => {
   const [name = '', ...value] = owner.browser.cookie.split('=')
   await opened.context.addCookies([{ name, value: value.join('='), url: origin }])
 })
-after(async () => { await browser?.close() })
+after(async () => {
+  await browser?.close()
+})
 
 const wallet = async (asset: string) => {
   await page.goto(`${origin}/console/w/acme/main/wallets/${asset}`)
@@ -43,15 +51,19 @@ const newAddress = () => page.getByRole('button', { name: 'New address', exact: 
 
 test('the wallet of a closed asset says why no address is made; an open one offers addresses and names the token’s issuer', async () => {
   await wallet('USDC_TRX')
-  await page.getByText('USDC_TRX is deprecated since 2024-02-21: Circle no longer issues USDC on Tron').waitFor()
+  await page
+    .getByText('USDC_TRX is deprecated since 2024-02-21: Circle no longer issues USDC on Tron')
+    .waitFor()
   assert.equal(await newAddress(), 0)
   await look(page, 'the wallet of a deprecated asset')
   await wallet('ONE')
-  await page.getByText('ONE is retired since 2026-09-10: Harmony stopped producing blocks').waitFor()
+  await page
+    .getByText('ONE is retired since 2026-09-10: Harmony stopped producing blocks')
+    .waitFor()
   assert.equal(await newAddress(), 0)
   await wallet('USDC_BSC')
   await page.getByText('bridged by Binance (Binance-Peg)').waitFor()
-  assert.ok(await newAddress() > 0)
+  assert.ok((await newAddress()) > 0)
   assert.deepEqual(visitor.problems, [])
 })
 
@@ -62,5 +74,8 @@ test('a new wallet cannot be made of a closed asset, and bridged tokens are name
   const options = await choice.locator('option').allInnerTexts()
   assert.ok(options.includes('Tether USD (USDT) on BSC, bridged'), options.join('\n'))
   assert.ok(options.includes('USD Coin (native) (USDCN) on CRO'), options.join('\n'))
-  assert.deepEqual(options.filter((each) => /Fantom|^ONE|USDC\) on TRX|USDC\) on CRO|USDT\) on OP_ETH/.test(each)), [])
+  assert.deepEqual(
+    options.filter((each) => /Fantom|^ONE|USDC\) on TRX|USDC\) on CRO|USDT\) on OP_ETH/.test(each)),
+    [],
+  )
 })

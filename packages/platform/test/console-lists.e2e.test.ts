@@ -1,4 +1,5 @@
-// Lists of the control panel in a real browser: the search of transactions, and what is shown without a connection.
+// Lists of the control panel in a real browser: the search of transactions, and what is shown
+// without a connection.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -26,7 +27,12 @@ before(async () => {
   await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'BTC' })
   await api.fund(user, 'BTC', 1_000_000_000n)
   for (const memo of ['rent of March', 'invoice-17', 'salary']) {
-    const { body, text, status } = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.1', TO, { memo }))
+    const { body, text, status } = await call<Transfer>(
+      user,
+      'POST',
+      '/dac/v1/transaction',
+      transferBody('BTC', '0.1', TO, { memo }),
+    )
     assert.equal(status, 200, text)
     ids.push(body.id)
   }
@@ -40,7 +46,9 @@ before(async () => {
   const [name = '', ...value] = owner.browser.cookie.split('=')
   await opened.context.addCookies([{ name, value: value.join('='), url: origin }])
 })
-after(async () => { await browser?.close() })
+after(async () => {
+  await browser?.close()
+})
 
 const rows = () => page.locator('tbody tr a.row-link')
 const box = () => page.getByRole('searchbox', { name: 'Id, hash, address or start of a memo' })
@@ -49,8 +57,14 @@ test('the search of transactions finds senders, destinations, ids and memos, and
   await page.goto(`${origin}/console/w/acme/main/transactions`)
   await rows().nth(2).waitFor()
   for (const [text, by, found] of [
-    [SENDER, 'address', [ids[2]]], [TO.toUpperCase(), 'address', [...ids].reverse()], ['rent of March', 'memo_begins', [ids[0]]],
-    ['INVOICE', 'memo_begins', [ids[1]]], ['sal', 'memo_begins', [ids[2]]], ['March', 'memo_begins', []], [ids[1] as string, 'id', [ids[1]]], ['nothing-has-this-memo-1', 'address', []],
+    [SENDER, 'address', [ids[2]]],
+    [TO.toUpperCase(), 'address', [...ids].reverse()],
+    ['rent of March', 'memo_begins', [ids[0]]],
+    ['INVOICE', 'memo_begins', [ids[1]]],
+    ['sal', 'memo_begins', [ids[2]]],
+    ['March', 'memo_begins', []],
+    [ids[1] as string, 'id', [ids[1]]],
+    ['nothing-has-this-memo-1', 'address', []],
   ] as const) {
     await box().fill(text)
     await box().press('Enter')
@@ -59,11 +73,14 @@ test('the search of transactions finds senders, destinations, ids and memos, and
     if (found.length === 0) await page.getByText('Nothing fits these filters').waitFor()
     else {
       await page.getByText(`1–${found.length} of ${found.length}`).waitFor()
-      const shown = await rows().evaluateAll((links: { getAttribute(name: string): string | null }[]) => (
-        links.map((link) => link.getAttribute('href')?.split('/').at(-1))))
+      const shown = await rows().evaluateAll(
+        (links: { getAttribute(name: string): string | null }[]) =>
+          links.map((link) => link.getAttribute('href')?.split('/').at(-1)),
+      )
       assert.deepEqual(shown, found, text)
     }
-    if (text === SENDER) await look(page, 'a search by address', { picture: 'search', isOnPhone: true })
+    if (text === SENDER)
+      await look(page, 'a search by address', { picture: 'search', isOnPhone: true })
   }
   await box().fill('')
   await box().press('Enter')
@@ -87,37 +104,52 @@ test('a beginning of very many memos asks for more of the memo; an address that 
   for (const text of ['payro', 'payroll 1 and']) {
     await box().fill(text)
     await box().press('Enter')
-    await page.getByText(text === 'payro' ? 'give more of it' : 'Nothing fits these filters').waitFor()
+    await page
+      .getByText(text === 'payro' ? 'give more of it' : 'Nothing fits these filters')
+      .waitFor()
   }
   await box().fill('payroll 100')
   await box().press('Enter')
   await page.getByText('1–3 of 3').waitFor()
   await api.database.query(`delete from transactions where memo like 'payroll %'`)
-  assert.deepEqual(visitor.problems.splice(0).filter((problem) => !problem.includes('400')), [])
+  assert.deepEqual(
+    visitor.problems.splice(0).filter((problem) => !problem.includes('400')),
+    [],
+  )
 })
 
 test('commands are shown as the installation has them: npx custody in a checkout, custody in a bundle', async () => {
   const places = [
-    ['audit-log', 'audit-log verify FILE'], ['prepaid', `prepaid-fee adjust --workspace 'acme' --amount 500`],
+    ['audit-log', 'audit-log verify FILE'],
+    ['prepaid', `prepaid-fee adjust --workspace 'acme' --amount 500`],
     ['tanks/TRX', `gas-tank set --workspace 'acme' --network TRX --threshold 0.5`],
   ] as const
   const before = process.env['CUSTODY_BUNDLE']
   try {
-    for (const [bundle, name] of [[undefined, 'npx custody'], ['platform', 'custody']] as const) {
+    for (const [bundle, name] of [
+      [undefined, 'npx custody'],
+      ['platform', 'custody'],
+    ] as const) {
       if (bundle === undefined) delete process.env['CUSTODY_BUNDLE']
       else process.env['CUSTODY_BUNDLE'] = bundle
       for (const [path, words] of places) {
         await page.goto(`${origin}/console/w/acme/main/${path}`)
         const command = page.locator('pre', { hasText: words }).first()
         await command.waitFor()
-        assert.ok((await command.innerText()).startsWith(`${name} ${words}`), await command.innerText())
+        assert.ok(
+          (await command.innerText()).startsWith(`${name} ${words}`),
+          await command.innerText(),
+        )
       }
       // A write that this browser cannot sign is shown as a command.
       await page.goto(`${origin}/console/w/acme/main/wallets?new=`)
       await page.getByLabel('Asset', { exact: true }).selectOption('XRP')
       await page.getByRole('button', { name: 'Create', exact: true }).click()
       const dialog = page.getByRole('dialog', { name: 'To be signed elsewhere' })
-      assert.match(await dialog.locator('pre').first().innerText(), new RegExp(`^${name} request POST '/dac/v1/create-wallet'`))
+      assert.match(
+        await dialog.locator('pre').first().innerText(),
+        new RegExp(`^${name} request POST '/dac/v1/create-wallet'`),
+      )
     }
   } finally {
     if (before === undefined) delete process.env['CUSTODY_BUNDLE']
@@ -127,7 +159,10 @@ test('commands are shown as the installation has them: npx custody in a checkout
 })
 
 test('a value that is shortened says so and has all digits on hovering; the page of the transaction shows them, and every digit of the coin', async () => {
-  await api.database.query('update transactions set amount_usd = 1312509001, amount = 123456789012345678 where id = $1', [ids[0]])
+  await api.database.query(
+    'update transactions set amount_usd = 1312509001, amount = 123456789012345678 where id = $1',
+    [ids[0]],
+  )
   await page.goto(`${origin}/console/w/acme/main/transactions`)
   await rows().nth(2).waitFor()
   const value = page.getByText('≈ $1,312.50', { exact: true })
@@ -139,8 +174,14 @@ test('a value that is shortened says so and has all digits on hovering; the page
   await look(page, 'values of transactions', { picture: 'values', isOnPhone: true })
   await page.goto(`${origin}/console/w/acme/main/transactions/${ids[0]}`)
   await page.getByText('≈ $1,312.50 at the time').waitFor()
-  await page.locator('dl', { hasText: 'Value at the time' }).getByText('$1,312.509001', { exact: true }).waitFor()
-  await api.database.query('update transactions set amount_usd = 100000, amount = 10000000 where id = $1', [ids[0]])
+  await page
+    .locator('dl', { hasText: 'Value at the time' })
+    .getByText('$1,312.509001', { exact: true })
+    .waitFor()
+  await api.database.query(
+    'update transactions set amount_usd = 100000, amount = 10000000 where id = $1',
+    [ids[0]],
+  )
   assert.deepEqual(visitor.problems, [])
 })
 
@@ -157,10 +198,14 @@ test('offline, the last data stay with a notice, and the page reads again by its
   await page.context().setOffline(true)
   await notice().getByText('This device is offline').waitFor()
   await page.getByRole('link', { name: 'Transactions', exact: true }).click()
-  await notice().getByText(/What you see was read at \d\d:\d\d:\d\d and may have changed/).waitFor()
+  await notice()
+    .getByText(/What you see was read at \d\d:\d\d:\d\d and may have changed/)
+    .waitFor()
   assert.equal(await rows().count(), 3)
   await look(page, 'offline', { picture: 'offline', isOnPhone: true })
-  await api.database.query(`update transactions set memo = 'changed while offline' where id = $1`, [ids[0]])
+  await api.database.query(`update transactions set memo = 'changed while offline' where id = $1`, [
+    ids[0],
+  ])
   await again().click()
   await notice().getByText('What you see was read at').waitFor()
   assert.equal(await page.getByText('changed while offline').count(), 0)
@@ -178,7 +223,9 @@ test('a platform that fails for a while: the notice names the reason, and the bu
   await page.route(path, (route) => {
     failed++
     return route.fulfill({
-      status: 503, contentType: 'application/problem+json', body: JSON.stringify({ code: 'UNAVAILABLE', message: 'the database does not answer' }),
+      status: 503,
+      contentType: 'application/problem+json',
+      body: JSON.stringify({ code: 'UNAVAILABLE', message: 'the database does not answer' }),
     })
   })
   // Away and back: what was read before is shown immediately, and read again.
@@ -200,7 +247,9 @@ test('a platform that fails for a while: the notice names the reason, and the bu
 test('an answer that takes long is announced until it is there', async () => {
   const path = '**/api/dac/v1/transactions?*'
   let open = (): void => undefined
-  const held = new Promise<void>((resolve) => { open = resolve })
+  const held = new Promise<void>((resolve) => {
+    open = resolve
+  })
   await page.route(path, async (route) => {
     await held
     await route.continue()

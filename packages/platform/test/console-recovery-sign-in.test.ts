@@ -1,4 +1,5 @@
-// Sign-in by e-mail address and recovery code, for people without a password, on the real server and database.
+// Sign-in by e-mail address and recovery code, for people without a password, on the real server
+// and database.
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { resetPerson } from '../src/operator/console.ts'
@@ -6,7 +7,9 @@ import { invite } from '../src/people/invitations.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { Authenticator, Browser, codeOf, join, type Somebody } from './console-stage.ts'
 
-interface SignedIn { person: { id: string; recovery_codes_left: number; passkeys: number } }
+interface SignedIn {
+  person: { id: string; recovery_codes_left: number; passkeys: number }
+}
 
 const api = useApi()
 const MINUTE_MS = 60_000
@@ -20,9 +23,12 @@ before(async () => {
   await api.started
   api.now = () => now
   owner = await join(api, null, 'owner', { named: 'acme', email: 'owner@example.test' })
-  workspace = (await api.database.one<{ id: string }>(`select id from workspaces where name = 'acme'`))?.id as string
+  workspace = (
+    await api.database.one<{ id: string }>(`select id from workspaces where name = 'acme'`)
+  )?.id as string
 })
-// Failures of the previous test are forgotten after a day, also those counted for the client address.
+// Failures of the previous test are forgotten after a day, also those counted for the client
+// address.
 beforeEach(() => {
   now += 86_400_001
 })
@@ -31,11 +37,14 @@ beforeEach(() => {
 async function takeByPasskey(token: string, email: string) {
   const browser = new Browser(api)
   const phone = new Authenticator()
-  const begun = await browser.ask<{ challenge_id: string; options: { challenge: string; user: { id: string } } }>(
-    'POST', `/join/${token}/passkey/options`, { email, name: 'Passkey' })
+  const begun = await browser.ask<{
+    challenge_id: string
+    options: { challenge: string; user: { id: string } }
+  }>('POST', `/join/${token}/passkey/options`, { email, name: 'Passkey' })
   assert.equal(begun.status, 200, begun.text)
   const joined = await browser.ask<SignedIn>('POST', `/join/${token}/passkey`, {
-    challenge_id: begun.body.challenge_id, response: phone.create(begun.body.options, browser.origin),
+    challenge_id: begun.body.challenge_id,
+    response: phone.create(begun.body.options, browser.origin),
   })
   assert.equal(joined.status, 200, joined.text)
   return { email, browser, phone, person: joined.body.person }
@@ -47,49 +56,78 @@ async function makeCodes(browser: Browser): Promise<string[]> {
   return made.body.recovery_codes
 }
 
-/** A person who joined by passkey and has no password. @param withCodes whether they made recovery codes */
+/**
+ * A person who joined by passkey and has no password. @param withCodes whether they made recovery
+ * codes
+ */
 async function passkeyPerson(withCodes = true) {
   const email = `passkey${++people}@example.test`
-  const { token } = await invite(api.services, api.database, { workspaceId: workspace, role: 'viewer', email: null, person: null, by: null })
+  const { token } = await invite(api.services, api.database, {
+    workspaceId: workspace,
+    role: 'viewer',
+    email: null,
+    person: null,
+    by: null,
+  })
   const { browser, phone, person } = await takeByPasskey(token, email)
   return { email, browser, phone, codes: withCodes ? await makeCodes(browser) : [], id: person.id }
 }
 
-const byCode = (email: string, code: string, browser = new Browser(api)) => (
+const byCode = (email: string, code: string, browser = new Browser(api)) =>
   browser.ask<SignedIn & Problem>('POST', '/sign-in/recovery-code', { email, code })
-)
 
 /** The refusal of an attempt, without what differs between any two requests. */
 async function refused(attempt: ReturnType<Browser['ask']>, status: number, code: string) {
   const { status: answered, body, text, headers } = await attempt
-  const problem = body as unknown as Problem & { locked_until?: string; request_id?: string; instance?: string }
+  const problem = body as unknown as Problem & {
+    locked_until?: string
+    request_id?: string
+    instance?: string
+  }
   assert.deepEqual([answered, problem.code], [status, code], text)
   assert.equal(headers['set-cookie'], undefined)
   return { ...problem, request_id: '', instance: '' }
 }
 
-const linesOf = async (email: string) => (await api.database.query<{ action: string; details: unknown }>(
-  'select action, details from audit_log where actor_name = $1 order by seq', [email]))
+const linesOf = async (email: string) =>
+  await api.database.query<{ action: string; details: unknown }>(
+    'select action, details from audit_log where actor_name = $1 order by seq',
+    [email],
+  )
 
 test('a person without a password signs in by a recovery code, each works once, and every other session ends', async () => {
   const who = await passkeyPerson()
   const [first = '', second = ''] = who.codes
   const browser = new Browser(api)
-  const signedIn = await byCode(` ${who.email.toUpperCase()} `, first.toLowerCase().replaceAll('-', ' '), browser)
+  const signedIn = await byCode(
+    ` ${who.email.toUpperCase()} `,
+    first.toLowerCase().replaceAll('-', ' '),
+    browser,
+  )
   assert.equal(signedIn.status, 200, signedIn.text)
   assert.deepEqual([signedIn.body.person.id, signedIn.body.person.recovery_codes_left], [who.id, 9])
   assert.equal((await browser.ask('GET', '/me/sessions')).status, 200)
-  assert.equal((await who.browser.ask('GET', '/me/sessions')).status, 401, 'the session of the lost device')
+  assert.equal(
+    (await who.browser.ask('GET', '/me/sessions')).status,
+    401,
+    'the session of the lost device',
+  )
   assert.deepEqual((await linesOf(who.email)).slice(-2), [
     { action: 'recovery_code.used', details: { codes_left: 9, sessions_ended: 1 } },
     { action: 'session.opened', details: { factor: 'recovery', user_agent: '' } },
   ])
   await refused(byCode(who.email, first), 401, 'SIGN_IN_FAILED')
-  // The new session counts as a recent sign-in, so that the person can make a passkey and remove the lost one.
-  const options = await browser.ask<{ challenge_id: string; options: { challenge: string; user: { id: string } } }>('POST', '/me/passkeys/options')
+  // The new session counts as a recent sign-in, so that the person can make a passkey and remove
+  // the lost one.
+  const options = await browser.ask<{
+    challenge_id: string
+    options: { challenge: string; user: { id: string } }
+  }>('POST', '/me/passkeys/options')
   assert.equal(options.status, 200, options.text)
   const added = await browser.ask('POST', '/me/passkeys', {
-    challenge_id: options.body.challenge_id, response: new Authenticator().create(options.body.options, browser.origin), name: 'New phone',
+    challenge_id: options.body.challenge_id,
+    response: new Authenticator().create(options.body.options, browser.origin),
+    name: 'New phone',
   })
   assert.equal(added.status, 200, added.text)
   assert.equal((await byCode(who.email, second)).status, 200)
@@ -97,11 +135,23 @@ test('a person without a password signs in by a recovery code, each works once, 
 
 test('one recovery code sent twelve times concurrently opens one session at most', async () => {
   const who = await passkeyPerson()
-  const answers = await Promise.all(Array.from({ length: 12 }, () => byCode(who.email, who.codes[0] as string)))
-  assert.equal(answers.filter(({ status }) => status === 200).length, 1, answers.map(({ text }) => text).join('\n'))
-  const open = await api.database.query('select id from sessions where person_id = $1 and ended_at is null', [who.id])
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, () => byCode(who.email, who.codes[0] as string)),
+  )
+  assert.equal(
+    answers.filter(({ status }) => status === 200).length,
+    1,
+    answers.map(({ text }) => text).join('\n'),
+  )
+  const open = await api.database.query(
+    'select id from sessions where person_id = $1 and ended_at is null',
+    [who.id],
+  )
   assert.equal(open.length, 1)
-  const used = await api.database.query('select 1 from recovery_codes where person_id = $1 and used_at is not null', [who.id])
+  const used = await api.database.query(
+    'select 1 from recovery_codes where person_id = $1 and used_at is not null',
+    [who.id],
+  )
   assert.equal(used.length, 1)
 })
 
@@ -115,42 +165,75 @@ test('unknown address, wrong code, no codes, and a right code of a person with a
   Object.defineProperty(real, 'passwordCost', { configurable: true, get: () => (hashes++, cost) })
   const answers = []
   for (const [email, code] of [
-    ['nobody@example.test', passkey.codes[0]], [passkey.email, WRONG], [withoutCodes.email, WRONG], [withPassword.email, withPassword.recovery[0]],
-    [withPassword.email, WRONG], [withoutCodes.email, passkey.codes[0]], [passkey.email, ''],
+    ['nobody@example.test', passkey.codes[0]],
+    [passkey.email, WRONG],
+    [withoutCodes.email, WRONG],
+    [withPassword.email, withPassword.recovery[0]],
+    [withPassword.email, WRONG],
+    [withoutCodes.email, passkey.codes[0]],
+    [passkey.email, ''],
   ] as const) {
     answers.push(await refused(byCode(email, code as string), 401, 'SIGN_IN_FAILED'))
     assert.equal(hashes, answers.length, email)
   }
   Object.defineProperty(real, 'passwordCost', { configurable: true, writable: true, value: cost })
-  assert.equal(new Set(answers.map((answer) => JSON.stringify(answer))).size, 1, JSON.stringify(answers))
+  assert.equal(
+    new Set(answers.map((answer) => JSON.stringify(answer))).size,
+    1,
+    JSON.stringify(answers),
+  )
   // A stranger's guesses write nothing into an owner's audit log, and take no code.
-  assert.deepEqual((await linesOf(passkey.email)).filter(({ action }) => action === 'sign_in.failed'), [])
-  const left = await api.database.query('select 1 from recovery_codes where person_id = any($1) and used_at is not null', [
-    [passkey.id, withPassword.id],
-  ])
+  assert.deepEqual(
+    (await linesOf(passkey.email)).filter(({ action }) => action === 'sign_in.failed'),
+    [],
+  )
+  const left = await api.database.query(
+    'select 1 from recovery_codes where person_id = any($1) and used_at is not null',
+    [[passkey.id, withPassword.id]],
+  )
   assert.deepEqual(left, [])
 })
 
 test('a person with a password needs it before a recovery code, also where no authenticator app is set up', async () => {
   const who = await passkeyPerson()
-  assert.equal((await who.browser.ask('POST', '/me/password', { password: owner.password })).status, 200)
+  assert.equal(
+    (await who.browser.ask('POST', '/me/password', { password: owner.password })).status,
+    200,
+  )
   await refused(byCode(who.email, who.codes[0] as string), 401, 'SIGN_IN_FAILED')
   const browser = new Browser(api)
-  const begin = (password: string) => browser.ask<{ mfa_token: string }>('POST', '/sign-in/password', { email: who.email, password })
+  const begin = (password: string) =>
+    browser.ask<{ mfa_token: string }>('POST', '/sign-in/password', { email: who.email, password })
   await refused(begin('not this one at all'), 401, 'SIGN_IN_FAILED')
-  const { status, text, body: { mfa_token } } = await begin(owner.password)
+  const {
+    status,
+    text,
+    body: { mfa_token },
+  } = await begin(owner.password)
   assert.equal(status, 200, text)
-  await refused(browser.ask('POST', '/sign-in/totp', { mfa_token, code: codeOf(owner.secret, now) }), 401, 'SIGN_IN_FAILED')
-  assert.equal((await browser.ask('POST', '/sign-in/recovery', { mfa_token, code: who.codes[0] })).status, 200)
+  await refused(
+    browser.ask('POST', '/sign-in/totp', { mfa_token, code: codeOf(owner.secret, now) }),
+    401,
+    'SIGN_IN_FAILED',
+  )
+  assert.equal(
+    (await browser.ask('POST', '/sign-in/recovery', { mfa_token, code: who.codes[0] })).status,
+    200,
+  )
 })
 
 test('guesses of codes and of passwords lock an address together, whether or not it exists, and a right code waits too', async () => {
   const who = await passkeyPerson()
   const locks = []
   for (const email of [who.email, 'nobody2@example.test']) {
-    for (let failure = 0; failure < 3; failure++) await refused(byCode(email, WRONG), 401, 'SIGN_IN_FAILED')
+    for (let failure = 0; failure < 3; failure++)
+      await refused(byCode(email, WRONG), 401, 'SIGN_IN_FAILED')
     for (let failure = 0; failure < 2; failure++) {
-      await refused(new Browser(api).ask('POST', '/sign-in/password', { email, password: 'wrong' }), 401, 'SIGN_IN_FAILED')
+      await refused(
+        new Browser(api).ask('POST', '/sign-in/password', { email, password: 'wrong' }),
+        401,
+        'SIGN_IN_FAILED',
+      )
     }
     locks.push(await refused(byCode(email, who.codes[0] as string), 429, 'RATE_LIMITED'))
   }
@@ -163,21 +246,26 @@ test('guesses of codes and of passwords lock an address together, whether or not
   now += MINUTE_MS
   assert.equal((await byCode(who.email, who.codes[0] as string)).status, 200)
   // The sign-in forgets the failures: four more lock nothing.
-  for (let failure = 0; failure < 4; failure++) await refused(byCode(who.email, WRONG), 401, 'SIGN_IN_FAILED')
+  for (let failure = 0; failure < 4; failure++)
+    await refused(byCode(who.email, WRONG), 401, 'SIGN_IN_FAILED')
   assert.equal((await byCode(who.email, who.codes[1] as string)).status, 200)
 })
 
 test('guesses that arrive together are counted together, for an unknown address as for a known one', async () => {
   for (const email of [(await passkeyPerson()).email, 'nobody3@example.test']) {
     const all = await Promise.all(Array.from({ length: 12 }, () => byCode(email, WRONG)))
-    assert.deepEqual(all.map(({ status }) => status).sort(), [...Array<number>(5).fill(401), ...Array<number>(7).fill(429)])
+    assert.deepEqual(all.map(({ status }) => status).sort(), [
+      ...Array<number>(5).fill(401),
+      ...Array<number>(7).fill(429),
+    ])
   }
 })
 
 test('one client address can try only so many codes in a minute, over all e-mail addresses', async () => {
   now = Math.ceil(now / MINUTE_MS) * MINUTE_MS + MINUTE_MS
   const statuses = []
-  for (let count = 0; count < 61; count++) statuses.push((await byCode(`guess${count}@example.test`, WRONG)).status)
+  for (let count = 0; count < 61; count++)
+    statuses.push((await byCode(`guess${count}@example.test`, WRONG)).status)
   assert.equal(statuses.at(-1), 429)
   now += 86_400_001
   const who = await passkeyPerson()
@@ -188,7 +276,10 @@ test('codes of an earlier set and of a removed password sign in no more', async 
   const who = await passkeyPerson()
   const renewed = await who.browser.ask<{ recovery_codes: string[] }>('POST', '/me/recovery-codes')
   await refused(byCode(who.email, who.codes[0] as string), 401, 'SIGN_IN_FAILED')
-  assert.equal((await who.browser.ask('POST', '/me/password', { password: owner.password })).status, 200)
+  assert.equal(
+    (await who.browser.ask('POST', '/me/password', { password: owner.password })).status,
+    200,
+  )
   assert.equal((await who.browser.ask('DELETE', '/me/password')).status, 200)
   await refused(byCode(who.email, renewed.body.recovery_codes[0] as string), 401, 'SIGN_IN_FAILED')
 })
@@ -201,8 +292,15 @@ test('codes sign in until the operator’s reset link is taken, and no more from
   // The link alone changes nothing: who lost it must not be locked out by it.
   assert.equal((await byCode(who.email, first, who.browser)).status, 200)
   const again = await takeByPasskey(token, who.email)
-  assert.deepEqual([again.person.id, again.person.recovery_codes_left, again.person.passkeys], [who.id, 0, 1])
+  assert.deepEqual(
+    [again.person.id, again.person.recovery_codes_left, again.person.passkeys],
+    [who.id, 0, 1],
+  )
   await refused(byCode(who.email, second), 401, 'SIGN_IN_FAILED')
-  assert.equal((await who.browser.ask('GET', '/me/sessions')).status, 401, 'the session from before the reset')
+  assert.equal(
+    (await who.browser.ask('GET', '/me/sessions')).status,
+    401,
+    'the session from before the reset',
+  )
   assert.equal((await byCode(who.email, (await makeCodes(again.browser))[0] as string)).status, 200)
 })

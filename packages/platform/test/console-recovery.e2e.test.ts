@@ -1,4 +1,5 @@
-// A person who joins by passkey keeps recovery codes, loses the device, and gets back in, in a real browser.
+// A person who joins by passkey keeps recovery codes, loses the device, and gets back in, in a real
+// browser.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
@@ -22,10 +23,13 @@ before(async () => {
   origin = `http://localhost:${new URL(api.base).port}`
   visitor = new Visitor(browser, origin)
 })
-after(async () => { await browser?.close() })
+after(async () => {
+  await browser?.close()
+})
 
 const button = (name: string, page: Page) => page.getByRole('button', { name, exact: true })
-const heading = (name: string, page: Page) => page.getByRole('heading', { level: 1, name }).waitFor()
+const heading = (name: string, page: Page) =>
+  page.getByRole('heading', { level: 1, name }).waitFor()
 
 /** A browser on a device with an authenticator of its own. */
 async function device(): Promise<{ page: Page; context: BrowserContext }> {
@@ -33,13 +37,26 @@ async function device(): Promise<{ page: Page; context: BrowserContext }> {
   const session = await opened.context.newCDPSession(opened.page)
   await session.send('WebAuthn.enable')
   await session.send('WebAuthn.addVirtualAuthenticator', {
-    options: { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
+    options: {
+      protocol: 'ctap2',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
   })
   return opened
 }
 
 async function joinByPasskey(email: string): Promise<{ page: Page; context: BrowserContext }> {
-  const { token } = await invite(api.services, api.database, { workspaceId, role: 'owner', email, person: null, by: null })
+  const { token } = await invite(api.services, api.database, {
+    workspaceId,
+    role: 'owner',
+    email,
+    person: null,
+    by: null,
+  })
   const opened = await device()
   await opened.page.goto(`${origin}/console/join/${token}`)
   await opened.page.getByLabel('Your name').fill('Mara Lindqvist')
@@ -63,7 +80,12 @@ test('a person who postpones the codes is reminded on the overview until they ma
   await button('Go on', page).click()
   await page.getByText('10 of 10 left').waitFor()
   await page.goto(`${origin}/console/w/acme/main`)
-  await page.getByText('Nothing needs you.').or(page.getByText('Health cannot be read')).or(page.locator('.needs')).first().waitFor()
+  await page
+    .getByText('Nothing needs you.')
+    .or(page.getByText('Health cannot be read'))
+    .or(page.locator('.needs'))
+    .first()
+    .waitFor()
   assert.equal(await page.getByText(NEED).count(), 0)
   await context.close()
 })
@@ -95,7 +117,11 @@ test('a person who lost the device signs in by address and code, makes a passkey
   await button('Make a passkey', page).click()
   await heading('Account and sign-in', page)
   await page.getByRole('cell', { name: 'Passkey after recovery' }).waitFor()
-  await look(page, 'account after a recovery', { picture: 'recovered-account', isWhole: true, isOnPhone: true })
+  await look(page, 'account after a recovery', {
+    picture: 'recovered-account',
+    isWhole: true,
+    isOnPhone: true,
+  })
   await page.getByRole('button', { name: /Your account/ }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).click()
   await button('Sign in with a passkey', page).click()

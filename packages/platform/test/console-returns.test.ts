@@ -1,4 +1,5 @@
-// Attacks of people who were let in once: by links that they made or were sent, and by sessions of a factor that is gone.
+// Attacks of people who were let in once: by links that they made or were sent, and by sessions of
+// a factor that is gone.
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { resetPerson } from '../src/operator/console.ts'
@@ -15,7 +16,9 @@ before(async () => {
   await api.started
   api.now = () => now
   owner = await join(api, null, 'owner', { named: 'acme', email: 'owner@example.test' })
-  workspace = (await api.database.one<{ id: string }>(`select id from workspaces where name = 'acme'`))?.id as string
+  workspace = (
+    await api.database.one<{ id: string }>(`select id from workspaces where name = 'acme'`)
+  )?.id as string
 })
 beforeEach(() => {
   now += 2 * 60_000
@@ -26,7 +29,10 @@ const ask = <T = Problem>(who: { browser: Browser }, method: string, path: strin
 const tokenOf = (link: unknown): string => String(link).split('/').at(-1) as string
 /** A link that somebody makes in the panel. */
 async function inviteBy(who: Somebody, role: string, email?: string): Promise<string> {
-  const { status, body, text } = await ask<{ link: string }>(who, 'POST', '/invitations', { role, ...(email === undefined ? {} : { email }) })
+  const { status, body, text } = await ask<{ link: string }>(who, 'POST', '/invitations', {
+    role,
+    ...(email === undefined ? {} : { email }),
+  })
   assert.equal(status, 200, text)
   return tokenOf(body.link)
 }
@@ -38,31 +44,56 @@ const assertClosed = async (token: string, who?: Somebody) => {
   const taken = await who.browser.ask<Problem>('POST', `/join/${token}`)
   assert.equal(taken.status, 410, taken.text)
 }
-const rolesOf = async (who: Somebody) => (await api.database.query<{ role: string }>(
-  'select role from memberships where person_id = $1 and workspace_id = $2', [who.id, workspace])).map(({ role }) => role)
+const rolesOf = async (who: Somebody) =>
+  (
+    await api.database.query<{ role: string }>(
+      'select role from memberships where person_id = $1 and workspace_id = $2',
+      [who.id, workspace],
+    )
+  ).map(({ role }) => role)
 
 test('attack: a removed person does not return by an invitation that they made, nor by another to their address', async () => {
   const mallory = await join(api, workspace, 'owner')
-  const links = [await inviteBy(mallory, 'owner'), await inviteBy(mallory, 'viewer', mallory.email), await inviteBy(owner, 'admin', mallory.email)]
+  const links = [
+    await inviteBy(mallory, 'owner'),
+    await inviteBy(mallory, 'viewer', mallory.email),
+    await inviteBy(owner, 'admin', mallory.email),
+  ]
   const others = await inviteBy(owner, 'viewer', 'guest@example.test')
   assert.equal((await ask(owner, 'DELETE', `/people/${mallory.id}`)).status, 200)
   for (const token of links) await assertClosed(token, mallory)
   assert.deepEqual(await rolesOf(mallory), [])
   const { body: open } = await ask<{ email: string | null }[]>(owner, 'GET', '/invitations')
-  assert.deepEqual(open.map(({ email }) => email), ['guest@example.test'], 'invitations of others stay')
+  assert.deepEqual(
+    open.map(({ email }) => email),
+    ['guest@example.test'],
+    'invitations of others stay',
+  )
   await takeLink(api, others, { email: 'guest@example.test' })
   const log = await api.database.one<{ details: { withdrawn_invitations: string[] } }>(
-    `select details from audit_log where workspace_id = $1 and action = 'person.removed' order by seq desc limit 1`, [workspace])
+    `select details from audit_log where workspace_id = $1 and action = 'person.removed' order by seq desc limit 1`,
+    [workspace],
+  )
   assert.equal(log?.details.withdrawn_invitations.length, 3)
 })
 
 test('attack: a demoted person does not rise by an invitation of before; a promoted person’s invitations stay', async () => {
   const mallory = await join(api, workspace, 'owner')
-  const links = [await inviteBy(mallory, 'owner'), await inviteBy(mallory, 'owner', mallory.email), await inviteBy(owner, 'owner', mallory.email)]
+  const links = [
+    await inviteBy(mallory, 'owner'),
+    await inviteBy(mallory, 'owner', mallory.email),
+    await inviteBy(owner, 'owner', mallory.email),
+  ]
   assert.equal((await ask(owner, 'PATCH', `/people/${mallory.id}`, { role: 'viewer' })).status, 200)
   now += 30_000
-  const { body } = await mallory.browser.ask<{ mfa_token: string }>('POST', '/sign-in/password', { email: mallory.email, password: mallory.password })
-  await mallory.browser.ask('POST', '/sign-in/totp', { mfa_token: body.mfa_token, code: codeOf(mallory.secret, now) })
+  const { body } = await mallory.browser.ask<{ mfa_token: string }>('POST', '/sign-in/password', {
+    email: mallory.email,
+    password: mallory.password,
+  })
+  await mallory.browser.ask('POST', '/sign-in/totp', {
+    mfa_token: body.mfa_token,
+    code: codeOf(mallory.secret, now),
+  })
   for (const token of links) await assertClosed(token, mallory)
   assert.deepEqual(await rolesOf(mallory), ['viewer'])
 
@@ -74,13 +105,34 @@ test('attack: a demoted person does not rise by an invitation of before; a promo
 
 test('attack: a link of somebody who was removed before links ended with them, or while it was made, gives nothing', async () => {
   const mallory = await join(api, workspace, 'admin')
-  const made = await invite(api.services, api.database, { workspaceId: workspace, role: 'operator', email: null, person: null, by: mallory.id })
-  const above = await invite(api.services, api.database, { workspaceId: workspace, role: 'owner', email: null, person: null, by: mallory.id })
+  const made = await invite(api.services, api.database, {
+    workspaceId: workspace,
+    role: 'operator',
+    email: null,
+    person: null,
+    by: mallory.id,
+  })
+  const above = await invite(api.services, api.database, {
+    workspaceId: workspace,
+    role: 'owner',
+    email: null,
+    person: null,
+    by: mallory.id,
+  })
   await assertClosed(above.token, mallory)
-  await api.database.query('delete from memberships where person_id = $1 and workspace_id = $2', [mallory.id, workspace])
+  await api.database.query('delete from memberships where person_id = $1 and workspace_id = $2', [
+    mallory.id,
+    workspace,
+  ])
   await assertClosed(made.token, mallory)
   // An operator's link is nobody's of the panel.
-  const { token } = await invite(api.services, api.database, { workspaceId: workspace, role: 'viewer', email: null, person: null, by: null })
+  const { token } = await invite(api.services, api.database, {
+    workspaceId: workspace,
+    role: 'viewer',
+    email: null,
+    person: null,
+    by: null,
+  })
   await takeLink(api, token)
 })
 
@@ -90,19 +142,27 @@ test('attack: invitations that are made while their maker is removed do not outl
     now += 60_000
     const [removed, ...links] = await Promise.all([
       ask(owner, 'DELETE', `/people/${mallory.id}`),
-      ...Array.from({ length: 4 }, () => ask<{ link?: string; code?: string }>(mallory, 'POST', '/invitations', { role: 'owner' })),
+      ...Array.from({ length: 4 }, () =>
+        ask<{ link?: string; code?: string }>(mallory, 'POST', '/invitations', { role: 'owner' }),
+      ),
     ])
     assert.equal(removed.status, 200, removed.text)
-    for (const { body } of links) if (body.link !== undefined) await assertClosed(tokenOf(body.link))
+    for (const { body } of links)
+      if (body.link !== undefined) await assertClosed(tokenOf(body.link))
     const open = await api.database.query(
-      'select 1 from invitations where invited_by = $1 and accepted_at is null and revoked_at is null', [mallory.id])
+      'select 1 from invitations where invited_by = $1 and accepted_at is null and revoked_at is null',
+      [mallory.id],
+    )
     assert.equal(open.length, 0)
   }
 })
 
 test('an invitation for an address is taken by that address alone', async () => {
   const token = await inviteBy(owner, 'admin', 'Wanted@Example.test')
-  await assert.rejects(takeLink(api, token, { email: 'thief@example.test' }), /the invitation is for another e-mail address/)
+  await assert.rejects(
+    takeLink(api, token, { email: 'thief@example.test' }),
+    /the invitation is for another e-mail address/,
+  )
   const thief = await join(api, workspace, 'viewer')
   const taken = await thief.browser.ask<Problem>('POST', `/join/${token}`)
   assert.deepEqual([taken.status, taken.body.code], [403, 'ROLE_REQUIRED'], taken.text)
@@ -110,7 +170,8 @@ test('an invitation for an address is taken by that address alone', async () => 
   await takeLink(api, token, { email: 'wanted@example.test' })
 })
 
-const reset = async (who: Somebody): Promise<string> => tokenOf((await resetPerson(api.services, { email: who.email }))['link'])
+const reset = async (who: Somebody): Promise<string> =>
+  tokenOf((await resetPerson(api.services, { email: who.email }))['link'])
 
 test('attack: a reset link that was replaced, or whose sister was used, sets no factors', async () => {
   const victim = await join(api, workspace, 'viewer')
@@ -120,50 +181,83 @@ test('attack: a reset link that was replaced, or whose sister was used, sets no 
   await takeLink(api, second, { email: victim.email })
   await assertClosed(second)
   // Links that were made at one moment, as an older version left them: one is used.
-  const [one, other] = await Promise.all([1, 2].map(() => invite(api.services, api.database, {
-    workspaceId: null, role: 'viewer', email: victim.email, person: victim.id, by: null,
-  })))
+  const [one, other] = await Promise.all(
+    [1, 2].map(() =>
+      invite(api.services, api.database, {
+        workspaceId: null,
+        role: 'viewer',
+        email: victim.email,
+        person: victim.id,
+        by: null,
+      }),
+    ),
+  )
   const begun = new Browser(api)
-  const half = await begun.ask<{ totp_token: string; secret: string }>('POST', `/join/${other?.token}/password`, {
-    email: victim.email, name: 'Mallory', password: victim.password,
-  })
+  const half = await begun.ask<{ totp_token: string; secret: string }>(
+    'POST',
+    `/join/${other?.token}/password`,
+    {
+      email: victim.email,
+      name: 'Mallory',
+      password: victim.password,
+    },
+  )
   assert.equal(half.status, 200, half.text)
   now += 60_000
   await takeLink(api, one?.token as string, { email: victim.email })
   now += 60_000
   const late = await begun.ask<Problem>('POST', `/join/${other?.token}/totp`, {
-    totp_token: half.body.totp_token, code: codeOf(half.body.secret, now),
+    totp_token: half.body.totp_token,
+    code: codeOf(half.body.secret, now),
   })
   assert.deepEqual([late.status, late.body.code], [410, 'INVITATION_CLOSED'], late.text)
   await assertClosed(other?.token as string)
   const another = await join(api, workspace, 'viewer')
   const theirs = await reset(another)
   await reset(victim)
-  assert.equal((await new Browser(api).ask('GET', `/invitations/${theirs}`)).status, 200, 'links of others stay')
+  assert.equal(
+    (await new Browser(api).ask('GET', `/invitations/${theirs}`)).status,
+    200,
+    'links of others stay',
+  )
 })
 
 test('attack: of reset links that are made at once, one is open', async () => {
   const victim = await join(api, workspace, 'viewer')
   await Promise.all([1, 2, 3, 4].map(() => reset(victim)))
-  const open = await api.database.query('select 1 from invitations where person_id = $1 and revoked_at is null', [victim.id])
+  const open = await api.database.query(
+    'select 1 from invitations where person_id = $1 and revoked_at is null',
+    [victim.id],
+  )
   assert.equal(open.length, 1)
 })
 
 /** Signs a person in by a passkey of theirs. */
 async function byPasskey(phone: Authenticator): Promise<Browser> {
   const browser = new Browser(api)
-  const { body } = await browser.ask<{ challenge_id: string; options: { challenge: string } }>('POST', '/sign-in/passkey/options')
+  const { body } = await browser.ask<{ challenge_id: string; options: { challenge: string } }>(
+    'POST',
+    '/sign-in/passkey/options',
+  )
   const response = phone.get({ challenge: body.options.challenge }, browser.origin)
-  const { status, text } = await browser.ask('POST', '/sign-in/passkey', { challenge_id: body.challenge_id, response })
+  const { status, text } = await browser.ask('POST', '/sign-in/passkey', {
+    challenge_id: body.challenge_id,
+    response,
+  })
   assert.equal(status, 200, text)
   return browser
 }
 
 async function addPasskey(who: Somebody): Promise<{ phone: Authenticator; id: string }> {
   const phone = new Authenticator()
-  const { body } = await who.browser.ask<{ challenge_id: string; options: { challenge: string; user: { id: string } } }>('POST', '/me/passkeys/options')
+  const { body } = await who.browser.ask<{
+    challenge_id: string
+    options: { challenge: string; user: { id: string } }
+  }>('POST', '/me/passkeys/options')
   const made = await who.browser.ask<{ id: string }>('POST', '/me/passkeys', {
-    challenge_id: body.challenge_id, response: phone.create(body.options, who.browser.origin), name: 'phone',
+    challenge_id: body.challenge_id,
+    response: phone.create(body.options, who.browser.origin),
+    name: 'phone',
   })
   assert.equal(made.status, 200, made.text)
   return { phone, id: made.body.id }
@@ -184,15 +278,32 @@ test('attack: so does that of an authenticator app which another replaces, and o
   const signIn = async (secret: string) => {
     const browser = new Browser(api)
     now += 60_000
-    const { body } = await browser.ask<{ mfa_token: string }>('POST', '/sign-in/password', { email: who.email, password: who.password })
-    const { status, text } = await browser.ask('POST', '/sign-in/totp', { mfa_token: body.mfa_token, code: codeOf(secret, now) })
+    const { body } = await browser.ask<{ mfa_token: string }>('POST', '/sign-in/password', {
+      email: who.email,
+      password: who.password,
+    })
+    const { status, text } = await browser.ask('POST', '/sign-in/totp', {
+      mfa_token: body.mfa_token,
+      code: codeOf(secret, now),
+    })
     assert.equal(status, 200, text)
     return browser
   }
   const thief = await signIn(who.secret)
-  const { body: app } = await who.browser.ask<{ totp_token: string; secret: string }>('POST', '/me/totp')
+  const { body: app } = await who.browser.ask<{ totp_token: string; secret: string }>(
+    'POST',
+    '/me/totp',
+  )
   now += 60_000
-  assert.equal((await who.browser.ask('POST', '/me/totp/confirm', { totp_token: app.totp_token, code: codeOf(app.secret, now) })).status, 200)
+  assert.equal(
+    (
+      await who.browser.ask('POST', '/me/totp/confirm', {
+        totp_token: app.totp_token,
+        code: codeOf(app.secret, now),
+      })
+    ).status,
+    200,
+  )
   assert.equal((await thief.ask('GET', '/me/sessions')).status, 401)
   const again = await signIn(app.secret)
   await addPasskey(who)

@@ -1,4 +1,5 @@
-// Who gets into the control panel and who does not, on the real server and database, without chains or nodes.
+// Who gets into the control panel and who does not, on the real server and database, without chains
+// or nodes.
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
 import { networkOf } from '../src/http/client-network.ts'
@@ -20,60 +21,109 @@ before(async () => {
   await api.started
   api.now = () => now
   owner = await join(api, null, 'owner', { named: 'acme', email: 'owner@example.test' })
-  workspace = (await api.database.one<{ id: string }>(`select id from workspaces where name = 'acme'`))?.id as string
+  workspace = (
+    await api.database.one<{ id: string }>(`select id from workspaces where name = 'acme'`)
+  )?.id as string
 })
 // A code is taken once, and an address may begin so many sign-ins in a minute.
 beforeEach(() => {
   now += 2 * MINUTE_MS
 })
 
-const begin = (who: { email: string; password: string }, browser: Browser) => (
-  browser.ask<{ mfa_token: string } & Problem>('POST', '/sign-in/password', { email: who.email, password: who.password })
-)
+const begin = (who: { email: string; password: string }, browser: Browser) =>
+  browser.ask<{ mfa_token: string } & Problem>('POST', '/sign-in/password', {
+    email: who.email,
+    password: who.password,
+  })
 
 /** Signs somebody in by password and app, at a later step than before. */
 async function signIn(who: Somebody, browser = new Browser(api)): Promise<Browser> {
   now += 30_000
   const { body } = await begin(who, browser)
-  const { status, text } = await browser.ask('POST', '/sign-in/totp', { mfa_token: body.mfa_token, code: codeOf(who.secret, now) })
+  const { status, text } = await browser.ask('POST', '/sign-in/totp', {
+    mfa_token: body.mfa_token,
+    code: codeOf(who.secret, now),
+  })
   assert.equal(status, 200, text)
   return browser
 }
 
-const refused = async (asked: Promise<{ status: number; body: unknown; text: string }>, status: number, code: string) => {
+const refused = async (
+  asked: Promise<{ status: number; body: unknown; text: string }>,
+  status: number,
+  code: string,
+) => {
   const answer = await asked
   assert.equal(answer.status, status, answer.text)
   assert.equal((answer.body as Problem).code, code, answer.text)
   return answer.body as Problem & { locked_until?: string }
 }
 
-const linkFor = (o: { role?: 'owner' | 'viewer'; email?: string; person?: string } = {}) => invite(api.services, api.database, {
-  workspaceId: o.person === undefined ? workspace : null, role: o.role ?? 'viewer', email: o.email ?? null, person: o.person ?? null, by: null,
-}).then(({ token }) => token)
+const linkFor = (o: { role?: 'owner' | 'viewer'; email?: string; person?: string } = {}) =>
+  invite(api.services, api.database, {
+    workspaceId: o.person === undefined ? workspace : null,
+    role: o.role ?? 'viewer',
+    email: o.email ?? null,
+    person: o.person ?? null,
+    by: null,
+  }).then(({ token }) => token)
 
 /** Lets somebody join by a passkey. */
 async function joinByPasskey(phone: Authenticator, email: string, token: string) {
   const browser = new Browser(api)
-  const asked = await browser.ask<{ challenge_id: string; options: { challenge: string; user: { id: string } } }>(
-    'POST', `/join/${token}/passkey/options`, { email, name: 'Phone' })
+  const asked = await browser.ask<{
+    challenge_id: string
+    options: { challenge: string; user: { id: string } }
+  }>('POST', `/join/${token}/passkey/options`, { email, name: 'Phone' })
   assert.equal(asked.status, 200, asked.text)
   const response = phone.create(asked.body.options, browser.origin)
-  return { browser, asked: asked.body, made: await browser.ask('POST', `/join/${token}/passkey`, { challenge_id: asked.body.challenge_id, response }) }
+  return {
+    browser,
+    asked: asked.body,
+    made: await browser.ask('POST', `/join/${token}/passkey`, {
+      challenge_id: asked.body.challenge_id,
+      response,
+    }),
+  }
 }
 
 /** Signs in by a passkey. @param change what an attacker does to the answer */
-async function showPasskey(phone: Authenticator, o: { origin?: string; flags?: number; challenge?: string } = {}, browser = new Browser(api)) {
-  const asked = await browser.ask<{ challenge_id: string; options: { challenge: string } }>('POST', '/sign-in/passkey/options')
+async function showPasskey(
+  phone: Authenticator,
+  o: { origin?: string; flags?: number; challenge?: string } = {},
+  browser = new Browser(api),
+) {
+  const asked = await browser.ask<{ challenge_id: string; options: { challenge: string } }>(
+    'POST',
+    '/sign-in/passkey/options',
+  )
   assert.equal(asked.status, 200, asked.text)
-  const response = phone.get({ challenge: o.challenge ?? asked.body.options.challenge }, o.origin ?? browser.origin, o.flags)
-  return { browser, response, id: asked.body.challenge_id, shown: await browser.ask('POST', '/sign-in/passkey', { challenge_id: asked.body.challenge_id, response }) }
+  const response = phone.get(
+    { challenge: o.challenge ?? asked.body.options.challenge },
+    o.origin ?? browser.origin,
+    o.flags,
+  )
+  return {
+    browser,
+    response,
+    id: asked.body.challenge_id,
+    shown: await browser.ask('POST', '/sign-in/passkey', {
+      challenge_id: asked.body.challenge_id,
+      response,
+    }),
+  }
 }
 
 test('RFC 6238’s codes are taken, of the step before and after too, and no other', () => {
-  // Appendix B, SHA-1: eight digits there, of which six are shown; its secret is 12345678901234567890.
+  // Appendix B, SHA-1: eight digits there, of which six are shown; its secret is
+  // 12345678901234567890.
   const secret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
   for (const [second, code] of [
-    [59, '287082'], [1_111_111_109, '081804'], [1_111_111_111, '050471'], [1_234_567_890, '005924'], [2_000_000_000, '279037'],
+    [59, '287082'],
+    [1_111_111_109, '081804'],
+    [1_111_111_111, '050471'],
+    [1_234_567_890, '005924'],
+    [2_000_000_000, '279037'],
     [20_000_000_000, '353130'],
   ] as const) {
     const step = Math.floor(second / 30)
@@ -113,15 +163,27 @@ test('password and code sign in by a cookie that no page reads, and each sign-in
   twice.cookie = `${fixed.cookie}; custody=${'A'.repeat(43)}`
   await refused(twice.ask('GET', '/me/sessions'), 401, 'SIGN_IN_REQUIRED')
   const { headers } = await browser.ask('POST', '/sign-out')
-  assert.equal(headers['set-cookie']?.[0], 'custody=; Max-Age=0; Path=/console; HttpOnly; SameSite=Strict')
-  const rows = await api.database.query<{ row: string }>('select row_to_json(s)::text row from sessions s')
-  assert.ok(rows.every(({ row }) => !row.includes(first.slice(8))), 'the token itself is stored nowhere')
+  assert.equal(
+    headers['set-cookie']?.[0],
+    'custody=; Max-Age=0; Path=/console; HttpOnly; SameSite=Strict',
+  )
+  const rows = await api.database.query<{ row: string }>(
+    'select row_to_json(s)::text row from sessions s',
+  )
+  assert.ok(
+    rows.every(({ row }) => !row.includes(first.slice(8))),
+    'the token itself is stored nowhere',
+  )
 })
 
 test('an unknown e-mail address and a wrong password are answered alike', async () => {
   const browser = new Browser(api)
   const [unknown, wrong] = [
-    await refused(begin({ email: 'nobody@example.test', password: owner.password }, browser), 401, 'SIGN_IN_FAILED'),
+    await refused(
+      begin({ email: 'nobody@example.test', password: owner.password }, browser),
+      401,
+      'SIGN_IN_FAILED',
+    ),
     await refused(begin({ ...owner, password: 'wrong' }, browser), 401, 'SIGN_IN_FAILED'),
   ]
   assert.equal(unknown.message, wrong.message)
@@ -134,13 +196,37 @@ test('a code is taken once, in its time, and a step of a sign-in is tried five t
   await signIn(who)
   const used = codeOf(who.secret, now)
   const browser = new Browser(api)
-  const { body: { mfa_token } } = await begin(who, browser)
-  await refused(browser.ask('POST', '/sign-in/totp', { mfa_token, code: used }), 401, 'SIGN_IN_FAILED')
-  await refused(browser.ask('POST', '/sign-in/totp', { mfa_token, code: codeOf(who.secret, now - 30_000) }), 401, 'SIGN_IN_FAILED')
+  const {
+    body: { mfa_token },
+  } = await begin(who, browser)
+  await refused(
+    browser.ask('POST', '/sign-in/totp', { mfa_token, code: used }),
+    401,
+    'SIGN_IN_FAILED',
+  )
+  await refused(
+    browser.ask('POST', '/sign-in/totp', { mfa_token, code: codeOf(who.secret, now - 30_000) }),
+    401,
+    'SIGN_IN_FAILED',
+  )
   now += 5 * MINUTE_MS
-  await refused(browser.ask('POST', '/sign-in/totp', { mfa_token, code: codeOf(who.secret, now) }), 401, 'SIGN_IN_FAILED')
-  await refused(browser.ask('POST', '/sign-in/totp', { mfa_token: 'A'.repeat(43), code: codeOf(who.secret, now) }), 401, 'SIGN_IN_FAILED')
-  const logged = await api.database.query(`select details from audit_log where action = 'sign_in.failed' and actor_name = $1`, [who.email])
+  await refused(
+    browser.ask('POST', '/sign-in/totp', { mfa_token, code: codeOf(who.secret, now) }),
+    401,
+    'SIGN_IN_FAILED',
+  )
+  await refused(
+    browser.ask('POST', '/sign-in/totp', {
+      mfa_token: 'A'.repeat(43),
+      code: codeOf(who.secret, now),
+    }),
+    401,
+    'SIGN_IN_FAILED',
+  )
+  const logged = await api.database.query(
+    `select details from audit_log where action = 'sign_in.failed' and actor_name = $1`,
+    [who.email],
+  )
   assert.deepEqual(logged, [{ details: { factor: 'totp' } }, { details: { factor: 'totp' } }])
 })
 
@@ -150,15 +236,32 @@ test('a recovery code signs in once, however it is written; new ones end the old
   assert.match(first, /^[0-9A-HJKMNP-TV-Z]{4}(-[0-9A-HJKMNP-TV-Z]{4}){3}$/)
   const by = async (code: string) => {
     const browser = new Browser(api)
-    const { body: { mfa_token } } = await begin(who, browser)
-    return { browser, answer: await browser.ask<{ person: { recovery_codes_left: number } }>('POST', '/sign-in/recovery', { mfa_token, code }) }
+    const {
+      body: { mfa_token },
+    } = await begin(who, browser)
+    return {
+      browser,
+      answer: await browser.ask<{ person: { recovery_codes_left: number } }>(
+        'POST',
+        '/sign-in/recovery',
+        { mfa_token, code },
+      ),
+    }
   }
   const { browser, answer } = await by(first.toLowerCase().replaceAll('-', ' '))
   assert.equal(answer.body.person.recovery_codes_left, 9)
-  await refused(by(first).then(({ answer: again }) => again), 401, 'SIGN_IN_FAILED')
+  await refused(
+    by(first).then(({ answer: again }) => again),
+    401,
+    'SIGN_IN_FAILED',
+  )
   const { body } = await browser.ask<{ recovery_codes: string[] }>('POST', '/me/recovery-codes')
   assert.equal(new Set(body.recovery_codes).size, 10)
-  await refused(by(second).then(({ answer: old }) => old), 401, 'SIGN_IN_FAILED')
+  await refused(
+    by(second).then(({ answer: old }) => old),
+    401,
+    'SIGN_IN_FAILED',
+  )
   assert.equal((await by(body.recovery_codes[0] as string)).answer.status, 200)
 })
 
@@ -166,7 +269,8 @@ test('failures lock an e-mail address whether or not somebody has it, doubling; 
   const who = await join(api, workspace, 'viewer')
   for (const email of [who.email, 'nobody2@example.test']) {
     const browser = new Browser(api)
-    for (let failure = 0; failure < 5; failure++) await refused(begin({ email, password: 'wrong' }, browser), 401, 'SIGN_IN_FAILED')
+    for (let failure = 0; failure < 5; failure++)
+      await refused(begin({ email, password: 'wrong' }, browser), 401, 'SIGN_IN_FAILED')
     const locked = await begin({ email, password: who.password }, browser)
     const { locked_until } = await refused(Promise.resolve(locked), 429, 'RATE_LIMITED')
     assert.equal(locked.headers['retry-after'], '60')
@@ -178,12 +282,18 @@ test('failures lock an e-mail address whether or not somebody has it, doubling; 
     now += MINUTE_MS
   }
   await signIn(who)
-  for (let failure = 0; failure < 4; failure++) await refused(begin({ ...who, password: 'wrong' }, new Browser(api)), 401, 'SIGN_IN_FAILED')
+  for (let failure = 0; failure < 4; failure++)
+    await refused(begin({ ...who, password: 'wrong' }, new Browser(api)), 401, 'SIGN_IN_FAILED')
   await signIn(who)
   // Tries that arrive together are counted together.
   now += 5 * MINUTE_MS
-  const all = await Promise.all(Array.from({ length: 12 }, () => begin({ ...who, password: 'wrong' }, new Browser(api))))
-  assert.deepEqual(all.map(({ status }) => status).sort(), [...Array<number>(5).fill(401), ...Array<number>(7).fill(429)])
+  const all = await Promise.all(
+    Array.from({ length: 12 }, () => begin({ ...who, password: 'wrong' }, new Browser(api))),
+  )
+  assert.deepEqual(all.map(({ status }) => status).sort(), [
+    ...Array<number>(5).fill(401),
+    ...Array<number>(7).fill(429),
+  ])
   await refused(begin(who, new Browser(api)), 429, 'RATE_LIMITED')
   now += 86_400_001
   await forgetSignIns(api.services)
@@ -193,9 +303,14 @@ test('failures lock an e-mail address whether or not somebody has it, doubling; 
 
 test('a client is counted by its address, and of IPv6 by the network that it is given', () => {
   for (const [ip, counted] of [
-    ['203.0.113.7', '203.0.113.7'], ['::ffff:203.0.113.7', '203.0.113.7'], ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-    ['2001:db8:1:2::1', '2001:db8:1:2::/64'], ['::1', '0:0:0:0::/64'], ['', ''],
-  ] as const) assert.equal(networkOf(ip), counted)
+    ['203.0.113.7', '203.0.113.7'],
+    ['::ffff:203.0.113.7', '203.0.113.7'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2::1', '2001:db8:1:2::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['', ''],
+  ] as const)
+    assert.equal(networkOf(ip), counted)
 })
 
 test('one client’s address begins so many sign-ins in a minute', async () => {
@@ -211,35 +326,72 @@ test('a passkey joins and signs in; what is shown for another page, question or 
   const phone = new Authenticator()
   const { made, asked } = await joinByPasskey(phone, 'phone@example.test', await linkFor())
   assert.equal(made.status, 200, made.text)
-  assert.deepEqual((asked.options as unknown as { pubKeyCredParams: { alg: number }[] }).pubKeyCredParams.map(({ alg }) => alg), [-8, -7, -257])
+  assert.deepEqual(
+    (asked.options as unknown as { pubKeyCredParams: { alg: number }[] }).pubKeyCredParams.map(
+      ({ alg }) => alg,
+    ),
+    [-8, -7, -257],
+  )
   const good = await showPasskey(phone)
   assert.equal(good.shown.status, 200, good.shown.text)
-  await refused(good.browser.ask('POST', '/sign-in/passkey', { challenge_id: good.id, response: good.response }), 401, 'SIGN_IN_FAILED')
+  await refused(
+    good.browser.ask('POST', '/sign-in/passkey', {
+      challenge_id: good.id,
+      response: good.response,
+    }),
+    401,
+    'SIGN_IN_FAILED',
+  )
   for (const attack of [{ origin: 'https://evil.test' }, { flags: 0x01 }, { challenge: 'AAAA' }]) {
-    await refused(showPasskey(phone, attack).then(({ shown }) => shown), 401, 'SIGN_IN_FAILED')
+    await refused(
+      showPasskey(phone, attack).then(({ shown }) => shown),
+      401,
+      'SIGN_IN_FAILED',
+    )
   }
   // A copy of it, that was made before.
   phone.counter = 0
-  await refused(showPasskey(phone).then(({ shown }) => shown), 401, 'SIGN_IN_FAILED')
+  await refused(
+    showPasskey(phone).then(({ shown }) => shown),
+    401,
+    'SIGN_IN_FAILED',
+  )
   phone.counter += 10
   assert.equal((await showPasskey(phone)).shown.status, 200)
-  await refused(showPasskey(new Authenticator()).then(({ shown }) => shown), 401, 'SIGN_IN_FAILED')
+  await refused(
+    showPasskey(new Authenticator()).then(({ shown }) => shown),
+    401,
+    'SIGN_IN_FAILED',
+  )
   // One that was made for another page.
   const browser = new Browser(api)
   const token = await linkFor()
-  const { body } = await browser.ask<{ challenge_id: string; options: { challenge: string; user: { id: string } } }>(
-    'POST', `/join/${token}/passkey/options`, { email: 'other@example.test', name: 'Other' })
+  const { body } = await browser.ask<{
+    challenge_id: string
+    options: { challenge: string; user: { id: string } }
+  }>('POST', `/join/${token}/passkey/options`, { email: 'other@example.test', name: 'Other' })
   const response = new Authenticator().create(body.options, 'http://localhost:1')
-  await refused(browser.ask('POST', `/join/${token}/passkey`, { challenge_id: body.challenge_id, response }), 401, 'SIGN_IN_FAILED')
+  await refused(
+    browser.ask('POST', `/join/${token}/passkey`, { challenge_id: body.challenge_id, response }),
+    401,
+    'SIGN_IN_FAILED',
+  )
   assert.equal((await browser.ask('GET', `/invitations/${token}`)).status, 200, 'nothing was taken')
 })
 
 test('at an address of numbers there are no passkeys, and it says where there are', async () => {
   const browser = new Browser(api)
   browser.host = browser.host.replace('localhost', '127.0.0.1')
-  const { message } = await refused(browser.ask('POST', '/sign-in/passkey/options'), 409, 'PASSKEY_UNAVAILABLE')
+  const { message } = await refused(
+    browser.ask('POST', '/sign-in/passkey/options'),
+    409,
+    'PASSKEY_UNAVAILABLE',
+  )
   assert.match(message, /http:\/\/localhost:\d+\/console/)
-  assert.equal((await browser.ask<{ passkeys_available: boolean }>('GET', '/session')).body.passkeys_available, false)
+  assert.equal(
+    (await browser.ask<{ passkeys_available: boolean }>('GET', '/session')).body.passkeys_available,
+    false,
+  )
 })
 
 test('an invitation is taken once, by whom it is for; who has an account signs in first and gets another cookie', async () => {
@@ -247,19 +399,47 @@ test('an invitation is taken once, by whom it is for; who has an account signs i
   const browser = new Browser(api)
   const said = { email: 'else@example.test', name: 'Else', password: owner.password }
   await refused(browser.ask('POST', `/join/${token}/password`, said), 400, 'INVALID_REQUEST')
-  await refused(browser.ask('POST', `/join/${await linkFor()}/password`, { ...said, email: owner.email }), 400, 'INVALID_REQUEST')
-  await refused(browser.ask('POST', `/join/${await linkFor()}/password`, { ...said, workspace: 'mine' }), 400, 'INVALID_REQUEST')
-  await refused(browser.ask('POST', `/join/${await linkFor()}/password`, { ...said, password: 'short' }), 400, 'INVALID_REQUEST')
-  const guessed = await refused(browser.ask('POST', `/join/${await linkFor()}/password`, { ...said, password: 'password1234' }), 400, 'INVALID_REQUEST')
+  await refused(
+    browser.ask('POST', `/join/${await linkFor()}/password`, { ...said, email: owner.email }),
+    400,
+    'INVALID_REQUEST',
+  )
+  await refused(
+    browser.ask('POST', `/join/${await linkFor()}/password`, { ...said, workspace: 'mine' }),
+    400,
+    'INVALID_REQUEST',
+  )
+  await refused(
+    browser.ask('POST', `/join/${await linkFor()}/password`, { ...said, password: 'short' }),
+    400,
+    'INVALID_REQUEST',
+  )
+  const guessed = await refused(
+    browser.ask('POST', `/join/${await linkFor()}/password`, { ...said, password: 'password1234' }),
+    400,
+    'INVALID_REQUEST',
+  )
   assert.equal(guessed.field, 'password')
   const other = await api.user('other')
-  const { token: elsewhere } = await invite(api.services, api.database, { workspaceId: other.workspaceId, role: 'viewer', email: null, person: null, by: null })
+  const { token: elsewhere } = await invite(api.services, api.database, {
+    workspaceId: other.workspaceId,
+    role: 'viewer',
+    email: null,
+    person: null,
+    by: null,
+  })
   await refused(browser.ask('POST', `/join/${elsewhere}`), 401, 'SIGN_IN_REQUIRED')
   const who = await join(api, workspace, 'viewer')
   await refused(who.browser.ask('POST', `/join/${token}`), 403, 'ROLE_REQUIRED')
   const before = who.browser.cookie
-  const { body } = await who.browser.ask<{ workspaces: { name: string }[] }>('POST', `/join/${elsewhere}`)
-  assert.deepEqual(body.workspaces.map(({ name }) => name), ['acme', 'other'])
+  const { body } = await who.browser.ask<{ workspaces: { name: string }[] }>(
+    'POST',
+    `/join/${elsewhere}`,
+  )
+  assert.deepEqual(
+    body.workspaces.map(({ name }) => name),
+    ['acme', 'other'],
+  )
   assert.notEqual(who.browser.cookie, before)
   await refused(who.browser.ask('POST', `/join/${elsewhere}`), 410, 'INVITATION_CLOSED')
   const old = new Browser(api)
@@ -270,21 +450,43 @@ test('an invitation is taken once, by whom it is for; who has an account signs i
   // A link that offers less takes nothing away.
   await signIn(owner, owner.browser)
   await owner.browser.ask('POST', `/join/${await linkFor()}`)
-  assert.equal((await owner.browser.ask<{ workspaces: { role: string }[] }>('GET', '/session')).body.workspaces[0]?.role, 'owner')
+  assert.equal(
+    (await owner.browser.ask<{ workspaces: { role: string }[] }>('GET', '/session')).body
+      .workspaces[0]?.role,
+    'owner',
+  )
 })
 
 test('two who take one link at once: one of them joins', async () => {
   const token = await linkFor()
   const phones = [new Authenticator(), new Authenticator()]
-  const begun = await Promise.all(phones.map(async (phone, at) => {
-    const browser = new Browser(api)
-    const { body } = await browser.ask<{ challenge_id: string; options: { challenge: string; user: { id: string } } }>(
-      'POST', `/join/${token}/passkey/options`, { email: `twin${at}@example.test`, name: 'Twin' })
-    return { browser, id: body.challenge_id, response: phone.create(body.options, browser.origin) }
-  }))
-  const answers = await Promise.all(begun.map(({ browser, id, response }) => browser.ask('POST', `/join/${token}/passkey`, { challenge_id: id, response })))
+  const begun = await Promise.all(
+    phones.map(async (phone, at) => {
+      const browser = new Browser(api)
+      const { body } = await browser.ask<{
+        challenge_id: string
+        options: { challenge: string; user: { id: string } }
+      }>('POST', `/join/${token}/passkey/options`, {
+        email: `twin${at}@example.test`,
+        name: 'Twin',
+      })
+      return {
+        browser,
+        id: body.challenge_id,
+        response: phone.create(body.options, browser.origin),
+      }
+    }),
+  )
+  const answers = await Promise.all(
+    begun.map(({ browser, id, response }) =>
+      browser.ask('POST', `/join/${token}/passkey`, { challenge_id: id, response }),
+    ),
+  )
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 410])
-  assert.deepEqual(await api.database.query(`select count(*)::int from people where email like 'twin%'`), [{ count: 1 }])
+  assert.deepEqual(
+    await api.database.query(`select count(*)::int from people where email like 'twin%'`),
+    [{ count: 1 }],
+  )
 })
 
 test('one’s own sessions are listed and ended; a session ends by itself after 12 idle hours and after 7 days', async () => {
@@ -315,39 +517,103 @@ test('factors are changed by who has just shown one, and the last one stays', as
   await refused(browser.ask('DELETE', `/me/passkeys/${passkey?.id}`), 409, 'LAST_FACTOR')
   now += 16 * MINUTE_MS
   for (const [method, path, body] of [
-    ['POST', '/me/passkeys/options', {}], ['DELETE', `/me/passkeys/${passkey?.id}`, {}], ['POST', '/me/totp', {}],
-    ['POST', '/me/password', { password: owner.password }], ['POST', '/me/recovery-codes', {}], ['DELETE', '/me/password', {}],
-  ] as const) await refused(browser.ask(method, path, body), 403, 'RECENT_SIGN_IN_REQUIRED')
+    ['POST', '/me/passkeys/options', {}],
+    ['DELETE', `/me/passkeys/${passkey?.id}`, {}],
+    ['POST', '/me/totp', {}],
+    ['POST', '/me/password', { password: owner.password }],
+    ['POST', '/me/recovery-codes', {}],
+    ['DELETE', '/me/password', {}],
+  ] as const)
+    await refused(browser.ask(method, path, body), 403, 'RECENT_SIGN_IN_REQUIRED')
   const before = browser.cookie
-  const asked = await browser.ask<{ challenge_id: string; options: { challenge: string } }>('POST', '/me/confirm/passkey/options')
-  const shown = { challenge_id: asked.body.challenge_id, response: phone.get(asked.body.options, browser.origin) }
+  const asked = await browser.ask<{ challenge_id: string; options: { challenge: string } }>(
+    'POST',
+    '/me/confirm/passkey/options',
+  )
+  const shown = {
+    challenge_id: asked.body.challenge_id,
+    response: phone.get(asked.body.options, browser.origin),
+  }
   await refused(owner.browser.ask('POST', '/me/confirm/passkey', shown), 401, 'SIGN_IN_REQUIRED')
   assert.equal((await browser.ask('POST', '/me/confirm/passkey', shown)).status, 200)
   assert.notEqual(browser.cookie, before)
   // A password signs in once an app is set up, and not before.
-  assert.deepEqual((await browser.ask('POST', '/me/password', { password: owner.password })).body, { has_totp: false })
-  await refused(begin({ email: 'factors@example.test', password: owner.password }, new Browser(api)), 401, 'SIGN_IN_FAILED')
+  assert.deepEqual((await browser.ask('POST', '/me/password', { password: owner.password })).body, {
+    has_totp: false,
+  })
+  await refused(
+    begin({ email: 'factors@example.test', password: owner.password }, new Browser(api)),
+    401,
+    'SIGN_IN_FAILED',
+  )
   await refused(browser.ask('DELETE', `/me/passkeys/${passkey?.id}`), 409, 'LAST_FACTOR')
-  const { body: app } = await browser.ask<{ totp_token: string; secret: string; otpauth_uri: string }>('POST', '/me/totp')
-  assert.match(app.otpauth_uri, /^otpauth:\/\/totp\/Custody:factors%40example\.test\?issuer=Custody&secret=[A-Z2-7]{32}&algorithm=SHA1&digits=6&period=30$/)
-  await refused(browser.ask('POST', '/me/totp/confirm', { totp_token: app.totp_token, code: '000000' }), 401, 'SIGN_IN_FAILED')
-  const { body: { recovery_codes } } = await browser.ask<{ recovery_codes: string[] }>('POST', '/me/totp/confirm', {
-    totp_token: app.totp_token, code: codeOf(app.secret, now),
+  const { body: app } = await browser.ask<{
+    totp_token: string
+    secret: string
+    otpauth_uri: string
+  }>('POST', '/me/totp')
+  assert.match(
+    app.otpauth_uri,
+    /^otpauth:\/\/totp\/Custody:factors%40example\.test\?issuer=Custody&secret=[A-Z2-7]{32}&algorithm=SHA1&digits=6&period=30$/,
+  )
+  await refused(
+    browser.ask('POST', '/me/totp/confirm', { totp_token: app.totp_token, code: '000000' }),
+    401,
+    'SIGN_IN_FAILED',
+  )
+  const {
+    body: { recovery_codes },
+  } = await browser.ask<{ recovery_codes: string[] }>('POST', '/me/totp/confirm', {
+    totp_token: app.totp_token,
+    code: codeOf(app.secret, now),
   })
   assert.equal(recovery_codes.length, 10)
-  const who: Somebody = { email: 'factors@example.test', password: owner.password, secret: app.secret, recovery: recovery_codes, browser, id: '' }
+  const who: Somebody = {
+    email: 'factors@example.test',
+    password: owner.password,
+    secret: app.secret,
+    recovery: recovery_codes,
+    browser,
+    id: '',
+  }
   assert.equal((await browser.ask('DELETE', `/me/passkeys/${passkey?.id}`)).status, 200)
-  await refused(showPasskey(phone).then(({ shown: gone }) => gone), 401, 'SIGN_IN_FAILED')
+  await refused(
+    showPasskey(phone).then(({ shown: gone }) => gone),
+    401,
+    'SIGN_IN_FAILED',
+  )
   await refused(browser.ask('DELETE', '/me/password'), 409, 'LAST_FACTOR')
   const second = await signIn(who)
   now += 20 * MINUTE_MS
   await refused(second.ask('POST', '/me/confirm/totp', { code: '000000' }), 401, 'SIGN_IN_FAILED')
-  assert.equal((await second.ask('POST', '/me/confirm/totp', { code: codeOf(app.secret, now) })).status, 200)
-  await refused(second.ask('POST', '/me/password', { password: 'another long password' }), 400, 'INVALID_REQUEST')
-  await refused(second.ask('POST', '/me/password', { current: 'wrong', password: 'another long password' }), 401, 'SIGN_IN_FAILED')
+  assert.equal(
+    (await second.ask('POST', '/me/confirm/totp', { code: codeOf(app.secret, now) })).status,
+    200,
+  )
+  await refused(
+    second.ask('POST', '/me/password', { password: 'another long password' }),
+    400,
+    'INVALID_REQUEST',
+  )
+  await refused(
+    second.ask('POST', '/me/password', { current: 'wrong', password: 'another long password' }),
+    401,
+    'SIGN_IN_FAILED',
+  )
   const own = { current: who.password, password: who.email }
-  assert.match((await refused(second.ask('POST', '/me/password', own), 400, 'INVALID_REQUEST')).message, /^password: it is made of your name/)
-  assert.equal((await second.ask('POST', '/me/password', { current: who.password, password: 'another long password' })).status, 200)
+  assert.match(
+    (await refused(second.ask('POST', '/me/password', own), 400, 'INVALID_REQUEST')).message,
+    /^password: it is made of your name/,
+  )
+  assert.equal(
+    (
+      await second.ask('POST', '/me/password', {
+        current: who.password,
+        password: 'another long password',
+      })
+    ).status,
+    200,
+  )
   await refused(browser.ask('GET', '/me/sessions'), 401, 'SIGN_IN_REQUIRED')
   await signIn({ ...who, password: 'another long password' })
 })
@@ -355,7 +621,12 @@ test('factors are changed by who has just shown one, and the last one stays', as
 test('an operator’s link sets new factors for who lost all: the old ones and every session end with it', async () => {
   const who = await join(api, workspace, 'viewer')
   const token = await linkFor({ person: who.id, email: who.email })
-  assert.deepEqual(await signIn(who).then((browser) => browser.ask('GET', '/session')).then(({ status }) => status), 200)
+  assert.deepEqual(
+    await signIn(who)
+      .then((browser) => browser.ask('GET', '/session'))
+      .then(({ status }) => status),
+    200,
+  )
   const phone = new Authenticator()
   const { made } = await joinByPasskey(phone, who.email, token)
   assert.equal(made.status, 200, made.text)
@@ -368,7 +639,9 @@ test('an operator’s link sets new factors for who lost all: the old ones and e
 test('no log, and no table of rows as they are, holds a token, a code or a secret in the clear', async () => {
   const lines: string[] = []
   const { log } = api.services
-  Object.assign(api.services, { log: { ...log, info: (...all: unknown[]) => lines.push(JSON.stringify(all)) } })
+  Object.assign(api.services, {
+    log: { ...log, info: (...all: unknown[]) => lines.push(JSON.stringify(all)) },
+  })
   const token = await linkFor()
   const browser = new Browser(api)
   await browser.ask('POST', `/join/${token}/password`, { email: 'x', name: 'x', password: 'x' })
@@ -378,9 +651,11 @@ test('no log, and no table of rows as they are, holds a token, a code or a secre
   const all = await api.database.query<{ row: string }>(
     `select row_to_json(t)::text row from people t union all select row_to_json(t)::text from recovery_codes t
      union all select row_to_json(t)::text from sign_in_steps t union all select row_to_json(t)::text from audit_log t
-     union all select row_to_json(t)::text from invitations t`)
+     union all select row_to_json(t)::text from invitations t`,
+  )
   const kept = all.map(({ row }) => row).join('\n')
-  for (const secret of [owner.secret, owner.password, ...owner.recovery, token]) assert.ok(!kept.includes(secret))
+  for (const secret of [owner.secret, owner.password, ...owner.recovery, token])
+    assert.ok(!kept.includes(secret))
 })
 
 test('the session and the documents that a bundle serves name its command, and no npx', async () => {
@@ -388,7 +663,10 @@ test('the session and the documents that a bundle serves name its command, and n
   const browser = new Browser(api)
   try {
     process.env['CUSTODY_BUNDLE'] = 'platform'
-    assert.equal((await browser.ask<{ command: string }>('GET', '/session')).body.command, 'custody')
+    assert.equal(
+      (await browser.ask<{ command: string }>('GET', '/session')).body.command,
+      'custody',
+    )
     // Another base than that of other tests: the text of a document is kept.
     api.services.checkout.base = 'http://bundle.test'
     for (const path of ['/openapi.json', '/openapi.json?amounts=string']) {
@@ -397,7 +675,10 @@ test('the session and the documents that a bundle serves name its command, and n
       assert.doesNotMatch(text, /npx custody/)
     }
     delete process.env['CUSTODY_BUNDLE']
-    assert.equal((await browser.ask<{ command: string }>('GET', '/session')).body.command, 'npx custody')
+    assert.equal(
+      (await browser.ask<{ command: string }>('GET', '/session')).body.command,
+      'npx custody',
+    )
   } finally {
     api.services.checkout.base = 'http://pay.test'
     if (before === undefined) delete process.env['CUSTODY_BUNDLE']

@@ -1,4 +1,5 @@
-// Destination tags in the control panel: what a person types in Send, a batch file and a rule arrives on the local XRP Ledger.
+// Destination tags in the control panel: what a person types in Send, a batch file and a rule
+// arrives on the local XRP Ledger.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,10 +31,15 @@ before(async () => {
   ;({ page, context: desk } = await visitor.open())
   for (const { address } of [EXCHANGE, SHOP]) await fund(address, '20')
   // The account of an exchange: it refuses payments without a tag.
-  const { devnet } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as { devnet: number }
+  const { devnet } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as {
+    devnet: number
+  }
   const client = new Client(`ws://127.0.0.1:${devnet}/xrp`)
   await client.connect()
-  await client.submitAndWait({ TransactionType: 'AccountSet', Account: EXCHANGE.address, SetFlag: 1 }, { wallet: EXCHANGE })
+  await client.submitAndWait(
+    { TransactionType: 'AccountSet', Account: EXCHANGE.address, SetFlag: 1 },
+    { wallet: EXCHANGE },
+  )
   await client.disconnect()
 })
 after(async () => {
@@ -55,23 +61,42 @@ function step(name: string, work: (t: TestContext) => Promise<void>): void {
 const at = (path: string) => `${origin}/console/w/acme/main${path}`
 const heading = (name: string | RegExp) => page.getByRole('heading', { level: 1, name }).waitFor()
 const button = (name: string) => page.getByRole('button', { name, exact: true })
-const fund = (address: string, amount: string) => platform.operator('devnet', { command: 'fund', asset: 'XRP', address, amount, tag: null })
+const fund = (address: string, amount: string) =>
+  platform.operator('devnet', { command: 'fund', asset: 'XRP', address, amount, tag: null })
 
-interface Paid { memo: string | null; hash: string | null; status: string; failure_reason: string | null }
-/** Tags with which an account was paid by the wallet, as the ledger has them, by the transfer's memo. */
+interface Paid {
+  memo: string | null
+  hash: string | null
+  status: string
+  failure_reason: string | null
+}
+/**
+ * Tags with which an account was paid by the wallet, as the ledger has them, by the transfer's
+ * memo.
+ */
 async function tagsAt(address: string, count: number): Promise<Record<string, number | null>> {
   const rows = await waitFor(`${count} payments to ${address}`, async () => {
     const found = await platform.database.query<Paid>(
-      `select memo, hash, status, failure_reason from transactions where kind = 'WITHDRAWAL' and destination_id = $1`, [address])
-    for (const { status, failure_reason: reason } of found) assert.notEqual(status, 'failed', String(reason))
-    return found.length >= count && found.every(({ status }) => status === 'confirmed') ? found : null
+      `select memo, hash, status, failure_reason from transactions where kind = 'WITHDRAWAL' and destination_id = $1`,
+      [address],
+    )
+    for (const { status, failure_reason: reason } of found)
+      assert.notEqual(status, 'failed', String(reason))
+    return found.length >= count && found.every(({ status }) => status === 'confirmed')
+      ? found
+      : null
   })
   assert.equal(rows.length, count)
-  const paid = await Promise.all(rows.map(async ({ memo, hash }) => {
-    const transaction = await rpc(platform, 'XRP', 'tx', [{ transaction: hash }]) as { Destination: string; DestinationTag?: number }
-    assert.equal(transaction.Destination, address)
-    return [memo ?? '', transaction.DestinationTag ?? null] as const
-  }))
+  const paid = await Promise.all(
+    rows.map(async ({ memo, hash }) => {
+      const transaction = (await rpc(platform, 'XRP', 'tx', [{ transaction: hash }])) as {
+        Destination: string
+        DestinationTag?: number
+      }
+      assert.equal(transaction.Destination, address)
+      return [memo ?? '', transaction.DestinationTag ?? null] as const
+    }),
+  )
   return Object.fromEntries(paid)
 }
 
@@ -84,29 +109,48 @@ async function confirmReview(address: string): Promise<void> {
 }
 
 step('somebody joins, enrols a key of the browser, and has an XRP wallet with coins', async () => {
-  const { link } = await platform.operator('console invite', { workspace: 'acme', role: 'owner' }) as { link: string }
-  const { browser: signedIn } = await takeLink({ base: platform.base }, new URL(link).pathname.split('/').at(-1) as string)
+  const { link } = (await platform.operator('console invite', {
+    workspace: 'acme',
+    role: 'owner',
+  })) as { link: string }
+  const { browser: signedIn } = await takeLink(
+    { base: platform.base },
+    new URL(link).pathname.split('/').at(-1) as string,
+  )
   const [name, value] = signedIn.cookie.split('=') as [string, string]
   await desk.addCookies([{ name, value, url: origin }])
   await page.goto(at('/browser-key'))
   await page.getByLabel('Name').fill('desk')
   await button('Make a key in this browser').click()
   const command = await page.getByRole('region', { name: /^Command/ }).innerText()
-  const publicKeyPem = readPublicKey(/--public-key (\S+)/.exec(command)?.[1] ?? assert.fail(command))
-  await createApiUserEverywhere(platform.home, { workspace: 'acme', subAccount: 'main', role: 'full', publicKeyPem })
+  const publicKeyPem = readPublicKey(
+    /--public-key (\S+)/.exec(command)?.[1] ?? assert.fail(command),
+  )
+  await createApiUserEverywhere(platform.home, {
+    workspace: 'acme',
+    subAccount: 'main',
+    role: 'full',
+    publicKeyPem,
+  })
   await page.getByText('Enrolled: this browser signs').waitFor()
   await page.goto(at('/wallets?new='))
   await page.getByLabel('Asset', { exact: true }).selectOption('XRP')
   await button('Create').click()
   await heading('XRP')
-  const { address } = await platform.database.one<{ address: string }>(`select address from chain_addresses where network = 'XRP'`) ?? assert.fail()
+  const { address } =
+    (await platform.database.one<{ address: string }>(
+      `select address from chain_addresses where network = 'XRP'`,
+    )) ?? assert.fail()
   await fund(address, '200')
   await page.locator('.figures').getByText('199 XRP').first().waitFor()
   await button('New address').first().click()
   await page.getByLabel('Label').fill('customer 1')
   await button('Make the address').click()
   await page.keyboard.press('Escape')
-  await page.getByRole('region', { name: 'Addresses' }).getByRole('columnheader', { name: 'Tag' }).waitFor()
+  await page
+    .getByRole('region', { name: 'Addresses' })
+    .getByRole('columnheader', { name: 'Tag' })
+    .waitFor()
 })
 
 step('Send wants a tag or the statement that there is none, and the tag arrives', async () => {
@@ -116,9 +160,17 @@ step('Send wants a tag or the statement that there is none, and the tag arrives'
   await page.getByText('A valid XRP address').waitFor()
   await page.getByLabel('Memo for your books').fill('123456')
   await page.getByText(/Enter them as destination tag/).waitFor()
-  assert.equal(await button('Review').isDisabled(), true, 'neither a tag nor the statement that there is none')
+  assert.equal(
+    await button('Review').isDisabled(),
+    true,
+    'neither a tag nor the statement that there is none',
+  )
   await page.getByLabel('Memo for your books').fill('first')
-  assert.equal(await button('Review').isDisabled(), true, 'neither a tag nor the statement that there is none')
+  assert.equal(
+    await button('Review').isDisabled(),
+    true,
+    'neither a tag nor the statement that there is none',
+  )
   await page.getByText('The payee has no destination tag').click()
   await page.locator('button:enabled', { hasText: 'Review' }).waitFor()
   await page.getByLabel('Destination address').fill(EXCHANGE.address)
@@ -156,12 +208,17 @@ step('Send wants a tag or the statement that there is none, and the tag arrives'
 
 step('the tag of a batch line arrives; lines without one are confirmed apart', async () => {
   await page.goto(at('/batch'))
-  const choose = (text: string) => page.getByLabel('CSV file').setInputFiles({ name: 'tags.csv', mimeType: 'text/csv', buffer: Buffer.from(text) })
+  const choose = (text: string) =>
+    page
+      .getByLabel('CSV file')
+      .setInputFiles({ name: 'tags.csv', mimeType: 'text/csv', buffer: Buffer.from(text) })
   await choose(`asset,amount,destination_address\nXRP,1.1,${SHOP.address}\n`)
   await page.getByText('the file has no column address_tag').waitFor()
   await choose(`asset,amount,destination_address,address_tag\nXRP,1.1,${EXCHANGE.address},\n`)
   await page.getByText('address_tag: this account refuses payments without one').waitFor()
-  await choose(`asset,amount,destination_address,address_tag,memo\nXRP,1.1,${SHOP.address},,123456\n`)
+  await choose(
+    `asset,amount,destination_address,address_tag,memo\nXRP,1.1,${SHOP.address},,123456\n`,
+  )
   await page.getByText('memo: digits there never reach the network').waitFor()
   await choose(`asset,amount,destination_address,address_tag,memo
 XRP,1.1,${RAW.address},3042817,with
@@ -170,85 +227,127 @@ XRP,1.3,${RAW.address},,without
 `)
   await page.getByText('I have looked at the lines').click()
   assert.equal(await button('Sign and send').isDisabled(), true)
-  await look(page, 'a batch with a line without tag', { picture: 'batch-tag', isWhole: true, isOnPhone: true })
+  await look(page, 'a batch with a line without tag', {
+    picture: 'batch-tag',
+    isWhole: true,
+    isOnPhone: true,
+  })
   await page.getByText('One line has no destination tag or memo').click()
   await button('Sign and send').click()
   await page.getByText('All 3 lines are sent.').waitFor()
   assert.deepEqual(await tagsAt(RAW.address, 3), { with: 3042817, zero: 0, without: null })
 })
 
-step('a corrected, reordered or longer batch file pays only what is new; what looks like an earlier payment is left out', async () => {
-  const target = Wallet.generate().address
-  const choose = async (...lines: string[]) => {
-    await page.goto(at('/batch'))
-    const text = `asset,amount,destination_address,address_tag,memo,reference\n${lines.join('\n')}\n`
-    await page.getByLabel('CSV file').setInputFiles({ name: 'march.csv', mimeType: 'text/csv', buffer: Buffer.from(text) })
-  }
-  const send = async (count: number) => {
-    await page.getByText(new RegExp(`I have looked at the lines, and send .* ${count}\\b`)).click()
-    await button('Sign and send').or(button('Go on')).click()
-  }
-  const [one, two, three] = [`XRP,1.5,${target},1,one,`, `XRP,1.5,${target},2,two,`, `XRP,2.5,${target},3,three,inv-3`] as const
-  await choose(one, two, three)
-  await send(3)
-  await page.getByText('All 3 lines are sent.').waitFor()
-  assert.deepEqual(await tagsAt(target, 3), { one: 1, two: 2, three: 3 })
+step(
+  'a corrected, reordered or longer batch file pays only what is new; what looks like an earlier payment is left out',
+  async () => {
+    const target = Wallet.generate().address
+    const choose = async (...lines: string[]) => {
+      await page.goto(at('/batch'))
+      const text = `asset,amount,destination_address,address_tag,memo,reference\n${lines.join('\n')}\n`
+      await page
+        .getByLabel('CSV file')
+        .setInputFiles({ name: 'march.csv', mimeType: 'text/csv', buffer: Buffer.from(text) })
+    }
+    const send = async (count: number) => {
+      await page
+        .getByText(new RegExp(`I have looked at the lines, and send .* ${count}\\b`))
+        .click()
+      await button('Sign and send').or(button('Go on')).click()
+    }
+    const [one, two, three] = [
+      `XRP,1.5,${target},1,one,`,
+      `XRP,1.5,${target},2,two,`,
+      `XRP,2.5,${target},3,three,inv-3`,
+    ] as const
+    await choose(one, two, three)
+    await send(3)
+    await page.getByText('All 3 lines are sent.').waitFor()
+    assert.deepEqual(await tagsAt(target, 3), { one: 1, two: 2, three: 3 })
 
-  await choose(three, two.replace('two', 'the second'), one)
-  await page.getByText('All 3 lines are sent.').waitFor()
-  await choose(one, two, three, `XRP,3.5,${target},4,four,`)
-  await send(1)
-  await page.getByText('All 4 lines are sent.').waitFor()
-  await tagsAt(target, 4)
+    await choose(three, two.replace('two', 'the second'), one)
+    await page.getByText('All 3 lines are sent.').waitFor()
+    await choose(one, two, three, `XRP,3.5,${target},4,four,`)
+    await send(1)
+    await page.getByText('All 4 lines are sent.').waitFor()
+    await tagsAt(target, 4)
 
-  // Another tag with the same amount, and a reference that a paid line did not have.
-  await choose(`XRP,1.5,${target},5,fifth,`, `${one}inv-1`, three)
-  await page.getByText('2 lines are left out').waitFor()
-  await look(page, 'a batch with lines like earlier payments', { picture: 'batch-earlier', isWhole: true, isOnPhone: true })
-  assert.equal(await button('Go on').isDisabled(), true)
-  await page.getByText('Another payment: include it').first().click()
-  await send(1)
-  await page.getByText('2 sent, 1 left out').waitFor()
-  assert.deepEqual(await tagsAt(target, 5), { one: 1, two: 2, three: 3, four: 4, fifth: 5 })
+    // Another tag with the same amount, and a reference that a paid line did not have.
+    await choose(`XRP,1.5,${target},5,fifth,`, `${one}inv-1`, three)
+    await page.getByText('2 lines are left out').waitFor()
+    await look(page, 'a batch with lines like earlier payments', {
+      picture: 'batch-earlier',
+      isWhole: true,
+      isOnPhone: true,
+    })
+    assert.equal(await button('Go on').isDisabled(), true)
+    await page.getByText('Another payment: include it').first().click()
+    await send(1)
+    await page.getByText('2 sent, 1 left out').waitFor()
+    assert.deepEqual(await tagsAt(target, 5), { one: 1, two: 2, three: 3, four: 4, fifth: 5 })
 
-  await choose(`XRP,2.5,${target},33,three,inv-3`)
-  await page.getByText('reference: names another payment that was ordered before').waitFor()
-  await page.getByRole('region', { name: 'Lines' }).getByRole('link', { name: 'Transfer' }).waitFor()
-  assert.equal(await button('Sign and send').isDisabled(), true)
-})
+    await choose(`XRP,2.5,${target},33,three,inv-3`)
+    await page.getByText('reference: names another payment that was ordered before').waitFor()
+    await page
+      .getByRole('region', { name: 'Lines' })
+      .getByRole('link', { name: 'Transfer' })
+      .waitFor()
+    assert.equal(await button('Sign and send').isDisabled(), true)
+  },
+)
 
-step('a line whose transfer failed is paid again where the person says so, and only once', async () => {
-  const target = Wallet.generate().address
-  const line = `asset,amount,destination_address,address_tag,memo,reference\nXRP,0.5,${target},9,retry,inv-9\n`
-  const choose = async () => {
-    await page.goto(at('/batch'))
-    await page.getByLabel('CSV file').setInputFiles({ name: 'retry.csv', mimeType: 'text/csv', buffer: Buffer.from(line) })
-  }
-  const fault = (mode: string) => platform.operator('devnet', { command: 'fault', network: 'XRP', mode })
-  const statuses = async () => (await platform.database.query<{ status: string }>(
-    'select status from transactions where destination_id = $1 order by created_at', [target])).map(({ status }) => status)
-  // While the chain is away, an amount that is too small for a new account is found out after the transfer was ordered.
-  await choose()
-  await fault('down')
-  await page.getByText('I have looked at the lines').click()
-  await button('Sign and send').click()
-  await page.getByText('The line is sent.').waitFor()
-  await fault('heal')
-  await waitFor('the failure', async () => (await statuses())[0] === 'failed')
-  await fund(target, '20')
-  await choose()
-  await page.getByText('One line is left out').waitFor()
-  await page.getByText('Pay it again').click()
-  await page.getByText('of which 1 look like earlier payments').click()
-  await button('Sign and send').click()
-  await page.getByText('The line is sent.').waitFor()
-  await waitFor('the second attempt', async () => (await statuses()).join() === 'failed,confirmed')
-  await choose()
-  await page.getByText('The line is sent.').waitFor()
-  const sequences = await platform.database.query<{ sequence_id: string }>(
-    'select sequence_id from transactions where destination_id = $1 order by created_at', [target])
-  assert.deepEqual(sequences.map(({ sequence_id: id }) => id), ['inv-9', 'inv-9#2'])
-})
+step(
+  'a line whose transfer failed is paid again where the person says so, and only once',
+  async () => {
+    const target = Wallet.generate().address
+    const line = `asset,amount,destination_address,address_tag,memo,reference\nXRP,0.5,${target},9,retry,inv-9\n`
+    const choose = async () => {
+      await page.goto(at('/batch'))
+      await page
+        .getByLabel('CSV file')
+        .setInputFiles({ name: 'retry.csv', mimeType: 'text/csv', buffer: Buffer.from(line) })
+    }
+    const fault = (mode: string) =>
+      platform.operator('devnet', { command: 'fault', network: 'XRP', mode })
+    const statuses = async () =>
+      (
+        await platform.database.query<{ status: string }>(
+          'select status from transactions where destination_id = $1 order by created_at',
+          [target],
+        )
+      ).map(({ status }) => status)
+    // While the chain is away, an amount that is too small for a new account is found out after the
+    // transfer was ordered.
+    await choose()
+    await fault('down')
+    await page.getByText('I have looked at the lines').click()
+    await button('Sign and send').click()
+    await page.getByText('The line is sent.').waitFor()
+    await fault('heal')
+    await waitFor('the failure', async () => (await statuses())[0] === 'failed')
+    await fund(target, '20')
+    await choose()
+    await page.getByText('One line is left out').waitFor()
+    await page.getByText('Pay it again').click()
+    await page.getByText('of which 1 look like earlier payments').click()
+    await button('Sign and send').click()
+    await page.getByText('The line is sent.').waitFor()
+    await waitFor(
+      'the second attempt',
+      async () => (await statuses()).join() === 'failed,confirmed',
+    )
+    await choose()
+    await page.getByText('The line is sent.').waitFor()
+    const sequences = await platform.database.query<{ sequence_id: string }>(
+      'select sequence_id from transactions where destination_id = $1 order by created_at',
+      [target],
+    )
+    assert.deepEqual(
+      sequences.map(({ sequence_id: id }) => id),
+      ['inv-9', 'inv-9#2'],
+    )
+  },
+)
 
 step('a rule forwards with the tag that was typed', async () => {
   const dialog = page.getByRole('dialog')
@@ -266,7 +365,13 @@ step('a rule forwards with the tag that was typed', async () => {
   await page.locator('button:enabled', { hasText: 'Sign the rule' }).click()
   await page.waitForURL(/forwarding\/\w/)
   await page.getByText('Active', { exact: true }).first().waitFor()
-  const rules = await platform.database.query<{ address_tag: string | null }>('select address_tag from forward_rules', [])
-  assert.deepEqual(rules.map(({ address_tag: tag }) => tag), ['77'])
+  const rules = await platform.database.query<{ address_tag: string | null }>(
+    'select address_tag from forward_rules',
+    [],
+  )
+  assert.deepEqual(
+    rules.map(({ address_tag: tag }) => tag),
+    ['77'],
+  )
   assert.deepEqual(visitor.problems, [])
 })

@@ -16,20 +16,39 @@ before(async () => {
   user = await api.user('encodings')
 })
 
-const send = async (method: string, path: string, coding: string, body: Uint8Array<ArrayBuffer> | string) => {
+const send = async (
+  method: string,
+  path: string,
+  coding: string,
+  body: Uint8Array<ArrayBuffer> | string,
+) => {
   const response = await fetch(`${api.base}${path}`, {
-    method, body, headers: { 'content-type': 'application/json', 'content-encoding': coding },
+    method,
+    body,
+    headers: { 'content-type': 'application/json', 'content-encoding': coding },
   })
-  return { status: response.status, problem: await response.json() as Problem }
+  return { status: response.status, problem: (await response.json()) as Problem }
 }
 
 test('a compressed body is 415 at every operation that takes one, before it is parsed', async () => {
   let tried = 0
   for (const { method, path } of [...endpoints, ...panel.list]) {
     if (method === 'GET') continue
-    for (const [coding, body] of [['gzip', gzipSync('{"asset":"ETH"}')], ['identity, br', '{"asset":"ETH"}']] as const) {
-      const { status, problem } = await send(method, concrete(path).replaceAll(/\{\w+\}/g, 'x'), coding, body)
-      assert.deepEqual([status, problem.code, problem.field], [415, 'UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding'], `${method} ${path}`)
+    for (const [coding, body] of [
+      ['gzip', gzipSync('{"asset":"ETH"}')],
+      ['identity, br', '{"asset":"ETH"}'],
+    ] as const) {
+      const { status, problem } = await send(
+        method,
+        concrete(path).replaceAll(/\{\w+\}/g, 'x'),
+        coding,
+        body,
+      )
+      assert.deepEqual(
+        [status, problem.code, problem.field],
+        [415, 'UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding'],
+        `${method} ${path}`,
+      )
       assert.match(problem.message, /^Content-Encoding: must be absent or identity; /)
       tried++
     }
@@ -40,11 +59,25 @@ test('a compressed body is 415 at every operation that takes one, before it is p
 test('Content-Encoding: identity is a body as it is sent, at the API and at the panel', async () => {
   const body = '{"asset":"ETH"}'
   const uri = '/dac/v1/create-wallet'
-  const signed = await signRequest({ apiKey: user.apiKey, privateKey: PRIVATE_KEY, method: 'POST', uri, body })
-  const headers = { ...requestHeaders(signed, user.apiKey), 'content-type': 'application/json', 'content-encoding': 'Identity' }
+  const signed = await signRequest({
+    apiKey: user.apiKey,
+    privateKey: PRIVATE_KEY,
+    method: 'POST',
+    uri,
+    body,
+  })
+  const headers = {
+    ...requestHeaders(signed, user.apiKey),
+    'content-type': 'application/json',
+    'content-encoding': 'Identity',
+  }
   const made = await fetch(`${api.base}${uri}`, { method: 'POST', body, headers })
   assert.equal(made.status, 200, await made.text())
   const { status, body: problem } = await new Browser(api).ask<Problem>(
-    'POST', '/sign-in/password', { email: 'a@example.test', password: 'x' }, { 'content-encoding': 'identity' })
+    'POST',
+    '/sign-in/password',
+    { email: 'a@example.test', password: 'x' },
+    { 'content-encoding': 'identity' },
+  )
   assert.deepEqual([status, problem.code], [401, 'SIGN_IN_FAILED'])
 })

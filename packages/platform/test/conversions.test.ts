@@ -12,10 +12,22 @@ import { atAGate } from './at-a-gate.ts'
 import { useDatabase } from './deposits-support.ts'
 import { TradingStage, type Order } from './trading-stage.ts'
 
-/** One coin for another at the best of the linked accounts: what a book makes of an amount, and orders over real ccxt. */
+/**
+ * One coin for another at the best of the linked accounts: what a book makes of an amount, and
+ * orders over real ccxt.
+ */
 interface Conversion {
-  id: string; status: string; receive: string; limit_price: string; order_amount: string; side: string; market: string; exchange_account: string
-  order: Order | null; others: { exchange_account: string; receive: string | null; reason: string | null }[]; [field: string]: unknown
+  id: string
+  status: string
+  receive: string
+  limit_price: string
+  order_amount: string
+  side: string
+  market: string
+  exchange_account: string
+  order: Order | null
+  others: { exchange_account: string; receive: string | null; reason: string | null }[]
+  [field: string]: unknown
 }
 let current: TradingStage | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
@@ -28,15 +40,42 @@ const refused = (code: string, message: RegExp) => (error: unknown) =>
 
 const ONE = 10n ** 18n
 const market: Market = {
-  symbol: 'BTC/USD', base: 'BTC', quote: 'USD', active: true, amountStep: ONE / 10_000n, priceStep: ONE / 10n, amountMin: ONE / 10_000n, amountMax: null,
-  costMin: null, makerFee: 0n, takerFee: (ONE * 26n) / 10_000n,
+  symbol: 'BTC/USD',
+  base: 'BTC',
+  quote: 'USD',
+  active: true,
+  amountStep: ONE / 10_000n,
+  priceStep: ONE / 10n,
+  amountMin: ONE / 10_000n,
+  amountMax: null,
+  costMin: null,
+  makerFee: 0n,
+  takerFee: (ONE * 26n) / 10_000n,
 }
-const level = (price: number, amount: number): Level => ({ price: BigInt(price) * ONE, amount: BigInt(Math.round(amount * 1e4)) * (ONE / 10_000n) })
+const level = (price: number, amount: number): Level => ({
+  price: BigInt(price) * ONE,
+  amount: BigInt(Math.round(amount * 1e4)) * (ONE / 10_000n),
+})
 
 test('a book, level by level: the limit is the last level that is needed, and the fee is off what is received', () => {
-  const book = { symbol: 'BTC/USD', at: 0, bids: [level(100, 1), level(90, 2)], asks: [level(110, 1), level(120, 5)] }
-  assert.deepEqual(convert(market, book, 'sell', 2n * ONE), { side: 'sell', amount: 2n * ONE, price: 90n * ONE, receive: (190n * ONE * 9974n) / 10_000n })
-  assert.deepEqual(convert(market, book, 'sell', ONE), { side: 'sell', amount: ONE, price: 100n * ONE, receive: (100n * ONE * 9974n) / 10_000n })
+  const book = {
+    symbol: 'BTC/USD',
+    at: 0,
+    bids: [level(100, 1), level(90, 2)],
+    asks: [level(110, 1), level(120, 5)],
+  }
+  assert.deepEqual(convert(market, book, 'sell', 2n * ONE), {
+    side: 'sell',
+    amount: 2n * ONE,
+    price: 90n * ONE,
+    receive: (190n * ONE * 9974n) / 10_000n,
+  })
+  assert.deepEqual(convert(market, book, 'sell', ONE), {
+    side: 'sell',
+    amount: ONE,
+    price: 100n * ONE,
+    receive: (100n * ONE * 9974n) / 10_000n,
+  })
   assert.match(convert(market, book, 'sell', 4n * ONE) as string, /too short/)
   assert.match(convert(market, { ...book, bids: [] }, 'sell', ONE) as string, /nobody buys/)
   assert.match(convert(market, book, 'sell', ONE / 100_000n) as string, /too little/)
@@ -45,54 +84,102 @@ test('a book, level by level: the limit is the last level that is needed, and th
 })
 
 test('whatever the book: with its fee no more is spent than was given, nothing is taken that is not there, and no grid is left', () => {
-  const levels = (rising: boolean) => fc.array(fc.tuple(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 30_000 })), { minLength: 1, maxLength: 8 })
-    .map((pairs) => pairs.toSorted((a, b) => (rising ? a[0] - b[0] : b[0] - a[0])).map(([price, amount]) => ({ price: BigInt(price) * ONE, amount: BigInt(amount) * (ONE / 10_000n) })))
-  fc.assert(fc.property(levels(true), levels(false), fc.bigInt({ min: 1n, max: 1000n * ONE }), fc.constantFrom('buy' as const, 'sell' as const), (asks, bids, given, side) => {
-    const made = convert(market, { symbol: 'BTC/USD', at: 0, bids, asks }, side, given)
-    if (typeof made === 'string') return
-    // Done again by hand, at the limit.
-    let [left, cost] = [made.amount, 0n]
-    for (const each of side === 'sell' ? bids : asks) {
-      if (side === 'sell' ? each.price < made.price : each.price > made.price) continue
-      const amount = each.amount < left ? each.amount : left
-      left -= amount
-      cost += (amount * each.price) / ONE
-    }
-    assert.equal(left, 0n, 'the book holds all of it within the limit')
-    assert.equal(made.amount % market.amountStep, 0n)
-    if (side === 'sell') assert.ok(made.amount <= given && made.receive <= cost)
-    else assert.ok(cost + (cost * 26n) / 10_000n <= given, 'what is bought is paid for, fee included')
-  }), { numRuns: 300 })
+  const levels = (rising: boolean) =>
+    fc
+      .array(fc.tuple(fc.integer({ min: 1, max: 500 }), fc.integer({ min: 1, max: 30_000 })), {
+        minLength: 1,
+        maxLength: 8,
+      })
+      .map((pairs) =>
+        pairs
+          .toSorted((a, b) => (rising ? a[0] - b[0] : b[0] - a[0]))
+          .map(([price, amount]) => ({
+            price: BigInt(price) * ONE,
+            amount: BigInt(amount) * (ONE / 10_000n),
+          })),
+      )
+  fc.assert(
+    fc.property(
+      levels(true),
+      levels(false),
+      fc.bigInt({ min: 1n, max: 1000n * ONE }),
+      fc.constantFrom('buy' as const, 'sell' as const),
+      (asks, bids, given, side) => {
+        const made = convert(market, { symbol: 'BTC/USD', at: 0, bids, asks }, side, given)
+        if (typeof made === 'string') return
+        // Done again by hand, at the limit.
+        let [left, cost] = [made.amount, 0n]
+        for (const each of side === 'sell' ? bids : asks) {
+          if (side === 'sell' ? each.price < made.price : each.price > made.price) continue
+          const amount = each.amount < left ? each.amount : left
+          left -= amount
+          cost += (amount * each.price) / ONE
+        }
+        assert.equal(left, 0n, 'the book holds all of it within the limit')
+        assert.equal(made.amount % market.amountStep, 0n)
+        if (side === 'sell') assert.ok(made.amount <= given && made.receive <= cost)
+        else
+          assert.ok(
+            cost + (cost * 26n) / 10_000n <= given,
+            'what is bought is paid for, fee included',
+          )
+      },
+    ),
+    { numRuns: 300 },
+  )
 })
 
 test('quoted, and done as one order with the quote’s limit; the same quote is done once', async () => {
   const stage = await open()
-  const quote = await stage.ask<Conversion>(quoteConversion, { body: { from_asset: 'USD', to_asset: 'BTC', amount: '6024' } })
-  assert.deepEqual([quote.status, quote.side, quote.market, quote.limit_price, quote.order], ['quoted', 'buy', 'BTC/USD', '60000', null])
+  const quote = await stage.ask<Conversion>(quoteConversion, {
+    body: { from_asset: 'USD', to_asset: 'BTC', amount: '6024' },
+  })
+  assert.deepEqual(
+    [quote.status, quote.side, quote.market, quote.limit_price, quote.order],
+    ['quoted', 'buy', 'BTC/USD', '60000', null],
+  )
   assert.ok(Number(quote.order_amount) > 0.0999 && Number(quote.order_amount) <= 0.1004)
-  const [one, other] = await Promise.all([0, 1].map(() => stage.ask<Conversion>(createConversion, { body: { quote: quote.id } })))
+  const [one, other] = await Promise.all(
+    [0, 1].map(() => stage.ask<Conversion>(createConversion, { body: { quote: quote.id } })),
+  )
   assert.equal(one?.order?.id, other?.order?.id)
   await stage.pass(2)
   const done = await stage.ask<Conversion>(readConversion, { params: { id: quote.id } })
-  assert.deepEqual([done.status, done.order?.status, done.order?.['time_in_force'], stage.kraken.adds.length], ['ordered', 'filled', 'IOC', 1])
+  assert.deepEqual(
+    [done.status, done.order?.status, done.order?.['time_in_force'], stage.kraken.adds.length],
+    ['ordered', 'filled', 'IOC', 1],
+  )
   const spent = Number(done.order?.cost) + Number(done.order?.fees[0]?.amount)
   assert.ok(spent <= 6024 && spent > 5990, String(spent))
 })
 
 test('an amount of nothing is refused, with a code that the document names of both', async () => {
   const stage = await open()
-  const refusal = stage.ask<Conversion>(quoteConversion, { body: { from_asset: 'USD', to_asset: 'BTC', amount: '0' } })
+  const refusal = stage.ask<Conversion>(quoteConversion, {
+    body: { from_asset: 'USD', to_asset: 'BTC', amount: '0' },
+  })
   await assert.rejects(refusal, { code: 'INVALID_AMOUNT' })
-  for (const { errors } of [quoteConversion, createConversion]) assert.ok(errors?.includes('INVALID_AMOUNT'))
+  for (const { errors } of [quoteConversion, createConversion])
+    assert.ok(errors?.includes('INVALID_AMOUNT'))
 })
 
 test('a quote whose time is over, and a price that has gone away: nothing is ordered, or nothing is done beyond the limit', async () => {
   const stage = await open()
-  const quote = await stage.ask<Conversion>(quoteConversion, { body: { from_asset: 'BTC', to_asset: 'USD', amount: '0.5' } })
+  const quote = await stage.ask<Conversion>(quoteConversion, {
+    body: { from_asset: 'BTC', to_asset: 'USD', amount: '0.5' },
+  })
   stage.now += 10_001
-  await assert.rejects(stage.ask(createConversion, { body: { quote: quote.id } }), refused('QUOTE_EXPIRED', /^quote: /))
-  assert.equal((await stage.ask<Conversion>(readConversion, { params: { id: quote.id } })).status, 'expired')
-  const next = await stage.ask<Conversion>(quoteConversion, { body: { from_asset: 'BTC', to_asset: 'USD', amount: '0.5' } })
+  await assert.rejects(
+    stage.ask(createConversion, { body: { quote: quote.id } }),
+    refused('QUOTE_EXPIRED', /^quote: /),
+  )
+  assert.equal(
+    (await stage.ask<Conversion>(readConversion, { params: { id: quote.id } })).status,
+    'expired',
+  )
+  const next = await stage.ask<Conversion>(quoteConversion, {
+    body: { from_asset: 'BTC', to_asset: 'USD', amount: '0.5' },
+  })
   stage.kraken.bid = { price: 50_000, volume: 1000 }
   await stage.ask(createConversion, { body: { quote: next.id } })
   await stage.pass(4)
@@ -124,15 +211,29 @@ test('refused while the same request waits, by a key or a quote: that is refused
     await gate.reached
     const poor = refused('PREPAID_FEE_EXHAUSTED', /less than the platform fee/)
     await assert.rejects(ask(), poor)
-    await stage.database.query('select prepaid_adjust($1, $2, $3, 0)', [caller.workspaceId, randomUUID(), '100000000'])
+    await stage.database.query('select prepaid_adjust($1, $2, $3, 0)', [
+      caller.workspaceId,
+      randomUUID(),
+      '100000000',
+    ])
     gate.open()
     await assert.rejects(waits, poor)
-    assert.deepEqual(await stage.database.query('select 1 from orders where state <> $1', ['ENDED']), [])
+    assert.deepEqual(
+      await stage.database.query('select 1 from orders where state <> $1', ['ENDED']),
+      [],
+    )
     const taken = await ask()
     await stage.pass(2)
     assert.deepEqual(await ask(), taken)
-    const left = await stage.database.one<{ balance: string }>('select prepaid_balance($1)::text balance', [caller.workspaceId])
-    await stage.database.query('select prepaid_adjust($1, $2, $3, 0)', [caller.workspaceId, randomUUID(), `-${left?.balance}`])
+    const left = await stage.database.one<{ balance: string }>(
+      'select prepaid_balance($1)::text balance',
+      [caller.workspaceId],
+    )
+    await stage.database.query('select prepaid_adjust($1, $2, $3, 0)', [
+      caller.workspaceId,
+      randomUUID(),
+      `-${left?.balance}`,
+    ])
   }
 })
 
@@ -140,23 +241,62 @@ test('what cannot be converted says why, of each account; another tenant sees no
   const stage = await open()
   const ask = (body: Record<string, unknown>) => stage.ask<Conversion>(quoteConversion, { body })
   for (const [body, code, message] of [
-    [{ from_asset: 'BTC', to_asset: 'btc', amount: '1' }, 'INVALID_REQUEST', /^to_asset: is BTC/], [{ from_asset: 'BTC', to_asset: 'USD', amount: '0' }, 'INVALID_AMOUNT', /^amount: /],
-    [{ from_asset: 'BTC', to_asset: 'USD', amount: '11' }, 'CONVERSION_UNAVAILABLE', /main \(kraken\): holds 10 BTC/],
-    [{ from_asset: 'BTC', to_asset: 'XYZ', amount: '1' }, 'CONVERSION_UNAVAILABLE', /kraken has no market of BTC and XYZ/],
-    [{ from_asset: 'BTC', to_asset: 'USD', amount: '0.00000001' }, 'CONVERSION_UNAVAILABLE', /too little/],
-    [{ from_asset: 'BTC', to_asset: 'USD', amount: '1', accounts: ['x'] }, 'NOT_FOUND', /^accounts: /],
-  ] as const) await assert.rejects(ask(body), refused(code, message), JSON.stringify(body))
+    [{ from_asset: 'BTC', to_asset: 'btc', amount: '1' }, 'INVALID_REQUEST', /^to_asset: is BTC/],
+    [{ from_asset: 'BTC', to_asset: 'USD', amount: '0' }, 'INVALID_AMOUNT', /^amount: /],
+    [
+      { from_asset: 'BTC', to_asset: 'USD', amount: '11' },
+      'CONVERSION_UNAVAILABLE',
+      /main \(kraken\): holds 10 BTC/,
+    ],
+    [
+      { from_asset: 'BTC', to_asset: 'XYZ', amount: '1' },
+      'CONVERSION_UNAVAILABLE',
+      /kraken has no market of BTC and XYZ/,
+    ],
+    [
+      { from_asset: 'BTC', to_asset: 'USD', amount: '0.00000001' },
+      'CONVERSION_UNAVAILABLE',
+      /too little/,
+    ],
+    [
+      { from_asset: 'BTC', to_asset: 'USD', amount: '1', accounts: ['x'] },
+      'NOT_FOUND',
+      /^accounts: /,
+    ],
+  ] as const)
+    await assert.rejects(ask(body), refused(code, message), JSON.stringify(body))
   stage.kraken.bid = { price: 1, volume: 0 }
   // Public answers are shared for a moment.
   stage.now += 5000
-  await assert.rejects(ask({ from_asset: 'BTC', to_asset: 'USD', amount: '1' }), refused('CONVERSION_UNAVAILABLE', /nobody buys/))
+  await assert.rejects(
+    ask({ from_asset: 'BTC', to_asset: 'USD', amount: '1' }),
+    refused('CONVERSION_UNAVAILABLE', /nobody buys/),
+  )
   stage.kraken.bid = { price: 59_990, volume: 1000 }
   stage.now += 5000
   const { id } = await ask({ from_asset: 'BTC', to_asset: 'USD', amount: '1' })
-  await assert.rejects(stage.ask(createConversion, { body: { quote: id, amount: '2' } }), refused('INVALID_REQUEST', /^amount: stands in the quote/))
-  await assert.rejects(stage.ask(createConversion, { body: { from_asset: 'BTC' } }), refused('INVALID_REQUEST', /^to_asset: is required/))
+  await assert.rejects(
+    stage.ask(createConversion, { body: { quote: id, amount: '2' } }),
+    refused('INVALID_REQUEST', /^amount: stands in the quote/),
+  )
+  await assert.rejects(
+    stage.ask(createConversion, { body: { from_asset: 'BTC' } }),
+    refused('INVALID_REQUEST', /^to_asset: is required/),
+  )
   const stranger = await stage.tenant('two')
-  await assert.rejects(stage.ask(readConversion, { params: { id }, caller: stranger }), refused('NOT_FOUND', /no conversion/))
-  await assert.rejects(stage.ask(createConversion, { body: { quote: id }, caller: stranger }), refused('NOT_FOUND', /no conversion/))
-  await assert.rejects(stage.ask(quoteConversion, { body: { from_asset: 'BTC', to_asset: 'USD', amount: '1' }, caller: stranger }), refused('INVALID_REQUEST', /no exchange account is linked/))
+  await assert.rejects(
+    stage.ask(readConversion, { params: { id }, caller: stranger }),
+    refused('NOT_FOUND', /no conversion/),
+  )
+  await assert.rejects(
+    stage.ask(createConversion, { body: { quote: id }, caller: stranger }),
+    refused('NOT_FOUND', /no conversion/),
+  )
+  await assert.rejects(
+    stage.ask(quoteConversion, {
+      body: { from_asset: 'BTC', to_asset: 'USD', amount: '1' },
+      caller: stranger,
+    }),
+    refused('INVALID_REQUEST', /no exchange account is linked/),
+  )
 })

@@ -9,7 +9,10 @@ const OPERATORS = '=+-@＝＋－＠﹦﹢﹣﹫−'
 /** What a spreadsheet may skip before a formula. */
 const SKIPPED = /^[\s\p{Cc}\p{Cf}"'`“”‘’«»＂＇]*/u
 
-/** Cells of one line by the letter of RFC 4180, at one separator. A quote within an unquoted cell is a character like any other. */
+/**
+ * Cells of one line by the letter of RFC 4180, at one separator. A quote within an unquoted cell is
+ * a character like any other.
+ */
 function split(text: string, separator: string): string[] {
   const cells: string[] = []
   let at = 0
@@ -22,7 +25,12 @@ function split(text: string, separator: string): string[] {
       }
       at++
     }
-    while (at < text.length && text[at] !== separator && !(separator !== ',' && '\r\n'.includes(text[at] as string))) cell += text[at++]
+    while (
+      at < text.length &&
+      text[at] !== separator &&
+      !(separator !== ',' && '\r\n'.includes(text[at] as string))
+    )
+      cell += text[at++]
     cells.push(cell)
     at++
   }
@@ -37,43 +45,99 @@ const isFormula = (cell: string) => {
 
 test('attack: a formula in full width, after a separator, spaces or quotes, and tabs or line ends in front are made text', () => {
   for (const [text, cell] of [
-    ['=1+1', "'=1+1"], ['+1', "'+1"], ['-1', "'-1"], ['@SUM(A1)', "'@SUM(A1)"], ['＝1', "'＝1"], ['＋1', "'＋1"], ['－1', "'－1"], ['＠A', "'＠A"],
-    ['\t=1', "'\t'=1"], ['\r1', "'\r1"], ['\n1', "'\n1"], ['  =1', "'  =1"], [' "=1', "' \"=1"], ["'=1", "''=1"], ['\u00a0\u200b\ufeff=1', "'\u00a0\u200b\ufeff=1"],
-    ['rent;=1+1', "rent;'=1+1"], ['rent; "＝1', "rent;' \"＝1"], ['a\n@b', "a\n'@b"], [';;-1', ";;'-1"], [' ;\t=1', " ;'\t'=1"], ['a\t=1', "a\t'=1"],
-    ['rent; march', 'rent; march'], ['a=b', 'a=b'], ['a, -b', 'a, -b'], ['1-2', '1-2'], ['', ''],
+    ['=1+1', "'=1+1"],
+    ['+1', "'+1"],
+    ['-1', "'-1"],
+    ['@SUM(A1)', "'@SUM(A1)"],
+    ['＝1', "'＝1"],
+    ['＋1', "'＋1"],
+    ['－1', "'－1"],
+    ['＠A', "'＠A"],
+    ['\t=1', "'\t'=1"],
+    ['\r1', "'\r1"],
+    ['\n1', "'\n1"],
+    ['  =1', "'  =1"],
+    [' "=1', '\' "=1'],
+    ["'=1", "''=1"],
+    ['\u00a0\u200b\ufeff=1', "'\u00a0\u200b\ufeff=1"],
+    ['rent;=1+1', "rent;'=1+1"],
+    ['rent; "＝1', 'rent;\' "＝1'],
+    ['a\n@b', "a\n'@b"],
+    [';;-1', ";;'-1"],
+    [' ;\t=1', " ;'\t'=1"],
+    ['a\t=1', "a\t'=1"],
+    ['rent; march', 'rent; march'],
+    ['a=b', 'a=b'],
+    ['a, -b', 'a, -b'],
+    ['1-2', '1-2'],
+    ['', ''],
   ] as const) {
     assert.deepEqual(split(lineOf(['id', text]), ','), ['id', cell], JSON.stringify(text))
-    assert.ok(/^id,("|[^;\t\r\n"]*$)/.test(lineOf(['id', text])), `${JSON.stringify(text)} is quoted where it could be split`)
+    assert.ok(
+      /^id,("|[^;\t\r\n"]*$)/.test(lineOf(['id', text])),
+      `${JSON.stringify(text)} is quoted where it could be split`,
+    )
   }
 })
 
 test('numbers stay numbers, also negative ones', () => {
-  assert.equal(csvLine(['id', new JsonNumber('-0.000000000000000001'), -5, null, new JsonNumber('1e-7')]), 'id,-0.000000000000000001,-5,,1e-7\r\n')
+  assert.equal(
+    csvLine(['id', new JsonNumber('-0.000000000000000001'), -5, null, new JsonNumber('1e-7')]),
+    'id,-0.000000000000000001,-5,,1e-7\r\n',
+  )
 })
 
 test('no text begins a formula, whichever separator the spreadsheet uses; nothing but apostrophes is added, and numbers are as they were', () => {
-  const odd = fc.array(fc.constantFrom(...OPERATORS, ';', ',', '\t', '\r', '\n', '"', "'", ' ', '\u00a0', '\u200b', '“', 'a', '1', '🦊'), { maxLength: 12 })
+  const odd = fc
+    .array(
+      fc.constantFrom(
+        ...OPERATORS,
+        ';',
+        ',',
+        '\t',
+        '\r',
+        '\n',
+        '"',
+        "'",
+        ' ',
+        '\u00a0',
+        '\u200b',
+        '“',
+        'a',
+        '1',
+        '🦊',
+      ),
+      { maxLength: 12 },
+    )
     .map((parts) => parts.join(''))
   const text = fc.oneof(odd, fc.string({ unit: 'binary', maxLength: 20 }))
   const number = fc.integer().map((n) => new JsonNumber(String(n)))
-  fc.assert(fc.property(fc.array(fc.oneof(text, number, fc.constant(null)), { maxLength: 6 }), (more) => {
-    const cells: Cell[] = ['id', ...more]
-    const line = lineOf(cells)
-    const read = split(line, ',')
-    assert.equal(read.length, cells.length)
-    for (const [at, cell] of cells.entries()) {
-      if (cell instanceof JsonNumber) assert.equal(read[at], cell.text)
-      else {
-        assert.equal(read[at]?.replaceAll("'", ''), (cell ?? '').toString().replaceAll("'", ''))
-        assert.ok(!isFormula(read[at] as string) && !/^[\t\r\n]/.test(read[at] as string), JSON.stringify(read[at]))
+  fc.assert(
+    fc.property(fc.array(fc.oneof(text, number, fc.constant(null)), { maxLength: 6 }), (more) => {
+      const cells: Cell[] = ['id', ...more]
+      const line = lineOf(cells)
+      const read = split(line, ',')
+      assert.equal(read.length, cells.length)
+      for (const [at, cell] of cells.entries()) {
+        if (cell instanceof JsonNumber) assert.equal(read[at], cell.text)
+        else {
+          assert.equal(read[at]?.replaceAll("'", ''), (cell ?? '').toString().replaceAll("'", ''))
+          assert.ok(
+            !isFormula(read[at] as string) && !/^[\t\r\n]/.test(read[at] as string),
+            JSON.stringify(read[at]),
+          )
+        }
       }
-    }
-    for (const separator of [';', '\t']) {
-      for (const cell of split(line, separator)) assert.ok(!isFormula(cell), `${JSON.stringify(cell)} of ${JSON.stringify(line)}`)
-    }
-    // A spreadsheet that takes no notice of quotes.
-    for (const cell of line.split(/[;\t\r\n]/)) assert.ok(!isFormula(cell), `${JSON.stringify(cell)} of ${JSON.stringify(line)}`)
-  }), { numRuns: 2000 })
+      for (const separator of [';', '\t']) {
+        for (const cell of split(line, separator))
+          assert.ok(!isFormula(cell), `${JSON.stringify(cell)} of ${JSON.stringify(line)}`)
+      }
+      // A spreadsheet that takes no notice of quotes.
+      for (const cell of line.split(/[;\t\r\n]/))
+        assert.ok(!isFormula(cell), `${JSON.stringify(cell)} of ${JSON.stringify(line)}`)
+    }),
+    { numRuns: 2000 },
+  )
 })
 
 test('a long text of separators is read in linear time', () => {

@@ -1,19 +1,38 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { CommitUnknown, isConnectionError, openDatabase, type Database, type DatabaseOptions } from '../src/database/pool.ts'
+import {
+  CommitUnknown,
+  isConnectionError,
+  openDatabase,
+  type Database,
+  type DatabaseOptions,
+} from '../src/database/pool.ts'
 import { madeOnce } from '../src/http/replay.ts'
 import { useDatabase } from './deposits-support.ts'
 
-/** What a primary that changes does to connections, on one server: it is made to read only, and to wait for a standby that is not there. */
+/**
+ * What a primary that changes does to connections, on one server: it is made to read only, and to
+ * wait for a standby that is not there.
+ */
 
 const installation = useDatabase({ migrated: false })
 const NOBODY = 'nobody'
 
-async function fresh(t: TestContext, name: string, options: DatabaseOptions = {}): Promise<Database> {
+async function fresh(
+  t: TestContext,
+  name: string,
+  options: DatabaseOptions = {},
+): Promise<Database> {
   await installation.get().query(`create database ${name}`)
-  const { socket } = (await installation.get().one<{ socket: string }>(
-    `select current_setting('unix_socket_directories') socket`)) as { socket: string }
-  const database = openDatabase(`postgresql://custody@/${name}?host=${encodeURIComponent(socket)}`, { onError: () => undefined, ...options })
+  const { socket } = (await installation
+    .get()
+    .one<{ socket: string }>(`select current_setting('unix_socket_directories') socket`)) as {
+    socket: string
+  }
+  const database = openDatabase(
+    `postgresql://custody@/${name}?host=${encodeURIComponent(socket)}`,
+    { onError: () => undefined, ...options },
+  )
   t.after(() => database.close())
   await database.query('create table kept (id integer primary key)')
   return database
@@ -22,9 +41,15 @@ async function fresh(t: TestContext, name: string, options: DatabaseOptions = {}
 /** Real timers, also for a test that replaces them. */
 const realSetTimeout = setTimeout
 
-const failure = (work: Promise<unknown>): Promise<unknown> => work.then(() => assert.fail('it was done'), (error: unknown) => error)
-const idsIn = async (database: Database) => (await database.query<{ id: number }>('select id from kept order by id')).map(({ id }) => id)
-const insert = (database: Database, id: number) => database.query('insert into kept values ($1)', [id])
+const failure = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => assert.fail('it was done'),
+    (error: unknown) => error,
+  )
+const idsIn = async (database: Database) =>
+  (await database.query<{ id: number }>('select id from kept order by id')).map(({ id }) => id)
+const insert = (database: Database, id: number) =>
+  database.query('insert into kept values ($1)', [id])
 
 async function until<T>(read: () => Promise<T | undefined>): Promise<T> {
   for (;;) {
@@ -35,20 +60,40 @@ async function until<T>(read: () => Promise<T | undefined>): Promise<T> {
 }
 
 /** Of the backends of a database those that wait for the standby. */
-const waiting = (name: string) => installation.get().one<{ pid: number }>(
-  `select pid from pg_stat_activity where datname = $1 and wait_event = 'SyncRep'`, [name])
+const waiting = (name: string) =>
+  installation
+    .get()
+    .one<{ pid: number }>(
+      `select pid from pg_stat_activity where datname = $1 and wait_event = 'SyncRep'`,
+      [name],
+    )
 
 async function standbys(names: string): Promise<void> {
   await installation.get().query(`alter system set synchronous_standby_names = '${names}'`)
   await installation.get().query('select pg_reload_conf()')
-  await until(async () => await installation.get().one(`select 1 where current_setting('synchronous_standby_names') = $1`, [names]) && true)
+  await until(
+    async () =>
+      (await installation
+        .get()
+        .one(`select 1 where current_setting('synchronous_standby_names') = $1`, [names])) && true,
+  )
   // Whether commits wait the checkpointer tells all others, and it may hear of it last.
-  const commits = () => installation.get().query(`select pg_logical_emit_message(true, 'probe', '')`)
-  if (names === '') return void await commits()
+  const commits = () =>
+    installation.get().query(`select pg_logical_emit_message(true, 'probe', '')`)
+  if (names === '') return void (await commits())
   for (let isOver = false; ; isOver = false) {
-    const committed = commits().catch(() => undefined).finally(() => (isOver = true))
-    const held = await until(async () => isOver ? 'none' : await installation.get().one<{ pid: number }>(
-      `select pid from pg_stat_activity where wait_event = 'SyncRep' and query like '%emit_message%' and pid <> pg_backend_pid()`))
+    const committed = commits()
+      .catch(() => undefined)
+      .finally(() => (isOver = true))
+    const held = await until(async () =>
+      isOver
+        ? 'none'
+        : await installation
+            .get()
+            .one<{ pid: number }>(
+              `select pid from pg_stat_activity where wait_event = 'SyncRep' and query like '%emit_message%' and pid <> pg_backend_pid()`,
+            ),
+    )
     if (held !== 'none') await installation.get().query('select pg_cancel_backend($1)', [held.pid])
     await committed
     if (held !== 'none') return
@@ -57,24 +102,38 @@ async function standbys(names: string): Promise<void> {
 
 test('a server that only reads is a connection lost: each that leads there is left, and the statement is done by a new one', async (t) => {
   const database = await fresh(t, 'demoted', { max: 3 })
-  const readsOnly = (is: boolean) => installation.get().query(`alter database demoted ${is ? 'set default_transaction_read_only = on' : 'reset all'}`)
+  const readsOnly = (is: boolean) =>
+    installation
+      .get()
+      .query(
+        `alter database demoted ${is ? 'set default_transaction_read_only = on' : 'reset all'}`,
+      )
   const kept = await database.query<{ pid: number }>('select pg_backend_pid() pid')
   await readsOnly(true)
   await installation.get().query('select pg_terminate_backend($1)', [kept[0]?.pid])
   // What is asked on it before its end is seen here is lost.
-  await until(async () => (await database.query<{ pid: number }>('select pg_backend_pid() pid').catch(() => kept))[0]?.pid !== kept[0]?.pid || undefined)
+  await until(
+    async () =>
+      (await database.query<{ pid: number }>('select pg_backend_pid() pid').catch(() => kept))[0]
+        ?.pid !== kept[0]?.pid || undefined,
+  )
   const refused = await failure(insert(database, 1))
   assert.equal((refused as { code: string }).code, '25006')
   assert.equal(isConnectionError(refused), true)
 
   // Three connections to what is a standby now, and back again.
-  const atOnce = () => Promise.all(Array.from({ length: 3 }, () => database.query('select pg_sleep(0.1)')))
+  const atOnce = () =>
+    Promise.all(Array.from({ length: 3 }, () => database.query('select pg_sleep(0.1)')))
   await atOnce()
   await readsOnly(false)
   await insert(database, 1)
-  await Promise.all([2, 3, 4].map((id) => database.transaction(async (tx) => {
-    await tx.query('insert into kept values ($1)', [id])
-  })))
+  await Promise.all(
+    [2, 3, 4].map((id) =>
+      database.transaction(async (tx) => {
+        await tx.query('insert into kept values ($1)', [id])
+      }),
+    ),
+  )
   assert.deepEqual(await idsIn(database), [1, 2, 3, 4])
 })
 
@@ -84,13 +143,17 @@ test('a commit that waits for a standby is answered in time as unknown, and neve
   const database = await fresh(t, 'hanging', { commitMs: 300, answerMs: 600 })
   await standbys(NOBODY)
   t.after(() => standbys(''))
-  const waitingCount = async () => (await installation.get().one<{ count: number }>(
-    `select count(*)::integer count from pg_stat_activity where datname = 'hanging' and wait_event = 'SyncRep'`))!.count
+  const waitingCount = async () =>
+    (await installation
+      .get()
+      .one<{ count: number }>(
+        `select count(*)::integer count from pg_stat_activity where datname = 'hanging' and wait_event = 'SyncRep'`,
+      ))!.count
   const whole = failure(database.transaction((tx) => tx.query('insert into kept values (1)')))
   const alone = failure(insert(database, 2))
-  await until(async () => await waitingCount() === 2 || undefined)
+  await until(async () => (await waitingCount()) === 2 || undefined)
   t.mock.timers.tick(300)
-  assert.ok(await whole instanceof CommitUnknown, String(await whole))
+  assert.ok((await whole) instanceof CommitUnknown, String(await whole))
   assert.match(String(await whole), /did not answer within 300 ms/)
   t.mock.timers.tick(300)
   assert.match(String(await alone), /did not answer within 600 ms/)
@@ -98,21 +161,33 @@ test('a commit that waits for a standby is answered in time as unknown, and neve
   assert.equal(await waitingCount(), 2, 'both still wait')
   assert.deepEqual(await idsIn(database), [], 'and nobody sees them')
   await standbys('')
-  assert.deepEqual(await until(async () => (await idsIn(database)).length === 2 ? idsIn(database) : undefined), [1, 2])
+  assert.deepEqual(
+    await until(async () => ((await idsIn(database)).length === 2 ? idsIn(database) : undefined)),
+    [1, 2],
+  )
 })
 
-for (const [how, end] of [['cancelled', 'pg_cancel_backend'], ['ended', 'pg_terminate_backend']] as const) {
+for (const [how, end] of [
+  ['cancelled', 'pg_cancel_backend'],
+  ['ended', 'pg_terminate_backend'],
+] as const) {
   test(`a wait for the standby that is ${how} has committed here alone: unknown, neither done nor failed`, async (t) => {
     const name = `alone_${how}`
     const told: unknown[] = []
     const database = await fresh(t, name, { onEvent: (event) => told.push(event) })
     await standbys(NOBODY)
     t.after(() => standbys(''))
-    const cutOff = async () => installation.get().query(`select ${end}($1)`, [(await until(() => waiting(name))).pid])
-    const [whole] = await Promise.all([failure(database.transaction(async (tx) => {
-      await tx.query('insert into kept values (1)')
-      tx.tell({ type: 'transaction.created', workspace: '', payload: '' })
-    })), cutOff()])
+    const cutOff = async () =>
+      installation.get().query(`select ${end}($1)`, [(await until(() => waiting(name))).pid])
+    const [whole] = await Promise.all([
+      failure(
+        database.transaction(async (tx) => {
+          await tx.query('insert into kept values (1)')
+          tx.tell({ type: 'transaction.created', workspace: '', payload: '' })
+        }),
+      ),
+      cutOff(),
+    ])
     assert.ok(whole instanceof CommitUnknown, String(whole))
     const [alone] = await Promise.all([failure(insert(database, 2)), cutOff()])
     assert.equal(isConnectionError(alone), true, String(alone))
@@ -123,6 +198,22 @@ for (const [how, end] of [['cancelled', 'pg_cancel_backend'], ['ended', 'pg_term
 
 test('what was committed without an answer is not looked up in its place: a row that can be read may be on no standby', async () => {
   const first = { text: 'the first answer' }
-  await assert.rejects(madeOnce(async () => first, async () => { throw new CommitUnknown(new Error('cut')) }), CommitUnknown)
-  assert.equal(await madeOnce(async () => first, async () => { throw new Error('refused meanwhile') }), first)
+  await assert.rejects(
+    madeOnce(
+      async () => first,
+      async () => {
+        throw new CommitUnknown(new Error('cut'))
+      },
+    ),
+    CommitUnknown,
+  )
+  assert.equal(
+    await madeOnce(
+      async () => first,
+      async () => {
+        throw new Error('refused meanwhile')
+      },
+    ),
+    first,
+  )
 })

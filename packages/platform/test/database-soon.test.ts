@@ -3,7 +3,10 @@ import { test } from 'node:test'
 import { CommitUnknown, isConnectionError, openDatabase } from '../src/database/pool.ts'
 import { useDatabase } from './deposits-support.ts'
 
-/** Callers that can ask again wait for the database no longer than clients of HTTP do. Time stands still but for the ticks below. */
+/**
+ * Callers that can ask again wait for the database no longer than clients of HTTP do. Time stands
+ * still but for the ticks below.
+ */
 const installation = useDatabase({ migrated: false })
 const realSetTimeout = setTimeout
 
@@ -11,19 +14,30 @@ test('where the caller can ask again an answer and a connection are waited for 8
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const admin = installation.get()
   const { socket } = (await admin.one<{ socket: string }>(
-    `select current_setting('unix_socket_directories') socket`)) as { socket: string }
+    `select current_setting('unix_socket_directories') socket`,
+  )) as { socket: string }
   const database = openDatabase(
-    `postgresql://custody@/postgres?host=${encodeURIComponent(socket)}`, { max: 1, onError: () => undefined })
+    `postgresql://custody@/postgres?host=${encodeURIComponent(socket)}`,
+    { max: 1, onError: () => undefined },
+  )
   t.after(() => database.close())
   assert.equal(database.soonMs, 8000)
   await database.query('create table kept (id integer primary key)')
-  const { pid } = (await database.one<{ pid: number }>('select pg_backend_pid() pid')) as { pid: number }
+  const { pid } = (await database.one<{ pid: number }>('select pg_backend_pid() pid')) as {
+    pid: number
+  }
   const url = `postgresql://custody@/postgres?host=${encodeURIComponent(socket)}`
   const other = openDatabase(url, { max: 1, onError: () => undefined })
   t.after(() => other.close())
-  const failure = (work: Promise<unknown>) => work.then(() => assert.fail('it was done'), (error: unknown) => error)
-  const insert = (id: number) => database.soon(() => database.query('insert into kept values ($1)', [id]))
-  const ids = async () => (await database.query<{ id: number }>('select id from kept order by id')).map(({ id }) => id)
+  const failure = (work: Promise<unknown>) =>
+    work.then(
+      () => assert.fail('it was done'),
+      (error: unknown) => error,
+    )
+  const insert = (id: number) =>
+    database.soon(() => database.query('insert into kept values ($1)', [id]))
+  const ids = async () =>
+    (await database.query<{ id: number }>('select id from kept order by id')).map(({ id }) => id)
   const late = (error: unknown) => {
     assert.match(String(error), /did not answer within \d+ ms/)
     assert.deepEqual([isConnectionError(error), error instanceof CommitUnknown], [true, false])
@@ -34,7 +48,8 @@ test('where the caller can ask again an answer and a connection are waited for 8
     await tx.query('lock table kept in access exclusive mode')
     const statement = failure(insert(1))
     const waits = `select 1 from pg_stat_activity where pid = $1 and wait_event_type = 'Lock'`
-    while (!await admin.one(waits, [pid])) await new Promise((resolve) => realSetTimeout(resolve, 10))
+    while (!(await admin.one(waits, [pid])))
+      await new Promise((resolve) => realSetTimeout(resolve, 10))
     t.mock.timers.tick(8000)
     late(await statement)
 
@@ -46,5 +61,9 @@ test('where the caller can ask again an answer and a connection are waited for 8
     assert.equal(isOver, false)
   })
   await patient
-  assert.equal((await ids()).includes(2), false, 'without a connection nothing was asked, and the one that came late is used again')
+  assert.equal(
+    (await ids()).includes(2),
+    false,
+    'without a connection nothing was asked, and the one that came late is used again',
+  )
 })

@@ -8,50 +8,82 @@ import { pathToFileURL } from 'node:url'
 import { FORMS } from '../src/database/forms.ts'
 import { applyFunctions } from '../src/database/functions.ts'
 import { BEFORE_SQUASH, migrate, SQUASHED } from '../src/database/migrate.ts'
-import { isConnectionError, openDatabase, shortageOfDatabase, type Database } from '../src/database/pool.ts'
+import {
+  isConnectionError,
+  openDatabase,
+  shortageOfDatabase,
+  type Database,
+} from '../src/database/pool.ts'
 import { useDatabase } from './deposits-support.ts'
 
 const installation = useDatabase({ migrated: false })
 const folder = (name: string) => new URL(`../src/database/${name}/`, import.meta.url)
 const filesOf = (name: string) =>
-  readdirSync(folder(name)).sort().map((file) => ({ file, text: readFileSync(new URL(file, folder(name)), 'utf8') }))
-const functionsIn = (text: string) => [...text.matchAll(/^create (?:or replace )?function (\w+)/gim)].map((found) => found[1])
+  readdirSync(folder(name))
+    .sort()
+    .map((file) => ({ file, text: readFileSync(new URL(file, folder(name)), 'utf8') }))
+const functionsIn = (text: string) =>
+  [...text.matchAll(/^create (?:or replace )?function (\w+)/gim)].map((found) => found[1])
 
 /** A database of its own, empty. */
 async function fresh(t: TestContext, name: string): Promise<Database> {
   await installation.get().query(`create database ${name}`)
-  const { socket } = (await installation.get().one<{ socket: string }>(
-    `select current_setting('unix_socket_directories') socket`)) as { socket: string }
+  const { socket } = (await installation
+    .get()
+    .one<{ socket: string }>(`select current_setting('unix_socket_directories') socket`)) as {
+    socket: string
+  }
   const database = openDatabase(`postgresql://custody@/${name}?host=${encodeURIComponent(socket)}`)
   t.after(() => database.close())
   return database
 }
 
 const migrations = async (database: Database) =>
-  (await database.query<{ name: string }>('select name from migrations order by name')).map(({ name }) => name)
+  (await database.query<{ name: string }>('select name from migrations order by name')).map(
+    ({ name }) => name,
+  )
 
 test('migrations are numbered without gaps and hold no function; a function stands alone in the file of its name', () => {
-  const numbers = filesOf('migrations').map(({ file }) => Number(/^(\d{3})_[a-z_]+\.sql$/.exec(file)?.[1]))
-  assert.deepEqual(numbers, numbers.map((_, index) => index + 1))
-  assert.deepEqual(filesOf('migrations').flatMap(({ text }) => functionsIn(text)), [])
+  const numbers = filesOf('migrations').map(({ file }) =>
+    Number(/^(\d{3})_[a-z_]+\.sql$/.exec(file)?.[1]),
+  )
+  assert.deepEqual(
+    numbers,
+    numbers.map((_, index) => index + 1),
+  )
+  assert.deepEqual(
+    filesOf('migrations').flatMap(({ text }) => functionsIn(text)),
+    [],
+  )
   assert.deepEqual(
     filesOf('functions').map(({ text }) => functionsIn(text)),
-    filesOf('functions').map(({ file }) => [file.replace(/\.sql$/, '')])
+    filesOf('functions').map(({ file }) => [file.replace(/\.sql$/, '')]),
   )
 })
 
 test('an empty database gets every table and function once, however many starts ask for it at the same time', async (t) => {
   const database = await fresh(t, 'empty')
   const [first, second] = await Promise.all([migrate(database), migrate(database)])
-  const all = [...filesOf('migrations').map(({ file }) => file), 'transactions_form', 'events_type', ...filesOf('functions').map(({ file }) => file.replace(/\.sql$/, ''))]
-  assert.deepEqual([first, second].sort((a, b) => b.length - a.length), [all, []])
+  const all = [
+    ...filesOf('migrations').map(({ file }) => file),
+    'transactions_form',
+    'events_type',
+    ...filesOf('functions').map(({ file }) => file.replace(/\.sql$/, '')),
+  ]
+  assert.deepEqual(
+    [first, second].sort((a, b) => b.length - a.length),
+    [all, []],
+  )
   assert.deepEqual(await migrate(database), [])
 })
 
 /** The tables that the migrations of before the squash made, with these of their names. */
 async function beforeSquash(database: Database, names: readonly string[]): Promise<void> {
-  for (const { file, text } of filesOf('migrations')) if (SQUASHED.includes(file)) await database.query(text)
-  await database.query('create table migrations (name text primary key, applied_at timestamptz not null default now())')
+  for (const { file, text } of filesOf('migrations'))
+    if (SQUASHED.includes(file)) await database.query(text)
+  await database.query(
+    'create table migrations (name text primary key, applied_at timestamptz not null default now())',
+  )
   await database.query('insert into migrations (name) select unnest($1::text[])', [names])
 }
 
@@ -61,10 +93,18 @@ test('a database with every migration of before the squash keeps its rows and st
   await beforeSquash(database, BEFORE_SQUASH)
   // Its functions were made by migrations: nobody wrote down their texts, and one is of before.
   await database.query(
-    'create or replace function prepaid_balance(p_workspace uuid) returns numeric language sql as $$ select -1::numeric $$')
-  const { id } = (await database.one<{ id: string }>(`insert into workspaces (name) values ('kept') returning id`)) as { id: string }
+    'create or replace function prepaid_balance(p_workspace uuid) returns numeric language sql as $$ select -1::numeric $$',
+  )
+  const { id } = (await database.one<{ id: string }>(
+    `insert into workspaces (name) values ('kept') returning id`,
+  )) as { id: string }
   const since = names.filter((name) => !SQUASHED.includes(name))
-  assert.deepEqual(await migrate(database), [...since, 'transactions_form', 'events_type', ...filesOf('functions').map(({ file }) => file.replace(/\.sql$/, ''))])
+  assert.deepEqual(await migrate(database), [
+    ...since,
+    'transactions_form',
+    'events_type',
+    ...filesOf('functions').map(({ file }) => file.replace(/\.sql$/, '')),
+  ])
   assert.deepEqual(await migrations(database), names)
   assert.deepEqual(await database.one('select prepaid_balance($1)', [id]), { prepaid_balance: '0' })
   assert.deepEqual(await migrate(database), [])
@@ -76,23 +116,42 @@ test('a database of before the last steps before the squash is taken through the
   const steps = ['025_shown.sql', '025_suspense.sql', '026_api.sql', '028_installation.sql']
   assert.deepEqual(readdirSync(folder('earlier')).sort(), steps)
   // What those steps made, taken back.
-  await beforeSquash(then, BEFORE_SQUASH.filter((name) => !steps.includes(name)))
-  await then.query('drop table installation; drop table wallet_status_changes; drop index transactions_sequence')
-  await then.query('alter table wallet_addresses drop column handed_out; alter table chain_transactions drop column shown_at')
-  const { id } = (await then.one<{ id: string }>(`insert into workspaces (name) values ('kept') returning id`)) as { id: string }
+  await beforeSquash(
+    then,
+    BEFORE_SQUASH.filter((name) => !steps.includes(name)),
+  )
+  await then.query(
+    'drop table installation; drop table wallet_status_changes; drop index transactions_sequence',
+  )
+  await then.query(
+    'alter table wallet_addresses drop column handed_out; alter table chain_transactions drop column shown_at',
+  )
+  const { id } = (await then.one<{ id: string }>(
+    `insert into workspaces (name) values ('kept') returning id`,
+  )) as { id: string }
   await migrate(then)
   assert.deepEqual(await migrations(then), await migrations(now))
-  assert.deepEqual(await then.one('select name from workspaces where id = $1', [id]), { name: 'kept' })
-  const shape = (database: Database) => database.query(
-    `select table_name, column_name, data_type, is_nullable, column_default from information_schema.columns where table_schema = 'public' order by 1, 2`)
-  const indexes = (database: Database) => database.query(`select indexdef from pg_indexes where schemaname = 'public' order by 1`)
-  const triggers = (database: Database) => database.query(`select tgname, tgrelid::regclass::text from pg_trigger where not tgisinternal order by 1`)
+  assert.deepEqual(await then.one('select name from workspaces where id = $1', [id]), {
+    name: 'kept',
+  })
+  const shape = (database: Database) =>
+    database.query(
+      `select table_name, column_name, data_type, is_nullable, column_default from information_schema.columns where table_schema = 'public' order by 1, 2`,
+    )
+  const indexes = (database: Database) =>
+    database.query(`select indexdef from pg_indexes where schemaname = 'public' order by 1`)
+  const triggers = (database: Database) =>
+    database.query(
+      `select tgname, tgrelid::regclass::text from pg_trigger where not tgisinternal order by 1`,
+    )
   for (const read of [shape, indexes, triggers]) assert.deepEqual(await read(then), await read(now))
 })
 
 test('a database with only some migrations of before the squash is refused by name and left as it was', async (t) => {
   const database = await fresh(t, 'part')
-  await database.query('create table migrations (name text primary key, applied_at timestamptz not null default now())')
+  await database.query(
+    'create table migrations (name text primary key, applied_at timestamptz not null default now())',
+  )
   const some = BEFORE_SQUASH.filter((name) => name !== '021_voids.sql')
   await database.query('insert into migrations (name) select unnest($1::text[])', [some])
   await assert.rejects(migrate(database), /cannot be brought up to date: it lacks 021_voids\.sql/)
@@ -106,20 +165,32 @@ test('a changed function is applied anew in place of its old parameters, one wit
   const write = (name: string, text: string) => writeFileSync(join(files, `${name}.sql`), text)
   const apply = () => database.transaction((tx) => applyFunctions(tx, pathToFileURL(`${files}/`)))
   const heads = async () =>
-    (await database.query<{ head: string }>(
-      `select oid::regprocedure::text head from pg_proc where pronamespace = 'public'::regnamespace order by 1`)).map(({ head }) => head)
+    (
+      await database.query<{ head: string }>(
+        `select oid::regprocedure::text head from pg_proc where pronamespace = 'public'::regnamespace order by 1`,
+      )
+    ).map(({ head }) => head)
 
   await database.query('create table evidence (id integer)')
   const guard = (says: string) => `
     create or replace function guard() returns trigger language plpgsql as $$ begin raise exception '${says}'; end $$;
     create or replace trigger guarded before delete on evidence for each row execute function guard();`
-  write('double', 'create or replace function double(n integer) returns integer language sql as $$ select 2 * n $$')
+  write(
+    'double',
+    'create or replace function double(n integer) returns integer language sql as $$ select 2 * n $$',
+  )
   write('guard', guard('no'))
-  write('quadruple', 'create or replace function quadruple(n integer) returns integer language sql as $$ select double(double(n)) $$')
+  write(
+    'quadruple',
+    'create or replace function quadruple(n integer) returns integer language sql as $$ select double(double(n)) $$',
+  )
   assert.deepEqual(await apply(), ['double', 'guard', 'quadruple'])
   assert.deepEqual(await apply(), [])
 
-  write('double', 'create or replace function double(number bigint) returns bigint language sql as $$ select 2 * number $$')
+  write(
+    'double',
+    'create or replace function double(number bigint) returns bigint language sql as $$ select 2 * number $$',
+  )
   write('guard', guard('never'))
   rmSync(join(files, 'quadruple.sql'))
   assert.deepEqual(await apply(), ['quadruple', 'double', 'guard'])
@@ -127,21 +198,34 @@ test('a changed function is applied anew in place of its old parameters, one wit
   await database.query('insert into evidence values (1)')
   await assert.rejects(database.query('delete from evidence'), /never/)
 
-  write('double', 'create or replace function double(number bigint) returns bigint language sql as $$ select 3 * number $$')
+  write(
+    'double',
+    'create or replace function double(number bigint) returns bigint language sql as $$ select 3 * number $$',
+  )
   write('guard', 'create or replace function guard() returns nonsense')
   await assert.rejects(apply())
-  assert.deepEqual(await database.one('select double(2)::integer'), { double: 4 }, 'all of them or none')
+  assert.deepEqual(
+    await database.one('select double(2)::integer'),
+    { double: 4 },
+    'all of them or none',
+  )
 })
 
 test('a transaction is in a state of its kind, and its plan has fields of its kind: the table is held to the list of the types', async (t) => {
   const database = await fresh(t, 'forms')
   await migrate(database)
-  const { id } = (await database.one<{ id: string }>(`insert into workspaces (name) values ('forms') returning id`))!
-  const make = (kind: string, state: string, plan: object) => database.query(
-    `insert into transactions (id, kind, workspace_id, asset, network, amount, fee_asset, source_type, destination_type, state, status, plan)
-     values (gen_random_uuid(), $1, $2, 'ETH', 'ETH', 1, 'ETH', 'X', 'X', $3, 'pending', $4)`, [kind, id, state, JSON.stringify(plan)])
+  const { id } = (await database.one<{ id: string }>(
+    `insert into workspaces (name) values ('forms') returning id`,
+  ))!
+  const make = (kind: string, state: string, plan: object) =>
+    database.query(
+      `insert into transactions (id, kind, workspace_id, asset, network, amount, fee_asset, source_type, destination_type, state, status, plan)
+     values (gen_random_uuid(), $1, $2, 'ETH', 'ETH', 1, 'ETH', 'X', 'X', $3, 'pending', $4)`,
+      [kind, id, state, JSON.stringify(plan)],
+    )
   for (const [kind, { states, plan }] of Object.entries(FORMS)) {
-    for (const state of states) await make(kind, state, Object.fromEntries(plan.map((field) => [field, '1'])))
+    for (const state of states)
+      await make(kind, state, Object.fromEntries(plan.map((field) => [field, '1'])))
     await assert.rejects(make(kind, 'ELSEWHERE', {}), /transactions_form/)
     await assert.rejects(make(kind, states[0], { unheard_of: '1' }), /transactions_form/)
   }
@@ -151,42 +235,84 @@ test('a transaction is in a state of its kind, and its plan has fields of its ki
 })
 
 test('a connection that is cut is told as such, whatever was under way; a mistake in a statement is not', async (t) => {
-  const { socket } = (await installation.get().one<{ socket: string }>(
-    `select current_setting('unix_socket_directories') || '/.s.PGSQL.' || current_setting('port') socket`)) as { socket: string }
+  const { socket } = (await installation
+    .get()
+    .one<{ socket: string }>(
+      `select current_setting('unix_socket_directories') || '/.s.PGSQL.' || current_setting('port') socket`,
+    )) as { socket: string }
   const open = new Set<Socket>()
   const proxy = createServer((client) => {
     const server = connect(socket)
     for (const each of [client, server]) open.add(each.on('error', () => undefined))
     client.pipe(server).pipe(client)
   })
-  await new Promise<void>((resolve) => { proxy.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { proxy.close() })
-  const cut = () => { for (const each of open) each.destroy() }
+  await new Promise<void>((resolve) => {
+    proxy.listen(0, '127.0.0.1', resolve)
+  })
+  t.after(() => {
+    proxy.close()
+  })
+  const cut = () => {
+    for (const each of open) each.destroy()
+  }
   const lost: string[] = []
-  const database = openDatabase(`postgresql://custody@127.0.0.1:${(proxy.address() as AddressInfo).port}/postgres`, { onError: (_error, what) => lost.push(what) })
+  const database = openDatabase(
+    `postgresql://custody@127.0.0.1:${(proxy.address() as AddressInfo).port}/postgres`,
+    { onError: (_error, what) => lost.push(what) },
+  )
   t.after(() => database.close())
-  const failure = async (work: Promise<unknown>) => work.then(() => assert.fail('it was done'), (error: unknown) => error)
+  const failure = async (work: Promise<unknown>) =>
+    work.then(
+      () => assert.fail('it was done'),
+      (error: unknown) => error,
+    )
   const asleep = async () => {
-    const sleeping = () => installation.get().one(`select 1 from pg_stat_activity where query like '%pg_sleep(60)%' and pid <> pg_backend_pid()`)
-    while (!await sleeping()) await new Promise((resolve) => setTimeout(resolve, 10))
+    const sleeping = () =>
+      installation
+        .get()
+        .one(
+          `select 1 from pg_stat_activity where query like '%pg_sleep(60)%' and pid <> pg_backend_pid()`,
+        )
+    while (!(await sleeping())) await new Promise((resolve) => setTimeout(resolve, 10))
     cut()
   }
 
   assert.equal(isConnectionError(await failure(database.query('select nothing'))), false)
-  for (const code of ['EMFILE', 'ENFILE', 'EAGAIN']) assert.equal(isConnectionError(Object.assign(new Error(code), { code })), true, code)
-  assert.deepEqual(['53100', '53300', '57014', '42601', undefined].map((code) => shortageOfDatabase({ code })), [
-    'its disk is full', 'it has no memory or connection to spare', 'it took longer than a statement may', null, null,
-  ])
+  for (const code of ['EMFILE', 'ENFILE', 'EAGAIN'])
+    assert.equal(isConnectionError(Object.assign(new Error(code), { code })), true, code)
+  assert.deepEqual(
+    ['53100', '53300', '57014', '42601', undefined].map((code) => shortageOfDatabase({ code })),
+    [
+      'its disk is full',
+      'it has no memory or connection to spare',
+      'it took longer than a statement may',
+      null,
+      null,
+    ],
+  )
   const [alone] = await Promise.all([failure(database.query('select pg_sleep(60)')), asleep()])
   assert.equal(isConnectionError(alone), true, String(alone))
-  await installation.get().query(`select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(60)%' and pid <> pg_backend_pid()`)
-  const [inside] = await Promise.all([failure(database.transaction(async (tx) => {
-    await failure(tx.query('select pg_sleep(60)'))
-    // Its connection cannot be used any more.
-    await tx.query('select 1')
-  })), asleep()])
+  await installation
+    .get()
+    .query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(60)%' and pid <> pg_backend_pid()`,
+    )
+  const [inside] = await Promise.all([
+    failure(
+      database.transaction(async (tx) => {
+        await failure(tx.query('select pg_sleep(60)'))
+        // Its connection cannot be used any more.
+        await tx.query('select 1')
+      }),
+    ),
+    asleep(),
+  ])
   assert.equal(isConnectionError(inside), true, String(inside))
-  assert.deepEqual(await database.query('select 1 as one'), [{ one: 1 }], 'the next one gets a new connection')
+  assert.deepEqual(
+    await database.query('select 1 as one'),
+    [{ one: 1 }],
+    'the next one gets a new connection',
+  )
   cut()
   while (lost.length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
   assert.deepEqual(lost, ['a database connection was lost'])
@@ -199,24 +325,34 @@ test('a statement alone that PostgreSQL ends in a deadlock is done once more', a
   await database.query('create table knots (id integer primary key, n integer not null)')
   await database.query('insert into knots values (1, 0), (2, 0)')
   await database.query('create sequence tried')
-  // Tried again it takes the rows in the other's order: else it could be there before the other wakes, and tie anew.
+  // Tried again it takes the rows in the other's order: else it could be there before the other
+  // wakes, and tie anew.
   await database.query(`create function tie() returns void language plpgsql as $$
     declare first integer := case nextval('tried') when 1 then 2 else 1 end;
   begin
     update knots set n = n + 1 where id = first;
     update knots set n = n + 1 where id = 3 - first;
   end $$`)
-  const waiting = () => database.one(`select 1 from pg_stat_activity where datname = 'knot' and wait_event_type = 'Lock'`)
+  const waiting = () =>
+    database.one(
+      `select 1 from pg_stat_activity where datname = 'knot' and wait_event_type = 'Lock'`,
+    )
   let tied: Promise<unknown> = Promise.resolve()
   await database.transaction(async (tx) => {
     // So the other one is ended.
     await tx.query(`set local deadlock_timeout = '1min'`)
     await tx.query('update knots set n = n + 1 where id = 1')
     tied = database.query('select tie()')
-    while (await waiting() === undefined);
+    while ((await waiting()) === undefined);
     await tx.query('update knots set n = n + 1 where id = 2')
   })
   await tied
-  assert.deepEqual(await database.query('select id, n from knots order by id'), [{ id: 1, n: 2 }, { id: 2, n: 2 }])
-  assert.equal((await database.one<{ last_value: string }>('select last_value::text from tried'))?.last_value, '2')
+  assert.deepEqual(await database.query('select id, n from knots order by id'), [
+    { id: 1, n: 2 },
+    { id: 2, n: 2 },
+  ])
+  assert.equal(
+    (await database.one<{ last_value: string }>('select last_value::text from tried'))?.last_value,
+    '2',
+  )
 })

@@ -5,7 +5,11 @@ import { callApi, type Means } from '../src/operator/demo-call.ts'
 import { PRIVATE_KEY } from './harness.ts'
 
 /** The demo's calls while the local chains are still starting. */
-const USER = { apiKey: '7c9e6679-7425-40de-944b-e07fc1f90ae7', privateKey: PRIVATE_KEY, name: 'demo' }
+const USER = {
+  apiKey: '7c9e6679-7425-40de-944b-e07fc1f90ae7',
+  privateKey: PRIVATE_KEY,
+  name: 'demo',
+}
 const AWAY = { code: 'NETWORK_UNAVAILABLE', message: 'BTC cannot be reached' }
 
 class Api implements Means {
@@ -32,28 +36,48 @@ class Api implements Means {
   say = (text: string) => this.said.push(text)
 }
 
-const refusal = (body: object, headers: Record<string, string> = {}, status = 503) => () => new Response(JSON.stringify(body), { status, headers })
+const refusal =
+  (body: object, headers: Record<string, string> = {}, status = 503) =>
+  () =>
+    new Response(JSON.stringify(body), { status, headers })
 const taken = () => new Response('{"id":"1","amount":1.50}')
-const send = (api: Api) => callApi(api, 'http://api.test', USER, 'POST', '/dac/v1/transaction', { amount: '1', sequence_id: 'demo-BTC' })
+const send = (api: Api) =>
+  callApi(api, 'http://api.test', USER, 'POST', '/dac/v1/transaction', {
+    amount: '1',
+    sequence_id: 'demo-BTC',
+  })
 
 test('a chain that is not reached yet: the same body, signed anew, as soon as Retry-After says', async () => {
   const api = new Api(refusal(AWAY, { 'retry-after': '7' }), refusal(AWAY), taken)
   assert.deepEqual(await send(api), { id: '1', amount: '1.50' })
   assert.deepEqual([api.waits, api.said.length], [[7000, 5000], 2])
   assert.equal(new Set(api.asked.map(({ body }) => body)).size, 1)
-  assert.equal(new Set(api.asked.map(({ headers }) => JSON.stringify(headers))).size, 3, 'a request is taken once')
+  assert.equal(
+    new Set(api.asked.map(({ headers }) => JSON.stringify(headers))).size,
+    3,
+    'a request is taken once',
+  )
 })
 
 test('too many requests in a minute: sent again when the window ends', async () => {
-  const api = new Api(refusal({ code: 'RATE_LIMITED', message: 'more than 1000 requests' }, { 'retry-after': '31' }, 429), taken)
+  const api = new Api(
+    refusal(
+      { code: 'RATE_LIMITED', message: 'more than 1000 requests' },
+      { 'retry-after': '31' },
+      429,
+    ),
+    taken,
+  )
   assert.deepEqual(await send(api), { id: '1', amount: '1.50' })
   assert.deepEqual([api.waits, new Set(api.asked.map(({ body }) => body)).size], [[31_000], 1])
 })
 
 test('any other refusal is one, at once', async () => {
   for (const other of [
-    refusal({ code: 'UNAVAILABLE', message: 'no' }, { 'retry-after': '5' }), refusal({ code: 'SIGNERS_UNAVAILABLE', message: 'no' }),
-    refusal({ code: 'NETWORK_UNAVAILABLE', message: 'no' }, {}, 500), refusal({ code: 'INVALID_AMOUNT', message: 'no' }, {}, 400),
+    refusal({ code: 'UNAVAILABLE', message: 'no' }, { 'retry-after': '5' }),
+    refusal({ code: 'SIGNERS_UNAVAILABLE', message: 'no' }),
+    refusal({ code: 'NETWORK_UNAVAILABLE', message: 'no' }, {}, 500),
+    refusal({ code: 'INVALID_AMOUNT', message: 'no' }, {}, 400),
   ]) {
     const api = new Api(other, taken)
     await assert.rejects(send(api), /^Error: POST \/dac\/v1\/transaction: \d{3} no$/)
@@ -72,7 +96,12 @@ test('a chain that stays away: given up within three minutes', async () => {
 test('an answer to an earlier request with another payload is an error: the demo does not wait for a transfer that is not its own', async () => {
   const { headers } = replayed('', false)
   const api = new Api(() => new Response('{"id":"earlier"}', { headers: headers ?? {} }))
-  await assert.rejects(send(api), /POST \/dac\/v1\/transaction: warning: sequence_id: was used before with another payload/)
-  const again = new Api(() => new Response('{"id":"earlier"}', { headers: replayed('', true).headers ?? {} }))
+  await assert.rejects(
+    send(api),
+    /POST \/dac\/v1\/transaction: warning: sequence_id: was used before with another payload/,
+  )
+  const again = new Api(
+    () => new Response('{"id":"earlier"}', { headers: replayed('', true).headers ?? {} }),
+  )
   assert.deepEqual(await send(again), { id: 'earlier' })
 })

@@ -9,17 +9,31 @@ import { sees } from './told.ts'
 const database = useDatabase()
 const MINUTE_MS = 60_000
 
-/** A world whose platform has the real price memory over one source, which answers what the test sets. */
-async function openPriced(): Promise<{ world: World; alice: Tenant; setPrice(usd: string): Promise<void> }> {
+/**
+ * A world whose platform has the real price memory over one source, which answers what the test
+ * sets.
+ */
+async function openPriced(): Promise<{
+  world: World
+  alice: Tenant
+  setPrice(usd: string): Promise<void>
+}> {
   const world = new World(database.get(), 'evm')
   await world.open()
   const { environment, log } = world.services
   const answer = new Map<string, string>()
   const source: PriceSource = {
     name: 'scripted',
-    quotes: async () => [...answer].map(([coin, usd]) => ({ coin, price: parsePrice(usd) as bigint, at: world.now })),
+    quotes: async () =>
+      [...answer].map(([coin, usd]) => ({ coin, price: parsePrice(usd) as bigint, at: world.now })),
   }
-  const prices = new Prices({ sources: [source], coins: ['ETH', 'USDT'], environment, log, everyMs: MINUTE_MS })
+  const prices = new Prices({
+    sources: [source],
+    coins: ['ETH', 'USDT'],
+    environment,
+    log,
+    everyMs: MINUTE_MS,
+  })
   Object.assign(world.services, { prices })
   const setPrice = async (usd: string) => {
     for (const coin of ['ETH', 'USDT']) answer.set(coin, usd)
@@ -29,16 +43,28 @@ async function openPriced(): Promise<{ world: World; alice: Tenant; setPrice(usd
 }
 
 const paid = (alice: Tenant, amount: bigint) => ({
-  txid: '0xpaid', outcome: [{ position: 0, asset: 'USDT_ETH', address: alice.deposit, amount }],
+  txid: '0xpaid',
+  outcome: [{ position: 0, asset: 'USDT_ETH', address: alice.deposit, amount }],
 })
 
-/** `amount_in_usd` of each event so far, in the order of the events, as its text stands in the event. */
+/**
+ * `amount_in_usd` of each event so far, in the order of the events, as its text stands in the
+ * event.
+ */
 async function told(): Promise<[type: string, usd: string][]> {
-  const rows = await database.get().query<{ type: string; body: string }>('select type, payload::text body from events order by id')
-  return rows.map(({ type, body }) => [type, /"amount_in_usd": ?(null|[\d.]+)/.exec(body)?.[1] ?? 'absent'])
+  const rows = await database
+    .get()
+    .query<{ type: string; body: string }>(
+      'select type, payload::text body from events order by id',
+    )
+  return rows.map(({ type, body }) => [
+    type,
+    /"amount_in_usd": ?(null|[\d.]+)/.exec(body)?.[1] ?? 'absent',
+  ])
 }
 
-const values = async (world: World) => (await world.deposits()).map(({ state, amount_usd: usd }) => [state, usd])
+const values = async (world: World) =>
+  (await world.deposits()).map(({ state, amount_usd: usd }) => [state, usd])
 
 test('a deposit keeps the USD value of the moment at which it was recorded, exactly, through its crediting', async () => {
   const { world, alice, setPrice } = await openPriced()
@@ -51,15 +77,21 @@ test('a deposit keeps the USD value of the moment at which it was recorded, exac
   world.chain.bury()
   await world.settle()
   assert.deepEqual(await values(world), [['CREDITED', '123493826160193826']])
-  assert.deepEqual(await told(), [['deposit.detected', '123493826160.193826'], ['deposit.confirmed', '123493826160.193826']])
+  assert.deepEqual(await told(), [
+    ['deposit.detected', '123493826160.193826'],
+    ['deposit.confirmed', '123493826160.193826'],
+  ])
 })
 
 for (const [name, prepare] of [
   ['without any price', async () => undefined],
-  ['with a stale price', async ({ world, setPrice }) => {
-    await setPrice('1')
-    world.now += 6 * MINUTE_MS
-  }],
+  [
+    'with a stale price',
+    async ({ world, setPrice }) => {
+      await setPrice('1')
+      world.now += 6 * MINUTE_MS
+    },
+  ],
 ] satisfies [string, (o: Awaited<ReturnType<typeof openPriced>>) => Promise<void>][]) {
   test(`a deposit is credited ${name}, and has no value, also when a price is there later`, async () => {
     const opened = await openPriced()

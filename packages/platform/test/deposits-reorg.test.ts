@@ -2,16 +2,27 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type FamilyName, traitsOf } from '@custody/chains'
 import * as fc from '../../../test/property.ts'
-import { DEPTH, FAMILIES, useDatabase, World, type Outcome, type ScriptedTransaction, type Tenant } from './deposits-support.ts'
+import {
+  DEPTH,
+  FAMILIES,
+  useDatabase,
+  World,
+  type Outcome,
+  type ScriptedTransaction,
+  type Tenant,
+} from './deposits-support.ts'
 import { sees } from './told.ts'
 
 /**
- * Whatever reorganisations do, at rest each customer has what the final chain pays to the addresses of that customer:
- * no deposit becomes another one, none is credited twice, and none that came back is missed.
+ * Whatever reorganisations do, at rest each customer has what the final chain pays to the addresses
+ * of that customer: no deposit becomes another one, none is credited twice, and none that came back
+ * is missed.
  */
 const database = useDatabase()
 
-async function openWorld(family: FamilyName): Promise<{ world: World; alice: Tenant; bob: Tenant }> {
+async function openWorld(
+  family: FamilyName,
+): Promise<{ world: World; alice: Tenant; bob: Tenant }> {
   const world = new World(database.get(), family)
   await world.open()
   return { world, alice: await world.tenant('alice'), bob: await world.tenant('bob') }
@@ -19,7 +30,12 @@ async function openWorld(family: FamilyName): Promise<{ world: World; alice: Ten
 
 test('a one-block reorganisation that moves logs within the block makes no deposit another customer’s, in another asset', async () => {
   const { world, alice, bob } = await openWorld('evm')
-  const usdt = { position: 0, asset: 'USDT_ETH', address: alice.deposit, amount: 1_000_000_000_000n }
+  const usdt = {
+    position: 0,
+    asset: 'USDT_ETH',
+    address: alice.deposit,
+    amount: 1_000_000_000_000n,
+  }
   const usdc = { position: 1, asset: 'USDC_ETH', address: bob.deposit, amount: 7n }
   world.chain.mine({ txid: '0xboth', outcome: [usdt, usdc] })
   await world.settle()
@@ -39,22 +55,36 @@ test('a one-block reorganisation that moves logs within the block makes no depos
 
 test('a transaction that comes to another outcome is another deposit, and the one before stays taken back', async () => {
   const { world, alice, bob } = await openWorld('evm')
-  world.chain.mine({ txid: '0xswap', outcome: [{ position: 4, asset: 'USDT_ETH', address: alice.deposit, amount: 1_000_000n }] })
+  world.chain.mine({
+    txid: '0xswap',
+    outcome: [{ position: 4, asset: 'USDT_ETH', address: alice.deposit, amount: 1_000_000n }],
+  })
   world.chain.bury()
   await world.settle()
   assert.deepEqual(await world.books(alice), { USDT_ETH: '1000000' })
   world.chain.drop(DEPTH + 1)
-  world.chain.mine({ txid: '0xswap', outcome: [{ position: 4, asset: 'USDC_ETH', address: bob.deposit, amount: 1_000_000n }] })
+  world.chain.mine({
+    txid: '0xswap',
+    outcome: [{ position: 4, asset: 'USDC_ETH', address: bob.deposit, amount: 1_000_000n }],
+  })
   world.chain.bury()
   await world.settle()
-  assert.deepEqual([await world.books(alice), await world.books(bob)], [{}, { USDC_ETH: '1000000' }])
+  assert.deepEqual(
+    [await world.books(alice), await world.books(bob)],
+    [{}, { USDC_ETH: '1000000' }],
+  )
   const rows = await world.deposits()
   assert.deepEqual(
-    rows.map(({ state, asset, workspace_id: owner, destination_id: to }) => [state, asset, owner, to]),
+    rows.map(({ state, asset, workspace_id: owner, destination_id: to }) => [
+      state,
+      asset,
+      owner,
+      to,
+    ]),
     [
       ['REORGED', 'USDT_ETH', alice.workspace, alice.deposit],
       ['CREDITED', 'USDC_ETH', bob.workspace, bob.deposit],
-    ]
+    ],
   )
 })
 
@@ -62,7 +92,10 @@ test('equal payments of one transaction stay as many deposits, wherever in the b
   const { world, alice } = await openWorld('evm')
   const paid = { asset: 'USDT_ETH', address: alice.deposit, amount: 5n }
   const mine = (...amounts: [position: number, amount: bigint][]) => {
-    world.chain.mine({ txid: '0xequal', outcome: amounts.map(([position, amount]) => ({ ...paid, position, amount })) })
+    world.chain.mine({
+      txid: '0xequal',
+      outcome: amounts.map(([position, amount]) => ({ ...paid, position, amount })),
+    })
     world.chain.bury()
   }
   mine([41, 5n], [42, 5n], [43, 6n])
@@ -82,8 +115,17 @@ test('a coin whose block is gone cannot be spent, and comes back with its own wa
   world.chain.mine({ txid: 'coin', outcome: [coin] })
   world.chain.bury()
   await world.settle()
-  const coins = () => database.get().query('select address, wallet_id, value::text, spendable, block_height::text from utxos')
-  const spendable = { address: alice.deposit, wallet_id: alice.wallets['BTC'], value: '700', spendable: true, block_height: '1' }
+  const coins = () =>
+    database
+      .get()
+      .query('select address, wallet_id, value::text, spendable, block_height::text from utxos')
+  const spendable = {
+    address: alice.deposit,
+    wallet_id: alice.wallets['BTC'],
+    value: '700',
+    spendable: true,
+    block_height: '1',
+  }
   assert.deepEqual(await coins(), [spendable])
   world.chain.drop(DEPTH + 1)
   for (let count = 0; count < DEPTH + 2; count++) world.chain.mine()
@@ -97,16 +139,23 @@ test('a coin whose block is gone cannot be spent, and comes back with its own wa
 
 test('a coin that a node shows under the same outpoint for another customer does not stay in the first one’s wallet', async () => {
   const { world, alice, bob } = await openWorld('utxo')
-  world.chain.mine({ txid: 'lie', outcome: [{ position: 0, asset: 'BTC', address: alice.deposit, amount: 700n }] })
+  world.chain.mine({
+    txid: 'lie',
+    outcome: [{ position: 0, asset: 'BTC', address: alice.deposit, amount: 700n }],
+  })
   await world.settle()
   world.chain.drop(1)
-  world.chain.mine({ txid: 'lie', outcome: [{ position: 0, asset: 'BTC', address: bob.deposit, amount: 900n }] })
+  world.chain.mine({
+    txid: 'lie',
+    outcome: [{ position: 0, asset: 'BTC', address: bob.deposit, amount: 900n }],
+  })
   world.chain.bury()
   await world.settle()
   assert.deepEqual([await world.books(alice), await world.books(bob)], [{}, { BTC: '900' }])
-  assert.deepEqual(await database.get().query('select address, wallet_id, value::text, spendable from utxos'), [
-    { address: bob.deposit, wallet_id: bob.wallets['BTC'], value: '900', spendable: true },
-  ])
+  assert.deepEqual(
+    await database.get().query('select address, wallet_id, value::text, spendable from utxos'),
+    [{ address: bob.deposit, wallet_id: bob.wallets['BTC'], value: '900', spendable: true }],
+  )
 })
 
 /** A payment of a random transaction: to whom, how much, and on chains with tags with which. */
@@ -139,9 +188,12 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 3, arbitrary: transactions.map((mine) => ({ mine })) },
   {
     weight: 3,
-    arbitrary: fc.record({ drop: fc.integer({ min: 1, max: 5 }), mine: fc.array(transactions, { minLength: 1, maxLength: 6 }) }),
+    arbitrary: fc.record({
+      drop: fc.integer({ min: 1, max: 5 }),
+      mine: fc.array(transactions, { minLength: 1, maxLength: 6 }),
+    }),
   },
-  { weight: 2, arbitrary: fc.constant('settle' as const) }
+  { weight: 2, arbitrary: fc.constant('settle' as const) },
 )
 
 /** Where each family's client says that a transfer stands. */
@@ -166,10 +218,17 @@ class Positions {
       const name = world.assets[asset % world.assets.length] as string
       const tagged = traitsOf(world.network).deposits === 'tagged'
       const address = tenant ? (to < 3 || tagged ? tenant.omnibus : tenant.deposit) : 'a-stranger'
-      const paid = { asset: name, address, amount: BigInt(amount), ...(tagged ? { tag: [null, '1', '99'][tag] as string | null } : {}) }
+      const paid = {
+        asset: name,
+        address,
+        amount: BigInt(amount),
+        ...(tagged ? { tag: [null, '1', '99'][tag] as string | null } : {}),
+      }
       if (this.#family === 'evm' || this.#family === 'tron') {
-        // At most one movement of the native coin, beside any number of logs: counted through the block, or through the transaction.
-        if (name !== world.network.native_asset) return [{ ...paid, position: this.#family === 'evm' ? this.#inBlock++ : rank++ }]
+        // At most one movement of the native coin, beside any number of logs: counted through the
+        // block, or through the transaction.
+        if (name !== world.network.native_asset)
+          return [{ ...paid, position: this.#family === 'evm' ? this.#inBlock++ : rank++ }]
         if (isPaid) return []
         isPaid = true
         return [{ ...paid, position: -1 }]
@@ -184,72 +243,90 @@ class Positions {
 const FIXED = new Set<FamilyName>(['utxo', 'cardano'])
 
 for (const family of Object.keys(FAMILIES) as FamilyName[]) {
-  test(`${family}: after any reorganisations each customer has what the chain pays`, { timeout: 240_000 }, async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(command, { minLength: 2, maxLength: 12 }), async (commands) => {
-        const { world, alice, bob } = await openWorld(family)
-        const positions = new Positions(family)
-        const fixed = new Map<number, Outcome>()
-        const mine = (randoms: readonly Random[]) => {
-          positions.newBlock()
-          const chosen: ScriptedTransaction[] = []
-          for (const random of randoms) {
-            const txid = `tx${random.id}`
-            if (world.chain.has(txid) || chosen.some((each) => each.txid === txid)) continue
-            const placed = positions.place(world, [alice, bob], random)
-            const outcome = FIXED.has(family) ? (fixed.get(random.id) ?? placed) : placed
-            fixed.set(random.id, outcome)
-            chosen.push({ txid, outcome })
+  test(
+    `${family}: after any reorganisations each customer has what the chain pays`,
+    { timeout: 240_000 },
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(command, { minLength: 2, maxLength: 12 }), async (commands) => {
+          const { world, alice, bob } = await openWorld(family)
+          const positions = new Positions(family)
+          const fixed = new Map<number, Outcome>()
+          const mine = (randoms: readonly Random[]) => {
+            positions.newBlock()
+            const chosen: ScriptedTransaction[] = []
+            for (const random of randoms) {
+              const txid = `tx${random.id}`
+              if (world.chain.has(txid) || chosen.some((each) => each.txid === txid)) continue
+              const placed = positions.place(world, [alice, bob], random)
+              const outcome = FIXED.has(family) ? (fixed.get(random.id) ?? placed) : placed
+              fixed.set(random.id, outcome)
+              chosen.push({ txid, outcome })
+            }
+            world.chain.mine(...chosen)
           }
-          world.chain.mine(...chosen)
-        }
-        for (const each of commands) {
-          if (each === 'settle') await world.settle()
-          else {
-            if ('drop' in each) {
-              world.chain.drop(each.drop)
-              for (const block of each.mine) mine(block)
-            } else mine(each.mine)
+          for (const each of commands) {
+            if (each === 'settle') await world.settle()
+            else {
+              if ('drop' in each) {
+                world.chain.drop(each.drop)
+                for (const block of each.mine) mine(block)
+              } else mine(each.mine)
+            }
           }
-        }
-        // A branch that is longer than whatever was seen before.
-        for (let count = 0; count < 8; count++) world.chain.mine()
-        await world.settle()
-        await check(world, [alice, bob])
-      }),
-      { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 15) }
-    )
-  })
+          // A branch that is longer than whatever was seen before.
+          for (let count = 0; count < 8; count++) world.chain.mine()
+          await world.settle()
+          await check(world, [alice, bob])
+        }),
+        { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 15) },
+      )
+    },
+  )
 }
 
 /** The books, the deposits and the coins against the final chain. */
 async function check(world: World, tenants: readonly Tenant[]): Promise<void> {
   const paid = world.chain.blocks.flatMap(({ transfers }) => transfers)
   for (const tenant of tenants) {
-    const mine = paid.filter(({ address }) => address === tenant.omnibus || address === tenant.deposit)
+    const mine = paid.filter(
+      ({ address }) => address === tenant.omnibus || address === tenant.deposit,
+    )
     const due: Record<string, string> = {}
     for (const asset of [...world.assets].sort()) {
-      const sum = mine.filter((each) => each.asset === asset).reduce((total, { amount }) => total + amount, 0n)
+      const sum = mine
+        .filter((each) => each.asset === asset)
+        .reduce((total, { amount }) => total + amount, 0n)
       if (sum > 0n) due[asset] = sum.toString()
     }
     assert.deepEqual(await world.books(tenant), due)
-    const show = (txid: string | null, asset: string, address: string | null, amount: bigint | string, tag: string | null | undefined) =>
-      [txid, asset, address, String(amount), tag ?? '-'].join(' ')
+    const show = (
+      txid: string | null,
+      asset: string,
+      address: string | null,
+      amount: bigint | string,
+      tag: string | null | undefined,
+    ) => [txid, asset, address, String(amount), tag ?? '-'].join(' ')
     const credited = (await world.deposits()).filter(
-      ({ status, state, workspace_id: owner }) => (status === 'confirmed' || state === 'SUSPENSE') && owner === tenant.workspace
+      ({ status, state, workspace_id: owner }) =>
+        (status === 'confirmed' || state === 'SUSPENSE') && owner === tenant.workspace,
     )
     assert.deepEqual(
-      credited.map((row) => show(row.hash, row.asset, row.destination_id, row.amount, row.address_tag)).sort(),
-      mine.map((each) => show(each.txid, each.asset, each.address, each.amount, each.tag)).sort()
+      credited
+        .map((row) => show(row.hash, row.asset, row.destination_id, row.amount, row.address_tag))
+        .sort(),
+      mine.map((each) => show(each.txid, each.asset, each.address, each.amount, each.tag)).sort(),
     )
     if (traitsOf(world.network).deposits !== 'spendable') continue
     const coins = await world.database.query<{ coin: string }>(
       `select txid || ':' || vout || ' ' || address || ' ' || value coin from utxos where wallet_id = any($1) and spendable order by 1`,
-      [Object.values(tenant.wallets)]
+      [Object.values(tenant.wallets)],
     )
     assert.deepEqual(
       coins.map(({ coin }) => coin).sort(),
-      mine.map(({ txid, position, address, amount }) => `${txid}:${position} ${address} ${amount}`).sort()
+      mine
+        .map(({ txid, position, address, amount }) => `${txid}:${position} ${address} ${amount}`)
+        .sort(),
     )
   }
 }

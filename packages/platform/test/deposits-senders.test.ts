@@ -5,10 +5,16 @@ import { releaseDeposit } from '../src/operator/aml-release.ts'
 import { FAMILIES, useDatabase, World, type Tenant } from './deposits-support.ts'
 import { sees } from './told.ts'
 
-/** Longest pause of a scan for the senders of a block: the constant of this name in src/deposits/record.ts. */
+/**
+ * Longest pause of a scan for the senders of a block: the constant of this name in
+ * src/deposits/record.ts.
+ */
 const SENDERS_PATIENCE_MS = 3000
 
-/** Everyone who paid is screened; who cannot be known is held until the operator lets that deposit go. */
+/**
+ * Everyone who paid is screened; who cannot be known is held until the operator lets that deposit
+ * go.
+ */
 const database = useDatabase()
 
 async function openWorld(family: FamilyName): Promise<{ world: World; alice: Tenant }> {
@@ -17,12 +23,18 @@ async function openWorld(family: FamilyName): Promise<{ world: World; alice: Ten
   return { world, alice: await world.tenant('alice') }
 }
 
-/** Pays alice 7 by these senders: in the block's own words, or as the node answers when it is asked. */
+/**
+ * Pays alice 7 by these senders: in the block's own words, or as the node answers when it is asked.
+ */
 function pay(world: World, alice: Tenant, txid: string, senders: Senders | Error): void {
   const isCoin = world.network.family === 'utxo' || world.network.family === 'cardano'
   if (isCoin) world.chain.paidBy.set(txid, senders)
-  const told = isCoin || senders instanceof Error ? {} : { sender: senders.addresses[0] ?? null, senders }
-  world.chain.mine({ txid, outcome: [{ position: 0, asset: world.assets[0], address: alice.deposit, amount: 7n, ...told }] })
+  const told =
+    isCoin || senders instanceof Error ? {} : { sender: senders.addresses[0] ?? null, senders }
+  world.chain.mine({
+    txid,
+    outcome: [{ position: 0, asset: world.assets[0], address: alice.deposit, amount: 7n, ...told }],
+  })
   world.chain.bury()
 }
 const states = async (world: World) => (await world.deposits()).map(({ state }) => state)
@@ -30,8 +42,11 @@ const spendable = async (world: World, tenant: Tenant) =>
   (
     await database.get().query<{
       sum: string
-    }>(`select coalesce(sum(balance), 0)::text sum from ledger_accounts
-     where workspace_id = $1 and kind in ('available', 'unswept')`, [tenant.workspace])
+    }>(
+      `select coalesce(sum(balance), 0)::text sum from ledger_accounts
+     where workspace_id = $1 and kind in ('available', 'unswept')`,
+      [tenant.workspace],
+    )
   )[0]?.sum
 
 for (const family of Object.keys(FAMILIES) as FamilyName[]) {
@@ -45,13 +60,20 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
     world.risks.set('flagged', 'SEVERE')
     pay(world, alice, 'second', { addresses: ['clean', 'clean too', 'flagged'], complete: true })
     await world.settle()
-    assert.deepEqual([await states(world), await spendable(world, alice)], [['FROZEN', 'FROZEN'], '0'])
     assert.deepEqual(
-      await database.get().query<{ address: string; source: string }>('select address, source from frozen_addresses order by address'),
+      [await states(world), await spendable(world, alice)],
+      [['FROZEN', 'FROZEN'], '0'],
+    )
+    assert.deepEqual(
+      await database
+        .get()
+        .query<{ address: string; source: string }>(
+          'select address, source from frozen_addresses order by address',
+        ),
       [
         { address: 'flagged', source: 'CHAINALYSIS' },
         { address: 'listed', source: 'OFAC' },
-      ]
+      ],
     )
     assert.deepEqual(world.asked.sort(), ['clean', 'clean too', 'flagged'])
   })
@@ -59,25 +81,40 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
   test(`${family}: an unknown sender is held where deposits are screened, until the operator releases that deposit`, async () => {
     const { world, alice } = await openWorld(family)
     await world.screenDeposits(alice)
-    for (const txid of ['one', 'two']) pay(world, alice, txid, { addresses: ['clean'], complete: false })
+    for (const txid of ['one', 'two'])
+      pay(world, alice, txid, { addresses: ['clean'], complete: false })
     await world.settle()
     await world.step()
-    assert.deepEqual([await states(world), await spendable(world, alice)], [['FROZEN', 'FROZEN'], '0'])
+    assert.deepEqual(
+      [await states(world), await spendable(world, alice)],
+      [['FROZEN', 'FROZEN'], '0'],
+    )
     const [one, two] = await world.deposits()
     assert.match(one?.failure_reason ?? '', /no known address/)
     const released = await releaseDeposit(world.services, { transaction: one?.id })
-    assert.deepEqual(await releaseDeposit(world.services, { transaction: one?.id }), { ...released, again: true }, 'said again, done once')
+    assert.deepEqual(
+      await releaseDeposit(world.services, { transaction: one?.id }),
+      { ...released, again: true },
+      'said again, done once',
+    )
     await world.step()
     assert.deepEqual(
-      (await world.deposits()).map(({ id, state, failure_reason: reason }) => [id, state, reason === null]),
+      (await world.deposits()).map(({ id, state, failure_reason: reason }) => [
+        id,
+        state,
+        reason === null,
+      ]),
       [
         [one?.id, 'CREDITED', true],
         [two?.id, 'FROZEN', false],
-      ]
+      ],
     )
     assert.equal(await spendable(world, alice), '7')
     assert.equal(world.logged.filter(({ message }) => message.includes('released')).length, 1)
-    assert.equal((await database.get().query(`select 1 from events where type = 'deposit.released'`)).length, 1)
+    assert.equal(
+      (await database.get().query(`select 1 from events where type = 'deposit.released'`)).length,
+      1,
+    )
   })
 }
 
@@ -122,7 +159,10 @@ test('only a deposit that is held for an unknown sender can be released, and the
   pay(world, alice, 'one', { addresses: ['clean'], complete: true })
   await world.settle()
   const [row] = await world.deposits()
-  await assert.rejects(releaseDeposit(world.services, { transaction: row?.id }), /not held for an unknown sender but CREDITED/)
+  await assert.rejects(
+    releaseDeposit(world.services, { transaction: row?.id }),
+    /not held for an unknown sender but CREDITED/,
+  )
   for (const id of ['', 'nonsense', '00000000-0000-0000-0000-000000000000', undefined])
     await assert.rejects(releaseDeposit(world.services, { transaction: id }), /--transaction/)
 })
@@ -145,20 +185,30 @@ test('a lookup of senders that fails is tried again, and never reads as nobody',
 test('a node that never says who paid delays the scan by one pause at most, and nothing is credited', async () => {
   const { world, alice } = await openWorld('utxo')
   const pauses: number[] = []
-  world.services.environment.sleep = async (milliseconds) => { pauses.push(milliseconds) }
+  world.services.environment.sleep = async (milliseconds) => {
+    pauses.push(milliseconds)
+  }
   const hanging = new Set<(value: Senders) => void>()
-  Object.assign(world.chain, { senders: () => new Promise<Senders>((resolve) => hanging.add(resolve)) })
+  Object.assign(world.chain, {
+    senders: () => new Promise<Senders>((resolve) => hanging.add(resolve)),
+  })
   const outcome = [{ position: 0, asset: 'BTC', address: alice.deposit, amount: 7n }]
   world.chain.mine(...['one', 'two', 'three'].map((txid) => ({ txid, outcome })))
   world.chain.bury()
   await world.scan()
   assert.deepEqual(pauses, [SENDERS_PATIENCE_MS], 'the three deposits of a block share one pause')
-  assert.deepEqual([await states(world), hanging.size], [['SCREENING', 'SCREENING', 'SCREENING'], 1])
+  assert.deepEqual(
+    [await states(world), hanging.size],
+    [['SCREENING', 'SCREENING', 'SCREENING'], 1],
+  )
   assert.equal(await spendable(world, alice), '0')
   for (const resolve of hanging) resolve({ addresses: ['late'], complete: true })
   Object.assign(world.chain, { senders: async () => ({ addresses: ['clean'], complete: true }) })
   await world.step()
-  assert.deepEqual([await states(world), await spendable(world, alice)], [['CREDITED', 'CREDITED', 'CREDITED'], '21'])
+  assert.deepEqual(
+    [await states(world), await spendable(world, alice)],
+    [['CREDITED', 'CREDITED', 'CREDITED'], '21'],
+  )
 })
 
 test('a deposit that was recorded before its senders were is screened by what its block says', async () => {

@@ -4,7 +4,14 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before } from 'node:test'
-import { loadRegistry, type ChainBlock, type ChainTransfer, type Senders, type FamilyName, type Network } from '@custody/chains'
+import {
+  loadRegistry,
+  type ChainBlock,
+  type ChainTransfer,
+  type Senders,
+  type FamilyName,
+  type Network,
+} from '@custody/chains'
 import { sealToken } from '../src/aml/policy.ts'
 import type { Provider } from '../src/aml/providers/provider.ts'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
@@ -21,12 +28,20 @@ import { empty } from './emptied.ts'
 import { clockPool, followClock, type ManualClock } from './manual-clock.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
-/** The real scanner, screening and crediting on a real PostgreSQL; only the chain and the providers are scripted. */
+/**
+ * The real scanner, screening and crediting on a real PostgreSQL; only the chain and the providers
+ * are scripted.
+ */
 export const registry = loadRegistry('local')
-/** Blocks after which the scripted chain calls a block final; reorganisations of the tests go deeper. */
+/**
+ * Blocks after which the scripted chain calls a block final; reorganisations of the tests go
+ * deeper.
+ */
 export const DEPTH = 2
 /** Of each family that is staged one network, and its assets. */
-export const FAMILIES: Partial<Record<FamilyName, { code: string; assets: [string, ...string[]] }>> = {
+export const FAMILIES: Partial<
+  Record<FamilyName, { code: string; assets: [string, ...string[]] }>
+> = {
   utxo: { code: 'BTC', assets: ['BTC'] },
   evm: { code: 'ETH', assets: ['ETH', 'USDT_ETH', 'USDC_ETH'] },
   tron: { code: 'TRX', assets: ['TRX', 'USDT_TRX'] },
@@ -41,7 +56,9 @@ export const FAMILIES: Partial<Record<FamilyName, { code: string; assets: [strin
  * @param clock the time of `now()` and of the columns that PostgreSQL fills in by default
  */
 export function useDatabase(
-  { migrated, clock, ...options }: { migrated: boolean; clock?: ManualClock } & DatabaseOptions = { migrated: true },
+  { migrated, clock, ...options }: { migrated: boolean; clock?: ManualClock } & DatabaseOptions = {
+    migrated: true,
+  },
 ): { get(): Database; started: Promise<void> } {
   const home = mkdtempSync(join(tmpdir(), 'custody-deposits-'))
   let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
@@ -49,7 +66,10 @@ export function useDatabase(
   const start = async () => {
     if (migrated) await prepareDatabase(home)
     postgres = await startEmbeddedPostgres(home)
-    database = openDatabase(postgres.url, { ...options, ...(clock ? { now: clock.now, pool: clockPool(clock) } : {}) })
+    database = openDatabase(postgres.url, {
+      ...options,
+      ...(clock ? { now: clock.now, pool: clockPool(clock) } : {}),
+    })
     if (clock) await followClock(database)
   }
   // Hooks of a file do not wait for each other.
@@ -64,7 +84,8 @@ export function useDatabase(
 }
 
 /** What a transaction of the scripted chain does. */
-export type Outcome = (Partial<ChainTransfer> & Pick<ChainTransfer, 'position' | 'asset' | 'address' | 'amount'>)[]
+export type Outcome = (Partial<ChainTransfer> &
+  Pick<ChainTransfer, 'position' | 'asset' | 'address' | 'amount'>)[]
 export interface ScriptedTransaction {
   txid: string
   outcome: Outcome
@@ -75,7 +96,9 @@ const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
 
 /** A chain of blocks that can be taken back. Heights are indices. */
 export class ScriptedChain {
-  blocks: ChainBlock[] = [{ height: 0, hash: hashOf('genesis'), parent: '', txids: [], transfers: [] }]
+  blocks: ChainBlock[] = [
+    { height: 0, hash: hashOf('genesis'), parent: '', txids: [], transfers: [] },
+  ]
   /** Where coins are spent: who paid a transaction, as the node says when it is asked. */
   readonly paidBy = new Map<string, Senders | Error>()
   #made = 0
@@ -94,7 +117,7 @@ export class ScriptedChain {
           coinbase: false,
           ...each,
           txid,
-        }))
+        })),
       ),
     }
     this.blocks.push(block)
@@ -131,7 +154,13 @@ export class ScriptedChain {
   async status(txid: string) {
     const block = this.blocks.find(({ txids }) => txids.includes(txid))
     return block
-      ? { state: 'included' as const, height: block.height, blockHash: block.hash, succeeded: true, fee: 0n }
+      ? {
+          state: 'included' as const,
+          height: block.height,
+          blockHash: block.hash,
+          succeeded: true,
+          fee: 0n,
+        }
       : { state: 'absent' as const }
   }
 }
@@ -173,7 +202,8 @@ export class World {
     this.assets = assets
     this.network = registry.network(code) as Network
     this.database = database
-    this.chain = family === 'utxo' || family === 'cardano' ? new ScriptedCoins() : new ScriptedChain()
+    this.chain =
+      family === 'utxo' || family === 'cardano' ? new ScriptedCoins() : new ScriptedChain()
     const provider: Provider = {
       screen: async (_token, { address }) => {
         this.asked.push(address)
@@ -182,20 +212,28 @@ export class World {
       verifyToken: async () => true,
     }
     const environment = { ...systemEnvironment(), now: () => this.now }
-    const logAt = (level: string) => (fields: Record<string, unknown>, message: string) => void this.logged.push({ level, fields, message })
-    this.services = stageServices({
-      environment,
-      database,
-      log: { info: logAt('info'), warn: logAt('warn'), error: logAt('error') },
-      settings: { pollMs: 1000 },
-      metrics: createMetrics(),
-      aml: {
-        providers: { CHAINALYSIS: provider },
-        sanctions: { has: (_: Network, address: string) => this.sanctioned.has(address) },
-        secrets: new Secrets(new Uint8Array(32), environment),
+    const logAt = (level: string) => (fields: Record<string, unknown>, message: string) =>
+      void this.logged.push({ level, fields, message })
+    this.services = stageServices(
+      {
+        environment,
+        database,
+        log: { info: logAt('info'), warn: logAt('warn'), error: logAt('error') },
+        settings: { pollMs: 1000 },
+        metrics: createMetrics(),
+        aml: {
+          providers: { CHAINALYSIS: provider },
+          sanctions: { has: (_: Network, address: string) => this.sanctioned.has(address) },
+          secrets: new Secrets(new Uint8Array(32), environment),
+        },
       },
-    }, { [code]: this.chain })
-    const loop = scanLoop(this.services, this.services.networks.get(code), async () => new Set([code]))
+      { [code]: this.chain },
+    )
+    const loop = scanLoop(
+      this.services,
+      this.services.networks.get(code),
+      async () => new Set([code]),
+    )
     this.#scan = () => loop.run(new AbortController().signal)
   }
 
@@ -203,40 +241,42 @@ export class World {
   async open(): Promise<void> {
     await empty(this.database, 'workspaces', 'blocks', 'network_scans', 'ledger_entries')
     const [first] = this.chain.blocks as [ChainBlock]
-    await this.database.query('insert into network_scans (network, height) values ($1, 0)', [this.network.code])
-    await this.database.query('insert into blocks (network, height, hash, parent) values ($1, 0, $2, $3)', [
+    await this.database.query('insert into network_scans (network, height) values ($1, 0)', [
       this.network.code,
-      first.hash,
-      first.parent,
     ])
+    await this.database.query(
+      'insert into blocks (network, height, hash, parent) values ($1, 0, $2, $3)',
+      [this.network.code, first.hash, first.parent],
+    )
   }
 
   async tenant(name: string): Promise<Tenant> {
     const code = this.network.code
     const [omnibus, deposit] = [`${name}-omnibus`, `${name}-deposit`]
-    const workspace = (await this.database.one<{ id: string }>('insert into workspaces (name) values ($1) returning id', [name]))!.id
+    const workspace = (await this.database.one<{ id: string }>(
+      'insert into workspaces (name) values ($1) returning id',
+      [name],
+    ))!.id
     const subAccount = (await this.database.one<{ id: string }>(
       `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`,
-      [workspace]
+      [workspace],
     ))!.id
     const wallets: Record<string, string> = {}
     for (const asset of this.assets) {
       wallets[asset] = (await this.database.one<{ id: string }>(
         'insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $4) returning id',
-        [workspace, subAccount, asset, code]
+        [workspace, subAccount, asset, code],
       ))!.id
     }
     for (const [index, address] of [omnibus, deposit].entries()) {
       await this.database.query(
         'insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ($1, $2, $3, $4, $5, $6)',
-        [code, address, workspace, subAccount, index, index === 0 ? 'omnibus' : 'deposit']
+        [code, address, workspace, subAccount, index, index === 0 ? 'omnibus' : 'deposit'],
       )
-      await this.database.query('insert into wallet_addresses (wallet_id, network, address, address_tag, workspace_id) select $1, $2, $3, $4, workspace_id from wallets where id = $1', [
-        wallets[this.assets[0]],
-        code,
-        address,
-        index === 0 ? '1' : null,
-      ])
+      await this.database.query(
+        'insert into wallet_addresses (wallet_id, network, address, address_tag, workspace_id) select $1, $2, $3, $4, workspace_id from wallets where id = $1',
+        [wallets[this.assets[0]], code, address, index === 0 ? '1' : null],
+      )
     }
     return { workspace, subAccount, omnibus, deposit, wallets }
   }
@@ -246,7 +286,7 @@ export class World {
     await this.database.query(
       `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at, workspace_id)
        values ($1, 'CHAINALYSIS', $2, '{SEVERE}', true, false, $3, (select workspace_id from sub_accounts where id = $1))`,
-      [tenant.subAccount, sealToken(this.services, tenant.subAccount, 'key'), new Date(this.now)]
+      [tenant.subAccount, sealToken(this.services, tenant.subAccount, 'key'), new Date(this.now)],
     )
   }
 
@@ -259,7 +299,7 @@ export class World {
     for (let round = 0; round < 3; round++) {
       const rows = await this.database.query<TransactionRow>(
         `update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1
-         where kind = 'DEPOSIT' and state in ('SCREENING', 'FROZEN') and status = 'pending' returning *`
+         where kind = 'DEPOSIT' and state in ('SCREENING', 'FROZEN') and status = 'pending' returning *`,
       )
       for (const row of rows) await runStep(this.services, row)
     }
@@ -275,7 +315,7 @@ export class World {
   async deposits(): Promise<(TransactionRow & { block_height: string | null })[]> {
     return this.database.query(
       `select t.*, t.amount::text, d.block_height::text from transactions t join deposits d on d.transaction_id = t.id
-       order by t.created_at, t.id`
+       order by t.created_at, t.id`,
     )
   }
 
@@ -284,7 +324,7 @@ export class World {
     const rows = await this.database.query<{ asset: string; sum: string }>(
       `select asset, sum(balance)::text sum from ledger_accounts where workspace_id = $1 and kind <> 'chain' group by asset
        having sum(balance) <> 0 order by asset`,
-      [tenant.workspace]
+      [tenant.workspace],
     )
     return Object.fromEntries(rows.map(({ asset, sum }) => [asset, sum]))
   }

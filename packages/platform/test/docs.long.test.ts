@@ -8,7 +8,10 @@ import { after, before, test } from 'node:test'
 import { blocksOf, documents, ROOT, type Block } from './documents.ts'
 import { TestPlatform } from './harness.ts'
 
-/** Every command of the documents is run, in one sitting a document, in its order: what bites the next one is found here. */
+/**
+ * Every command of the documents is run, in one sitting a document, in its order: what bites the
+ * next one is found here.
+ */
 const platform = new TestPlatform({ ground: 'own' })
 const folder = mkdtempSync(join(tmpdir(), 'custody-docs-'))
 before(() => platform.start())
@@ -24,7 +27,8 @@ const ELSEWHERE: Record<string, string> = {
   'npm start': 'the platform of this test',
   'npm run docs': '.ci/run builds the site, and a link that leads nowhere fails it',
   'npm test -- registry': 'evm-networks.long follows docs/adding-a-chain.md in a copy of the tree',
-  'npx node scripts/new-family.mjs toy': 'new-family follows docs/adding-a-chain.md in a copy of the tree',
+  'npx node scripts/new-family.mjs toy':
+    'new-family follows docs/adding-a-chain.md in a copy of the tree',
   'npm run typecheck': 'there, too',
   'npm test -- toy registry': 'there, too',
 }
@@ -32,31 +36,48 @@ const NODE_HOME = '/var/lib/custody-signer'
 /** A command that ends by itself fails slowly; one that hangs must not hang the tests. */
 const TIMEOUT_MS = 240_000
 
-const shellBlocks = (file: string): Block[] => blocksOf(file).filter(({ language }) => language === 'sh')
+const shellBlocks = (file: string): Block[] =>
+  blocksOf(file).filter(({ language }) => language === 'sh')
 const homeOf = (node: number): string => join(platform.home, 'signers', `node-${node}`)
 
 async function freePort(): Promise<number> {
   const server = createServer()
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
   const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => { server.close(resolve) })
+  await new Promise((resolve) => {
+    server.close(resolve)
+  })
   return port
 }
 
-/** A line as it is run here. What names a node's own host is run at node 1, or, with what node 1 has printed, at the two others. */
+/**
+ * A line as it is run here. What names a node's own host is run at node 1, or, with what node 1 has
+ * printed, at the two others.
+ */
 function lines(text: string): string[] {
-  return text.replaceAll('http://127.0.0.1:8080', platform.base).split('\n').flatMap((line) => {
-    if (ELSEWHERE[line.trim()] !== undefined) return []
-    if (!line.includes(NODE_HOME)) return [line]
-    const nodes = /"\$(API_KEY|ORDER)"/.test(line) ? [2, 3] : [1]
-    return nodes.map((node) => line.replace(NODE_HOME, homeOf(node)))
-  })
+  return text
+    .replaceAll('http://127.0.0.1:8080', platform.base)
+    .split('\n')
+    .flatMap((line) => {
+      if (ELSEWHERE[line.trim()] !== undefined) return []
+      if (!line.includes(NODE_HOME)) return [line]
+      const nodes = /"\$(API_KEY|ORDER)"/.test(line) ? [2, 3] : [1]
+      return nodes.map((node) => line.replace(NODE_HOME, homeOf(node)))
+    })
 }
 
 /** What a reader is told to take from the output of one block into the next. */
-const TAKEN: [string, RegExp][] = [['API_KEY', /^API key ([0-9a-f-]{36}), index/m], ['ORDER', /--order ([0-9a-f]{32})/]]
+const TAKEN: [string, RegExp][] = [
+  ['API_KEY', /^API key ([0-9a-f-]{36}), index/m],
+  ['ORDER', /--order ([0-9a-f]{32})/],
+]
 
-/** Runs documents' blocks in one shell after the other, each with the variables that the ones before it have set. */
+/**
+ * Runs documents' blocks in one shell after the other, each with the variables that the ones before
+ * it have set.
+ */
 async function sitting(...files: string[]): Promise<number> {
   const run = files.flatMap((file) => {
     const blocks = shellBlocks(file)
@@ -71,23 +92,36 @@ async function sitting(...files: string[]): Promise<number> {
     if (text === '') continue
     commands += text.split('\n').length
     const script = join(folder, 'block.sh')
-    writeFileSync(script, `set -eu -o pipefail
+    writeFileSync(
+      script,
+      `set -eu -o pipefail
 npx() { local program="$1"; shift; if [ "$program" = node ]; then '${process.execPath}' "$@"; else '${process.execPath}' '${ROOT}packages/platform/bin/custody.mjs' "$@"; fi; }
 set -a; . '${variables}'; set +a
 ${text}
 { declare -p | grep -E '^declare -[-x]+ (CUSTODY_API_KEY|CUSTODY_KEY|ACCOUNT|TRADE|INVOICE|JWT|ADDRESS|TRX_ADDRESS|STAKE|UNSTAKE|API_KEY|ORDER)=' | sed -E 's/^declare -[-x]+ //'; } > '${variables}' || true
-`)
+`,
+    )
     const { status, output } = await execute(script)
     assert.equal(status, 0, `${block.file}:${block.line}\n${text}\n${output.slice(-4000)}`)
-    const taken = TAKEN.flatMap(([name, pattern]) => { const value = pattern.exec(output)?.[1]; return value === undefined ? [] : [`${name}=${value}\n`] })
+    const taken = TAKEN.flatMap(([name, pattern]) => {
+      const value = pattern.exec(output)?.[1]
+      return value === undefined ? [] : [`${name}=${value}\n`]
+    })
     if (taken.length > 0) writeFileSync(variables, taken.join(''), { flag: 'a' })
   }
   return commands
 }
 
 /** @param until where given, standard input stays open until the output matches it */
-async function execute(script: string, until?: RegExp): Promise<{ status: number | null; output: string }> {
-  const child = spawn('bash', [script], { cwd: folder, stdio: ['pipe', 'pipe', 'pipe'], env: { PATH: process.env['PATH'] ?? '', HOME: folder, CUSTODY_HOME: platform.home } })
+async function execute(
+  script: string,
+  until?: RegExp,
+): Promise<{ status: number | null; output: string }> {
+  const child = spawn('bash', [script], {
+    cwd: folder,
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'] ?? '', HOME: folder, CUSTODY_HOME: platform.home },
+  })
   let output = ''
   if (!until) child.stdin.end()
   for (const stream of [child.stdout, child.stderr]) {
@@ -97,22 +131,40 @@ async function execute(script: string, until?: RegExp): Promise<{ status: number
     })
   }
   const timer = setTimeout(() => child.kill('SIGTERM'), TIMEOUT_MS)
-  const status = await new Promise<number | null>((resolve) => { child.once('close', resolve) })
+  const status = await new Promise<number | null>((resolve) => {
+    child.once('close', resolve)
+  })
   clearTimeout(timer)
   return { status, output }
 }
 
 /** Pages that go on in the terminal of the README's first transfer, in the order of the site. */
-const GOES_ON = ['wallets', 'transfers', 'fees', 'screening', 'staking', 'auto-forwarding', 'webhooks', 'restoring-a-database']
-  .map((name) => `docs/${name}.md`)
+const GOES_ON = [
+  'wallets',
+  'transfers',
+  'fees',
+  'screening',
+  'staking',
+  'auto-forwarding',
+  'webhooks',
+  'restoring-a-database',
+].map((name) => `docs/${name}.md`)
 
-test('README and the pages that go on from it, from the first block to the last, in one sitting', { timeout: 400_000 }, async (t) => {
-  t.diagnostic(`${await sitting('README.md', ...GOES_ON)} lines`)
-})
+test(
+  'README and the pages that go on from it, from the first block to the last, in one sitting',
+  { timeout: 400_000 },
+  async (t) => {
+    t.diagnostic(`${await sitting('README.md', ...GOES_ON)} lines`)
+  },
+)
 
-test('docs/enrolment.md: one machine, then node by node, then an order about a tank', { timeout: 200_000 }, async () => {
-  await sitting('docs/enrolment.md')
-})
+test(
+  'docs/enrolment.md: one machine, then node by node, then an order about a tank',
+  { timeout: 200_000 },
+  async () => {
+    await sitting('docs/enrolment.md')
+  },
+)
 
 test('docs/invoices.md: from a wallet to a paid invoice', { timeout: 100_000 }, async () => {
   await sitting('docs/invoices.md')
@@ -122,44 +174,75 @@ test('docs/adding-a-chain.md: where a local contract stands', { timeout: 100_000
   await sitting('docs/adding-a-chain.md')
 })
 
-test('docs/trading.md: an account, a market order, a limit order that is cancelled', { timeout: 100_000 }, async () => {
-  await sitting('docs/trading.md')
-})
+test(
+  'docs/trading.md: an account, a market order, a limit order that is cancelled',
+  { timeout: 100_000 },
+  async () => {
+    await sitting('docs/trading.md')
+  },
+)
 
-test('docs/console.md: an invitation, and the audit log exported and verified', { timeout: 100_000 }, async () => {
-  await sitting('docs/console.md')
-})
+test(
+  'docs/console.md: an invitation, and the audit log exported and verified',
+  { timeout: 100_000 },
+  async () => {
+    await sitting('docs/console.md')
+  },
+)
 
 test('docs/local-exchange.md: a key, an address, a fault', { timeout: 100_000 }, async () => {
   await sitting('docs/local-exchange.md')
 })
 
-test('a signer node and the local chains by themselves, as their own documents start them', { timeout: 120_000 }, async () => {
-  for (const file of ['packages/signer/README.md', 'packages/devnet/README.md']) {
-    for (const block of shellBlocks(file)) {
-      const ports = [await freePort(), await freePort(), await freePort()]
-      const script = join(folder, 'block.sh')
-      const text = block.text.replace('7101,7102,7103', ports.join(',')).replace('--port 7200', `--port ${ports[0]}`).replaceAll('npx node packages/', `'${process.execPath}' ${ROOT}packages/`)
-      // They end with their standard input.
-      const ready = /^(signer 1|devnet) ready http/m
-      writeFileSync(script, `set -eu\n${text}`)
-      const { status, output } = await execute(script, ready)
-      assert.match(output, ready, `${file}:${block.line}`)
-      assert.equal(status, 0, output)
+test(
+  'a signer node and the local chains by themselves, as their own documents start them',
+  { timeout: 120_000 },
+  async () => {
+    for (const file of ['packages/signer/README.md', 'packages/devnet/README.md']) {
+      for (const block of shellBlocks(file)) {
+        const ports = [await freePort(), await freePort(), await freePort()]
+        const script = join(folder, 'block.sh')
+        const text = block.text
+          .replace('7101,7102,7103', ports.join(','))
+          .replace('--port 7200', `--port ${ports[0]}`)
+          .replaceAll('npx node packages/', `'${process.execPath}' ${ROOT}packages/`)
+        // They end with their standard input.
+        const ready = /^(signer 1|devnet) ready http/m
+        writeFileSync(script, `set -eu\n${text}`)
+        const { status, output } = await execute(script, ready)
+        assert.match(output, ready, `${file}:${block.line}`)
+        assert.equal(status, 0, output)
+      }
     }
-  }
-})
+  },
+)
 
 test('no document has commands that no sitting runs, and none that runs elsewhere is gone', () => {
   const sat = new Set([
-    'README.md', ...GOES_ON, 'docs/enrolment.md', 'docs/invoices.md', 'docs/adding-a-chain.md', 'docs/local-exchange.md', 'docs/trading.md', 'docs/console.md',
-    'packages/signer/README.md', 'packages/devnet/README.md',
+    'README.md',
+    ...GOES_ON,
+    'docs/enrolment.md',
+    'docs/invoices.md',
+    'docs/adding-a-chain.md',
+    'docs/local-exchange.md',
+    'docs/trading.md',
+    'docs/console.md',
+    'packages/signer/README.md',
+    'packages/devnet/README.md',
     // banned-node.long runs it.
     'docs/production/replacing-a-banned-node.md',
     // production.long follows them with bundles.
-    'docs/production/several-hosts.md', 'docs/production/disaster.md', 'docs/production/upgrades.md',
+    'docs/production/several-hosts.md',
+    'docs/production/disaster.md',
+    'docs/production/upgrades.md',
   ])
-  assert.deepEqual(documents().filter((file) => shellBlocks(file).length > 0 && !sat.has(file)), [])
-  const all = documents().flatMap(shellBlocks).map(({ text }) => text).join('\n')
+  assert.deepEqual(
+    documents().filter((file) => shellBlocks(file).length > 0 && !sat.has(file)),
+    [],
+  )
+  const all = documents()
+    .flatMap(shellBlocks)
+    .map(({ text }) => text)
+    .join('\n')
   for (const command of Object.keys(ELSEWHERE)) assert.ok(all.includes(command), command)
 })

@@ -7,11 +7,24 @@ import { after, test } from 'node:test'
 import { commandsFor } from '../src/operator/cli/commands.ts'
 import { programFor } from '../src/operator/cli/programs.ts'
 import { errorsDocument } from '../src/reference/errors-document.ts'
-import { blocksOf, documents, inlineCommands, isOfBundles, read, ROOT, type Block } from './documents.ts'
+import {
+  blocksOf,
+  documents,
+  inlineCommands,
+  isOfBundles,
+  read,
+  ROOT,
+  type Block,
+} from './documents.ts'
 
-/** What the documents tell a reader to type: that nothing escapes the sitting of docs.long.test.ts, and that shells take it as it stands. */
+/**
+ * What the documents tell a reader to type: that nothing escapes the sitting of docs.long.test.ts,
+ * and that shells take it as it stands.
+ */
 const folder = mkdtempSync(join(tmpdir(), 'custody-docs-'))
-after(() => { rmSync(folder, { recursive: true, force: true }) })
+after(() => {
+  rmSync(folder, { recursive: true, force: true })
+})
 const blocks = documents().flatMap(blocksOf)
 const shell = blocks.filter(({ language }) => language === 'sh')
 const at = ({ file, line }: Block) => `${file}:${line}`
@@ -19,25 +32,47 @@ const at = ({ file, line }: Block) => `${file}:${line}`
 test('every fenced block says what it is, and commands stand in those of the shell alone', () => {
   assert.ok(shell.length > 15, 'the documents were found')
   for (const block of blocks) {
-    assert.ok(['sh', 'json', 'ts', 'html', 'text'].includes(block.language), `${at(block)}: language "${block.language}"`)
-    if (block.language !== 'sh') assert.doesNotMatch(block.text, /^\s*(\$ )?(npx|npm|node|curl|export(?= \w+=)|CUSTODY_\w+=\S+ npm) /m, at(block))
+    assert.ok(
+      ['sh', 'json', 'ts', 'html', 'text'].includes(block.language),
+      `${at(block)}: language "${block.language}"`,
+    )
+    if (block.language !== 'sh')
+      assert.doesNotMatch(
+        block.text,
+        /^\s*(\$ )?(npx|npm|node|curl|export(?= \w+=)|CUSTODY_\w+=\S+ npm) /m,
+        at(block),
+      )
   }
 })
 
 /** A heading as GitHub and the site spell its anchor. */
-const anchorOf = (heading: string): string => heading.toLowerCase().replaceAll(/[^\p{L}\p{N}\s_-]/gu, '').trim().replaceAll(/\s/g, '-')
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replaceAll(/\s/g, '-')
 
 test('each link to a file of the repository, and to a heading, leads there', () => {
   let links = 0
   for (const file of documents()) {
-    const prose = read(file).replaceAll(/^( *)```.*?^\1```/gms, '').replaceAll(/`[^`\n]*`/g, '')
-    for (const [, target = '', anchor] of prose.matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)) {
+    const prose = read(file)
+      .replaceAll(/^( *)```.*?^\1```/gms, '')
+      .replaceAll(/`[^`\n]*`/g, '')
+    for (const [, target = '', anchor] of prose.matchAll(
+      /\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g,
+    )) {
       const path = target === '' ? join(ROOT, file) : join(ROOT, file, '..', target)
       assert.ok(existsSync(path), `${file}: ${target}`)
       links++
       if (anchor === undefined) continue
-      const anchors = [...readFileSync(path, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading]) => anchorOf(heading as string))
-      assert.ok(anchors.includes(anchor), `${file}: ${target}#${anchor} is none of ${anchors.join(', ')}`)
+      const anchors = [...readFileSync(path, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading]) =>
+        anchorOf(heading as string),
+      )
+      assert.ok(
+        anchors.includes(anchor),
+        `${file}: ${target}#${anchor} is none of ${anchors.join(', ')}`,
+      )
     }
   }
   assert.ok(links > 100, `${links} links`)
@@ -49,62 +84,120 @@ test('the page of errors is what the registry says', () => {
 
 test('the list of decisions has each of them, under its own title', () => {
   const records = documents().filter((file) => /decisions\/\d/.test(file))
-  const lines = records.map((file) => `- [${file.slice(15, 18)}](${file.slice(15)}) — ${/^# (.+)$/m.exec(read(file))?.[1] ?? ''}`)
-  assert.deepEqual(read('docs/decisions/README.md').split('\n').filter((line) => line.startsWith('- [')), lines)
+  const lines = records.map(
+    (file) =>
+      `- [${file.slice(15, 18)}](${file.slice(15)}) — ${/^# (.+)$/m.exec(read(file))?.[1] ?? ''}`,
+  )
+  assert.deepEqual(
+    read('docs/decisions/README.md')
+      .split('\n')
+      .filter((line) => line.startsWith('- [')),
+    lines,
+  )
 })
 
 test('no command needs a Node that the checkout does not bring', () => {
-  for (const block of shell) assert.doesNotMatch(block.text, /^\s*node /m, `${at(block)}: use npx node`)
-  for (const file of documents()) assert.deepEqual([...read(file).matchAll(/`node [^`]*`/g)].map(([code]) => code), [], `${file}: use npx node`)
+  for (const block of shell)
+    assert.doesNotMatch(block.text, /^\s*node /m, `${at(block)}: use npx node`)
+  for (const file of documents())
+    assert.deepEqual(
+      [...read(file).matchAll(/`node [^`]*`/g)].map(([code]) => code),
+      [],
+      `${file}: use npx node`,
+    )
 })
 
-/** Fails where the operator's command does not know these words, or one of their options. @param words after `custody` */
+/**
+ * Fails where the operator's command does not know these words, or one of their options. @param
+ * words after `custody`
+ */
 function assertKnown(where: string, words: readonly string[]): void {
   if (words[0] === 'COMMAND' || words[0] === '…' || words[0]?.startsWith('--')) return
   const options = words.flatMap((word) => /^--([a-z-]+)/.exec(word)?.[1] ?? [])
   const program = programFor(words)
   if (program) {
-    for (const option of options) assert.ok(['help', ...program.options].includes(option), `${where}: --${option}`)
+    for (const option of options)
+      assert.ok(['help', ...program.options].includes(option), `${where}: --${option}`)
     return
   }
   // `signer enrol|revoke` is two commands.
   const named = words.filter((word) => !word.startsWith('-')).slice(0, 2)
-  const alternatives = (named[1] ?? '').split('|').map((word) => (/^[a-z-]+$/.test(word) ? [named[0] as string, word] : [named[0] as string]))
+  const alternatives = (named[1] ?? '')
+    .split('|')
+    .map((word) => (/^[a-z-]+$/.test(word) ? [named[0] as string, word] : [named[0] as string]))
   for (const each of alternatives) {
-    const found = commandsFor(each).length > 0 ? commandsFor(each) : commandsFor(each.slice(0, 1)).filter(({ usage }) => /^\S+ [<[]/.test(usage))
+    const found =
+      commandsFor(each).length > 0
+        ? commandsFor(each)
+        : commandsFor(each.slice(0, 1)).filter(({ usage }) => /^\S+ [<[]/.test(usage))
     assert.ok(found.length > 0, where)
-    const known = ['json', 'field', 'help', ...found.flatMap((one) => Object.keys(one.options ?? {}).map((name) => name.replace('!', '').split(' ')[0]))]
+    const known = [
+      'json',
+      'field',
+      'help',
+      ...found.flatMap((one) =>
+        Object.keys(one.options ?? {}).map((name) => name.replace('!', '').split(' ')[0]),
+      ),
+    ]
     for (const option of options) assert.ok(known.includes(option), `${where}: --${option}`)
   }
 }
 
 test('each command of the running text is one that the operator’s command knows, with its options', () => {
-  const commands = documents().flatMap((file) => inlineCommands(file).map((command) => [file, command] as const))
+  const commands = documents().flatMap((file) =>
+    inlineCommands(file).map((command) => [file, command] as const),
+  )
   assert.ok(commands.length > 100, `${commands.length} commands`)
-  for (const [file, command] of commands) assertKnown(`${file}: ${command}`, command.split(/\s+/).slice(1))
+  for (const [file, command] of commands)
+    assertKnown(`${file}: ${command}`, command.split(/\s+/).slice(1))
 })
 
 test('the pages about production name the command that a bundle has, and no program of a checkout', () => {
   const pages = documents().filter(isOfBundles)
   assert.ok(pages.length > 15)
   for (const file of pages) {
-    const checkout = /npx custody|npx node|packages\/\w+\/src\/[\w/-]+\.ts|\b(?:setup|kek|tls|recover)\.ts\b/.exec(read(file))
-    assert.equal(checkout?.[0], file === 'docs/operating.md' || file.endsWith('several-hosts.md') ? 'npx custody' : undefined, file)
+    const checkout =
+      /npx custody|npx node|packages\/\w+\/src\/[\w/-]+\.ts|\b(?:setup|kek|tls|recover)\.ts\b/.exec(
+        read(file),
+      )
+    assert.equal(
+      checkout?.[0],
+      file === 'docs/operating.md' || file.endsWith('several-hosts.md') ? 'npx custody' : undefined,
+      file,
+    )
     for (const { text, line } of blocksOf(file).filter(({ language }) => language === 'sh')) {
-      for (const [command] of text.matchAll(/(?<=^\s*)custody [^\n|]+/gm)) assertKnown(`${file}:${line}: ${command}`, command.trim().split(/\s+/).slice(1))
+      for (const [command] of text.matchAll(/(?<=^\s*)custody [^\n|]+/gm))
+        assertKnown(`${file}:${line}: ${command}`, command.trim().split(/\s+/).slice(1))
     }
   }
 })
 
-/** Runs a text as if it had been pasted: read from standard input by an interactive shell. Answers the words of each command. */
+/**
+ * Runs a text as if it had been pasted: read from standard input by an interactive shell. Answers
+ * the words of each command.
+ */
 function pasted(program: string, args: string[], text: string): string[][] {
   const out = join(folder, 'words')
   rmSync(out, { force: true })
-  const recorder = ['npx', 'npm', 'curl', 'custody', 'cd', 'ln', 'sha256sum', 'set', '.'].map((name) => `${name}() { { printf '%s\\036' ${name} "$@"; printf '\\035'; } >> ${out}; echo 0; }`)
-  const { stderr } = spawnSync(program, args, { input: `${recorder.join('\n')}\n${text}\n`, encoding: 'utf8', cwd: folder, env: { PATH: process.env['PATH'] ?? '', HOME: folder, PS1: '', PS2: '', TERM: 'dumb' } })
-  assert.doesNotMatch(stderr, /no matches found|not found|syntax error|parse error|event not found/, `${text}\n${stderr}`)
+  const recorder = ['npx', 'npm', 'curl', 'custody', 'cd', 'ln', 'sha256sum', 'set', '.'].map(
+    (name) => `${name}() { { printf '%s\\036' ${name} "$@"; printf '\\035'; } >> ${out}; echo 0; }`,
+  )
+  const { stderr } = spawnSync(program, args, {
+    input: `${recorder.join('\n')}\n${text}\n`,
+    encoding: 'utf8',
+    cwd: folder,
+    env: { PATH: process.env['PATH'] ?? '', HOME: folder, PS1: '', PS2: '', TERM: 'dumb' },
+  })
+  assert.doesNotMatch(
+    stderr,
+    /no matches found|not found|syntax error|parse error|event not found/,
+    `${text}\n${stderr}`,
+  )
   const words = readFileSync(out, 'utf8')
-  return words.split('\u001D').slice(0, -1).map((line) => line.split('\u001E').slice(0, -1))
+  return words
+    .split('\u001D')
+    .slice(0, -1)
+    .map((line) => line.split('\u001E').slice(0, -1))
 }
 
 test('bash and zsh take each block as it stands, and read the same commands in it', (t) => {
@@ -115,7 +208,8 @@ test('bash and zsh take each block as it stands, and read the same commands in i
     const bash = pasted('bash', ['--norc', '--noprofile', '-i'], block.text)
     commands += bash.length
     assert.ok(bash.length > 0, at(block))
-    for (const words of bash) assert.ok(!words.includes('#'), `${at(block)}: a comment is an argument to zsh`)
+    for (const words of bash)
+      assert.ok(!words.includes('#'), `${at(block)}: a comment is an argument to zsh`)
     if (hasZsh) assert.deepEqual(pasted('zsh', ['-f', '-i'], block.text), bash, at(block))
     // What zsh would expand in bare words, where it is not asked.
     const bare = block.text.replaceAll(/'[^']*'|"(?:[^"\\]|\\.)*"/g, '')

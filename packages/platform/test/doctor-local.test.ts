@@ -10,12 +10,17 @@ import { devnetControl } from '../src/app/local.ts'
 import { doctor, type Diagnosis } from '../src/operator/doctor.ts'
 import type { Finding } from '../src/operator/doctor-findings.ts'
 
-/** The doctor at a home with local chains, real ones: each starts with its first request, and a question after health is none. */
+/**
+ * The doctor at a home with local chains, real ones: each starts with its first request, and a
+ * question after health is none.
+ */
 const folder = mkdtempSync(join(tmpdir(), 'custody-doctor-local-'))
 const ENV = { ...process.env }
 let home: string
 let devnet: Devnet
-before(async () => { devnet = await Devnet.start(join(folder, 'devnet'), 0, { manual: true }) })
+before(async () => {
+  devnet = await Devnet.start(join(folder, 'devnet'), 0, { manual: true })
+})
 after(() => {
   process.env = ENV
   devnet.close()
@@ -29,13 +34,22 @@ beforeEach(() => {
 
 /** Codes of the local chains that run. */
 async function running(): Promise<string[]> {
-  const { networks } = await devnetControl(devnet.url)({ command: 'info' }) as { networks: Record<string, { height: number | null }> }
-  return Object.entries(networks).filter(([, { height }]) => height !== null).map(([code]) => code).sort()
+  const { networks } = (await devnetControl(devnet.url)({ command: 'info' })) as {
+    networks: Record<string, { height: number | null }>
+  }
+  return Object.entries(networks)
+    .filter(([, { height }]) => height !== null)
+    .map(([code]) => code)
+    .sort()
 }
 const examined = async () => {
   const { result, text, exitCode } = await doctor()
   const { networks, findings } = result as { networks: Diagnosis[]; findings: Finding[] }
-  const states = (state: string) => networks.filter((each) => each.state === state).map(({ network }) => network).sort()
+  const states = (state: string) =>
+    networks
+      .filter((each) => each.state === state)
+      .map(({ network }) => network)
+      .sort()
   return { networks, findings, text: text.join('\n'), exitCode, states }
 }
 
@@ -45,7 +59,10 @@ test('chains that run are asked, and none is started by it', async () => {
   process.env['CUSTODY_LOCAL_CHAINS'] = devnet.url
   const { networks, text, exitCode, states } = await examined()
   assert.deepEqual(await running(), before)
-  assert.deepEqual([states('ok'), states('not started').length], [before, networks.length - before.length])
+  assert.deepEqual(
+    [states('ok'), states('not started').length],
+    [before, networks.length - before.length],
+  )
   assert.match(text, /^TRX +not started +it starts with its first use$/m)
   assert.match(text, /^ETH +ok +127\.0\.0\.1:\d+, block \d+, \d+ ms$/m)
   assert.equal(exitCode, 0, text)
@@ -69,7 +86,10 @@ test('a chain that runs and fails is an error, as ever', async () => {
 test('without a running platform the home alone is checked, and nothing is written to it', async () => {
   const { networks, findings, text, exitCode, states } = await examined()
   assert.equal(states('not running').length, networks.length)
-  assert.match(text, /^platform +WARNING: not running: chains, signer nodes, database and prices were not checked; start it with "npm start"$/m)
+  assert.match(
+    text,
+    /^platform +WARNING: not running: chains, signer nodes, database and prices were not checked; start it with "npm start"$/m,
+  )
   assert.match(text, /^disk /m)
   assert.doesNotMatch(text, /^(TRX|prices) /m)
   assert.deepEqual([findings.filter(({ level }) => level === 'error'), exitCode], [[], 0], text)
@@ -82,9 +102,14 @@ test('a program of somebody else at the port of the local chains is no chain', a
     asked.push(`${request.method} ${request.url}`)
     response.end('<html>')
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
   try {
-    writeFileSync(join(home, 'ports.json'), JSON.stringify({ signers: [1, 2, 3], devnet: (server.address() as AddressInfo).port }))
+    writeFileSync(
+      join(home, 'ports.json'),
+      JSON.stringify({ signers: [1, 2, 3], devnet: (server.address() as AddressInfo).port }),
+    )
     const { networks, states } = await examined()
     assert.equal(states('not running').length, networks.length)
     assert.deepEqual(asked, ['POST /control'])
@@ -97,6 +122,9 @@ test('local chains that were named and do not answer are an error with the reaso
   process.env['CUSTODY_LOCAL_CHAINS'] = 'http://127.0.0.1:1'
   const { networks, text, exitCode, states } = await examined()
   assert.deepEqual([states('unreachable').length, exitCode], [networks.length, 1])
-  assert.match(text, /^ETH +unreachable +http:\/\/127\.0\.0\.1:1 does not answer: .*; the local chains run with "npm start"$/m)
+  assert.match(
+    text,
+    /^ETH +unreachable +http:\/\/127\.0\.0\.1:1 does not answer: .*; the local chains run with "npm start"$/m,
+  )
   assert.doesNotMatch(text, /^prices /m, 'a public source was asked in their place')
 })

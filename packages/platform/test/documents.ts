@@ -4,22 +4,51 @@ import { fileURLToPath } from 'node:url'
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
-/** A fenced block of a document, without its indentation. `place`: the words after the language, which say on which host it is run. */
-export interface Block { file: string; line: number; language: string; place: string; text: string }
+/**
+ * A fenced block of a document, without its indentation. `place`: the words after the language,
+ * which say on which host it is run.
+ */
+export interface Block {
+  file: string
+  line: number
+  language: string
+  place: string
+  text: string
+}
 
 /** README, what stands in docs, and each package's README: what a reader copies from. */
 export function documents(): string[] {
   // Tools that build the site are installed there, with documents of their own.
-  const inDocs = globSync('**/*.md', { cwd: join(ROOT, 'docs'), exclude: (path) => path.startsWith('node_modules') }).sort()
-  const packages = readdirSync(join(ROOT, 'packages')).sort().map((name) => `packages/${name}/README.md`)
-  const all = ['README.md', 'ARCHITECTURE.md', 'SECURITY.md', ...inDocs.map((name) => `docs/${name}`), ...packages]
-  return all.filter((name) => readdirSync(join(ROOT, name, '..')).includes(name.split('/').at(-1) as string))
+  const inDocs = globSync('**/*.md', {
+    cwd: join(ROOT, 'docs'),
+    exclude: (path) => path.startsWith('node_modules'),
+  }).sort()
+  const packages = readdirSync(join(ROOT, 'packages'))
+    .sort()
+    .map((name) => `packages/${name}/README.md`)
+  const all = [
+    'README.md',
+    'ARCHITECTURE.md',
+    'SECURITY.md',
+    ...inDocs.map((name) => `docs/${name}`),
+    ...packages,
+  ]
+  return all.filter((name) =>
+    readdirSync(join(ROOT, name, '..')).includes(name.split('/').at(-1) as string),
+  )
 }
 
 /** The rows of a document's tables as their cells, headings among them. */
-export const tableRows = (markdown: string): string[][] => markdown.split('\n')
-  .filter((line) => line.startsWith('|') && !/^[|\s:-]+$/.test(line))
-  .map((line) => line.split(/(?<!\\)\|/).slice(1, -1).map((cell) => cell.trim()))
+export const tableRows = (markdown: string): string[][] =>
+  markdown
+    .split('\n')
+    .filter((line) => line.startsWith('|') && !/^[|\s:-]+$/.test(line))
+    .map((line) =>
+      line
+        .split(/(?<!\\)\|/)
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    )
 
 export const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 
@@ -38,16 +67,27 @@ export function blocksOf(file: string): Block[] {
     } else if (open) {
       blocks.push(open.block)
       open = null
-    } else open = { block: { file: relative('.', file), line: at + 1, ...infoOf(fence[2] as string), text: '' }, indent: (fence[1] as string).length }
+    } else
+      open = {
+        block: { file: relative('.', file), line: at + 1, ...infoOf(fence[2] as string), text: '' },
+        indent: (fence[1] as string).length,
+      }
   }
   if (open) throw new Error(`${file}: the block of line ${open.block.line} does not end`)
   return blocks
 }
 
-/** Pages about hosts with a bundle, whose command is `custody`; in all others it is `npx custody`, as in a checkout. */
-export const isOfBundles = (file: string): boolean => file.startsWith('docs/production/') || file === 'docs/operating.md'
+/**
+ * Pages about hosts with a bundle, whose command is `custody`; in all others it is `npx custody`,
+ * as in a checkout.
+ */
+export const isOfBundles = (file: string): boolean =>
+  file.startsWith('docs/production/') || file === 'docs/operating.md'
 
-/** Commands in running text: what stands between backticks and begins with the operator's command. Without `npx`. */
+/**
+ * Commands in running text: what stands between backticks and begins with the operator's command.
+ * Without `npx`.
+ */
 export function inlineCommands(file: string): string[] {
   const prose = read(file).replaceAll(/^( *)```.*?^\1```/gms, '')
   const command = isOfBundles(file) ? /`(custody [^`]+)`/g : /`npx (custody [^`]+)`/g

@@ -24,7 +24,8 @@ async function served(o: {
 }) {
   const clock = { now: NOW }
   const services = {
-    settings: { trustProxy: o.trustProxy ?? 0, rateLimit: o.rateLimit ?? 1000 }, checkout: { base: 'http://edges.test' },
+    settings: { trustProxy: o.trustProxy ?? 0, rateLimit: o.rateLimit ?? 1000 },
+    checkout: { base: 'http://edges.test' },
     environment: { ...systemEnvironment(), now: () => clock.now },
     metrics: createMetrics(),
     log: { error: () => undefined, warn: () => undefined, info: () => undefined },
@@ -46,7 +47,11 @@ test('a flood of readiness questions asks the database and the nodes once a seco
     },
   })
   const flood = async () =>
-    new Set((await Promise.all(Array.from({ length: 50 }, () => server.inject('/readyz')))).map(({ statusCode }) => statusCode))
+    new Set(
+      (await Promise.all(Array.from({ length: 50 }, () => server.inject('/readyz')))).map(
+        ({ statusCode }) => statusCode,
+      ),
+    )
   assert.deepEqual([await flood(), asked], [new Set([200]), 1])
   clock.now += 999
   assert.deepEqual([await flood(), asked], [new Set([200]), 1])
@@ -67,30 +72,46 @@ test('a readiness that could not be told is asked for again at once', async () =
   assert.equal((await server.inject('/readyz')).statusCode, 200)
 })
 
-/** Statuses of three requests of one client that forges another chain of hops each time; two are allowed. */
+/**
+ * Statuses of three requests of one client that forges another chain of hops each time; two are
+ * allowed.
+ */
 async function forging(trustProxy: number, hops: (attempt: number) => string): Promise<number[]> {
   const { server } = await served({ trustProxy, rateLimit: 2 })
   const statuses: number[] = []
   for (let attempt = 0; attempt < 3; attempt++) {
     statuses.push(
-      (await server.inject({ url: '/openapi.json', remoteAddress: '10.0.0.1', headers: { 'x-forwarded-for': hops(attempt) } })).statusCode
+      (
+        await server.inject({
+          url: '/openapi.json',
+          remoteAddress: '10.0.0.1',
+          headers: { 'x-forwarded-for': hops(attempt) },
+        })
+      ).statusCode,
     )
   }
   return statuses
 }
 
 test('forged X-Forwarded-For headers do not make one client many', async () => {
-  assert.deepEqual(await forging(0, (attempt) => `198.51.100.${attempt}`), [200, 200, 429], 'without a proxy the header is nothing')
+  assert.deepEqual(
+    await forging(0, (attempt) => `198.51.100.${attempt}`),
+    [200, 200, 429],
+    'without a proxy the header is nothing',
+  )
   assert.deepEqual(
     await forging(1, (attempt) => `198.51.100.${attempt}, 203.0.113.9`),
     [200, 200, 429],
-    'one proxy wrote the last hop; what stands before it is the client’s'
+    'one proxy wrote the last hop; what stands before it is the client’s',
   )
-  assert.deepEqual(await forging(2, (attempt) => `198.51.100.${attempt}, 203.0.113.9, 10.0.0.2`), [200, 200, 429])
+  assert.deepEqual(
+    await forging(2, (attempt) => `198.51.100.${attempt}, 203.0.113.9, 10.0.0.2`),
+    [200, 200, 429],
+  )
   assert.deepEqual(
     await forging(3, (attempt) => `198.51.100.${attempt}`),
     [200, 200, 200],
-    'fewer hops than proxies: the first is all there is'
+    'fewer hops than proxies: the first is all there is',
   )
 })
 
@@ -102,7 +123,8 @@ test('behind its proxies each client has an allowance of its own', async () => {
 test('CUSTODY_TRUST_PROXY is the number of proxies', () => {
   const read = (text: string | undefined) => readSettings({ CUSTODY_TRUST_PROXY: text }).trustProxy
   assert.deepEqual([undefined, '0', '1', '3'].map(read), [0, 0, 1, 3])
-  for (const bad of ['-1', 'true', '1.5', '17']) assert.throws(() => read(bad), /CUSTODY_TRUST_PROXY/)
+  for (const bad of ['-1', 'true', '1.5', '17'])
+    assert.throws(() => read(bad), /CUSTODY_TRUST_PROXY/)
 })
 
 const CHUNK = new Uint8Array(1024 * 1024).fill(0x20)
@@ -122,9 +144,13 @@ function endless(status = 200) {
           taken.cancelled = true
         },
       },
-      { highWaterMark: 0 }
+      { highWaterMark: 0 },
     )
-  return { taken, fetch: async () => new Response(body(), { status, headers: { 'content-type': 'application/json' } }) }
+  return {
+    taken,
+    fetch: async () =>
+      new Response(body(), { status, headers: { 'content-type': 'application/json' } }),
+  }
 }
 const MB = 1024 * 1024
 
@@ -133,28 +159,41 @@ test('a provider of risk or prices that never stops answering is cut off at a li
   const provider = new ProviderHttp(http.fetch, systemEnvironment())
   await assert.rejects(
     provider.ask(() => ({ method: 'GET', url: 'https://host/', headers: {} })),
-    (error: unknown) => error instanceof ProviderError && error.kind === 'unusable'
+    (error: unknown) => error instanceof ProviderError && error.kind === 'unusable',
   )
   assert.ok(http.taken.bytes <= 6 * MB && http.taken.cancelled, String(http.taken.bytes))
   const gecko = endless()
   await assert.rejects(
-    coinGecko({ url: 'https://host', key: null, ids: { BTC: 'bitcoin' }, fetch: gecko.fetch }).quotes(['BTC']),
-    (error: unknown) => error instanceof SourceError && /too long/.test(error.message)
+    coinGecko({
+      url: 'https://host',
+      key: null,
+      ids: { BTC: 'bitcoin' },
+      fetch: gecko.fetch,
+    }).quotes(['BTC']),
+    (error: unknown) => error instanceof SourceError && /too long/.test(error.message),
   )
   assert.ok(gecko.taken.bytes <= 3 * MB && gecko.taken.cancelled, String(gecko.taken.bytes))
   const kraken = endless()
   await assert.rejects(
-    exchange({ id: 'kraken', url: 'https://host', environment: systemEnvironment(), fetch: kraken.fetch }).quotes(['BTC']),
-    SourceError
+    exchange({
+      id: 'kraken',
+      url: 'https://host',
+      environment: systemEnvironment(),
+      fetch: kraken.fetch,
+    }).quotes(['BTC']),
+    SourceError,
   )
-  assert.ok(kraken.taken.bytes > 0 && kraken.taken.bytes <= 64 * MB && kraken.taken.cancelled, String(kraken.taken.bytes))
+  assert.ok(
+    kraken.taken.bytes > 0 && kraken.taken.bytes <= 64 * MB && kraken.taken.cancelled,
+    String(kraken.taken.bytes),
+  )
 })
 
 test('a chain’s endpoint that never stops answering is cut off at a limit', async () => {
   const node = endless()
   await assert.rejects(
     jsonRpc({ url: 'http://node' }, node.fetch)('getblock', []),
-    (error: unknown) => error instanceof RpcUnavailable && /too large/.test(error.message)
+    (error: unknown) => error instanceof RpcUnavailable && /too large/.test(error.message),
   )
   assert.ok(node.taken.bytes <= 260 * MB && node.taken.cancelled, String(node.taken.bytes))
   assert.equal(await readText(await endless().fetch(), 3 * MB), null)

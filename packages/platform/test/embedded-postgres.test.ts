@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -19,49 +27,77 @@ after(async () => {
 
 async function answer(): Promise<number | undefined> {
   const database = openDatabase((running as EmbeddedPostgres).url, { max: 1 })
-  return database.one<{ one: number }>('select 1 one').then((row) => row?.one).finally(() => database.close())
+  return database
+    .one<{ one: number }>('select 1 one')
+    .then((row) => row?.one)
+    .finally(() => database.close())
 }
 
 const skip = existsSync('/proc/self/cmdline') ? false : 'who a process is is read of /proc'
 
-test('a lock file that names a process which is another program by now keeps no server from its start', { skip }, async () => {
-  await prepareDatabase(home)
-  // As after a container that was killed: its process ids are given again, to other programs of the same user.
-  const stranger = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
-  try {
-    writeFileSync(lock, `${stranger.pid}\n${join(home, 'postgres', 'data')}\n1700000000\n5432\n/tmp\n\n  1 1\nready   \n`, { mode: 0o600 })
+test(
+  'a lock file that names a process which is another program by now keeps no server from its start',
+  { skip },
+  async () => {
+    await prepareDatabase(home)
+    // As after a container that was killed: its process ids are given again, to other programs of
+    // the same user.
+    const stranger = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
+      stdio: 'ignore',
+    })
+    try {
+      writeFileSync(
+        lock,
+        `${stranger.pid}\n${join(home, 'postgres', 'data')}\n1700000000\n5432\n/tmp\n\n  1 1\nready   \n`,
+        { mode: 0o600 },
+      )
+      running = await startEmbeddedPostgres(home)
+      assert.notEqual(running.pid(), stranger.pid)
+      assert.equal(await answer(), 1)
+      assert.equal(stranger.exitCode, null, 'and it was left alone')
+    } finally {
+      stranger.kill('SIGKILL')
+    }
+  },
+)
+
+test(
+  'and neither does one with nothing in it, which a server left that had no room to write',
+  { skip },
+  async () => {
+    await running?.stop()
+    writeFileSync(lock, '')
+    const anHourAgo = Date.now() / 1000 - 3600
+    utimesSync(lock, anHourAgo, anHourAgo)
     running = await startEmbeddedPostgres(home)
-    assert.notEqual(running.pid(), stranger.pid)
     assert.equal(await answer(), 1)
-    assert.equal(stranger.exitCode, null, 'and it was left alone')
-  } finally {
-    stranger.kill('SIGKILL')
-  }
-})
+  },
+)
 
-test('and neither does one with nothing in it, which a server left that had no room to write', { skip }, async () => {
-  await running?.stop()
-  writeFileSync(lock, '')
-  const anHourAgo = Date.now() / 1000 - 3600
-  utimesSync(lock, anHourAgo, anHourAgo)
-  running = await startEmbeddedPostgres(home)
-  assert.equal(await answer(), 1)
-})
-
-test('a server that was told to end and never does, as one of its processes hangs, is ended, and started anew', { skip }, async () => {
-  const first = running as EmbeddedPostgres
-  const hung = first.pid() as number
-  const children = readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && readFileSyncOr(`/proc/${pid}/stat`).split(') ').at(-1)?.split(' ')[1] === String(hung))
-  const checkpointer = children.find((pid) => readFileSyncOr(`/proc/${pid}/cmdline`).includes('checkpointer')) as string
-  process.kill(Number(checkpointer), 'SIGSTOP')
-  const stopping = first.stop()
-  const heard: string[] = []
-  running = await startEmbeddedPostgres(home, (what) => heard.push(what))
-  await stopping
-  assert.notEqual(running.pid(), hung)
-  assert.equal(await answer(), 1)
-  assert.match(heard.join('\n'), /does not end/)
-})
+test(
+  'a server that was told to end and never does, as one of its processes hangs, is ended, and started anew',
+  { skip },
+  async () => {
+    const first = running as EmbeddedPostgres
+    const hung = first.pid() as number
+    const children = readdirSync('/proc').filter(
+      (pid) =>
+        /^\d+$/.test(pid) &&
+        readFileSyncOr(`/proc/${pid}/stat`).split(') ').at(-1)?.split(' ')[1] === String(hung),
+    )
+    const checkpointer = children.find((pid) =>
+      readFileSyncOr(`/proc/${pid}/cmdline`).includes('checkpointer'),
+    ) as string
+    process.kill(Number(checkpointer), 'SIGSTOP')
+    const stopping = first.stop()
+    const heard: string[] = []
+    running = await startEmbeddedPostgres(home, (what) => heard.push(what))
+    await stopping
+    assert.notEqual(running.pid(), hung)
+    assert.equal(await answer(), 1)
+    assert.match(heard.join('\n'), /does not end/)
+  },
+)
 
 test('one that dies is started again, and that is told', async () => {
   const heard: string[] = []

@@ -3,9 +3,10 @@ import type { Database } from '../src/database/pool.ts'
 const statements = new WeakMap<Database, Map<string, string>>()
 
 /**
- * Empties tables and all that refer to them, as `truncate … cascade` does, by deleting: that makes no new files for some
- * sixty tables and their indices, and no connection plans its statements anew. Triggers do not run. Rows that come afterwards
- * may lie in another order than they came in: not for tests of what is taken in turn at one moment of a clock (orders).
+ * Empties tables and all that refer to them, as `truncate … cascade` does, by deleting: that makes
+ * no new files for some sixty tables and their indices, and no connection plans its statements
+ * anew. Triggers do not run. Rows that come afterwards may lie in another order than they came in:
+ * not for tests of what is taken in turn at one moment of a clock (orders).
  */
 export async function empty(database: Database, ...tables: string[]): Promise<void> {
   const known = statements.get(database) ?? new Map<string, string>()
@@ -16,7 +17,8 @@ export async function empty(database: Database, ...tables: string[]): Promise<vo
       `with recursive emptied (id) as (
          select unnest($1::text[])::regclass::oid
          union select conrelid from pg_constraint join emptied on confrelid = id where contype = 'f'
-       ) select id::regclass::text as name from emptied`, [tables],
+       ) select id::regclass::text as name from emptied`,
+      [tables],
     )
     known.set(key, found.map(({ name }) => `delete from ${name}`).join(';'))
   }

@@ -9,13 +9,16 @@ export function stayAlive(): void {
 }
 
 /**
- * The last platform of this process is gone. What still holds the process some minutes later is told, and does not hold it until
- * the whole run is ended for it: its tests have been told of by then. @param failed what was told of last was wrong
+ * The last platform of this process is gone. What still holds the process some minutes later is
+ * told, and does not hold it until the whole run is ended for it: its tests have been told of by
+ * then. @param failed what was told of last was wrong
  */
 export function endInTime(failed: boolean): void {
   stayAlive()
   watch = setTimeout(() => {
-    console.error(`all is removed, and the process is still held: ${process.getActiveResourcesInfo().join(', ')}`)
+    console.error(
+      `all is removed, and the process is still held: ${process.getActiveResourcesInfo().join(', ')}`,
+    )
     process.exit(failed ? 1 : undefined)
   }, GRACE_MS)
   // Alone it holds nothing.

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ChainError, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainClient, type ChainTip, type TransactionStatus } from '@custody/chains'
+import {
+  ChainError,
+  RpcRefused,
+  RpcUnavailable,
+  type BroadcastResult,
+  type ChainClient,
+  type ChainTip,
+  type TransactionStatus,
+} from '@custody/chains'
 import { EndpointGroup, oneEndpoint, type EndpointState } from '../src/engine/endpoint-group.ts'
 
 /** An endpoint as a test wants it. Each question is noted by its endpoint. */
@@ -33,12 +41,30 @@ class Endpoint implements ChainClient {
     if (this.isForeign) throw new ChainError('WRONG_NETWORK', `${this.name} serves another network`)
   }
 
-  async tip(): Promise<ChainTip> { return this.#answer('tip', { height: this.height, hash: `${this.height}`, finalHeight: null }) }
-  async block(height: number) { return this.#answer('block', { height, hash: `${height}`, parent: `${height - 1}`, txids: [], transfers: [] }) }
-  async status() { return this.#answer('status', this.state) }
-  async broadcast() { return this.#answer('broadcast', this.sent) }
-  async isDead() { return this.#answer('isDead', this.dead) }
-  async findSigned() { return this.#answer('findSigned', this.found) }
+  async tip(): Promise<ChainTip> {
+    return this.#answer('tip', { height: this.height, hash: `${this.height}`, finalHeight: null })
+  }
+  async block(height: number) {
+    return this.#answer('block', {
+      height,
+      hash: `${height}`,
+      parent: `${height - 1}`,
+      txids: [],
+      transfers: [],
+    })
+  }
+  async status() {
+    return this.#answer('status', this.state)
+  }
+  async broadcast() {
+    return this.#answer('broadcast', this.sent)
+  }
+  async isDead() {
+    return this.#answer('isDead', this.dead)
+  }
+  async findSigned() {
+    return this.#answer('findSigned', this.found)
+  }
 }
 
 function staged(names: string[], quorum = 1) {
@@ -48,11 +74,16 @@ function staged(names: string[], quorum = 1) {
   const states: Record<string, EndpointState> = {}
   const warnings: string[] = []
   const group = new EndpointGroup({
-    network: { code: 'ETH', block_ms: 12_000 }, quorum, environment: { now: () => clock.now },
+    network: { code: 'ETH', block_ms: 12_000 },
+    quorum,
+    environment: { now: () => clock.now },
     endpoints: names.map((name) => ({ name, endpoint: { url: `https://${name}` }, fetch })),
     watch: {
-      changed: (name, state) => { states[name] = state },
-      warn: ({ endpoint, reason }, message) => warnings.push(`${String(endpoint)}: ${message}: ${String(reason)}`),
+      changed: (name, state) => {
+        states[name] = state
+      },
+      warn: ({ endpoint, reason }, message) =>
+        warnings.push(`${String(endpoint)}: ${message}: ${String(reason)}`),
     },
   })
   let made = 0
@@ -63,9 +94,25 @@ function staged(names: string[], quorum = 1) {
     return asked.filter((each) => !each.endsWith('probe'))
   }
   /** Lets what nobody waits for come to its end. */
-  const settled = async () => { for (let turn = 0; turn < 20; turn++) await Promise.resolve() }
-  const used = () => Object.entries(states).filter(([, { isInUse }]) => isInUse).map(([name]) => name)
-  return { asked, clock, endpoints: endpoints as [Endpoint, ...Endpoint[]], group, client, states, warnings, took, settled, used }
+  const settled = async () => {
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+  }
+  const used = () =>
+    Object.entries(states)
+      .filter(([, { isInUse }]) => isInUse)
+      .map(([name]) => name)
+  return {
+    asked,
+    clock,
+    endpoints: endpoints as [Endpoint, ...Endpoint[]],
+    group,
+    client,
+    states,
+    warnings,
+    took,
+    settled,
+    used,
+  }
 }
 
 test('one endpoint is asked as it is, without anything between', () => {
@@ -75,12 +122,24 @@ test('one endpoint is asked as it is, without anything between', () => {
 })
 
 test('the first is asked; where it does not answer the next, and the first again once it answers', async () => {
-  const { client, endpoints: [a], took, clock, settled, used, states } = staged(['a', 'b'])
+  const {
+    client,
+    endpoints: [a],
+    took,
+    clock,
+    settled,
+    used,
+    states,
+  } = staged(['a', 'b'])
   assert.deepEqual(await took(() => client.status('x')), ['a status'])
   a.isAway = true
   a.asked.length = 0
   assert.deepEqual(await took(() => client.status('x')), ['a status', 'b status'])
-  assert.deepEqual(await took(() => client.status('x')), ['b status'], 'one that is down is not waited for each time')
+  assert.deepEqual(
+    await took(() => client.status('x')),
+    ['b status'],
+    'one that is down is not waited for each time',
+  )
   assert.deepEqual([used(), states['a']?.isUp], [['b'], false])
   a.isAway = false
   clock.now += 9000
@@ -93,7 +152,11 @@ test('the first is asked; where it does not answer the next, and the first again
 })
 
 test('a refusal is an answer, and is not asked of another', async () => {
-  const { client, endpoints: [a], took } = staged(['a', 'b'])
+  const {
+    client,
+    endpoints: [a],
+    took,
+  } = staged(['a', 'b'])
   await client.probe()
   a.refuses = true
   assert.deepEqual(await took(() => assert.rejects(client.status('x'), /a refuses/)), ['a status'])
@@ -109,7 +172,13 @@ test('where none answers all are asked, and the last reason is told; the first t
 })
 
 test('one of another network is found at the beginning, and never asked', async () => {
-  const { client, endpoints: [a, b], took, used, warnings } = staged(['a', 'b'])
+  const {
+    client,
+    endpoints: [a, b],
+    took,
+    used,
+    warnings,
+  } = staged(['a', 'b'])
   b!.isForeign = true
   await client.probe()
   assert.match(warnings.join('\n'), /b: a chain endpoint serves another network/)
@@ -125,7 +194,14 @@ test('one of another network is found at the beginning, and never asked', async 
 })
 
 test('one whose head stands still is left while another goes on; a large number that stands still proves nothing', async () => {
-  const { client, endpoints: [a, b], clock, settled, used, warnings } = staged(['a', 'b'])
+  const {
+    client,
+    endpoints: [a, b],
+    clock,
+    settled,
+    used,
+    warnings,
+  } = staged(['a', 'b'])
   b!.height = 1_000_000
   const minute = async () => {
     clock.now += 60_000
@@ -144,7 +220,10 @@ test('one whose head stands still is left while another goes on; a large number 
     await minute()
   }
   assert.deepEqual(used(), ['b'])
-  assert.match(warnings.join('\n'), /a: a chain endpoint is down: another is used: its head stands still at 106 while others go on/)
+  assert.match(
+    warnings.join('\n'),
+    /a: a chain endpoint is down: another is used: its head stands still at 106 while others go on/,
+  )
   await minute()
   assert.deepEqual(used(), ['b'], 'it answers, and is not back by that')
   a.height++
@@ -154,7 +233,12 @@ test('one whose head stands still is left while another goes on; a large number 
 })
 
 test('within one view no other endpoint answers, and what fails there counts', async () => {
-  const { client, endpoints: [a], took, used } = staged(['a', 'b'])
+  const {
+    client,
+    endpoints: [a],
+    took,
+    used,
+  } = staged(['a', 'b'])
   const view = await oneEndpoint(client)
   await view.tip()
   a.isAway = true
@@ -164,10 +248,17 @@ test('within one view no other endpoint answers, and what fails there counts', a
 })
 
 test('what is published goes to all that are up: accepted by one is accepted, and refused only by all', async () => {
-  const { client, endpoints: [a, b], took } = staged(['a', 'b'])
+  const {
+    client,
+    endpoints: [a, b],
+    took,
+  } = staged(['a', 'b'])
   await client.probe()
   a.sent = { kind: 'rejected', reason: 'full' }
-  assert.deepEqual(await took(async () => assert.deepEqual(await client.broadcast('00'), { kind: 'accepted' })), ['a broadcast', 'b broadcast'])
+  assert.deepEqual(
+    await took(async () => assert.deepEqual(await client.broadcast('00'), { kind: 'accepted' })),
+    ['a broadcast', 'b broadcast'],
+  )
   b!.isAway = true
   assert.deepEqual(await client.broadcast('00'), { kind: 'unknown', reason: 'b is away' })
   b!.isAway = false
@@ -177,12 +268,22 @@ test('what is published goes to all that are up: accepted by one is accepted, an
 })
 
 test('a transaction is dead, or published under no other signature, only by the word of so many', async () => {
-  const { client, endpoints: [a, b, c] } = staged(['a', 'b', 'c'], 2)
+  const {
+    client,
+    endpoints: [a, b, c],
+  } = staged(['a', 'b', 'c'], 2)
   const dying = client as Endpoint
   assert.equal(await dying.isDead(), true)
   b!.dead = false
-  assert.equal(await dying.isDead(), true, 'one that is behind, or keeps too little, to prove it says nothing')
-  for (const state of [{ state: 'mempool' }, { state: 'included', height: 7, blockHash: '7', succeeded: true, fee: null }] as const) {
+  assert.equal(
+    await dying.isDead(),
+    true,
+    'one that is behind, or keeps too little, to prove it says nothing',
+  )
+  for (const state of [
+    { state: 'mempool' },
+    { state: 'included', height: 7, blockHash: '7', succeeded: true, fee: null },
+  ] as const) {
     b!.state = state
     assert.equal(await dying.isDead(), false, 'one that shows it is enough')
   }
@@ -193,7 +294,10 @@ test('a transaction is dead, or published under no other signature, only by the 
   b!.isAway = true
   assert.equal(await dying.isDead(), true, 'the two others')
   c!.isAway = true
-  await assert.rejects(dying.isDead(), /ETH: 1 of its endpoints answer, and 2 must agree \([bc] is away\)/)
+  await assert.rejects(
+    dying.isDead(),
+    /ETH: 1 of its endpoints answer, and 2 must agree \([bc] is away\)/,
+  )
   b!.isAway = c!.isAway = false
   assert.equal(await dying.findSigned(), null)
   b!.found = { hash: 'h', raw: '00' }
@@ -203,12 +307,16 @@ test('a transaction is dead, or published under no other signature, only by the 
 })
 
 test('votes: every endpoint that answers, one each; fewer than must agree are an error', async () => {
-  const { group, endpoints: [a, b, c] } = staged(['a', 'b', 'c'], 2)
+  const {
+    group,
+    endpoints: [a, b, c],
+  } = staged(['a', 'b', 'c'], 2)
   const agreement = group.agreement
   assert.ok(agreement)
   const heights = async () => {
     const votes: string[] = []
-    for await (const { name, answer } of agreement.votes((client) => client.tip())) votes.push(`${name} ${answer.height}`)
+    for await (const { name, answer } of agreement.votes((client) => client.tip()))
+      votes.push(`${name} ${answer.height}`)
     return votes
   }
   b!.height = 7
@@ -255,13 +363,22 @@ test('what was not agreed on is asked again after ten seconds; what nothing ends
   clock.now += 601_000
   assert.ok(agreement.isDue('asked-true', true))
   clock.now += 10_000
-  assert.ok(agreement.isDue('asked-true', true), 'it begins anew where it was not asked for meanwhile')
+  assert.ok(
+    agreement.isDue('asked-true', true),
+    'it begins anew where it was not asked for meanwhile',
+  )
   clock.now -= 3_600_000
   assert.ok(agreement.isDue('asked-true', true), 'a clock that is put back holds nothing up')
 })
 
 test('questions that fail together are one failure: the endpoint is looked at again after ten seconds', async () => {
-  const { client, endpoints: [a], clock, settled, used } = staged(['a', 'b'])
+  const {
+    client,
+    endpoints: [a],
+    clock,
+    settled,
+    used,
+  } = staged(['a', 'b'])
   await client.probe()
   a.isAway = true
   await Promise.all(Array.from({ length: 10 }, () => client.status('x')))

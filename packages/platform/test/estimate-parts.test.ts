@@ -7,26 +7,46 @@ import { systemEnvironment } from '../src/environment.ts'
 import { stageServices } from './chain-stage.ts'
 import { plain } from './harness.ts'
 
-/** `fee` is all that a transfer pays: a caller who reads nothing else knows what it costs. The parts stand beside it. */
+/**
+ * `fee` is all that a transfer pays: a caller who reads nothing else knows what it costs. The parts
+ * stand beside it.
+ */
 const SOL_TO = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin'
 const TRX_TO = 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8'
 
-async function estimate(o: { asset: string; rate: string; to?: string; exists?: boolean }): Promise<Record<string, string>> {
+async function estimate(o: {
+  asset: string
+  rate: string
+  to?: string
+  exists?: boolean
+}): Promise<Record<string, string>> {
   const client = {
     account: async () => (o.exists ? {} : null),
     isActivated: async () => o.exists === true,
-    parameters: async () => ({ createAccountSun: 100_000n, createAccountFeeSun: 1_000_000n, bandwidthSun: 1000n, energySun: 100n }),
+    parameters: async () => ({
+      createAccountSun: 100_000n,
+      createAccountFeeSun: 1_000_000n,
+      bandwidthSun: 1000n,
+      energySun: 100n,
+    }),
     resources: async () => ({ energyLeft: 0n, stakedBandwidthLeft: 0n, freeBandwidthLeft: 0n }),
   }
-  const services = stageServices({
-    keys: {
-      get: async () => {
-        throw new Error('not asked')
+  const services = stageServices(
+    {
+      keys: {
+        get: async () => {
+          throw new Error('not asked')
+        },
       },
+      environment: systemEnvironment(),
     },
-    environment: systemEnvironment(),
-  }, { SOL: client, TRX: client, XRP: client })
-  const body = { asset: o.asset, fee_rate: o.rate, ...(o.to === undefined ? {} : { destination_address: o.to }) }
+    { SOL: client, TRX: client, XRP: client },
+  )
+  const body = {
+    asset: o.asset,
+    fee_rate: o.rate,
+    ...(o.to === undefined ? {} : { destination_address: o.to }),
+  }
   const answer = await estimateFeeEndpoint.handler({
     services,
     askedAt: 0,
@@ -41,18 +61,35 @@ async function estimate(o: { asset: string; rate: string; to?: string; exists?: 
 
 test('a token on Solana: the rent of the receiver’s account is in the fee, and shown', async () => {
   const rent = solana.TOKEN_ACCOUNT_RENT
-  const sol = (lamports: bigint) => `${lamports / 10n ** 9n}.${(lamports % 10n ** 9n).toString().padStart(9, '0')}`.replace(/0+$/, '')
+  const sol = (lamports: bigint) =>
+    `${lamports / 10n ** 9n}.${(lamports % 10n ** 9n).toString().padStart(9, '0')}`.replace(
+      /0+$/,
+      '',
+    )
   for (const to of [undefined, SOL_TO]) {
-    const { fee, rent: part } = await estimate({ asset: 'USDT_SOL', rate: '10000', ...(to ? { to } : {}) })
+    const { fee, rent: part } = await estimate({
+      asset: 'USDT_SOL',
+      rate: '10000',
+      ...(to ? { to } : {}),
+    })
     assert.deepEqual([fee, part], [sol(rent + 10_000n), sol(rent)], `${to}`)
   }
-  const { fee, rent: none } = await estimate({ asset: 'USDT_SOL', rate: '10000', to: SOL_TO, exists: true })
+  const { fee, rent: none } = await estimate({
+    asset: 'USDT_SOL',
+    rate: '10000',
+    to: SOL_TO,
+    exists: true,
+  })
   assert.deepEqual([fee, none], ['0.00001', '0'])
 })
 
 test('TRX: what creates the receiver is the fee, and takes the place of bandwidth', async () => {
   for (const to of [undefined, TRX_TO]) {
-    const { fee, activation } = await estimate({ asset: 'TRX', rate: '1000', ...(to ? { to } : {}) })
+    const { fee, activation } = await estimate({
+      asset: 'TRX',
+      rate: '1000',
+      ...(to ? { to } : {}),
+    })
     assert.deepEqual([fee, activation], ['1.1', '1.1'], `${to}`)
   }
 })

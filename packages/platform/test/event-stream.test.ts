@@ -10,26 +10,39 @@ import { buildServer } from '../src/http/server.ts'
 import { createMetrics } from '../src/metrics.ts'
 import { Pressure } from '../src/pressure.ts'
 
-/** Server-sent events as they stand on the wire, on the real server; the clock's pauses are the test's own. */
+/**
+ * Server-sent events as they stand on the wire, on the real server; the clock's pauses are the
+ * test's own.
+ */
 const pauses = new Set<() => void>()
 const environment = {
   ...systemEnvironment(),
-  sleep: (_: number, signal?: AbortSignal) => new Promise<void>((resolve) => {
-    const done = () => {
-      pauses.delete(done)
-      resolve()
-    }
-    pauses.add(done)
-    signal?.addEventListener('abort', done, { once: true })
-  }),
+  sleep: (_: number, signal?: AbortSignal) =>
+    new Promise<void>((resolve) => {
+      const done = () => {
+        pauses.delete(done)
+        resolve()
+      }
+      pauses.add(done)
+      signal?.addEventListener('abort', done, { once: true })
+    }),
 }
 const warned: string[] = []
 const quiet = () => undefined
-const log = { info: quiet, warn: (_: unknown, words: string) => void warned.push(words), error: quiet }
+const log = {
+  info: quiet,
+  warn: (_: unknown, words: string) => void warned.push(words),
+  error: quiet,
+}
 const services = {
   // Streams of these tests ask no database.
   database: { soon: (work: () => Promise<unknown>) => work() },
-  settings: { trustProxy: 1, rateLimit: 100_000 }, checkout: { base: 'http://streams.test' }, environment, metrics: createMetrics(), log, pressure: new Pressure(),
+  settings: { trustProxy: 1, rateLimit: 100_000 },
+  checkout: { base: 'http://streams.test' },
+  environment,
+  metrics: createMetrics(),
+  log,
+  pressure: new Pressure(),
   readiness: async () => ({ ready: true, signing: true, checks: {} }),
 } as unknown as Services
 
@@ -40,30 +53,56 @@ async function* told(signal: AbortSignal): AsyncGenerator<ServerEvent> {
   const waiting: (ServerEvent | Error)[] = []
   let wake: () => void = quiet
   signal.addEventListener('abort', () => wake())
-  open.push({ signal, tell: (event) => { waiting.push(event); wake() } })
+  open.push({
+    signal,
+    tell: (event) => {
+      waiting.push(event)
+      wake()
+    },
+  })
   try {
     while (!signal.aborted) {
       const next = waiting.shift()
       if (next instanceof Error) throw next
       if (next) yield next
-      else await new Promise<void>((resolve) => { wake = resolve })
+      else
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
     }
   } finally {
     ended++
   }
 }
 const stream = endpoint({
-  id: 'stream', tag: 'Service', description: 'A stream',
-  method: 'GET', path: '/stream', summary: 'A stream', access: 'public', query: z.strictObject({}), response: z.object({ n: z.int() }), streams: true,
+  id: 'stream',
+  tag: 'Service',
+  description: 'A stream',
+  method: 'GET',
+  path: '/stream',
+  summary: 'A stream',
+  access: 'public',
+  query: z.strictObject({}),
+  response: z.object({ n: z.int() }),
+  streams: true,
   handler: async () => ({ stream: told }),
 })
 const ofInvoice = endpoint({
-  ...stream, id: 'streamInvoice', path: '/invoice/stream', query: z.strictObject({}),
+  ...stream,
+  id: 'streamInvoice',
+  path: '/invoice/stream',
+  query: z.strictObject({}),
   handler: async () => ({ stream: told, resource: 'invoice 1' }),
 })
 const patched = endpoint({
-  id: 'patchThing', tag: 'Service', description: 'A thing',
-  method: 'PATCH', path: '/thing', summary: 'Change it', access: 'public', body: z.strictObject({ name: z.string() }),
+  id: 'patchThing',
+  tag: 'Service',
+  description: 'A thing',
+  method: 'PATCH',
+  path: '/thing',
+  summary: 'Change it',
+  access: 'public',
+  body: z.strictObject({ name: z.string() }),
   handler: async ({ body }) => ({ body }),
 })
 
@@ -91,7 +130,10 @@ class Client {
     outgoing.on('error', () => resolve())
     this.response = new Promise((answered) => {
       outgoing.on('response', (response) => {
-        response.setEncoding('utf8').on('data', (text: string) => { this.text += text; this.#heard() })
+        response.setEncoding('utf8').on('data', (text: string) => {
+          this.text += text
+          this.#heard()
+        })
         response.on('close', () => resolve()).on('error', quiet)
         answered(response)
       })
@@ -99,11 +141,18 @@ class Client {
   }
 
   async heard(text: string): Promise<void> {
-    while (!this.text.includes(text)) await new Promise<void>((resolve) => { this.#heard = resolve })
+    while (!this.text.includes(text))
+      await new Promise<void>((resolve) => {
+        this.#heard = resolve
+      })
   }
 }
-const opened = async (count: number) => { while (open.length < count) await new Promise(setImmediate) }
-const allEnded = async () => { while (ended < open.length) await new Promise(setImmediate) }
+const opened = async (count: number) => {
+  while (open.length < count) await new Promise(setImmediate)
+}
+const allEnded = async () => {
+  while (ended < open.length) await new Promise(setImmediate)
+}
 
 test('events have id, name and data, line by line; a comment keeps a silent stream alive; it ends when the client leaves', async () => {
   const client = new Client()
@@ -112,12 +161,18 @@ test('events have id, name and data, line by line; a comment keeps a silent stre
   assert.equal(headers['content-type'], 'text/event-stream; charset=utf-8')
   assert.equal(headers['cache-control'], 'no-store')
   assert.equal(headers['x-accel-buffering'], 'no')
-  assert.ok(headers['x-request-id'] && headers['x-rate-limit-remaining'], 'the house’s headers are there')
+  assert.ok(
+    headers['x-request-id'] && headers['x-rate-limit-remaining'],
+    'the house’s headers are there',
+  )
   await opened(1)
   open[0]?.tell({ id: '7', event: 'invoice.paid', data: '{"a":1}\n{"b":2}' })
   open[0]?.tell({ data: 'x' })
   await client.heard('data: x\n\n')
-  assert.equal(client.text, 'retry: 3000\n\nid: 7\nevent: invoice.paid\ndata: {"a":1}\ndata: {"b":2}\n\ndata: x\n\n')
+  assert.equal(
+    client.text,
+    'retry: 3000\n\nid: 7\nevent: invoice.paid\ndata: {"a":1}\ndata: {"b":2}\n\ndata: x\n\n',
+  )
   ;[...pauses].at(-1)?.()
   await client.heard(': \n\n')
   assert.equal(open[0]?.signal.aborted, false)
@@ -128,7 +183,9 @@ test('events have id, name and data, line by line; a comment keeps a silent stre
 
 test('HEAD of a stream answers its headers and ends', async () => {
   const before = open.length
-  const response = await new Promise<IncomingMessage>((resolve) => { request(`${base}/stream`, { method: 'HEAD' }, resolve).end() })
+  const response = await new Promise<IncomingMessage>((resolve) => {
+    request(`${base}/stream`, { method: 'HEAD' }, resolve).end()
+  })
   response.resume()
   assert.equal(response.statusCode, 200)
   assert.equal(response.headers['content-type'], 'text/event-stream; charset=utf-8')
@@ -163,7 +220,10 @@ test('so many streams of one address, and one more when one of them has left', a
 test('one network fills an invoice, and its payer elsewhere still gets the state: one stream of that network ends', async () => {
   const count = open.length
   const path = '/invoice/stream'
-  const clients = Array.from({ length: STREAMS_MAX.resource }, (_, at) => new Client(path, `2001:db8:1:${at.toString(16)}::1`))
+  const clients = Array.from(
+    { length: STREAMS_MAX.resource },
+    (_, at) => new Client(path, `2001:db8:1:${at.toString(16)}::1`),
+  )
   for (const { response } of clients) assert.equal((await response).statusCode, 200)
   const another = await new Client(path, '2001:db8:1:ffff::1').response
   another.resume()
@@ -179,11 +239,20 @@ test('one network fills an invoice, and its payer elsewhere still gets the state
 })
 
 test('PATCH is a method of the house', async () => {
-  const answer = await fetch(`${base}/thing`, { method: 'PATCH', headers: { 'content-type': 'application/json' }, body: '{"name":"n"}' })
+  const answer = await fetch(`${base}/thing`, {
+    method: 'PATCH',
+    headers: { 'content-type': 'application/json' },
+    body: '{"name":"n"}',
+  })
   assert.deepEqual([answer.status, await answer.json()], [200, { name: 'n' }])
-  const document = await (await fetch(`${base}/openapi.json`)).json() as { paths: Record<string, Record<string, { responses: Record<string, { content?: object }> }>> }
+  const document = (await (await fetch(`${base}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, { responses: Record<string, { content?: object }> }>>
+  }
   assert.ok(document.paths['/thing']?.['patch'])
-  assert.deepEqual(Object.keys(document.paths['/stream']?.['get']?.responses['200']?.content ?? {}), ['text/event-stream'])
+  assert.deepEqual(
+    Object.keys(document.paths['/stream']?.['get']?.responses['200']?.content ?? {}),
+    ['text/event-stream'],
+  )
 })
 
 test('a server that closes ends its streams and waits for none', async () => {

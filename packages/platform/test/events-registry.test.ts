@@ -11,20 +11,42 @@ import { EVENTS } from '../src/events/registry.ts'
 import { withTable } from '../src/events/table.ts'
 import { read, ROOT } from './documents.ts'
 
-/** The list of events, held against the code that tells them, the tests that see them and the documents that promise them. */
-const below = (folder: string): string[] => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-  .filter((name) => /\.(ts|sql)$/.test(name)).map((name) => `${folder}/${name}`)
+/**
+ * The list of events, held against the code that tells them, the tests that see them and the
+ * documents that promise them.
+ */
+const below = (folder: string): string[] =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(ts|sql)$/.test(name))
+    .map((name) => `${folder}/${name}`)
 const textOf = (file: string) => readFileSync(join(ROOT, file), 'utf8')
 
 test('each event is told somewhere, and a test expects it', () => {
-  const sources = below('packages/platform/src').filter((file) => !/event-types\.ts$|events\/registry\.ts$|ledger\/narrate\.ts$/.test(file)).map(textOf).join('\n')
-  const isTold = (type: EventType) => sources.includes(`'${type}'`) || (type.startsWith('gas_tank.') && sources.includes('`gas_tank.${'))
-  assert.deepEqual(EVENT_TYPES.filter((type) => !isTold(type)), [])
-  const tests = below('packages/platform/test').filter((file) => !/events-registry|documents/.test(file)).map(textOf)
+  const sources = below('packages/platform/src')
+    .filter((file) => !/event-types\.ts$|events\/registry\.ts$|ledger\/narrate\.ts$/.test(file))
+    .map(textOf)
+    .join('\n')
+  const isTold = (type: EventType) =>
+    sources.includes(`'${type}'`) ||
+    (type.startsWith('gas_tank.') && sources.includes('`gas_tank.${'))
+  assert.deepEqual(
+    EVENT_TYPES.filter((type) => !isTold(type)),
+    [],
+  )
+  const tests = below('packages/platform/test')
+    .filter((file) => !/events-registry|documents/.test(file))
+    .map(textOf)
   // Named by `sees`, or looked for where it comes.
-  const isSeen = (type: EventType) => tests.some((text) =>
-    text.includes(`type = '${type}'`) || [...text.matchAll(/^sees\([^]*?\)$/gm)].some(([call]) => call.includes(`'${type}'`)))
-  assert.deepEqual(EVENT_TYPES.filter((type) => !isSeen(type)), [])
+  const isSeen = (type: EventType) =>
+    tests.some(
+      (text) =>
+        text.includes(`type = '${type}'`) ||
+        [...text.matchAll(/^sees\([^]*?\)$/gm)].some(([call]) => call.includes(`'${type}'`)),
+    )
+  assert.deepEqual(
+    EVENT_TYPES.filter((type) => !isSeen(type)),
+    [],
+  )
 })
 
 test('docs/events.md says what the registry says', () => {
@@ -35,7 +57,20 @@ test('docs/events.md says what the registry says', () => {
 
 test('the OpenAPI document names each event with the schema of its data', () => {
   const components = new Components()
-  const webhooks = openApiWebhooks(components) as Record<string, { post: { operationId: string; requestBody: { content: Record<string, { schema: { properties: Record<string, { const?: string; properties?: object }> } }> } } }>
+  const webhooks = openApiWebhooks(components) as Record<
+    string,
+    {
+      post: {
+        operationId: string
+        requestBody: {
+          content: Record<
+            string,
+            { schema: { properties: Record<string, { const?: string; properties?: object }> } }
+          >
+        }
+      }
+    }
+  >
   assert.deepEqual(Object.keys(webhooks), [...EVENT_TYPES])
   for (const type of EVENT_TYPES) {
     const { properties } = webhooks[type]!.post.requestBody.content['application/json']!.schema
@@ -47,20 +82,30 @@ test('the OpenAPI document names each event with the schema of its data', () => 
 
 test('names are filtered alone, by group, or all', () => {
   assert.deepEqual(typesOf(['*']), [...EVENT_TYPES])
-  assert.deepEqual(typesOf(['gas_tank.*', 'webhook.test']), ['gas_tank.low', 'gas_tank.empty', 'webhook.test'])
+  assert.deepEqual(typesOf(['gas_tank.*', 'webhook.test']), [
+    'gas_tank.low',
+    'gas_tank.empty',
+    'webhook.test',
+  ])
   assert.deepEqual(typesOf(['gas_tank.low', 'gas_tank.*']), ['gas_tank.low', 'gas_tank.empty'])
 })
 
 test('what an event is about: a transaction, whatever happens to it; a frozen address by network, address and tag', () => {
   const objects: [EventType, Record<string, unknown>, string][] = [
-    ['transaction.updated', { id: 't' }, 't'], ['deposit.confirmed', { id: 't' }, 't'], ['staking.releasable', { id: 't' }, 't'],
-    ['aml.screening_overdue', { transaction_id: 't', provider: 'x' }, 't'], ['invoice.paid', { inv_id: 'i' }, 'i'],
+    ['transaction.updated', { id: 't' }, 't'],
+    ['deposit.confirmed', { id: 't' }, 't'],
+    ['staking.releasable', { id: 't' }, 't'],
+    ['aml.screening_overdue', { transaction_id: 't', provider: 'x' }, 't'],
+    ['invoice.paid', { inv_id: 'i' }, 'i'],
     ['address.created', { id: 'a', address: '0x1', network: 'ETH' }, 'a'],
     ['address.frozen', { address: '0x1', network: 'ETH', address_tag: null }, 'address:ETH:0x1'],
     ['address.unfrozen', { address: 'r', network: 'XRP', address_tag: '7' }, 'address:XRP:r:7'],
-    ['gas_tank.low', { id: 'g', network: 'ETH' }, 'gas_tank:w:ETH'], ['prepaid_fee.low', { balance: 1 }, 'prepaid_fee:w'],
-    ['prepaid_fee.tier_changed', { tier: 'x' }, 'prepaid_fee:w'], ['wallet.updated', { id: 'x' }, 'x'],
+    ['gas_tank.low', { id: 'g', network: 'ETH' }, 'gas_tank:w:ETH'],
+    ['prepaid_fee.low', { balance: 1 }, 'prepaid_fee:w'],
+    ['prepaid_fee.tier_changed', { tier: 'x' }, 'prepaid_fee:w'],
+    ['wallet.updated', { id: 'x' }, 'x'],
   ]
-  for (const [type, payload, object] of objects) assert.equal(objectOf(type, payload, 'w'), object, type)
+  for (const [type, payload, object] of objects)
+    assert.equal(objectOf(type, payload, 'w'), object, type)
   assert.equal(Object.keys(EVENTS).length, EVENT_TYPES.length)
 })

@@ -22,7 +22,10 @@ import { exchangeFeatures } from './exchange-features.ts'
 import { sees, wrongEvents } from './told.ts'
 import { TradingStage } from './trading-stage.ts'
 
-/** Accounts at exchanges: their keys, what they hold, and how the books are held against the exchange. */
+/**
+ * Accounts at exchanges: their keys, what they hold, and how the books are held against the
+ * exchange.
+ */
 let current: TradingStage | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
 const open = async () => {
@@ -36,76 +39,158 @@ const refused = (code: string, message: RegExp) => (error: unknown) =>
 test('linked: tried first, its secrets sealed and shown nowhere, what it held is in the books', async () => {
   const stage = await open()
   const { id, warnings, balances, permissions } = await stage.account()
-  assert.deepEqual([warnings, permissions], [[], { trade: true, withdraw: false, ip_restricted: true }])
-  assert.deepEqual(balances.map(({ asset, total }) => [asset, total]), [['BTC', '10'], ['USD', '1000000']])
-  const [row] = await stage.database.query<{ sealed_credentials: Buffer }>('select sealed_credentials from exchange_accounts where id = $1', [id])
+  assert.deepEqual(
+    [warnings, permissions],
+    [[], { trade: true, withdraw: false, ip_restricted: true }],
+  )
+  assert.deepEqual(
+    balances.map(({ asset, total }) => [asset, total]),
+    [
+      ['BTC', '10'],
+      ['USD', '1000000'],
+    ],
+  )
+  const [row] = await stage.database.query<{ sealed_credentials: Buffer }>(
+    'select sealed_credentials from exchange_accounts where id = $1',
+    [id],
+  )
   const secret = Buffer.from('secret').toString('base64')
   assert.ok(!row?.sealed_credentials.toString('latin1').includes(secret))
-  const everything = JSON.stringify([await stage.account(), await stage.ask(listAccounts), await stage.database.query('select payload from events'), stage.warned])
+  const everything = JSON.stringify([
+    await stage.account(),
+    await stage.ask(listAccounts),
+    await stage.database.query('select payload from events'),
+    stage.warned,
+  ])
   assert.ok(!everything.includes(secret) && !everything.includes('"key"'))
-  assert.deepEqual(await stage.books(), { 'venue venue:BTC': '10', 'venue venue:USD': '1000000', 'prepaid USD': '1000' })
+  assert.deepEqual(await stage.books(), {
+    'venue venue:BTC': '10',
+    'venue venue:USD': '1000000',
+    'prepaid USD': '1000',
+  })
 })
 
 test('a key that the exchange refuses, that may withdraw, or that nobody can try is not kept', async () => {
   const stage = await open()
   const count = async () => (await stage.database.query('select 1 from exchange_accounts')).length
   stage.kraken.permissions = ['query-funds', 'withdraw-funds']
-  await assert.rejects(stage.link({ api_key: 'b' }), refused('INVALID_REQUEST', /^allow_withdrawal: the key may withdraw; make one that may not/))
+  await assert.rejects(
+    stage.link({ api_key: 'b' }),
+    refused('INVALID_REQUEST', /^allow_withdrawal: the key may withdraw; make one that may not/),
+  )
   const allowed = await stage.link({ api_key: 'b', allow_withdrawal: true })
-  assert.match(String(allowed['warnings']), /the key may withdraw: whoever steals it.*the key may not trade/)
+  assert.match(
+    String(allowed['warnings']),
+    /the key may withdraw: whoever steals it.*the key may not trade/,
+  )
   for (const [body, message] of [
-    [{ api_secret: 'not base64!' }, /^api_secret: must be base64, as kraken shows it$/], [{ api_secret: 'abc' }, /^api_secret: must be base64/],
-  ] as const) await assert.rejects(stage.link({ api_key: 'c', ...body }), refused('INVALID_REQUEST', message))
+    [{ api_secret: 'not base64!' }, /^api_secret: must be base64, as kraken shows it$/],
+    [{ api_secret: 'abc' }, /^api_secret: must be base64/],
+  ] as const)
+    await assert.rejects(stage.link({ api_key: 'c', ...body }), refused('INVALID_REQUEST', message))
   for (const field of ['api_key', 'api_secret', 'passphrase']) {
     for (const value of ['schlüssel', 'k\u200b', '键']) {
-      const parsed = createAccount.body?.safeParse({ exchange: 'kraken', label: 'x', api_key: 'k', api_secret: 'c2VjcmV0', [field]: value })
-      assert.match(parsed?.error?.issues[0]?.message ?? 'taken', /^must consist of printable ASCII characters/, `${field} ${value}`)
+      const parsed = createAccount.body?.safeParse({
+        exchange: 'kraken',
+        label: 'x',
+        api_key: 'k',
+        api_secret: 'c2VjcmV0',
+        [field]: value,
+      })
+      assert.match(
+        parsed?.error?.issues[0]?.message ?? 'taken',
+        /^must consist of printable ASCII characters/,
+        `${field} ${value}`,
+      )
     }
   }
   stage.kraken.permissions = ['query-funds', 'modify-trades']
   for (const [error, code, message] of [
-    ['EAPI:Invalid key', 'EXCHANGE_KEY_REFUSED', /^api_key: the exchange refuses the key \(kraken: EAPI:Invalid key\)/],
-    ['EAPI:Invalid signature', 'EXCHANGE_KEY_REFUSED', /^api_key: /], ['EService:Unavailable', 'EXCHANGE_UNAVAILABLE', /^api_key: the exchange cannot be asked.*nothing was changed, try again/],
+    [
+      'EAPI:Invalid key',
+      'EXCHANGE_KEY_REFUSED',
+      /^api_key: the exchange refuses the key \(kraken: EAPI:Invalid key\)/,
+    ],
+    ['EAPI:Invalid signature', 'EXCHANGE_KEY_REFUSED', /^api_key: /],
+    [
+      'EService:Unavailable',
+      'EXCHANGE_UNAVAILABLE',
+      /^api_key: the exchange cannot be asked.*nothing was changed, try again/,
+    ],
   ] as const) {
     stage.kraken.error = error
     await assert.rejects(stage.link({ api_key: 'c' }), refused(code, message))
   }
   stage.kraken.error = null
   for (const [more, message] of [
-    [{ exchange: 'mtgox' }, /^exchange: mtgox is no exchange that is known; the local network has kraken and binance$/],
-    [{ exchange: 'okx' }, /^exchange: okx is not on the local network/], [{ exchange: '../../etc' }, /^exchange: /], [{ label: '' }, /^label: must not be empty/],
-    [{ api_key: '' }, /^api_key: must not be empty/], [{ api_secret: '' }, /^api_secret: must not be empty/], [{ api_secret: 'a\u0000b' }, /^api_secret: must not contain control characters/],
+    [
+      { exchange: 'mtgox' },
+      /^exchange: mtgox is no exchange that is known; the local network has kraken and binance$/,
+    ],
+    [{ exchange: 'okx' }, /^exchange: okx is not on the local network/],
+    [{ exchange: '../../etc' }, /^exchange: /],
+    [{ label: '' }, /^label: must not be empty/],
+    [{ api_key: '' }, /^api_key: must not be empty/],
+    [{ api_secret: '' }, /^api_secret: must not be empty/],
+    [{ api_secret: 'a\u0000b' }, /^api_secret: must not contain control characters/],
     [{ allow_withdrawal: 'yes' }, /^allow_withdrawal: must be true or false/],
-  ] as const) await assert.rejects(stage.link({ api_key: 'd', ...more }), refused('INVALID_REQUEST', message))
-  await assert.rejects(stage.link(), refused('EXCHANGE_ACCOUNT_EXISTS', new RegExp(`^api_key: is linked already as ${stage.accountId}`)))
+  ] as const)
+    await assert.rejects(stage.link({ api_key: 'd', ...more }), refused('INVALID_REQUEST', message))
+  await assert.rejects(
+    stage.link(),
+    refused(
+      'EXCHANGE_ACCOUNT_EXISTS',
+      new RegExp(`^api_key: is linked already as ${stage.accountId}`),
+    ),
+  )
   assert.equal(await count(), 2)
 })
 
 test('tested: what the key may do now; refused: failing, told once, and active again', async () => {
   const stage = await open()
-  const ask = () => stage.ask<{ ok: boolean; status: string; error: string | null; warnings: string[] }>(testAccount, { params: { id: stage.accountId } })
+  const ask = () =>
+    stage.ask<{ ok: boolean; status: string; error: string | null; warnings: string[] }>(
+      testAccount,
+      { params: { id: stage.accountId } },
+    )
   assert.deepEqual([(await ask()).ok, (await ask()).warnings], [true, []])
   stage.kraken.permissions.push('withdraw-funds')
-  assert.match(String((await ask()).warnings), /the key may withdraw now, which was not allowed here/)
+  assert.match(
+    String((await ask()).warnings),
+    /the key may withdraw now, which was not allowed here/,
+  )
   stage.kraken.error = 'EAPI:Invalid key'
-  for (const _ of [1, 2]) assert.deepEqual([(await ask()).ok, (await ask()).status], [false, 'failing'])
+  for (const _ of [1, 2])
+    assert.deepEqual([(await ask()).ok, (await ask()).status], [false, 'failing'])
   stage.kraken.error = 'EService:Unavailable'
   const away = await ask()
   assert.deepEqual([away.ok, away.error], [false, 'kraken: EService:Unavailable'])
   stage.kraken.error = null
   assert.equal((await ask()).status, 'active')
-  const told = await stage.database.query<{ type: string }>(`select type from events where type like 'exchange_account.%' order by id`)
-  assert.deepEqual(told.map(({ type }) => type.split('.')[1]), ['created', 'updated', 'failing', 'updated'])
+  const told = await stage.database.query<{ type: string }>(
+    `select type from events where type like 'exchange_account.%' order by id`,
+  )
+  assert.deepEqual(
+    told.map(({ type }) => type.split('.')[1]),
+    ['created', 'updated', 'failing', 'updated'],
+  )
 })
 
 test('changed: its name, and its key only as a whole and once it was tried; orders go on with the new one', async () => {
   const stage = await open()
-  const change = (body: unknown) => stage.ask<Record<string, string>>(changeAccount, { params: { id: stage.accountId }, body })
+  const change = (body: unknown) =>
+    stage.ask<Record<string, string>>(changeAccount, { params: { id: stage.accountId }, body })
   assert.equal((await change({ label: 'treasury' }))['label'], 'treasury')
-  await assert.rejects(change({ api_key: 'new' }), refused('INVALID_REQUEST', /^api_secret: is required beside the rest/))
+  await assert.rejects(
+    change({ api_key: 'new' }),
+    refused('INVALID_REQUEST', /^api_secret: is required beside the rest/),
+  )
   await assert.rejects(change({ lable: 'x' }), refused('UNKNOWN_FIELD', /did you mean label/))
   stage.kraken.error = 'EAPI:Invalid key'
-  await assert.rejects(change({ api_key: 'new', api_secret: 'bmV3' }), refused('EXCHANGE_KEY_REFUSED', /^api_key/))
+  await assert.rejects(
+    change({ api_key: 'new', api_secret: 'bmV3' }),
+    refused('EXCHANGE_KEY_REFUSED', /^api_key/),
+  )
   stage.kraken.error = null
   assert.equal((await change({ api_key: 'a-new-key', api_secret: 'bmV3' }))['key_hint'], '…-key')
   const { id } = await stage.create()
@@ -118,19 +203,33 @@ test('a difference is one once it was found twice; accepted it is in the books; 
   const told = async () => {
     const differences: Difference[] = []
     const looked = await exchangeDifferences(stage.services, differences)
-    return { ...looked, said: differences.map(({ asset, ledger, chain, note }) => `${asset} ${ledger} ${chain} ${note}`) }
+    return {
+      ...looked,
+      said: differences.map(
+        ({ asset, ledger, chain, note }) => `${asset} ${ledger} ${chain} ${note}`,
+      ),
+    }
   }
   assert.deepEqual(await told(), { accounts: 1, balances: 2, said: [] })
   stage.kraken.held.set('XXBT', 12)
   await stage.reconcile()
   assert.deepEqual((await stage.account()).difference, [])
   await stage.reconcile()
-  assert.deepEqual((await stage.account()).difference, [{ asset: 'BTC', ledger: '10', venue: '12', difference: '2' }])
+  assert.deepEqual((await stage.account()).difference, [
+    { asset: 'BTC', ledger: '10', venue: '12', difference: '2' },
+  ])
   assert.deepEqual((await told()).said, ['BTC 10 12 at the exchange'])
   stage.kraken.error = 'EService:Unavailable'
-  assert.deepEqual(await told(), { accounts: 0, balances: 0, said: ['   not compared: kraken: EService:Unavailable'] })
+  assert.deepEqual(await told(), {
+    accounts: 0,
+    balances: 0,
+    said: ['   not compared: kraken: EService:Unavailable'],
+  })
   stage.kraken.error = null
-  await stage.ask(changeAccount, { params: { id: stage.accountId }, body: { accept_difference: true } })
+  await stage.ask(changeAccount, {
+    params: { id: stage.accountId },
+    body: { accept_difference: true },
+  })
   assert.deepEqual([(await told()).said, (await stage.books())['venue venue:BTC']], [[], '12'])
   await stage.reconcile()
   assert.deepEqual((await stage.account()).difference, [])
@@ -143,13 +242,25 @@ test('compared once a minute, each account for itself: one that cannot be asked 
   stage.now += RECONCILE_MS
   assert.equal(await reconcileDue(stage.services), 2)
   assert.equal(await reconcileDue(stage.services), 0)
-  await stage.database.query('update exchange_accounts set sealed_credentials = $2 where id = $1', [stage.accountId, Buffer.from('broken')])
-  await stage.database.query('update exchange_accounts set credentials_version = 9 where id = $1', [stage.accountId])
-  const before = await stage.database.query<{ id: string; at: Date }>('select id, balances_at at from exchange_accounts order by created_at')
+  await stage.database.query('update exchange_accounts set sealed_credentials = $2 where id = $1', [
+    stage.accountId,
+    Buffer.from('broken'),
+  ])
+  await stage.database.query('update exchange_accounts set credentials_version = 9 where id = $1', [
+    stage.accountId,
+  ])
+  const before = await stage.database.query<{ id: string; at: Date }>(
+    'select id, balances_at at from exchange_accounts order by created_at',
+  )
   stage.now += RECONCILE_MS
   assert.equal(await reconcileDue(stage.services), 2)
-  const after = await stage.database.query<{ id: string; at: Date }>('select id, balances_at at from exchange_accounts order by created_at')
-  assert.deepEqual(after.map(({ at }, n) => at > (before[n] as { at: Date }).at), [false, true])
+  const after = await stage.database.query<{ id: string; at: Date }>(
+    'select id, balances_at at from exchange_accounts order by created_at',
+  )
+  assert.deepEqual(
+    after.map(({ at }, n) => at > (before[n] as { at: Date }).at),
+    [false, true],
+  )
 })
 
 test('balances as they were, with their age, while the exchange is away', async () => {
@@ -166,14 +277,19 @@ test('unlinked: not while orders are under way; then its secrets are gone, and n
   const remove = () => stage.ask(deleteAccount, { params: { id: stage.accountId } })
   const { id } = await stage.create({ price: '50000' })
   await stage.pass(2)
-  await assert.rejects(remove(), refused('EXCHANGE_ACCOUNT_BUSY', /^id: 1 of its orders are under way/))
+  await assert.rejects(
+    remove(),
+    refused('EXCHANGE_ACCOUNT_BUSY', /^id: 1 of its orders are under way/),
+  )
   await stage.cancel(id)
   await stage.pass(3)
   await remove()
   await assert.rejects(stage.account(), refused('NOT_FOUND', /there is no exchange account/))
   assert.equal((await stage.read(id)).status, 'cancelled', 'its orders stay to be read')
   assert.deepEqual(await stage.books(), { 'prepaid USD': '1000' })
-  assert.deepEqual(await stage.database.query('select sealed_credentials from exchange_accounts'), [{ sealed_credentials: null }])
+  assert.deepEqual(await stage.database.query('select sealed_credentials from exchange_accounts'), [
+    { sealed_credentials: null },
+  ])
   await stage.link()
 })
 
@@ -181,50 +297,126 @@ test('another tenant sees, tests, changes and unlinks nothing of it', async () =
   const stage = await open()
   const caller = await stage.tenant('two')
   const params = { id: stage.accountId }
-  for (const [endpoint, body] of [[readAccount], [testAccount, {}], [changeAccount, { label: 'mine' }], [deleteAccount]] as const) {
-    await assert.rejects(stage.ask(endpoint, { params, caller, ...(body === undefined ? {} : { body }) }), refused('NOT_FOUND', /^id: there is no exchange account/))
+  for (const [endpoint, body] of [
+    [readAccount],
+    [testAccount, {}],
+    [changeAccount, { label: 'mine' }],
+    [deleteAccount],
+  ] as const) {
+    await assert.rejects(
+      stage.ask(endpoint, { params, caller, ...(body === undefined ? {} : { body }) }),
+      refused('NOT_FOUND', /^id: there is no exchange account/),
+    )
   }
   assert.deepEqual((await stage.ask<{ data: unknown[] }>(listAccounts, { caller })).data, [])
   await stage.link({}, caller)
-  assert.equal((await stage.ask<{ total: string }>(listAccounts, { caller })).total, '1', 'the same key elsewhere is nobody’s business here')
+  assert.equal(
+    (await stage.ask<{ total: string }>(listAccounts, { caller })).total,
+    '1',
+    'the same key elsewhere is nobody’s business here',
+  )
 })
 
 test('markets, ticker and order book of an exchange; wrong names are refused by the field', async () => {
   const stage = await open()
-  const { data } = await stage.ask<{ data: Record<string, unknown>[] }>(listMarkets, { query: { exchange: 'kraken', base: 'btc' } })
-  assert.deepEqual(data, [{
-    market: 'BTC/USD', base: 'BTC', quote: 'USD', active: true, amount_step: '0.00000001', price_step: '0.1', min_amount: '0.0001', max_amount: null, min_cost: '0.5',
-    maker_fee: '0.0025', taker_fee: '0.004',
-  }])
-  assert.deepEqual((await stage.ask<{ data: unknown[] }>(listMarkets, { query: { exchange: 'kraken', quote: 'EUR' } })).data, [])
-  const { bid, ask } = await stage.ask(readTicker, { query: { exchange: 'Kraken', market: 'btc/usd' } })
+  const { data } = await stage.ask<{ data: Record<string, unknown>[] }>(listMarkets, {
+    query: { exchange: 'kraken', base: 'btc' },
+  })
+  assert.deepEqual(data, [
+    {
+      market: 'BTC/USD',
+      base: 'BTC',
+      quote: 'USD',
+      active: true,
+      amount_step: '0.00000001',
+      price_step: '0.1',
+      min_amount: '0.0001',
+      max_amount: null,
+      min_cost: '0.5',
+      maker_fee: '0.0025',
+      taker_fee: '0.004',
+    },
+  ])
+  assert.deepEqual(
+    (
+      await stage.ask<{ data: unknown[] }>(listMarkets, {
+        query: { exchange: 'kraken', quote: 'EUR' },
+      })
+    ).data,
+    [],
+  )
+  const { bid, ask } = await stage.ask(readTicker, {
+    query: { exchange: 'Kraken', market: 'btc/usd' },
+  })
   assert.deepEqual([bid, ask], ['59990', '60000'])
-  const { bids, asks } = await stage.ask(readOrderBook, { query: { exchange: 'kraken', market: 'BTC/USD' } })
-  assert.deepEqual([bids, asks], [[{ price: '59990', amount: '1000' }], [{ price: '60000', amount: '1000' }]])
+  const { bids, asks } = await stage.ask(readOrderBook, {
+    query: { exchange: 'kraken', market: 'BTC/USD' },
+  })
+  assert.deepEqual(
+    [bids, asks],
+    [[{ price: '59990', amount: '1000' }], [{ price: '60000', amount: '1000' }]],
+  )
   for (const [query, message] of [
-    [{ exchange: 'nowhere', market: 'BTC/USD' }, /^exchange: nowhere is no exchange/], [{ exchange: 'kraken', market: 'ETH/USD' }, /^market: kraken has no market ETH\/USD/],
-    [{ exchange: 'kraken' }, /^market: is required/], [{ exchange: 'kraken', market: 'BTC/USD', depth: '0' }, /^depth: must be an integer from 1 to 500/],
-  ] as const) await assert.rejects(stage.ask(readOrderBook, { query }), refused('INVALID_REQUEST', message))
+    [{ exchange: 'nowhere', market: 'BTC/USD' }, /^exchange: nowhere is no exchange/],
+    [{ exchange: 'kraken', market: 'ETH/USD' }, /^market: kraken has no market ETH\/USD/],
+    [{ exchange: 'kraken' }, /^market: is required/],
+    [
+      { exchange: 'kraken', market: 'BTC/USD', depth: '0' },
+      /^depth: must be an integer from 1 to 500/,
+    ],
+  ] as const)
+    await assert.rejects(stage.ask(readOrderBook, { query }), refused('INVALID_REQUEST', message))
 })
 
 test('the list of exchanges is what ccxt says of each, and only those of the local network are offered there', async () => {
-  const file = JSON.parse(readFileSync(new URL('../data/exchanges.json', import.meta.url), 'utf8')) as unknown[]
+  const file = JSON.parse(
+    readFileSync(new URL('../data/exchanges.json', import.meta.url), 'utf8'),
+  ) as unknown[]
   assert.deepEqual(file, exchangeFeatures(), 'node scripts/exchange-features.mjs writes it anew')
   const stage = await open()
-  const listed = async () => (await stage.ask<{ data: { exchange: string; support: string; passphrase: boolean; features: Record<string, boolean> }[] }>(listExchanges)).data
-  assert.deepEqual((await listed()).map(({ exchange, support }) => [exchange, support]), [['binance', 'tested'], ['kraken', 'tested']])
-  Object.assign(stage.services, { exchanges: createExchanges({ devnetUrl: null, database: stage.database, environment: stage.services.environment, fetch }) })
+  const listed = async () =>
+    (
+      await stage.ask<{
+        data: {
+          exchange: string
+          support: string
+          passphrase: boolean
+          features: Record<string, boolean>
+        }[]
+      }>(listExchanges)
+    ).data
+  assert.deepEqual(
+    (await listed()).map(({ exchange, support }) => [exchange, support]),
+    [
+      ['binance', 'tested'],
+      ['kraken', 'tested'],
+    ],
+  )
+  Object.assign(stage.services, {
+    exchanges: createExchanges({
+      devnetUrl: null,
+      database: stage.database,
+      environment: stage.services.environment,
+      fetch,
+    }),
+  })
   const all = await listed()
   assert.ok(all.length > 60)
-  assert.deepEqual(all.filter(({ support }) => support === 'tested').map(({ exchange }) => exchange), ['binance', 'bitstamp', 'coinbase', 'kraken', 'okx'])
+  assert.deepEqual(
+    all.filter(({ support }) => support === 'tested').map(({ exchange }) => exchange),
+    ['binance', 'bitstamp', 'coinbase', 'kraken', 'okx'],
+  )
   assert.equal(all.find(({ exchange }) => exchange === 'okx')?.passphrase, true)
-  assert.ok(all.some(({ support }) => support === 'generic') && all.some(({ support }) => support === 'read-only'))
+  assert.ok(
+    all.some(({ support }) => support === 'generic') &&
+      all.some(({ support }) => support === 'read-only'),
+  )
 })
 
 test('a key’s number never falls, whatever a clock does, and its turn ends by itself with the process that held it', async () => {
   const stage = await open()
   const nonces = databaseNonces(stage.database)
-  const first = await nonces.take('k', 'one') as bigint
+  const first = (await nonces.take('k', 'one')) as bigint
   assert.equal(first, BigInt(stage.now))
   assert.equal(await nonces.take('k', 'two'), null)
   await nonces.giveBack('k', 'two')
@@ -245,7 +437,16 @@ test('each change of an account is one event', async () => {
   for (let at = 0; at < 5; at++) await stage.reconcile()
   stage.kraken.held.set('XXBT', 10)
   for (let at = 0; at < 5; at++) await stage.reconcile()
-  const told = await stage.database.query<{ type: string }>(`select type from events where type like 'exchange_account.%' order by id`)
-  assert.deepEqual(told.map(({ type }) => type.split('.')[1]), ['created', 'updated', 'difference', 'difference'], 'found, and no longer there')
+  const told = await stage.database.query<{ type: string }>(
+    `select type from events where type like 'exchange_account.%' order by id`,
+  )
+  assert.deepEqual(
+    told.map(({ type }) => type.split('.')[1]),
+    ['created', 'updated', 'difference', 'difference'],
+    'found, and no longer there',
+  )
 })
-sees(() => database.get(), ['exchange_account.created', 'exchange_account.updated', 'exchange_account.difference'])
+sees(
+  () => database.get(),
+  ['exchange_account.created', 'exchange_account.updated', 'exchange_account.difference'],
+)

@@ -1,21 +1,54 @@
 import * as ccxt from 'ccxt'
 
 const CALLS = [
-  'fetchTicker', 'fetchOrderBook', 'fetchBalance', 'createOrder', 'createMarketOrder', 'createPostOnlyOrder', 'cancelOrder', 'fetchOrder',
-  'fetchOpenOrders', 'fetchClosedOrders', 'fetchOrders', 'fetchOrderTrades', 'fetchMyTrades', 'fetchDepositAddress', 'fetchDeposits', 'withdraw',
-  'fetchWithdrawals', 'sandbox',
+  'fetchTicker',
+  'fetchOrderBook',
+  'fetchBalance',
+  'createOrder',
+  'createMarketOrder',
+  'createPostOnlyOrder',
+  'cancelOrder',
+  'fetchOrder',
+  'fetchOpenOrders',
+  'fetchClosedOrders',
+  'fetchOrders',
+  'fetchOrderTrades',
+  'fetchMyTrades',
+  'fetchDepositAddress',
+  'fetchDeposits',
+  'withdraw',
+  'fetchWithdrawals',
+  'sandbox',
 ]
 
-interface Exchange { name: string; alias?: boolean; has: Record<string, unknown>; requiredCredentials: Record<string, boolean> }
+interface Exchange {
+  name: string
+  alias?: boolean
+  has: Record<string, unknown>
+  requiredCredentials: Record<string, boolean>
+}
 
 /** What ccxt says of each exchange for immediate delivery. It loads all of them. */
-export function exchangeFeatures(): { exchange: string; name: string; features: Record<string, boolean> }[] {
-  const all = ccxt.default as unknown as { exchanges: string[] } & Record<string, new () => Exchange>
+export function exchangeFeatures(): {
+  exchange: string
+  name: string
+  features: Record<string, boolean>
+}[] {
+  const all = ccxt.default as unknown as { exchanges: string[] } & Record<
+    string,
+    new () => Exchange
+  >
   return all.exchanges.flatMap((exchange) => {
     const { name, alias, has, requiredCredentials } = new (all[exchange] as new () => Exchange)()
     if (alias === true || has['spot'] !== true) return []
     // What ccxt emulates out of other calls works as well, and costs more of them.
     const features = Object.fromEntries(CALLS.map((call) => [call, has[call] === true]))
-    return [{ exchange, name, features: { ...features, passphrase: requiredCredentials['password'] === true } }]
+    return [
+      {
+        exchange,
+        name,
+        features: { ...features, passphrase: requiredCredentials['password'] === true },
+      },
+    ]
   })
 }

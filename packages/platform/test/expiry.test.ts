@@ -7,8 +7,9 @@ import { runStep } from '../src/engine/run.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 
 /**
- * Two signatures over one message have two hashes where the id covers the signature. A node that made the nodes sign
- * twice publishes the one that the platform does not know: money is not given back before the account's history was read.
+ * Two signatures over one message have two hashes where the id covers the signature. A node that
+ * made the nodes sign twice publishes the one that the platform does not know: money is not given
+ * back before the account's history was read.
  */
 const database = useDatabase()
 
@@ -30,23 +31,24 @@ async function expired(family: FamilyName, client: Record<string, unknown>) {
       world.assets[0],
       world.network.code,
       alice.omnibus,
-    ]
+    ],
   )
-  await database
-    .get()
-    .query(
-      `insert into chain_transactions (id, transaction_id, network, state, account, unsigned, signed, hash, fee_max, valid_until, workspace_id)
+  await database.get().query(
+    `insert into chain_transactions (id, transaction_id, network, state, account, unsigned, signed, hash, fee_max, valid_until, workspace_id)
        values ($1, $2, $3, 'SIGNED', $4, '{"bytes":"00ff","inputs":[]}', 'aa', 'ours', 1, 1000, (select workspace_id from transactions where id = $2))`,
-      [randomUUID(), id, world.network.code, alice.omnibus]
-    )
+    [randomUUID(), id, world.network.code, alice.omnibus],
+  )
   const step = async () => {
     const row = await database
       .get()
-      .one<TransactionRow>('update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 returning *', [
-        id,
-      ])
+      .one<TransactionRow>(
+        'update transactions set lease_token = gen_random_uuid(), attempts = attempts + 1 where id = $1 returning *',
+        [id],
+      )
     await runStep(world.services, row as TransactionRow)
-    const after = await database.get().one<TransactionRow>('select * from transactions where id = $1', [id])
+    const after = await database
+      .get()
+      .one<TransactionRow>('select * from transactions where id = $1', [id])
     const chain = await database.get().one<{
       state: string
       hash: string
@@ -82,8 +84,17 @@ for (const family of ['solana', 'xrp'] as const) {
   })
 
   test(`${family}: what nobody published is given up`, async () => {
-    const { step } = await expired(family, { isDead: async () => true, findSigned: async () => null })
-    assert.deepEqual(await step(), [family === 'xrp' ? 'QUEUED' : 'VOIDING', 'ours', 'EXPIRED', 'ours', 'aa'])
+    const { step } = await expired(family, {
+      isDead: async () => true,
+      findSigned: async () => null,
+    })
+    assert.deepEqual(await step(), [
+      family === 'xrp' ? 'QUEUED' : 'VOIDING',
+      'ours',
+      'EXPIRED',
+      'ours',
+      'aa',
+    ])
   })
 }
 

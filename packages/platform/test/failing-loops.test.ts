@@ -16,7 +16,10 @@ import { doctor } from '../src/operator/doctor.ts'
 import { startOperatorServer } from '../src/operator/server.ts'
 import { useDatabase, World } from './deposits-support.ts'
 
-/** A loop that fails for minutes is reported with its reason by /readyz, the metrics and the doctor, and ends the service of no other. */
+/**
+ * A loop that fails for minutes is reported with its reason by /readyz, the metrics and the doctor,
+ * and ends the service of no other.
+ */
 let now = Date.UTC(2026, 0, 1)
 const opened = useDatabase({ migrated: true, now: () => now })
 const home = mkdtempSync(join(tmpdir(), 'custody-loops-'))
@@ -34,21 +37,35 @@ async function stage() {
   const id = randomUUID()
   const health = new LoopHealth()
   const services = {
-    ...world.services, settings: { ...world.services.settings, role: 'all', home },
-    prices: { price: () => null }, signers: { peers: [], calls: [] }, hold: { because: null, shortage: null, assertNone: () => undefined },
+    ...world.services,
+    settings: { ...world.services.settings, role: 'all', home },
+    prices: { price: () => null },
+    signers: { peers: [], calls: [] },
+    hold: { because: null, shortage: null, assertNone: () => undefined },
   } as unknown as Services
   const heartbeat = heartbeatLoop(services, id, health)
   const scan = scanLoop(services, services.networks.get('ETH'), async () => new Set(['ETH']))
   let others = 0
-  const other = { name: 'other', everyMs: 1000, run: async () => { others++; return false } }
+  const other = {
+    name: 'other',
+    everyMs: 1000,
+    run: async () => {
+      others++
+      return false
+    },
+  }
   return {
-    world, services, other: () => others,
+    world,
+    services,
+    other: () => others,
     /** Runs all loops for some minutes of their clock, in which they sleep at no cost. */
     async run(minutes: number): Promise<void> {
       const end = new AbortController()
       const until = now + minutes * MINUTE_MS
       const sleep = async (ms: number) => {
-        await new Promise((resolve) => { setImmediate(resolve) })
+        await new Promise((resolve) => {
+          setImmediate(resolve)
+        })
         now += ms / 3
         world.now = now
         if (now >= until) end.abort()
@@ -65,19 +82,27 @@ async function stage() {
 
 test('the scan of a network that fails for minutes is named with its reason, and what else there is goes on', async () => {
   const { world, services, run, other } = await stage()
-  const seconds = async () => /^custody_loop_failing_seconds\{loop="scan ETH"\} (\d+)/m.exec(await services.metrics.text())?.[1]
+  const seconds = async () =>
+    /^custody_loop_failing_seconds\{loop="scan ETH"\} (\d+)/m.exec(
+      await services.metrics.text(),
+    )?.[1]
   await run(1)
   assert.equal((await readiness(services)).checks['loops'], 'ok')
   const honest = world.chain.block.bind(world.chain)
   world.chain.mine()
-  world.chain.block = async () => { throw new RpcUnavailable(TROUBLE) }
+  world.chain.block = async () => {
+    throw new RpcUnavailable(TROUBLE)
+  }
   await run(1)
   assert.equal((await readiness(services)).checks['loops'], 'ok', 'a moment is not worth a word')
   const before = other()
   await run(10)
   const { ready, attended, checks } = await readiness(services)
   assert.deepEqual([ready, attended], [true, true], 'the API serves every other network')
-  assert.match(checks['loops'] ?? '', /^scan ETH has failed for \d+ min: ETH: eth_getBlockByNumber answered without parentHash \[2J$/)
+  assert.match(
+    checks['loops'] ?? '',
+    /^scan ETH has failed for \d+ min: ETH: eth_getBlockByNumber answered without parentHash \[2J$/,
+  )
   assert.ok(other() > before, 'other loops go on')
   await lookAtDuties(services)
   assert.ok(Number(await seconds()) > 300)
@@ -88,8 +113,14 @@ test('the scan of a network that fails for minutes is named with its reason, and
     Object.assign(process.env, { CUSTODY_HOME: home, CUSTODY_NETWORK: 'local' })
     const { result, text, exitCode } = await doctor()
     assert.equal(exitCode, 1)
-    assert.deepEqual((result['loops'] as { loop: string }[]).map(({ loop }) => loop), ['scan ETH'])
-    assert.match(text.join('\n'), /^scan ETH has failed for -?\d+ min: ETH: eth_getBlockByNumber answered without parentHash/m)
+    assert.deepEqual(
+      (result['loops'] as { loop: string }[]).map(({ loop }) => loop),
+      ['scan ETH'],
+    )
+    assert.match(
+      text.join('\n'),
+      /^scan ETH has failed for -?\d+ min: ETH: eth_getBlockByNumber answered without parentHash/m,
+    )
   } finally {
     process.env = env
     await operator.close()
@@ -100,5 +131,9 @@ test('the scan of a network that fails for minutes is named with its reason, and
   assert.equal((await readiness(services)).checks['loops'], 'ok')
   await lookAtDuties(services)
   assert.equal(await seconds(), undefined)
-  assert.equal((await world.database.one<{ height: string }>('select height::text from network_scans'))?.height, '1')
+  assert.equal(
+    (await world.database.one<{ height: string }>('select height::text from network_scans'))
+      ?.height,
+    '1',
+  )
 })

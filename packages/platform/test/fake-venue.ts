@@ -1,14 +1,30 @@
 import { randomUUID } from 'node:crypto'
-import { VenueError, type DepositAddress, type NewWithdrawal, type Placed, type Transfer, type Venue, type VenueTraits } from '../src/exchanges/venue.ts'
+import {
+  VenueError,
+  type DepositAddress,
+  type NewWithdrawal,
+  type Placed,
+  type Transfer,
+  type Venue,
+  type VenueTraits,
+} from '../src/exchanges/venue.ts'
 
 /** How the next request for a withdrawal is answered. */
 export type Mood = 'ok' | 'lost' | 'never' | 'refuse' | 'later'
 
-/** The funding side of an exchange, in memory: what it holds is the truth that books are compared with. */
+/**
+ * The funding side of an exchange, in memory: what it holds is the truth that books are compared
+ * with.
+ */
 export class FakeVenue implements Venue {
   readonly exchange = 'kraken'
   traits: VenueTraits = {
-    orders: 'tested', absence: { afterMs: 90_000, beforeMs: null }, passphrase: false, postOnly: true, timesInForce: ['GTC'], withdrawalId: true,
+    orders: 'tested',
+    absence: { afterMs: 90_000, beforeMs: null },
+    passphrase: false,
+    postOnly: true,
+    timesInForce: ['GTC'],
+    withdrawalId: true,
   }
   held = 10n * 10n ** 18n
   readonly fee = 10n ** 14n
@@ -48,24 +64,47 @@ export class FakeVenue implements Venue {
   }
 
   async withdrawalKey(): Promise<string | null> {
-    if (this.isUnregistered) throw new VenueError('missing', 'kraken knows no withdrawal address; register it there first, under any name')
+    if (this.isUnregistered)
+      throw new VenueError(
+        'missing',
+        'kraken knows no withdrawal address; register it there first, under any name',
+      )
     return this.keyOf
   }
 
-  async withdraw({ clientId, coin, network, address, tag, amount }: NewWithdrawal): Promise<Placed> {
+  async withdraw({
+    clientId,
+    coin,
+    network,
+    address,
+    tag,
+    amount,
+  }: NewWithdrawal): Promise<Placed> {
     this.asked++
     const { mood } = this
     this.mood = 'ok'
-    if (mood === 'refuse' || amount > this.held) return { kind: 'refused', code: 'INSUFFICIENT_FUNDS' }
+    if (mood === 'refuse' || amount > this.held)
+      return { kind: 'refused', code: 'INSUFFICIENT_FUNDS' }
     if (mood === 'later') return { kind: 'later', code: 'RATE_LIMITED' }
     if (mood === 'never') return { kind: 'unknown', reason: 'no answer' }
     this.held -= amount
     const payout = {
-      venueId: randomUUID(), clientId: this.traits.withdrawalId ? clientId : null, coin, network, address, tag, amount: amount - this.fee,
-      fee: this.fee, hash: null, status: 'pending' as const, at: this.#now(),
+      venueId: randomUUID(),
+      clientId: this.traits.withdrawalId ? clientId : null,
+      coin,
+      network,
+      address,
+      tag,
+      amount: amount - this.fee,
+      fee: this.fee,
+      hash: null,
+      status: 'pending' as const,
+      at: this.#now(),
     }
     this.payouts.push(payout)
-    return mood === 'lost' ? { kind: 'unknown', reason: 'no answer' } : { kind: 'accepted', venueId: payout.venueId }
+    return mood === 'lost'
+      ? { kind: 'unknown', reason: 'no answer' }
+      : { kind: 'accepted', venueId: payout.venueId }
   }
 
   async withdrawals(): Promise<Transfer[]> {
@@ -86,8 +125,17 @@ export class FakeVenue implements Venue {
   /** Credits what came to an address of its own. */
   credit(hash: string, amount: bigint): void {
     this.credits.push({
-      venueId: randomUUID(), clientId: null, coin: 'BTC', network: 'BTC', amount, fee: 0n, address: this.address.address, tag: null, hash,
-      status: 'done', at: this.#now(),
+      venueId: randomUUID(),
+      clientId: null,
+      coin: 'BTC',
+      network: 'BTC',
+      amount,
+      fee: 0n,
+      address: this.address.address,
+      tag: null,
+      hash,
+      status: 'done',
+      at: this.#now(),
     })
     this.held += amount
   }

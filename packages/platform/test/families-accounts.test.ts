@@ -4,7 +4,23 @@ import { test } from 'node:test'
 import { solana, type Fetch } from '@custody/chains'
 import type { Chain } from '../src/engine/chain.ts'
 import {
-  addressAt, assetOf, AWAY, build, built, connect, fund, opened, own, place, prepared, setState, TAGGED, taskOf, unusedOn, walletOf, write,
+  addressAt,
+  assetOf,
+  AWAY,
+  build,
+  built,
+  connect,
+  fund,
+  opened,
+  own,
+  place,
+  prepared,
+  setState,
+  TAGGED,
+  taskOf,
+  unusedOn,
+  walletOf,
+  write,
   type Code,
 } from './accounts-stage.ts'
 
@@ -29,7 +45,10 @@ for (const code of TAGGED) {
     assert.deepEqual([lock, cost], ['account', undefined])
     const payment = await built(chain, task)
     const { from: signers, payments, fee_max: fee } = opened(chain, payment)
-    assert.deepEqual([signers, payments.map(({ address, amount }) => [address, amount])], [[from], [[to, 20n * unit]]])
+    assert.deepEqual(
+      [signers, payments.map(({ address, amount }) => [address, amount])],
+      [[from], [[to, 20n * unit]]],
+    )
     const kept = await chain.kept(from, asset)
     assert.ok(kept >= unit / 10n)
     assert.deepEqual([payment.worst, payment.fee], [fee, fee])
@@ -45,7 +64,12 @@ for (const code of TAGGED) {
     const to = unusedOn(chain.network)
     const said = await chain.refusal({ to, tag: null, amount: 1n, asset })
     assert.equal(said?.field, 'amount')
-    assert.match(said?.reason ?? '', new RegExp(`^the destination account does not exist yet; at least [\\d.]+ ${code} creates it$`))
+    assert.match(
+      said?.reason ?? '',
+      new RegExp(
+        `^the destination account does not exist yet; at least [\\d.]+ ${code} creates it$`,
+      ),
+    )
     assert.equal(await chain.refusal({ to: from, tag: null, amount: 1n, asset }), null)
   })
 
@@ -54,32 +78,77 @@ for (const code of TAGGED) {
     const wallet = await walletOf(asset)
     const from = unusedOn(chain.network)
     const reason = 'the endpoint does not show the account, which has received coins'
-    const asked = (attempts: number) => taskOf(asset, { wallet, from, to: unusedOn(chain.network), amount: 20n * unit, attempts })
-    assert.deepEqual(await chain.prepare(await asked(1)), { kind: 'wait', code: 'ENDPOINT', reason, inMs: 1000 })
-    assert.deepEqual(await chain.prepare(await asked(20)), { kind: 'wait', code: 'ENDPOINT', reason, inMs: 30_000 })
+    const asked = (attempts: number) =>
+      taskOf(asset, { wallet, from, to: unusedOn(chain.network), amount: 20n * unit, attempts })
+    assert.deepEqual(await chain.prepare(await asked(1)), {
+      kind: 'wait',
+      code: 'ENDPOINT',
+      reason,
+      inMs: 1000,
+    })
+    assert.deepEqual(await chain.prepare(await asked(20)), {
+      kind: 'wait',
+      code: 'ENDPOINT',
+      reason,
+      inMs: 30_000,
+    })
   })
 
   test(`${code}: what died keeps its sequence, and ends where another took that`, async () => {
     const chain = connect(code)
     const { from, wallet } = await sender(chain)
-    const task = await taskOf(asset, { wallet, from, to: unusedOn(chain.network), amount: 20n * unit })
+    const task = await taskOf(asset, {
+      wallet,
+      from,
+      to: unusedOn(chain.network),
+      amount: 20n * unit,
+    })
     const first = await built(chain, task)
     const next = first.nonce as bigint
     await write(task, { ...first, nonce: next - 1n }, 'EXPIRED', 'dead')
-    assert.deepEqual(await build(chain, task), { kind: 'fail', reason: 'it expired, and its sequence was used by another transaction' })
-    const behind = await taskOf(asset, { wallet, from, to: unusedOn(chain.network), amount: 20n * unit })
+    assert.deepEqual(await build(chain, task), {
+      kind: 'fail',
+      reason: 'it expired, and its sequence was used by another transaction',
+    })
+    const behind = await taskOf(asset, {
+      wallet,
+      from,
+      to: unusedOn(chain.network),
+      amount: 20n * unit,
+    })
     await write(behind, { ...first, nonce: next + 1n }, 'EXPIRED', 'late')
-    assert.deepEqual(await build(chain, behind), { kind: 'fail', reason: 'it expired behind a transfer that was given up' })
-    const later = await taskOf(asset, { wallet, from, to: unusedOn(chain.network), amount: 20n * unit })
+    assert.deepEqual(await build(chain, behind), {
+      kind: 'fail',
+      reason: 'it expired behind a transfer that was given up',
+    })
+    const later = await taskOf(asset, {
+      wallet,
+      from,
+      to: unusedOn(chain.network),
+      amount: 20n * unit,
+    })
     await setState(later, 'SIGNING')
     await write(later, { ...first, nonce: next + 2n }, 'BUILT')
     const closing = 'waits for a later transfer to take the place of one that was given up'
-    assert.deepEqual(await build(chain, behind), { kind: 'wait', code: 'EARLIER_TRANSFER', reason: closing, inMs: 1000 })
-    const again = await taskOf(asset, { wallet, from, to: unusedOn(chain.network), amount: 20n * unit })
+    assert.deepEqual(await build(chain, behind), {
+      kind: 'wait',
+      code: 'EARLIER_TRANSFER',
+      reason: closing,
+      inMs: 1000,
+    })
+    const again = await taskOf(asset, {
+      wallet,
+      from,
+      to: unusedOn(chain.network),
+      amount: 20n * unit,
+    })
     await write(again, first, 'EXPIRED', 'its own')
     assert.equal((await built(chain, again)).nonce, next)
     // The next free one is behind all of these.
-    assert.equal((await built(chain, await taskOf(asset, { wallet, from, to: from, amount: 1n }))).nonce, next + 3n)
+    assert.equal(
+      (await built(chain, await taskOf(asset, { wallet, from, to: from, amount: 1n }))).nonce,
+      next + 3n,
+    )
   })
 
   test(`${code}: two transfers do not create one account`, async () => {
@@ -90,23 +159,49 @@ for (const code of TAGGED) {
     await setState(first, 'SIGNING')
     const second = await taskOf(asset, { wallet, from, to, amount: 20n * unit })
     const reason = 'waits for the transfer that creates the destination account'
-    assert.deepEqual(await build(chain, second), { kind: 'wait', code: 'EARLIER_TRANSFER', reason, inMs: 1000 })
+    assert.deepEqual(await build(chain, second), {
+      kind: 'wait',
+      code: 'EARLIER_TRANSFER',
+      reason,
+      inMs: 1000,
+    })
   })
 }
 
 test('XRP and XLM: a fee rate is the price of a payment, and without the chain ten times the least', async () => {
-  for (const [code, least] of [['XRP', 10n], ['XLM', 100n]] as const) {
+  for (const [code, least] of [
+    ['XRP', 10n],
+    ['XLM', 100n],
+  ] as const) {
     const asset = assetOf(code)
-    const owner = { workspaceId: place.workspace, subAccountId: place.subAccount, subAccountIndex: 1 }
-    const asked = { owner, walletId: randomUUID(), to: 'unused', amount: 1n, asset, feeRate: null, level: null }
+    const owner = {
+      workspaceId: place.workspace,
+      subAccountId: place.subAccount,
+      subAccountIndex: 1,
+    }
+    const asked = {
+      owner,
+      walletId: randomUUID(),
+      to: 'unused',
+      amount: 1n,
+      asset,
+      feeRate: null,
+      level: null,
+    }
     const [near, away] = [connect(code), connect(code, { fetch: AWAY })]
     assert.equal(near.ratesReadAt(), null)
     const { medium } = await near.rates(asset)
     assert.ok(near.ratesReadAt() !== null)
     assert.deepEqual(await near.estimate(asked), { fee: medium, reserve: medium })
-    assert.deepEqual(await away.estimate({ ...asked, feeRate: '777' }), { fee: 777n, reserve: 777n })
+    assert.deepEqual(await away.estimate({ ...asked, feeRate: '777' }), {
+      fee: 777n,
+      reserve: 777n,
+    })
     assert.deepEqual(await away.estimate(asked), { fee: 10n * least, reserve: 10n * least })
-    assert.deepEqual(await away.quote({ owner, asset, rate: 33n, amount: null, to: null }), { fee: 33n, basis: 'typical' })
+    assert.deepEqual(await away.quote({ owner, asset, rate: 33n, amount: null, to: null }), {
+      fee: 33n,
+      basis: 'typical',
+    })
     assert.equal(away.feeOfOtherWallet(asset, 5n), 0n)
     await assert.rejects(away.refusal({ to: unusedOn(away.network), tag: null, amount: 1n, asset }))
   }
@@ -115,7 +210,11 @@ test('XRP and XLM: a fee rate is the price of a payment, and without the chain t
 test('what an account keeps is what the chain said last, and where it never did what it is today', async () => {
   let [isAway, now] = [true, 0]
   const fetched: Fetch = async (url, init) => (isAway ? AWAY(url, init) : fetch(url, init))
-  for (const [code, today] of [['XRP', 1_000_000n], ['XLM', 10_000_000n], ['SOL', 890_880n]] as const) {
+  for (const [code, today] of [
+    ['XRP', 1_000_000n],
+    ['XLM', 10_000_000n],
+    ['SOL', 890_880n],
+  ] as const) {
     isAway = true
     const chain = connect(code, { fetch: fetched, now: () => now })
     const [asset, address] = [assetOf(code), unusedOn(chain.network)]
@@ -150,13 +249,23 @@ const RENT = solana.TOKEN_ACCOUNT_RENT
 
 test('SOL: a transfer holds its fee at its own wallet, and an equal one has other bytes', async () => {
   const [chain, asset] = [connect('SOL'), assetOf('SOL')]
-  const [from, wallet, to] = [await own(chain.network, 0), await walletOf(asset), unusedOn(chain.network)]
+  const [from, wallet, to] = [
+    await own(chain.network, 0),
+    await walletOf(asset),
+    unusedOn(chain.network),
+  ]
   const wanted = { wallet, from, to, amount: 10n ** 9n }
   const task = await taskOf(asset, wanted)
   const first = await built(chain, task)
   const { from: signers, payments, fee_max: fee } = opened(chain, first)
-  assert.deepEqual([signers, payments.map(({ address, amount }) => [address, amount])], [[from], [[to, 10n ** 9n]]])
-  assert.deepEqual([first.worst, first.fee, first.plan, first.amount], [fee, fee, undefined, undefined])
+  assert.deepEqual(
+    [signers, payments.map(({ address, amount }) => [address, amount])],
+    [[from], [[to, 10n ** 9n]]],
+  )
+  assert.deepEqual(
+    [first.worst, first.fee, first.plan, first.amount],
+    [fee, fee, undefined, undefined],
+  )
   const kept = await chain.kept(from, asset)
   assert.deepEqual(first.hold, { wallet, asset, amount: fee, noted: 'fee_reserve', kept })
   await write(task, first, 'BUILT')
@@ -167,7 +276,11 @@ test('SOL: a transfer holds its fee at its own wallet, and an equal one has othe
 
 test('SOL: a transfer of a token is paid by the wallet of SOL, with the rent that its receiver may cost', async () => {
   const [chain, asset, native] = [connect('SOL'), assetOf('USDC_SOL'), assetOf('SOL')]
-  const [from, wallet, to] = [await own(chain.network, 0), await walletOf(asset), unusedOn(chain.network)]
+  const [from, wallet, to] = [
+    await own(chain.network, 0),
+    await walletOf(asset),
+    unusedOn(chain.network),
+  ]
   const task = await taskOf(asset, { wallet, from, to, amount: 5n, feeRate: '7000' })
   const reason = 'network fees are paid from the SOL wallet, and there is none'
   assert.deepEqual(await build(chain, task), { kind: 'fail', reason })
@@ -178,8 +291,17 @@ test('SOL: a transfer of a token is paid by the wallet of SOL, with the rent tha
   assert.ok((payment.fee as bigint) <= 7000n)
   assert.deepEqual(payment.plan, { fee_wallet: payer })
   const kept = await chain.kept(from, native)
-  assert.deepEqual(payment.hold, { wallet: payer, asset: native, amount: payment.worst, noted: 'fee_held', kept })
-  assert.deepEqual([chain.feeOfOtherWallet(asset, 7000n), chain.feeOfOtherWallet(asset, 7000n + RENT)], [7000n + RENT, 7000n + RENT])
+  assert.deepEqual(payment.hold, {
+    wallet: payer,
+    asset: native,
+    amount: payment.worst,
+    noted: 'fee_held',
+    kept,
+  })
+  assert.deepEqual(
+    [chain.feeOfOtherWallet(asset, 7000n), chain.feeOfOtherWallet(asset, 7000n + RENT)],
+    [7000n + RENT, 7000n + RENT],
+  )
   assert.equal(chain.feeOfOtherWallet(native, 7000n), 0n)
 })
 
@@ -187,52 +309,118 @@ test('SOL: a sweep of the coin pays out of what it moves, one of a token is paid
   const [chain, asset, native] = [connect('SOL'), assetOf('USDC_SOL'), assetOf('SOL')]
   const [omnibus, deposit] = [await own(chain.network, 0), await own(chain.network, 7)]
   const [wallet, payer] = [await walletOf(asset), await walletOf(native)]
-  const coins = await taskOf(native, { kind: 'SWEEP', wallet: payer, from: deposit, to: omnibus, amount: 10n ** 9n })
+  const coins = await taskOf(native, {
+    kind: 'SWEEP',
+    wallet: payer,
+    from: deposit,
+    to: omnibus,
+    amount: 10n ** 9n,
+  })
   const sweep = await built(chain, coins, 10n ** 9n)
-  assert.deepEqual([sweep.hold, sweep.plan, sweep.amount], [undefined, undefined, 10n ** 9n - sweep.worst])
+  assert.deepEqual(
+    [sweep.hold, sweep.plan, sweep.amount],
+    [undefined, undefined, 10n ** 9n - sweep.worst],
+  )
   assert.deepEqual((await prepared(chain, coins)).cost, { worst: sweep.worst, own: true })
-  assert.deepEqual(await build(chain, coins, sweep.worst), { kind: 'fail', reason: 'what is left to sweep is not worth its fee' })
-  const tokens = await taskOf(asset, { kind: 'SWEEP', wallet, from: deposit, to: omnibus, amount: 5n })
+  assert.deepEqual(await build(chain, coins, sweep.worst), {
+    kind: 'fail',
+    reason: 'what is left to sweep is not worth its fee',
+  })
+  const tokens = await taskOf(asset, {
+    kind: 'SWEEP',
+    wallet,
+    from: deposit,
+    to: omnibus,
+    amount: 5n,
+  })
   const paid = await built(chain, tokens, 6n)
   const { from: signers, payments } = opened(chain, paid)
-  assert.deepEqual([signers, payments[0]?.address, payments[0]?.amount, paid.amount], [[omnibus, deposit], omnibus, 6n, 6n])
+  assert.deepEqual(
+    [signers, payments[0]?.address, payments[0]?.amount, paid.amount],
+    [[omnibus, deposit], omnibus, 6n, 6n],
+  )
   // The rent of the omnibus address's account for the token counts until there is one.
-  assert.deepEqual((await prepared(chain, tokens)).cost, { worst: (paid.fee as bigint) + RENT, own: false })
+  assert.deepEqual((await prepared(chain, tokens)).cost, {
+    worst: (paid.fee as bigint) + RENT,
+    own: false,
+  })
   await fund('USDC_SOL', omnibus, '3')
   assert.deepEqual((await prepared(chain, tokens)).cost, { worst: paid.fee, own: false })
   assert.deepEqual([paid.worst, paid.account], [(paid.fee as bigint) + RENT, deposit])
   assert.deepEqual([paid.hold?.wallet, paid.hold?.noted], [payer, 'fee_held'])
   const another = await own(chain.network, 8)
-  const elsewhere = await taskOf(asset, { kind: 'SWEEP', wallet, from: another, to: unusedOn(chain.network), amount: 5n })
+  const elsewhere = await taskOf(asset, {
+    kind: 'SWEEP',
+    wallet,
+    from: another,
+    to: unusedOn(chain.network),
+    amount: 5n,
+  })
   await assert.rejects(async () => chain.prepare(elsewhere), /is not where the sweep goes/)
 })
 
 test('SOL: fees and rent are told with the chain and without it, and a mint cannot be paid', async () => {
-  const [chain, away, token, native] = [connect('SOL'), connect('SOL', { fetch: AWAY }), assetOf('USDC_SOL'), assetOf('SOL')]
+  const [chain, away, token, native] = [
+    connect('SOL'),
+    connect('SOL', { fetch: AWAY }),
+    assetOf('USDC_SOL'),
+    assetOf('SOL'),
+  ]
   const owner = { workspaceId: place.workspace, subAccountId: place.subAccount, subAccountIndex: 1 }
-  const asked = { owner, walletId: randomUUID(), to: unusedOn(chain.network), amount: 1n, feeRate: null, level: null }
-  assert.deepEqual(await away.estimate({ ...asked, asset: native }), { fee: 10_000n, reserve: 10_000n })
-  assert.deepEqual(await away.estimate({ ...asked, asset: token }), { fee: 10_000n + RENT, reserve: 0n })
+  const asked = {
+    owner,
+    walletId: randomUUID(),
+    to: unusedOn(chain.network),
+    amount: 1n,
+    feeRate: null,
+    level: null,
+  }
+  assert.deepEqual(await away.estimate({ ...asked, asset: native }), {
+    fee: 10_000n,
+    reserve: 10_000n,
+  })
+  assert.deepEqual(await away.estimate({ ...asked, asset: token }), {
+    fee: 10_000n + RENT,
+    reserve: 0n,
+  })
   const { medium } = await chain.rates(native)
-  assert.deepEqual(await chain.estimate({ ...asked, asset: native }), { fee: medium, reserve: medium })
+  assert.deepEqual(await chain.estimate({ ...asked, asset: native }), {
+    fee: medium,
+    reserve: medium,
+  })
   const quoted = { owner, rate: 6000n, amount: null, to: null }
-  assert.deepEqual(await chain.quote({ ...quoted, asset: native }), { fee: 6000n, basis: 'typical' })
+  assert.deepEqual(await chain.quote({ ...quoted, asset: native }), {
+    fee: 6000n,
+    basis: 'typical',
+  })
   const extra = { name: 'rent', amount: RENT }
-  assert.deepEqual(await chain.quote({ ...quoted, asset: token }), { fee: 6000n + RENT, basis: 'typical', extra })
+  assert.deepEqual(await chain.quote({ ...quoted, asset: token }), {
+    fee: 6000n + RENT,
+    basis: 'typical',
+    extra,
+  })
   const receiver = addressAt(chain.network, 50)
   await fund('USDC_SOL', receiver, '3')
   const there = { fee: 6000n, basis: 'typical', extra: { name: 'rent', amount: 0n } }
   assert.deepEqual(await chain.quote({ ...quoted, asset: token, to: receiver }), there)
-  const refused = await chain.refusal({ to: token.contract_address as string, tag: null, amount: 10n ** 9n, asset: native })
+  const refused = await chain.refusal({
+    to: token.contract_address as string,
+    tag: null,
+    amount: 10n ** 9n,
+    asset: native,
+  })
   assert.match(refused?.reason ?? '', /is no wallet/)
   const low = await chain.refusal({ to: asked.to, tag: null, amount: 1n, asset: native })
-  assert.equal(low?.reason, 'the destination account does not exist yet; at least 0.00089088 SOL creates it')
+  assert.equal(
+    low?.reason,
+    'the destination account does not exist yet; at least 0.00089088 SOL creates it',
+  )
   assert.equal(await chain.refusal({ to: asked.to, tag: null, amount: 1n, asset: token }), null)
 })
 
 test('SOL: what is built grows stale after a hundred blocks', async () => {
   const chain = connect('SOL')
-  const end = await chain.latestEnd?.() as number
+  const end = (await chain.latestEnd?.()) as number
   assert.equal(await chain.isStale?.(end), false)
   assert.equal(await chain.isStale?.(end - 100), false)
   assert.equal(await chain.isStale?.(end - 101), true)

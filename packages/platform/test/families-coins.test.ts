@@ -4,8 +4,26 @@ import { test } from 'node:test'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { blake2b } from '@noble/hashes/blake2.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
-import { cardano, CHANGE_INDEX, decode, familyOf, pathOf, publicKeysBelow, utxo, type Asset, type Fetch } from '@custody/chains'
-import type { Built, Chain, ChainContext, Fail, Prepared, Wait, Waiting } from '../src/engine/chain.ts'
+import {
+  cardano,
+  CHANGE_INDEX,
+  decode,
+  familyOf,
+  pathOf,
+  publicKeysBelow,
+  utxo,
+  type Asset,
+  type Fetch,
+} from '@custody/chains'
+import type {
+  Built,
+  Chain,
+  ChainContext,
+  Fail,
+  Prepared,
+  Wait,
+  Waiting,
+} from '../src/engine/chain.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 import { cached } from '../src/families/cached.ts'
 import { connectCardano } from '../src/families/cardano/index.ts'
@@ -13,8 +31,9 @@ import { connectUtxo } from '../src/families/utxo/index.ts'
 import { registry, useDatabase, World, type Tenant } from './deposits-support.ts'
 
 /**
- * What the families whose wallets are coins answer, on the real database and with their real clients: only the endpoint's
- * answers are scripted. They write nothing: what the engine would write is written here.
+ * What the families whose wallets are coins answer, on the real database and with their real
+ * clients: only the endpoint's answers are scripted. They write nothing: what the engine would
+ * write is written here.
  */
 const database = useDatabase()
 const SECRET = createHash('sha256').update('tests of coins').digest()
@@ -42,22 +61,34 @@ class Stage {
     this.family = family
     this.world = new World(database.get(), family)
     const { network } = this.world
-    const publicKey = network.curve === 'secp256k1' ? secp256k1.getPublicKey(SECRET, true) : ed25519.getPublicKey(SECRET)
+    const publicKey =
+      network.curve === 'secp256k1'
+        ? secp256k1.getPublicKey(SECRET, true)
+        : ed25519.getPublicKey(SECRET)
     this.at = publicKeysBelow({ curve: network.curve, publicKey, chainCode: SECRET })
-    const addressAt = (index: number) => familyOf(network).address(network, this.at(pathOf(network, 1, index)))
+    const addressAt = (index: number) =>
+      familyOf(network).address(network, this.at(pathOf(network, 1, index)))
     ;[this.own, this.change, this.to] = [addressAt(5), addressAt(CHANGE_INDEX), addressAt(900)]
     this.asset = registry.asset(network.native_asset) as Asset
     const context: ChainContext = {
-      registry, database: database.get(), environment: this.world.services.environment,
+      registry,
+      database: database.get(),
+      environment: this.world.services.environment,
       keys: { get: async () => ({ at: this.at }) },
       addresses: { omnibus: async () => this.own, change: async () => this.change },
     }
     const connect = family === 'utxo' ? connectUtxo : connectCardano
-    this.chain = connect(context, network, { client: (make) => make({ url: 'http://chain.test' }, this.#fetch) })
+    this.chain = connect(context, network, {
+      client: (make) => make({ url: 'http://chain.test' }, this.#fetch),
+    })
   }
 
   get owner() {
-    return { workspaceId: this.tenant.workspace, subAccountId: this.tenant.subAccount, subAccountIndex: 1 }
+    return {
+      workspaceId: this.tenant.workspace,
+      subAccountId: this.tenant.subAccount,
+      subAccountIndex: 1,
+    }
   }
 
   get wallet() {
@@ -68,18 +99,34 @@ class Stage {
     if (!this.isUp) throw new Error('away')
     const answer = (value: unknown) => new Response(JSON.stringify(value), { status: 200 })
     if (this.family === 'utxo') {
-      const { method, params } = JSON.parse(init.body as string) as { method: string; params: [string] }
+      const { method, params } = JSON.parse(init.body as string) as {
+        method: string
+        params: [string]
+      }
       this.asked.push(method)
-      return answer({ result: method === 'estimatesmartfee' ? { feerate: 0.0001 } : this.#made.get(params[0]) })
+      return answer({
+        result: method === 'estimatesmartfee' ? { feerate: 0.0001 } : this.#made.get(params[0]),
+      })
     }
     const path = new URL(url).pathname
     this.asked.push(path)
-    const { feePerByte, feeConstant, coinsPerByte, transactionBytesMax, valueBytesMax } = cardano.PARAMETERS
-    if (path === '/blocks/latest') return answer({ height: 9, slot: SLOT, hash: '00'.repeat(32), previous_block: null, tx_count: 0 })
+    const { feePerByte, feeConstant, coinsPerByte, transactionBytesMax, valueBytesMax } =
+      cardano.PARAMETERS
+    if (path === '/blocks/latest')
+      return answer({
+        height: 9,
+        slot: SLOT,
+        hash: '00'.repeat(32),
+        previous_block: null,
+        tx_count: 0,
+      })
     if (path === '/epochs/latest/parameters') {
       return answer({
-        min_fee_a: `${feePerByte}`, min_fee_b: `${feeConstant}`, coins_per_utxo_size: `${coinsPerByte}`,
-        max_tx_size: `${transactionBytesMax}`, max_val_size: `${valueBytesMax}`,
+        min_fee_a: `${feePerByte}`,
+        min_fee_b: `${feeConstant}`,
+        coins_per_utxo_size: `${coinsPerByte}`,
+        max_tx_size: `${transactionBytesMax}`,
+        max_val_size: `${valueBytesMax}`,
       })
     }
     return answer({ cbor: `84${this.#made.get(path.split('/')[2] as string)}a0f5f6` })
@@ -91,7 +138,10 @@ class Stage {
     return this
   }
 
-  /** A coin of the wallet: answers the id of the transaction that made it, which the scripted chain shows. */
+  /**
+   * A coin of the wallet: answers the id of the transaction that made it, which the scripted chain
+   * shows.
+   */
   async coin(value = COIN, o: { spentBy?: string } = {}): Promise<string> {
     const { network } = this.world
     let txid: string
@@ -100,22 +150,49 @@ class Stage {
       const bytes = Buffer.alloc(8)
       bytes.writeBigInt64LE(value)
       const input = `0200000001${createHash('sha256').update(randomUUID()).digest('hex')}0000000000ffffffff01`
-      const raw = Buffer.concat([Buffer.from(input, 'hex'), bytes, Buffer.from([script.length]), script, Buffer.alloc(4)])
-      txid = createHash('sha256').update(createHash('sha256').update(raw).digest()).digest().reverse().toString('hex')
+      const raw = Buffer.concat([
+        Buffer.from(input, 'hex'),
+        bytes,
+        Buffer.from([script.length]),
+        script,
+        Buffer.alloc(4),
+      ])
+      txid = createHash('sha256')
+        .update(createHash('sha256').update(raw).digest())
+        .digest()
+        .reverse()
+        .toString('hex')
       this.#made.set(txid, raw.toString('hex'))
     } else {
       const before = createHash('sha256').update(randomUUID()).digest('hex')
       const coin = { txid: before, vout: 0, value, path: [], address: this.own, riders: null }
-      const selection = { coins: [coin], fee: 200_000n, change: 0n, assets: new Map<string, bigint>(), size: 0 }
-      const parts = { selection, to: this.own, amount: value, changeAddress: this.change, changePath: [], ttl: 9n }
-      const { bytes } = cardano.buildTransfer(network, { ...parts, previous: new Map([[before, '00']]) })
+      const selection = {
+        coins: [coin],
+        fee: 200_000n,
+        change: 0n,
+        assets: new Map<string, bigint>(),
+        size: 0,
+      }
+      const parts = {
+        selection,
+        to: this.own,
+        amount: value,
+        changeAddress: this.change,
+        changePath: [],
+        ttl: 9n,
+      }
+      const { bytes } = cardano.buildTransfer(network, {
+        ...parts,
+        previous: new Map([[before, '00']]),
+      })
       txid = Buffer.from(blake2b(Buffer.from(bytes, 'hex'), { dkLen: 32 })).toString('hex')
       this.#made.set(txid, bytes)
     }
     await database.get().query(
       `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, block_height, spent_by, workspace_id)
        values ($1, $2, 0, $3, $4, $5, 5, 'deposit', true, 1, $6, (select workspace_id from wallets where id = $4))`,
-      [network.code, txid, this.own, this.wallet, value.toString(), o.spentBy ?? null])
+      [network.code, txid, this.own, this.wallet, value.toString(), o.spentBy ?? null],
+    )
     return txid
   }
 
@@ -126,12 +203,29 @@ class Stage {
          destination_type, destination_id, state, status, plan, fee_rate)
        values ($1, 'WITHDRAWAL', $2, $3, $4, $5, $6, $7, $5, 'INTERNAL', $8, 'EXTERNAL', $9, 'QUEUED', 'pending', '{}', $10)
        returning *`,
-      [randomUUID(), this.tenant.workspace, this.tenant.subAccount, this.wallet, name, this.world.network.code,
-        `${o.amount ?? AMOUNT}`, this.own, this.to, o.feeRate ?? null]))!
+      [
+        randomUUID(),
+        this.tenant.workspace,
+        this.tenant.subAccount,
+        this.wallet,
+        name,
+        this.world.network.code,
+        `${o.amount ?? AMOUNT}`,
+        this.own,
+        this.to,
+        o.feeRate ?? null,
+      ],
+    ))!
   }
 
   async prepare(row: TransactionRow): Promise<Prepared> {
-    const found = await this.chain.prepare({ row, asset: this.asset, sweeps: false, amount: BigInt(row.amount), action: null })
+    const found = await this.chain.prepare({
+      row,
+      asset: this.asset,
+      sweeps: false,
+      amount: BigInt(row.amount),
+      action: null,
+    })
     assert.equal(found.kind, 'prepared')
     return found as Prepared
   }
@@ -141,17 +235,36 @@ class Stage {
   }
 
   /** As the engine writes it. */
-  async write(row: TransactionRow, built: Built, state: 'BUILT' | 'SIGNED' | 'EXPIRED'): Promise<Waiting> {
-    const [id, hash] = [randomUUID(), state === 'BUILT' ? null : createHash('sha256').update(built.unsigned.bytes).digest('hex')]
+  async write(
+    row: TransactionRow,
+    built: Built,
+    state: 'BUILT' | 'SIGNED' | 'EXPIRED',
+  ): Promise<Waiting> {
+    const [id, hash] = [
+      randomUUID(),
+      state === 'BUILT' ? null : createHash('sha256').update(built.unsigned.bytes).digest('hex'),
+    ]
     await database.get().query(
       `insert into chain_transactions (id, transaction_id, network, state, unsigned, fee_max, hash, attempt, workspace_id)
        values ($1, $2, $3, $4, $5, $6, $7, (select count(*) + 1 from chain_transactions where transaction_id = $2),
        (select workspace_id from transactions where id = $2))`,
-      [id, row.id, row.network, state, JSON.stringify(built.unsigned), `${built.worst}`, hash])
+      [id, row.id, row.network, state, JSON.stringify(built.unsigned), `${built.worst}`, hash],
+    )
     for (const { txid, vout } of built.coins ?? []) {
-      await database.get().query('update utxos set spent_by = $3 where txid = $1 and vout = $2 and spent_by is null', [txid, vout, id])
+      await database
+        .get()
+        .query(
+          'update utxos set spent_by = $3 where txid = $1 and vout = $2 and spent_by is null',
+          [txid, vout, id],
+        )
     }
-    return { id, unsigned: built.unsigned, fee_max: `${built.worst}`, nonce: null, hash: hash ?? '' }
+    return {
+      id,
+      unsigned: built.unsigned,
+      fee_max: `${built.worst}`,
+      nonce: null,
+      hash: hash ?? '',
+    }
   }
 }
 
@@ -168,13 +281,29 @@ for (const family of FAMILIES) {
     const decoded = decode(registry, built.unsigned, stage.at)
     assert.deepEqual(decoded.payments, [{ address: stage.to, amount: AMOUNT, tag: null }])
     assert.equal(decoded.change?.address, stage.change)
-    const hold = { wallet: stage.wallet, asset: stage.asset, amount: built.worst, noted: 'fee_reserve', kept: 0n }
+    const hold = {
+      wallet: stage.wallet,
+      asset: stage.asset,
+      amount: built.worst,
+      noted: 'fee_reserve',
+      kept: 0n,
+    }
     assert.deepEqual([built.worst, built.fee, built.hold], [decoded.fee_max, decoded.fee_max, hold])
-    assert.deepEqual(built.coins?.map(({ txid, vout }) => `${txid}:${vout}`), decoded.consumes)
-    assert.deepEqual(stage.chain.coins?.of(built.unsigned), built.coins?.map((coin) => ({ ...coin, value: COIN })))
+    assert.deepEqual(
+      built.coins?.map(({ txid, vout }) => `${txid}:${vout}`),
+      decoded.consumes,
+    )
+    assert.deepEqual(
+      stage.chain.coins?.of(built.unsigned),
+      built.coins?.map((coin) => ({ ...coin, value: COIN })),
+    )
     assert.equal(built.validUntil, family === 'cardano' ? SLOT + cardano.SLOTS_TO_LIVE : undefined)
     assert.equal(built.validUntil, decoded.valid_until)
-    assert.deepEqual(await database.get().query('select id from chain_transactions'), [], 'a family writes nothing')
+    assert.deepEqual(
+      await database.get().query('select id from chain_transactions'),
+      [],
+      'a family writes nothing',
+    )
   })
 
   test(`${family}: coins that were not foreseen are asked about first`, async () => {
@@ -186,7 +315,12 @@ for (const family of FAMILIES) {
     assert.deepEqual(built.coins, [{ txid: first, vout: 0 }])
     await stage.write(other, built, 'SIGNED')
     const second = await stage.coin()
-    assert.deepEqual(await stage.build(prepared), { kind: 'wait', code: null, reason: null, inMs: 50 })
+    assert.deepEqual(await stage.build(prepared), {
+      kind: 'wait',
+      code: null,
+      reason: null,
+      inMs: 50,
+    })
     const again = await stage.build(await stage.prepare(row))
     isBuilt(again)
     assert.deepEqual(again.coins, [{ txid: second, vout: 0 }])
@@ -200,20 +334,45 @@ for (const family of FAMILIES) {
     isBuilt(built)
     const waiting = await stage.write(other, built, 'BUILT')
     const prepared = await stage.prepare(row)
-    assert.deepEqual(await stage.build(prepared), { kind: 'wait', code: 'COINS', reason: 'waits for change of an earlier transfer', inMs: 2000 })
-    await database.get().query(`update chain_transactions set state = 'CONFIRMED' where id = $1`, [waiting.id])
+    assert.deepEqual(await stage.build(prepared), {
+      kind: 'wait',
+      code: 'COINS',
+      reason: 'waits for change of an earlier transfer',
+      inMs: 2000,
+    })
+    await database
+      .get()
+      .query(`update chain_transactions set state = 'CONFIRMED' where id = $1`, [waiting.id])
     const outcome = await stage.build(prepared)
     assert.equal(outcome.kind, 'fail')
-    assert.match((outcome as Fail).reason, /^the wallet's coins do not cover the amount and a network fee at this rate: .* exceed the coins by /)
+    assert.match(
+      (outcome as Fail).reason,
+      /^the wallet's coins do not cover the amount and a network fee at this rate: .* exceed the coins by /,
+    )
   })
 
   test(`${family}: change of a transfer that is being replaced is waited for until one of the two is final`, async () => {
     const stage = await new Stage(family).open()
     const txid = await stage.coin()
     const row = await stage.transfer()
-    await database.get().query(`update utxos set origin = 'change', spendable = false, contested = true where txid = $1`, [txid])
-    assert.deepEqual(await stage.build(await stage.prepare(row)), { kind: 'wait', code: 'COINS', reason: 'waits for change of an earlier transfer', inMs: 2000 })
-    await database.get().query('update utxos set spendable = true, contested = false, block_height = 1 where txid = $1', [txid])
+    await database
+      .get()
+      .query(
+        `update utxos set origin = 'change', spendable = false, contested = true where txid = $1`,
+        [txid],
+      )
+    assert.deepEqual(await stage.build(await stage.prepare(row)), {
+      kind: 'wait',
+      code: 'COINS',
+      reason: 'waits for change of an earlier transfer',
+      inMs: 2000,
+    })
+    await database
+      .get()
+      .query(
+        'update utxos set spendable = true, contested = false, block_height = 1 where txid = $1',
+        [txid],
+      )
     isBuilt(await stage.build(await stage.prepare(row)))
     await database.get().query('delete from utxos where txid = $1', [txid])
     assert.equal((await stage.build(await stage.prepare(row))).kind, 'fail')
@@ -228,7 +387,9 @@ for (const family of FAMILIES) {
     assert.equal(await stage.chain.coins?.previous(txid, signed), shown)
     await database.get().query(
       `insert into chain_transactions (id, transaction_id, network, state, unsigned, fee_max, hash, signed, workspace_id)
-       values ($1, $2, $3, 'SIGNED', '{}', 1, $4, $5, (select workspace_id from transactions where id = $2))`, [randomUUID(), row.id, row.network, txid, signed])
+       values ($1, $2, $3, 'SIGNED', '{}', 1, $4, $5, (select workspace_id from transactions where id = $2))`,
+      [randomUUID(), row.id, row.network, txid, signed],
+    )
     assert.equal(await stage.chain.coins?.previous(txid), shown)
     assert.deepEqual(stage.asked, [])
   })
@@ -254,7 +415,11 @@ for (const family of FAMILIES) {
     const away = await new Stage(family).open()
     await away.coin()
     away.isUp = false
-    const blind = await away.chain.estimate({ ...transfer, owner: away.owner, walletId: away.wallet })
+    const blind = await away.chain.estimate({
+      ...transfer,
+      owner: away.owner,
+      walletId: away.wallet,
+    })
     assert.equal(blind.fee, family === 'utxo' ? 2n * fee : fee)
     assert.equal(away.chain.ratesReadAt(), null)
     await assert.rejects(away.chain.rates(asset))
@@ -262,11 +427,18 @@ for (const family of FAMILIES) {
 
   test(`${family}: less than the chain takes is unfit, with the least in words`, async () => {
     const stage = new Stage(family)
-    const [least, reason] = family === 'utxo'
-      ? [294n, 'must be at least 0.00000294 BTC, the dust limit of this kind of address']
-      : [849_070n, 'must be at least 0.84907 ADA, which the chain wants in an output to this kind of address']
+    const [least, reason] =
+      family === 'utxo'
+        ? [294n, 'must be at least 0.00000294 BTC, the dust limit of this kind of address']
+        : [
+            849_070n,
+            'must be at least 0.84907 ADA, which the chain wants in an output to this kind of address',
+          ]
     const payment = { to: stage.to, tag: null, asset: stage.asset }
-    assert.deepEqual(stage.chain.unfit({ ...payment, amount: least - 1n }), { field: 'amount', reason })
+    assert.deepEqual(stage.chain.unfit({ ...payment, amount: least - 1n }), {
+      field: 'amount',
+      reason,
+    })
     assert.equal(stage.chain.unfit({ ...payment, amount: least }), null)
   })
 }
@@ -284,7 +456,10 @@ test('cardano: a transfer that expired spends its coins again, and fails where t
   assert.deepEqual(again.coins, [{ txid: first, vout: 0 }])
   const prepared = await stage.prepare(row)
   await database.get().query('update utxos set spendable = false where txid = $1', [first])
-  assert.deepEqual(await stage.build(prepared), { kind: 'fail', reason: 'it expired, and its coins are no longer on the chain' })
+  assert.deepEqual(await stage.build(prepared), {
+    kind: 'fail',
+    reason: 'it expired, and its coins are no longer on the chain',
+  })
 })
 
 test('cardano: lovelace stay with the tokens of a wallet', async () => {
@@ -292,8 +467,13 @@ test('cardano: lovelace stay with the tokens of a wallet', async () => {
   assert.equal(await stage.chain.kept(stage.tenant.omnibus, stage.asset), 0n)
   const riders = { assets: { [`${'ab'.repeat(28)}00`]: '1' }, script_bytes: 0 }
   const txid = await stage.coin()
-  await database.get().query('update utxos set riders = $2 where txid = $1', [txid, JSON.stringify(riders)])
-  assert.equal(await stage.chain.kept(stage.tenant.omnibus, stage.asset), cardano.keptWith([{ riders }]))
+  await database
+    .get()
+    .query('update utxos set riders = $2 where txid = $1', [txid, JSON.stringify(riders)])
+  assert.equal(
+    await stage.chain.kept(stage.tenant.omnibus, stage.asset),
+    cardano.keptWith([{ riders }]),
+  )
 })
 
 test('utxo: a replacement spends all coins of what waits, and what is held never shrinks', async () => {
@@ -313,14 +493,26 @@ test('utxo: a replacement spends all coins of what waits, and what is held never
     return found.kind === 'prepared' ? stage.build(found) : found
   }
   const refused = await replace({ kind: 'SPEED_UP', feeRate: '2.999', level: null })
-  assert.deepEqual(refused, { kind: 'fail', reason: 'its fee_rate is no longer high enough to take the place of what waits' })
+  assert.deepEqual(refused, {
+    kind: 'fail',
+    reason: 'its fee_rate is no longer high enough to take the place of what waits',
+  })
   const never = await replace({ kind: 'AUTO', feeRate: null, level: null })
-  assert.deepEqual(never, { kind: 'fail', reason: 'the fee_rate of the transfer allows no higher fee' })
-  const faster = await replace({ kind: 'SPEED_UP', feeRate: null, level: 'low' }, { fee_reserve: '1' })
+  assert.deepEqual(never, {
+    kind: 'fail',
+    reason: 'the fee_rate of the transfer allows no higher fee',
+  })
+  const faster = await replace(
+    { kind: 'SPEED_UP', feeRate: null, level: 'low' },
+    { fee_reserve: '1' },
+  )
   isBuilt(faster)
   assert.deepEqual([faster.coins, faster.hold?.amount], [[{ txid: first, vout: 0 }], faster.worst])
   assert.equal(faster.worst, decode(registry, faster.unsigned, stage.at).fee_max)
-  const held = await replace({ kind: 'SPEED_UP', feeRate: '3', level: null }, { fee_reserve: '1000000' })
+  const held = await replace(
+    { kind: 'SPEED_UP', feeRate: '3', level: null },
+    { fee_reserve: '1000000' },
+  )
   isBuilt(held)
   assert.equal(held.hold?.amount, 1_000_000n)
   const back = await replace({ kind: 'CANCEL', feeRate: null, level: null })
@@ -328,21 +520,36 @@ test('utxo: a replacement spends all coins of what waits, and what is held never
   const { payments } = decode(registry, back.unsigned, stage.at)
   assert.deepEqual([back.hold, payments.map(({ address }) => address)], [undefined, [stage.change]])
   assert.equal(payments[0]?.amount, COIN - back.worst)
-  const prepared = await replaceable.prepare(row, stage.asset, { kind: 'CANCEL', feeRate: null, level: null }, waiting, false) as Prepared
+  const prepared = (await replaceable.prepare(
+    row,
+    stage.asset,
+    { kind: 'CANCEL', feeRate: null, level: null },
+    waiting,
+    false,
+  )) as Prepared
   const next = await stage.transfer()
   const spender = await stage.write(next, { ...built, coins: [] }, 'BUILT')
   await database.get().query(
     `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, spent_by, workspace_id)
-     values ('BTC', $1, 1, $2, $3, 1, 1, 'change', true, $4, (select workspace_id from wallets where id = $3))`, [waiting[0]?.hash, stage.change, stage.wallet, spender.id])
-  assert.deepEqual(await stage.build(prepared), { kind: 'fail', reason: `transfer ${next.id} spends its change already` })
+     values ('BTC', $1, 1, $2, $3, 1, 1, 'change', true, $4, (select workspace_id from wallets where id = $3))`,
+    [waiting[0]?.hash, stage.change, stage.wallet, spender.id],
+  )
+  assert.deepEqual(await stage.build(prepared), {
+    kind: 'fail',
+    reason: `transfer ${next.id} spends its change already`,
+  })
 })
 
 test('an answer is kept for a while, asked for once, and its time outlives a failure', async () => {
   let [now, asked] = [5, 0]
-  const answer = cached(async () => {
-    if (++asked > 1) throw new Error('away')
-    return asked
-  }, 10, () => now)
+  const answer = cached(
+    async () => {
+      if (++asked > 1) throw new Error('away')
+      return asked
+    },
+    10,
+    () => now,
+  )
   assert.equal(answer.readAt(), null)
   assert.deepEqual(await Promise.all([answer(), answer()]), [1, 1])
   now = 14

@@ -36,9 +36,10 @@ import { NodeRoom } from './node-room.ts'
 import { WholeKeys } from './whole-keys.ts'
 
 /**
- * One family's transfers through the API's functions, the real steps, a real database, the real client, the family's local
- * chain and the rules of real nodes, in this one process. Blocks come when nothing else is to be done, and time is what the
- * rows wait for: it is turned forward, never slept.
+ * One family's transfers through the API's functions, the real steps, a real database, the real
+ * client, the family's local chain and the rules of real nodes, in this one process. Blocks come
+ * when nothing else is to be done, and time is what the rows wait for: it is turned forward, never
+ * slept.
  */
 const registry = loadRegistry('local')
 /** Rounds in which everything ends, whatever was broken; more are a loop. */
@@ -48,7 +49,12 @@ const WAITED_MS_MAX = 3 * 3_600_000
 
 const OPERATION_MS = 1
 
-export interface Place { code: string; to: string; held: string; amount: string }
+export interface Place {
+  code: string
+  to: string
+  held: string
+  amount: string
+}
 
 // oxlint-disable-next-line typescript/no-explicit-any -- any endpoint's handler
 type AnyEndpoint = any
@@ -75,7 +81,14 @@ export class FamilyStage {
    * @param ask how endpoints are reached: a test may change their answers
    * @param endpoints the network's; absent: the local chain itself
    */
-  constructor(database: Database, devnet: Devnet, place: Place, clock: ManualClock, ask: Fetch = fetch, endpoints?: NetworkEndpoints) {
+  constructor(
+    database: Database,
+    devnet: Devnet,
+    place: Place,
+    clock: ManualClock,
+    ask: Fetch = fetch,
+    endpoints?: NetworkEndpoints,
+  ) {
     this.database = database
     this.place = place
     this.#devnet = devnet
@@ -86,24 +99,47 @@ export class FamilyStage {
     // No address of a test before it.
     const keys = new WholeKeys(nextSeed++)
     this.nodes = new NodeRoom(3, clock.now, keys)
-    const environment = { ...systemEnvironment(), now: clock.now, sleep: clock.sleep, checkpoint: (name: string) => this.#checkpoint(name) }
-    const silent = { info: () => undefined, warn: () => undefined, error: () => undefined, debug: () => undefined }
-    this.services = stageServices({
-      environment, database,
-      log: silent,
-      signers: this.nodes.signers,
-      metrics: createMetrics(),
-      keys: { get: async (_workspace: string, curve: Curve) => ({ at: keys.at[curve] }) },
-      settings: { network: 'local', pollMs: 0, prepaidTiers: readTiers('FREE:0:0:0:0'), feeBumpAfterMs: 0, sweep: {} },
-      prices: { price: () => null },
-      aml: { providers: {}, sanctions: { has: () => false } },
-      devnet: devnetControl(devnet.url),
-    }, {})
+    const environment = {
+      ...systemEnvironment(),
+      now: clock.now,
+      sleep: clock.sleep,
+      checkpoint: (name: string) => this.#checkpoint(name),
+    }
+    const silent = {
+      info: () => undefined,
+      warn: () => undefined,
+      error: () => undefined,
+      debug: () => undefined,
+    }
+    this.services = stageServices(
+      {
+        environment,
+        database,
+        log: silent,
+        signers: this.nodes.signers,
+        metrics: createMetrics(),
+        keys: { get: async (_workspace: string, curve: Curve) => ({ at: keys.at[curve] }) },
+        settings: {
+          network: 'local',
+          pollMs: 0,
+          prepaidTiers: readTiers('FREE:0:0:0:0'),
+          feeBumpAfterMs: 0,
+          sweep: {},
+        },
+        prices: { price: () => null },
+        aml: { providers: {}, sanctions: { has: () => false } },
+        devnet: devnetControl(devnet.url),
+      },
+      {},
+    )
     const networks = registry.networks.filter(({ code }) => code === place.code)
     const report = reportUnreadable(this.services.log, this.services.metrics)
     const [connected] = connectAll(
-      { ...this.services, report }, endpoints ? { [place.code]: endpoints } : localEndpoints(devnet.url, networks), ask,
-      endpoints && { metrics: this.services.metrics, log: this.services.log }) as [Chain]
+      { ...this.services, report },
+      endpoints ? { [place.code]: endpoints } : localEndpoints(devnet.url, networks),
+      ask,
+      endpoints && { metrics: this.services.metrics, log: this.services.log },
+    ) as [Chain]
     Object.assign(this.services, { networks: new Networks([connected]) })
     const loop = scanLoop(this.services, connected, async () => new Set([place.code]))
     this.#scan = () => loop.run(new AbortController().signal)
@@ -117,18 +153,46 @@ export class FamilyStage {
     throw new Error('the process ended here')
   }
 
-  get #chain(): LocalChain { return this.#devnet.chains.find(({ code }) => code === this.place.code) as LocalChain }
+  get #chain(): LocalChain {
+    return this.#devnet.chains.find(({ code }) => code === this.place.code) as LocalChain
+  }
 
   /** An empty database, and a wallet with coins in it. */
   async open(): Promise<void> {
-    await empty(this.database, 'workspaces', 'ledger_entries', 'signing_accounts', 'network_scans', 'blocks', 'utxos')
-    const one = async (sql: string, values: unknown[]) => ((await this.database.one<{ id: string }>(sql, values)) as { id: string }).id
+    await empty(
+      this.database,
+      'workspaces',
+      'ledger_entries',
+      'signing_accounts',
+      'network_scans',
+      'blocks',
+      'utxos',
+    )
+    const one = async (sql: string, values: unknown[]) =>
+      ((await this.database.one<{ id: string }>(sql, values)) as { id: string }).id
     const workspaceId = await one(`insert into workspaces (name) values ('acme') returning id`, [])
     const index = 1
-    const subAccountId = await one(`insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', $2) returning id`, [workspaceId, index])
+    const subAccountId = await one(
+      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', $2) returning id`,
+      [workspaceId, index],
+    )
     const apiKey = randomUUID()
-    this.nodes.enrol({ api_key: apiKey, public_key_pem: PUBLIC_KEY, role: 'full', workspace: 'acme', sub_account: index })
-    this.caller = { apiKey, role: 'full', workspaceId, workspace: 'acme', subAccountId, subAccount: 'main', subAccountIndex: index }
+    this.nodes.enrol({
+      api_key: apiKey,
+      public_key_pem: PUBLIC_KEY,
+      role: 'full',
+      workspace: 'acme',
+      sub_account: index,
+    })
+    this.caller = {
+      apiKey,
+      role: 'full',
+      workspaceId,
+      workspace: 'acme',
+      subAccountId,
+      subAccount: 'main',
+      subAccountIndex: index,
+    }
     const body = { asset: this.place.code }
     // Its first start takes longer than an endpoint may for an answer, where the machine is busy.
     await this.#chain.start()
@@ -138,9 +202,24 @@ export class FamilyStage {
     await this.fund(this.place.held)
   }
 
-  async #ask(endpoint: AnyEndpoint, body: Record<string, unknown>, signed: unknown = null, params: unknown = undefined): Promise<Record<string, unknown>> {
-    const answer = await endpoint.handler({ services: this.services, caller: this.caller, body, signed, query: undefined, params })
-    return (answer.text === undefined ? answer.body : JSON.parse(answer.text)) as Record<string, unknown>
+  async #ask(
+    endpoint: AnyEndpoint,
+    body: Record<string, unknown>,
+    signed: unknown = null,
+    params: unknown = undefined,
+  ): Promise<Record<string, unknown>> {
+    const answer = await endpoint.handler({
+      services: this.services,
+      caller: this.caller,
+      body,
+      signed,
+      query: undefined,
+      params,
+    })
+    return (answer.text === undefined ? answer.body : JSON.parse(answer.text)) as Record<
+      string,
+      unknown
+    >
   }
 
   /** A wallet of another asset of the same network. @returns its address */
@@ -159,14 +238,20 @@ export class FamilyStage {
     await this.run()
   }
 
-  /** Advances the clock by what any operation takes, so that rows of successive operations differ in their times. */
+  /**
+   * Advances the clock by what any operation takes, so that rows of successive operations differ in
+   * their times.
+   */
   #tick(): void {
     this.#clock.advance(OPERATION_MS)
   }
 
   control(command: Record<string, unknown>): Promise<Record<string, unknown>> {
     this.#tick()
-    return (this.services.devnet as NonNullable<Services['devnet']>)({ network: this.place.code, ...command })
+    return (this.services.devnet as NonNullable<Services['devnet']>)({
+      network: this.place.code,
+      ...command,
+    })
   }
 
   /** Creates a transfer; the same sequence is the same transfer. */
@@ -174,7 +259,13 @@ export class FamilyStage {
     this.#tick()
     const { code, amount, to } = this.place
     const body = {
-      asset: code, amount, destination_address: to, destination_type: 'EXTERNAL', source_type: 'INTERNAL', sequence_id: sequence, ...more,
+      asset: code,
+      amount,
+      destination_address: to,
+      destination_type: 'EXTERNAL',
+      source_type: 'INTERNAL',
+      sequence_id: sequence,
+      ...more,
     }
     const signed = await this.#sign('/dac/v1/transaction', body)
     try {
@@ -187,11 +278,18 @@ export class FamilyStage {
   }
 
   async cancel(id: string): Promise<void> {
-    await this.#ask(cancelTransaction, {}, await this.#sign(`/dac/v1/transaction/${id}/cancel`, {}), { id })
+    await this.#ask(
+      cancelTransaction,
+      {},
+      await this.#sign(`/dac/v1/transaction/${id}/cancel`, {}),
+      { id },
+    )
   }
 
   async speedUp(id: string, body: Record<string, unknown>): Promise<void> {
-    await this.#ask(speedUp, body, await this.#sign(`/dac/v1/transaction/${id}/speed-up`, body), { id })
+    await this.#ask(speedUp, body, await this.#sign(`/dac/v1/transaction/${id}/speed-up`, body), {
+      id,
+    })
   }
 
   /** The hash of a transfer that was sent and that no block has taken. */
@@ -205,7 +303,14 @@ export class FamilyStage {
   }
 
   #sign(uri: string, body: Record<string, unknown>) {
-    return signRequest({ apiKey: this.caller.apiKey, privateKey: PRIVATE_KEY, method: 'POST', uri, body: JSON.stringify(body), now: Math.floor(this.#clock.now() / 1000) })
+    return signRequest({
+      apiKey: this.caller.apiKey,
+      privateKey: PRIVATE_KEY,
+      method: 'POST',
+      uri,
+      body: JSON.stringify(body),
+      now: Math.floor(this.#clock.now() / 1000),
+    })
   }
 
   /** From now on nodes refuse the payments of transfers, or are away for them. */
@@ -230,15 +335,20 @@ export class FamilyStage {
     return due.length > 0
   }
 
-  /** One round: what is due; else a block where one is waited for; else the time until the next row is due. False: all has ended. */
+  /**
+   * One round: what is due; else a block where one is waited for; else the time until the next row
+   * is due. False: all has ended.
+   */
   async turn(): Promise<boolean> {
-    while (await this.#fill()) await this.scan();
+    while (await this.#fill()) await this.scan()
     if (await this.step()) return true
     const { waiting } = await this.#chain.info()
     const open = await this.database.one<{ burying: boolean; wait: number | null }>(
       `select coalesce(bool_or(state in ('CONFIRMING', 'BROADCASTING')), false) burying,
          extract(epoch from min(next_run_at) - $1::timestamptz) * 1000 wait
-       from transactions where status = 'pending'`, [this.database.now()])
+       from transactions where status = 'pending'`,
+      [this.database.now()],
+    )
     if ((waiting ?? 0) > 0 || open?.burying) {
       await this.#mine()
       if ((waiting ?? 0) > 0 || open?.wait === null) return true
@@ -247,44 +357,59 @@ export class FamilyStage {
     const wait = Math.max(1, Math.ceil(Number(open.wait)))
     this.#clock.advance(wait)
     this.turnedMs += wait
-    assert.ok(this.turnedMs <= WAITED_MS_MAX, `rows have waited ${this.turnedMs} ms: ${JSON.stringify(await this.pending())}`)
+    assert.ok(
+      this.turnedMs <= WAITED_MS_MAX,
+      `rows have waited ${this.turnedMs} ms: ${JSON.stringify(await this.pending())}`,
+    )
     return true
   }
 
   /** Until everything has ended. */
   async run(): Promise<void> {
     for (let round = 0; await this.turn(); round++) {
-      if (round === ROUNDS_MAX) assert.fail(`it does not end: ${JSON.stringify(await this.pending())}`)
+      if (round === ROUNDS_MAX)
+        assert.fail(`it does not end: ${JSON.stringify(await this.pending())}`)
     }
   }
 
-  /** Takes turns until a condition holds. @throws where everything has ended first, or after as many rounds as end everything */
+  /**
+   * Takes turns until a condition holds. @throws where everything has ended first, or after as many
+   * rounds as end everything
+   */
   async turnUntil(what: string, holds: () => boolean): Promise<void> {
     for (let round = 0; !holds(); round++) {
-      if (round === ROUNDS_MAX || !(await this.turn())) assert.fail(`never: ${what}; ${JSON.stringify(await this.pending())}`)
+      if (round === ROUNDS_MAX || !(await this.turn()))
+        assert.fail(`never: ${what}; ${JSON.stringify(await this.pending())}`)
     }
   }
 
   /** Until a transfer has reached a state. */
   async runTo(id: string, state: string): Promise<void> {
     for (let round = 0; (await this.read(id)).state !== state; round++) {
-      if (!(await this.turn()) || round === ROUNDS_MAX) assert.fail(`${state} was never reached: ${JSON.stringify(await this.read(id))}`)
+      if (!(await this.turn()) || round === ROUNDS_MAX)
+        assert.fail(`${state} was never reached: ${JSON.stringify(await this.read(id))}`)
     }
   }
 
   pending(): Promise<unknown[]> {
-    return this.database.query(`select kind, state, last_error, plan->>'reason' reason from transactions where status = 'pending'`)
+    return this.database.query(
+      `select kind, state, last_error, plan->>'reason' reason from transactions where status = 'pending'`,
+    )
   }
 
   async read(id: string): Promise<TransactionRow> {
-    return await this.database.one<TransactionRow>('select *, amount::text, fee::text from transactions where id = $1', [id]) as TransactionRow
+    return (await this.database.one<TransactionRow>(
+      'select *, amount::text, fee::text from transactions where id = $1',
+      [id],
+    )) as TransactionRow
   }
 
   /** What the wallet may spend, in the smallest unit. */
   async available(): Promise<bigint> {
     const row = await this.database.one<{ balance: string }>(
       `select coalesce(sum(balance), 0)::text balance from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`,
-      [this.walletId, this.place.code])
+      [this.walletId, this.place.code],
+    )
     return BigInt(row?.balance ?? '0')
   }
 
@@ -295,7 +420,9 @@ export class FamilyStage {
   /** How many of a wallet's chain transactions the chain has, and has executed. */
   async onChain(id: string): Promise<number> {
     const rows = await this.database.query<{ hash: string }>(
-      `select hash from chain_transactions where transaction_id = $1 and step is null and hash is not null`, [id])
+      `select hash from chain_transactions where transaction_id = $1 and step is null and hash is not null`,
+      [id],
+    )
     let count = 0
     for (const { hash } of rows) {
       const status = await this.services.networks.client(this.place.code).status(hash)
@@ -310,10 +437,16 @@ export class FamilyStage {
     assert.deepEqual((await audit(this.services)).differences, [])
     assert.deepEqual(
       await this.database.query(
-        `select kind, balance::text from ledger_accounts where kind in ('reserved', 'tank_reserved', 'float_reserved') and balance <> 0`),
+        `select kind, balance::text from ledger_accounts where kind in ('reserved', 'tank_reserved', 'float_reserved') and balance <> 0`,
+      ),
       [],
     )
-    assert.deepEqual(await this.database.query(`select state from chain_transactions where state in ('BUILT', 'SIGNED', 'INCLUDED')`), [])
+    assert.deepEqual(
+      await this.database.query(
+        `select state from chain_transactions where state in ('BUILT', 'SIGNED', 'INCLUDED')`,
+      ),
+      [],
+    )
   }
 
   async close(): Promise<void> {

@@ -2,7 +2,20 @@ import assert from 'node:assert/strict'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { assertConfirmed, balance, call, fundedWallet, rpc, sleep, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import {
+  assertConfirmed,
+  balance,
+  call,
+  fundedWallet,
+  rpc,
+  sleep,
+  terminal,
+  TestPlatform,
+  transferBody,
+  waitFor,
+  type Transfer,
+  type User,
+} from './harness.ts'
 
 const platform = new TestPlatform({ ground: 'prepared' })
 let user: User
@@ -11,8 +24,10 @@ const BTC_TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
 let counter = 0
 /** A destination of its own for each test, so that the chain can be asked what arrived. */
 const freshAddress = () => `0x${(++counter).toString(16).padStart(40, 'c')}`
-const received = async (address: string) => BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [address, 'latest']))
-const fault = (network: string, mode: string) => platform.operator('devnet', { command: 'fault', network, mode })
+const received = async (address: string) =>
+  BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [address, 'latest']))
+const fault = (network: string, mode: string) =>
+  platform.operator('devnet', { command: 'fault', network, mode })
 const post = (body: string) => call<Transfer>(user, 'POST', '/dac/v1/transaction', body)
 const ETHER = 10n ** 18n
 
@@ -25,14 +40,26 @@ before(async () => {
 after(() => platform.remove())
 
 test('a start without an owner puts a link for the first one into a file, and neither prints nor logs it', async () => {
-  const [, file] = await waitFor('the line', async () => /^console: the first owner joins by the link in (\S+), until \S+$/m.exec(platform.printed))
+  const [, file] = await waitFor('the line', async () =>
+    /^console: the first owner joins by the link in (\S+), until \S+$/m.exec(platform.printed),
+  )
   assert.equal(file, join(platform.home, 'first-owner-link'))
   assert.equal(statSync(file).mode & 0o777, 0o600)
-  const link = /^http:\/\/localhost:(\d+)\/console\/join\/([\w-]{43})\n$/.exec(readFileSync(file, 'utf8')) as RegExpExecArray
+  const link = /^http:\/\/localhost:(\d+)\/console\/join\/([\w-]{43})\n$/.exec(
+    readFileSync(file, 'utf8'),
+  ) as RegExpExecArray
   assert.equal(link[1], new URL(platform.base).port)
-  const answer = await call<{ is_first: boolean }>(null, 'GET', `/console/api/invitations/${link[2]}`, undefined, { base: platform.base })
+  const answer = await call<{ is_first: boolean }>(
+    null,
+    'GET',
+    `/console/api/invitations/${link[2]}`,
+    undefined,
+    { base: platform.base },
+  )
   assert.equal(answer.body.is_first, true, answer.text)
-  assert.ok(!platform.printed.includes(link[2] as string) && !platform.output.includes(link[2] as string))
+  assert.ok(
+    !platform.printed.includes(link[2] as string) && !platform.output.includes(link[2] as string),
+  )
 })
 
 for (const mode of ['drop-answer', 'reject', 'down', 'lag']) {
@@ -40,7 +67,10 @@ for (const mode of ['drop-answer', 'reject', 'down', 'lag']) {
     const to = freshAddress()
     const before = (await balance(user, 'BTC')).balance
     await Promise.all(['ETH', 'BTC'].map((network) => fault(network, mode)))
-    const [eth, btc] = await Promise.all([post(transferBody('ETH', '1', to)), post(transferBody('BTC', '0.01', BTC_TO))])
+    const [eth, btc] = await Promise.all([
+      post(transferBody('ETH', '1', to)),
+      post(transferBody('BTC', '0.01', BTC_TO)),
+    ])
     assert.equal(eth.status, 200, eth.text)
     assert.equal(btc.status, 200, btc.text)
     await Promise.all([eth, btc].map(({ body }) => platform.tried(body.id, mode === 'lag' ? 1 : 2)))
@@ -50,7 +80,10 @@ for (const mode of ['drop-answer', 'reject', 'down', 'lag']) {
     assert.equal(done.status, 'confirmed')
     assert.equal(await received(to), ETHER)
     const satoshi = (text: string) => BigInt(Math.round(Number(text) * 1e8))
-    assert.equal(satoshi((await balance(user, 'BTC')).balance), satoshi(before) - 1_000_000n - satoshi(done.fee))
+    assert.equal(
+      satoshi((await balance(user, 'BTC')).balance),
+      satoshi(before) - 1_000_000n - satoshi(done.fee),
+    )
   })
 }
 
@@ -72,12 +105,17 @@ test('one signer node killed, another hanging in turn: signing goes on with the 
 
 test('two signer nodes down: transfers wait as pending and go on when one is back', async () => {
   const to = freshAddress()
-  const stopped = [2, 3].map((node) => platform.childPid(`signer/src/main.ts.*HOME/signers/node-${node}`))
+  const stopped = [2, 3].map((node) =>
+    platform.childPid(`signer/src/main.ts.*HOME/signers/node-${node}`),
+  )
   for (const pid of stopped) process.kill(pid, 'SIGSTOP')
   const created = await post(transferBody('ETH', '1', to))
   assert.equal(created.status, 200, created.text)
   await platform.tried(created.body.id, 1)
-  assert.equal((await call<Transfer>(user, 'GET', `/dac/v1/transaction/${created.body.id}`)).body.status, 'pending')
+  assert.equal(
+    (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${created.body.id}`)).body.status,
+    'pending',
+  )
   process.kill(stopped[0] as number, 'SIGCONT')
   try {
     await assertConfirmed(user, created.body.id, 120_000)
@@ -89,7 +127,11 @@ test('two signer nodes down: transfers wait as pending and go on when one is bac
 
 test('the platform is killed between two moments of a crowd, its nodes and chains with it: accepted transfers are paid once', async () => {
   const to = freshAddress()
-  const created = await Promise.all(Array.from({ length: 10 }, (_, at) => post(transferBody('ETH', '0.5', to, { sequence_id: `kill-${at}` }))))
+  const created = await Promise.all(
+    Array.from({ length: 10 }, (_, at) =>
+      post(transferBody('ETH', '0.5', to, { sequence_id: `kill-${at}` })),
+    ),
+  )
   assert.deepEqual([...new Set(created.map(({ status }) => status))], [200])
   await waitFor('one is on its way', async () => (await received(to)) > 0n)
   await platform.kill()
@@ -103,26 +145,40 @@ test('PostgreSQL restarted under load: accepted transfers are confirmed once', a
   const to = freshAddress()
   const accepted: string[] = []
   let unclear = 0
-  const load = Promise.all(Array.from({ length: 12 }, async (_, at) => {
-    await sleep(at * 120)
-    for (let attempt = 0; attempt < 40; attempt++) {
-      // The same sequence_id until there is an answer: what a careful client does.
-      const answer = await post(transferBody('ETH', '0.5', to, { sequence_id: `pg-${at}` })).catch(() => null)
-      if (answer?.status === 200) return accepted.push(answer.body.id)
-      unclear++
-      assert.ok(answer === null || answer.status >= 500, answer?.text)
-      await sleep(300)
-    }
-    throw new Error('never accepted')
-  }))
+  const load = Promise.all(
+    Array.from({ length: 12 }, async (_, at) => {
+      await sleep(at * 120)
+      for (let attempt = 0; attempt < 40; attempt++) {
+        // The same sequence_id until there is an answer: what a careful client does.
+        const answer = await post(
+          transferBody('ETH', '0.5', to, { sequence_id: `pg-${at}` }),
+        ).catch(() => null)
+        if (answer?.status === 200) return accepted.push(answer.body.id)
+        unclear++
+        assert.ok(answer === null || answer.status >= 500, answer?.text)
+        await sleep(300)
+      }
+      throw new Error('never accepted')
+    }),
+  )
   await sleep(500)
   process.kill(platform.childPid('bin/postgres -D HOME'), 'SIGKILL')
   await load
   assert.equal(accepted.length, 12)
-  const done = await Promise.all(accepted.map((id) => waitFor(id, async () => {
-    const answer = await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`).catch(() => null)
-    return answer?.status === 200 && answer.body.status !== 'pending' ? answer.body : null
-  }, 120_000)))
+  const done = await Promise.all(
+    accepted.map((id) =>
+      waitFor(
+        id,
+        async () => {
+          const answer = await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`).catch(
+            () => null,
+          )
+          return answer?.status === 200 && answer.body.status !== 'pending' ? answer.body : null
+        },
+        120_000,
+      ),
+    ),
+  )
   assert.deepEqual([...new Set(done.map((each) => each.status))], ['confirmed'])
   assert.equal(await received(to), 6n * ETHER)
   assert.ok(unclear >= 0)
@@ -131,10 +187,16 @@ test('PostgreSQL restarted under load: accepted transfers are confirmed once', a
 test('a deposit that a reorganisation removes before its depth is taken back, and credited when it returns', async () => {
   const reorgs = await platform.user('reorgs')
   await call(reorgs, 'POST', '/dac/v1/create-wallet', { asset: 'BTC' })
-  const { address } = (await call<{ address: string }>(reorgs, 'POST', '/dac/v1/address', { asset: 'BTC' })).body
+  const { address } = (
+    await call<{ address: string }>(reorgs, 'POST', '/dac/v1/address', { asset: 'BTC' })
+  ).body
   await platform.halted('BTC', async () => {
     await platform.fund('BTC', address, '3')
-    await waitFor('detected', async () => (await call<{ total: string }>(reorgs, 'GET', '/dac/v1/transactions')).body.total === '1')
+    await waitFor(
+      'detected',
+      async () =>
+        (await call<{ total: string }>(reorgs, 'GET', '/dac/v1/transactions')).body.total === '1',
+    )
     await platform.operator('devnet', { command: 'reorg', network: 'BTC', depth: 2 })
   })
   // Its transaction returns to the mempool and is mined again.
@@ -150,8 +212,11 @@ test('a transfer whose block is reorganised away is confirmed all the same, once
   const to = freshAddress()
   const { id } = await platform.halted('ETH', async () => {
     const { body } = await post(transferBody('ETH', '1', to))
-    const confirmations = async () => Number((await call<Transfer>(user, 'GET', `/dac/v1/transaction/${body.id}`)).body['confirmations'])
-    await platform.mineUntil('ETH', 'included', async () => await confirmations() >= 1)
+    const confirmations = async () =>
+      Number(
+        (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${body.id}`)).body['confirmations'],
+      )
+    await platform.mineUntil('ETH', 'included', async () => (await confirmations()) >= 1)
     await platform.operator('devnet', { command: 'reorg', network: 'ETH', depth: 2 })
     return body
   })
@@ -159,7 +224,8 @@ test('a transfer whose block is reorganised away is confirmed all the same, once
   assert.equal(await received(to), ETHER)
 })
 
-// A platform that has not stopped 9.5 s after SIGTERM ends itself with exit code 1 (src/run.ts), so the code says that it was in time.
+// A platform that has not stopped 9.5 s after SIGTERM ends itself with exit code 1 (src/run.ts), so
+// the code says that it was in time.
 test('SIGTERM drains and exits 0 in time; the next start goes on', async () => {
   const to = freshAddress()
   const { body } = await post(transferBody('ETH', '1', to))

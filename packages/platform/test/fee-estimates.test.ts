@@ -9,11 +9,19 @@ import { useDatabase } from './deposits-support.ts'
 import { FamilyStage } from './family-stage.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** A node that was restarted has no estimate: rates of before count with their age, and without any a transfer waits. */
+/**
+ * A node that was restarted has no estimate: rates of before count with their age, and without any
+ * a transfer waits.
+ */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-fee-estimates-'))
-const PLACE = { code: 'BTC', to: 'bcrt1q6z64a43mjgkcq0ul2znwneq3spghrlau9slefp', held: '1', amount: '0.5' }
+const PLACE = {
+  code: 'BTC',
+  to: 'bcrt1q6z64a43mjgkcq0ul2znwneq3spghrlau9slefp',
+  held: '1',
+  amount: '0.5',
+}
 const MINUTE_MS = 60_000
 let devnet: Devnet
 
@@ -25,27 +33,45 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-interface Rates { low: number; medium: number; high: number; updated_at: string; warning?: string }
+interface Rates {
+  low: number
+  medium: number
+  high: number
+  updated_at: string
+  warning?: string
+}
 
 /** @param hasEstimate asked at each request for one */
 function staged(hasEstimate: () => boolean): FamilyStage {
   return new FamilyStage(database.get(), devnet, PLACE, clock, async (url, init) => {
     const { method } = JSON.parse(String(init.body)) as { method: string }
     if (method !== 'estimatesmartfee' || hasEstimate()) return fetch(url, init)
-    return Response.json({ result: { errors: ['Insufficient data or no feerate found'], blocks: 2 }, error: null, id: 1 })
+    return Response.json({
+      result: { errors: ['Insufficient data or no feerate found'], blocks: 2 },
+      error: null,
+      id: 1,
+    })
   })
 }
 
-const ratesOf = async ({ services, caller }: FamilyStage): Promise<Rates> => (await networkFeeRates.handler({
-  services, caller, params: { asset: 'BTC' },
-} as unknown as Parameters<typeof networkFeeRates.handler>[0]) as { body: Rates }).body
+const ratesOf = async ({ services, caller }: FamilyStage): Promise<Rates> =>
+  (
+    (await networkFeeRates.handler({
+      services,
+      caller,
+      params: { asset: 'BTC' },
+    } as unknown as Parameters<typeof networkFeeRates.handler>[0])) as { body: Rates }
+  ).body
 
 test('without an estimate the API answers 503 with the reason, and a transfer waits with it until the node has one', async () => {
   let hasEstimate = false
   const stage = staged(() => hasEstimate)
   try {
     await stage.open()
-    await assert.rejects(ratesOf(stage), { code: 'NETWORK_UNAVAILABLE', message: /^BTC: the node has no estimate of fee rates now, .*name a fee_rate/ })
+    await assert.rejects(ratesOf(stage), {
+      code: 'NETWORK_UNAVAILABLE',
+      message: /^BTC: the node has no estimate of fee rates now, .*name a fee_rate/,
+    })
     const waits = await stage.create('waits', { fee_level: 'high' })
     for (let turn = 0; turn < 8; turn++) await stage.turn()
     const { state, status, last_error: reason } = await stage.read(waits)
@@ -84,7 +110,10 @@ test('rates of before are answered with their time and a warning, for two hours'
     clock.advance(MINUTE_MS)
     const { warning, ...later } = await ratesOf(stage)
     assert.deepEqual(later, first)
-    assert.equal(warning, `the node has no estimate of fee rates now: these were estimated at ${first.updated_at}`)
+    assert.equal(
+      warning,
+      `the node has no estimate of fee rates now: these were estimated at ${first.updated_at}`,
+    )
     clock.advance(2 * 3_600_000)
     await assert.rejects(ratesOf(stage), { code: 'NETWORK_UNAVAILABLE' })
   } finally {

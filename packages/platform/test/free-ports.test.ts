@@ -13,18 +13,28 @@ const COUNT = 20
 async function listen(port: number): Promise<() => void> {
   const server = createServer().listen(port, '127.0.0.1')
   await once(server, 'listening')
-  return () => { server.close() }
+  return () => {
+    server.close()
+  }
 }
 
 test('processes that search from the same port at the same time get different ports, before any server listens', async (t) => {
-  const [from] = await freePorts(1) as [number]
+  const [from] = (await freePorts(1)) as [number]
   const script = `const { freePorts } = await import(${JSON.stringify(MODULE)})
     process.stdout.write(JSON.stringify(await freePorts(${COUNT}, ${from})))
     process.stdout.end()
     process.stdin.resume()`
-  const children = Array.from({ length: 3 }, () => spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'inherit'] }))
-  t.after(() => { for (const child of children) child.kill('SIGKILL') })
-  const ports = (await Promise.all(children.map((child) => text(child.stdout)))).flatMap((each) => JSON.parse(each) as number[])
+  const children = Array.from({ length: 3 }, () =>
+    spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    }),
+  )
+  t.after(() => {
+    for (const child of children) child.kill('SIGKILL')
+  })
+  const ports = (await Promise.all(children.map((child) => text(child.stdout)))).flatMap(
+    (each) => JSON.parse(each) as number[],
+  )
   assert.equal(new Set(ports).size, 3 * COUNT)
   assert.ok(!ports.includes(from), 'the port of this process is reserved too')
   // The reservation is not a TCP socket: the server of each port can listen.
@@ -37,11 +47,13 @@ test('concurrent calls of one process get different ports', async () => {
 })
 
 test('a port on which a server listens is skipped', async () => {
-  const [busy] = await freePorts(1) as [number]
+  const [busy] = (await freePorts(1)) as [number]
   const script = `const { freePorts } = await import(${JSON.stringify(MODULE)}); console.log(await freePorts(1, ${busy}))`
   const close = await listen(busy)
   try {
-    const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
     assert.doesNotMatch(await text(child.stdout), new RegExp(`\\b${busy}\\b`))
   } finally {
     close()

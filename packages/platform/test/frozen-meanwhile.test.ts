@@ -20,9 +20,10 @@ import { ManualClock } from './manual-clock.ts'
 import { wrongInBooks } from './simulator/oracle-books.ts'
 
 /**
- * The screening of another transfer freezes an address while a transfer to it is about to be signed: after its last look at the
- * frozen list, and before a signer node has seen it. What was frozen by the moment at which a transfer is noted as shown is not
- * shown; a freeze that comes later waits for that commit.
+ * The screening of another transfer freezes an address while a transfer to it is about to be
+ * signed: after its last look at the frozen list, and before a signer node has seen it. What was
+ * frozen by the moment at which a transfer is noted as shown is not shown; a freeze that comes
+ * later waits for that commit.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
@@ -39,14 +40,34 @@ after(() => {
 
 const FAMILIES: Record<string, Place> = {
   evm: { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' },
-  utxo: { code: 'BTC', to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', held: '2', amount: '0.1' },
-  cardano: { code: 'ADA', to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz', held: '300', amount: '5' },
+  utxo: {
+    code: 'BTC',
+    to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080',
+    held: '2',
+    amount: '0.1',
+  },
+  cardano: {
+    code: 'ADA',
+    to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz',
+    held: '300',
+    amount: '5',
+  },
 }
 
-/** Once, in the step that is about to sign this transfer: after the look at the frozen list that no commit follows. */
-interface Gate { id: string; open: () => Promise<unknown>; within: boolean }
+/**
+ * Once, in the step that is about to sign this transfer: after the look at the frozen list that no
+ * commit follows.
+ */
+interface Gate {
+  id: string
+  open: () => Promise<unknown>
+  within: boolean
+}
 
-/** A stage whose sub-account screens withdrawals by a provider that flags the place's address from when it is told to. */
+/**
+ * A stage whose sub-account screens withdrawals by a provider that flags the place's address from
+ * when it is told to.
+ */
 class Story {
   readonly stage: FamilyStage
   readonly risks = new Map<string, RiskLevel>()
@@ -58,9 +79,19 @@ class Story {
     this.stage = stage
     const { services } = stage
     const { environment, kinds, signers } = services
-    const provider = { screen: async (_: string, { address }: { address: string }) => this.risks.get(address) ?? null, verifyToken: async () => true }
+    const provider = {
+      screen: async (_: string, { address }: { address: string }) =>
+        this.risks.get(address) ?? null,
+      verifyToken: async () => true,
+    }
     const sanctions = { has: () => false }
-    Object.assign(services, { aml: { providers: { CHAINALYSIS: provider }, sanctions, secrets: new Secrets(new Uint8Array(32), environment) } })
+    Object.assign(services, {
+      aml: {
+        providers: { CHAINALYSIS: provider },
+        sanctions,
+        secrets: new Secrets(new Uint8Array(32), environment),
+      },
+    })
     const { WITHDRAWAL: own } = kinds
     const guarded: Kinds = {
       ...kinds,
@@ -78,7 +109,13 @@ class Story {
         },
       },
     }
-    const call = async (node: number, method: 'GET' | 'POST', path: string, body: unknown, timeoutMs: number) => {
+    const call = async (
+      node: number,
+      method: 'GET' | 'POST',
+      path: string,
+      body: unknown,
+      timeoutMs: number,
+    ) => {
       await this.#note(path, body)
       return signers.call(node, method, path, body, timeoutMs)
     }
@@ -93,12 +130,19 @@ class Story {
   }
 
   async #note(path: string, body: unknown): Promise<void> {
-    const asked = path === '/sign' ? [body] : path === '/sign-run' ? (body as { run: unknown[] }).run : []
-    for (const { purpose, unsigned } of asked as { purpose: { kind: string }; unsigned: { bytes: string } }[]) {
+    const asked =
+      path === '/sign' ? [body] : path === '/sign-run' ? (body as { run: unknown[] }).run : []
+    for (const { purpose, unsigned } of asked as {
+      purpose: { kind: string }
+      unsigned: { bytes: string }
+    }[]) {
       if (purpose.kind !== 'pay') continue
-      const found = await database.get().one<{ destination_id: string }>(
-        `select t.destination_id from transactions t join chain_transactions c on c.transaction_id = t.id where c.unsigned->>'bytes' = $1`,
-        [unsigned.bytes])
+      const found = await database
+        .get()
+        .one<{ destination_id: string }>(
+          `select t.destination_id from transactions t join chain_transactions c on c.transaction_id = t.id where c.unsigned->>'bytes' = $1`,
+          [unsigned.bytes],
+        )
       this.shown.push(found?.destination_id ?? 'nobody knows')
     }
   }
@@ -108,13 +152,23 @@ class Story {
     await this.stage.open()
     const { apiKey, subAccountId, workspaceId } = this.stage.caller
     const { environment } = services
-    await database.get().query(
-      `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', '')`, [apiKey, subAccountId])
+    await database
+      .get()
+      .query(
+        `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', '')`,
+        [apiKey, subAccountId],
+      )
     await database.get().query(
       `insert into aml_settings (workspace_id, sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals,
          updated_at)
        values ($4, $1, 'CHAINALYSIS', $2, '{SEVERE}', false, true, $3)`,
-      [subAccountId, sealToken(services, subAccountId, 'key'), new Date(environment.now() - 1000), workspaceId])
+      [
+        subAccountId,
+        sealToken(services, subAccountId, 'key'),
+        new Date(environment.now() - 1000),
+        workspaceId,
+      ],
+    )
   }
 
   /** Another transfer to the same address, whose screening freezes it. */
@@ -149,11 +203,15 @@ class Story {
   }
 
   async built(id: string): Promise<unknown[]> {
-    return database.get().query('select state, shown_at from chain_transactions where transaction_id = $1', [id])
+    return database
+      .get()
+      .query('select state, shown_at from chain_transactions where transaction_id = $1', [id])
   }
 
   async taken(): Promise<number> {
-    const row = await database.get().one<{ count: number }>('select count(*)::int from utxos where spent_by is not null')
+    const row = await database
+      .get()
+      .one<{ count: number }>('select count(*)::int from utxos where spent_by is not null')
     return row?.count ?? 0
   }
 
@@ -185,10 +243,20 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         const { stage } = story
         const id = await stage.create('first')
         let other = ''
-        story.gate = { id, within: false, open: async () => { other = await story.freeze() } }
+        story.gate = {
+          id,
+          within: false,
+          open: async () => {
+            other = await story.freeze()
+          },
+        }
         await stage.runTo(id, 'AML_HELD')
         assert.ok(await story.isFrozen())
-        assert.deepEqual([story.shown, await story.built(id), await story.taken()], [[], [], 0], 'its coins and its number are free')
+        assert.deepEqual(
+          [story.shown, await story.built(id), await story.taken()],
+          [[], [], 0],
+          'its coins and its number are free',
+        )
         const to = await story.someone()
         const third = await stage.create('third', { destination_address: to })
         await stage.runTo(third, 'CONFIRMED')
@@ -211,7 +279,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
           freezing = story.freeze()
           freezing.catch(() => undefined)
           await lockWait(freezing)
-          assert.ok(!await story.isFrozen())
+          assert.ok(!(await story.isFrozen()))
         }
         story.gate = { id, within: true, open }
         await stage.turnUntil('the transfer is marked as submitted', () => story.gate === null)
@@ -244,12 +312,20 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         stage.fault = undefined
         const asked = story.shown.length
         await stage.runTo(id, 'AML_HELD')
-        assert.deepEqual([await story.built(id), story.shown.length], [[before], asked], 'a node may have signed it: nothing takes its place')
+        assert.deepEqual(
+          [await story.built(id), story.shown.length],
+          [[before], asked],
+          'a node may have signed it: nothing takes its place',
+        )
         await story.unfreeze()
         await stage.run()
         await story.confirmed(id, other)
-        const { count } = (await database.get().one<{ count: number }>(
-          'select count(*)::int from chain_transactions where transaction_id = $1', [id])) as { count: number }
+        const { count } = (await database
+          .get()
+          .one<{ count: number }>(
+            'select count(*)::int from chain_transactions where transaction_id = $1',
+            [id],
+          )) as { count: number }
         assert.equal(count, 1)
       }))
 
@@ -258,12 +334,22 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         const { stage } = story
         const id = await stage.create('first')
         const { network } = stage.services.networks.get(family.code)
-        const open = () => database.get().query(
-          `with other as (insert into sub_accounts (workspace_id, name, path_index) values ($1, 'other', 2) returning id)
+        const open = () =>
+          database.get().query(
+            `with other as (insert into sub_accounts (workspace_id, name, path_index) values ($1, 'other', 2) returning id)
            insert into frozen_addresses (id, workspace_id, sub_account_id, space, address_key, address, asset, source, risk_level,
              transaction_id, frozen_at)
            select gen_random_uuid(), $1, id, $2, $3, $4, $5, 'CHAINALYSIS', 'SEVERE', $6, $7 from other`,
-          [stage.caller.workspaceId, spaceOf(network), addressKey(network, family.to), family.to, family.code, id, database.get().now()])
+            [
+              stage.caller.workspaceId,
+              spaceOf(network),
+              addressKey(network, family.to),
+              family.to,
+              family.code,
+              id,
+              database.get().now(),
+            ],
+          )
         story.gate = { id, within: false, open }
         await stage.run()
         assert.equal(story.gate, null, 'it was reached')
@@ -288,7 +374,13 @@ test('one of a run is frozen while the run is put together: those before it are 
     await stage.runTo(id, 'SIGNING')
     for (const waiting of [second, id]) await due(waiting, 'infinity')
     let freezing = ''
-    story.gate = { id, within: false, open: async () => { freezing = await story.freeze() } }
+    story.gate = {
+      id,
+      within: false,
+      open: async () => {
+        freezing = await story.freeze()
+      },
+    }
     await due(first, database.get().now())
     await stage.runTo(first, 'CONFIRMED')
     assert.equal(story.gate, null, 'it was reached')
@@ -304,14 +396,31 @@ test('one of a run is frozen while the run is put together: those before it are 
 const HANG_MS = 60_000
 const POLL_MS = 10
 
-/** Resolves when PostgreSQL reports a connection that waits for an advisory lock. @throws where `operation` ends without such a wait */
+/**
+ * Resolves when PostgreSQL reports a connection that waits for an advisory lock. @throws where
+ * `operation` ends without such a wait
+ */
 async function lockWait(operation: Promise<unknown>): Promise<void> {
   let outcome: string | null = null
-  operation.then(() => { outcome = 'it ended' }, (error: unknown) => { outcome = `it failed: ${String(error)}` })
+  operation.then(
+    () => {
+      outcome = 'it ended'
+    },
+    (error: unknown) => {
+      outcome = `it failed: ${String(error)}`
+    },
+  )
   const endMs = performance.now() + HANG_MS
-  while (await database.get().one(`select 1 from pg_locks where locktype = 'advisory' and not granted`) === undefined) {
+  while (
+    (await database
+      .get()
+      .one(`select 1 from pg_locks where locktype = 'advisory' and not granted`)) === undefined
+  ) {
     assert.equal(outcome, null, 'the freeze did not wait for a lock')
-    assert.ok(performance.now() < endMs, `the freeze neither waited for a lock nor ended within ${HANG_MS} ms`)
+    assert.ok(
+      performance.now() < endMs,
+      `the freeze neither waited for a lock nor ended within ${HANG_MS} ms`,
+    )
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
 }

@@ -7,4 +7,8 @@ const platform = new TestPlatform({ ground: 'prepared' })
 before(() => platform.start())
 after(() => platform.remove())
 
-test('200 transfers at once from 20 wallets on one tank: every nonce once, no gap, nothing stuck', { timeout: 900_000 }, () => crowd(platform, 10))
+test(
+  '200 transfers at once from 20 wallets on one tank: every nonce once, no gap, nothing stuck',
+  { timeout: 900_000 },
+  () => crowd(platform, 10),
+)

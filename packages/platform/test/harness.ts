@@ -7,7 +7,13 @@ import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { inspect } from 'node:util'
 import { assertDescribed } from './against-document.ts'
-import { JsonNumber, parseJson, requestHeaders, signRequest, type SignOptions } from '@custody/request-auth'
+import {
+  JsonNumber,
+  parseJson,
+  requestHeaders,
+  signRequest,
+  type SignOptions,
+} from '@custody/request-auth'
 import type { Devnet } from '../../devnet/src/devnet.ts'
 import { freePorts, makeHomes, type nodeHere } from '../../signer/test/homes.ts'
 import { callerKey } from '../../signer/test/prepared.ts'
@@ -29,8 +35,17 @@ const { privateKey, publicKey } = await callerKey()
 export const PUBLIC_KEY = publicKey
 export const PRIVATE_KEY = privateKey
 
-export interface User { apiKey: string; base: string; workspace: string }
-export interface Answer<T = Record<string, unknown>> { status: number; headers: Headers; body: T; text: string }
+export interface User {
+  apiKey: string
+  base: string
+  workspace: string
+}
+export interface Answer<T = Record<string, unknown>> {
+  status: number
+  headers: Headers
+  body: T
+  text: string
+}
 
 /** Blocks come so many times as fast as they do where somebody looks on. */
 const PACE = 10
@@ -38,9 +53,9 @@ const PACE = 10
 const DEATH_MS = 120_000
 
 /**
- * What the first start finds, and where it runs. `here`: tables and keys, and everything but the database server in this
- * process. `prepared`: tables and keys, and the platform starts its own processes, as `npm start` does. `own`: so, in an
- * empty home.
+ * What the first start finds, and where it runs. `here`: tables and keys, and everything but the
+ * database server in this process. `prepared`: tables and keys, and the platform starts its own
+ * processes, as `npm start` does. `own`: so, in an empty home.
  */
 type Ground = 'here' | 'prepared' | 'own'
 
@@ -58,7 +73,10 @@ export class TestPlatform {
   /** Events of before were told by an earlier version, as its registry said. */
   eventsFrom = new Date(0)
   readonly #ground: Ground
-  /** Clock of everything that runs in this process and of the requests that the test signs, in milliseconds since 1970. */
+  /**
+   * Clock of everything that runs in this process and of the requests that the test signs, in
+   * milliseconds since 1970.
+   */
   readonly clock: () => number
   /** What stops each node that runs here. */
   readonly #nodes = new Map<number, () => Promise<void>>()
@@ -71,11 +89,20 @@ export class TestPlatform {
   /** Standard output of a process of its own. */
   printed = ''
 
-  constructor({ home, folder = PLATFORM, ground = 'here', clock = Date.now }: {
-    home?: string; folder?: string; ground?: Ground; clock?: () => number
+  constructor({
+    home,
+    folder = PLATFORM,
+    ground = 'here',
+    clock = Date.now,
+  }: {
+    home?: string
+    folder?: string
+    ground?: Ground
+    clock?: () => number
   } = {}) {
     // A process of its own would have another clock than the requests that it judges.
-    if (ground !== 'here' && clock !== Date.now) throw new Error('a clock reaches only a platform that runs in this process')
+    if (ground !== 'here' && clock !== Date.now)
+      throw new Error('a clock reaches only a platform that runs in this process')
     this.clock = clock
     this.home = home ?? mkdtempSync(join(tmpdir(), 'custody-test-'))
     this.package = folder
@@ -88,19 +115,30 @@ export class TestPlatform {
   async #prepare(): Promise<void> {
     const [devnet, ...signers] = await freePorts(4)
     await Promise.all([makeHomes(signersFolder(this.home), signers), prepareDatabase(this.home)])
-    writeFileSync(join(this.home, 'ports.json'), JSON.stringify({ signers, devnet }), { mode: 0o600 })
+    writeFileSync(join(this.home, 'ports.json'), JSON.stringify({ signers, devnet }), {
+      mode: 0o600,
+    })
   }
 
   /** Starts the nodes and the chains of this home in this process. */
   async #startParts(): Promise<void> {
-    const { devnet } = JSON.parse(readFileSync(join(this.home, 'ports.json'), 'utf8')) as { devnet: number }
-    // Loaded only where it is used: most of it is a platform's. A changed copy of the tree runs its own.
-    const ofTree = async <T>(path: string): Promise<T> => await import(pathToFileURL(join(this.package, '..', path)).href) as T
+    const { devnet } = JSON.parse(readFileSync(join(this.home, 'ports.json'), 'utf8')) as {
+      devnet: number
+    }
+    // Loaded only where it is used: most of it is a platform's. A changed copy of the tree runs its
+    // own.
+    const ofTree = async <T>(path: string): Promise<T> =>
+      (await import(pathToFileURL(join(this.package, '..', path)).href)) as T
     const { Here } = await ofTree<typeof import('./here.ts')>('platform/test/here.ts')
-    const { Devnet } = await ofTree<typeof import('../../devnet/src/devnet.ts')>('devnet/src/devnet.ts')
-    const { nodeHere } = await ofTree<typeof import('../../signer/test/homes.ts')>('signer/test/homes.ts')
+    const { Devnet } =
+      await ofTree<typeof import('../../devnet/src/devnet.ts')>('devnet/src/devnet.ts')
+    const { nodeHere } =
+      await ofTree<typeof import('../../signer/test/homes.ts')>('signer/test/homes.ts')
     this.#nodeHere = nodeHere
-    const chains = await Devnet.start(join(this.home, 'devnet'), devnet, { pace: PACE, clock: this.clock })
+    const chains = await Devnet.start(join(this.home, 'devnet'), devnet, {
+      pace: PACE,
+      clock: this.clock,
+    })
     this.#chains = chains
     await Promise.all([1, 2, 3].map((node) => this.#startNode(node)))
     this.#here = new Here(this.home, chains, (text) => (this.output += text), this.clock)
@@ -108,7 +146,10 @@ export class TestPlatform {
 
   async #startNode(node: number): Promise<void> {
     if (!this.#nodeHere) throw new Error('no nodes run here')
-    this.#nodes.set(node, await this.#nodeHere(join(signersFolder(this.home), `node-${node}`), undefined, this.clock))
+    this.#nodes.set(
+      node,
+      await this.#nodeHere(join(signersFolder(this.home), `node-${node}`), undefined, this.clock),
+    )
   }
 
   async start(env: Record<string, string> = {}): Promise<void> {
@@ -121,10 +162,17 @@ export class TestPlatform {
       this.base = await this.#here.start(env)
       return
     }
-    const child = spawn(
-      process.execPath, [join(this.package, MAIN)],
-      { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: this.home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', CUSTODY_LOCAL_PACE: String(PACE), ...env } }
-    )
+    const child = spawn(process.execPath, [join(this.package, MAIN)], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        ...process.env,
+        CUSTODY_HOME: this.home,
+        PORT: '0',
+        CUSTODY_LOG_LEVEL: 'warn',
+        CUSTODY_LOCAL_PACE: String(PACE),
+        ...env,
+      },
+    })
     this.process = child
     child.stderr?.on('data', (chunk: Buffer) => (this.output += chunk.toString()))
     this.base = await new Promise<string>((resolve, reject) => {
@@ -134,7 +182,11 @@ export class TestPlatform {
         const match = /^ready (http:\S+)/m.exec(this.printed)
         if (match) resolve(match[1] as string)
       })
-      child.once('exit', (code, signal) => reject(new Error(`the platform ended (${String(signal ?? code)}): ${this.output.slice(-2000)}`)))
+      child.once('exit', (code, signal) =>
+        reject(
+          new Error(`the platform ended (${String(signal ?? code)}): ${this.output.slice(-2000)}`),
+        ),
+      )
     })
   }
 
@@ -148,7 +200,8 @@ export class TestPlatform {
   /** Resolves when the process has ended, however. */
   async ended(): Promise<void> {
     const child = this.process
-    if (child && child.exitCode === null && child.signalCode === null) await new Promise((resolve) => child.once('exit', resolve))
+    if (child && child.exitCode === null && child.signalCode === null)
+      await new Promise((resolve) => child.once('exit', resolve))
   }
 
   async kill(): Promise<void> {
@@ -164,11 +217,15 @@ export class TestPlatform {
     return this.process?.exitCode ?? null
   }
 
-  /** Ends everything and removes the home. What a platform that ran here told of is held to the registry of events. */
+  /**
+   * Ends everything and removes the home. What a platform that ran here told of is held to the
+   * registry of events.
+   */
   async remove(): Promise<void> {
     const wrong = this.#here ? await wrongEvents(this.database, this.eventsFrom) : []
     await this.#database?.close()
-    if (this.process && this.process.exitCode === null && this.process.signalCode === null) await this.stop()
+    if (this.process && this.process.exitCode === null && this.process.signalCode === null)
+      await this.stop()
     await this.#here?.remove()
     await Promise.all([...this.#nodes.values()].map((stop) => stop()))
     this.#chains?.close()
@@ -177,29 +234,53 @@ export class TestPlatform {
       try {
         process.kill(Number(readFileSync(pidFile, 'utf8').split('\n', 1)[0]), 'SIGQUIT')
         await sleep(300)
-      } catch { /* it has ended */ }
+      } catch {
+        /* it has ended */
+      }
     }
     rmSync(this.home, { recursive: true, force: true })
     homes.delete(this.home)
     if (homes.size === 0) endInTime(wrong.length > 0)
-    if (wrong.length > 0) throw new Error(`events that are not what the registry says:\n${wrong.join('\n')}`)
+    if (wrong.length > 0)
+      throw new Error(`events that are not what the registry says:\n${wrong.join('\n')}`)
   }
 
-  async user(workspace: string, options: { subAccount?: string; role?: 'full' | 'read-only'; rateLimit?: number } = {}): Promise<User> {
+  async user(
+    workspace: string,
+    options: { subAccount?: string; role?: 'full' | 'read-only'; rateLimit?: number } = {},
+  ): Promise<User> {
     const { apiKey } = await createApiUserEverywhere(
-      this.home, { workspace, subAccount: options.subAccount ?? 'main', role: options.role ?? 'full', publicKeyPem: PUBLIC_KEY }, options.rateLimit ?? 100_000)
+      this.home,
+      {
+        workspace,
+        subAccount: options.subAccount ?? 'main',
+        role: options.role ?? 'full',
+        publicKeyPem: PUBLIC_KEY,
+      },
+      options.rateLimit ?? 100_000,
+    )
     return { apiKey, base: this.base, workspace }
   }
 
-  async operator(command: string, input: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
+  async operator(
+    command: string,
+    input: Record<string, unknown> = {},
+  ): Promise<Record<string, unknown>> {
     return callPlatform(this.home, command, input)
   }
 
   async fund(asset: string, address: string, amount: string): Promise<string> {
-    return String((await this.operator('devnet', { command: 'fund', asset, address, amount, tag: null }))['hash'])
+    return String(
+      (await this.operator('devnet', { command: 'fund', asset, address, amount, tag: null }))[
+        'hash'
+      ],
+    )
   }
 
-  /** Has a platform that runs here die at a commit that `work` leads to, and starts a new one. Answers may be lost with it. */
+  /**
+   * Has a platform that runs here die at a commit that `work` leads to, and starts a new one.
+   * Answers may be lost with it.
+   */
   async dieAt(checkpoint: string, work: () => Promise<unknown>): Promise<void> {
     const here = this.#here as Here
     const ended = here.ended.then(() => true)
@@ -210,8 +291,12 @@ export class TestPlatform {
     patience.abort()
     here.dieAt = null
     if (!died) {
-      const latest = await this.database.query('select kind, state, attempts, last_error, next_run_at, lease_until from transactions order by created_at desc limit 5')
-      throw new Error(`${checkpoint} was never reached; what was to lead there answered ${inspect(answer)}; ${inspect(latest)}\n${this.output.slice(-2000)}`)
+      const latest = await this.database.query(
+        'select kind, state, attempts, last_error, next_run_at, lease_until from transactions order by created_at desc limit 5',
+      )
+      throw new Error(
+        `${checkpoint} was never reached; what was to lead there answered ${inspect(answer)}; ${inspect(latest)}\n${this.output.slice(-2000)}`,
+      )
     }
     await this.start()
   }
@@ -227,12 +312,18 @@ export class TestPlatform {
     }
   }
 
-  /** On a halted chain: a block whenever a transaction waits for one, until something holds. What it waits for is in the last block. */
+  /**
+   * On a halted chain: a block whenever a transaction waits for one, until something holds. What it
+   * waits for is in the last block.
+   */
   async mineUntil(network: string, what: string, holds: () => Promise<unknown>): Promise<void> {
     await waitFor(what, async () => {
       if (await holds()) return true
-      const { networks } = await this.operator('devnet', { command: 'info' }) as { networks: Record<string, { waiting: number | null }> }
-      if ((networks[network]?.waiting ?? 0) > 0) await this.operator('devnet', { command: 'mine', network, blocks: 1 })
+      const { networks } = (await this.operator('devnet', { command: 'info' })) as {
+        networks: Record<string, { waiting: number | null }>
+      }
+      if ((networks[network]?.waiting ?? 0) > 0)
+        await this.operator('devnet', { command: 'mine', network, blocks: 1 })
       return false
     })
   }
@@ -247,7 +338,10 @@ export class TestPlatform {
     }
   }
 
-  /** Runs something while none of the three nodes answers; what was asked of them is answered afterwards, or too late. */
+  /**
+   * Runs something while none of the three nodes answers; what was asked of them is answered
+   * afterwards, or too late.
+   */
   async withoutNodes<T>(run: () => Promise<T>): Promise<T> {
     return (this.#here as Here).withoutNodes(run)
   }
@@ -259,31 +353,44 @@ export class TestPlatform {
 
   /** The platform's database, for what its API does not tell. */
   get database(): Database {
-    const { database_url: url } = JSON.parse(readFileSync(join(this.home, 'runtime.json'), 'utf8')) as { database_url: string }
+    const { database_url: url } = JSON.parse(
+      readFileSync(join(this.home, 'runtime.json'), 'utf8'),
+    ) as { database_url: string }
     this.#database ??= openDatabase(url, { max: 1, now: this.clock })
     return this.#database
   }
 
-  /** Resolves once a transaction, or what it waits for, was tried so many times in the state in which it stands, or has ended. */
+  /**
+   * Resolves once a transaction, or what it waits for, was tried so many times in the state in
+   * which it stands, or has ended.
+   */
   async tried(id: string, times = 2): Promise<void> {
-    await waitFor(`${times} tries of ${id}`, () => this.database.one(
-      `select 1 from transactions where (id = $1 or parent_id = $1) and (status <> 'pending' or attempts >= $2 and lease_token is null)`,
-      [id, times]))
+    await waitFor(`${times} tries of ${id}`, () =>
+      this.database.one(
+        `select 1 from transactions where (id = $1 or parent_id = $1) and (status <> 'pending' or attempts >= $2 and lease_token is null)`,
+        [id, times],
+      ),
+    )
   }
 
   /** Resolves once nothing is left that could be done now. */
   async atRest(): Promise<void> {
     const due = `select 1 from transactions where status = 'pending' and (lease_token is not null or next_run_at <= $1) limit 1`
-    await waitFor('rest', async () => (await this.database.one(due, [this.database.now()])) === undefined)
+    await waitFor(
+      'rest',
+      async () => (await this.database.one(due, [this.database.now()])) === undefined,
+    )
   }
 
   /** The operator's command as an operator runs it. */
   cli(...args: string[]): Promise<{ status: number | null; stdout: string; stderr: string }> {
     const child = spawn(process.execPath, [join(this.package, CLI), ...args], {
-      stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: this.home },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, CUSTODY_HOME: this.home },
     })
     const said = { stdout: '', stderr: '' }
-    for (const name of ['stdout', 'stderr'] as const) child[name].setEncoding('utf8').on('data', (text: string) => (said[name] += text))
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name].setEncoding('utf8').on('data', (text: string) => (said[name] += text))
     return new Promise((resolve) => child.once('close', (status) => resolve({ status, ...said })))
   }
 
@@ -293,9 +400,14 @@ export class TestPlatform {
     return file
   }
 
-  /** Process id of a child by a pattern of its command line, in which HOME stands for the home; Linux only. */
+  /**
+   * Process id of a child by a pattern of its command line, in which HOME stands for the home;
+   * Linux only.
+   */
   childPid(word: string): number {
-    const { stdout } = spawnSync('pgrep', ['-f', word.replace('HOME', this.home)], { encoding: 'utf8' })
+    const { stdout } = spawnSync('pgrep', ['-f', word.replace('HOME', this.home)], {
+      encoding: 'utf8',
+    })
     const pid = Number(stdout.trim().split('\n')[0])
     if (!Number.isInteger(pid) || pid < 2) throw new Error(`no process matches ${word}`)
     return pid
@@ -308,34 +420,96 @@ export const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(r
 export function plain(value: unknown): unknown {
   if (value instanceof JsonNumber) return value.text
   if (Array.isArray(value)) return value.map(plain)
-  if (typeof value === 'object' && value !== null) return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]))
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]))
   return value
 }
 
 /** Sends a signed request; `sign` changes how it is signed, `headers` what is sent beside it. */
-export async function call<T = Record<string, unknown>>(user: User | null, method: string, path: string, body?: unknown, options: { base?: string; sign?: Partial<SignOptions>; headers?: Record<string, string> } = {}): Promise<Answer<T>> {
+export async function call<T = Record<string, unknown>>(
+  user: User | null,
+  method: string,
+  path: string,
+  body?: unknown,
+  options: { base?: string; sign?: Partial<SignOptions>; headers?: Record<string, string> } = {},
+): Promise<Answer<T>> {
   const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body)
-  const now = Math.floor((platforms.find(({ base }) => base === user?.base)?.clock() ?? Date.now()) / 1000)
-  const signed = user ? requestHeaders(await signRequest({ apiKey: user.apiKey, privateKey: PRIVATE_KEY, method, uri: path, body: text, now, ...options.sign }), user.apiKey) : {}
-  const headers: Record<string, string> = { ...signed, ...(text === '' ? {} : { 'content-type': 'application/json' }), ...options.headers }
-  const response = await fetch(`${options.base ?? user?.base ?? ''}${path}`, { method, headers, ...(text === '' ? {} : { body: text }) })
+  const now = Math.floor(
+    (platforms.find(({ base }) => base === user?.base)?.clock() ?? Date.now()) / 1000,
+  )
+  const signed = user
+    ? requestHeaders(
+        await signRequest({
+          apiKey: user.apiKey,
+          privateKey: PRIVATE_KEY,
+          method,
+          uri: path,
+          body: text,
+          now,
+          ...options.sign,
+        }),
+        user.apiKey,
+      )
+    : {}
+  const headers: Record<string, string> = {
+    ...signed,
+    ...(text === '' ? {} : { 'content-type': 'application/json' }),
+    ...options.headers,
+  }
+  const response = await fetch(`${options.base ?? user?.base ?? ''}${path}`, {
+    method,
+    headers,
+    ...(text === '' ? {} : { body: text }),
+  })
   const answer = await response.text()
-  assertDescribed({ method, path, status: response.status, headers: response.headers, text: answer })
+  assertDescribed({
+    method,
+    path,
+    status: response.status,
+    headers: response.headers,
+    text: answer,
+  })
   let parsed: unknown = answer
   try {
     parsed = plain(parseJson(answer))
-  } catch { /* not JSON */ }
+  } catch {
+    /* not JSON */
+  }
   return { status: response.status, headers: response.headers, body: parsed as T, text: answer }
 }
 
-export interface Transfer { id: string; status: string; sub_status: string; hash: string | null; fee: string; amount: string; failure_reason: string | null; [field: string]: unknown }
+export interface Transfer {
+  id: string
+  status: string
+  sub_status: string
+  hash: string | null
+  fee: string
+  amount: string
+  failure_reason: string | null
+  [field: string]: unknown
+}
 
-export const transferBody = (asset: string, amount: string, to: string, more: Record<string, unknown> = {}) =>
-  `{"asset":"${asset}","amount":${amount},"destination_address":"${to}","destination_type":"EXTERNAL","source_type":"INTERNAL"${Object.entries(more).map(([key, value]) => `,"${key}":${JSON.stringify(value)}`).join('')}}`
+export const transferBody = (
+  asset: string,
+  amount: string,
+  to: string,
+  more: Record<string, unknown> = {},
+) =>
+  `{"asset":"${asset}","amount":${amount},"destination_address":"${to}","destination_type":"EXTERNAL","source_type":"INTERNAL"${Object.entries(
+    more,
+  )
+    .map(([key, value]) => `,"${key}":${JSON.stringify(value)}`)
+    .join('')}}`
 
-/** Asks until there is an answer, ever less often: a signed request costs both sides five milliseconds of a processor. */
+/**
+ * Asks until there is an answer, ever less often: a signed request costs both sides five
+ * milliseconds of a processor.
+ */
 export async function waitFor<T>(
-  what: string, read: () => Promise<T | null | undefined | false>, timeoutMs = 150_000, leastOftenMs = 250,
+  what: string,
+  read: () => Promise<T | null | undefined | false>,
+  timeoutMs = 150_000,
+  leastOftenMs = 250,
 ): Promise<T> {
   const deadline = Date.now() + timeoutMs
   let pauseMs = 80
@@ -348,7 +522,10 @@ export async function waitFor<T>(
   }
 }
 
-/** Asked again while its network cannot be reached, as clients are told to: a local chain that starts is slow where many do at once. */
+/**
+ * Asked again while its network cannot be reached, as clients are told to: a local chain that
+ * starts is slow where many do at once.
+ */
 async function onceReached<T>(user: User, path: string, body: unknown): Promise<T> {
   return waitFor(`${path} ${JSON.stringify(body)}`, async () => {
     const answer = await call<T & { code?: string }>(user, 'POST', path, body)
@@ -359,7 +536,12 @@ async function onceReached<T>(user: User, path: string, body: unknown): Promise<
 }
 
 /** A wallet with coins in it, and its first address. */
-export async function fundedWallet(platform: TestPlatform, user: User, asset: string, amount: string): Promise<string> {
+export async function fundedWallet(
+  platform: TestPlatform,
+  user: User,
+  asset: string,
+  amount: string,
+): Promise<string> {
   await onceReached(user, '/dac/v1/create-wallet', { asset })
   const { address } = await onceReached<{ address: string }>(user, '/dac/v1/address', { asset })
   await platform.fund(asset, address, amount)
@@ -367,39 +549,86 @@ export async function fundedWallet(platform: TestPlatform, user: User, asset: st
   return address
 }
 
-export async function balance(user: User, asset: string): Promise<{ balance: string; omnibus_balance: string }> {
-  const answer = await call<{ balance: string; omnibus_balance: string }[]>(user, 'GET', `/dac/v1/wallets?asset=${asset}`)
+export async function balance(
+  user: User,
+  asset: string,
+): Promise<{ balance: string; omnibus_balance: string }> {
+  const answer = await call<{ balance: string; omnibus_balance: string }[]>(
+    user,
+    'GET',
+    `/dac/v1/wallets?asset=${asset}`,
+  )
   const [first] = answer.body
   if (answer.status !== 200 || !first) throw new Error(answer.text)
   return first
 }
 
-/** A transfer once it has ended. The database is asked until then: a signed request costs ten times as much. */
-export const terminal = (user: User, id: string, timeoutMs = 150_000) => waitFor(`transfer ${id}`, async () => {
-  const platform = platforms.find(({ base }) => base === user.base)
-  if (platform && await platform.database.one(`select 1 from transactions where id = $1 and status = 'pending'`, [id])) return null
-  const { body } = await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)
-  return body.status === 'confirmed' || body.status === 'failed' ? body : null
-}, timeoutMs, 150)
+/**
+ * A transfer once it has ended. The database is asked until then: a signed request costs ten times
+ * as much.
+ */
+export const terminal = (user: User, id: string, timeoutMs = 150_000) =>
+  waitFor(
+    `transfer ${id}`,
+    async () => {
+      const platform = platforms.find(({ base }) => base === user.base)
+      if (
+        platform &&
+        (await platform.database.one(
+          `select 1 from transactions where id = $1 and status = 'pending'`,
+          [id],
+        ))
+      )
+        return null
+      const { body } = await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)
+      return body.status === 'confirmed' || body.status === 'failed' ? body : null
+    },
+    timeoutMs,
+    150,
+  )
 
 /**
- * Waits until a transfer has ended and asserts that it is confirmed. A failure prints the status, the failure reason, and the last
- * error of the transfer and of its fuel, which hold the words of the nodes.
+ * Waits until a transfer has ended and asserts that it is confirmed. A failure prints the status,
+ * the failure reason, and the last error of the transfer and of its fuel, which hold the words of
+ * the nodes.
  */
-export async function assertConfirmed(user: User, id: string, timeoutMs?: number): Promise<Transfer> {
+export async function assertConfirmed(
+  user: User,
+  id: string,
+  timeoutMs?: number,
+): Promise<Transfer> {
   const transfer = await terminal(user, id, timeoutMs)
   if (transfer.status === 'confirmed') return transfer
   const platform = platforms.find(({ base }) => base === user.base)
-  const rows = await platform?.database.query('select kind, state, attempts, last_error from transactions where id = $1 or parent_id = $1', [id])
+  const rows = await platform?.database.query(
+    'select kind, state, attempts, last_error from transactions where id = $1 or parent_id = $1',
+    [id],
+  )
   const { status, sub_status: subStatus, failure_reason: reason } = transfer
-  return assert.fail(`transfer ${id} is ${status} (${subStatus}), not confirmed: ${reason ?? 'no failure reason'}\n${inspect(rows)}`)
+  return assert.fail(
+    `transfer ${id} is ${status} (${subStatus}), not confirmed: ${reason ?? 'no failure reason'}\n${inspect(rows)}`,
+  )
 }
 
 /** JSON-RPC of a local chain, as an outside observer. */
-export async function rpc<T>(platform: TestPlatform, network: string, method: string, params: unknown[]): Promise<T> {
-  const { devnet } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as { devnet: number }
-  const response = await fetch(`http://127.0.0.1:${devnet}/${network.toLowerCase()}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) })
-  const { result, error } = await response.json() as { result: T; error?: { message: string } | null }
+export async function rpc<T>(
+  platform: TestPlatform,
+  network: string,
+  method: string,
+  params: unknown[],
+): Promise<T> {
+  const { devnet } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as {
+    devnet: number
+  }
+  const response = await fetch(`http://127.0.0.1:${devnet}/${network.toLowerCase()}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  })
+  const { result, error } = (await response.json()) as {
+    result: T
+    error?: { message: string } | null
+  }
   if (error) throw new Error(error.message)
   return result
 }

@@ -31,8 +31,13 @@ class Breath {
     if (this.isDead) await new Promise(() => undefined)
   }
 
-  /** Something asked of the outside: what is asked by the dead is not done, and no answer reaches them. */
-  over<Arguments extends unknown[], Result>(ask: (...given: Arguments) => Promise<Result>): (...given: Arguments) => Promise<Result> {
+  /**
+   * Something asked of the outside: what is asked by the dead is not done, and no answer reaches
+   * them.
+   */
+  over<Arguments extends unknown[], Result>(
+    ask: (...given: Arguments) => Promise<Result>,
+  ): (...given: Arguments) => Promise<Result> {
     return async (...given) => {
       await this.drawn()
       try {
@@ -57,14 +62,19 @@ function breathingDatabase(database: Database, breath: Breath): Database {
   }
   const query = breath.over(database.query) as Database['query']
   return {
-    ...database, query, one: async (text, values) => (await query(text, values))[0] as never,
-    transaction: breath.over((work: (tx: Queryable) => Promise<unknown>) => database.transaction((tx) => work(within(tx)))) as never,
+    ...database,
+    query,
+    one: async (text, values) => (await query(text, values))[0] as never,
+    transaction: breath.over((work: (tx: Queryable) => Promise<unknown>) =>
+      database.transaction((tx) => work(within(tx))),
+    ) as never,
   }
 }
 
 /**
- * A platform in this process, as `npm start` runs it in one of its own: the same start, HTTP port, operator's socket,
- * database server and loops. Killing it costs nothing: from one moment on it neither asks nor hears anything.
+ * A platform in this process, as `npm start` runs it in one of its own: the same start, HTTP port,
+ * operator's socket, database server and loops. Killing it costs nothing: from one moment on it
+ * neither asks nor hears anything.
  */
 export class Here {
   readonly #home: string
@@ -114,12 +124,28 @@ export class Here {
       fetch: breath.over(chainsFetch(this.#chains)),
       resolve: lookup,
       openDatabase: (address, options) => breathingDatabase(openDatabase(address, options), breath),
-      startPostgres: async () => ({ url: database, adopted: true, pid, stop: async () => undefined }),
-      startLocal: async () => ({ devnetUrl: this.#chains.url, ready: Promise.resolve(), stop: async () => undefined }),
+      startPostgres: async () => ({
+        url: database,
+        adopted: true,
+        pid,
+        stop: async () => undefined,
+      }),
+      startLocal: async () => ({
+        devnetUrl: this.#chains.url,
+        ready: Promise.resolve(),
+        stop: async () => undefined,
+      }),
       log: { write: this.#hear },
     }
-    // Most tests never change a price, and asking for all of them each second is a sixth of what an idle platform does.
-    const settings = readSettings({ CUSTODY_HOME: this.#home, PORT: '0', CUSTODY_LOG_LEVEL: 'warn', CUSTODY_PRICE_REFRESH_S: '10', ...env })
+    // Most tests never change a price, and asking for all of them each second is a sixth of what an
+    // idle platform does.
+    const settings = readSettings({
+      CUSTODY_HOME: this.#home,
+      PORT: '0',
+      CUSTODY_LOG_LEVEL: 'warn',
+      CUSTODY_PRICE_REFRESH_S: '10',
+      ...env,
+    })
     try {
       this.#running = await startPlatform(settings, startOperatorServer, world)
     } catch (error) {

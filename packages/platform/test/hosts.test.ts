@@ -25,7 +25,8 @@ import { signOrder } from '../src/signing/sign.ts'
 import type { Role } from '../src/settings/settings.ts'
 import { useDatabase, World } from './deposits-support.ts'
 
-// What processes on several hosts have of one another is a database and clocks that are about alike.
+// What processes on several hosts have of one another is a database and clocks that are about
+// alike.
 
 const START = Date.UTC(2026, 0, 1)
 let now = START
@@ -50,39 +51,79 @@ const pass = (ms: number) => {
   world.now += ms
 }
 const signal = new AbortController().signal
-const at = (role: Role): Services => ({ ...world.services, settings: { ...world.services.settings, role } }) as Services
-const once = (ended: AbortSignal): Promise<void> => new Promise((resolve) => { ended.addEventListener('abort', () => resolve()) })
+const at = (role: Role): Services =>
+  ({ ...world.services, settings: { ...world.services.settings, role } }) as Services
+const once = (ended: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    ended.addEventListener('abort', () => resolve())
+  })
 const holder = (networks = ['ETH']) => new HeldNetworks(world.services, randomUUID(), networks)
 const tries = (held: HeldNetworks) => held.loop().run(signal)
 
 test('each role has its loops: nobody but a worker works, nobody but a scanner reads chains', () => {
   const names = (role: Role) => {
-    const services = { ...at(role), devnet: null, networks: { all: () => [{ network: { code: 'ETH' }, mempool: null }] },
-      webhooks: { due: new Bell(systemEnvironment()) }, trading: { due: null }, exchangeTransfers: { due: null }, checkout: { moved: null } }
+    const services = {
+      ...at(role),
+      devnet: null,
+      networks: { all: () => [{ network: { code: 'ETH' }, mempool: null }] },
+      webhooks: { due: new Bell(systemEnvironment()) },
+      trading: { due: null },
+      exchangeTransfers: { due: null },
+      checkout: { moved: null },
+    }
     return loopsOf(services as unknown as Services, holder()).map(({ name }) => name)
   }
   assert.deepEqual(names('api'), [])
   assert.deepEqual(names('scanner'), ['clock', 'hold networks', 'scan ETH'])
-  assert.ok(names('worker').includes('transactions') && !names('worker').some((name) => /scan|hold/.test(name)))
-  assert.deepEqual(names('all').toSorted(), [...new Set([...names('worker'), ...names('scanner')])].toSorted())
+  assert.ok(
+    names('worker').includes('transactions') &&
+      !names('worker').some((name) => /scan|hold/.test(name)),
+  )
+  assert.deepEqual(
+    names('all').toSorted(),
+    [...new Set([...names('worker'), ...names('scanner')])].toSorted(),
+  )
 })
 
 test('who is missing is told by how long, and a clock that is ahead by its host', async () => {
   const never = await readPresence(at('api'))
-  assert.deepEqual([...absences(never.duties)], [['worker', 'no worker was ever seen'], ['scanner', 'no scanner was ever seen']])
+  assert.deepEqual(
+    [...absences(never.duties)],
+    [
+      ['worker', 'no worker was ever seen'],
+      ['scanner', 'no scanner was ever seen'],
+    ],
+  )
   await heartbeatLoop(at('worker'), randomUUID()).run(signal)
   await heartbeatLoop(at('worker'), randomUUID()).run(signal)
   await heartbeatLoop(at('scanner'), randomUUID()).run(signal)
   const { duties } = await readPresence(at('api'))
-  assert.deepEqual(duties.map(({ duty, processes }) => [duty, processes]), [['api', 0], ['worker', 2], ['scanner', 1]])
+  assert.deepEqual(
+    duties.map(({ duty, processes }) => [duty, processes]),
+    [
+      ['api', 0],
+      ['worker', 2],
+      ['scanner', 1],
+    ],
+  )
   assert.equal(absences(duties).size, 0)
   pass(AWAY_MS + 23_000)
   await heartbeatLoop(at('worker'), randomUUID()).run(signal)
-  assert.deepEqual([...absences((await readPresence(at('api'))).duties)], [['scanner', 'no scanner has been seen for 43 s']])
+  assert.deepEqual(
+    [...absences((await readPresence(at('api'))).duties)],
+    [['scanner', 'no scanner has been seen for 43 s']],
+  )
   await heartbeatLoop(at('all'), randomUUID()).run(signal)
-  assert.equal(absences((await readPresence(at('api'))).duties).size, 0, 'one that does everything is a scanner too')
+  assert.equal(
+    absences((await readPresence(at('api'))).duties).size,
+    0,
+    'one that does everything is a scanner too',
+  )
   pass(-9000)
-  assert.match((await readPresence(at('api'))).ahead ?? '', /^the clock of .+ is 9 s ahead of this host's$/)
+  assert.match(
+    (await readPresence(at('api'))).ahead ?? '',
+    /^the clock of .+ is 9 s ahead of this host's$/,
+  )
 })
 
 test('of two scanners one follows a network; the other does when the first dies, and at once when it ends', async () => {
@@ -95,7 +136,11 @@ test('of two scanners one follows a network; the other does when the first dies,
     await tries(first)
     await tries(second)
   }
-  assert.deepEqual([first.holds('ETH'), second.holds('ETH')], [true, false], 'for as long as it lives')
+  assert.deepEqual(
+    [first.holds('ETH'), second.holds('ETH')],
+    [true, false],
+    'for as long as it lives',
+  )
   // Killed.
   let waitedMs = 0
   for (; !second.holds('ETH'); waitedMs += 1000) {
@@ -112,7 +157,10 @@ test('of two scanners one follows a network; the other does when the first dies,
 test('a scanner takes only networks that it has an endpoint of', async () => {
   const other = holder(['BTC'])
   await tries(other)
-  assert.deepEqual([other.holds('ETH'), other.holds('BTC'), [...await other.followed()]], [false, false, []])
+  assert.deepEqual(
+    [other.holds('ETH'), other.holds('BTC'), [...(await other.followed())]],
+    [false, false, []],
+  )
 })
 
 test('a pass that was taken over writes nothing, be it a way back over a reorganisation', async () => {
@@ -121,12 +169,20 @@ test('a pass that was taken over writes nothing, be it a way back over a reorgan
   const chain = world.services.networks.get('ETH')
   const scan = scanLoop(world.services, chain, first.followed)
   for (let count = 0; count < 3; count++) world.chain.mine()
-  while (await scan.run(signal)) { /* more */ }
-  const height = async () => (await database.one<{ height: string }>(`select height::text from network_scans where network = 'ETH'`))?.height
+  while (await scan.run(signal)) {
+    /* more */
+  }
+  const height = async () =>
+    (
+      await database.one<{ height: string }>(
+        `select height::text from network_scans where network = 'ETH'`,
+      )
+    )?.height
   const before = await height()
   const blocks = async () => (await database.query('select 1 from blocks')).length
   const known = await blocks()
-  // It goes back over a reorganisation, and is asleep before it has written that: another has taken the network meanwhile.
+  // It goes back over a reorganisation, and is asleep before it has written that: another has taken
+  // the network meanwhile.
   world.chain.drop(2)
   for (let count = 0; count < 3; count++) world.chain.mine()
   const block = chain.client.block.bind(chain.client)
@@ -140,7 +196,9 @@ test('a pass that was taken over writes nothing, be it a way back over a reorgan
     return block(number)
   }
   try {
-    await assert.rejects(async () => { await scan.run(signal) }, /was taken over/)
+    await assert.rejects(async () => {
+      await scan.run(signal)
+    }, /was taken over/)
   } finally {
     chain.client.block = block
   }
@@ -155,10 +213,13 @@ test('what a worker works on for long stays its own; what a dead one held is tak
     `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type,
        destination_type, state, status, next_run_at)
      values ($1, 'WITHDRAWAL', $2, $3, $4, 'ETH', 'ETH', 7, 'ETH', 'INTERNAL', 'EXTERNAL', 'CONFIRMING', 'pending', $5)`,
-    [id, tenant.workspace, tenant.subAccount, tenant.wallets['ETH'], new Date(now)])
+    [id, tenant.workspace, tenant.subAccount, tenant.wallets['ETH'], new Date(now)],
+  )
   const ended = Promise.withResolvers<void>()
   const services = {
-    ...world.services, pressure: new Pressure(), work: new Bell(systemEnvironment()),
+    ...world.services,
+    pressure: new Pressure(),
+    work: new Bell(systemEnvironment()),
     environment: { ...world.services.environment, now: () => now, sleep: async () => undefined },
     kinds: { WITHDRAWAL: { steps: { CONFIRMING: () => ended.promise } } },
   } as unknown as Services
@@ -170,24 +231,37 @@ test('what a worker works on for long stays its own; what a dead one held is tak
     assert.deepEqual(await claim(world.services, 10), [], 'it is worked on')
   }
   pass(LEASE_MS + 1)
-  assert.deepEqual((await claim(world.services, 10)).map((row) => row.id), [id], 'nobody has said that it is')
+  assert.deepEqual(
+    (await claim(world.services, 10)).map((row) => row.id),
+    [id],
+    'nobody has said that it is',
+  )
   ended.resolve()
 })
 
 test('while one process adopts what the nodes recorded, those of other hosts hold the database, and none begins the same', async () => {
   await database.query(`insert into installation (network) values ('local') on conflict do nothing`)
   const elsewhere = { ...world.services, hold: new Hold() } as Services
-  const environment = { ...world.services.environment, now: () => now, sleep: (_ms: number, ended?: AbortSignal) => once(ended as AbortSignal) }
+  const environment = {
+    ...world.services.environment,
+    now: () => now,
+    sleep: (_ms: number, ended?: AbortSignal) => once(ended as AbortSignal),
+  }
   const here = { ...world.services, environment } as Services
   await whileAdopting(here, async () => {
-    assert.match(await compareRecords(elsewhere) ?? '', /is being adopted by another process/)
+    assert.match((await compareRecords(elsewhere)) ?? '', /is being adopted by another process/)
     assert.throws(() => elsewhere.hold.assertNone(), { code: 'UNAVAILABLE' })
-    await assert.rejects(whileAdopting(elsewhere, async () => assert.fail('both adopt')), /at another host already/)
+    await assert.rejects(
+      whileAdopting(elsewhere, async () => assert.fail('both adopt')),
+      /at another host already/,
+    )
   })
   assert.equal(await isAdoptedSomewhere(here), false)
   // One that dies over it.
   void whileAdopting(here, () => new Promise(() => undefined))
-  while (!await isAdoptedSomewhere(here)) { /* it is about to say so */ }
+  while (!(await isAdoptedSomewhere(here))) {
+    /* it is about to say so */
+  }
   pass(61_000)
   assert.equal(await isAdoptedSomewhere(here), false)
   await whileAdopting(here, async () => undefined)
@@ -198,7 +272,12 @@ test('a node whose host is gone is asked once, whichever pair comes first: what 
     for (const gone of [1, 2, 3]) {
       const waits: string[] = []
       const blamed: number[] = []
-      const call = async (first: number, _method: string, path: string, order?: { partner: number }) => {
+      const call = async (
+        first: number,
+        _method: string,
+        path: string,
+        order?: { partner: number },
+      ) => {
         const partner = order?.partner
         if (path === '/status') {
           if (first === gone) throw new NodeUnavailable(first, 'no answer within 1500 ms')
@@ -210,39 +289,69 @@ test('a node whose host is gone is asked once, whichever pair comes first: what 
         }
         if (partner === gone) {
           waits.push(`${first} for ${partner}`)
-          // It waits for its partner, and has asked others before: whoever waits for both waits in vain for the first too.
-          throw account % 2 === 0 ? new NodeUnavailable(first, 'no answer within 6000 ms')
+          // It waits for its partner, and has asked others before: whoever waits for both waits in
+          // vain for the first too.
+          throw account % 2 === 0
+            ? new NodeUnavailable(first, 'no answer within 6000 ms')
             : new NodeUnavailable(first, 'the peer did not answer', 'PEER_UNAVAILABLE')
         }
         return { signatures: [] }
       }
       const services = {
-        environment: systemEnvironment(), metrics: world.services.metrics,
-        signers: { peers: [1, 2, 3].map((node) => ({ node })), call, isPenalised: () => false, penalise: (node: number) => void blamed.push(node) },
+        environment: systemEnvironment(),
+        metrics: world.services.metrics,
+        signers: {
+          peers: [1, 2, 3].map((node) => ({ node })),
+          call,
+          isPenalised: () => false,
+          penalise: (node: number) => void blamed.push(node),
+        },
       } as unknown as Services
       const outcome = await signOrder(
-        services, { workspace: 'acme', purpose: {}, unsigned: { inputs: [] } } as unknown as Parameters<typeof signOrder>[1], `account ${account}`)
+        services,
+        { workspace: 'acme', purpose: {}, unsigned: { inputs: [] } } as unknown as Parameters<
+          typeof signOrder
+        >[1],
+        `account ${account}`,
+      )
       assert.equal(outcome.kind, 'signed')
       assert.ok(waits.length <= 1, `${gone} is gone: ${waits.join(', ')}`)
-      assert.ok(blamed.every((node) => node === gone), `${gone} is gone, blamed: ${blamed.join(', ')}`)
+      assert.ok(
+        blamed.every((node) => node === gone),
+        `${gone} is gone, blamed: ${blamed.join(', ')}`,
+      )
     }
   }
 })
 
 test('a process with another secrets key does not start, and one of several must be given it', async () => {
   const environment = systemEnvironment()
-  const [ours, other] = [new Secrets(new Uint8Array(32), environment), new Secrets(new Uint8Array(32).fill(1), environment)]
+  const [ours, other] = [
+    new Secrets(new Uint8Array(32), environment),
+    new Secrets(new Uint8Array(32).fill(1), environment),
+  ]
   await database.query(`insert into installation (network) values ('local') on conflict do nothing`)
   await database.query('update installation set sealed_mark = null')
-  await database.query('insert into webhook_keys (public_key_pem, sealed_private_key) values ($1, $2) on conflict do nothing',
-    ['-', ours.seal('webhook key', 'key')])
-  await assert.rejects(checkSecretsKey(database, other, null), /^Error: the secrets\.key of the home: is not the key/)
+  await database.query(
+    'insert into webhook_keys (public_key_pem, sealed_private_key) values ($1, $2) on conflict do nothing',
+    ['-', ours.seal('webhook key', 'key')],
+  )
+  await assert.rejects(
+    checkSecretsKey(database, other, null),
+    /^Error: the secrets\.key of the home: is not the key/,
+  )
   await checkSecretsKey(database, ours, 'x')
   await checkSecretsKey(database, ours, 'x')
   await database.query('delete from webhook_keys')
-  await assert.rejects(checkSecretsKey(database, other, 'x'), /^Error: CUSTODY_SECRETS_KEY: is not the key under which this database's secrets/)
+  await assert.rejects(
+    checkSecretsKey(database, other, 'x'),
+    /^Error: CUSTODY_SECRETS_KEY: is not the key under which this database's secrets/,
+  )
   const home = join(folder, 'home')
-  assert.throws(() => checkSecretsKeyGiven({ role: 'worker', secretsKey: null, home }), /^Error: CUSTODY_ROLE=worker: needs CUSTODY_SECRETS_KEY/)
+  assert.throws(
+    () => checkSecretsKeyGiven({ role: 'worker', secretsKey: null, home }),
+    /^Error: CUSTODY_ROLE=worker: needs CUSTODY_SECRETS_KEY/,
+  )
   checkSecretsKeyGiven({ role: 'all', secretsKey: null, home })
   checkSecretsKeyGiven({ role: 'api', secretsKey: 'x', home })
   writeFileSync(join(folder, 'secrets.key'), '')

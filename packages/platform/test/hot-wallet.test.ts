@@ -11,12 +11,18 @@ import { FamilyStage } from './family-stage.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * Transfers that wait at one address share a fuel, and are signed together: through the real steps and the rules of real nodes.
+ * Transfers that wait at one address share a fuel, and are signed together: through the real steps
+ * and the rules of real nodes.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-hot-wallet-'))
-const ETH = { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '50', amount: '0.1' }
+const ETH = {
+  code: 'ETH',
+  to: '0x00000000000000000000000000000000000000AA',
+  held: '50',
+  amount: '0.1',
+}
 let devnet: Devnet
 
 before(async () => {
@@ -42,78 +48,115 @@ async function crowd(stage: FamilyStage, count: number): Promise<string[]> {
   for (let at = 0; at < count; at++) ids.push(await stage.create(`crowd-${at}`))
   return ids
 }
-const fuels = async (stage: FamilyStage) => stage.database.query<{ state: string; parts: number }>(
-  `select f.state, (select count(*)::int from fuel_parts p where p.fuel_id = f.id) parts from transactions f
-   where kind = 'FUEL' order by created_at, id`)
+const fuels = async (stage: FamilyStage) =>
+  stage.database.query<{ state: string; parts: number }>(
+    `select f.state, (select count(*)::int from fuel_parts p where p.fuel_id = f.id) parts from transactions f
+   where kind = 'FUEL' order by created_at, id`,
+  )
 async function confirmed(stage: FamilyStage, ids: readonly string[]): Promise<void> {
   for (const id of ids) {
     const row = await stage.read(id)
-    assert.deepEqual([row.state, row.failure_reason, await stage.onChain(id)], ['CONFIRMED', null, 1])
+    assert.deepEqual(
+      [row.state, row.failure_reason, await stage.onChain(id)],
+      ['CONFIRMED', null, 1],
+    )
   }
 }
 /** Tokens of the requests that an order to the nodes shows. */
-const shown = ({ purpose }: Order): string[] => (purpose.kind === 'fuel' && purpose.for.kind === 'pay'
-  ? [purpose.for, ...(purpose.beside ?? []).map((each) => each.for)].map(({ request }) => request.token) : [])
-const tokenOf = async (stage: FamilyStage, id: string) => (await stage.read(id)).request?.token ?? ''
+const shown = ({ purpose }: Order): string[] =>
+  purpose.kind === 'fuel' && purpose.for.kind === 'pay'
+    ? [purpose.for, ...(purpose.beside ?? []).map((each) => each.for)].map(
+        ({ request }) => request.token,
+      )
+    : []
+const tokenOf = async (stage: FamilyStage, id: string) =>
+  (await stage.read(id)).request?.token ?? ''
 
-test('thirty transfers at once: two or three fuels pay for all of them, and every payment is made once', () => staged(async (stage) => {
-  let asked = 0
-  stage.nodes.fault = () => { asked++; return undefined }
-  const before = await stage.available()
-  const ids = await crowd(stage, 30)
-  await stage.run()
-  await confirmed(stage, ids)
-  const made = await fuels(stage)
-  assert.ok(made.length <= 3, JSON.stringify(made))
-  assert.equal(made.reduce((sum, { parts }) => sum + parts, 0), 30)
-  assert.ok(asked <= 33, `the nodes were asked ${asked} times`)
-  assert.equal(before - await stage.available(), 30n * stage.amount)
-}))
-
-for (const commit of ['fuel-reserved', 'built', 'signed', 'broadcasting', 'broadcast', 'included', 'settled']) {
-  test(`a crowd, and the process ends after ${commit}: each is paid once, and the tank's books are whole`, () => staged(async (stage) => {
-    const ids = await crowd(stage, 4)
-    stage.crashAt = `transaction.${commit}`
+test('thirty transfers at once: two or three fuels pay for all of them, and every payment is made once', () =>
+  staged(async (stage) => {
+    let asked = 0
+    stage.nodes.fault = () => {
+      asked++
+      return undefined
+    }
+    const before = await stage.available()
+    const ids = await crowd(stage, 30)
     await stage.run()
-    assert.equal(stage.crashAt, null, 'it was reached')
     await confirmed(stage, ids)
+    const made = await fuels(stage)
+    assert.ok(made.length <= 3, JSON.stringify(made))
+    assert.equal(
+      made.reduce((sum, { parts }) => sum + parts, 0),
+      30,
+    )
+    assert.ok(asked <= 33, `the nodes were asked ${asked} times`)
+    assert.equal(before - (await stage.available()), 30n * stage.amount)
   }))
+
+for (const commit of [
+  'fuel-reserved',
+  'built',
+  'signed',
+  'broadcasting',
+  'broadcast',
+  'included',
+  'settled',
+]) {
+  test(`a crowd, and the process ends after ${commit}: each is paid once, and the tank's books are whole`, () =>
+    staged(async (stage) => {
+      const ids = await crowd(stage, 4)
+      stage.crashAt = `transaction.${commit}`
+      await stage.run()
+      assert.equal(stage.crashAt, null, 'it was reached')
+      await confirmed(stage, ids)
+    }))
 }
 
-test('the nodes refuse one of a crowd: the others get fuel of their own and go on, and it fails with its money back', () => staged(async (stage) => {
-  const before = await stage.available()
-  const ids = await crowd(stage, 5)
-  const bad = await tokenOf(stage, ids[2] as string)
-  stage.nodes.fault = (order) => (shown(order).includes(bad) ? 'refuse' : undefined)
-  await stage.run()
-  await confirmed(stage, ids.filter((_, at) => at !== 2))
-  const row = await stage.read(ids[2] as string)
-  assert.deepEqual([row.state, row.hash], ['FAILED', null])
-  assert.match(row.failure_reason ?? '', /its fuel failed/)
-  assert.equal(before - await stage.available(), 4n * stage.amount)
-}))
+test('the nodes refuse one of a crowd: the others get fuel of their own and go on, and it fails with its money back', () =>
+  staged(async (stage) => {
+    const before = await stage.available()
+    const ids = await crowd(stage, 5)
+    const bad = await tokenOf(stage, ids[2] as string)
+    stage.nodes.fault = (order) => (shown(order).includes(bad) ? 'refuse' : undefined)
+    await stage.run()
+    await confirmed(
+      stage,
+      ids.filter((_, at) => at !== 2),
+    )
+    const row = await stage.read(ids[2] as string)
+    assert.deepEqual([row.state, row.hash], ['FAILED', null])
+    assert.match(row.failure_reason ?? '', /its fuel failed/)
+    assert.equal(before - (await stage.available()), 4n * stage.amount)
+  }))
 
-test('one of a crowd is taken back while its fuel is under way: the others go on, and what came for it is float', () => staged(async (stage) => {
-  const ids = await crowd(stage, 4)
-  await stage.runTo(ids[3] as string, 'FUELING')
-  await stage.cancel(ids[3] as string)
-  await stage.run()
-  await confirmed(stage, ids.slice(0, 3))
-  assert.equal((await stage.read(ids[3] as string)).state, 'CANCELLED')
-}))
+test('one of a crowd is taken back while its fuel is under way: the others go on, and what came for it is float', () =>
+  staged(async (stage) => {
+    const ids = await crowd(stage, 4)
+    await stage.runTo(ids[3] as string, 'FUELING')
+    await stage.cancel(ids[3] as string)
+    await stage.run()
+    await confirmed(stage, ids.slice(0, 3))
+    assert.equal((await stage.read(ids[3] as string)).state, 'CANCELLED')
+  }))
 
-test('a transfer that comes while a fuel is under way waits for company, and never for long', () => staged(async (stage) => {
-  const first = await stage.create('first')
-  await stage.runTo(first, 'FUELING')
-  const [fuel] = await stage.database.query<{ id: string }>(`select id from transactions where kind = 'FUEL'`)
-  await stage.runTo((fuel as { id: string }).id, 'CONFIRMING')
-  const ids = [first, ...await crowd(stage, 3)]
-  // Without a block nothing wakes it but its own patience.
-  for (const id of ids.slice(1)) await stage.runTo(id, 'FUELING')
-  assert.deepEqual((await fuels(stage)).map(({ parts }) => parts), [1, 3])
-  await stage.run()
-  await confirmed(stage, ids)
-}))
+test('a transfer that comes while a fuel is under way waits for company, and never for long', () =>
+  staged(async (stage) => {
+    const first = await stage.create('first')
+    await stage.runTo(first, 'FUELING')
+    const [fuel] = await stage.database.query<{ id: string }>(
+      `select id from transactions where kind = 'FUEL'`,
+    )
+    await stage.runTo((fuel as { id: string }).id, 'CONFIRMING')
+    const ids = [first, ...(await crowd(stage, 3))]
+    // Without a block nothing wakes it but its own patience.
+    for (const id of ids.slice(1)) await stage.runTo(id, 'FUELING')
+    assert.deepEqual(
+      (await fuels(stage)).map(({ parts }) => parts),
+      [1, 3],
+    )
+    await stage.run()
+    await confirmed(stage, ids)
+  }))
 
 /** How many payments are shown to the nodes together, call by call. */
 function watchRuns(stage: FamilyStage): number[] {
@@ -121,94 +164,139 @@ function watchRuns(stage: FamilyStage): number[] {
   const { signers } = stage.services
   const call = signers.call.bind(signers)
   Object.assign(signers, {
-    call: (node: number, method: 'GET' | 'POST', path: string, body: unknown, timeoutMs: number) => {
+    call: (
+      node: number,
+      method: 'GET' | 'POST',
+      path: string,
+      body: unknown,
+      timeoutMs: number,
+    ) => {
       if (path === '/sign-run') runs.push((body as { run: unknown[] }).run.length)
       return call(node, method, path, body, timeoutMs)
     },
   })
   return runs
 }
-/** How many are at hand when the first of them is signed depends on who comes first; that they are signed together does not. */
+/**
+ * How many are at hand when the first of them is signed depends on who comes first; that they are
+ * signed together does not.
+ */
 const wereTogether = (runs: readonly number[]) => assert.ok(Math.max(...runs) >= 3, runs.join())
-const numbers = async (stage: FamilyStage) => (await stage.database.query<{ nonce: number }>(
-  `select c.nonce::int nonce from chain_transactions c join transactions t on t.id = c.transaction_id
-   where t.kind = 'WITHDRAWAL' and c.state = 'CONFIRMED' order by c.nonce`)).map(({ nonce }) => nonce)
+const numbers = async (stage: FamilyStage) =>
+  (
+    await stage.database.query<{ nonce: number }>(
+      `select c.nonce::int nonce from chain_transactions c join transactions t on t.id = c.transaction_id
+   where t.kind = 'WITHDRAWAL' and c.state = 'CONFIRMED' order by c.nonce`,
+    )
+  ).map(({ nonce }) => nonce)
 const upTo = (count: number) => Array.from({ length: count }, (_, at) => at)
 
-test('what waits behind one payment is signed with it; the answer is lost, and one of them is taken back: no number is left open', () => staged(async (stage) => {
-  const runs = watchRuns(stage)
-  const ids = await crowd(stage, 8)
-  let lost = 0
-  stage.nodes.fault = ({ purpose }) => (purpose.kind === 'pay' && lost < 8 && runs.length > 0 && ++lost > 0 ? 'lost' : undefined)
-  await stage.turnUntil('the nodes sign and the answer is lost', () => lost > 0)
-  // Nodes hold signatures that nobody here knows: whatever was shown keeps its number.
-  await stage.cancel(ids[3] as string)
-  await stage.run()
-  wereTogether(runs)
-  for (const [at, id] of ids.entries()) {
-    const { state } = await stage.read(id)
-    assert.ok(state === 'CONFIRMED' || (at === 3 && state === 'CANCELLED'), `${at} ${state}`)
-  }
-  assert.deepEqual(await numbers(stage), upTo(8).slice(0, (await numbers(stage)).length))
-}))
+test('what waits behind one payment is signed with it; the answer is lost, and one of them is taken back: no number is left open', () =>
+  staged(async (stage) => {
+    const runs = watchRuns(stage)
+    const ids = await crowd(stage, 8)
+    let lost = 0
+    stage.nodes.fault = ({ purpose }) =>
+      purpose.kind === 'pay' && lost < 8 && runs.length > 0 && ++lost > 0 ? 'lost' : undefined
+    await stage.turnUntil('the nodes sign and the answer is lost', () => lost > 0)
+    // Nodes hold signatures that nobody here knows: whatever was shown keeps its number.
+    await stage.cancel(ids[3] as string)
+    await stage.run()
+    wereTogether(runs)
+    for (const [at, id] of ids.entries()) {
+      const { state } = await stage.read(id)
+      assert.ok(state === 'CONFIRMED' || (at === 3 && state === 'CANCELLED'), `${at} ${state}`)
+    }
+    assert.deepEqual(await numbers(stage), upTo(8).slice(0, (await numbers(stage)).length))
+  }))
 
-test('one in the middle of a run is refused: those before it are signed without it, those behind it move up', () => staged(async (stage) => {
-  const runs = watchRuns(stage)
-  const ids = await crowd(stage, 9)
-  const bad = await tokenOf(stage, ids[4] as string)
-  stage.nodes.fault = ({ purpose }) => (purpose.kind === 'pay' && purpose.request.token === bad ? 'refuse' : undefined)
-  await stage.run()
-  await confirmed(stage, ids.filter((_, at) => at !== 4))
-  assert.equal((await stage.read(ids[4] as string)).state, 'FAILED')
-  assert.deepEqual(await numbers(stage), upTo(8))
-  wereTogether(runs)
-}))
+test('one in the middle of a run is refused: those before it are signed without it, those behind it move up', () =>
+  staged(async (stage) => {
+    const runs = watchRuns(stage)
+    const ids = await crowd(stage, 9)
+    const bad = await tokenOf(stage, ids[4] as string)
+    stage.nodes.fault = ({ purpose }) =>
+      purpose.kind === 'pay' && purpose.request.token === bad ? 'refuse' : undefined
+    await stage.run()
+    await confirmed(
+      stage,
+      ids.filter((_, at) => at !== 4),
+    )
+    assert.equal((await stage.read(ids[4] as string)).state, 'FAILED')
+    assert.deepEqual(await numbers(stage), upTo(8))
+    wereTogether(runs)
+  }))
 
-test('the nodes are away: a run waits as one, and goes on when they are back', () => staged(async (stage) => {
-  const ids = await crowd(stage, 5)
-  stage.fault = 'away'
-  for (const id of ids) await stage.runTo(id, 'SIGNING')
-  for (let turns = 0; turns < 6; turns++) await stage.turn()
-  assert.equal(await stage.database.one('select 1 from chain_transactions c join transactions t on t.id = c.transaction_id where t.kind = \'WITHDRAWAL\' and c.hash is not null'), undefined)
-  stage.fault = undefined
-  await stage.run()
-  await confirmed(stage, ids)
-  assert.deepEqual(await numbers(stage), upTo(5))
-}))
+test('the nodes are away: a run waits as one, and goes on when they are back', () =>
+  staged(async (stage) => {
+    const ids = await crowd(stage, 5)
+    stage.fault = 'away'
+    for (const id of ids) await stage.runTo(id, 'SIGNING')
+    for (let turns = 0; turns < 6; turns++) await stage.turn()
+    assert.equal(
+      await stage.database.one(
+        "select 1 from chain_transactions c join transactions t on t.id = c.transaction_id where t.kind = 'WITHDRAWAL' and c.hash is not null",
+      ),
+      undefined,
+    )
+    stage.fault = undefined
+    await stage.run()
+    await confirmed(stage, ids)
+    assert.deepEqual(await numbers(stage), upTo(5))
+  }))
 
-test('one of a run must wait for what time heals: those before it do not wait with it', () => staged(async (stage) => {
-  const runs = watchRuns(stage)
-  const { signers } = stage.services
-  const call = signers.call.bind(signers)
-  const ids = await crowd(stage, 6)
-  let poor = ''
-  let isShort = true
-  /** How many stand before it in the first run that has several; signed when it is asked for again. */
-  let before = 0
-  let signedMeanwhile = 0
-  Object.assign(signers, {
-    call: async (node: number, method: 'GET' | 'POST', path: string, body: { run?: { purpose: { request: { token: string } } }[]; purpose?: { kind: string; request: { token: string } } }, timeoutMs: number) => {
-      const last = body?.run?.at(-1)
-      if (poor === '' && body.run && last && body.run.length > 1) {
-        poor = last.purpose.request.token
-        before = body.run.length - 1
-      }
-      const at = (body?.run ?? []).findIndex(({ purpose }) => purpose.request.token === poor)
-      const isAlone = body?.purpose?.kind === 'pay' && body.purpose.request.token === poor
-      if (isShort && (at >= 0 || isAlone)) {
-        signedMeanwhile = (await numbersSigned(stage)).length
-        throw new NodeRefused(node, 429, { error: 'BUDGET', message: 'used up for now', ...(isAlone ? {} : { at }) })
-      }
-      return call(node, method, path, body, timeoutMs)
-    },
-  })
-  const areSigned = () => before > 0 && signedMeanwhile >= before
-  for (let turns = 0; turns < 60 && !areSigned(); turns++) await stage.turn()
-  assert.ok(areSigned(), `those before it are signed: ${signedMeanwhile} of ${before}`)
-  isShort = false
-  await stage.run()
-  await confirmed(stage, ids)
-  assert.ok(Math.max(...runs) >= 2, runs.join())
-}))
-const numbersSigned = (stage: FamilyStage) => stage.database.query(
-  `select 1 from chain_transactions c join transactions t on t.id = c.transaction_id where t.kind = 'WITHDRAWAL' and c.hash is not null`)
+test('one of a run must wait for what time heals: those before it do not wait with it', () =>
+  staged(async (stage) => {
+    const runs = watchRuns(stage)
+    const { signers } = stage.services
+    const call = signers.call.bind(signers)
+    const ids = await crowd(stage, 6)
+    let poor = ''
+    let isShort = true
+    /**
+     * How many stand before it in the first run that has several; signed when it is asked for
+     * again.
+     */
+    let before = 0
+    let signedMeanwhile = 0
+    Object.assign(signers, {
+      call: async (
+        node: number,
+        method: 'GET' | 'POST',
+        path: string,
+        body: {
+          run?: { purpose: { request: { token: string } } }[]
+          purpose?: { kind: string; request: { token: string } }
+        },
+        timeoutMs: number,
+      ) => {
+        const last = body?.run?.at(-1)
+        if (poor === '' && body.run && last && body.run.length > 1) {
+          poor = last.purpose.request.token
+          before = body.run.length - 1
+        }
+        const at = (body?.run ?? []).findIndex(({ purpose }) => purpose.request.token === poor)
+        const isAlone = body?.purpose?.kind === 'pay' && body.purpose.request.token === poor
+        if (isShort && (at >= 0 || isAlone)) {
+          signedMeanwhile = (await numbersSigned(stage)).length
+          throw new NodeRefused(node, 429, {
+            error: 'BUDGET',
+            message: 'used up for now',
+            ...(isAlone ? {} : { at }),
+          })
+        }
+        return call(node, method, path, body, timeoutMs)
+      },
+    })
+    const areSigned = () => before > 0 && signedMeanwhile >= before
+    for (let turns = 0; turns < 60 && !areSigned(); turns++) await stage.turn()
+    assert.ok(areSigned(), `those before it are signed: ${signedMeanwhile} of ${before}`)
+    isShort = false
+    await stage.run()
+    await confirmed(stage, ids)
+    assert.ok(Math.max(...runs) >= 2, runs.join())
+  }))
+const numbersSigned = (stage: FamilyStage) =>
+  stage.database.query(
+    `select 1 from chain_transactions c join transactions t on t.id = c.transaction_id where t.kind = 'WITHDRAWAL' and c.hash is not null`,
+  )

@@ -8,17 +8,24 @@ const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.n
 const COUNT = 1000
 
 test('1,000 invoices, each made by the API with a key of its own, paid in one block, each payment screened and credited', async (t) => {
-  const stage = current = await new InvoiceStage(database.get(), 'evm').begin()
+  const stage = (current = await new InvoiceStage(database.get(), 'evm').begin())
   const timed = async (what: string, run: () => Promise<unknown>): Promise<void> => {
     const began = performance.now()
     await run()
     t.diagnostic(`${what}: ${(performance.now() - began).toFixed()} ms`)
   }
-  const states = async () => (await stage.database.query<{ status: string; n: string }>(
-    'select status, count(*)::text n from invoices where exception is null group by status')).map(({ status, n }) => `${n} ${status}`)
+  const states = async () =>
+    (
+      await stage.database.query<{ status: string; n: string }>(
+        'select status, count(*)::text n from invoices where exception is null group by status',
+      )
+    ).map(({ status, n }) => `${n} ${status}`)
   const addresses: (string | null)[] = []
   await timed('made', async () => {
-    for (let count = 0; count < COUNT; count++) addresses.push((await stage.create({ fiat: 'USD', fiat_amount: 100, assets: ['USDT_ETH'] })).address)
+    for (let count = 0; count < COUNT; count++)
+      addresses.push(
+        (await stage.create({ fiat: 'USD', fiat_amount: 100, assets: ['USDT_ETH'] })).address,
+      )
   })
   assert.equal(new Set(addresses).size, COUNT)
   stage.pay(...addresses.map((address) => ({ address, asset: 'USDT_ETH', amount: 100_000_000n })))
@@ -29,7 +36,11 @@ test('1,000 invoices, each made by the API with a key of its own, paid in one bl
   await timed('screened, credited and Paid', () => stage.settle())
   assert.deepEqual(await states(), [`${COUNT} Paid`])
   const credited = await stage.database.one<{ total: string }>(
-    `select coalesce(sum(amount), 0)::text total from transactions where kind = 'DEPOSIT' and state = 'CREDITED'`)
+    `select coalesce(sum(amount), 0)::text total from transactions where kind = 'DEPOSIT' and state = 'CREDITED'`,
+  )
   assert.equal(credited?.total, String(100_000_000n * BigInt(COUNT)))
-  assert.equal((await stage.database.query(`select 1 from events where type = 'invoice.paid'`)).length, COUNT)
+  assert.equal(
+    (await stage.database.query(`select 1 from events where type = 'invoice.paid'`)).length,
+    COUNT,
+  )
 })

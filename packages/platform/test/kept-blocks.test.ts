@@ -21,15 +21,20 @@ test('EVM with blocks of 200 ms and finality 20 minutes behind: a reorganisation
   let final = 0
   const { chain } = world
   const tip = chain.tip.bind(chain)
-  chain.tip = async () => ({ ...await tip(), finalHeight: final })
+  chain.tip = async () => ({ ...(await tip()), finalHeight: final })
   await world.settle()
   for (let count = 0; count < 50; count++) chain.mine()
   final = 40
-  const pay = (txid: string) => ({ txid, outcome: [{ position: 0, asset: 'ETH', address: alice.deposit, amount: 7n }] })
+  const pay = (txid: string) => ({
+    txid,
+    outcome: [{ position: 0, asset: 'ETH', address: alice.deposit, amount: 7n }],
+  })
   chain.mine(pay('0xfirst'))
   for (let count = 0; count < 6_050; count++) chain.mine()
   await world.settle()
-  const kept = await database.get().one<{ least: string }>(`select min(height)::text least from blocks where network = 'ETH'`, [])
+  const kept = await database
+    .get()
+    .one<{ least: string }>(`select min(height)::text least from blocks where network = 'ETH'`, [])
   assert.ok(Number(kept?.least) <= final, `blocks are kept from ${kept?.least}`)
   chain.drop(6_055)
   chain.mine(pay('0xsecond'))
@@ -39,5 +44,8 @@ test('EVM with blocks of 200 ms and finality 20 minutes behind: a reorganisation
   final = chain.blocks.length - 1
   await world.settle()
   assert.deepEqual(await world.books(alice), { ETH: '7' })
-  assert.deepEqual((await world.deposits()).map(({ state }) => state), ['REORGED', 'CREDITED'])
+  assert.deepEqual(
+    (await world.deposits()).map(({ state }) => state),
+    ['REORGED', 'CREDITED'],
+  )
 })

@@ -6,7 +6,10 @@ import { emit, lockedBalance, post, type AccountKind, type Posting } from '../sr
 import { useDatabase } from './deposits-support.ts'
 import * as fc from '../../../test/property.ts'
 
-/** The books against a second writing of their rules: whatever is posted, in whatever order, and refused or not. */
+/**
+ * The books against a second writing of their rules: whatever is posted, in whatever order, and
+ * refused or not.
+ */
 const told: ToldEvent[] = []
 const installation = useDatabase({ migrated: true, onEvent: (event) => told.push(event) })
 const database = () => installation.get()
@@ -18,30 +21,46 @@ before(async () => {
   for (const name of ['first', 'second']) {
     const [workspace, owner, wallet] = [randomUUID(), randomUUID(), randomUUID()]
     await database().query('insert into workspaces (id, name) values ($1, $2)', [workspace, name])
-    await database().query(`insert into sub_accounts (id, workspace_id, name, path_index) values ($1, $2, 'main', 1)`, [owner, workspace])
-    await database().query(`insert into wallets (id, workspace_id, sub_account_id, asset, network) values ($1, $2, $3, 'ETH', 'ETH')`, [
-      wallet, workspace, owner])
+    await database().query(
+      `insert into sub_accounts (id, workspace_id, name, path_index) values ($1, $2, 'main', 1)`,
+      [owner, workspace],
+    )
+    await database().query(
+      `insert into wallets (id, workspace_id, sub_account_id, asset, network) values ($1, $2, $3, 'ETH', 'ETH')`,
+      [wallet, workspace, owner],
+    )
     places.push({ workspace, wallet: null }, { workspace, wallet })
   }
 })
 
-const emptied = () => database().query('truncate ledger_postings, ledger_entries, ledger_accounts, events restart identity cascade')
+const emptied = () =>
+  database().query(
+    'truncate ledger_postings, ledger_entries, ledger_accounts, events restart identity cascade',
+  )
 afterEach(emptied)
 
 /** Below zero these may be, as they stand for what is outside. */
 const UNBOUND: readonly AccountKind[] = ['chain', 'fees']
 const account = fc.record({
-  place: fc.nat(1), asset: fc.constantFrom('ETH', 'USDT_ETH'), kind: fc.constantFrom<AccountKind>('available', 'reserved', 'chain'),
+  place: fc.nat(1),
+  asset: fc.constantFrom('ETH', 'USDT_ETH'),
+  kind: fc.constantFrom<AccountKind>('available', 'reserved', 'chain'),
   address: fc.constantFrom(null, '0xa', '0xb'),
 })
 const amount = fc.constantFrom(-3n, -1n, 0n, 1n, 2n, 3n)
 /** Most are made to balance, of which some lie in one account alone. */
 const entry = fc.record({
-  home: fc.nat(1), kind: fc.constantFrom('reserve', 'settle'), reference: fc.nat(30), overdraw: fc.boolean(), isBalanced: fc.integer({ min: 0, max: 5 }),
-  postings: fc.array(fc.record({ account, amount }), { minLength: 1, maxLength: 4 }), outside: account,
+  home: fc.nat(1),
+  kind: fc.constantFrom('reserve', 'settle'),
+  reference: fc.nat(30),
+  overdraw: fc.boolean(),
+  isBalanced: fc.integer({ min: 0, max: 5 }),
+  postings: fc.array(fc.record({ account, amount }), { minLength: 1, maxLength: 4 }),
+  outside: account,
 })
 
-const nameOf = ({ workspace, wallet, asset, kind, address }: Account) => `${workspace} ${wallet} ${asset} ${kind} ${address}`
+const nameOf = ({ workspace, wallet, asset, kind, address }: Account) =>
+  `${workspace} ${wallet} ${asset} ${kind} ${address}`
 
 /** What the books should say. */
 class Model {
@@ -49,22 +68,48 @@ class Model {
   readonly posted = new Set<string>()
 
   /** @returns what `post` should answer, or throw */
-  post(kind: string, reference: string, postings: readonly (Account & { amount: bigint })[], overdraw: boolean): boolean | RegExp {
+  post(
+    kind: string,
+    reference: string,
+    postings: readonly (Account & { amount: bigint })[],
+    overdraw: boolean,
+  ): boolean | RegExp {
     const name = `${postings[0]?.workspace} ${kind} ${reference}`
     if (this.posted.has(name)) return false
     const sums = new Map<string, bigint>()
     const moved = new Map<string, { account: Account; amount: bigint }>()
     for (const { amount: by, ...each } of postings) {
       sums.set(each.asset, (sums.get(each.asset) ?? 0n) + by)
-      moved.set(nameOf(each), { account: each, amount: (moved.get(nameOf(each))?.amount ?? 0n) + by })
+      moved.set(nameOf(each), {
+        account: each,
+        amount: (moved.get(nameOf(each))?.amount ?? 0n) + by,
+      })
     }
     const isUnbalanced = [...sums.values()].some((sum) => sum !== 0n)
-    const after = [...moved].filter(([, { amount: by }]) => by !== 0n).map(([name, { account: each, amount: by }]) => {
-      const known = this.balances.get(name)
-      const balance = (known?.balance ?? 0n) + by
-      return [name, { account: each, balance, overdrawn: ((known?.overdrawn ?? false) || overdraw) && balance < 0n }] as const
-    })
-    const isBelow = after.some(([, { account: { kind: what }, balance, overdrawn }]) => balance < 0n && !overdrawn && !UNBOUND.includes(what))
+    const after = [...moved]
+      .filter(([, { amount: by }]) => by !== 0n)
+      .map(([name, { account: each, amount: by }]) => {
+        const known = this.balances.get(name)
+        const balance = (known?.balance ?? 0n) + by
+        return [
+          name,
+          {
+            account: each,
+            balance,
+            overdrawn: ((known?.overdrawn ?? false) || overdraw) && balance < 0n,
+          },
+        ] as const
+      })
+    const isBelow = after.some(
+      ([
+        ,
+        {
+          account: { kind: what },
+          balance,
+          overdrawn,
+        },
+      ]) => balance < 0n && !overdrawn && !UNBOUND.includes(what),
+    )
     // Whichever is found first, in the order of the accounts.
     if (isUnbalanced && isBelow) return /does not balance|ledger_not_negative/
     if (isUnbalanced) return /does not balance/
@@ -76,45 +121,94 @@ class Model {
 }
 
 test('what is posted balances, once, in its own account, and never below zero but by leave', async () => {
-  await fc.assert(fc.asyncProperty(fc.array(entry, { minLength: 4, maxLength: 25 }), async (entries) => {
-    const model = new Model()
-    const run = randomUUID()
-    for (const each of entries) {
-      const at = ({ place, ...rest }: typeof each.outside): Account => ({
-        ...places[each.home * 2 + place] as typeof places[0], ...rest,
-      })
-      const postings: (Account & { amount: bigint })[] = each.postings.map((one) => ({ ...at(one.account), amount: one.amount }))
-      if (each.isBalanced > 0) {
-        for (const asset of ['ETH', 'USDT_ETH'] as const) {
-          const sum = postings.filter((one) => one.asset === asset).reduce((total, one) => total + one.amount, 0n)
-          postings.push({ ...at({ ...each.outside, asset, kind: 'chain' }), amount: -sum })
+  await fc.assert(
+    fc.asyncProperty(fc.array(entry, { minLength: 4, maxLength: 25 }), async (entries) => {
+      const model = new Model()
+      const run = randomUUID()
+      for (const each of entries) {
+        const at = ({ place, ...rest }: typeof each.outside): Account => ({
+          ...(places[each.home * 2 + place] as (typeof places)[0]),
+          ...rest,
+        })
+        const postings: (Account & { amount: bigint })[] = each.postings.map((one) => ({
+          ...at(one.account),
+          amount: one.amount,
+        }))
+        if (each.isBalanced > 0) {
+          for (const asset of ['ETH', 'USDT_ETH'] as const) {
+            const sum = postings
+              .filter((one) => one.asset === asset)
+              .reduce((total, one) => total + one.amount, 0n)
+            postings.push({ ...at({ ...each.outside, asset, kind: 'chain' }), amount: -sum })
+          }
         }
+        const [reference, expected] = [
+          `${run} ${each.reference}`,
+          model.post(each.kind, `${run} ${each.reference}`, postings, each.overdraw),
+        ]
+        const done = post(
+          database(),
+          each.kind,
+          reference,
+          postings,
+          each.overdraw ? { overdraw: true } : {},
+        )
+        if (expected instanceof RegExp) await assert.rejects(done, expected)
+        else assert.equal(await done, expected)
       }
-      const [reference, expected] = [`${run} ${each.reference}`, model.post(each.kind, `${run} ${each.reference}`, postings, each.overdraw)]
-      const done = post(database(), each.kind, reference, postings, each.overdraw ? { overdraw: true } : {})
-      if (expected instanceof RegExp) await assert.rejects(done, expected)
-      else assert.equal(await done, expected)
-    }
-    const rows = await database().query<{ name: string; balance: string; overdrawn: boolean; posted: string }>(
-      `select concat_ws(' ', workspace_id, coalesce(wallet_id::text, 'null'), asset, kind, coalesce(address, 'null')) name, balance::text, overdrawn,
+      const rows = await database().query<{
+        name: string
+        balance: string
+        overdrawn: boolean
+        posted: string
+      }>(
+        `select concat_ws(' ', workspace_id, coalesce(wallet_id::text, 'null'), asset, kind, coalesce(address, 'null')) name, balance::text, overdrawn,
          (select coalesce(sum(p.amount), 0)::text from ledger_postings p where p.account_id = a.id) posted
-       from ledger_accounts a where balance <> 0 or overdrawn`)
-    const shown = [...model.balances].filter(([, { balance }]) => balance !== 0n)
-      .map(([name, { balance, overdrawn }]) => ({ name, balance: `${balance}`, overdrawn, posted: `${balance}` }))
-    const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1)
-    assert.deepEqual(rows.sort(byName), shown.sort(byName))
-    assert.deepEqual(await database().query('select 1 from ledger_postings where amount = 0'), [], 'what moves nothing is not written')
-    for (const { account: each, balance } of model.balances.values()) assert.equal(await lockedBalance(database(), each), balance)
-    await emptied()
-  }), { numRuns: 40, interruptAfterTimeLimit: 60_000, markInterruptAsFailure: true })
+       from ledger_accounts a where balance <> 0 or overdrawn`,
+      )
+      const shown = [...model.balances]
+        .filter(([, { balance }]) => balance !== 0n)
+        .map(([name, { balance, overdrawn }]) => ({
+          name,
+          balance: `${balance}`,
+          overdrawn,
+          posted: `${balance}`,
+        }))
+      const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1)
+      assert.deepEqual(rows.sort(byName), shown.sort(byName))
+      assert.deepEqual(
+        await database().query('select 1 from ledger_postings where amount = 0'),
+        [],
+        'what moves nothing is not written',
+      )
+      for (const { account: each, balance } of model.balances.values())
+        assert.equal(await lockedBalance(database(), each), balance)
+      await emptied()
+    }),
+    { numRuns: 40, interruptAfterTimeLimit: 60_000, markInterruptAsFailure: true },
+  )
 })
 
 test('an account is made once, whoever asks for it at the same time, and each form of its name is another', async () => {
-  const forms = places.flatMap(({ workspace, wallet }) => ['ETH', 'USDT_ETH'].flatMap((asset) => (['available', 'chain'] as const).flatMap((kind) => (
-    [null, '0xa', '0xb'].map((address) => ({ workspace, wallet, asset, kind, address }))))))
-  const ask = ({ workspace, wallet, asset, kind, address }: Account) => database().one<{ id: string }>(
-    'select ledger_account($1, $2, $3, $4, $5)::text id', [workspace, wallet, asset, kind, address])
-  const numbers = () => database().one(`select last_value from pg_sequences where sequencename = 'ledger_accounts_id_seq'`)
+  const forms = places.flatMap(({ workspace, wallet }) =>
+    ['ETH', 'USDT_ETH'].flatMap((asset) =>
+      (['available', 'chain'] as const).flatMap((kind) =>
+        [null, '0xa', '0xb'].map((address) => ({ workspace, wallet, asset, kind, address })),
+      ),
+    ),
+  )
+  const ask = ({ workspace, wallet, asset, kind, address }: Account) =>
+    database().one<{ id: string }>('select ledger_account($1, $2, $3, $4, $5)::text id', [
+      workspace,
+      wallet,
+      asset,
+      kind,
+      address,
+    ])
+  const numbers = () =>
+    database().one(
+      `select last_value from pg_sequences where sequencename = 'ledger_accounts_id_seq'`,
+    )
   const ids = await Promise.all([...forms, ...forms].map(ask))
   const taken = await numbers()
   for (const form of forms) await ask(form)
@@ -127,14 +221,28 @@ test('an account is made once, whoever asks for it at the same time, and each fo
 
 test('an account that another transaction makes meanwhile is that one’s, as soon as it is committed', async () => {
   const { workspace } = places[0] as { workspace: string }
-  const ask = (on: Pick<Queryable, 'one'>) => on.one<{ id: string }>(
-    `select ledger_account($1, null, 'ETH', 'available', '0xa')::text id`, [workspace])
+  const ask = (on: Pick<Queryable, 'one'>) =>
+    on.one<{ id: string }>(`select ledger_account($1, null, 'ETH', 'available', '0xa')::text id`, [
+      workspace,
+    ])
   const [waits, first] = await database().transaction(async (tx) => {
     const made = await ask(tx)
-    const asked = { ended: false, answer: ask(database()).finally(() => { asked.ended = true }) }
-    const isWaiting = async () => (await database().query(
-      `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%ledger_account(%'`)).length > 0
-    while (!asked.ended && !await isWaiting()) await new Promise((resolve) => { setTimeout(resolve, 10) })
+    const asked = {
+      ended: false,
+      answer: ask(database()).finally(() => {
+        asked.ended = true
+      }),
+    }
+    const isWaiting = async () =>
+      (
+        await database().query(
+          `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%ledger_account(%'`,
+        )
+      ).length > 0
+    while (!asked.ended && !(await isWaiting()))
+      await new Promise((resolve) => {
+        setTimeout(resolve, 10)
+      })
     return [asked, made] as const
   })
   assert.ok(first)
@@ -144,18 +252,36 @@ test('an account that another transaction makes meanwhile is that one’s, as so
 test('a wallet can send what it holds above its chain’s reserve, and what is looked at stays as it is', async () => {
   const { workspace, wallet } = places[1] as { workspace: string; wallet: string }
   const own = { workspace, wallet, asset: 'ETH', kind: 'available', address: null } as const
-  await post(database(), 'deposit', 'one', [{ ...own, amount: 10n }, { ...own, kind: 'chain', address: '0xa', amount: -10n }])
-  const can = async (total: bigint, reserve: bigint | null) => (await database().one<{ can: boolean }>(
-    'select spendable($1, $2, $3, $4, $5) can', [workspace, wallet, 'ETH', total.toString(), reserve?.toString() ?? null]))?.can
+  await post(database(), 'deposit', 'one', [
+    { ...own, amount: 10n },
+    { ...own, kind: 'chain', address: '0xa', amount: -10n },
+  ])
+  const can = async (total: bigint, reserve: bigint | null) =>
+    (
+      await database().one<{ can: boolean }>('select spendable($1, $2, $3, $4, $5) can', [
+        workspace,
+        wallet,
+        'ETH',
+        total.toString(),
+        reserve?.toString() ?? null,
+      ])
+    )?.can
   assert.deepEqual(
-    await Promise.all([can(10n, null), can(10n, 0n), can(11n, null), can(10n, 1n), can(9n, 1n)]), [true, true, false, false, true])
-  const other = await database().one<{ can: boolean }>('select spendable($1, $2, $3, 1, 0) can', [workspace, wallet, 'USDT_ETH'])
+    await Promise.all([can(10n, null), can(10n, 0n), can(11n, null), can(10n, 1n), can(9n, 1n)]),
+    [true, true, false, false, true],
+  )
+  const other = await database().one<{ can: boolean }>('select spendable($1, $2, $3, 1, 0) can', [
+    workspace,
+    wallet,
+    'USDT_ETH',
+  ])
   assert.equal(other?.can, false)
   await database().transaction(async (tx) => {
     await tx.query('select spendable($1, $2, $3, 1, 0)', [workspace, wallet, 'ETH'])
     const free = await database().query(
       'select 1 from ledger_accounts where wallet_id = $1 and asset = $2 and kind = $3 for update skip locked',
-      [wallet, 'ETH', 'available'])
+      [wallet, 'ETH', 'available'],
+    )
     assert.deepEqual(free, [], 'nobody else takes of it meanwhile')
   })
 })
@@ -172,32 +298,66 @@ test('an entry without postings is done, and one of nothing makes no account; an
 
 test('an event is written with what it tells of, and told once that is committed', async () => {
   const { workspace } = places[0] as { workspace: string }
-  const main = await database().one<{ id: string }>('select id from sub_accounts where workspace_id = $1', [workspace])
+  const main = await database().one<{ id: string }>(
+    'select id from sub_accounts where workspace_id = $1',
+    [workspace],
+  )
   const owner = main?.id as string
-  const send = (type: 'transaction.created' | 'transaction.updated', subAccount: string | null) => database().transaction(async (tx) => {
-    await emit(tx, workspace, subAccount, type, `{"of":"${subAccount}"}`)
-    if (subAccount === null) throw new Error('nothing of it is done')
-  })
+  const send = (type: 'transaction.created' | 'transaction.updated', subAccount: string | null) =>
+    database().transaction(async (tx) => {
+      await emit(tx, workspace, subAccount, type, `{"of":"${subAccount}"}`)
+      if (subAccount === null) throw new Error('nothing of it is done')
+    })
   told.splice(0)
   await assert.rejects(send('transaction.updated', null), /nothing of it is done/)
   await send('transaction.created', owner)
-  const written = await database().query('select workspace_id, sub_account_id, type, payload from events where workspace_id = $1', [workspace])
-  assert.deepEqual(written, [{ workspace_id: workspace, sub_account_id: owner, type: 'transaction.created', payload: { of: owner } }])
+  const written = await database().query(
+    'select workspace_id, sub_account_id, type, payload from events where workspace_id = $1',
+    [workspace],
+  )
+  assert.deepEqual(written, [
+    {
+      workspace_id: workspace,
+      sub_account_id: owner,
+      type: 'transaction.created',
+      payload: { of: owner },
+    },
+  ])
   assert.deepEqual(told, [{ type: 'transaction.created', workspace, payload: `{"of":"${owner}"}` }])
 })
 
 test('an entry is of one workspace: the code refuses one of two, and PostgreSQL refuses a posting, a wallet or a parent of another', async () => {
-  const [first, , second] = places as [typeof places[0], typeof places[0], typeof places[0]]
+  const [first, , second] = places as [(typeof places)[0], (typeof places)[0], (typeof places)[0]]
   const wallet = places[1]?.wallet as string
-  const of = (place: typeof first, amount: bigint): Posting => ({ workspace: place.workspace, asset: 'ETH', kind: 'chain', amount })
-  await assert.rejects(post(database(), 'settle', 'of two', [of(first, 1n), of(second, -1n)]), /is of two workspaces/)
+  const of = (place: typeof first, amount: bigint): Posting => ({
+    workspace: place.workspace,
+    asset: 'ETH',
+    kind: 'chain',
+    amount,
+  })
+  await assert.rejects(
+    post(database(), 'settle', 'of two', [of(first, 1n), of(second, -1n)]),
+    /is of two workspaces/,
+  )
   const postings = JSON.stringify([
-    { wallet, asset: 'ETH', kind: 'available', amount: '1' }, { asset: 'ETH', kind: 'chain', amount: '-1' },
+    { wallet, asset: 'ETH', kind: 'available', amount: '1' },
+    { asset: 'ETH', kind: 'chain', amount: '-1' },
   ])
   await assert.rejects(
-    database().query('select ledger_post($1, $2, $3, $4)', [second.workspace, 'settle', 'of another', postings]), /ledger_accounts_wallet/)
-  await assert.rejects(database().query(
-    `insert into transactions (id, kind, workspace_id, wallet_id, asset, network, amount, fee_asset, source_type, destination_type, state, status)
+    database().query('select ledger_post($1, $2, $3, $4)', [
+      second.workspace,
+      'settle',
+      'of another',
+      postings,
+    ]),
+    /ledger_accounts_wallet/,
+  )
+  await assert.rejects(
+    database().query(
+      `insert into transactions (id, kind, workspace_id, wallet_id, asset, network, amount, fee_asset, source_type, destination_type, state, status)
      values (gen_random_uuid(), 'WITHDRAWAL', $1, $2, 'ETH', 'ETH', 1, 'ETH', 'X', 'X', 'CREATED', 'pending')`,
-    [second.workspace, wallet]), /transactions_wallet/)
+      [second.workspace, wallet],
+    ),
+    /transactions_wallet/,
+  )
 })

@@ -14,8 +14,14 @@ const HOUR_MS = 3_600_000
 async function subAccount(): Promise<{ workspace: string; owner: string }> {
   const workspace = randomUUID()
   const owner = randomUUID()
-  await database().query('insert into workspaces (id, name) values ($1, $2)', [workspace, workspace])
-  await database().query(`insert into sub_accounts (id, workspace_id, name, path_index) values ($1, $2, 'main', 1)`, [owner, workspace])
+  await database().query('insert into workspaces (id, name) values ($1, $2)', [
+    workspace,
+    workspace,
+  ])
+  await database().query(
+    `insert into sub_accounts (id, workspace_id, name, path_index) values ($1, $2, 'main', 1)`,
+    [owner, workspace],
+  )
   return { workspace, owner }
 }
 
@@ -26,17 +32,42 @@ const STATES = { pending: 'CONFIRMING', confirmed: 'CONFIRMED', failed: 'FAILED'
 
 /** Rows are made some hours apart, many at one instant, and some exactly on the hour. */
 const row = fc.record({
-  kind: fc.constantFrom(...KINDS), asset: fc.constantFrom(...ASSETS), status: fc.constantFrom(...STATUSES),
-  at: fc.integer({ min: 0, max: 60 }).chain((hours) => fc.constantFrom(0, 0, 1, 1_799_999, 1_800_000).map((ms) => START + hours * HOUR_MS + ms)),
+  kind: fc.constantFrom(...KINDS),
+  asset: fc.constantFrom(...ASSETS),
+  status: fc.constantFrom(...STATUSES),
+  at: fc
+    .integer({ min: 0, max: 60 })
+    .chain((hours) =>
+      fc.constantFrom(0, 0, 1, 1_799_999, 1_800_000).map((ms) => START + hours * HOUR_MS + ms),
+    ),
 })
-const moment = fc.option(fc.integer({ min: -2, max: 124 }).map((halves) => new Date(START + halves * HOUR_MS / 2)), { nil: null })
+const moment = fc.option(
+  fc.integer({ min: -2, max: 124 }).map((halves) => new Date(START + (halves * HOUR_MS) / 2)),
+  { nil: null },
+)
 const question = fc.record({
-  kind: fc.constantFrom(null, ['WITHDRAWAL', 'DEPOSIT'], 'SWEEP'), asset: fc.constantFrom(null, ...ASSETS),
-  status: fc.constantFrom(null, ...STATUSES), from: moment, before: moment,
-  page: fc.integer({ min: 1, max: 12 }), limit: fc.integer({ min: 1, max: 9 }),
+  kind: fc.constantFrom(null, ['WITHDRAWAL', 'DEPOSIT'], 'SWEEP'),
+  asset: fc.constantFrom(null, ...ASSETS),
+  status: fc.constantFrom(null, ...STATUSES),
+  from: moment,
+  before: moment,
+  page: fc.integer({ min: 1, max: 12 }),
+  limit: fc.integer({ min: 1, max: 9 }),
 })
 
-function asked(owner: string, { kind, asset, status, from, before }: { [Name in 'kind' | 'asset' | 'status']: string | string[] | null } & { from: Date | null; before: Date | null }): ListQuestion {
+function asked(
+  owner: string,
+  {
+    kind,
+    asset,
+    status,
+    from,
+    before,
+  }: { [Name in 'kind' | 'asset' | 'status']: string | string[] | null } & {
+    from: Date | null
+    before: Date | null
+  },
+): ListQuestion {
   const values: unknown[] = [owner]
   const conditions = ['sub_account_id = $1']
   const kept: Record<string, string | string[]> = {}
@@ -44,45 +75,94 @@ function asked(owner: string, { kind, asset, status, from, before }: { [Name in 
     if (value === null) continue
     kept[name] = value
     values.push(value)
-    conditions.push(typeof value === 'string' ? `${name} = $${values.length}` : `${name} = any($${values.length}::text[])`)
+    conditions.push(
+      typeof value === 'string'
+        ? `${name} = $${values.length}`
+        : `${name} = any($${values.length}::text[])`,
+    )
   }
   if (from) conditions.push(`created_at > $${values.push(from)}`)
   if (before) conditions.push(`created_at < $${values.push(before)}`)
-  return { list: 'transactions', columns: 'id, created_at', found: conditions.join(' and '), values, kept, from, before, indexed: 'asset' }
+  return {
+    list: 'transactions',
+    columns: 'id, created_at',
+    found: conditions.join(' and '),
+    values,
+    kept,
+    from,
+    before,
+    indexed: 'asset',
+  }
 }
 
 test('a page and the length of a list are what counting row by row says, whatever was asked, written and folded', async () => {
   await installation.started
-  await fc.assert(fc.asyncProperty(
-    fc.array(row, { minLength: 1, maxLength: 60 }), fc.array(fc.tuple(fc.nat(), fc.constantFrom(...STATUSES)), { maxLength: 20 }),
-    fc.integer({ min: 0, max: 90 }), fc.array(question, { minLength: 12, maxLength: 12 }),
-    async (rows, changes, folded, questions) => {
-      const { workspace, owner } = await subAccount()
-      const ids: { id: string }[] = await database().query(
-        `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount, fee_asset, source_type, destination_type,
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(row, { minLength: 1, maxLength: 60 }),
+      fc.array(fc.tuple(fc.nat(), fc.constantFrom(...STATUSES)), { maxLength: 20 }),
+      fc.integer({ min: 0, max: 90 }),
+      fc.array(question, { minLength: 12, maxLength: 12 }),
+      async (rows, changes, folded, questions) => {
+        const { workspace, owner } = await subAccount()
+        const ids: { id: string }[] = await database().query(
+          `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount, fee_asset, source_type, destination_type,
            state, status, created_at)
          select gen_random_uuid(), kind, $1, $2, asset, 'ETH', 1, 'ETH', 'INTERNAL', 'EXTERNAL', state, status, at
          from jsonb_to_recordset($3) r(kind text, asset text, status text, state text, at timestamptz) returning id`,
-        [workspace, owner, JSON.stringify(rows.map((each) => ({
-          ...each, state: each.kind === 'DEPOSIT' && each.status === 'confirmed' ? 'CREDITED'
-            : each.kind === 'DEPOSIT' && each.status === 'failed' ? 'REORGED' : STATES[each.status], at: new Date(each.at),
-        })))])
-      await database().query('select fold_list_counts($1)', [folded])
-      for (const [at, status] of changes) {
-        await database().query('update transactions set status = $2 where id = $1', [ids[at % ids.length]?.id, status])
-      }
-      for (const each of questions) {
-        const list = asked(owner, each)
-        const { found, values } = list
-        const all = await database().query<{ id: string }>(`select id from transactions where ${found} order by created_at desc, id desc`, values)
-        const page = all.slice((each.page - 1) * each.limit, each.page * each.limit).map(({ id }) => id)
-        // In order through the index, and by the counts.
-        for (const walkMax of [2000, 0]) {
-          const answer = await readList<{ id: string }>(database(), list, each.page, each.limit, walkMax)
-          assert.deepEqual({ total: answer.total, page: answer.rows.map(({ id }) => id) }, { total: all.length, page })
+          [
+            workspace,
+            owner,
+            JSON.stringify(
+              rows.map((each) => ({
+                ...each,
+                state:
+                  each.kind === 'DEPOSIT' && each.status === 'confirmed'
+                    ? 'CREDITED'
+                    : each.kind === 'DEPOSIT' && each.status === 'failed'
+                      ? 'REORGED'
+                      : STATES[each.status],
+                at: new Date(each.at),
+              })),
+            ),
+          ],
+        )
+        await database().query('select fold_list_counts($1)', [folded])
+        for (const [at, status] of changes) {
+          await database().query('update transactions set status = $2 where id = $1', [
+            ids[at % ids.length]?.id,
+            status,
+          ])
         }
-      }
-    }), { numRuns: 25 })
+        for (const each of questions) {
+          const list = asked(owner, each)
+          const { found, values } = list
+          const all = await database().query<{ id: string }>(
+            `select id from transactions where ${found} order by created_at desc, id desc`,
+            values,
+          )
+          const page = all
+            .slice((each.page - 1) * each.limit, each.page * each.limit)
+            .map(({ id }) => id)
+          // In order through the index, and by the counts.
+          for (const walkMax of [2000, 0]) {
+            const answer = await readList<{ id: string }>(
+              database(),
+              list,
+              each.page,
+              each.limit,
+              walkMax,
+            )
+            assert.deepEqual(
+              { total: answer.total, page: answer.rows.map(({ id }) => id) },
+              { total: all.length, page },
+            )
+          }
+        }
+      },
+    ),
+    { numRuns: 25 },
+  )
 })
 
 test('every list counts what comes, changes and goes, while others write and fold', async () => {
@@ -92,11 +172,14 @@ test('every list counts what comes, changes and goes, while others write and fol
   const account = randomUUID()
   await database().query(
     `insert into webhooks (id, workspace_id, sub_account_id, url, events, format, sealed_secret, secret_made_at, created_at, updated_at)
-     values ($1, $2, $3, 'http://127.0.0.1/', '{*}', 'standard', '', $4, $4, $4)`, [hook, workspace, owner, new Date(START)])
+     values ($1, $2, $3, 'http://127.0.0.1/', '{*}', 'standard', '', $4, $4, $4)`,
+    [hook, workspace, owner, new Date(START)],
+  )
   await database().query(
     `insert into exchange_accounts (id, workspace_id, sub_account_id, exchange, label, key_hash, key_hint, allow_withdrawal, permissions,
        checked_at, balances_at, created_at, updated_at) values ($1, $2, $3, 'kraken', 'a', 'h', 'h', true, '{}', $4, $4, $4, $4)`,
-    [account, workspace, owner, new Date(START)])
+    [account, workspace, owner, new Date(START)],
+  )
   const made = `$2::timestamptz + n * interval '17 minutes'`
   const inserts: Record<string, string> = {
     invoices: `insert into invoices (id, workspace_id, sub_account_id, status, exception, tolerance, response, expires_at, created_at, updated_at)
@@ -123,28 +206,77 @@ test('every list counts what comes, changes and goes, while others write and fol
   }
   const lists = Object.keys(inserts) as ListQuestion['list'][]
   const fold = () => database().query('select fold_list_counts(7)')
-  await Promise.all(lists.flatMap((list) => [
-    database().query(inserts[list] as string, [list === 'webhook_deliveries' ? hook : owner, new Date(START)]), fold(), fold(),
-  ]))
+  await Promise.all(
+    lists.flatMap((list) => [
+      database().query(inserts[list] as string, [
+        list === 'webhook_deliveries' ? hook : owner,
+        new Date(START),
+      ]),
+      fold(),
+      fold(),
+    ]),
+  )
   const values = (list: string) => [list === 'webhook_deliveries' ? hook : owner, new Date(START)]
-  await Promise.all(lists.flatMap((list) => [
-    database().query(changes[list] as string, changes[list]?.includes('$2') ? values(list) : values(list).slice(0, 1)), fold(), fold(),
-  ]))
+  await Promise.all(
+    lists.flatMap((list) => [
+      database().query(
+        changes[list] as string,
+        changes[list]?.includes('$2') ? values(list) : values(list).slice(0, 1),
+      ),
+      fold(),
+      fold(),
+    ]),
+  )
   for (const list of lists) {
     const column = list === 'webhook_deliveries' ? 'webhook_id' : 'sub_account_id'
-    for (const status of [undefined, 'Invalid', 'Paid', 'cancelled', 'filled', 'completed', 'delivered', 'pending']) {
+    for (const status of [
+      undefined,
+      'Invalid',
+      'Paid',
+      'cancelled',
+      'filled',
+      'completed',
+      'delivered',
+      'pending',
+    ]) {
       const found = `${column} = $1${status === undefined ? '' : ' and status = $2'}`
       const all = [values(list)[0], ...(status === undefined ? [] : [status])]
       const real = await database().query(`select 1 from ${list} where ${found}`, all)
-      const { total, rows } = await readList(database(), {
-        list, columns: '*', found, values: all, kept: status === undefined ? {} : { status }, from: null, before: null,
-      }, 2, 5, 0)
-      assert.deepEqual([list, status, total, rows.length], [list, status, real.length, Math.max(0, Math.min(5, real.length - 5))])
+      const { total, rows } = await readList(
+        database(),
+        {
+          list,
+          columns: '*',
+          found,
+          values: all,
+          kept: status === undefined ? {} : { status },
+          from: null,
+          before: null,
+        },
+        2,
+        5,
+        0,
+      )
+      assert.deepEqual(
+        [list, status, total, rows.length],
+        [list, status, real.length, Math.max(0, Math.min(5, real.length - 5))],
+      )
     }
   }
   await database().query('delete from webhooks where id = $1', [hook])
-  const { total } = await readList(database(), {
-    list: 'webhook_deliveries', columns: '*', found: 'webhook_id = $1', values: [hook], kept: {}, from: null, before: null,
-  }, 1, 5)
+  const { total } = await readList(
+    database(),
+    {
+      list: 'webhook_deliveries',
+      columns: '*',
+      found: 'webhook_id = $1',
+      values: [hook],
+      kept: {},
+      from: null,
+      before: null,
+    },
+    1,
+    5,
+  )
   assert.equal(total, 0)
 })

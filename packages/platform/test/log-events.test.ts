@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, globSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -12,28 +22,53 @@ import { logCalls, type LogCall } from './log-calls.ts'
 const folder = mkdtempSync(join(tmpdir(), 'custody-log-events-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-interface Row { of: 'platform' | 'signer'; level: string; message: string }
+interface Row {
+  of: 'platform' | 'signer'
+  level: string
+  message: string
+}
 
-/** Rows of the page's tables of messages; those of the section about signer nodes are the signer's. */
-const rows: Row[] = read('docs/production/log-events.md').split(/^## /m).flatMap((section) => (
-  tableRows(section).filter(([level]) => ['info', 'warn', 'error', 'alert'].includes(level as string)).map(([level = '', message = '']): Row => (
-    { of: section.startsWith('Signer nodes') ? 'signer' : 'platform', level, message }))
-))
+/**
+ * Rows of the page's tables of messages; those of the section about signer nodes are the signer's.
+ */
+const rows: Row[] = read('docs/production/log-events.md')
+  .split(/^## /m)
+  .flatMap((section) =>
+    tableRows(section)
+      .filter(([level]) => ['info', 'warn', 'error', 'alert'].includes(level as string))
+      .map(([level = '', message = '']): Row => ({
+        of: section.startsWith('Signer nodes') ? 'signer' : 'platform',
+        level,
+        message,
+      })),
+  )
 const calls = { platform: logCalls('platform'), signer: logCalls('signer') }
-const sources = (of: Row['of']) => globSync(`packages/${of}/src/**/*.ts`, { cwd: ROOT }).map(read).join('\n')
+const sources = (of: Row['of']) =>
+  globSync(`packages/${of}/src/**/*.ts`, { cwd: ROOT }).map(read).join('\n')
 const texts = { platform: sources('platform'), signer: sources('signer') }
 
 /** A row's `…` at its end stands for any rest. */
-const isOf = ({ level, message }: Row, call: LogCall): boolean => level === call.level && call.message !== null && (
-  call.message === message || (message.endsWith('…') && call.message.startsWith(message.slice(0, -1).trimEnd()))
-)
+const isOf = ({ level, message }: Row, call: LogCall): boolean =>
+  level === call.level &&
+  call.message !== null &&
+  (call.message === message ||
+    (message.endsWith('…') && call.message.startsWith(message.slice(0, -1).trimEnd())))
 
 test('the calls of the log are found in the sources', () => {
   for (const kind of ['platform', 'signer'] as const) {
     // By words as well, so that a form of call that the parser's reader does not know is noticed.
-    const byWords = [...texts[kind].matchAll(kind === 'platform' ? /\blog\.(?:error|warn|info|fatal)\(/g : /(?<![\w.])(?:this\.#|this\.#parts\.|parts\.)?log\('(?:info|warn|error|alert)'/g)]
+    const byWords = [
+      ...texts[kind].matchAll(
+        kind === 'platform'
+          ? /\blog\.(?:error|warn|info|fatal)\(/g
+          : /(?<![\w.])(?:this\.#|this\.#parts\.|parts\.)?log\('(?:info|warn|error|alert)'/g,
+      ),
+    ]
     assert.ok(byWords.length > 30, `${byWords.length} in ${kind}`)
-    assert.ok(calls[kind].length >= byWords.length, `${kind}: ${calls[kind].length} of ${byWords.length}`)
+    assert.ok(
+      calls[kind].length >= byWords.length,
+      `${kind}: ${calls[kind].length} of ${byWords.length}`,
+    )
   }
 })
 
@@ -43,10 +78,20 @@ test('each message of the page is in the sources, at its level', () => {
     if (calls[row.of].some((call) => isOf(row, call))) continue
     // Written through a function that is given the message: ['warn', 'words'], or the words alone.
     const literal = `'${row.message.replaceAll("'", String.raw`\'`)}'`
-    assert.ok(texts[row.of].includes(literal), `${row.of} does not write "${row.message}" at ${row.level}`)
-    const paired = new RegExp(String.raw`\[\s*'(info|warn|error|alert)',\s*${literal.replaceAll(/[.*+?^$()[\]{}|\\]/g, String.raw`\$&`)},?\s*\]`).exec(texts[row.of])
+    assert.ok(
+      texts[row.of].includes(literal),
+      `${row.of} does not write "${row.message}" at ${row.level}`,
+    )
+    const paired = new RegExp(
+      String.raw`\[\s*'(info|warn|error|alert)',\s*${literal.replaceAll(/[.*+?^$()[\]{}|\\]/g, String.raw`\$&`)},?\s*\]`,
+    ).exec(texts[row.of])
     if (paired) assert.equal(paired[1], row.level, row.message)
-    else assert.equal(row.level, 'warn', `${row.message}: functions that are given a message write at warn`)
+    else
+      assert.equal(
+        row.level,
+        'warn',
+        `${row.message}: functions that are given a message write at warn`,
+      )
   }
 })
 
@@ -55,56 +100,88 @@ test('each error of the platform, and each error and alert of a signer node, is 
     const grave = calls[kind].filter(({ level }) => ['error', 'fatal', 'alert'].includes(level))
     assert.ok(grave.length > 10, `${grave.length} in ${kind}`)
     for (const call of grave) {
-      assert.notEqual(call.message, null, `${call.file}: the message of an error is written where it is logged`)
-      assert.ok(rows.some((row) => row.of === kind && isOf(row, call)), `${kind}, ${call.file}: "${call.message}" (${call.level}) is not in docs/production/log-events.md`)
+      assert.notEqual(
+        call.message,
+        null,
+        `${call.file}: the message of an error is written where it is logged`,
+      )
+      assert.ok(
+        rows.some((row) => row.of === kind && isOf(row, call)),
+        `${kind}, ${call.file}: "${call.message}" (${call.level}) is not in docs/production/log-events.md`,
+      )
     }
   }
-  for (const [, message] of texts.signer.matchAll(/\[\s*'alert',\s*'([^']+)',?\s*\]/g)) assert.ok(rows.some((row) => row.message === message), message)
+  for (const [, message] of texts.signer.matchAll(/\[\s*'alert',\s*'([^']+)',?\s*\]/g))
+    assert.ok(
+      rows.some((row) => row.message === message),
+      message,
+    )
 })
 
 test('no message is on the page twice for one kind of process', () => {
   const keys = rows.map(({ of, level, message }) => `${of} ${level} ${message}`)
-  assert.deepEqual(keys.filter((key, at) => keys.indexOf(key) !== at), [])
+  assert.deepEqual(
+    keys.filter((key, at) => keys.indexOf(key) !== at),
+    [],
+  )
 })
 
 test('actions of the audit log that the page names are written by the platform', () => {
   const page = read('docs/production/log-events.md')
-  const named = [...page.matchAll(/`((?:sign_in|person|invitation|password|passkey|authenticator|recovery_codes|api_user|request)\.[a-z_]+)`/g)].map(([, name]) => name as string)
+  const named = [
+    ...page.matchAll(
+      /`((?:sign_in|person|invitation|password|passkey|authenticator|recovery_codes|api_user|request)\.[a-z_]+)`/g,
+    ),
+  ].map(([, name]) => name as string)
   assert.ok(named.length > 10, `${named.length} actions`)
   for (const name of named) assert.ok(texts.platform.includes(`action: '${name}'`), name)
 })
 
 const isThere = spawnSync('logrotate', ['--version']).error === undefined
 
-test('logrotate takes the file, and a process that holds a log open goes on in it', { skip: isThere ? false : 'logrotate is not installed' }, async () => {
-  const home = join(folder, 'home')
-  mkdirSync(join(home, 'logs'), { recursive: true, mode: 0o700 })
-  const log = join(home, 'logs', 'signer-1.log')
-  const who = (flag: string) => spawnSync('id', [flag], { encoding: 'utf8' }).stdout.trim()
-  const text = read('deploy/logrotate/custody').replaceAll('/var/lib/custody/', `${home}/`).replace('su custody custody', `su ${who('-un')} ${who('-gn')}`)
-  const file = join(folder, 'rotate.conf')
-  writeFileSync(file, text, { mode: 0o600 })
-  // As the platform opens the log of a process that it starts.
-  const appended = openSync(log, 'a', 0o600)
-  const child = spawn('/bin/sh', ['-c', 'while read -r line; do echo "$line" >&2; echo done; done'], { stdio: ['pipe', 'pipe', appended] })
-  closeSync(appended)
-  const { stdin, stdout } = child
-  assert.ok(stdin && stdout)
-  const write = async (line: string) => {
-    stdin.write(`${line}\n`)
-    await once(stdout, 'data')
-  }
-  try {
-    await write('before')
-    const { status, stderr } = spawnSync('logrotate', ['--force', '--state', join(folder, 'state'), file], { encoding: 'utf8' })
-    assert.equal(status, 0, stderr)
-    await write('after')
-    assert.equal(readFileSync(log, 'utf8'), 'after\n', 'and no gap before it')
-    assert.deepEqual(readdirSync(join(home, 'logs')).sort(), ['signer-1.log', 'signer-1.log.1'])
-    assert.equal(readFileSync(`${log}.1`, 'utf8'), 'before\n')
-  } finally {
-    const gone = once(child, 'exit')
-    stdin.end()
-    await gone
-  }
-})
+test(
+  'logrotate takes the file, and a process that holds a log open goes on in it',
+  { skip: isThere ? false : 'logrotate is not installed' },
+  async () => {
+    const home = join(folder, 'home')
+    mkdirSync(join(home, 'logs'), { recursive: true, mode: 0o700 })
+    const log = join(home, 'logs', 'signer-1.log')
+    const who = (flag: string) => spawnSync('id', [flag], { encoding: 'utf8' }).stdout.trim()
+    const text = read('deploy/logrotate/custody')
+      .replaceAll('/var/lib/custody/', `${home}/`)
+      .replace('su custody custody', `su ${who('-un')} ${who('-gn')}`)
+    const file = join(folder, 'rotate.conf')
+    writeFileSync(file, text, { mode: 0o600 })
+    // As the platform opens the log of a process that it starts.
+    const appended = openSync(log, 'a', 0o600)
+    const child = spawn(
+      '/bin/sh',
+      ['-c', 'while read -r line; do echo "$line" >&2; echo done; done'],
+      { stdio: ['pipe', 'pipe', appended] },
+    )
+    closeSync(appended)
+    const { stdin, stdout } = child
+    assert.ok(stdin && stdout)
+    const write = async (line: string) => {
+      stdin.write(`${line}\n`)
+      await once(stdout, 'data')
+    }
+    try {
+      await write('before')
+      const { status, stderr } = spawnSync(
+        'logrotate',
+        ['--force', '--state', join(folder, 'state'), file],
+        { encoding: 'utf8' },
+      )
+      assert.equal(status, 0, stderr)
+      await write('after')
+      assert.equal(readFileSync(log, 'utf8'), 'after\n', 'and no gap before it')
+      assert.deepEqual(readdirSync(join(home, 'logs')).sort(), ['signer-1.log', 'signer-1.log.1'])
+      assert.equal(readFileSync(`${log}.1`, 'utf8'), 'before\n')
+    } finally {
+      const gone = once(child, 'exit')
+      stdin.end()
+      await gone
+    }
+  },
+)

@@ -18,15 +18,30 @@ class Stage {
 
   readonly environment = {
     now: () => this.#now,
-    sleep: (ms: number, signal?: AbortSignal) => new Promise<void>((resolve) => {
-      const sleeper = { until: this.#now + ms, wake: () => { this.#sleeping.delete(sleeper); resolve() } }
-      this.#sleeping.add(sleeper)
-      signal?.addEventListener('abort', sleeper.wake, { once: true })
-    }),
+    sleep: (ms: number, signal?: AbortSignal) =>
+      new Promise<void>((resolve) => {
+        const sleeper = {
+          until: this.#now + ms,
+          wake: () => {
+            this.#sleeping.delete(sleeper)
+            resolve()
+          },
+        }
+        this.#sleeping.add(sleeper)
+        signal?.addEventListener('abort', sleeper.wake, { once: true })
+      }),
   }
 
   loop(name: string, more: Partial<Loop> = {}): Loop {
-    return { name, everyMs: 500, run: async () => { this.ran.push(name); return false }, ...more }
+    return {
+      name,
+      everyMs: 500,
+      run: async () => {
+        this.ran.push(name)
+        return false
+      },
+      ...more,
+    }
   }
 
   async start(...loops: Loop[]): Promise<void> {
@@ -38,14 +53,24 @@ class Stage {
         return { due: this.due }
       },
     }
-    const services = { environment: this.environment, database, settings: { role: this.role }, log: { warn: () => undefined } } as unknown as Services
+    const services = {
+      environment: this.environment,
+      database,
+      settings: { role: this.role },
+      log: { warn: () => undefined },
+    } as unknown as Services
     this.#done = runLoops(services, loops, this.#end.signal)
     await this.settle()
     this.ran = []
   }
 
   /** What is on its way is done. */
-  settle = () => new Promise<void>((resolve) => { setImmediate(() => { setImmediate(resolve) }) })
+  settle = () =>
+    new Promise<void>((resolve) => {
+      setImmediate(() => {
+        setImmediate(resolve)
+      })
+    })
 
   async pass(ms: number): Promise<void> {
     const end = this.#now + ms
@@ -67,11 +92,20 @@ class Stage {
 
 test('one statement asks for all loops that say what is due to them; only those with something to do are run, and the others at their pace', async () => {
   const stage = new Stage()
-  await stage.start(stage.loop('a', { due: 'is_a($1)' }), stage.loop('plain', { everyMs: 1000 }), stage.loop('b', { due: 'is_b($1)' }))
+  await stage.start(
+    stage.loop('a', { due: 'is_a($1)' }),
+    stage.loop('plain', { everyMs: 1000 }),
+    stage.loop('b', { due: 'is_b($1)' }),
+  )
   await stage.pass(2000)
   assert.deepEqual(stage.ran, ['plain', 'plain'])
   assert.equal(stage.asked.length, 4)
-  assert.ok(stage.asked.every((text) => text.includes('(is_a($1)) then 0') && text.includes('(is_b($1)) then 1')), stage.asked[0])
+  assert.ok(
+    stage.asked.every(
+      (text) => text.includes('(is_a($1)) then 0') && text.includes('(is_b($1)) then 1'),
+    ),
+    stage.asked[0],
+  )
   stage.due = '1'
   await stage.pass(500)
   assert.deepEqual(stage.ran.splice(0), ['plain', 'plain', 'b'])
@@ -85,19 +119,30 @@ test('one statement asks for all loops that say what is due to them; only those 
 
 test('the statement takes the time it is given also where no loop asks for it, as in a process that only answers callers', async () => {
   const stage = new Stage()
-  await stage.start(stage.loop('publish', { due: 'exists (select 1 from events where position is null)' }))
+  await stage.start(
+    stage.loop('publish', { due: 'exists (select 1 from events where position is null)' }),
+  )
   await stage.pass(1000)
   await stage.stop()
   // PostgreSQL refuses a value that the statement has no place for.
-  assert.deepEqual([stage.asked.length > 0, stage.asked.every((text) => text.includes('$1'))], [true, true])
+  assert.deepEqual(
+    [stage.asked.length > 0, stage.asked.every((text) => text.includes('$1'))],
+    [true, true],
+  )
 })
 
 test('a loop with a longer pause is run no more often than that, however much is due', async () => {
   const stage = new Stage()
   stage.due = '0 1'
-  await stage.start(stage.loop('often', { due: 'true' }), stage.loop('seldom', { due: 'true', everyMs: 2000 }))
+  await stage.start(
+    stage.loop('often', { due: 'true' }),
+    stage.loop('seldom', { due: 'true', everyMs: 2000 }),
+  )
   await stage.pass(4000)
-  assert.deepEqual(['often', 'seldom'].map((name) => stage.ran.filter((each) => each === name).length), [8, 2])
+  assert.deepEqual(
+    ['often', 'seldom'].map((name) => stage.ran.filter((each) => each === name).length),
+    [8, 2],
+  )
   await stage.stop()
 })
 
@@ -106,11 +151,14 @@ test('a bell runs its loop at once, also one that was rung while it ran; what th
   const bell = new Bell(stage.environment as never)
   let left = 0
   const loop = stage.loop('rung', { due: 'false', bell })
-  await stage.start({ ...loop, run: async (signal) => {
-    await loop.run(signal)
-    if (left === 2) bell.ring()
-    return left-- > 1
-  } })
+  await stage.start({
+    ...loop,
+    run: async (signal) => {
+      await loop.run(signal)
+      if (left === 2) bell.ring()
+      return left-- > 1
+    },
+  })
   bell.ring()
   await stage.settle()
   assert.equal(stage.ran.splice(0).length, 1)
@@ -126,11 +174,14 @@ test('a bell runs its loop at once, also one that was rung while it ran; what th
 test('while the database is away every loop runs into that itself, waits ever longer, and goes on afterwards', async () => {
   const stage = new Stage()
   const loop = stage.loop('a', { due: 'is_a($1)' })
-  await stage.start({ ...loop, run: async (signal) => {
-    await loop.run(signal)
-    if (stage.due === null) throw new Error('the database is away')
-    return false
-  } })
+  await stage.start({
+    ...loop,
+    run: async (signal) => {
+      await loop.run(signal)
+      if (stage.due === null) throw new Error('the database is away')
+      return false
+    },
+  })
   stage.due = null
   await stage.pass(500 + 1000 + 2000)
   assert.equal(stage.ran.splice(0).length, 3)
@@ -144,7 +195,10 @@ test('while the database is away every loop runs into that itself, waits ever lo
 })
 
 test('where nothing was due for ten seconds it is asked once a second, until something moves; a process that others make work for asks on', async () => {
-  for (const [role, asks] of [['all', 5], ['worker', 20]] as const) {
+  for (const [role, asks] of [
+    ['all', 5],
+    ['worker', 20],
+  ] as const) {
     const stage = new Stage()
     stage.role = role
     const bell = new Bell(stage.environment as never)

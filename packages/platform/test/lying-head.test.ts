@@ -10,14 +10,17 @@ import { FamilyStage, type Place } from './family-stage.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
- * An endpoint that tells of a head which it cannot show, where depth decides what is final: no transfer ends and no deposit is
- * credited by blocks that nobody has read, and the scan does not ask for them without end.
+ * An endpoint that tells of a head which it cannot show, where depth decides what is final: no
+ * transfer ends and no deposit is credited by blocks that nobody has read, and the scan does not
+ * ask for them without end.
  */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-lying-head-'))
 let devnet: Devnet
-/** By so many blocks the endpoint is ahead of what it can show: more than any of these chains wants. */
+/**
+ * By so many blocks the endpoint is ahead of what it can show: more than any of these chains wants.
+ */
 const AHEAD = 60
 /** Passes of a scan after which it is taken for one without end. */
 const PASSES_MAX = 50
@@ -25,7 +28,12 @@ const PASSES_MAX = 50
 const PLACES: readonly Place[] = [
   { code: 'FTM', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' },
   { code: 'BTC', to: 'bcrt1q6z64a43mjgkcq0ul2znwneq3spghrlau9slefp', held: '2', amount: '0.5' },
-  { code: 'ADA', to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz', held: '50', amount: '3' },
+  {
+    code: 'ADA',
+    to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz',
+    held: '50',
+    amount: '3',
+  },
 ]
 
 before(async () => {
@@ -46,7 +54,11 @@ function lie({ services, place }: FamilyStage, ahead = AHEAD): { end(): void } {
     const { height, finalHeight } = await honest()
     return { height: height + ahead, hash: 'ab'.repeat(32), finalHeight }
   }
-  return { end: () => { client.tip = honest } }
+  return {
+    end: () => {
+      client.tip = honest
+    },
+  }
 }
 
 for (const place of PLACES) {
@@ -79,12 +91,18 @@ for (const place of PLACES) {
       await stage.open()
       const before = await stage.available()
       const head = lie(stage)
-      await stage.control({ command: 'fund', asset: place.code, address: stage.source, amount: place.amount })
+      await stage.control({
+        command: 'fund',
+        asset: place.code,
+        address: stage.source,
+        amount: place.amount,
+      })
       await stage.control({ command: 'mine', blocks: 1 })
       await stage.scan()
       assert.equal(await stage.available(), before)
       const [deposit] = await stage.database.query<{ status: string; confirmations: number }>(
-        `select status, confirmations from transactions where kind = 'DEPOSIT' order by created_at desc, id limit 1`)
+        `select status, confirmations from transactions where kind = 'DEPOSIT' order by created_at desc, id limit 1`,
+      )
       assert.equal(deposit?.status, 'pending')
       head.end()
       await stage.run()
@@ -106,7 +124,10 @@ test('a scan fails, and is reported then, where the endpoint does not show for a
     clock.advance(30_000)
     await stage.scan()
     clock.advance(31_000)
-    await assert.rejects(stage.scan(), /BTC: the endpoint tells of a head at \d+ and does not show \d+/)
+    await assert.rejects(
+      stage.scan(),
+      /BTC: the endpoint tells of a head at \d+ and does not show \d+/,
+    )
     head.end()
     await stage.fund('1')
     await stage.check()
@@ -132,6 +153,9 @@ test('no address is handed out where the endpoint cannot show its head: the scan
 
 /** The transfer is due, and looked at as a worker does. */
 async function lookAgain(stage: FamilyStage, id: string): Promise<void> {
-  await stage.database.query('update transactions set next_run_at = $2 where id = $1', [id, stage.database.now()])
+  await stage.database.query('update transactions set next_run_at = $2 where id = $1', [
+    id,
+    stage.database.now(),
+  ])
   await stage.step()
 }

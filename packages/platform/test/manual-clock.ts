@@ -3,12 +3,21 @@ import type { ConnectionPool, Database } from '../src/database/pool.ts'
 import type { Environment } from '../src/environment.ts'
 import { replaceColumnDefaults } from './column-defaults.ts'
 
-/** Noon of a day in the middle of a month: no test crosses the end of a day or a month unless it advances the clock. */
+/**
+ * Noon of a day in the middle of a month: no test crosses the end of a day or a month unless it
+ * advances the clock.
+ */
 const START_MS = Date.UTC(2030, 0, 15, 12)
 
-interface Sleeper { atMs: number; wake(): void }
+interface Sleeper {
+  atMs: number
+  wake(): void
+}
 
-/** A clock that stands still until a test advances it, and the Environment's `now` and `sleep` that follow it. */
+/**
+ * A clock that stands still until a test advances it, and the Environment's `now` and `sleep` that
+ * follow it.
+ */
 export class ManualClock implements Pick<Environment, 'now' | 'sleep'> {
   readonly startMs: number
   #nowMs: number
@@ -23,24 +32,34 @@ export class ManualClock implements Pick<Environment, 'now' | 'sleep'> {
   readonly now = (): number => this.#nowMs
 
   /** Resolves when the clock has been advanced by `milliseconds`, or when the signal is aborted. */
-  readonly sleep = (milliseconds: number, signal?: AbortSignal): Promise<void> => new Promise((resolve) => {
-    if (milliseconds <= 0 || signal?.aborted) return resolve()
-    const sleeper: Sleeper = { atMs: this.#nowMs + milliseconds, wake: () => {
-      this.#sleepers.delete(sleeper)
-      signal?.removeEventListener('abort', sleeper.wake)
-      resolve()
-    } }
-    this.#sleepers.add(sleeper)
-    signal?.addEventListener('abort', sleeper.wake, { once: true })
-  })
+  readonly sleep = (milliseconds: number, signal?: AbortSignal): Promise<void> =>
+    new Promise((resolve) => {
+      if (milliseconds <= 0 || signal?.aborted) return resolve()
+      const sleeper: Sleeper = {
+        atMs: this.#nowMs + milliseconds,
+        wake: () => {
+          this.#sleepers.delete(sleeper)
+          signal?.removeEventListener('abort', sleeper.wake)
+          resolve()
+        },
+      }
+      this.#sleepers.add(sleeper)
+      signal?.addEventListener('abort', sleeper.wake, { once: true })
+    })
 
-  /** Advances the clock and wakes, in the order of their deadlines, all sleepers whose time has come. */
+  /**
+   * Advances the clock and wakes, in the order of their deadlines, all sleepers whose time has
+   * come.
+   */
   advance(milliseconds: number): void {
     this.#nowMs += milliseconds
     this.#wake()
   }
 
-  /** Sets the clock back to its start, for a fixture that begins again. The remaining time of each sleeper stays the same. */
+  /**
+   * Sets the clock back to its start, for a fixture that begins again. The remaining time of each
+   * sleeper stays the same.
+   */
   reset(): void {
     const elapsedMs = this.#nowMs - this.startMs
     for (const sleeper of this.#sleepers) sleeper.atMs -= elapsedMs
@@ -48,17 +67,22 @@ export class ManualClock implements Pick<Environment, 'now' | 'sleep'> {
   }
 
   #wake(): void {
-    const due = [...this.#sleepers].filter(({ atMs }) => atMs <= this.#nowMs).sort((a, b) => a.atMs - b.atMs)
+    const due = [...this.#sleepers]
+      .filter(({ atMs }) => atMs <= this.#nowMs)
+      .sort((a, b) => a.atMs - b.atMs)
     for (const { wake } of due) wake()
   }
 }
 
-/** Configuration parameter of a connection: the clock's time, in milliseconds since the Unix epoch. */
+/**
+ * Configuration parameter of a connection: the clock's time, in milliseconds since the Unix epoch.
+ */
 const NOW_SETTING = 'manual_clock.now_ms'
 
 /**
- * Function that replaces now() in column defaults. Each call is one microsecond later than the last, so that rows that are inserted
- * at one time of the clock keep their order, and all of them are less than 100 ms before that time.
+ * Function that replaces now() in column defaults. Each call is one microsecond later than the
+ * last, so that rows that are inserted at one time of the clock keep their order, and all of them
+ * are less than 100 ms before that time.
  */
 const CLOCK_FUNCTION = `
   create schema manual_clock;
@@ -73,26 +97,31 @@ export async function followClock(database: Database): Promise<void> {
   await database.query(replaceColumnDefaults({ now: 'manual_clock.now()' }))
 }
 
-/** A connection pool for `openDatabase`: each connection has the clock's time from when it is taken out of the pool. */
-export const clockPool = (clock: ManualClock) => (config: pg.PoolConfig): ConnectionPool => {
-  const pool = new pg.Pool(config)
-  const times = new WeakMap<pg.PoolClient, number>()
-  return {
-    on: (event: 'error' | 'connect', listener: never) => pool.on(event as 'error', listener),
-    end: () => pool.end(),
-    async connect() {
-      const client = await pool.connect()
-      const nowMs = clock.now()
-      if (times.get(client) !== nowMs) {
-        try {
-          await client.query(`select set_config('${NOW_SETTING}', '${nowMs}', false)`)
-        } catch (error) {
-          client.release(true)
-          throw error
+/**
+ * A connection pool for `openDatabase`: each connection has the clock's time from when it is taken
+ * out of the pool.
+ */
+export const clockPool =
+  (clock: ManualClock) =>
+  (config: pg.PoolConfig): ConnectionPool => {
+    const pool = new pg.Pool(config)
+    const times = new WeakMap<pg.PoolClient, number>()
+    return {
+      on: (event: 'error' | 'connect', listener: never) => pool.on(event as 'error', listener),
+      end: () => pool.end(),
+      async connect() {
+        const client = await pool.connect()
+        const nowMs = clock.now()
+        if (times.get(client) !== nowMs) {
+          try {
+            await client.query(`select set_config('${NOW_SETTING}', '${nowMs}', false)`)
+          } catch (error) {
+            client.release(true)
+            throw error
+          }
+          times.set(client, nowMs)
         }
-        times.set(client, nowMs)
-      }
-      return client
-    },
+        return client
+      },
+    }
   }
-}

@@ -7,16 +7,30 @@ import { after, test } from 'node:test'
 import { createMetrics } from '../src/metrics.ts'
 import { read, ROOT } from './documents.ts'
 
-/** The alerts and the dashboard of deploy/monitoring: each asks for metrics that there are, has a runbook, and does what it says. */
+/**
+ * The alerts and the dashboard of deploy/monitoring: each asks for metrics that there are, has a
+ * runbook, and does what it says.
+ */
 const FOLDER = join(ROOT, 'deploy/monitoring')
 const rules = readFileSync(join(FOLDER, 'custody.rules.yml'), 'utf8')
 const folder = mkdtempSync(join(tmpdir(), 'custody-monitoring-'))
-after(() => { rmSync(folder, { recursive: true, force: true }) })
+after(() => {
+  rmSync(folder, { recursive: true, force: true })
+})
 
-const alerts = [...rules.matchAll(/- alert: (\w+)\n([^]*?)(?=\n {6}- alert:|$)/g)].map(([, name = '', body = '']) => ({ name, body }))
-interface Panel { title: string; targets?: { expr: string }[] }
-const dashboard = JSON.parse(readFileSync(join(FOLDER, 'grafana-dashboard.json'), 'utf8')) as { panels: Panel[] }
-const queries = dashboard.panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expr })))
+const alerts = [...rules.matchAll(/- alert: (\w+)\n([^]*?)(?=\n {6}- alert:|$)/g)].map(
+  ([, name = '', body = '']) => ({ name, body }),
+)
+interface Panel {
+  title: string
+  targets?: { expr: string }[]
+}
+const dashboard = JSON.parse(readFileSync(join(FOLDER, 'grafana-dashboard.json'), 'utf8')) as {
+  panels: Panel[]
+}
+const queries = dashboard.panels.flatMap(({ title, targets = [] }) =>
+  targets.map(({ expr }) => ({ title, expr })),
+)
 
 const isThere = spawnSync('promtool', ['--version']).status === 0
 const promtool = { skip: isThere ? false : 'promtool is not installed (Debian: prometheus)' }
@@ -29,12 +43,22 @@ function run(...args: string[]): void {
 test('alerts and panels ask for metrics that there are, and every metric of ours is watched or shown', async () => {
   const metrics = createMetrics()
   metrics.watchProcess()
-  const known = new Set([...(await metrics.text()).matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name as string))
+  const known = new Set(
+    [...(await metrics.text()).matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name as string),
+  )
   assert.ok(known.size > 40, `${known.size} metrics`)
-  const expressions = [...alerts.map(({ name, body }) => ({ of: name, text: /expr: ([^]*?)\n {8}\w+:/.exec(body)?.[1] ?? '' })), ...queries.map(({ title, expr }) => ({ of: title, text: expr }))]
+  const expressions = [
+    ...alerts.map(({ name, body }) => ({
+      of: name,
+      text: /expr: ([^]*?)\n {8}\w+:/.exec(body)?.[1] ?? '',
+    })),
+    ...queries.map(({ title, expr }) => ({ of: title, text: expr })),
+  ]
   const asked = new Set<string>()
   for (const { of, text } of expressions) {
-    const names = [...text.matchAll(/\b(?:custody|process|nodejs)_\w+/g)].map(([name]) => name.replace(/_bucket$/, ''))
+    const names = [...text.matchAll(/\b(?:custody|process|nodejs)_\w+/g)].map(([name]) =>
+      name.replace(/_bucket$/, ''),
+    )
     assert.ok(names.length > 0 || text.includes('up{'), `${of} asks for nothing`)
     for (const name of names) {
       assert.ok(known.has(name), `${of}: there is no metric ${name}`)
@@ -51,33 +75,49 @@ test('alerts and panels ask for metrics that there are, and every metric of ours
 
 test('each alert has a runbook, a severity, and a test; each runbook has an alert', () => {
   assert.ok(alerts.length > 20, `${alerts.length} alerts`)
-  const headings = [...read('docs/production/runbooks.md').matchAll(/^## (.+)$/gm)].map(([, heading]) => heading as string)
+  const headings = [...read('docs/production/runbooks.md').matchAll(/^## (.+)$/gm)].map(
+    ([, heading]) => heading as string,
+  )
   assert.deepEqual([...headings].sort(), alerts.map(({ name }) => name).sort())
   const tests = readFileSync(join(FOLDER, 'custody.rules.test.yml'), 'utf8')
   for (const { name, body } of alerts) {
     assert.match(body, /severity: (page|ticket)\}/, name)
     assert.ok(body.includes(`runbook_url: docs/production/runbooks.md#${name.toLowerCase()}`), name)
-    for (const part of ['summary: ', 'description: ']) assert.ok(body.includes(part), `${name}: ${part}`)
+    for (const part of ['summary: ', 'description: '])
+      assert.ok(body.includes(part), `${name}: ${part}`)
     assert.ok(tests.includes(`- name: ${name}\n`), `${name} has no test`)
   }
-  assert.ok(read('docs/production/monitoring.md').includes(`${alerts.length} alerts`), 'the page says how many')
+  assert.ok(
+    read('docs/production/monitoring.md').includes(`${alerts.length} alerts`),
+    'the page says how many',
+  )
 })
 
 test('each alert of scheduled work has its section in the page about timers', () => {
-  const names = [...readFileSync(join(FOLDER, 'schedule.rules.yml'), 'utf8').matchAll(/- alert: (\w+)/g)].map(([, name]) => name as string)
-  const sections = [...read('docs/production/timers.md').matchAll(/^### (Custody\w+)$/gm)].map(([, name]) => name as string)
+  const names = [
+    ...readFileSync(join(FOLDER, 'schedule.rules.yml'), 'utf8').matchAll(/- alert: (\w+)/g),
+  ].map(([, name]) => name as string)
+  const sections = [...read('docs/production/timers.md').matchAll(/^### (Custody\w+)$/gm)].map(
+    ([, name]) => name as string,
+  )
   assert.ok(names.length > 0)
   assert.deepEqual(names.sort(), sections.sort())
 })
 
-test('Prometheus takes the configuration, and each alert is silent and fires when its test says', promtool, () => {
-  run('check', 'config', 'prometheus.yml')
-  run('test', 'rules', 'custody.rules.test.yml', 'schedule.rules.test.yml')
-})
+test(
+  'Prometheus takes the configuration, and each alert is silent and fires when its test says',
+  promtool,
+  () => {
+    run('check', 'config', 'prometheus.yml')
+    run('test', 'rules', 'custody.rules.test.yml', 'schedule.rules.test.yml')
+  },
+)
 
 test('Prometheus takes each question of the dashboard', promtool, () => {
   const file = join(folder, 'panels.yml')
-  const quoted = queries.map(({ expr }, at) => `      - {record: 'panel:${at}', expr: '${expr.replaceAll("'", "''")}'}`)
+  const quoted = queries.map(
+    ({ expr }, at) => `      - {record: 'panel:${at}', expr: '${expr.replaceAll("'", "''")}'}`,
+  )
   writeFileSync(file, `groups:\n  - name: panels\n    rules:\n${quoted.join('\n')}\n`)
   run('check', 'rules', file)
 })

@@ -5,13 +5,17 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Hosts for a test: Linux network namespaces with an address each on a bridge that is in a namespace too, so that nothing of
- * this machine's own network is touched. Processes run in them by `ip netns exec`; each host has a folder of its own.
+ * Hosts for a test: Linux network namespaces with an address each on a bridge that is in a
+ * namespace too, so that nothing of this machine's own network is touched. Processes run in them by
+ * `ip netns exec`; each host has a folder of its own.
  */
 
 const TREE = fileURLToPath(new URL('../../../', import.meta.url))
 const PREFIX = '10.88.7'
-/** However the test ends, be it by a kill: nothing that it started goes on. A program that changes its user says so again. */
+/**
+ * However the test ends, be it by a kill: nothing that it started goes on. A program that changes
+ * its user says so again.
+ */
 export const DIES_WITH_US = ['setpriv', '--pdeathsig', 'KILL']
 
 /** Why there can be none here; null: there can. */
@@ -20,8 +24,11 @@ export function whyNoHosts(): string | null {
   if (process.getuid?.() !== 0) return 'network namespaces need root'
   const name = `cu${randomBytes(3).toString('hex')}-try`
   const made = spawnSync('ip', ['netns', 'add', name], { encoding: 'utf8' })
-  if (made.error || made.status !== 0) return `no network namespaces: ${made.error ? 'there is no ip (Debian: iproute2)' : made.stderr.trim()}`
-  const bridge = spawnSync('ip', ['-n', name, 'link', 'add', 'br0', 'type', 'bridge'], { encoding: 'utf8' })
+  if (made.error || made.status !== 0)
+    return `no network namespaces: ${made.error ? 'there is no ip (Debian: iproute2)' : made.stderr.trim()}`
+  const bridge = spawnSync('ip', ['-n', name, 'link', 'add', 'br0', 'type', 'bridge'], {
+    encoding: 'utf8',
+  })
   spawnSync('ip', ['netns', 'del', name])
   return bridge.status === 0 ? null : `no bridges: ${bridge.stderr.trim()}`
 }
@@ -48,14 +55,30 @@ export class Host {
     mkdirSync(home, { recursive: true, mode: 0o700 })
   }
 
-  path(...names: string[]): string { return join(this.home, ...names) }
-  get logFile(): string { return this.path('log') }
+  path(...names: string[]): string {
+    return join(this.home, ...names)
+  }
+  get logFile(): string {
+    return this.path('log')
+  }
 
-  #spawn(command: string, args: string[], env: Record<string, string>, stdin: 'pipe' | 'ignore'): ChildProcess {
+  #spawn(
+    command: string,
+    args: string[],
+    env: Record<string, string>,
+    stdin: 'pipe' | 'ignore',
+  ): ChildProcess {
     const child = spawn('ip', ['netns', 'exec', this.space, ...DIES_WITH_US, command, ...args], {
-      stdio: [stdin, 'pipe', 'pipe'], cwd: this.home,
+      stdio: [stdin, 'pipe', 'pipe'],
+      cwd: this.home,
       // Nothing of the test's own environment but where programs are.
-      env: { PATH: process.env['PATH'] ?? '', HOME: this.home, TMPDIR: process.env['TMPDIR'] ?? '/tmp', ...cacheOf(), ...env },
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HOME: this.home,
+        TMPDIR: process.env['TMPDIR'] ?? '/tmp',
+        ...cacheOf(),
+        ...env,
+      },
     })
     this.#children.add(child)
     child.once('exit', () => this.#children.delete(child))
@@ -63,22 +86,44 @@ export class Host {
   }
 
   /** A command to its end. @throws where it fails, with what it said */
-  async run(command: string, args: string[], env: Record<string, string> = {}): Promise<{ stdout: string; stderr: string }> {
+  async run(
+    command: string,
+    args: string[],
+    env: Record<string, string> = {},
+  ): Promise<{ stdout: string; stderr: string }> {
     const child = this.#spawn(command, args, env, 'ignore')
     const said = { stdout: '', stderr: '' }
-    for (const name of ['stdout', 'stderr'] as const) child[name]?.setEncoding('utf8').on('data', (text: string) => { said[name] += text })
+    for (const name of ['stdout', 'stderr'] as const)
+      child[name]?.setEncoding('utf8').on('data', (text: string) => {
+        said[name] += text
+      })
     const status = await new Promise<number | null>((resolve) => child.once('close', resolve))
-    if (status !== 0) throw new Error(`${this.name}: ${args.join(' ')} ended with ${String(status)}: ${said.stderr}${said.stdout}`)
+    if (status !== 0)
+      throw new Error(
+        `${this.name}: ${args.join(' ')} ended with ${String(status)}: ${said.stderr}${said.stdout}`,
+      )
     return said
   }
 
   /** A program of this tree, by Node. */
-  node(script: string, args: string[], env: Record<string, string> = {}): Promise<{ stdout: string; stderr: string }> {
+  node(
+    script: string,
+    args: string[],
+    env: Record<string, string> = {},
+  ): Promise<{ stdout: string; stderr: string }> {
     return this.run(process.execPath, [join(TREE, script), ...args], env)
   }
 
-  /** Something that goes on; resolves once it says that it is ready. `ip netns exec` becomes the program itself, so its id is that. */
-  async start(command: string, args: string[], ready: RegExp, env: Record<string, string> = {}): Promise<ChildProcess> {
+  /**
+   * Something that goes on; resolves once it says that it is ready. `ip netns exec` becomes the
+   * program itself, so its id is that.
+   */
+  async start(
+    command: string,
+    args: string[],
+    ready: RegExp,
+    env: Record<string, string> = {},
+  ): Promise<ChildProcess> {
     const child = this.#spawn(command, args, env, 'pipe')
     let heard = ''
     await new Promise<void>((resolve, reject) => {
@@ -90,42 +135,69 @@ export class Host {
         })
       }
       child.once('error', reject)
-      child.once('exit', (code, signal) => reject(new Error(`${this.name}: ${args.join(' ')} ended (${String(signal ?? code)}): ${heard}`)))
+      child.once('exit', (code, signal) =>
+        reject(
+          new Error(`${this.name}: ${args.join(' ')} ended (${String(signal ?? code)}): ${heard}`),
+        ),
+      )
     })
     return child
   }
 
-  startNode(script: string, args: string[], ready: RegExp, env: Record<string, string> = {}): Promise<ChildProcess> {
+  startNode(
+    script: string,
+    args: string[],
+    ready: RegExp,
+    env: Record<string, string> = {},
+  ): Promise<ChildProcess> {
     return this.start(process.execPath, [join(TREE, script), ...args], ready, env)
   }
 
   /** Its cable. */
-  link(state: 'up' | 'down'): void { ip('-n', this.space, 'link', 'set', 'eth0', state) }
+  link(state: 'up' | 'down'): void {
+    ip('-n', this.space, 'link', 'set', 'eth0', state)
+  }
 
   lastLines(): string {
-    return existsSync(this.logFile) ? readFileSync(this.logFile, 'utf8').trim().split('\n').slice(-8).join('\n') : ''
+    return existsSync(this.logFile)
+      ? readFileSync(this.logFile, 'utf8').trim().split('\n').slice(-8).join('\n')
+      : ''
   }
 
   /** As a power cut. Resolves when nothing of it runs any more. */
   async cutPower(): Promise<void> {
-    await Promise.all([...this.#children].map((child) => new Promise<void>((resolve) => {
-      child.once('exit', () => resolve())
-      child.kill('SIGKILL')
-    })))
+    await Promise.all(
+      [...this.#children].map(
+        (child) =>
+          new Promise<void>((resolve) => {
+            child.once('exit', () => resolve())
+            child.kill('SIGKILL')
+          }),
+      ),
+    )
     // What those have started themselves.
     for (let tries = 0; tries < 50; tries++) {
       const { stdout } = spawnSync('ip', ['netns', 'pids', this.space], { encoding: 'utf8' })
       const pids = stdout.split('\n').filter(Boolean).map(Number)
       if (pids.length === 0) return
-      for (const pid of pids) try { process.kill(pid, 'SIGKILL') } catch { /* it has ended */ }
+      for (const pid of pids)
+        try {
+          process.kill(pid, 'SIGKILL')
+        } catch {
+          /* it has ended */
+        }
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
   }
 }
 
 /** A compiled program need not be compiled again by each of a dozen processes. */
-const cacheOf = (): Record<string, string> => Object.fromEntries(
-  ['NODE_COMPILE_CACHE', 'NODE_OPTIONS', 'CUSTODY_TEST_MODULES'].flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])))
+const cacheOf = (): Record<string, string> =>
+  Object.fromEntries(
+    ['NODE_COMPILE_CACHE', 'NODE_OPTIONS', 'CUSTODY_TEST_MODULES'].flatMap((name) =>
+      process.env[name] ? [[name, process.env[name]]] : [],
+    ),
+  )
 
 /** Hosts on one bridge. Whatever happens, `remove` is to be called. */
 export class Hosts {
@@ -152,7 +224,20 @@ export class Hosts {
   add(name: string): Host {
     const space = this.#space(name)
     const number = this.#hosts.length + 1
-    ip('link', 'add', 'eth0', 'netns', space, 'type', 'veth', 'peer', 'name', `port${number}`, 'netns', `${this.#id}-net`)
+    ip(
+      'link',
+      'add',
+      'eth0',
+      'netns',
+      space,
+      'type',
+      'veth',
+      'peer',
+      'name',
+      `port${number}`,
+      'netns',
+      `${this.#id}-net`,
+    )
     ip('-n', `${this.#id}-net`, 'link', 'set', `port${number}`, 'master', 'br0', 'up')
     ip('-n', space, 'address', 'add', `${PREFIX}.${number}/24`, 'dev', 'eth0')
     ip('-n', space, 'link', 'set', 'eth0', 'up')
@@ -175,7 +260,12 @@ export class Hosts {
   destroy(): void {
     for (const space of this.#spaces.splice(0)) {
       const { stdout } = spawnSync('ip', ['netns', 'pids', space], { encoding: 'utf8' })
-      for (const pid of stdout.split('\n').filter(Boolean)) try { process.kill(Number(pid), 'SIGKILL') } catch { /* it has ended */ }
+      for (const pid of stdout.split('\n').filter(Boolean))
+        try {
+          process.kill(Number(pid), 'SIGKILL')
+        } catch {
+          /* it has ended */
+        }
       spawnSync('ip', ['netns', 'del', space])
     }
   }

@@ -19,26 +19,58 @@ test('the document’s commands and lines are all that a family needs: nothing e
   const copied = copy.node('scripts/new-family.mjs', 'toy')
   assert.equal(copied.status, 0, copied.output)
   const lines = fencedBlocks(DOCUMENT, HEADING, 'ts')
-  assert.deepEqual(lines.map((text) => text.trim().split('\n').length), [1, 1])
+  assert.deepEqual(
+    lines.map((text) => text.trim().split('\n').length),
+    [1, 1],
+  )
   for (const [at, path] of LISTS.entries()) copy.append(path, lines[at] as string)
-  const added = fencedBlocks(DOCUMENT, HEADING, 'json').map((block) => JSON.parse(block) as Record<string, unknown>)
-  assert.deepEqual(added.map((line) => line['asset_name'] ?? line['code'] ?? line['ticker']), ['TOY', 'TOY', 'TOY'])
+  const added = fencedBlocks(DOCUMENT, HEADING, 'json').map(
+    (block) => JSON.parse(block) as Record<string, unknown>,
+  )
+  assert.deepEqual(
+    added.map((line) => line['asset_name'] ?? line['code'] ?? line['ticker']),
+    ['TOY', 'TOY', 'TOY'],
+  )
   copy.addToRegistry(added)
   const { added: files, changed } = copy.changes()
   assert.deepEqual(changed, ['packages/chains/data/registry.json', ...LISTS])
-  const folders = ['packages/chains/src/toy/', 'packages/chains/test/toy.test.ts', 'packages/platform/src/families/toy/', 'packages/platform/test/toy/']
-  assert.deepEqual(files.filter((path) => !folders.some((folder) => path.startsWith(folder))), [])
+  const folders = [
+    'packages/chains/src/toy/',
+    'packages/chains/test/toy.test.ts',
+    'packages/platform/src/families/toy/',
+    'packages/platform/test/toy/',
+  ]
+  assert.deepEqual(
+    files.filter((path) => !folders.some((folder) => path.startsWith(folder))),
+    [],
+  )
 })
 
 test('its types fit, the registry’s test takes its lines, and its own tests send transfers through the steps and the nodes’ rules', () => {
   // What the family is used by and what is its own; other tests' types were looked at before.
-  const include = ['packages/*/src/**/*.ts', 'packages/chains/test/toy.test.ts', 'packages/platform/test/toy/*.ts']
-  writeFileSync(join(copy.root, 'tsconfig.toy.json'), JSON.stringify({ extends: './tsconfig.json', include }))
+  const include = [
+    'packages/*/src/**/*.ts',
+    'packages/chains/test/toy.test.ts',
+    'packages/platform/test/toy/*.ts',
+  ]
+  writeFileSync(
+    join(copy.root, 'tsconfig.toy.json'),
+    JSON.stringify({ extends: './tsconfig.json', include }),
+  )
   // Several checkers each look at the same libraries: twice the work.
-  const types = copy.node('node_modules/typescript/bin/tsc', '--noEmit', '-p', 'tsconfig.toy.json', '--checkers', '1')
+  const types = copy.node(
+    'node_modules/typescript/bin/tsc',
+    '--noEmit',
+    '-p',
+    'tsconfig.toy.json',
+    '--checkers',
+    '1',
+  )
   assert.equal(types.status, 0, types.output)
   for (const path of [
-    'packages/chains/test/toy.test.ts', 'packages/chains/test/registry.test.ts', 'packages/chains/test/families.test.ts',
+    'packages/chains/test/toy.test.ts',
+    'packages/chains/test/registry.test.ts',
+    'packages/chains/test/families.test.ts',
     'packages/platform/test/toy/transfer.test.ts',
   ]) {
     const { status, output } = copy.test(path)

@@ -9,13 +9,21 @@ import { useDatabase } from './deposits-support.ts'
 import { FamilyStage, type Place } from './family-stage.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** A real local chain behind an endpoint that answers oddly: what was paid is credited, and a scan that cannot go on says why. */
+/**
+ * A real local chain behind an endpoint that answers oddly: what was paid is credited, and a scan
+ * that cannot go on says why.
+ */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-node-answers-'))
 let devnet: Devnet
 
-const ETH: Place = { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' }
+const ETH: Place = {
+  code: 'ETH',
+  to: '0x00000000000000000000000000000000000000AA',
+  held: '5',
+  amount: '1',
+}
 
 before(async () => {
   devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
@@ -31,15 +39,21 @@ type Change = (result: never, params: unknown[]) => unknown
 function changing(changes: Map<string, Change>): Fetch {
   return async (url, init) => {
     const response = await fetch(url, init)
-    const { method, params } = JSON.parse(String(init.body)) as { method: string; params: unknown[] }
+    const { method, params } = JSON.parse(String(init.body)) as {
+      method: string
+      params: unknown[]
+    }
     const change = changes.get(method)
     if (!change) return response
-    const answer = await response.json() as { result: never }
+    const answer = (await response.json()) as { result: never }
     return Response.json({ ...answer, result: change(answer.result, params) })
   }
 }
 
-async function staged(place: Place, run: (stage: FamilyStage, changes: Map<string, Change>) => Promise<void>): Promise<void> {
+async function staged(
+  place: Place,
+  run: (stage: FamilyStage, changes: Map<string, Change>) => Promise<void>,
+): Promise<void> {
   const changes = new Map<string, Change>()
   const stage = new FamilyStage(database.get(), devnet, place, clock, changing(changes))
   try {
@@ -50,13 +64,23 @@ async function staged(place: Place, run: (stage: FamilyStage, changes: Map<strin
   }
 }
 
-const seen = (stage: FamilyStage, asset: string) => stage.database.query<{ amount: string }>(
-  `select d.amount::text from deposits d where d.network = $1 and d.asset = $2 order by d.block_height`, [stage.place.code, asset])
+const seen = (stage: FamilyStage, asset: string) =>
+  stage.database.query<{ amount: string }>(
+    `select d.amount::text from deposits d where d.network = $1 and d.asset = $2 order by d.block_height`,
+    [stage.place.code, asset],
+  )
 
-for (const [what, price] of [['without effectiveGasPrice', undefined], ['with effectiveGasPrice null', null], ['with effectiveGasPrice 0', '0x0']] as const) {
+for (const [what, price] of [
+  ['without effectiveGasPrice', undefined],
+  ['with effectiveGasPrice null', null],
+  ['with effectiveGasPrice 0', '0x0'],
+] as const) {
   test(`ETH, receipts ${what}: a native deposit is credited, and a transfer ends with the fee that was paid`, async () => {
     await staged(ETH, async (stage, changes) => {
-      changes.set('eth_getTransactionReceipt', (receipt: object | null) => receipt && { ...receipt, effectiveGasPrice: price })
+      changes.set(
+        'eth_getTransactionReceipt',
+        (receipt: object | null) => receipt && { ...receipt, effectiveGasPrice: price },
+      )
       const before = await stage.available()
       await stage.fund('2')
       assert.equal(await stage.available(), before + 2n * 10n ** 18n)
@@ -83,25 +107,45 @@ test('ETH: a token deposit is credited after logs of another block, of none, and
   await staged(ETH, async (stage, changes) => {
     for (const [at, change] of wrong.entries()) {
       let asked = 0
-      changes.set('eth_getLogs', (result, params) => (asked++ === 0 ? change(result, params) : result))
-      await stage.control({ command: 'fund', asset: 'USDT_ETH', address: stage.source, amount: '25' })
+      changes.set('eth_getLogs', (result, params) =>
+        asked++ === 0 ? change(result, params) : result,
+      )
+      await stage.control({
+        command: 'fund',
+        asset: 'USDT_ETH',
+        address: stage.source,
+        amount: '25',
+      })
       // An inconsistent answer ends the pass; the next one reads the block again.
       await stage.scan().catch(() => undefined)
       await stage.scan()
       assert.ok(asked > 0, 'the logs were asked for')
-      assert.deepEqual((await seen(stage, 'USDT_ETH')).map(({ amount }) => amount), Array.from({ length: at + 1 }, () => '25000000'))
+      assert.deepEqual(
+        (await seen(stage, 'USDT_ETH')).map(({ amount }) => amount),
+        Array.from({ length: at + 1 }, () => '25000000'),
+      )
     }
   })
 })
 
 test('ETH: a scan that cannot read a block says which method and field, and goes on from there once it can', async () => {
   await staged(ETH, async (stage, changes) => {
-    changes.set('eth_getBlockByNumber', (block: { transactions: object[] } | null) => block && {
-      ...block, transactions: block.transactions.map((each) => (typeof each === 'object' ? { ...each, value: undefined } : each)),
-    })
+    changes.set(
+      'eth_getBlockByNumber',
+      (block: { transactions: object[] } | null) =>
+        block && {
+          ...block,
+          transactions: block.transactions.map((each) =>
+            typeof each === 'object' ? { ...each, value: undefined } : each,
+          ),
+        },
+    )
     const before = await stage.available()
     await stage.control({ command: 'fund', asset: 'ETH', address: stage.source, amount: '1' })
-    await assert.rejects(stage.scan(), /^RpcUnavailable: ETH: eth_getBlockByNumber answered without transactions\.value$/)
+    await assert.rejects(
+      stage.scan(),
+      /^RpcUnavailable: ETH: eth_getBlockByNumber answered without transactions\.value$/,
+    )
     changes.clear()
     await stage.scan()
     await stage.run()
@@ -112,9 +156,15 @@ test('ETH: a scan that cannot read a block says which method and field, and goes
 test('ETH: a block that does not stand on the one before is asked for again after a pause, not without end', async () => {
   await staged(ETH, async (stage, changes) => {
     await stage.control({ command: 'mine', blocks: 1 })
-    changes.set('eth_getBlockByNumber', (block: object | null, [tag]) => (
-      block && tag !== 'latest' && tag !== 'finalized' ? { ...block, parentHash: `0x${'77'.repeat(32)}` } : block))
-    await assert.rejects(stage.scan(), /does not stand on the block at \d+ that the same endpoint shows/)
+    changes.set('eth_getBlockByNumber', (block: object | null, [tag]) =>
+      block && tag !== 'latest' && tag !== 'finalized'
+        ? { ...block, parentHash: `0x${'77'.repeat(32)}` }
+        : block,
+    )
+    await assert.rejects(
+      stage.scan(),
+      /does not stand on the block at \d+ that the same endpoint shows/,
+    )
     changes.clear()
     await stage.scan()
   })

@@ -6,9 +6,21 @@ import { after, before, test } from 'node:test'
 import { printOf, type Pinned } from '../../signer/src/prints.ts'
 import { restoreHome } from '../../signer/src/setup.ts'
 import { identityFolder, signersFolder } from '../src/home.ts'
-import { assertConfirmed, call, fundedWallet, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import {
+  assertConfirmed,
+  call,
+  fundedWallet,
+  TestPlatform,
+  transferBody,
+  waitFor,
+  type Transfer,
+  type User,
+} from './harness.ts'
 
-/** One node's host is lost, and its operator brings it back with the commands of docs/production/disaster.md. */
+/**
+ * One node's host is lost, and its operator brings it back with the commands of
+ * docs/production/disaster.md.
+ */
 const platform = new TestPlatform()
 const aside = mkdtempSync(join(tmpdir(), 'custody-aside-'))
 let user: User
@@ -23,36 +35,71 @@ after(async () => {
   rmSync(aside, { recursive: true, force: true })
 })
 
-test('the operator of a lost node reads what comes back, and restores it from its backup and its peers', { timeout: 120_000 }, async () => {
-  await fundedWallet(platform, user, 'ETH', '2')
-  const [file, secret] = [join(aside, 'node-3.json'), join(aside, 'recovery-3')]
-  assert.equal((await platform.cli('signer', 'backup', '--node', '3', '--out', file)).status, 0)
-  const { nodes } = JSON.parse(readFileSync(join(identityFolder(platform.home), 'peers.json'), 'utf8')) as { nodes: (Pinned & { node: number })[] }
-  const home = join(signersFolder(platform.home), 'node-3')
-  await platform.nodesDown([3], async () => {
-    rmSync(home, { recursive: true })
-    await restoreHome({ home, file, recoverySecretFile: secret, print: printOf(3, nodes.find(({ node }) => node === 3) as Pinned) })
-  })
-  const restore = (...more: string[]) => platform.cli('signer', 'restore', '--node', '3', '--in', file, '--recovery-secret', secret, ...more)
-  const preview = await restore('--preview')
-  assert.equal(preview.status, 0, preview.stderr)
-  assert.match(preview.stdout, /^signer 3: this would be restored from a backup of \d{4}-\d\d-\d\dT/m)
-  assert.match(preview.stdout, new RegExp(`^enrolled: ${user.apiKey} \\S+ full acme/main \\(1\\)$`, 'm'))
-  const [, code] = /with --confirm ([0-9a-f]{16})$/m.exec(preview.stdout) ?? []
-  const wrong = await restore('--confirm', 'ab')
-  assert.equal(wrong.status, 1)
-  assert.match(wrong.stderr, /confirm is of another preview: read the preview again/)
-  const restored = await restore('--confirm', code as string)
-  assert.equal(restored.status, 0, restored.stderr)
-  assert.match(restored.stdout, /^signer 3: restored from a backup of/m)
-  // A request of the second in which the node was restored may be older than that, and is refused.
-  const second = Math.floor(Date.now() / 1000)
-  await waitFor('the next second', async () => Math.floor(Date.now() / 1000) > second)
-  // With one of the others away the restored node signs.
-  await platform.nodesDown([1], async () => {
-    const body = transferBody('ETH', '0.5', '0x00000000000000000000000000000000000000AA', { sequence_id: 'after' })
-    const { status, body: transfer, text } = await call<Transfer>(user, 'POST', '/dac/v1/transaction', body)
-    assert.equal(status, 200, text)
-    await assertConfirmed(user, transfer.id)
-  })
-})
+test(
+  'the operator of a lost node reads what comes back, and restores it from its backup and its peers',
+  { timeout: 120_000 },
+  async () => {
+    await fundedWallet(platform, user, 'ETH', '2')
+    const [file, secret] = [join(aside, 'node-3.json'), join(aside, 'recovery-3')]
+    assert.equal((await platform.cli('signer', 'backup', '--node', '3', '--out', file)).status, 0)
+    const { nodes } = JSON.parse(
+      readFileSync(join(identityFolder(platform.home), 'peers.json'), 'utf8'),
+    ) as { nodes: (Pinned & { node: number })[] }
+    const home = join(signersFolder(platform.home), 'node-3')
+    await platform.nodesDown([3], async () => {
+      rmSync(home, { recursive: true })
+      await restoreHome({
+        home,
+        file,
+        recoverySecretFile: secret,
+        print: printOf(3, nodes.find(({ node }) => node === 3) as Pinned),
+      })
+    })
+    const restore = (...more: string[]) =>
+      platform.cli(
+        'signer',
+        'restore',
+        '--node',
+        '3',
+        '--in',
+        file,
+        '--recovery-secret',
+        secret,
+        ...more,
+      )
+    const preview = await restore('--preview')
+    assert.equal(preview.status, 0, preview.stderr)
+    assert.match(
+      preview.stdout,
+      /^signer 3: this would be restored from a backup of \d{4}-\d\d-\d\dT/m,
+    )
+    assert.match(
+      preview.stdout,
+      new RegExp(`^enrolled: ${user.apiKey} \\S+ full acme/main \\(1\\)$`, 'm'),
+    )
+    const [, code] = /with --confirm ([0-9a-f]{16})$/m.exec(preview.stdout) ?? []
+    const wrong = await restore('--confirm', 'ab')
+    assert.equal(wrong.status, 1)
+    assert.match(wrong.stderr, /confirm is of another preview: read the preview again/)
+    const restored = await restore('--confirm', code as string)
+    assert.equal(restored.status, 0, restored.stderr)
+    assert.match(restored.stdout, /^signer 3: restored from a backup of/m)
+    // A request of the second in which the node was restored may be older than that, and is
+    // refused.
+    const second = Math.floor(Date.now() / 1000)
+    await waitFor('the next second', async () => Math.floor(Date.now() / 1000) > second)
+    // With one of the others away the restored node signs.
+    await platform.nodesDown([1], async () => {
+      const body = transferBody('ETH', '0.5', '0x00000000000000000000000000000000000000AA', {
+        sequence_id: 'after',
+      })
+      const {
+        status,
+        body: transfer,
+        text,
+      } = await call<Transfer>(user, 'POST', '/dac/v1/transaction', body)
+      assert.equal(status, 200, text)
+      await assertConfirmed(user, transfer.id)
+    })
+  },
+)

@@ -16,21 +16,29 @@ import { NodeRefused, NodeUnavailable, type SignerNodes } from '../src/signing/n
 import { WholeKeys } from './whole-keys.ts'
 
 /**
- * The rules and records of real signer nodes in this process, without their sockets and rounds: what they admit is signed
- * with one whole key. Their entrance (`platformCall`) reads the same text that it reads over TLS.
+ * The rules and records of real signer nodes in this process, without their sockets and rounds:
+ * what they admit is signed with one whole key. Their entrance (`platformCall`) reads the same text
+ * that it reads over TLS.
  */
 const registry = loadRegistry('local')
 const shared = new WholeKeys(7)
 /** Of every room that was not given keys of its own. */
 export const publicKeyAt = shared.at.secp256k1
 
-/** What a step of signing meets; `undefined`: nothing out of the ordinary. `torn`: one node has written it down, and the other ends. */
+/**
+ * What a step of signing meets; `undefined`: nothing out of the ordinary. `torn`: one node has
+ * written it down, and the other ends.
+ */
 export type Fault = 'refuse' | 'lost' | 'away' | 'torn' | undefined
 
 /** The same each time: a simulation's story is not to depend on it. */
 function identityOf(node: number): KeyObject {
   const secret = createHash('sha256').update(`identity of node ${node}`).digest()
-  return createPrivateKey({ key: Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), secret]), format: 'der', type: 'pkcs8' })
+  return createPrivateKey({
+    key: Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), secret]),
+    format: 'der',
+    type: 'pkcs8',
+  })
 }
 
 export class NodeRoom {
@@ -59,8 +67,17 @@ export class NodeRoom {
 
   #start(node: number, identities: ReadonlyMap<number, KeyObject>): void {
     const keys = this.#keys
-    const store = new Store(join(this.home, `record-${node}.sqlite`), () => this.now() + (this.offMs.get(node) ?? 0))
-    const judge = new Judge({ registry, store, identities, budgetFeeCaps: 10_000, keyOf: async (_workspace, curve) => ({ ...keys.keys[curve], publicKeyAt: keys.at[curve] }) })
+    const store = new Store(
+      join(this.home, `record-${node}.sqlite`),
+      () => this.now() + (this.offMs.get(node) ?? 0),
+    )
+    const judge = new Judge({
+      registry,
+      store,
+      identities,
+      budgetFeeCaps: 10_000,
+      keyOf: async (_workspace, curve) => ({ ...keys.keys[curve], publicKeyAt: keys.at[curve] }),
+    })
     const coordinator = {
       sign: async (order: Order, partner: number) => (await this.#sign(node, partner, [order]))[0],
       signAll: (orders: Order[], partner: number) => this.#sign(node, partner, orders),
@@ -86,11 +103,21 @@ export class NodeRoom {
     this.#start(node, this.#identities)
   }
 
-  enrol(enrolment: { api_key: string; public_key_pem: string; role: 'full'; workspace: string; sub_account: number }): void {
-    for (const { store } of this.#nodes.values()) store.append('enrol', { ...enrolment, sub_account_name: `sub-${enrolment.sub_account}` })
+  enrol(enrolment: {
+    api_key: string
+    public_key_pem: string
+    role: 'full'
+    workspace: string
+    sub_account: number
+  }): void {
+    for (const { store } of this.#nodes.values())
+      store.append('enrol', { ...enrolment, sub_account_name: `sub-${enrolment.sub_account}` })
   }
 
-  /** What nodes write down in a moment is written down now: a simulation's story is not to depend on when that is. */
+  /**
+   * What nodes write down in a moment is written down now: a simulation's story is not to depend on
+   * when that is.
+   */
   flush(): void {
     for (const { store } of this.#nodes.values()) store.flush()
   }
@@ -130,19 +157,36 @@ export class NodeRoom {
     }
     const signed = orders.map(({ unsigned }) => {
       const { curve } = registry.network(unsigned.network) as Network
-      const made = signing(registry, unsigned, this.#keys.at[curve]).map(({ message, path }) => this.#keys.sign(curve, message, path))
+      const made = signing(registry, unsigned, this.#keys.at[curve]).map(({ message, path }) =>
+        this.#keys.sign(curve, message, path),
+      )
       const { hash, raw } = assemble(registry, unsigned, made, this.#keys.at[curve])
       return {
-        signatures: made.map(({ signature, recoveryId }) => ({ signature: Buffer.from(signature).toString('hex'), recovery_id: recoveryId })),
-        hash, raw,
+        signatures: made.map(({ signature, recoveryId }) => ({
+          signature: Buffer.from(signature).toString('hex'),
+          recovery_id: recoveryId,
+        })),
+        hash,
+        raw,
       }
     })
     for (const [of, { judge, store }] of pair.entries()) {
-      const session = { sessions: [], partner: (pair[1 - of] as Parts).config.node, peer_head: null }
-      const steps = judge.admitAll(judged[of] as Verdict[], orders.map(() => session))
+      const session = {
+        sessions: [],
+        partner: (pair[1 - of] as Parts).config.node,
+        peer_head: null,
+      }
+      const steps = judge.admitAll(
+        judged[of] as Verdict[],
+        orders.map(() => session),
+      )
       if (faults.includes('torn')) throw new NodeUnavailable(second, 'ended in mid-round')
       for (const [each, step] of steps.entries()) {
-        if (!step.signed) store.append('signed', { step_height: step.height, ...(signed[each] as (typeof signed)[number]) })
+        if (!step.signed)
+          store.append('signed', {
+            step_height: step.height,
+            ...(signed[each] as (typeof signed)[number]),
+          })
       }
     }
     if (faults.includes('lost')) throw new NodeUnavailable(first, 'no answer')
@@ -165,7 +209,8 @@ export class NodeRoom {
     const peers = [...this.#nodes.keys()].map((node) => ({ node }))
     return {
       peers,
-      call: (node: number, method: string, path: string, body: unknown) => this.call(node, method, path, body),
+      call: (node: number, method: string, path: string, body: unknown) =>
+        this.call(node, method, path, body),
       verify: () => true,
       penalise: () => undefined,
       isPenalised: () => false,

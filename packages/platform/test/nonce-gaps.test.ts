@@ -7,12 +7,17 @@ import type { ScriptedEvm } from './scripted-evm.ts'
 import type { ScriptedXrp } from './scripted-xrp.ts'
 
 /**
- * Transfers of two sub-accounts that share one gas tank, while nodes refuse, answers are lost, processes end, callers cancel
- * and the pool forgets: no nonce stays open, and no transfer waits for a bad one of another sub-account.
+ * Transfers of two sub-accounts that share one gas tank, while nodes refuse, answers are lost,
+ * processes end, callers cancel and the pool forgets: no nonce stays open, and no transfer waits
+ * for a bad one of another sub-account.
  */
 const database = useDatabase({ migrated: true, now })
 
-async function staged(seed: number, code: keyof typeof PLACES, play: (stage: Stage) => Promise<void>): Promise<void> {
+async function staged(
+  seed: number,
+  code: keyof typeof PLACES,
+  play: (stage: Stage) => Promise<void>,
+): Promise<void> {
   const stage = new Stage(database.get(), seed, PLACES[code]())
   await stage.open()
   try {
@@ -36,7 +41,8 @@ for (const code of ['ETH', 'XRP'] as const)
     staged(2, code, async (stage) => {
       const [caller] = stage.callers as [Caller]
       // Everybody waits at his nonce before the first of them is refused.
-      for (let count = 0; count < 12; count++) await stage.create(caller, count % 4 === 1 ? 'pay' : 'good')
+      for (let count = 0; count < 12; count++)
+        await stage.create(caller, count % 4 === 1 ? 'pay' : 'good')
       await stage.run(3000)
       assert.deepEqual(await stage.check(), { 'good CONFIRMED': 9, 'pay FAILED': 3 })
     }))
@@ -49,11 +55,19 @@ test('XRP: a transfer that died is built again at its own sequence, and those be
     ;(stage.chain as ScriptedXrp).kill()
     await stage.run(60_000)
     assert.deepEqual(await stage.check(), { 'good CONFIRMED': 3 })
-    const built = await database.get().query<{ state: string }>('select state from chain_transactions order by state')
-    assert.deepEqual(built.map(({ state }) => state), [...Array(3).fill('CONFIRMED'), ...Array(3).fill('VOID')])
+    const built = await database
+      .get()
+      .query<{ state: string }>('select state from chain_transactions order by state')
+    assert.deepEqual(
+      built.map(({ state }) => state),
+      [...Array(3).fill('CONFIRMED'), ...Array(3).fill('VOID')],
+    )
   }))
 
-/** What refusals, lost answers and forgotten transactions may cost in retries, in milliseconds of the rows' time. */
+/**
+ * What refusals, lost answers and forgotten transactions may cost in retries, in milliseconds of
+ * the rows' time.
+ */
 const WAITED_MS_MAX = 60_000
 
 test('200 transfers of two sub-accounts, with refusals, lost answers, crashes, cancellations and drops: the good ones are confirmed', () =>
@@ -69,11 +83,15 @@ test('200 transfers of two sub-accounts, with refusals, lost answers, crashes, c
     for (const fate of fates) {
       const id = await stage.create(stage.callers[stage.random() < 0.5 ? 0 : 1] as Caller, fate)
       if (fate === 'cancelled') unasked.push(id)
-      // Between two arrivals the work goes on by a few turns, so that they meet each other at every step.
-      for (let turns = Math.floor(stage.random() * 3); turns > 0; turns--) await stage.turn(WAITED_MS_MAX)
+      // Between two arrivals the work goes on by a few turns, so that they meet each other at every
+      // step.
+      for (let turns = Math.floor(stage.random() * 3); turns > 0; turns--)
+        await stage.turn(WAITED_MS_MAX)
       chain.drop(() => stage.random() < 0.1)
       while (unasked.length > 0 && stage.random() < 0.3)
-        await stage.cancel(unasked.splice(Math.floor(stage.random() * unasked.length), 1)[0] as string)
+        await stage.cancel(
+          unasked.splice(Math.floor(stage.random() * unasked.length), 1)[0] as string,
+        )
     }
     chain.drop(() => stage.random() < 0.5)
     for (const id of unasked) await stage.cancel(id)

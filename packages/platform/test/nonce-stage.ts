@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { familyOf, loadRegistry, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, type Network } from '@custody/chains'
+import {
+  familyOf,
+  loadRegistry,
+  OMNIBUS_INDEX,
+  pathOf,
+  TANK_SUB_ACCOUNT,
+  type Network,
+} from '@custody/chains'
 import { signRequest } from '@custody/request-auth'
 import type { Order } from '../../signer/src/policy/order.ts'
 import { audit } from '../src/audit/audit.ts'
@@ -27,12 +34,15 @@ import { BASE_FEE, ScriptedEvm } from './scripted-evm.ts'
 import { ScriptedXrp } from './scripted-xrp.ts'
 
 /**
- * Runs transfers through the real steps, a real database and the rules of real nodes, on a chain in memory. The clock stands still:
- * where only time can make a row due, all rows are moved into the past by that time, so that no test sleeps and the machine's speed
- * changes nothing.
+ * Runs transfers through the real steps, a real database and the rules of real nodes, on a chain in
+ * memory. The clock stands still: where only time can make a row due, all rows are moved into the
+ * past by that time, so that no test sleeps and the machine's speed changes nothing.
  */
 const NOW = Date.now()
-/** Clock of the database (`useDatabase({ migrated: true, now })`), the services, the nodes and the callers. */
+/**
+ * Clock of the database (`useDatabase({ migrated: true, now })`), the services, the nodes and the
+ * callers.
+ */
 export const now = (): number => NOW
 const registry = loadRegistry('local')
 const PRICE = { maxFeePerGas: 2n * BASE_FEE + 10n ** 8n, maxPriorityFeePerGas: 10n ** 8n }
@@ -44,10 +54,15 @@ interface StagedChain {
   readonly height: number
   /** A block of what is next in order. */
   mine(): void
-  /** Where depth decides what is final: the scan begins here, and blocks count once it has read them. */
+  /**
+   * Where depth decides what is final: the scan begins here, and blocks count once it has read
+   * them.
+   */
   readonly head?: { height: number; hash: string; parent: string }
 }
-/** Where transfers are made: what accounts hold, whom they pay, and whether a tank pays their fees. */
+/**
+ * Where transfers are made: what accounts hold, whom they pay, and whether a tank pays their fees.
+ */
 export interface Place {
   code: string
   held: bigint
@@ -56,13 +71,36 @@ export interface Place {
   chain: StagedChain
   connect(context: ChainContext, network: Network): Chain
 }
-function place(code: string, chain: ScriptedEvm | ScriptedXrp, price: unknown, rest: Pick<Place, 'held' | 'to' | 'tank'>): Place {
-  const client = { ...chain.client, feeRates: async () => ({ low: price, medium: price, high: price }) }
-  return { code, chain, ...rest, connect: (context, network) => chainOver(context, network, client) }
+function place(
+  code: string,
+  chain: ScriptedEvm | ScriptedXrp,
+  price: unknown,
+  rest: Pick<Place, 'held' | 'to' | 'tank'>,
+): Place {
+  const client = {
+    ...chain.client,
+    feeRates: async () => ({ low: price, medium: price, high: price }),
+  }
+  return {
+    code,
+    chain,
+    ...rest,
+    connect: (context, network) => chainOver(context, network, client),
+  }
 }
 export const PLACES = {
-  ETH: () => place('ETH', new ScriptedEvm(), PRICE, { held: 10n ** 21n, to: `0x${'ab'.repeat(20)}`, tank: true }),
-  XRP: () => place('XRP', new ScriptedXrp(), 12n, { held: 10n ** 15n, to: 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe', tank: false }),
+  ETH: () =>
+    place('ETH', new ScriptedEvm(), PRICE, {
+      held: 10n ** 21n,
+      to: `0x${'ab'.repeat(20)}`,
+      tank: true,
+    }),
+  XRP: () =>
+    place('XRP', new ScriptedXrp(), 12n, {
+      held: 10n ** 15n,
+      to: 'rPT1Sjq2YGrBMTttX4GZHjKu9dyfzbpAYe',
+      tank: false,
+    }),
 }
 
 /** mulberry32: the same numbers for the same seed. */
@@ -114,16 +152,23 @@ export class Stage {
   }
 
   #fault({ purpose }: Order): Fault {
-    const about = purpose.kind === 'fuel' ? [purpose.for, ...(purpose.beside ?? []).map((each) => each.for)] : [purpose]
+    const about =
+      purpose.kind === 'fuel'
+        ? [purpose.for, ...(purpose.beside ?? []).map((each) => each.for)]
+        : [purpose]
     const drawn = this.random()
-    const refused = about.flatMap((each) => ('request' in each && this.refused.get(each.request.token) === purpose.kind
-      ? [each.request.token] : []))
+    const refused = about.flatMap((each) =>
+      'request' in each && this.refused.get(each.request.token) === purpose.kind
+        ? [each.request.token]
+        : [],
+    )
     for (const token of refused) {
       const isFirst = !this.#asked.has(token)
       // One of several stops the fuel for all of them, so that each is asked for alone.
       if (about.length > 1) return 'refuse'
       this.#asked.add(token)
-      // Signed, unheard of, and refused from then on: nobody may wait for a signature that only nodes know.
+      // Signed, unheard of, and refused from then on: nobody may wait for a signature that only
+      // nodes know.
       return purpose.kind === 'fuel' && isFirst && drawn < 4 * this.faults ? 'lost' : 'refuse'
     }
     if (drawn >= this.faults) return undefined
@@ -131,13 +176,23 @@ export class Stage {
   }
 
   addressOf(sub: number): string {
-    return familyOf(this.network).address(this.network, publicKeyAt(pathOf(this.network, sub, OMNIBUS_INDEX)))
+    return familyOf(this.network).address(
+      this.network,
+      publicKeyAt(pathOf(this.network, sub, OMNIBUS_INDEX)),
+    )
   }
 
   async open(): Promise<void> {
     const { code, network } = this
     const { held, tank } = this.place
-    await empty(this.database, 'workspaces', 'ledger_entries', 'signing_accounts', 'network_scans', 'blocks')
+    await empty(
+      this.database,
+      'workspaces',
+      'ledger_entries',
+      'signing_accounts',
+      'network_scans',
+      'blocks',
+    )
     const checkpoint = () => {
       if (!this.#isWorking || this.random() >= this.faults / 3) return
       this.processesEnded++
@@ -150,28 +205,50 @@ export class Stage {
       bytes: (length: number) => Uint8Array.from({ length }, () => Math.floor(this.random() * 256)),
     }
     const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
-    this.services = stageServices({
-      environment,
-      database: this.database,
-      log: silent,
-      signers: this.nodes.signers,
-      metrics: createMetrics(),
-      keys: { get: async () => ({ at: publicKeyAt }) },
-      settings: { network: 'local', pollMs: 0, prepaidTiers: readTiers('FREE:0:0:0:0'), feeBumpAfterMs: 0, sweep: {} },
-      prices: { price: () => null },
-      aml: { providers: {}, sanctions: { has: () => false } },
-    }, {})
-    Object.assign(this.services, { networks: new Networks([this.place.connect(this.services, network)]) })
-    const one = async (sql: string, values: unknown[]) => (await this.database.one<{ id: string }>(sql, values))?.id as string
+    this.services = stageServices(
+      {
+        environment,
+        database: this.database,
+        log: silent,
+        signers: this.nodes.signers,
+        metrics: createMetrics(),
+        keys: { get: async () => ({ at: publicKeyAt }) },
+        settings: {
+          network: 'local',
+          pollMs: 0,
+          prepaidTiers: readTiers('FREE:0:0:0:0'),
+          feeBumpAfterMs: 0,
+          sweep: {},
+        },
+        prices: { price: () => null },
+        aml: { providers: {}, sanctions: { has: () => false } },
+      },
+      {},
+    )
+    Object.assign(this.services, {
+      networks: new Networks([this.place.connect(this.services, network)]),
+    })
+    const one = async (sql: string, values: unknown[]) =>
+      (await this.database.one<{ id: string }>(sql, values))?.id as string
     const workspace = await one(`insert into workspaces (name) values ('acme') returning id`, [])
     const { head } = this.chain
-    await this.database.query('insert into network_scans (network, height) values ($1, $2)', [code, head?.height ?? 10])
+    await this.database.query('insert into network_scans (network, height) values ($1, $2)', [
+      code,
+      head?.height ?? 10,
+    ])
     if (head) {
-      await this.database.query('insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4)', [
-        code, head.height, head.hash, head.parent,
-      ])
-      const loop = scanLoop(this.services, this.services.networks.get(code), async () => new Set([code]))
-      this.#scan = async () => { while (await loop.run(new AbortController().signal)); }
+      await this.database.query(
+        'insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4)',
+        [code, head.height, head.hash, head.parent],
+      )
+      const loop = scanLoop(
+        this.services,
+        this.services.networks.get(code),
+        async () => new Set([code]),
+      )
+      this.#scan = async () => {
+        while (await loop.run(new AbortController().signal));
+      }
     }
     const book = (kind: 'tank' | 'available', wallet?: string) =>
       this.database.transaction((tx) =>
@@ -180,31 +257,29 @@ export class Stage {
           { workspace, ...(wallet ? { wallet } : {}), asset: code, kind, amount: held },
         ]),
       )
-    for (const sub of tank ? [TANK_SUB_ACCOUNT, 1, 2] : [1, 2]) this.chain.balances.set(this.addressOf(sub), held)
+    for (const sub of tank ? [TANK_SUB_ACCOUNT, 1, 2] : [1, 2])
+      this.chain.balances.set(this.addressOf(sub), held)
     if (tank) {
       const address = this.addressOf(TANK_SUB_ACCOUNT)
       await this.database.query(
         `insert into chain_addresses (network, address, workspace_id, path_index, kind) values ($1, $2, $3, 0, 'tank')`,
         [code, address, workspace],
       )
-      await this.database.query('insert into gas_tanks (workspace_id, network, address, threshold) values ($1, $2, $3, 0)', [
-        workspace,
-        code,
-        address,
-      ])
+      await this.database.query(
+        'insert into gas_tanks (workspace_id, network, address, threshold) values ($1, $2, $3, 0)',
+        [workspace, code, address],
+      )
       await book('tank')
     }
     for (const sub of [1, 2]) {
-      const subAccount = await one('insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) returning id', [
-        workspace,
-        `sub-${sub}`,
-        sub,
-      ])
-      const wallet = await one(`insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $3) returning id`, [
-        workspace,
-        subAccount,
-        code,
-      ])
+      const subAccount = await one(
+        'insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) returning id',
+        [workspace, `sub-${sub}`, sub],
+      )
+      const wallet = await one(
+        `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, $3, $3) returning id`,
+        [workspace, subAccount, code],
+      )
       await this.database.query(
         `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind)
          values ($4, $1, $2, $3, 0, 'omnibus')`,
@@ -212,7 +287,13 @@ export class Stage {
       )
       await book('available', wallet)
       const apiKey = randomUUID()
-      this.nodes.enrol({ api_key: apiKey, public_key_pem: PUBLIC_KEY, role: 'full', workspace: 'acme', sub_account: sub })
+      this.nodes.enrol({
+        api_key: apiKey,
+        public_key_pem: PUBLIC_KEY,
+        role: 'full',
+        workspace: 'acme',
+        sub_account: sub,
+      })
       this.callers.push({
         apiKey,
         role: 'full',
@@ -243,7 +324,13 @@ export class Stage {
     })
     if (fate === 'fuel' || fate === 'pay') this.refused.set(signed.token, fate)
     const answer = await createTransaction.handler({
-      services: this.services, caller, body, signed, query: undefined, params: undefined, askedAt: this.services.environment.now(),
+      services: this.services,
+      caller,
+      body,
+      signed,
+      query: undefined,
+      params: undefined,
+      askedAt: this.services.environment.now(),
     })
     const { id } = JSON.parse(answer.text as string) as { id: string }
     this.fates.set(id, fate)
@@ -251,7 +338,10 @@ export class Stage {
   }
 
   async cancel(id: string): Promise<boolean> {
-    const row = await this.database.one<{ sub_account_id: string }>('select sub_account_id from transactions where id = $1', [id])
+    const row = await this.database.one<{ sub_account_id: string }>(
+      'select sub_account_id from transactions where id = $1',
+      [id],
+    )
     const caller = this.callers.find((each) => each.subAccountId === row?.sub_account_id) as Caller
     const signed = await signRequest({
       apiKey: caller.apiKey,
@@ -263,7 +353,13 @@ export class Stage {
     })
     try {
       await cancelTransaction.handler({
-        services: this.services, caller, body: {}, signed, query: undefined, params: { id }, askedAt: this.services.environment.now(),
+        services: this.services,
+        caller,
+        body: {},
+        signed,
+        query: undefined,
+        params: { id },
+        askedAt: this.services.environment.now(),
       })
       return true
     } catch (error) {
@@ -278,9 +374,10 @@ export class Stage {
   }
 
   /**
-   * Runs what is due, as the workers do. If nothing is due it mines a block, and if no block can change anything it moves all rows
-   * into the past until the next one is due.
-   * @param mostMs bound of `waitedMs` without faults; each process that ended may add the lease and the longest retry pause
+   * Runs what is due, as the workers do. If nothing is due it mines a block, and if no block can
+   * change anything it moves all rows into the past until the next one is due.
+   * @param mostMs bound of `waitedMs` without faults; each process that ended may add the lease
+   *   and the longest retry pause
    * @returns whether anything was left to do
    */
   async turn(mostMs: number): Promise<boolean> {
@@ -295,7 +392,8 @@ export class Stage {
     if (pooled !== '' && pooled !== this.#stuckPool) this.#buriedAt = this.chain.height + 4
     if (this.chain.height < this.#buriedAt) {
       this.chain.mine()
-      // Whatever the pool still holds waits for a number that no transaction has taken yet: more blocks cannot include it.
+      // Whatever the pool still holds waits for a number that no transaction has taken yet: more
+      // blocks cannot include it.
       if (this.#pooled() === pooled) this.#stuckPool = pooled
       await this.scan()
       return true
@@ -309,7 +407,10 @@ export class Stage {
     const wait = Math.max(1, Math.ceil(Number(next.wait)))
     this.waitedMs += wait
     const bound = mostMs + this.processesEnded * (LEASE_MS + RETRY_MAX_MS)
-    assert.ok(this.waitedMs <= bound, `rows have waited ${this.waitedMs} ms of ${bound} ms: ${JSON.stringify(await this.pending())}`)
+    assert.ok(
+      this.waitedMs <= bound,
+      `rows have waited ${this.waitedMs} ms of ${bound} ms: ${JSON.stringify(await this.pending())}`,
+    )
     await this.database.query(
       `update transactions set next_run_at = next_run_at - $1 * interval '1 millisecond',
          lease_until = lease_until - $1 * interval '1 millisecond',
@@ -342,9 +443,12 @@ export class Stage {
   /** What must hold when everything has ended. */
   async check(): Promise<Record<string, number>> {
     assert.deepEqual(await this.pending(), [])
-    const ended = await this.database.query<{ id: string; status: string; state: string; failure_reason: string | null }>(
-      `select id, status, state, failure_reason from transactions where kind = 'WITHDRAWAL'`,
-    )
+    const ended = await this.database.query<{
+      id: string
+      status: string
+      state: string
+      failure_reason: string | null
+    }>(`select id, status, state, failure_reason from transactions where kind = 'WITHDRAWAL'`)
     const counts: Record<string, number> = {}
     for (const { id, status, state, failure_reason: reason } of ended) {
       const fate = this.fates.get(id) as Fate
@@ -373,7 +477,12 @@ export class Stage {
         used,
       )
     }
-    assert.deepEqual(await this.database.query(`select 1 from chain_transactions where state in ('BUILT', 'SIGNED', 'INCLUDED')`), [])
+    assert.deepEqual(
+      await this.database.query(
+        `select 1 from chain_transactions where state in ('BUILT', 'SIGNED', 'INCLUDED')`,
+      ),
+      [],
+    )
     const report = await audit(this.services)
     assert.deepEqual(report.differences, [])
     const left = await this.database.query(

@@ -1,4 +1,5 @@
-// Every value in the OpenAPI document states its bounds, and the bounds are the ones that the code keeps.
+// Every value in the OpenAPI document states its bounds, and the bounds are the ones that the code
+// keeps.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -28,24 +29,44 @@ function openEnds(schema: Node): string[] {
   const { type, properties, additionalProperties } = schema
   if (has(schema, 'enum', 'const') || (typeof type !== 'string' && !Array.isArray(type))) return []
   const types = [type].flat()
-  const isFixed = properties !== undefined && (additionalProperties === undefined || additionalProperties === false)
+  const isFixed =
+    properties !== undefined &&
+    (additionalProperties === undefined || additionalProperties === false)
   return [
     ...(types.includes('string') && !has(schema, 'maxLength') ? ['maxLength'] : []),
     ...(types.includes('array') && !has(schema, 'maxItems') ? ['maxItems'] : []),
-    ...(types.includes('object') && !isFixed && !has(schema, 'maxProperties') ? ['maxProperties'] : []),
-    ...(types.includes('number') || types.includes('integer') ? [
-      ...(has(schema, 'minimum', 'exclusiveMinimum') ? [] : ['minimum']), ...(has(schema, 'maximum') ? [] : ['maximum']),
-    ] : []),
+    ...(types.includes('object') && !isFixed && !has(schema, 'maxProperties')
+      ? ['maxProperties']
+      : []),
+    ...(types.includes('number') || types.includes('integer')
+      ? [
+          ...(has(schema, 'minimum', 'exclusiveMinimum') ? [] : ['minimum']),
+          ...(has(schema, 'maximum') ? [] : ['maximum']),
+        ]
+      : []),
   ]
 }
 
-/** JSON paths of everything below `value` that states no bounds. @param isNames whether the keys of `value` are names of fields */
+/**
+ * JSON paths of everything below `value` that states no bounds. @param isNames whether the keys of
+ * `value` are names of fields
+ */
 function unbounded(value: unknown, path: string, isNames = false): string[] {
   if (Array.isArray(value)) return value.flatMap((each, at) => unbounded(each, `${path}/${at}`))
   if (typeof value !== 'object' || value === null) return []
   const own = isNames ? [] : openEnds(value as Node).map((name) => `${path}: no ${name}`)
-  return [...own, ...Object.entries(value).flatMap(([key, inner]) => (
-    !isNames && DATA.has(key) ? [] : unbounded(inner, `${path}/${key}`, !isNames && (key === 'properties' || key === 'schemas'))))]
+  return [
+    ...own,
+    ...Object.entries(value).flatMap(([key, inner]) =>
+      !isNames && DATA.has(key)
+        ? []
+        : unbounded(
+            inner,
+            `${path}/${key}`,
+            !isNames && (key === 'properties' || key === 'schemas'),
+          ),
+    ),
+  ]
 }
 
 test('every string, array, number and map of the document states its bounds', () => {
@@ -58,49 +79,79 @@ test('every string, array, number and map of the document with text amounts stat
 
 test('a value without bounds is found, wherever it is', () => {
   const schema = {
-    type: 'object', properties: {
-      type: { type: ['string', 'null'] }, list: { type: 'array', items: { type: 'integer', minimum: 0 } },
-      map: { type: 'object', additionalProperties: { type: 'boolean' } }, word: { type: 'string', enum: ['a'] },
+    type: 'object',
+    properties: {
+      type: { type: ['string', 'null'] },
+      list: { type: 'array', items: { type: 'integer', minimum: 0 } },
+      map: { type: 'object', additionalProperties: { type: 'boolean' } },
+      word: { type: 'string', enum: ['a'] },
     },
   }
   assert.deepEqual(unbounded({ schemas: { enum: schema } }, '#'), [
-    '#/schemas/enum/properties/type: no maxLength', '#/schemas/enum/properties/list: no maxItems',
-    '#/schemas/enum/properties/list/items: no maximum', '#/schemas/enum/properties/map: no maxProperties',
+    '#/schemas/enum/properties/type: no maxLength',
+    '#/schemas/enum/properties/list: no maxItems',
+    '#/schemas/enum/properties/list/items: no maximum',
+    '#/schemas/enum/properties/map: no maxProperties',
   ])
 })
 
-interface Parameter { name: string; in: string; schema: Node }
+interface Parameter {
+  name: string
+  in: string
+  schema: Node
+}
 
-/** Amounts: the endpoint refuses a greater number when it reads it in the asset's units, as the test below shows. */
+/**
+ * Amounts: the endpoint refuses a greater number when it reads it in the asset's units, as the test
+ * below shows.
+ */
 const AMOUNT_MAX = 1e78
 
 /** Schemas of a value that may be null or of one of several types, one by one. */
-const branches = (schema: Node): Node[] => (Array.isArray(schema['anyOf']) ? (schema['anyOf'] as Node[]).flatMap(branches) : [schema])
+const branches = (schema: Node): Node[] =>
+  Array.isArray(schema['anyOf']) ? (schema['anyOf'] as Node[]).flatMap(branches) : [schema]
 
 test('a text or number beyond the bounds of its field is refused by the endpoint', () => {
   const accepted: string[] = []
   let count = 0
   const check = (place: string, field: z.ZodType, schema: Node) => {
     for (const { type, maxLength, maximum, minimum, maxItems } of branches(schema)) {
-      const beyond = typeof maxLength === 'number' ? ['0', 'a'].map((character) => character.repeat(maxLength + 1))
-        : type === 'number' && typeof maximum === 'number' && maximum < AMOUNT_MAX ? [new JsonNumber(String(maximum * 10)), new JsonNumber('-1')]
-        : type === 'integer' && typeof maximum === 'number' && typeof minimum === 'number'
-          ? [maximum + 1, minimum - 1].flatMap((each) => [String(each), new JsonNumber(String(each))])
-        : type === 'array' && typeof maxItems === 'number' ? [Array.from({ length: maxItems + 1 }, () => 'BTC')] : []
+      const beyond =
+        typeof maxLength === 'number'
+          ? ['0', 'a'].map((character) => character.repeat(maxLength + 1))
+          : type === 'number' && typeof maximum === 'number' && maximum < AMOUNT_MAX
+            ? [new JsonNumber(String(maximum * 10)), new JsonNumber('-1')]
+            : type === 'integer' && typeof maximum === 'number' && typeof minimum === 'number'
+              ? [maximum + 1, minimum - 1].flatMap((each) => [
+                  String(each),
+                  new JsonNumber(String(each)),
+                ])
+              : type === 'array' && typeof maxItems === 'number'
+                ? [Array.from({ length: maxItems + 1 }, () => 'BTC')]
+                : []
       for (const value of beyond) {
         count++
-        if (field.safeParse(value).success) accepted.push(`${place}: ${JSON.stringify(value).slice(0, 40)}`)
+        if (field.safeParse(value).success)
+          accepted.push(`${place}: ${JSON.stringify(value).slice(0, 40)}`)
       }
     }
   }
   for (const { id, path, method, body, query } of endpoints) {
-    const shapeOf = (schema: z.ZodType) => (schema as z.ZodObject).shape as unknown as Record<string, z.ZodType>
+    const shapeOf = (schema: z.ZodType) =>
+      (schema as z.ZodObject).shape as unknown as Record<string, z.ZodType>
     if (body) {
-      const { properties } = document.components.schemas[`${id[0]?.toUpperCase()}${id.slice(1)}Request`] as { properties: Record<string, Node> }
-      for (const [name, field] of Object.entries(shapeOf(body))) check(`${id}.${name}`, field, properties[name] as Node)
+      const { properties } = document.components.schemas[
+        `${id[0]?.toUpperCase()}${id.slice(1)}Request`
+      ] as { properties: Record<string, Node> }
+      for (const [name, field] of Object.entries(shapeOf(body)))
+        check(`${id}.${name}`, field, properties[name] as Node)
     }
-    const operation = (document.paths[path] ?? {})[method.toLowerCase()] as { parameters?: Parameter[] } | undefined
-    for (const { name, schema } of (operation?.parameters ?? []).filter((each) => each.in === 'query')) {
+    const operation = (document.paths[path] ?? {})[method.toLowerCase()] as
+      | { parameters?: Parameter[] }
+      | undefined
+    for (const { name, schema } of (operation?.parameters ?? []).filter(
+      (each) => each.in === 'query',
+    )) {
       check(`${id}?${name}`, shapeOf(query as z.ZodType)[name] as z.ZodType, schema)
     }
   }
@@ -110,7 +161,8 @@ test('a text or number beyond the bounds of its field is refused by the endpoint
 
 test('an amount beyond the greatest number of the document is refused, and its field is named', () => {
   const beyond = ['1e79', '9e999', `1${'0'.repeat(79)}`]
-  const isRefused = (field: string) => (error: unknown) => error instanceof ApiError && error.status === 400 && error.field === field
+  const isRefused = (field: string) => (error: unknown) =>
+    error instanceof ApiError && error.status === 400 && error.field === field
   const loaded = loadRegistry('mainnet')
   const { assets, networkOf } = loaded
   for (const text of beyond) {
@@ -133,7 +185,9 @@ test('the registry and the list of exchanges are within the bounds of the answer
       assert.equal(wrongBy(['components', 'schemas', 'Asset'], shown), null, asset.asset_name)
     }
   }
-  const exchanges = JSON.parse(readFileSync(new URL('../data/exchanges.json', import.meta.url), 'utf8')) as { features: object }[]
+  const exchanges = JSON.parse(
+    readFileSync(new URL('../data/exchanges.json', import.meta.url), 'utf8'),
+  ) as { features: object }[]
   assert.ok(exchanges.length > 0 && exchanges.length <= EXCHANGES_MAX)
   const data = exchanges.map((each) => ({ ...each, support: 'generic', passphrase: false }))
   assert.equal(wrongBy(['components', 'schemas', 'ListExchangesResponse'], { data }), null)

@@ -12,11 +12,16 @@ import { House, type Json } from '../../signer/test/house.ts'
 import { differences } from '../src/operator/nodes.ts'
 
 /**
- * The operator's orders beside a platform that was taken over: it answers every command with its own words. Nothing of
- * them may reach a signer node; three real ones listen.
+ * The operator's orders beside a platform that was taken over: it answers every command with its
+ * own words. Nothing of them may reach a signer node; three real ones listen.
  */
 const CLI = fileURLToPath(new URL('../src/operator/cli.ts', import.meta.url))
-const pem = () => generateKeyPairSync('rsa', { modulusLength: 4096, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs8', format: 'pem' } }).publicKey
+const pem = () =>
+  generateKeyPairSync('rsa', {
+    modulusLength: 4096,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  }).publicKey
 const mine = pem()
 const strangers = pem()
 const STRANGE = randomUUID()
@@ -33,16 +38,22 @@ before(async () => {
   house = await House.start()
   platform = createServer((request, response) => {
     let text = ''
-    request.setEncoding('utf8').on('data', (chunk: string) => { text += chunk })
+    request.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk
+    })
     request.on('end', () => {
       const { command, input } = JSON.parse(text) as { command: string; input: Json }
       heard.push({ command, input })
       const answer = lie(command, input) as { error?: string }
-      response.writeHead(answer.error ? 400 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+      response
+        .writeHead(answer.error ? 400 : 200, { 'content-type': 'application/json' })
+        .end(JSON.stringify(answer))
     })
   })
   const socket = join(home, 'platform.sock')
-  await new Promise<void>((resolve) => { platform.listen(socket, resolve) })
+  await new Promise<void>((resolve) => {
+    platform.listen(socket, resolve)
+  })
   writeFileSync(join(home, 'operator.path'), socket)
 })
 after(async () => {
@@ -52,19 +63,60 @@ after(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-const cli = (...args: string[]) => new Promise<{ status: number | null; stdout: string; stderr: string }>((resolve) => {
-  const child = spawn(process.execPath, [CLI, ...args], { env: { ...process.env, CUSTODY_HOME: home, CUSTODY_SIGNERS: join(house.home, 'platform') } })
-  const said = { stdout: '', stderr: '' }
-  child.stdout.setEncoding('utf8').on('data', (text: string) => { said.stdout += text })
-  child.stderr.setEncoding('utf8').on('data', (text: string) => { said.stderr += text })
-  child.once('close', (status) => { resolve({ status, ...said }) })
-})
+const cli = (...args: string[]) =>
+  new Promise<{ status: number | null; stdout: string; stderr: string }>((resolve) => {
+    const child = spawn(process.execPath, [CLI, ...args], {
+      env: { ...process.env, CUSTODY_HOME: home, CUSTODY_SIGNERS: join(house.home, 'platform') },
+    })
+    const said = { stdout: '', stderr: '' }
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      said.stdout += text
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      said.stderr += text
+    })
+    child.once('close', (status) => {
+      resolve({ status, ...said })
+    })
+  })
 const last = (stdout: string): Json => JSON.parse(stdout.trim().split('\n').at(-1) as string)
-const enrolledAt = async (node: number): Promise<Json[]> => (await house.operator(node, 'status')).body.enrolled
-const create = (workspace: string, subAccount: string, ...more: string[]) => cli('api-user', 'create', '--workspace', workspace, '--sub-account', subAccount, '--role', 'read-only', '--public-key', keyFile, '--json', ...more)
+const enrolledAt = async (node: number): Promise<Json[]> =>
+  (await house.operator(node, 'status')).body.enrolled
+const create = (workspace: string, subAccount: string, ...more: string[]) =>
+  cli(
+    'api-user',
+    'create',
+    '--workspace',
+    workspace,
+    '--sub-account',
+    subAccount,
+    '--role',
+    'read-only',
+    '--public-key',
+    keyFile,
+    '--json',
+    ...more,
+  )
 
 /** Everything that an enrolment has, as the attacker would have it. */
-const HOSTILE = { api_key: STRANGE, public_key_pem: strangers, role: 'full', workspace: 'victim', sub_account: 'treasury', sub_account_index: 1, index: 1, amount: '999000000000', resource: 'BANDWIDTH', to: 'T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb', id: randomUUID(), order: 'evil', status: 'confirmed', hash: 'ab', state: 'CONFIRMED', address: 'T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb' }
+const HOSTILE = {
+  api_key: STRANGE,
+  public_key_pem: strangers,
+  role: 'full',
+  workspace: 'victim',
+  sub_account: 'treasury',
+  sub_account_index: 1,
+  index: 1,
+  amount: '999000000000',
+  resource: 'BANDWIDTH',
+  to: 'T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb',
+  id: randomUUID(),
+  order: 'evil',
+  status: 'confirmed',
+  hash: 'ab',
+  state: 'CONFIRMED',
+  address: 'T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb',
+}
 
 test('attack: the platform answers api-user create with a stranger’s key, a full role and the treasury’s index', async () => {
   lie = () => HOSTILE
@@ -77,15 +129,33 @@ test('attack: the platform answers api-user create with a stranger’s key, a fu
   assert.notEqual(made.api_key, STRANGE)
   for (const node of [1, 2, 3]) {
     const all = await enrolledAt(node)
-    assert.equal(all.some((each) => each.api_key === STRANGE || each.role === 'full'), false)
+    assert.equal(
+      all.some((each) => each.api_key === STRANGE || each.role === 'full'),
+      false,
+    )
     const [each] = all.filter(({ api_key }) => api_key === made.api_key)
-    assert.deepEqual([each.workspace, each.sub_account, each.sub_account_index, each.role, each.key_fingerprint], ['victim', 'stranger', made.sub_account_index, 'read-only', fingerprintOfKey(parsePublicKey(mine))])
+    assert.deepEqual(
+      [each.workspace, each.sub_account, each.sub_account_index, each.role, each.key_fingerprint],
+      [
+        'victim',
+        'stranger',
+        made.sub_account_index,
+        'read-only',
+        fingerprintOfKey(parsePublicKey(mine)),
+      ],
+    )
   }
   assert.equal(made.nodes.length, 3)
   // What the caller pins comes from the nodes as well.
   const trust = JSON.parse(readFileSync(join(home, 'trust.json'), 'utf8')) as Json
-  assert.deepEqual([trust.version, trust.network, trust.workspace, trust.sub_account, trust.sub_account_index], [1, 'local', 'victim', 'stranger', made.sub_account_index])
-  assert.deepEqual(trust.nodes.map(({ identity }: Json) => identity), house.peers.nodes.map(({ identity }) => identity))
+  assert.deepEqual(
+    [trust.version, trust.network, trust.workspace, trust.sub_account, trust.sub_account_index],
+    [1, 'local', 'victim', 'stranger', made.sub_account_index],
+  )
+  assert.deepEqual(
+    trust.nodes.map(({ identity }: Json) => identity),
+    house.peers.nodes.map(({ identity }) => identity),
+  )
 })
 
 test('attack: api-user enrol takes nothing of the platform’s', async () => {
@@ -94,13 +164,23 @@ test('attack: api-user enrol takes nothing of the platform’s', async () => {
   lie = () => HOSTILE
   const again = await cli('api-user', 'enrol', '--api-key', api_key, '--json')
   assert.equal(again.status, 0, again.stderr)
-  assert.deepEqual(last(again.stdout).nodes.map((each: Json) => [each.new, each.role, each.workspace]), [[false, 'read-only', 'again'], [false, 'read-only', 'again'], [false, 'read-only', 'again']])
+  assert.deepEqual(
+    last(again.stdout).nodes.map((each: Json) => [each.new, each.role, each.workspace]),
+    [
+      [false, 'read-only', 'again'],
+      [false, 'read-only', 'again'],
+      [false, 'read-only', 'again'],
+    ],
+  )
   assert.equal((await cli('api-user', 'enrol', '--api-key', randomUUID())).status, 1)
 })
 
 test('attack: a revocation hits the key that was typed, whatever the platform answers, and the nodes come first', async () => {
   lie = () => ({})
-  const [first, second] = [last((await create('revoked', 'one')).stdout), last((await create('revoked', 'two')).stdout)]
+  const [first, second] = [
+    last((await create('revoked', 'one')).stdout),
+    last((await create('revoked', 'two')).stdout),
+  ]
   lie = () => ({ ...HOSTILE, api_key: second.api_key, revoked: true })
   assert.equal((await cli('api-user', 'revoke', '--api-key', first.api_key, '--json')).status, 0)
   for (const node of [1, 2, 3]) {
@@ -112,21 +192,56 @@ test('attack: a revocation hits the key that was typed, whatever the platform an
   const refused = await cli('api-user', 'revoke', '--api-key', second.api_key)
   assert.equal(refused.status, 1)
   assert.match(refused.stdout, /NOT revoked/)
-  for (const node of [1, 2, 3]) assert.equal((await enrolledAt(node)).find((each) => each.api_key === second.api_key).revoked, true)
+  for (const node of [1, 2, 3])
+    assert.equal(
+      (await enrolledAt(node)).find((each) => each.api_key === second.api_key).revoked,
+      true,
+    )
 })
 
 test('attack: a stake of 1 TRX stays one, and a drain goes where it was typed', async () => {
   lie = () => HOSTILE
-  const stake = await cli('gas-tank', 'stake', '--workspace', 'acme', '--network', 'TRX', '--amount', '1', '--json')
+  const stake = await cli(
+    'gas-tank',
+    'stake',
+    '--workspace',
+    'acme',
+    '--network',
+    'TRX',
+    '--amount',
+    '1',
+    '--json',
+  )
   assert.equal(stake.status, 0, stake.stderr)
-  for (const node of [1, 2, 3]) assert.match(stake.stderr, new RegExp(`signer ${node}: stake 1000000 sun ENERGY acme TRX`))
+  for (const node of [1, 2, 3])
+    assert.match(stake.stderr, new RegExp(`signer ${node}: stake 1000000 sun ENERGY acme TRX`))
   const told = heard.filter(({ command }) => command === 'gas-tank stake').at(-1)!
   assert.deepEqual([told.input.amount, told.input.resource], ['1', 'ENERGY'])
   const to = 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8'
-  const drain = await cli('gas-tank', 'drain', '--workspace', 'acme', '--network', 'TRX', '--to', to, '--json')
+  const drain = await cli(
+    'gas-tank',
+    'drain',
+    '--workspace',
+    'acme',
+    '--network',
+    'TRX',
+    '--to',
+    to,
+    '--json',
+  )
   assert.equal(drain.status, 0, drain.stderr)
-  for (const node of [1, 2, 3]) assert.match(drain.stderr, new RegExp(`signer ${node}: drain to ${to} acme TRX`))
-  const bad = await cli('gas-tank', 'drain', '--workspace', 'acme', '--network', 'TRX', '--to', 'nowhere')
+  for (const node of [1, 2, 3])
+    assert.match(drain.stderr, new RegExp(`signer ${node}: drain to ${to} acme TRX`))
+  const bad = await cli(
+    'gas-tank',
+    'drain',
+    '--workspace',
+    'acme',
+    '--network',
+    'TRX',
+    '--to',
+    'nowhere',
+  )
   assert.equal(bad.status, 1)
   assert.match(bad.stderr, /^custody: --to: /)
 })
@@ -137,9 +252,17 @@ test('a platform that refuses leaves no key behind; one that is away says how to
   const refused = await create('refused', 'main')
   assert.deepEqual([refused.status, refused.stderr], [1, 'custody: no room\n'])
   const made = (await enrolledAt(1)).slice(before)
-  assert.deepEqual(made.map(({ revoked }) => revoked), [true])
+  assert.deepEqual(
+    made.map(({ revoked }) => revoked),
+    [true],
+  )
   lie = () => ({})
-  for (const [more, said] of [[['--role', 'boss'], '--role'], [['--api-key', 'x'], '--api-key'], [['--index', '0'], '--index'], [['--workspace', ' '], '--workspace']] as const) {
+  for (const [more, said] of [
+    [['--role', 'boss'], '--role'],
+    [['--api-key', 'x'], '--api-key'],
+    [['--index', '0'], '--index'],
+    [['--workspace', ' '], '--workspace'],
+  ] as const) {
     const wrong = await create('refused', 'main', ...more)
     assert.equal(wrong.status, 1)
     assert.match(wrong.stderr, new RegExp(said))
@@ -149,11 +272,30 @@ test('a platform that refuses leaves no key behind; one that is away says how to
 
 test('at a node’s own host: enrol, the same at the others, revoke', async () => {
   const [one, two, three] = house.peers.nodes.map((each) => each.home) as [string, string, string]
-  const enrol = (at: string, ...more: string[]) => cli('signer', 'enrol', '--home', at, '--workspace', 'apart', '--sub-account', 'main', '--role', 'full', '--public-key', keyFile, '--json', ...more)
+  const enrol = (at: string, ...more: string[]) =>
+    cli(
+      'signer',
+      'enrol',
+      '--home',
+      at,
+      '--workspace',
+      'apart',
+      '--sub-account',
+      'main',
+      '--role',
+      'full',
+      '--public-key',
+      keyFile,
+      '--json',
+      ...more,
+    )
   const first = last((await enrol(one)).stdout)
   for (const at of [two, three]) {
     const next = last((await enrol(at, '--api-key', first.api_key)).stdout)
-    assert.deepEqual([next.sub_account_index, next.key_fingerprint, next.new], [first.sub_account_index, first.key_fingerprint, true])
+    assert.deepEqual(
+      [next.sub_account_index, next.key_fingerprint, next.new],
+      [first.sub_account_index, first.key_fingerprint, true],
+    )
   }
   const wrong = await enrol(two, '--api-key', first.api_key, '--sub-account', 'other')
   assert.equal(wrong.status, 1)
@@ -161,13 +303,35 @@ test('at a node’s own host: enrol, the same at the others, revoke', async () =
   const gone = await cli('signer', 'revoke', '--home', two, '--api-key', first.api_key)
   assert.match(gone.stdout, /^signer 2: full key for apart \/ main .*, revoked$/m)
   assert.equal((await enrolledAt(1)).find((each) => each.api_key === first.api_key).revoked, false)
-  const order = last((await cli('signer', 'stake', '--home', one, '--workspace', 'apart', '--network', 'TRX', '--amount', '5', '--json')).stdout)
+  const order = last(
+    (
+      await cli(
+        'signer',
+        'stake',
+        '--home',
+        one,
+        '--workspace',
+        'apart',
+        '--network',
+        'TRX',
+        '--amount',
+        '5',
+        '--json',
+      )
+    ).stdout,
+  )
   assert.deepEqual([order.amount, order.resource, order.node], ['5000000', 'ENERGY', 1])
 })
 
 test('a node that holds something else is named', () => {
-  const answers = [{ node: 1, role: 'full', index: 1 }, { node: 2, role: 'read-only', index: 2 }, { node: 3, index: 1 }]
+  const answers = [
+    { node: 1, role: 'full', index: 1 },
+    { node: 2, role: 'read-only', index: 2 },
+    { node: 3, index: 1 },
+  ]
   assert.deepEqual(differences(answers, { expect: { role: 'full' }, alike: ['index'] }), [
-    'signer 2 has role read-only where you said full', 'signer 3 has role nothing where you said full', 'signer 2 has index 2, signer 1 has 1',
+    'signer 2 has role read-only where you said full',
+    'signer 3 has role nothing where you said full',
+    'signer 2 has index 2, signer 1 has 1',
   ])
 })

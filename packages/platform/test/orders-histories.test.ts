@@ -5,83 +5,217 @@ import { useDatabase } from './deposits-support.ts'
 import { wrongEvents } from './told.ts'
 import { TradingStage } from './trading-stage.ts'
 
-/** Whatever a venue and a process do to orders: each is sent at most once, and what was there plus what was traded is what is there. */
+/**
+ * Whatever a venue and a process do to orders: each is sent at most once, and what was there plus
+ * what was traded is what is there.
+ */
 let current: TradingStage | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
 
-const DEATHS = ['order.created', 'order.sending', 'order.answered', 'order.unknown', 'order.placed', 'order.written', 'order.ended', 'exchange-account.reconciled'] as const
+const DEATHS = [
+  'order.created',
+  'order.sending',
+  'order.answered',
+  'order.unknown',
+  'order.placed',
+  'order.written',
+  'order.ended',
+  'exchange-account.reconciled',
+] as const
 const act = fc.oneof(
-  { weight: 5, arbitrary: fc.record({ kind: fc.constant('order' as const), side: fc.constantFrom('buy', 'sell'), lots: fc.integer({ min: 1, max: 400 }), price: fc.integer({ min: 590, max: 610 }), tif: fc.constantFrom('GTC', 'IOC', 'FOK', 'market') }) },
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant('fill' as const), which: fc.nat(20), part: fc.integer({ min: 1, max: 10 }) }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant('order' as const),
+      side: fc.constantFrom('buy', 'sell'),
+      lots: fc.integer({ min: 1, max: 400 }),
+      price: fc.integer({ min: 590, max: 610 }),
+      tif: fc.constantFrom('GTC', 'IOC', 'FOK', 'market'),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('fill' as const),
+      which: fc.nat(20),
+      part: fc.integer({ min: 1, max: 10 }),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('cancel' as const), which: fc.nat(20) }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant('lose' as const), what: fc.constantFrom('answer' as const, 'request' as const) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('die' as const), at: fc.constantFrom(...DEATHS) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('venue' as const), error: fc.constantFrom(null, 'EService:Unavailable', 'EAPI:Rate limit exceeded', 'EAPI:Invalid key') }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('hide' as const), trades: fc.boolean(), orders: fc.constantFrom(0, 5000, 40_000) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('lose' as const),
+      what: fc.constantFrom('answer' as const, 'request' as const),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('die' as const), at: fc.constantFrom(...DEATHS) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('venue' as const),
+      error: fc.constantFrom(
+        null,
+        'EService:Unavailable',
+        'EAPI:Rate limit exceeded',
+        'EAPI:Invalid key',
+      ),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('hide' as const),
+      trades: fc.boolean(),
+      orders: fc.constantFrom(0, 5000, 40_000),
+    }),
+  },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('twice' as const), which: fc.nat(20) }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('move' as const), to: fc.integer({ min: 595, max: 605 }) }) },
-  { weight: 5, arbitrary: fc.record({ kind: fc.constant('pass' as const), seconds: fc.integer({ min: 1, max: 20 }) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('move' as const),
+      to: fc.integer({ min: 595, max: 605 }),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant('pass' as const),
+      seconds: fc.integer({ min: 1, max: 20 }),
+    }),
+  },
 )
 
 test('random histories of a venue: money at the venue and fees equal what went in, and no order is sent twice', async () => {
-  await fc.assert(fc.asyncProperty(fc.array(act, { minLength: 5, maxLength: 25 }), async (acts) => {
-    const stage = (current = new TradingStage(database.get()))
-    await stage.begin()
-    const made: string[] = []
-    const pick = <T>(from: readonly T[], at: number): T | undefined => (from.length === 0 ? undefined : from[at % from.length])
-    for (const each of acts) {
-      const there = [...stage.kraken.orders.values()]
-      switch (each.kind) {
-        case 'order': {
-          const price = each.tif === 'market' ? {} : { price: String(each.price * 100), time_in_force: each.tif }
-          await stage.create({ type: each.tif === 'market' ? 'market' : 'limit', price: undefined, side: each.side, amount: (each.lots / 1000).toFixed(3), ...price, sequence_id: `s${made.length}` })
-            .then(({ id }) => made.push(id)).catch(() => undefined)
-          break
+  await fc.assert(
+    fc.asyncProperty(fc.array(act, { minLength: 5, maxLength: 25 }), async (acts) => {
+      const stage = (current = new TradingStage(database.get()))
+      await stage.begin()
+      const made: string[] = []
+      const pick = <T>(from: readonly T[], at: number): T | undefined =>
+        from.length === 0 ? undefined : from[at % from.length]
+      for (const each of acts) {
+        const there = [...stage.kraken.orders.values()]
+        switch (each.kind) {
+          case 'order': {
+            const price =
+              each.tif === 'market'
+                ? {}
+                : { price: String(each.price * 100), time_in_force: each.tif }
+            await stage
+              .create({
+                type: each.tif === 'market' ? 'market' : 'limit',
+                price: undefined,
+                side: each.side,
+                amount: (each.lots / 1000).toFixed(3),
+                ...price,
+                sequence_id: `s${made.length}`,
+              })
+              .then(({ id }) => made.push(id))
+              .catch(() => undefined)
+            break
+          }
+          case 'fill': {
+            const order = pick(
+              there.filter(({ status }) => status === 'open'),
+              each.which,
+            )
+            if (order)
+              stage.kraken.fill(
+                order.id,
+                Math.min(
+                  order.volume - order.filled,
+                  Math.ceil(order.volume * 100 * each.part) / 1000,
+                ),
+              )
+            break
+          }
+          case 'cancel': {
+            const id = pick(made, each.which)
+            if (id !== undefined) await stage.cancel(id).catch(() => undefined)
+            break
+          }
+          case 'lose':
+            stage.kraken.lose = each.what
+            break
+          case 'die':
+            stage.dieAt = each.at
+            break
+          case 'venue':
+            stage.kraken.error = each.error
+            break
+          case 'hide':
+            Object.assign(stage.kraken, { hidesTrades: each.trades, visibleAfterMs: each.orders })
+            break
+          case 'twice': {
+            const order = pick(there, each.which)
+            order?.trades.push(...order.trades)
+            break
+          }
+          case 'move':
+            Object.assign(stage.kraken, {
+              ask: { price: each.to * 100, volume: 1 },
+              bid: { price: each.to * 100 - 10, volume: 1 },
+            })
+            break
+          case 'pass':
+            await stage.pass(each.seconds)
+            await stage.reconcile().catch(() => undefined)
         }
-        case 'fill': {
-          const order = pick(there.filter(({ status }) => status === 'open'), each.which)
-          if (order) stage.kraken.fill(order.id, Math.min(order.volume - order.filled, Math.ceil(order.volume * 100 * each.part) / 1000))
-          break
-        }
-        case 'cancel': {
-          const id = pick(made, each.which)
-          if (id !== undefined) await stage.cancel(id).catch(() => undefined)
-          break
-        }
-        case 'lose': stage.kraken.lose = each.what; break
-        case 'die': stage.dieAt = each.at; break
-        case 'venue': stage.kraken.error = each.error; break
-        case 'hide': Object.assign(stage.kraken, { hidesTrades: each.trades, visibleAfterMs: each.orders }); break
-        case 'twice': {
-          const order = pick(there, each.which)
-          order?.trades.push(...order.trades)
-          break
-        }
-        case 'move': Object.assign(stage.kraken, { ask: { price: each.to * 100, volume: 1 }, bid: { price: each.to * 100 - 10, volume: 1 } }); break
-        case 'pass':
-          await stage.pass(each.seconds)
-          await stage.reconcile().catch(() => undefined)
       }
-    }
-    // Everything heals, and what still rests is cancelled.
-    Object.assign(stage.kraken, { error: null, lose: null, hidesTrades: false, visibleAfterMs: 0 })
-    stage.dieAt = null
-    await stage.pass(125)
-    for (const { id } of await stage.database.query<{ id: string }>(`select id from orders where state <> 'ENDED'`)) await stage.cancel(id)
-    await stage.pass(130)
-    const rows = await stage.database.query<{ id: string; state: string; client_id: string; status: string; filled: string }>('select id, state, client_id, status, filled::text from orders')
-    assert.deepEqual(rows.filter(({ state }) => state !== 'ENDED'), [], 'every order ends')
-    const byClient = Map.groupBy(stage.kraken.orders.values(), ({ clientId }) => clientId)
-    for (const { client_id, status, filled } of rows) {
-      const taken = byClient.get(client_id) ?? []
-      assert.ok(taken.length <= 1, 'taken twice')
-      assert.equal(Number(filled) / 1e18, Number((taken[0]?.filled ?? 0).toFixed(8)), `${status}, as the venue has it`)
-    }
-    await stage.reconcile()
-    await stage.reconcile()
-    assert.deepEqual((await stage.account()).difference, [], 'the books are what the venue holds')
-    const books = await stage.books()
-    assert.deepEqual([books['prepaid_reserved USD'], Number(books['prepaid USD']) + Number(books['fees USD'] ?? 0)], [undefined, 1000])
-    assert.deepEqual(await wrongEvents(stage.database), [])
-  }), { numRuns: 12 })
+      // Everything heals, and what still rests is cancelled.
+      Object.assign(stage.kraken, {
+        error: null,
+        lose: null,
+        hidesTrades: false,
+        visibleAfterMs: 0,
+      })
+      stage.dieAt = null
+      await stage.pass(125)
+      for (const { id } of await stage.database.query<{ id: string }>(
+        `select id from orders where state <> 'ENDED'`,
+      ))
+        await stage.cancel(id)
+      await stage.pass(130)
+      const rows = await stage.database.query<{
+        id: string
+        state: string
+        client_id: string
+        status: string
+        filled: string
+      }>('select id, state, client_id, status, filled::text from orders')
+      assert.deepEqual(
+        rows.filter(({ state }) => state !== 'ENDED'),
+        [],
+        'every order ends',
+      )
+      const byClient = Map.groupBy(stage.kraken.orders.values(), ({ clientId }) => clientId)
+      for (const { client_id, status, filled } of rows) {
+        const taken = byClient.get(client_id) ?? []
+        assert.ok(taken.length <= 1, 'taken twice')
+        assert.equal(
+          Number(filled) / 1e18,
+          Number((taken[0]?.filled ?? 0).toFixed(8)),
+          `${status}, as the venue has it`,
+        )
+      }
+      await stage.reconcile()
+      await stage.reconcile()
+      assert.deepEqual((await stage.account()).difference, [], 'the books are what the venue holds')
+      const books = await stage.books()
+      assert.deepEqual(
+        [
+          books['prepaid_reserved USD'],
+          Number(books['prepaid USD']) + Number(books['fees USD'] ?? 0),
+        ],
+        [undefined, 1000],
+      )
+      assert.deepEqual(await wrongEvents(stage.database), [])
+    }),
+    { numRuns: 12 },
+  )
 })

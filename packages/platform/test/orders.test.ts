@@ -14,7 +14,9 @@ import { useDatabase } from './deposits-support.ts'
 import { sees, wrongEvents } from './told.ts'
 import { TradingStage } from './trading-stage.ts'
 
-/** Orders from the request to the books, over real ccxt on a Kraken that does what each test says. */
+/**
+ * Orders from the request to the books, over real ccxt on a Kraken that does what each test says.
+ */
 let current: TradingStage | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
 const open = async () => {
@@ -28,21 +30,52 @@ const refused = (code: string, message: RegExp) => (error: unknown) =>
 test('a limit order that is filled: its fill, fee and books, the venue’s balances agree, and the platform fee is charged', async () => {
   const stage = await open()
   const { id, status, sub_status, platform_fee } = await stage.create()
-  assert.deepEqual([status, sub_status, platform_fee], ['open', 'NEW', '30'], 'ten basis points of 30,000 USD')
+  assert.deepEqual(
+    [status, sub_status, platform_fee],
+    ['open', 'NEW', '30'],
+    'ten basis points of 30,000 USD',
+  )
   await stage.pass(2)
   const order = await stage.read(id)
-  assert.deepEqual([order.status, order.sub_status, order.filled, order.cost, order.average_price], ['filled', 'ENDED', '0.5', '30000', '60000'])
-  assert.deepEqual(order.fills.map(({ amount, fee, fee_asset }) => [amount, fee, fee_asset]), [['0.5', '120', 'USD']])
+  assert.deepEqual(
+    [order.status, order.sub_status, order.filled, order.cost, order.average_price],
+    ['filled', 'ENDED', '0.5', '30000', '60000'],
+  )
+  assert.deepEqual(
+    order.fills.map(({ amount, fee, fee_asset }) => [amount, fee, fee_asset]),
+    [['0.5', '120', 'USD']],
+  )
   assert.deepEqual(await stage.books(), {
-    'venue venue:BTC': '10.5', 'venue venue:USD': '969880', 'venue_fees venue:USD': '120', 'prepaid USD': '970', 'fees USD': '30',
+    'venue venue:BTC': '10.5',
+    'venue venue:USD': '969880',
+    'venue_fees venue:USD': '120',
+    'prepaid USD': '970',
+    'fees USD': '30',
   })
   await stage.reconcile()
   await stage.reconcile()
   const { balances, difference } = await stage.account()
-  assert.deepEqual([balances.map(({ asset, total, usd }) => [asset, total, usd]), difference], [[['BTC', '10.5', '630000'], ['USD', '969880', '969880']], []])
-  assert.deepEqual(await stage.events(id), ['created open NEW', 'updated open SENDING', 'updated open WORKING', 'updated filled ENDED'])
+  assert.deepEqual(
+    [balances.map(({ asset, total, usd }) => [asset, total, usd]), difference],
+    [
+      [
+        ['BTC', '10.5', '630000'],
+        ['USD', '969880', '969880'],
+      ],
+      [],
+    ],
+  )
+  assert.deepEqual(await stage.events(id), [
+    'created open NEW',
+    'updated open SENDING',
+    'updated open WORKING',
+    'updated filled ENDED',
+  ])
   const [sent] = stage.kraken.adds
-  assert.deepEqual([sent?.['cl_ord_id'], sent?.['ordertype'], stage.kraken.adds.length], [id.replaceAll('-', ''), 'limit', 1])
+  assert.deepEqual(
+    [sent?.['cl_ord_id'], sent?.['ordertype'], stage.kraken.adds.length],
+    [id.replaceAll('-', ''), 'limit', 1],
+  )
 })
 
 test('a market order is an IOC limit at its protection: at most so far from the best price, and by the quote coin no more than asked', async () => {
@@ -51,13 +84,24 @@ test('a market order is an IOC limit at its protection: at most so far from the 
   assert.deepEqual([buy.price, buy.protection_price], [null, '60300'])
   const sell = await stage.create({ type: 'market', side: 'sell', price: undefined })
   assert.equal(sell.protection_price, '59390.1', '1 % by itself, up to the grid')
-  const spend = await stage.create({ type: 'market', price: undefined, amount: undefined, quote_amount: '100' })
+  const spend = await stage.create({
+    type: 'market',
+    price: undefined,
+    amount: undefined,
+    quote_amount: '100',
+  })
   assert.equal(spend.amount, '0.00165016', '100 / 60,600, down to the grid')
   await stage.pass(4)
   for (const { id } of [buy, sell, spend]) assert.equal((await stage.read(id)).status, 'filled')
   assert.ok(Number((await stage.read(spend.id)).cost) <= 100)
-  assert.deepEqual(stage.kraken.adds.map(({ timeinforce, price, ordertype }) => [timeinforce, price, ordertype]),
-    [['IOC', '60300', 'limit'], ['IOC', '59390.1', 'limit'], ['IOC', '60600', 'limit']])
+  assert.deepEqual(
+    stage.kraken.adds.map(({ timeinforce, price, ordertype }) => [timeinforce, price, ordertype]),
+    [
+      ['IOC', '60300', 'limit'],
+      ['IOC', '59390.1', 'limit'],
+      ['IOC', '60600', 'limit'],
+    ],
+  )
 })
 
 test('the price jumps through the protection: nothing is done, it is said why, and nothing is charged', async () => {
@@ -66,8 +110,15 @@ test('the price jumps through the protection: nothing is done, it is said why, a
   stage.kraken.ask.price = 61_000
   await stage.pass(4)
   const { status, reason, filled, platform_fee } = await stage.read(id)
-  assert.deepEqual([status, reason, filled, platform_fee], ['cancelled', 'PRICE_PROTECTION', '0', '0'])
-  assert.deepEqual(await stage.books(), { 'venue venue:BTC': '10', 'venue venue:USD': '1000000', 'prepaid USD': '1000' })
+  assert.deepEqual(
+    [status, reason, filled, platform_fee],
+    ['cancelled', 'PRICE_PROTECTION', '0', '0'],
+  )
+  assert.deepEqual(await stage.books(), {
+    'venue venue:BTC': '10',
+    'venue venue:USD': '1000000',
+    'prepaid USD': '1000',
+  })
 })
 
 test('the answer is lost after the order was taken: it is found, and none is sent again', async () => {
@@ -76,7 +127,10 @@ test('the answer is lost after the order was taken: it is found, and none is sen
   const { id } = await stage.create()
   await stage.pass(3)
   const { status, exchange_order_id } = await stage.read(id)
-  assert.deepEqual([status, exchange_order_id, stage.kraken.adds.length], ['filled', stage.kraken.only.id, 1])
+  assert.deepEqual(
+    [status, exchange_order_id, stage.kraken.adds.length],
+    ['filled', stage.kraken.only.id, 1],
+  )
   assert.deepEqual((await stage.events(id)).slice(2, 3), ['updated unknown ASKING'])
 })
 
@@ -87,7 +141,10 @@ test('the venue shows it only a minute later: unknown until then, never sent aga
   await stage.pass(50)
   assert.equal((await stage.read(id)).status, 'unknown')
   await stage.pass(70)
-  assert.deepEqual([(await stage.read(id)).status, stage.kraken.adds.length, stage.alerts.length], ['filled', 1, 0])
+  assert.deepEqual(
+    [(await stage.read(id)).status, stage.kraken.adds.length, stage.alerts.length],
+    ['filled', 1, 0],
+  )
 })
 
 test('taken and hidden although its id is known: it waits to be shown', async () => {
@@ -95,7 +152,10 @@ test('taken and hidden although its id is known: it waits to be shown', async ()
   stage.kraken.visibleAfterMs = 20_000
   const { id } = await stage.create()
   await stage.pass(10)
-  assert.deepEqual([(await stage.read(id)).status, (await stage.read(id)).sub_status], ['open', 'WORKING'])
+  assert.deepEqual(
+    [(await stage.read(id)).status, (await stage.read(id)).sub_status],
+    ['open', 'WORKING'],
+  )
   await stage.pass(40)
   assert.equal((await stage.read(id)).status, 'filled')
 })
@@ -121,7 +181,10 @@ test('a venue that does not say: unknown with one alert, and found when it does'
   assert.equal(status, 'unknown')
   assert.equal(stage.alerts.length, 1)
   assert.match(JSON.stringify(stage.alerts), new RegExp(id.replaceAll('-', '')))
-  assert.match(await stage.services.metrics.text(), /custody_orders_unknown_total\{exchange="kraken"\} 1/)
+  assert.match(
+    await stage.services.metrics.text(),
+    /custody_orders_unknown_total\{exchange="kraken"\} 1/,
+  )
   assert.equal((await stage.events(id)).length, Number(version), 'each change is one event')
   stage.kraken.error = null
   await stage.pass(70)
@@ -134,18 +197,27 @@ test('what the venue refuses is rejected with the reason; what it had no time fo
   const rich = await stage.create({ amount: '10' })
   const maker = await stage.create({ post_only: true })
   await stage.pass(2)
-  assert.deepEqual([(await stage.read(rich.id)).reason, (await stage.read(maker.id)).reason], ['INSUFFICIENT_FUNDS', 'WOULD_TAKE'])
+  assert.deepEqual(
+    [(await stage.read(rich.id)).reason, (await stage.read(maker.id)).reason],
+    ['INSUFFICIENT_FUNDS', 'WOULD_TAKE'],
+  )
   stage.kraken.error = 'EAPI:Rate limit exceeded'
   const later = await stage.create()
   await stage.pass(5)
-  assert.deepEqual([(await stage.read(later.id)).status, (await stage.read(later.id)).sub_status], ['open', 'NEW'])
+  assert.deepEqual(
+    [(await stage.read(later.id)).status, (await stage.read(later.id)).sub_status],
+    ['open', 'NEW'],
+  )
   stage.kraken.error = null
   await stage.pass(10)
   assert.equal((await stage.read(later.id)).status, 'filled')
   stage.kraken.error = 'EAPI:Rate limit exceeded'
   const never = await stage.create()
   await stage.pass(130)
-  assert.deepEqual([(await stage.read(never.id)).status, (await stage.read(never.id)).reason], ['rejected', 'RATE_LIMITED'])
+  assert.deepEqual(
+    [(await stage.read(never.id)).status, (await stage.read(never.id)).reason],
+    ['rejected', 'RATE_LIMITED'],
+  )
   assert.equal((await stage.books())['prepaid_reserved USD'], undefined)
 })
 
@@ -157,7 +229,10 @@ test('fills in parts, and a fill that is told twice is counted once', async () =
   stage.kraken.fill(there.id, 0.2)
   await stage.pass(4)
   const part = await stage.read(id)
-  assert.deepEqual([part.status, part.filled, part['remaining']], ['partially_filled', '0.2', '0.3'])
+  assert.deepEqual(
+    [part.status, part.filled, part['remaining']],
+    ['partially_filled', '0.2', '0.3'],
+  )
   there.trades.push(...there.trades)
   stage.kraken.fill(there.id, 0.1)
   await stage.pass(4)
@@ -166,7 +241,10 @@ test('fills in parts, and a fill that is told twice is counted once', async () =
   await stage.pass(4)
   const { status, fees } = await stage.read(id)
   assert.deepEqual([status, fees], ['filled', [{ asset: 'USD', amount: '100' }]])
-  assert.deepEqual([(await stage.books())['venue venue:BTC'], (await stage.books())['venue venue:USD']], ['10.5', '974900'])
+  assert.deepEqual(
+    [(await stage.books())['venue venue:BTC'], (await stage.books())['venue venue:USD']],
+    ['10.5', '974900'],
+  )
 })
 
 test('fills that the venue tells late: the order has not ended before they are all known', async () => {
@@ -189,8 +267,15 @@ test('a partial fill and a cancellation at once: cancelled, with what was filled
   stage.kraken.fill(there.id, 0.2)
   await stage.pass(5)
   const { status, filled, reason, platform_fee } = await stage.read(id)
-  assert.deepEqual([status, filled, reason, platform_fee], ['cancelled', '0.2', null, '10'], 'of 25 USD')
-  await assert.rejects(stage.cancel(id), refused('ORDER_FINAL', /^id: the order is cancelled already/))
+  assert.deepEqual(
+    [status, filled, reason, platform_fee],
+    ['cancelled', '0.2', null, '10'],
+    'of 25 USD',
+  )
+  await assert.rejects(
+    stage.cancel(id),
+    refused('ORDER_FINAL', /^id: the order is cancelled already/),
+  )
   // A fill that the venue tells after the cancellation is one of those that the second look is for.
   const late = await stage.create({ price: '50000' })
   await stage.pass(2)
@@ -200,7 +285,10 @@ test('a partial fill and a cancellation at once: cancelled, with what was filled
   stage.kraken.fill(other.id, 0.1)
   other.status = 'canceled'
   await stage.pass(5)
-  assert.deepEqual([(await stage.read(late.id)).status, (await stage.read(late.id)).filled], ['cancelled', '0.1'])
+  assert.deepEqual(
+    [(await stage.read(late.id)).status, (await stage.read(late.id)).filled],
+    ['cancelled', '0.1'],
+  )
 })
 
 test('filled before the cancellation arrived is filled; cancelled before it was sent is never sent', async () => {
@@ -214,18 +302,26 @@ test('filled before the cancellation arrived is filled; cancelled before it was 
   const unsent = await stage.create()
   await stage.cancel(unsent.id)
   await stage.pass(2)
-  assert.deepEqual([(await stage.read(unsent.id)).status, stage.kraken.adds.length], ['cancelled', 1])
+  assert.deepEqual(
+    [(await stage.read(unsent.id)).status, stage.kraken.adds.length],
+    ['cancelled', 1],
+  )
 })
 
 test('50 orders on a balance for 20: the venue takes 20, the rest are rejected with the reason, nothing is stuck', async () => {
   const stage = await open()
   stage.kraken.held.set('ZUSD', 20 * 1000 + 500)
   stage.kraken.ask.volume = 0
-  const made = await Promise.all(Array.from({ length: 50 }, () => stage.create({ amount: '0.02', price: '50000' })))
+  const made = await Promise.all(
+    Array.from({ length: 50 }, () => stage.create({ amount: '0.02', price: '50000' })),
+  )
   const controller = new AbortController()
   const loop = orderLoop(stage.services)
   // The workers themselves, as many at once as there are.
-  while ((await stage.database.query(`select 1 from orders where state in ('NEW', 'SENDING')`)).length > 0) {
+  while (
+    (await stage.database.query(`select 1 from orders where state in ('NEW', 'SENDING')`)).length >
+    0
+  ) {
     stage.services.trading.due.ring()
     await loop.run(controller.signal)
   }
@@ -236,18 +332,36 @@ test('50 orders on a balance for 20: the venue takes 20, the rest are rejected w
   assert.deepEqual([count('open'), count('rejected'), stage.kraken.adds.length], [20, 30, 50])
   assert.ok(all.every(({ status, reason }) => status === 'open' || reason === 'INSUFFICIENT_FUNDS'))
   const nonces = stage.kraken.adds.map(({ nonce }) => Number(nonce))
-  assert.deepEqual(nonces, nonces.toSorted((a, b) => a - b), 'numbers rise in the order in which requests arrive')
+  assert.deepEqual(
+    nonces,
+    nonces.toSorted((a, b) => a - b),
+    'numbers rise in the order in which requests arrive',
+  )
 })
 
-const DEATHS = ['order.created', 'order.sending', 'order.answered', 'order.unknown', 'order.placed', 'order.written', 'order.ended', 'order.cancel-requested'] as const
+const DEATHS = [
+  'order.created',
+  'order.sending',
+  'order.answered',
+  'order.unknown',
+  'order.placed',
+  'order.written',
+  'order.ended',
+  'order.cancel-requested',
+] as const
 for (const death of DEATHS) {
   test(`the process ends at ${death}: sent at most once, filled at most once, and the order ends`, async () => {
     const stage = await open()
     stage.dieAt = death
     if (death === 'order.unknown') stage.kraken.lose = 'answer'
     if (death === 'order.ended') stage.kraken.held.set('ZUSD', 1)
-    await stage.create({ price: death === 'order.cancel-requested' ? '50000' : '60000', sequence_id: 'one' }).catch(() => undefined)
-    const { id } = await stage.create({ price: death === 'order.cancel-requested' ? '50000' : '60000', sequence_id: 'one' })
+    await stage
+      .create({ price: death === 'order.cancel-requested' ? '50000' : '60000', sequence_id: 'one' })
+      .catch(() => undefined)
+    const { id } = await stage.create({
+      price: death === 'order.cancel-requested' ? '50000' : '60000',
+      sequence_id: 'one',
+    })
     if (death === 'order.cancel-requested') {
       await stage.work()
       await assert.rejects(stage.cancel(id))
@@ -255,11 +369,20 @@ for (const death of DEATHS) {
     await stage.work()
     assert.equal(stage.dieAt, null, 'it was reached')
     // What the dead worker held is another's at once, as after a restart.
-    await stage.database.query('update orders set lease_until = null, next_run_at = $1 where next_run_at is not null', [new Date(stage.now)])
+    await stage.database.query(
+      'update orders set lease_until = null, next_run_at = $1 where next_run_at is not null',
+      [new Date(stage.now)],
+    )
     await stage.pass(150)
     const order = await stage.read(id)
-    const expected = death === 'order.sending' ? ['rejected', 'NOT_TAKEN'] : death === 'order.ended' ? ['rejected', 'INSUFFICIENT_FUNDS']
-      : death === 'order.cancel-requested' ? ['cancelled', null] : ['filled', null]
+    const expected =
+      death === 'order.sending'
+        ? ['rejected', 'NOT_TAKEN']
+        : death === 'order.ended'
+          ? ['rejected', 'INSUFFICIENT_FUNDS']
+          : death === 'order.cancel-requested'
+            ? ['cancelled', null]
+            : ['filled', null]
     assert.deepEqual([order.status, order.reason], expected)
     assert.equal(stage.kraken.adds.length, death === 'order.sending' ? 0 : 1)
     assert.equal(order.fills.length, order.status === 'filled' ? 1 : 0)
@@ -289,7 +412,10 @@ test('a worker that is too slow writes nothing, and a request that waited too lo
   }
   await workOn(stage.services, slow as NonNullable<typeof slow>)
   await stage.pass(70)
-  assert.deepEqual([(await stage.read(id)).status, (await stage.read(id)).reason, stage.kraken.adds.length], ['rejected', 'NOT_TAKEN', 0])
+  assert.deepEqual(
+    [(await stage.read(id)).status, (await stage.read(id)).reason, stage.kraken.adds.length],
+    ['rejected', 'NOT_TAKEN', 0],
+  )
 })
 
 test('an order that nobody looked at for an hour is not sent at a price of then; one that an older database forgot to have sent is found', async () => {
@@ -297,20 +423,47 @@ test('an order that nobody looked at for an hour is not sent at a price of then;
   const old = await stage.create()
   stage.now += 3_600_000
   await stage.pass(2)
-  assert.deepEqual([(await stage.read(old.id)).status, (await stage.read(old.id)).reason, stage.kraken.adds.length], ['rejected', 'NOT_TAKEN', 0])
+  assert.deepEqual(
+    [
+      (await stage.read(old.id)).status,
+      (await stage.read(old.id)).reason,
+      stage.kraken.adds.length,
+    ],
+    ['rejected', 'NOT_TAKEN', 0],
+  )
   const { id } = await stage.create()
   const before = await stage.database.query('select * from orders where id = $1', [id])
   await stage.pass(2)
   // The backup of before it was sent.
   await stage.database.query('delete from order_fills where order_id = $1', [id])
-  await stage.database.query(`delete from ledger_postings where entry_id in (select id from ledger_entries where kind = 'venue-fill')`)
+  await stage.database.query(
+    `delete from ledger_postings where entry_id in (select id from ledger_entries where kind = 'venue-fill')`,
+  )
   await stage.database.query(`delete from ledger_entries where kind = 'venue-fill'`)
-  const { state, status, venue_id, filled, cost, fees, sent_at, fee_charged, next_run_at } = before[0] as Record<string, unknown>
-  await stage.database.query(`update orders set state = $2, status = $3, venue_id = $4, filled = $5, cost = $6, fees = $7, sent_at = $8, fee_charged = $9,
-    next_run_at = $10, last_error = null where id = $1`, [id, state, status, venue_id, filled, cost, JSON.stringify(fees), sent_at, fee_charged, next_run_at])
+  const { state, status, venue_id, filled, cost, fees, sent_at, fee_charged, next_run_at } =
+    before[0] as Record<string, unknown>
+  await stage.database.query(
+    `update orders set state = $2, status = $3, venue_id = $4, filled = $5, cost = $6, fees = $7, sent_at = $8, fee_charged = $9,
+    next_run_at = $10, last_error = null where id = $1`,
+    [
+      id,
+      state,
+      status,
+      venue_id,
+      filled,
+      cost,
+      JSON.stringify(fees),
+      sent_at,
+      fee_charged,
+      next_run_at,
+    ],
+  )
   stage.now += 3_600_000
   await stage.pass(3)
-  assert.deepEqual([(await stage.read(id)).status, (await stage.read(id)).fills.length, stage.kraken.adds.length], ['filled', 1, 1])
+  assert.deepEqual(
+    [(await stage.read(id)).status, (await stage.read(id)).fills.length, stage.kraken.adds.length],
+    ['filled', 1, 1],
+  )
 })
 
 test('the key is revoked in mid-order: the account fails, said once, and with a new key it goes on', async () => {
@@ -320,9 +473,19 @@ test('the key is revoked in mid-order: the account fails, said once, and with a 
   stage.kraken.error = 'EAPI:Invalid key'
   stage.kraken.fill(stage.kraken.only.id, 0.5)
   await stage.pass(100)
-  assert.deepEqual([(await stage.account()).status, (await stage.read(id)).status], ['failing', 'open'])
-  await assert.rejects(stage.create(), refused('EXCHANGE_KEY_REFUSED', /^exchange_account: kraken refuses its key/))
-  assert.equal((await stage.database.query(`select 1 from events where type = 'exchange_account.failing'`)).length, 1)
+  assert.deepEqual(
+    [(await stage.account()).status, (await stage.read(id)).status],
+    ['failing', 'open'],
+  )
+  await assert.rejects(
+    stage.create(),
+    refused('EXCHANGE_KEY_REFUSED', /^exchange_account: kraken refuses its key/),
+  )
+  assert.equal(
+    (await stage.database.query(`select 1 from events where type = 'exchange_account.failing'`))
+      .length,
+    1,
+  )
   stage.kraken.error = null
   await stage.pass(31)
   assert.equal((await stage.read(id)).status, 'filled')
@@ -332,26 +495,55 @@ test('the key is revoked in mid-order: the account fails, said once, and with a 
 
 test('the same sequence_id answers the same order; another payload is told; a refusal leaves nothing', async () => {
   const stage = await open()
-  const [one, two] = await Promise.all([stage.create({ sequence_id: 's' }), stage.create({ sequence_id: 's' })])
+  const [one, two] = await Promise.all([
+    stage.create({ sequence_id: 's' }),
+    stage.create({ sequence_id: 's' }),
+  ])
   assert.equal(one.id, two.id)
   assert.equal((await stage.create({ sequence_id: 's', amount: '1' })).id, one.id)
   assert.equal((await stage.database.query('select 1 from orders')).length, 1)
   const poor = await stage.tenant('poor', 0)
   const { id } = await stage.link({ api_key: 'other' }, poor)
-  await assert.rejects(stage.create({ exchange_account: id, sequence_id: 's' }, poor), refused('PREPAID_FEE_EXHAUSTED', /the prepaid fee account holds 0 USD, less than the platform fee of 30 USD/))
-  assert.equal((await stage.database.query('select 1 from orders where sub_account_id = $1', [poor.subAccountId])).length, 0)
+  await assert.rejects(
+    stage.create({ exchange_account: id, sequence_id: 's' }, poor),
+    refused(
+      'PREPAID_FEE_EXHAUSTED',
+      /the prepaid fee account holds 0 USD, less than the platform fee of 30 USD/,
+    ),
+  )
+  assert.equal(
+    (
+      await stage.database.query('select 1 from orders where sub_account_id = $1', [
+        poor.subAccountId,
+      ])
+    ).length,
+    0,
+  )
 })
 
 test('refused while the same request waits: that is refused too; one that comes after the refusal is taken', async () => {
   const stage = await open()
   const caller = await stage.tenant('poor', 0)
-  const body = { exchange_account: (await stage.link({ api_key: 'other' }, caller)).id, sequence_id: 's' }
+  const body = {
+    exchange_account: (await stage.link({ api_key: 'other' }, caller)).id,
+    sequence_id: 's',
+  }
   const gate = atAGate(stage.services.exchanges, 'traits')
-  const [waits, another] = [stage.create(body, caller), async () => stage.create({ ...body, amount: '0.6' }, caller)]
+  const [waits, another] = [
+    stage.create(body, caller),
+    async () => stage.create({ ...body, amount: '0.6' }, caller),
+  ]
   await gate.reached
-  const poor = refused('PREPAID_FEE_EXHAUSTED', /the prepaid fee account holds 0 USD, less than the platform fee of 30 USD/)
+  const poor = refused(
+    'PREPAID_FEE_EXHAUSTED',
+    /the prepaid fee account holds 0 USD, less than the platform fee of 30 USD/,
+  )
   await assert.rejects(stage.create(body, caller), poor)
-  await stage.database.query('select prepaid_adjust($1, $2, $3, 0)', [caller.workspaceId, randomUUID(), '1000000000'])
+  await stage.database.query('select prepaid_adjust($1, $2, $3, 0)', [
+    caller.workspaceId,
+    randomUUID(),
+    '1000000000',
+  ])
   gate.open()
   await assert.rejects(waits, poor)
   assert.deepEqual(await stage.database.query('select 1 from orders'), [])
@@ -365,26 +557,48 @@ test('one that came before the refusal and stood still until after it is refused
   const stage = await open()
   const caller = await stage.tenant('poor', 0)
   const { id } = await stage.link({ api_key: 'other' }, caller)
-  const body = { exchange_account: id, market: 'BTC/USD', side: 'buy', type: 'limit', amount: '0.5', price: '60000', sequence_id: 's' }
+  const body = {
+    exchange_account: id,
+    market: 'BTC/USD',
+    side: 'buy',
+    type: 'limit',
+    amount: '0.5',
+    price: '60000',
+    sequence_id: 's',
+  }
   const askedAt = stage.services.environment.now()
   await stage.pass(1)
   const poor = refused('PREPAID_FEE_EXHAUSTED', /the prepaid fee account holds 0 USD/)
   await assert.rejects(stage.ask(createOrder, { body, caller }), poor)
-  await stage.database.query('select prepaid_adjust($1, $2, $3, 0)', [caller.workspaceId, randomUUID(), '1000000000'])
+  await stage.database.query('select prepaid_adjust($1, $2, $3, 0)', [
+    caller.workspaceId,
+    randomUUID(),
+    '1000000000',
+  ])
   await assert.rejects(stage.ask(createOrder, { body, caller, askedAt }), poor)
   assert.deepEqual(await stage.database.query('select 1 from orders'), [])
   const taken = await stage.ask(createOrder, { body, caller })
-  assert.deepEqual(await stage.ask(createOrder, { body, caller, askedAt }), taken, 'what was made is answered, whenever it came')
+  assert.deepEqual(
+    await stage.ask(createOrder, { body, caller, askedAt }),
+    taken,
+    'what was made is answered, whenever it came',
+  )
 })
 
 test('refused while the same key waits with another payload: that was another request, and is taken', async () => {
   const stage = await open()
   const caller = await stage.tenant('poor', 10)
-  const body = { exchange_account: (await stage.link({ api_key: 'other' }, caller)).id, sequence_id: 's' }
+  const body = {
+    exchange_account: (await stage.link({ api_key: 'other' }, caller)).id,
+    sequence_id: 's',
+  }
   const gate = atAGate(stage.services.exchanges, 'traits')
   const waits = stage.create({ ...body, amount: '0.1' }, caller)
   await gate.reached
-  await assert.rejects(stage.create(body, caller), refused('PREPAID_FEE_EXHAUSTED', /holds 10 USD, less than the platform fee of 30 USD/))
+  await assert.rejects(
+    stage.create(body, caller),
+    refused('PREPAID_FEE_EXHAUSTED', /holds 10 USD, less than the platform fee of 30 USD/),
+  )
   gate.open()
   const taken = await waits
   assert.deepEqual(await stage.create(body, caller), taken)
@@ -393,7 +607,10 @@ test('refused while the same key waits with another payload: that was another re
 test('a refusal of a key is forgotten when nobody can be under way with it any more', async () => {
   const stage = await open()
   const caller = await stage.tenant('poor', 0)
-  const body = { exchange_account: (await stage.link({ api_key: 'other' }, caller)).id, sequence_id: 's' }
+  const body = {
+    exchange_account: (await stage.link({ api_key: 'other' }, caller)).id,
+    sequence_id: 's',
+  }
   const kept = () => stage.database.query('select refusals from refused_keys')
   for (let count = 1; count < 3; count++) {
     await assert.rejects(stage.create(body, caller), refused('PREPAID_FEE_EXHAUSTED', /./))
@@ -414,12 +631,28 @@ test('another tenant sees nothing of an account or its orders', async () => {
   for (const ask of [
     () => stage.ask(readOrder, { params: { id }, caller: other }),
     () => stage.create({}, other),
-  ]) await assert.rejects(ask(), refused('NOT_FOUND', /there is no (order|exchange account)/))
+  ])
+    await assert.rejects(ask(), refused('NOT_FOUND', /there is no (order|exchange account)/))
   assert.deepEqual((await stage.ask<{ data: unknown[] }>(listOrders, { caller: other })).data, [])
   for (const [query, count] of [
-    [{}, 1], [{ status: 'open' }, 1], [{ status: 'filled' }, 0], [{ market: 'btc/usd' }, 1], [{ side: 'sell' }, 0], [{ id }, 1], [{ id: id.replaceAll('-', '') }, 1],
-    [{ exchange_account: stage.accountId }, 1], [{ exchange_account: 'x' }, 0], [{ exchange: 'Kraken', type: 'limit' }, 1], [{ after: '1900000000' }, 0], [{ before: '1900000000' }, 1],
-  ] as const) assert.equal((await stage.ask<{ total: string }>(listOrders, { query })).total, String(count), JSON.stringify(query))
+    [{}, 1],
+    [{ status: 'open' }, 1],
+    [{ status: 'filled' }, 0],
+    [{ market: 'btc/usd' }, 1],
+    [{ side: 'sell' }, 0],
+    [{ id }, 1],
+    [{ id: id.replaceAll('-', '') }, 1],
+    [{ exchange_account: stage.accountId }, 1],
+    [{ exchange_account: 'x' }, 0],
+    [{ exchange: 'Kraken', type: 'limit' }, 1],
+    [{ after: '1900000000' }, 0],
+    [{ before: '1900000000' }, 1],
+  ] as const)
+    assert.equal(
+      (await stage.ask<{ total: string }>(listOrders, { query })).total,
+      String(count),
+      JSON.stringify(query),
+    )
 })
 
 test('wrong orders are refused by the field, with the bound; nothing is sent or kept', async () => {
@@ -428,24 +661,77 @@ test('wrong orders are refused by the field, with the bound; nothing is sent or 
   for (const [more, code, message] of [
     [{ amount: '0.00001' }, 'INVALID_AMOUNT', /^amount: must be at least 0.0001 BTC on BTC\/USD$/],
     [{ amount: '0.500000001' }, 'INVALID_AMOUNT', /^amount: must be a multiple of 0.00000001 BTC$/],
-    [{ amount: '0.0002', price: '10' }, 'INVALID_AMOUNT', /^amount: must be worth at least 0.5 USD on BTC\/USD; it is 0.002 USD$/],
+    [
+      { amount: '0.0002', price: '10' },
+      'INVALID_AMOUNT',
+      /^amount: must be worth at least 0.5 USD on BTC\/USD; it is 0.002 USD$/,
+    ],
     [{ price: '60000.05' }, 'INVALID_REQUEST', /^price: must be a multiple of 0.1 USD$/],
-    [{ price: '0' }, 'INVALID_AMOUNT', /^price: must be greater than zero/], [{ amount: '0' }, 'INVALID_AMOUNT', /^amount: must be greater than zero/],
-    [{ amount: '1e-19' }, 'INVALID_AMOUNT', /^amount: has more than 18 decimals/], [{ amount: '1e40' }, 'INVALID_AMOUNT', /^amount: must be at most/],
+    [{ price: '0' }, 'INVALID_AMOUNT', /^price: must be greater than zero/],
+    [{ amount: '0' }, 'INVALID_AMOUNT', /^amount: must be greater than zero/],
+    [{ amount: '1e-19' }, 'INVALID_AMOUNT', /^amount: has more than 18 decimals/],
+    [{ amount: '1e40' }, 'INVALID_AMOUNT', /^amount: must be at most/],
     [{ amount: '9'.repeat(48) }, 'INVALID_AMOUNT', /^amount: must be at most/],
     [{ amount: '-1' }, 'INVALID_REQUEST', /^amount: must not be negative/],
-    [{ price: undefined }, 'INVALID_REQUEST', /^price: is required by a limit order/], [{ type: 'market' }, 'INVALID_REQUEST', /^price: is of limit orders/],
-    [{ quote_amount: '5' }, 'INVALID_REQUEST', /^quote_amount: give either amount or quote_amount/], [{ amount: undefined }, 'INVALID_REQUEST', /^amount: is required/],
-    [{ amount: undefined, quote_amount: '0.4' }, 'INVALID_AMOUNT', /^quote_amount: must be at least 0.0001 BTC on BTC\/USD; it comes to 0.00000666 BTC/],
-    [{ ...market, post_only: true }, 'INVALID_REQUEST', /^post_only: is of limit orders/], [{ ...market, time_in_force: 'GTC' }, 'INVALID_REQUEST', /^time_in_force: must be IOC or FOK/],
-    [{ post_only: true, time_in_force: 'IOC' }, 'INVALID_REQUEST', /^time_in_force: must be GTC beside post_only/], [{ max_slippage_bps: 5 }, 'INVALID_REQUEST', /^max_slippage_bps: is of market orders/],
-    [{ ...market, max_slippage_bps: 5001 }, 'INVALID_REQUEST', /^max_slippage_bps: must be an integer from 1 to 5000/], [{ side: 'hold' }, 'INVALID_REQUEST', /^side: must be one of buy, sell/],
-    [{ market: 'BTC/EUR' }, 'INVALID_REQUEST', /^market: kraken has no market BTC\/EUR; of BTC it has BTC\/USD/], [{ market: 'XBTUSD' }, 'INVALID_REQUEST', /^market: /],
-    [{ exchange_account: 'nonsense' }, 'NOT_FOUND', /^exchange_account: there is no exchange account nonsense/],
-  ] as const) await assert.rejects(stage.ask(createOrder, { body: { exchange_account: stage.accountId, market: 'BTC/USD', side: 'buy', type: 'limit', amount: '0.5', price: '60000', ...more } }), refused(code, message), JSON.stringify(more))
+    [{ price: undefined }, 'INVALID_REQUEST', /^price: is required by a limit order/],
+    [{ type: 'market' }, 'INVALID_REQUEST', /^price: is of limit orders/],
+    [{ quote_amount: '5' }, 'INVALID_REQUEST', /^quote_amount: give either amount or quote_amount/],
+    [{ amount: undefined }, 'INVALID_REQUEST', /^amount: is required/],
+    [
+      { amount: undefined, quote_amount: '0.4' },
+      'INVALID_AMOUNT',
+      /^quote_amount: must be at least 0.0001 BTC on BTC\/USD; it comes to 0.00000666 BTC/,
+    ],
+    [{ ...market, post_only: true }, 'INVALID_REQUEST', /^post_only: is of limit orders/],
+    [{ ...market, time_in_force: 'GTC' }, 'INVALID_REQUEST', /^time_in_force: must be IOC or FOK/],
+    [
+      { post_only: true, time_in_force: 'IOC' },
+      'INVALID_REQUEST',
+      /^time_in_force: must be GTC beside post_only/,
+    ],
+    [{ max_slippage_bps: 5 }, 'INVALID_REQUEST', /^max_slippage_bps: is of market orders/],
+    [
+      { ...market, max_slippage_bps: 5001 },
+      'INVALID_REQUEST',
+      /^max_slippage_bps: must be an integer from 1 to 5000/,
+    ],
+    [{ side: 'hold' }, 'INVALID_REQUEST', /^side: must be one of buy, sell/],
+    [
+      { market: 'BTC/EUR' },
+      'INVALID_REQUEST',
+      /^market: kraken has no market BTC\/EUR; of BTC it has BTC\/USD/,
+    ],
+    [{ market: 'XBTUSD' }, 'INVALID_REQUEST', /^market: /],
+    [
+      { exchange_account: 'nonsense' },
+      'NOT_FOUND',
+      /^exchange_account: there is no exchange account nonsense/,
+    ],
+  ] as const)
+    await assert.rejects(
+      stage.ask(createOrder, {
+        body: {
+          exchange_account: stage.accountId,
+          market: 'BTC/USD',
+          side: 'buy',
+          type: 'limit',
+          amount: '0.5',
+          price: '60000',
+          ...more,
+        },
+      }),
+      refused(code, message),
+      JSON.stringify(more),
+    )
   stage.kraken.ask.volume = 0
-  await assert.rejects(stage.create(market), refused('EXCHANGE_UNAVAILABLE', /^market: nobody sells on BTC\/USD now/))
-  assert.deepEqual([stage.kraken.adds.length, (await stage.database.query('select 1 from orders')).length], [0, 0])
+  await assert.rejects(
+    stage.create(market),
+    refused('EXCHANGE_UNAVAILABLE', /^market: nobody sells on BTC\/USD now/),
+  )
+  assert.deepEqual(
+    [stage.kraken.adds.length, (await stage.database.query('select 1 from orders')).length],
+    [0, 0],
+  )
 })
 
 test('the last order of this file', async () => {

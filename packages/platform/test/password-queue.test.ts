@@ -18,23 +18,32 @@ before(async () => {
 })
 
 /** The first half of a sign-in, from an address. */
-const begin = (ip: string, email: string, password = 'wrong') => (
-  new Browser(api).ask<Problem>('POST', '/sign-in/password', { email, password }, { 'x-forwarded-for': ip })
-)
+const begin = (ip: string, email: string, password = 'wrong') =>
+  new Browser(api).ask<Problem>(
+    'POST',
+    '/sign-in/password',
+    { email, password },
+    { 'x-forwarded-for': ip },
+  )
 /** Keeps the hashing of passwords busy until `release`. */
 function occupy() {
   const { promise, resolve } = Promise.withResolvers<void>()
   const refused: unknown[] = []
-  const run = (ip: string, email: string) => void api.services.people.hashing.run({ ip, email }, () => promise)
-    .catch((error: unknown) => refused.push(error))
+  const run = (ip: string, email: string) =>
+    void api.services.people.hashing
+      .run({ ip, email }, () => promise)
+      .catch((error: unknown) => refused.push(error))
   return { refused, release: resolve, run }
 }
 
 test('of 60 sign-ins at once from one address the queue takes five, and refuses the rest without counting them as failures', async () => {
   now += 120_000
   const busy = occupy()
-  for (let at = 0; at < HASHING_MAX.running; at++) busy.run(`198.51.100.${at}`, `busy${at}@example.test`)
-  const asked = Array.from({ length: 60 }, (_, at) => begin(`2001:db8:1:1::${at.toString(16)}`, `guess${at}@example.test`))
+  for (let at = 0; at < HASHING_MAX.running; at++)
+    busy.run(`198.51.100.${at}`, `busy${at}@example.test`)
+  const asked = Array.from({ length: 60 }, (_, at) =>
+    begin(`2001:db8:1:1::${at.toString(16)}`, `guess${at}@example.test`),
+  )
   const refused: Awaited<ReturnType<typeof begin>>[] = []
   await new Promise<void>((resolve) => {
     for (const each of asked) {
@@ -50,7 +59,9 @@ test('of 60 sign-ins at once from one address the queue takes five, and refuses 
   const all = await Promise.all(asked)
   assert.deepEqual(all.filter(({ status }) => status === 401).length, HASHING_MAX.network)
   const counted = await api.database.one<{ failures: number }>(
-    'select failures from sign_in_failures where subject = $1', ['address 2001:db8:1:1::/64'])
+    'select failures from sign_in_failures where subject = $1',
+    ['address 2001:db8:1:1::/64'],
+  )
   assert.equal(counted?.failures, HASHING_MAX.network)
 })
 
@@ -62,13 +73,18 @@ test('a queue that many addresses fill has a place for one who comes from elsewh
   }
   const asked = begin('192.0.2.9', owner.email, owner.password)
   let isAnswered = false
-  void asked.finally(() => { isAnswered = true })
+  void asked.finally(() => {
+    isAnswered = true
+  })
   // Refused itself, it is answered while the queue is busy.
   while (busy.refused.length === 0 && !isAnswered) await new Promise(setImmediate)
   busy.release()
   const { status, text } = await asked
   assert.equal(status, 200, text)
-  assert.deepEqual(busy.refused.map((error) => (error as ApiError).code), ['UNAVAILABLE'])
+  assert.deepEqual(
+    busy.refused.map((error) => (error as ApiError).code),
+    ['UNAVAILABLE'],
+  )
 })
 
 test('an e-mail address that exists and one that does not are refused alike when their queue is full', async () => {
@@ -87,50 +103,80 @@ test('an e-mail address that exists and one that does not are refused alike when
 
 test('no more than the limits run or wait after any sequence, each task ends, and a site with fewer is never refused for one with more', async () => {
   const limits = { running: 2, waiting: 4, network: 2, site: 3, email: 2 }
-  const ips = ['192.0.2.1', '192.0.2.2', '2001:db8:1:1::1', '2001:db8:1:2::1', '2001:db8:1:3::1', '192.0.2.3', '192.0.2.4']
-  const step = fc.record({ ip: fc.constantFrom(...ips), email: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'), isEnd: fc.boolean() })
-  await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-    const queue = new PasswordQueue({ now: () => 0 }, limits)
-    const started: { end(): void }[] = []
-    let running = 0
-    let most = 0
-    const open = new Map<object, { site: string; network: string; email: string }>()
-    const all: Promise<unknown>[] = []
-    for (const { ip, email, isEnd } of steps) {
-      if (isEnd) {
+  const ips = [
+    '192.0.2.1',
+    '192.0.2.2',
+    '2001:db8:1:1::1',
+    '2001:db8:1:2::1',
+    '2001:db8:1:3::1',
+    '192.0.2.3',
+    '192.0.2.4',
+  ]
+  const step = fc.record({
+    ip: fc.constantFrom(...ips),
+    email: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
+    isEnd: fc.boolean(),
+  })
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const queue = new PasswordQueue({ now: () => 0 }, limits)
+      const started: { end(): void }[] = []
+      let running = 0
+      let most = 0
+      const open = new Map<object, { site: string; network: string; email: string }>()
+      const all: Promise<unknown>[] = []
+      for (const { ip, email, isEnd } of steps) {
+        if (isEnd) {
+          started.shift()?.end()
+          await new Promise(setImmediate)
+        }
+        const task = {}
+        open.set(task, { ...clientNetworks(ip), email })
+        all.push(
+          queue
+            .run({ ip, email }, async () => {
+              running++
+              most = Math.max(most, running)
+              const { promise, resolve } = Promise.withResolvers<void>()
+              started.push({ end: resolve })
+              await promise
+              running--
+            })
+            .catch((error: unknown) => {
+              assert.ok(
+                error instanceof ApiError && ['RATE_LIMITED', 'UNAVAILABLE'].includes(error.code),
+              )
+              const { site } = open.get(task) as { site: string }
+              if (error.code !== 'UNAVAILABLE') return
+              const counts = new Map<string, number>()
+              for (const each of open.values())
+                counts.set(each.site, (counts.get(each.site) ?? 0) + 1)
+              assert.ok(
+                [...counts.values()].every((count) => count <= (counts.get(site) ?? 0) + 1),
+                'a site with more was spared',
+              )
+            })
+            .finally(() => open.delete(task)),
+        )
+        await new Promise(setImmediate)
+        assert.ok(open.size <= limits.running + limits.waiting)
+        for (const name of ['network', 'site', 'email'] as const) {
+          const counts = new Map<string, number>()
+          for (const each of open.values())
+            counts.set(each[name], (counts.get(each[name]) ?? 0) + 1)
+          assert.ok(
+            [...counts.values()].every((count) => count <= limits[name]),
+            name,
+          )
+        }
+      }
+      while (open.size > 0) {
         started.shift()?.end()
         await new Promise(setImmediate)
       }
-      const task = {}
-      open.set(task, { ...clientNetworks(ip), email })
-      all.push(queue.run({ ip, email }, async () => {
-        running++
-        most = Math.max(most, running)
-        const { promise, resolve } = Promise.withResolvers<void>()
-        started.push({ end: resolve })
-        await promise
-        running--
-      }).catch((error: unknown) => {
-        assert.ok(error instanceof ApiError && ['RATE_LIMITED', 'UNAVAILABLE'].includes(error.code))
-        const { site } = open.get(task) as { site: string }
-        if (error.code !== 'UNAVAILABLE') return
-        const counts = new Map<string, number>()
-        for (const each of open.values()) counts.set(each.site, (counts.get(each.site) ?? 0) + 1)
-        assert.ok([...counts.values()].every((count) => count <= (counts.get(site) ?? 0) + 1), 'a site with more was spared')
-      }).finally(() => open.delete(task)))
-      await new Promise(setImmediate)
-      assert.ok(open.size <= limits.running + limits.waiting)
-      for (const name of ['network', 'site', 'email'] as const) {
-        const counts = new Map<string, number>()
-        for (const each of open.values()) counts.set(each[name], (counts.get(each[name]) ?? 0) + 1)
-        assert.ok([...counts.values()].every((count) => count <= limits[name]), name)
-      }
-    }
-    while (open.size > 0) {
-      started.shift()?.end()
-      await new Promise(setImmediate)
-    }
-    await Promise.all(all)
-    assert.ok(most <= limits.running)
-  }), { numRuns: 100 })
+      await Promise.all(all)
+      assert.ok(most <= limits.running)
+    }),
+    { numRuns: 100 },
+  )
 })

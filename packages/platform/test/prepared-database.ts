@@ -6,9 +6,16 @@ import { startEmbeddedPostgres } from '../src/database/embedded.ts'
 import { migrate } from '../src/database/migrate.ts'
 import { openDatabase } from '../src/database/pool.ts'
 
-const SOURCES = ['packages/platform/src/database', 'package-lock.json', 'packages/platform/test/prepared-database.ts']
+const SOURCES = [
+  'packages/platform/src/database',
+  'package-lock.json',
+  'packages/platform/test/prepared-database.ts',
+]
 
-/** Puts a database with all tables and nothing in them into a home, where the platform's embedded server finds it. */
+/**
+ * Puts a database with all tables and nothing in them into a home, where the platform's embedded
+ * server finds it.
+ */
 export async function prepareDatabase(home: string): Promise<void> {
   const folder = await prepared('postgres', SOURCES, async (draft) => {
     const place = mkdtempSync(join(tmpdir(), 'custody-database-'))
@@ -16,8 +23,10 @@ export async function prepareDatabase(home: string): Promise<void> {
       const postgres = await startEmbeddedPostgres(place)
       const database = openDatabase(postgres.url)
       await migrate(database)
-      // A killed server finds what it has written, as the machine goes on; waiting for the disk proves nothing here.
-      for (const setting of ['fsync', 'full_page_writes']) await database.query(`alter system set ${setting} = off`)
+      // A killed server finds what it has written, as the machine goes on; waiting for the disk
+      // proves nothing here.
+      for (const setting of ['fsync', 'full_page_writes'])
+        await database.query(`alter system set ${setting} = off`)
       await database.close()
       await postgres.stop()
       copyOf(join(place, 'postgres'), draft)

@@ -62,7 +62,11 @@ test('other work makes way while many requests last and the event loop or the ma
   const asked = Array.from({ length: 8 }, ask)
   now += FIRST_MS
   meters.pass(120, { loop: 0.1 })
-  assert.equal(pressure.isHigh, false, 'the requests wait for something else: the event loop is idle')
+  assert.equal(
+    pressure.isHigh,
+    false,
+    'the requests wait for something else: the event loop is idle',
+  )
   meters.pass(120, { loop: 1 })
   assert.equal(pressure.isHigh, true)
   meters.pass(49)
@@ -77,7 +81,9 @@ test('other work makes way while many requests last and the event loop or the ma
   await asked[0]
   meters.pass(120, { loop: 1 })
   assert.equal(pressure.isHigh, false, 'seven requests are few')
-  const failed = pressure.during(async () => { throw new Error('refused') })
+  const failed = pressure.during(async () => {
+    throw new Error('refused')
+  })
   await assert.rejects(failed, /refused/)
   assert.equal(pressure.isHigh, false, 'a request that failed is no longer counted')
   asked.push(ask())
@@ -86,7 +92,11 @@ test('other work makes way while many requests last and the event loop or the ma
   meters.pass(1000, { machine: 0.94 })
   assert.equal(pressure.isHigh, false, '94 % of all processors is not full')
   meters.pass(60, { machine: 0.95 })
-  assert.equal(pressure.isHigh, true, 'the event loop is idle, and all processors of its machine are busy')
+  assert.equal(
+    pressure.isHigh,
+    true,
+    'the event loop is idle, and all processors of its machine are busy',
+  )
   meters.pass(60)
   assert.equal(pressure.isHigh, false, 'they are no longer busy')
   for (const answer of answers) answer()
@@ -98,6 +108,8 @@ test('the meters of this process advance, and are busy for a part of their time'
   assert.equal(pressure.isHigh, false, 'there is no request')
   const [before, began] = [systemMeters.processors(), systemMeters.loop()]
   // Both count whole moments of the system, so the first reading may be unchanged for a while.
-  while (systemMeters.processors().all === before.all || systemMeters.loop().all === began.all) await sleep(10)
-  for (const { all, busy } of [systemMeters.processors(), systemMeters.loop()]) assert.ok(busy > 0 && busy <= all, `${busy} of ${all}`)
+  while (systemMeters.processors().all === before.all || systemMeters.loop().all === began.all)
+    await sleep(10)
+  for (const { all, busy } of [systemMeters.processors(), systemMeters.loop()])
+    assert.ok(busy > 0 && busy <= all, `${busy} of ${all}`)
 })

@@ -1,25 +1,40 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * Hosts for the commands of the pages about production, all in the network namespace of this process. Each has a root folder in the place
- * of `/`, a bundle in its `/opt`, and a PATH with the programs of the operating system but no Node and no npm.
+ * Hosts for the commands of the pages about production, all in the network namespace of this
+ * process. Each has a root folder in the place of `/`, a bundle in its `/opt`, and a PATH with the
+ * programs of the operating system but no Node and no npm.
  */
 
 /** Folders of the pages that are below a host's root. */
-const PLACES = /(?<![\w.$/}])\/(?=(?:opt|usr\/local\/bin|var\/lib\/custody|etc\/custody|backups)\b)/g
+const PLACES =
+  /(?<![\w.$/}])\/(?=(?:opt|usr\/local\/bin|var\/lib\/custody|etc\/custody|backups)\b)/g
 const COMMAND_TIMEOUT_MS = 120_000
 
-/** A folder with a link to each program of the operating system, apart from those that a bundle must not need. */
+/**
+ * A folder with a link to each program of the operating system, apart from those that a bundle must
+ * not need.
+ */
 export function systemPrograms(folder: string): string {
   const to = join(folder, 'programs')
   mkdirSync(to)
   for (const from of ['/usr/sbin', '/usr/bin', '/sbin', '/bin']) {
     for (const name of readdirSync(from)) {
       if (/^(?:node|nodejs|npm|npx|corepack|yarn|custody)$/.test(name)) continue
-      if (lstatSync(join(to, name), { throwIfNoEntry: false }) === undefined) symlinkSync(join(from, name), join(to, name))
+      if (lstatSync(join(to, name), { throwIfNoEntry: false }) === undefined)
+        symlinkSync(join(from, name), join(to, name))
     }
   }
   return to
@@ -39,13 +54,26 @@ export class ProductionHost {
     this.name = name
     this.root = mkdtempSync(join(folder, `${name}-`))
     this.#programs = programs
-    for (const path of ['work', 'opt', 'usr/local/bin', 'var/lib', 'etc/custody', 'etc/custody-signer', 'backups']) mkdirSync(this.path(path), { recursive: true, mode: 0o700 })
+    for (const path of [
+      'work',
+      'opt',
+      'usr/local/bin',
+      'var/lib',
+      'etc/custody',
+      'etc/custody-signer',
+      'backups',
+    ])
+      mkdirSync(this.path(path), { recursive: true, mode: 0o700 })
     for (const version of ['1', '2']) symlinkSync(bundle, this.path(`opt/custody-${version}`))
   }
 
-  path(...names: string[]): string { return join(this.root, ...names) }
+  path(...names: string[]): string {
+    return join(this.root, ...names)
+  }
   /** A file in the folder in which the operator works. */
-  work(name: string): string { return this.path('work', name) }
+  work(name: string): string {
+    return this.path('work', name)
+  }
 
   write(path: string, text: string): void {
     writeFileSync(this.path(path), text, { mode: 0o600 })
@@ -53,24 +81,44 @@ export class ProductionHost {
 
   #spawn(text: string): ChildProcess {
     return spawn('sh', ['-eu', '-c', text.replaceAll(PLACES, `${this.root}/`)], {
-      cwd: this.path('work'), stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: `${this.path('usr/local/bin')}:${this.#programs}`, HOME: this.root, TMPDIR: tmpdir(), ...this.env },
+      cwd: this.path('work'),
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        PATH: `${this.path('usr/local/bin')}:${this.#programs}`,
+        HOME: this.root,
+        TMPDIR: tmpdir(),
+        ...this.env,
+      },
     })
   }
 
-  /** Runs commands to their end. @returns what they printed @throws Error with that, where the exit code is another one */
+  /**
+   * Runs commands to their end. @returns what they printed @throws Error with that, where the exit
+   * code is another one
+   */
   async run(text: string, expected = 0): Promise<string> {
     const child = this.#spawn(text)
     let said = ''
-    for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (part: string) => { said += part })
+    for (const stream of [child.stdout, child.stderr])
+      stream?.setEncoding('utf8').on('data', (part: string) => {
+        said += part
+      })
     const timer = setTimeout(() => child.kill('SIGKILL'), COMMAND_TIMEOUT_MS)
-    const status = await new Promise<number | null>((resolve) => { child.once('close', resolve) })
+    const status = await new Promise<number | null>((resolve) => {
+      child.once('close', resolve)
+    })
     clearTimeout(timer)
-    if (status !== expected) throw new Error(`${this.name}: exit code ${String(status)} rather than ${expected} of\n${text}\n${said}`)
+    if (status !== expected)
+      throw new Error(
+        `${this.name}: exit code ${String(status)} rather than ${expected} of\n${text}\n${said}`,
+      )
     return said
   }
 
-  /** Runs something that stays, as a unit would: its last command is the process itself. Resolves once it says that it is ready. */
+  /**
+   * Runs something that stays, as a unit would: its last command is the process itself. Resolves
+   * once it says that it is ready.
+   */
   async start(text: string): Promise<void> {
     const lines = text.trim().split('\n')
     const child = this.#spawn([...lines.slice(0, -1), `exec ${lines.at(-1) as string}`].join('\n'))
@@ -95,13 +143,20 @@ export class ProductionHost {
     return [...this.#running].map(({ pid }) => readlinkSync(`/proc/${String(pid)}/exe`))
   }
 
-  get lastLines(): string { return `--- ${this.name}\n${this.#log.trim().split('\n').slice(-8).join('\n')}` }
+  get lastLines(): string {
+    return `--- ${this.name}\n${this.#log.trim().split('\n').slice(-8).join('\n')}`
+  }
 
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-    await Promise.all([...this.#running].map((child) => new Promise<void>((resolve) => {
-      child.once('exit', () => resolve())
-      child.kill(signal)
-    })))
+    await Promise.all(
+      [...this.#running].map(
+        (child) =>
+          new Promise<void>((resolve) => {
+            child.once('exit', () => resolve())
+            child.kill(signal)
+          }),
+      ),
+    )
   }
 
   /** As a host that burns down. */
@@ -115,7 +170,10 @@ export class ProductionHost {
 export function whyNoProduction(): string | null {
   if (process.platform !== 'linux') return 'network namespaces are Linux’s'
   if (process.getuid?.() !== 0) return 'an empty network namespace needs root'
-  const made = spawnSync('unshare', ['--net', 'sh', '-c', 'ip link set lo up'], { encoding: 'utf8' })
-  if (made.error || made.status !== 0) return `unshare --net is not permitted: ${(made.error?.message ?? made.stderr).trim()}`
+  const made = spawnSync('unshare', ['--net', 'sh', '-c', 'ip link set lo up'], {
+    encoding: 'utf8',
+  })
+  if (made.error || made.status !== 0)
+    return `unshare --net is not permitted: ${(made.error?.message ?? made.stderr).trim()}`
   return null
 }

@@ -7,28 +7,68 @@ import { after, test } from 'node:test'
 import { ROOT } from './documents.ts'
 import { whyNoProduction } from './production-hosts.ts'
 
-/** The pages about production, followed with bundles: no checkout, no npm, no Node of the host, and no network. */
+/**
+ * The pages about production, followed with bundles: no checkout, no npm, no Node of the host, and
+ * no network.
+ */
 const folder = mkdtempSync(join(tmpdir(), 'custody-production-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-const versions = existsSync('/usr/lib/postgresql') ? readdirSync('/usr/lib/postgresql').map(Number).sort((a, b) => b - a) : []
-const postgres = versions.map((version) => `/usr/lib/postgresql/${version}/bin`).find((path) => existsSync(join(path, 'initdb')))
-const skip = whyNoProduction() ?? (postgres === undefined ? 'no PostgreSQL server is installed: the package postgresql' : false)
+const versions = existsSync('/usr/lib/postgresql')
+  ? readdirSync('/usr/lib/postgresql')
+      .map(Number)
+      .sort((a, b) => b - a)
+  : []
+const postgres = versions
+  .map((version) => `/usr/lib/postgresql/${version}/bin`)
+  .find((path) => existsSync(join(path, 'initdb')))
+const skip =
+  whyNoProduction() ??
+  (postgres === undefined ? 'no PostgreSQL server is installed: the package postgresql' : false)
 
-test('bundles are installed, set up, backed up, lost, restored, rotated and upgraded by the commands of the pages', { skip, timeout: 400_000 }, async (t) => {
-  for (const kind of ['platform', 'signer']) {
-    const { status, stderr } = spawnSync(process.execPath, [join(ROOT, 'scripts/bundle.mjs'), '--for', kind, '--out', join(folder, kind)], { encoding: 'utf8' })
-    assert.equal(status, 0, stderr)
-  }
-  // Addresses of the pages; all else is not reachable in there.
-  const network = 'ip link set lo up; for n in 1 2 3; do ip address add 10.0.0.$n/32 dev lo; done; exec "$@"'
-  const child = spawn('unshare', [
-    '--net', '--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-euc', network, 'sh', process.execPath, join(ROOT, 'packages/platform/test/production-scenario.ts'),
-    folder, postgres as string,
-  ], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let said = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (part: string) => { said += part })
-  const status = await new Promise((resolve) => { child.once('close', resolve) })
-  assert.equal(status, 0, said)
-  for (const line of said.trim().split('\n')) t.diagnostic(line)
-})
+test(
+  'bundles are installed, set up, backed up, lost, restored, rotated and upgraded by the commands of the pages',
+  { skip, timeout: 400_000 },
+  async (t) => {
+    for (const kind of ['platform', 'signer']) {
+      const { status, stderr } = spawnSync(
+        process.execPath,
+        [join(ROOT, 'scripts/bundle.mjs'), '--for', kind, '--out', join(folder, kind)],
+        { encoding: 'utf8' },
+      )
+      assert.equal(status, 0, stderr)
+    }
+    // Addresses of the pages; all else is not reachable in there.
+    const network =
+      'ip link set lo up; for n in 1 2 3; do ip address add 10.0.0.$n/32 dev lo; done; exec "$@"'
+    const child = spawn(
+      'unshare',
+      [
+        '--net',
+        '--pid',
+        '--fork',
+        '--kill-child',
+        '--mount-proc',
+        'sh',
+        '-euc',
+        network,
+        'sh',
+        process.execPath,
+        join(ROOT, 'packages/platform/test/production-scenario.ts'),
+        folder,
+        postgres as string,
+      ],
+      { stdio: ['ignore', 'pipe', 'pipe'] },
+    )
+    let said = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding('utf8').on('data', (part: string) => {
+        said += part
+      })
+    const status = await new Promise((resolve) => {
+      child.once('close', resolve)
+    })
+    assert.equal(status, 0, said)
+    for (const line of said.trim().split('\n')) t.diagnostic(line)
+  },
+)

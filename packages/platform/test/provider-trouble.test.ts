@@ -9,7 +9,10 @@ import { useDatabase } from './deposits-support.ts'
 import { FamilyStage } from './family-stage.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** A provider's own trouble says nothing about a transfer: it waits, says why, and is paid once the provider answers again. */
+/**
+ * A provider's own trouble says nothing about a transfer: it waits, says why, and is paid once the
+ * provider answers again.
+ */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-provider-trouble-'))
@@ -26,18 +29,37 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-interface Trouble { status?: number; error?: { code: number; message: string }; text?: string }
+interface Trouble {
+  status?: number
+  error?: { code: number; message: string }
+  text?: string
+}
 
-/** The transfer's state, with the endpoint in trouble whenever a transfer is estimated, for as long as there is one. */
-async function staged(run: (stage: FamilyStage, id: string, trouble: { now: Trouble | null }) => Promise<void>): Promise<void> {
+/**
+ * The transfer's state, with the endpoint in trouble whenever a transfer is estimated, for as long
+ * as there is one.
+ */
+async function staged(
+  run: (stage: FamilyStage, id: string, trouble: { now: Trouble | null }) => Promise<void>,
+): Promise<void> {
   const trouble: { now: Trouble | null } = { now: null }
   const troubled: Fetch = async (url, init) => {
     const { method, id } = JSON.parse(String(init.body)) as { method: string; id: number }
     if (!trouble.now || method !== 'eth_estimateGas') return fetch(url, init)
-    const { status = 200, error, text = JSON.stringify({ jsonrpc: '2.0', id, error }) } = trouble.now
+    const {
+      status = 200,
+      error,
+      text = JSON.stringify({ jsonrpc: '2.0', id, error }),
+    } = trouble.now
     return new Response(text, { status })
   }
-  const stage = new FamilyStage(database.get(), devnet, { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' }, clock, troubled)
+  const stage = new FamilyStage(
+    database.get(),
+    devnet,
+    { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' },
+    clock,
+    troubled,
+  )
   try {
     await stage.open()
     await run(stage, await stage.create('sent'), trouble)
@@ -49,22 +71,41 @@ async function staged(run: (stage: FamilyStage, id: string, trouble: { now: Trou
 /** As many steps of the transfer as workers would take in hours. */
 async function look(stage: FamilyStage, id: string, times: number): Promise<void> {
   for (let at = 0; at < times; at++) {
-    await stage.database.query('update transactions set next_run_at = $2 where id = $1', [id, stage.database.now()])
+    await stage.database.query('update transactions set next_run_at = $2 where id = $1', [
+      id,
+      stage.database.now(),
+    ])
     await stage.step()
   }
 }
 
 test('quotas, overload and lost state never end a transfer, however long they last', async () => {
   const troubles: Trouble[] = [
-    { status: 429, error: { code: -32005, message: 'daily request count exceeded, request rate limited' } },
-    { status: 429, error: { code: -32000, message: 'Your app has exceeded its compute units per second capacity' } },
+    {
+      status: 429,
+      error: { code: -32005, message: 'daily request count exceeded, request rate limited' },
+    },
+    {
+      status: 429,
+      error: {
+        code: -32000,
+        message: 'Your app has exceeded its compute units per second capacity',
+      },
+    },
     { error: { code: -32005, message: 'limit exceeded' } },
     { status: 503, error: { code: -32603, message: 'service temporarily unavailable' } },
     { error: { code: -32000, message: 'header not found' } },
-    { error: { code: -32000, message: 'missing trie node 6e1a (path ) state 0x6e1a is not available' } },
+    {
+      error: {
+        code: -32000,
+        message: 'missing trie node 6e1a (path ) state 0x6e1a is not available',
+      },
+    },
     { error: { code: -32000, message: 'execution aborted (timeout = 5s)' } },
     { error: { code: -32603, message: 'Internal error' } },
-    { error: { code: -32601, message: 'the method eth_estimateGas is not available on your plan' } },
+    {
+      error: { code: -32601, message: 'the method eth_estimateGas is not available on your plan' },
+    },
     { status: 502, text: '<html>Bad gateway</html>' },
   ]
   await staged(async (stage, id, trouble) => {
@@ -76,7 +117,8 @@ test('quotas, overload and lost state never end a transfer, however long they la
       assert.ok(last_error, 'it says why it waits')
     }
     await look(stage, id, LOOKS)
-    // After the outage a node that lags behind says once that the transfer would fail: that proves nothing yet.
+    // After the outage a node that lags behind says once that the transfer would fail: that proves
+    // nothing yet.
     trouble.now = { error: REVERTED }
     await look(stage, id, 1)
     assert.equal((await stage.read(id)).status, 'pending')
@@ -88,16 +130,25 @@ test('quotas, overload and lost state never end a transfer, however long they la
 })
 
 test('a transfer that the chain itself would refuse ends, after several looks, with the chain’s reason', async () => {
-  for (const error of [REVERTED, { code: -32000, message: 'insufficient funds for gas * price + value' }]) {
+  for (const error of [
+    REVERTED,
+    { code: -32000, message: 'insufficient funds for gas * price + value' },
+  ]) {
     await staged(async (stage, id, trouble) => {
       trouble.now = { error }
       // Screened, then planned.
       await look(stage, id, 2)
       const { status, last_error } = await stage.read(id)
-      assert.deepEqual([status, last_error], ['pending', `the chain would refuse this transfer now: ${error.message}`])
+      assert.deepEqual(
+        [status, last_error],
+        ['pending', `the chain would refuse this transfer now: ${error.message}`],
+      )
       await look(stage, id, LOOKS)
       const ended = await stage.read(id)
-      assert.deepEqual([ended.status, ended.failure_reason], ['failed', `the chain would refuse this transfer: ${error.message}`])
+      assert.deepEqual(
+        [ended.status, ended.failure_reason],
+        ['failed', `the chain would refuse this transfer: ${error.message}`],
+      )
       trouble.now = null
       await stage.check()
     })

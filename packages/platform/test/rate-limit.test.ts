@@ -20,17 +20,27 @@ test('one that comes when the table is full is limited too, and a new one is not
   for (let n = 0; n <= 100_000; n++) assert.equal(limit.count(ipv6(n), NOW).exceeded, false)
   for (let n = 0; n < 101; n++) limit.count('203.0.113.9', NOW)
   assert.equal(limit.count('203.0.113.9', NOW).exceeded, true)
-  assert.equal(limit.count('203.0.113.9', NOW + 60_000).exceeded, false, 'the next minute begins anew')
+  assert.equal(
+    limit.count('203.0.113.9', NOW + 60_000).exceeded,
+    false,
+    'the next minute begins anew',
+  )
 })
 
 test('IPv6 addresses of one /64 are one client, those of one /48 share a looser limit, and IPv4 in IPv6 notation is IPv4', () => {
   const limit = new AddressLimit(10)
-  for (let n = 0; n < 10; n++) assert.equal(limit.count(`2001:db8::${n.toString(16)}`, NOW).exceeded, false)
+  for (let n = 0; n < 10; n++)
+    assert.equal(limit.count(`2001:db8::${n.toString(16)}`, NOW).exceeded, false)
   assert.equal(limit.count('2001:db8::ffff', NOW).exceeded, true)
   for (let n = 0; n < 10; n++) limit.count(n % 2 === 0 ? '192.0.2.1' : '::ffff:192.0.2.1', NOW)
   assert.equal(limit.count('::ffff:c000:201', NOW).exceeded, true)
-  assert.equal(limit.count('::ffff:192.0.2.2', NOW).exceeded, false, 'IPv4 in IPv6 notation is not one network')
-  for (let n = 0; n < 10 * SITE_FACTOR; n++) assert.equal(limit.count(`2001:db8:1:${n.toString(16)}::1`, NOW).exceeded, false)
+  assert.equal(
+    limit.count('::ffff:192.0.2.2', NOW).exceeded,
+    false,
+    'IPv4 in IPv6 notation is not one network',
+  )
+  for (let n = 0; n < 10 * SITE_FACTOR; n++)
+    assert.equal(limit.count(`2001:db8:1:${n.toString(16)}::1`, NOW).exceeded, false)
   assert.equal(limit.look('2001:db8:1:ffff::1', NOW).remaining, 0)
   assert.equal(limit.count('2001:db8:1:ffff::1', NOW).exceeded, true)
   assert.equal(limit.count('2001:db8:2::1', NOW).exceeded, false)
@@ -38,15 +48,22 @@ test('IPv6 addresses of one /64 are one client, those of one /48 share a looser 
 
 test('a client is never counted below its requests, and exactly while the table has room, whatever others send', () => {
   const requests = fc.array(fc.integer({ min: 0, max: 40 }), { maxLength: 300 })
-  fc.assert(fc.property(requests, fc.constantFrom(1, 5, 100), (names, tableSize) => {
-    const limit = new AddressLimit(5, tableSize)
-    const made = new Map<number, number>()
-    for (const name of names) {
-      const before = made.get(name) ?? 0
-      made.set(name, before + 1)
-      const { exceeded, remaining } = limit.count(name % 2 === 0 ? `192.0.2.${name}` : ipv6(name), NOW)
-      if (before + 1 > 5) assert.equal(exceeded, true)
-      if (tableSize === 100) assert.deepEqual([exceeded, remaining], [before + 1 > 5, Math.max(0, 4 - before)])
-    }
-  }), { numRuns: 300 })
+  fc.assert(
+    fc.property(requests, fc.constantFrom(1, 5, 100), (names, tableSize) => {
+      const limit = new AddressLimit(5, tableSize)
+      const made = new Map<number, number>()
+      for (const name of names) {
+        const before = made.get(name) ?? 0
+        made.set(name, before + 1)
+        const { exceeded, remaining } = limit.count(
+          name % 2 === 0 ? `192.0.2.${name}` : ipv6(name),
+          NOW,
+        )
+        if (before + 1 > 5) assert.equal(exceeded, true)
+        if (tableSize === 100)
+          assert.deepEqual([exceeded, remaining], [before + 1 > 5, Math.max(0, 4 - before)])
+      }
+    }),
+    { numRuns: 300 },
+  )
 })

@@ -1,6 +1,16 @@
 import { createHash, randomUUID } from 'node:crypto'
 import {
-  decode, evm, familyOf, loadRegistry, OMNIBUS_INDEX, pathOf, signing, TANK_SUB_ACCOUNT, type Asset, type Network, type UnsignedTransaction,
+  decode,
+  evm,
+  familyOf,
+  loadRegistry,
+  OMNIBUS_INDEX,
+  pathOf,
+  signing,
+  TANK_SUB_ACCOUNT,
+  type Asset,
+  type Network,
+  type UnsignedTransaction,
 } from '@custody/chains'
 import { assemble, type SignatureBytes } from '@custody/chains'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
@@ -17,7 +27,10 @@ import { NodeUnavailable } from '../src/signing/nodes.ts'
 import { runStep } from '../src/engine/run.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 
-/** Nodes that tell what they recorded, and an Ethereum that did it; the database is real and knows less. */
+/**
+ * Nodes that tell what they recorded, and an Ethereum that did it; the database is real and knows
+ * less.
+ */
 export const registry = loadRegistry('local')
 export const ETH = registry.network('ETH') as Network
 const NATIVE = registry.asset('ETH') as Asset
@@ -26,9 +39,13 @@ export const PRICE = 1_000_000_000n
 export const FEE = 21_000n * PRICE
 export const START = 10n ** 18n
 
-const secretAt = (path: readonly number[]) => createHash('sha256').update(`recovery ${path.join('/')}`).digest()
+const secretAt = (path: readonly number[]) =>
+  createHash('sha256')
+    .update(`recovery ${path.join('/')}`)
+    .digest()
 export const publicKeyAt = (path: readonly number[]) => secp256k1.getPublicKey(secretAt(path))
-export const addressAt = (subAccount: number, index: number) => familyOf(ETH).address(ETH, publicKeyAt(pathOf(ETH, subAccount, index)))
+export const addressAt = (subAccount: number, index: number) =>
+  familyOf(ETH).address(ETH, publicKeyAt(pathOf(ETH, subAccount, index)))
 
 type Entry = { kind: string; body: Record<string, unknown>; at: number }
 
@@ -55,53 +72,87 @@ export class World {
 
   async open(): Promise<void> {
     const client = {
-      tip: async () => ({ height: this.height, hash: `b${this.height}`, finalHeight: this.height - 5 }),
-      block: async (height: number) => ({ height, hash: `b${height}`, parent: `b${height - 1}`, txids: [], transfers: [] }),
+      tip: async () => ({
+        height: this.height,
+        hash: `b${this.height}`,
+        finalHeight: this.height - 5,
+      }),
+      block: async (height: number) => ({
+        height,
+        hash: `b${height}`,
+        parent: `b${height - 1}`,
+        txids: [],
+        transfers: [],
+      }),
       probe: async () => undefined,
       status: async (hash: string) => {
         const found = this.mined.get(hash)
-        return found ? { state: 'included', blockHash: `b${found.height}`, fee: FEE, ...found } : { state: 'absent' }
+        return found
+          ? { state: 'included', blockHash: `b${found.height}`, fee: FEE, ...found }
+          : { state: 'absent' }
       },
       broadcast: async (raw: string) => {
         this.sent.push(raw)
         return { kind: 'accepted' }
       },
-      balance: async (address: string, asset: Asset) => (asset.type === 'native' ? (this.balances.get(address) ?? 0n) : 0n),
+      balance: async (address: string, asset: Asset) =>
+        asset.type === 'native' ? (this.balances.get(address) ?? 0n) : 0n,
     }
     const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
-    this.services = stageServices({
-      database: this.database,
-      log: silent,
-      callers: { forget: () => undefined },
-      devnet: null,
-      environment: {
-        ...systemEnvironment(),
-        sleep: async () => undefined,
-        checkpoint: () => {
-          if (this.checkpoints++ === this.crashAt) throw new Error('the process ended here')
+    this.services = stageServices(
+      {
+        database: this.database,
+        log: silent,
+        callers: { forget: () => undefined },
+        devnet: null,
+        environment: {
+          ...systemEnvironment(),
+          sleep: async () => undefined,
+          checkpoint: () => {
+            if (this.checkpoints++ === this.crashAt) throw new Error('the process ended here')
+          },
+        },
+        settings: {
+          network: 'local',
+          role: 'all',
+          pollMs: 10,
+          prepaidTiers: readTiers(DEFAULT_TIERS),
+          feeBumpAfterMs: 0,
+        },
+        keys: { get: async () => ({ at: publicKeyAt }) },
+        metrics: createMetrics(),
+        signers: {
+          peers: [1, 2, 3].map((node) => ({ node })),
+          call: async (node: number, _method: string, _path: string, body: { from: number }) =>
+            this.history(node, body.from),
         },
       },
-      settings: { network: 'local', role: 'all', pollMs: 10, prepaidTiers: readTiers(DEFAULT_TIERS), feeBumpAfterMs: 0 },
-      keys: { get: async () => ({ at: publicKeyAt }) },
-      metrics: createMetrics(),
-      signers: {
-        peers: [1, 2, 3].map((node) => ({ node })),
-        call: async (node: number, _method: string, _path: string, body: { from: number }) => this.history(node, body.from),
-      },
-    }, { ETH: client })
+      { ETH: client },
+    )
     // One key serves every world: what another has left would be in its way.
     await empty(
-      this.database, 'workspaces', 'ledger_entries', 'signing_accounts', 'network_scans', 'blocks', 'signer_marks', 'unadopted_steps',
+      this.database,
+      'workspaces',
+      'ledger_entries',
+      'signing_accounts',
+      'network_scans',
+      'blocks',
+      'signer_marks',
+      'unadopted_steps',
     )
     await this.database.query(
       `insert into network_scans (network, height, tip_height, final_height) values ('ETH', 100, 100, 95)
          on conflict (network) do update set height = 100, rescan_from = null`,
     )
-    const one = async (sql: string, values: unknown[]) => (await this.database.one<{ id: string }>(sql, values))?.id as string
-    this.workspaceId = await one('insert into workspaces (name) values ($1) returning id', [this.workspace])
-    const sub = await one(`insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`, [
-      this.workspaceId,
+    const one = async (sql: string, values: unknown[]) =>
+      (await this.database.one<{ id: string }>(sql, values))?.id as string
+    this.workspaceId = await one('insert into workspaces (name) values ($1) returning id', [
+      this.workspace,
     ])
+    const sub = await one(
+      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`,
+      [this.workspaceId],
+    )
     this.walletId = await one(
       `insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, 'ETH', 'ETH') returning id`,
       [this.workspaceId, sub],
@@ -120,26 +171,35 @@ export class World {
       `insert into chain_addresses (network, address, workspace_id, path_index, kind) values ('ETH', $1, $2, 0, 'tank')`,
       [tank, this.workspaceId],
     )
-    await this.database.query(`insert into gas_tanks (workspace_id, network, address, threshold) values ($1, 'ETH', $2, 0)`, [
-      this.workspaceId,
-      tank,
-    ])
+    await this.database.query(
+      `insert into gas_tanks (workspace_id, network, address, threshold) values ($1, 'ETH', $2, 0)`,
+      [this.workspaceId, tank],
+    )
     const scope = { workspace: this.workspaceId, asset: 'ETH' }
     await this.database.transaction((tx) =>
       post(tx, 'deposit', randomUUID(), [
         { ...scope, kind: 'chain', amount: -3n * START },
         { ...scope, wallet: this.walletId, kind: 'available', amount: START },
-        { ...scope, wallet: this.walletId, kind: 'unswept', address: addressAt(1, 1), amount: START },
+        {
+          ...scope,
+          wallet: this.walletId,
+          kind: 'unswept',
+          address: addressAt(1, 1),
+          amount: START,
+        },
         { ...scope, kind: 'tank', amount: START },
       ]),
     )
-    for (const address of [addressAt(1, OMNIBUS_INDEX), addressAt(1, 1), tank]) this.balances.set(address, START)
+    for (const address of [addressAt(1, OMNIBUS_INDEX), addressAt(1, 1), tank])
+      this.balances.set(address, START)
   }
 
   history(node: number, from: number): unknown {
     if (this.down.has(node)) throw new NodeUnavailable(node, 'cannot be reached')
     const record = this.records[node - 1] as Entry[]
-    const entries = record.map((entry, at) => ({ ...entry, height: at + 1 })).slice(from - 1, from + 4)
+    const entries = record
+      .map((entry, at) => ({ ...entry, height: at + 1 }))
+      .slice(from - 1, from + 4)
     const next = from + entries.length
     const hash = (height: number) =>
       height > record.length
@@ -147,7 +207,15 @@ export class World {
         : createHash('sha256')
             .update(JSON.stringify([this.workspace, record.slice(0, height)]))
             .digest('hex')
-    return { node, generation: 0, height: record.length, before: hash(from - 1), hash: hash(next - 1), next, entries }
+    return {
+      node,
+      generation: 0,
+      height: record.length,
+      before: hash(from - 1),
+      hash: hash(next - 1),
+      next,
+      entries,
+    }
   }
 
   /** Signed by two of the three, as the chain would take it. */
@@ -178,10 +246,15 @@ export class World {
       path: [...path],
     })
     decode(registry, unsigned, publicKeyAt)
-    const signatures = signing(registry, unsigned, publicKeyAt).map(({ message }): SignatureBytes => {
-      const signature = secp256k1.sign(message, secretAt(path), { prehash: false, format: 'recovered' })
-      return { signature: signature.subarray(1), recoveryId: signature[0] as number }
-    })
+    const signatures = signing(registry, unsigned, publicKeyAt).map(
+      ({ message }): SignatureBytes => {
+        const signature = secp256k1.sign(message, secretAt(path), {
+          prehash: false,
+          format: 'recovered',
+        })
+        return { signature: signature.subarray(1), recoveryId: signature[0] as number }
+      },
+    )
     return { unsigned, signatures, ...assemble(registry, unsigned, signatures, publicKeyAt) }
   }
 
@@ -225,7 +298,8 @@ export class World {
 
   mine(made: { hash: string }, from: string, to: string, amount: bigint, deep = true): void {
     this.mined.set(made.hash, { height: deep ? 90 : 99, succeeded: true })
-    const add = (address: string, change: bigint) => this.balances.set(address, (this.balances.get(address) ?? 0n) + change)
+    const add = (address: string, change: bigint) =>
+      this.balances.set(address, (this.balances.get(address) ?? 0n) + change)
     add(from, -amount - FEE)
     add(to, amount)
   }

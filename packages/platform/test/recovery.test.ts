@@ -31,7 +31,11 @@ after(async () => {
 const OMNIBUS = addressAt(1, 0)
 const DEPOSIT = addressAt(1, 1)
 const TANK = addressAt(0, 0)
-const PAIRS = [[1, 2], [2, 3], [3, 1]] as const
+const PAIRS = [
+  [1, 2],
+  [2, 3],
+  [3, 1],
+] as const
 
 async function world(): Promise<World> {
   const made = new World(database)
@@ -39,7 +43,13 @@ async function world(): Promise<World> {
   return made
 }
 
-interface Step { kind: 'pay' | 'fuel' | 'sweep'; pair: number; amount: number; chain: 'deep' | 'shallow' | 'absent'; isKnown: boolean }
+interface Step {
+  kind: 'pay' | 'fuel' | 'sweep'
+  pair: number
+  amount: number
+  chain: 'deep' | 'shallow' | 'absent'
+  isKnown: boolean
+}
 
 /** Signed after the backup; a known one was created before it, and not signed. */
 async function happen(
@@ -52,9 +62,26 @@ async function happen(
   const value = BigInt(amount) * 10n ** 12n
   const pay = ['pay', 'sequence', at.workspace, 1, 'ETH', sequence]
   const o = {
-    pay: { from: [1, 0] as [number, number], to: STRANGER, amount: value, step: ['pay', JSON.stringify(pay)], intent: pay, id },
-    fuel: { from: [0, 0] as [number, number], to: OMNIBUS, amount: value, step: ['fuel', 'sweep', at.workspace, 1, 'ETH', order] },
-    sweep: { from: [1, 1] as [number, number], to: OMNIBUS, amount: value, step: ['sweep', at.workspace, 1, 'ETH', 1] },
+    pay: {
+      from: [1, 0] as [number, number],
+      to: STRANGER,
+      amount: value,
+      step: ['pay', JSON.stringify(pay)],
+      intent: pay,
+      id,
+    },
+    fuel: {
+      from: [0, 0] as [number, number],
+      to: OMNIBUS,
+      amount: value,
+      step: ['fuel', 'sweep', at.workspace, 1, 'ETH', order],
+    },
+    sweep: {
+      from: [1, 1] as [number, number],
+      to: OMNIBUS,
+      amount: value,
+      step: ['sweep', at.workspace, 1, 'ETH', 1],
+    },
   }[kind]
   if (kind === 'pay' && isKnown) {
     await database.query(
@@ -87,59 +114,95 @@ const step: fc.Arbitrary<Step> = fc.record({
   isKnown: fc.boolean(),
 })
 
-test('whatever was recorded, and wherever adopting it stops, the books become those of the chain, once', { timeout: 300_000 }, async () => {
-  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 8 }), fc.nat(12), fc.nat(3), async (steps, crashAt, down) => {
-    const at = await world()
-    if (down > 0) at.down.add(down)
-    const done: Awaited<ReturnType<typeof happen>>[] = []
-    for (const [order, each] of steps.entries()) done.push(await happen(at, each, order))
-    assert.match(await compareRecords(at.services) ?? '', /older than they are; run: npx custody reconcile$/)
-    at.crashAt = crashAt
-    await at.reconcile().catch((error: Error) => assert.equal(error.message, 'the process ended here'))
-    at.crashAt = -1
-    const report = await at.reconcile()
-    assert.deepEqual(report.unadopted, [])
-    assert.equal(at.services.hold.because, null)
-    // The chain takes what it had not.
-    await at.work()
-    const rows = await at.transactions()
-    assert.equal(rows.length, steps.length, 'one row for each')
-    for (const [order, { id, sequence }] of done.entries()) {
-      const { chain, isKnown } = steps[order] as Step
-      if (id === null) continue
-      const row = rows.find((each) => each.id === id)
-      assert.deepEqual([row?.state, row?.sequence_id], [chain === 'deep' ? 'CONFIRMED' : 'CONFIRMING', sequence])
-      if (!isKnown)
-        assert.ok(
-          await database.one('select 1 from idempotency where wallet_id = $1 and sequence_id = $2 and transaction_id = $3', [
-            at.walletId,
-            sequence,
-            id,
-          ]),
-        )
-    }
-    assert.equal(new Set(at.sent).size, steps.filter(({ chain }) => chain === 'absent').length, 'only what is not on the chain is sent')
-    const books = await at.books()
-    const again = await at.reconcile()
-    assert.deepEqual([again.transactions, again.users, again.wallets, again.deposits, again.watched], [[], [], [], [], []])
-    assert.deepEqual(await at.books(), books, 'a second run changes nothing')
-    // What was on its way is mined at last, and then every address holds what the books say.
-    at.height = 200
-    for (const { hash, kind, source_id: from, destination_id: to, amount } of rows) {
-      if (hash !== null && !at.mined.has(hash)) at.mine({ hash }, from as string, to as string, BigInt(amount))
-      assert.ok(kind !== null)
-    }
-    await database.query(`update network_scans set height = 200, final_height = 195 where network = 'ETH'`)
-    await at.work()
-    assert.ok((await at.transactions()).every(({ status }) => status === 'confirmed'))
-    const { audit } = await at.reconcile()
-    assert.deepEqual(audit?.differences, [])
-  }), { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 25) })
-})
+test(
+  'whatever was recorded, and wherever adopting it stops, the books become those of the chain, once',
+  { timeout: 300_000 },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 1, maxLength: 8 }),
+        fc.nat(12),
+        fc.nat(3),
+        async (steps, crashAt, down) => {
+          const at = await world()
+          if (down > 0) at.down.add(down)
+          const done: Awaited<ReturnType<typeof happen>>[] = []
+          for (const [order, each] of steps.entries()) done.push(await happen(at, each, order))
+          assert.match(
+            (await compareRecords(at.services)) ?? '',
+            /older than they are; run: npx custody reconcile$/,
+          )
+          at.crashAt = crashAt
+          await at
+            .reconcile()
+            .catch((error: Error) => assert.equal(error.message, 'the process ended here'))
+          at.crashAt = -1
+          const report = await at.reconcile()
+          assert.deepEqual(report.unadopted, [])
+          assert.equal(at.services.hold.because, null)
+          // The chain takes what it had not.
+          await at.work()
+          const rows = await at.transactions()
+          assert.equal(rows.length, steps.length, 'one row for each')
+          for (const [order, { id, sequence }] of done.entries()) {
+            const { chain, isKnown } = steps[order] as Step
+            if (id === null) continue
+            const row = rows.find((each) => each.id === id)
+            assert.deepEqual(
+              [row?.state, row?.sequence_id],
+              [chain === 'deep' ? 'CONFIRMED' : 'CONFIRMING', sequence],
+            )
+            if (!isKnown)
+              assert.ok(
+                await database.one(
+                  'select 1 from idempotency where wallet_id = $1 and sequence_id = $2 and transaction_id = $3',
+                  [at.walletId, sequence, id],
+                ),
+              )
+          }
+          assert.equal(
+            new Set(at.sent).size,
+            steps.filter(({ chain }) => chain === 'absent').length,
+            'only what is not on the chain is sent',
+          )
+          const books = await at.books()
+          const again = await at.reconcile()
+          assert.deepEqual(
+            [again.transactions, again.users, again.wallets, again.deposits, again.watched],
+            [[], [], [], [], []],
+          )
+          assert.deepEqual(await at.books(), books, 'a second run changes nothing')
+          // What was on its way is mined at last, and then every address holds what the books say.
+          at.height = 200
+          for (const { hash, kind, source_id: from, destination_id: to, amount } of rows) {
+            if (hash !== null && !at.mined.has(hash))
+              at.mine({ hash }, from as string, to as string, BigInt(amount))
+            assert.ok(kind !== null)
+          }
+          await database.query(
+            `update network_scans set height = 200, final_height = 195 where network = 'ETH'`,
+          )
+          await at.work()
+          assert.ok((await at.transactions()).every(({ status }) => status === 'confirmed'))
+          const { audit } = await at.reconcile()
+          assert.deepEqual(audit?.differences, [])
+        },
+      ),
+      { numRuns: Number(process.env['CUSTODY_TEST_RUNS'] ?? 25) },
+    )
+  },
+)
 
 const payOf = (at: World, sequence: string, amount = 5n) => {
   const intent = ['pay', 'sequence', at.workspace, 1, 'ETH', sequence]
-  return { from: [1, 0] as [number, number], to: STRANGER, amount, step: ['pay', JSON.stringify(intent)], intent, id: randomUUID() }
+  return {
+    from: [1, 0] as [number, number],
+    to: STRANGER,
+    amount,
+    step: ['pay', JSON.stringify(intent)],
+    intent,
+    id: randomUUID(),
+  }
 }
 
 test('a node that lies makes nothing of it true, and the others are adopted all the same', async () => {
@@ -167,7 +230,10 @@ test('a node that lies makes nothing of it true, and the others are adopted all 
   at.record([3], 'pay', { ...oddMade, unsigned: { ...oddMade.unsigned, network: 'MARS' } }, odd)
   const report = await at.reconcile()
   await at.work()
-  assert.deepEqual(report.transactions.map(({ id, amount, hash }) => [id, amount, hash]), [[good.id, '0.000000000000000005', made.hash]])
+  assert.deepEqual(
+    report.transactions.map(({ id, amount, hash }) => [id, amount, hash]),
+    [[good.id, '0.000000000000000005', made.hash]],
+  )
   assert.deepEqual(report.unadopted.map(({ reason }) => reason.replace(/:.*/, '')).sort(), [
     'it does not do what the signer nodes call it, fuel',
     'it does not do what the signer nodes call it, sweep',
@@ -177,7 +243,10 @@ test('a node that lies makes nothing of it true, and the others are adopted all 
     'the workspace nobody is not known, and no two signer nodes have an API user of it',
   ])
   assert.equal(report.ok, false)
-  assert.deepEqual((await at.transactions()).map(({ id, state }) => [id, state]), [[good.id, 'CONFIRMED']])
+  assert.deepEqual(
+    (await at.transactions()).map(({ id, state }) => [id, state]),
+    [[good.id, 'CONFIRMED']],
+  )
   // It holds nobody up, and is told of again.
   assert.equal(await compareRecords(at.services), null)
   assert.equal((await at.reconcile()).unadopted.length, 6)
@@ -198,15 +267,25 @@ test('signed and never mined: the same bytes are sent, nothing is booked', async
         [at.walletId, kind],
       )
     )?.sum
-  assert.deepEqual([await balance('available'), await balance('reserved')], [(START - 7n).toString(), '7'])
+  assert.deepEqual(
+    [await balance('available'), await balance('reserved')],
+    [(START - 7n).toString(), '7'],
+  )
   at.mine(made, OMNIBUS, STRANGER, 7n)
   await at.work()
-  assert.deepEqual([await balance('available'), await balance('reserved')], [(START - 7n).toString(), '0'])
+  assert.deepEqual(
+    [await balance('available'), await balance('reserved')],
+    [(START - 7n).toString(), '0'],
+  )
   const float = await database.one<{ balance: string }>(
     `select balance::text from ledger_accounts where workspace_id = $1 and kind = 'float' and address = $2`,
     [at.workspaceId, OMNIBUS],
   )
-  assert.equal(float?.balance, (-FEE).toString(), 'the fee was the tank’s, whose fuel is not recorded here')
+  assert.equal(
+    float?.balance,
+    (-FEE).toString(),
+    'the fee was the tank’s, whose fuel is not recorded here',
+  )
 })
 
 test('users come from two nodes, never from one; a revocation too', async () => {
@@ -219,14 +298,21 @@ test('users come from two nodes, never from one; a revocation too', async () => 
     sub_account: subAccount,
   })
   const [both, single, gone] = [enrol(2), enrol(3), enrol(2)]
-  const tell = (node: number, kind: string, body: Record<string, unknown>) => at.records[node - 1]?.push({ kind, at: 1, body })
+  const tell = (node: number, kind: string, body: Record<string, unknown>) =>
+    at.records[node - 1]?.push({ kind, at: 1, body })
   for (const node of [1, 2]) tell(node, 'enrol', both)
   tell(3, 'enrol', single)
   for (const node of [1, 2, 3]) tell(node, 'enrol', gone)
   for (const node of [2, 3]) tell(node, 'revoke', { api_key: gone.api_key })
   tell(1, 'revoke', { api_key: both.api_key })
   const { users } = await at.reconcile()
-  assert.deepEqual(users.map(({ api_key: key, done }) => [key, done]), [[both.api_key, 'created'], [gone.api_key, 'created']])
+  assert.deepEqual(
+    users.map(({ api_key: key, done }) => [key, done]),
+    [
+      [both.api_key, 'created'],
+      [gone.api_key, 'created'],
+    ],
+  )
   const rows = await database.query<{ api_key: string; revoked: boolean; path_index: number }>(
     'select api_key, revoked_at is not null revoked, s.path_index from api_users u join sub_accounts s on s.id = u.sub_account_id where s.workspace_id = $1',
     [at.workspaceId],
@@ -254,8 +340,13 @@ test('one node alone releases nothing and lets nothing be adopted', async () => 
   await at.reconcile()
   assert.equal(at.services.hold.because, null)
   // Compared as far as it goes: little is read the next time.
-  const marks = await database.query<{ node: number; height: string }>('select node, height::text from signer_marks order by node')
-  assert.deepEqual(marks.map(({ height }) => height), ['2', '2', '0'])
+  const marks = await database.query<{ node: number; height: string }>(
+    'select node, height::text from signer_marks order by node',
+  )
+  assert.deepEqual(
+    marks.map(({ height }) => height),
+    ['2', '2', '0'],
+  )
 })
 
 test('a cancellation takes the place of its transfer: the amount is back, whichever of both was known', async () => {
@@ -276,7 +367,10 @@ test('a cancellation takes the place of its transfer: the amount is back, whiche
     at.mine(second, OMNIBUS, OMNIBUS, 0n)
     await at.work()
     const [row, ...more] = await at.transactions()
-    assert.deepEqual([row?.state, row?.status, row?.hash, more.length], ['CANCELLED', 'failed', second.hash, 0])
+    assert.deepEqual(
+      [row?.state, row?.status, row?.hash, more.length],
+      ['CANCELLED', 'failed', second.hash, 0],
+    )
     const held = await database.query<{ kind: string; balance: string }>(
       'select kind, balance::text from ledger_accounts where wallet_id = $1 order by kind',
       [at.walletId],
@@ -294,31 +388,56 @@ test('a cancellation takes the place of its transfer: the amount is back, whiche
 
 test('a drain leaves the tank, and two sweeps of one address are booked side by side', async () => {
   const at = await world()
-  const drain = { from: [0, 0] as [number, number], to: STRANGER, amount: 1000n, step: ['drain', 'order-1'] }
+  const drain = {
+    from: [0, 0] as [number, number],
+    to: STRANGER,
+    amount: 1000n,
+    step: ['drain', 'order-1'],
+  }
   const drained = at.sign('drain', drain)
   at.record([2, 3], 'drain', drained, drain)
   at.mine(drained, TANK, STRANGER, 1000n)
   for (const amount of [20n, 30n]) {
-    const sweep = { from: [1, 1] as [number, number], to: OMNIBUS, amount, step: ['sweep', at.workspace, 1, 'ETH', 1] }
+    const sweep = {
+      from: [1, 1] as [number, number],
+      to: OMNIBUS,
+      amount,
+      step: ['sweep', at.workspace, 1, 'ETH', 1],
+    }
     const made = at.sign('sweep', sweep)
     at.record([1, 3], 'sweep', made, sweep)
     at.mine(made, DEPOSIT, OMNIBUS, amount)
   }
   await at.reconcile()
   await at.work()
-  assert.deepEqual((await at.transactions()).map(({ kind, state, plan }) => [kind, state, plan['order'] ?? null]).sort(), [
-    ['DRAIN', 'CONFIRMED', 'order-1'],
-    ['SWEEP', 'CONFIRMED', null],
-    ['SWEEP', 'CONFIRMED', null],
-  ])
+  assert.deepEqual(
+    (await at.transactions())
+      .map(({ kind, state, plan }) => [kind, state, plan['order'] ?? null])
+      .sort(),
+    [
+      ['DRAIN', 'CONFIRMED', 'order-1'],
+      ['SWEEP', 'CONFIRMED', null],
+      ['SWEEP', 'CONFIRMED', null],
+    ],
+  )
   assert.deepEqual((await at.reconcile()).audit?.differences, [])
 })
 
 test('fuel and a sweep with the same number, amount and receiver have the same bytes: each is its own account’s', async () => {
   const at = await world()
   const amount = 10n ** 12n
-  const fuel = { from: [0, 0] as [number, number], to: OMNIBUS, amount, step: ['fuel', 'sweep', at.workspace, 1, 'ETH', 0] }
-  const sweep = { from: [1, 1] as [number, number], to: OMNIBUS, amount, step: ['sweep', at.workspace, 1, 'ETH', 1] }
+  const fuel = {
+    from: [0, 0] as [number, number],
+    to: OMNIBUS,
+    amount,
+    step: ['fuel', 'sweep', at.workspace, 1, 'ETH', 0],
+  }
+  const sweep = {
+    from: [1, 1] as [number, number],
+    to: OMNIBUS,
+    amount,
+    step: ['sweep', at.workspace, 1, 'ETH', 1],
+  }
   const [fuelled, swept] = [at.sign('fuel', fuel), at.sign('sweep', sweep)]
   assert.equal(fuelled.unsigned.bytes, swept.unsigned.bytes)
   at.record([1, 2], 'fuel', fuelled, fuel)
@@ -327,7 +446,10 @@ test('fuel and a sweep with the same number, amount and receiver have the same b
   at.mine(swept, DEPOSIT, OMNIBUS, amount)
   assert.deepEqual((await at.reconcile()).unadopted, [])
   await at.work()
-  assert.deepEqual((await at.transactions()).map(({ kind, state }) => [kind, state]).sort(), [['FUEL', 'CONFIRMED'], ['SWEEP', 'CONFIRMED']])
+  assert.deepEqual((await at.transactions()).map(({ kind, state }) => [kind, state]).sort(), [
+    ['FUEL', 'CONFIRMED'],
+    ['SWEEP', 'CONFIRMED'],
+  ])
   assert.deepEqual((await at.reconcile()).audit?.differences, [])
 })
 
@@ -338,7 +460,9 @@ test('a forward is its rule’s, and the deposits that it came from are not forw
     `insert into forward_rules (id, workspace_id, sub_account_id, wallet_id, asset, network, min_amount, daily_cap, destination,
        expires_at, state, request, waiting, created_at)
      select $1, workspace_id, sub_account_id, id, 'ETH', 'ETH', 1, 100, $2, now() + interval '1 day', 'ACTIVE', '{}', 3, now() - interval
-       '1 day' from wallets where id = $3`, [rule, STRANGER, at.walletId])
+       '1 day' from wallets where id = $3`,
+    [rule, STRANGER, at.walletId],
+  )
   const id = randomUUID()
   const forward = {
     from: [1, 0] as [number, number],
@@ -352,22 +476,39 @@ test('a forward is its rule’s, and the deposits that it came from are not forw
   at.record([1, 2], 'forward', made, forward)
   at.mine(made, OMNIBUS, STRANGER, 10n)
   await at.reconcile()
-  const state = async () => database.one('select waiting::text, ahead::text from forward_rules where id = $1', [rule])
+  const state = async () =>
+    database.one('select waiting::text, ahead::text from forward_rules where id = $1', [rule])
   assert.deepEqual(await state(), { waiting: '0', ahead: '7' })
   const [row] = await at.transactions()
   assert.deepEqual(
-    [row?.id, row?.plan['rule_id'], (await database.query('select 1 from forwards where rule_id = $1', [rule])).length],
+    [
+      row?.id,
+      row?.plan['rule_id'],
+      (await database.query('select 1 from forwards where rule_id = $1', [rule])).length,
+    ],
     [id, rule, 1],
   )
-  for (const [amount, expected] of [['4', { waiting: '0', ahead: '3' }], ['9', { waiting: '6', ahead: '0' }]] as const) {
+  for (const [amount, expected] of [
+    ['4', { waiting: '0', ahead: '3' }],
+    ['9', { waiting: '6', ahead: '0' }],
+  ] as const) {
     const deposit = randomUUID()
     await database.query(
       `insert into transactions (id, kind, workspace_id, wallet_id, asset, network, amount, fee_asset, source_type, destination_type,
          state, status) values ($1, 'DEPOSIT', $2, $3, 'ETH', 'ETH', $4, 'ETH', 'EXTERNAL', 'INTERNAL', 'CREDITED', 'confirmed')`,
-      [deposit, at.workspaceId, at.walletId, amount])
+      [deposit, at.workspaceId, at.walletId, amount],
+    )
     await noteIncoming(
       database,
-      { id: deposit, workspace_id: at.workspaceId, kind: 'DEPOSIT', wallet_id: at.walletId, amount, created_at: new Date(), plan: {} } as never,
+      {
+        id: deposit,
+        workspace_id: at.workspaceId,
+        kind: 'DEPOSIT',
+        wallet_id: at.walletId,
+        amount,
+        created_at: new Date(),
+        plan: {},
+      } as never,
       new Date(),
     )
     assert.deepEqual(await state(), expected)
@@ -385,14 +526,19 @@ test('what was built here on a place that is taken gives way', async () => {
     `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type,
        source_id, destination_type, destination_id, state, status, plan)
      select $1, 'WITHDRAWAL', workspace_id, sub_account_id, id, 'ETH', 'ETH', 1, 'ETH', 'INTERNAL', $2, 'EXTERNAL', $3, 'SIGNING',
-       'pending', '{"float_taken":"0"}' from wallets where id = $4`, [other, OMNIBUS, STRANGER, at.walletId])
+       'pending', '{"float_taken":"0"}' from wallets where id = $4`,
+    [other, OMNIBUS, STRANGER, at.walletId],
+  )
   await database.query(
     `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, workspace_id)
        values ($1, $2, 'ETH', 'BUILT', $3, 0, '{"bytes":"00"}', 1, (select workspace_id from transactions where id = $2))`,
     [randomUUID(), other, OMNIBUS],
   )
   const report = await at.reconcile()
-  assert.deepEqual(report.transactions.map(({ id }) => id), [pay.id])
+  assert.deepEqual(
+    report.transactions.map(({ id }) => id),
+    [pay.id],
+  )
   const rows = await database.query<{ state: string; built: string }>(
     `select t.state, c.state built from transactions t join chain_transactions c on c.transaction_id = t.id where t.id = $1`,
     [other],
@@ -405,7 +551,9 @@ test('what one node tells and nothing proves holds nobody up; what its signature
   const [forged, real] = [payOf(at, 'forged'), payOf(at, 'real')]
   const other = at.sign('pay', payOf(at, 'other'))
   at.record([3], 'pay', { ...at.sign('pay', forged), signatures: other.signatures }, forged)
-  at.record([3], 'pay', at.sign('pay', payOf(at, 'foreign')), payOf(at, 'foreign'), { workspace: 'nobody' })
+  at.record([3], 'pay', at.sign('pay', payOf(at, 'foreign')), payOf(at, 'foreign'), {
+    workspace: 'nobody',
+  })
   assert.equal(await compareRecords(at.services), null)
   at.record([3], 'pay', at.sign('pay', real), real)
   assert.match((await compareRecords(at.services)) ?? '', /recorded 1 transactions/)

@@ -1,8 +1,22 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { assertConfirmed, balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import {
+  assertConfirmed,
+  balance,
+  call,
+  fundedWallet,
+  rpc,
+  terminal,
+  TestPlatform,
+  transferBody,
+  waitFor,
+  type Transfer,
+  type User,
+} from './harness.ts'
 
-/** Speed-up, cancellation and the automatic bump, on chains whose blocks take only what pays enough. */
+/**
+ * Speed-up, cancellation and the automatic bump, on chains whose blocks take only what pays enough.
+ */
 const platform = new TestPlatform()
 let alice: User
 
@@ -12,20 +26,40 @@ const ETH_TO = '0x00000000000000000000000000000000000000b1'
 before(async () => {
   await platform.start({ CUSTODY_FEE_BUMP_AFTER_S: '4' })
   alice = await platform.user('alice')
-  await Promise.all([fundedWallet(platform, alice, 'BTC', '2'), fundedWallet(platform, alice, 'ETH', '5').then(() => fundedWallet(platform, alice, 'USDT_ETH', '1000'))])
+  await Promise.all([
+    fundedWallet(platform, alice, 'BTC', '2'),
+    fundedWallet(platform, alice, 'ETH', '5').then(() =>
+      fundedWallet(platform, alice, 'USDT_ETH', '1000'),
+    ),
+  ])
 })
 after(() => platform.remove())
 
 const post = (body: string) => call<Transfer>(alice, 'POST', '/dac/v1/transaction', body)
-const amend = (id: string, name: 'speed-up' | 'cancel', body: Record<string, unknown> = {}, user = alice) => call<Transfer>(user, 'POST', `/dac/v1/transaction/${id}/${name}`, JSON.stringify(body))
-const read = async (id: string) => (await call<Transfer & { sub_status: string; replacements?: { kind: string; state: string; reason: string | null }[] }>(alice, 'GET', `/dac/v1/transaction/${id}`)).body
-const congest = (network: string, fee_rate: string) => platform.operator('devnet', { command: 'congestion', network, fee_rate })
-const waiting = (id: string) => waitFor('the transfer waits for a block', async () => {
-  const transfer = await read(id)
-  return transfer.sub_status === 'CONFIRMING' && transfer.hash !== null ? transfer : null
-})
+const amend = (
+  id: string,
+  name: 'speed-up' | 'cancel',
+  body: Record<string, unknown> = {},
+  user = alice,
+) => call<Transfer>(user, 'POST', `/dac/v1/transaction/${id}/${name}`, JSON.stringify(body))
+const read = async (id: string) =>
+  (
+    await call<
+      Transfer & {
+        sub_status: string
+        replacements?: { kind: string; state: string; reason: string | null }[]
+      }
+    >(alice, 'GET', `/dac/v1/transaction/${id}`)
+  ).body
+const congest = (network: string, fee_rate: string) =>
+  platform.operator('devnet', { command: 'congestion', network, fee_rate })
+const waiting = (id: string) =>
+  waitFor('the transfer waits for a block', async () => {
+    const transfer = await read(id)
+    return transfer.sub_status === 'CONFIRMING' && transfer.hash !== null ? transfer : null
+  })
 const audit = async () => {
-  const report = await platform.operator('audit') as { ok: boolean; differences: unknown }
+  const report = (await platform.operator('audit')) as { ok: boolean; differences: unknown }
   assert.equal(report.ok, true, JSON.stringify(report.differences))
 }
 const satoshi = (text: string) => BigInt(Math.round(Number(text) * 1e8))
@@ -46,10 +80,23 @@ test('Bitcoin: a transfer that pays too little waits; sped up, the dearer one is
   assert.equal(done.status, 'confirmed', String(done.failure_reason))
   assert.notEqual(done.hash, low.hash)
   await assert.rejects(rpc(platform, 'BTC', 'getrawtransaction', [low.hash, true]))
-  const onChain = await rpc<{ vout: { value: number; scriptPubKey: { address: string } }[] }>(platform, 'BTC', 'getrawtransaction', [done.hash, true])
-  assert.ok(onChain.vout.some((output) => output.value === 0.1 && output.scriptPubKey.address === BTC_TO))
-  assert.equal(satoshi((await balance(alice, 'BTC')).balance), satoshi(before.balance) - satoshi('0.1') - satoshi(done.fee))
-  assert.deepEqual((await read(low.id)).replacements?.map(({ kind, state }) => [kind, state]), [['speed-up', 'done']])
+  const onChain = await rpc<{ vout: { value: number; scriptPubKey: { address: string } }[] }>(
+    platform,
+    'BTC',
+    'getrawtransaction',
+    [done.hash, true],
+  )
+  assert.ok(
+    onChain.vout.some((output) => output.value === 0.1 && output.scriptPubKey.address === BTC_TO),
+  )
+  assert.equal(
+    satoshi((await balance(alice, 'BTC')).balance),
+    satoshi(before.balance) - satoshi('0.1') - satoshi(done.fee),
+  )
+  assert.deepEqual(
+    (await read(low.id)).replacements?.map(({ kind, state }) => [kind, state]),
+    [['speed-up', 'done']],
+  )
   assert.equal((await amend(low.id, 'speed-up')).body['code'], 'TRANSACTION_FINAL')
   await audit()
 })
@@ -57,7 +104,9 @@ test('Bitcoin: a transfer that pays too little waits; sped up, the dearer one is
 test('Bitcoin: a cancelled transfer returns its coins, and its change can be spent again', async () => {
   await congest('BTC', '60')
   const before = await balance(alice, 'BTC')
-  const low = await waiting((await post(transferBody('BTC', '0.2', BTC_TO, { fee_rate: 5 }))).body.id)
+  const low = await waiting(
+    (await post(transferBody('BTC', '0.2', BTC_TO, { fee_rate: 5 }))).body.id,
+  )
   const asked = await amend(low.id, 'cancel')
   assert.equal(asked.status, 200, asked.text)
   assert.equal((await amend(low.id, 'cancel')).status, 200, 'twice is once')
@@ -65,7 +114,10 @@ test('Bitcoin: a cancelled transfer returns its coins, and its change can be spe
   assert.equal(done.status, 'failed')
   assert.equal((await read(low.id)).sub_status, 'CANCELLED')
   assert.match(String(done.failure_reason), /cancelled/)
-  assert.equal(satoshi((await balance(alice, 'BTC')).balance), satoshi(before.balance) - satoshi(done.fee))
+  assert.equal(
+    satoshi((await balance(alice, 'BTC')).balance),
+    satoshi(before.balance) - satoshi(done.fee),
+  )
   await congest('BTC', '0')
   const next = await terminal(alice, (await post(transferBody('BTC', '1', BTC_TO))).body.id)
   assert.equal(next.status, 'confirmed', String(next.failure_reason))
@@ -74,8 +126,12 @@ test('Bitcoin: a cancelled transfer returns its coins, and its change can be spe
 
 test('a transfer whose change is spent already is not replaced: the later one pays for both', async () => {
   await congest('BTC', '60')
-  const first = await waiting((await post(transferBody('BTC', '0.01', BTC_TO, { fee_rate: 5 }))).body.id)
-  const second = await waiting((await post(transferBody('BTC', '0.01', BTC_TO, { fee_rate: 6 }))).body.id)
+  const first = await waiting(
+    (await post(transferBody('BTC', '0.01', BTC_TO, { fee_rate: 5 }))).body.id,
+  )
+  const second = await waiting(
+    (await post(transferBody('BTC', '0.01', BTC_TO, { fee_rate: 6 }))).body.id,
+  )
   for (const name of ['speed-up', 'cancel'] as const) {
     const refused = await amend(first.id, name)
     assert.equal(refused.status, 400, refused.text)
@@ -87,10 +143,14 @@ test('a transfer whose change is spent already is not replaced: the later one pa
 })
 
 test('the platform bumps by itself what waits too long, within the caller’s own rate', async () => {
-  const low = await waiting((await (async () => {
-    await congest('BTC', '60')
-    return post(transferBody('BTC', '0.03', BTC_TO, { fee_rate: 59 }))
-  })()).body.id)
+  const low = await waiting(
+    (
+      await (async () => {
+        await congest('BTC', '60')
+        return post(transferBody('BTC', '0.03', BTC_TO, { fee_rate: 59 }))
+      })()
+    ).body.id,
+  )
   const { hash, replacements } = await waitFor('the bump is refused', async () => {
     const transfer = await read(low.id)
     return transfer.replacements?.some(({ state }) => state === 'refused') ? transfer : null
@@ -98,11 +158,20 @@ test('the platform bumps by itself what waits too long, within the caller’s ow
   assert.equal(hash, low.hash)
   // The platform tries again every four seconds.
   for (const { kind, state, reason } of replacements ?? [])
-    assert.deepEqual([kind, state, reason], ['automatic', 'refused', 'the fee_rate of the transfer allows no higher fee'])
+    assert.deepEqual(
+      [kind, state, reason],
+      ['automatic', 'refused', 'the fee_rate of the transfer allows no higher fee'],
+    )
   await congest('BTC', '0')
   await assertConfirmed(alice, low.id)
   // Taken at the calm market's price, then the market rises.
-  await waitFor('the rates are calm again', async () => Number((await call<{ medium: string }>(alice, 'GET', '/dac/v1/network-fee-rates/BTC')).body.medium) < 50)
+  await waitFor(
+    'the rates are calm again',
+    async () =>
+      Number(
+        (await call<{ medium: string }>(alice, 'GET', '/dac/v1/network-fee-rates/BTC')).body.medium,
+      ) < 50,
+  )
   await platform.operator('devnet', { command: 'fault', network: 'BTC', mode: 'reject' })
   const { id } = (await post(transferBody('BTC', '0.03', BTC_TO, { fee_level: 'low' }))).body
   await waitFor('it is signed', async () => (await read(id)).sub_status === 'BROADCASTING')
@@ -114,7 +183,10 @@ test('the platform bumps by itself what waits too long, within the caller’s ow
   assert.notEqual(done.hash, signed)
   // Rates are kept for ten seconds, so that the first bump may not be enough.
   const bumps = (await read(id)).replacements ?? []
-  assert.ok(bumps.length > 0 && bumps.every(({ kind, state }) => kind === 'automatic' && state === 'done'), JSON.stringify(bumps))
+  assert.ok(
+    bumps.length > 0 && bumps.every(({ kind, state }) => kind === 'automatic' && state === 'done'),
+    JSON.stringify(bumps),
+  )
   await congest('BTC', '0')
   await audit()
 })
@@ -122,7 +194,9 @@ test('the platform bumps by itself what waits too long, within the caller’s ow
 test('Ethereum: a token transfer below the base fee is sped up beyond its fuel, one below is cancelled; the nonce goes on', async () => {
   await congest('ETH', '40')
   const token = await balance(alice, 'USDT_ETH')
-  const low = await waiting((await post(transferBody('USDT_ETH', '10', ETH_TO, { fee_rate: 20 }))).body.id)
+  const low = await waiting(
+    (await post(transferBody('USDT_ETH', '10', ETH_TO, { fee_rate: 20 }))).body.id,
+  )
   const tooLittle = await amend(low.id, 'speed-up', { fee_rate: 21.9 })
   assert.equal(tooLittle.status, 400)
   assert.match(tooLittle.text, /at least 22 GWei/)
@@ -134,11 +208,21 @@ test('Ethereum: a token transfer below the base fee is sped up beyond its fuel, 
   assert.equal(Number((await balance(alice, 'USDT_ETH')).balance), Number(token.balance) - 10)
 
   const coins = (await balance(alice, 'ETH')).balance
-  const native = await waiting((await post(transferBody('ETH', '1.5', ETH_TO, { fee_rate: 20 }))).body.id)
+  const native = await waiting(
+    (await post(transferBody('ETH', '1.5', ETH_TO, { fee_rate: 20 }))).body.id,
+  )
   assert.equal((await amend(native.id, 'cancel')).status, 200)
   const ended = await terminal(alice, native.id)
-  assert.deepEqual([ended.status, (await read(native.id)).sub_status], ['failed', 'CANCELLED'], String(ended.failure_reason))
-  assert.equal((await balance(alice, 'ETH')).balance, coins, 'the tank paid the fee of the cancellation')
+  assert.deepEqual(
+    [ended.status, (await read(native.id)).sub_status],
+    ['failed', 'CANCELLED'],
+    String(ended.failure_reason),
+  )
+  assert.equal(
+    (await balance(alice, 'ETH')).balance,
+    coins,
+    'the tank paid the fee of the cancellation',
+  )
   await congest('ETH', '0')
   const next = await terminal(alice, (await post(transferBody('ETH', '1', ETH_TO))).body.id)
   assert.equal(next.status, 'confirmed', String(next.failure_reason))
@@ -152,13 +236,19 @@ test('before anything is signed a cancellation costs nothing; where a chain cann
   assert.equal(created.status, 200, created.text)
   assert.equal((await amend(created.body.id, 'cancel')).status, 200)
   const done = await terminal(alice, created.body.id)
-  assert.deepEqual([done.status, done.hash, (await read(created.body.id)).sub_status], ['failed', null, 'CANCELLED'])
+  assert.deepEqual(
+    [done.status, done.hash, (await read(created.body.id)).sub_status],
+    ['failed', null, 'CANCELLED'],
+  )
   assert.equal((await balance(alice, 'ETH')).balance, before.balance)
   await platform.operator('devnet', { command: 'fault', network: 'ETH', mode: 'heal' })
 
   await fundedWallet(platform, alice, 'DASH', '5')
   await congest('DASH', '90')
-  const dash = await waiting((await post(transferBody('DASH', '1', 'yWziQMcwmKjRdzi7eWjwiQX8EjWcd6dSg6', { fee_rate: 5 }))).body.id)
+  const dash = await waiting(
+    (await post(transferBody('DASH', '1', 'yWziQMcwmKjRdzi7eWjwiQX8EjWcd6dSg6', { fee_rate: 5 })))
+      .body.id,
+  )
   for (const name of ['speed-up', 'cancel'] as const) {
     const refused = await amend(dash.id, name)
     assert.equal(refused.body['code'], 'NOT_REPLACEABLE', refused.text)
@@ -170,7 +260,13 @@ test('before anything is signed a cancellation costs nothing; where a chain cann
 test('another’s transfers, unknown ids, read-only keys, deposits', async () => {
   const missing = await amend('00000000-0000-4000-8000-000000000000', 'cancel')
   assert.equal(missing.status, 404)
-  const deposit = (await call<{ data: Transfer[] }>(alice, 'GET', '/dac/v1/transactions?asset=BTC&dest_type=INTERNAL')).body.data[0] as Transfer
+  const deposit = (
+    await call<{ data: Transfer[] }>(
+      alice,
+      'GET',
+      '/dac/v1/transactions?asset=BTC&dest_type=INTERNAL',
+    )
+  ).body.data[0] as Transfer
   assert.equal((await amend(deposit.id, 'speed-up')).body['code'], 'NOT_REPLACEABLE')
   const reader = await platform.user('alice', { role: 'read-only' })
   assert.equal((await amend(deposit.id, 'cancel', {}, reader)).status, 403)

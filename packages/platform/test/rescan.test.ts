@@ -12,27 +12,36 @@ import { endRescan, rescanProgress, startRescan } from '../src/operator/rescan.t
 import { startOperatorServer } from '../src/operator/server.ts'
 import { DEPTH, FAMILIES, useDatabase, World, type Tenant } from './deposits-support.ts'
 
-/** Deposits that a lying endpoint hid from the scan are found by a rescan, once, with the screening of every deposit. */
+/**
+ * Deposits that a lying endpoint hid from the scan are found by a rescan, once, with the screening
+ * of every deposit.
+ */
 const database = useDatabase()
 const home = mkdtempSync(join(tmpdir(), 'custody-rescan-'))
 after(() => rmSync(home, { recursive: true, force: true }))
 
 const FAMILY_NAMES = Object.keys(FAMILIES) as FamilyName[]
 
-async function openWorld(family: FamilyName): Promise<{ world: World; alice: Tenant; services: Services; lies: Lies }> {
+async function openWorld(
+  family: FamilyName,
+): Promise<{ world: World; alice: Tenant; services: Services; lies: Lies }> {
   await database.started
   await database.get().query('delete from rescans')
   const world = new World(database.get(), family)
   await world.open()
   const lies = new Lies(world)
   const services = Object.assign(world.services, {
-    settings: { ...world.services.settings, home }, hold: { because: null, shortage: null, assertNone: () => undefined },
+    settings: { ...world.services.settings, home },
+    hold: { because: null, shortage: null, assertNone: () => undefined },
   })
   services.environment.sleep = async () => undefined
   return { world, alice: await world.tenant('alice'), services, lies }
 }
 
-/** Heights that the endpoint shows without their transactions, each time that it is asked, and heights that it cannot show. */
+/**
+ * Heights that the endpoint shows without their transactions, each time that it is asked, and
+ * heights that it cannot show.
+ */
 class Lies {
   readonly empty = new Set<number>()
   readonly missing = new Set<number>()
@@ -53,12 +62,18 @@ const pay = (world: World, tenant: Tenant, txid: string, amount: bigint, asset =
   world.chain.mine({ txid, outcome: [{ position: 0, asset, address: tenant.deposit, amount }] })
 
 /** Until the rescan has ended, as the command waits for it. */
-async function run(services: Services, network: string, input: Record<string, unknown>): Promise<Record<string, unknown>> {
+async function run(
+  services: Services,
+  network: string,
+  input: Record<string, unknown>,
+): Promise<Record<string, unknown>> {
   await startRescan(services, { network, ...input })
   for (let look = 0; look < 10_000; look++) {
     const progress = await rescanProgress(services, { network })
     if (progress['done'] === true || progress['running'] !== true) return progress
-    await new Promise((resolve) => { setTimeout(resolve, 2) })
+    await new Promise((resolve) => {
+      setTimeout(resolve, 2)
+    })
   }
   return assert.fail('the rescan does not end')
 }
@@ -75,18 +90,32 @@ for (const family of FAMILY_NAMES) {
     await world.settle()
     assert.deepEqual(await world.books(alice), { [asset]: '5' }, 'it is lost')
     lies.empty.clear()
-    assert.deepEqual(
-      await run(services, code, { from: '1' }),
-      { network: code, from: 1, to: DEPTH + 2, heights: DEPTH + 2, deposits: 1, done: true, running: false, reason: null })
+    assert.deepEqual(await run(services, code, { from: '1' }), {
+      network: code,
+      from: 1,
+      to: DEPTH + 2,
+      heights: DEPTH + 2,
+      deposits: 1,
+      done: true,
+      running: false,
+      reason: null,
+    })
     world.chain.mine()
     await world.settle()
     assert.deepEqual(await world.books(alice), { [asset]: '12' })
-    for (const input of [{ from: '1' }, { from: '0', to: '3' }, { from: String(hidden.height), to: String(hidden.height) }]) {
+    for (const input of [
+      { from: '1' },
+      { from: '0', to: '3' },
+      { from: String(hidden.height), to: String(hidden.height) },
+    ]) {
       assert.equal((await run(services, code, input))['deposits'], 0)
       await world.settle()
     }
     assert.deepEqual(await world.books(alice), { [asset]: '12' })
-    assert.deepEqual((await world.deposits()).map(({ state }) => state), ['CREDITED', 'CREDITED'])
+    assert.deepEqual(
+      (await world.deposits()).map(({ state }) => state),
+      ['CREDITED', 'CREDITED'],
+    )
   })
 }
 
@@ -102,10 +131,19 @@ test('a deposit that a rescan finds is screened, and told by the events of every
   await run(services, 'ETH', { from: '1' })
   world.chain.mine()
   await world.settle()
-  assert.deepEqual((await world.deposits()).map(({ state }) => state), ['FROZEN'])
+  assert.deepEqual(
+    (await world.deposits()).map(({ state }) => state),
+    ['FROZEN'],
+  )
   assert.ok(world.asked.includes('somebody'))
-  const events = await world.database.query<{ type: string }>('select type from events where workspace_id = $1 order by id', [alice.workspace])
-  assert.deepEqual(events.map(({ type }) => type), ['deposit.detected', 'address.frozen', 'deposit.frozen'])
+  const events = await world.database.query<{ type: string }>(
+    'select type from events where workspace_id = $1 order by id',
+    [alice.workspace],
+  )
+  assert.deepEqual(
+    events.map(({ type }) => type),
+    ['deposit.detected', 'address.frozen', 'deposit.frozen'],
+  )
 })
 
 test('what a reorganisation took back is not credited, and what it takes back after a rescan is taken back', async () => {
@@ -116,13 +154,21 @@ test('what a reorganisation took back is not credited, and what it takes back af
   world.chain.mine()
   world.chain.bury()
   await world.settle()
-  assert.deepEqual((await world.deposits()).map(({ state }) => state), ['REORGED'])
+  assert.deepEqual(
+    (await world.deposits()).map(({ state }) => state),
+    ['REORGED'],
+  )
   await run(services, 'ETH', { from: '1' })
   await world.settle()
-  assert.deepEqual((await world.deposits()).map(({ state }) => state), ['REORGED'])
-  // An endpoint that still shows the block which has gone is not believed: the scan has read another.
+  assert.deepEqual(
+    (await world.deposits()).map(({ state }) => state),
+    ['REORGED'],
+  )
+  // An endpoint that still shows the block which has gone is not believed: the scan has read
+  // another.
   const honest = world.chain.block.bind(world.chain)
-  world.chain.block = async (height) => (height === gone.height ? structuredClone(gone) : honest(height))
+  world.chain.block = async (height) =>
+    height === gone.height ? structuredClone(gone) : honest(height)
   const stopped = await run(services, 'ETH', { from: String(gone.height), to: String(gone.height) })
   assert.equal(stopped['done'], false)
   assert.match(String(stopped['reason']), /shows another block at \d+ than the scan has read/)
@@ -140,7 +186,10 @@ test('what a reorganisation took back is not credited, and what it takes back af
   world.chain.bury()
   await world.settle()
   assert.deepEqual(await world.books(alice), {})
-  assert.deepEqual((await world.deposits()).map(({ state }) => state), ['REORGED', 'REORGED'])
+  assert.deepEqual(
+    (await world.deposits()).map(({ state }) => state),
+    ['REORGED', 'REORGED'],
+  )
 })
 
 test('a rescan that was interrupted, or whose endpoint fails, is continued where it was, while the scan goes on', async () => {
@@ -153,13 +202,18 @@ test('a rescan that was interrupted, or whose endpoint fails, is continued where
   lies.empty.clear()
   lies.missing.add(30)
   const failed = await run(services, 'ETH', { from: '1' })
-  assert.deepEqual([failed['done'], failed['running'], failed['reason']], [false, false, 'the endpoint does not keep 30'])
+  assert.deepEqual(
+    [failed['done'], failed['running'], failed['reason']],
+    [false, false, 'the endpoint does not keep 30'],
+  )
   const done = Number(failed['heights'])
   assert.ok(done > 0 && done < 30)
   // A process that ends after a part: its next one goes on behind it.
   lies.missing.clear()
   let parts = 0
-  services.environment.checkpoint = (name) => { if (name === 'rescan.part' && ++parts === 1) throw new Error('the process ended here') }
+  services.environment.checkpoint = (name) => {
+    if (name === 'rescan.part' && ++parts === 1) throw new Error('the process ended here')
+  }
   const ended = await run(services, 'ETH', { from: '1' })
   assert.equal(ended['done'], false)
   services.environment.checkpoint = () => undefined
@@ -169,7 +223,10 @@ test('a rescan that was interrupted, or whose endpoint fails, is continued where
   lies.asked.length = 0
   const whole = await run(services, 'ETH', { from: '1' })
   assert.deepEqual([whole['done'], whole['deposits'], whole['to']], [true, 1, 41 + DEPTH])
-  assert.ok(Math.min(...lies.asked) > done, `it went on behind ${done}, not at ${Math.min(...lies.asked)}`)
+  assert.ok(
+    Math.min(...lies.asked) > done,
+    `it went on behind ${done}, not at ${Math.min(...lies.asked)}`,
+  )
   world.chain.bury()
   await world.settle()
   assert.deepEqual(await world.books(alice), { ETH: '8' })
@@ -183,7 +240,10 @@ test('a second rescan of a network is refused while one is under way, which can 
   const pause = Promise.withResolvers<void>()
   services.environment.sleep = () => pause.promise
   await startRescan(services, { network: 'ETH', from: '3' })
-  await assert.rejects(startRescan(services, { network: 'ETH', from: '1' }), /the rescan of ETH from 3 to 5 is under way, at 3/)
+  await assert.rejects(
+    startRescan(services, { network: 'ETH', from: '1' }),
+    /the rescan of ETH from 3 to 5 is under way, at 3/,
+  )
   assert.equal((await startRescan(services, { network: 'ETH', from: '3' }))['started'], false)
   assert.equal((await endRescan(services, { network: 'ETH' }))['running'], false)
   pause.resolve()
@@ -203,31 +263,52 @@ test('custody rescan: bad input is named, progress is printed, and the exit code
   const operator = await startOperatorServer(services)
   const written: string[] = []
   const write = process.stdout.write.bind(process.stdout)
-  process.stdout.write = ((text: unknown) => { written.push(String(text)); return true }) as never
+  process.stdout.write = ((text: unknown) => {
+    written.push(String(text))
+    return true
+  }) as never
   try {
     const head = 1 + DEPTH
     const bad: [string, Record<string, string>, RegExp][] = [
       ['NOPE', { from: '1' }, /^NETWORK: "NOPE" is not a network; one of .*ETH/],
       ['BTC', { from: '1' }, /^NETWORK: BTC has no endpoint configured/],
       ['ETH', {}, /^--from is needed/],
-      ['ETH', { from: '-1' }, /^--from: "-1" is not a height/], ['ETH', { from: '1.5' }, /^--from: "1.5" is not a height/],
-      ['ETH', { from: '0x1' }, /^--from: "0x1" is not a height/], ['ETH', { from: '1', to: 'x' }, /^--to: "x" is not a height/],
+      ['ETH', { from: '-1' }, /^--from: "-1" is not a height/],
+      ['ETH', { from: '1.5' }, /^--from: "1.5" is not a height/],
+      ['ETH', { from: '0x1' }, /^--from: "0x1" is not a height/],
+      ['ETH', { from: '1', to: 'x' }, /^--to: "x" is not a height/],
       ['ETH', { from: '9'.repeat(16) }, /is not a height/],
       ['ETH', { from: String(head + 1) }, new RegExp(`^--from: ${head + 1} is beyond ${head}`)],
-      ['ETH', { from: '1', to: String(head + 1) }, new RegExp(`^--to: ${head + 1} is beyond ${head}`)],
+      [
+        'ETH',
+        { from: '1', to: String(head + 1) },
+        new RegExp(`^--to: ${head + 1} is beyond ${head}`),
+      ],
       ['ETH', { from: '2', to: '1' }, /^--from: 2 is above --to, which is 1/],
     ]
     for (const [network, values, message] of bad) {
-      await assert.rejects(rescan(home, network, values), (error: Error) => { assert.match(error.message, message); return true })
+      await assert.rejects(rescan(home, network, values), (error: Error) => {
+        assert.match(error.message, message)
+        return true
+      })
     }
     await assert.rejects(rescan(home, 'ETH', { stop: true }), /ETH was never rescanned/)
     const { result, exitCode } = await rescan(home, 'ETH', { from: '1' })
     assert.deepEqual([exitCode, result['deposits'], result['heights']], [0, 1, head])
-    assert.ok(written.includes(`ETH: ${head} of ${head} heights done, 1 deposits found\n`), written.join(''))
+    assert.ok(
+      written.includes(`ETH: ${head} of ${head} heights done, 1 deposits found\n`),
+      written.join(''),
+    )
     lies.missing.add(2)
     const stopped = await rescan(home, 'ETH', { from: '2' })
-    assert.deepEqual([stopped.exitCode, stopped.text], [1, 'stopped; run the command again to continue at 2'])
-    assert.ok(written.some((line) => line.includes('waits: the endpoint does not keep 2')), written.join(''))
+    assert.deepEqual(
+      [stopped.exitCode, stopped.text],
+      [1, 'stopped; run the command again to continue at 2'],
+    )
+    assert.ok(
+      written.some((line) => line.includes('waits: the endpoint does not keep 2')),
+      written.join(''),
+    )
   } finally {
     process.stdout.write = write
     await operator.close()
@@ -235,35 +316,53 @@ test('custody rescan: bad input is named, progress is printed, and the exit code
 })
 
 test('whatever the endpoint hid and whichever heights are read again: at rest each payment of the final chain is credited once', async () => {
-  await fc.assert(fc.asyncProperty(
-    fc.constantFrom(...FAMILY_NAMES),
-    fc.array(fc.record({ paid: fc.integer({ min: 0, max: 3 }), hidden: fc.boolean() }), { minLength: 1, maxLength: 12 }),
-    fc.array(fc.tuple(fc.nat(14), fc.nat(14)), { maxLength: 3 }), fc.integer({ min: 0, max: DEPTH - 1 }),
-    async (family, blocks, ranges, dropped) => {
-      const { world, alice, services, lies } = await openWorld(family)
-      const { code } = world.network
-      for (const [at, { paid, hidden }] of blocks.entries()) {
-        const outcome = Array.from({ length: paid }, (_, position) => ({ position, asset: world.assets[0], address: alice.deposit, amount: 3n }))
-        const { height } = world.chain.mine({ txid: `tx${at}`, outcome })
-        if (hidden) lies.empty.add(height)
-        await world.scan()
-      }
-      const again = async (from: number, to: number) => {
-        const head = world.chain.blocks.length - 1
-        const [low, high] = [Math.min(from, to, head), Math.min(Math.max(from, to), head)]
-        await run(services, code, { from: String(low), to: String(high) })
-      }
-      for (const [from, to] of ranges) await again(from, to)
-      lies.empty.clear()
-      world.chain.drop(dropped)
-      world.chain.bury()
-      world.chain.mine()
-      await world.settle()
-      for (const [from, to] of [...ranges, [0, 1000] as const]) await again(from, to)
-      // A scan whose chain stands still asks for what waits each few seconds.
-      world.now += 60_000
-      await world.settle()
-      const owed = world.chain.blocks.flatMap(({ transfers }) => transfers).reduce((sum, { amount }) => sum + amount, 0n)
-      assert.deepEqual(await world.books(alice), owed === 0n ? {} : { [world.assets[0]]: String(owed) })
-    }), { numRuns: 25 })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...FAMILY_NAMES),
+      fc.array(fc.record({ paid: fc.integer({ min: 0, max: 3 }), hidden: fc.boolean() }), {
+        minLength: 1,
+        maxLength: 12,
+      }),
+      fc.array(fc.tuple(fc.nat(14), fc.nat(14)), { maxLength: 3 }),
+      fc.integer({ min: 0, max: DEPTH - 1 }),
+      async (family, blocks, ranges, dropped) => {
+        const { world, alice, services, lies } = await openWorld(family)
+        const { code } = world.network
+        for (const [at, { paid, hidden }] of blocks.entries()) {
+          const outcome = Array.from({ length: paid }, (_, position) => ({
+            position,
+            asset: world.assets[0],
+            address: alice.deposit,
+            amount: 3n,
+          }))
+          const { height } = world.chain.mine({ txid: `tx${at}`, outcome })
+          if (hidden) lies.empty.add(height)
+          await world.scan()
+        }
+        const again = async (from: number, to: number) => {
+          const head = world.chain.blocks.length - 1
+          const [low, high] = [Math.min(from, to, head), Math.min(Math.max(from, to), head)]
+          await run(services, code, { from: String(low), to: String(high) })
+        }
+        for (const [from, to] of ranges) await again(from, to)
+        lies.empty.clear()
+        world.chain.drop(dropped)
+        world.chain.bury()
+        world.chain.mine()
+        await world.settle()
+        for (const [from, to] of [...ranges, [0, 1000] as const]) await again(from, to)
+        // A scan whose chain stands still asks for what waits each few seconds.
+        world.now += 60_000
+        await world.settle()
+        const owed = world.chain.blocks
+          .flatMap(({ transfers }) => transfers)
+          .reduce((sum, { amount }) => sum + amount, 0n)
+        assert.deepEqual(
+          await world.books(alice),
+          owed === 0n ? {} : { [world.assets[0]]: String(owed) },
+        )
+      },
+    ),
+    { numRuns: 25 },
+  )
 })

@@ -1,10 +1,22 @@
-// Reserves of a real platform on local chains: published, signed by its real nodes, and verified without it.
+// Reserves of a real platform on local chains: published, signed by its real nodes, and verified
+// without it.
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { CustodyClient, CustodyError, VerificationError, type ReservesStatement, type Trust } from '@custody/client'
-import { verifyReserves, type Holdings, type ReservesProof, type Statement } from '@custody/client/verify-reserves'
+import {
+  CustodyClient,
+  CustodyError,
+  VerificationError,
+  type ReservesStatement,
+  type Trust,
+} from '@custody/client'
+import {
+  verifyReserves,
+  type Holdings,
+  type ReservesProof,
+  type Statement,
+} from '@custody/client/verify-reserves'
 import { canonicalJson } from '@custody/request-auth'
 import { startBrowser } from '../../checkout/test/browser.ts'
 import { PRIVATE_KEY, TestPlatform, waitFor, type User } from './harness.ts'
@@ -12,13 +24,26 @@ import { PRIVATE_KEY, TestPlatform, waitFor, type User } from './harness.ts'
 const platform = new TestPlatform()
 let [acme, other, second] = [] as unknown as [User, User, User]
 let nodes: Trust['nodes']
-interface Published { id: string; hash: string; short: string[]; signed_by: number[]; assets: Statement['assets'] }
+interface Published {
+  id: string
+  hash: string
+  short: string[]
+  signed_by: number[]
+  assets: Statement['assets']
+}
 /** The first statement, of deposits of two workspaces. */
 let firstStatement: Published
 
-const trustOf = (workspace: string, sub_account = 'main', sub_account_index = 1): Trust => (
-  { version: 1, network: 'local', workspace, sub_account, sub_account_index, nodes })
-const clientOf = (user: User, trust: Trust) => new CustodyClient({ baseUrl: platform.base, apiKey: user.apiKey, privateKey: PRIVATE_KEY, trust })
+const trustOf = (workspace: string, sub_account = 'main', sub_account_index = 1): Trust => ({
+  version: 1,
+  network: 'local',
+  workspace,
+  sub_account,
+  sub_account_index,
+  nodes,
+})
+const clientOf = (user: User, trust: Trust) =>
+  new CustodyClient({ baseUrl: platform.base, apiKey: user.apiKey, privateKey: PRIVATE_KEY, trust })
 const file = (name: string, content: unknown): string => {
   const path = join(platform.home, name)
   writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
@@ -27,16 +52,22 @@ const file = (name: string, content: unknown): string => {
 
 before(async () => {
   await platform.start({ CUSTODY_RESERVES_PUBLIC: 'all' })
-  const peers = JSON.parse(readFileSync(join(platform.home, 'signers', 'platform', 'peers.json'), 'utf8')) as { nodes: Trust['nodes'] }
+  const peers = JSON.parse(
+    readFileSync(join(platform.home, 'signers', 'platform', 'peers.json'), 'utf8'),
+  ) as { nodes: Trust['nodes'] }
   nodes = peers.nodes.map(({ node, identity }) => ({ node, identity }))
   acme = await platform.user('acme')
   second = await platform.user('acme', { subAccount: 'second' })
   other = await platform.user('other')
   const [first, apart, theirs] = [trustOf('acme'), trustOf('acme', 'second', 2), trustOf('other')]
   await Promise.all([
-    deposit(acme, first, 'BTC', '1.5'), deposit(acme, first, 'ETH', '2'), deposit(acme, first, 'TRX', '70'),
-    deposit(second, apart, 'BTC', '0.25'), deposit(second, apart, 'SOL', '3'),
-    deposit(other, theirs, 'BTC', '4'), deposit(other, theirs, 'ETH', '0.5'),
+    deposit(acme, first, 'BTC', '1.5'),
+    deposit(acme, first, 'ETH', '2'),
+    deposit(acme, first, 'TRX', '70'),
+    deposit(second, apart, 'BTC', '0.25'),
+    deposit(second, apart, 'SOL', '3'),
+    deposit(other, theirs, 'BTC', '4'),
+    deposit(other, theirs, 'ETH', '0.5'),
   ])
   const { status, stdout, stderr } = await platform.cli('reserves', 'publish', '--json')
   assert.equal(status, 0, `${stderr}${stdout}`)
@@ -50,7 +81,10 @@ async function deposit(user: User, trust: Trust, asset: string, amount: string):
   const { address } = await custody.createAddress(asset)
   await platform.fund(asset, address, amount)
   // What Solana wants to stay on an account is not to be spent, and owed all the same.
-  await waitFor(`${amount} ${asset}`, async () => Number((await custody.wallets(asset))[0]?.balance) > Number(amount) - 0.01)
+  await waitFor(
+    `${amount} ${asset}`,
+    async () => Number((await custody.wallets(asset))[0]?.balance) > Number(amount) - 0.01,
+  )
 }
 
 test('a statement counts the deposits of two workspaces as held and owed, and three nodes sign it', () => {
@@ -58,16 +92,29 @@ test('a statement counts the deposits of two workspaces as held and owed, and th
   const of = (asset: string) => firstStatement.assets.find((each) => each.asset === asset)!
   assert.deepEqual(
     ['BTC', 'ETH', 'TRX', 'SOL'].map((asset) => [of(asset).owed, of(asset).leaves]),
-    [['575000000', 3], ['2500000000000000000', 2], ['70000000', 1], ['3000000000', 1]])
+    [
+      ['575000000', 3],
+      ['2500000000000000000', 2],
+      ['70000000', 1],
+      ['3000000000', 1],
+    ],
+  )
   assert.deepEqual([of('BTC').held, of('BTC').operating], ['575000000', '0'])
-  for (const { asset, held, operating, owed } of firstStatement.assets) assert.equal(BigInt(held) - BigInt(operating), BigInt(owed), asset)
+  for (const { asset, held, operating, owed } of firstStatement.assets)
+    assert.equal(BigInt(held) - BigInt(operating), BigInt(owed), asset)
   // The tank that pays fees is held, and nobody's balance.
   assert.ok(BigInt(of('ETH').operating) > 0n)
 })
 
 test('each caller verifies his own part offline, with the addresses; nobody reads another’s', async () => {
   const statement = file('statement.json', '')
-  const shown = await platform.cli('reserves', 'show', firstStatement.id, '--holdings', join(platform.home, 'holdings.json'))
+  const shown = await platform.cli(
+    'reserves',
+    'show',
+    firstStatement.id,
+    '--holdings',
+    join(platform.home, 'holdings.json'),
+  )
   assert.equal(shown.status, 0, shown.stderr)
   assert.match(shown.stdout, /^BTC: held 5\.75 \(operating 0\), owed 5\.75, 100\.00 %$/m)
   const expected: [User, Trust, Record<string, string>][] = [
@@ -78,14 +125,31 @@ test('each caller verifies his own part offline, with the addresses; nobody read
   for (const [at, [user, trust, balances]] of expected.entries()) {
     const custody = clientOf(user, trust)
     const found = await custody.reserves.verify()
-    assert.deepEqual(Object.fromEntries(found.proven.map(({ asset, balance }) => [asset, balance])), balances)
-    assert.deepEqual([found.signed_by, found.hash, found.short], [[1, 2, 3], firstStatement.hash, []])
+    assert.deepEqual(
+      Object.fromEntries(found.proven.map(({ asset, balance }) => [asset, balance])),
+      balances,
+    )
+    assert.deepEqual(
+      [found.signed_by, found.hash, found.short],
+      [[1, 2, 3], firstStatement.hash, []],
+    )
     writeFileSync(statement, JSON.stringify((await custody.reserves.list()).data[0]))
     const proof = await custody.reserves.proof(firstStatement.id)
-    const offline = await platform.cli('verify-reserves', file(`proof-${at}.json`, proof), '--statement', statement,
-      '--trust', file(`trust-${at}.json`, trust), '--holdings', join(platform.home, 'holdings.json'))
+    const offline = await platform.cli(
+      'verify-reserves',
+      file(`proof-${at}.json`, proof),
+      '--statement',
+      statement,
+      '--trust',
+      file(`trust-${at}.json`, trust),
+      '--holdings',
+      join(platform.home, 'holdings.json'),
+    )
     assert.equal(offline.status, 0, `${offline.stderr}${offline.stdout}`)
-    assert.match(offline.stdout, /signed by signer nodes 1, 2, 3[\s\S]*addresses are derived from certified keys/)
+    assert.match(
+      offline.stdout,
+      /signed by signer nodes 1, 2, 3[\s\S]*addresses are derived from certified keys/,
+    )
   }
   // A proof names the one who asks, whoever that is.
   const mine = await clientOf(acme, trustOf('acme')).reserves.proof(firstStatement.id)
@@ -93,53 +157,119 @@ test('each caller verifies his own part offline, with the addresses; nobody read
   assert.deepEqual([mine.workspace, theirs.workspace], ['acme', 'other'])
   assert.equal(JSON.stringify(theirs).includes(mine.secret), false)
   const published = JSON.parse(readFileSync(statement, 'utf8')) as ReservesStatement
-  await assert.rejects(verifyReserves({ published, proof: mine, trust: trustOf('other') }), VerificationError)
-  await assert.rejects(verifyReserves({ published, proof: { ...mine, workspace: 'other' }, trust: trustOf('other') }), VerificationError)
   await assert.rejects(
-    clientOf(acme, trustOf('acme')).reserves.proof('7c9e6679-7425-40de-944b-e07fc1f90ae7'), (error) => error instanceof CustodyError && error.status === 404)
+    verifyReserves({ published, proof: mine, trust: trustOf('other') }),
+    VerificationError,
+  )
+  await assert.rejects(
+    verifyReserves({ published, proof: { ...mine, workspace: 'other' }, trust: trustOf('other') }),
+    VerificationError,
+  )
+  await assert.rejects(
+    clientOf(acme, trustOf('acme')).reserves.proof('7c9e6679-7425-40de-944b-e07fc1f90ae7'),
+    (error) => error instanceof CustodyError && error.status === 404,
+  )
 })
 
 test('a tampered balance, statement, address list or signature is refused', async () => {
   const read = <T>(name: string) => JSON.parse(readFileSync(join(platform.home, name), 'utf8')) as T
-  const [published, proof] = [read<ReservesStatement>('statement.json'), read<ReservesProof>('proof-0.json')]
-  const [trust, holdings] = [trustOf('acme'), readFileSync(join(platform.home, 'holdings.json'), 'utf8')]
-  const refused = async (change: Partial<Parameters<typeof verifyReserves>[0]>, message: RegExp) => (
-    assert.rejects(verifyReserves({ published, proof, trust, holdings, ...change }), message))
+  const [published, proof] = [
+    read<ReservesStatement>('statement.json'),
+    read<ReservesProof>('proof-0.json'),
+  ]
+  const [trust, holdings] = [
+    trustOf('acme'),
+    readFileSync(join(platform.home, 'holdings.json'), 'utf8'),
+  ]
+  const refused = async (change: Partial<Parameters<typeof verifyReserves>[0]>, message: RegExp) =>
+    assert.rejects(verifyReserves({ published, proof, trust, holdings, ...change }), message)
   await verifyReserves({ published, proof, trust, holdings })
-  const cheated = { ...proof, leaves: proof.leaves.map((leaf) => ({ ...leaf, balance: String(BigInt(leaf.balance) + 1n) })) }
+  const cheated = {
+    ...proof,
+    leaves: proof.leaves.map((leaf) => ({ ...leaf, balance: String(BigInt(leaf.balance) + 1n) })),
+  }
   await refused({ proof: cheated }, /is stated to be owed|in what is stated/)
-  const wrong = await platform.cli('verify-reserves', file('cheated.json', cheated), '--statement', join(platform.home, 'statement.json'), '--trust', file('trust.json', trust))
+  const wrong = await platform.cli(
+    'verify-reserves',
+    file('cheated.json', cheated),
+    '--statement',
+    join(platform.home, 'statement.json'),
+    '--trust',
+    file('trust.json', trust),
+  )
   assert.deepEqual([wrong.status, wrong.stdout.trim().split('\n').length], [1, 1])
-  const changed = canonicalJson({ ...JSON.parse(published.statement) as Statement, assets: (JSON.parse(published.statement) as Statement).assets.map((each) => ({ ...each, held: `${each.held}0` })) })
+  const changed = canonicalJson({
+    ...(JSON.parse(published.statement) as Statement),
+    assets: (JSON.parse(published.statement) as Statement).assets.map((each) => ({
+      ...each,
+      held: `${each.held}0`,
+    })),
+  })
   await refused({ published: { ...published, statement: changed } }, /signed by 0 of/)
-  await refused({ published: { ...published, signatures: published.signatures.slice(0, 1) } }, /signed by 1 of/)
-  await refused({ published: { ...published, signatures: [published.signatures[0]!, published.signatures[0]!] } }, /signed by 1 of/)
+  await refused(
+    { published: { ...published, signatures: published.signatures.slice(0, 1) } },
+    /signed by 1 of/,
+  )
+  await refused(
+    {
+      published: { ...published, signatures: [published.signatures[0]!, published.signatures[0]!] },
+    },
+    /signed by 1 of/,
+  )
   // Another list is not bound; one whose hash a liar had signed still has to be derived.
   const list = JSON.parse(holdings) as Holdings
-  const foreign = canonicalJson({ ...list, addresses: list.addresses.map((each, at) => (at === 0 ? { ...each, path: [each.path[0], each.path[1], 4711] } : each)) })
+  const foreign = canonicalJson({
+    ...list,
+    addresses: list.addresses.map((each, at) =>
+      at === 0 ? { ...each, path: [each.path[0], each.path[1], 4711] } : each,
+    ),
+  })
   await refused({ holdings: foreign }, /another list of addresses/)
   const { createHash } = await import('node:crypto')
-  const rebound = canonicalJson({ ...JSON.parse(published.statement) as Statement, holdings: { addresses: list.addresses.length, sha256: createHash('sha256').update(foreign).digest('hex') } })
+  const rebound = canonicalJson({
+    ...(JSON.parse(published.statement) as Statement),
+    holdings: {
+      addresses: list.addresses.length,
+      sha256: createHash('sha256').update(foreign).digest('hex'),
+    },
+  })
   const { verifyHoldings } = await import('../../client/src/reserves/holdings.ts')
   const { readTrust } = await import('../../client/src/trust/trust.ts')
-  await assert.rejects(verifyHoldings(JSON.parse(rebound) as Statement, foreign, readTrust(trust)), /is not at .* certified key/)
+  await assert.rejects(
+    verifyHoldings(JSON.parse(rebound) as Statement, foreign, readTrust(trust)),
+    /is not at .* certified key/,
+  )
   const short = canonicalJson({ ...list, addresses: list.addresses.slice(1) })
   await refused({ holdings: short }, /another list of addresses/)
 })
 
 test('everybody reads it without a key, where the operator lets them; rows are only added', async () => {
   const get = async (path: string) => fetch(`${platform.base}${path}`)
-  const index = await (await get('/reserves/index.json')).json() as { statements: { id: string; hash: string }[] }
-  assert.deepEqual(index.statements.map(({ id, hash }) => [id, hash]), [[firstStatement.id, firstStatement.hash]])
-  const open = await (await get(`/reserves/${firstStatement.id}.json`)).json() as ReservesStatement
+  const index = (await (await get('/reserves/index.json')).json()) as {
+    statements: { id: string; hash: string }[]
+  }
+  assert.deepEqual(
+    index.statements.map(({ id, hash }) => [id, hash]),
+    [[firstStatement.id, firstStatement.hash]],
+  )
+  const open = (await (
+    await get(`/reserves/${firstStatement.id}.json`)
+  ).json()) as ReservesStatement
   const list = await (await get(`/reserves/${firstStatement.id}/holdings.json`)).text()
   const found = await verifyReserves({ published: open, trust: trustOf('whoever'), holdings: list })
-  assert.deepEqual([found.hash, found.proven, (found.addresses ?? 0) > 5], [firstStatement.hash, [], true])
+  assert.deepEqual(
+    [found.hash, found.proven, (found.addresses ?? 0) > 5],
+    [firstStatement.hash, [], true],
+  )
   assert.equal(JSON.stringify(open).includes('acme'), false, 'a statement names nobody')
   assert.equal((await get('/reserves/7c9e6679-7425-40de-944b-e07fc1f90ae7.json')).status, 404)
   assert.equal((await get(`/reserves/${firstStatement.id}/proof`)).status, 404)
   assert.equal((await get('/dac/v1/reserves')).status, 401)
-  for (const attempt of ['update reserve_snapshots set hash = hash', 'delete from reserve_leaves', 'update reserve_leaves set balance = 0']) {
+  for (const attempt of [
+    'update reserve_snapshots set hash = hash',
+    'delete from reserve_leaves',
+    'update reserve_leaves set balance = 0',
+  ]) {
     await assert.rejects(platform.database.query(attempt), /only added/)
   }
 })
@@ -147,13 +277,17 @@ test('everybody reads it without a key, where the operator lets them; rows are o
 test('the page checks a proof in the browser, asks nobody else, and shows a cheat', async () => {
   const browser = await startBrowser()
   try {
-    const page = await (await browser.newContext({ viewport: { width: 1000, height: 900 } })).newPage()
+    const page = await (
+      await browser.newContext({ viewport: { width: 1000, height: 900 } })
+    ).newPage()
     page.setDefaultTimeout(20_000)
     const [asked, thrown]: [string[], string[]] = [[], []]
     page.on('request', (request) => asked.push(request.url()))
     page.on('pageerror', (error) => thrown.push(error.message))
-    await page.addInitScript({ content: `window.broken = []
-      addEventListener('securitypolicyviolation', (event) => broken.push(event.violatedDirective + ' ' + event.blockedURI))` })
+    await page.addInitScript({
+      content: `window.broken = []
+      addEventListener('securitypolicyviolation', (event) => broken.push(event.violatedDirective + ' ' + event.blockedURI))`,
+    })
     await page.goto(`${platform.base}/reserves`)
     await page.getByText(firstStatement.hash).waitFor()
     assert.match(await page.locator('#assets').innerText(), /BTC\s+5\.75\s+0\s+5\.75\s+100\.00 %/)
@@ -161,24 +295,41 @@ test('the page checks a proof in the browser, asks nobody else, and shows a chea
     const verdict = async (text: string, trust: string) => {
       await page.locator('#proof').fill(text)
       await page.locator('#trust').fill(trust)
-      await page.locator('#verdict').evaluate((element) => { element.hidden = true })
+      await page.locator('#verdict').evaluate((element) => {
+        element.hidden = true
+      })
       await page.getByRole('button', { name: 'Check' }).click()
       await page.locator('#verdict:visible').waitFor()
       return page.locator('#verdict').innerText()
     }
-    assert.match(await verdict(proof, ''), /counted with 1\.5 BTC, 2 ETH, 70 TRX\.[^]*no trust file/)
-    assert.match(await verdict(proof, JSON.stringify(trustOf('acme'))), /counted with 1\.5 BTC[^]*Signed by signer nodes 1, 2, 3\./)
+    assert.match(
+      await verdict(proof, ''),
+      /counted with 1\.5 BTC, 2 ETH, 70 TRX\.[^]*no trust file/,
+    )
+    assert.match(
+      await verdict(proof, JSON.stringify(trustOf('acme'))),
+      /counted with 1\.5 BTC[^]*Signed by signer nodes 1, 2, 3\./,
+    )
     const picture = process.env['RESERVES_PICTURE']
     if (picture) await page.screenshot({ path: picture, fullPage: true })
     assert.match(await verdict(proof.replace('150000000', '160000000'), ''), /does not hold/)
-    assert.match(await verdict(proof, JSON.stringify(trustOf('other'))), /does not hold: the proof is of another sub-account/)
+    assert.match(
+      await verdict(proof, JSON.stringify(trustOf('other'))),
+      /does not hold: the proof is of another sub-account/,
+    )
     assert.match(await verdict('{', ''), /does not hold: The proof is not JSON/)
     assert.deepEqual([thrown, await page.evaluate('broken')], [[], []])
-    assert.deepEqual(asked.filter((url) => !url.startsWith(platform.base)), [])
+    assert.deepEqual(
+      asked.filter((url) => !url.startsWith(platform.base)),
+      [],
+    )
     // What is typed goes nowhere.
-    assert.deepEqual(asked.map((url) => new URL(url).pathname).filter((path) => !path.startsWith('/console/assets/')), [
-      '/reserves', '/reserves/index.json', `/reserves/${firstStatement.id}.json`,
-    ])
+    assert.deepEqual(
+      asked
+        .map((url) => new URL(url).pathname)
+        .filter((path) => !path.startsWith('/console/assets/')),
+      ['/reserves', '/reserves/index.json', `/reserves/${firstStatement.id}.json`],
+    )
   } finally {
     await browser.close()
   }
@@ -186,11 +337,17 @@ test('the page checks a proof in the browser, asks nobody else, and shows a chea
 
 test('two nodes are enough to publish, one is not', async () => {
   const two = await platform.nodesDown([3], () => platform.cli('reserves', 'publish', '--json'))
-  assert.deepEqual([two.status, (JSON.parse(two.stdout) as Published).signed_by], [0, [1, 2]], two.stderr)
+  assert.deepEqual(
+    [two.status, (JSON.parse(two.stdout) as Published).signed_by],
+    [0, [1, 2]],
+    two.stderr,
+  )
   const one = await platform.nodesDown([2, 3], () => platform.cli('reserves', 'publish'))
   assert.deepEqual([one.status, one.stdout], [1, ''])
   assert.match(one.stderr, /nothing was published: 2 nodes must sign it; signer [23]: /)
-  const row = await platform.database.one<{ count: string }>('select count(*)::text from reserve_snapshots')
+  const row = await platform.database.one<{ count: string }>(
+    'select count(*)::text from reserve_snapshots',
+  )
   assert.equal(row?.count, '2')
 })
 
@@ -199,7 +356,8 @@ test('where more is owed than held the statement says so', async () => {
   await platform.database.query(
     `update ledger_accounts set balance = balance + 900000000 where id = (select a.id from ledger_accounts a
       join wallets w on w.id = a.wallet_id join workspaces k on k.id = w.workspace_id
-      where k.name = 'other' and a.asset = 'BTC' and a.kind = 'available')`)
+      where k.name = 'other' and a.asset = 'BTC' and a.kind = 'available')`,
+  )
   const said = await platform.cli('reserves', 'publish')
   assert.equal(said.status, 1, said.stderr)
   assert.match(said.stdout, /^SHORT BTC: held 5\.75 \(operating 0\), owed 14\.75, 38\.98 %$/m)
@@ -211,5 +369,6 @@ test('where more is owed than held the statement says so', async () => {
   await platform.database.query(
     `update ledger_accounts set balance = balance - 900000000 where id = (select a.id from ledger_accounts a
       join wallets w on w.id = a.wallet_id join workspaces k on k.id = w.workspace_id
-      where k.name = 'other' and a.asset = 'BTC' and a.kind = 'available')`)
+      where k.name = 'other' and a.asset = 'BTC' and a.kind = 'available')`,
+  )
 })

@@ -11,7 +11,10 @@ import { useDatabase } from './deposits-support.ts'
 import { FamilyStage } from './family-stage.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** Networks on which a transfer of native coin takes more than 21,000 gas, or costs more than gas and price. */
+/**
+ * Networks on which a transfer of native coin takes more than 21,000 gas, or costs more than gas
+ * and price.
+ */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-rollups-'))
@@ -28,9 +31,17 @@ after(() => {
 
 /** @param o.isLeftOpen something is left that waits, so that the test itself checks the books */
 async function staged(
-  code: string, play: (stage: FamilyStage) => Promise<void>, { ask, isLeftOpen = false }: { ask?: Fetch; isLeftOpen?: boolean } = {},
+  code: string,
+  play: (stage: FamilyStage) => Promise<void>,
+  { ask, isLeftOpen = false }: { ask?: Fetch; isLeftOpen?: boolean } = {},
 ): Promise<void> {
-  const stage = new FamilyStage(database.get(), devnet, { code, to: TO, held: '5', amount: '1' }, clock, ask)
+  const stage = new FamilyStage(
+    database.get(),
+    devnet,
+    { code, to: TO, held: '5', amount: '1' },
+    clock,
+    ask,
+  )
   try {
     await stage.open()
     await play(stage)
@@ -42,123 +53,208 @@ async function staged(
   }
 }
 
-interface Request { method: string; params: { from?: string; to?: string; value?: string; data?: string }[] }
-/** An endpoint of which a test changes the answers. @param change what it answers instead; undefined: what the chain does */
-const endpoint = (change: (request: Request) => unknown): Fetch => async (url, init) => {
-  const { id, ...request } = JSON.parse(String(init?.body)) as Request & { id: unknown }
-  const result = change(request)
-  return result === undefined ? fetch(url, init) : new Response(JSON.stringify({ jsonrpc: '2.0', id, result }))
+interface Request {
+  method: string
+  params: { from?: string; to?: string; value?: string; data?: string }[]
 }
-const estimateOf = ({ method, params: [call] }: Request) => (method === 'eth_estimateGas' ? call : undefined)
+/**
+ * An endpoint of which a test changes the answers. @param change what it answers instead;
+ * undefined: what the chain does
+ */
+const endpoint =
+  (change: (request: Request) => unknown): Fetch =>
+  async (url, init) => {
+    const { id, ...request } = JSON.parse(String(init?.body)) as Request & { id: unknown }
+    const result = change(request)
+    return result === undefined
+      ? fetch(url, init)
+      : new Response(JSON.stringify({ jsonrpc: '2.0', id, result }))
+  }
+const estimateOf = ({ method, params: [call] }: Request) =>
+  method === 'eth_estimateGas' ? call : undefined
 
-interface Made { kind: string; gas: number; nonce: string; state: string; attempt: number; fee: string | null; account: string }
-/** Every transaction that was signed, in the order of its making, with the gas limit of its bytes. */
+interface Made {
+  kind: string
+  gas: number
+  nonce: string
+  state: string
+  attempt: number
+  fee: string | null
+  account: string
+}
+/**
+ * Every transaction that was signed, in the order of its making, with the gas limit of its bytes.
+ */
 async function made(stage: FamilyStage): Promise<Made[]> {
   const rows = await stage.database.query<Made & { signed: string }>(
     `select t.kind, c.signed, c.nonce::text, c.state, c.attempt, c.fee::text, c.account from chain_transactions c
-     join transactions t on t.id = c.transaction_id where c.signed is not null order by t.created_at, c.attempt`)
+     join transactions t on t.id = c.transaction_id where c.signed is not null order by t.created_at, c.attempt`,
+  )
   const { parseTransaction } = await import('viem')
-  return rows.map(({ signed, ...row }) => ({ ...row, gas: Number(parseTransaction(`0x${signed}`).gas) }))
+  return rows.map(({ signed, ...row }) => ({
+    ...row,
+    gas: Number(parseTransaction(`0x${signed}`).gas),
+  }))
 }
 const of = (rows: Made[], kind: string) => rows.filter((row) => row.kind === kind)
 const confirmed = async (stage: FamilyStage, id: string) => {
   const { status, failure_reason: reason, last_error: error } = await stage.read(id)
-  assert.equal(status, 'confirmed', `${String(reason)} ${String(error)} ${JSON.stringify(await stage.pending())}`)
+  assert.equal(
+    status,
+    'confirmed',
+    `${String(reason)} ${String(error)} ${JSON.stringify(await stage.pending())}`,
+  )
 }
 
-/** Deposits to a further address are swept. What a native sweep leaves of its fee waits there, until it is worth a sweep of its own. */
+/**
+ * Deposits to a further address are swept. What a native sweep leaves of its fee waits there, until
+ * it is worth a sweep of its own.
+ */
 async function swept(stage: FamilyStage, amounts: Record<string, string>): Promise<void> {
   const address = await stage.newAddress(Object.keys(amounts)[0] as string)
-  for (const [asset, amount] of Object.entries(amounts)) await stage.control({ command: 'fund', asset, address, amount })
+  for (const [asset, amount] of Object.entries(amounts))
+    await stage.control({ command: 'fund', asset, address, amount })
   await stage.scan()
-  const done = () => stage.database.query<{ asset: string }>(
-    `select distinct asset from transactions where kind = 'SWEEP' and state = 'CONFIRMED' order by asset`)
+  const done = () =>
+    stage.database.query<{ asset: string }>(
+      `select distinct asset from transactions where kind = 'SWEEP' and state = 'CONFIRMED' order by asset`,
+    )
   for (let round = 0; (await done()).length < Object.keys(amounts).length; round++) {
-    assert.ok(round < 200 && await stage.turn(), `not swept: ${JSON.stringify(await stage.pending())}`)
+    assert.ok(
+      round < 200 && (await stage.turn()),
+      `not swept: ${JSON.stringify(await stage.pending())}`,
+    )
   }
   assert.deepEqual((await audit(stage.services)).differences, [])
 }
 
-test('ARB: a withdrawal of native coin leaves, fuelled by a tank whose fuel buys poster gas too', () => staged('ARB', async (stage) => {
-  const id = await stage.create('native')
-  await stage.run()
-  await confirmed(stage, id)
-  for (const { kind, gas } of await made(stage)) assert.ok(gas > 50_000, `${kind} has ${gas} gas`)
-}))
+test('ARB: a withdrawal of native coin leaves, fuelled by a tank whose fuel buys poster gas too', () =>
+  staged('ARB', async (stage) => {
+    const id = await stage.create('native')
+    await stage.run()
+    await confirmed(stage, id)
+    for (const { kind, gas } of await made(stage)) assert.ok(gas > 50_000, `${kind} has ${gas} gas`)
+  }))
 
-test('ARB: a withdrawal of a token leaves, and deposits of both are swept', () => staged('ARB', async (stage) => {
-  const address = await stage.openWallet('USDT_ARB')
-  await stage.control({ command: 'fund', asset: 'USDT_ARB', address, amount: '20' })
-  await stage.scan()
-  await stage.run()
-  const id = await stage.create('token', { asset: 'USDT_ARB', amount: '7' })
-  await stage.run()
-  await confirmed(stage, id)
-  await swept(stage, { ARB: '2', USDT_ARB: '3' })
-  for (const { kind, gas } of await made(stage)) assert.ok(gas > 50_000, `${kind} has ${gas} gas`)
-}, { isLeftOpen: true }))
+test('ARB: a withdrawal of a token leaves, and deposits of both are swept', () =>
+  staged(
+    'ARB',
+    async (stage) => {
+      const address = await stage.openWallet('USDT_ARB')
+      await stage.control({ command: 'fund', asset: 'USDT_ARB', address, amount: '20' })
+      await stage.scan()
+      await stage.run()
+      const id = await stage.create('token', { asset: 'USDT_ARB', amount: '7' })
+      await stage.run()
+      await confirmed(stage, id)
+      await swept(stage, { ARB: '2', USDT_ARB: '3' })
+      for (const { kind, gas } of await made(stage))
+        assert.ok(gas > 50_000, `${kind} has ${gas} gas`)
+    },
+    { isLeftOpen: true },
+  ))
 
-test('ARB: a transfer that waits is cancelled', () => staged('ARB', async (stage) => {
-  const id = await stage.create('cancelled', { fee_rate: '5' })
-  await stage.runTo(id, 'SIGNING')
-  await stage.control({ command: 'congestion', fee_rate: '20' })
-  await stage.sentHash(id)
-  await stage.cancel(id)
-  await stage.control({ command: 'congestion', fee_rate: '0' })
-  await stage.run()
-  assert.equal((await stage.read(id)).state, 'CANCELLED', JSON.stringify(await stage.read(id)))
-  const attempts = of(await made(stage), 'WITHDRAWAL')
-  const [{ nonce }] = attempts as [Made]
-  assert.deepEqual(attempts.map((each) => [each.state, each.nonce]), [['REPLACED', nonce], ['CONFIRMED', nonce]])
-  assert.ok(attempts[1]!.gas > 50_000, String(attempts[1]!.gas))
-}))
+test('ARB: a transfer that waits is cancelled', () =>
+  staged('ARB', async (stage) => {
+    const id = await stage.create('cancelled', { fee_rate: '5' })
+    await stage.runTo(id, 'SIGNING')
+    await stage.control({ command: 'congestion', fee_rate: '20' })
+    await stage.sentHash(id)
+    await stage.cancel(id)
+    await stage.control({ command: 'congestion', fee_rate: '0' })
+    await stage.run()
+    assert.equal((await stage.read(id)).state, 'CANCELLED', JSON.stringify(await stage.read(id)))
+    const attempts = of(await made(stage), 'WITHDRAWAL')
+    const [{ nonce }] = attempts as [Made]
+    assert.deepEqual(
+      attempts.map((each) => [each.state, each.nonce]),
+      [
+        ['REPLACED', nonce],
+        ['CONFIRMED', nonce],
+      ],
+    )
+    assert.ok(attempts[1]!.gas > 50_000, String(attempts[1]!.gas))
+  }))
 
 test('ARB: fuel that is refused for its gas is made again under the same nonce, and the tank goes on', async () => {
   // As where the price of the chain below rises between the plan and the broadcast.
   let stale = true
   const ask = endpoint((request) => {
     const call = estimateOf(request)
-    return stale && call !== undefined && call.to?.toLowerCase() !== TO.toLowerCase() ? '0x5208' : undefined
+    return stale && call !== undefined && call.to?.toLowerCase() !== TO.toLowerCase()
+      ? '0x5208'
+      : undefined
   })
-  await staged('ARB', async (stage) => {
-    const id = await stage.create('stale')
-    await stage.turnUntil('the fuel is refused', () => stage.turnedMs > 0).catch(() => undefined)
-    const refused = await stage.database.query<{ kind: string; last_error: string }>(
-      `select kind, last_error from transactions where last_error like 'broadcast rejected: %'`)
-    assert.deepEqual(refused.map(({ kind }) => kind), ['FUEL'])
-    assert.match(refused[0]!.last_error, /intrinsic gas too low: have 21000, want \d+/)
-    stale = false
-    const next = await stage.create('next')
-    await stage.run()
-    await confirmed(stage, id)
-    await confirmed(stage, next)
-    const fuels = of(await made(stage), 'FUEL')
-    const [first, second] = fuels as [Made, Made]
-    assert.deepEqual([first.gas, first.state, second.state], [21_000, 'REPLACED', 'CONFIRMED'])
-    assert.equal(first.nonce, second.nonce)
-    assert.ok(second.gas > 50_000, String(second.gas))
-  }, { ask })
+  await staged(
+    'ARB',
+    async (stage) => {
+      const id = await stage.create('stale')
+      await stage.turnUntil('the fuel is refused', () => stage.turnedMs > 0).catch(() => undefined)
+      const refused = await stage.database.query<{ kind: string; last_error: string }>(
+        `select kind, last_error from transactions where last_error like 'broadcast rejected: %'`,
+      )
+      assert.deepEqual(
+        refused.map(({ kind }) => kind),
+        ['FUEL'],
+      )
+      assert.match(refused[0]!.last_error, /intrinsic gas too low: have 21000, want \d+/)
+      stale = false
+      const next = await stage.create('next')
+      await stage.run()
+      await confirmed(stage, id)
+      await confirmed(stage, next)
+      const fuels = of(await made(stage), 'FUEL')
+      const [first, second] = fuels as [Made, Made]
+      assert.deepEqual([first.gas, first.state, second.state], [21_000, 'REPLACED', 'CONFIRMED'])
+      assert.equal(first.nonce, second.nonce)
+      assert.ok(second.gas > 50_000, String(second.gas))
+    },
+    { ask },
+  )
 })
 
 test('ARB: the fuel of a sweep that is refused for its gas is made again too: what it replaces left nothing at the address', async () => {
   let to = ''
-  const ask = endpoint((request) => (to !== '' && estimateOf(request)?.to?.toLowerCase() === to ? '0x5208' : undefined))
-  await staged('ARB', async (stage) => {
-    const address = await stage.openWallet('USDT_ARB').then(() => stage.newAddress('USDT_ARB'))
-    to = address.toLowerCase()
-    await stage.control({ command: 'fund', asset: 'USDT_ARB', address, amount: '20' })
-    await stage.scan()
-    const fuel = async () => (await stage.database.query<{ state: string; last_error: string | null }>(
-      `select state, last_error from transactions where kind = 'FUEL' and destination_id = $1`, [address]))[0]
-    for (let round = 0; !/intrinsic gas too low/.test((await fuel())?.last_error ?? ''); round++) {
-      assert.ok(round < 100 && await stage.turn(), `not refused: ${JSON.stringify(await stage.pending())}`)
-    }
-    to = ''
-    await stage.run()
-    const fuels = of(await made(stage), 'FUEL')
-    assert.deepEqual(
-      fuels.map(({ gas, state, nonce }) => [gas > 50_000, state, nonce]), [[false, 'REPLACED', '0'], [true, 'CONFIRMED', '0']])
-  }, { ask })
+  const ask = endpoint((request) =>
+    to !== '' && estimateOf(request)?.to?.toLowerCase() === to ? '0x5208' : undefined,
+  )
+  await staged(
+    'ARB',
+    async (stage) => {
+      const address = await stage.openWallet('USDT_ARB').then(() => stage.newAddress('USDT_ARB'))
+      to = address.toLowerCase()
+      await stage.control({ command: 'fund', asset: 'USDT_ARB', address, amount: '20' })
+      await stage.scan()
+      const fuel = async () =>
+        (
+          await stage.database.query<{ state: string; last_error: string | null }>(
+            `select state, last_error from transactions where kind = 'FUEL' and destination_id = $1`,
+            [address],
+          )
+        )[0]
+      for (
+        let round = 0;
+        !/intrinsic gas too low/.test((await fuel())?.last_error ?? '');
+        round++
+      ) {
+        assert.ok(
+          round < 100 && (await stage.turn()),
+          `not refused: ${JSON.stringify(await stage.pending())}`,
+        )
+      }
+      to = ''
+      await stage.run()
+      const fuels = of(await made(stage), 'FUEL')
+      assert.deepEqual(
+        fuels.map(({ gas, state, nonce }) => [gas > 50_000, state, nonce]),
+        [
+          [false, 'REPLACED', '0'],
+          [true, 'CONFIRMED', '0'],
+        ],
+      )
+    },
+    { ask },
+  )
 })
 
 test('a withdrawal that is refused for its gas is made again within what lies at its address', async () => {
@@ -167,158 +263,257 @@ test('a withdrawal that is refused for its gas is made again within what lies at
     const call = estimateOf(request)
     return stale && call?.to?.toLowerCase() === TO.toLowerCase() ? '0x9858' : undefined
   })
-  await staged('ARB', async (stage) => {
-    stale = true
-    const id = await stage.create('stale')
-    await stage.turnUntil('the payment is refused', () => stage.turnedMs > 2000)
-    const { last_error: error } = await stage.read(id)
-    assert.match(String(error), /intrinsic gas too low/)
-    stale = false
-    await stage.run()
-    await confirmed(stage, id)
-    const [first, last] = of(await made(stage), 'WITHDRAWAL') as [Made, Made]
-    assert.deepEqual([first.state, last.state, first.nonce], ['REPLACED', 'CONFIRMED', last.nonce])
-    assert.equal(await stage.onChain(id), 1)
-  }, { ask })
+  await staged(
+    'ARB',
+    async (stage) => {
+      stale = true
+      const id = await stage.create('stale')
+      await stage.turnUntil('the payment is refused', () => stage.turnedMs > 2000)
+      const { last_error: error } = await stage.read(id)
+      assert.match(String(error), /intrinsic gas too low/)
+      stale = false
+      await stage.run()
+      await confirmed(stage, id)
+      const [first, last] = of(await made(stage), 'WITHDRAWAL') as [Made, Made]
+      assert.deepEqual(
+        [first.state, last.state, first.nonce],
+        ['REPLACED', 'CONFIRMED', last.nonce],
+      )
+      assert.equal(await stage.onChain(id), 1)
+    },
+    { ask },
+  )
 })
 
 test('a sweep of native coin that is refused for its gas is made again, and moves no less', async () => {
   let from = ''
-  const ask = endpoint((request) => (from !== '' && estimateOf(request)?.from?.toLowerCase() === from ? '0x9858' : undefined))
-  await staged('ARB', async (stage) => {
-    const address = await stage.newAddress('ARB')
-    from = address.toLowerCase()
-    await stage.control({ command: 'fund', asset: 'ARB', address, amount: '2' })
-    await stage.scan()
-    const read = () => stage.database.query<{ state: string; last_error: string | null }>(
-      `select state, last_error from transactions where kind = 'SWEEP' and source_id = $1 and state <> 'QUEUED'`, [address])
-    for (let round = 0; !/intrinsic gas too low/.test((await read())[0]?.last_error ?? ''); round++) {
-      assert.ok(round < 100 && await stage.turn(), `not refused: ${JSON.stringify(await read())}`)
-    }
-    from = ''
-    for (let round = 0; (await read())[0]?.state !== 'CONFIRMED'; round++) {
-      assert.ok(round < 100 && await stage.turn(), `not swept: ${JSON.stringify(await read())}`)
-    }
-    const sweeps = of(await made(stage), 'SWEEP').filter(({ account }) => account === address)
-    assert.deepEqual(sweeps.map(({ state, nonce }) => [state, nonce]), [['REPLACED', '0'], ['CONFIRMED', '0']])
-    assert.deepEqual((await audit(stage.services)).differences, [])
-  }, { ask, isLeftOpen: true })
+  const ask = endpoint((request) =>
+    from !== '' && estimateOf(request)?.from?.toLowerCase() === from ? '0x9858' : undefined,
+  )
+  await staged(
+    'ARB',
+    async (stage) => {
+      const address = await stage.newAddress('ARB')
+      from = address.toLowerCase()
+      await stage.control({ command: 'fund', asset: 'ARB', address, amount: '2' })
+      await stage.scan()
+      const read = () =>
+        stage.database.query<{ state: string; last_error: string | null }>(
+          `select state, last_error from transactions where kind = 'SWEEP' and source_id = $1 and state <> 'QUEUED'`,
+          [address],
+        )
+      for (
+        let round = 0;
+        !/intrinsic gas too low/.test((await read())[0]?.last_error ?? '');
+        round++
+      ) {
+        assert.ok(
+          round < 100 && (await stage.turn()),
+          `not refused: ${JSON.stringify(await read())}`,
+        )
+      }
+      from = ''
+      for (let round = 0; (await read())[0]?.state !== 'CONFIRMED'; round++) {
+        assert.ok(round < 100 && (await stage.turn()), `not swept: ${JSON.stringify(await read())}`)
+      }
+      const sweeps = of(await made(stage), 'SWEEP').filter(({ account }) => account === address)
+      assert.deepEqual(
+        sweeps.map(({ state, nonce }) => [state, nonce]),
+        [
+          ['REPLACED', '0'],
+          ['CONFIRMED', '0'],
+        ],
+      )
+      assert.deepEqual((await audit(stage.services)).differences, [])
+    },
+    { ask, isLeftOpen: true },
+  )
 })
 
-test('ARB: an estimate has the gas of publishing, with and without a receiver', () => staged('ARB', async (stage) => {
-  const id = await stage.create('paid')
-  await stage.run()
-  const [{ gas }] = of(await made(stage), 'WITHDRAWAL') as [Made]
-  const chain = stage.services.networks.get('ARB')
-  const rate = 10n ** 9n
-  const question = { owner: stage.caller, rate, amount: 10n ** 18n }
-  for (const to of [null, TO]) {
-    const { fee } = await chain.quote({ ...question, asset: stage.asset, to })
-    assert.ok(fee > 50_000n * rate && fee < BigInt(gas) * rate, `${fee} for ${gas} gas`)
-  }
-  const usdt = stage.services.registry.asset('USDT_ARB') as typeof stage.asset
-  assert.ok((await chain.quote({ ...question, amount: 1n, asset: usdt, to: null })).fee > 100_000n * rate)
-  await confirmed(stage, id)
-}))
+test('ARB: an estimate has the gas of publishing, with and without a receiver', () =>
+  staged('ARB', async (stage) => {
+    const id = await stage.create('paid')
+    await stage.run()
+    const [{ gas }] = of(await made(stage), 'WITHDRAWAL') as [Made]
+    const chain = stage.services.networks.get('ARB')
+    const rate = 10n ** 9n
+    const question = { owner: stage.caller, rate, amount: 10n ** 18n }
+    for (const to of [null, TO]) {
+      const { fee } = await chain.quote({ ...question, asset: stage.asset, to })
+      assert.ok(fee > 50_000n * rate && fee < BigInt(gas) * rate, `${fee} for ${gas} gas`)
+    }
+    const usdt = stage.services.registry.asset('USDT_ARB') as typeof stage.asset
+    assert.ok(
+      (await chain.quote({ ...question, amount: 1n, asset: usdt, to: null })).fee > 100_000n * rate,
+    )
+    await confirmed(stage, id)
+  }))
 
 test('a withdrawal for whose gas too little lies at its address waits, and its caller’s speed-up brings the rest', async () => {
   let stale = false
-  const ask = endpoint((request) => (stale && estimateOf(request)?.to?.toLowerCase() === TO.toLowerCase() ? '0x5208' : undefined))
-  await staged('ARB', async (stage) => {
-    stale = true
-    const id = await stage.create('stale')
-    await stage.turnUntil('the payment is refused', () => stage.turnedMs > 2000)
-    stale = false
-    for (let round = 0; round < 30; round++) await stage.turn()
-    const { state, last_error: error } = await stage.read(id)
-    assert.equal(state, 'BROADCASTING', String(error))
-    const tries = await stage.database.query('select reason from replacements where transaction_id = $1', [id])
-    assert.ok(tries.length > 0 && tries.length < 8, JSON.stringify(tries))
-    await stage.speedUp(id, { fee_level: 'high' })
-    await stage.run()
-    await confirmed(stage, id)
-    assert.equal(await stage.onChain(id), 1)
-  }, { ask })
+  const ask = endpoint((request) =>
+    stale && estimateOf(request)?.to?.toLowerCase() === TO.toLowerCase() ? '0x5208' : undefined,
+  )
+  await staged(
+    'ARB',
+    async (stage) => {
+      stale = true
+      const id = await stage.create('stale')
+      await stage.turnUntil('the payment is refused', () => stage.turnedMs > 2000)
+      stale = false
+      for (let round = 0; round < 30; round++) await stage.turn()
+      const { state, last_error: error } = await stage.read(id)
+      assert.equal(state, 'BROADCASTING', String(error))
+      const tries = await stage.database.query(
+        'select reason from replacements where transaction_id = $1',
+        [id],
+      )
+      assert.ok(tries.length > 0 && tries.length < 8, JSON.stringify(tries))
+      await stage.speedUp(id, { fee_level: 'high' })
+      await stage.run()
+      await confirmed(stage, id)
+      assert.equal(await stage.onChain(id), 1)
+    },
+    { ask },
+  )
 })
 
 test('ETH: a fuel whose first payment is estimated at 204,600 gas has that and a third; the payment keeps its 21,000', async () => {
   const ask = endpoint((request) => {
     const call = estimateOf(request)
-    return call && call.data === undefined && call.to?.toLowerCase() !== TO.toLowerCase() && call.to !== call.from ? '0x31f38' : undefined
+    return call &&
+      call.data === undefined &&
+      call.to?.toLowerCase() !== TO.toLowerCase() &&
+      call.to !== call.from
+      ? '0x31f38'
+      : undefined
   })
-  await staged('ETH', async (stage) => {
-    const id = await stage.create('first payment')
-    await stage.run()
-    await confirmed(stage, id)
-    const rows = await made(stage)
-    assert.deepEqual(of(rows, 'FUEL').map(({ gas }) => gas), [265_980])
-    assert.deepEqual(of(rows, 'WITHDRAWAL').map(({ gas }) => gas), [21_000])
-  }, { ask })
+  await staged(
+    'ETH',
+    async (stage) => {
+      const id = await stage.create('first payment')
+      await stage.run()
+      await confirmed(stage, id)
+      const rows = await made(stage)
+      assert.deepEqual(
+        of(rows, 'FUEL').map(({ gas }) => gas),
+        [265_980],
+      )
+      assert.deepEqual(
+        of(rows, 'WITHDRAWAL').map(({ gas }) => gas),
+        [21_000],
+      )
+    },
+    { ask },
+  )
 })
 
 test('a fuel that was mined and ran out of gas is not made again with the same gas', async () => {
   let [to, estimate] = ['', '0x5208']
   const ask = endpoint((request) => {
     const call = estimateOf(request)
-    return to !== '' && call?.data === undefined && call?.to?.toLowerCase() === to ? estimate : undefined
+    return to !== '' && call?.data === undefined && call?.to?.toLowerCase() === to
+      ? estimate
+      : undefined
   })
-  await staged('ETH', async (stage) => {
-    const address = await stage.openWallet('USDT_ETH').then(() => stage.newAddress('USDT_ETH'))
-    to = address.toLowerCase()
-    // What is paid to the address takes more than 21,000 gas from now on, as after an upgrade: code that never ends.
-    const { anvil } = await (devnet.chains.find(({ code }) => code === 'ETH') as unknown as {
-      chain(): Promise<{ anvil: { call(method: string, ...params: unknown[]): Promise<unknown> } }>
-    }).chain()
-    await anvil.call('anvil_setCode', address, '0x5b600056')
-    await stage.control({ command: 'fund', asset: 'USDT_ETH', address, amount: '20' })
-    await stage.scan()
-    await stage.run()
-    const states = (kind: string) => stage.database.query<{ state: string; failure_reason: string | null }>(
-      `select state, failure_reason from transactions where kind = $1 order by created_at`, [kind])
-    assert.deepEqual((await states('FUEL')).map(({ state }) => state), ['REVERTED'], JSON.stringify(await stage.pending()))
-    assert.match((await states('SWEEP'))[0]?.failure_reason ?? '', /^its fuel failed/)
-    // The endpoint knows the upgrade now: 204,600 gas.
-    await anvil.call('anvil_setCode', address, '0x')
-    estimate = '0x31f38'
-    await stage.control({ command: 'mine', blocks: 1 })
-    await stage.scan()
-    // A failed sweep is queued again after a minute.
-    clock.advance(61_000)
-    await requeueSweepsLoop(stage.services).run(new AbortController().signal)
-    await stage.run()
-    assert.deepEqual((await states('SWEEP')).map(({ state }) => state), ['FAILED', 'CONFIRMED'], JSON.stringify(await states('FUEL')))
-    assert.deepEqual(of(await made(stage), 'FUEL').map(({ gas }) => gas), [21_000, 265_980])
-  }, { ask })
+  await staged(
+    'ETH',
+    async (stage) => {
+      const address = await stage.openWallet('USDT_ETH').then(() => stage.newAddress('USDT_ETH'))
+      to = address.toLowerCase()
+      // What is paid to the address takes more than 21,000 gas from now on, as after an upgrade:
+      // code that never ends.
+      const { anvil } = await (
+        devnet.chains.find(({ code }) => code === 'ETH') as unknown as {
+          chain(): Promise<{
+            anvil: { call(method: string, ...params: unknown[]): Promise<unknown> }
+          }>
+        }
+      ).chain()
+      await anvil.call('anvil_setCode', address, '0x5b600056')
+      await stage.control({ command: 'fund', asset: 'USDT_ETH', address, amount: '20' })
+      await stage.scan()
+      await stage.run()
+      const states = (kind: string) =>
+        stage.database.query<{ state: string; failure_reason: string | null }>(
+          `select state, failure_reason from transactions where kind = $1 order by created_at`,
+          [kind],
+        )
+      assert.deepEqual(
+        (await states('FUEL')).map(({ state }) => state),
+        ['REVERTED'],
+        JSON.stringify(await stage.pending()),
+      )
+      assert.match((await states('SWEEP'))[0]?.failure_reason ?? '', /^its fuel failed/)
+      // The endpoint knows the upgrade now: 204,600 gas.
+      await anvil.call('anvil_setCode', address, '0x')
+      estimate = '0x31f38'
+      await stage.control({ command: 'mine', blocks: 1 })
+      await stage.scan()
+      // A failed sweep is queued again after a minute.
+      clock.advance(61_000)
+      await requeueSweepsLoop(stage.services).run(new AbortController().signal)
+      await stage.run()
+      assert.deepEqual(
+        (await states('SWEEP')).map(({ state }) => state),
+        ['FAILED', 'CONFIRMED'],
+        JSON.stringify(await states('FUEL')),
+      )
+      assert.deepEqual(
+        of(await made(stage), 'FUEL').map(({ gas }) => gas),
+        [21_000, 265_980],
+      )
+    },
+    { ask },
+  )
 })
 
 test('an endpoint that estimates more gas than nodes sign moves nothing: the transfer fails, and says why', async () => {
   let lies = false
   const ask = endpoint((request) => (lies && estimateOf(request) ? '0x1c9c380' : undefined))
-  await staged('ETH', async (stage) => {
-    lies = true
-    const id = await stage.create('absurd')
-    await stage.run()
-    const { status, failure_reason: reason } = await stage.read(id)
-    assert.equal(status, 'failed')
-    assert.match(String(reason), /its gas limit would be 39000000, and signer nodes sign at most 1000000/)
-    assert.equal(await stage.available(), 5n * 10n ** 18n)
-    lies = false
-  }, { ask })
+  await staged(
+    'ETH',
+    async (stage) => {
+      lies = true
+      const id = await stage.create('absurd')
+      await stage.run()
+      const { status, failure_reason: reason } = await stage.read(id)
+      assert.equal(status, 'failed')
+      assert.match(
+        String(reason),
+        /its gas limit would be 39000000, and signer nodes sign at most 1000000/,
+      )
+      assert.equal(await stage.available(), 5n * 10n ** 18n)
+      lies = false
+    },
+    { ask },
+  )
 })
 
 for (const code of ['OP_ETH', 'BASE']) {
-  test(`${code}: the books have what the operator and the chain below were paid`, () => staged(code, async (stage) => {
-    const id = await stage.create('native')
-    await stage.run()
-    await confirmed(stage, id)
-    const token = await stage.openWallet(`USDT_${code}`)
-    await stage.control({ command: 'fund', asset: `USDT_${code}`, address: token, amount: '20' })
-    await stage.scan()
-    await stage.run()
-    const second = await stage.create('token', { asset: `USDT_${code}`, amount: '7' })
-    await stage.run()
-    await confirmed(stage, second)
-    await swept(stage, { [code]: '2', [`USDT_${code}`]: '3' })
-    for (const { kind, account, fee } of await made(stage)) assert.ok(BigInt(fee ?? '0') > 0n, `${kind} of ${account}: ${fee}`)
-  }, { isLeftOpen: true }))
+  test(`${code}: the books have what the operator and the chain below were paid`, () =>
+    staged(
+      code,
+      async (stage) => {
+        const id = await stage.create('native')
+        await stage.run()
+        await confirmed(stage, id)
+        const token = await stage.openWallet(`USDT_${code}`)
+        await stage.control({
+          command: 'fund',
+          asset: `USDT_${code}`,
+          address: token,
+          amount: '20',
+        })
+        await stage.scan()
+        await stage.run()
+        const second = await stage.create('token', { asset: `USDT_${code}`, amount: '7' })
+        await stage.run()
+        await confirmed(stage, second)
+        await swept(stage, { [code]: '2', [`USDT_${code}`]: '3' })
+        for (const { kind, account, fee } of await made(stage))
+          assert.ok(BigInt(fee ?? '0') > 0n, `${kind} of ${account}: ${fee}`)
+      },
+      { isLeftOpen: true },
+    ))
 }

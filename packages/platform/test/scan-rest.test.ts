@@ -4,18 +4,28 @@ import { BlocksAhead } from '../src/deposits/blocks-ahead.ts'
 import type { Database } from '../src/database/pool.ts'
 import { useDatabase, World } from './deposits-support.ts'
 
-/** The scan of a chain that stands still: the chain is asked, the database is left alone, and nothing that comes is late. */
+/**
+ * The scan of a chain that stands still: the chain is asked, the database is left alone, and
+ * nothing that comes is late.
+ */
 const database = useDatabase()
 
 /** A database that counts what is asked of it. */
 function counted(inner: Database): { database: Database; asked: () => number } {
   let asked = 0
-  const count = <Given extends unknown[], Answer>(ask: (...given: Given) => Answer) => (...given: Given): Answer => {
-    asked++
-    return ask(...given)
-  }
+  const count =
+    <Given extends unknown[], Answer>(ask: (...given: Given) => Answer) =>
+    (...given: Given): Answer => {
+      asked++
+      return ask(...given)
+    }
   return {
-    database: { ...inner, query: count(inner.query) as never, one: count(inner.one) as never, transaction: count(inner.transaction) as never },
+    database: {
+      ...inner,
+      query: count(inner.query) as never,
+      one: count(inner.one) as never,
+      transaction: count(inner.transaction) as never,
+    },
     asked: () => {
       const so = asked
       asked = 0
@@ -36,13 +46,20 @@ test('a chain that stands still costs the database nothing; a block, another tip
   world.now += 5000
   await world.scan()
   assert.ok(asked() > 0, 'what else may be due is looked for now and then')
-  world.chain.mine({ txid: '0xone', outcome: [{ position: 0, asset: 'ETH', address: alice.deposit, amount: 5n }] })
+  world.chain.mine({
+    txid: '0xone',
+    outcome: [{ position: 0, asset: 'ETH', address: alice.deposit, amount: 5n }],
+  })
   await world.scan()
   assert.equal((await world.deposits()).length, 1, 'a block is seen at once')
   world.chain.drop(1)
   world.chain.mine()
   await world.scan()
-  assert.deepEqual((await world.deposits()).map(({ state }) => state), ['REORGED'], 'another block at the same height as well')
+  assert.deepEqual(
+    (await world.deposits()).map(({ state }) => state),
+    ['REORGED'],
+    'another block at the same height as well',
+  )
 })
 
 test('a pass that failed is made again at once', async () => {
@@ -50,9 +67,14 @@ test('a pass that failed is made again at once', async () => {
   const world = new World(within, 'evm')
   await world.open()
   const alice = await world.tenant('alice')
-  world.chain.mine({ txid: '0xtwo', outcome: [{ position: 0, asset: 'ETH', address: alice.deposit, amount: 5n }] })
+  world.chain.mine({
+    txid: '0xtwo',
+    outcome: [{ position: 0, asset: 'ETH', address: alice.deposit, amount: 5n }],
+  })
   const { block } = world.chain
-  world.chain.block = async () => { throw new Error('the chain is away') }
+  world.chain.block = async () => {
+    throw new Error('the chain is away')
+  }
   await assert.rejects(world.scan(), /the chain is away/)
   world.chain.block = block
   asked()
@@ -64,11 +86,22 @@ test('blocks are asked for ahead, a few at a time and no more than may be kept, 
   const answers = new Map<number, (error?: Error) => void>()
   const asked: number[] = []
   const ahead = new BlocksAhead({
-    block: (height) => new Promise((resolve, reject) => {
-      asked.push(height)
-      const transfers = Array.from({ length: 1 }) as never
-      answers.set(height, (error) => (error ? reject(error) : resolve({ height, hash: `h${height}`, parent: `h${height - 1}`, txids: [], transfers })))
-    }),
+    block: (height) =>
+      new Promise((resolve, reject) => {
+        asked.push(height)
+        const transfers = Array.from({ length: 1 }) as never
+        answers.set(height, (error) =>
+          error
+            ? reject(error)
+            : resolve({
+                height,
+                hash: `h${height}`,
+                parent: `h${height - 1}`,
+                txids: [],
+                transfers,
+              }),
+        )
+      }),
   })
   const first = ahead.take(1, 100)
   assert.deepEqual(asked, [1, 2, 3, 4, 5, 6, 7, 8])
@@ -76,19 +109,34 @@ test('blocks are asked for ahead, a few at a time and no more than may be kept, 
   const taken = (await first).map(({ height }) => height)
   assert.equal(taken[0], 1)
   assert.deepEqual(taken, [1, 2, 3].slice(0, taken.length))
-  const rest = taken.length === 3 ? [] : (await ahead.take(taken.length + 1, 100)).map(({ height }) => height)
-  assert.deepEqual([...taken, ...rest], [1, 2, 3], 'the fourth is not there, and the fifth waits for it')
+  const rest =
+    taken.length === 3 ? [] : (await ahead.take(taken.length + 1, 100)).map(({ height }) => height)
+  assert.deepEqual(
+    [...taken, ...rest],
+    [1, 2, 3],
+    'the fourth is not there, and the fifth waits for it',
+  )
   for (let turn = 0; turn < 40; turn++) {
     for (const height of asked) if (height !== 4) answers.get(height)?.()
     await Promise.resolve()
-    await new Promise((resolve) => { setImmediate(resolve) })
+    await new Promise((resolve) => {
+      setImmediate(resolve)
+    })
   }
-  assert.deepEqual(asked, Array.from({ length: 35 }, (_, at) => at + 1), 'thirty-two are at hand or under way')
+  assert.deepEqual(
+    asked,
+    Array.from({ length: 35 }, (_, at) => at + 1),
+    'thirty-two are at hand or under way',
+  )
   const fourth = ahead.take(4, 100)
   answers.get(4)?.(new Error('the node is away'))
   await assert.rejects(fourth, /the node is away/)
   ahead.drop()
   const again = ahead.take(4, 4)
   answers.get(4)?.()
-  assert.deepEqual((await again).map(({ height }) => height), [4], 'what was dropped is asked for again')
+  assert.deepEqual(
+    (await again).map(({ height }) => height),
+    [4],
+    'what was dropped is asked for again',
+  )
 })

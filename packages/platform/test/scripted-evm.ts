@@ -1,4 +1,11 @@
-import { getAddress, keccak256, parseTransaction, recoverTransactionAddress, type Hex, type TransactionSerialized } from 'viem'
+import {
+  getAddress,
+  keccak256,
+  parseTransaction,
+  recoverTransactionAddress,
+  type Hex,
+  type TransactionSerialized,
+} from 'viem'
 import type { Asset } from '@custody/chains'
 
 interface Waiting {
@@ -16,7 +23,10 @@ export const BASE_FEE = 10n ** 9n
 const GAS = 21_000n
 const CONFIRMATIONS = 3
 
-/** An EVM chain in memory: nonces in order, balances, a pool that keeps the dearer of two with one nonce, blocks. Native coin only. */
+/**
+ * An EVM chain in memory: nonces in order, balances, a pool that keeps the dearer of two with one
+ * nonce, blocks. Native coin only.
+ */
 export class ScriptedEvm {
   readonly balances = new Map<string, bigint>()
   readonly nonces = new Map<string, number>()
@@ -28,15 +38,35 @@ export class ScriptedEvm {
 
   readonly client = {
     probe: async () => undefined,
-    tip: async () => ({ height: this.height, hash: `b${this.height}`, finalHeight: this.height - CONFIRMATIONS + 1 }),
-    block: async (height: number) => ({ height, hash: `b${height}`, parent: `b${height - 1}`, txids: [], transfers: [] }),
+    tip: async () => ({
+      height: this.height,
+      hash: `b${this.height}`,
+      finalHeight: this.height - CONFIRMATIONS + 1,
+    }),
+    block: async (height: number) => ({
+      height,
+      hash: `b${height}`,
+      parent: `b${height - 1}`,
+      txids: [],
+      transfers: [],
+    }),
     nonce: async (address: string) => BigInt(this.nonces.get(address) ?? 0),
-    balance: async (address: string, asset: Asset) => (asset.type === 'native' ? (this.balances.get(address) ?? 0n) : 0n),
+    balance: async (address: string, asset: Asset) =>
+      asset.type === 'native' ? (this.balances.get(address) ?? 0n) : 0n,
     gasLimit: async () => GAS,
     status: async (hash: string) => {
       const found = this.mined.get(hash)
-      if (found) return { state: 'included', height: found.height, blockHash: `b${found.height}`, succeeded: true, fee: found.fee }
-      return { state: [...this.pool.values()].some((each) => each.hash === hash) ? 'mempool' : 'absent' }
+      if (found)
+        return {
+          state: 'included',
+          height: found.height,
+          blockHash: `b${found.height}`,
+          succeeded: true,
+          fee: found.fee,
+        }
+      return {
+        state: [...this.pool.values()].some((each) => each.hash === hash) ? 'mempool' : 'absent',
+      }
     },
     broadcast: async (raw: string) => {
       const signed = `0x${raw}` as TransactionSerialized

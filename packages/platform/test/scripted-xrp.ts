@@ -12,7 +12,10 @@ interface Waiting {
 const FIRST_SEQUENCE = 5
 const CONFIRMATIONS = 1
 
-/** An XRP Ledger in memory: sequences in order, balances, ledgers. What waits is not forgotten, and lives until it is killed. */
+/**
+ * An XRP Ledger in memory: sequences in order, balances, ledgers. What waits is not forgotten, and
+ * lives until it is killed.
+ */
 export class ScriptedXrp {
   readonly balances = new Map<string, bigint>()
   readonly pool = new Map<string, Waiting>()
@@ -23,8 +26,18 @@ export class ScriptedXrp {
 
   readonly client = {
     probe: async () => undefined,
-    tip: async () => ({ height: this.height, hash: `b${this.height}`, finalHeight: this.height - CONFIRMATIONS + 1 }),
-    block: async (height: number) => ({ height, hash: `b${height}`, parent: `b${height - 1}`, txids: [], transfers: [] }),
+    tip: async () => ({
+      height: this.height,
+      hash: `b${this.height}`,
+      finalHeight: this.height - CONFIRMATIONS + 1,
+    }),
+    block: async (height: number) => ({
+      height,
+      hash: `b${height}`,
+      parent: `b${height - 1}`,
+      txids: [],
+      transfers: [],
+    }),
     account: async (address: string) => ({
       balance: this.balances.get(address) ?? 0n,
       sequence: BigInt(this.#next(address)),
@@ -40,7 +53,13 @@ export class ScriptedXrp {
     status: async (hash: string) => {
       const found = this.mined.get(hash)
       return found
-        ? { state: 'included', height: found.height, blockHash: `b${found.height}`, succeeded: true, fee: found.fee }
+        ? {
+            state: 'included',
+            height: found.height,
+            blockHash: `b${found.height}`,
+            succeeded: true,
+            fee: found.fee,
+          }
         : { state: this.pool.has(hash) ? 'mempool' : 'absent' }
     },
     broadcast: async (raw: string) => {
@@ -51,7 +70,13 @@ export class ScriptedXrp {
         Amount: amount,
         Fee: fee,
         Sequence: sequence,
-      } = decode(raw.toUpperCase()) as unknown as { Account: string; Destination: string; Amount: string; Fee: string; Sequence: number }
+      } = decode(raw.toUpperCase()) as unknown as {
+        Account: string
+        Destination: string
+        Amount: string
+        Fee: string
+        Sequence: number
+      }
       if (this.mined.has(hash)) return { kind: 'accepted' }
       if (this.#dead.has(hash)) return { kind: 'rejected', reason: 'tefMAX_LEDGER' }
       if (sequence < this.#next(from)) return { kind: 'rejected', reason: 'tefPAST_SEQ' }
@@ -82,7 +107,12 @@ export class ScriptedXrp {
         this.balances.set(each.to, (this.balances.get(each.to) ?? 0n) + each.amount)
         this.sequences.set(each.from, each.sequence + 1)
         this.pool.delete(each.hash)
-        this.mined.set(each.hash, { height: this.height, fee: each.fee, nonce: each.sequence, from: each.from })
+        this.mined.set(each.hash, {
+          height: this.height,
+          fee: each.fee,
+          nonce: each.sequence,
+          from: each.from,
+        })
         moved = true
       }
     }

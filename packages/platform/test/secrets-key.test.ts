@@ -9,15 +9,22 @@ import { systemEnvironment } from '../src/environment.ts'
 import { Secrets, secretsKeyStatus, wrapSecretsKey } from '../src/secrets.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'secrets-key-'))
-after(() => { rmSync(home, { recursive: true, force: true }) })
+after(() => {
+  rmSync(home, { recursive: true, force: true })
+})
 const environment = systemEnvironment()
 const file = join(home, 'secrets.key')
 const passphrase = join(home, 'passphrase')
 writeFileSync(passphrase, 'twelve letters and more\n', { mode: 0o600 })
 const custody = (args: string[], env: NodeJS.ProcessEnv = {}) => {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [join(import.meta.dirname, '../bin/custody.mjs'), 'secrets-key', ...args], {
-    env: { ...process.env, CUSTODY_HOME: home, ...env }, encoding: 'utf8',
-  })
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [join(import.meta.dirname, '../bin/custody.mjs'), 'secrets-key', ...args],
+    {
+      env: { ...process.env, CUSTODY_HOME: home, ...env },
+      encoding: 'utf8',
+    },
+  )
   return { status, stdout, stderr }
 }
 
@@ -40,32 +47,61 @@ test('the secrets key is put under a provider: what it sealed opens, the bytes i
   assert.ok(!text.includes(key.toString('base64')) && !text.includes(key.toString('hex')))
   assert.equal((await Secrets.open(home, null, environment)).open('webhook 1', sealed), 'a secret')
   // Another process of the same database, with the file elsewhere.
-  assert.equal((await Secrets.open(join(home, 'other'), `@${file}`, environment)).open('webhook 1', sealed), 'a secret')
+  assert.equal(
+    (await Secrets.open(join(home, 'other'), `@${file}`, environment)).open('webhook 1', sealed),
+    'a secret',
+  )
   writeFileSync(passphrase, 'twelve letters and less\n')
-  await assert.rejects(Secrets.open(home, null, environment), /passphrase: file: this is another key/)
+  await assert.rejects(
+    Secrets.open(home, null, environment),
+    /passphrase: file: this is another key/,
+  )
   const before = readFileSync(file)
   await assert.rejects(wrapSecretsKey(file, { kind: 'file', path: 'kek' }, {}), /another key/)
   assert.deepEqual(readFileSync(file), before)
   writeFileSync(passphrase, 'twelve letters and more\n')
   writeFileSync(join(home, 'broken'), 'x'.repeat(31))
   await assert.rejects(Secrets.open(home, `@${join(home, 'broken')}`, environment), /is not JSON/)
-  assert.match(custody(['wrap', '--kek', 'file'], { CUSTODY_SECRETS_KEY: Buffer.alloc(32, 7).toString('base64') }).stderr, /holds the key itself/)
+  assert.match(
+    custody(['wrap', '--kek', 'file'], {
+      CUSTODY_SECRETS_KEY: Buffer.alloc(32, 7).toString('base64'),
+    }).stderr,
+    /holds the key itself/,
+  )
 })
 
-test('under Vault: asked at the start alone, and said in one line where it is sealed', { skip: withoutBao }, async () => {
-  const bao = await startBao(home)
-  try {
-    await bao.admin('POST', 'transit/keys/platform', { type: 'aes256-gcm96' })
-    const settings = { kind: 'vault' as const, address: bao.address, mount: 'transit', key: 'platform', auth_mount: 'approle', token_file: await bao.tokenFile('platform') }
-    assert.equal((await wrapSecretsKey(file, settings, {})).kek_version, '1')
-    const secrets = await Secrets.open(home, null, environment)
-    const sealed = secrets.seal('exchange 1', 'a key')
-    await bao.admin('PUT', 'sys/seal')
-    assert.equal(secrets.open('exchange 1', sealed), 'a key')
-    await assert.rejects(Secrets.open(home, null, environment), { name: 'KekError', code: 'AWAY', message: 'vault: sealed' })
-    await bao.unseal()
-    assert.equal((await Secrets.open(home, null, environment)).open('exchange 1', sealed), 'a key')
-  } finally {
-    await bao.stop()
-  }
-})
+test(
+  'under Vault: asked at the start alone, and said in one line where it is sealed',
+  { skip: withoutBao },
+  async () => {
+    const bao = await startBao(home)
+    try {
+      await bao.admin('POST', 'transit/keys/platform', { type: 'aes256-gcm96' })
+      const settings = {
+        kind: 'vault' as const,
+        address: bao.address,
+        mount: 'transit',
+        key: 'platform',
+        auth_mount: 'approle',
+        token_file: await bao.tokenFile('platform'),
+      }
+      assert.equal((await wrapSecretsKey(file, settings, {})).kek_version, '1')
+      const secrets = await Secrets.open(home, null, environment)
+      const sealed = secrets.seal('exchange 1', 'a key')
+      await bao.admin('PUT', 'sys/seal')
+      assert.equal(secrets.open('exchange 1', sealed), 'a key')
+      await assert.rejects(Secrets.open(home, null, environment), {
+        name: 'KekError',
+        code: 'AWAY',
+        message: 'vault: sealed',
+      })
+      await bao.unseal()
+      assert.equal(
+        (await Secrets.open(home, null, environment)).open('exchange 1', sealed),
+        'a key',
+      )
+    } finally {
+      await bao.stop()
+    }
+  },
+)

@@ -10,7 +10,10 @@ import { useDatabase } from './deposits-support.ts'
 import { FamilyStage } from './family-stage.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** Several endpoints of one network, of which each may be away or lie. The chain behind them is the local one. */
+/**
+ * Several endpoints of one network, of which each may be away or lie. The chain behind them is the
+ * local one.
+ */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-endpoints-'))
@@ -20,7 +23,11 @@ const FINAL_BLOCKS = 80
 let devnet: Devnet
 let stage: FamilyStage
 
-interface Behaviour { isAway?: boolean; late?: () => Promise<void>; lie?: (method: string, params: unknown[], answer: unknown) => unknown }
+interface Behaviour {
+  isAway?: boolean
+  late?: () => Promise<void>
+  lie?: (method: string, params: unknown[], answer: unknown) => unknown
+}
 const honest = (_method: string, _params: unknown[], answer: unknown): unknown => answer
 let behaviour: Record<string, Behaviour> = {}
 let asked: string[] = []
@@ -34,9 +41,12 @@ const ask: typeof fetch = async (url, init) => {
   if (isAway) throw new Error('away')
   if (late && method === 'eth_getBlockByNumber' && params[1] === true) await late()
   const response = await fetch(`${devnet.url}/eth`, init)
-  const body = await response.json() as { result?: unknown }
+  const body = (await response.json()) as { result?: unknown }
   const result = lie(method, params, body.result)
-  return Response.json({ ...body, result, ...(result === body.result ? {} : { error: undefined }) }, { status: response.status })
+  return Response.json(
+    { ...body, result, ...(result === body.result ? {} : { error: undefined }) },
+    { status: response.status },
+  )
 }
 
 before(async () => {
@@ -52,8 +62,10 @@ after(() => {
 })
 
 async function open(hosts: string[], quorum: number): Promise<void> {
-  stage = new FamilyStage(
-    database.get(), devnet, PLACE, clock, ask, { endpoints: hosts.map((host) => ({ url: `http://${host}/eth` })), quorum })
+  stage = new FamilyStage(database.get(), devnet, PLACE, clock, ask, {
+    endpoints: hosts.map((host) => ({ url: `http://${host}/eth` })),
+    quorum,
+  })
   await stage.open()
 }
 
@@ -62,12 +74,22 @@ async function mine(blocks: number): Promise<void> {
   await stage.scan()
 }
 
-const settle = async () => { while (await stage.step()); }
-const fund = (amount: string) => stage.control({ command: 'fund', asset: 'ETH', address: stage.source, amount })
-const deposits = () => stage.database.query<{ amount: string; state: string; status: string }>(
-  `select amount::text, state, status from transactions where kind = 'DEPOSIT' order by amount`)
-const disagreements = async () => Object.fromEntries(
-  (await stage.services.metrics.endpointDisagreements.get()).values.map(({ labels, value }) => [String(labels['endpoint']), value]))
+const settle = async () => {
+  while (await stage.step());
+}
+const fund = (amount: string) =>
+  stage.control({ command: 'fund', asset: 'ETH', address: stage.source, amount })
+const deposits = () =>
+  stage.database.query<{ amount: string; state: string; status: string }>(
+    `select amount::text, state, status from transactions where kind = 'DEPOSIT' order by amount`,
+  )
+const disagreements = async () =>
+  Object.fromEntries(
+    (await stage.services.metrics.endpointDisagreements.get()).values.map(({ labels, value }) => [
+      String(labels['endpoint']),
+      value,
+    ]),
+  )
 
 /** An endpoint that calls its head final. */
 function callsFinal(): Behaviour {
@@ -76,26 +98,35 @@ function callsFinal(): Behaviour {
     lie(method, params, answer) {
       if (method !== 'eth_getBlockByNumber') return answer
       if (params[0] === 'latest') head = answer
-      return params[0] === 'finalized' ? head ?? answer : answer
+      return params[0] === 'finalized' ? (head ?? answer) : answer
     },
   }
 }
 
-interface Block { number: string; hash: string; parentHash: string; transactions: Record<string, unknown>[] }
+interface Block {
+  number: string
+  hash: string
+  parentHash: string
+  transactions: Record<string, unknown>[]
+}
 
 /** Shows another chain from a height on. */
 function otherChain(from: number): Behaviour {
-  const other = (hash: string, number: string) => (Number(number) >= from ? `0x${'e'.repeat(8)}${hash.slice(10)}` : hash)
+  const other = (hash: string, number: string) =>
+    Number(number) >= from ? `0x${'e'.repeat(8)}${hash.slice(10)}` : hash
   return {
     lie(method, _params, answer) {
       if (method === 'eth_getLogs') return []
       const receipt = answer as { blockNumber: string; blockHash: string } | null
-      if (method === 'eth_getTransactionReceipt' && receipt) return { ...receipt, blockHash: other(receipt.blockHash, receipt.blockNumber) }
+      if (method === 'eth_getTransactionReceipt' && receipt)
+        return { ...receipt, blockHash: other(receipt.blockHash, receipt.blockNumber) }
       const block = answer as Block | null
       if (!method.startsWith('eth_getBlockBy') || !block) return answer
       const parent = `0x${(Number(block.number) - 1).toString(16)}`
       const hash = other(block.hash, block.number)
-      const transactions = block.transactions.map((each) => (typeof each === 'string' ? each : { ...each, blockHash: hash }))
+      const transactions = block.transactions.map((each) =>
+        typeof each === 'string' ? each : { ...each, blockHash: hash },
+      )
       return { ...block, hash, parentHash: other(block.parentHash, parent), transactions }
     },
   }
@@ -124,16 +155,35 @@ test('a deposit that one endpoint makes up is credited by nobody’s word but so
     lie(method, params, answer) {
       if (method === 'eth_getBlockByNumber' && params[1] === true) {
         const shown = answer as Block | null
-        const real = shown?.transactions.find(({ to }) => String(to).toLowerCase() === stage.source.toLowerCase())
+        const real = shown?.transactions.find(
+          ({ to }) => String(to).toLowerCase() === stage.source.toLowerCase(),
+        )
         if (!shown || !real) return answer
         block = shown
         const index = `0x${shown.transactions.length.toString(16)}`
-        return { ...shown, transactions: [...shown.transactions, { ...real, hash: forged, value: `0x${(10n ** 20n).toString(16)}`, transactionIndex: index }] }
+        return {
+          ...shown,
+          transactions: [
+            ...shown.transactions,
+            {
+              ...real,
+              hash: forged,
+              value: `0x${(10n ** 20n).toString(16)}`,
+              transactionIndex: index,
+            },
+          ],
+        }
       }
       if (method === 'eth_getTransactionReceipt' && params[0] === forged && block) {
         return {
-          transactionHash: forged, status: '0x1', blockNumber: block.number, blockHash: block.hash, gasUsed: '0x5208',
-          effectiveGasPrice: '0x1', logs: [], logsBloom: `0x${'00'.repeat(256)}`,
+          transactionHash: forged,
+          status: '0x1',
+          blockNumber: block.number,
+          blockHash: block.hash,
+          gasUsed: '0x5208',
+          effectiveGasPrice: '0x1',
+          logs: [],
+          logsBloom: `0x${'00'.repeat(256)}`,
         }
       }
       return answer
@@ -143,10 +193,14 @@ test('a deposit that one endpoint makes up is credited by nobody’s word but so
   await mine(FINAL_BLOCKS)
   await settle()
   const shown = (await deposits()).map(({ amount, status }) => [amount, status])
-  assert.deepEqual(shown.filter(([amount]) => amount !== parseAmount(PLACE.held, 18).toString()), [
-    [parseAmount('100', 18).toString(), 'pending'], [parseAmount('0.125', 18).toString(), 'confirmed'],
-  ].sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)))
-  assert.equal(await stage.available() - held, parseAmount('0.125', 18))
+  assert.deepEqual(
+    shown.filter(([amount]) => amount !== parseAmount(PLACE.held, 18).toString()),
+    [
+      [parseAmount('100', 18).toString(), 'pending'],
+      [parseAmount('0.125', 18).toString(), 'confirmed'],
+    ].sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
+  )
+  assert.equal((await stage.available()) - held, parseAmount('0.125', 18))
   const told = await disagreements()
   assert.equal(told['a'], 0)
   assert.ok((told['b'] ?? 0) > 0 && (told['c'] ?? 0) > 0, JSON.stringify(told))
@@ -154,7 +208,7 @@ test('a deposit that one endpoint makes up is credited by nobody’s word but so
   clock.advance(60_000)
   await mine(3)
   await settle()
-  assert.equal(await stage.available() - held, parseAmount('0.125', 18))
+  assert.equal((await stage.available()) - held, parseAmount('0.125', 18))
 })
 
 test('a deposit waits while too few endpoints answer, and is credited once they do', async () => {
@@ -163,14 +217,17 @@ test('a deposit waits while too few endpoints answer, and is credited once they 
   behaviour['b'] = { isAway: true }
   await fund('0.125')
   await stage.control({ command: 'mine', blocks: FINAL_BLOCKS })
-  await assert.rejects(stage.scan(), /ETH: 1 of its endpoints answer, and 2 must agree \(b: eth_\w+: cannot be reached\)/)
+  await assert.rejects(
+    stage.scan(),
+    /ETH: 1 of its endpoints answer, and 2 must agree \(b: eth_\w+: cannot be reached\)/,
+  )
   await settle()
   assert.equal(await stage.available(), held)
   behaviour['b'] = {}
   clock.advance(60_000)
   await mine(1)
   await settle()
-  assert.equal(await stage.available() - held, parseAmount('0.125', 18))
+  assert.equal((await stage.available()) - held, parseAmount('0.125', 18))
   await stage.check()
 })
 
@@ -179,7 +236,11 @@ test('a transfer is final once so many endpoints show it in that block; one that
   const id = await stage.create('final')
   const hash = await stage.sentHash(id)
   const hidden: Behaviour = {
-    lie: (method, params, answer) => (['eth_getTransactionReceipt', 'eth_getTransactionByHash'].includes(method) && params[0] === hash ? null : answer),
+    lie: (method, params, answer) =>
+      ['eth_getTransactionReceipt', 'eth_getTransactionByHash'].includes(method) &&
+      params[0] === hash
+        ? null
+        : answer,
   }
   behaviour['b'] = behaviour['c'] = hidden
   const rounds = async (blocks: number) => {
@@ -193,9 +254,16 @@ test('a transfer is final once so many endpoints show it in that block; one that
   const waiting = await stage.read(id)
   assert.deepEqual([waiting.status, waiting.state], ['pending', 'CONFIRMING'])
   assert.ok(waiting.confirmations > 12, `${waiting.confirmations} confirmations are shown`)
-  assert.deepEqual(await disagreements(), { a: 0, b: 0, c: 0 }, 'one that does not show it yet is only behind')
+  assert.deepEqual(
+    await disagreements(),
+    { a: 0, b: 0, c: 0 },
+    'one that does not show it yet is only behind',
+  )
   behaviour['b'] = {
-    lie: (method, params, answer) => (method === 'eth_getTransactionReceipt' && params[0] === hash ? { ...answer as object, status: '0x0' } : answer),
+    lie: (method, params, answer) =>
+      method === 'eth_getTransactionReceipt' && params[0] === hash
+        ? { ...(answer as object), status: '0x0' }
+        : answer,
   }
   await rounds(2)
   assert.equal((await stage.read(id)).status, 'pending')
@@ -214,21 +282,32 @@ test('final deposits are not taken back by one endpoint that shows another chain
   await mine(FINAL_BLOCKS)
   await settle()
   const held = await stage.available()
-  const { height } = await stage.database.one<{ height: number }>('select max(block_height)::integer height from deposits') as { height: number }
+  const { height } = (await stage.database.one<{ height: number }>(
+    'select max(block_height)::integer height from deposits',
+  )) as { height: number }
   behaviour['a'] = otherChain(height)
   await stage.control({ command: 'mine', blocks: 1 })
-  await assert.rejects(stage.scan(), /ETH: an endpoint is left aside: it shows another block at \d+ than the one that was final, and fewer than 2 endpoints do/)
+  await assert.rejects(
+    stage.scan(),
+    /ETH: an endpoint is left aside: it shows another block at \d+ than the one that was final, and fewer than 2 endpoints do/,
+  )
   asked = []
   await mine(1)
   await settle()
   assert.equal(await stage.available(), held)
-  assert.ok(asked.every((each) => !each.startsWith('a ')), asked.find((each) => each.startsWith('a ')))
-  assert.deepEqual((await deposits()).map(({ status }) => status), ['confirmed', 'confirmed'])
+  assert.ok(
+    asked.every((each) => !each.startsWith('a ')),
+    asked.find((each) => each.startsWith('a ')),
+  )
+  assert.deepEqual(
+    (await deposits()).map(({ status }) => status),
+    ['confirmed', 'confirmed'],
+  )
   // Where the others show it too, it is a reorganisation.
   clock.advance(20_000)
   behaviour['b'] = behaviour['c'] = behaviour['a'] as Behaviour
   await mine(1)
-  assert.equal(held - await stage.available(), parseAmount('0.125', 18))
+  assert.equal(held - (await stage.available()), parseAmount('0.125', 18))
 })
 
 test('a deposit is not deep because one endpoint calls its block final: so many must', async () => {
@@ -238,13 +317,20 @@ test('a deposit is not deep because one endpoint calls its block final: so many 
   await fund('0.125')
   await mine(1)
   await settle()
-  assert.deepEqual((await deposits()).map(({ status }) => status), ['confirmed', 'pending'])
+  assert.deepEqual(
+    (await deposits()).map(({ status }) => status),
+    ['confirmed', 'pending'],
+  )
   assert.equal(await stage.available(), held)
-  assert.deepEqual(await disagreements(), { a: 0, b: 0, c: 0 }, 'one to which it is not deep yet is only behind')
+  assert.deepEqual(
+    await disagreements(),
+    { a: 0, b: 0, c: 0 },
+    'one to which it is not deep yet is only behind',
+  )
   clock.advance(11_000)
   await mine(FINAL_BLOCKS)
   await settle()
-  assert.equal(await stage.available() - held, parseAmount('0.125', 18))
+  assert.equal((await stage.available()) - held, parseAmount('0.125', 18))
 })
 
 test('a transfer is not final because one endpoint calls its block final: so many must', async () => {
@@ -272,16 +358,27 @@ test('credited deposits are not taken back by one endpoint that first calls thei
   await mine(FINAL_BLOCKS)
   await settle()
   const held = await stage.available()
-  const { height } = await stage.database.one<{ height: number }>('select max(block_height)::integer height from deposits') as { height: number }
-  behaviour['a'] = { lie: (method, params, answer) => (method === 'eth_getBlockByNumber' && params[0] === 'finalized' ? null : answer) }
+  const { height } = (await stage.database.one<{ height: number }>(
+    'select max(block_height)::integer height from deposits',
+  )) as { height: number }
+  behaviour['a'] = {
+    lie: (method, params, answer) =>
+      method === 'eth_getBlockByNumber' && params[0] === 'finalized' ? null : answer,
+  }
   await mine(1)
   behaviour['a'] = otherChain(height)
   await stage.control({ command: 'mine', blocks: 1 })
-  await assert.rejects(stage.scan(), /ETH: an endpoint is left aside: it shows another block at \d+ than the one that was final/)
+  await assert.rejects(
+    stage.scan(),
+    /ETH: an endpoint is left aside: it shows another block at \d+ than the one that was final/,
+  )
   assert.equal(await stage.available(), held)
   await mine(1)
   await settle()
-  assert.deepEqual((await deposits()).map(({ status }) => status), ['confirmed', 'confirmed'])
+  assert.deepEqual(
+    (await deposits()).map(({ status }) => status),
+    ['confirmed', 'confirmed'],
+  )
   assert.equal(await stage.available(), held)
 })
 
@@ -289,15 +386,27 @@ test('fuel is booked by no endpoint’s word alone', async () => {
   await open(['a', 'b', 'c'], 2)
   const id = await stage.create('fuelled')
   await stage.runTo(id, 'FUELING')
-  const fuelHash = async () => (await stage.database.one<{ hash: string }>(
-    `select c.hash from chain_transactions c join transactions t on t.id = c.transaction_id where t.kind = 'FUEL' and c.hash is not null`))?.hash
-  for (let round = 0; !await fuelHash(); round++) assert.ok(round < 50 && await stage.turn(), 'the fuel is never signed')
+  const fuelHash = async () =>
+    (
+      await stage.database.one<{ hash: string }>(
+        `select c.hash from chain_transactions c join transactions t on t.id = c.transaction_id where t.kind = 'FUEL' and c.hash is not null`,
+      )
+    )?.hash
+  for (let round = 0; !(await fuelHash()); round++)
+    assert.ok(round < 50 && (await stage.turn()), 'the fuel is never signed')
   const hash = await fuelHash()
   behaviour['a'] = {
-    lie: (method, params, answer) => (method === 'eth_getTransactionReceipt' && params[0] === hash && answer ? { ...answer, status: '0x0' } : answer),
+    lie: (method, params, answer) =>
+      method === 'eth_getTransactionReceipt' && params[0] === hash && answer
+        ? { ...answer, status: '0x0' }
+        : answer,
   }
-  for (let round = 0; ((await disagreements())['b'] ?? 0) === 0; round++) assert.ok(round < 50 && await stage.turn(), 'nobody is asked')
-  assert.equal(await stage.database.one(`select 1 from ledger_entries where kind = 'fuel'`), undefined)
+  for (let round = 0; ((await disagreements())['b'] ?? 0) === 0; round++)
+    assert.ok(round < 50 && (await stage.turn()), 'nobody is asked')
+  assert.equal(
+    await stage.database.one(`select 1 from ledger_entries where kind = 'fuel'`),
+    undefined,
+  )
   behaviour = {}
   await stage.run()
   assert.equal((await stage.read(id)).status, 'confirmed')
@@ -310,11 +419,14 @@ test('an endpoint whose chain leaves before all that is kept is left aside, and 
   behaviour['a'] = otherChain(0)
   await fund('0.125')
   await stage.control({ command: 'mine', blocks: 1 })
-  await assert.rejects(stage.scan(), /ETH: an endpoint is left aside: it shows another block at \d+/)
+  await assert.rejects(
+    stage.scan(),
+    /ETH: an endpoint is left aside: it shows another block at \d+/,
+  )
   clock.advance(11_000)
   await mine(FINAL_BLOCKS)
   await settle()
-  assert.equal(await stage.available() - held, parseAmount('0.125', 18))
+  assert.equal((await stage.available()) - held, parseAmount('0.125', 18))
 })
 
 test('a slow endpoint is asked about several blocks at once', async () => {
@@ -325,7 +437,9 @@ test('a slow endpoint is asked about several blocks at once', async () => {
   behaviour['b'] = {
     async late() {
       most = Math.max(most, ++underWay)
-      await new Promise((resolve) => { setTimeout(resolve, 50) })
+      await new Promise((resolve) => {
+        setTimeout(resolve, 50)
+      })
       underWay--
     },
   }
@@ -335,21 +449,27 @@ test('a slow endpoint is asked about several blocks at once', async () => {
   }
   await mine(FINAL_BLOCKS)
   await settle()
-  assert.equal(await stage.available() - held, parseAmount('0.375', 18))
+  assert.equal((await stage.available()) - held, parseAmount('0.375', 18))
   assert.equal(most, 3)
 })
 
 test('an endpoint that does not show the blocks of its own head for a minute is left aside', async () => {
   await open(['a', 'b', 'c'], 2)
   const held = await stage.available()
-  behaviour['a'] = { lie: (method, params, answer) => (method === 'eth_getBlockByNumber' && params[1] === true ? null : answer) }
+  behaviour['a'] = {
+    lie: (method, params, answer) =>
+      method === 'eth_getBlockByNumber' && params[1] === true ? null : answer,
+  }
   await fund('0.125')
   await mine(FINAL_BLOCKS)
   clock.advance(61_000)
-  await assert.rejects(stage.scan(), /ETH: the endpoint tells of a head at \d+ and does not show \d+/)
+  await assert.rejects(
+    stage.scan(),
+    /ETH: the endpoint tells of a head at \d+ and does not show \d+/,
+  )
   await stage.scan()
   await settle()
-  assert.equal(await stage.available() - held, parseAmount('0.125', 18))
+  assert.equal((await stage.available()) - held, parseAmount('0.125', 18))
 })
 
 test('a transfer that the endpoint in use shows with another outcome than so many others ends as those show it', async () => {
@@ -357,7 +477,10 @@ test('a transfer that the endpoint in use shows with another outcome than so man
   const id = await stage.create('against')
   const hash = await stage.sentHash(id)
   behaviour['a'] = {
-    lie: (method, params, answer) => (method === 'eth_getTransactionReceipt' && params[0] === hash && answer ? { ...answer, status: '0x0' } : answer),
+    lie: (method, params, answer) =>
+      method === 'eth_getTransactionReceipt' && params[0] === hash && answer
+        ? { ...answer, status: '0x0' }
+        : answer,
   }
   await stage.run()
   const row = await stage.read(id)
@@ -374,7 +497,9 @@ test('a scan begins where so many endpoints have a final block, wherever one say
     await stage.database.query('delete from network_scans')
     await stage.database.query('delete from blocks')
     await commitScanStart(stage.services, network)
-    return stage.database.one('select s.height::integer, b.hash from network_scans s join blocks b on b.network = s.network and b.height = s.height')
+    return stage.database.one(
+      'select s.height::integer, b.hash from network_scans s join blocks b on b.network = s.network and b.height = s.height',
+    )
   }
   const honestly = await start()
   assert.ok(honestly)
@@ -387,10 +512,16 @@ test('a scan begins where so many endpoints have a final block, wherever one say
         last = answer ?? last
         const isNamed = params[0] === 'latest' || params[0] === 'finalized'
         const block = answer as Block | null
-        const number = isNamed ? `0x${(Number(block?.number) + by).toString(16)}` : String(params[0])
+        const number = isNamed
+          ? `0x${(Number(block?.number) + by).toString(16)}`
+          : String(params[0])
         return {
-          ...last as Block, number, hash: `0x${'d'.repeat(56)}${Number(number).toString(16).padStart(8, '0')}`,
-          transactions: [], gasUsed: '0x0', logsBloom: `0x${'00'.repeat(256)}`,
+          ...(last as Block),
+          number,
+          hash: `0x${'d'.repeat(56)}${Number(number).toString(16).padStart(8, '0')}`,
+          transactions: [],
+          gasUsed: '0x0',
+          logsBloom: `0x${'00'.repeat(256)}`,
           transactionsRoot: '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421',
         }
       },

@@ -10,7 +10,10 @@ import { useDatabase } from './deposits-support.ts'
 import { FamilyStage, type Place } from './family-stage.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** Each family behind several endpoints that must agree: what honest ones show differs in nothing that agreement wants. */
+/**
+ * Each family behind several endpoints that must agree: what honest ones show differs in nothing
+ * that agreement wants.
+ */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-several-families-'))
@@ -22,9 +25,24 @@ const PLACES: readonly Place[] = [
   { code: 'FTM', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' },
   { code: 'TRX', to: 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY', held: '300', amount: '12.345678' },
   { code: 'XRP', to: 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh', held: '500', amount: '2.345678' },
-  { code: 'XLM', to: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ', held: '500', amount: '2.3456789' },
-  { code: 'SOL', to: '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin', held: '20', amount: '0.345678912' },
-  { code: 'ADA', to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz', held: '50', amount: '3' },
+  {
+    code: 'XLM',
+    to: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ',
+    held: '500',
+    amount: '2.3456789',
+  },
+  {
+    code: 'SOL',
+    to: '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin',
+    held: '20',
+    amount: '0.345678912',
+  },
+  {
+    code: 'ADA',
+    to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz',
+    held: '50',
+    amount: '3',
+  },
 ]
 
 before(async () => {
@@ -46,7 +64,10 @@ for (const place of PLACES) {
       return fetch(`${devnet.url}${pathname}${search}`, init)
     }
     const stage = new FamilyStage(database.get(), devnet, place, clock, ask, {
-      endpoints: ['a', 'b', 'c'].map((host) => ({ url: `http://${host}/${place.code.toLowerCase()}` })), quorum: 2,
+      endpoints: ['a', 'b', 'c'].map((host) => ({
+        url: `http://${host}/${place.code.toLowerCase()}`,
+      })),
+      quorum: 2,
     })
     try {
       await stage.open()
@@ -58,13 +79,20 @@ for (const place of PLACES) {
         assert.equal(await stage.onChain(id), 1)
         const held = await stage.available()
         await stage.fund(place.held)
-        assert.ok(await stage.available() > held, 'the deposit is credited')
+        assert.ok((await stage.available()) > held, 'the deposit is credited')
       }
       away = ''
       await stage.check()
       assert.deepEqual([...asked].sort(), ['a', 'b', 'c'])
       const told = (await stage.services.metrics.endpointDisagreements.get()).values
-      assert.deepEqual(told.map(({ labels, value }) => [labels['endpoint'], value]), [['a', 0], ['b', 0], ['c', 0]])
+      assert.deepEqual(
+        told.map(({ labels, value }) => [labels['endpoint'], value]),
+        [
+          ['a', 0],
+          ['b', 0],
+          ['c', 0],
+        ],
+      )
     } finally {
       await stage.close()
     }
@@ -78,10 +106,18 @@ test('BTC: a coin that one endpoint shows at another place is not credited, and 
     const { hostname, pathname } = new URL(String(url))
     const text = await (await fetch(`${devnet.url}${pathname}`, init)).text()
     // Outputs change their places: amounts and addresses stay.
-    return new Response(lies && hostname === 'a' ? text.replaceAll('"n":1,', '"n":7,').replaceAll('"n":0,', '"n":1,').replaceAll('"n":7,', '"n":0,') : text)
+    return new Response(
+      lies && hostname === 'a'
+        ? text
+            .replaceAll('"n":1,', '"n":7,')
+            .replaceAll('"n":0,', '"n":1,')
+            .replaceAll('"n":7,', '"n":0,')
+        : text,
+    )
   }
   const stage = new FamilyStage(database.get(), devnet, place, clock, ask, {
-    endpoints: ['a', 'b', 'c'].map((host) => ({ url: `http://${host}/btc` })), quorum: 2,
+    endpoints: ['a', 'b', 'c'].map((host) => ({ url: `http://${host}/btc` })),
+    quorum: 2,
   })
   try {
     await stage.open()
@@ -100,14 +136,16 @@ test('BTC: a coin that one endpoint shows at another place is not credited, and 
     assert.equal(await stage.available(), held)
     lies = false
     clock.advance(600_000)
-    const { height } = await stage.database.one<{ height: number }>('select max(block_height)::integer height from deposits') as { height: number }
+    const { height } = (await stage.database.one<{ height: number }>(
+      'select max(block_height)::integer height from deposits',
+    )) as { height: number }
     const token = await takeRescan(stage.services, 'BTC', height, height)
     assert.ok(token)
     await runRescan(stage.services, stage.services.networks.get('BTC'), token)
     await stage.run()
     await stage.scan()
     await stage.run()
-    assert.equal(await stage.available() - held, parseAmount('0.25', 8))
+    assert.equal((await stage.available()) - held, parseAmount('0.25', 8))
     assert.equal((await coins()).length, known.length + 1)
     // All of it can be sent.
     const id = await stage.create('all', { amount: '2.2499' })

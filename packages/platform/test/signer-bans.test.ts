@@ -15,7 +15,10 @@ import { banLine, diagnoseBans } from '../src/operator/doctor-bans.ts'
 import { SignerNodes } from '../src/signing/nodes.ts'
 import { readBans } from '../src/signing/status.ts'
 
-/** The operator's view of a ban: the command, the metric, the doctor, the control panel. Three real nodes. */
+/**
+ * The operator's view of a ban: the command, the metric, the doctor, the control panel. Three real
+ * nodes.
+ */
 let house: House
 let folder: string
 before(async () => {
@@ -29,13 +32,18 @@ async function gauges(): Promise<string[]> {
   try {
     const metrics = createMetrics()
     await lookAtNodes({ signers, metrics, environment: systemEnvironment() } as unknown as Services)
-    return (await metrics.text()).split('\n').filter((line) => line.startsWith('custody_signer_bans{'))
+    return (await metrics.text())
+      .split('\n')
+      .filter((line) => line.startsWith('custody_signer_bans{'))
   } finally {
     signers.close()
   }
 }
 const run = (command: typeof ban, node: number, values: Record<string, string> = {}) =>
-  command({ home: house.home, values: { home: join(house.home, `node-${node}`), ...values } } as never)
+  command({
+    home: house.home,
+    values: { home: join(house.home, `node-${node}`), ...values },
+  } as never)
 
 test('without a ban each pair of nodes is 0, and the doctor says nothing', async () => {
   assert.equal((await gauges()).filter((line) => line.endsWith(' 0')).length, 6)
@@ -50,13 +58,26 @@ const printed = ({ text = [] }: Outcome): string => [text].flat().join('\n')
 
 test('a ban is shown by the command, the metric and the doctor, also where only the third node can say so', async () => {
   const text = printed(await run(ban, 1, { peer: '3', reason: 'seen at its host' }))
-  assert.match(text, /^signer 1 has banned signer 3 \([0-9a-f]{64}\): operator's order, \d{4}-\S+Z: seen at its host$/)
+  assert.match(
+    text,
+    /^signer 1 has banned signer 3 \([0-9a-f]{64}\): operator's order, \d{4}-\S+Z: seen at its host$/,
+  )
   assert.equal(printed(await run(bans, 1)), text)
-  assert.deepEqual((await gauges()).filter((line) => line.endsWith(' 1')), ['custody_signer_bans{node="1",banned="3"} 1'])
+  assert.deepEqual(
+    (await gauges()).filter((line) => line.endsWith(' 1')),
+    ['custody_signer_bans{node="1",banned="3"} 1'],
+  )
   const confirmed = [{ by: 1, banned: 3, confirmed: true }]
   assert.deepEqual(await diagnoseBans(folder), confirmed)
-  assert.match(banLine(confirmed[0]!), /^signer 1 has banned signer 3: stop withdrawals and move the funds .*replacing-a-banned-node\.md\)$/)
-  for (let tries = 0; !/signer 1 reports a ban of signer 3/.test(printed(await run(bans, 2))); tries++) {
+  assert.match(
+    banLine(confirmed[0]!),
+    /^signer 1 has banned signer 3: stop withdrawals and move the funds .*replacing-a-banned-node\.md\)$/,
+  )
+  for (
+    let tries = 0;
+    !/signer 1 reports a ban of signer 3/.test(printed(await run(bans, 2)));
+    tries++
+  ) {
     assert.ok(tries < 100, 'node 2 has no report')
     await sleep(100)
   }
@@ -64,15 +85,27 @@ test('a ban is shown by the command, the metric and the doctor, also where only 
   const reported = await diagnoseBans(folder)
   assert.deepEqual(reported, [{ by: 1, banned: 3, confirmed: false }])
   assert.match(banLine(reported[0]!), /^signer 1 is reported to have banned signer 3: /)
-  assert.deepEqual((await gauges()).filter((line) => line.includes('node="1"')), [])
+  assert.deepEqual(
+    (await gauges()).filter((line) => line.includes('node="1"')),
+    [],
+  )
 })
 
 test('the control panel names each ban, and an answer in another shape names none', () => {
-  assert.deepEqual(banMessages([{ node: 1, bans: [3] }, { node: 2, bans: [] }]), ['signer 1 has banned signer 3: the funds have to be moved to a new installation'])
+  assert.deepEqual(
+    banMessages([
+      { node: 1, bans: [3] },
+      { node: 2, bans: [] },
+    ]),
+    ['signer 1 has banned signer 3: the funds have to be moved to a new installation'],
+  )
   assert.deepEqual([readBans([3, 4, '2', null]), readBans(undefined), readBans('3')], [[3], [], []])
 })
 
 test('the pages that the messages name exist', () => {
-  const page = readFileSync(new URL('../../../docs/production/replacing-a-banned-node.md', import.meta.url), 'utf8')
+  const page = readFileSync(
+    new URL('../../../docs/production/replacing-a-banned-node.md', import.meta.url),
+    'utf8',
+  )
   assert.ok(page.startsWith('# Replacing a banned node\n'))
 })

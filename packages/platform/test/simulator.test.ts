@@ -12,7 +12,10 @@ import { watched } from './simulator/ledger-watch.ts'
 import { shrink } from './simulator/shrink.ts'
 import { simulate } from './simulator/simulate.ts'
 
-/** What the simulator itself rests on: an oracle that sees, draws that replay, and a shrinker that keeps what fails. */
+/**
+ * What the simulator itself rests on: an oracle that sees, draws that replay, and a shrinker that
+ * keeps what fails.
+ */
 const NO_COINS = new Map<string, bigint>()
 async function aWish() {
   const people = new People(1, new Chance(1, []), () => Date.UTC(2030, 0, 1))
@@ -41,16 +44,41 @@ test('the oracle sees a second payment, another amount, receiver or wallet, what
     act(signatures)
     return signatures.problems.join('\n')
   }
-  assert.match(seen((all) => all.payment(wish, ...signed({ nonce: 1 }), null)), /do not exclude each other/)
-  assert.match(seen((all) => all.payment(wish, ...signed({ value: 1n }), null)), /not what/)
-  assert.match(seen((all) => all.payment(wish, ...signed({ to: SINKS.find((sink) => sink !== wish.to) as string }), null)), /not what/)
-  assert.match(seen((all) => all.payment(wish, ...signed({}, [2, 60, 0]), null)), /from another wallet/)
-  assert.match(seen((all) => all.payment(undefined, ...signed({}), null)), /nobody wished/)
-  assert.match(seen((all) => {
-    all.voided(wish.name)
-    all.payment(wish, ...signed({ maxFeePerGas: 3_000_000_000n }), null)
-  }), /after two nodes had voided/)
-  assert.match(seen((all) => all.fuel([wish], '', 5n, SINK_ETH, ...signed({ to: SINK_ETH, value: 6n }, [0, 60, 0]))), /fuel of more than 5/)
+  assert.match(
+    seen((all) => all.payment(wish, ...signed({ nonce: 1 }), null)),
+    /do not exclude each other/,
+  )
+  assert.match(
+    seen((all) => all.payment(wish, ...signed({ value: 1n }), null)),
+    /not what/,
+  )
+  assert.match(
+    seen((all) =>
+      all.payment(wish, ...signed({ to: SINKS.find((sink) => sink !== wish.to) as string }), null),
+    ),
+    /not what/,
+  )
+  assert.match(
+    seen((all) => all.payment(wish, ...signed({}, [2, 60, 0]), null)),
+    /from another wallet/,
+  )
+  assert.match(
+    seen((all) => all.payment(undefined, ...signed({}), null)),
+    /nobody wished/,
+  )
+  assert.match(
+    seen((all) => {
+      all.voided(wish.name)
+      all.payment(wish, ...signed({ maxFeePerGas: 3_000_000_000n }), null)
+    }),
+    /after two nodes had voided/,
+  )
+  assert.match(
+    seen((all) =>
+      all.fuel([wish], '', 5n, SINK_ETH, ...signed({ to: SINK_ETH, value: 6n }, [0, 60, 0])),
+    ),
+    /fuel of more than 5/,
+  )
 })
 
 test('a hostile seed is the same story each time, and its draws play it again', async () => {
@@ -58,7 +86,10 @@ test('a hostile seed is the same story each time, and its draws play it again', 
   assert.equal(first.failure, null)
   assert.ok(first.signed > 0 && first.refusals.size > 5)
   const again = await playHostile(4, first.draws)
-  assert.deepEqual([again.asked, again.signed, [...again.refusals]], [first.asked, first.signed, [...first.refusals]])
+  assert.deepEqual(
+    [again.asked, again.signed, [...again.refusals]],
+    [first.asked, first.signed, [...first.refusals]],
+  )
 })
 
 test('a storm is the same story each time, whatever its database has seen, also where many wait for one lock', async () => {
@@ -79,7 +110,11 @@ test('a storm is the same story each time, whatever its database has seen, also 
 })
 
 test('what may let locks go happens one after the other, also where processes end in the middle of a commit', async () => {
-  const schedule = new Schedule(new Chance(1, []), 0, async () => ({ pids: [], isKnot: false, areChecked: true }))
+  const schedule = new Schedule(new Chance(1, []), 0, async () => ({
+    pids: [],
+    isKnot: false,
+    areChecked: true,
+  }))
   const order: string[] = []
   const act = (what: string) => async () => {
     order.push(`${what} begins`)
@@ -87,12 +122,23 @@ test('what may let locks go happens one after the other, also where processes en
     order.push(`${what} ends`)
   }
   const committed = schedule.gate(new Actor('platform-1'), '  commit', act('commit'))
-  await Promise.all([schedule.freed([], act('first end')), schedule.step(100), schedule.freed([], act('second end')), committed])
-  assert.deepEqual(order, ['first end', 'second end', 'commit'].flatMap((what) => [`${what} begins`, `${what} ends`]))
+  await Promise.all([
+    schedule.freed([], act('first end')),
+    schedule.step(100),
+    schedule.freed([], act('second end')),
+    committed,
+  ])
+  assert.deepEqual(
+    order,
+    ['first end', 'second end', 'commit'].flatMap((what) => [`${what} begins`, `${what} ends`]),
+  )
 })
 
 test('the shrinker keeps the one draw that matters', async () => {
-  const run = async (draws: readonly number[]) => ({ failure: draws[70] === 3 ? 'it failed' : null, draws })
+  const run = async (draws: readonly number[]) => ({
+    failure: draws[70] === 3 ? 'it failed' : null,
+    draws,
+  })
   const failed = await run(Array.from({ length: 200 }, (_, at) => (at === 70 ? 3 : at % 5)))
   const { draws, failure } = await shrink(failed, run, 5000)
   assert.equal(failure, 'it failed')
@@ -107,25 +153,49 @@ test('no commit of a storm leaves an entry that does not sum to zero, or a balan
     const problems: string[] = []
     const raw = openDatabase(url('test'), { onError: () => undefined })
     const database = watched(raw, (problem) => problems.push(problem))
-    const { id } = await database.one<{ id: string }>(`insert into workspaces (name) values ('acme') returning id`) as { id: string }
-    const post = (reference: string, ...amounts: string[]) => database.query('select ledger_post($1, $2, $3, $4)', [
-      id, 'TEST', reference,
-      JSON.stringify(amounts.map((amount, at) => ({ asset: 'ETH', kind: at === 0 ? 'chain' : 'suspense', amount }))),
-    ])
+    const { id } = (await database.one<{ id: string }>(
+      `insert into workspaces (name) values ('acme') returning id`,
+    )) as { id: string }
+    const post = (reference: string, ...amounts: string[]) =>
+      database.query('select ledger_post($1, $2, $3, $4)', [
+        id,
+        'TEST',
+        reference,
+        JSON.stringify(
+          amounts.map((amount, at) => ({
+            asset: 'ETH',
+            kind: at === 0 ? 'chain' : 'suspense',
+            amount,
+          })),
+        ),
+      ])
     await post('1', '-5', '5')
     const refused = async (work: () => Promise<unknown>, by: RegExp) => {
       problems.length = 0
       await assert.rejects(work(), by)
       assert.match(problems.join(), by)
     }
-    await refused(() => database.query('update ledger_accounts set balance = balance + 1'), /has -?\d+, and -?\d+ was posted/)
-    await refused(() => database.query(`update ledger_postings set amount = amount + 1 where amount > 0`), /does not sum to zero: ETH 1/)
-    const moved = (by: string) => `update ledger_accounts set balance = balance + (case when kind = 'chain' then ${by} else -${by} end)`
+    await refused(
+      () => database.query('update ledger_accounts set balance = balance + 1'),
+      /has -?\d+, and -?\d+ was posted/,
+    )
+    await refused(
+      () => database.query(`update ledger_postings set amount = amount + 1 where amount > 0`),
+      /does not sum to zero: ETH 1/,
+    )
+    const moved = (by: string) =>
+      `update ledger_accounts set balance = balance + (case when kind = 'chain' then ${by} else -${by} end)`
     await database.query('alter table ledger_accounts drop constraint ledger_not_negative')
-    await refused(() => database.transaction(async (tx) => {
-      await tx.query(moved('6'))
-      await tx.query('update ledger_postings set amount = amount + (case when amount < 0 then 6 else -6 end)')
-    }), /suspense ETH has -1/)
+    await refused(
+      () =>
+        database.transaction(async (tx) => {
+          await tx.query(moved('6'))
+          await tx.query(
+            'update ledger_postings set amount = amount + (case when amount < 0 then 6 else -6 end)',
+          )
+        }),
+      /suspense ETH has -1/,
+    )
     await post('2', '-1', '1')
     await raw.close()
   } finally {

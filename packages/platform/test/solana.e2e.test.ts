@@ -1,7 +1,19 @@
 // SOL and its tokens end to end, on a local chain that runs the Solana runtime.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { assertConfirmed, balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import {
+  assertConfirmed,
+  balance,
+  call,
+  fundedWallet,
+  rpc,
+  terminal,
+  TestPlatform,
+  transferBody,
+  waitFor,
+  type Transfer,
+  type User,
+} from './harness.ts'
 
 const platform = new TestPlatform()
 let user: User
@@ -10,59 +22,104 @@ let source = ''
 const STRANGER = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM'
 const NEW = 'vines1vzrYbzLMRdu58ou5XTby4qAqVRLmqo36NKPTg'
 
-const send = (asset: string, amount: string, to: string, more: Record<string, unknown> = {}, from = user) => call<Transfer & { code: string; message: string }>(from, 'POST', '/dac/v1/transaction', transferBody(asset, amount, to, more))
-async function sent(asset: string, amount: string, to: string, more: Record<string, unknown> = {}): Promise<Transfer> {
+const send = (
+  asset: string,
+  amount: string,
+  to: string,
+  more: Record<string, unknown> = {},
+  from = user,
+) =>
+  call<Transfer & { code: string; message: string }>(
+    from,
+    'POST',
+    '/dac/v1/transaction',
+    transferBody(asset, amount, to, more),
+  )
+async function sent(
+  asset: string,
+  amount: string,
+  to: string,
+  more: Record<string, unknown> = {},
+): Promise<Transfer> {
   const answer = await send(asset, amount, to, more)
   assert.equal(answer.status, 200, answer.text)
   return answer.body
 }
-const confirmed = async (asset: string, amount: string, to: string, more: Record<string, unknown> = {}) => {
+const confirmed = async (
+  asset: string,
+  amount: string,
+  to: string,
+  more: Record<string, unknown> = {},
+) => {
   const { id } = await sent(asset, amount, to, more)
   const done = await terminal(user, id)
   assert.equal(done.status, 'confirmed', `${done.failure_reason ?? ''}\n${platform.output}`)
   return done
 }
 const devnet = (command: Record<string, unknown>) => platform.operator('devnet', command)
-const lamports = async (address: string) => (await rpc<{ value: number }>(platform, 'SOL', 'getBalance', [address])).value
+const lamports = async (address: string) =>
+  (await rpc<{ value: number }>(platform, 'SOL', 'getBalance', [address])).value
 const audited = async () => {
   const { ok, differences } = await platform.operator('audit')
   assert.ok(ok, JSON.stringify(differences))
 }
 
-before(async () => {
-  await platform.start()
-  user = await platform.user('solana')
-  customer = await platform.user('solana-customer')
-  source = await fundedWallet(platform, user, 'SOL', '3')
-}, { timeout: 240_000 })
+before(
+  async () => {
+    await platform.start()
+    user = await platform.user('solana')
+    customer = await platform.user('solana-customer')
+    source = await fundedWallet(platform, user, 'SOL', '3')
+  },
+  { timeout: 240_000 },
+)
 after(async () => platform.remove())
 
 test('a deposit is credited; what the chain wants kept is not spendable', async () => {
-  assert.deepEqual([(await balance(user, 'SOL')).balance, (await balance(user, 'SOL')).omnibus_balance], ['2.99910912', '3'])
+  assert.deepEqual(
+    [(await balance(user, 'SOL')).balance, (await balance(user, 'SOL')).omnibus_balance],
+    ['2.99910912', '3'],
+  )
 })
 
 test('SOL is sent, its fee is the chain’s, and the customer gets it', async () => {
   await call(customer, 'POST', '/dac/v1/create-wallet', { asset: 'SOL' })
-  const { address } = (await call<{ address: string }>(customer, 'POST', '/dac/v1/address', { asset: 'SOL' })).body
+  const { address } = (
+    await call<{ address: string }>(customer, 'POST', '/dac/v1/address', { asset: 'SOL' })
+  ).body
   const done = await confirmed('SOL', '0.5', address)
   assert.equal(done.fee, '0.000006')
-  await waitFor('the customer’s deposit', async () => (await balance(customer, 'SOL')).omnibus_balance === '0.5')
+  await waitFor(
+    'the customer’s deposit',
+    async () => (await balance(customer, 'SOL')).omnibus_balance === '0.5',
+  )
   assert.equal(await lamports(source), 3_000_000_000 - 500_000_000 - 6000)
 })
 
 test('equal transfers at once are two transactions', async () => {
-  const ids = await Promise.all([sent('SOL', '0.01', STRANGER), sent('SOL', '0.01', STRANGER), sent('SOL', '0.01', STRANGER)])
+  const ids = await Promise.all([
+    sent('SOL', '0.01', STRANGER),
+    sent('SOL', '0.01', STRANGER),
+    sent('SOL', '0.01', STRANGER),
+  ])
   const done: Transfer[] = []
   for (const { id } of ids) done.push(await terminal(user, id))
-  assert.deepEqual(done.map(({ status }) => status), ['confirmed', 'confirmed', 'confirmed'])
+  assert.deepEqual(
+    done.map(({ status }) => status),
+    ['confirmed', 'confirmed', 'confirmed'],
+  )
   assert.equal(new Set(done.map(({ hash }) => hash)).size, 3)
   assert.equal(await lamports(STRANGER), 30_000_000)
 })
 
 test('below what an account needs, to itself, to a token account, with a tag, below the fee floor: 400 with the reason', async () => {
   const cases: [string, string, Record<string, unknown>, RegExp][] = [
-    ['0.0001', NEW, {}, /0\.00089088 SOL creates it/], ['0.1', source, {}, /leave from/], ['0.1', 'wg5iSXxsT4Bq3MtZ4FfAxarKDCc9vWGqvgSF9DG2ab7', {}, /is a contract, that of USDT_SOL/],
-    ['0.1', NEW, { address_tag: '7' }, /no address tags/], ['0.1', NEW, { fee_rate: 4999 }, /at least 5000 Lamport, the least/], ['2.4695', NEW, {}, /must stay on the account/],
+    ['0.0001', NEW, {}, /0\.00089088 SOL creates it/],
+    ['0.1', source, {}, /leave from/],
+    ['0.1', 'wg5iSXxsT4Bq3MtZ4FfAxarKDCc9vWGqvgSF9DG2ab7', {}, /is a contract, that of USDT_SOL/],
+    ['0.1', NEW, { address_tag: '7' }, /no address tags/],
+    ['0.1', NEW, { fee_rate: 4999 }, /at least 5000 Lamport, the least/],
+    ['2.4695', NEW, {}, /must stay on the account/],
   ]
   for (const [amount, to, more, reason] of cases) {
     const answer = await send('SOL', amount, to, more)
@@ -73,17 +130,28 @@ test('below what an account needs, to itself, to a token account, with a tag, be
 
 test('a further deposit address is swept: SOL pays out of what it moves, tokens from the SOL wallet', async () => {
   const total = async (asset: string) => Number((await balance(user, asset)).omnibus_balance)
-  const further = (await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset: 'SOL' })).body.address
+  const further = (
+    await call<{ address: string }>(user, 'POST', '/dac/v1/address', { asset: 'SOL' })
+  ).body.address
   assert.notEqual(further, source)
   const sol = await total('SOL')
   await platform.fund('SOL', further, '0.25')
-  await waitFor('the sweep of SOL', async () => (await lamports(further)) === 0 && (await total('SOL')) > sol)
-  await waitFor('its books', async () => Math.abs(await total('SOL') - sol - 0.25 + 0.000006) < 1e-9)
+  await waitFor(
+    'the sweep of SOL',
+    async () => (await lamports(further)) === 0 && (await total('SOL')) > sol,
+  )
+  await waitFor(
+    'its books',
+    async () => Math.abs((await total('SOL')) - sol - 0.25 + 0.000006) < 1e-9,
+  )
   await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'USDT_SOL' })
   await platform.fund('USDT_SOL', further, '7')
   await waitFor('the sweep of USDT', async () => (await balance(user, 'USDT_SOL')).balance === '7')
   // Two signatures, compute units, and the omnibus address's own token account.
-  await waitFor('the fee of the sweep', async () => Math.abs(await total('SOL') - sol - 0.25 + 0.000006 + 0.00205028) < 1e-9)
+  await waitFor(
+    'the fee of the sweep',
+    async () => Math.abs((await total('SOL')) - sol - 0.25 + 0.000006 + 0.00205028) < 1e-9,
+  )
   await audited()
 })
 
@@ -115,7 +183,7 @@ test('an answer that is lost pays once', async () => {
   const done = await terminal(user, id)
   await devnet({ command: 'fault', network: 'SOL', mode: 'heal' })
   assert.equal(done.status, 'confirmed')
-  assert.equal(await lamports(NEW) - before, 20_000_000)
+  assert.equal((await lamports(NEW)) - before, 20_000_000)
 })
 
 test('nodes that sleep past the end of a transaction: it is paid once, or fails with the money back', async () => {
@@ -123,12 +191,17 @@ test('nodes that sleep past the end of a transaction: it is paid once, or fails 
   const before = await lamports(NEW)
   const { id } = await platform.withoutNodes(async () => {
     const made = await sent('SOL', '0.04', NEW)
-    await waitFor('built', async () => (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${made.id}`)).body.sub_status === 'SIGNING')
+    await waitFor(
+      'built',
+      async () =>
+        (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${made.id}`)).body.sub_status ===
+        'SIGNING',
+    )
     await devnet({ command: 'mine', network: 'SOL', blocks: 160 })
     return made
   })
   const done = await terminal(user, id)
-  const paid = await lamports(NEW) - before
+  const paid = (await lamports(NEW)) - before
   if (done.status === 'confirmed') assert.equal(paid, 40_000_000)
   else {
     assert.match(done.failure_reason ?? '', /expired/)
@@ -146,18 +219,26 @@ test('the platform is killed in between: each transfer is paid once', async () =
   await platform.start()
   user.base = platform.base
   for (const { id } of ids) await assertConfirmed(user, id)
-  assert.equal(await lamports(NEW) - before, 60_000_000)
+  assert.equal((await lamports(NEW)) - before, 60_000_000)
   await audited()
 })
 
 test('what the chain never took dies with its blockhash, fails, and the money is back', async () => {
   const held = (await balance(user, 'SOL')).balance
   const tokens = (await balance(user, 'USDC_SOL')).balance
-  const prepaid = async () => (await call<{ balance: string; reserved: string }>(user, 'POST', '/dac/v1/prepaid-fee', {})).body
+  const prepaid = async () =>
+    (await call<{ balance: string; reserved: string }>(user, 'POST', '/dac/v1/prepaid-fee', {}))
+      .body
   const before = await prepaid()
   await devnet({ command: 'fault', network: 'SOL', mode: 'reject' })
   const ids = [(await sent('SOL', '0.3', NEW)).id, (await sent('USDC_SOL', '3', NEW)).id]
-  for (const id of ids) await waitFor('it is signed', async () => (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)).body.sub_status === 'BROADCASTING')
+  for (const id of ids)
+    await waitFor(
+      'it is signed',
+      async () =>
+        (await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)).body.sub_status ===
+        'BROADCASTING',
+    )
   await devnet({ command: 'mine', network: 'SOL', blocks: 152 })
   for (const id of ids) {
     const done = await terminal(user, id)

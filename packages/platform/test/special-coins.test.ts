@@ -16,13 +16,21 @@ import { FamilyStage, type Place } from './family-stage.ts'
 import { plain } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** Coins in forms that only one chain has, from a local node to a wallet and out again: Dash's special transactions, CashTokens, MWEB. */
+/**
+ * Coins in forms that only one chain has, from a local node to a wallet and out again: Dash's
+ * special transactions, CashTokens, MWEB.
+ */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-special-coins-'))
 let devnet: Devnet
 
-const DASH: Place = { code: 'DASH', to: 'yNPbcFfabtNmmxKdGwhHomdYfVs6gikbPf', held: '1', amount: '3.5' }
+const DASH: Place = {
+  code: 'DASH',
+  to: 'yNPbcFfabtNmmxKdGwhHomdYfVs6gikbPf',
+  held: '1',
+  amount: '3.5',
+}
 const BCH: Place = { code: 'BCH', to: '', held: '1', amount: '0.99999' }
 const LTC: Place = { code: 'LTC', to: '', held: '1', amount: '0.5' }
 
@@ -45,7 +53,10 @@ async function staged(place: Place, run: (stage: FamilyStage) => Promise<void>):
 }
 
 const rpc = async <T>(code: string, method: string, ...params: unknown[]): Promise<T> => {
-  const answer = await fetch(`${devnet.url}/${code.toLowerCase()}`, { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) })
+  const answer = await fetch(`${devnet.url}/${code.toLowerCase()}`, {
+    method: 'POST',
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  })
   return ((await answer.json()) as { result: T }).result
 }
 const COIN = 100_000_000n
@@ -53,7 +64,12 @@ const COIN = 100_000_000n
 test('DASH: a withdrawal from the platform’s credit pool and a mining payout are credited, and one transfer spends both', async () => {
   await staged(DASH, async (stage) => {
     const before = await stage.available()
-    const { hash } = await stage.control({ command: 'special', kind: 'asset-unlock', address: stage.source, amount: '2' })
+    const { hash } = await stage.control({
+      command: 'special',
+      kind: 'asset-unlock',
+      address: stage.source,
+      amount: '2',
+    })
     await stage.scan()
     await stage.run()
     assert.equal(await stage.available(), before + 2n * COIN)
@@ -64,11 +80,18 @@ test('DASH: a withdrawal from the platform’s credit pool and a mining payout a
     await stage.run()
     const held = await stage.available()
     assert.ok(held > before + 2n * COIN, `${held} are available`)
-    const id = await stage.create('all but the fee', { amount: `${(held - 100_000n) / COIN}.${((held - 100_000n) % COIN).toString().padStart(8, '0')}` })
+    const id = await stage.create('all but the fee', {
+      amount: `${(held - 100_000n) / COIN}.${((held - 100_000n) % COIN).toString().padStart(8, '0')}`,
+    })
     await stage.run()
     const sent = await stage.read(id)
     assert.equal(sent.state, 'CONFIRMED', JSON.stringify(sent))
-    const { vin } = await rpc<{ vin: { txid: string }[] }>('DASH', 'getrawtransaction', sent.hash, true)
+    const { vin } = await rpc<{ vin: { txid: string }[] }>(
+      'DASH',
+      'getrawtransaction',
+      sent.hash,
+      true,
+    )
     assert.ok(vin.length === 3 && vin.some(({ txid }) => txid === hash), JSON.stringify(vin))
     await stage.check()
   })
@@ -79,8 +102,21 @@ test('BCH: an output with a CashToken is not credited or spent, and a transfer o
     const before = await stage.available()
     const tokens: { hash: string; vout: number }[] = []
     for (const more of [{ tokens: '5' }, { nft: 'mutable', commitment: 'ab' }]) {
-      const hash = (await stage.control({ command: 'special', kind: 'token', address: stage.source, amount: '0.5', ...more }))['hash'] as string
-      const { vout } = await rpc<{ vout: { n: number; tokenData?: object }[] }>('BCH', 'getrawtransaction', hash, true)
+      const hash = (
+        await stage.control({
+          command: 'special',
+          kind: 'token',
+          address: stage.source,
+          amount: '0.5',
+          ...more,
+        })
+      )['hash'] as string
+      const { vout } = await rpc<{ vout: { n: number; tokenData?: object }[] }>(
+        'BCH',
+        'getrawtransaction',
+        hash,
+        true,
+      )
       tokens.push({ hash, vout: vout.find(({ tokenData }) => tokenData)?.n as number })
     }
     await stage.scan()
@@ -89,7 +125,8 @@ test('BCH: an output with a CashToken is not credited or spent, and a transfer o
     const id = await stage.create('everything')
     await stage.run()
     assert.equal((await stage.read(id)).state, 'CONFIRMED')
-    for (const { hash, vout } of tokens) assert.ok(await rpc('BCH', 'gettxout', hash, vout), 'the token is unspent')
+    for (const { hash, vout } of tokens)
+      assert.ok(await rpc('BCH', 'gettxout', hash, vout), 'the token is unspent')
     await stage.check()
   })
 })
@@ -98,15 +135,30 @@ test('LTC: transactions within the extension blocks do not hide what else waits,
   await staged(LTC, async (stage) => {
     const [chain] = stage.services.networks.all()
     const before = await stage.available()
-    await stage.control({ command: 'fund', asset: 'LTC', address: await rpc('LTC', 'getnewaddress'), amount: '1' })
-    const { hash } = await stage.control({ command: 'special', kind: 'mweb', address: stage.source, amount: '2' })
+    await stage.control({
+      command: 'fund',
+      asset: 'LTC',
+      address: await rpc('LTC', 'getnewaddress'),
+      amount: '1',
+    })
+    const { hash } = await stage.control({
+      command: 'special',
+      kind: 'mweb',
+      address: stage.source,
+      amount: '2',
+    })
     await stage.control({ command: 'special', kind: 'mweb' })
     const paid = await rpc<string>('LTC', 'sendtoaddress', stage.source, 0.25)
     const mempool = chain!.mempool!
     const waiting = await mempool.waiting()
     assert.ok(waiting.includes(hash as string) && waiting.includes(paid), 'the pool has both')
     const seen = await mempool.transfers(waiting)
-    assert.deepEqual(seen.filter(({ address }) => address === stage.source).map(({ txid, amount }) => [txid, amount]), [[paid, 25_000_000n]])
+    assert.deepEqual(
+      seen
+        .filter(({ address }) => address === stage.source)
+        .map(({ txid, amount }) => [txid, amount]),
+      [[paid, 25_000_000n]],
+    )
     await stage.control({ command: 'mine', blocks: 1 })
     await stage.scan()
     await stage.run()
@@ -120,25 +172,42 @@ test('LTC: an invoice turns Processing by its payment in the pool and Paid by it
     const [chain] = stage.services.networks.all()
     const ask = async (endpoint: Endpoint, body?: object, params?: object) => {
       const { text, body: answer } = await endpoint.handler({
-        services: stage.services, caller: stage.caller, body: endpoint.body ? readBody(endpoint.body, JSON.stringify(body)) : undefined,
-        query: undefined, params, signed: undefined as never, askedAt: stage.services.environment.now(),
+        services: stage.services,
+        caller: stage.caller,
+        body: endpoint.body ? readBody(endpoint.body, JSON.stringify(body)) : undefined,
+        query: undefined,
+        params,
+        signed: undefined as never,
+        askedAt: stage.services.environment.now(),
       })
-      return plain(parseJson(text ?? stringifyJson(answer))) as { inv_id: string; inv_status: string; address: string }
+      return plain(parseJson(text ?? stringifyJson(answer))) as {
+        inv_id: string
+        inv_status: string
+        address: string
+      }
     }
     const memory = new PoolMemory()
     const look = async () => {
       await lookAtMempool(stage.services, chain!, chain!.mempool!, memory)
-      while (await lookAtDue(stage.services) > 0);
+      while ((await lookAtDue(stage.services)) > 0);
     }
     const { inv_id: id, address } = await ask(createInvoice, { asset: 'LTC', amount: 0.25 })
     const status = async () => (await ask(getInvoice, undefined, { id })).inv_status
-    await stage.control({ command: 'fund', asset: 'LTC', address: await rpc('LTC', 'getnewaddress'), amount: '1' })
+    await stage.control({
+      command: 'fund',
+      asset: 'LTC',
+      address: await rpc('LTC', 'getnewaddress'),
+      amount: '1',
+    })
     const { hash } = await stage.control({ command: 'special', kind: 'mweb' })
     await look()
     assert.equal(await status(), 'Pending')
     await stage.control({ command: 'special', kind: 'mweb', address: stage.source, amount: '2' })
     await rpc('LTC', 'sendtoaddress', address, 0.25)
-    assert.ok((await chain!.mempool!.waiting()).includes(hash as string), 'the transaction of the extension blocks waits beside the payment')
+    assert.ok(
+      (await chain!.mempool!.waiting()).includes(hash as string),
+      'the transaction of the extension blocks waits beside the payment',
+    )
     await look()
     assert.equal(await status(), 'Processing')
     await stage.control({ command: 'mine', blocks: 1 })

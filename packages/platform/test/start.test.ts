@@ -28,13 +28,19 @@ import { registry, useDatabase } from './deposits-support.ts'
 
 /** What a start refuses, and what says that a running platform is unwell. */
 const folder = mkdtempSync(join(tmpdir(), 'custody-start-'))
-after(() => { rmSync(folder, { recursive: true, force: true }) })
+after(() => {
+  rmSync(folder, { recursive: true, force: true })
+})
 const database = useDatabase()
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 
 /** `npm start` with these settings, which it must refuse: what it says. */
 function refused(env: Record<string, string>): string {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN], { encoding: 'utf8', timeout: 30_000, env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env } })
+  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN], {
+    encoding: 'utf8',
+    timeout: 30_000,
+    env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env },
+  })
   assert.equal(status, 1, stdout + stderr)
   assert.equal(stdout, '')
   const lines = stderr.trim().split('\n')
@@ -43,15 +49,16 @@ function refused(env: Record<string, string>): string {
 }
 
 /** Three nodes that answer their status, or nothing. */
-const nodes = (...statuses: (object | null)[]) => ({
-  peers: statuses.map((_, at) => ({ node: at + 1 })),
-  call: async (node: number) => {
-    const status = statuses[node - 1]
-    if (!status) throw new NodeUnavailable(node, 'cannot be reached')
-    return status
-  },
-  certificateExpiries: () => ({ platform: new Date(0), nodes: new Map() }),
-}) as unknown as SignerNodes
+const nodes = (...statuses: (object | null)[]) =>
+  ({
+    peers: statuses.map((_, at) => ({ node: at + 1 })),
+    call: async (node: number) => {
+      const status = statuses[node - 1]
+      if (!status) throw new NodeUnavailable(node, 'cannot be reached')
+      return status
+    },
+    certificateExpiries: () => ({ platform: new Date(0), nodes: new Map() }),
+  }) as unknown as SignerNodes
 
 const home = (name: string): string => {
   const path = join(folder, name)
@@ -63,25 +70,36 @@ test('a home belongs to the network of its first start', () => {
   const first = home('bound')
   bindHome(first, 'local')
   bindHome(first, 'local')
-  assert.throws(() => { bindHome(first, 'mainnet') }, /CUSTODY_NETWORK=mainnet: the home .*bound belongs to the network "local".*CUSTODY_HOME/)
+  assert.throws(() => {
+    bindHome(first, 'mainnet')
+  }, /CUSTODY_NETWORK=mainnet: the home .*bound belongs to the network "local".*CUSTODY_HOME/)
   const real = home('real')
   bindHome(real, 'mainnet')
-  assert.throws(() => { bindHome(real, 'local') }, /belongs to the network "mainnet"/)
+  assert.throws(() => {
+    bindHome(real, 'local')
+  }, /belongs to the network "mainnet"/)
   const older = home('older')
   writeFileSync(join(older, 'ports.json'), '{}')
-  assert.throws(() => { bindHome(older, 'mainnet') }, /belongs to the network "local"/)
+  assert.throws(() => {
+    bindHome(older, 'mainnet')
+  }, /belongs to the network "local"/)
   bindHome(older, 'local')
 })
 
 test('so does a database', async () => {
   await bindDatabase(database.get(), 'local')
   await bindDatabase(database.get(), 'local')
-  await assert.rejects(bindDatabase(database.get(), 'mainnet'), /this database belongs to the network "local".*DATABASE_URL/)
+  await assert.rejects(
+    bindDatabase(database.get(), 'mainnet'),
+    /this database belongs to the network "local".*DATABASE_URL/,
+  )
   assert.equal((await database.get().query('select network from installation')).length, 1)
 })
 
 test('a start that fails binds nothing, and a database of another network is refused as it stands', async () => {
-  const { socket } = (await database.get().one<{ socket: string }>(`select current_setting('unix_socket_directories') socket`))!
+  const { socket } = (await database
+    .get()
+    .one<{ socket: string }>(`select current_setting('unix_socket_directories') socket`))!
   const url = (name: string) => `postgresql://custody@/${name}?host=${encodeURIComponent(socket)}`
   const opened = async <T>(name: string, read: (database: Database) => Promise<T>): Promise<T> => {
     const one = openDatabase(url(name))
@@ -89,50 +107,131 @@ test('a start that fails binds nothing, and a database of another network is ref
   }
   for (const name of ['unbound', 'theirs']) await database.get().query(`create database ${name}`)
   const [unbound, config] = [join(folder, 'unbound'), join(folder, 'none.json')]
-  const start = (name: string) => refused({ CUSTODY_HOME: unbound, CUSTODY_NETWORK: 'mainnet', CUSTODY_CONFIG: config, CUSTODY_LOG_LEVEL: 'silent', DATABASE_URL: url(name) })
+  const start = (name: string) =>
+    refused({
+      CUSTODY_HOME: unbound,
+      CUSTODY_NETWORK: 'mainnet',
+      CUSTODY_CONFIG: config,
+      CUSTODY_LOG_LEVEL: 'silent',
+      DATABASE_URL: url(name),
+    })
 
   assert.match(start('unbound'), /signers/, 'there are no signer nodes')
   assert.ok(!existsSync(join(unbound, 'network')))
-  assert.deepEqual(await opened('unbound', (each) => each.query('select network from installation')), [])
+  assert.deepEqual(
+    await opened('unbound', (each) => each.query('select network from installation')),
+    [],
+  )
   checkHome(unbound, 'local')
 
-  await opened('theirs', (each) => each.query(`create table installation (network text); insert into installation values ('local')`))
-  assert.match(start('theirs'), /CUSTODY_NETWORK=mainnet: this database belongs to the network "local"/)
-  assert.deepEqual(await opened('theirs', (each) => each.query(`select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`)), [{ relname: 'installation' }])
+  await opened('theirs', (each) =>
+    each.query(
+      `create table installation (network text); insert into installation values ('local')`,
+    ),
+  )
+  assert.match(
+    start('theirs'),
+    /CUSTODY_NETWORK=mainnet: this database belongs to the network "local"/,
+  )
+  assert.deepEqual(
+    await opened('theirs', (each) =>
+      each.query(
+        `select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`,
+      ),
+    ),
+    [{ relname: 'installation' }],
+  )
 })
 
 test('and so do the signer nodes; one that is away is not waited for', async () => {
   const local = { ready: true, mode: 'local' }
   await checkNodesNetwork(nodes(local, null, local), 'local')
-  await assert.rejects(checkNodesNetwork(nodes(null, null, local), 'mainnet'), /signer node 3 belongs to the network "local".*CUSTODY_SIGNERS/)
+  await assert.rejects(
+    checkNodesNetwork(nodes(null, null, local), 'mainnet'),
+    /signer node 3 belongs to the network "local".*CUSTODY_SIGNERS/,
+  )
 })
 
 test('an audit that compared nothing fails, and so does one that could not look at coins in the books', async () => {
-  const services = { database: database.get(), registry, networks: new Networks([]), environment: { ...systemEnvironment(), sleep: async () => undefined } } as unknown as Services
+  const services = {
+    database: database.get(),
+    registry,
+    networks: new Networks([]),
+    environment: { ...systemEnvironment(), sleep: async () => undefined },
+  } as unknown as Services
   const empty = await audit(services)
   assert.deepEqual([empty.ok, empty.compared, empty.differences], [false, 0, []])
   assert.equal(await latestAudit(database.get()), undefined)
-  const { id } = (await database.get().one<{ id: string }>(`insert into workspaces (name) values ('acme') returning id`))!
-  await post(database.get(), 'test', 'audit', [{ workspace: id, asset: 'ETH', kind: 'tank', amount: 5n }, { workspace: id, asset: 'ETH', kind: 'chain', amount: -5n }])
+  const { id } = (await database
+    .get()
+    .one<{ id: string }>(`insert into workspaces (name) values ('acme') returning id`))!
+  await post(database.get(), 'test', 'audit', [
+    { workspace: id, asset: 'ETH', kind: 'tank', amount: 5n },
+    { workspace: id, asset: 'ETH', kind: 'chain', amount: -5n },
+  ])
   const unseen = await recordedAudit(services)
   assert.equal(unseen.ok, false)
   const { differences, compared } = (await latestAudit(database.get()))!
   assert.deepEqual([differences, compared], [1, 0], 'who watches sees it')
-  assert.deepEqual(unseen.differences.map(({ subject, network, workspace, ledger }) => [subject, network, workspace, ledger]), [['not compared', 'ETH', 'acme', '0.000000000000000005']])
+  assert.deepEqual(
+    unseen.differences.map(({ subject, network, workspace, ledger }) => [
+      subject,
+      network,
+      workspace,
+      ledger,
+    ]),
+    [['not compared', 'ETH', 'acme', '0.000000000000000005']],
+  )
 })
 
 test('readiness tells when nothing can be signed, and metrics do', async () => {
   const up = { ready: true, mode: 'local' }
   const metrics = createMetrics()
-  const at = (...statuses: (object | null)[]) => ({ database: database.get(), hold: new Hold(), registry, networks: new Networks([]), prices: { price: () => null }, metrics, environment: systemEnvironment(), settings: { home: folder }, aml: { sanctions: { list: { published: '2030-01-31' } } }, signers: nodes(...statuses) }) as unknown as Services
-  const others = { worker: 'no worker was ever seen; transfers are accepted and wait', scanner: 'no scanner was ever seen; deposits are not seen, and nothing is confirmed', clocks: 'ok' }
-  assert.deepEqual((await readiness(at(up, up, null))).checks, { database: 'ok', records: 'ok', disk: 'ok', loops: 'ok', prices: 'ok', signing: 'ok', ...others, signer_1: 'ok', signer_2: 'ok', signer_3: 'cannot be reached' })
+  const at = (...statuses: (object | null)[]) =>
+    ({
+      database: database.get(),
+      hold: new Hold(),
+      registry,
+      networks: new Networks([]),
+      prices: { price: () => null },
+      metrics,
+      environment: systemEnvironment(),
+      settings: { home: folder },
+      aml: { sanctions: { list: { published: '2030-01-31' } } },
+      signers: nodes(...statuses),
+    }) as unknown as Services
+  const others = {
+    worker: 'no worker was ever seen; transfers are accepted and wait',
+    scanner: 'no scanner was ever seen; deposits are not seen, and nothing is confirmed',
+    clocks: 'ok',
+  }
+  assert.deepEqual((await readiness(at(up, up, null))).checks, {
+    database: 'ok',
+    records: 'ok',
+    disk: 'ok',
+    loops: 'ok',
+    prices: 'ok',
+    signing: 'ok',
+    ...others,
+    signer_1: 'ok',
+    signer_2: 'ok',
+    signer_3: 'cannot be reached',
+  })
   const dead = await readiness(at(null, up, { ready: false, mode: 'local' }))
-  assert.deepEqual([dead.ready, dead.signing, dead.checks['signer_3']], [true, false, 'waits for its restoration'])
+  assert.deepEqual(
+    [dead.ready, dead.signing, dead.checks['signer_3']],
+    [true, false, 'waits for its restoration'],
+  )
   assert.match(dead.checks['signing'] ?? '', /^dead: 1 of 3 signer nodes can sign, 2 are needed/)
   observe(at(null, up, null))
   const text = await metrics.text()
-  for (const line of ['custody_signing_possible 0', 'custody_signer_up{node="1"} 0', 'custody_signer_up{node="2"} 1', 'custody_scrape_failed 0']) assert.ok(text.includes(`${line}\n`), line)
+  for (const line of [
+    'custody_signing_possible 0',
+    'custody_signer_up{node="1"} 0',
+    'custody_signer_up{node="2"} 1',
+    'custody_scrape_failed 0',
+  ])
+    assert.ok(text.includes(`${line}\n`), line)
 })
 
 test('a data folder without room is said: nothing new is taken, and readiness tells', async () => {
@@ -143,9 +242,20 @@ test('a data folder without room is said: nothing new is taken, and readiness te
   const full = shortage(2 ** 60)
   assert.equal(full(), 'the disk of the data folder has less than 1099511627776 MiB left')
   const hold = new Hold(full)
-  assert.throws(() => hold.assertOpen(), { code: 'UNAVAILABLE', message: /^nothing new is taken now: the disk of the data folder/ })
+  assert.throws(() => hold.assertOpen(), {
+    code: 'UNAVAILABLE',
+    message: /^nothing new is taken now: the disk of the data folder/,
+  })
   hold.assertNone()
-  const services = { database: database.get(), hold, registry, networks: new Networks([]), prices: { price: () => null }, environment: systemEnvironment(), signers: nodes(null, null, null) } as unknown as Services
+  const services = {
+    database: database.get(),
+    hold,
+    registry,
+    networks: new Networks([]),
+    prices: { price: () => null },
+    environment: systemEnvironment(),
+    signers: nodes(null, null, null),
+  } as unknown as Services
   const { ready, checks } = await readiness(services)
   assert.deepEqual([ready, checks['disk']], [false, full()])
   now += 500
@@ -154,13 +264,23 @@ test('a data folder without room is said: nothing new is taken, and readiness te
 
 test('a port in use is said before anything else is started', async () => {
   const other = createServer()
-  await new Promise<void>((resolve) => { other.listen(0, '127.0.0.1', resolve) })
+  await new Promise<void>((resolve) => {
+    other.listen(0, '127.0.0.1', resolve)
+  })
   const { port } = other.address() as AddressInfo
-  await assert.rejects(checkPort({ host: '127.0.0.1', port }), new RegExp(`port ${port} of 127.0.0.1 is in use.*PORT=${port + 1}`))
+  await assert.rejects(
+    checkPort({ host: '127.0.0.1', port }),
+    new RegExp(`port ${port} of 127.0.0.1 is in use.*PORT=${port + 1}`),
+  )
   const said = refused({ CUSTODY_HOME: join(folder, 'port'), PORT: String(port) })
   assert.match(said, /^custody: port \d+ of 127\.0\.0\.1 is in use by another program/)
-  await new Promise((resolve) => { other.close(resolve) })
-  await assert.rejects(checkPort({ host: '203.0.113.7', port: 0 }), /CUSTODY_HOST=203\.0\.113\.7: is not an address of this machine/)
+  await new Promise((resolve) => {
+    other.close(resolve)
+  })
+  await assert.rejects(
+    checkPort({ host: '203.0.113.7', port: 0 }),
+    /CUSTODY_HOST=203\.0\.113\.7: is not an address of this machine/,
+  )
 })
 
 test('a start that cannot be says in one line which setting is wrong', () => {
@@ -170,13 +290,34 @@ test('a start that cannot be says in one line which setting is wrong', () => {
   const bound = home('local-home')
   bindHome(bound, 'local')
   const cases: [Record<string, string>, RegExp][] = [
-    [{ CUSTODY_HOME: join(file, 'below') }, /^custody: CUSTODY_HOME=.*a part of its path is a file/],
+    [
+      { CUSTODY_HOME: join(file, 'below') },
+      /^custody: CUSTODY_HOME=.*a part of its path is a file/,
+    ],
     [{ CUSTODY_HOME: join(folder, 'dangling') }, /^custody: CUSTODY_HOME=.*a link to nothing/],
-    [{ CUSTODY_LOG_LEVEL: 'loud' }, /^custody: CUSTODY_LOG_LEVEL=loud: must be one of trace, debug, info/],
-    [{ CUSTODY_HOME: bound, CUSTODY_NETWORK: 'mainnet' }, /^custody: CUSTODY_NETWORK=mainnet: the home .* belongs to the network "local"/],
-    [{ CUSTODY_HOME: join(folder, 'a'), DATABASE_URL: 'postgresql://custody:hidden@127.0.0.1:1/custody' }, /^custody: DATABASE_URL: nothing answers there: start PostgreSQL/],
-    [{ DATABASE_URL: 'mysql://custody:hidden@127.0.0.1/custody' }, /^custody: DATABASE_URL: must begin with postgresql:/],
-    [{ CUSTODY_HOME: join(folder, 'nothing'), CUSTODY_ROLE: 'api' }, /^custody: CUSTODY_ROLE=api: there is no home/],
+    [
+      { CUSTODY_LOG_LEVEL: 'loud' },
+      /^custody: CUSTODY_LOG_LEVEL=loud: must be one of trace, debug, info/,
+    ],
+    [
+      { CUSTODY_HOME: bound, CUSTODY_NETWORK: 'mainnet' },
+      /^custody: CUSTODY_NETWORK=mainnet: the home .* belongs to the network "local"/,
+    ],
+    [
+      {
+        CUSTODY_HOME: join(folder, 'a'),
+        DATABASE_URL: 'postgresql://custody:hidden@127.0.0.1:1/custody',
+      },
+      /^custody: DATABASE_URL: nothing answers there: start PostgreSQL/,
+    ],
+    [
+      { DATABASE_URL: 'mysql://custody:hidden@127.0.0.1/custody' },
+      /^custody: DATABASE_URL: must begin with postgresql:/,
+    ],
+    [
+      { CUSTODY_HOME: join(folder, 'nothing'), CUSTODY_ROLE: 'api' },
+      /^custody: CUSTODY_ROLE=api: there is no home/,
+    ],
   ]
   for (const [env, expected] of cases) {
     const said = refused(env)
@@ -187,14 +328,34 @@ test('a start that cannot be says in one line which setting is wrong', () => {
 
 test('a database of our own that dies beneath a start makes it begin anew, with nothing of the first left', async () => {
   let [started, stopped] = [0, 0]
-  const counted = async () => { stopped++ }
-  const dying = { ...database.get(), one: async () => { throw Object.assign(new Error('the database system is in recovery mode'), { code: '57P03' }) }, close: counted }
+  const counted = async () => {
+    stopped++
+  }
+  const dying = {
+    ...database.get(),
+    one: async () => {
+      throw Object.assign(new Error('the database system is in recovery mode'), { code: '57P03' })
+    },
+    close: counted,
+  }
   const world: World = {
-    ...thisMachine(), log: { write: () => undefined }, openDatabase: () => dying as Database,
-    startPostgres: async () => { started++; return { url: 'postgresql://nowhere', adopted: false, pid: () => null, stop: counted } },
-    startLocal: async () => ({ devnetUrl: 'http://127.0.0.1:1', ready: Promise.resolve(), stop: async () => undefined }),
+    ...thisMachine(),
+    log: { write: () => undefined },
+    openDatabase: () => dying as Database,
+    startPostgres: async () => {
+      started++
+      return { url: 'postgresql://nowhere', adopted: false, pid: () => null, stop: counted }
+    },
+    startLocal: async () => ({
+      devnetUrl: 'http://127.0.0.1:1',
+      ready: Promise.resolve(),
+      stop: async () => undefined,
+    }),
   }
   const settings = { ...readSettings({ CUSTODY_HOME: join(folder, 'dying') }), port: 0 }
-  await assert.rejects(startPlatform(settings, async () => ({ close: () => undefined }), world), /recovery mode/)
+  await assert.rejects(
+    startPlatform(settings, async () => ({ close: () => undefined }), world),
+    /recovery mode/,
+  )
   assert.deepEqual([started, stopped], [5, 10])
 })

@@ -8,16 +8,19 @@ import { useDatabase } from './deposits-support.ts'
 import { FamilyStage, type Place } from './family-stage.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** Every step of a transfer × every family: what is asked of one family is asked of all, unless the table says why not. */
+/**
+ * Every step of a transfer × every family: what is asked of one family is asked of all, unless the
+ * table says why not.
+ */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-steps-'))
 let devnet: Devnet
 
 /**
- * `fuelled`: a tank pays. `isFinalAtOnce`: what is in a block is final. `end`: how the chain comes to the end of what it never
- * took, and what becomes of that: built again, or given back. `congested`: rates of the chain, of what waits, and of what
- * takes its place.
+ * `fuelled`: a tank pays. `isFinalAtOnce`: what is in a block is final. `end`: how the chain comes
+ * to the end of what it never took, and what becomes of that: built again, or given back.
+ * `congested`: rates of the chain, of what waits, and of what takes its place.
  */
 interface Family extends Place {
   fuelled?: boolean
@@ -27,31 +30,57 @@ interface Family extends Place {
 }
 const FAMILIES: Record<string, Family> = {
   utxo: {
-    code: 'BTC', to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', held: '2', amount: '0.12345678',
+    code: 'BTC',
+    to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080',
+    held: '2',
+    amount: '0.12345678',
     congested: { chain: '60', low: '5', high: '70' },
   },
   evm: {
-    code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1.000000000000000001', fuelled: true,
+    code: 'ETH',
+    to: '0x00000000000000000000000000000000000000AA',
+    held: '5',
+    amount: '1.000000000000000001',
+    fuelled: true,
     congested: { chain: '40', low: '20', high: '90' },
   },
   tron: {
-    code: 'TRX', to: 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY', held: '300', amount: '12.345678', fuelled: true,
+    code: 'TRX',
+    to: 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY',
+    held: '300',
+    amount: '12.345678',
+    fuelled: true,
     end: { commands: [{ command: 'clock', advance: '+15m' }], becomes: 'failed' },
   },
   xrp: {
-    code: 'XRP', to: 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh', held: '500', amount: '2.345678', isFinalAtOnce: true,
+    code: 'XRP',
+    to: 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh',
+    held: '500',
+    amount: '2.345678',
+    isFinalAtOnce: true,
     end: { commands: [{ command: 'mine', blocks: 70 }], becomes: 'another' },
   },
   stellar: {
-    code: 'XLM', to: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ', held: '500', amount: '2.3456789', isFinalAtOnce: true,
+    code: 'XLM',
+    to: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ',
+    held: '500',
+    amount: '2.3456789',
+    isFinalAtOnce: true,
     end: { commands: [{ command: 'mine', blocks: 1, seconds: 400 }], becomes: 'another' },
   },
   cardano: {
-    code: 'ADA', to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz', held: '300', amount: '5.345678',
+    code: 'ADA',
+    to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz',
+    held: '300',
+    amount: '5.345678',
     end: { commands: [{ command: 'mine', blocks: 1, seconds: 10_000 }], becomes: 'another' },
   },
   solana: {
-    code: 'SOL', to: '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin', held: '20', amount: '0.345678912', isFinalAtOnce: true,
+    code: 'SOL',
+    to: '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin',
+    held: '20',
+    amount: '0.345678912',
+    isFinalAtOnce: true,
     end: { commands: [{ command: 'mine', blocks: 300 }], becomes: 'failed' },
   },
 }
@@ -75,18 +104,37 @@ async function staged(family: Family, play: (stage: FamilyStage) => Promise<void
   }
 }
 
-/** A transfer that is through took amount and, where no tank pays, its fee from the wallet, and is on the chain once. */
-async function confirmed(stage: FamilyStage, id: string, { fuelled = false }: Family, before: bigint): Promise<void> {
+/**
+ * A transfer that is through took amount and, where no tank pays, its fee from the wallet, and is
+ * on the chain once.
+ */
+async function confirmed(
+  stage: FamilyStage,
+  id: string,
+  { fuelled = false }: Family,
+  before: bigint,
+): Promise<void> {
   const row = await stage.read(id)
   assert.deepEqual([row.status, row.state, row.failure_reason], ['confirmed', 'CONFIRMED', null])
   assert.equal(await stage.onChain(id), 1)
-  assert.equal(before - await stage.available(), stage.amount + (fuelled ? 0n : BigInt(row.fee as string)))
+  assert.equal(
+    before - (await stage.available()),
+    stage.amount + (fuelled ? 0n : BigInt(row.fee as string)),
+  )
 }
 
 /** The commits on a transfer's way. */
 const commitsOf = ({ fuelled, isFinalAtOnce }: Family): string[] => [
-  'created', 'queued', ...(fuelled ? ['fuel-reserved'] : []), 'built', 'shown', 'signed', 'broadcasting', 'broadcast',
-  ...(isFinalAtOnce ? [] : ['included']), 'settled',
+  'created',
+  'queued',
+  ...(fuelled ? ['fuel-reserved'] : []),
+  'built',
+  'shown',
+  'signed',
+  'broadcasting',
+  'broadcast',
+  ...(isFinalAtOnce ? [] : ['included']),
+  'settled',
 ]
 
 for (const [name, family] of Object.entries(FAMILIES)) {
@@ -159,7 +207,10 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         const id = await stage.create('cancelled')
         await stage.cancel(id)
         await stage.run()
-        assert.deepEqual([(await stage.read(id)).status, (await stage.read(id)).state], ['failed', 'CANCELLED'])
+        assert.deepEqual(
+          [(await stage.read(id)).status, (await stage.read(id)).state],
+          ['failed', 'CANCELLED'],
+        )
         assert.deepEqual([await stage.onChain(id), await stage.available()], [0, before])
       }))
 
@@ -204,7 +255,10 @@ for (const [name, family] of Object.entries(FAMILIES)) {
                 return await confirmed(stage, id, family, before)
               }
               assert.deepEqual([row.status, row.state], ['failed', 'CANCELLED'])
-              assert.equal(before - await stage.available(), family.fuelled ? 0n : BigInt(row.fee as string))
+              assert.equal(
+                before - (await stage.available()),
+                family.fuelled ? 0n : BigInt(row.fee as string),
+              )
             } finally {
               await stage.control({ command: 'congestion', fee_rate: '0' })
             }

@@ -7,52 +7,100 @@ import { PRICE_DECIMALS } from '../src/prices/decimals.ts'
 import { sweepRules } from '../src/settings/sweep-rules.ts'
 import { FAMILIES, useDatabase, World } from './deposits-support.ts'
 
-/** Anyone can send dust of a token to a deposit address: what its sweep costs is paid by the customer's coins or the gas tank. */
+/**
+ * Anyone can send dust of a token to a deposit address: what its sweep costs is paid by the
+ * customer's coins or the gas tank.
+ */
 const database = useDatabase()
-interface Price { price: bigint; stale: boolean }
+interface Price {
+  price: bigint
+  stale: boolean
+}
 const usd = (text: string): bigint => parseAmount(text, PRICE_DECIMALS)
 
 /** Whether a sweep of a token that came to a deposit address runs, and why not. */
-async function asked(family: FamilyName, amount: bigint, cost: bigint, prices: { native?: Price; token?: Price }, min?: bigint): Promise<string | null> {
+async function asked(
+  family: FamilyName,
+  amount: bigint,
+  cost: bigint,
+  prices: { native?: Price; token?: Price },
+  min?: bigint,
+): Promise<string | null> {
   const world = new World(database.get(), family)
   await world.open()
   const [native, token] = (FAMILIES[family] as { assets: string[] }).assets as [string, string]
-  const rules = sweepRules('mainnet', undefined, min === undefined ? {} : { [`asset:${token}`]: { cost_multiple: null, min_amount: min } })
-  const price = (coin: string) => prices[coin === world.services.registry.asset(native)?.ticker ? 'native' : 'token'] ?? null
+  const rules = sweepRules(
+    'mainnet',
+    undefined,
+    min === undefined ? {} : { [`asset:${token}`]: { cost_multiple: null, min_amount: min } },
+  )
+  const price = (coin: string) =>
+    prices[coin === world.services.registry.asset(native)?.ticker ? 'native' : 'token'] ?? null
   Object.assign(world.services, { prices: { price } })
   Object.assign(world.services.settings, { sweep: rules })
   const alice = await world.tenant('alice')
-  world.chain.mine({ txid: 'dust', outcome: [{ position: 0, asset: token, address: alice.deposit, amount }] })
+  world.chain.mine({
+    txid: 'dust',
+    outcome: [{ position: 0, asset: token, address: alice.deposit, amount }],
+  })
   world.chain.bury()
   await world.settle()
   const row = await world.database.one<TransactionRow<'SWEEP'>>(
-    `update transactions set lease_token = gen_random_uuid() where kind = 'SWEEP' and asset = $1 returning *`, [token])
+    `update transactions set lease_token = gen_random_uuid() where kind = 'SWEEP' and asset = $1 returning *`,
+    [token],
+  )
   assert.ok(row, 'the deposit queued a sweep')
-  const waits = await sweep.postpones?.(world.services, row, world.services.networks.get(world.network.code), { amount, cost, own: false })
-  const after = await world.database.one<TransactionRow>('select * from transactions where id = $1', [row.id])
+  const waits = await sweep.postpones?.(
+    world.services,
+    row,
+    world.services.networks.get(world.network.code),
+    { amount, cost, own: false },
+  )
+  const after = await world.database.one<TransactionRow>(
+    'select * from transactions where id = $1',
+    [row.id],
+  )
   assert.equal(after?.waiting?.code ?? null, waits ? 'SWEEP_COST' : null)
   return waits ? String(after?.last_error) : null
 }
 
-const PRICES = { native: { price: usd('150'), stale: false }, token: { price: usd('1'), stale: false } }
+const PRICES = {
+  native: { price: usd('150'), stale: false },
+  token: { price: usd('1'), stale: false },
+}
 const STALE = { native: { ...PRICES.native, stale: true }, token: { ...PRICES.token, stale: true } }
 
 for (const family of ['solana', 'evm', 'tron'] as const) {
   test(`${family}: attack: dust of a token is not swept at a customer's cost, with prices, with stale ones and without any`, async () => {
     const [native, token] = (FAMILIES[family] as { assets: string[] }).assets as [string, string]
     const { registry } = new World(database.get(), family).services
-    const [coin, one] = [native, token].map((name) => 10n ** BigInt(registry.asset(name)?.decimals ?? 0)) as [bigint, bigint]
+    const [coin, one] = [native, token].map(
+      (name) => 10n ** BigInt(registry.asset(name)?.decimals ?? 0),
+    ) as [bigint, bigint]
     // 0.01 of the coin, of 1.50 USD.
     const cost = coin / 100n
     for (const prices of [PRICES, STALE]) {
-      assert.match(await asked(family, one * 3n, cost, prices) ?? '', /are not worth 2 times the network fee/)
+      assert.match(
+        (await asked(family, one * 3n, cost, prices)) ?? '',
+        /are not worth 2 times the network fee/,
+      )
       assert.equal(await asked(family, one * 3n + 1n, cost, prices), null)
     }
     for (const prices of [{}, { native: PRICES.native }, { token: PRICES.token }]) {
-      assert.match(await asked(family, one - 1n, cost, prices) ?? '', /^waits: without prices .* are less than the smallest sweep of 1 /)
+      assert.match(
+        (await asked(family, one - 1n, cost, prices)) ?? '',
+        /^waits: without prices .* are less than the smallest sweep of 1 /,
+      )
       assert.equal(await asked(family, one, cost, prices), null)
     }
-    assert.match(await asked(family, one * 4n, cost, {}, one * 5n) ?? '', /less than the smallest sweep of 5 /)
-    assert.equal(await asked(family, one / 10n, cost, {}, one / 10n), null, 'the operator names another minimum')
+    assert.match(
+      (await asked(family, one * 4n, cost, {}, one * 5n)) ?? '',
+      /less than the smallest sweep of 5 /,
+    )
+    assert.equal(
+      await asked(family, one / 10n, cost, {}, one / 10n),
+      null,
+      'the operator names another minimum',
+    )
   })
 }

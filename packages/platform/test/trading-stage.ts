@@ -24,16 +24,36 @@ import { FakeKraken } from './fake-kraken.ts'
 import { plain, PUBLIC_KEY } from './harness.ts'
 
 export interface Order {
-  id: string; status: string; sub_status: string; amount: string; filled: string; cost: string; average_price: string | null; reason: string | null
-  price: string | null; protection_price: string | null; platform_fee: string; fills: { id: string; amount: string; fee: string; fee_asset: string }[]
-  exchange_order_id: string | null; client_order_id: string; version: string; fees: { asset: string; amount: string }[]; [field: string]: unknown
+  id: string
+  status: string
+  sub_status: string
+  amount: string
+  filled: string
+  cost: string
+  average_price: string | null
+  reason: string | null
+  price: string | null
+  protection_price: string | null
+  platform_fee: string
+  fills: { id: string; amount: string; fee: string; fee_asset: string }[]
+  exchange_order_id: string | null
+  client_order_id: string
+  version: string
+  fees: { asset: string; amount: string }[]
+  [field: string]: unknown
 }
 interface Account {
-  id: string; status: string; balances: { asset: string; available: string; total: string; usd: string | null }[]
-  difference: { asset: string; ledger: string; venue: string; difference: string }[]; [field: string]: unknown
+  id: string
+  status: string
+  balances: { asset: string; available: string; total: string; usd: string | null }[]
+  difference: { asset: string; ledger: string; venue: string; difference: string }[]
+  [field: string]: unknown
 }
 
-/** Orders of one or more tenants at a scripted Kraken, over real ccxt, endpoints, steps and database; time is the test's. */
+/**
+ * Orders of one or more tenants at a scripted Kraken, over real ccxt, endpoints, steps and
+ * database; time is the test's.
+ */
 export class TradingStage {
   readonly database: Database
   now = 1_800_000_000_000
@@ -50,32 +70,56 @@ export class TradingStage {
   constructor(database: Database) {
     this.database = database
     const environment = {
-      ...systemEnvironment(), now: () => this.now, sleep: async (ms: number) => { this.now += ms },
+      ...systemEnvironment(),
+      now: () => this.now,
+      sleep: async (ms: number) => {
+        this.now += ms
+      },
       checkpoint: (name: string) => {
         if (name !== this.dieAt) return
         this.dieAt = null
         throw new Error('the process ended here')
       },
     }
-    const silent = { info: () => undefined, warn: (...said: unknown[]) => this.warned.push(said), error: (...said: unknown[]) => this.alerts.push(said) }
-    const kraken = (input: string | URL | Request, init?: RequestInit) => this.kraken.fetch(input, init)
-    this.services = stageServices({
-      environment, database, log: silent, metrics: createMetrics(),
-      settings: { network: 'local', prepaidTiers: readTiers('FREE:0:10:0.50:0'), pollMs: 500 },
-      aml: { secrets: new Secrets(new Uint8Array(32), environment) },
-      prices: { price: (coin: string) => (coin === 'BTC' ? { price: 60_000n * 10n ** 12n, at: this.now, sources: [], stale: false } : null) },
-      trading: { due: new Bell(environment) },
-      exchanges: new Venues({
-        urls: { kraken: 'http://127.0.0.1:9' }, only: ['kraken', 'binance'], environment,
-        fetch: kraken as typeof fetch, nonces: databaseNonces(database),
-      }),
-    }, {})
+    const silent = {
+      info: () => undefined,
+      warn: (...said: unknown[]) => this.warned.push(said),
+      error: (...said: unknown[]) => this.alerts.push(said),
+    }
+    const kraken = (input: string | URL | Request, init?: RequestInit) =>
+      this.kraken.fetch(input, init)
+    this.services = stageServices(
+      {
+        environment,
+        database,
+        log: silent,
+        metrics: createMetrics(),
+        settings: { network: 'local', prepaidTiers: readTiers('FREE:0:10:0.50:0'), pollMs: 500 },
+        aml: { secrets: new Secrets(new Uint8Array(32), environment) },
+        prices: {
+          price: (coin: string) =>
+            coin === 'BTC'
+              ? { price: 60_000n * 10n ** 12n, at: this.now, sources: [], stale: false }
+              : null,
+        },
+        trading: { due: new Bell(environment) },
+        exchanges: new Venues({
+          urls: { kraken: 'http://127.0.0.1:9' },
+          only: ['kraken', 'binance'],
+          environment,
+          fetch: kraken as typeof fetch,
+          nonces: databaseNonces(database),
+        }),
+      },
+      {},
+    )
   }
 
   async begin(): Promise<this> {
     await this.database.query(
       `truncate workspaces, sub_accounts, api_users, ledger_accounts, ledger_entries, ledger_postings, prepaid_accounts, prepaid_volumes, events,
-         exchange_accounts, exchange_balances, exchange_nonces, orders, order_fills cascade`)
+         exchange_accounts, exchange_balances, exchange_nonces, orders, order_fills cascade`,
+    )
     this.caller = await this.tenant('one')
     this.accountId = (await this.link()).id
     return this
@@ -83,39 +127,95 @@ export class TradingStage {
 
   /** Another workspace, with 1,000 USD prepaid. */
   async tenant(workspace: string, prepaidUsd = 1000): Promise<Caller> {
-    const one = async (sql: string, values: unknown[]) => ((await this.database.one<{ id: string }>(sql, values)) as { id: string }).id
-    const workspaceId = await one('insert into workspaces (name) values ($1) returning id', [workspace])
-    const subAccountId = await one(`insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`, [workspaceId])
+    const one = async (sql: string, values: unknown[]) =>
+      ((await this.database.one<{ id: string }>(sql, values)) as { id: string }).id
+    const workspaceId = await one('insert into workspaces (name) values ($1) returning id', [
+      workspace,
+    ])
+    const subAccountId = await one(
+      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`,
+      [workspaceId],
+    )
     const apiKey = randomUUID()
-    await this.database.query(`insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`, [apiKey, subAccountId, PUBLIC_KEY])
-    if (prepaidUsd > 0) await this.database.query('select prepaid_adjust($1, $2, $3, 0)', [workspaceId, randomUUID(), String(prepaidUsd * 1e6)])
-    return { apiKey, role: 'full', workspaceId, workspace, subAccountId, subAccount: 'main', subAccountIndex: 1 }
+    await this.database.query(
+      `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`,
+      [apiKey, subAccountId, PUBLIC_KEY],
+    )
+    if (prepaidUsd > 0)
+      await this.database.query('select prepaid_adjust($1, $2, $3, 0)', [
+        workspaceId,
+        randomUUID(),
+        String(prepaidUsd * 1e6),
+      ])
+    return {
+      apiKey,
+      role: 'full',
+      workspaceId,
+      workspace,
+      subAccountId,
+      subAccount: 'main',
+      subAccountIndex: 1,
+    }
   }
 
-  async ask<T = Record<string, unknown>>(endpoint: Endpoint, o: {
-    body?: unknown; params?: unknown; query?: Record<string, unknown>; caller?: Caller; askedAt?: number
-  } = {}): Promise<T> {
+  async ask<T = Record<string, unknown>>(
+    endpoint: Endpoint,
+    o: {
+      body?: unknown
+      params?: unknown
+      query?: Record<string, unknown>
+      caller?: Caller
+      askedAt?: number
+    } = {},
+  ): Promise<T> {
     const answer = await endpoint.handler({
-      services: this.services, caller: o.caller ?? this.caller, body: endpoint.body ? readBody(endpoint.body, JSON.stringify(o.body ?? {})) : undefined,
-      query: endpoint.query ? readQuery(endpoint.query, o.query ?? {}) : undefined, params: o.params, signed: undefined as never,
+      services: this.services,
+      caller: o.caller ?? this.caller,
+      body: endpoint.body ? readBody(endpoint.body, JSON.stringify(o.body ?? {})) : undefined,
+      query: endpoint.query ? readQuery(endpoint.query, o.query ?? {}) : undefined,
+      params: o.params,
+      signed: undefined as never,
       askedAt: o.askedAt ?? this.services.environment.now(),
     })
     return plain(parseJson(answer.text ?? stringifyJson(answer.body))) as T
   }
 
-  link = (more: Record<string, unknown> = {}, caller = this.caller) => this.ask<Account>(createAccount, {
-    body: { exchange: 'kraken', label: 'main', api_key: 'key', api_secret: Buffer.from('secret').toString('base64'), ...more }, caller,
-  })
+  link = (more: Record<string, unknown> = {}, caller = this.caller) =>
+    this.ask<Account>(createAccount, {
+      body: {
+        exchange: 'kraken',
+        label: 'main',
+        api_key: 'key',
+        api_secret: Buffer.from('secret').toString('base64'),
+        ...more,
+      },
+      caller,
+    })
   account = (id = this.accountId) => this.ask<Account>(readAccount, { params: { id } })
-  create = (more: Record<string, unknown> = {}, caller?: Caller) => this.ask<Order>(createOrder, {
-    body: { exchange_account: this.accountId, market: 'BTC/USD', side: 'buy', type: 'limit', amount: '0.5', price: '60000', ...more }, ...(caller ? { caller } : {}),
-  })
+  create = (more: Record<string, unknown> = {}, caller?: Caller) =>
+    this.ask<Order>(createOrder, {
+      body: {
+        exchange_account: this.accountId,
+        market: 'BTC/USD',
+        side: 'buy',
+        type: 'limit',
+        amount: '0.5',
+        price: '60000',
+        ...more,
+      },
+      ...(caller ? { caller } : {}),
+    })
   read = (id: string) => this.ask<Order>(readOrder, { params: { id } })
   cancel = (id: string) => this.ask<Order>(cancelOrder, { params: { id } })
 
   /** Works on all that is due now. */
   async work(): Promise<void> {
-    for (let row = await claimOrder(this.services, []); row; row = await claimOrder(this.services, [])) await workOn(this.services, row)
+    for (
+      let row = await claimOrder(this.services, []);
+      row;
+      row = await claimOrder(this.services, [])
+    )
+      await workOn(this.services, row)
   }
 
   /** Works for so long, second by second. */
@@ -130,7 +230,10 @@ export class TradingStage {
   /** What is found is found for half a minute. */
   async reconcile(): Promise<void> {
     this.now += 31_000
-    await this.database.query('update exchange_accounts set reconcile_at = $1 where reconcile_at is not null', [new Date(this.now)])
+    await this.database.query(
+      'update exchange_accounts set reconcile_at = $1 where reconcile_at is not null',
+      [new Date(this.now)],
+    )
     await reconcileDue(this.services)
   }
 
@@ -138,13 +241,18 @@ export class TradingStage {
   async books(): Promise<Record<string, string>> {
     const rows = await this.database.query<{ kind: string; asset: string; balance: string }>(
       `select kind, asset, trim_scale(balance / case when asset = 'USD' then 1000000 else 1000000000000000000 end)::text balance from ledger_accounts
-       where balance <> 0 and kind not in ('chain', 'venue_outside') order by 1, 2`)
+       where balance <> 0 and kind not in ('chain', 'venue_outside') order by 1, 2`,
+    )
     return Object.fromEntries(rows.map(({ kind, asset, balance }) => [`${kind} ${asset}`, balance]))
   }
 
   async events(id: string): Promise<string[]> {
-    return (await this.database.query<{ said: string }>(
-      `select replace(type, 'order.', '') || ' ' || coalesce(payload->>'status', '') || ' ' || coalesce(payload->>'sub_status', '') said from events
-       where payload->>'id' = $1 order by id`, [id])).map(({ said }) => said)
+    return (
+      await this.database.query<{ said: string }>(
+        `select replace(type, 'order.', '') || ' ' || coalesce(payload->>'status', '') || ' ' || coalesce(payload->>'sub_status', '') said from events
+       where payload->>'id' = $1 order by id`,
+        [id],
+      )
+    ).map(({ said }) => said)
   }
 }

@@ -4,7 +4,10 @@ import { call, TestPlatform, waitFor, type User } from './harness.ts'
 import type { Order } from './trading-stage.ts'
 import { sees } from './told.ts'
 
-/** Trading from outside, at the local exchanges on their own protocols: nothing between a signed request and the matching engine is scripted. */
+/**
+ * Trading from outside, at the local exchanges on their own protocols: nothing between a signed
+ * request and the matching engine is scripted.
+ */
 const platform = new TestPlatform()
 let user: User
 
@@ -14,50 +17,115 @@ before(async () => {
 })
 after(() => platform.remove())
 
-interface Account { id: string; balances: { asset: string; available: string; total: string; usd: string | null }[]; difference: unknown[]; warnings: string[]; [field: string]: unknown }
+interface Account {
+  id: string
+  balances: { asset: string; available: string; total: string; usd: string | null }[]
+  difference: unknown[]
+  warnings: string[]
+  [field: string]: unknown
+}
 const MARKET: Record<string, string> = { kraken: 'BTC/USD', binance: 'BTC/USDT' }
-const venue = (action: string, more: Record<string, unknown>) => platform.operator('devnet', { command: 'venue', action, ...more })
-const fault = (exchange: string, mode: string) => platform.operator('devnet', { command: 'fault', network: exchange.toUpperCase(), mode })
+const venue = (action: string, more: Record<string, unknown>) =>
+  platform.operator('devnet', { command: 'venue', action, ...more })
+const fault = (exchange: string, mode: string) =>
+  platform.operator('devnet', { command: 'fault', network: exchange.toUpperCase(), mode })
 const audit = async () => {
-  const report = await platform.operator('audit') as { ok: boolean; differences: unknown; exchanges: { accounts: number; balances: number } }
+  const report = (await platform.operator('audit')) as {
+    ok: boolean
+    differences: unknown
+    exchanges: { accounts: number; balances: number }
+  }
   assert.equal(report.ok, true, JSON.stringify(report.differences))
   return report.exchanges
 }
 const link = async (exchange: string, more: Record<string, unknown> = {}): Promise<Account> => {
   const key = await venue('key', { exchange, no_withdraw: true, unlimited: true, ...more })
-  const answer = await call<Account>(user, 'POST', '/dac/v1/exchange-accounts', { exchange, label: exchange, ...key })
+  const answer = await call<Account>(user, 'POST', '/dac/v1/exchange-accounts', {
+    exchange,
+    label: exchange,
+    ...key,
+  })
   assert.equal(answer.status, 200, answer.text)
   return answer.body
 }
-const create = async (account: Account, exchange: string, more: Record<string, unknown>): Promise<Order> => {
-  const answer = await call<Order>(user, 'POST', '/dac/v1/orders', { exchange_account: account.id, market: MARKET[exchange], ...more })
+const create = async (
+  account: Account,
+  exchange: string,
+  more: Record<string, unknown>,
+): Promise<Order> => {
+  const answer = await call<Order>(user, 'POST', '/dac/v1/orders', {
+    exchange_account: account.id,
+    market: MARKET[exchange],
+    ...more,
+  })
   assert.equal(answer.status, 200, answer.text)
   return answer.body
 }
 const read = async (id: string) => (await call<Order>(user, 'GET', `/dac/v1/orders/${id}`)).body
 /** The database is asked until then: a signed request costs ten times as much. */
-const ended = (id: string) => waitFor(`order ${id}`, async () => (
-  await platform.database.one(`select 1 from orders where id = $1 and state = 'ENDED'`, [id]) ? read(id) : null), 30_000, 100)
-const book = async (exchange: string) => (await call<{ bids: { price: string }[]; asks: { price: string }[] }>(
-  user, 'GET', `/dac/v1/orderbook?exchange=${exchange}&market=${encodeURIComponent(MARKET[exchange] as string)}&depth=1`)).body
+const ended = (id: string) =>
+  waitFor(
+    `order ${id}`,
+    async () =>
+      (await platform.database.one(`select 1 from orders where id = $1 and state = 'ENDED'`, [id]))
+        ? read(id)
+        : null,
+    30_000,
+    100,
+  )
+const book = async (exchange: string) =>
+  (
+    await call<{ bids: { price: string }[]; asks: { price: string }[] }>(
+      user,
+      'GET',
+      `/dac/v1/orderbook?exchange=${exchange}&market=${encodeURIComponent(MARKET[exchange] as string)}&depth=1`,
+    )
+  ).body
 const accounts: Record<string, Account> = {}
 
 for (const exchange of ['kraken', 'binance']) {
   test(`${exchange}: link, buy, sell, rest, cancel; the books agree with the exchange`, async () => {
     const account = await link(exchange)
     accounts[exchange] = account
-    const buy = await ended((await create(account, exchange, { side: 'buy', type: 'market', amount: '0.01' })).id)
+    const buy = await ended(
+      (await create(account, exchange, { side: 'buy', type: 'market', amount: '0.01' })).id,
+    )
     assert.deepEqual([buy.status, buy.filled], ['filled', '0.01'], JSON.stringify(buy))
     assert.ok(Number(buy.average_price) <= Number(buy.protection_price))
-    const sell = await ended((await create(account, exchange, { side: 'sell', type: 'market', amount: '0.005' })).id)
-    assert.deepEqual([sell.status, sell.fills.length > 0, sell.fees.length], ['filled', true, 1], JSON.stringify(sell))
+    const sell = await ended(
+      (await create(account, exchange, { side: 'sell', type: 'market', amount: '0.005' })).id,
+    )
+    assert.deepEqual(
+      [sell.status, sell.fills.length > 0, sell.fees.length],
+      ['filled', true, 1],
+      JSON.stringify(sell),
+    )
     const { bids } = await book(exchange)
     const low = String(Math.floor(Number(bids[0]?.price) / 2))
-    const resting = await create(account, exchange, { side: 'buy', type: 'limit', amount: '0.01', price: low, post_only: true })
+    const resting = await create(account, exchange, {
+      side: 'buy',
+      type: 'limit',
+      amount: '0.01',
+      price: low,
+      post_only: true,
+    })
     await waitFor('taken', async () => (await read(resting.id)).exchange_order_id)
     assert.equal((await call(user, 'POST', `/dac/v1/orders/${resting.id}/cancel`, {})).status, 200)
-    assert.deepEqual([(await ended(resting.id)).status, (await read(resting.id)).filled], ['cancelled', '0'])
-    const taker = await ended((await create(account, exchange, { side: 'buy', type: 'limit', amount: '0.01', price: String(Math.ceil(Number(bids[0]?.price) * 1.01)), post_only: true })).id)
+    assert.deepEqual(
+      [(await ended(resting.id)).status, (await read(resting.id)).filled],
+      ['cancelled', '0'],
+    )
+    const taker = await ended(
+      (
+        await create(account, exchange, {
+          side: 'buy',
+          type: 'limit',
+          amount: '0.01',
+          price: String(Math.ceil(Number(bids[0]?.price) * 1.01)),
+          post_only: true,
+        })
+      ).id,
+    )
     assert.deepEqual([taker.status, taker.reason], ['rejected', 'WOULD_TAKE'])
     assert.ok((await audit()).balances > 0)
   })
@@ -65,9 +133,23 @@ for (const exchange of ['kraken', 'binance']) {
   test(`${exchange}: the answer is lost after the order was taken, or everything is away for a while: one order, found`, async () => {
     const account = accounts[exchange] as Account
     await fault(exchange, 'drop-answer')
-    const lost = await ended((await create(account, exchange, { side: 'buy', type: 'limit', amount: '0.002', price: String(Math.ceil(Number((await book(exchange)).asks[0]?.price) * 1.005)) })).id)
+    const lost = await ended(
+      (
+        await create(account, exchange, {
+          side: 'buy',
+          type: 'limit',
+          amount: '0.002',
+          price: String(Math.ceil(Number((await book(exchange)).asks[0]?.price) * 1.005)),
+        })
+      ).id,
+    )
     assert.equal(lost.status, 'filled', JSON.stringify(lost))
-    const away = await create(account, exchange, { side: 'buy', type: 'limit', amount: '0.003', price: String(Math.floor(Number((await book(exchange)).bids[0]?.price) / 2)) })
+    const away = await create(account, exchange, {
+      side: 'buy',
+      type: 'limit',
+      amount: '0.003',
+      price: String(Math.floor(Number((await book(exchange)).bids[0]?.price) / 2)),
+    })
     await waitFor('taken', async () => (await read(away.id)).exchange_order_id)
     await fault(exchange, 'down')
     assert.equal((await call(user, 'POST', `/dac/v1/orders/${away.id}/cancel`, {})).status, 200)
@@ -81,9 +163,24 @@ test('partial fill and cancel: two accounts of the local exchange trade with eac
   const [maker, taker] = [await link('kraken'), accounts['kraken'] as Account]
   const bid = Number((await book('kraken')).bids[0]?.price)
   const inside = String(Math.floor(bid) + 2)
-  const rest = await create(maker, 'kraken', { side: 'buy', type: 'limit', amount: '0.02', price: inside })
+  const rest = await create(maker, 'kraken', {
+    side: 'buy',
+    type: 'limit',
+    amount: '0.02',
+    price: inside,
+  })
   await waitFor('taken', async () => (await read(rest.id)).exchange_order_id)
-  const hit = await ended((await create(taker, 'kraken', { side: 'sell', type: 'limit', amount: '0.005', price: inside, time_in_force: 'IOC' })).id)
+  const hit = await ended(
+    (
+      await create(taker, 'kraken', {
+        side: 'sell',
+        type: 'limit',
+        amount: '0.005',
+        price: inside,
+        time_in_force: 'IOC',
+      })
+    ).id,
+  )
   assert.equal(hit.status, 'filled', JSON.stringify(hit))
   await call(user, 'POST', `/dac/v1/orders/${rest.id}/cancel`, {})
   const { status, filled, fills } = await ended(rest.id)
@@ -95,7 +192,9 @@ test('a fill that the exchange tells twice is counted once; one that it hides at
   const account = accounts['kraken'] as Account
   for (const mode of ['duplicate-fill', 'hidden-order']) {
     await fault('kraken', mode)
-    const order = await ended((await create(account, 'kraken', { side: 'buy', type: 'market', amount: '0.001' })).id)
+    const order = await ended(
+      (await create(account, 'kraken', { side: 'buy', type: 'market', amount: '0.001' })).id,
+    )
     assert.deepEqual([order.status, order.filled], ['filled', '0.001'], mode)
     await fault('kraken', 'heal')
   }
@@ -106,12 +205,31 @@ test('killed right after the order was sent: found by the next process, sent onc
   const account = accounts['binance'] as Account
   let id = ''
   await platform.dieAt('order.answered', async () => {
-    id = (await create(account, 'binance', { side: 'buy', type: 'market', amount: '0.001', sequence_id: 'killed' })).id
+    id = (
+      await create(account, 'binance', {
+        side: 'buy',
+        type: 'market',
+        amount: '0.001',
+        sequence_id: 'killed',
+      })
+    ).id
   })
   user.base = platform.base
-  const order = await ended((await create(account, 'binance', { side: 'buy', type: 'market', amount: '0.001', sequence_id: 'killed' })).id)
+  const order = await ended(
+    (
+      await create(account, 'binance', {
+        side: 'buy',
+        type: 'market',
+        amount: '0.001',
+        sequence_id: 'killed',
+      })
+    ).id,
+  )
   // The first answer may have been lost with the process.
-  assert.deepEqual([order.id, order.status, order.filled], [id === '' ? order.id : id, 'filled', '0.001'])
+  assert.deepEqual(
+    [order.id, order.status, order.filled],
+    [id === '' ? order.id : id, 'filled', '0.001'],
+  )
   await audit()
 })
 
@@ -119,36 +237,107 @@ test('two processes with one account: numbers rise over both, and no request is 
   const account = await link('kraken', { unlimited: true })
   const other = await platform.startApi()
   const path = `/dac/v1/exchange-accounts/${account.id}/test`
-  const answers = await Promise.all(Array.from({ length: 12 }, (_, at) => call<{ ok: boolean; error: string | null }>(user, 'POST', path, {}, at % 2 === 0 ? {} : { base: other.base })))
-  assert.deepEqual(answers.map(({ body }) => [body.ok, body.error]), answers.map(() => [true, null]))
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, (_, at) =>
+      call<{ ok: boolean; error: string | null }>(
+        user,
+        'POST',
+        path,
+        {},
+        at % 2 === 0 ? {} : { base: other.base },
+      ),
+    ),
+  )
+  assert.deepEqual(
+    answers.map(({ body }) => [body.ok, body.error]),
+    answers.map(() => [true, null]),
+  )
   await other.stop()
 })
 
 test('the key is revoked while an order rests: it is neither lost nor made again, and ends by the next key of the account', async () => {
   const key = await venue('key', { exchange: 'binance', no_withdraw: true, unlimited: true })
-  const spare = await venue('key', { exchange: 'binance', no_withdraw: true, unlimited: true, account_of: key['api_key'] })
-  const { body: account } = await call<Account>(user, 'POST', '/dac/v1/exchange-accounts', { exchange: 'binance', label: 'mid-order', ...key })
+  const spare = await venue('key', {
+    exchange: 'binance',
+    no_withdraw: true,
+    unlimited: true,
+    account_of: key['api_key'],
+  })
+  const { body: account } = await call<Account>(user, 'POST', '/dac/v1/exchange-accounts', {
+    exchange: 'binance',
+    label: 'mid-order',
+    ...key,
+  })
   const low = String(Math.floor(Number((await book('binance')).bids[0]?.price) / 2))
-  const order = await create(account, 'binance', { side: 'buy', type: 'limit', amount: '0.01', price: low })
+  const order = await create(account, 'binance', {
+    side: 'buy',
+    type: 'limit',
+    amount: '0.01',
+    price: low,
+  })
   await waitFor('taken', async () => (await read(order.id)).exchange_order_id)
   await venue('revoke', { api_key: key['api_key'] })
   assert.equal((await call(user, 'POST', `/dac/v1/orders/${order.id}/cancel`, {})).status, 200)
-  await waitFor('the refusal', async () => (await call<Account>(user, 'GET', `/dac/v1/exchange-accounts/${account.id}`)).body['status'] === 'failing')
+  await waitFor(
+    'the refusal',
+    async () =>
+      (await call<Account>(user, 'GET', `/dac/v1/exchange-accounts/${account.id}`)).body[
+        'status'
+      ] === 'failing',
+  )
   assert.equal((await read(order.id)).status, 'open')
-  assert.equal((await call(user, 'PATCH', `/dac/v1/exchange-accounts/${account.id}`, spare)).status, 200)
-  assert.deepEqual([(await ended(order.id)).status, (await read(order.id)).filled], ['cancelled', '0'])
+  assert.equal(
+    (await call(user, 'PATCH', `/dac/v1/exchange-accounts/${account.id}`, spare)).status,
+    200,
+  )
+  assert.deepEqual(
+    [(await ended(order.id)).status, (await read(order.id)).filled],
+    ['cancelled', '0'],
+  )
   await audit()
 })
 
 test('the key is revoked: the account fails, takes no order, and can be unlinked', async () => {
   const key = await venue('key', { exchange: 'binance', no_withdraw: true })
-  const linked = await call<Account>(user, 'POST', '/dac/v1/exchange-accounts', { exchange: 'binance', label: 'revoked', ...key })
+  const linked = await call<Account>(user, 'POST', '/dac/v1/exchange-accounts', {
+    exchange: 'binance',
+    label: 'revoked',
+    ...key,
+  })
   await venue('revoke', { api_key: key['api_key'] })
-  const tested = await call<{ ok: boolean; status: string }>(user, 'POST', `/dac/v1/exchange-accounts/${linked.body.id}/test`, {})
+  const tested = await call<{ ok: boolean; status: string }>(
+    user,
+    'POST',
+    `/dac/v1/exchange-accounts/${linked.body.id}/test`,
+    {},
+  )
   assert.deepEqual([tested.body.ok, tested.body.status], [false, 'failing'])
-  assert.equal((await call(user, 'POST', '/dac/v1/orders', { exchange_account: linked.body.id, market: 'BTC/USDT', side: 'buy', type: 'market', amount: '0.001' })).status, 400)
-  assert.equal((await call(user, 'DELETE', `/dac/v1/exchange-accounts/${linked.body.id}`)).status, 200)
+  assert.equal(
+    (
+      await call(user, 'POST', '/dac/v1/orders', {
+        exchange_account: linked.body.id,
+        market: 'BTC/USDT',
+        side: 'buy',
+        type: 'market',
+        amount: '0.001',
+      })
+    ).status,
+    400,
+  )
+  assert.equal(
+    (await call(user, 'DELETE', `/dac/v1/exchange-accounts/${linked.body.id}`)).status,
+    200,
+  )
   await audit()
 })
 
-sees(() => platform.database, ['order.created', 'order.updated', 'exchange_account.created', 'exchange_account.failing', 'exchange_account.deleted'])
+sees(
+  () => platform.database,
+  [
+    'order.created',
+    'order.updated',
+    'exchange_account.created',
+    'exchange_account.failing',
+    'exchange_account.deleted',
+  ],
+)

@@ -19,12 +19,28 @@ export function settingsOf(unit: string, name: string): string[] {
  * @param places what each path or specifier of the unit is here, such as `/backups` or `%S`
  */
 export function runUnit(
-  unit: string, setting: 'ExecStart' | 'ExecStartPre', places: Record<string, string>, env: NodeJS.ProcessEnv = {}
+  unit: string,
+  setting: 'ExecStart' | 'ExecStartPre',
+  places: Record<string, string>,
+  env: NodeJS.ProcessEnv = {},
 ): SpawnSyncReturns<string> {
   const [line] = settingsOf(unit, setting)
   assert.ok(line !== undefined, `${unit} has no ${setting}`)
-  const all: Record<string, string> = { ...places, '/opt/custody/bin/custody': `${process.execPath} ${CLI}`, '%%': '%', '$$': '$' }
-  const pattern = new RegExp(Object.keys(all).map((each) => each.replace(/[$]/g, String.raw`\$&`)).join('|'), 'g')
+  const all: Record<string, string> = {
+    ...places,
+    '/opt/custody/bin/custody': `${process.execPath} ${CLI}`,
+    '%%': '%',
+    $$: '$',
+  }
+  const pattern = new RegExp(
+    Object.keys(all)
+      .map((each) => each.replace(/[$]/g, String.raw`\$&`))
+      .join('|'),
+    'g',
+  )
   const command = line.replace(/^[+!-]+/, '').replace(pattern, (each) => all[each] as string)
-  return spawnSync('/bin/sh', ['-c', command], { encoding: 'utf8', env: { PATH: process.env['PATH'], ...env } })
+  return spawnSync('/bin/sh', ['-c', command], {
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'], ...env },
+  })
 }

@@ -8,7 +8,10 @@ import { useDatabase } from './deposits-support.ts'
 import { FamilyStage, type Place } from './family-stage.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** A coin whose transaction the endpoint does not show, or shows wrongly: a wallet pays with its others, and what waits for it says so. */
+/**
+ * A coin whose transaction the endpoint does not show, or shows wrongly: a wallet pays with its
+ * others, and what waits for it says so.
+ */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-unreadable-'))
@@ -29,25 +32,42 @@ after(() => {
 
 for (const place of PLACES) {
   for (const [what, change] of [
-    ['is not shown', () => ({ result: null, error: { code: -5, message: 'No such mempool or blockchain transaction' } })],
-    ['is shown in a form that cannot be read', (raw: string) => ({ result: `${raw.slice(0, 8)}00${raw.slice(8)}` })],
+    [
+      'is not shown',
+      () => ({
+        result: null,
+        error: { code: -5, message: 'No such mempool or blockchain transaction' },
+      }),
+    ],
+    [
+      'is shown in a form that cannot be read',
+      (raw: string) => ({ result: `${raw.slice(0, 8)}00${raw.slice(8)}` }),
+    ],
     ['is shown as another one', (raw: string) => ({ result: `${raw.slice(0, -8)}01000000` })],
   ] as const) {
     test(`${place.code}: where the transaction of a coin ${what}, others pay; a transfer that needs it waits, and says so`, async () => {
       const odd = new Set<string>()
       const stage = new FamilyStage(database.get(), devnet, place, clock, async (url, init) => {
         const response = await fetch(url, init)
-        const { method, params } = JSON.parse(String(init.body)) as { method: string; params: [string, boolean] }
+        const { method, params } = JSON.parse(String(init.body)) as {
+          method: string
+          params: [string, boolean]
+        }
         if (method !== 'getrawtransaction' || params[1] || !odd.has(params[0])) return response
-        const { result } = await response.json() as { result: string }
+        const { result } = (await response.json()) as { result: string }
         const changed = change(result)
-        return Response.json({ jsonrpc: '2.0', id: 1, ...changed }, { status: 'error' in changed ? 500 : 200 })
+        return Response.json(
+          { jsonrpc: '2.0', id: 1, ...changed },
+          { status: 'error' in changed ? 500 : 200 },
+        )
       })
       try {
         await stage.open()
         await stage.fund('1')
         await stage.fund('1')
-        const coins = await stage.database.query<{ txid: string }>('select txid from utxos order by txid')
+        const coins = await stage.database.query<{ txid: string }>(
+          'select txid from utxos order by txid',
+        )
         assert.equal(coins.length, 3)
         // Whichever is chosen first, two of three cannot be read.
         for (const { txid } of coins.slice(0, 2)) odd.add(txid)
@@ -58,7 +78,10 @@ for (const place of PLACES) {
         for (let turn = 0; turn < 8; turn++) await stage.turn()
         const { state, status, last_error: reason } = await stage.read(waits)
         assert.deepEqual([state, status], ['QUEUED', 'pending'])
-        assert.match(reason ?? '', /^waits for coins that cannot be spent now: [0-9a-f]{64}:\d+ \(.+\) and 1 more$/)
+        assert.match(
+          reason ?? '',
+          /^waits for coins that cannot be spent now: [0-9a-f]{64}:\d+ \(.+\) and 1 more$/,
+        )
         odd.clear()
         await stage.run()
         assert.equal((await stage.read(waits)).state, 'CONFIRMED')
@@ -71,24 +94,45 @@ for (const place of PLACES) {
 }
 
 for (const [what, change] of [
-  ['is not shown', () => Response.json({ status_code: 404, error: 'Not Found', message: 'not found' }, { status: 404 })],
-  ['is shown in a form that cannot be read', ({ cbor }: { cbor: string }) => Response.json({ cbor: cbor.slice(0, -20) })],
-  ['is shown as another one', ({ cbor }: { cbor: string }) => Response.json({ cbor: `84a3${'00800180'}0200a0f5f6${cbor.slice(0, 0)}` })],
+  [
+    'is not shown',
+    () =>
+      Response.json(
+        { status_code: 404, error: 'Not Found', message: 'not found' },
+        { status: 404 },
+      ),
+  ],
+  [
+    'is shown in a form that cannot be read',
+    ({ cbor }: { cbor: string }) => Response.json({ cbor: cbor.slice(0, -20) }),
+  ],
+  [
+    'is shown as another one',
+    ({ cbor }: { cbor: string }) =>
+      Response.json({ cbor: `84a3${'00800180'}0200a0f5f6${cbor.slice(0, 0)}` }),
+  ],
 ] as const) {
   test(`ADA: where the transaction of a coin ${what}, others pay; a transfer that needs it waits, and says so`, async () => {
     const odd = new Set<string>()
-    const place: Place = { code: 'ADA', to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz', held: '10', amount: '5' }
+    const place: Place = {
+      code: 'ADA',
+      to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz',
+      held: '10',
+      amount: '5',
+    }
     const stage = new FamilyStage(database.get(), devnet, place, clock, async (url, init) => {
       const response = await fetch(url, init)
       const txid = /\/txs\/([0-9a-f]{64})\/cbor$/.exec(url)?.[1]
       if (txid === undefined || !odd.has(txid)) return response
-      return change(await response.json() as { cbor: string })
+      return change((await response.json()) as { cbor: string })
     })
     try {
       await stage.open()
       await stage.fund('10')
       await stage.fund('10')
-      const coins = await stage.database.query<{ txid: string }>('select txid from utxos order by txid')
+      const coins = await stage.database.query<{ txid: string }>(
+        'select txid from utxos order by txid',
+      )
       assert.equal(coins.length, 3)
       for (const { txid } of coins.slice(0, 2)) odd.add(txid)
       const paid = await stage.create('paid')
@@ -98,7 +142,10 @@ for (const [what, change] of [
       for (let turn = 0; turn < 8; turn++) await stage.turn()
       const { state, status, last_error: reason } = await stage.read(waits)
       assert.deepEqual([state, status], ['QUEUED', 'pending'])
-      assert.match(reason ?? '', /^waits for coins that cannot be spent now: [0-9a-f]{64}:\d+ \(.+\) and 1 more$/)
+      assert.match(
+        reason ?? '',
+        /^waits for coins that cannot be spent now: [0-9a-f]{64}:\d+ \(.+\) and 1 more$/,
+      )
       odd.clear()
       await stage.run()
       assert.equal((await stage.read(waits)).state, 'CONFIRMED')

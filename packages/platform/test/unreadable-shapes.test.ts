@@ -10,13 +10,21 @@ import { useDatabase } from './deposits-support.ts'
 import { FamilyStage, type Place } from './family-stage.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** Ledgers and transactions of protocols to come at a real local chain: deposits are credited, transfers end, and what was left out is counted. */
+/**
+ * Ledgers and transactions of protocols to come at a real local chain: deposits are credited,
+ * transfers end, and what was left out is counted.
+ */
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-unreadable-shapes-'))
 let devnet: Devnet
 
-const XLM: Place = { code: 'XLM', to: 'GAFL27YJD4LDNWW4YLCCCEID6Q3K5UGKOP3AAHSPIWJZT7S3QIE2275L', held: '100', amount: '10' }
+const XLM: Place = {
+  code: 'XLM',
+  to: 'GAFL27YJD4LDNWW4YLCCCEID6Q3K5UGKOP3AAHSPIWJZT7S3QIE2275L',
+  held: '100',
+  amount: '10',
+}
 
 before(async () => {
   devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
@@ -26,7 +34,11 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-const uint32 = (value: number) => { const bytes = Buffer.alloc(4); bytes.writeUInt32BE(value); return bytes }
+const uint32 = (value: number) => {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}
 /** Where the extension of `scpValue` begins in a header without upgrades. */
 const ARM_AT = 112
 
@@ -34,19 +46,26 @@ const ARM_AT = 112
 function withArm(headerXdr: string, arm: number, content: Buffer): string {
   const bytes = Buffer.from(headerXdr, 'base64')
   assert.equal(bytes.readUInt32BE(ARM_AT), 0, 'the local chain writes arm 0')
-  return Buffer.concat([bytes.subarray(0, ARM_AT), uint32(arm), content, bytes.subarray(ARM_AT + 4)]).toString('base64')
+  return Buffer.concat([
+    bytes.subarray(0, ARM_AT),
+    uint32(arm),
+    content,
+    bytes.subarray(ARM_AT + 4),
+  ]).toString('base64')
 }
 
 const signature = Buffer.concat([Buffer.alloc(36), uint32(64), Buffer.alloc(64, 1)])
 for (const [what, arm, content] of [
-  ['Protocol 30 (CAP-88)', 3, Buffer.concat([Buffer.alloc(8, 1), signature])], ['a protocol to come', 77, Buffer.alloc(12, 1)],
+  ['Protocol 30 (CAP-88)', 3, Buffer.concat([Buffer.alloc(8, 1), signature])],
+  ['a protocol to come', 77, Buffer.alloc(12, 1)],
 ] as const) {
   test(`XLM with ledgers of ${what}: a deposit is credited and a transfer is paid`, async () => {
     const stage = new FamilyStage(database.get(), devnet, XLM, clock, async (url, init) => {
       const response = await fetch(url, init)
       if (!String(init.body).includes('getLedgers')) return response
-      const answer = await response.json() as { result?: { ledgers: { headerXdr: string }[] } }
-      for (const ledger of answer.result?.ledgers ?? []) ledger.headerXdr = withArm(ledger.headerXdr, arm, content)
+      const answer = (await response.json()) as { result?: { ledgers: { headerXdr: string }[] } }
+      for (const ledger of answer.result?.ledgers ?? [])
+        ledger.headerXdr = withArm(ledger.headerXdr, arm, content)
       return Response.json(answer)
     })
     try {
@@ -55,7 +74,9 @@ for (const [what, arm, content] of [
       await stage.run()
       assert.equal((await stage.read(id)).state, 'CONFIRMED')
       await stage.check()
-      const counted = /custody_chain_unreadable_total\{network="XLM",kind="field"\} (\d+)/.exec(await stage.services.metrics.text())?.[1]
+      const counted = /custody_chain_unreadable_total\{network="XLM",kind="field"\} (\d+)/.exec(
+        await stage.services.metrics.text(),
+      )?.[1]
       assert.equal(Number(counted) > 0, arm === 77, `${counted} fields were counted`)
     } finally {
       await stage.close()
@@ -68,9 +89,16 @@ test('XLM: a transaction that cannot be decoded is counted, and the deposits bes
   const stage = new FamilyStage(database.get(), devnet, XLM, clock, async (url, init) => {
     const response = await fetch(url, init)
     if (!isOdd || !String(init.body).includes('getTransactions')) return response
-    const answer = await response.json() as { result: { transactions: { envelopeXdr: string; txHash: string }[] } }
+    const answer = (await response.json()) as {
+      result: { transactions: { envelopeXdr: string; txHash: string }[] }
+    }
     const [first] = answer.result.transactions
-    if (first) answer.result.transactions.unshift({ ...first, txHash: 'ab'.repeat(32), envelopeXdr: uint32(99).toString('base64') })
+    if (first)
+      answer.result.transactions.unshift({
+        ...first,
+        txHash: 'ab'.repeat(32),
+        envelopeXdr: uint32(99).toString('base64'),
+      })
     return Response.json(answer)
   })
   try {
@@ -79,7 +107,10 @@ test('XLM: a transaction that cannot be decoded is counted, and the deposits bes
     isOdd = true
     await stage.fund('5')
     assert.equal(await stage.available(), before + 50_000_000n)
-    assert.match(await stage.services.metrics.text(), /custody_chain_unreadable_total\{network="XLM",kind="transaction"\} [1-9]/)
+    assert.match(
+      await stage.services.metrics.text(),
+      /custody_chain_unreadable_total\{network="XLM",kind="transaction"\} [1-9]/,
+    )
   } finally {
     await stage.close()
   }
@@ -87,14 +118,29 @@ test('XLM: a transaction that cannot be decoded is counted, and the deposits bes
 
 test('what could not be read is logged: a transaction as an error with its hash, a field as a warning', async () => {
   const lines: [string, unknown, string][] = []
-  const line = (level: string) => (fields: unknown, text: string) => { lines.push([level, fields, text]) }
+  const line = (level: string) => (fields: unknown, text: string) => {
+    lines.push([level, fields, text])
+  }
   const metrics = createMetrics()
   const report = reportUnreadable({ error: line('error'), warn: line('warn') } as never, metrics)
   report({ network: 'XLM', kind: 'transaction', name: 'H', reason: 'why' })
   report({ network: 'XLM', kind: 'field', name: 'F', reason: 'why' })
   assert.deepEqual(lines, [
-    ['error', { network: 'XLM', hash: 'H', reason: 'why' }, 'a transaction on the chain cannot be read; a deposit in it is not credited'],
-    ['warn', { network: 'XLM', field: 'F', reason: 'why' }, 'a field of the chain cannot be read; another value is used'],
+    [
+      'error',
+      { network: 'XLM', hash: 'H', reason: 'why' },
+      'a transaction on the chain cannot be read; a deposit in it is not credited',
+    ],
+    [
+      'warn',
+      { network: 'XLM', field: 'F', reason: 'why' },
+      'a field of the chain cannot be read; another value is used',
+    ],
   ])
-  for (const kind of ['transaction', 'field']) assert.ok((await metrics.text()).includes(`custody_chain_unreadable_total{network="XLM",kind="${kind}"} 1`))
+  for (const kind of ['transaction', 'field'])
+    assert.ok(
+      (await metrics.text()).includes(
+        `custody_chain_unreadable_total{network="XLM",kind="${kind}"} 1`,
+      ),
+    )
 })

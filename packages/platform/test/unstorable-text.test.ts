@@ -1,4 +1,5 @@
-// Characters that PostgreSQL does not store, in every text of every operation of the control panel, on the real server and database.
+// Characters that PostgreSQL does not store, in every text of every operation of the control panel,
+// on the real server and database.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import type { Logger } from 'pino'
@@ -13,7 +14,12 @@ import { useApi, type Problem } from './api-support.ts'
 import { Browser, join } from './console-stage.ts'
 
 const log = { warn: () => undefined } as unknown as Logger
-const pages = [...reservesPages(log), ...checkoutPages(log), ...consolePages(log), ...referencePages(log)]
+const pages = [
+  ...reservesPages(log),
+  ...checkoutPages(log),
+  ...consolePages(log),
+  ...referencePages(log),
+]
 const api = useApi({ reservesPublic: 'all' }, pages)
 let browser: Browser
 before(async () => {
@@ -26,7 +32,11 @@ test('NUL in any part of a path of the control panel is 404, and nothing fails',
   for (const { method, path } of panel.list) {
     const parts = [...path.matchAll(/\{(\w+)\}/g)].map(([part]) => part)
     for (const odd of parts) {
-      const target = parts.reduce((text, part) => text.replace(part, part === odd ? 'a%00b' : part === '{workspace}' ? 'acme' : 'main'), path)
+      const target = parts.reduce(
+        (text, part) =>
+          text.replace(part, part === odd ? 'a%00b' : part === '{workspace}' ? 'acme' : 'main'),
+        path,
+      )
       const { status, text } = await browser.ask(method, target.replace('/console/api', ''))
       assert.equal(status, 404, `${method} ${target}: ${text}`)
       tried++
@@ -45,10 +55,16 @@ test('NUL in any part of a page’s path is 404, and nothing fails', async () =>
 test('NUL in a query parameter, and NUL or half of a surrogate pair in a body, is 400 and names the field', async () => {
   const name = 'a\u0000b'
   for (const odd of ['a\u0000b', 'a\ud800b', '\udc00']) {
-    const { status, body, text } = await browser.ask<Problem>('POST', '/sign-in/password', { email: owner, password: `${odd}-123456789012` })
+    const { status, body, text } = await browser.ask<Problem>('POST', '/sign-in/password', {
+      email: owner,
+      password: `${odd}-123456789012`,
+    })
     assert.deepEqual([status, body.code, body.field], [400, 'INVALID_REQUEST', 'password'], text)
   }
-  const page = await browser.ask<Problem>('GET', `/workspaces/acme/audit-log?actor=${encodeURIComponent(name)}`)
+  const page = await browser.ask<Problem>(
+    'GET',
+    `/workspaces/acme/audit-log?actor=${encodeURIComponent(name)}`,
+  )
   assert.equal(page.status, 400, page.text)
 })
 const owner = 'owner@example.test'
@@ -56,10 +72,19 @@ const owner = 'owner@example.test'
 test('texts are checked at any depth, also where the schema takes any value', () => {
   const schema = z.strictObject({ any: z.unknown() })
   for (const [value, field] of [
-    ['\u0000', 'any'], [['x', { deep: ['\ud800'] }], 'any.1.deep.0'], [{ 'a\u0000': 1 }, 'any'], [{ 'a\udc00': {} }, 'any'],
+    ['\u0000', 'any'],
+    [['x', { deep: ['\ud800'] }], 'any.1.deep.0'],
+    [{ 'a\u0000': 1 }, 'any'],
+    [{ 'a\udc00': {} }, 'any'],
   ] as const) {
-    assert.throws(() => readBody(schema, JSON.stringify({ any: value })), { code: 'INVALID_REQUEST', field })
+    assert.throws(() => readBody(schema, JSON.stringify({ any: value })), {
+      code: 'INVALID_REQUEST',
+      field,
+    })
   }
-  assert.throws(() => readQuery(z.strictObject({ q: z.string() }), { q: '\u0000' }), { code: 'INVALID_REQUEST', field: 'q' })
-  assert.deepEqual(readBody(schema, '{"any":["🦊",{"a":1.5}]}' ) !== undefined, true)
+  assert.throws(() => readQuery(z.strictObject({ q: z.string() }), { q: '\u0000' }), {
+    code: 'INVALID_REQUEST',
+    field: 'q',
+  })
+  assert.deepEqual(readBody(schema, '{"any":["🦊",{"a":1.5}]}') !== undefined, true)
 })

@@ -10,7 +10,10 @@ import { migrate } from '../src/database/migrate.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
-/** `custody upgrade --check` against a real database, and the refusal of a start on one that a newer version has changed. */
+/**
+ * `custody upgrade --check` against a real database, and the refusal of a start on one that a newer
+ * version has changed.
+ */
 const home = mkdtempSync(join(tmpdir(), 'custody-upgrade-check-'))
 const FILES = readdirSync(join(import.meta.dirname, '../src/database/migrations')).sort()
 const NEWEST = FILES.at(-1) as string
@@ -28,53 +31,107 @@ after(async () => {
   rmSync(home, { recursive: true, force: true })
 })
 
-function check(url: string | null, ...words: string[]): Promise<{ status: number | null; stdout: string; stderr: string }> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../bin/custody.mjs'), 'upgrade', ...words], {
-    env: { ...process.env, CUSTODY_HOME: join(home, 'none'), DATABASE_URL: url ?? '' }, stdio: ['ignore', 'pipe', 'pipe'],
-  })
+function check(
+  url: string | null,
+  ...words: string[]
+): Promise<{ status: number | null; stdout: string; stderr: string }> {
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, '../bin/custody.mjs'), 'upgrade', ...words],
+    {
+      env: { ...process.env, CUSTODY_HOME: join(home, 'none'), DATABASE_URL: url ?? '' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
   const said = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const) child[name].setEncoding('utf8').on('data', (text: string) => { said[name] += text })
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text
+    })
   return new Promise((resolve) => child.once('close', (status) => resolve({ status, ...said })))
 }
-const known = async (): Promise<string[]> => (await database.query<{ name: string }>('select name from migrations order by name')).map(({ name }) => name)
+const known = async (): Promise<string[]> =>
+  (await database.query<{ name: string }>('select name from migrations order by name')).map(
+    ({ name }) => name,
+  )
 
-test('says what would be applied, what runs, and where a newer version has been; and changes nothing', { timeout: 60_000 }, async () => {
-  const done = await check(postgres.url, '--check')
-  assert.equal(done.status, 0, done.stderr)
-  assert.match(done.stdout, new RegExp(`^custody \\S+ knows ${FILES.length} migrations; the database has ${FILES.length}\\nnothing would be applied\\n$`))
+test(
+  'says what would be applied, what runs, and where a newer version has been; and changes nothing',
+  { timeout: 60_000 },
+  async () => {
+    const done = await check(postgres.url, '--check')
+    assert.equal(done.status, 0, done.stderr)
+    assert.match(
+      done.stdout,
+      new RegExp(
+        `^custody \\S+ knows ${FILES.length} migrations; the database has ${FILES.length}\\nnothing would be applied\\n$`,
+      ),
+    )
 
-  await database.query('delete from migrations where name = $1', [NEWEST])
-  await database.query(`insert into processes (id, role, host, started_at, seen_at) values ($1, 'worker', 'host-1', $2, $2)`, [randomUUID(), new Date()])
-  const before = await known()
-  const pending = await check(postgres.url, '--check', '--json')
-  assert.equal(pending.status, 0, pending.stderr)
-  const { version, ...rest } = JSON.parse(pending.stdout) as Record<string, unknown>
-  assert.match(version as string, /^\d+\.\d+\.\d+$/)
-  assert.deepEqual(rest, { possible: true, pending: [NEWEST], beyond: [], running: ['worker on host-1'] })
-  assert.deepEqual(await known(), before)
-  await database.query('insert into migrations (name) values ($1)', [NEWEST])
+    await database.query('delete from migrations where name = $1', [NEWEST])
+    await database.query(
+      `insert into processes (id, role, host, started_at, seen_at) values ($1, 'worker', 'host-1', $2, $2)`,
+      [randomUUID(), new Date()],
+    )
+    const before = await known()
+    const pending = await check(postgres.url, '--check', '--json')
+    assert.equal(pending.status, 0, pending.stderr)
+    const { version, ...rest } = JSON.parse(pending.stdout) as Record<string, unknown>
+    assert.match(version as string, /^\d+\.\d+\.\d+$/)
+    assert.deepEqual(rest, {
+      possible: true,
+      pending: [NEWEST],
+      beyond: [],
+      running: ['worker on host-1'],
+    })
+    assert.deepEqual(await known(), before)
+    await database.query('insert into migrations (name) values ($1)', [NEWEST])
 
-  await database.query(`insert into migrations (name) values ('999_later.sql')`)
-  const later = await check(postgres.url, '--check')
-  assert.equal(later.status, 1)
-  assert.match(later.stdout, /^NOT possible: the database was changed by a newer version \(999_later\.sql\): start that version, or restore a backup from before$/m)
-  // The start itself refuses before it changes anything.
-  await database.query('delete from migrations where name = $1', [NEWEST])
-  const tables = () => database.query(`select relname, relfilenode from pg_class where relnamespace = 'public'::regnamespace order by relname`)
-  const was = await tables()
-  await assert.rejects(migrate(database), /the database was changed by a newer version \(999_later\.sql\)/)
-  assert.deepEqual([await tables(), (await known()).includes(NEWEST)], [was, false])
-})
+    await database.query(`insert into migrations (name) values ('999_later.sql')`)
+    const later = await check(postgres.url, '--check')
+    assert.equal(later.status, 1)
+    assert.match(
+      later.stdout,
+      /^NOT possible: the database was changed by a newer version \(999_later\.sql\): start that version, or restore a backup from before$/m,
+    )
+    // The start itself refuses before it changes anything.
+    await database.query('delete from migrations where name = $1', [NEWEST])
+    const tables = () =>
+      database.query(
+        `select relname, relfilenode from pg_class where relnamespace = 'public'::regnamespace order by relname`,
+      )
+    const was = await tables()
+    await assert.rejects(
+      migrate(database),
+      /the database was changed by a newer version \(999_later\.sql\)/,
+    )
+    assert.deepEqual([await tables(), (await known()).includes(NEWEST)], [was, false])
+  },
+)
 
-test('an empty database gets all migrations; without a database or --check the reason is said', { timeout: 60_000 }, async () => {
-  await database.query('create database empty')
-  const empty = await check(postgres.url.replace(/\/[^/?]*(\?|$)/, '/empty$1'), '--check', '--json')
-  assert.equal(empty.status, 0, empty.stderr)
-  const { pending, running } = JSON.parse(empty.stdout) as { pending: string[]; running: string[] }
-  assert.deepEqual([pending, running], [FILES, []])
-  const none = await check(null, '--check')
-  assert.equal(none.status, 1)
-  assert.match(none.stderr, /^custody: there is no database in .*none: set CUSTODY_HOME, or DATABASE_URL\n$/)
-  const bare = await check(postgres.url)
-  assert.deepEqual([bare.status, /--check is needed/.test(bare.stderr)], [1, true], bare.stderr)
-})
+test(
+  'an empty database gets all migrations; without a database or --check the reason is said',
+  { timeout: 60_000 },
+  async () => {
+    await database.query('create database empty')
+    const empty = await check(
+      postgres.url.replace(/\/[^/?]*(\?|$)/, '/empty$1'),
+      '--check',
+      '--json',
+    )
+    assert.equal(empty.status, 0, empty.stderr)
+    const { pending, running } = JSON.parse(empty.stdout) as {
+      pending: string[]
+      running: string[]
+    }
+    assert.deepEqual([pending, running], [FILES, []])
+    const none = await check(null, '--check')
+    assert.equal(none.status, 1)
+    assert.match(
+      none.stderr,
+      /^custody: there is no database in .*none: set CUSTODY_HOME, or DATABASE_URL\n$/,
+    )
+    const bare = await check(postgres.url)
+    assert.deepEqual([bare.status, /--check is needed/.test(bare.stderr)], [1, true], bare.stderr)
+  },
+)

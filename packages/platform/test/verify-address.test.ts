@@ -1,4 +1,5 @@
-// The operator's command in a process of its own, without a platform: what a holder of an address runs.
+// The operator's command in a process of its own, without a platform: what a holder of an address
+// runs.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -12,16 +13,21 @@ import { Nodes } from '../../client/test/certified.ts'
 
 const CLI = fileURLToPath(new URL('../src/operator/cli.ts', import.meta.url))
 const home = mkdtempSync(join(tmpdir(), 'custody-verify-'))
-after(() => { rmSync(home, { recursive: true, force: true }) })
+after(() => {
+  rmSync(home, { recursive: true, force: true })
+})
 
 const nodes = new Nodes((bytes) => new Uint8Array(randomBytes(bytes)))
 const keys = nodes.keys()
 const bitcoin = loadRegistry('local').network('BTC')!
 const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'))
-const [key] = keys.keys as [typeof keys.keys[0]]
-const at = (index: number, sub = 1) => addressAt(
-  bitcoin, { publicKey: bytes(key.public_key), chainCode: bytes(key.chain_code) }, [sub, 0, index]
-)
+const [key] = keys.keys as [(typeof keys.keys)[0]]
+const at = (index: number, sub = 1) =>
+  addressAt(bitcoin, { publicKey: bytes(key.public_key), chainCode: bytes(key.chain_code) }, [
+    sub,
+    0,
+    index,
+  ])
 
 function file(name: string, value: unknown): string {
   writeFileSync(join(home, name), JSON.stringify(value))
@@ -29,33 +35,59 @@ function file(name: string, value: unknown): string {
 }
 const FILES = ['--keys', file('keys.json', keys), '--trust', file('trust.json', nodes.trust())]
 
-function verify(...words: string[]): { status: number | null; stdout: string; stderr: string; last: Record<string, unknown> } {
-  const run = spawnSync(
-    process.execPath, [CLI, 'verify-address', ...words], { encoding: 'utf8', env: { ...process.env, CUSTODY_HOME: join(home, 'none') } }
-  )
+function verify(...words: string[]): {
+  status: number | null
+  stdout: string
+  stderr: string
+  last: Record<string, unknown>
+} {
+  const run = spawnSync(process.execPath, [CLI, 'verify-address', ...words], {
+    encoding: 'utf8',
+    env: { ...process.env, CUSTODY_HOME: join(home, 'none') },
+  })
   const line = run.stdout.trim().split('\n').at(-1) ?? ''
-  return { ...run, last: line.startsWith('{') ? JSON.parse(line) as Record<string, unknown> : {} }
+  return { ...run, last: line.startsWith('{') ? (JSON.parse(line) as Record<string, unknown>) : {} }
 }
 
 test('an address of ours is found, with its path and who certified its key', () => {
   const found = verify('BTC', at(5), ...FILES)
   assert.equal(found.status, 0, found.stderr)
-  assert.equal(found.stdout.trim(), `${at(5)} is the BTC address 1/0/5 of acme / main; its key is certified by signer nodes 1, 2, 3`)
+  assert.equal(
+    found.stdout.trim(),
+    `${at(5)} is the BTC address 1/0/5 of acme / main; its key is certified by signer nodes 1, 2, 3`,
+  )
   // As `custody request GET /dac/v1/keys --json` saves it.
   const json = verify(
-    'BTC', at(5), '--keys', file('saved.json', { status: 200, body: keys }), ...FILES.slice(2), '--path', '1/0/5', '--json'
+    'BTC',
+    at(5),
+    '--keys',
+    file('saved.json', { status: 200, body: keys }),
+    ...FILES.slice(2),
+    '--path',
+    '1/0/5',
+    '--json',
   )
-  assert.deepEqual([json.status, json.last['valid'], json.last['path'], json.last['certified_by']], [0, true, [1, 0, 5], [1, 2, 3]])
+  assert.deepEqual(
+    [json.status, json.last['valid'], json.last['path'], json.last['certified_by']],
+    [0, true, [1, 0, 5], [1, 2, 3]],
+  )
 })
 
 test("a foreign address, another sub-account's, and one beyond the search end with 1 and one sentence", () => {
   const foreign: [string, ...string[]][] = [
-    ['bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'], [at(5, 2)], [at(5), '--max-index', '4'], [at(5, 2), '--path', '2/0/5'],
+    ['bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'],
+    [at(5, 2)],
+    [at(5), '--max-index', '4'],
+    [at(5, 2), '--path', '2/0/5'],
     [at(5), '--path', '1/0/6'],
   ]
   for (const [address, ...more] of foreign) {
     const refused = verify('BTC', address, ...FILES, ...more)
-    assert.deepEqual([refused.status, refused.stdout.trim().split('\n').length, refused.stderr], [1, 1, ''], `${address} ${more.join(' ')}`)
+    assert.deepEqual(
+      [refused.status, refused.stdout.trim().split('\n').length, refused.stderr],
+      [1, 1, ''],
+      `${address} ${more.join(' ')}`,
+    )
     const json = verify('BTC', address, ...FILES, ...more, '--json')
     assert.deepEqual([json.status, json.last['valid']], [1, false])
   }
@@ -63,13 +95,23 @@ test("a foreign address, another sub-account's, and one beyond the search end wi
 
 test('keys of other nodes prove nothing', () => {
   const strangers = new Nodes((length) => new Uint8Array(randomBytes(length)))
-  const refused = verify('BTC', at(5), '--keys', FILES[1] as string, '--trust', file('strangers.json', strangers.trust()), '--json')
+  const refused = verify(
+    'BTC',
+    at(5),
+    '--keys',
+    FILES[1] as string,
+    '--trust',
+    file('strangers.json', strangers.trust()),
+    '--json',
+  )
   assert.deepEqual([refused.status, refused.last['code']], [1, 'KEY'])
 })
 
 test('wrong options say what is wrong', () => {
   const wrong = [
-    ['BTC'], ['BTC', at(1), '--keys', 'none', ...FILES.slice(2)], ['BTC', at(1), ...FILES, '--path', '1/0'],
+    ['BTC'],
+    ['BTC', at(1), '--keys', 'none', ...FILES.slice(2)],
+    ['BTC', at(1), ...FILES, '--path', '1/0'],
     ['BTC', at(1), ...FILES, '--max-index', 'x'],
   ]
   for (const words of wrong) {

@@ -20,7 +20,12 @@ import { ManualClock } from './manual-clock.ts'
 const clock = new ManualClock()
 const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-waiting-'))
-const ETH = { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' }
+const ETH = {
+  code: 'ETH',
+  to: '0x00000000000000000000000000000000000000AA',
+  held: '5',
+  amount: '1',
+}
 const SECRET = 'https://user:hunter2@node.example/v3/0123456789abcdef'
 let devnet: Devnet
 
@@ -32,10 +37,18 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-interface Waiting { code: string; reason: string; since: string }
-interface Shown { status: string; waiting: Waiting | null }
+interface Waiting {
+  code: string
+  reason: string
+  since: string
+}
+interface Shown {
+  status: string
+  waiting: Waiting | null
+}
 interface World {
-  stage: FamilyStage; id: string
+  stage: FamilyStage
+  id: string
   /** The answer to every estimate, until it is healed. */
   trouble: { now: { code: number; message: string } | null }
   /** GET of the transfer, and that the list says the same. */
@@ -46,19 +59,37 @@ async function staged(play: (world: World) => Promise<void>): Promise<void> {
   const trouble: World['trouble'] = { now: null }
   const troubled: Fetch = async (url, init) => {
     const { method, id } = JSON.parse(String(init.body)) as { method: string; id: number }
-    return trouble.now && method === 'eth_estimateGas' ? Response.json({ jsonrpc: '2.0', id, error: trouble.now }) : fetch(url, init)
+    return trouble.now && method === 'eth_estimateGas'
+      ? Response.json({ jsonrpc: '2.0', id, error: trouble.now })
+      : fetch(url, init)
   }
   const stage = new FamilyStage(database.get(), devnet, ETH, clock, troubled)
   await stage.open()
   const { apiKey, subAccountId } = stage.caller
-  await stage.database.query(`insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`, [apiKey, subAccountId, PUBLIC_KEY])
-  Object.assign(stage.services, { callers: new Callers(stage.database, stage.services.environment) })
-  Object.assign(stage.services.settings, { rateLimit: 1_000_000, rateScope: 'key', trustProxy: 0, authLegacy: false })
+  await stage.database.query(
+    `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`,
+    [apiKey, subAccountId, PUBLIC_KEY],
+  )
+  Object.assign(stage.services, {
+    callers: new Callers(stage.database, stage.services.environment),
+  })
+  Object.assign(stage.services.settings, {
+    rateLimit: 1_000_000,
+    rateScope: 'key',
+    trustProxy: 0,
+    authLegacy: false,
+  })
   const server = await buildServer(stage.services, endpoints)
   await server.listen({ port: 0, host: '127.0.0.1' })
   const base = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`
   const get = async (uri: string): Promise<Record<string, unknown>> => {
-    const request = await signRequest({ apiKey, privateKey: PRIVATE_KEY, method: 'GET', uri, now: Math.floor(clock.now() / 1000) })
+    const request = await signRequest({
+      apiKey,
+      privateKey: PRIVATE_KEY,
+      method: 'GET',
+      uri,
+      now: Math.floor(clock.now() / 1000),
+    })
     const answer = await fetch(`${base}${uri}`, { headers: requestHeaders(request, apiKey) })
     const text = await answer.text()
     assert.equal(answer.status, 200, text)
@@ -67,16 +98,24 @@ async function staged(play: (world: World) => Promise<void>): Promise<void> {
   try {
     const id = await stage.create('sent')
     const shown = async (): Promise<Shown> => {
-      const one = await get(`/dac/v1/transaction/${id}`) as unknown as Shown
-      const { data } = await get('/dac/v1/transactions?sequence_id=sent') as unknown as { data: Shown[] }
-      assert.deepEqual(data.map(({ waiting }) => waiting), [one.waiting])
+      const one = (await get(`/dac/v1/transaction/${id}`)) as unknown as Shown
+      const { data } = (await get('/dac/v1/transactions?sequence_id=sent')) as unknown as {
+        data: Shown[]
+      }
+      assert.deepEqual(
+        data.map(({ waiting }) => waiting),
+        [one.waiting],
+      )
       return one
     }
     await play({ stage, id, trouble, shown })
     trouble.now = null
     stage.fault = undefined
     await stage.run()
-    assert.deepEqual(await shown().then(({ status, waiting }) => ({ status, waiting })), { status: 'confirmed', waiting: null })
+    assert.deepEqual(await shown().then(({ status, waiting }) => ({ status, waiting })), {
+      status: 'confirmed',
+      waiting: null,
+    })
   } finally {
     await server.close()
     await stage.close()
@@ -84,7 +123,10 @@ async function staged(play: (world: World) => Promise<void>): Promise<void> {
 }
 
 async function look({ stage, id }: World): Promise<void> {
-  await stage.database.query('update transactions set next_run_at = $2 where id = $1', [id, stage.database.now()])
+  await stage.database.query('update transactions set next_run_at = $2 where id = $1', [
+    id,
+    stage.database.now(),
+  ])
   await stage.step()
 }
 
@@ -97,39 +139,49 @@ async function waitsFor(world: World, code: string): Promise<Waiting> {
   return assert.fail(`never ${code}: ${JSON.stringify(await world.stage.pending())}`)
 }
 
-test('an endpoint in trouble is ENDPOINT, since when it began, without the text of the endpoint', () => staged(async (world) => {
-  world.trouble.now = { code: -32005, message: `rate limited at ${SECRET}` }
-  const first = await waitsFor(world, 'ENDPOINT')
-  assert.deepEqual(first, { code: 'ENDPOINT', reason: reasonFor('ENDPOINT'), since: first.since })
-  assert.ok((await world.stage.read(world.id)).last_error?.includes('rate limited'), 'the operator sees the text')
-  clock.advance(60_000)
-  await look(world)
-  assert.deepEqual((await world.shown()).waiting, first, 'the time stays while the code does')
-  // Another reason begins at its own time.
-  world.trouble.now = { code: 3, message: `execution reverted: ${SECRET}` }
-  const second = await waitsFor(world, 'CHAIN_REFUSAL')
-  assert.ok(Date.parse(second.since) >= Date.parse(first.since) + 60_000)
-  assert.equal(second.reason, reasonFor('CHAIN_REFUSAL'))
-}))
+test('an endpoint in trouble is ENDPOINT, since when it began, without the text of the endpoint', () =>
+  staged(async (world) => {
+    world.trouble.now = { code: -32005, message: `rate limited at ${SECRET}` }
+    const first = await waitsFor(world, 'ENDPOINT')
+    assert.deepEqual(first, { code: 'ENDPOINT', reason: reasonFor('ENDPOINT'), since: first.since })
+    assert.ok(
+      (await world.stage.read(world.id)).last_error?.includes('rate limited'),
+      'the operator sees the text',
+    )
+    clock.advance(60_000)
+    await look(world)
+    assert.deepEqual((await world.shown()).waiting, first, 'the time stays while the code does')
+    // Another reason begins at its own time.
+    world.trouble.now = { code: 3, message: `execution reverted: ${SECRET}` }
+    const second = await waitsFor(world, 'CHAIN_REFUSAL')
+    assert.ok(Date.parse(second.since) >= Date.parse(first.since) + 60_000)
+    assert.equal(second.reason, reasonFor('CHAIN_REFUSAL'))
+  }))
 
-test('network fees that the gas tank has not sent yet are GAS_TANK', () => staged(async (world) => {
-  await world.stage.runTo(world.id, 'FUELING')
-  await waitsFor(world, 'GAS_TANK')
-}))
+test('network fees that the gas tank has not sent yet are GAS_TANK', () =>
+  staged(async (world) => {
+    await world.stage.runTo(world.id, 'FUELING')
+    await waitsFor(world, 'GAS_TANK')
+  }))
 
-test('signer nodes that do not answer are SIGNER_NODES', () => staged(async (world) => {
-  await world.stage.runTo(world.id, 'SIGNING')
-  world.stage.fault = 'away'
-  await waitsFor(world, 'SIGNER_NODES')
-}))
+test('signer nodes that do not answer are SIGNER_NODES', () =>
+  staged(async (world) => {
+    await world.stage.runTo(world.id, 'SIGNING')
+    world.stage.fault = 'away'
+    await waitsFor(world, 'SIGNER_NODES')
+  }))
 
-test('a gas price above what the gas tank pays is NETWORK_FEES', () => staged(async (world) => {
-  const set = (most: string | null) => world.stage.database.query(
-    `update gas_tanks set max_gas_price = $2 where workspace_id = $1 and network = 'ETH'`, [world.stage.caller.workspaceId, most])
-  await set('1')
-  await waitsFor(world, 'NETWORK_FEES')
-  await set(null)
-}))
+test('a gas price above what the gas tank pays is NETWORK_FEES', () =>
+  staged(async (world) => {
+    const set = (most: string | null) =>
+      world.stage.database.query(
+        `update gas_tanks set max_gas_price = $2 where workspace_id = $1 and network = 'ETH'`,
+        [world.stage.caller.workspaceId, most],
+      )
+    await set('1')
+    await waitsFor(world, 'NETWORK_FEES')
+    await set(null)
+  }))
 
 test('every code has a plain sentence of bounded length', () => {
   for (const code of WAIT_CODES) assert.match(reasonFor(code), /^[A-Z][\w ,.]{20,198}\.$/)

@@ -8,8 +8,8 @@ import { scanLoop } from '../src/deposits/scanner.ts'
 import { useDatabase, World, type Tenant } from './deposits-support.ts'
 
 /**
- * A scanner remembers which addresses are ours. Whoever registers one, and however late that is committed: what is paid to it
- * afterwards is found, by whichever process reads the block.
+ * A scanner remembers which addresses are ours. Whoever registers one, and however late that is
+ * committed: what is paid to it afterwards is found, by whichever process reads the block.
  */
 const database = useDatabase()
 let world: World
@@ -28,15 +28,25 @@ async function register(tx: Queryable): Promise<string> {
   const address = `0x${randomBytes(20).toString('hex')}`
   await tx.query(
     `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ('ETH', $1, $2, $3, $4, 'deposit')`,
-    [address, alice.workspace, alice.subAccount, 100 + ++made])
+    [address, alice.workspace, alice.subAccount, 100 + ++made],
+  )
   return address
 }
-const payment = (address: string) => ({ txid: `0x${++made}`, outcome: [{ position: 0, asset: 'ETH', address, amount: 5n }] })
+const payment = (address: string) => ({
+  txid: `0x${++made}`,
+  outcome: [{ position: 0, asset: 'ETH', address, amount: 5n }],
+})
 const found = async () => new Set((await world.deposits()).map((row) => row.destination_id))
 /** Another scanner of the same network, as a process that was started anew has. */
 const restarted = () => {
-  const loop = scanLoop(world.services, world.services.networks.get('ETH'), async () => new Set(['ETH']))
-  return async () => { while (await loop.run(new AbortController().signal)); }
+  const loop = scanLoop(
+    world.services,
+    world.services.networks.get('ETH'),
+    async () => new Set(['ETH']),
+  )
+  return async () => {
+    while (await loop.run(new AbortController().signal));
+  }
 }
 
 test('a set of digests never denies what was added, keeps few bytes of it, and seldom claims what was not', () => {
@@ -58,7 +68,8 @@ test('an address that is registered between two blocks, or while one is read, by
   await world.scan()
   assert.deepEqual(await found(), new Set([between]))
 
-  // The tip is told, then the address is handed out, and another block stands at that height when it is read.
+  // The tip is told, then the address is handed out, and another block stands at that height when
+  // it is read.
   world.chain.mine()
   const { block } = world.chain
   let within = ''
@@ -121,7 +132,11 @@ test('a process that was started anew knows every address, and so does one that 
   const other = restarted()
   world.chain.mine(payment(first))
   await other()
-  assert.deepEqual(await found(), new Set([first]), 'a scanner that ended in order left nothing to wait for')
+  assert.deepEqual(
+    await found(),
+    new Set([first]),
+    'a scanner that ended in order left nothing to wait for',
+  )
   world.chain.mine(payment(second), payment(alice.deposit))
   await world.scan()
   assert.deepEqual(await found(), new Set([first, second, alice.deposit]))
@@ -144,7 +159,10 @@ test('a reorganisation puts a payment to a new address into blocks that were rea
   world.chain.mine()
   await world.scan()
   assert.deepEqual(await found(), new Set([address]))
-  assert.equal(world.logged.some(({ message }) => message === 'the chain was reorganised'), true)
+  assert.equal(
+    world.logged.some(({ message }) => message === 'the chain was reorganised'),
+    true,
+  )
 })
 
 test('the operator has blocks read again: a scanner that was at the tip goes back with him', async () => {
@@ -153,10 +171,17 @@ test('the operator has blocks read again: a scanner that was at the tip goes bac
   world.chain.mine()
   await world.scan()
   assert.deepEqual(await found(), new Set())
-  await database.get().query(
-    `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ('ETH', $1, $2, $3, 99, 'deposit')`,
-    [address, alice.workspace, alice.subAccount])
-  await database.get().query('update network_scans set height = 0, lease_token = gen_random_uuid(), lease_until = null')
+  await database
+    .get()
+    .query(
+      `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ('ETH', $1, $2, $3, 99, 'deposit')`,
+      [address, alice.workspace, alice.subAccount],
+    )
+  await database
+    .get()
+    .query(
+      'update network_scans set height = 0, lease_token = gen_random_uuid(), lease_until = null',
+    )
   world.now += 5000
   await world.scan()
   assert.deepEqual(await found(), new Set([address]))
@@ -165,17 +190,27 @@ test('the operator has blocks read again: a scanner that was at the tip goes bac
 test('a database that went back in time is not trusted: blocks and addresses are read anew', async () => {
   for (let count = 0; count < 2; count++) world.chain.mine()
   await world.scan()
-  const [before] = await database.get().query<{ height: string; lease_token: string }>('select height, lease_token from network_scans')
+  const [before] = await database
+    .get()
+    .query<{ height: string; lease_token: string }>('select height, lease_token from network_scans')
   const lost = await register(database.get())
   world.chain.mine(payment(lost))
   world.chain.mine()
   await world.scan()
   assert.deepEqual(await found(), new Set([lost]))
-  // A standby was promoted that lacks the last blocks, and gives the numbers of lost transactions again.
-  await database.get().query('update network_scans set height = $1, lease_token = $2', [before?.height, before?.lease_token])
+  // A standby was promoted that lacks the last blocks, and gives the numbers of lost transactions
+  // again.
+  await database
+    .get()
+    .query('update network_scans set height = $1, lease_token = $2', [
+      before?.height,
+      before?.lease_token,
+    ])
   await database.get().query('delete from blocks where height > $1', [before?.height])
   const again = await register(database.get())
-  await database.get().query(`update chain_addresses set registered = '7' where address = $1`, [again])
+  await database
+    .get()
+    .query(`update chain_addresses set registered = '7' where address = $1`, [again])
   world.chain.mine(payment(again))
   await world.scan()
   assert.deepEqual(await found(), new Set([lost, again]))
@@ -192,26 +227,41 @@ test('a restored copy is not read from end to end for each block, though its row
   world.chain.mine(payment(other))
   await world.scan()
   assert.deepEqual(await found(), new Set([alice.deposit, other]))
-  assert.deepEqual(asked.answers('fresh'), [other], 'what was there when all was read is not told again')
+  assert.deepEqual(
+    asked.answers('fresh'),
+    [other],
+    'what was there when all was read is not told again',
+  )
 })
 
 /** A database that notes its statements, and can lose the answer to one that was done. */
-function counting(inner: Database): { database: Database; texts: string[]; answers(name: string): unknown[]; loseNext(start: string): void } {
+function counting(inner: Database): {
+  database: Database
+  texts: string[]
+  answers(name: string): unknown[]
+  loseNext(start: string): void
+} {
   const texts: string[] = []
   const rows: Record<string, unknown>[] = []
   let lost: string | null = null
-  const note = <Answer>(ask: (text: string, values?: readonly unknown[]) => Promise<Answer>) => async (text: string, values?: readonly unknown[]) => {
-    texts.push(text)
-    const answer = await ask(text, values)
-    rows.push(...[answer].flat() as Record<string, unknown>[])
-    if (lost !== null && text.includes(lost)) {
-      lost = null
-      throw new Error('the connection was lost')
+  const note =
+    <Answer>(ask: (text: string, values?: readonly unknown[]) => Promise<Answer>) =>
+    async (text: string, values?: readonly unknown[]) => {
+      texts.push(text)
+      const answer = await ask(text, values)
+      rows.push(...([answer].flat() as Record<string, unknown>[]))
+      if (lost !== null && text.includes(lost)) {
+        lost = null
+        throw new Error('the connection was lost')
+      }
+      return answer
     }
-    return answer
-  }
   return {
-    texts, answers: (name) => rows.flatMap((row) => (row?.[name] ? [row[name]] : [])), loseNext: (text) => { lost = text },
+    texts,
+    answers: (name) => rows.flatMap((row) => (row?.[name] ? [row[name]] : [])),
+    loseNext: (text) => {
+      lost = text
+    },
     database: { ...inner, query: note(inner.query) as never, one: note(inner.one) as never },
   }
 }
@@ -222,10 +272,15 @@ test('a block of other people’s payments is two statements, and none asks abou
   world.chain.mine()
   await world.scan()
   asked.texts.length = 0
-  world.chain.mine(...Array.from({ length: 20 }, () => payment(`0x${randomBytes(20).toString('hex')}`)))
+  world.chain.mine(
+    ...Array.from({ length: 20 }, () => payment(`0x${randomBytes(20).toString('hex')}`)),
+  )
   await world.scan()
   assert.equal(asked.texts.length, 2, asked.texts.join('\n'))
-  assert.ok(asked.texts.every((text) => !text.includes('any(')), asked.texts.join('\n'))
+  assert.ok(
+    asked.texts.every((text) => !text.includes('any(')),
+    asked.texts.join('\n'),
+  )
 })
 
 test('a write whose answer is lost: the scan goes on where the database stands, at once, and finds what comes', async () => {

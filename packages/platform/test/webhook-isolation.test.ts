@@ -15,7 +15,10 @@ import { useApi } from './api-support.ts'
 import { call, type User } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
-/** One receiver's trouble is nobody else's; and what a platform that dies leaves is done by the next. The network is scripted. */
+/**
+ * One receiver's trouble is nobody else's; and what a platform that dies leaves is done by the
+ * next. The network is scripted.
+ */
 const clock = new ManualClock()
 const api = useApi({}, [], clock)
 type Owner = User & { workspaceId: string; subAccountId: string }
@@ -23,7 +26,11 @@ before(() => api.started)
 
 const GOOD: Answer = { status: 200, error: null, text: '', retryAfterMs: null, durationMs: 1 }
 const BAD: Answer = { ...GOOD, status: null, error: 'no complete answer within 15 s' }
-interface Posted { url: string; id: string; body: string }
+interface Posted {
+  url: string
+  id: string
+  body: string
+}
 
 /** A platform's process as far as webhooks go: its loop, with a network of its own. */
 class Process {
@@ -42,7 +49,12 @@ class Process {
     t.after(() => this.end())
     const { webhooks, environment } = api.services
     const sender = {
-      post: (url: string, headers: Record<string, string>, body: string, signal: AbortSignal): Promise<Answer | null> => {
+      post: (
+        url: string,
+        headers: Record<string, string>,
+        body: string,
+        signal: AbortSignal,
+      ): Promise<Answer | null> => {
         this.posted.push({ url, id: headers['webhook-id'] as string, body })
         this.#heard()
         if (!url.includes('hangs')) return Promise.resolve(url.includes('fails') ? BAD : GOOD)
@@ -75,7 +87,10 @@ class Process {
   }
 
   async until(holds: () => boolean): Promise<void> {
-    while (!holds()) await new Promise<void>((resolve) => { this.#heard = resolve })
+    while (!holds())
+      await new Promise<void>((resolve) => {
+        this.#heard = resolve
+      })
   }
 
   /** As SIGTERM ends it. */
@@ -87,68 +102,143 @@ class Process {
 
 async function hook(owner: Owner, name: string): Promise<string> {
   const { status, body, text } = await call<{ id: string }>(
-    owner, 'POST', '/dac/v1/webhooks', { url: `https://example.com/${name}`, events: ['*'] }, { sign: { now: Math.floor(api.now() / 1000) } })
+    owner,
+    'POST',
+    '/dac/v1/webhooks',
+    { url: `https://example.com/${name}`, events: ['*'] },
+    { sign: { now: Math.floor(api.now() / 1000) } },
+  )
   assert.equal(status, 200, text)
   return body.id
 }
 const tell = async (owner: Owner, count: number) => {
-  for (let n = 0; n < count; n++) await emit(api.database, owner.workspaceId, owner.subAccountId, 'wallet.updated', `{"id":"${randomUUID()}"}`)
+  for (let n = 0; n < count; n++)
+    await emit(
+      api.database,
+      owner.workspaceId,
+      owner.subAccountId,
+      'wallet.updated',
+      `{"id":"${randomUUID()}"}`,
+    )
   // An event cannot be published while an older database transaction is open.
-  while (await api.database.one('select 1 from events where position is null limit 1') !== undefined) {
-    if (await publish(api.services, distributor) === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  while (
+    (await api.database.one('select 1 from events where position is null limit 1')) !== undefined
+  ) {
+    if ((await publish(api.services, distributor)) === 0)
+      await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }
-const pending = async (name: string) => (await api.database.one<{ n: number }>(
-  `select count(*)::int n from webhook_deliveries d join webhooks w on w.id = d.webhook_id where w.url like $1 and d.status = 'pending'`, [`%${name}`]))?.n
+const pending = async (name: string) =>
+  (
+    await api.database.one<{ n: number }>(
+      `select count(*)::int n from webhook_deliveries d join webhooks w on w.id = d.webhook_id where w.url like $1 and d.status = 'pending'`,
+      [`%${name}`],
+    )
+  )?.n
 
 const queue = (webhook: string, more: Partial<Queue> = {}): Queue => ({
-  webhook, workspace: webhook, failures: 0, inFlight: { fresh: 0, again: 0 }, waits: { fresh: 100, again: 100 }, ...more,
+  webhook,
+  workspace: webhook,
+  failures: 0,
+  inFlight: { fresh: 0, again: 0 },
+  waits: { fresh: 100, again: 100 },
+  ...more,
 })
 const nothing = { inFlight: 0, failing: 0, ofWorkspace: new Map<string, number>() }
 
 test('places are shared in turn: a row of table', () => {
-  assert.deepEqual(allot([queue('a')], nothing), [{ webhook: 'a', workspace: 'a', fresh: PLACES.webhook, again: PLACES.again }])
-  assert.deepEqual(allot([queue('a', { failures: 1 })], nothing), [{ webhook: 'a', workspace: 'a', fresh: PLACES.failingWebhook, again: PLACES.again }])
-  assert.deepEqual(allot([queue('a', { waits: { fresh: 0, again: 5 } })], nothing), [{ webhook: 'a', workspace: 'a', fresh: 0, again: PLACES.again }])
-  assert.deepEqual(allot([queue('a', { inFlight: { fresh: PLACES.webhook, again: PLACES.again } })], nothing), [])
+  assert.deepEqual(allot([queue('a')], nothing), [
+    { webhook: 'a', workspace: 'a', fresh: PLACES.webhook, again: PLACES.again },
+  ])
+  assert.deepEqual(allot([queue('a', { failures: 1 })], nothing), [
+    { webhook: 'a', workspace: 'a', fresh: PLACES.failingWebhook, again: PLACES.again },
+  ])
+  assert.deepEqual(allot([queue('a', { waits: { fresh: 0, again: 5 } })], nothing), [
+    { webhook: 'a', workspace: 'a', fresh: 0, again: PLACES.again },
+  ])
+  assert.deepEqual(
+    allot([queue('a', { inFlight: { fresh: PLACES.webhook, again: PLACES.again } })], nothing),
+    [],
+  )
   assert.deepEqual(allot([queue('a')], { ...nothing, inFlight: PLACES.all }), [])
-  assert.deepEqual(allot([queue('a')], { ...nothing, ofWorkspace: new Map([['a', PLACES.workspace]]) }), [])
-  assert.deepEqual(allot([queue('a', { failures: 3 }), queue('b')], { ...nothing, failing: PLACES.failing }).map(({ webhook }) => webhook), ['b'])
+  assert.deepEqual(
+    allot([queue('a')], { ...nothing, ofWorkspace: new Map([['a', PLACES.workspace]]) }),
+    [],
+  )
+  assert.deepEqual(
+    allot([queue('a', { failures: 3 }), queue('b')], { ...nothing, failing: PLACES.failing }).map(
+      ({ webhook }) => webhook,
+    ),
+    ['b'],
+  )
   // One place is left, and goes to the one that has least.
-  const last = allot([queue('a', { inFlight: { fresh: 2, again: 0 } }), queue('b')], { ...nothing, inFlight: PLACES.all - 1 })
+  const last = allot([queue('a', { inFlight: { fresh: 2, again: 0 } }), queue('b')], {
+    ...nothing,
+    inFlight: PLACES.all - 1,
+  })
   assert.deepEqual(last, [{ webhook: 'b', workspace: 'b', fresh: 1, again: 0 }])
 })
 
 test('whatever waits, no bound is passed, no place is idle that somebody could use, and who works is served whoever fails', () => {
-  const queues = fc.array(fc.record({
-    webhook: fc.uuid(), workspace: fc.constantFrom('a', 'b', 'c', 'd'), failures: fc.constantFrom(0, 0, 1, 20),
-    inFlight: fc.record({ fresh: fc.nat(PLACES.webhook), again: fc.nat(PLACES.again) }), waits: fc.record({ fresh: fc.nat(40), again: fc.nat(3) }),
-  }), { maxLength: 60 }).map((all) => [...new Map(all.map((each) => [each.webhook, each])).values()])
-  fc.assert(fc.property(queues, fc.nat(PLACES.all), fc.nat(PLACES.failing), (all, inFlight, failing) => {
-    const ofWorkspace = new Map<string, number>()
-    for (const each of all) ofWorkspace.set(each.workspace, (ofWorkspace.get(each.workspace) ?? 0) + each.inFlight.fresh + each.inFlight.again)
-    const shares = new Map(allot(all, { inFlight, failing, ofWorkspace }).map((share) => [share.webhook, share]))
-    let begun = 0
-    let begunFailing = 0
-    const used = new Map(ofWorkspace)
-    for (const each of all) {
-      const { fresh = 0, again = 0 } = shares.get(each.webhook) ?? {}
-      assert.ok(fresh <= each.waits.fresh && again <= each.waits.again)
-      assert.ok(fresh === 0 || each.inFlight.fresh + fresh <= (each.failures > 0 ? PLACES.failingWebhook : PLACES.webhook))
-      assert.ok(again === 0 || each.inFlight.again + again <= PLACES.again)
-      begun += fresh + again
-      if (each.failures > 0) begunFailing += fresh + again
-      used.set(each.workspace, (used.get(each.workspace) ?? 0) + fresh + again)
-    }
-    assert.ok(begun === 0 || inFlight + begun <= PLACES.all)
-    assert.ok(begunFailing === 0 || failing + begunFailing <= PLACES.failing)
-    for (const [workspace, count] of used) assert.ok(count <= Math.max(PLACES.workspace, ofWorkspace.get(workspace) ?? 0))
-    for (const each of all) {
-      const isFree = inFlight + begun < PLACES.all && (used.get(each.workspace) ?? 0) < PLACES.workspace && each.failures === 0
-      const share = shares.get(each.webhook)?.fresh ?? 0
-      if (isFree) assert.equal(share, Math.max(0, Math.min(each.waits.fresh, PLACES.webhook - each.inFlight.fresh)), 'an idle place')
-    }
-  }), { numRuns: 300 })
+  const queues = fc
+    .array(
+      fc.record({
+        webhook: fc.uuid(),
+        workspace: fc.constantFrom('a', 'b', 'c', 'd'),
+        failures: fc.constantFrom(0, 0, 1, 20),
+        inFlight: fc.record({ fresh: fc.nat(PLACES.webhook), again: fc.nat(PLACES.again) }),
+        waits: fc.record({ fresh: fc.nat(40), again: fc.nat(3) }),
+      }),
+      { maxLength: 60 },
+    )
+    .map((all) => [...new Map(all.map((each) => [each.webhook, each])).values()])
+  fc.assert(
+    fc.property(queues, fc.nat(PLACES.all), fc.nat(PLACES.failing), (all, inFlight, failing) => {
+      const ofWorkspace = new Map<string, number>()
+      for (const each of all)
+        ofWorkspace.set(
+          each.workspace,
+          (ofWorkspace.get(each.workspace) ?? 0) + each.inFlight.fresh + each.inFlight.again,
+        )
+      const shares = new Map(
+        allot(all, { inFlight, failing, ofWorkspace }).map((share) => [share.webhook, share]),
+      )
+      let begun = 0
+      let begunFailing = 0
+      const used = new Map(ofWorkspace)
+      for (const each of all) {
+        const { fresh = 0, again = 0 } = shares.get(each.webhook) ?? {}
+        assert.ok(fresh <= each.waits.fresh && again <= each.waits.again)
+        assert.ok(
+          fresh === 0 ||
+            each.inFlight.fresh + fresh <=
+              (each.failures > 0 ? PLACES.failingWebhook : PLACES.webhook),
+        )
+        assert.ok(again === 0 || each.inFlight.again + again <= PLACES.again)
+        begun += fresh + again
+        if (each.failures > 0) begunFailing += fresh + again
+        used.set(each.workspace, (used.get(each.workspace) ?? 0) + fresh + again)
+      }
+      assert.ok(begun === 0 || inFlight + begun <= PLACES.all)
+      assert.ok(begunFailing === 0 || failing + begunFailing <= PLACES.failing)
+      for (const [workspace, count] of used)
+        assert.ok(count <= Math.max(PLACES.workspace, ofWorkspace.get(workspace) ?? 0))
+      for (const each of all) {
+        const isFree =
+          inFlight + begun < PLACES.all &&
+          (used.get(each.workspace) ?? 0) < PLACES.workspace &&
+          each.failures === 0
+        const share = shares.get(each.webhook)?.fresh ?? 0
+        if (isFree)
+          assert.equal(
+            share,
+            Math.max(0, Math.min(each.waits.fresh, PLACES.webhook - each.inFlight.fresh)),
+            'an idle place',
+          )
+      }
+    }),
+    { numRuns: 300 },
+  )
 })
 
 test('receivers that hang hold their own places: everybody else’s deliveries are all made meanwhile, theirs too once one answers', async (t) => {
@@ -164,13 +254,20 @@ test('receivers that hang hold their own places: everybody else’s deliveries a
   // Not one of those that hang is answered before all others are through.
   await process.until(() => process.of('alices').length === 60)
   assert.equal(process.hanging.length, process.of('hangs').length)
-  assert.ok(process.of('mallor').length + process.of('/hangs').length >= PLACES.workspace, 'mallory’s places are all taken')
+  assert.ok(
+    process.of('mallor').length + process.of('/hangs').length >= PLACES.workspace,
+    'mallory’s places are all taken',
+  )
   assert.ok(process.of('/hangs').length <= PLACES.workspace, 'and no more')
-  assert.equal(process.of('alice-hangs').length, PLACES.webhook, 'the other webhook of the same sub-account hangs within its own places')
+  assert.equal(
+    process.of('alice-hangs').length,
+    PLACES.webhook,
+    'the other webhook of the same sub-account hangs within its own places',
+  )
   // Once they have failed they have fewer.
   for (const each of process.hanging.splice(0)) each.answer(BAD)
   const unharmed = `select 1 from webhooks where url like '%hangs%' and failures = 0`
-  while (await api.database.one(unharmed) !== undefined) {
+  while ((await api.database.one(unharmed)) !== undefined) {
     for (const each of process.hanging.splice(0)) each.answer(BAD)
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
@@ -180,8 +277,12 @@ test('receivers that hang hold their own places: everybody else’s deliveries a
   process.services.webhooks.due.ring()
   await process.until(() => process.of('alices').length === 80)
   // What began before its failures were known may still be under way.
-  const tooMany = () => process.hanging.find(({ url }) =>
-    process.hanging.filter((each) => each.url === url).length > PLACES.failingWebhook + PLACES.again)
+  const tooMany = () =>
+    process.hanging.find(
+      ({ url }) =>
+        process.hanging.filter((each) => each.url === url).length >
+        PLACES.failingWebhook + PLACES.again,
+    )
   for (let each = tooMany(); each; each = tooMany()) {
     process.hanging.splice(process.hanging.indexOf(each), 1)
     each.answer(BAD)
@@ -199,7 +300,9 @@ test('an end in order gives back what was under way; it is no failure, and the n
   await first.until(() => first.of('ending-hangs').length === 3)
   await first.end()
   const row = await api.database.one<{ failures: number; leased: number }>(
-    `select failures, (select count(*)::int from webhook_deliveries where webhook_id = w.id and lease_token is not null) leased from webhooks w where id = $1`, [id])
+    `select failures, (select count(*)::int from webhook_deliveries where webhook_id = w.id and lease_token is not null) leased from webhooks w where id = $1`,
+    [id],
+  )
   assert.deepEqual(row, { failures: 0, leased: 0 })
   const second = new Process(t)
   await second.until(() => second.of('ending-hangs').length >= 1)
@@ -218,7 +321,12 @@ for (const checkpoint of ['webhooks.claimed', 'webhooks.sent']) {
     dying.dieAt = checkpoint
     dying.services.webhooks.due.ring()
     await dying.until(() => dying.hasDied)
-    assert.ok(await api.database.one('select 1 from webhook_deliveries where webhook_id = $1 and lease_token is not null', [id]))
+    assert.ok(
+      await api.database.one(
+        'select 1 from webhook_deliveries where webhook_id = $1 and lease_token is not null',
+        [id],
+      ),
+    )
     assert.equal(dying.of(name).length, checkpoint === 'webhooks.sent' ? 1 : 0)
     const other = new Process(t)
     const [sent] = dying.of(name)
@@ -226,9 +334,13 @@ for (const checkpoint of ['webhooks.claimed', 'webhooks.sent']) {
     clock.advance(60_001)
     other.services.webhooks.due.ring()
     dying.dieAt = null
-    while (await pending(name) !== 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    while ((await pending(name)) !== 0) await new Promise((resolve) => setTimeout(resolve, 5))
     const all = [...dying.of(name), ...other.of(name)]
-    assert.equal(all.length, checkpoint === 'webhooks.sent' ? 2 : 1, 'at least once: the first may have arrived')
+    assert.equal(
+      all.length,
+      checkpoint === 'webhooks.sent' ? 2 : 1,
+      'at least once: the first may have arrived',
+    )
     if (sent) assert.ok(all.every(({ id: one, body }) => one === sent.id && body === sent.body))
     await Promise.all([dying.end(), other.end()])
   })
@@ -239,17 +351,23 @@ test('several processes share the work: each delivery is made once', async (t) =
   await hook(owner, 'shared')
   await tell(owner, 150)
   const processes = [new Process(t), new Process(t), new Process(t)]
-  while (await pending('shared') !== 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  while ((await pending('shared')) !== 0) await new Promise((resolve) => setTimeout(resolve, 5))
   const ids = processes.flatMap((each) => each.of('shared').map(({ id }) => id))
   assert.deepEqual([ids.length, new Set(ids).size], [150, 150])
   await Promise.all(processes.map((each) => each.end()))
 })
 
 test('a pass of the delivery loop writes nothing when no delivery is pending', async () => {
-  const written = async () => (await api.database.one<{ xid: string }>('select pg_snapshot_xmax(pg_current_snapshot())::text xid'))?.xid
+  const written = async () =>
+    (
+      await api.database.one<{ xid: string }>(
+        'select pg_snapshot_xmax(pg_current_snapshot())::text xid',
+      )
+    )?.xid
   await api.database.query('delete from webhooks')
   const loop = deliverLoop(api.services)
   const before = await written()
-  for (let pass = 0; pass < 10; pass++) assert.equal(await loop.run(new AbortController().signal), false)
+  for (let pass = 0; pass < 10; pass++)
+    assert.equal(await loop.run(new AbortController().signal), false)
   assert.equal(await written(), before)
 })

@@ -17,7 +17,10 @@ import { call, type User, waitFor } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 import { sees } from './told.ts'
 
-/** Webhooks over the real API, a real database and real receivers. Time passes only when a test advances the clock. */
+/**
+ * Webhooks over the real API, a real database and real receivers. Time passes only when a test
+ * advances the clock.
+ */
 const clock = new ManualClock()
 const api = useApi({}, [], clock)
 type Owner = User & { workspaceId: string; subAccountId: string }
@@ -26,8 +29,9 @@ const running = new AbortController()
 let work: Promise<unknown>
 let polling: NodeJS.Timeout | undefined
 /**
- * Wakes the loops as often as they would poll if the clock were running: an event that is committed while an older database transaction
- * is open becomes visible to the publisher only when that transaction has ended, which nothing signals.
+ * Wakes the loops as often as they would poll if the clock were running: an event that is committed
+ * while an older database transaction is open becomes visible to the publisher only when that
+ * transaction has ended, which nothing signals.
  */
 const POLL_MS = 20
 function wakeLoops(): void {
@@ -37,10 +41,18 @@ function wakeLoops(): void {
 before(async () => {
   await api.started
   alice = await api.user('alice')
-  // The publisher pauses so that it publishes concurrent events together. The tests do not depend on that pause.
-  const publishing = { ...api.services, environment: { ...api.services.environment, sleep: () => nextTurn() } }
+  // The publisher pauses so that it publishes concurrent events together. The tests do not depend
+  // on that pause.
+  const publishing = {
+    ...api.services,
+    environment: { ...api.services.environment, sleep: () => nextTurn() },
+  }
   polling = setInterval(wakeLoops, POLL_MS)
-  work = runLoops(api.services, [publishLoop(publishing, distributor), deliverLoop(api.services)], running.signal)
+  work = runLoops(
+    api.services,
+    [publishLoop(publishing, distributor), deliverLoop(api.services)],
+    running.signal,
+  )
 })
 api.beside.push(async () => {
   clearInterval(polling)
@@ -55,8 +67,15 @@ function later(ms: number): void {
   api.services.webhooks.due.ring()
 }
 
-interface Got { headers: IncomingHttpHeaders; body: string; path: string }
-type Answers = (got: Got, count: number) => number | { status: number; headers?: Record<string, string>; body?: string } | 'hang' | 'cut'
+interface Got {
+  headers: IncomingHttpHeaders
+  body: string
+  path: string
+}
+type Answers = (
+  got: Got,
+  count: number,
+) => number | { status: number; headers?: Record<string, string>; body?: string } | 'hang' | 'cut'
 
 const receivers: Receiver[] = []
 /** A receiver of deliveries, which answers as it is told. */
@@ -71,17 +90,26 @@ class Receiver {
     receivers.push(this)
     this.#server = createServer((request, response) => {
       let body = ''
-      request.setEncoding('utf8').on('data', (chunk: string) => { body += chunk }).on('end', () => {
-        const got = { headers: request.headers, body, path: request.url ?? '' }
-        this.got.push(got)
-        const answer = this.answers(got, this.got.length)
-        if (answer === 'cut') request.socket.destroy()
-        else if (answer !== 'hang') {
-          const { status, headers = {}, body: text = '' } = typeof answer === 'number' ? { status: answer } : answer
-          response.writeHead(status, headers).end(text)
-        }
-        this.#heard()
-      })
+      request
+        .setEncoding('utf8')
+        .on('data', (chunk: string) => {
+          body += chunk
+        })
+        .on('end', () => {
+          const got = { headers: request.headers, body, path: request.url ?? '' }
+          this.got.push(got)
+          const answer = this.answers(got, this.got.length)
+          if (answer === 'cut') request.socket.destroy()
+          else if (answer !== 'hang') {
+            const {
+              status,
+              headers = {},
+              body: text = '',
+            } = typeof answer === 'number' ? { status: answer } : answer
+            response.writeHead(status, headers).end(text)
+          }
+          this.#heard()
+        })
     })
   }
 
@@ -96,7 +124,10 @@ class Receiver {
   }
 
   async until(count: number): Promise<Got[]> {
-    while (this.got.length < count) await new Promise<void>((resolve) => { this.#heard = resolve })
+    while (this.got.length < count)
+      await new Promise<void>((resolve) => {
+        this.#heard = resolve
+      })
     return this.got
   }
 
@@ -106,40 +137,101 @@ class Receiver {
   }
 }
 
-interface Hook { id: string; url: string; events: string[]; secret: string; disabled: boolean; disabled_reason: string | null; failures: string; format: string; description: string | null }
-interface Delivery { id: string; event_id: string; type: string; status: string; tries: string; tries_left: string; next_try_at: string | null; request: { body: string }; attempts: { at: string; status: string | null; error: string | null; answer: string | null; duration_ms: string }[] }
+interface Hook {
+  id: string
+  url: string
+  events: string[]
+  secret: string
+  disabled: boolean
+  disabled_reason: string | null
+  failures: string
+  format: string
+  description: string | null
+}
+interface Delivery {
+  id: string
+  event_id: string
+  type: string
+  status: string
+  tries: string
+  tries_left: string
+  next_try_at: string | null
+  request: { body: string }
+  attempts: {
+    at: string
+    status: string | null
+    error: string | null
+    answer: string | null
+    duration_ms: string
+  }[]
+}
 
-async function ask<T>(user: User, method: string, path: string, body?: unknown, expected = 200): Promise<T> {
-  const answer = await call<T>(user, method, `/dac/v1/webhooks${path}`, body, { sign: { now: Math.floor(api.now() / 1000) } })
+async function ask<T>(
+  user: User,
+  method: string,
+  path: string,
+  body?: unknown,
+  expected = 200,
+): Promise<T> {
+  const answer = await call<T>(user, method, `/dac/v1/webhooks${path}`, body, {
+    sign: { now: Math.floor(api.now() / 1000) },
+  })
   assert.equal(answer.status, expected, answer.text)
   return answer.body
 }
-const create = (user: User, url: string, events: string[] = ['*'], more: object = {}) => ask<Hook>(user, 'POST', '', { url, events, ...more })
-const deliveries = async (user: User, id: string, query = '') => (await ask<{ data: Delivery[] }>(user, 'GET', `/${id}/deliveries${query}`)).data
-const settled = (user: User, id: string, count: number) => waitFor('settled deliveries', async () => {
-  const all = await deliveries(user, id)
-  return all.length >= count && all.every(({ next_try_at: next, status }) => status !== 'pending' || next !== null) && all
-})
-/** Whether a try is under way, or what came of it is not noted yet: time that goes on beyond its lease would have it made again. */
+const create = (user: User, url: string, events: string[] = ['*'], more: object = {}) =>
+  ask<Hook>(user, 'POST', '', { url, events, ...more })
+const deliveries = async (user: User, id: string, query = '') =>
+  (await ask<{ data: Delivery[] }>(user, 'GET', `/${id}/deliveries${query}`)).data
+const settled = (user: User, id: string, count: number) =>
+  waitFor('settled deliveries', async () => {
+    const all = await deliveries(user, id)
+    return (
+      all.length >= count &&
+      all.every(({ next_try_at: next, status }) => status !== 'pending' || next !== null) &&
+      all
+    )
+  })
+/**
+ * Whether a try is under way, or what came of it is not noted yet: time that goes on beyond its
+ * lease would have it made again.
+ */
 const isUnderWay = async (id: string) =>
-  await api.database.one('select 1 from webhook_deliveries where webhook_id = $1 and lease_token is not null limit 1', [id]) !== undefined
+  (await api.database.one(
+    'select 1 from webhook_deliveries where webhook_id = $1 and lease_token is not null limit 1',
+    [id],
+  )) !== undefined
 
-const payload = (id: string, more: object = {}) => JSON.stringify({ id, asset: 'ETH', status: 'inactive', updated_at: '2026-01-01T00:00:00.000Z', ...more })
+const payload = (id: string, more: object = {}) =>
+  JSON.stringify({
+    id,
+    asset: 'ETH',
+    status: 'inactive',
+    updated_at: '2026-01-01T00:00:00.000Z',
+    ...more,
+  })
 const tell = (owner: Owner, id: string = randomUUID()) =>
-  emit(api.database, owner.workspaceId, owner.subAccountId, 'wallet.updated', payload(id)).then(() => id)
+  emit(api.database, owner.workspaceId, owner.subAccountId, 'wallet.updated', payload(id)).then(
+    () => id,
+  )
 
-const signatureOf = (secret: string, { headers, body }: Got) => `v1,${createHmac('sha256', Buffer.from(secret.slice(6), 'base64'))
-  .update(`${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`).digest('base64')}`
+const signatureOf = (secret: string, { headers, body }: Got) =>
+  `v1,${createHmac('sha256', Buffer.from(secret.slice(6), 'base64'))
+    .update(`${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`)
+    .digest('base64')}`
 
 test('a delivery: body, headers, both signatures; what is listed of it', async () => {
   const receiver = await Receiver.open(() => ({ status: 200, body: 'x'.repeat(5000) }))
   const hook = await create(alice, receiver.url, ['Wallet.*'])
   assert.match(hook.secret, /^whsec_[A-Za-z0-9+/]{43}=$/)
   const object = await tell(alice)
-  const [got] = await receiver.until(1) as [Got]
+  const [got] = (await receiver.until(1)) as [Got]
   const body = JSON.parse(got.body) as Record<string, unknown>
   assert.deepEqual(Object.keys(body), ['type', 'timestamp', 'data', 'id', 'object', 'version'])
-  assert.deepEqual([body['type'], body['object'], body['version'], body['id']], ['wallet.updated', object, 1, got.headers['webhook-id']])
+  assert.deepEqual(
+    [body['type'], body['object'], body['version'], body['id']],
+    ['wallet.updated', object, 1, got.headers['webhook-id']],
+  )
   assert.deepEqual(body['data'], JSON.parse(payload(object)))
   assert.equal(got.headers['webhook-signature'], signatureOf(hook.secret, got))
   assert.equal(Number(got.headers['webhook-timestamp']), Math.floor(clock.now() / 1000))
@@ -148,42 +240,84 @@ test('a delivery: body, headers, both signatures; what is listed of it', async (
   const signature = Buffer.from(String(got.headers['x-signature']), 'base64')
   assert.ok(verify('RSA-SHA512', Buffer.from(got.body), createPublicKey(pem), signature))
   assert.ok(!verify('RSA-SHA512', Buffer.from(`${got.body} `), createPublicKey(pem), signature))
-  const { keys: [jwk] } = await (await fetch(`${api.base}/.well-known/custody-webhook-keys.json`)).json() as { keys: [{ kty: string; n: string; e: string; alg: string; use: string; kid: string }] }
-  assert.equal(createPublicKey({ key: jwk, format: 'jwk' }).export({ type: 'spki', format: 'pem' }), pem)
-  const [delivery] = await settled(alice, hook.id, 1) as [Delivery]
-  assert.deepEqual([delivery.status, delivery.tries, delivery.event_id, delivery.request.body], ['delivered', '1', body['id'], got.body])
+  const {
+    keys: [jwk],
+  } = (await (await fetch(`${api.base}/.well-known/custody-webhook-keys.json`)).json()) as {
+    keys: [{ kty: string; n: string; e: string; alg: string; use: string; kid: string }]
+  }
+  assert.equal(
+    createPublicKey({ key: jwk, format: 'jwk' }).export({ type: 'spki', format: 'pem' }),
+    pem,
+  )
+  const [delivery] = (await settled(alice, hook.id, 1)) as [Delivery]
+  assert.deepEqual(
+    [delivery.status, delivery.tries, delivery.event_id, delivery.request.body],
+    ['delivered', '1', body['id'], got.body],
+  )
   assert.equal(delivery.attempts[0]?.answer?.length, 1000, 'a long answer is cut')
-  const kept = await api.database.one<{ all: string }>('select webhooks::text all from webhooks where id = $1', [hook.id])
+  const kept = await api.database.one<{ all: string }>(
+    'select webhooks::text all from webhooks where id = $1',
+    [hook.id],
+  )
   const inHex = Buffer.from(hook.secret).toString('hex')
   assert.ok(!kept?.all.includes(hook.secret) && !kept?.all.includes(inHex), 'the secret is sealed')
   await ask(alice, 'DELETE', `/${hook.id}`, {})
 })
 
 test('the platform’s key is the same for every process of a database, and only its public half is readable in it', async () => {
-  const [one, other] = await Promise.all([loadPlatformKey(api.services), loadPlatformKey(api.services)])
+  const [one, other] = await Promise.all([
+    loadPlatformKey(api.services),
+    loadPlatformKey(api.services),
+  ])
   assert.equal(one.publicPem, other.publicPem)
-  assert.equal(one.publicPem, createPublicKey(one.privateKey).export({ type: 'spki', format: 'pem' }))
-  const row = await api.database.one<{ sealed_private_key: Buffer }>('select sealed_private_key from webhook_keys')
+  assert.equal(
+    one.publicPem,
+    createPublicKey(one.privateKey).export({ type: 'spki', format: 'pem' }),
+  )
+  const row = await api.database.one<{ sealed_private_key: Buffer }>(
+    'select sealed_private_key from webhook_keys',
+  )
   assert.ok(!row?.sealed_private_key.includes('PRIVATE KEY'))
-  const aml = { ...api.services.aml, secrets: new Secrets(new Uint8Array(32).fill(7), api.services.environment) }
+  const aml = {
+    ...api.services.aml,
+    secrets: new Secrets(new Uint8Array(32).fill(7), api.services.environment),
+  }
   await assert.rejects(loadPlatformKey({ ...api.services, aml }), /does not open/)
 })
 
 test('who may do what: secrets are shown once, read-only keys change nothing, strangers see nothing', async () => {
-  const [reader, sibling, mallory] = [await api.user('alice', { role: 'read-only' }), await api.user('alice', { subAccount: 'b' }), await api.user('mallory')]
+  const [reader, sibling, mallory] = [
+    await api.user('alice', { role: 'read-only' }),
+    await api.user('alice', { subAccount: 'b' }),
+    await api.user('mallory'),
+  ]
   const hook = await create(alice, 'https://example.com/hook', ['*'], { disabled: true })
   assert.equal(hook.disabled, true)
   const listed = await ask<{ data: Hook[] }>(reader, 'GET', '')
-  assert.deepEqual(listed.data.map(({ id, secret }) => [id, secret]), [[hook.id, undefined]])
+  assert.deepEqual(
+    listed.data.map(({ id, secret }) => [id, secret]),
+    [[hook.id, undefined]],
+  )
   assert.equal((await ask<Hook>(reader, 'GET', `/${hook.id}`)).secret, undefined)
-  assert.equal((await ask<Hook>(alice, 'PATCH', `/${hook.id}`, { description: 'd' })).secret, undefined)
+  assert.equal(
+    (await ask<Hook>(alice, 'PATCH', `/${hook.id}`, { description: 'd' })).secret,
+    undefined,
+  )
   await ask(reader, 'POST', '', { url: hook.url, events: ['*'] }, 403)
   await ask(reader, 'POST', `/${hook.id}/rotate`, {}, 403)
   await ask(reader, 'DELETE', `/${hook.id}`, {}, 403)
-  for (const [who, status] of [[sibling, 404], [mallory, 403]] as const) {
+  for (const [who, status] of [
+    [sibling, 404],
+    [mallory, 403],
+  ] as const) {
     await ask(who, 'GET', `/${hook.id}`, undefined, status)
     await ask(who, 'GET', `/${hook.id}/deliveries`, undefined, status)
-    for (const [method, path, body] of [['PATCH', '', { url: 'https://example.org/' }], ['DELETE', '', {}], ['POST', '/rotate', {}], ['POST', '/test', {}]] as const)
+    for (const [method, path, body] of [
+      ['PATCH', '', { url: 'https://example.org/' }],
+      ['DELETE', '', {}],
+      ['POST', '/rotate', {}],
+      ['POST', '/test', {}],
+    ] as const)
       await ask(who, method, `/${hook.id}${path}`, body, status)
     assert.deepEqual((await ask<{ data: Hook[] }>(who, 'GET', '')).data, [])
   }
@@ -204,14 +338,28 @@ test('events reach the webhooks of their sub-account, workspace events all, and 
   await create(mallory, theirs!.url)
   await create(owner, other!.url, ['deposit.confirmed', 'gas_tank.*'])
   const own = await tell(owner)
-  await emit(api.database, owner.workspaceId, null, 'prepaid_fee.tier_changed', '{"tier":"GROWTH","previous_tier":"STARTER","volume_30d":1}')
+  await emit(
+    api.database,
+    owner.workspaceId,
+    null,
+    'prepaid_fee.tier_changed',
+    '{"tier":"GROWTH","previous_tier":"STARTER","volume_30d":1}',
+  )
   const all = `prepaid_fee:${owner.workspaceId}`
   await Promise.all([mine!.until(2), siblings!.until(1)])
-  assert.deepEqual(new Set(mine!.got.map(({ body }) => (JSON.parse(body) as { object: string }).object)), new Set([own, all]))
-  assert.deepEqual(siblings!.got.map(({ body }) => (JSON.parse(body) as { object: string }).object), [all])
+  assert.deepEqual(
+    new Set(mine!.got.map(({ body }) => (JSON.parse(body) as { object: string }).object)),
+    new Set([own, all]),
+  )
+  assert.deepEqual(
+    siblings!.got.map(({ body }) => (JSON.parse(body) as { object: string }).object),
+    [all],
+  )
   assert.deepEqual([theirs!.got.length, other!.got.length], [0, 0])
-  const { n } = await api.database.one<{ n: number }>(
-    `select count(*)::int n from webhook_deliveries d join webhooks w on w.id = d.webhook_id where w.url = any($1)`, [[theirs!.url, other!.url]]) as { n: number }
+  const { n } = (await api.database.one<{ n: number }>(
+    `select count(*)::int n from webhook_deliveries d join webhooks w on w.id = d.webhook_id where w.url = any($1)`,
+    [[theirs!.url, other!.url]],
+  )) as { n: number }
   assert.equal(n, 0, 'no delivery was even written')
 })
 
@@ -223,35 +371,69 @@ test('a delivery that fails is made again, the same bytes under the same id with
   await receiver.until(1)
   const waits: number[] = []
   for (let tries = 2; tries <= TRIES_MAX; tries++) {
-    const [delivery] = await settled(owner, hook.id, 1) as [Delivery]
-    const wait = Date.parse(delivery.next_try_at as string) - Date.parse(delivery.attempts.at(-1)!.at)
+    const [delivery] = (await settled(owner, hook.id, 1)) as [Delivery]
+    const wait =
+      Date.parse(delivery.next_try_at as string) - Date.parse(delivery.attempts.at(-1)!.at)
     waits.push(wait)
     later(wait)
     await receiver.until(tries)
   }
   const minute = 60_000
-  for (const [at, least] of [5000, 5 * minute, 30 * minute, 120 * minute, 300 * minute, 600 * minute, 840 * minute, 1200 * minute, 1440 * minute].entries())
-    assert.ok((waits[at] as number) >= least && (waits[at] as number) <= least * 1.1, `${at}: ${waits[at]}`)
-  const [delivery] = await waitFor('the end', async () => {
+  for (const [at, least] of [
+    5000,
+    5 * minute,
+    30 * minute,
+    120 * minute,
+    300 * minute,
+    600 * minute,
+    840 * minute,
+    1200 * minute,
+    1440 * minute,
+  ].entries())
+    assert.ok(
+      (waits[at] as number) >= least && (waits[at] as number) <= least * 1.1,
+      `${at}: ${waits[at]}`,
+    )
+  const [delivery] = (await waitFor('the end', async () => {
     const all = await deliveries(owner, hook.id)
     return all[0]?.status === 'failed' && all
-  }) as [Delivery]
-  assert.deepEqual([delivery.tries, delivery.tries_left, delivery.next_try_at], [String(TRIES_MAX), '0', null])
-  assert.deepEqual(delivery.attempts[0], { ...delivery.attempts[0], status: '500', error: 'answered 500', answer: 'broken' })
+  })) as [Delivery]
+  assert.deepEqual(
+    [delivery.tries, delivery.tries_left, delivery.next_try_at],
+    [String(TRIES_MAX), '0', null],
+  )
+  assert.deepEqual(delivery.attempts[0], {
+    ...delivery.attempts[0],
+    status: '500',
+    error: 'answered 500',
+    answer: 'broken',
+  })
   const [first] = receiver.got as [Got]
   for (const got of receiver.got) {
-    assert.deepEqual([got.body, got.headers['webhook-id'], got.headers['x-signature']], [first.body, first.headers['webhook-id'], first.headers['x-signature']])
+    assert.deepEqual(
+      [got.body, got.headers['webhook-id'], got.headers['x-signature']],
+      [first.body, first.headers['webhook-id'], first.headers['x-signature']],
+    )
     assert.equal(got.headers['webhook-signature'], signatureOf(hook.secret, got))
   }
-  assert.equal(new Set(receiver.got.map(({ headers }) => headers['webhook-timestamp'])).size, TRIES_MAX)
+  assert.equal(
+    new Set(receiver.got.map(({ headers }) => headers['webhook-timestamp'])).size,
+    TRIES_MAX,
+  )
   receiver.answers = () => 204
   const again = await ask<Delivery>(owner, 'POST', `/deliveries/${delivery.id}/resend`, {})
   assert.equal(again.status, 'pending')
   // After ten consecutive failures a webhook pauses for a second.
   later(1000)
   const resent = (await receiver.until(TRIES_MAX + 1)).at(-1) as Got
-  assert.deepEqual([resent.body, resent.headers['webhook-id']], [first.body, first.headers['webhook-id']])
-  await waitFor('delivered', async () => (await deliveries(owner, hook.id))[0]?.status === 'delivered')
+  assert.deepEqual(
+    [resent.body, resent.headers['webhook-id']],
+    [first.body, first.headers['webhook-id']],
+  )
+  await waitFor(
+    'delivered',
+    async () => (await deliveries(owner, hook.id))[0]?.status === 'delivered',
+  )
   await ask(owner, 'POST', `/${hook.id}/deliveries/${delivery.id}/resend`, {})
   await receiver.until(TRIES_MAX + 2)
   await ask(alice, 'POST', `/deliveries/${delivery.id}/resend`, {}, 403)
@@ -265,12 +447,27 @@ test('redirects, refusals, cut answers and late ones are failures, each told; Re
   const timeoutMs = 15_000
   const cases: [Answers, string | null, RegExp, number][] = [
     [() => 'hang', null, /no complete answer within 15 s/, 5],
-    [() => ({ status: 302, headers: { location: elsewhere.url } }), '302', /answered 302; redirects are not followed/, 5],
-    [() => ({ status: 301, headers: { location: 'http://169.254.169.254/' } }), '301', /redirects are not followed/, 5],
+    [
+      () => ({ status: 302, headers: { location: elsewhere.url } }),
+      '302',
+      /answered 302; redirects are not followed/,
+      5,
+    ],
+    [
+      () => ({ status: 301, headers: { location: 'http://169.254.169.254/' } }),
+      '301',
+      /redirects are not followed/,
+      5,
+    ],
     [() => 404, '404', /answered 404/, 5],
     [() => 'cut', null, /./, 5],
     [() => ({ status: 503, headers: { 'retry-after': '120' } }), '503', /answered 503/, 120],
-    [() => ({ status: 429, headers: { 'retry-after': '999999999' } }), '429', /answered 429/, 86_400],
+    [
+      () => ({ status: 429, headers: { 'retry-after': '999999999' } }),
+      '429',
+      /answered 429/,
+      86_400,
+    ],
     [() => ({ status: 429, headers: { 'retry-after': '0' } }), '429', /answered 429/, 5],
   ]
   for (const [answers, status, error, waitS] of cases) {
@@ -280,7 +477,7 @@ test('redirects, refusals, cut answers and late ones are failures, each told; Re
     await receiver.until(1)
     const isLate = answers(receiver.got[0] as Got, 1) === 'hang'
     if (isLate) later(timeoutMs)
-    const [delivery] = await settled(owner, hook.id, 1) as [Delivery]
+    const [delivery] = (await settled(owner, hook.id, 1)) as [Delivery]
     const [attempt] = delivery.attempts
     assert.equal(attempt?.status, status)
     assert.match(attempt?.error ?? '', error)
@@ -301,9 +498,15 @@ test('410 disables at once; 50 failures in a row disable, with an event to the o
   await tell(owner)
   await watcher.until(1)
   const told = JSON.parse(watcher.got[0]!.body) as { type: string; data: Record<string, unknown> }
-  assert.deepEqual([told.type, told.data['id'], told.data['failures']], ['webhook.disabled', first.id, 1])
+  assert.deepEqual(
+    [told.type, told.data['id'], told.data['failures']],
+    ['webhook.disabled', first.id, 1],
+  )
   const shown = await ask<Hook>(owner, 'GET', `/${first.id}`)
-  assert.deepEqual([shown.disabled, shown.disabled_reason], [true, 'it answered 410, which is: gone for good'])
+  assert.deepEqual(
+    [shown.disabled, shown.disabled_reason],
+    [true, 'it answered 410, which is: gone for good'],
+  )
   await ask(owner, 'DELETE', `/${first.id}`, {})
 
   const broken = await Receiver.open(() => 500)
@@ -314,21 +517,33 @@ test('410 disables at once; 50 failures in a row disable, with an event to the o
     if (broken.got.length === got && !(await isUnderWay(hook.id))) later(1000)
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
-  assert.ok(broken.got.length >= 50 && broken.got.length <= 51, `${broken.got.length}: one of the other lane may have been under way`)
+  assert.ok(
+    broken.got.length >= 50 && broken.got.length <= 51,
+    `${broken.got.length}: one of the other lane may have been under way`,
+  )
   const disabled = await ask<Hook>(owner, 'GET', `/${hook.id}`)
   assert.equal(disabled.disabled, true)
   assert.match(disabled.failures, /^5[01]$/)
-  assert.match(disabled.disabled_reason ?? '', /50 tries in a row failed; the last one answered 500/)
+  assert.match(
+    disabled.disabled_reason ?? '',
+    /50 tries in a row failed; the last one answered 500/,
+  )
   const one = (await deliveries(owner, hook.id))[0] as Delivery
   const refused = await ask<Problem>(owner, 'POST', `/deliveries/${one.id}/resend`, {}, 400)
   assert.equal(refused.code, 'WEBHOOK_DISABLED')
   const missed = await tell(owner)
-  await waitFor('published', async () => api.database.one('select 1 from events where object = $1 and position is not null', [missed]))
+  await waitFor('published', async () =>
+    api.database.one('select 1 from events where object = $1 and position is not null', [missed]),
+  )
   broken.answers = () => 200
   const enabled = await ask<Hook>(owner, 'PATCH', `/${hook.id}`, { disabled: false })
-  assert.deepEqual([enabled.disabled, enabled.failures, enabled.disabled_reason], [false, '0', null])
+  assert.deepEqual(
+    [enabled.disabled, enabled.failures, enabled.disabled_reason],
+    [false, '0', null],
+  )
   const fresh = await tell(owner)
-  const objects = () => broken.got.map(({ body }) => (JSON.parse(body) as { object: string }).object)
+  const objects = () =>
+    broken.got.map(({ body }) => (JSON.parse(body) as { object: string }).object)
   await waitFor('the new one', async () => objects().includes(fresh))
   assert.ok(!objects().includes(missed), 'what came while it was disabled is in the log')
 })
@@ -351,10 +566,17 @@ test('a rotation: both secrets sign for a day, then the new one alone; the same 
   const hook = await create(owner, receiver.url)
   const rotated = await ask<Hook>(owner, 'POST', `/${hook.id}/rotate`, {})
   assert.notEqual(rotated.secret, hook.secret)
-  assert.equal((await ask<Hook>(owner, 'POST', `/${hook.id}/rotate`, {})).secret, rotated.secret, 'its answer was lost')
+  assert.equal(
+    (await ask<Hook>(owner, 'POST', `/${hook.id}/rotate`, {})).secret,
+    rotated.secret,
+    'its answer was lost',
+  )
   await tell(owner)
-  const [got] = await receiver.until(1) as [Got]
-  assert.equal(got.headers['webhook-signature'], `${signatureOf(rotated.secret, got)} ${signatureOf(hook.secret, got)}`)
+  const [got] = (await receiver.until(1)) as [Got]
+  assert.equal(
+    got.headers['webhook-signature'],
+    `${signatureOf(rotated.secret, got)} ${signatureOf(hook.secret, got)}`,
+  )
   await settled(owner, hook.id, 1)
   later(86_400_000)
   await tell(owner)
@@ -365,7 +587,8 @@ test('a rotation: both secrets sign for a day, then the new one alone; the same 
   await tell(owner)
   const last = (await receiver.until(3))[2] as Got
   assert.equal(last.headers['webhook-signature'], signatureOf(third.secret, last))
-  for (const overlap of [-1, 604_801, 1.5, 'x']) await ask(owner, 'POST', `/${hook.id}/rotate`, { overlap_s: overlap }, 400)
+  for (const overlap of [-1, 604_801, 1.5, 'x'])
+    await ask(owner, 'POST', `/${hook.id}/rotate`, { overlap_s: overlap }, 400)
 })
 
 test('a test is sent at once, to this webhook alone, disabled or not, and answers what became of it', async () => {
@@ -374,15 +597,27 @@ test('a test is sent at once, to this webhook alone, disabled or not, and answer
   const hook = await create(owner, receiver.url, ['deposit.*'], { disabled: true })
   await create(owner, other.url)
   const delivery = await ask<Delivery>(owner, 'POST', `/${hook.id}/test`, {})
-  assert.deepEqual([delivery.type, delivery.status, delivery.tries], ['webhook.test', 'delivered', '1'])
+  assert.deepEqual(
+    [delivery.type, delivery.status, delivery.tries],
+    ['webhook.test', 'delivered', '1'],
+  )
   const [got] = receiver.got as [Got]
-  assert.deepEqual((JSON.parse(got.body) as { data: unknown }).data, { id: hook.id, url: receiver.url })
+  assert.deepEqual((JSON.parse(got.body) as { data: unknown }).data, {
+    id: hook.id,
+    url: receiver.url,
+  })
   assert.equal(got.headers['webhook-signature'], signatureOf(hook.secret, got))
   receiver.answers = () => 500
   const failed = await ask<Delivery>(owner, 'POST', `/${hook.id}/test`, {})
-  assert.deepEqual([failed.status, failed.tries_left, failed.attempts[0]?.error], ['failed', '0', 'answered 500'])
+  assert.deepEqual(
+    [failed.status, failed.tries_left, failed.attempts[0]?.error],
+    ['failed', '0', 'answered 500'],
+  )
   assert.equal(other.got.length, 0)
-  assert.deepEqual((await deliveries(owner, hook.id, '?status=failed')).map(({ id }) => id), [failed.id])
+  assert.deepEqual(
+    (await deliveries(owner, hook.id, '?status=failed')).map(({ id }) => id),
+    [failed.id],
+  )
   assert.equal((await deliveries(owner, hook.id, '?type=webhook.*&limit=1&page=2')).length, 1)
   assert.equal((await deliveries(owner, hook.id, '?type=deposit.*')).length, 0)
 })
@@ -395,7 +630,7 @@ test('the events of one object are tried in their order, each after the one befo
   const perObject = new Map<string, number[]>()
   receiver.answers = ({ body }) => {
     const { object, version } = JSON.parse(body) as { object: string; version: number }
-    perObject.set(object, [...perObject.get(object) ?? [], version])
+    perObject.set(object, [...(perObject.get(object) ?? []), version])
     open++
     most = Math.max(most, open)
     open--
@@ -411,10 +646,14 @@ test('the events of one object are tried in their order, each after the one befo
 test('one that fails goes to its own lane: later events of the same object are not held up by it', async () => {
   const owner = await api.user('lane')
   const object = randomUUID()
-  const receiver = await Receiver.open(({ body }) => ((JSON.parse(body) as { version: number }).version === 1 ? 500 : 200))
+  const receiver = await Receiver.open(({ body }) =>
+    (JSON.parse(body) as { version: number }).version === 1 ? 500 : 200,
+  )
   await create(owner, receiver.url)
   for (let n = 0; n < 3; n++) await tell(owner, object)
-  const versions = (await receiver.until(3)).map(({ body }) => (JSON.parse(body) as { version: number }).version)
+  const versions = (await receiver.until(3)).map(
+    ({ body }) => (JSON.parse(body) as { version: number }).version,
+  )
   assert.deepEqual(versions, [1, 2, 3])
 })
 
@@ -437,22 +676,49 @@ test('an endpoint is refused with its field named, and makes nothing', async () 
     [{ url: 'https://example.com', events: [] }, 'events', /at least one event/],
     [{ url: 'https://example.com', events: ['wallet'] }, 'events.0', /"wallet" is no event/],
     [{ url: 'https://example.com', events: ['*', 'wallet.exploded'] }, 'events.1', /is no event/],
-    [{ url: 'https://example.com', events: ['*'], format: 'xml' }, 'format', /must be one of standard, classic/],
+    [
+      { url: 'https://example.com', events: ['*'], format: 'xml' },
+      'format',
+      /must be one of standard, classic/,
+    ],
     [{ url: 'https://example.com', events: ['*'], colour: 1 }, 'colour', /is not a known field/],
   ]
   for (const [body, field, message] of wrong) {
     const problem = await ask<Problem>(owner, 'POST', '', body, 400)
-    assert.deepEqual([problem.field, message.test(problem.message)], [field, true], `${JSON.stringify(body).slice(0, 100)} ${problem.message}`)
+    assert.deepEqual(
+      [problem.field, message.test(problem.message)],
+      [field, true],
+      `${JSON.stringify(body).slice(0, 100)} ${problem.message}`,
+    )
   }
   assert.deepEqual((await ask<{ data: Hook[] }>(owner, 'GET', '')).data, [])
   const hook = await create(owner, 'https://example.com/a')
-  assert.deepEqual((await create(owner, 'https://example.com/a')), hook, 'the same again is the same one')
-  const changed = await ask<Hook>(owner, 'PATCH', `/${hook.id}`, { url: 'https://example.com/b', events: ['invoice.*', 'invoice.*'], description: 'b' })
-  assert.deepEqual([changed.url, changed.events, changed.description], ['https://example.com/b', ['invoice.*'], 'b'])
-  for (const [body, field] of [[{ url: 'https://127.1.1.1:0' }, 'url'], [{ events: ['x'] }, 'events.0'], [{ id: 'x' }, 'id']] as const)
+  assert.deepEqual(
+    await create(owner, 'https://example.com/a'),
+    hook,
+    'the same again is the same one',
+  )
+  const changed = await ask<Hook>(owner, 'PATCH', `/${hook.id}`, {
+    url: 'https://example.com/b',
+    events: ['invoice.*', 'invoice.*'],
+    description: 'b',
+  })
+  assert.deepEqual(
+    [changed.url, changed.events, changed.description],
+    ['https://example.com/b', ['invoice.*'], 'b'],
+  )
+  for (const [body, field] of [
+    [{ url: 'https://127.1.1.1:0' }, 'url'],
+    [{ events: ['x'] }, 'events.0'],
+    [{ id: 'x' }, 'id'],
+  ] as const)
     assert.equal((await ask<Problem>(owner, 'PATCH', `/${hook.id}`, body, 400)).field, field)
   for (let n = 0; n < 19; n++) await create(owner, `https://example.com/more/${n}`)
-  assert.equal((await ask<Problem>(owner, 'POST', '', { url: 'https://example.com/last', events: ['*'] }, 400)).code, 'WEBHOOK_LIMIT')
+  assert.equal(
+    (await ask<Problem>(owner, 'POST', '', { url: 'https://example.com/last', events: ['*'] }, 400))
+      .code,
+    'WEBHOOK_LIMIT',
+  )
 })
 
 sees(() => api.database, ['webhook.test', 'webhook.disabled'])

@@ -5,9 +5,13 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { HDKey } from '@scure/bip32'
 
 const { BASE, Fn } = ed25519.Point
-const littleEndian = (bytes: Uint8Array): bigint => bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n)
+const littleEndian = (bytes: Uint8Array): bigint =>
+  bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n)
 
-/** A workspace's key of each curve in one piece, as no node ever has it; what it signs is what two nodes would. */
+/**
+ * A workspace's key of each curve in one piece, as no node ever has it; what it signs is what two
+ * nodes would.
+ */
 export class WholeKeys {
   readonly keys: Record<Curve, WorkspaceKey & { key_id: string }>
   readonly at: Record<Curve, PublicKeyAt>
@@ -24,18 +28,36 @@ export class WholeKeys {
     this.#scalar = Fn.create(littleEndian(createHash('sha512').update(bytes).digest()))
     this.keys = {
       secp256k1: {
-        key_id: 'k', curve: 'secp256k1', publicKey: this.#master.publicKey as Uint8Array, chainCode: this.#master.chainCode as Uint8Array,
+        key_id: 'k',
+        curve: 'secp256k1',
+        publicKey: this.#master.publicKey as Uint8Array,
+        chainCode: this.#master.chainCode as Uint8Array,
       },
-      ed25519: { key_id: 'e', curve: 'ed25519', publicKey: BASE.multiply(this.#scalar).toBytes(), chainCode: new Uint8Array(bytes) },
+      ed25519: {
+        key_id: 'e',
+        curve: 'ed25519',
+        publicKey: BASE.multiply(this.#scalar).toBytes(),
+        chainCode: new Uint8Array(bytes),
+      },
     }
-    this.at = { secp256k1: publicKeysBelow(this.keys.secp256k1), ed25519: publicKeysBelow(this.keys.ed25519) }
+    this.at = {
+      secp256k1: publicKeysBelow(this.keys.secp256k1),
+      ed25519: publicKeysBelow(this.keys.ed25519),
+    }
   }
 
   /** In the shape of the engines' own signatures. */
-  sign(curve: Curve, message: Uint8Array, path: readonly number[]): { signature: Uint8Array; recoveryId: number | null } {
-    if (curve === 'ed25519') return { signature: this.#signEdwards(message, path), recoveryId: null }
+  sign(
+    curve: Curve,
+    message: Uint8Array,
+    path: readonly number[],
+  ): { signature: Uint8Array; recoveryId: number | null } {
+    if (curve === 'ed25519')
+      return { signature: this.#signEdwards(message, path), recoveryId: null }
     const name = path.join('/')
-    const secret = this.#secrets.get(name) ?? path.reduce((node, index) => node.deriveChild(index), this.#master).privateKey as Uint8Array
+    const secret =
+      this.#secrets.get(name) ??
+      (path.reduce((node, index) => node.deriveChild(index), this.#master).privateKey as Uint8Array)
     this.#secrets.set(name, secret)
     const signature = secp256k1.sign(message, secret, { prehash: false, format: 'recovered' })
     return { signature: signature.subarray(1), recoveryId: signature[0] as number }
@@ -51,7 +73,10 @@ export class WholeKeys {
     for (const index of path) {
       const place = Buffer.alloc(4)
       place.writeUInt32BE(index)
-      const digest = createHmac('sha512', code).update(BASE.multiply(scalar).toBytes()).update(place).digest()
+      const digest = createHmac('sha512', code)
+        .update(BASE.multiply(scalar).toBytes())
+        .update(place)
+        .digest()
       scalar = Fn.create(scalar + littleEndian(digest.subarray(0, 32)))
       code = digest.subarray(32)
     }
@@ -59,13 +84,27 @@ export class WholeKeys {
     return scalar
   }
 
-  /** RFC 8032, with a nonce of the scalar and the message: a scalar that was derived has no seed to make one of. */
+  /**
+   * RFC 8032, with a nonce of the scalar and the message: a scalar that was derived has no seed to
+   * make one of.
+   */
   #signEdwards(message: Uint8Array, path: readonly number[]): Uint8Array {
     const scalar = this.#scalarAt(path)
-    const nonce = Fn.create(littleEndian(createHash('sha512').update(scalar.toString(16)).update(message).digest()))
+    const nonce = Fn.create(
+      littleEndian(createHash('sha512').update(scalar.toString(16)).update(message).digest()),
+    )
     const point = BASE.multiply(nonce).toBytes()
-    const hashed = createHash('sha512').update(point).update(BASE.multiply(scalar).toBytes()).update(message).digest()
-    const response = Buffer.from(Fn.create(nonce + littleEndian(hashed) * scalar).toString(16).padStart(64, '0'), 'hex').reverse()
+    const hashed = createHash('sha512')
+      .update(point)
+      .update(BASE.multiply(scalar).toBytes())
+      .update(message)
+      .digest()
+    const response = Buffer.from(
+      Fn.create(nonce + littleEndian(hashed) * scalar)
+        .toString(16)
+        .padStart(64, '0'),
+      'hex',
+    ).reverse()
     return new Uint8Array(Buffer.concat([point, response]))
   }
 }

@@ -3,35 +3,92 @@ import { join, relative } from 'node:path'
 
 /** What the schema promises of workspaces, for the tests that hold the code and its plans to it. */
 
-/** Tables whose rows grow with what is done: every key begins with the workspace, and so does what a statement asks of them. */
+/**
+ * Tables whose rows grow with what is done: every key begins with the workspace, and so does what a
+ * statement asks of them.
+ */
 export const HOT = [
-  'transactions', 'transaction_states', 'chain_transactions', 'replacements', 'idempotency', 'deposits', 'utxos', 'coins_aside', 'fuel_parts', 'cooldowns',
-  'wallets', 'wallet_addresses', 'wallet_status_changes', 'ledger_accounts', 'ledger_entries', 'ledger_postings',
-  'aml_settings', 'aml_holds', 'aml_screenings', 'frozen_addresses', 'forward_rules', 'forward_deposits', 'forwards',
-  'invoice_payments', 'invoice_refunds',
-  'events', 'webhooks', 'webhook_deliveries',
-  'orders', 'order_fills', 'conversions', 'exchange_transfers', 'invoices', 'invoice_offers', 'invoice_mempool',
+  'transactions',
+  'transaction_states',
+  'chain_transactions',
+  'replacements',
+  'idempotency',
+  'deposits',
+  'utxos',
+  'coins_aside',
+  'fuel_parts',
+  'cooldowns',
+  'wallets',
+  'wallet_addresses',
+  'wallet_status_changes',
+  'ledger_accounts',
+  'ledger_entries',
+  'ledger_postings',
+  'aml_settings',
+  'aml_holds',
+  'aml_screenings',
+  'frozen_addresses',
+  'forward_rules',
+  'forward_deposits',
+  'forwards',
+  'invoice_payments',
+  'invoice_refunds',
+  'events',
+  'webhooks',
+  'webhook_deliveries',
+  'orders',
+  'order_fills',
+  'conversions',
+  'exchange_transfers',
+  'invoices',
+  'invoice_offers',
+  'invoice_mempool',
 ] as const
 
-/** What is unique over all workspaces, as safety needs it: the statement that asks by one finds it whoever owns it. */
+/**
+ * What is unique over all workspaces, as safety needs it: the statement that asks by one finds it
+ * whoever owns it.
+ */
 export const GLOBAL = [
-  'chain_addresses_pkey', 'chain_transactions_nonce', 'chain_transactions_hash', 'deposits_identity', 'utxos_coin', 'wallet_addresses_tag',
-  'orders_client_id_key', 'exchange_transfers_client_id_key', 'invoice_offers_place', 'invoices_public',
+  'chain_addresses_pkey',
+  'chain_transactions_nonce',
+  'chain_transactions_hash',
+  'deposits_identity',
+  'utxos_coin',
+  'wallet_addresses_tag',
+  'orders_client_id_key',
+  'exchange_transfers_client_id_key',
+  'invoice_offers_place',
+  'invoices_public',
 ] as const
 
 const SRC = join(import.meta.dirname, '../src')
 const NAMES_TABLE = new RegExp(`\\b(?:from|join|into|update)\\s+(?:${HOT.join('|')})\\b`, 'i')
 /** The workspace as a value, not only as what two tables are joined by. */
-const NAMES_WORKSPACE = /\bworkspace_id(?:\s*=\s*(?:any\()?(?:\$|p_workspace|workspace\b|new\.)|\s+in\b)|insert into \w+(?: as \w)? \([^)]*\bworkspace_id\b/i
+const NAMES_WORKSPACE =
+  /\bworkspace_id(?:\s*=\s*(?:any\()?(?:\$|p_workspace|workspace\b|new\.)|\s+in\b)|insert into \w+(?: as \w)? \([^)]*\bworkspace_id\b/i
 
-/** A statement, or a part of one, that the code writes: where it stands, and its text in one line. */
-export interface Written { file: string; text: string }
+/**
+ * A statement, or a part of one, that the code writes: where it stands, and its text in one line.
+ */
+export interface Written {
+  file: string
+  text: string
+}
 
-const filesIn = (folder: string): string[] => readdirSync(folder, { withFileTypes: true, recursive: true })
-  .filter((each) => each.isFile() && (each.name.endsWith('.ts') || each.parentPath.endsWith('functions')))
-  .map((each) => join(each.parentPath, each.name)).sort()
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter(
+      (each) =>
+        each.isFile() && (each.name.endsWith('.ts') || each.parentPath.endsWith('functions')),
+    )
+    .map((each) => join(each.parentPath, each.name))
+    .sort()
 
-/** The texts of a program: strings and templates, without comments. What stands in `${…}` is part of the template around it. */
+/**
+ * The texts of a program: strings and templates, without comments. What stands in `${…}` is part of
+ * the template around it.
+ */
 export function textsIn(source: string): string[] {
   const texts: string[] = []
   for (let at = 0; at < source.length; at++) {
@@ -60,7 +117,8 @@ function endOf(source: string, from: number): number {
 }
 
 /** Each statement of a function of the database: between semicolons. */
-const statementsIn = (sql: string): string[] => sql.replaceAll(/--.*$/gm, '').split(/;|\bloop\b|\bthen\b|\bbegin\b/)
+const statementsIn = (sql: string): string[] =>
+  sql.replaceAll(/--.*$/gm, '').split(/;|\bloop\b|\bthen\b|\bbegin\b/)
 
 /** Whatever the code says to the tables of {@link HOT}. */
 export function writtenOfHot(): Written[] {
@@ -68,7 +126,9 @@ export function writtenOfHot(): Written[] {
     const source = readFileSync(file, 'utf8')
     if (/migrations|earlier/.test(file)) return []
     return (file.endsWith('.sql') ? statementsIn(source) : textsIn(source))
-      .filter((text) => NAMES_TABLE.test(text) && /\b(?:select|insert|update|delete|join)\b/i.test(text))
+      .filter(
+        (text) => NAMES_TABLE.test(text) && /\b(?:select|insert|update|delete|join)\b/i.test(text),
+      )
       .map((text) => ({ file: relative(SRC, file), text: text.trim().replaceAll(/\s+/g, ' ') }))
   })
 }
@@ -99,7 +159,10 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
   'auto-forwarding/end-rules.ts': [2, QUEUE],
   'auto-forwarding/list-rules.ts': [2, PART],
   'auto-forwarding/loop.ts': [2, QUEUE],
-  'auto-forwarding/rule.ts': [3, 'rules whose time is over, of all; of a rule, its own; whether an id is another workspace’s: 403'],
+  'auto-forwarding/rule.ts': [
+    3,
+    'rules whose time is over, of all; of a rule, its own; whether an id is another workspace’s: 403',
+  ],
   'console/export-transactions.ts': [1, PART],
   'deposits/adopted.ts': [1, 'transfers of any workspace may be on their way to an address'],
   'deposits/coins-aside.ts': [1, SCAN],
@@ -113,9 +176,18 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
   'engine/run.ts': [1, QUEUE],
   'events/forget.ts': [2, 'what is too old is forgotten, of all workspaces'],
   'events/publish.ts': [4, LOG],
-  'families/cardano/estimate.ts': [1, 'the chain knows an address alone: whose it is stands in chain_addresses'],
-  'families/coins/previous.ts': [1, 'the chain knows a hash alone, which is unique over all workspaces'],
-  'families/tagged/prepare.ts': [1, 'two creations of one account exclude each other, whosever they are'],
+  'families/cardano/estimate.ts': [
+    1,
+    'the chain knows an address alone: whose it is stands in chain_addresses',
+  ],
+  'families/coins/previous.ts': [
+    1,
+    'the chain knows a hash alone, which is unique over all workspaces',
+  ],
+  'families/tagged/prepare.ts': [
+    1,
+    'two creations of one account exclude each other, whosever they are',
+  ],
   'gas-tanks/ensure-tank.ts': [1, PART],
   'gas-tanks/shared-fuel.ts': [2, PART],
   'gas-tanks/watch-tanks.ts': [1, QUEUE],
@@ -147,12 +219,22 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
 }
 
 /** A node of a plan, as EXPLAIN tells it. */
-export interface Plan { 'Node Type': string; 'Relation Name'?: string; 'Index Name'?: string; 'Index Cond'?: string; Plans?: Plan[] }
+export interface Plan {
+  'Node Type': string
+  'Relation Name'?: string
+  'Index Name'?: string
+  'Index Cond'?: string
+  Plans?: Plan[]
+}
 
 export const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
 
 /** An index: its table, and the first of its columns. */
-export interface Index { name: string; of: string; first: string | null }
+export interface Index {
+  name: string
+  of: string
+  first: string | null
+}
 
 export const INDEXES = `select i.relname "name", t.relname "of", a.attname "first" from pg_index x
   join pg_class i on i.oid = x.indexrelid join pg_class t on t.oid = x.indrelid
@@ -163,21 +245,42 @@ const IS_GLOBAL: ReadonlySet<string> = new Set(GLOBAL)
 /** By a lease's random token, and by an id as text where the workspace is named beside it. */
 const BY_VALUE: ReadonlySet<string> = new Set(['transactions_leased', 'transactions_text'])
 
-/** Of a plan, what reads a hot table otherwise than by an index that begins with the workspace, or by one that is unique over all. */
-export const notByWorkspace = (plan: Plan, indexes: readonly Index[]): string[] => nodesOf(plan).flatMap((node) => {
-  const { 'Node Type': kind, 'Relation Name': table, 'Index Name': name } = node
-  if (kind === 'Seq Scan') return table !== undefined && IS_HOT.has(table) ? [table] : []
-  const index = indexes.find((each) => each.name === name)
-  if (!index || !IS_HOT.has(index.of) || index.first === 'workspace_id' || IS_GLOBAL.has(index.name) || BY_VALUE.has(index.name)) return []
-  return [index.name]
-})
+/**
+ * Of a plan, what reads a hot table otherwise than by an index that begins with the workspace, or
+ * by one that is unique over all.
+ */
+export const notByWorkspace = (plan: Plan, indexes: readonly Index[]): string[] =>
+  nodesOf(plan).flatMap((node) => {
+    const { 'Node Type': kind, 'Relation Name': table, 'Index Name': name } = node
+    if (kind === 'Seq Scan') return table !== undefined && IS_HOT.has(table) ? [table] : []
+    const index = indexes.find((each) => each.name === name)
+    if (
+      !index ||
+      !IS_HOT.has(index.of) ||
+      index.first === 'workspace_id' ||
+      IS_GLOBAL.has(index.name) ||
+      BY_VALUE.has(index.name)
+    )
+      return []
+    return [index.name]
+  })
 
 /**
- * The hot table that a statement looks up by a row's id; null: it is no such look, or by a lease's token, which is one row's too. Of
- * frozen addresses and rules few are in force, and an index knows those.
+ * The hot table that a statement looks up by a row's id; null: it is no such look, or by a lease's
+ * token, which is one row's too. Of frozen addresses and rules few are in force, and an index knows
+ * those.
  */
 export function looksById(text: string): string | null {
-  const [, table] = /\b(?:update|from) (\w+)(?: set [^()]*| t)? where (?:t\.)?workspace_id = \$\d+ and (?:t\.)?id = \$\d+/.exec(text) ?? []
-  if (table === undefined || /\blease_token = \$/.test(text) || table === 'frozen_addresses' || table === 'forward_rules') return null
+  const [, table] =
+    /\b(?:update|from) (\w+)(?: set [^()]*| t)? where (?:t\.)?workspace_id = \$\d+ and (?:t\.)?id = \$\d+/.exec(
+      text,
+    ) ?? []
+  if (
+    table === undefined ||
+    /\blease_token = \$/.test(text) ||
+    table === 'frozen_addresses' ||
+    table === 'forward_rules'
+  )
+    return null
   return IS_HOT.has(table) ? table : null
 }

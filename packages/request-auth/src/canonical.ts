@@ -1,16 +1,21 @@
 /**
- * The JSON Canonicalization Scheme (RFC 8785): no spaces, names in the order of their UTF-16 units. Fields that are undefined are
- * left out. Of numbers it takes whole ones alone, so that no rule for others is needed.
+ * The JSON Canonicalization Scheme (RFC 8785): no spaces, names in the order of their UTF-16 units.
+ * Fields that are undefined are left out. Of numbers it takes whole ones alone, so that no rule for
+ * others is needed.
  *
  * @throws TypeError for a number that is not a safe integer, or what JSON does not have
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   if (typeof value === 'object' && value !== null) {
-    const names = Object.entries(value).filter(([, each]) => each !== undefined).map(([name]) => name).sort()
+    const names = Object.entries(value)
+      .filter(([, each]) => each !== undefined)
+      .map(([name]) => name)
+      .sort()
     return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalJson((value as Record<string, unknown>)[name])}`).join(',')}}`
   }
-  if (typeof value === 'number' && !Number.isSafeInteger(value)) throw new TypeError('canonical JSON has a number that is not whole')
+  if (typeof value === 'number' && !Number.isSafeInteger(value))
+    throw new TypeError('canonical JSON has a number that is not whole')
   const text = JSON.stringify(value) as string | undefined
   if (text === undefined) throw new TypeError(`canonical JSON has no ${typeof value}`)
   return text

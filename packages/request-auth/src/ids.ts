@@ -2,11 +2,13 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
 
 /**
- * Public id of what a request creates: a UUID (version 8, RFC 9562) from SHA-256(sub, nonce), so that
- * everyone who holds the request can compute it.
+ * Public id of what a request creates: a UUID (version 8, RFC 9562) from SHA-256(sub, nonce), so
+ * that everyone who holds the request can compute it.
  */
 export function transactionId(sub: string, nonce: string): string {
-  const digest = sha256(utf8ToBytes(JSON.stringify(['custody/transaction/v1', sub, nonce]))).subarray(0, 16)
+  const digest = sha256(
+    utf8ToBytes(JSON.stringify(['custody/transaction/v1', sub, nonce])),
+  ).subarray(0, 16)
   digest[6] = ((digest[6] as number) & 0x0f) | 0x80
   digest[8] = ((digest[8] as number) & 0x3f) | 0x80
   const hex = bytesToHex(digest)

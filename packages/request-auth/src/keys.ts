@@ -6,16 +6,26 @@ const MODULUS_BITS_MIN = 4096
 const MODULUS_BITS_MAX = 16384
 
 /**
- * Reads a caller's public key: PEM SubjectPublicKeyInfo, RSA of at least 4096 bits, exponent at least 65537.
+ * Reads a caller's public key: PEM SubjectPublicKeyInfo, RSA of at least 4096 bits, exponent at
+ * least 65537.
  * @throws AuthError with claim `public_key` and a sentence that names what is wrong
  */
 export function parsePublicKey(pem: string): KeyObject {
   const text = pem.trim()
   if (/PRIVATE KEY/.test(text)) {
-    throw new AuthError('public_key', 'is a private key: upload the public half only, and treat this one as disclosed')
+    throw new AuthError(
+      'public_key',
+      'is a private key: upload the public half only, and treat this one as disclosed',
+    )
   }
-  if (!/^-----BEGIN PUBLIC KEY-----[\sA-Za-z0-9+/=]+-----END PUBLIC KEY-----$/.test(text) || text.length > 16_384) {
-    throw new AuthError('public_key', 'must be one PEM block "BEGIN PUBLIC KEY" (SubjectPublicKeyInfo)')
+  if (
+    !/^-----BEGIN PUBLIC KEY-----[\sA-Za-z0-9+/=]+-----END PUBLIC KEY-----$/.test(text) ||
+    text.length > 16_384
+  ) {
+    throw new AuthError(
+      'public_key',
+      'must be one PEM block "BEGIN PUBLIC KEY" (SubjectPublicKeyInfo)',
+    )
   }
   let key: KeyObject
   try {
@@ -24,10 +34,13 @@ export function parsePublicKey(pem: string): KeyObject {
     throw new AuthError('public_key', 'is not a readable PEM public key')
   }
   const details = key.asymmetricKeyDetails
-  if (key.asymmetricKeyType !== 'rsa' || !details) throw new AuthError('public_key', 'must be an RSA key')
+  if (key.asymmetricKeyType !== 'rsa' || !details)
+    throw new AuthError('public_key', 'must be an RSA key')
   const bits = details.modulusLength ?? 0
-  if (bits < MODULUS_BITS_MIN) throw new AuthError('public_key', `has ${bits} bits; at least ${MODULUS_BITS_MIN} are required`)
-  if (bits > MODULUS_BITS_MAX) throw new AuthError('public_key', `has ${bits} bits; at most ${MODULUS_BITS_MAX} are accepted`)
+  if (bits < MODULUS_BITS_MIN)
+    throw new AuthError('public_key', `has ${bits} bits; at least ${MODULUS_BITS_MIN} are required`)
+  if (bits > MODULUS_BITS_MAX)
+    throw new AuthError('public_key', `has ${bits} bits; at most ${MODULUS_BITS_MAX} are accepted`)
   if ((details.publicExponent ?? 0n) < 65_537n || (details.publicExponent ?? 0n) % 2n === 0n) {
     throw new AuthError('public_key', 'has a public exponent below 65537, or an even one')
   }
@@ -35,22 +48,26 @@ export function parsePublicKey(pem: string): KeyObject {
 }
 
 /**
- * The one spelling in which a public key is kept and shown: PEM with lines of 64 characters. In any other, what stands between its
- * line ends is the choice of whoever made the key.
+ * The one spelling in which a public key is kept and shown: PEM with lines of 64 characters. In any
+ * other, what stands between its line ends is the choice of whoever made the key.
  * @param pem as {@link parsePublicKey} reads it
  * @throws AuthError as {@link parsePublicKey} does
  */
-export const canonicalPublicKey = (pem: string): string => (parsePublicKey(pem).export({ type: 'spki', format: 'pem' }) as string).trim()
+export const canonicalPublicKey = (pem: string): string =>
+  (parsePublicKey(pem).export({ type: 'spki', format: 'pem' }) as string).trim()
 
 /**
- * A public key as one word of letters, digits, `+`, `/` and `=`, which no shell reads as anything else.
+ * A public key as one word of letters, digits, `+`, `/` and `=`, which no shell reads as anything
+ * else.
  * @returns base64 of its DER SubjectPublicKeyInfo
  */
-export const publicKeyWord = (pem: string): string => parsePublicKey(pem).export({ type: 'spki', format: 'der' }).toString('base64')
+export const publicKeyWord = (pem: string): string =>
+  parsePublicKey(pem).export({ type: 'spki', format: 'der' }).toString('base64')
 
 /**
  * Reads a caller's private key: PEM (PKCS#8 or PKCS#1) of an RSA key, not encrypted.
- * @throws AuthError with claim `private_key` and a sentence; never a word of the key, or of OpenSSL's
+ * @throws AuthError with claim `private_key` and a sentence; never a word of the key, or of
+ *   OpenSSL's
  */
 export function parsePrivateKey(pem: string): KeyObject {
   const refuse = (sentence: string): never => {
@@ -64,13 +81,18 @@ export function parsePrivateKey(pem: string): KeyObject {
   } catch {
     return refuse(UNREADABLE_KEY)
   }
-  return key.asymmetricKeyType === 'rsa' ? key : refuse(`is a key of ${String(key.asymmetricKeyType)}: an RSA key is needed`)
+  return key.asymmetricKeyType === 'rsa'
+    ? key
+    : refuse(`is a key of ${String(key.asymmetricKeyType)}: an RSA key is needed`)
 }
 
 /**
  * What two people compare to know that they speak of the same key.
- * @returns lower-case hex SHA-256 of its DER SubjectPublicKeyInfo, as `openssl pkey -pubin -outform DER | sha256sum` prints it
+ * @returns lower-case hex SHA-256 of its DER SubjectPublicKeyInfo, as `openssl pkey -pubin
+ *   -outform DER | sha256sum` prints it
  */
 export function fingerprintOfKey(key: KeyObject): string {
-  return createHash('sha256').update(key.export({ type: 'spki', format: 'der' })).digest('hex')
+  return createHash('sha256')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest('hex')
 }

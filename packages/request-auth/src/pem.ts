@@ -1,28 +1,53 @@
 import { base64 } from '@scure/base'
 import { AuthError } from './types.ts'
 
-/** Why a text is no private key that signs requests; null where nothing speaks against it. Never a word of the key. */
+/**
+ * Why a text is no private key that signs requests; null where nothing speaks against it. Never a
+ * word of the key.
+ */
 export function whyNoPrivateKey(pem: string): string | null {
-  if (/BEGIN (RSA )?PUBLIC KEY|BEGIN CERTIFICATE/.test(pem)) return 'is a public key: requests are signed with the private half'
+  if (/BEGIN (RSA )?PUBLIC KEY|BEGIN CERTIFICATE/.test(pem))
+    return 'is a public key: requests are signed with the private half'
   if (/BEGIN ENCRYPTED PRIVATE KEY|Proc-Type: 4,ENCRYPTED/.test(pem)) {
     return 'is encrypted: decrypt it first (openssl pkey -in FILE -out NEW)'
   }
-  if (/BEGIN OPENSSH PRIVATE KEY/.test(pem)) return 'is an OpenSSH key: an RSA key as PEM is needed ("custody keygen" makes one)'
+  if (/BEGIN OPENSSH PRIVATE KEY/.test(pem))
+    return 'is an OpenSSH key: an RSA key as PEM is needed ("custody keygen" makes one)'
   return null
 }
 
 export const UNREADABLE_KEY = 'is not a readable PEM private key ("BEGIN PRIVATE KEY")'
 
-const refuse = (sentence: string): never => { throw new AuthError('private_key', sentence) }
+const refuse = (sentence: string): never => {
+  throw new AuthError('private_key', sentence)
+}
 
 const INTEGER = 0x02
 const OCTETS = 0x04
 const OID = 0x06
 const SEQUENCE = 0x30
 /** AlgorithmIdentifier of rsaEncryption with its NULL (RFC 8017, appendix C). */
-const RSA_ENCRYPTION = Uint8Array.from([SEQUENCE, 13, OID, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00])
+const RSA_ENCRYPTION = Uint8Array.from([
+  SEQUENCE,
+  13,
+  OID,
+  9,
+  0x2a,
+  0x86,
+  0x48,
+  0x86,
+  0xf7,
+  0x0d,
+  0x01,
+  0x01,
+  0x01,
+  0x05,
+  0x00,
+])
 
-/** One DER value: tag, length, content of 128 bytes or more, as everything around an RSA key has. */
+/**
+ * One DER value: tag, length, content of 128 bytes or more, as everything around an RSA key has.
+ */
 function der(tag: number, content: Uint8Array): Uint8Array<ArrayBuffer> {
   const size: number[] = []
   for (let left = content.length; left > 0; left = Math.floor(left / 256)) size.unshift(left % 256)
@@ -40,7 +65,8 @@ function span(bytes: Uint8Array, at: number, tag: number): [number, number] {
   return [start, start + length]
 }
 
-const isRsa = (bytes: Uint8Array, from: number) => RSA_ENCRYPTION.subarray(2, 13).every((byte, i) => bytes[from + i] === byte)
+const isRsa = (bytes: Uint8Array, from: number) =>
+  RSA_ENCRYPTION.subarray(2, 13).every((byte, i) => bytes[from + i] === byte)
 
 /**
  * A caller's RSA private key, PKCS#8 in DER, from PEM (PKCS#8 or PKCS#1).
@@ -49,7 +75,10 @@ const isRsa = (bytes: Uint8Array, from: number) => RSA_ENCRYPTION.subarray(2, 13
 export function pkcs8OfPem(pem: string): Uint8Array<ArrayBuffer> {
   const reason = whyNoPrivateKey(pem)
   if (reason !== null) refuse(reason)
-  const block = /-----BEGIN (RSA |EC )?PRIVATE KEY-----([\sA-Za-z0-9+/=]+)-----END \1?PRIVATE KEY-----/.exec(pem)
+  const block =
+    /-----BEGIN (RSA |EC )?PRIVATE KEY-----([\sA-Za-z0-9+/=]+)-----END \1?PRIVATE KEY-----/.exec(
+      pem,
+    )
   let bytes: Uint8Array
   try {
     bytes = base64.decode((block?.[2] ?? '').replaceAll(/\s/g, ''))
@@ -69,14 +98,30 @@ export function pkcs8OfPem(pem: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(bytes)
 }
 
-const ED25519_SPKI = Uint8Array.from([SEQUENCE, 42, SEQUENCE, 5, OID, 3, 0x2b, 0x65, 0x70, 0x03, 33, 0])
+const ED25519_SPKI = Uint8Array.from([
+  SEQUENCE,
+  42,
+  SEQUENCE,
+  5,
+  OID,
+  3,
+  0x2b,
+  0x65,
+  0x70,
+  0x03,
+  33,
+  0,
+])
 
 /** The 32 bytes of an Ed25519 public key in PEM (RFC 8410); null for every other text. */
 export function ed25519OfPem(pem: string): Uint8Array | null {
-  const block = /^\s*-----BEGIN PUBLIC KEY-----([\sA-Za-z0-9+/=]+)-----END PUBLIC KEY-----\s*$/.exec(pem)
+  const block =
+    /^\s*-----BEGIN PUBLIC KEY-----([\sA-Za-z0-9+/=]+)-----END PUBLIC KEY-----\s*$/.exec(pem)
   try {
     const bytes = base64.decode((block?.[1] ?? '').replaceAll(/\s/g, ''))
-    const isOne = bytes.length === ED25519_SPKI.length + 32 && ED25519_SPKI.every((byte, i) => bytes[i] === byte)
+    const isOne =
+      bytes.length === ED25519_SPKI.length + 32 &&
+      ED25519_SPKI.every((byte, i) => bytes[i] === byte)
     return isOne ? bytes.slice(ED25519_SPKI.length) : null
   } catch {
     return null

@@ -2,15 +2,22 @@ import { createHash, X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
 
 /**
- * Authentication of TLS connections by pinned keys. The handshake proves that the other end holds the private key of the
- * certificate that it presents. What is pinned is that key and not the certificate, so that a renewed certificate of the same key
- * needs no change at the other end. A certificate outside its validity is refused, whatever its key.
+ * Authentication of TLS connections by pinned keys. The handshake proves that the other end holds
+ * the private key of the certificate that it presents. What is pinned is that key and not the
+ * certificate, so that a renewed certificate of the same key needs no change at the other end. A
+ * certificate outside its validity is refused, whatever its key.
  */
 
-/** @returns the pin of a certificate: SHA-256 of its public key (SubjectPublicKeyInfo in DER), in hex @throws where it cannot be read */
+/**
+ * @returns the pin of a certificate: SHA-256 of its public key (SubjectPublicKeyInfo in DER), in
+ *   hex @throws where it cannot be read
+ */
 export function pinOf(certificate: string | X509Certificate): string {
-  const { publicKey } = typeof certificate === 'string' ? new X509Certificate(certificate) : certificate
-  return createHash('sha256').update(publicKey.export({ type: 'spki', format: 'der' })).digest('hex')
+  const { publicKey } =
+    typeof certificate === 'string' ? new X509Certificate(certificate) : certificate
+  return createHash('sha256')
+    .update(publicKey.export({ type: 'spki', format: 'der' }))
+    .digest('hex')
 }
 
 /** Why a connection was refused. The message is complete and names no secret. */
@@ -30,27 +37,44 @@ const dayOf = (date: Date): string => date.toISOString().slice(0, 10)
  * @param certificate absent: the other end presented none @param pins of the keys that are allowed
  * @returns the pin that it has @throws CertificateError
  */
-export function checkCertificate(certificate: X509Certificate | undefined, pins: readonly string[], nowMs: number): string {
+export function checkCertificate(
+  certificate: X509Certificate | undefined,
+  pins: readonly string[],
+  nowMs: number,
+): string {
   if (!certificate) throw new CertificateError('MISSING', 'no TLS certificate was presented')
   const pin = pinOf(certificate)
-  if (!pins.includes(pin)) throw new CertificateError('OTHER_KEY', 'the TLS certificate has another key than the pinned one')
+  if (!pins.includes(pin))
+    throw new CertificateError(
+      'OTHER_KEY',
+      'the TLS certificate has another key than the pinned one',
+    )
   const { validFromDate, validToDate } = certificate
   // Dates that cannot be read are refused too: no comparison with them is true.
-  if (!(nowMs <= validToDate.getTime())) throw new CertificateError('EXPIRED', `the TLS certificate expired on ${dayOf(validToDate)}`)
+  if (!(nowMs <= validToDate.getTime()))
+    throw new CertificateError('EXPIRED', `the TLS certificate expired on ${dayOf(validToDate)}`)
   if (!(nowMs >= validFromDate.getTime())) {
-    throw new CertificateError('NOT_YET_VALID', `the TLS certificate is valid from ${dayOf(validFromDate)} only; check both clocks`)
+    throw new CertificateError(
+      'NOT_YET_VALID',
+      `the TLS certificate is valid from ${dayOf(validFromDate)} only; check both clocks`,
+    )
   }
   return pin
 }
 
 /**
- * Ends a client's connection before any data of a request is sent, unless the server presents a valid certificate of the pinned key.
- * To be called before the handshake ends, on a connection that was opened with `rejectUnauthorized: false`.
+ * Ends a client's connection before any data of a request is sent, unless the server presents a
+ * valid certificate of the pinned key. To be called before the handshake ends, on a connection that
+ * was opened with `rejectUnauthorized: false`.
  * @param onPresented called with a certificate of the pinned key, whether or not it is valid
  */
 export function requirePinned(
   socket: TLSSocket,
-  { pin, now, onPresented = () => {} }: { pin: string; now: () => number; onPresented?: (certificate: X509Certificate) => void },
+  {
+    pin,
+    now,
+    onPresented = () => {},
+  }: { pin: string; now: () => number; onPresented?: (certificate: X509Certificate) => void },
 ): void {
   socket.once('secureConnect', () => {
     try {

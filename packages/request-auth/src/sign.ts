@@ -4,7 +4,11 @@ import { parsePrivateKey } from './keys.ts'
 import { signedRequest, tokenInput, type TokenOptions } from './token.ts'
 import type { SignedRequest } from './types.ts'
 
-const signAsync = promisify(sign) as (algorithm: string, data: Buffer, key: KeyObject) => Promise<Buffer>
+const signAsync = promisify(sign) as (
+  algorithm: string,
+  data: Buffer,
+  key: KeyObject,
+) => Promise<Buffer>
 
 export interface SignOptions extends TokenOptions {
   /** PEM (PKCS#8 or PKCS#1) or a KeyObject. */
@@ -19,6 +23,9 @@ export function bodyHash(body: string | Uint8Array): string {
 /** Makes the JWT (RS256) of one request. */
 export async function signRequest(options: SignOptions): Promise<SignedRequest> {
   const input = tokenInput(options, bodyHash(options.body ?? ''))
-  const key = typeof options.privateKey === 'string' ? parsePrivateKey(options.privateKey) : options.privateKey
+  const key =
+    typeof options.privateKey === 'string'
+      ? parsePrivateKey(options.privateKey)
+      : options.privateKey
   return signedRequest(options, input, await signAsync('RSA-SHA256', Buffer.from(input), key))
 }

@@ -25,15 +25,24 @@ export interface TokenOptions {
 export function tokenInput(options: TokenOptions, bodyHash: string): string {
   const iat = options.now ?? Math.floor(Date.now() / 1000)
   const claims = {
-    uri: options.uri, nonce: options.nonce ?? globalThis.crypto.randomUUID(), iat, exp: iat + TOKEN_LIFETIME_S, sub: options.apiKey,
-    bodyHash, ...options.claims,
+    uri: options.uri,
+    nonce: options.nonce ?? globalThis.crypto.randomUUID(),
+    iat,
+    exp: iat + TOKEN_LIFETIME_S,
+    sub: options.apiKey,
+    bodyHash,
+    ...options.claims,
   }
   const encode = (value: unknown) => base64urlnopad.encode(utf8ToBytes(JSON.stringify(value)))
   return `${encode({ alg: 'RS256', typ: 'JWT' })}.${encode(claims)}`
 }
 
 /** The request with its token: what was signed, and the signature over it. */
-export function signedRequest(options: TokenOptions, input: string, signature: Uint8Array): SignedRequest {
+export function signedRequest(
+  options: TokenOptions,
+  input: string,
+  signature: Uint8Array,
+): SignedRequest {
   const token = `${input}.${base64urlnopad.encode(signature)}`
   return { token, method: options.method.toUpperCase(), uri: options.uri, body: options.body ?? '' }
 }

@@ -1,4 +1,7 @@
-/** UTF-8 bytes of the largest body that is signed for a signer node to read: both API and nodes hold to it. */
+/**
+ * UTF-8 bytes of the largest body that is signed for a signer node to read: both API and nodes hold
+ * to it.
+ */
 export const SIGNED_BODY_BYTES_MAX = 65_536
 
 /** Signed requests that are shown to a signer node by one call: both API and nodes hold to it. */
@@ -13,7 +16,10 @@ export const TOKEN_BYTES_MAX = 8192
 /** Characters of a nonce that is a text. */
 export const NONCE_LENGTH_MAX = 128
 
-/** The caller's request as it is stored with a transfer and shown to the signer nodes: raw token and raw body. */
+/**
+ * The caller's request as it is stored with a transfer and shown to the signer nodes: raw token and
+ * raw body.
+ */
 export interface SignedRequest {
   /** The JWT, exactly as received, without the `Bearer` or `Token` prefix. */
   token: string
@@ -32,7 +38,10 @@ export interface Claims {
   nonce: string
   iat: number
   exp: number
-  /** Unix seconds before which the token is not valid (RFC 7519, section 4.1.5), where it has this optional claim. */
+  /**
+   * Unix seconds before which the token is not valid (RFC 7519, section 4.1.5), where it has this
+   * optional claim.
+   */
   nbf?: number
   sub: string
   bodyHash: string

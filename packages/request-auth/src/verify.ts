@@ -1,7 +1,15 @@
 import { timingSafeEqual, verify, type KeyObject } from 'node:crypto'
 import { JsonNumber, parseJson } from './json.ts'
 import { bodyHash } from './sign.ts'
-import { AuthError, CLOCK_SKEW_S, NONCE_LENGTH_MAX, TOKEN_BYTES_MAX, WINDOW_S, type Claims, type SignedRequest } from './types.ts'
+import {
+  AuthError,
+  CLOCK_SKEW_S,
+  NONCE_LENGTH_MAX,
+  TOKEN_BYTES_MAX,
+  WINDOW_S,
+  type Claims,
+  type SignedRequest,
+} from './types.ts'
 
 const HASH_OF_NOTHING = bodyHash('')
 
@@ -19,43 +27,69 @@ export interface VerifyOptions {
 }
 
 /**
- * Verifies a signed request in the fixed order: algorithm, signature, claims, window, clock, subject, path, body.
- * The nonce is the caller's business: it is spent after this returns.
+ * Verifies a signed request in the fixed order: algorithm, signature, claims, window, clock,
+ * subject, path, body. The nonce is the caller's business: it is spent after this returns.
  *
  * @throws AuthError whose `claim` names the part that failed
  */
-export async function verifyRequest({ request, apiKey, publicKey, now, age, legacy = false }: VerifyOptions): Promise<Claims> {
-  if (request.token.length > TOKEN_BYTES_MAX) throw new AuthError('token', `is longer than ${TOKEN_BYTES_MAX} characters`)
+export async function verifyRequest({
+  request,
+  apiKey,
+  publicKey,
+  now,
+  age,
+  legacy = false,
+}: VerifyOptions): Promise<Claims> {
+  if (request.token.length > TOKEN_BYTES_MAX)
+    throw new AuthError('token', `is longer than ${TOKEN_BYTES_MAX} characters`)
   const segments = request.token.split('.')
   const [header, payload, signature] = segments as [string, string, string]
-  // A second spelling of the same token must not pass: base64url text is compared with its own re-encoding.
+  // A second spelling of the same token must not pass: base64url text is compared with its own
+  // re-encoding.
   if (
-    segments.length !== 3
-    || !segments.every((segment) => segment !== '' && Buffer.from(segment, 'base64url').toString('base64url') === segment)
+    segments.length !== 3 ||
+    !segments.every(
+      (segment) =>
+        segment !== '' && Buffer.from(segment, 'base64url').toString('base64url') === segment,
+    )
   ) {
     throw new AuthError('token', 'is not a JWT of three base64url segments')
   }
   const head = readObject(header, 'header')
   if (head['alg'] !== 'RS256') throw new AuthError('alg', 'must be RS256')
-  if (head['crit'] !== undefined) throw new AuthError('crit', 'critical header extensions are not supported')
-  // At once: the check takes a tenth of a millisecond, and handing it to another thread costs as much again.
-  const authentic = verify('RSA-SHA256', Buffer.from(`${header}.${payload}`), publicKey, Buffer.from(signature, 'base64url'))
-  if (!authentic) throw new AuthError('signature', 'does not match the public key registered for this API key')
+  if (head['crit'] !== undefined)
+    throw new AuthError('crit', 'critical header extensions are not supported')
+  // At once: the check takes a tenth of a millisecond, and handing it to another thread costs as
+  // much again.
+  const authentic = verify(
+    'RSA-SHA256',
+    Buffer.from(`${header}.${payload}`),
+    publicKey,
+    Buffer.from(signature, 'base64url'),
+  )
+  if (!authentic)
+    throw new AuthError('signature', 'does not match the public key registered for this API key')
   const claims = readObject(payload, 'payload')
   const iat = integer(claims, 'iat')
   const exp = integer(claims, 'exp')
   if (exp <= iat) throw new AuthError('exp', 'must be later than iat')
-  if (exp - iat >= WINDOW_S) throw new AuthError('exp', `must be strictly less than iat + ${WINDOW_S}`)
+  if (exp - iat >= WINDOW_S)
+    throw new AuthError('exp', `must be strictly less than iat + ${WINDOW_S}`)
   const nbf = claims['nbf'] === undefined ? undefined : integer(claims, 'nbf')
   if (age === 'live') {
-    if (iat > now + CLOCK_SKEW_S) throw new AuthError('iat', `lies in the future: check the clock (server time ${now})`)
+    if (iat > now + CLOCK_SKEW_S)
+      throw new AuthError('iat', `lies in the future: check the clock (server time ${now})`)
     if (nbf !== undefined && nbf > now + CLOCK_SKEW_S) {
-      throw new AuthError('nbf', `lies in the future: the token is not valid yet (server time ${now})`)
+      throw new AuthError(
+        'nbf',
+        `lies in the future: the token is not valid yet (server time ${now})`,
+      )
     }
     if (exp <= now - CLOCK_SKEW_S) throw new AuthError('exp', `has passed (server time ${now})`)
   }
   const sub = claims['sub']
-  if (typeof sub !== 'string' || !equal(sub, apiKey)) throw new AuthError('sub', 'must equal the x-api-key header')
+  if (typeof sub !== 'string' || !equal(sub, apiKey))
+    throw new AuthError('sub', 'must equal the x-api-key header')
   const uri = claims['uri']
   const path = request.uri.split('?', 1)[0] as string
   if (typeof uri !== 'string' || (uri !== path && uri !== request.uri)) {
@@ -66,11 +100,23 @@ export async function verifyRequest({ request, apiKey, publicKey, now, age, lega
   const expected = empty ? HASH_OF_NOTHING : bodyHash(request.body)
   if (!(hash === undefined && empty && legacy)) {
     if (typeof hash !== 'string') {
-      throw new AuthError('bodyHash', 'is missing: lowercase hex SHA-256 of the raw body, of the empty string where there is none')
+      throw new AuthError(
+        'bodyHash',
+        'is missing: lowercase hex SHA-256 of the raw body, of the empty string where there is none',
+      )
     }
-    if (!equal(hash, expected)) throw new AuthError('bodyHash', 'is not the lowercase hex SHA-256 of the body received')
+    if (!equal(hash, expected))
+      throw new AuthError('bodyHash', 'is not the lowercase hex SHA-256 of the body received')
   }
-  return { uri, nonce: nonceOf(claims['nonce']), iat, exp, sub, bodyHash: expected, ...(nbf === undefined ? {} : { nbf }) }
+  return {
+    uri,
+    nonce: nonceOf(claims['nonce']),
+    iat,
+    exp,
+    sub,
+    bodyHash: expected,
+    ...(nbf === undefined ? {} : { nbf }),
+  }
 }
 
 /** The API key that a token claims, unverified: for looking up the key to verify with. */
@@ -88,7 +134,12 @@ function readObject(segment: string, what: string): Record<string, unknown> {
   } catch {
     throw new AuthError('token', `has a ${what} that is not strict JSON`)
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber) {
+  if (
+    typeof value !== 'object' ||
+    value === null ||
+    Array.isArray(value) ||
+    value instanceof JsonNumber
+  ) {
     throw new AuthError('token', `has a ${what} that is not an object`)
   }
   return value as Record<string, unknown>
@@ -103,9 +154,23 @@ function integer(claims: Record<string, unknown>, name: 'iat' | 'exp' | 'nbf'): 
 }
 
 function nonceOf(value: unknown): string {
-  if (typeof value === 'string' && value.length > 0 && value.length <= NONCE_LENGTH_MAX && !value.includes('\0')) return value
-  if (value instanceof JsonNumber && /^-?\d+$/.test(value.text) && value.text.length <= NONCE_LENGTH_MAX) return value.text
-  throw new AuthError('nonce', `must be a non-empty string of at most ${NONCE_LENGTH_MAX} characters, or an integer`)
+  if (
+    typeof value === 'string' &&
+    value.length > 0 &&
+    value.length <= NONCE_LENGTH_MAX &&
+    !value.includes('\0')
+  )
+    return value
+  if (
+    value instanceof JsonNumber &&
+    /^-?\d+$/.test(value.text) &&
+    value.text.length <= NONCE_LENGTH_MAX
+  )
+    return value.text
+  throw new AuthError(
+    'nonce',
+    `must be a non-empty string of at most ${NONCE_LENGTH_MAX} characters, or an integer`,
+  )
 }
 
 /** Timing-safe comparison of two texts; that they differ in length is no secret. */

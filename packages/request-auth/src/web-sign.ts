@@ -6,7 +6,9 @@ import { AuthError, type SignedRequest } from './types.ts'
 
 const ALGORITHM = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }
 
-/** A key of WebCrypto, which need not be extractable: RSASSA-PKCS1-v1_5 with SHA-256, for signing. */
+/**
+ * A key of WebCrypto, which need not be extractable: RSASSA-PKCS1-v1_5 with SHA-256, for signing.
+ */
 export interface WebKey {
   readonly type: string
   readonly extractable: boolean
@@ -27,24 +29,32 @@ export type PrivateKey = string | NodeKey | WebKey
 /** Makes signed requests with one key. */
 export type RequestSigner = (options: TokenOptions) => Promise<SignedRequest>
 
-const refuse = (sentence: string): never => { throw new AuthError('private_key', sentence) }
+const refuse = (sentence: string): never => {
+  throw new AuthError('private_key', sentence)
+}
 
 type Imported = Parameters<typeof globalThis.crypto.subtle.sign>[1]
 
 /** Pages that came over plain http, but for localhost, have none. */
 function subtle(): typeof globalThis.crypto.subtle {
-  const found = (globalThis as { crypto?: { subtle?: typeof globalThis.crypto.subtle } }).crypto?.subtle
-  return found ?? refuse('cannot be used here: there is no WebCrypto (a page needs https, or localhost)')
+  const found = (globalThis as { crypto?: { subtle?: typeof globalThis.crypto.subtle } }).crypto
+    ?.subtle
+  return (
+    found ?? refuse('cannot be used here: there is no WebCrypto (a page needs https, or localhost)')
+  )
 }
 
 function assertUsable(key: WebKey): void {
   const { name, hash } = key.algorithm as { name: string; hash?: { name?: string } }
-  if (name !== ALGORITHM.name || hash?.name !== ALGORITHM.hash) refuse(`is for ${name}: RSASSA-PKCS1-v1_5 with SHA-256 is needed`)
-  if (key.type !== 'private' || !key.usages.includes('sign')) refuse('is not for signing: the private half is needed, with usage "sign"')
+  if (name !== ALGORITHM.name || hash?.name !== ALGORITHM.hash)
+    refuse(`is for ${name}: RSASSA-PKCS1-v1_5 with SHA-256 is needed`)
+  if (key.type !== 'private' || !key.usages.includes('sign'))
+    refuse('is not for signing: the private half is needed, with usage "sign"')
 }
 
 /**
- * Signs requests by WebCrypto: in browsers, Deno, Bun and Node. A key's form is read here, and imported at the first request.
+ * Signs requests by WebCrypto: in browsers, Deno, Bun and Node. A key's form is read here, and
+ * imported at the first request.
  * @throws AuthError with claim `private_key` and a sentence; never a word of the key
  */
 export function requestSigner(privateKey: PrivateKey): RequestSigner {
@@ -58,7 +68,8 @@ export function requestSigner(privateKey: PrivateKey): RequestSigner {
   }
   if (typeof privateKey === 'string') imported = importing(pkcs8OfPem(privateKey))
   else if ('export' in privateKey) {
-    if (privateKey.type !== 'private') refuse('is a public key: requests are signed with the private half')
+    if (privateKey.type !== 'private')
+      refuse('is a public key: requests are signed with the private half')
     const kind = privateKey.asymmetricKeyType
     if (kind !== 'rsa') refuse(`is a key of ${String(kind)}: an RSA key is needed`)
     imported = importing(Uint8Array.from(privateKey.export({ type: 'pkcs8', format: 'der' })))

@@ -1,4 +1,6 @@
-/** The signed request without Node's modules: what a browser, Deno, Bun or Node needs to make one. */
+/**
+ * The signed request without Node's modules: what a browser, Deno, Bun or Node needs to make one.
+ */
 export * from './types.ts'
 export { canonicalJson } from './canonical.ts'
 export * from './json.ts'

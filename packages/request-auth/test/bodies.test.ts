@@ -1,15 +1,29 @@
-// What a signed body may say, and what the sender reads where it may not: API and nodes read with these very schemas.
+// What a signed body may say, and what the sender reads where it may not: API and nodes read with
+// these very schemas.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { z } from 'zod'
-import { emptyBody, parsedBy, releaseBody, ruleBody, speedUpBody, stakeBody, transferBody } from '../src/bodies/index.ts'
+import {
+  emptyBody,
+  parsedBy,
+  releaseBody,
+  ruleBody,
+  speedUpBody,
+  stakeBody,
+  transferBody,
+} from '../src/bodies/index.ts'
 import { parseJson } from '../src/index.ts'
 
-/** Read from JSON text, as numbers keep their digits there alone. A value's text replaces that of its field; null takes it away. */
+/**
+ * Read from JSON text, as numbers keep their digits there alone. A value's text replaces that of
+ * its field; null takes it away.
+ */
 function reader<T extends z.ZodType>(schema: T, good: Readonly<Record<string, string>>) {
   const read = (changed: Readonly<Record<string, string | null>> = {}) => {
     const fields = Object.entries({ ...good, ...changed }).filter(([, text]) => text !== null)
-    return schema.safeParse(parseJson(`{${fields.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`))
+    return schema.safeParse(
+      parseJson(`{${fields.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`),
+    )
   }
   return {
     takes(changed: Readonly<Record<string, string | null>> = {}): z.output<T> {
@@ -32,25 +46,53 @@ function reader<T extends z.ZodType>(schema: T, good: Readonly<Record<string, st
 const long = (length: number) => JSON.stringify('x'.repeat(length))
 const EMOJI = '😀'
 const TEXTS: readonly (readonly [string, number])[] = [
-  ['asset', 64], ['destination_address', 256], ['sequence_id', 200], ['memo', 1000], ['address_tag', 200], ['destination_id', 100],
+  ['asset', 64],
+  ['destination_address', 256],
+  ['sequence_id', 200],
+  ['memo', 1000],
+  ['address_tag', 200],
+  ['destination_id', 100],
   ['confirm_address', 256],
 ]
 const TRANSFER = {
-  asset: '"BTC"', amount: '0.10', destination_address: '"bc1q"', destination_type: '"EXTERNAL"', source_type: '"INTERNAL"',
+  asset: '"BTC"',
+  amount: '0.10',
+  destination_address: '"bc1q"',
+  destination_type: '"EXTERNAL"',
+  source_type: '"INTERNAL"',
 }
 const transfer = reader(transferBody, TRANSFER)
 
 test('a transfer keeps every digit and letter; what may be left out may be null', () => {
   const whole = {
-    sequence_id: '"s-1"', memo: '"Grüße"', address_tag: '7', destination_id: '"e"', confirm_address: '"bc1p"', fee_rate: '"1.5"',
-    fee_level: '"low"', type: '"Withdraw"', ts: '1',
+    sequence_id: '"s-1"',
+    memo: '"Grüße"',
+    address_tag: '7',
+    destination_id: '"e"',
+    confirm_address: '"bc1p"',
+    fee_rate: '"1.5"',
+    fee_level: '"low"',
+    type: '"Withdraw"',
+    ts: '1',
   }
   const { ts: _ts, ...read } = transfer.takes(whole)
   assert.deepEqual(read, {
-    asset: 'BTC', amount: '0.10', destination_address: 'bc1q', destination_type: 'EXTERNAL', source_type: 'INTERNAL', sequence_id: 's-1',
-    memo: 'Grüße', address_tag: '7', destination_id: 'e', confirm_address: 'bc1p', fee_rate: '1.5', fee_level: 'low', type: 'Withdraw',
+    asset: 'BTC',
+    amount: '0.10',
+    destination_address: 'bc1q',
+    destination_type: 'EXTERNAL',
+    source_type: 'INTERNAL',
+    sequence_id: 's-1',
+    memo: 'Grüße',
+    address_tag: '7',
+    destination_id: 'e',
+    confirm_address: 'bc1p',
+    fee_rate: '1.5',
+    fee_level: 'low',
+    type: 'Withdraw',
   })
-  for (const name of Object.keys(whole)) assert.equal(transfer.takes({ [name]: 'null' })[name as 'memo'], undefined)
+  for (const name of Object.keys(whole))
+    assert.equal(transfer.takes({ [name]: 'null' })[name as 'memo'], undefined)
   assert.equal(transfer.takes({ ts: '"2026"' }).ts, '2026')
   assert.equal(transfer.takes({ destination_type: '"EXCHANGE"' }).destination_type, 'EXCHANGE')
   for (const name of Object.keys(TRANSFER)) transfer.refuses(name, null, /must|expected/)
@@ -63,13 +105,38 @@ test('a transfer keeps every digit and letter; what may be left out may be null'
 })
 
 test('an amount is a decimal as it stands in the text', () => {
-  for (const [text, read] of [['1', '1'], ['"1"', '1'], ['0', '0'], ['1e3', '1e3'], ['1.5E-7', '1.5E-7'], ['1e+999', '1e+999'], ['10.250', '10.250']]) {
+  for (const [text, read] of [
+    ['1', '1'],
+    ['"1"', '1'],
+    ['0', '0'],
+    ['1e3', '1e3'],
+    ['1.5E-7', '1.5E-7'],
+    ['1e+999', '1e+999'],
+    ['10.250', '10.250'],
+  ]) {
     assert.equal(transfer.takes({ amount: text as string }).amount, read)
   }
-  for (const text of ['"x1"', '"1x"', '"1."', '".1"', '"1.2.3"', '""', '" 1"', '"1e1000"', '"1e"', '"0x1"', '"1,5"', 'true', '[1]', '{}', '"Infinity"']) {
+  for (const text of [
+    '"x1"',
+    '"1x"',
+    '"1."',
+    '".1"',
+    '"1.2.3"',
+    '""',
+    '" 1"',
+    '"1e1000"',
+    '"1e"',
+    '"0x1"',
+    '"1,5"',
+    'true',
+    '[1]',
+    '{}',
+    '"Infinity"',
+  ]) {
     transfer.refuses('amount', text, 'must be a decimal number')
   }
-  for (const text of ['-1', '"-1"', '-0.5']) transfer.refuses('amount', text, 'must not be negative')
+  for (const text of ['-1', '"-1"', '-0.5'])
+    transfer.refuses('amount', text, 'must not be negative')
   const digits = '1'.repeat(100)
   assert.equal(transfer.takes({ amount: digits }).amount, digits)
   transfer.refuses('amount', `${digits}1`, 'must be a decimal number')
@@ -80,51 +147,100 @@ test('texts have an end, counted in characters, and nothing that cannot be seen 
     transfer.takes({ [name]: long(most) })
     transfer.takes({ [name]: JSON.stringify(EMOJI.repeat(most)) })
     transfer.refuses(name, long(most + 1), `must have at most ${most} characters`)
-    transfer.refuses(name, JSON.stringify(EMOJI.repeat(most + 1)), `must have at most ${most} characters`)
+    transfer.refuses(
+      name,
+      JSON.stringify(EMOJI.repeat(most + 1)),
+      `must have at most ${most} characters`,
+    )
     transfer.refuses(name, '""', 'must not be empty')
-    for (const text of ['"a\\u0000"', '"\\u001fa"', '"a\\nb"', '"\\u007f"']) transfer.refuses(name, text, 'must not contain control characters')
+    for (const text of ['"a\\u0000"', '"\\u001fa"', '"a\\nb"', '"\\u007f"'])
+      transfer.refuses(name, text, 'must not contain control characters')
     transfer.takes({ [name]: '" a "' })
     transfer.refuses(name, '"\\ud800"', 'must be well-formed Unicode')
-    transfer.refuses(name, name === 'address_tag' ? 'true' : '1', name === 'address_tag' ? 'must be a text' : /string/)
+    transfer.refuses(
+      name,
+      name === 'address_tag' ? 'true' : '1',
+      name === 'address_tag' ? 'must be a text' : /string/,
+    )
   }
 })
 
 test('a tag may be a whole number of twenty digits', () => {
-  assert.equal(transfer.takes({ address_tag: '18446744073709551615' }).address_tag, '18446744073709551615')
-  for (const text of ['1.5', '-1', '1e3', '184467440737095516150']) transfer.refuses('address_tag', text, 'must be a text')
+  assert.equal(
+    transfer.takes({ address_tag: '18446744073709551615' }).address_tag,
+    '18446744073709551615',
+  )
+  for (const text of ['1.5', '-1', '1e3', '184467440737095516150'])
+    transfer.refuses('address_tag', text, 'must be a text')
 })
 
 test('a rule ends at an instant of UTC that the calendar has', () => {
   const rule = reader(ruleBody, {
-    asset: '"ETH"', min_amount: '1', destination_address: '"0xa"', daily_cap: '"10"', expires_at: '"2030-01-31T12:00:00Z"',
+    asset: '"ETH"',
+    min_amount: '1',
+    destination_address: '"0xa"',
+    daily_cap: '"10"',
+    expires_at: '"2030-01-31T12:00:00Z"',
   })
   assert.deepEqual(rule.takes(), {
-    asset: 'ETH', min_amount: '1', destination_address: '0xa', daily_cap: '10', expires_at: new Date('2030-01-31T12:00:00Z'),
+    asset: 'ETH',
+    min_amount: '1',
+    destination_address: '0xa',
+    daily_cap: '10',
+    expires_at: new Date('2030-01-31T12:00:00Z'),
   })
-  assert.equal(rule.takes({ expires_at: '"2030-01-31T12:00:00.999Z"' }).expires_at.getTime(), Date.UTC(2030, 0, 31, 12))
+  assert.equal(
+    rule.takes({ expires_at: '"2030-01-31T12:00:00.999Z"' }).expires_at.getTime(),
+    Date.UTC(2030, 0, 31, 12),
+  )
   assert.equal(rule.takes({ address_tag: '"7"' }).address_tag, '7')
   for (const text of [
-    '"2030-02-30T12:00:00Z"', '"2030-01-31T12:00:00+01:00"', '"2030-01-31T12:00:00"', '"2030-01-31"', '"x2030-01-31T12:00:00Z"',
-    '"2030-01-31T12:00:00Zx"', '"2030-01-31T12:00:00.1234Z"', '"2030-01-31T24:00:00Z"',
+    '"2030-02-30T12:00:00Z"',
+    '"2030-01-31T12:00:00+01:00"',
+    '"2030-01-31T12:00:00"',
+    '"2030-01-31"',
+    '"x2030-01-31T12:00:00Z"',
+    '"2030-01-31T12:00:00Zx"',
+    '"2030-01-31T12:00:00.1234Z"',
+    '"2030-01-31T24:00:00Z"',
     '"+012030-01-31T12:00:00Z"',
-  ]) rule.refuses('expires_at', text, 'must be a time in UTC such as 2030-01-31T12:00:00Z')
+  ])
+    rule.refuses('expires_at', text, 'must be a time in UTC such as 2030-01-31T12:00:00Z')
   rule.refuses('expires_at', '1900000000', /string/)
   rule.refuses('expires_at', long(41), 'must have at most 40 characters')
   rule.refuses('expiry', '"x"', /expiry/)
 })
 
 test('a stake names asset, address, resource and amount; an empty body is empty', () => {
-  const stake = reader(stakeBody, { asset: '"TRX"', address: '"T"', resource: '"ENERGY"', amount: '1' })
-  assert.deepEqual(stake.takes({ sequence_id: '"s"' }), { asset: 'TRX', address: 'T', resource: 'ENERGY', amount: '1', sequence_id: 's' })
+  const stake = reader(stakeBody, {
+    asset: '"TRX"',
+    address: '"T"',
+    resource: '"ENERGY"',
+    amount: '1',
+  })
+  assert.deepEqual(stake.takes({ sequence_id: '"s"' }), {
+    asset: 'TRX',
+    address: 'T',
+    resource: 'ENERGY',
+    amount: '1',
+    sequence_id: 's',
+  })
   assert.equal(stake.takes({ resource: '"BANDWIDTH"' }).resource, 'BANDWIDTH')
   stake.refuses('asset', '"ETH"', 'must be TRX')
   stake.refuses('resource', '"POWER"', 'must be ENERGY or BANDWIDTH')
   stake.refuses('lock', '3', /lock/)
   const release = reader(releaseBody, { asset: '"TRX"', address: '"T"' })
-  assert.deepEqual(release.takes({ sequence_id: 'null' }), { asset: 'TRX', address: 'T', sequence_id: undefined })
+  assert.deepEqual(release.takes({ sequence_id: 'null' }), {
+    asset: 'TRX',
+    address: 'T',
+    sequence_id: undefined,
+  })
   release.refuses('amount', '1', /amount/)
   const speedUp = reader(speedUpBody, {})
-  assert.deepEqual(speedUp.takes({ fee_rate: '2', fee_level: '"high"' }), { fee_rate: '2', fee_level: 'high' })
+  assert.deepEqual(speedUp.takes({ fee_rate: '2', fee_level: '"high"' }), {
+    fee_rate: '2',
+    fee_level: 'high',
+  })
   assert.deepEqual(speedUp.takes(), {})
   speedUp.refuses('rate', '1', /rate/)
   reader(emptyBody, {}).refuses('x', '1', /x/)
@@ -135,7 +251,19 @@ test('a value is read by its schema in the words that are asked for; where the l
   assert.deepEqual(parsedBy(z.string(), 'a'), { success: true, data: 'a' })
   assert.equal(parsedBy(z.string(), 1, words)?.error?.issues[0]?.message, 'in our words')
   // An object of which no number can be made.
-  assert.equal(parsedBy(z.string().max(2), parseJson('{"length":{"valueOf":1,"toString":1}}')), null)
+  assert.equal(
+    parsedBy(z.string().max(2), parseJson('{"length":{"valueOf":1,"toString":1}}')),
+    null,
+  )
   const fault = new RangeError('a fault of ours')
-  assert.throws(() => parsedBy(z.string().refine(() => { throw fault }), 'a'), fault)
+  assert.throws(
+    () =>
+      parsedBy(
+        z.string().refine(() => {
+          throw fault
+        }),
+        'a',
+      ),
+    fault,
+  )
 })

@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict'
 import { createSign } from 'node:crypto'
 import { test } from 'node:test'
-import { bodyHash, claimedNonceAndSubject, CLOCK_SKEW_S, requestHeaders, signRequest, transactionId, WINDOW_S } from '../src/index.ts'
+import {
+  bodyHash,
+  claimedNonceAndSubject,
+  CLOCK_SKEW_S,
+  requestHeaders,
+  signRequest,
+  transactionId,
+  WINDOW_S,
+} from '../src/index.ts'
 import { TOKEN_LIFETIME_S } from '../src/token.ts'
 import { API_KEY, house, NOW, refuses, rsaPair, URI } from './support.ts'
 
@@ -12,19 +20,29 @@ const EMPTY_HASH = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852
 
 test('a good request gives its claims', async () => {
   const signed = await sign({ nonce: 'n-1' })
-  assert.deepEqual(await verify(signed), { uri: URI, nonce: 'n-1', iat: NOW, exp: NOW + TOKEN_LIFETIME_S, sub: API_KEY, bodyHash: bodyHash(signed.body) })
+  assert.deepEqual(await verify(signed), {
+    uri: URI,
+    nonce: 'n-1',
+    iat: NOW,
+    exp: NOW + TOKEN_LIFETIME_S,
+    sub: API_KEY,
+    bodyHash: bodyHash(signed.body),
+  })
 })
 
 test('a claim that is missing or of another type is refused by its name', async () => {
   for (const claim of ['iat', 'exp', 'sub', 'uri', 'bodyHash', 'nonce']) {
-    for (const value of [undefined, null, true, {}, [], '']) await refuses(verify(await withClaims({ [claim]: value })), claim)
+    for (const value of [undefined, null, true, {}, [], ''])
+      await refuses(verify(await withClaims({ [claim]: value })), claim)
   }
-  for (const claim of ['sub', 'uri', 'bodyHash']) await refuses(verify(await withClaims({ [claim]: 1 })), claim)
+  for (const claim of ['sub', 'uri', 'bodyHash'])
+    await refuses(verify(await withClaims({ [claim]: 1 })), claim)
 })
 
 test('iat and exp are integers in seconds', async () => {
   for (const claim of ['iat', 'exp']) {
-    for (const value of [String(NOW), NOW + 0.5, -1, 1e21, NOW * 1000 * 1000]) await refuses(verify(await withClaims({ [claim]: value })), claim)
+    for (const value of [String(NOW), NOW + 0.5, -1, 1e21, NOW * 1000 * 1000])
+      await refuses(verify(await withClaims({ [claim]: value })), claim)
   }
   // Milliseconds, the commonest mistake.
   await refuses(verify(await withClaims({ iat: NOW * 1000, exp: NOW * 1000 + 25 })), 'iat')
@@ -58,11 +76,20 @@ test('a token is refused before its nbf, by a clock that is up to five seconds b
   const at = (nbf: unknown) => withClaims({ nbf })
   assert.equal((await verify(await at(NOW - 100))).nbf, NOW - 100)
   await verify(await at(NOW + CLOCK_SKEW_S))
-  await refuses(verify(await at(NOW + CLOCK_SKEW_S + 1)), 'nbf', /future: the token is not valid yet/)
+  await refuses(
+    verify(await at(NOW + CLOCK_SKEW_S + 1)),
+    'nbf',
+    /future: the token is not valid yet/,
+  )
   await verify(await at(NOW + CLOCK_SKEW_S + 1), { now: NOW + 1 })
   await refuses(verify(await at(NOW * 1000)), 'nbf')
-  for (const value of [null, true, {}, [], '', String(NOW), NOW + 0.5, -1, 1e21]) await refuses(verify(await at(value)), 'nbf', /integer/)
-  assert.equal((await verify(await at(NOW + 10_000), { age: 'none' })).nbf, NOW + 10_000, 'a signer node applies its own tolerance')
+  for (const value of [null, true, {}, [], '', String(NOW), NOW + 0.5, -1, 1e21])
+    await refuses(verify(await at(value)), 'nbf', /integer/)
+  assert.equal(
+    (await verify(await at(NOW + 10_000), { age: 'none' })).nbf,
+    NOW + 10_000,
+    'a signer node applies its own tolerance',
+  )
 })
 
 test('age none: a stored request verifies years later, or before its time', async () => {
@@ -80,45 +107,87 @@ test('sub is the x-api-key header, to the letter', async () => {
 
 test('uri is the path alone or the path with its query, raw', async () => {
   const uri = '/dac/v1/wallets?asset=BTC&x=%20'
-  const at = async (claim: string) => verify(await sign({ uri, method: 'GET', body: '', claims: { uri: claim } }))
+  const at = async (claim: string) =>
+    verify(await sign({ uri, method: 'GET', body: '', claims: { uri: claim } }))
   assert.equal((await at(uri)).uri, uri)
   assert.equal((await at('/dac/v1/wallets')).uri, '/dac/v1/wallets')
   for (const claim of [
-    '/dac/v1/wallets?', '/dac/v1/wallets?asset=ETH', '/dac/v1/wallets?asset=BTC', '/dac/v1/wallets?x=%20&asset=BTC', '/dac/v1/wallets?asset=BTC&x= ',
-    '/dac/v1/wallets/', '/DAC/v1/wallets', 'dac/v1/wallets', 'http://host/dac/v1/wallets', '/dac/v1/../v1/wallets', '/dac/v1/wallet', '*', '?asset=BTC&x=%20',
-  ]) await refuses(at(claim), 'uri')
+    '/dac/v1/wallets?',
+    '/dac/v1/wallets?asset=ETH',
+    '/dac/v1/wallets?asset=BTC',
+    '/dac/v1/wallets?x=%20&asset=BTC',
+    '/dac/v1/wallets?asset=BTC&x= ',
+    '/dac/v1/wallets/',
+    '/DAC/v1/wallets',
+    'dac/v1/wallets',
+    'http://host/dac/v1/wallets',
+    '/dac/v1/../v1/wallets',
+    '/dac/v1/wallet',
+    '*',
+    '?asset=BTC&x=%20',
+  ])
+    await refuses(at(claim), 'uri')
   // A query in the claim of a request that has none.
   await refuses(verify(await withClaims({ uri: `${URI}?a=1` })), 'uri')
 })
 
 test('bodyHash covers the raw body', async () => {
   const signed = await sign({ body: '{"a":1,"b":2}' })
-  for (const body of ['{"b":2,"a":1}', '{"a":1, "b":2}', '{"a":1,"b":2}\n', '', '{"a":1,"b":3}']) await refuses(verify({ ...signed, body }), 'bodyHash')
+  for (const body of ['{"b":2,"a":1}', '{"a":1, "b":2}', '{"a":1,"b":2}\n', '', '{"a":1,"b":3}'])
+    await refuses(verify({ ...signed, body }), 'bodyHash')
   assert.equal(bodyHash(''), EMPTY_HASH)
-  await refuses(verify(await withClaims({ bodyHash: bodyHash('{"asset":"BTC"}').toUpperCase() })), 'bodyHash')
-  await refuses(verify(await withClaims({ bodyHash: Buffer.from(bodyHash('{"asset":"BTC"}'), 'hex').toString('base64') })), 'bodyHash')
+  await refuses(
+    verify(await withClaims({ bodyHash: bodyHash('{"asset":"BTC"}').toUpperCase() })),
+    'bodyHash',
+  )
+  await refuses(
+    verify(
+      await withClaims({
+        bodyHash: Buffer.from(bodyHash('{"asset":"BTC"}'), 'hex').toString('base64'),
+      }),
+    ),
+    'bodyHash',
+  )
   await verify(await sign({ body: '{"memo":"Grüße 🚀 \\ud83d"}' }))
 })
 
 test('bodyhash stands in for bodyHash', async () => {
   const body = '{"asset":"BTC"}'
   await verify(await withClaims({ bodyHash: undefined, bodyhash: bodyHash(body) }))
-  await refuses(verify(await withClaims({ bodyHash: undefined, bodyhash: bodyHash('other') })), 'bodyHash')
+  await refuses(
+    verify(await withClaims({ bodyHash: undefined, bodyhash: bodyHash('other') })),
+    'bodyHash',
+  )
   // Where both stand, the documented one counts.
-  await refuses(verify(await withClaims({ bodyHash: bodyHash('other'), bodyhash: bodyHash(body) })), 'bodyHash')
-  await refuses(verify(await withClaims({ bodyHash: undefined, BODYHASH: bodyHash(body) })), 'bodyHash')
+  await refuses(
+    verify(await withClaims({ bodyHash: bodyHash('other'), bodyhash: bodyHash(body) })),
+    'bodyHash',
+  )
+  await refuses(
+    verify(await withClaims({ bodyHash: undefined, BODYHASH: bodyHash(body) })),
+    'bodyHash',
+  )
 })
 
 test('a request without a body carries the hash of the empty string', async () => {
   const signed = await sign({ method: 'get', uri: '/dac/v1/gas-tanks', body: undefined })
   assert.equal(signed.method, 'GET')
   assert.equal((await verify(signed)).bodyHash, EMPTY_HASH)
-  const without = await sign({ uri: '/dac/v1/gas-tanks', body: '', claims: { bodyHash: undefined } })
+  const without = await sign({
+    uri: '/dac/v1/gas-tanks',
+    body: '',
+    claims: { bodyHash: undefined },
+  })
   await refuses(verify(without), 'bodyHash', /is missing/)
   // The operator's switch for old clients; only where there is no body.
   assert.equal((await verify(without, { legacy: true })).bodyHash, EMPTY_HASH)
   await refuses(verify({ ...without, body: '{}' }, { legacy: true }), 'bodyHash')
-  await refuses(verify(await sign({ uri: '/dac/v1/gas-tanks', body: '', claims: { bodyHash: 'x' } }), { legacy: true }), 'bodyHash')
+  await refuses(
+    verify(await sign({ uri: '/dac/v1/gas-tanks', body: '', claims: { bodyHash: 'x' } }), {
+      legacy: true,
+    }),
+    'bodyHash',
+  )
 })
 
 test('a nonce is text of 1 to 128 characters, or an integer', async () => {
@@ -128,7 +197,8 @@ test('a nonce is text of 1 to 128 characters, or an integer', async () => {
   assert.equal(await nonceOf(0), '0')
   assert.equal(await nonceOf(1_700_000_000_123), '1700000000123')
   assert.equal(await nonceOf(-5), '-5')
-  for (const nonce of ['', 'x'.repeat(129), 'a\0b', 1.5, 1e21]) await refuses(verify(await withClaims({ nonce })), 'nonce')
+  for (const nonce of ['', 'x'.repeat(129), 'a\0b', 1.5, 1e21])
+    await refuses(verify(await withClaims({ nonce })), 'nonce')
 })
 
 test('a number nonce beyond the doubles keeps every digit', async () => {
@@ -140,15 +210,30 @@ test('a number nonce beyond the doubles keeps every digit', async () => {
 })
 
 test('each request has a nonce of its own', async () => {
-  const nonces = await Promise.all([sign(), sign(), sign()].map(async (signed) => (await verify(await signed)).nonce))
+  const nonces = await Promise.all(
+    [sign(), sign(), sign()].map(async (signed) => (await verify(await signed)).nonce),
+  )
   assert.equal(new Set(nonces).size, 3)
 })
 
 test('refusals keep their order: the signature before any claim, the nonce last', async () => {
   const bad = await withClaims({ iat: 'x', exp: 'x', sub: 'x', uri: 'x', bodyHash: 'x', nonce: '' })
   await refuses(verify({ ...bad, token: `${bad.token.slice(0, -12)}AAAAAAAAAAAA` }), 'signature')
-  const fixed: Record<string, unknown> = { iat: 'x', exp: 'x', sub: 'x', uri: 'x', bodyHash: 'x', nonce: '' }
-  for (const [claim, value] of [['iat', NOW], ['exp', NOW + 20], ['sub', API_KEY], ['uri', URI], ['bodyHash', bodyHash('{"asset":"BTC"}')]] as const) {
+  const fixed: Record<string, unknown> = {
+    iat: 'x',
+    exp: 'x',
+    sub: 'x',
+    uri: 'x',
+    bodyHash: 'x',
+    nonce: '',
+  }
+  for (const [claim, value] of [
+    ['iat', NOW],
+    ['exp', NOW + 20],
+    ['sub', API_KEY],
+    ['uri', URI],
+    ['bodyHash', bodyHash('{"asset":"BTC"}')],
+  ] as const) {
     await refuses(verify(await withClaims(fixed)), claim)
     fixed[claim] = value
   }
@@ -157,66 +242,146 @@ test('refusals keep their order: the signature before any claim, the nonce last'
 
 test('the private key may be PEM, PKCS#8 or PKCS#1', async () => {
   for (const type of ['pkcs8', 'pkcs1'] as const) {
-    await verify(await sign({ privateKey: pair.privateKey.export({ type, format: 'pem' }) as string }))
+    await verify(
+      await sign({ privateKey: pair.privateKey.export({ type, format: 'pem' }) as string }),
+    )
   }
 })
 
 test('by default a token is issued now', async () => {
   const now = Math.floor(Date.now() / 1000)
-  const signed = await signRequest({ apiKey: API_KEY, privateKey: pair.privateKey, method: 'GET', uri: '/assets' })
+  const signed = await signRequest({
+    apiKey: API_KEY,
+    privateKey: pair.privateKey,
+    method: 'GET',
+    uri: '/assets',
+  })
   const { iat } = await verify(signed, { now })
   assert.ok(iat - now <= 2)
 })
 
 test('headers carry the token, the key and the type of a body', async () => {
   const signed = await sign()
-  assert.deepEqual(requestHeaders(signed, API_KEY), { authorization: `Bearer ${signed.token}`, 'x-api-key': API_KEY, 'content-type': 'application/json' })
-  assert.deepEqual(requestHeaders({ ...signed, body: '' }, API_KEY), { authorization: `Bearer ${signed.token}`, 'x-api-key': API_KEY })
+  assert.deepEqual(requestHeaders(signed, API_KEY), {
+    authorization: `Bearer ${signed.token}`,
+    'x-api-key': API_KEY,
+    'content-type': 'application/json',
+  })
+  assert.deepEqual(requestHeaders({ ...signed, body: '' }, API_KEY), {
+    authorization: `Bearer ${signed.token}`,
+    'x-api-key': API_KEY,
+  })
 })
 
 test('the id of what a request creates is frozen: nodes and platforms of every version compute the same', () => {
-  assert.equal(transactionId('4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90', 'nonce-1'), '97144d01-df16-8806-b00c-c77219d89c49')
-  assert.match(transactionId('a', 'b'), /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  assert.equal(
+    transactionId('4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90', 'nonce-1'),
+    '97144d01-df16-8806-b00c-c77219d89c49',
+  )
+  assert.match(
+    transactionId('a', 'b'),
+    /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+  )
   // No pair can be spelled as another.
-  const ids = [['a', 'bc'], ['ab', 'c'], ['a","b', 'c'], ['a', 'b","c'], ['', 'abc'], ['a', '\ud800'], ['a', '\ufffd'], ['a', '1'], ['a', '01']].map(([sub, nonce]) => transactionId(sub as string, nonce as string))
+  const ids = [
+    ['a', 'bc'],
+    ['ab', 'c'],
+    ['a","b', 'c'],
+    ['a', 'b","c'],
+    ['', 'abc'],
+    ['a', '\ud800'],
+    ['a', '\ufffd'],
+    ['a', '1'],
+    ['a', '01'],
+  ].map(([sub, nonce]) => transactionId(sub as string, nonce as string))
   assert.equal(new Set(ids).size, ids.length)
 })
 
 test('each refusal says in words what to mend', async () => {
-  const said = async (promise: Promise<unknown>) => promise.then(() => 'taken', (error: Error) => `${error.name}: ${error.message}`)
+  const said = async (promise: Promise<unknown>) =>
+    promise.then(
+      () => 'taken',
+      (error: Error) => `${error.name}: ${error.message}`,
+    )
   const signed = await sign()
   const [header, payload] = signed.token.split('.') as [string, string, string]
   const encode = (text: string) => Buffer.from(text).toString('base64url')
   const signedText = async (text: string) => {
     const input = `${header}.${encode(text)}`
-    return { ...signed, token: `${input}.${createSign('RSA-SHA256').update(input).sign(pair.privateKey).toString('base64url')}` }
+    return {
+      ...signed,
+      token: `${input}.${createSign('RSA-SHA256').update(input).sign(pair.privateKey).toString('base64url')}`,
+    }
   }
   const headed = (text: string) => ({ ...signed, token: `${encode(text)}.${payload}.AAAA` })
   const cases: readonly (readonly [() => Promise<unknown>, string])[] = [
-    [() => verify({ ...signed, token: `${header}.${payload}` }), 'is not a JWT of three base64url segments'],
-    [() => verify({ ...signed, token: `${header}..AAAA` }), 'is not a JWT of three base64url segments'],
+    [
+      () => verify({ ...signed, token: `${header}.${payload}` }),
+      'is not a JWT of three base64url segments',
+    ],
+    [
+      () => verify({ ...signed, token: `${header}..AAAA` }),
+      'is not a JWT of three base64url segments',
+    ],
     [() => verify(headed('{"alg":"HS256"}')), 'must be RS256'],
-    [() => verify(headed('{"alg":"RS256","crit":[]}')), 'critical header extensions are not supported'],
+    [
+      () => verify(headed('{"alg":"RS256","crit":[]}')),
+      'critical header extensions are not supported',
+    ],
     [() => verify(headed('[]')), 'has a header that is not an object'],
     [() => verify(headed('{"alg":"RS256","alg":"RS256"}')), 'has a header that is not strict JSON'],
-    [() => verify({ ...signed, token: `${header}.${payload}.AAAA` }), 'does not match the public key registered for this API key'],
-    [async () => verify(await signedText('{"iat":1,"iat":1}')), 'has a payload that is not strict JSON'],
+    [
+      () => verify({ ...signed, token: `${header}.${payload}.AAAA` }),
+      'does not match the public key registered for this API key',
+    ],
+    [
+      async () => verify(await signedText('{"iat":1,"iat":1}')),
+      'has a payload that is not strict JSON',
+    ],
     [async () => verify(await signedText('7')), 'has a payload that is not an object'],
     [async () => verify(await signedText('null')), 'has a payload that is not an object'],
-    [async () => verify(await withClaims({ iat: 'x' })), 'must be an integer: seconds since the Unix Epoch'],
+    [
+      async () => verify(await withClaims({ iat: 'x' })),
+      'must be an integer: seconds since the Unix Epoch',
+    ],
     [async () => verify(await withClaims({ exp: NOW })), 'must be later than iat'],
-    [() => verify(signed, { now: NOW - 60 }), `lies in the future: check the clock (server time ${NOW - 60})`],
+    [
+      () => verify(signed, { now: NOW - 60 }),
+      `lies in the future: check the clock (server time ${NOW - 60})`,
+    ],
     [() => verify(signed, { now: NOW + 60 }), `has passed (server time ${NOW + 60})`],
     [async () => verify(await withClaims({ sub: 'x' })), 'must equal the x-api-key header'],
-    [async () => verify(await withClaims({ uri: '/x' })), 'must be the path of the request, with or without its query'],
-    [async () => verify(await withClaims({ bodyHash: undefined })), 'is missing: lowercase hex SHA-256 of the raw body, of the empty string where there is none'],
-    [async () => verify(await withClaims({ bodyHash: EMPTY_HASH })), 'is not the lowercase hex SHA-256 of the body received'],
-    [async () => verify(await withClaims({ nonce: '' })), 'must be a non-empty string of at most 128 characters, or an integer'],
+    [
+      async () => verify(await withClaims({ uri: '/x' })),
+      'must be the path of the request, with or without its query',
+    ],
+    [
+      async () => verify(await withClaims({ bodyHash: undefined })),
+      'is missing: lowercase hex SHA-256 of the raw body, of the empty string where there is none',
+    ],
+    [
+      async () => verify(await withClaims({ bodyHash: EMPTY_HASH })),
+      'is not the lowercase hex SHA-256 of the body received',
+    ],
+    [
+      async () => verify(await withClaims({ nonce: '' })),
+      'must be a non-empty string of at most 128 characters, or an integer',
+    ],
   ]
-  for (const [refused, sentence] of cases) assert.equal(await said(refused()), `AuthError: ${sentence}`)
-  assert.throws(() => claimedNonceAndSubject('x'), { name: 'AuthError', message: 'has a payload that is not strict JSON' })
-  assert.throws(() => claimedNonceAndSubject('{}'), { name: 'AuthError', message: 'has a payload that is not strict JSON' })
-  assert.throws(() => claimedNonceAndSubject(`x.${encode('{"nonce":"n"}')}`), { name: 'AuthError', message: 'is missing' })
+  for (const [refused, sentence] of cases)
+    assert.equal(await said(refused()), `AuthError: ${sentence}`)
+  assert.throws(() => claimedNonceAndSubject('x'), {
+    name: 'AuthError',
+    message: 'has a payload that is not strict JSON',
+  })
+  assert.throws(() => claimedNonceAndSubject('{}'), {
+    name: 'AuthError',
+    message: 'has a payload that is not strict JSON',
+  })
+  assert.throws(() => claimedNonceAndSubject(`x.${encode('{"nonce":"n"}')}`), {
+    name: 'AuthError',
+    message: 'is missing',
+  })
 })
 
 test('limits are reached, not only passed', async () => {

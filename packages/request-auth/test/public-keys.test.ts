@@ -3,7 +3,13 @@ import assert from 'node:assert/strict'
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
-import { AuthError, canonicalPublicKey, fingerprintOfKey, parsePublicKey, publicKeyWord } from '../src/index.ts'
+import {
+  AuthError,
+  canonicalPublicKey,
+  fingerprintOfKey,
+  parsePublicKey,
+  publicKeyWord,
+} from '../src/index.ts'
 import { keyWithLines, refusesSync, rsaPair } from './support.ts'
 
 const pair = rsaPair()
@@ -23,7 +29,8 @@ test('a fingerprint is the SHA-256 of what stands in the PEM, however that is wr
   const der = Buffer.from(pem.replace(/-----[^-]+-----/g, ''), 'base64')
   const expected = createHash('sha256').update(der).digest('hex')
   assert.match(expected, /^[0-9a-f]{64}$/)
-  for (const text of [pem, pem.replaceAll('\n', '\r\n')]) assert.equal(fingerprintOfKey(parsePublicKey(text)), expected)
+  for (const text of [pem, pem.replaceAll('\n', '\r\n')])
+    assert.equal(fingerprintOfKey(parsePublicKey(text)), expected)
   assert.notEqual(fingerprintOfKey(rsaPair().publicKey), expected)
 })
 
@@ -35,15 +42,23 @@ test('attack: a key with lines of somebody’s choice is read, and kept and show
   assert.ok(parsePublicKey(kept).equals(parsePublicKey(hostile)))
   const [begin, ...lines] = kept.split('\n')
   assert.deepEqual([begin, lines.pop()], ['-----BEGIN PUBLIC KEY-----', '-----END PUBLIC KEY-----'])
-  assert.ok(lines.slice(0, -1).every((line) => /^[A-Za-z0-9+/]{64}$/.test(line)), kept)
+  assert.ok(
+    lines.slice(0, -1).every((line) => /^[A-Za-z0-9+/]{64}$/.test(line)),
+    kept,
+  )
   assert.equal(canonicalPublicKey(kept), kept)
   assert.match(publicKeyWord(hostile), /^[A-Za-z0-9+/]+={0,2}$/)
-  for (const text of [pem, pem.replaceAll('\n', '\r\n'), `  ${pem}`]) assert.equal(canonicalPublicKey(text), pem.trim())
+  for (const text of [pem, pem.replaceAll('\n', '\r\n'), `  ${pem}`])
+    assert.equal(canonicalPublicKey(text), pem.trim())
 })
 
 test('too few bits are refused with their number', () => {
   for (const bits of [1024, 2048, 3072]) {
-    refusesSync(() => parsePublicKey(spki(rsaPair(bits).publicKey)), 'public_key', new RegExp(`has ${bits} bits`))
+    refusesSync(
+      () => parsePublicKey(spki(rsaPair(bits).publicKey)),
+      'public_key',
+      new RegExp(`has ${bits} bits`),
+    )
   }
 })
 
@@ -52,18 +67,35 @@ test('an exponent of 3 is refused', () => {
   const jwk = pair.publicKey.export({ format: 'jwk' })
   const withExponent = (e: string) => spki(createPublicKey({ format: 'jwk', key: { ...jwk, e } }))
   refusesSync(() => parsePublicKey(withExponent('Aw')), 'public_key', /exponent/)
-  refusesSync(() => parsePublicKey(withExponent(Buffer.from([1, 0, 0]).toString('base64url'))), 'public_key', /exponent/)
+  refusesSync(
+    () => parsePublicKey(withExponent(Buffer.from([1, 0, 0]).toString('base64url'))),
+    'public_key',
+    /exponent/,
+  )
 })
 
 test('a private key is refused, and called disclosed', () => {
   for (const type of ['pkcs8', 'pkcs1'] as const) {
-    refusesSync(() => parsePublicKey(pair.privateKey.export({ type, format: 'pem' }) as string), 'public_key', /private key.*disclosed/)
+    refusesSync(
+      () => parsePublicKey(pair.privateKey.export({ type, format: 'pem' }) as string),
+      'public_key',
+      /private key.*disclosed/,
+    )
   }
-  refusesSync(() => parsePublicKey(pem + (pair.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string)), 'public_key', /private key/)
+  refusesSync(
+    () =>
+      parsePublicKey(pem + (pair.privateKey.export({ type: 'pkcs8', format: 'pem' }) as string)),
+    'public_key',
+    /private key/,
+  )
 })
 
 test('other kinds of keys are refused', () => {
-  for (const key of [generateKeyPairSync('ed25519').publicKey, generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey, generateKeyPairSync('rsa-pss', { modulusLength: 2048 }).publicKey]) {
+  for (const key of [
+    generateKeyPairSync('ed25519').publicKey,
+    generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey,
+    generateKeyPairSync('rsa-pss', { modulusLength: 2048 }).publicKey,
+  ]) {
     refusesSync(() => parsePublicKey(spki(key)), 'public_key', /must be an RSA key/)
   }
 })
@@ -72,7 +104,18 @@ test('other containers are refused', () => {
   const pkcs1 = pair.publicKey.export({ type: 'pkcs1', format: 'pem' }) as string
   const der = pair.publicKey.export({ type: 'spki', format: 'der' })
   const certificate = `-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----`
-  for (const text of [pkcs1, certificate, der.toString('base64'), JSON.stringify(pair.publicKey.export({ format: 'jwk' })), 'ssh-rsa AAAAB3NzaC1yc2E= me', '', ' ', pem + pem, `comment\n${pem}`, `${pem}comment`]) {
+  for (const text of [
+    pkcs1,
+    certificate,
+    der.toString('base64'),
+    JSON.stringify(pair.publicKey.export({ format: 'jwk' })),
+    'ssh-rsa AAAAB3NzaC1yc2E= me',
+    '',
+    ' ',
+    pem + pem,
+    `comment\n${pem}`,
+    `${pem}comment`,
+  ]) {
     refusesSync(() => parsePublicKey(text), 'public_key', /one PEM block/)
   }
 })
@@ -80,13 +123,28 @@ test('other containers are refused', () => {
 test('broken contents are refused', () => {
   const wrap = (base64: string) => `-----BEGIN PUBLIC KEY-----\n${base64}\n-----END PUBLIC KEY-----`
   const der = pair.publicKey.export({ type: 'spki', format: 'der' })
-  for (const text of [wrap('AAAA'), wrap('===='), wrap(der.subarray(0, 300).toString('base64')), wrap(createHash('sha512').update('x').digest('base64'))]) {
+  for (const text of [
+    wrap('AAAA'),
+    wrap('===='),
+    wrap(der.subarray(0, 300).toString('base64')),
+    wrap(createHash('sha512').update('x').digest('base64')),
+  ]) {
     refusesSync(() => parsePublicKey(text), 'public_key')
   }
   refusesSync(() => parsePublicKey(wrap('A'.repeat(20_000))), 'public_key')
-  fc.assert(fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.uint8Array({ maxLength: 600 }).map((bytes) => wrap(Buffer.from(bytes).toString('base64')))), (text) => {
-    assert.throws(() => parsePublicKey(text), AuthError)
-  }))
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string({ unit: 'binary' }),
+        fc
+          .uint8Array({ maxLength: 600 })
+          .map((bytes) => wrap(Buffer.from(bytes).toString('base64'))),
+      ),
+      (text) => {
+        assert.throws(() => parsePublicKey(text), AuthError)
+      },
+    ),
+  )
 })
 
 test('bits, exponent and length have their limits, and those are accepted', () => {
@@ -96,11 +154,25 @@ test('bits, exponent and length have their limits, and those are accepted', () =
     return spki(createPublicKey({ format: 'jwk', key: { ...jwk, n: n.toString('base64url') } }))
   }
   assert.equal(parsePublicKey(withBits(16_384)).asymmetricKeyDetails?.modulusLength, 16_384)
-  refusesSync(() => parsePublicKey(withBits(16_392)), 'public_key', /^has 16392 bits; at most 16384 are accepted$/)
-  const even = spki(createPublicKey({ format: 'jwk', key: { ...jwk, e: Buffer.from([1, 0, 2]).toString('base64url') } }))
-  refusesSync(() => parsePublicKey(even), 'public_key', /^has a public exponent below 65537, or an even one$/)
+  refusesSync(
+    () => parsePublicKey(withBits(16_392)),
+    'public_key',
+    /^has 16392 bits; at most 16384 are accepted$/,
+  )
+  const even = spki(
+    createPublicKey({
+      format: 'jwk',
+      key: { ...jwk, e: Buffer.from([1, 0, 2]).toString('base64url') },
+    }),
+  )
+  refusesSync(
+    () => parsePublicKey(even),
+    'public_key',
+    /^has a public exponent below 65537, or an even one$/,
+  )
   const [first, ...rest] = pem.trim().split('\n')
-  const filled = (length: number) => [`${first}${' '.repeat(length - pem.trim().length)}`, ...rest].join('\n')
+  const filled = (length: number) =>
+    [`${first}${' '.repeat(length - pem.trim().length)}`, ...rest].join('\n')
   assert.ok(parsePublicKey(filled(16_384)).equals(pair.publicKey))
   refusesSync(() => parsePublicKey(filled(16_385)), 'public_key', /one PEM block/)
   const unread = `-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----`

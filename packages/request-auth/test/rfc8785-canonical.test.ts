@@ -1,40 +1,67 @@
-// One text for one value, so that a signature or a hash of it can be made anew: RFC 8785, the JSON Canonicalization Scheme.
+// One text for one value, so that a signature or a hash of it can be made anew: RFC 8785, the JSON
+// Canonicalization Scheme.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { canonicalJson } from '../src/index.ts'
 
 test('names stand in the order of their UTF-16 units, at every depth (RFC 8785, 3.2.3)', () => {
   const value = {
-    '€': 'Euro Sign', '\r': 'Carriage Return', '\ufb33': 'Hebrew Letter Dalet With Dagesh', '1': 'One',
-    '\ud83d\ude00': 'Emoji: Grinning Face', '\u0080': 'Control', 'ö': 'Latin Small Letter O With Diaeresis',
+    '€': 'Euro Sign',
+    '\r': 'Carriage Return',
+    '\ufb33': 'Hebrew Letter Dalet With Dagesh',
+    '1': 'One',
+    '\ud83d\ude00': 'Emoji: Grinning Face',
+    '\u0080': 'Control',
+    ö: 'Latin Small Letter O With Diaeresis',
   }
-  const text = '{"\\r":"Carriage Return","1":"One","\u0080":"Control","ö":"Latin Small Letter O With Diaeresis","€":"Euro Sign",'
-    + '"\ud83d\ude00":"Emoji: Grinning Face","\ufb33":"Hebrew Letter Dalet With Dagesh"}'
+  const text =
+    '{"\\r":"Carriage Return","1":"One","\u0080":"Control","ö":"Latin Small Letter O With Diaeresis","€":"Euro Sign",' +
+    '"\ud83d\ude00":"Emoji: Grinning Face","\ufb33":"Hebrew Letter Dalet With Dagesh"}'
   assert.equal(canonicalJson(value), text)
   assert.equal(canonicalJson([{ b: value, a: [] }, {}]), `[{"a":[],"b":${text}},{}]`)
 })
 
 test('texts and literals are as the RFC’s example has them; lists keep their order (3.2.2)', () => {
   assert.equal(
-    canonicalJson({ string: '\u20ac$\u000F\u000aA\'\u0042\u0022\u005c\\"/', literals: [null, true, false] }),
-    '{"literals":[null,true,false],"string":"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}')
+    canonicalJson({
+      string: '\u20ac$\u000F\u000aA\'\u0042\u0022\u005c\\"/',
+      literals: [null, true, false],
+    }),
+    '{"literals":[null,true,false],"string":"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}',
+  )
   assert.equal(canonicalJson([3, 1, 'b', 'a']), '[3,1,"b","a"]')
-  for (const [value, text] of [[null, 'null'], ['', '""'], [false, 'false'], [0, '0'], [-0, '0']] as const) {
+  for (const [value, text] of [
+    [null, 'null'],
+    ['', '""'],
+    [false, 'false'],
+    [0, '0'],
+    [-0, '0'],
+  ] as const) {
     assert.equal(canonicalJson(value), text)
   }
 })
 
 test('what is undefined is left out of an object, and is nothing by itself', () => {
   assert.equal(canonicalJson({ b: undefined, a: 1, c: { d: undefined } }), '{"a":1,"c":{}}')
-  for (const [value, kind] of [[undefined, 'undefined'], [() => 1, 'function'], [Symbol('a'), 'symbol']] as const) {
+  for (const [value, kind] of [
+    [undefined, 'undefined'],
+    [() => 1, 'function'],
+    [Symbol('a'), 'symbol'],
+  ] as const) {
     assert.throws(() => canonicalJson(value), new TypeError(`canonical JSON has no ${kind}`))
     assert.throws(() => canonicalJson([value]), new TypeError(`canonical JSON has no ${kind}`))
   }
 })
 
 test('of numbers it takes those that are whole and exact', () => {
-  assert.equal(canonicalJson([9_007_199_254_740_991, -9_007_199_254_740_991]), '[9007199254740991,-9007199254740991]')
+  assert.equal(
+    canonicalJson([9_007_199_254_740_991, -9_007_199_254_740_991]),
+    '[9007199254740991,-9007199254740991]',
+  )
   for (const value of [0.5, 9_007_199_254_740_992, 1e21, NaN, Infinity, -Infinity]) {
-    assert.throws(() => canonicalJson({ value }), new TypeError('canonical JSON has a number that is not whole'))
+    assert.throws(
+      () => canonicalJson({ value }),
+      new TypeError('canonical JSON has a number that is not whole'),
+    )
   }
 })

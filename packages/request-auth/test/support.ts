@@ -1,12 +1,23 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { AuthError, signRequest, verifyRequest, type Claims, type SignedRequest, type SignOptions, type VerifyOptions } from '../src/index.ts'
+import {
+  AuthError,
+  signRequest,
+  verifyRequest,
+  type Claims,
+  type SignedRequest,
+  type SignOptions,
+  type VerifyOptions,
+} from '../src/index.ts'
 
 export const API_KEY = '4f7bd0a2-6f0e-4b5c-9d3e-2a8f1c5b7e90'
 export const NOW = 1_900_000_000
 export const URI = '/dac/v1/transaction'
 
-export interface Pair { publicKey: KeyObject; privateKey: KeyObject }
+export interface Pair {
+  publicKey: KeyObject
+  privateKey: KeyObject
+}
 
 /** Making an RSA-4096 pair takes seconds: one per file. */
 export function rsaPair(bits = 4096, exponent = 65_537): Pair {
@@ -15,16 +26,37 @@ export function rsaPair(bits = 4096, exponent = 65_537): Pair {
 
 /** Signs and verifies one kind of request with one pair. */
 export function house(pair: Pair) {
-  const sign = (options: Partial<SignOptions> = {}) => signRequest({ apiKey: API_KEY, privateKey: pair.privateKey, method: 'POST', uri: URI, body: '{"asset":"BTC"}', now: NOW, ...options })
-  const verify = (request: SignedRequest, options: Partial<VerifyOptions> = {}): Promise<Claims> => (
-    verifyRequest({ request, apiKey: API_KEY, publicKey: pair.publicKey, now: NOW, age: 'live', ...options }))
+  const sign = (options: Partial<SignOptions> = {}) =>
+    signRequest({
+      apiKey: API_KEY,
+      privateKey: pair.privateKey,
+      method: 'POST',
+      uri: URI,
+      body: '{"asset":"BTC"}',
+      now: NOW,
+      ...options,
+    })
+  const verify = (request: SignedRequest, options: Partial<VerifyOptions> = {}): Promise<Claims> =>
+    verifyRequest({
+      request,
+      apiKey: API_KEY,
+      publicKey: pair.publicKey,
+      now: NOW,
+      age: 'live',
+      ...options,
+    })
   /** Claims replaced, `undefined` ones left out. */
-  const withClaims = (claims: Record<string, unknown>, options: Partial<SignOptions> = {}) => sign({ claims, ...options })
+  const withClaims = (claims: Record<string, unknown>, options: Partial<SignOptions> = {}) =>
+    sign({ claims, ...options })
   return { sign, verify, withClaims }
 }
 
 /** The refusal names the claim. */
-export async function refuses(promise: Promise<unknown>, claim: string, message?: RegExp): Promise<void> {
+export async function refuses(
+  promise: Promise<unknown>,
+  claim: string,
+  message?: RegExp,
+): Promise<void> {
   await assert.rejects(promise, (error: unknown) => {
     assert.ok(error instanceof AuthError, `not an AuthError: ${String(error)}`)
     assert.equal(error.claim, claim, error.message)
@@ -42,7 +74,10 @@ export function refusesSync(work: () => unknown, claim: string, message?: RegExp
   })
 }
 
-/** A key that is valid RSA-4096, and whose PEM has these lines within it: whoever makes a key chooses its modulus. Letters and digits only. */
+/**
+ * A key that is valid RSA-4096, and whose PEM has these lines within it: whoever makes a key
+ * chooses its modulus. Letters and digits only.
+ */
 export function keyWithLines(pem: string, lines: readonly string[]): string {
   const base64 = pem.replace(/-----[^-]+-----|\s/g, '')
   const chosen = lines.join('')
@@ -50,6 +85,10 @@ export function keyWithLines(pem: string, lines: readonly string[]): string {
   // Within the modulus, at a whole group of base64: neither its first bit nor its last changes.
   const at = 256
   const rest = padded.slice(chosen.length) + base64.slice(at + padded.length)
-  const body = [...base64.slice(0, at).match(/.{1,64}/g) ?? [], ...lines, ...rest.match(/.{1,64}/g) ?? []]
+  const body = [
+    ...(base64.slice(0, at).match(/.{1,64}/g) ?? []),
+    ...lines,
+    ...(rest.match(/.{1,64}/g) ?? []),
+  ]
   return `-----BEGIN PUBLIC KEY-----\n${body.join('\n')}\n-----END PUBLIC KEY-----`
 }

@@ -1,38 +1,63 @@
 import type { UnsignedTransaction } from '@custody/chains'
-import { ETH, eth, pay, SINK_ETH, transfer, type Answer, type Caller, type Workspace } from '../test/house.ts'
+import {
+  ETH,
+  eth,
+  pay,
+  SINK_ETH,
+  transfer,
+  type Answer,
+  type Caller,
+  type Workspace,
+} from '../test/house.ts'
 
 /** What two nodes are asked to sign. */
-export interface Item { purpose: unknown; unsigned: UnsignedTransaction }
+export interface Item {
+  purpose: unknown
+  unsigned: UnsignedTransaction
+}
 /** Whom a payment's account may be with: each stays with its pair, as the platform has it. */
-export const PAIRS = [[1, 2], [2, 3], [3, 1]] as const
+export const PAIRS = [
+  [1, 2],
+  [2, 3],
+  [3, 1],
+] as const
 
 /** @throws Error where a node has not done as it was asked */
-export const good = (answer: Answer): void => { if (answer.status !== 200) throw new Error(JSON.stringify(answer.body)) }
+export const good = (answer: Answer): void => {
+  if (answer.status !== 200) throw new Error(JSON.stringify(answer.body))
+}
 
 /** Payments of one account, number after number; their requests are signed now. */
 export const ethPayments = (caller: Caller, count: number): Promise<Item[]> =>
-  Promise.all(Array.from({ length: count }, async (_, nonce) => ({
-    purpose: pay(await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })),
-    unsigned: eth([caller.sub_account, ETH.chain_index, 0], { value: 10n ** 18n, nonce }),
-  })))
+  Promise.all(
+    Array.from({ length: count }, async (_, nonce) => ({
+      purpose: pay(
+        await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }),
+      ),
+      unsigned: eth([caller.sub_account, ETH.chain_index, 0], { value: 10n ** 18n, nonce }),
+    })),
+  )
 
 /**
  * Has all of several accounts signed, one after the other of each account, all accounts at once.
  * @returns signatures a second, and the milliseconds that were waited for each
  */
 export async function inFlight(
-  workspace: Workspace, lists: readonly (readonly Item[])[],
+  workspace: Workspace,
+  lists: readonly (readonly Item[])[],
 ): Promise<{ perSecond: number; waitsMs: number[] }> {
   const begun = performance.now()
-  const waits = await Promise.all(lists.map(async (list, at) => {
-    const each: number[] = []
-    for (const item of list) {
-      const asked = performance.now()
-      good(await workspace.sign(item.purpose, item.unsigned, PAIRS[at % PAIRS.length]))
-      each.push(performance.now() - asked)
-    }
-    return each
-  }))
+  const waits = await Promise.all(
+    lists.map(async (list, at) => {
+      const each: number[] = []
+      for (const item of list) {
+        const asked = performance.now()
+        good(await workspace.sign(item.purpose, item.unsigned, PAIRS[at % PAIRS.length]))
+        each.push(performance.now() - asked)
+      }
+      return each
+    }),
+  )
   const waitsMs = waits.flat()
-  return { perSecond: waitsMs.length * 1000 / (performance.now() - begun), waitsMs }
+  return { perSecond: (waitsMs.length * 1000) / (performance.now() - begun), waitsMs }
 }

@@ -7,9 +7,9 @@ import { House, pay, registry, transfer, Workspace } from '../test/house.ts'
 import { ethPayments, good, inFlight, PAIRS, type Item } from './flights.ts'
 
 /**
- * Signatures through three real nodes beside the bare engine, both of whose parties are in this process:
- * `node bench/sign.bench.ts [signatures a round] [rounds]`. Requests are signed before the clock runs. Processor time is compared, since
- * the nodes use as many processors as there are.
+ * Signatures through three real nodes beside the bare engine, both of whose parties are in this
+ * process: `node bench/sign.bench.ts [signatures a round] [rounds]`. Requests are signed before the
+ * clock runs. Processor time is compared, since the nodes use as many processors as there are.
  */
 const [count, rounds] = [Number(process.argv[2] ?? 32), Number(process.argv[3] ?? 3)]
 const RUN = 16
@@ -22,14 +22,23 @@ const BLOCKHASH = 'CxKXFd1BtnMt1r8ugTnxoAcfs2vYNj3AyxuCU7p4mN5V'
 
 const house = await House.start(() => {}, 'prepared', 'apart')
 /** Milliseconds of a processor that the three nodes have used. */
-const nodesMs = (): number => [...house.processes.values()].reduce((sum, { pid }) => {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  return sum + (Number(fields[11]) + Number(fields[12])) * 10
-}, 0)
+const nodesMs = (): number =>
+  [...house.processes.values()].reduce((sum, { pid }) => {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return sum + (Number(fields[11]) + Number(fields[12])) * 10
+  }, 0)
 
-/** What is measured of one way to sign: processor milliseconds a signature, and what a caller waits for one. */
-async function timed(work: () => Promise<number[]>, cpuMs: () => number, latencies: number[], made = count): Promise<number> {
+/**
+ * What is measured of one way to sign: processor milliseconds a signature, and what a caller waits
+ * for one.
+ */
+async function timed(
+  work: () => Promise<number[]>,
+  cpuMs: () => number,
+  latencies: number[],
+  made = count,
+): Promise<number> {
   const before = cpuMs()
   const each = await work()
   latencies.push(...each)
@@ -47,23 +56,41 @@ async function measure(curve: Curve): Promise<void> {
     const caller = await workspace.caller(next++)
     if (curve === 'secp256k1') return ethPayments(caller, count)
     const path = [caller.sub_account, SOL.chain_index, 0]
-    return Promise.all(Array.from({ length: count }, async () => ({
-      purpose: pay(await transfer(caller, { asset: 'SOL', amount: 1, destination_address: SOL_SINK })),
-      unsigned: solana.buildTransfer(SOL, {
-        asset: SOL_ASSET, to: SOL_SINK, amount: 10n ** 9n, blockhash: BLOCKHASH, unitPrice: 1000n, path, publicKey: at(path),
-      }),
-    })))
+    return Promise.all(
+      Array.from({ length: count }, async () => ({
+        purpose: pay(
+          await transfer(caller, { asset: 'SOL', amount: 1, destination_address: SOL_SINK }),
+        ),
+        unsigned: solana.buildTransfer(SOL, {
+          asset: SOL_ASSET,
+          to: SOL_SINK,
+          amount: 10n ** 9n,
+          blockhash: BLOCKHASH,
+          unitPrice: 1000n,
+          path,
+          publicKey: at(path),
+        }),
+      })),
+    )
   }
   const one = async (item: Item, turn: number): Promise<number> => {
     const begun = performance.now()
-    // An account stays with its pair, as the platform has it; without numbers it makes no difference.
-    good(await workspace.sign(item.purpose, item.unsigned, PAIRS[(curve === 'secp256k1' ? next : turn) % 3]))
+    // An account stays with its pair, as the platform has it; without numbers it makes no
+    // difference.
+    good(
+      await workspace.sign(
+        item.purpose,
+        item.unsigned,
+        PAIRS[(curve === 'secp256k1' ? next : turn) % 3],
+      ),
+    )
     return performance.now() - begun
   }
   /** `IN_FLIGHT` accounts, each with its pair and with a share of the payments. */
   const flights = async (): Promise<Item[][]> => {
     const lists: Item[][] = []
-    for (let at = 0; at < IN_FLIGHT; at++) lists.push((await items()).slice(0, Math.ceil(count / IN_FLIGHT)))
+    for (let at = 0; at < IN_FLIGHT; at++)
+      lists.push((await items()).slice(0, Math.ceil(count / IN_FLIGHT)))
     return lists
   }
   const atOnce = (lists: readonly Item[][]) => async () => {
@@ -81,7 +108,13 @@ async function measure(curve: Curve): Promise<void> {
     for (let from = 0; from < list.length; from += RUN) {
       const begun = performance.now()
       const [first, partner] = PAIRS[next % 3] as (typeof PAIRS)[number]
-      good(await house.post(first, '/sign-run', { workspace: workspace.name, partner, run: list.slice(from, from + RUN) }))
+      good(
+        await house.post(first, '/sign-run', {
+          workspace: workspace.name,
+          partner,
+          run: list.slice(from, from + RUN),
+        }),
+      )
       times.push(performance.now() - begun)
     }
     return times
@@ -101,7 +134,12 @@ async function measure(curve: Curve): Promise<void> {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1000
   }
-  const waits = { bare: [] as number[], nodes: [] as number[], runs: [] as number[], atOnce: [] as number[] }
+  const waits = {
+    bare: [] as number[],
+    nodes: [] as number[],
+    runs: [] as number[],
+    atOnce: [] as number[],
+  }
   const perSecondAtOnce: number[] = []
   const lists = { nodes: [] as Item[][], runs: [] as Item[][], atOnce: [] as Item[][][] }
   // The first of each warms the nodes up.
@@ -115,27 +153,50 @@ async function measure(curve: Curve): Promise<void> {
   const cost = await interleaved(rounds, {
     bare: () => timed(bare, ownMs, waits.bare),
     nodes: () => timed(inTurn(lists.nodes.pop() as Item[]), nodesMs, waits.nodes),
-    atOnce: () => timed(atOnce(lists.atOnce.pop() as Item[][]), nodesMs, waits.atOnce, Math.ceil(count / IN_FLIGHT) * IN_FLIGHT),
-    ...(curve === 'secp256k1' ? { runs: () => timed(inRuns(lists.runs.pop() as Item[]), nodesMs, waits.runs) } : {}),
+    atOnce: () =>
+      timed(
+        atOnce(lists.atOnce.pop() as Item[][]),
+        nodesMs,
+        waits.atOnce,
+        Math.ceil(count / IN_FLIGHT) * IN_FLIGHT,
+      ),
+    ...(curve === 'secp256k1'
+      ? { runs: () => timed(inRuns(lists.runs.pop() as Item[]), nodesMs, waits.runs) }
+      : {}),
   } as Record<'bare' | 'nodes' | 'runs' | 'atOnce', () => Promise<number>>)
   const perSecond = (ms: number) => 1000 / ms
   report({
-    name: `${curve}: signatures one by one, a processor second`, unit: '/s', value: perSecond(cost.nodes), floor: perSecond(cost.bare),
-    target: { atLeast: 0.7 }, note: 'floor: the bare engine, both parties in one process',
+    name: `${curve}: signatures one by one, a processor second`,
+    unit: '/s',
+    value: perSecond(cost.nodes),
+    floor: perSecond(cost.bare),
+    target: { atLeast: 0.7 },
+    note: 'floor: the bare engine, both parties in one process',
   })
   report({
-    name: `${curve}: ${IN_FLIGHT} signatures in flight, a processor second`, unit: '/s', value: perSecond(cost.atOnce),
-    floor: perSecond(cost.bare), target: { atLeast: 0.7 },
+    name: `${curve}: ${IN_FLIGHT} signatures in flight, a processor second`,
+    unit: '/s',
+    value: perSecond(cost.atOnce),
+    floor: perSecond(cost.bare),
+    target: { atLeast: 0.7 },
     note: `${median(perSecondAtOnce).toFixed(0)} signatures a second, p50 ${median(waits.atOnce).toFixed(0)} ms`,
   })
   if (curve === 'secp256k1') {
     report({
-      name: `${curve}: signatures in runs of ${RUN}, a processor second`, unit: '/s', value: perSecond(cost.runs),
-      floor: perSecond(cost.bare), target: { atLeast: 0.7 }, note: `a run takes ${median(waits.runs).toFixed(0)} ms`,
+      name: `${curve}: signatures in runs of ${RUN}, a processor second`,
+      unit: '/s',
+      value: perSecond(cost.runs),
+      floor: perSecond(cost.bare),
+      target: { atLeast: 0.7 },
+      note: `a run takes ${median(waits.runs).toFixed(0)} ms`,
     })
   }
   report({
-    name: `${curve}: a signature, p50`, unit: 'ms', value: median(waits.nodes), floor: median(waits.bare), target: { atMost: 2 },
+    name: `${curve}: a signature, p50`,
+    unit: 'ms',
+    value: median(waits.nodes),
+    floor: median(waits.bare),
+    target: { atMost: 2 },
   })
 }
 

@@ -15,13 +15,18 @@ export const TAGS = {
 
 export type Tag = keyof typeof TAGS
 
-export function canonicalBytes(tag: Tag, keys: readonly string[], value: Record<string, unknown>): Buffer {
+export function canonicalBytes(
+  tag: Tag,
+  keys: readonly string[],
+  value: Record<string, unknown>,
+): Buffer {
   const ordered: Record<string, unknown> = {}
   for (const key of keys) ordered[key] = value[key]
   return Buffer.from(TAGS[tag] + JSON.stringify(ordered), 'utf8')
 }
 
-export const signBytes = (key: KeyObject, bytes: Uint8Array): string => sign(null, bytes, key).toString('hex')
+export const signBytes = (key: KeyObject, bytes: Uint8Array): string =>
+  sign(null, bytes, key).toString('hex')
 
 export function verifyBytes(key: KeyObject, bytes: Uint8Array, signature: string): boolean {
   if (!/^[0-9a-f]{128}$/.test(signature)) return false
@@ -33,6 +38,8 @@ export const sha256 = (...parts: (Uint8Array | string)[]): Buffer => {
   for (const part of parts) hash.update(part)
   return hash.digest()
 }
-export const sha256hex = (...parts: (Uint8Array | string)[]): string => sha256(...parts).toString('hex')
-export const hex = (bytes: Uint8Array): string => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
+export const sha256hex = (...parts: (Uint8Array | string)[]): string =>
+  sha256(...parts).toString('hex')
+export const hex = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
 export const fromHex = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'hex'))

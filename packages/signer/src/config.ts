@@ -5,10 +5,15 @@ import { pinOf } from '@custody/request-auth/pinned'
 import { z } from 'zod'
 
 /**
- * config.json of a node's home. It pins the TLS keys (by a certificate of each) and the identity keys; nothing is learnt from the network.
+ * config.json of a node's home. It pins the TLS keys (by a certificate of each) and the identity
+ * keys; nothing is learnt from the network.
  */
 const peerSchema = z.strictObject({
-  node: z.int().min(1).max(3), host: z.string(), port: z.int(), certificate: z.string(), identity: z.string(),
+  node: z.int().min(1).max(3),
+  host: z.string(),
+  port: z.int(),
+  certificate: z.string(),
+  identity: z.string(),
 })
 const configSchema = z.strictObject({
   version: z.literal(1),
@@ -19,7 +24,10 @@ const configSchema = z.strictObject({
   socket: z.string(),
   /** The operator's recovery public key of this node, hex. Backups are encrypted to it. */
   recovery_public_key: z.string(),
-  /** `wrapped`: keys.json says who wraps the home's keys. The others are of homes of before, whose shares they seal themselves. */
+  /**
+   * `wrapped`: keys.json says who wraps the home's keys. The others are of homes of before, whose
+   * shares they seal themselves.
+   */
   kek: z.discriminatedUnion('kind', [
     z.strictObject({ kind: z.literal('wrapped') }),
     z.strictObject({ kind: z.literal('file'), path: z.string() }),
@@ -29,13 +37,27 @@ const configSchema = z.strictObject({
   /** Certificate of the only platform this node serves; its key is pinned. */
   platform_certificate: z.string(),
   pool: z.strictObject({ secp256k1: z.int().min(0).max(100), ed25519: z.int().min(0).max(100) }),
-  /** What fuel and sweeps of one workspace on one network may cost within 24 hours, in multiples of that network's fee cap. */
+  /**
+   * What fuel and sweeps of one workspace on one network may cost within 24 hours, in multiples of
+   * that network's fee cap.
+   */
   budget_fee_caps: z.int().min(1),
-  timeouts_ms: z.strictObject({ round: z.int().min(100), keygen: z.int().min(1000), sign: z.int().min(1000) }),
+  timeouts_ms: z.strictObject({
+    round: z.int().min(100),
+    keygen: z.int().min(1000),
+    sign: z.int().min(1000),
+  }),
 })
 export type ConfigFile = z.infer<typeof configSchema>
 
-export interface Peer { node: number; host: string; port: number; certificate: string; pin: string; identity: KeyObject }
+export interface Peer {
+  node: number
+  host: string
+  port: number
+  certificate: string
+  pin: string
+  identity: KeyObject
+}
 export interface Config extends Omit<ConfigFile, 'peers'> {
   home: string
   tlsKey: string
@@ -54,9 +76,11 @@ export class ConfigError extends Error {
 }
 
 export function loadConfig(home: string): Config {
-  if ((statSync(home).mode & 0o077) !== 0) throw new ConfigError(`The home ${home} must be closed to others: chmod 700`)
+  if ((statSync(home).mode & 0o077) !== 0)
+    throw new ConfigError(`The home ${home} must be closed to others: chmod 700`)
   const parsed = configSchema.safeParse(JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')))
-  if (!parsed.success) throw new ConfigError(`config.json is not valid: ${z.prettifyError(parsed.error)}`)
+  if (!parsed.success)
+    throw new ConfigError(`config.json is not valid: ${z.prettifyError(parsed.error)}`)
   const file = parsed.data
   const others = [1, 2, 3].filter((n) => n !== file.node)
   if (file.peers.length !== 2 || !others.every((n) => file.peers.some((p) => p.node === n))) {
@@ -66,10 +90,15 @@ export function loadConfig(home: string): Config {
     throw new ConfigError('A plain-file key-encryption key is for local only; use a passphrase')
   }
   const identity = createPrivateKey(readFileSync(join(home, 'identity.key'), 'utf8'))
-  const peerList = file.peers.map((p) => ({ ...p, pin: pinOf(p.certificate), identity: createPublicKey(p.identity) }))
+  const peerList = file.peers.map((p) => ({
+    ...p,
+    pin: pinOf(p.certificate),
+    identity: createPublicKey(p.identity),
+  }))
   const platformPin = pinOf(file.platform_certificate)
   const pins = new Set([platformPin, ...peerList.map(({ pin }) => pin)])
-  if (pins.size !== 3) throw new ConfigError('The TLS keys of the platform and the peers must all differ')
+  if (pins.size !== 3)
+    throw new ConfigError('The TLS keys of the platform and the peers must all differ')
   return {
     ...file,
     home,

@@ -3,17 +3,33 @@ import { z } from 'zod'
 import { sha256hex, signBytes, TAGS, verifyBytes } from './canonical.ts'
 
 /**
- * What one node says to another, signed by its identity key. The header binds the payload to protocol, version,
- * call, session, round, sender, receiver, key, path, digest and participants; a response also to its request.
+ * What one node says to another, signed by its identity key. The header binds the payload to
+ * protocol, version, call, session, round, sender, receiver, key, path, digest and participants; a
+ * response also to its request.
  *
- * One line of JSON; behind a line feed, where there are any, bytes that belong to the payload: a signature's messages are large, and
- * as text within text they would be written and read several times.
+ * One line of JSON; behind a line feed, where there are any, bytes that belong to the payload: a
+ * signature's messages are large, and as text within text they would be written and read several
+ * times.
  */
 export const PROTOCOL = 'custody/peer'
 export const VERSION = 1
 
-export interface Binding { session: string; round: number; key: string; path: string; digest: string; participants: number[] }
-export const NO_BINDING: Binding = { session: '', round: 0, key: '', path: '', digest: '', participants: [] }
+export interface Binding {
+  session: string
+  round: number
+  key: string
+  path: string
+  digest: string
+  participants: number[]
+}
+export const NO_BINDING: Binding = {
+  session: '',
+  round: 0,
+  key: '',
+  path: '',
+  digest: '',
+  participants: [],
+}
 
 const headerSchema = z.strictObject({
   protocol: z.literal(PROTOCOL),
@@ -31,14 +47,21 @@ const headerSchema = z.strictObject({
   path: z.string().max(65_536),
   digest: z.string().max(128),
   participants: z.array(z.int()).max(3),
-  /** The sender's record: height, hash, how often it was restored, and a text that changes with every start. */
+  /**
+   * The sender's record: height, hash, how often it was restored, and a text that changes with
+   * every start.
+   */
   height: z.int().min(0),
   head: z.string().max(64),
   generation: z.int().min(0),
   boot: z.string().max(64),
 })
 export type Header = z.infer<typeof headerSchema>
-const envelopeSchema = z.strictObject({ header: headerSchema, payload: z.string(), signature: z.string() })
+const envelopeSchema = z.strictObject({
+  header: headerSchema,
+  payload: z.string(),
+  signature: z.string(),
+})
 
 const ORDER = Object.keys(headerSchema.shape) as (keyof Header)[]
 
@@ -47,11 +70,16 @@ function bytesToSign(header: Header, payloadHash: string): Buffer {
 }
 
 /** What a node once said of its own head, in its own signature: a third node can check it. */
-export const proofSchema = z.strictObject({ header: headerSchema, payload_hash: z.string().regex(/^[0-9a-f]{64}$/), signature: z.string() })
+export const proofSchema = z.strictObject({
+  header: headerSchema,
+  payload_hash: z.string().regex(/^[0-9a-f]{64}$/),
+  signature: z.string(),
+})
 export type Proof = z.infer<typeof proofSchema>
 
 export const isProof = (proof: Proof, from: number, identity: KeyObject): boolean =>
-  proof.header.from === from && verifyBytes(identity, bytesToSign(proof.header, proof.payload_hash), proof.signature)
+  proof.header.from === from &&
+  verifyBytes(identity, bytesToSign(proof.header, proof.payload_hash), proof.signature)
 
 /** A body with bytes that go beside it as they are. */
 export class Attached {
@@ -64,18 +92,31 @@ export class Attached {
   }
 }
 
-/** No payload holds a line feed, so that of no two pairs of payload and bytes the hashes are of the same text. */
-const hashOf = (payload: string, bytes: Uint8Array): string => (bytes.length === 0 ? sha256hex(payload) : sha256hex(payload, '\n', bytes))
+/**
+ * No payload holds a line feed, so that of no two pairs of payload and bytes the hashes are of the
+ * same text.
+ */
+const hashOf = (payload: string, bytes: Uint8Array): string =>
+  bytes.length === 0 ? sha256hex(payload) : sha256hex(payload, '\n', bytes)
 
 export function seal(identity: KeyObject, header: Header, said: unknown): Buffer {
   const { body, bytes } = said instanceof Attached ? said : new Attached(said, Buffer.alloc(0))
   const payload = JSON.stringify(body)
-  const text = JSON.stringify({ header, payload, signature: signBytes(identity, bytesToSign(header, hashOf(payload, bytes))) })
+  const text = JSON.stringify({
+    header,
+    payload,
+    signature: signBytes(identity, bytesToSign(header, hashOf(payload, bytes))),
+  })
   return bytes.length === 0 ? Buffer.from(text) : Buffer.concat([Buffer.from(`${text}\n`), bytes])
 }
 
 /** What was said, and by whom: its signature was verified. */
-export interface Opened { header: Header; body: unknown; bytes: Buffer; proof: Proof }
+export interface Opened {
+  header: Header
+  body: unknown
+  bytes: Buffer
+  proof: Proof
+}
 
 export class EnvelopeError extends Error {
   constructor(message: string) {
@@ -84,14 +125,17 @@ export class EnvelopeError extends Error {
   }
 }
 
-export function open(sealed: Buffer, expect: {
-  from: number
-  to: number
-  call: string
-  response: boolean
-  request?: string
-  identity: KeyObject
-}): Opened {
+export function open(
+  sealed: Buffer,
+  expect: {
+    from: number
+    to: number
+    call: string
+    response: boolean
+    request?: string
+    identity: KeyObject
+  },
+): Opened {
   const end = sealed.indexOf(0x0a)
   const bytes = end === -1 ? Buffer.alloc(0) : sealed.subarray(end + 1)
   let raw: unknown
@@ -103,14 +147,23 @@ export function open(sealed: Buffer, expect: {
   const parsed = envelopeSchema.safeParse(raw)
   if (!parsed.success) throw new EnvelopeError('has another shape')
   const { header, payload, signature } = parsed.data
-  if (header.from !== expect.from || header.to !== expect.to) throw new EnvelopeError('names another sender or receiver')
-  if (header.call !== expect.call || header.response !== expect.response) throw new EnvelopeError('belongs to another call')
-  if (expect.request !== undefined && header.request !== expect.request) throw new EnvelopeError('answers another request')
+  if (header.from !== expect.from || header.to !== expect.to)
+    throw new EnvelopeError('names another sender or receiver')
+  if (header.call !== expect.call || header.response !== expect.response)
+    throw new EnvelopeError('belongs to another call')
+  if (expect.request !== undefined && header.request !== expect.request)
+    throw new EnvelopeError('answers another request')
   if (payload.includes('\n')) throw new EnvelopeError('carries a payload of several lines')
   const payload_hash = hashOf(payload, bytes)
-  if (!verifyBytes(expect.identity, bytesToSign(header, payload_hash), signature)) throw new EnvelopeError('is not signed by its sender')
+  if (!verifyBytes(expect.identity, bytesToSign(header, payload_hash), signature))
+    throw new EnvelopeError('is not signed by its sender')
   try {
-    return { header, body: JSON.parse(payload) as unknown, bytes, proof: { header, payload_hash, signature } }
+    return {
+      header,
+      body: JSON.parse(payload) as unknown,
+      bytes,
+      proof: { header, payload_hash, signature },
+    }
   } catch {
     throw new EnvelopeError('carries a payload that is not JSON')
   }

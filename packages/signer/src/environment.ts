@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto'
 
-/** Everything a node takes from the outside world except its sockets and files. Never reaches the native engine. */
+/**
+ * Everything a node takes from the outside world except its sockets and files. Never reaches the
+ * native engine.
+ */
 export interface Environment {
   /** Milliseconds since the Unix epoch. */
   now(): number

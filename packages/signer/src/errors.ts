@@ -1,7 +1,10 @@
 import { parsedBy } from '@custody/request-auth/bodies'
 import { ZodError, type ZodType } from 'zod'
 
-/** Every refusal of a node: the stable code, the rule of the design it stands for, and the HTTP status. */
+/**
+ * Every refusal of a node: the stable code, the rule of the design it stands for, and the HTTP
+ * status.
+ */
 const CODES = {
   // Rule 0: the shape of the call itself.
   BAD_ORDER: [0, 400],
@@ -96,24 +99,45 @@ export class Refusal extends Error {
   }
 }
 
-/** The same of a step that a node has written down: it counts as signed from here on, whatever is refused. */
-export const onceEntered = (error: unknown): unknown => (
-  error instanceof Refusal ? new Refusal(error.code, error.message, { ...error.detail, entered: true }) : error
-)
+/**
+ * The same of a step that a node has written down: it counts as signed from here on, whatever is
+ * refused.
+ */
+export const onceEntered = (error: unknown): unknown =>
+  error instanceof Refusal
+    ? new Refusal(error.code, error.message, { ...error.detail, entered: true })
+    : error
 
-export const isCode = (text: unknown): text is Code => typeof text === 'string' && Object.hasOwn(CODES, text)
+export const isCode = (text: unknown): text is Code =>
+  typeof text === 'string' && Object.hasOwn(CODES, text)
 
 export function errorAnswer(error: unknown): { status: number; body: Record<string, unknown> } {
   if (error instanceof Refusal) {
-    return { status: error.status, body: { error: error.code, rule: error.rule, message: error.message, ...error.detail } }
+    return {
+      status: error.status,
+      body: { error: error.code, rule: error.rule, message: error.message, ...error.detail },
+    }
   }
-  if (error instanceof ZodError) return { status: 400, body: { error: 'BAD_ORDER', rule: 0, message: 'The call has another shape' } }
-  return { status: 500, body: { error: 'INTERNAL', rule: 0, message: 'The node met an unexpected error; see its log' } }
+  if (error instanceof ZodError)
+    return {
+      status: 400,
+      body: { error: 'BAD_ORDER', rule: 0, message: 'The call has another shape' },
+    }
+  return {
+    status: 500,
+    body: { error: 'INTERNAL', rule: 0, message: 'The node met an unexpected error; see its log' },
+  }
 }
 
-/** A partner's answer in the shape it must have; another one is the partner's failure, not the caller's. */
+/**
+ * A partner's answer in the shape it must have; another one is the partner's failure, not the
+ * caller's.
+ */
 export function shapeOfAnswer<T>(schema: ZodType<T>, value: unknown, node: number): T {
   const parsed = parsedBy(schema, value)
-  if (!parsed?.success) throw new Refusal('PEER_UNAVAILABLE', `The answer of peer node ${node} has another shape`, { node })
+  if (!parsed?.success)
+    throw new Refusal('PEER_UNAVAILABLE', `The answer of peer node ${node} has another shape`, {
+      node,
+    })
   return parsed.data
 }

@@ -2,8 +2,16 @@ import inspector from 'node:inspector'
 
 const OPENS = /^--inspect(-brk|-wait)?(=|$)/
 
-/** Why this process may not run a node of this mode; null: it may. Whoever reaches an inspector reads the memory and runs code. */
-export function openedBy(mode: string, execArgv: readonly string[], nodeOptions = '', url = inspector.url()): string | null {
+/**
+ * Why this process may not run a node of this mode; null: it may. Whoever reaches an inspector
+ * reads the memory and runs code.
+ */
+export function openedBy(
+  mode: string,
+  execArgv: readonly string[],
+  nodeOptions = '',
+  url = inspector.url(),
+): string | null {
   if (mode === 'local') return null
   const told = (by: string) =>
     `an inspector is open (${by}): whoever reaches it holds this node. Start the node without it; only mode local may have one`

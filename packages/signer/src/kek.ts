@@ -6,7 +6,10 @@ import { checkKek } from './kek/check.ts'
 import { surroundingsOf } from './kek/home.ts'
 import { keyStatus, rotate } from './kek/rotate.ts'
 
-/** `custody kek status|rotate|check|keygen`: who wraps the keys of a node's home. One JSON object on standard output. */
+/**
+ * `custody kek status|rotate|check|keygen`: who wraps the keys of a node's home. One JSON object on
+ * standard output.
+ */
 const USAGE = `usage: custody kek status --home HOME
        custody kek rotate --home HOME [--kek PROVIDER]   of a node that is at rest; without --kek: the same provider again
        custody kek check --kek PROVIDER                  wraps and unwraps a key that nobody uses
@@ -14,8 +17,16 @@ const USAGE = `usage: custody kek status --home HOME
 PROVIDER: KIND:name=value,name=value or @FILE with the same as JSON (docs/production/keys.md)`
 
 async function main(): Promise<void> {
-  const { values, positionals: [command] } = parseArgs({
-    options: { home: { type: 'string' }, kek: { type: 'string' }, help: { type: 'boolean', short: 'h' } }, allowPositionals: true,
+  const {
+    values,
+    positionals: [command],
+  } = parseArgs({
+    options: {
+      home: { type: 'string' },
+      kek: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+    },
+    allowPositionals: true,
   })
   if (values.help) return printLines(USAGE.split('\n'))
   const settings = values.kek === undefined ? null : readKek('--kek', values.kek)
@@ -25,7 +36,8 @@ async function main(): Promise<void> {
   else if (command === 'rotate' && home) {
     const { moved, status } = await rotate(home, settings, process.env)
     say({ moved, ...status })
-  } else if (command === 'check' && settings) say({ ok: true, ...(await checkKek(process.cwd(), settings, process.env)) })
+  } else if (command === 'check' && settings)
+    say({ ok: true, ...(await checkKek(process.cwd(), settings, process.env)) })
   else if (command === 'keygen' && settings?.kind === 'pkcs11') {
     await makeTokenKey(settings, surroundingsOf(process.cwd(), process.env))
     say({ token: settings.token, key: settings.key, id: settings.id ?? null })

@@ -46,11 +46,20 @@ export interface RunningNode {
   stop: () => Promise<void>
 }
 
-export async function startNode(config: Config, environment: Environment, log: Log, env: NodeJS.ProcessEnv): Promise<RunningNode> {
+export async function startNode(
+  config: Config,
+  environment: Environment,
+  log: Log,
+  env: NodeJS.ProcessEnv,
+): Promise<RunningNode> {
   // Before the record, whose lock a rotation needs that may be what this node waits for.
   const written = keysAsWritten(config.home)
   const vault = await awaitVault(config, env, log, () => environment.now(), listenOperator)
-  const store = new Store(join(config.home, 'record.sqlite'), () => environment.now(), () => environment.monotonic())
+  const store = new Store(
+    join(config.home, 'record.sqlite'),
+    () => environment.now(),
+    () => environment.monotonic(),
+  )
   if (keysAsWritten(config.home) !== written) {
     store.close()
     throw new ConfigError('keys.json was changed while this node started: start it again')
@@ -58,21 +67,50 @@ export async function startNode(config: Config, environment: Environment, log: L
   const registry = loadRegistry(config.mode)
   freezeRegistry(registry, store)
   const bans = new Bans({ config, store, log })
-  const peers = new Peers(config, store, environment, log, (node) => { bans.assertNot(node) })
+  const peers = new Peers(config, store, environment, log, (node) => {
+    bans.assertNot(node)
+  })
   const banReports = new BanReports({ config, store, peers, bans, log })
   const tests = new PairTests({ config, environment, store, peers, vault, bans })
   const ceremonies = new Ceremonies({ config, store, peers, environment, log, vault, bans, tests })
   const keyring = new Keyring({ config, store, peers, environment, log, ceremonies, bans })
   const judge = new Judge({
-    registry, store, identities: keyring.identities, budgetFeeCaps: config.budget_fee_caps,
+    registry,
+    store,
+    identities: keyring.identities,
+    budgetFeeCaps: config.budget_fee_caps,
     keyOf: (workspace, curve) => keyring.workspaceKey(workspace, curve),
   })
   const catchUp = new CatchUp({ config, store, peers, log })
   const hostClock = new HostClock({ store, peers, log })
   const confirmation = new Confirmation({ config, store, peers })
-  const signing = { config, environment, store, registry, vault, judge, keyring, peers, bans, catchUp, slots: new Slots(), log }
+  const signing = {
+    config,
+    environment,
+    store,
+    registry,
+    vault,
+    judge,
+    keyring,
+    peers,
+    bans,
+    catchUp,
+    slots: new Slots(),
+    log,
+  }
   const parts: Parts = {
-    config, environment, log, store, registry, vault, peers, hostClock, bans, banReports, keyring, judge,
+    config,
+    environment,
+    log,
+    store,
+    registry,
+    vault,
+    peers,
+    hostClock,
+    bans,
+    banReports,
+    keyring,
+    judge,
     subAccounts: new SubAccounts({ config, store, peers, identities: keyring.identities }),
     coordinator: new Coordinator(signing),
     backups: new Backups({ config, store, peers, keyring, vault, log, confirmation }),
@@ -82,18 +120,30 @@ export async function startNode(config: Config, environment: Environment, log: L
   new Participant(signing).listen()
 
   const prints = printsOf({
-    own: { node: config.node, certificate: config.tlsCertificate, identity: readFileSync(join(config.home, 'identity.pub'), 'utf8') },
-    peers: config.peerList.map((peer) => ({ ...peer, identity: peer.identity.export({ type: 'spki', format: 'pem' }) as string })),
+    own: {
+      node: config.node,
+      certificate: config.tlsCertificate,
+      identity: readFileSync(join(config.home, 'identity.pub'), 'utf8'),
+    },
+    peers: config.peerList.map((peer) => ({
+      ...peer,
+      identity: peer.identity.export({ type: 'spki', format: 'pem' }) as string,
+    })),
     platform: config.platform_certificate,
   })
-  const { server, channels } = openServer(config, {
-    hello: () => ({ node: config.node, mode: config.mode, clock: environment.now(), prints }),
-    platform: (method, path, text) => platformCall(parts, method, path, text),
-    peer: async (node, path, sealed) => {
-      if (!path.startsWith('/peer/')) throw new Refusal('NOT_FOUND', 'No such call')
-      return peers.receive(node, path, sealed)
+  const { server, channels } = openServer(
+    config,
+    {
+      hello: () => ({ node: config.node, mode: config.mode, clock: environment.now(), prints }),
+      platform: (method, path, text) => platformCall(parts, method, path, text),
+      peer: async (node, path, sealed) => {
+        if (!path.startsWith('/peer/')) throw new Refusal('NOT_FOUND', 'No such call')
+        return peers.receive(node, path, sealed)
+      },
     },
-  }, log, () => environment.now())
+    log,
+    () => environment.now(),
+  )
   const ownCertificate = new OwnCertificate({ config, server, now: () => environment.now(), log })
   const operator: Server = openOperator(parts)
   await listenOperator(operator, config.socket)
@@ -105,7 +155,11 @@ export async function startNode(config: Config, environment: Environment, log: L
   let ticks = 0
   const tick = async (): Promise<void> => {
     try {
-      await peers.ping(ticks % QUIET_TICKS === 0 ? peers.nodes : peers.nodes.filter((node) => !peers.isQuiet(node)))
+      await peers.ping(
+        ticks % QUIET_TICKS === 0
+          ? peers.nodes
+          : peers.nodes.filter((node) => !peers.isQuiet(node)),
+      )
       store.saveHeads()
       bans.write()
       await banReports.tell()
@@ -121,10 +175,14 @@ export async function startNode(config: Config, environment: Environment, log: L
     }
   }
   const housekeeping = (): Promise<void> => {
-    round ??= tick().finally(() => { round = null })
+    round ??= tick().finally(() => {
+      round = null
+    })
     return round
   }
-  const timer = setInterval(() => { void housekeeping() }, TICK_MS)
+  const timer = setInterval(() => {
+    void housekeeping()
+  }, TICK_MS)
   void housekeeping()
 
   let stopping: Promise<void> | null = null
@@ -132,7 +190,16 @@ export async function startNode(config: Config, environment: Environment, log: L
     stopping ??= (async () => {
       clearInterval(timer)
       keyring.stop()
-      const closed = Promise.all([server, operator].map((each) => new Promise<void>((resolve) => { each.close(() => { resolve() }) })))
+      const closed = Promise.all(
+        [server, operator].map(
+          (each) =>
+            new Promise<void>((resolve) => {
+              each.close(() => {
+                resolve()
+              })
+            }),
+        ),
+      )
       // Requests under way get a moment, idle connections none.
       server.closeIdleConnections()
       channels.closeIdle()

@@ -33,6 +33,9 @@ export interface Parts {
   coordinator: Coordinator
   backups: Backups
   refresher: Refresher
-  /** A restored node that has not taken its peers' records signs nothing, and one that was opened for a recovery serves no platform. */
+  /**
+   * A restored node that has not taken its peers' records signs nothing, and one that was opened
+   * for a recovery serves no platform.
+   */
   restoring(): boolean
 }

@@ -1,10 +1,22 @@
 import { parseAmount, loadRegistry, type RpcEndpoint } from '@custody/chains'
 import { sweeperOf } from '@custody/chains/sweep'
-import { printError, printJson, printLines, printNotice, TerminalError } from '@custody/chains/terminal'
+import {
+  printError,
+  printJson,
+  printLines,
+  printNotice,
+  TerminalError,
+} from '@custody/chains/terminal'
 import { existsSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { gatheredSchema, preparedSchema, readCarried, signedSchema, type Prepared } from './recover/carried.ts'
+import {
+  gatheredSchema,
+  preparedSchema,
+  readCarried,
+  signedSchema,
+  type Prepared,
+} from './recover/carried.ts'
 import { gather, prepare, Public, send, sign } from './recover/funds.ts'
 import { openForRecovery } from './recover/node.ts'
 import { askNode } from './recover/socket.ts'
@@ -30,8 +42,25 @@ By one of the two; any node's backup tells the addresses, of which nothing is se
 `
 
 const OPTIONS = [
-  'home', 'backup', 'recovery-secret', 'listen', 'peer', 'workspace', 'network', 'to', 'tag', 'max-fee', 'endpoint', 'out', 'in',
-  'from-height', 'gap', 'sub-accounts', 'partner', 'wait', 'print',
+  'home',
+  'backup',
+  'recovery-secret',
+  'listen',
+  'peer',
+  'workspace',
+  'network',
+  'to',
+  'tag',
+  'max-fee',
+  'endpoint',
+  'out',
+  'in',
+  'from-height',
+  'gap',
+  'sub-accounts',
+  'partner',
+  'wait',
+  'print',
 ] as const
 type Name = (typeof OPTIONS)[number]
 type Values = Partial<Record<Name, string>>
@@ -44,12 +73,14 @@ const ROUNDS_MAX = 6
 
 function need(values: Values, name: Name): string {
   const value = values[name]
-  if (value === undefined || value === '') throw new TerminalError(`--${name} is needed`, '', ...USAGE.split('\n'))
+  if (value === undefined || value === '')
+    throw new TerminalError(`--${name} is needed`, '', ...USAGE.split('\n'))
   return value
 }
 function whole(values: Values, name: Name, otherwise: number): number {
   const value = Number(values[name] ?? otherwise)
-  if (!Number.isSafeInteger(value) || value < 0) throw new Error(`--${name}: must be a whole number`)
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw new Error(`--${name}: must be a whole number`)
   return value
 }
 function placeOf(text: string, name: Name): { host: string; port: number } {
@@ -74,37 +105,60 @@ const print = (value: unknown): void => printJson(value)
 /** @returns the most that one transaction may cost, in the smallest native unit */
 function feeMaxOf(values: Values, network: string): bigint {
   // Both modes have the same assets, as far as they have them.
-  const registry = loadRegistry('mainnet').network(network) ? loadRegistry('mainnet') : loadRegistry('local')
+  const registry = loadRegistry('mainnet').network(network)
+    ? loadRegistry('mainnet')
+    : loadRegistry('local')
   const asset = registry.asset(registry.network(network)?.native_asset ?? '')
   if (!asset) throw new Error(`--network: there is no ${network}`)
   return parseAmount(need(values, 'max-fee'), asset.decimals)
 }
 
 const lookOf = (values: Values) => ({
-  workspace: need(values, 'workspace'), network: need(values, 'network'), endpoint: endpointOf(values), to: need(values, 'to'),
-  tag: values.tag ?? null, gap: whole(values, 'gap', GAP), fromHeight: whole(values, 'from-height', 0), tell,
-  subAccounts: values['sub-accounts'] === undefined ? null : values['sub-accounts'].split(',').map(Number),
+  workspace: need(values, 'workspace'),
+  network: need(values, 'network'),
+  endpoint: endpointOf(values),
+  to: need(values, 'to'),
+  tag: values.tag ?? null,
+  gap: whole(values, 'gap', GAP),
+  fromHeight: whole(values, 'from-height', 0),
+  tell,
+  subAccounts:
+    values['sub-accounts'] === undefined ? null : values['sub-accounts'].split(',').map(Number),
 })
 const signing = (values: Values, network: string) => ({
-  feeMax: feeMaxOf(values, network), partner: whole(values, 'partner', 0),
-  ask: (body: Record<string, unknown>) => askNode(resolve(need(values, 'home')), 'recover-sign', body),
+  feeMax: feeMaxOf(values, network),
+  partner: whole(values, 'partner', 0),
+  ask: (body: Record<string, unknown>) =>
+    askNode(resolve(need(values, 'home')), 'recover-sign', body),
 })
-const sending = (values: Values) => ({ endpoint: endpointOf(values), waitMs: whole(values, 'wait', WAIT_S) * 1000, tell })
+const sending = (values: Values) => ({
+  endpoint: endpointOf(values),
+  waitMs: whole(values, 'wait', WAIT_S) * 1000,
+  tell,
+})
 
 async function runNode(values: Values): Promise<void> {
   const [, node, at] = /^([123])=(.+)$/.exec(need(values, 'peer')) ?? []
   if (!node || !at) throw new Error('--peer: must be N=HOST:PORT')
   const running = await openForRecovery({
-    home: need(values, 'home'), backup: need(values, 'backup'), recoverySecretFile: need(values, 'recovery-secret'),
-    print: values.print ?? null, listen: placeOf(need(values, 'listen'), 'listen'), partner: { node: Number(node), ...placeOf(at, 'peer') },
+    home: need(values, 'home'),
+    backup: need(values, 'backup'),
+    recoverySecretFile: need(values, 'recovery-secret'),
+    print: values.print ?? null,
+    listen: placeOf(need(values, 'listen'), 'listen'),
+    partner: { node: Number(node), ...placeOf(at, 'peer') },
   })
-  const end = (): void => { void running.stop().then(() => process.exit(0)) }
+  const end = (): void => {
+    void running.stop().then(() => process.exit(0))
+  }
   process.on('SIGTERM', end)
   process.on('SIGINT', end)
   printLines(`recovery node ${running.node} ready, ${running.keys} keys`)
 }
 
-/** What could be moved is; the exit code is 1 where something waits for fuel that nobody here has. */
+/**
+ * What could be moved is; the exit code is 1 where something waits for fuel that nobody here has.
+ */
 function finished(sent: readonly string[], left: Prepared['left']): void {
   const done = !left.some(({ waits }) => waits)
   print({ done, sent, left })
@@ -122,7 +176,10 @@ async function sweep(values: Values): Promise<void> {
     }
     const signed = await sign(prepared, signing(values, prepared.network))
     const failed = await send(known, signed, sending(values))
-    if (failed.length > 0) throw new Error(`not all is sent: ${failed.map(({ hash, reason }) => `${hash} ${reason}`).join('; ')}`)
+    if (failed.length > 0)
+      throw new Error(
+        `not all is sent: ${failed.map(({ hash, reason }) => `${hash} ${reason}`).join('; ')}`,
+      )
     rounds.push(...signed.signed.map(({ hash }) => hash))
     if (!prepared.more) return finished(rounds, prepared.left)
   }
@@ -133,21 +190,37 @@ const COMMANDS: Record<string, (values: Values) => Promise<void> | void> = {
   node: runNode,
   order: async (values) => {
     const network = need(values, 'network')
-    print(await askNode(resolve(need(values, 'home')), 'recover', {
-      workspace: need(values, 'workspace'), network, to_address: need(values, 'to'), tag: values.tag ?? null,
-      fee_max: feeMaxOf(values, network).toString(),
-    }))
+    print(
+      await askNode(resolve(need(values, 'home')), 'recover', {
+        workspace: need(values, 'workspace'),
+        network,
+        to_address: need(values, 'to'),
+        tag: values.tag ?? null,
+        fee_max: feeMaxOf(values, network).toString(),
+      }),
+    )
   },
   show: (values) => {
     const known = new Public(need(values, 'backup'))
     print({
-      node: known.node, workspaces: known.workspaces.map((workspace) => ({ workspace, sub_accounts: known.subAccounts(workspace) })),
-      networks: known.registry.networks.map((network) => ({ network: network.code, life: sweeperOf(network).life })),
+      node: known.node,
+      workspaces: known.workspaces.map((workspace) => ({
+        workspace,
+        sub_accounts: known.subAccounts(workspace),
+      })),
+      networks: known.registry.networks.map((network) => ({
+        network: network.code,
+        life: sweeperOf(network).life,
+      })),
     })
   },
-  gather: async (values) => write(need(values, 'out'), await gather(new Public(need(values, 'backup')), lookOf(values))),
+  gather: async (values) =>
+    write(need(values, 'out'), await gather(new Public(need(values, 'backup')), lookOf(values))),
   plan: (values) => {
-    const prepared = prepare(new Public(need(values, 'backup')), readCarried(gatheredSchema, need(values, 'in')))
+    const prepared = prepare(
+      new Public(need(values, 'backup')),
+      readCarried(gatheredSchema, need(values, 'in')),
+    )
     write(need(values, 'out'), prepared)
     print({ transactions: prepared.transactions.length, left: prepared.left, more: prepared.more })
   },
@@ -172,7 +245,10 @@ try {
   }
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (!command) throw new TerminalError(...USAGE.split('\n'))
-  const { values } = parseArgs({ args: words, options: Object.fromEntries(OPTIONS.map((option) => [option, { type: 'string' as const }])) })
+  const { values } = parseArgs({
+    args: words,
+    options: Object.fromEntries(OPTIONS.map((option) => [option, { type: 'string' as const }])),
+  })
   await command(values as Values)
 } catch (error) {
   printError('recover', error)

@@ -8,16 +8,24 @@ import { keepInspectorClosed, openedBy } from './hardening.ts'
 import { openLog, reason } from './log.ts'
 import { startNode } from './node.ts'
 
-/** `node main.ts --home DIR [--keep]`: one signer node. Ends with its standard input, or on SIGTERM. */
+/**
+ * `node main.ts --home DIR [--keep]`: one signer node. Ends with its standard input, or on SIGTERM.
+ */
 const STOP_MS_MAX = 4500
 
 async function main(): Promise<void> {
   const { attaching, coreDumps } = hardenProcess()
   const { values } = parseArgs({
-    options: { home: { type: 'string' }, keep: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h' } },
+    options: {
+      home: { type: 'string' },
+      keep: { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h' },
+    },
   })
   if (values.help) {
-    process.stdout.write('usage: custody signer start --home HOME    Runs the signer node of HOME until SIGTERM.\n')
+    process.stdout.write(
+      'usage: custody signer start --home HOME    Runs the signer node of HOME until SIGTERM.\n',
+    )
     process.exit(0)
   }
   if (!values.home) throw new Error('--home DIR is required')
@@ -26,24 +34,44 @@ async function main(): Promise<void> {
   const inspected = openedBy(config.mode, process.execArgv, process.env['NODE_OPTIONS'])
   if (inspected !== null) throw new Error(inspected)
   const log = openLog(config.node, () => environment.now())
-  keepInspectorClosed(config.mode, () => { log('warn', 'SIGUSR1 came: no inspector is opened') })
+  keepInspectorClosed(config.mode, () => {
+    log('warn', 'SIGUSR1 came: no inspector is opened')
+  })
   log('info', 'hardened', { attaching, core_dumps: coreDumps })
   const stopTracing = await startTracing(`custody-signer-${config.node}`, process.env)
-  // Whoever ends a node that still waits for its key ends it as well: there is nothing to close yet.
+  // Whoever ends a node that still waits for its key ends it as well: there is nothing to close
+  // yet.
   let stop = async (): Promise<void> => {}
   const end = (why: string): void => {
     log('info', 'ending', { why })
-    setTimeout(() => { environment.exit(1) }, STOP_MS_MAX).unref()
-    stop().then(stopTracing).then(() => { environment.exit(0) }, (error: unknown) => {
-      log('error', 'could not end cleanly', { reason: reason(error) })
+    setTimeout(() => {
       environment.exit(1)
-    })
+    }, STOP_MS_MAX).unref()
+    stop()
+      .then(stopTracing)
+      .then(
+        () => {
+          environment.exit(0)
+        },
+        (error: unknown) => {
+          log('error', 'could not end cleanly', { reason: reason(error) })
+          environment.exit(1)
+        },
+      )
   }
-  process.on('SIGTERM', () => { end('SIGTERM') })
-  process.on('SIGINT', () => { end('SIGINT') })
+  process.on('SIGTERM', () => {
+    end('SIGTERM')
+  })
+  process.on('SIGINT', () => {
+    end('SIGINT')
+  })
   if (!values.keep) {
-    process.stdin.on('end', () => { end('standard input closed') })
-    process.stdin.on('error', () => { end('standard input closed') })
+    process.stdin.on('end', () => {
+      end('standard input closed')
+    })
+    process.stdin.on('error', () => {
+      end('standard input closed')
+    })
     process.stdin.resume()
   }
   stop = (await startNode(config, environment, log, process.env)).stop
@@ -52,7 +80,9 @@ async function main(): Promise<void> {
 }
 
 process.on('unhandledRejection', (error) => {
-  process.stderr.write(`${jsonText({ level: 'error', message: 'unhandled rejection', reason: reason(error) })}\n`)
+  process.stderr.write(
+    `${jsonText({ level: 'error', message: 'unhandled rejection', reason: reason(error) })}\n`,
+  )
   process.exit(70)
 })
 main().catch((error: unknown) => {

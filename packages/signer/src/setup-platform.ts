@@ -5,8 +5,9 @@ import { checkHome, modeOf, runPlatformSetup } from './set-up/command.ts'
 import { SetupError } from './set-up/files.ts'
 
 /**
- * `custody setup` of a platform host: the identity by which the signer nodes know the platform, and the check of a set-up. It imports
- * nothing that makes or opens a key of a signer node, so that a platform's bundle holds none of that.
+ * `custody setup` of a platform host: the identity by which the signer nodes know the platform, and
+ * the check of a set-up. It imports nothing that makes or opens a key of a signer node, so that a
+ * platform's bundle holds none of that.
  */
 const USAGE = [
   'usage: custody setup --as platform --mode mainnet|local --home FOLDER [--out FILE]    keys and the public half of the platform',
@@ -18,18 +19,35 @@ const USAGE = [
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
-      as: { type: 'string' }, home: { type: 'string' }, mode: { type: 'string' }, peers: { type: 'string' }, out: { type: 'string' },
-      check: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h', default: false },
+      as: { type: 'string' },
+      home: { type: 'string' },
+      mode: { type: 'string' },
+      peers: { type: 'string' },
+      out: { type: 'string' },
+      check: { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
       // Of a signer node: named in the error below, rather than unknown.
-      node: { type: 'string' }, ports: { type: 'string' }, port: { type: 'string' }, host: { type: 'string' }, listen: { type: 'string' },
-      platform: { type: 'string' }, recovery: { type: 'string' }, restore: { type: 'string' }, 'recovery-secret-file': { type: 'string' },
-      print: { type: 'string' }, kek: { type: 'string' }, 'repair-clock': { type: 'boolean' },
+      node: { type: 'string' },
+      ports: { type: 'string' },
+      port: { type: 'string' },
+      host: { type: 'string' },
+      listen: { type: 'string' },
+      platform: { type: 'string' },
+      recovery: { type: 'string' },
+      restore: { type: 'string' },
+      'recovery-secret-file': { type: 'string' },
+      print: { type: 'string' },
+      kek: { type: 'string' },
+      'repair-clock': { type: 'boolean' },
     },
   })
   if (values.help) return printLines(USAGE)
   if (!values.check && values.as !== 'platform') {
-    throw new SetupError('this bundle sets up the platform alone (--as platform): for a signer node or a recovery key run custody setup '
-      + 'on its own host, with the signer bundle', ...USAGE)
+    throw new SetupError(
+      'this bundle sets up the platform alone (--as platform): for a signer node or a recovery key run custody setup ' +
+        'on its own host, with the signer bundle',
+      ...USAGE,
+    )
   }
   if (!values.home) throw new SetupError(...USAGE)
   const home = resolve(values.home)

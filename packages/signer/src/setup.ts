@@ -15,9 +15,22 @@ import { passphraseOf, setupNode, setupRecovery } from './set-up/apart.ts'
 import { named } from './set-up/check.ts'
 import { checkHome, modeOf, runPlatformSetup, tell } from './set-up/command.ts'
 import { repairClock } from './set-up/repair-clock.ts'
-import { closed, makeIdentity, makeRecovery, makeTls, SetupError, socketOf, TIMEOUTS, write, writeJson } from './set-up/files.ts'
+import {
+  closed,
+  makeIdentity,
+  makeRecovery,
+  makeTls,
+  SetupError,
+  socketOf,
+  TIMEOUTS,
+  write,
+  writeJson,
+} from './set-up/files.ts'
 
-/** Three homes and the platform's client identity under one parent, on one machine, which is not custody. */
+/**
+ * Three homes and the platform's client identity under one parent, on one machine, which is not
+ * custody.
+ */
 export interface SetupOptions {
   home: string
   ports: readonly number[]
@@ -30,17 +43,28 @@ export interface SetupOptions {
 const HOST = '127.0.0.1'
 
 const half = (home: string, node: number, port: number) => ({
-  node, host: HOST, port, certificate: readFileSync(join(home, 'tls.crt'), 'utf8'),
+  node,
+  host: HOST,
+  port,
+  certificate: readFileSync(join(home, 'tls.crt'), 'utf8'),
   identity: readFileSync(join(home, 'identity.pub'), 'utf8'),
 })
 
-async function setupLocal(parent: string, { ports, kek, env = process.env }: SetupOptions): Promise<void> {
-  if (ports.length !== 3 || new Set(ports).size !== 3) throw new SetupError('--ports needs three different ports: p1,p2,p3')
+async function setupLocal(
+  parent: string,
+  { ports, kek, env = process.env }: SetupOptions,
+): Promise<void> {
+  if (ports.length !== 3 || new Set(ports).size !== 3)
+    throw new SetupError('--ports needs three different ports: p1,p2,p3')
   const platform = join(parent, 'platform')
   if (existsSync(join(platform, 'peers.json'))) return
   closed(parent)
   closed(platform)
-  const nodes = [1, 2, 3].map((node) => ({ node, home: closed(join(parent, `node-${node}`)), port: ports[node - 1]! }))
+  const nodes = [1, 2, 3].map((node) => ({
+    node,
+    home: closed(join(parent, `node-${node}`)),
+    port: ports[node - 1]!,
+  }))
   await makeTls(platform, 'custody platform')
   for (const { node, home } of nodes) await makeIdentity(home, node)
   const halves = nodes.map(({ node, home, port }) => half(home, node, port))
@@ -48,15 +72,25 @@ async function setupLocal(parent: string, { ports, kek, env = process.env }: Set
   for (const { node, home, port } of nodes) {
     const recoveryFile = join(parent, `recovery-${node}`)
     const configFile = join(home, 'config.json')
-    if (kek || !existsSync(keyFileOf(home))) await makeHomeKey(home, { node, mode: 'local' }, kek ?? { kind: 'file', path: 'kek' }, env)
+    if (kek || !existsSync(keyFileOf(home)))
+      await makeHomeKey(home, { node, mode: 'local' }, kek ?? { kind: 'file', path: 'kek' }, env)
     const socket = socketOf(home)
     sockets[node] = socket
     if (existsSync(configFile)) continue
     const recovery = makeRecovery()
-    const warning = 'For local use only: elsewhere the recovery key of each node is made and kept offline by a holder of its own.'
-    write(recoveryFile, `${JSON.stringify({ warning, node, secret: recovery.secret, public: recovery.public })}\n`)
+    const warning =
+      'For local use only: elsewhere the recovery key of each node is made and kept offline by a holder of its own.'
+    write(
+      recoveryFile,
+      `${JSON.stringify({ warning, node, secret: recovery.secret, public: recovery.public })}\n`,
+    )
     const config: ConfigFile = {
-      version: 1, node, mode: 'local', host: HOST, port, socket,
+      version: 1,
+      node,
+      mode: 'local',
+      host: HOST,
+      port,
+      socket,
       recovery_public_key: recovery.public,
       kek: { kind: 'wrapped' },
       peers: halves.filter((each) => each.node !== node),
@@ -69,31 +103,55 @@ async function setupLocal(parent: string, { ports, kek, env = process.env }: Set
   }
   // Last: its presence says that all is made.
   const listed = halves.map((each) => ({
-    ...each, url: `https://${each.host}:${each.port}`, socket: sockets[each.node], home: join(parent, `node-${each.node}`),
+    ...each,
+    url: `https://${each.host}:${each.port}`,
+    socket: sockets[each.node],
+    home: join(parent, `node-${each.node}`),
   }))
   writeJson(join(platform, 'peers.json'), { version: 1, mode: 'local', nodes: listed })
 }
 
 export interface RestoreHome {
-  home: string; file: string; recoverySecretFile: string
-  /** The node's print as its operator has it, or reads it at another node. Null: of `local` alone. */
+  home: string
+  file: string
+  recoverySecretFile: string
+  /**
+   * The node's print as its operator has it, or reads it at another node. Null: of `local` alone.
+   */
   print: string | null
-  kek?: KekSettings; env?: NodeJS.ProcessEnv
+  kek?: KekSettings
+  env?: NodeJS.ProcessEnv
 }
 
 const homeFilesSchema = z.object({
-  'config.json': z.string(), 'identity.key': z.string(), 'identity.pub': z.string(), 'tls.key': z.string(), 'tls.crt': z.string(),
+  'config.json': z.string(),
+  'identity.key': z.string(),
+  'identity.pub': z.string(),
+  'tls.key': z.string(),
+  'tls.crt': z.string(),
 })
 
 /** @throws SetupError where a private key is not that of the public half beside it */
 function assertPairs(files: z.infer<typeof homeFilesSchema>): void {
-  const publicOf = (pem: string): string => createPublicKey(pem).export({ type: 'spki', format: 'pem' }) as string
-  const isPair = publicOf(files['identity.key']) === publicOf(files['identity.pub'])
-    && publicOf(files['tls.key']) === (new X509Certificate(files['tls.crt']).publicKey.export({ type: 'spki', format: 'pem' }) as string)
-  if (!isPair) throw new SetupError('The backup holds a private key that does not belong to its public half: take another copy')
+  const publicOf = (pem: string): string =>
+    createPublicKey(pem).export({ type: 'spki', format: 'pem' }) as string
+  const isPair =
+    publicOf(files['identity.key']) === publicOf(files['identity.pub']) &&
+    publicOf(files['tls.key']) ===
+      (new X509Certificate(files['tls.crt']).publicKey.export({
+        type: 'spki',
+        format: 'pem',
+      }) as string)
+  if (!isPair)
+    throw new SetupError(
+      'The backup holds a private key that does not belong to its public half: take another copy',
+    )
 }
 
-/** Everybody can seal to a recovery key, so what opens with it may be anybody's: the print says whose it is. */
+/**
+ * Everybody can seal to a recovery key, so what opens with it may be anybody's: the print says
+ * whose it is.
+ */
 function openHome({ file, recoverySecretFile, print }: RestoreHome) {
   const backup = readBackup(file)
   const secret = readRecoverySecret(recoverySecretFile)
@@ -111,13 +169,18 @@ function openHome({ file, recoverySecretFile, print }: RestoreHome) {
   const prints = printsOf({ own, peers: config.peers, platform: config.platform_certificate })
   const its = prints[String(config.node)] as string
   if (print === null && config.mode !== 'local') {
-    throw new SetupError(`--print: needed for ${config.mode}: this node's print, as you wrote it down or another node's --check says it`)
+    throw new SetupError(
+      `--print: needed for ${config.mode}: this node's print, as you wrote it down or another node's --check says it`,
+    )
   }
   // As somebody has read it out: with or without its hyphens.
   if (print !== null && print.toLowerCase().replaceAll(/[\s-]/g, '') !== its.replaceAll('-', '')) {
-    throw new SetupError('--print: the backup is of a node with another print: another node, or somebody else, made it. Take another copy')
+    throw new SetupError(
+      '--print: the backup is of a node with another print: another node, or somebody else, made it. Take another copy',
+    )
   }
-  if (config.node !== backup.content.node) throw new SetupError('The backup names another node than the home in it: take another copy')
+  if (config.node !== backup.content.node)
+    throw new SetupError('The backup names another node than the home in it: take another copy')
   if (backup.content.version === 2 && !backup.isSignedBy(createPublicKey(files['identity.key']))) {
     throw new SetupError(`${file} was changed after it was made: take another copy`)
   }
@@ -125,31 +188,43 @@ function openHome({ file, recoverySecretFile, print }: RestoreHome) {
 }
 
 /**
- * A new home for a node whose host is lost: configuration, identity and TLS keys from its backup. Shares and memory
- * come back by the operator's `restore` once the node runs.
+ * A new home for a node whose host is lost: configuration, identity and TLS keys from its backup.
+ * Shares and memory come back by the operator's `restore` once the node runs.
  * @returns the prints that the home holds
  */
-export async function restoreHome(o: RestoreHome): Promise<{ prints: Record<string, string>; isSigned: boolean }> {
+export async function restoreHome(
+  o: RestoreHome,
+): Promise<{ prints: Record<string, string>; isSigned: boolean }> {
   const home = resolve(o.home)
-  if (existsSync(join(home, 'config.json'))) throw new SetupError(`${home} has a configuration already`)
+  if (existsSync(join(home, 'config.json')))
+    throw new SetupError(`${home} has a configuration already`)
   const { files, config, ...told } = openHome(o)
   const env = o.env ?? process.env
-  const kek: KekSettings = o.kek ?? (config.mode === 'local' ? { kind: 'file', path: 'kek' } : passphraseOf(env))
+  const kek: KekSettings =
+    o.kek ?? (config.mode === 'local' ? { kind: 'file', path: 'kek' } : passphraseOf(env))
   closed(home)
   const socket = socketOf(home)
   // A key of its own: the lost home's died with it, and shares come sealed to the recovery key.
   await makeHomeKey(home, config, kek, env)
-  for (const name of ['identity.key', 'identity.pub', 'tls.key', 'tls.crt'] as const) write(join(home, name), files[name])
+  for (const name of ['identity.key', 'identity.pub', 'tls.key', 'tls.crt'] as const)
+    write(join(home, name), files[name])
   writeJson(join(home, 'config.json'), { ...config, kek: { kind: 'wrapped' }, socket })
   return told
 }
 
 /** The prints for the operator, who compares them. */
-export function restoredLines(home: string, { prints, isSigned }: Awaited<ReturnType<typeof restoreHome>>): string[] {
+export function restoredLines(
+  home: string,
+  { prints, isSigned }: Awaited<ReturnType<typeof restoreHome>>,
+): string[] {
   return [
     `${home} is made from the backup. Compare these prints with what the other nodes' --check says:`,
     ...Object.entries(prints).map(([name, print]) => `${named(name).padEnd(15)} ${print}`),
-    ...(isSigned ? [] : ['The backup is not signed, as those of earlier versions: it vouches for no enrolment by itself.']),
+    ...(isSigned
+      ? []
+      : [
+          'The backup is not signed, as those of earlier versions: it vouches for no enrolment by itself.',
+        ]),
     'Start the node, and run custody signer restore: it says what comes back before it does anything.',
   ]
 }
@@ -175,12 +250,25 @@ const USAGE = [
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
-      home: { type: 'string' }, ports: { type: 'string' }, port: { type: 'string' }, mode: { type: 'string', default: 'local' },
-      node: { type: 'string' }, host: { type: 'string' }, listen: { type: 'string' }, peers: { type: 'string' },
-      platform: { type: 'string' }, recovery: { type: 'string' }, out: { type: 'string' }, as: { type: 'string', default: 'node' },
-      check: { type: 'boolean', default: false }, 'repair-clock': { type: 'boolean', default: false },
-      kek: { type: 'string' }, restore: { type: 'string' }, help: { type: 'boolean', short: 'h', default: false },
-      'recovery-secret-file': { type: 'string' }, print: { type: 'string' },
+      home: { type: 'string' },
+      ports: { type: 'string' },
+      port: { type: 'string' },
+      mode: { type: 'string', default: 'local' },
+      node: { type: 'string' },
+      host: { type: 'string' },
+      listen: { type: 'string' },
+      peers: { type: 'string' },
+      platform: { type: 'string' },
+      recovery: { type: 'string' },
+      out: { type: 'string' },
+      as: { type: 'string', default: 'node' },
+      check: { type: 'boolean', default: false },
+      'repair-clock': { type: 'boolean', default: false },
+      kek: { type: 'string' },
+      restore: { type: 'string' },
+      help: { type: 'boolean', short: 'h', default: false },
+      'recovery-secret-file': { type: 'string' },
+      print: { type: 'string' },
     },
   })
   if (values.help) return printLines(USAGE)
@@ -193,9 +281,14 @@ async function main(): Promise<void> {
   if (!values.home) throw new SetupError(...USAGE)
   if (values.restore) {
     if (!values['recovery-secret-file']) throw new SetupError(...USAGE)
-    if (values.print === undefined && values.mode !== 'local') throw new SetupError('--print is needed', ...USAGE)
+    if (values.print === undefined && values.mode !== 'local')
+      throw new SetupError('--print is needed', ...USAGE)
     const told = await restoreHome({
-      home: values.home, file: values.restore, recoverySecretFile: values['recovery-secret-file'], print: values.print ?? null, ...kek,
+      home: values.home,
+      file: values.restore,
+      recoverySecretFile: values['recovery-secret-file'],
+      print: values.print ?? null,
+      ...kek,
     })
     printNotice(restoredLines(resolve(values.home), told))
     return
@@ -207,23 +300,39 @@ async function main(): Promise<void> {
     return
   }
   const mode = modeOf(values.mode)
-  if (values.as !== 'node' && values.as !== 'platform') throw new SetupError('--as is node, platform or recovery')
-  if (values.as === 'platform') return runPlatformSetup({ home, mode, peers: values.peers, out: values.out })
-  const peers = values.peers === undefined ? {} : { peers: values.peers.split(',').map((file) => resolve(file)) }
+  if (values.as !== 'node' && values.as !== 'platform')
+    throw new SetupError('--as is node, platform or recovery')
+  if (values.as === 'platform')
+    return runPlatformSetup({ home, mode, peers: values.peers, out: values.out })
+  const peers =
+    values.peers === undefined
+      ? {}
+      : { peers: values.peers.split(',').map((file) => resolve(file)) }
   const ports = (values.port ?? values.ports)?.split(',').map(Number) ?? []
-  if (!ports.every((port) => Number.isInteger(port) && port > 0 && port < 65_536)) throw new SetupError('--ports must be port numbers')
+  if (!ports.every((port) => Number.isInteger(port) && port > 0 && port < 65_536))
+    throw new SetupError('--ports must be port numbers')
   if (mode === 'local' && node === undefined) {
     if (ports.length === 0) throw new SetupError(...USAGE)
     return setup({ home, ports, mode, ...kek })
   }
-  if (ports.length > 1) throw new SetupError(`${mode} is set up one node at a time: --node N --port P`)
+  if (ports.length > 1)
+    throw new SetupError(`${mode} is set up one node at a time: --node N --port P`)
   const [port] = ports
-  tell(await setupNode({
-    home, mode, ...peers, ...kek, ...(node === undefined ? {} : { node }), ...(port === undefined ? {} : { port }),
-    ...(values.host === undefined ? {} : { host: values.host }), ...(values.listen === undefined ? {} : { listen: values.listen }),
-    ...(values.platform === undefined ? {} : { platform: resolve(values.platform) }),
-    ...(values.recovery === undefined ? {} : { recovery: resolve(values.recovery) }),
-  }), values.out)
+  tell(
+    await setupNode({
+      home,
+      mode,
+      ...peers,
+      ...kek,
+      ...(node === undefined ? {} : { node }),
+      ...(port === undefined ? {} : { port }),
+      ...(values.host === undefined ? {} : { host: values.host }),
+      ...(values.listen === undefined ? {} : { listen: values.listen }),
+      ...(values.platform === undefined ? {} : { platform: resolve(values.platform) }),
+      ...(values.recovery === undefined ? {} : { recovery: resolve(values.recovery) }),
+    }),
+    values.out,
+  )
 }
 
 /** Runs the set-up on the arguments of this process; its errors go to standard error. */

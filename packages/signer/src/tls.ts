@@ -4,7 +4,10 @@ import { printError, printJson, printLines, TerminalError } from '@custody/chain
 import { CERTIFICATE_DAYS } from './set-up/certificate.ts'
 import { certificateStatus, renewCertificate } from './set-up/renew.ts'
 
-/** `custody tls status|renew`: the TLS certificate of a signer node or of the platform. One JSON object on standard output. */
+/**
+ * `custody tls status|renew`: the TLS certificate of a signer node or of the platform. One JSON
+ * object on standard output.
+ */
 const USAGE = `usage: custody tls status --home HOME              Print the expiry of the TLS certificate.
        custody tls renew --home HOME [--days N]    Replace the TLS certificate by a new one of the same key. A running node presents it
                                                    within seconds, without a restart.
@@ -12,16 +15,30 @@ HOME: a signer node's home, or the platform's folder with tls.key, tls.crt and p
 N: validity in days, 1 to ${CERTIFICATE_DAYS} (default ${CERTIFICATE_DAYS})`
 
 async function main(): Promise<void> {
-  const { values, positionals: [command, ...more] } = parseArgs({
-    options: { home: { type: 'string' }, days: { type: 'string' }, help: { type: 'boolean', short: 'h' } }, allowPositionals: true,
+  const {
+    values,
+    positionals: [command, ...more],
+  } = parseArgs({
+    options: {
+      home: { type: 'string' },
+      days: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+    },
+    allowPositionals: true,
   })
   if (values.help) return printLines(USAGE.split('\n'))
-  if (more.length > 0 || (command !== 'status' && command !== 'renew')) throw new TerminalError(...USAGE.split('\n'))
+  if (more.length > 0 || (command !== 'status' && command !== 'renew'))
+    throw new TerminalError(...USAGE.split('\n'))
   if (!values.home) throw new TerminalError('--home: is required', ...USAGE.split('\n'))
   const home = resolve(values.home)
   if (command === 'status' && values.days !== undefined) throw new Error('--days: belongs to renew')
-  const status = command === 'status' ? certificateStatus(home)
-    : await renewCertificate(home, values.days === undefined ? CERTIFICATE_DAYS : Number(values.days))
+  const status =
+    command === 'status'
+      ? certificateStatus(home)
+      : await renewCertificate(
+          home,
+          values.days === undefined ? CERTIFICATE_DAYS : Number(values.days),
+        )
   printJson({ home, ...status }, 2)
 }
 

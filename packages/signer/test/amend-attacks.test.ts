@@ -4,10 +4,28 @@ import { createHash, randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { ask, cancel, faster, payment as paymentOf, voided, type Payment } from './amending.ts'
 import {
-  BTC, btc, callerKey, ETH, eth, funding, House, now, pay, refused, signed, SINK_BTC, SINK_ETH, transfer, usdt, type Workspace,
+  BTC,
+  btc,
+  callerKey,
+  ETH,
+  eth,
+  funding,
+  House,
+  now,
+  pay,
+  refused,
+  signed,
+  SINK_BTC,
+  SINK_ETH,
+  transfer,
+  usdt,
+  type Workspace,
 } from './house.ts'
 
-/** A hostile platform with a caller's own cancellation or speed-up in its hands: what else it could make of them. */
+/**
+ * A hostile platform with a caller's own cancellation or speed-up in its hands: what else it could
+ * make of them.
+ */
 let house: House
 let workspace: Workspace
 const ONE = 10n ** 18n
@@ -19,9 +37,12 @@ before(async () => {
   house = await House.start()
   workspace = await house.workspace()
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
-const payment = (more: Record<string, unknown> = {}): Promise<Payment> => paymentOf(workspace, next++, more)
+const payment = (more: Record<string, unknown> = {}): Promise<Payment> =>
+  paymentOf(workspace, next++, more)
 
 test('attack: a cancellation that burns the wallet: as a fee above the cap, or as a token', async () => {
   const { mine, path, id, request } = await payment()
@@ -29,21 +50,58 @@ test('attack: a cancellation that burns the wallet: as a fee above the cap, or a
   signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
   const by = await ask(mine, id, 'cancel')
   const dear = BigInt(ETH.fee_cap) / 21_000n
-  refused(await workspace.sign(cancel(request, by), eth(path, { to, maxFeePerGas: dear + 1n })), 'FEE_CAP', 9)
-  refused(await workspace.sign(cancel(request, by), usdt(path, to, 0n, { maxFeePerGas: 3n * GWEI })), 'ASSET_MISMATCH', 7)
+  refused(
+    await workspace.sign(cancel(request, by), eth(path, { to, maxFeePerGas: dear + 1n })),
+    'FEE_CAP',
+    9,
+  )
+  refused(
+    await workspace.sign(cancel(request, by), usdt(path, to, 0n, { maxFeePerGas: 3n * GWEI })),
+    'ASSET_MISMATCH',
+    7,
+  )
   signed(await workspace.sign(cancel(request, by), eth(path, { to, maxFeePerGas: dear })))
 })
 
 test('attack: a cancellation on Bitcoin that pays somebody beside the change', async () => {
-  const { mine, id, request } = await payment({ asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
+  const { mine, id, request } = await payment({
+    asset: 'BTC',
+    amount: 0.001,
+    destination_address: SINK_BTC,
+  })
   const path = (index: number) => [mine.sub_account, BTC.chain_index, index]
-  const inputs = [{ funding: funding(workspace, [{ path: path(0), value: 200_000n }]), output: 0, path: path(0) }]
-  signed(await workspace.sign(pay(request), btc(workspace, { inputs, amount: 100_000n, change: { path: path(CHANGE), value: 99_000n } })))
+  const inputs = [
+    { funding: funding(workspace, [{ path: path(0), value: 200_000n }]), output: 0, path: path(0) },
+  ]
+  signed(
+    await workspace.sign(
+      pay(request),
+      btc(workspace, { inputs, amount: 100_000n, change: { path: path(CHANGE), value: 99_000n } }),
+    ),
+  )
   const by = await ask(mine, id, 'cancel')
-  refused(await workspace.sign(cancel(request, by), btc(workspace, { inputs, amount: 50_000n, change: { path: path(CHANGE), value: 140_000n } })), 'SHAPE', 7)
-  const hash = createHash('ripemd160').update(createHash('sha256').update(workspace.publicKeyAt(path(CHANGE))).digest()).digest()
+  refused(
+    await workspace.sign(
+      cancel(request, by),
+      btc(workspace, { inputs, amount: 50_000n, change: { path: path(CHANGE), value: 140_000n } }),
+    ),
+    'SHAPE',
+    7,
+  )
+  const hash = createHash('ripemd160')
+    .update(
+      createHash('sha256')
+        .update(workspace.publicKeyAt(path(CHANGE)))
+        .digest(),
+    )
+    .digest()
   const back = Buffer.concat([Buffer.from([0x00, 0x14]), hash])
-  const both = { inputs, payTo: back, amount: 50_000n, change: { path: path(CHANGE), value: 140_000n } }
+  const both = {
+    inputs,
+    payTo: back,
+    amount: 50_000n,
+    change: { path: path(CHANGE), value: 140_000n },
+  }
   refused(await workspace.sign(cancel(request, by), btc(workspace, both)), 'SHAPE', 7)
 })
 
@@ -68,27 +126,63 @@ test('attack: a cancellation whose own request was voided ends nothing', async (
 
 test('attack: what a cancellation ended is paid by its other spelling: another token of the same sequence_id', async () => {
   const { mine, path, id, request } = await payment({ sequence_id: 'once' })
-  const other = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, sequence_id: 'once' })
+  const other = await transfer(mine, {
+    asset: 'ETH',
+    amount: 1,
+    destination_address: SINK_ETH,
+    sequence_id: 'once',
+  })
   const by = await ask(mine, id, 'cancel')
   signed(await workspace.sign(cancel(request, by), eth(path, { to: workspace.address(ETH, path) })))
-  refused(await workspace.sign(pay(other), eth(path, { value: ONE, maxFeePerGas: 3n * GWEI })), 'VOIDED', 14)
+  refused(
+    await workspace.sign(pay(other), eth(path, { value: ONE, maxFeePerGas: 3n * GWEI })),
+    'VOIDED',
+    14,
+  )
 })
 
 test('attack: a forward is taken back by a stranger, or by what names its rule; its owner names the forward', async () => {
   const sub = next++
   const mine = await workspace.caller(sub)
   const [path, id, nonce] = [[sub, ETH.chain_index, 0], randomUUID(), randomUUID()]
-  const body = JSON.stringify({ asset: 'ETH', min_amount: 1, destination_address: SINK_ETH, daily_cap: 5, expires_at: new Date((now() + 3600) * 1000).toISOString() })
-  const rule = await signRequest({ apiKey: mine.api_key, privateKey: callerKey, method: 'POST', uri: '/dac/v1/auto-forwarding', body, nonce })
-  for (const node of [1, 2, 3]) assert.equal((await house.post(node, '/receipt', { request: rule })).status, 200)
+  const body = JSON.stringify({
+    asset: 'ETH',
+    min_amount: 1,
+    destination_address: SINK_ETH,
+    daily_cap: 5,
+    expires_at: new Date((now() + 3600) * 1000).toISOString(),
+  })
+  const rule = await signRequest({
+    apiKey: mine.api_key,
+    privateKey: callerKey,
+    method: 'POST',
+    uri: '/dac/v1/auto-forwarding',
+    body,
+    nonce,
+  })
+  for (const node of [1, 2, 3])
+    assert.equal((await house.post(node, '/receipt', { request: rule })).status, 200)
   const of = { kind: 'forward', id, rule }
   signed(await workspace.sign(of, eth(path, { value: ONE })))
   const instead = eth(path, { to: workspace.address(ETH, path), maxFeePerGas: 3n * GWEI })
-  const takenBack = (request: SignedRequest) => workspace.sign({ kind: 'cancel', of, request }, instead)
-  refused(await takenBack(await ask(await workspace.caller(next++), id, 'cancel')), 'WORKSPACE_MISMATCH', 2)
-  refused(await takenBack(await ask(mine, transactionId(mine.api_key, nonce), 'cancel')), 'ACTION_NOT_ALLOWED', 2)
+  const takenBack = (request: SignedRequest) =>
+    workspace.sign({ kind: 'cancel', of, request }, instead)
+  refused(
+    await takenBack(await ask(await workspace.caller(next++), id, 'cancel')),
+    'WORKSPACE_MISMATCH',
+    2,
+  )
+  refused(
+    await takenBack(await ask(mine, transactionId(mine.api_key, nonce), 'cancel')),
+    'ACTION_NOT_ALLOWED',
+    2,
+  )
   refused(await takenBack(await ask(mine, randomUUID(), 'cancel')), 'ACTION_NOT_ALLOWED', 2)
   refused(await takenBack(await ask(mine, id, 'speed-up')), 'ACTION_NOT_ALLOWED', 2)
   signed(await takenBack(await ask(mine, id, 'cancel')))
-  refused(await workspace.sign(of, eth(path, { value: ONE, maxFeePerGas: 4n * GWEI })), 'VOIDED', 14)
+  refused(
+    await workspace.sign(of, eth(path, { value: ONE, maxFeePerGas: 4n * GWEI })),
+    'VOIDED',
+    14,
+  )
 })

@@ -1,27 +1,68 @@
 import { signRequest, transactionId, type SignedRequest } from '@custody/request-auth'
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { callerKey, ETH, SINK_ETH, transfer, type Caller, type House, type Workspace } from './house.ts'
+import {
+  callerKey,
+  ETH,
+  SINK_ETH,
+  transfer,
+  type Caller,
+  type House,
+  type Workspace,
+} from './house.ts'
 
-/** A payment, and what its caller may ask about it later: to pay more for it, or to take it back. */
-export interface Payment { mine: Caller; path: number[]; id: string; request: SignedRequest }
+/**
+ * A payment, and what its caller may ask about it later: to pay more for it, or to take it back.
+ */
+export interface Payment {
+  mine: Caller
+  path: number[]
+  id: string
+  request: SignedRequest
+}
 
 /** Of a sub-account, and so an address and its numbers, of its own. */
-export async function payment(workspace: Workspace, sub: number, more: Record<string, unknown> = {}): Promise<Payment> {
+export async function payment(
+  workspace: Workspace,
+  sub: number,
+  more: Record<string, unknown> = {},
+): Promise<Payment> {
   const mine = await workspace.caller(sub)
   const nonce = randomUUID()
-  const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, ...more }, { nonce })
+  const request = await transfer(
+    mine,
+    { asset: 'ETH', amount: 1, destination_address: SINK_ETH, ...more },
+    { nonce },
+  )
   return { mine, path: [sub, ETH.chain_index, 0], id: transactionId(mine.api_key, nonce), request }
 }
-export function ask(caller: Caller, id: string, name: 'speed-up' | 'cancel', body: Record<string, unknown> = {}): Promise<SignedRequest> {
+export function ask(
+  caller: Caller,
+  id: string,
+  name: 'speed-up' | 'cancel',
+  body: Record<string, unknown> = {},
+): Promise<SignedRequest> {
   return signRequest({
-    apiKey: caller.api_key, privateKey: callerKey, method: 'POST', uri: `/dac/v1/transaction/${id}/${name}`, body: JSON.stringify(body),
+    apiKey: caller.api_key,
+    privateKey: callerKey,
+    method: 'POST',
+    uri: `/dac/v1/transaction/${id}/${name}`,
+    body: JSON.stringify(body),
   })
 }
-export const faster = (request: SignedRequest, speedUp: SignedRequest) => ({ kind: 'pay', request, speed_up: { request: speedUp } })
-export const cancel = (request: SignedRequest, by: SignedRequest) => ({ kind: 'cancel', of: { kind: 'pay', request }, request: by })
+export const faster = (request: SignedRequest, speedUp: SignedRequest) => ({
+  kind: 'pay',
+  request,
+  speed_up: { request: speedUp },
+})
+export const cancel = (request: SignedRequest, by: SignedRequest) => ({
+  kind: 'cancel',
+  of: { kind: 'pay', request },
+  request: by,
+})
 
 /** At every node, whatever was signed of it. */
 export async function voided(house: House, request: SignedRequest): Promise<void> {
-  for (const node of [1, 2, 3]) assert.equal((await house.post(node, '/void', { request, force: true })).body.voided, true)
+  for (const node of [1, 2, 3])
+    assert.equal((await house.post(node, '/void', { request, force: true })).body.voided, true)
 }

@@ -2,7 +2,24 @@ import { signRequest } from '@custody/request-auth'
 import assert from 'node:assert/strict'
 import { createHash, createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
-import { BTC, btc, ETH, eth, funding, House, now, pay, registry, SINK_BTC, SINK_ETH, transfer, usdt, type Answer, type Caller, type Workspace } from './house.ts'
+import {
+  BTC,
+  btc,
+  ETH,
+  eth,
+  funding,
+  House,
+  now,
+  pay,
+  registry,
+  SINK_BTC,
+  SINK_ETH,
+  transfer,
+  usdt,
+  type Answer,
+  type Caller,
+  type Workspace,
+} from './house.ts'
 
 /** A hostile platform asks; the nodes refuse, with a reason, on both sides of the pair. */
 let house: House
@@ -13,11 +30,19 @@ const ONE = 10n ** 18n
 const from = [1, ETH.chain_index, 0]
 
 before(async () => {
-  house = await House.start((config) => { config.budget_fee_caps = 3 }, 'prepared', 'apart')
+  house = await House.start(
+    (config) => {
+      config.budget_fee_caps = 3
+    },
+    'prepared',
+    'apart',
+  )
   workspace = await house.workspace()
   caller = await workspace.caller()
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
 function refused(answer: Answer, code: string, rule: number): void {
   assert.equal(answer.body?.error, code, JSON.stringify(answer.body))
@@ -25,9 +50,13 @@ function refused(answer: Answer, code: string, rule: number): void {
   assert.ok(answer.status >= 400 && answer.status < 500)
   assert.equal(typeof answer.body.message, 'string')
 }
-const ethOf = (amount: number | string = 1, more: Record<string, unknown> = {}) => transfer(caller, { asset: 'ETH', amount, destination_address: SINK_ETH, ...more })
+const ethOf = (amount: number | string = 1, more: Record<string, unknown> = {}) =>
+  transfer(caller, { asset: 'ETH', amount, destination_address: SINK_ETH, ...more })
 
-/** Nothing signed here moves the nonces: each test takes a sub-account, and so an address, of its own. */
+/**
+ * Nothing signed here moves the nonces: each test takes a sub-account, and so an address, of its
+ * own.
+ */
 let next = 100
 async function fresh(): Promise<{ mine: Caller; path: number[] }> {
   const mine = await workspace.caller(next)
@@ -37,33 +66,102 @@ async function fresh(): Promise<{ mine: Caller; path: number[] }> {
 describe('rule 7: another transaction than the caller asked for', () => {
   test('to an exchange: the address that the caller signed, whatever account the platform says it is', async () => {
     const to = { destination_type: 'EXCHANGE', destination_id: randomUUID() }
-    refused(await workspace.sign(pay(await ethOf(1, to)), eth(from, { value: ONE, to: OTHER })), 'DESTINATION_MISMATCH', 7)
-    refused(await workspace.sign(pay(await ethOf(1, { ...to, confirm_address: OTHER })), eth(from, { value: ONE, to: OTHER })), 'DESTINATION_MISMATCH', 7)
+    refused(
+      await workspace.sign(pay(await ethOf(1, to)), eth(from, { value: ONE, to: OTHER })),
+      'DESTINATION_MISMATCH',
+      7,
+    )
+    refused(
+      await workspace.sign(
+        pay(await ethOf(1, { ...to, confirm_address: OTHER })),
+        eth(from, { value: ONE, to: OTHER }),
+      ),
+      'DESTINATION_MISMATCH',
+      7,
+    )
     const mine = await workspace.caller()
-    const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, ...to })
-    const answer = await workspace.sign(pay(request), eth([mine.sub_account, ETH.chain_index, 0], { value: ONE }))
+    const request = await transfer(mine, {
+      asset: 'ETH',
+      amount: 1,
+      destination_address: SINK_ETH,
+      ...to,
+    })
+    const answer = await workspace.sign(
+      pay(request),
+      eth([mine.sub_account, ETH.chain_index, 0], { value: ONE }),
+    )
     assert.equal(answer.status, 200, JSON.stringify(answer.body))
   })
-  test('destination', async () => refused(await workspace.sign(pay(await ethOf()), eth(from, { value: ONE, to: OTHER })), 'DESTINATION_MISMATCH', 7))
+  test('destination', async () =>
+    refused(
+      await workspace.sign(pay(await ethOf()), eth(from, { value: ONE, to: OTHER })),
+      'DESTINATION_MISMATCH',
+      7,
+    ))
   test('token destination', async () => {
-    const request = await transfer(caller, { asset: 'USDT_ETH', amount: 5, destination_address: SINK_ETH })
-    refused(await workspace.sign(pay(request), usdt(from, OTHER, 5_000_000n)), 'DESTINATION_MISMATCH', 7)
-    refused(await workspace.sign(pay(request), usdt(from, SINK_ETH, 5_000_001n)), 'AMOUNT_MISMATCH', 7)
+    const request = await transfer(caller, {
+      asset: 'USDT_ETH',
+      amount: 5,
+      destination_address: SINK_ETH,
+    })
+    refused(
+      await workspace.sign(pay(request), usdt(from, OTHER, 5_000_000n)),
+      'DESTINATION_MISMATCH',
+      7,
+    )
+    refused(
+      await workspace.sign(pay(request), usdt(from, SINK_ETH, 5_000_001n)),
+      'AMOUNT_MISMATCH',
+      7,
+    )
     refused(await workspace.sign(pay(request), eth(from, { value: 5n })), 'ASSET_MISMATCH', 7)
   })
   test('amount', async () => {
-    refused(await workspace.sign(pay(await ethOf()), eth(from, { value: ONE + 1n })), 'AMOUNT_MISMATCH', 7)
-    refused(await workspace.sign(pay(await ethOf()), eth(from, { value: ONE - 1n })), 'AMOUNT_MISMATCH', 7)
+    refused(
+      await workspace.sign(pay(await ethOf()), eth(from, { value: ONE + 1n })),
+      'AMOUNT_MISMATCH',
+      7,
+    )
+    refused(
+      await workspace.sign(pay(await ethOf()), eth(from, { value: ONE - 1n })),
+      'AMOUNT_MISMATCH',
+      7,
+    )
     // A double would round this one.
-    refused(await workspace.sign(pay(await ethOf('0.123456789012345678')), eth(from, { value: 123_456_789_012_345_680n })), 'AMOUNT_MISMATCH', 7)
+    refused(
+      await workspace.sign(
+        pay(await ethOf('0.123456789012345678')),
+        eth(from, { value: 123_456_789_012_345_680n }),
+      ),
+      'AMOUNT_MISMATCH',
+      7,
+    )
   })
-  test('asset', async () => refused(await workspace.sign(pay(await ethOf()), usdt(from, SINK_ETH, 1_000_000n)), 'ASSET_MISMATCH', 7))
-  test('network', async () => refused(await workspace.sign(pay(await ethOf()), { ...eth(from, { value: ONE }), network: 'BTC' }), 'NETWORK_MISMATCH', 7))
+  test('asset', async () =>
+    refused(
+      await workspace.sign(pay(await ethOf()), usdt(from, SINK_ETH, 1_000_000n)),
+      'ASSET_MISMATCH',
+      7,
+    ))
+  test('network', async () =>
+    refused(
+      await workspace.sign(pay(await ethOf()), { ...eth(from, { value: ONE }), network: 'BTC' }),
+      'NETWORK_MISMATCH',
+      7,
+    ))
   test('call data, bytes that do not decode, trailing bytes', async () => {
-    refused(await workspace.sign(pay(await ethOf()), eth(from, { value: ONE, data: '0xdeadbeef' })), 'CONTRACT_MISMATCH', 5)
+    refused(
+      await workspace.sign(pay(await ethOf()), eth(from, { value: ONE, data: '0xdeadbeef' })),
+      'CONTRACT_MISMATCH',
+      5,
+    )
     refused(await workspace.sign(pay(await ethOf()), { ...eth(from), bytes: '02c0' }), 'SHAPE', 7)
     const good = eth(from, { value: ONE })
-    refused(await workspace.sign(pay(await ethOf()), { ...good, bytes: `${good.bytes}00` }), 'SHAPE', 7)
+    refused(
+      await workspace.sign(pay(await ethOf()), { ...good, bytes: `${good.bytes}00` }),
+      'SHAPE',
+      7,
+    )
   })
 })
 
@@ -71,7 +169,8 @@ describe('rule 5: contract and chain', () => {
   test('refuses coins and tokens for a contract of the registry, although the caller signed it', async () => {
     const contract = registry.asset('USDC_ETH')?.contract_address as string
     for (const [asset, unsigned] of [
-      ['ETH', eth(from, { value: ONE, to: contract })], ['USDT_ETH', usdt(from, contract, 1_000_000n)],
+      ['ETH', eth(from, { value: ONE, to: contract })],
+      ['USDT_ETH', usdt(from, contract, 1_000_000n)],
     ] as const) {
       const request = await transfer(caller, { asset, amount: 1, destination_address: contract })
       const answer = await workspace.sign(pay(request), unsigned)
@@ -80,61 +179,210 @@ describe('rule 5: contract and chain', () => {
     }
   })
   test('contract', async () => {
-    const request = await transfer(caller, { asset: 'USDT_ETH', amount: 5, destination_address: SINK_ETH })
-    refused(await workspace.sign(pay(request), usdt(from, SINK_ETH, 5_000_000n, { to: OTHER })), 'CONTRACT_MISMATCH', 5)
+    const request = await transfer(caller, {
+      asset: 'USDT_ETH',
+      amount: 5,
+      destination_address: SINK_ETH,
+    })
+    refused(
+      await workspace.sign(pay(request), usdt(from, SINK_ETH, 5_000_000n, { to: OTHER })),
+      'CONTRACT_MISMATCH',
+      5,
+    )
   })
-  test('chain id', async () => refused(await workspace.sign(pay(await ethOf()), eth(from, { value: ONE, chainId: 1 })), 'CHAIN_ID_MISMATCH', 5))
-  test('unknown asset', async () => refused(await workspace.sign(pay(await transfer(caller, { asset: 'NOPE', amount: 1, destination_address: SINK_ETH })), eth(from, { value: ONE })), 'UNKNOWN_ASSET', 5))
+  test('chain id', async () =>
+    refused(
+      await workspace.sign(pay(await ethOf()), eth(from, { value: ONE, chainId: 1 })),
+      'CHAIN_ID_MISMATCH',
+      5,
+    ))
+  test('unknown asset', async () =>
+    refused(
+      await workspace.sign(
+        pay(await transfer(caller, { asset: 'NOPE', amount: 1, destination_address: SINK_ETH })),
+        eth(from, { value: ONE }),
+      ),
+      'UNKNOWN_ASSET',
+      5,
+    ))
 })
 
 describe('rule 8: inputs, change and paths', () => {
   const path = (sub: number, index: number): number[] => [sub, BTC.chain_index, index]
-  const request = () => transfer(caller, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
+  const request = () =>
+    transfer(caller, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
   test('change to another address, or on another path', async () => {
     const source = funding(workspace, [{ path: path(1, 0), value: 200_000n }])
     const inputs = [{ funding: source, output: 0, path: path(1, 0) }]
     const thief = Buffer.from(`0014${'77'.repeat(20)}`, 'hex')
-    refused(await workspace.sign(pay(await request()), btc(workspace, { inputs, amount: 100_000n, change: { path: path(1, 0x7fffffff), value: 90_000n, script: thief } })), 'CHANGE_MISMATCH', 8)
-    refused(await workspace.sign(pay(await request()), btc(workspace, { inputs, amount: 100_000n, change: { path: path(1, 5), value: 90_000n } })), 'CHANGE_MISMATCH', 8)
-    refused(await workspace.sign(pay(await request()), btc(workspace, { inputs, amount: 100_000n, change: { path: path(2, 0x7fffffff), value: 90_000n } })), 'CHANGE_MISMATCH', 8)
-    const undeclared = btc(workspace, { inputs, amount: 100_000n, change: { path: path(1, 0x7fffffff), value: 90_000n, script: thief } })
+    refused(
+      await workspace.sign(
+        pay(await request()),
+        btc(workspace, {
+          inputs,
+          amount: 100_000n,
+          change: { path: path(1, 0x7fffffff), value: 90_000n, script: thief },
+        }),
+      ),
+      'CHANGE_MISMATCH',
+      8,
+    )
+    refused(
+      await workspace.sign(
+        pay(await request()),
+        btc(workspace, { inputs, amount: 100_000n, change: { path: path(1, 5), value: 90_000n } }),
+      ),
+      'CHANGE_MISMATCH',
+      8,
+    )
+    refused(
+      await workspace.sign(
+        pay(await request()),
+        btc(workspace, {
+          inputs,
+          amount: 100_000n,
+          change: { path: path(2, 0x7fffffff), value: 90_000n },
+        }),
+      ),
+      'CHANGE_MISMATCH',
+      8,
+    )
+    const undeclared = btc(workspace, {
+      inputs,
+      amount: 100_000n,
+      change: { path: path(1, 0x7fffffff), value: 90_000n, script: thief },
+    })
     delete undeclared.change
     refused(await workspace.sign(pay(await request()), undeclared), 'SHAPE', 7)
   })
   test('an input of another sub-account', async () => {
     const source = funding(workspace, [{ path: path(2, 0), value: 110_000n }])
-    refused(await workspace.sign(pay(await request()), btc(workspace, { inputs: [{ funding: source, output: 0, path: path(2, 0) }], amount: 100_000n })), 'FOREIGN_PATH', 8)
+    refused(
+      await workspace.sign(
+        pay(await request()),
+        btc(workspace, {
+          inputs: [{ funding: source, output: 0, path: path(2, 0) }],
+          amount: 100_000n,
+        }),
+      ),
+      'FOREIGN_PATH',
+      8,
+    )
     // The same input under a path of its own wallet does not belong to the key there.
-    refused(await workspace.sign(pay(await request()), btc(workspace, { inputs: [{ funding: source, output: 0, path: path(1, 0) }], amount: 100_000n })), 'PREVIOUS_TRANSACTION', 8)
+    refused(
+      await workspace.sign(
+        pay(await request()),
+        btc(workspace, {
+          inputs: [{ funding: source, output: 0, path: path(1, 0) }],
+          amount: 100_000n,
+        }),
+      ),
+      'PREVIOUS_TRANSACTION',
+      8,
+    )
   })
   test('a foreign path: the tank, a deposit address, another chain, no path', async () => {
-    for (const foreign of [[0, 60, 0], [1, 60, 1], [1, 0, 0], [2, 60, 0], [1, 60], []]) refused(await workspace.sign(pay(await ethOf()), eth(foreign, { value: ONE })), 'FOREIGN_PATH', 8)
+    for (const foreign of [[0, 60, 0], [1, 60, 1], [1, 0, 0], [2, 60, 0], [1, 60], []])
+      refused(
+        await workspace.sign(pay(await ethOf()), eth(foreign, { value: ONE })),
+        'FOREIGN_PATH',
+        8,
+      )
   })
   test('a lying previous transaction', async () => {
     const source = funding(workspace, [{ path: path(1, 0), value: 200_000n }])
     const inputs = [{ funding: source, output: 0, path: path(1, 0) }]
-    const honest = btc(workspace, { inputs, amount: 100_000n, change: { path: path(1, 0x7fffffff), value: 90_000n } })
+    const honest = btc(workspace, {
+      inputs,
+      amount: 100_000n,
+      change: { path: path(1, 0x7fffffff), value: 90_000n },
+    })
     // It claims the input to hold less, so that the rest would go to the miner.
     const lie = source.clone()
     lie.outs[0]!.value = 195_000n
-    refused(await workspace.sign(pay(await request()), { ...honest, inputs: [{ path: path(1, 0), previous: lie.toHex() }] }), 'PREVIOUS_TRANSACTION', 8)
-    refused(await workspace.sign(pay(await request()), { ...honest, inputs: [{ path: path(1, 0) }] }), 'PREVIOUS_TRANSACTION', 8)
+    refused(
+      await workspace.sign(pay(await request()), {
+        ...honest,
+        inputs: [{ path: path(1, 0), previous: lie.toHex() }],
+      }),
+      'PREVIOUS_TRANSACTION',
+      8,
+    )
+    refused(
+      await workspace.sign(pay(await request()), { ...honest, inputs: [{ path: path(1, 0) }] }),
+      'PREVIOUS_TRANSACTION',
+      8,
+    )
   })
 })
 
 describe('rule 9: fees', () => {
   test("above the node's cap", async () => {
-    refused(await workspace.sign(pay(await ethOf()), eth(from, { value: ONE, gas: 1_000_000n, maxFeePerGas: 200_000_000_000n })), 'FEE_CAP', 9)
+    refused(
+      await workspace.sign(
+        pay(await ethOf()),
+        eth(from, { value: ONE, gas: 1_000_000n, maxFeePerGas: 200_000_000_000n }),
+      ),
+      'FEE_CAP',
+      9,
+    )
     const source = funding(workspace, [{ path: [1, BTC.chain_index, 0], value: 5_000_000n }])
-    const request = await transfer(caller, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
-    refused(await workspace.sign(pay(request), btc(workspace, { inputs: [{ funding: source, output: 0, path: [1, BTC.chain_index, 0] }], amount: 100_000n })), 'FEE_CAP', 9)
+    const request = await transfer(caller, {
+      asset: 'BTC',
+      amount: 0.001,
+      destination_address: SINK_BTC,
+    })
+    refused(
+      await workspace.sign(
+        pay(request),
+        btc(workspace, {
+          inputs: [{ funding: source, output: 0, path: [1, BTC.chain_index, 0] }],
+          amount: 100_000n,
+        }),
+      ),
+      'FEE_CAP',
+      9,
+    )
   })
   test("above the caller's own rate", async () => {
-    refused(await workspace.sign(pay(await ethOf(1, { fee_rate: 1.5 })), eth(from, { value: ONE, maxFeePerGas: 1_500_000_001n })), 'FEE_RATE', 9)
+    refused(
+      await workspace.sign(
+        pay(await ethOf(1, { fee_rate: 1.5 })),
+        eth(from, { value: ONE, maxFeePerGas: 1_500_000_001n }),
+      ),
+      'FEE_RATE',
+      9,
+    )
     const source = funding(workspace, [{ path: [1, BTC.chain_index, 0], value: 200_000n }])
-    const request = await transfer(caller, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC, fee_rate: 10 })
-    refused(await workspace.sign(pay(request), btc(workspace, { inputs: [{ funding: source, output: 0, path: [1, BTC.chain_index, 0] }], amount: 100_000n, change: { path: [1, BTC.chain_index, 0x7fffffff], value: 95_000n } })), 'FEE_RATE', 9)
-    refused(await workspace.sign(pay(request), btc(workspace, { inputs: [{ funding: source, output: 0, path: [1, BTC.chain_index, 0] }], amount: 100_000n })), 'FEE_RATE', 9)
+    const request = await transfer(caller, {
+      asset: 'BTC',
+      amount: 0.001,
+      destination_address: SINK_BTC,
+      fee_rate: 10,
+    })
+    refused(
+      await workspace.sign(
+        pay(request),
+        btc(workspace, {
+          inputs: [{ funding: source, output: 0, path: [1, BTC.chain_index, 0] }],
+          amount: 100_000n,
+          change: { path: [1, BTC.chain_index, 0x7fffffff], value: 95_000n },
+        }),
+      ),
+      'FEE_RATE',
+      9,
+    )
+    refused(
+      await workspace.sign(
+        pay(request),
+        btc(workspace, {
+          inputs: [{ funding: source, output: 0, path: [1, BTC.chain_index, 0] }],
+          amount: 100_000n,
+        }),
+      ),
+      'FEE_RATE',
+      9,
+    )
   })
 })
 
@@ -142,7 +390,14 @@ describe('rules 1 and 2: who asks', () => {
   const order = () => eth(from, { value: ONE })
   test('an unenrolled key', async () => {
     const stranger = { api_key: randomUUID(), sub_account: 1 }
-    refused(await workspace.sign(pay(await transfer(stranger, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })), order()), 'NOT_ENROLLED', 1)
+    refused(
+      await workspace.sign(
+        pay(await transfer(stranger, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })),
+        order(),
+      ),
+      'NOT_ENROLLED',
+      1,
+    )
   })
   test('a key enrolled at one node only: the partner refuses', async () => {
     const half = await workspace.caller(1, 'full', [1])
@@ -151,16 +406,40 @@ describe('rules 1 and 2: who asks', () => {
   })
   test('an enrolled name with another RSA key', async () => {
     const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 4096 })
-    const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }, { privateKey })
+    const request = await transfer(
+      caller,
+      { asset: 'ETH', amount: 1, destination_address: SINK_ETH },
+      { privateKey },
+    )
     refused(await workspace.sign(pay(request), order()), 'NOT_AUTHENTIC', 2)
   })
   test('read-only and revoked', async () => {
     const reader = await workspace.caller(1, 'read-only')
-    refused(await workspace.sign(pay(await transfer(reader, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })), order()), 'READ_ONLY', 2)
+    refused(
+      await workspace.sign(
+        pay(await transfer(reader, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })),
+        order(),
+      ),
+      'READ_ONLY',
+      2,
+    )
     const gone = await workspace.caller(1)
     await house.everywhere('revoke', { api_key: gone.api_key })
-    refused(await workspace.sign(pay(await transfer(gone, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })), order()), 'NOT_ENROLLED', 1)
-    const [again] = await house.everywhere('enrol', { api_key: gone.api_key, public_key_pem: 'x', role: 'full', workspace: workspace.name, sub_account: 'sub-1' })
+    refused(
+      await workspace.sign(
+        pay(await transfer(gone, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })),
+        order(),
+      ),
+      'NOT_ENROLLED',
+      1,
+    )
+    const [again] = await house.everywhere('enrol', {
+      api_key: gone.api_key,
+      public_key_pem: 'x',
+      role: 'full',
+      workspace: workspace.name,
+      sub_account: 'sub-1',
+    })
     assert.notEqual(again!.status, 200)
   })
   test('another workspace', async () => {
@@ -169,52 +448,147 @@ describe('rules 1 and 2: who asks', () => {
   })
   test('changed body, other uri, other method', async () => {
     const request = await ethOf()
-    refused(await workspace.sign(pay({ ...request, body: request.body.replace('"amount":1', '"amount":2') }), eth(from, { value: 2n * ONE })), 'NOT_AUTHENTIC', 2)
-    refused(await workspace.sign(pay({ ...request, body: `${request.body} ` }), order()), 'NOT_AUTHENTIC', 2)
-    refused(await workspace.sign(pay({ ...request, uri: '/dac/v1/transactions' }), order()), 'NOT_AUTHENTIC', 2)
-    refused(await workspace.sign(pay({ ...request, uri: '/dac/v1/transaction?x=1' }), order()), 'ACTION_NOT_ALLOWED', 2)
-    refused(await workspace.sign(pay({ ...request, method: 'PUT' }), order()), 'ACTION_NOT_ALLOWED', 2)
-    refused(await workspace.sign(pay({ ...request, method: 'post' }), order()), 'ACTION_NOT_ALLOWED', 2)
-    const elsewhere = await signRequest({ apiKey: caller.api_key, privateKey: (await import('./house.ts')).callerKey, method: 'POST', uri: '/dac/v1/estimate-fee', body: request.body })
+    refused(
+      await workspace.sign(
+        pay({ ...request, body: request.body.replace('"amount":1', '"amount":2') }),
+        eth(from, { value: 2n * ONE }),
+      ),
+      'NOT_AUTHENTIC',
+      2,
+    )
+    refused(
+      await workspace.sign(pay({ ...request, body: `${request.body} ` }), order()),
+      'NOT_AUTHENTIC',
+      2,
+    )
+    refused(
+      await workspace.sign(pay({ ...request, uri: '/dac/v1/transactions' }), order()),
+      'NOT_AUTHENTIC',
+      2,
+    )
+    refused(
+      await workspace.sign(pay({ ...request, uri: '/dac/v1/transaction?x=1' }), order()),
+      'ACTION_NOT_ALLOWED',
+      2,
+    )
+    refused(
+      await workspace.sign(pay({ ...request, method: 'PUT' }), order()),
+      'ACTION_NOT_ALLOWED',
+      2,
+    )
+    refused(
+      await workspace.sign(pay({ ...request, method: 'post' }), order()),
+      'ACTION_NOT_ALLOWED',
+      2,
+    )
+    const elsewhere = await signRequest({
+      apiKey: caller.api_key,
+      privateKey: (await import('./house.ts')).callerKey,
+      method: 'POST',
+      uri: '/dac/v1/estimate-fee',
+      body: request.body,
+    })
     refused(await workspace.sign(pay(elsewhere), order()), 'ACTION_NOT_ALLOWED', 2)
   })
   test('a refund is a payment and nothing more: the same rules, at one spelling of its path', async () => {
     const invoice = `inv_${'0a'.repeat(16)}`
     const { mine, path } = await fresh()
-    const refund = (uri: string, more: { method?: string } = {}) => transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }, { uri, ...more })
+    const refund = (uri: string, more: { method?: string } = {}) =>
+      transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }, { uri, ...more })
     const good = await refund(`/dac/v1/invoices/${invoice}/refund`)
     refused(await workspace.sign(pay(good), eth(path, { value: ONE + 1n })), 'AMOUNT_MISMATCH', 7)
-    refused(await workspace.sign(pay(good), eth(path, { value: ONE, to: OTHER })), 'DESTINATION_MISMATCH', 7)
-    refused(await workspace.sign(pay({ ...good, uri: '/dac/v1/transaction' }), eth(path, { value: ONE })), 'NOT_AUTHENTIC', 2)
+    refused(
+      await workspace.sign(pay(good), eth(path, { value: ONE, to: OTHER })),
+      'DESTINATION_MISMATCH',
+      7,
+    )
+    refused(
+      await workspace.sign(pay({ ...good, uri: '/dac/v1/transaction' }), eth(path, { value: ONE })),
+      'NOT_AUTHENTIC',
+      2,
+    )
     for (const uri of [
-      `/dac/v1/invoices/${invoice}/refund/`, `/dac/v1/invoices/${invoice.toUpperCase()}/refund`, `/dac/v1/invoices/${invoice}0/refund`,
-      `/dac/v1/invoices/${invoice}/cancel`, `/dac/v1/invoices/../refund`, `//dac/v1/invoices/${invoice}/refund`, `/dac/v1/invoices/${invoice}/refund?x=1`, `/dac/v1/invoices/${invoice}/refund\n`,
-    ]) refused(await workspace.sign(pay(await refund(uri)), eth(path, { value: ONE })), 'ACTION_NOT_ALLOWED', 2)
+      `/dac/v1/invoices/${invoice}/refund/`,
+      `/dac/v1/invoices/${invoice.toUpperCase()}/refund`,
+      `/dac/v1/invoices/${invoice}0/refund`,
+      `/dac/v1/invoices/${invoice}/cancel`,
+      `/dac/v1/invoices/../refund`,
+      `//dac/v1/invoices/${invoice}/refund`,
+      `/dac/v1/invoices/${invoice}/refund?x=1`,
+      `/dac/v1/invoices/${invoice}/refund\n`,
+    ])
+      refused(
+        await workspace.sign(pay(await refund(uri)), eth(path, { value: ONE })),
+        'ACTION_NOT_ALLOWED',
+        2,
+      )
     assert.equal((await workspace.sign(pay(good), eth(path, { value: ONE }))).status, 200)
   })
   test('a token spelt again: padding, another header, alg none', async () => {
     const request = await ethOf()
     const [head, payload, signature] = request.token.split('.') as [string, string, string]
-    refused(await workspace.sign(pay({ ...request, token: `${head}.${payload}.${signature}=` }), order()), 'NOT_AUTHENTIC', 2)
+    refused(
+      await workspace.sign(pay({ ...request, token: `${head}.${payload}.${signature}=` }), order()),
+      'NOT_AUTHENTIC',
+      2,
+    )
     const none = Buffer.from('{"alg":"none"}').toString('base64url')
-    refused(await workspace.sign(pay({ ...request, token: `${none}.${payload}.` }), order()), 'NOT_AUTHENTIC', 2)
+    refused(
+      await workspace.sign(pay({ ...request, token: `${none}.${payload}.` }), order()),
+      'NOT_AUTHENTIC',
+      2,
+    )
   })
   test('duplicate and unknown fields, wrong types', async () => {
     const plain = `"asset":"ETH","destination_address":"${SINK_ETH}","destination_type":"EXTERNAL","source_type":"INTERNAL"`
     const bodies = [
-      `{${plain},"amount":1,"amount":1}`, `{${plain},"amount":1,"adress_tag":"7"}`, `{${plain},"amount":-1}`, `{${plain},"amount":0}`, `{${plain},"amount":true}`, `{${plain},"amount":1e-30}`,
-      `{${plain}}`, '[]', 'null', '', '{', `{${plain.replace('EXTERNAL', 'INTERNAL')},"amount":1}`, `{${plain},"amount":1,"address_tag":"1"}`, `{${plain},"amount":1,"fee_level":"max"}`, `{${plain},"amount":1,"type":"Deposit"}`, `{${plain},"amount":1,"sequence_id":7}`,
+      `{${plain},"amount":1,"amount":1}`,
+      `{${plain},"amount":1,"adress_tag":"7"}`,
+      `{${plain},"amount":-1}`,
+      `{${plain},"amount":0}`,
+      `{${plain},"amount":true}`,
+      `{${plain},"amount":1e-30}`,
+      `{${plain}}`,
+      '[]',
+      'null',
+      '',
+      '{',
+      `{${plain.replace('EXTERNAL', 'INTERNAL')},"amount":1}`,
+      `{${plain},"amount":1,"address_tag":"1"}`,
+      `{${plain},"amount":1,"fee_level":"max"}`,
+      `{${plain},"amount":1,"type":"Deposit"}`,
+      `{${plain},"amount":1,"sequence_id":7}`,
     ]
-    for (const body of bodies) refused(await workspace.sign(pay(await transfer(caller, body)), order()), 'BAD_REQUEST_FIELD', 2)
+    for (const body of bodies)
+      refused(
+        await workspace.sign(pay(await transfer(caller, body)), order()),
+        'BAD_REQUEST_FIELD',
+        2,
+      )
   })
 })
 
 describe('rule 3: age', () => {
-  const aged = (seconds: number) => ethOf().then(() => transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }, { now: now() - seconds }))
+  const aged = (seconds: number) =>
+    ethOf().then(() =>
+      transfer(
+        caller,
+        { asset: 'ETH', amount: 1, destination_address: SINK_ETH },
+        { now: now() - seconds },
+      ),
+    )
   test('older than 24 hours, older than 7 days, from the future', async () => {
     refused(await workspace.sign(pay(await aged(86_500)), eth(from, { value: ONE })), 'TOO_OLD', 3)
-    refused(await workspace.sign(pay(await aged(8 * 86_400)), eth(from, { value: ONE })), 'TOO_OLD', 3)
-    refused(await workspace.sign(pay(await aged(-3600)), eth(from, { value: ONE })), 'NOT_AUTHENTIC', 2)
+    refused(
+      await workspace.sign(pay(await aged(8 * 86_400)), eth(from, { value: ONE })),
+      'TOO_OLD',
+      3,
+    )
+    refused(
+      await workspace.sign(pay(await aged(-3600)), eth(from, { value: ONE })),
+      'NOT_AUTHENTIC',
+      2,
+    )
   })
   test('a receipt only for what is live, and only for its own meaning', async () => {
     refused(await house.post(1, '/receipt', { request: await aged(600) }), 'TOO_OLD', 3)
@@ -230,20 +604,62 @@ describe('rule 3: age', () => {
   })
   test('receipts of many requests by one call: each is answered for itself, also where they contradict each other', async () => {
     const { mine } = await fresh()
-    const of = (amount: number, more: Parameters<typeof transfer>[2] = {}) => transfer(mine, { asset: 'ETH', amount, destination_address: SINK_ETH }, more)
+    const of = (amount: number, more: Parameters<typeof transfer>[2] = {}) =>
+      transfer(mine, { asset: 'ETH', amount, destination_address: SINK_ETH }, more)
     const nonce = randomUUID()
-    const [one, same, other, last] = [await of(1, { nonce }), await of(1, { nonce }), await of(2, { nonce }), await of(3)]
+    const [one, same, other, last] = [
+      await of(1, { nonce }),
+      await of(1, { nonce }),
+      await of(2, { nonce }),
+      await of(3),
+    ]
     const forged = { ...one, body: one.body.replace('1', '9') }
-    const requests = [one, await aged(600), { token: 'x' }, 'none', forged, same, other, last, { ...last, uri: 'x'.repeat(3000) }]
+    const requests = [
+      one,
+      await aged(600),
+      { token: 'x' },
+      'none',
+      forged,
+      same,
+      other,
+      last,
+      { ...last, uri: 'x'.repeat(3000) },
+    ]
     const { status, body } = await house.post(1, '/receipts', { requests })
     assert.equal(status, 200, JSON.stringify(body))
-    const answers = body.answers as { status: number; body: { error?: string; receipt?: { nonce: string; api_key: string } } }[]
-    assert.deepEqual(answers.map((each) => each.body.error ?? each.status), [
-      200, 'TOO_OLD', 'BAD_ORDER', 'BAD_ORDER', 'NOT_AUTHENTIC', 200, 'INTENT_CONFLICT', 200, 'BAD_ORDER'])
-    assert.deepEqual([0, 5].map((at) => answers[at]!.body.receipt?.nonce), [nonce, nonce])
-    assert.deepEqual(answers[7]!.body, (await house.post(1, '/receipt', { request: last })).body, 'as alone')
+    const answers = body.answers as {
+      status: number
+      body: { error?: string; receipt?: { nonce: string; api_key: string } }
+    }[]
+    assert.deepEqual(
+      answers.map((each) => each.body.error ?? each.status),
+      [
+        200,
+        'TOO_OLD',
+        'BAD_ORDER',
+        'BAD_ORDER',
+        'NOT_AUTHENTIC',
+        200,
+        'INTENT_CONFLICT',
+        200,
+        'BAD_ORDER',
+      ],
+    )
+    assert.deepEqual(
+      [0, 5].map((at) => answers[at]!.body.receipt?.nonce),
+      [nonce, nonce],
+    )
+    assert.deepEqual(
+      answers[7]!.body,
+      (await house.post(1, '/receipt', { request: last })).body,
+      'as alone',
+    )
     refused(await house.post(1, '/receipts', { requests: [] }), 'BAD_ORDER', 0)
-    refused(await house.post(1, '/receipts', { requests: Array.from({ length: 65 }, () => one) }), 'BAD_ORDER', 0)
+    refused(
+      await house.post(1, '/receipts', { requests: Array.from({ length: 65 }, () => one) }),
+      'BAD_ORDER',
+      0,
+    )
   })
 })
 
@@ -255,35 +671,77 @@ describe('rules 4 and 6: one request, one payment', () => {
     const answer = await workspace.sign(pay(request), first)
     assert.equal(answer.status, 200, JSON.stringify(answer.body))
     const second = eth(path, { value: ONE, nonce: 1 })
-    for (const pair of [[1, 2], [2, 1], [1, 3], [3, 2]] as const) refused(await workspace.sign(pay(request), second, pair), 'NOT_EXCLUSIVE', 6)
-    // Ended in order: a node that is killed may lose a finished signature of the last 100 ms, which it then makes again.
+    for (const pair of [
+      [1, 2],
+      [2, 1],
+      [1, 3],
+      [3, 2],
+    ] as const)
+      refused(await workspace.sign(pay(request), second, pair), 'NOT_EXCLUSIVE', 6)
+    // Ended in order: a node that is killed may lose a finished signature of the last 100 ms, which
+    // it then makes again.
     for (const node of [1, 2]) {
       await house.kill(node, 'SIGTERM')
       await house.run(node)
     }
     refused(await workspace.sign(pay(request), second), 'NOT_EXCLUSIVE', 6)
     // The platform forgot everything and builds anew: same request, other bytes.
-    refused(await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 1, maxFeePerGas: 3_000_000_000n })), 'NOT_EXCLUSIVE', 6)
+    refused(
+      await workspace.sign(
+        pay(request),
+        eth(path, { value: ONE, nonce: 1, maxFeePerGas: 3_000_000_000n }),
+      ),
+      'NOT_EXCLUSIVE',
+      6,
+    )
     // The refusal carries what stands, so that a platform without memory can go on with it.
     const told = await workspace.sign(pay(request), second)
     assert.equal(told.body.recorded.unsigned.bytes, first.bytes)
-    assert.deepEqual(told.body.recorded.signed, { raw: answer.body.signed.raw, hash: answer.body.signed.hash })
+    assert.deepEqual(told.body.recorded.signed, {
+      raw: answer.body.signed.raw,
+      hash: answer.body.signed.hash,
+    })
     // The same bytes are always given again, by any pair.
-    for (const pair of [[1, 2], [2, 1], [3, 1], [3, 2]] as const) {
+    for (const pair of [
+      [1, 2],
+      [2, 1],
+      [3, 1],
+      [3, 2],
+    ] as const) {
       const same = await workspace.sign(pay(request), first, pair)
       assert.equal(same.status, 200, JSON.stringify(same.body))
       assert.deepEqual(same.body, answer.body)
     }
     // A bump of the fee at the same nonce excludes the first.
-    assert.equal((await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0, maxFeePerGas: 3_000_000_000n }))).status, 200)
+    assert.equal(
+      (
+        await workspace.sign(
+          pay(request),
+          eth(path, { value: ONE, nonce: 0, maxFeePerGas: 3_000_000_000n }),
+        )
+      ).status,
+      200,
+    )
   })
   test('BTC: a replacement must share an input with every earlier one', async () => {
     const mine = await workspace.caller(next)
     const path = (index: number): number[] => [next, BTC.chain_index, index]
-    const source = funding(workspace, [0, 1, 2].map((index) => ({ path: path(index), value: 105_000n })))
+    const source = funding(
+      workspace,
+      [0, 1, 2].map((index) => ({ path: path(index), value: 105_000n })),
+    )
     const input = (index: number) => ({ funding: source, output: index, path: path(index) })
-    const request = await transfer(mine, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
-    const order = (inputs: number[], change = 0n) => btc(workspace, { inputs: inputs.map(input), amount: 100_000n, ...(change > 0n ? { change: { path: path(0x7fffffff), value: change } } : {}) })
+    const request = await transfer(mine, {
+      asset: 'BTC',
+      amount: 0.001,
+      destination_address: SINK_BTC,
+    })
+    const order = (inputs: number[], change = 0n) =>
+      btc(workspace, {
+        inputs: inputs.map(input),
+        amount: 100_000n,
+        ...(change > 0n ? { change: { path: path(0x7fffffff), value: change } } : {}),
+      })
     assert.equal((await workspace.sign(pay(request), order([0]))).status, 200)
     refused(await workspace.sign(pay(request), order([1])), 'NOT_EXCLUSIVE', 6)
     const wide = await workspace.sign(pay(request), order([0, 1], 100_000n))
@@ -293,43 +751,119 @@ describe('rules 4 and 6: one request, one payment', () => {
   })
   test('the same sequence_id: an alias of the same payment, never another one', async () => {
     const { mine, path } = await fresh()
-    const make = (amount: number) => transfer(mine, { asset: 'ETH', amount, destination_address: SINK_ETH, sequence_id: 'order-7' })
+    const make = (amount: number) =>
+      transfer(mine, {
+        asset: 'ETH',
+        amount,
+        destination_address: SINK_ETH,
+        sequence_id: 'order-7',
+      })
     const unsigned = eth(path, { value: ONE, nonce: 0 })
     const first = await workspace.sign(pay(await make(1)), unsigned)
     assert.equal(first.status, 200)
     const alias = await workspace.sign(pay(await make(1)), unsigned)
     assert.deepEqual(alias.body, first.body)
-    refused(await workspace.sign(pay(await make(1)), eth(path, { value: ONE, nonce: 1 })), 'NOT_EXCLUSIVE', 6)
-    refused(await workspace.sign(pay(await make(2)), eth(path, { value: 2n * ONE, nonce: 1 })), 'INTENT_CONFLICT', 4)
+    refused(
+      await workspace.sign(pay(await make(1)), eth(path, { value: ONE, nonce: 1 })),
+      'NOT_EXCLUSIVE',
+      6,
+    )
+    refused(
+      await workspace.sign(pay(await make(2)), eth(path, { value: 2n * ONE, nonce: 1 })),
+      'INTENT_CONFLICT',
+      4,
+    )
     // Another API user of the same sub-account has the same wallet.
     const twin = await workspace.caller(mine.sub_account)
-    const other = await transfer(twin, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, sequence_id: 'order-7' })
-    refused(await workspace.sign(pay(other), eth(path, { value: ONE, nonce: 1 })), 'NOT_EXCLUSIVE', 6)
+    const other = await transfer(twin, {
+      asset: 'ETH',
+      amount: 1,
+      destination_address: SINK_ETH,
+      sequence_id: 'order-7',
+    })
+    refused(
+      await workspace.sign(pay(other), eth(path, { value: ONE, nonce: 1 })),
+      'NOT_EXCLUSIVE',
+      6,
+    )
   })
   test('one nonce, two requests', async () => {
     const { mine, path } = await fresh()
     const nonce = randomUUID()
-    const one = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }, { nonce })
-    const two = await transfer(mine, { asset: 'ETH', amount: 2, destination_address: SINK_ETH }, { nonce })
+    const one = await transfer(
+      mine,
+      { asset: 'ETH', amount: 1, destination_address: SINK_ETH },
+      { nonce },
+    )
+    const two = await transfer(
+      mine,
+      { asset: 'ETH', amount: 2, destination_address: SINK_ETH },
+      { nonce },
+    )
     assert.equal((await workspace.sign(pay(one), eth(path, { value: ONE, nonce: 0 }))).status, 200)
-    refused(await workspace.sign(pay(two), eth(path, { value: 2n * ONE, nonce: 1 })), 'INTENT_CONFLICT', 4)
-    const named = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, sequence_id: 'x' }, { nonce })
-    refused(await workspace.sign(pay(named), eth(path, { value: ONE, nonce: 1 })), 'INTENT_CONFLICT', 4)
+    refused(
+      await workspace.sign(pay(two), eth(path, { value: 2n * ONE, nonce: 1 })),
+      'INTENT_CONFLICT',
+      4,
+    )
+    const named = await transfer(
+      mine,
+      { asset: 'ETH', amount: 1, destination_address: SINK_ETH, sequence_id: 'x' },
+      { nonce },
+    )
+    refused(
+      await workspace.sign(pay(named), eth(path, { value: ONE, nonce: 1 })),
+      'INTENT_CONFLICT',
+      4,
+    )
     // Also where the first was only shown.
     const shown = randomUUID()
-    assert.equal((await house.post(2, '/receipt', { request: await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }, { nonce: shown }) })).status, 200)
-    refused(await workspace.sign(pay(await transfer(mine, { asset: 'ETH', amount: 2, destination_address: SINK_ETH }, { nonce: shown })), eth(path, { value: 2n * ONE, nonce: 1 })), 'INTENT_CONFLICT', 4)
+    assert.equal(
+      (
+        await house.post(2, '/receipt', {
+          request: await transfer(
+            mine,
+            { asset: 'ETH', amount: 1, destination_address: SINK_ETH },
+            { nonce: shown },
+          ),
+        })
+      ).status,
+      200,
+    )
+    refused(
+      await workspace.sign(
+        pay(
+          await transfer(
+            mine,
+            { asset: 'ETH', amount: 2, destination_address: SINK_ETH },
+            { nonce: shown },
+          ),
+        ),
+        eth(path, { value: 2n * ONE, nonce: 1 }),
+      ),
+      'INTENT_CONFLICT',
+      4,
+    )
   })
   test('two at once: at most one', async () => {
     const { mine, path } = await fresh()
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
-    await workspace.sign(pay(await transfer(mine, { asset: 'ETH', amount: 9, destination_address: SINK_ETH })), eth(path, { value: 9n * ONE, nonce: 0 }))
+    await workspace.sign(
+      pay(await transfer(mine, { asset: 'ETH', amount: 9, destination_address: SINK_ETH })),
+      eth(path, { value: 9n * ONE, nonce: 0 }),
+    )
     const answers = await Promise.all([
       workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0 }), [1, 2]),
       workspace.sign(pay(request), eth(path, { value: ONE, nonce: 1 }), [2, 3]),
-      workspace.sign(pay(request), eth(path, { value: ONE, nonce: 1, maxFeePerGas: 1_000_000_000n }), [3, 1]),
+      workspace.sign(
+        pay(request),
+        eth(path, { value: ONE, nonce: 1, maxFeePerGas: 1_000_000_000n }),
+        [3, 1],
+      ),
     ])
-    const nonces = new Set(answers.flatMap((answer, at) => (answer.status === 200 ? [at === 0 ? 0 : 1] : [])))
+    const nonces = new Set(
+      answers.flatMap((answer, at) => (answer.status === 200 ? [at === 0 ? 0 : 1] : [])),
+    )
     assert.ok(nonces.size <= 1, JSON.stringify(answers.map((answer) => answer.body)))
   })
 })
@@ -338,11 +872,25 @@ describe('rule 10: nonces', () => {
   test('far ahead', async () => {
     const { mine, path } = await fresh()
     const make = () => transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
-    refused(await workspace.sign(pay(await make()), eth(path, { value: ONE, nonce: 1 })), 'NONCE_GAP', 10)
-    assert.equal((await workspace.sign(pay(await make()), eth(path, { value: ONE, nonce: 0 }), [1, 2])).status, 200)
+    refused(
+      await workspace.sign(pay(await make()), eth(path, { value: ONE, nonce: 1 })),
+      'NONCE_GAP',
+      10,
+    )
+    assert.equal(
+      (await workspace.sign(pay(await make()), eth(path, { value: ONE, nonce: 0 }), [1, 2])).status,
+      200,
+    )
     // Node 3 took no part and learns it.
-    assert.equal((await workspace.sign(pay(await make()), eth(path, { value: ONE, nonce: 1 }), [3, 2])).status, 200)
-    refused(await workspace.sign(pay(await make()), eth(path, { value: ONE, nonce: 3 }), [3, 1]), 'NONCE_GAP', 10)
+    assert.equal(
+      (await workspace.sign(pay(await make()), eth(path, { value: ONE, nonce: 1 }), [3, 2])).status,
+      200,
+    )
+    refused(
+      await workspace.sign(pay(await make()), eth(path, { value: ONE, nonce: 3 }), [3, 1]),
+      'NONCE_GAP',
+      10,
+    )
   })
 })
 
@@ -352,40 +900,137 @@ describe('rules 11 and 12: fuel and sweeps', () => {
   const MOST = (65_000n * 2_000_000_000n * 12n) / 10n
   let nonce = 0
   test('without an intent, with a false one', async () => {
-    refused(await workspace.sign({ kind: 'fuel', ...GAS }, eth(tank, { value: 1n, to: SINK_ETH })), 'FUEL_WITHOUT_INTENT', 11)
+    refused(
+      await workspace.sign({ kind: 'fuel', ...GAS }, eth(tank, { value: 1n, to: SINK_ETH })),
+      'FUEL_WITHOUT_INTENT',
+      11,
+    )
     const request = await ethOf()
-    refused(await workspace.sign({ kind: 'fuel', for: pay({ ...request, body: '{}' }), ...GAS }, eth(tank, { value: 1n })), 'NOT_AUTHENTIC', 2)
-    const bitcoin = await transfer(caller, { asset: 'BTC', amount: 1, destination_address: SINK_BTC })
-    refused(await workspace.sign({ kind: 'fuel', for: pay(bitcoin), ...GAS }, eth(tank, { value: 1n })), 'FUEL_WITHOUT_INTENT', 11)
+    refused(
+      await workspace.sign(
+        { kind: 'fuel', for: pay({ ...request, body: '{}' }), ...GAS },
+        eth(tank, { value: 1n }),
+      ),
+      'NOT_AUTHENTIC',
+      2,
+    )
+    const bitcoin = await transfer(caller, {
+      asset: 'BTC',
+      amount: 1,
+      destination_address: SINK_BTC,
+    })
+    refused(
+      await workspace.sign({ kind: 'fuel', for: pay(bitcoin), ...GAS }, eth(tank, { value: 1n })),
+      'FUEL_WITHOUT_INTENT',
+      11,
+    )
   })
   test('to another address, too large, too dear, from another path, twice', async () => {
     const { mine, path } = await fresh()
     const to = workspace.address(ETH, path)
-    const request = await transfer(mine, { asset: 'USDT_ETH', amount: 1, destination_address: SINK_ETH })
+    const request = await transfer(mine, {
+      asset: 'USDT_ETH',
+      amount: 1,
+      destination_address: SINK_ETH,
+    })
     const purpose = { kind: 'fuel', for: pay(request), ...GAS }
-    refused(await workspace.sign(purpose, eth(tank, { value: MOST, to: OTHER, nonce })), 'DESTINATION_MISMATCH', 7)
-    refused(await workspace.sign(purpose, eth(tank, { value: MOST + 1n, to, nonce })), 'FUEL_TOO_LARGE', 11)
-    refused(await workspace.sign({ ...purpose, max_fee_per_gas: '9000000000000' }, eth(tank, { value: MOST, to, nonce })), 'FUEL_TOO_LARGE', 11)
-    refused(await workspace.sign({ ...purpose, l1_fee: '100000000000000001' }, eth(tank, { value: MOST, to, nonce })), 'FUEL_TOO_LARGE', 11)
-    refused(await workspace.sign(purpose, eth(path, { value: MOST, to, nonce: 0 })), 'FOREIGN_PATH', 8)
+    refused(
+      await workspace.sign(purpose, eth(tank, { value: MOST, to: OTHER, nonce })),
+      'DESTINATION_MISMATCH',
+      7,
+    )
+    refused(
+      await workspace.sign(purpose, eth(tank, { value: MOST + 1n, to, nonce })),
+      'FUEL_TOO_LARGE',
+      11,
+    )
+    refused(
+      await workspace.sign(
+        { ...purpose, max_fee_per_gas: '9000000000000' },
+        eth(tank, { value: MOST, to, nonce }),
+      ),
+      'FUEL_TOO_LARGE',
+      11,
+    )
+    refused(
+      await workspace.sign(
+        { ...purpose, l1_fee: '100000000000000001' },
+        eth(tank, { value: MOST, to, nonce }),
+      ),
+      'FUEL_TOO_LARGE',
+      11,
+    )
+    refused(
+      await workspace.sign(purpose, eth(path, { value: MOST, to, nonce: 0 })),
+      'FOREIGN_PATH',
+      8,
+    )
     refused(await workspace.sign(purpose, usdt(tank, to, 1n, { nonce })), 'ASSET_MISMATCH', 7)
     const good = await workspace.sign(purpose, eth(tank, { value: MOST, to, nonce: nonce++ }))
     assert.equal(good.status, 200, JSON.stringify(good.body))
-    refused(await workspace.sign(purpose, eth(tank, { value: MOST, to, nonce })), 'NOT_EXCLUSIVE', 6)
-    const careful = await transfer(mine, { asset: 'USDT_ETH', amount: 1, destination_address: SINK_ETH, fee_rate: 1 })
-    refused(await workspace.sign({ ...purpose, for: pay(careful) }, eth(tank, { value: MOST, to, nonce })), 'FEE_RATE', 9)
+    refused(
+      await workspace.sign(purpose, eth(tank, { value: MOST, to, nonce })),
+      'NOT_EXCLUSIVE',
+      6,
+    )
+    const careful = await transfer(mine, {
+      asset: 'USDT_ETH',
+      amount: 1,
+      destination_address: SINK_ETH,
+      fee_rate: 1,
+    })
+    refused(
+      await workspace.sign(
+        { ...purpose, for: pay(careful) },
+        eth(tank, { value: MOST, to, nonce }),
+      ),
+      'FEE_RATE',
+      9,
+    )
   })
   test('a sweep leaves for the omnibus address of its own sub-account only', async () => {
     await workspace.caller(7)
     const deposit = [7, ETH.chain_index, 3]
     const omnibus = workspace.address(ETH, [7, ETH.chain_index, 0])
     const sweep = { kind: 'sweep', sub_account: 7, asset: 'USDT_ETH', address_index: 3 }
-    refused(await workspace.sign(sweep, usdt(deposit, workspace.address(ETH, [8, ETH.chain_index, 0]), 5n)), 'DESTINATION_MISMATCH', 7)
-    refused(await workspace.sign(sweep, usdt([7, ETH.chain_index, 4], omnibus, 5n)), 'FOREIGN_PATH', 8)
-    refused(await workspace.sign({ ...sweep, address_index: 0 }, usdt([7, ETH.chain_index, 0], omnibus, 5n)), 'SWEEP_MISMATCH', 12)
-    refused(await workspace.sign({ ...sweep, sub_account: 0 }, usdt([0, ETH.chain_index, 3], omnibus, 5n)), 'FOREIGN_PATH', 8)
-    refused(await workspace.sign({ ...sweep, asset: 'ETH' }, usdt(deposit, omnibus, 5n)), 'ASSET_MISMATCH', 7)
-    const fuel = await workspace.sign({ kind: 'fuel', for: sweep, ...GAS }, eth(tank, { value: MOST, to: workspace.address(ETH, deposit), nonce: nonce++ }))
+    refused(
+      await workspace.sign(
+        sweep,
+        usdt(deposit, workspace.address(ETH, [8, ETH.chain_index, 0]), 5n),
+      ),
+      'DESTINATION_MISMATCH',
+      7,
+    )
+    refused(
+      await workspace.sign(sweep, usdt([7, ETH.chain_index, 4], omnibus, 5n)),
+      'FOREIGN_PATH',
+      8,
+    )
+    refused(
+      await workspace.sign(
+        { ...sweep, address_index: 0 },
+        usdt([7, ETH.chain_index, 0], omnibus, 5n),
+      ),
+      'SWEEP_MISMATCH',
+      12,
+    )
+    refused(
+      await workspace.sign(
+        { ...sweep, sub_account: 0 },
+        usdt([0, ETH.chain_index, 3], omnibus, 5n),
+      ),
+      'FOREIGN_PATH',
+      8,
+    )
+    refused(
+      await workspace.sign({ ...sweep, asset: 'ETH' }, usdt(deposit, omnibus, 5n)),
+      'ASSET_MISMATCH',
+      7,
+    )
+    const fuel = await workspace.sign(
+      { kind: 'fuel', for: sweep, ...GAS },
+      eth(tank, { value: MOST, to: workspace.address(ETH, deposit), nonce: nonce++ }),
+    )
     assert.equal(fuel.status, 200, JSON.stringify(fuel.body))
     const good = await workspace.sign(sweep, usdt(deposit, omnibus, 5n))
     assert.equal(good.status, 200, JSON.stringify(good.body))
@@ -398,8 +1043,15 @@ describe('rules 11 and 12: fuel and sweeps', () => {
     let spent = 0n
     let last: Answer | null = null
     for (let step = 0; step < 4; step++) {
-      const request = await transfer(mine, { asset: 'USDT_ETH', amount: 1, destination_address: SINK_ETH })
-      last = await second.sign({ kind: 'fuel', for: pay(request), gas: '1', max_fee_per_gas: cap.toString() }, eth(tank, { value: (cap * 12n) / 10n, to, nonce: step }))
+      const request = await transfer(mine, {
+        asset: 'USDT_ETH',
+        amount: 1,
+        destination_address: SINK_ETH,
+      })
+      last = await second.sign(
+        { kind: 'fuel', for: pay(request), gas: '1', max_fee_per_gas: cap.toString() },
+        eth(tank, { value: (cap * 12n) / 10n, to, nonce: step }),
+      )
       if (last.status !== 200) break
       spent += (cap * 12n) / 10n
     }
@@ -413,36 +1065,137 @@ describe("rule 15: the operator's order", () => {
   test('a drain only as each node was told', async () => {
     const second = await house.workspace()
     const tank = [0, ETH.chain_index, 0]
-    refused(await second.sign({ kind: 'drain', order: 'none' }, eth(tank, { value: 5n })), 'ORDER_UNKNOWN', 15)
+    refused(
+      await second.sign({ kind: 'drain', order: 'none' }, eth(tank, { value: 5n })),
+      'ORDER_UNKNOWN',
+      15,
+    )
     const order = randomUUID()
-    assert.equal((await house.operator(1, 'drain', { workspace: second.name, network: 'ETH', to_address: SINK_ETH, order })).status, 200)
-    refused(await second.sign({ kind: 'drain', order }, eth(tank, { value: 5n })), 'ORDER_UNKNOWN', 15)
-    for (const node of [2, 3]) await house.operator(node, 'drain', { workspace: second.name, network: 'ETH', to_address: SINK_ETH, order })
-    refused(await second.sign({ kind: 'drain', order }, eth(tank, { value: 5n, to: OTHER })), 'DESTINATION_MISMATCH', 7)
-    refused(await second.sign({ kind: 'drain', order }, eth([1, ETH.chain_index, 0], { value: 5n })), 'FOREIGN_PATH', 8)
-    refused(await workspace.sign({ kind: 'drain', order }, eth(tank, { value: 5n })), 'WORKSPACE_MISMATCH', 2)
+    assert.equal(
+      (
+        await house.operator(1, 'drain', {
+          workspace: second.name,
+          network: 'ETH',
+          to_address: SINK_ETH,
+          order,
+        })
+      ).status,
+      200,
+    )
+    refused(
+      await second.sign({ kind: 'drain', order }, eth(tank, { value: 5n })),
+      'ORDER_UNKNOWN',
+      15,
+    )
+    for (const node of [2, 3])
+      await house.operator(node, 'drain', {
+        workspace: second.name,
+        network: 'ETH',
+        to_address: SINK_ETH,
+        order,
+      })
+    refused(
+      await second.sign({ kind: 'drain', order }, eth(tank, { value: 5n, to: OTHER })),
+      'DESTINATION_MISMATCH',
+      7,
+    )
+    refused(
+      await second.sign({ kind: 'drain', order }, eth([1, ETH.chain_index, 0], { value: 5n })),
+      'FOREIGN_PATH',
+      8,
+    )
+    refused(
+      await workspace.sign({ kind: 'drain', order }, eth(tank, { value: 5n })),
+      'WORKSPACE_MISMATCH',
+      2,
+    )
     const good = await second.sign({ kind: 'drain', order }, eth(tank, { value: 5n }))
     assert.equal(good.status, 200, JSON.stringify(good.body))
-    refused(await second.sign({ kind: 'drain', order }, eth(tank, { value: 6n, nonce: 1 })), 'NOT_EXCLUSIVE', 6)
-    refused(await house.operator(1, 'drain', { workspace: second.name, network: 'ETH', to_address: OTHER, order }), 'ENROLMENT_CONFLICT', 1)
+    refused(
+      await second.sign({ kind: 'drain', order }, eth(tank, { value: 6n, nonce: 1 })),
+      'NOT_EXCLUSIVE',
+      6,
+    )
+    refused(
+      await house.operator(1, 'drain', {
+        workspace: second.name,
+        network: 'ETH',
+        to_address: OTHER,
+        order,
+      }),
+      'ENROLMENT_CONFLICT',
+      1,
+    )
   })
 })
 
 describe('rule 1: enrolment is immutable', () => {
   test('the same again is fine, another is not, and the tank belongs to no caller', async () => {
     const { callerPem } = await import('./house.ts')
-    const enrolment = { api_key: randomUUID(), public_key_pem: callerPem, role: 'full', workspace: workspace.name, sub_account: 'main' }
+    const enrolment = {
+      api_key: randomUUID(),
+      public_key_pem: callerPem,
+      role: 'full',
+      workspace: workspace.name,
+      sub_account: 'main',
+    }
     const { body } = await house.operator(1, 'enrol', enrolment)
-    const answer = { enrolled: body.enrolled, node: body.node, api_key: body.api_key, role: body.role, workspace: body.workspace, sub_account: body.sub_account }
-    assert.deepEqual(answer, { enrolled: true, node: 1, api_key: enrolment.api_key, role: 'full', workspace: workspace.name, sub_account: 'main' })
-    assert.equal(body.key_fingerprint, createHash('sha256').update(createPublicKey(callerPem).export({ type: 'spki', format: 'der' })).digest('hex'))
+    const answer = {
+      enrolled: body.enrolled,
+      node: body.node,
+      api_key: body.api_key,
+      role: body.role,
+      workspace: body.workspace,
+      sub_account: body.sub_account,
+    }
+    assert.deepEqual(answer, {
+      enrolled: true,
+      node: 1,
+      api_key: enrolment.api_key,
+      role: 'full',
+      workspace: workspace.name,
+      sub_account: 'main',
+    })
+    assert.equal(
+      body.key_fingerprint,
+      createHash('sha256')
+        .update(createPublicKey(callerPem).export({ type: 'spki', format: 'der' }))
+        .digest('hex'),
+    )
     assert.equal(body.new, true)
     const again = (await house.operator(1, 'enrol', enrolment)).body
     assert.deepEqual([again.new, again.sub_account_index], [false, body.sub_account_index])
-    refused(await house.operator(1, 'enrol', { ...enrolment, sub_account: 'other' }), 'ENROLMENT_CONFLICT', 1)
-    refused(await house.operator(1, 'enrol', { ...enrolment, workspace: 'other' }), 'ENROLMENT_CONFLICT', 1)
-    refused(await house.operator(1, 'enrol', { ...enrolment, role: 'read-only' }), 'ENROLMENT_CONFLICT', 1)
-    assert.equal((await house.operator(1, 'enrol', { ...enrolment, api_key: randomUUID(), index: 0 })).status, 400)
-    assert.equal((await house.operator(1, 'enrol', { ...enrolment, api_key: randomUUID(), public_key_pem: generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ type: 'spki', format: 'pem' }) })).status, 422)
+    refused(
+      await house.operator(1, 'enrol', { ...enrolment, sub_account: 'other' }),
+      'ENROLMENT_CONFLICT',
+      1,
+    )
+    refused(
+      await house.operator(1, 'enrol', { ...enrolment, workspace: 'other' }),
+      'ENROLMENT_CONFLICT',
+      1,
+    )
+    refused(
+      await house.operator(1, 'enrol', { ...enrolment, role: 'read-only' }),
+      'ENROLMENT_CONFLICT',
+      1,
+    )
+    assert.equal(
+      (await house.operator(1, 'enrol', { ...enrolment, api_key: randomUUID(), index: 0 })).status,
+      400,
+    )
+    assert.equal(
+      (
+        await house.operator(1, 'enrol', {
+          ...enrolment,
+          api_key: randomUUID(),
+          public_key_pem: generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({
+            type: 'spki',
+            format: 'pem',
+          }),
+        })
+      ).status,
+      422,
+    )
   })
 })

@@ -10,7 +10,9 @@ import { Bans, fingerprintOf } from '../src/sessions/bans.ts'
 import { Store } from '../src/store/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'signer-bans-'))
-after(() => { rmSync(folder, { recursive: true, force: true }) })
+after(() => {
+  rmSync(folder, { recursive: true, force: true })
+})
 
 const identity = () => generateKeyPairSync('ed25519').publicKey
 const [second, third, replacement] = [identity(), identity(), identity()]
@@ -21,8 +23,15 @@ let files = 0
 const path = () => join(folder, `${files++}.sqlite`)
 function banned(store: Store, of2 = second): { bans: Bans; alerts: string[] } {
   const alerts: string[] = []
-  const log = (level: string, message: string) => { if (level === 'alert') alerts.push(message) }
-  const config = { peerList: [{ node: 2, identity: of2 }, { node: 3, identity: third }] }
+  const log = (level: string, message: string) => {
+    if (level === 'alert') alerts.push(message)
+  }
+  const config = {
+    peerList: [
+      { node: 2, identity: of2 },
+      { node: 3, identity: third },
+    ],
+  }
   const bans = new Bans({ config, store, log } as unknown as ConstructorParameters<typeof Bans>[0])
   return { bans, alerts }
 }
@@ -30,17 +39,33 @@ const open = (at = path()) => new Store(at, () => 1)
 /** A step of the engine that ends when it is told to. */
 function step(): { run: () => Promise<string>; pass: () => void; fail: (error: unknown) => void } {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  return { run: () => promise, pass: () => { resolve('answer') }, fail: reject }
+  return {
+    run: () => promise,
+    pass: () => {
+      resolve('answer')
+    },
+    fail: reject,
+  }
 }
 
 test('threshold rule 7: only a proven cheat bans', () => {
   const store = open()
   const { bans } = banned(store)
-  for (const error of [new ThresholdError('ABORT', 'x', 2), new ThresholdError('MALFORMED', 'x', 2), new Refusal('PEER_UNAVAILABLE', 'x'), new Error('timeout')]) bans.consider(error)
+  for (const error of [
+    new ThresholdError('ABORT', 'x', 2),
+    new ThresholdError('MALFORMED', 'x', 2),
+    new Refusal('PEER_UNAVAILABLE', 'x'),
+    new Error('timeout'),
+  ])
+    bans.consider(error)
   bans.assertNot(2)
   bans.consider(cheat(2))
-  assert.throws(() => { bans.assertNot(2) }, BANNED)
-  assert.throws(() => { bans.assertNone() }, BANNED)
+  assert.throws(() => {
+    bans.assertNot(2)
+  }, BANNED)
+  assert.throws(() => {
+    bans.assertNone()
+  }, BANNED)
   bans.assertNot(3)
   assert.deepEqual(bans.nodes, [2])
   store.close()
@@ -52,10 +77,20 @@ test('a ban is of the identity key: after a restart it stands, the replacement i
   banned(store).bans.consider(cheat(2))
   store.close()
   store = open(at)
-  assert.deepEqual(store.state.bans.map(({ node, identity: key }) => [node, key]), [[2, fingerprintOf(second)]])
+  assert.deepEqual(
+    store.state.bans.map(({ node, identity: key }) => [node, key]),
+    [[2, fingerprintOf(second)]],
+  )
   assert.deepEqual(banned(store, replacement).bans.nodes, [])
   banned(store, replacement).bans.consider(cheat(2))
-  assert.deepEqual([banned(store, replacement).bans.nodes, banned(store).bans.nodes, banned(store, identity()).bans.nodes], [[2], [2], []])
+  assert.deepEqual(
+    [
+      banned(store, replacement).bans.nodes,
+      banned(store).bans.nodes,
+      banned(store, identity()).bans.nodes,
+    ],
+    [[2], [2], []],
+  )
   store.close()
 })
 
@@ -73,9 +108,15 @@ test('a ban ends what is open with that node in the same tick, before it is on d
   const store = open()
   const { bans } = banned(store)
   const ended: string[] = []
-  bans.endsWith(2, () => { ended.push(`two, on disk: ${store.state.bans.length}`) })
-  bans.endsWith(2, () => { ended.push('taken back') })()
-  bans.endsWith(3, () => { ended.push('three') })
+  bans.endsWith(2, () => {
+    ended.push(`two, on disk: ${store.state.bans.length}`)
+  })
+  bans.endsWith(2, () => {
+    ended.push('taken back')
+  })()
+  bans.endsWith(3, () => {
+    ended.push('three')
+  })
   bans.consider(cheat(2))
   assert.deepEqual(ended, ['two, on disk: 0'])
   assert.equal(store.state.bans.length, 1)
@@ -87,11 +128,21 @@ test('a full disk does not lift a ban: it is in force at once, and written down 
   const store = open()
   const { bans, alerts } = banned(store)
   const append = store.append.bind(store)
-  store.append = () => { throw new Error('disk full') }
+  store.append = () => {
+    throw new Error('disk full')
+  }
   bans.consider(cheat(2))
-  assert.throws(() => { bans.assertNot(2) }, BANNED)
+  assert.throws(() => {
+    bans.assertNot(2)
+  }, BANNED)
   bans.write()
-  assert.deepEqual([store.state.bans.length, alerts.filter((each) => /could not be written down/.test(each)).length], [0, 2])
+  assert.deepEqual(
+    [
+      store.state.bans.length,
+      alerts.filter((each) => /could not be written down/.test(each)).length,
+    ],
+    [0, 2],
+  )
   store.append = append
   bans.write()
   bans.write()
@@ -105,26 +156,54 @@ test('checks of a node are made one after the other: after the first cheat none 
   const steps = Array.from({ length: 500 }, step)
   const begun: number[] = []
   const told: string[] = []
-  const answers = steps.map(({ run }, at) => bans.check(2, () => { begun.push(at); return run() }))
-  for (const answer of answers) answer.then((text) => { told.push(text) }, (error: { code: string }) => { told.push(error.code) })
+  const answers = steps.map(({ run }, at) =>
+    bans.check(2, () => {
+      begun.push(at)
+      return run()
+    }),
+  )
+  for (const answer of answers)
+    answer.then(
+      (text) => {
+        told.push(text)
+      },
+      (error: { code: string }) => {
+        told.push(error.code)
+      },
+    )
   const other = step()
   const elsewhere = bans.check(3, other.run)
   // In whatever order the engine would end, had it begun.
-  steps.forEach(({ pass }, at) => { if (at !== 123) pass() })
+  steps.forEach(({ pass }, at) => {
+    if (at !== 123) pass()
+  })
   steps[123]!.fail(cheat(2))
   await Promise.allSettled(answers)
-  assert.deepEqual([begun.length, told.slice(0, 123).every((each) => each === 'answer'), told[123], told.slice(124).every((each) => each === 'BANNED')], [124, true, 'CHEAT', true])
+  assert.deepEqual(
+    [
+      begun.length,
+      told.slice(0, 123).every((each) => each === 'answer'),
+      told[123],
+      told.slice(124).every((each) => each === 'BANNED'),
+    ],
+    [124, true, 'CHEAT', true],
+  )
   assert.equal(told.length, 500)
   other.pass()
   assert.equal(await elsewhere, 'answer')
-  await assert.rejects(bans.check(2, async () => 'late'), BANNED)
+  await assert.rejects(
+    bans.check(2, async () => 'late'),
+    BANNED,
+  )
   store.close()
 })
 
 test('a check that fails without a proof lets the next one begin', async () => {
   const store = open()
   const { bans } = banned(store)
-  const failed = bans.check(2, async () => { throw new ThresholdError('ABORT', 'x', 2) })
+  const failed = bans.check(2, async () => {
+    throw new ThresholdError('ABORT', 'x', 2)
+  })
   const next = bans.check(2, async () => 'answer')
   await assert.rejects(failed, { code: 'ABORT' })
   assert.equal(await next, 'answer')
@@ -136,18 +215,42 @@ test("the operator's ban has the effects of a proven cheat, is recorded as the o
   let store = open(at)
   const { bans, alerts } = banned(store)
   let ended = 0
-  bans.endsWith(2, () => { ended++ })
+  bans.endsWith(2, () => {
+    ended++
+  })
   assert.throws(() => bans.order(1, 'own number'), { code: 'BAD_ORDER' })
   const append = store.append.bind(store)
-  store.append = () => { throw new Error('disk full') }
-  assert.throws(() => bans.order(2, 'confirmed'), { code: 'INTERNAL', message: /only until this node stops/ })
-  assert.throws(() => { bans.assertNot(2) }, { code: 'BANNED', message: "Node 2 was banned by this node's operator; it is banned permanently" })
+  store.append = () => {
+    throw new Error('disk full')
+  }
+  assert.throws(() => bans.order(2, 'confirmed'), {
+    code: 'INTERNAL',
+    message: /only until this node stops/,
+  })
+  assert.throws(
+    () => {
+      bans.assertNot(2)
+    },
+    {
+      code: 'BANNED',
+      message: "Node 2 was banned by this node's operator; it is banned permanently",
+    },
+  )
   store.append = append
   const first = bans.order(2, 'again')
-  assert.deepEqual([first.reason, first.cause, first.height, ended], ['confirmed', 'operator', store.record.height, 1])
+  assert.deepEqual(
+    [first.reason, first.cause, first.height, ended],
+    ['confirmed', 'operator', store.record.height, 1],
+  )
   assert.equal(bans.order(2, 'third'), first)
   bans.consider(cheat(2))
-  assert.deepEqual([store.state.bans.length, alerts.filter((each) => /by the order of the operator/.test(each)).length], [1, 1])
+  assert.deepEqual(
+    [
+      store.state.bans.length,
+      alerts.filter((each) => /by the order of the operator/.test(each)).length,
+    ],
+    [1, 1],
+  )
   store.close()
   store = open(at)
   assert.deepEqual([store.state.bans[0], banned(store).bans.nodes], [first, [2]])
@@ -156,7 +259,16 @@ test("the operator's ban has the effects of a proven cheat, is recorded as the o
 
 test('a key is lost where its entry is below a ban of any identity', () => {
   const store = open()
-  const key = (key_id: string) => store.append('key', { curve: 'secp256k1', key_id, public_key: '02ab', chain_code: 'cd', mode: 'local', epoch: 0, signatures: [] })
+  const key = (key_id: string) =>
+    store.append('key', {
+      curve: 'secp256k1',
+      key_id,
+      public_key: '02ab',
+      chain_code: 'cd',
+      mode: 'local',
+      epoch: 0,
+      signatures: [],
+    })
   const isLost = (key_id: string) => store.state.isLost(key_id)
   key('older')
   assert.equal(isLost('older'), false)
@@ -172,8 +284,18 @@ test('a key is lost where its entry is below a ban of any identity', () => {
 test('the age of a key is the start of its generation, and a key of unknown age is lost once there is a ban', () => {
   const at = path()
   let store = open(at)
-  const begin = (key_id: string) => store.append('session', { kind: 'keygen', key_id, sessions: [key_id] })
-  const key = (key_id: string) => store.append('key', { curve: 'secp256k1', key_id, public_key: '02ab', chain_code: 'cd', mode: 'local', epoch: 0, signatures: [] })
+  const begin = (key_id: string) =>
+    store.append('session', { kind: 'keygen', key_id, sessions: [key_id] })
+  const key = (key_id: string) =>
+    store.append('key', {
+      curve: 'secp256k1',
+      key_id,
+      public_key: '02ab',
+      chain_code: 'cd',
+      mode: 'local',
+      epoch: 0,
+      signatures: [],
+    })
   assert.equal(store.state.isLost('unknown'), false)
   begin('before')
   store.append('ban', { node: 3, reason: 'x', identity: fingerprintOf(replacement) })

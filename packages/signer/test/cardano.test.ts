@@ -1,11 +1,31 @@
-import { addressAt, cardano, CHANGE_INDEX, type Network, type UnsignedTransaction } from '@custody/chains'
-import { Address, BigNum, FixedTransaction, FixedTransactionBody, TransactionBody, TransactionHash, TransactionInput, TransactionInputs, TransactionOutput, TransactionOutputs, Value } from '@emurgo/cardano-serialization-lib-nodejs'
+import {
+  addressAt,
+  cardano,
+  CHANGE_INDEX,
+  type Network,
+  type UnsignedTransaction,
+} from '@custody/chains'
+import {
+  Address,
+  BigNum,
+  FixedTransaction,
+  FixedTransactionBody,
+  TransactionBody,
+  TransactionHash,
+  TransactionInput,
+  TransactionInputs,
+  TransactionOutput,
+  TransactionOutputs,
+  Value,
+} from '@emurgo/cardano-serialization-lib-nodejs'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { House, pay, registry, transfer, type Answer, type Caller } from './house.ts'
 
-/** Cardano: a hostile platform asks for another payment than the caller signed; both nodes refuse. */
+/**
+ * Cardano: a hostile platform asks for another payment than the caller signed; both nodes refuse.
+ */
 const ADA = registry.network('ADA') as Network
 const SINK = 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz'
 const OTHER = 'addr_test1wrphkx6acpnf78fuvxn0mkew3l0fd058hzquvz7w36x4gtcl6szpr'
@@ -19,47 +39,102 @@ before(async () => {
   house = await House.start()
   const { status, body } = await house.post(1, '/key', { workspace: WORKSPACE, curve: 'ed25519' })
   assert.equal(status, 200, JSON.stringify(body))
-  key = { publicKey: new Uint8Array(Buffer.from(body.public_key, 'hex')), chainCode: new Uint8Array(Buffer.from(body.chain_code, 'hex')) }
+  key = {
+    publicKey: new Uint8Array(Buffer.from(body.public_key, 'hex')),
+    chainCode: new Uint8Array(Buffer.from(body.chain_code, 'hex')),
+  }
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
 function refused(answer: Answer, code: string, rule: number): void {
   assert.equal(answer.body?.error, code, JSON.stringify(answer.body))
   assert.equal(answer.body.rule, rule)
 }
-const sign = (purpose: unknown, unsigned: UnsignedTransaction, pair: readonly [number, number] = [1, 2]) => house.post(pair[0], '/sign', { workspace: WORKSPACE, purpose, unsigned, partner: pair[1] })
+const sign = (
+  purpose: unknown,
+  unsigned: UnsignedTransaction,
+  pair: readonly [number, number] = [1, 2],
+) => house.post(pair[0], '/sign', { workspace: WORKSPACE, purpose, unsigned, partner: pair[1] })
 async function fresh(): Promise<{ caller: Caller; sub: number }> {
   const api_key = crypto.randomUUID()
   const sub_account = next++
-  for (const node of [1, 2, 3]) await house.enrol(node, { api_key, workspace: WORKSPACE, sub_account })
+  for (const node of [1, 2, 3])
+    await house.enrol(node, { api_key, workspace: WORKSPACE, sub_account })
   return { caller: { api_key, sub_account }, sub: sub_account }
 }
-const wants = (caller: Caller, more: Record<string, unknown> = {}) => transfer(caller, { asset: 'ADA', amount: '2.5', destination_address: SINK, ...more })
+const wants = (caller: Caller, more: Record<string, unknown> = {}) =>
+  transfer(caller, { asset: 'ADA', amount: '2.5', destination_address: SINK, ...more })
 
 let salt = 1
 /** Coins of some addresses, made by a transaction that another library wrote. */
-function coinsAt(paths: number[][], each = 2_000_000n): { coins: cardano.Coin[]; previous: Map<string, string> } {
+function coinsAt(
+  paths: number[][],
+  each = 2_000_000n,
+): { coins: cardano.Coin[]; previous: Map<string, string> } {
   const inputs = TransactionInputs.new()
-  inputs.add(TransactionInput.new(TransactionHash.from_hex((salt++).toString(16).padStart(64, '0')), 0))
+  inputs.add(
+    TransactionInput.new(TransactionHash.from_hex((salt++).toString(16).padStart(64, '0')), 0),
+  )
   const outputs = TransactionOutputs.new()
   const addresses = paths.map((path) => addressAt(ADA, key, path))
-  for (const address of addresses) outputs.add(TransactionOutput.new(Address.from_bech32(address), Value.new(BigNum.from_str(each.toString()))))
+  for (const address of addresses)
+    outputs.add(
+      TransactionOutput.new(
+        Address.from_bech32(address),
+        Value.new(BigNum.from_str(each.toString())),
+      ),
+    )
   const body = TransactionBody.new_tx_body(inputs, outputs, BigNum.from_str('200000')).to_bytes()
   const txid = FixedTransactionBody.from_bytes(body).tx_hash().to_hex()
-  return { coins: paths.map((path, vout) => ({ txid, vout, value: each, path, address: addresses[vout] as string, riders: null })), previous: new Map([[txid, Buffer.from(body).toString('hex')]]) }
+  return {
+    coins: paths.map((path, vout) => ({
+      txid,
+      vout,
+      value: each,
+      path,
+      address: addresses[vout] as string,
+      riders: null,
+    })),
+    previous: new Map([[txid, Buffer.from(body).toString('hex')]]),
+  }
 }
-interface Options { to?: string; amount?: bigint; rate?: bigint; ttl?: number; changePath?: number[]; paths?: number[][]; from?: ReturnType<typeof coinsAt> }
+interface Options {
+  to?: string
+  amount?: bigint
+  rate?: bigint
+  ttl?: number
+  changePath?: number[]
+  paths?: number[][]
+  from?: ReturnType<typeof coinsAt>
+}
 function built(sub: number, o: Options = {}): UnsignedTransaction {
   const path = (index: number) => [sub, ADA.chain_index, index]
   const { coins, previous } = o.from ?? coinsAt(o.paths ?? [path(0), path(3), path(0)])
   const changePath = o.changePath ?? path(CHANGE_INDEX)
-  const order = { to: o.to ?? SINK, amount: o.amount ?? 2_500_000n, changeAddress: addressAt(ADA, key, changePath), ttl: BigInt(o.ttl ?? HEAD) }
-  const selection = cardano.selectCoins(ADA, { ...order, coins, required: coins, rate: o.rate ?? 44n, parameters: cardano.PARAMETERS })
+  const order = {
+    to: o.to ?? SINK,
+    amount: o.amount ?? 2_500_000n,
+    changeAddress: addressAt(ADA, key, changePath),
+    ttl: BigInt(o.ttl ?? HEAD),
+  }
+  const selection = cardano.selectCoins(ADA, {
+    ...order,
+    coins,
+    required: coins,
+    rate: o.rate ?? 44n,
+    parameters: cardano.PARAMETERS,
+  })
   return cardano.buildTransfer(ADA, { ...order, selection, changePath, previous })
 }
 
 test('what the caller asked for is signed by every pair: three inputs of two keys, two witnesses', async () => {
-  for (const pair of [[1, 2], [2, 3], [3, 1]] as const) {
+  for (const pair of [
+    [1, 2],
+    [2, 3],
+    [3, 1],
+  ] as const) {
     const { caller, sub } = await fresh()
     const answer = await sign(pay(await wants(caller)), built(sub), pair)
     assert.equal(answer.status, 200, JSON.stringify(answer.body))
@@ -69,7 +144,13 @@ test('what the caller asked for is signed by every pair: three inputs of two key
     assert.equal(witnesses?.len(), 2)
     for (let index = 0; index < 2; index++) {
       const witness = witnesses!.get(index)
-      assert.ok(ed25519.verify(witness.signature().to_bytes(), fixed.transaction_hash().to_bytes(), witness.vkey().public_key().as_bytes()))
+      assert.ok(
+        ed25519.verify(
+          witness.signature().to_bytes(),
+          fixed.transaction_hash().to_bytes(),
+          witness.vkey().public_key().as_bytes(),
+        ),
+      )
     }
   }
 })
@@ -79,38 +160,125 @@ test('destination, amount and asset: exactly', async () => {
   const request = pay(await wants(caller))
   refused(await sign(request, built(sub, { to: OTHER })), 'DESTINATION_MISMATCH', 7)
   refused(await sign(request, built(sub, { amount: 2_500_001n })), 'AMOUNT_MISMATCH', 7)
-  refused(await sign(pay(await wants(caller, { asset: 'XLM', destination_address: 'GAAZI4TCR3TY5OJHCTJC2A4QSY6CJWJH5IAJTGKIN2ER7LBNVKOCCWN7' })), built(sub)), 'NETWORK_MISMATCH', 7)
+  refused(
+    await sign(
+      pay(
+        await wants(caller, {
+          asset: 'XLM',
+          destination_address: 'GAAZI4TCR3TY5OJHCTJC2A4QSY6CJWJH5IAJTGKIN2ER7LBNVKOCCWN7',
+        }),
+      ),
+      built(sub),
+    ),
+    'NETWORK_MISMATCH',
+    7,
+  )
 })
 
 test('shapes: further fields, a previous transaction that lies, bytes behind the end', async () => {
   const { caller, sub } = await fresh()
   const request = pay(await wants(caller))
   const unsigned = built(sub)
-  refused(await sign(request, { ...unsigned, bytes: `a5${unsigned.bytes.slice(2)}0f00` }), 'SHAPE', 7)
-  refused(await sign(request, { ...unsigned, bytes: `a5${unsigned.bytes.slice(2)}075820${'00'.repeat(32)}` }), 'SHAPE', 7)
+  refused(
+    await sign(request, { ...unsigned, bytes: `a5${unsigned.bytes.slice(2)}0f00` }),
+    'SHAPE',
+    7,
+  )
+  refused(
+    await sign(request, {
+      ...unsigned,
+      bytes: `a5${unsigned.bytes.slice(2)}075820${'00'.repeat(32)}`,
+    }),
+    'SHAPE',
+    7,
+  )
   refused(await sign(request, { ...unsigned, bytes: `${unsigned.bytes}00` }), 'SHAPE', 7)
-  const richer = [...coinsAt([[sub, ADA.chain_index, 0]], 90_000_000n).previous.values()][0] as string
-  refused(await sign(request, { ...unsigned, inputs: unsigned.inputs.map(({ path }) => ({ path, previous: richer })) }), 'PREVIOUS_TRANSACTION', 8)
-  refused(await sign(request, { ...unsigned, inputs: unsigned.inputs.map(({ path }) => ({ path })) }), 'PREVIOUS_TRANSACTION', 8)
+  const richer = [
+    ...coinsAt([[sub, ADA.chain_index, 0]], 90_000_000n).previous.values(),
+  ][0] as string
+  refused(
+    await sign(request, {
+      ...unsigned,
+      inputs: unsigned.inputs.map(({ path }) => ({ path, previous: richer })),
+    }),
+    'PREVIOUS_TRANSACTION',
+    8,
+  )
+  refused(
+    await sign(request, { ...unsigned, inputs: unsigned.inputs.map(({ path }) => ({ path })) }),
+    'PREVIOUS_TRANSACTION',
+    8,
+  )
 })
 
 test('inputs and change: the payer’s own wallet, change on its one path', async () => {
   const { caller, sub } = await fresh()
   const request = pay(await wants(caller))
-  refused(await sign(request, built(sub, { paths: [[sub + 1000, ADA.chain_index, 0], [sub, ADA.chain_index, 0]] })), 'FOREIGN_PATH', 8)
-  refused(await sign(request, built(sub, { paths: [[sub, 0, 0], [sub, ADA.chain_index, 0]] })), 'FOREIGN_PATH', 8)
-  refused(await sign(request, built(sub, { changePath: [sub, ADA.chain_index, 0] })), 'CHANGE_MISMATCH', 8)
-  refused(await sign(request, built(sub, { changePath: [sub + 1, ADA.chain_index, CHANGE_INDEX] })), 'CHANGE_MISMATCH', 8)
+  refused(
+    await sign(
+      request,
+      built(sub, {
+        paths: [
+          [sub + 1000, ADA.chain_index, 0],
+          [sub, ADA.chain_index, 0],
+        ],
+      }),
+    ),
+    'FOREIGN_PATH',
+    8,
+  )
+  refused(
+    await sign(
+      request,
+      built(sub, {
+        paths: [
+          [sub, 0, 0],
+          [sub, ADA.chain_index, 0],
+        ],
+      }),
+    ),
+    'FOREIGN_PATH',
+    8,
+  )
+  refused(
+    await sign(request, built(sub, { changePath: [sub, ADA.chain_index, 0] })),
+    'CHANGE_MISMATCH',
+    8,
+  )
+  refused(
+    await sign(request, built(sub, { changePath: [sub + 1, ADA.chain_index, CHANGE_INDEX] })),
+    'CHANGE_MISMATCH',
+    8,
+  )
 })
 
 test('fees: the cap, and the caller’s own rate', async () => {
   const { caller, sub } = await fresh()
   const rich = () => coinsAt([[sub, ADA.chain_index, 0]], 50_000_000n)
-  refused(await sign(pay(await wants(caller)), built(sub, { from: rich(), rate: 30_000n })), 'FEE_CAP', 9)
-  refused(await sign(pay(await wants(caller, { fee_rate: 44 })), built(sub, { rate: 45n })), 'FEE_RATE', 9)
-  assert.equal((await sign(pay(await wants(caller, { fee_rate: 45 })), built(sub, { rate: 45n }))).status, 200)
+  refused(
+    await sign(pay(await wants(caller)), built(sub, { from: rich(), rate: 30_000n })),
+    'FEE_CAP',
+    9,
+  )
+  refused(
+    await sign(pay(await wants(caller, { fee_rate: 44 })), built(sub, { rate: 45n })),
+    'FEE_RATE',
+    9,
+  )
+  assert.equal(
+    (await sign(pay(await wants(caller, { fee_rate: 45 })), built(sub, { rate: 45n }))).status,
+    200,
+  )
   // What is too little for change goes to the fee, and no more than that.
-  assert.equal((await sign(pay(await wants(caller, { fee_rate: 44 })), built(sub, { from: coinsAt([[sub, ADA.chain_index, 0]], 3_400_000n) }))).status, 200)
+  assert.equal(
+    (
+      await sign(
+        pay(await wants(caller, { fee_rate: 44 })),
+        built(sub, { from: coinsAt([[sub, ADA.chain_index, 0]], 3_400_000n) }),
+      )
+    ).status,
+    200,
+  )
 })
 
 test('another transaction for the same transfer: only one that takes an input of the first', async () => {

@@ -3,7 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { gatheredSchema, preparedSchema, readCarried, signedSchema } from '../src/recover/carried.ts'
+import {
+  gatheredSchema,
+  preparedSchema,
+  readCarried,
+  signedSchema,
+} from '../src/recover/carried.ts'
 
 test('a file that one step of a recovery wrote for the next is held to its shape; what is wrong is named', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'custody-carried-'))
@@ -13,19 +18,48 @@ test('a file that one step of a recovery wrote for the next is held to its shape
     writeFileSync(path, typeof value === 'string' ? value : JSON.stringify(value))
     return path
   }
-  const whose = { version: 1, workspace: 'w', network: 'ETH', to: '0x', tag: null, at: '2026-01-01T00:00:00.000Z' }
+  const whose = {
+    version: 1,
+    workspace: 'w',
+    network: 'ETH',
+    to: '0x',
+    tag: null,
+    at: '2026-01-01T00:00:00.000Z',
+  }
   const unsigned = { network: 'ETH', bytes: '02', inputs: [{ path: [1, 60, 0] }] }
   const planned = { unsigned, asset: 'ETH', from: '0x', amount: '1' }
-  const prepared = { ...whose, left: [], more: false, transactions: [planned, { ...planned, fuel: [1, 60, 0] }] }
-  const signed = { ...whose, left: [], more: false, signed: [{ network: 'ETH', raw: '02', hash: '0x' }] }
+  const prepared = {
+    ...whose,
+    left: [],
+    more: false,
+    transactions: [planned, { ...planned, fuel: [1, 60, 0] }],
+  }
+  const signed = {
+    ...whose,
+    left: [],
+    more: false,
+    signed: [{ network: 'ETH', raw: '02', hash: '0x' }],
+  }
   const gathered = { ...whose, found: { accounts: [] } }
   assert.deepEqual(readCarried(gatheredSchema, put(gathered)), gathered)
   assert.deepEqual(readCarried(preparedSchema, put(prepared)), prepared)
   assert.deepEqual(readCarried(signedSchema, put(signed)), signed)
 
-  assert.throws(() => readCarried(preparedSchema, put({ ...prepared, transactions: [{ ...planned, unsigned: { ...unsigned, bytes: 'no' } }] })),
-    /^Error: --in: .*file\.json is not what the step before wrote: transactions\.0\.unsigned\.bytes: /)
-  assert.throws(() => readCarried(signedSchema, put(prepared)), /is not what the step before wrote: signed: /)
+  assert.throws(
+    () =>
+      readCarried(
+        preparedSchema,
+        put({
+          ...prepared,
+          transactions: [{ ...planned, unsigned: { ...unsigned, bytes: 'no' } }],
+        }),
+      ),
+    /^Error: --in: .*file\.json is not what the step before wrote: transactions\.0\.unsigned\.bytes: /,
+  )
+  assert.throws(
+    () => readCarried(signedSchema, put(prepared)),
+    /is not what the step before wrote: signed: /,
+  )
   assert.throws(() => readCarried(gatheredSchema, put({ ...gathered, version: 2 })), /: version: /)
   assert.throws(() => readCarried(gatheredSchema, put('null')), /: the whole: /)
   assert.throws(() => readCarried(gatheredSchema, put('{"version": 1')), /file\.json is not JSON$/)

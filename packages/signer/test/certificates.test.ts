@@ -17,29 +17,53 @@ import { certificateStatus, renewCertificate } from '../src/set-up/renew.ts'
 import { setup } from '../src/setup.ts'
 import { Link } from '../src/transport/client.ts'
 import { OwnCertificate } from '../src/transport/own-certificate.ts'
-import { ETH, eth, House, pay, signed, SINK_ETH, transfer, type Answer, type Caller, type Workspace } from './house.ts'
+import {
+  ETH,
+  eth,
+  House,
+  pay,
+  signed,
+  SINK_ETH,
+  transfer,
+  type Answer,
+  type Caller,
+  type Workspace,
+} from './house.ts'
 
-/** Expiry and renewal of the TLS certificates of nodes and platform. Dates are relative to the clock or to an injected one. */
+/**
+ * Expiry and renewal of the TLS certificates of nodes and platform. Dates are relative to the clock
+ * or to an injected one.
+ */
 const DAY_MS = 86_400_000
 const PARTIES = ['platform', 'node-1', 'node-2', 'node-3']
 const folder = mkdtempSync(join(tmpdir(), 'signer-certificates-'))
-after(() => { rmSync(folder, { recursive: true, force: true }) })
+after(() => {
+  rmSync(folder, { recursive: true, force: true })
+})
 
 const read = (...names: string[]): string => readFileSync(join(...names), 'utf8')
 
 /** Replaces a home's certificate by one of the same key that ended five days ago. */
 async function expire(home: string): Promise<void> {
-  const certificate = await makeCertificate({ key: read(home, 'tls.key'), name: 'custody test', nowMs: Date.now() - 10 * DAY_MS, days: 5 })
+  const certificate = await makeCertificate({
+    key: read(home, 'tls.key'),
+    name: 'custody test',
+    nowMs: Date.now() - 10 * DAY_MS,
+    days: 5,
+  })
   writeFileSync(join(home, 'tls.crt'), certificate)
 }
 
 /** The certificate that a node presents on a new connection. */
 function presentedBy(port: number): Promise<X509Certificate> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false, minVersion: 'TLSv1.3' }, () => {
-      resolve(socket.getPeerX509Certificate() as X509Certificate)
-      socket.destroy()
-    })
+    const socket = connect(
+      { host: '127.0.0.1', port, rejectUnauthorized: false, minVersion: 'TLSv1.3' },
+      () => {
+        resolve(socket.getPeerX509Certificate() as X509Certificate)
+        socket.destroy()
+      },
+    )
     socket.on('error', reject)
   })
 }
@@ -51,23 +75,40 @@ async function untilPresented(port: number, home: string): Promise<void> {
 
 /** SHA-256 of each file below a folder that a renewal must not change. */
 function unchangedFiles(home: string): Record<string, string> {
-  const files = readdirSync(home, { recursive: true, withFileTypes: true }).filter((each) => each.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name)).filter((path) => !/tls\.crt$|record\.sqlite|heads/.test(path))
-  return Object.fromEntries(files.map((path) => [relative(home, path), createHash('sha256').update(readFileSync(path)).digest('hex')]))
+  const files = readdirSync(home, { recursive: true, withFileTypes: true })
+    .filter((each) => each.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .filter((path) => !/tls\.crt$|record\.sqlite|heads/.test(path))
+  return Object.fromEntries(
+    files.map((path) => [
+      relative(home, path),
+      createHash('sha256').update(readFileSync(path)).digest('hex'),
+    ]),
+  )
 }
 
 const nonces = new Map<string, number>()
 /** Asks a pair for the signature of a new payment at the next nonce of the workspace. */
-async function sign(workspace: Workspace, caller: Caller, pair: readonly [number, number]): Promise<Answer> {
+async function sign(
+  workspace: Workspace,
+  caller: Caller,
+  pair: readonly [number, number],
+): Promise<Answer> {
   const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
   const nonce = nonces.get(workspace.name) ?? 0
-  const answer = await workspace.sign(pay(request), eth([1, ETH.chain_index, 0], { value: 10n ** 18n, nonce }), pair)
+  const answer = await workspace.sign(
+    pay(request),
+    eth([1, ETH.chain_index, 0], { value: 10n ** 18n, nonce }),
+    pair,
+  )
   if (answer.status === 200) nonces.set(workspace.name, nonce + 1)
   return answer
 }
 
 test('peers and platform refuse an expired certificate in both directions, and accept it after a renewal without a restart', async () => {
-  const house = await House.start(undefined, 'prepared', 'here', async (parent) => { for (const name of PARTIES) await expire(join(parent, name)) })
+  const house = await House.start(undefined, 'prepared', 'here', async (parent) => {
+    for (const name of PARTIES) await expire(join(parent, name))
+  })
   try {
     const homeOf = (name: string) => join(house.home, name)
     const call = (from: string, to: number) => {
@@ -76,31 +117,57 @@ test('peers and platform refuse an expired certificate in both directions, and a
     }
     const link = async (from: number, to: number) => {
       const config = loadConfig(homeOf(`node-${from}`))
-      const each = new Link(config, config.peerList.find(({ node }) => node === to)!, Date.now)
+      const each = new Link(
+        config,
+        config.peerList.find(({ node }) => node === to)!,
+        Date.now,
+      )
       try {
         return await each.post('/peer/ping', Buffer.from('{}'), 5000, 1e6)
       } finally {
         each.close()
       }
     }
-    await assert.rejects(call('platform', 1), /expired on \d{4}-\d\d-\d\d/, 'the platform refuses the node')
-    await assert.rejects(link(2, 1), /peer node 1: the TLS certificate expired on/, 'a peer refuses the node')
+    await assert.rejects(
+      call('platform', 1),
+      /expired on \d{4}-\d\d-\d\d/,
+      'the platform refuses the node',
+    )
+    await assert.rejects(
+      link(2, 1),
+      /peer node 1: the TLS certificate expired on/,
+      'a peer refuses the node',
+    )
 
     await renewCertificate(homeOf('node-1'))
     await untilPresented(house.peers.nodes[0]!.port, homeOf('node-1'))
     house.logs = ''
     await assert.rejects(call('platform', 1), /ECONNRESET|hang up/, 'the node refuses the platform')
-    await assert.rejects(link(2, 1), /peer node 1: .*(ECONNRESET|hang up)/, 'the node refuses a peer')
+    await assert.rejects(
+      link(2, 1),
+      /peer node 1: .*(ECONNRESET|hang up)/,
+      'the node refuses a peer',
+    )
     assert.match(house.logs, /handshake refused.*the TLS certificate expired on/)
 
     for (const name of ['platform', 'node-2', 'node-3']) await renewCertificate(homeOf(name))
-    for (const { node, port } of house.peers.nodes) await untilPresented(port, homeOf(`node-${node}`))
+    for (const { node, port } of house.peers.nodes)
+      await untilPresented(port, homeOf(`node-${node}`))
     assert.equal((await call('platform', 1)).status, 200)
-    assert.match(String(await link(2, 1)), /NOT_AUTHENTIC|BAD_REQUEST|error/, 'the peer answers; the empty message itself is refused')
+    assert.match(
+      String(await link(2, 1)),
+      /NOT_AUTHENTIC|BAD_REQUEST|error/,
+      'the peer answers; the empty message itself is refused',
+    )
     assert.match(house.logs, /TLS certificate renewed/)
     const workspace = await house.workspace()
     const caller = await workspace.caller()
-    for (const pair of [[1, 2], [2, 3], [3, 1]] as const) signed(await sign(workspace, caller, pair))
+    for (const pair of [
+      [1, 2],
+      [2, 3],
+      [3, 1],
+    ] as const)
+      signed(await sign(workspace, caller, pair))
   } finally {
     await house.stop()
   }
@@ -111,8 +178,16 @@ test('renewing nodes one after the other and the platform keeps identities and i
   try {
     const workspace = await house.workspace()
     const caller = await workspace.caller()
-    const before = Object.fromEntries(PARTIES.map((name) => [name, unchangedFiles(join(house.home, name))]))
-    const old = new Map(await Promise.all(house.peers.nodes.map(async ({ node, port }) => [node, (await presentedBy(port)).fingerprint256] as const)))
+    const before = Object.fromEntries(
+      PARTIES.map((name) => [name, unchangedFiles(join(house.home, name))]),
+    )
+    const old = new Map(
+      await Promise.all(
+        house.peers.nodes.map(
+          async ({ node, port }) => [node, (await presentedBy(port)).fingerprint256] as const,
+        ),
+      ),
+    )
     for (const { node, home, port } of house.peers.nodes) {
       let isRenewed = false
       const others = [1, 2, 3].filter((each) => each !== node) as [number, number]
@@ -130,34 +205,51 @@ test('renewing nodes one after the other and the platform keeps identities and i
       const renewing = (async () => {
         await renewCertificate(home)
         await untilPresented(port, home)
-      })().finally(() => { isRenewed = true })
+      })().finally(() => {
+        isRenewed = true
+      })
       const [count] = await Promise.all([signing, renewing])
       assert.ok(count >= 9)
     }
     await renewCertificate(join(house.home, 'platform'))
     for (const agent of house.agents.values()) agent.destroy()
     house.agents.clear()
-    // After a restart no connection of before is left; the node that restarts is not needed meanwhile.
+    // After a restart no connection of before is left; the node that restarts is not needed
+    // meanwhile.
     for (const { node, home, port } of house.peers.nodes) {
       const [a, b] = [1, 2, 3].filter((each) => each !== node) as [number, number]
       const restarted = house.restartHere(node)
       signed(await sign(workspace, caller, [a, b]))
       await restarted
-      for (const pair of [[node, a], [b, node]] as const) {
+      for (const pair of [
+        [node, a],
+        [b, node],
+      ] as const) {
         for (;;) {
           const answer = await sign(workspace, caller, pair)
           // A pair that has not seen the node again yet is told to try another.
-          if (answer.status !== 503) { signed(answer); break }
+          if (answer.status !== 503) {
+            signed(answer)
+            break
+          }
           await sleep(50)
         }
       }
       const presented = await presentedBy(port)
       assert.notEqual(presented.fingerprint256, old.get(node))
-      assert.equal(presented.fingerprint256, new X509Certificate(read(home, 'tls.crt')).fingerprint256)
+      assert.equal(
+        presented.fingerprint256,
+        new X509Certificate(read(home, 'tls.crt')).fingerprint256,
+      )
       const { body } = await house.get(node, '/status')
       assert.equal(body.certificate_expires_at, presented.validToDate.toISOString())
     }
-    for (const name of PARTIES) assert.deepEqual(unchangedFiles(join(house.home, name)), before[name], `${name}: nothing but the certificate changed`)
+    for (const name of PARTIES)
+      assert.deepEqual(
+        unchangedFiles(join(house.home, name)),
+        before[name],
+        `${name}: nothing but the certificate changed`,
+      )
     const { lines, ok } = await check(join(house.home, 'platform'))
     assert.ok(ok, lines.join('\n'))
   } finally {
@@ -175,14 +267,31 @@ test('attack: a server with another key gets no byte of a call, though its certi
   for (const cert of [forged, `${forged}${peer.certificate}`]) {
     let bytes = 0
     const server: Server = createServer({ key, cert, requestCert: true, rejectUnauthorized: false })
-    server.on('secureConnection', (socket: TLSSocket) => { socket.on('data', (chunk: Buffer) => { bytes += chunk.length }).on('error', () => {}) })
-    await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-    const link = new Link(config, { ...peer, port: (server.address() as AddressInfo).port }, Date.now)
+    server.on('secureConnection', (socket: TLSSocket) => {
+      socket
+        .on('data', (chunk: Buffer) => {
+          bytes += chunk.length
+        })
+        .on('error', () => {})
+    })
+    await new Promise<void>((resolve) => {
+      server.listen(0, '127.0.0.1', resolve)
+    })
+    const link = new Link(
+      config,
+      { ...peer, port: (server.address() as AddressInfo).port },
+      Date.now,
+    )
     try {
-      await assert.rejects(link.post('/peer/ping', Buffer.from('{}'), 5000, 1e6), /another key than the pinned one/)
+      await assert.rejects(
+        link.post('/peer/ping', Buffer.from('{}'), 5000, 1e6),
+        /another key than the pinned one/,
+      )
     } finally {
       link.close()
-      await new Promise((resolve) => { server.close(resolve) })
+      await new Promise((resolve) => {
+        server.close(resolve)
+      })
     }
     assert.equal(bytes, 0)
   }
@@ -193,11 +302,19 @@ test('the renewal names what is wrong and then changes nothing', async () => {
   await setup({ home: parent, ports: [1, 2, 3], mode: 'local' })
   const home = join(parent, 'node-1')
   const before = read(home, 'tls.crt')
-  const run = (...args: string[]) => spawnSync(process.execPath, [join(import.meta.dirname, '../src/tls.ts'), ...args], { encoding: 'utf8' })
+  const run = (...args: string[]) =>
+    spawnSync(process.execPath, [join(import.meta.dirname, '../src/tls.ts'), ...args], {
+      encoding: 'utf8',
+    })
   for (const [args, said] of [
-    [[], /usage: custody tls status/], [['rotate', '--home', home], /usage/], [['renew'], /--home: is required/], [['renew', '--home', folder], /--home: .*tls\.key does not exist/],
-    [['renew', '--home', home, '--days', '0'], /--days: must be a whole number from 1 to 7300/], [['renew', '--home', home, '--days', 'x'], /--days: must be a whole number/],
-    [['renew', '--home', home, '--days', '7301'], /--days: must be/], [['status', '--home', home, '--days', '1'], /--days: belongs to renew/],
+    [[], /usage: custody tls status/],
+    [['rotate', '--home', home], /usage/],
+    [['renew'], /--home: is required/],
+    [['renew', '--home', folder], /--home: .*tls\.key does not exist/],
+    [['renew', '--home', home, '--days', '0'], /--days: must be a whole number from 1 to 7300/],
+    [['renew', '--home', home, '--days', 'x'], /--days: must be a whole number/],
+    [['renew', '--home', home, '--days', '7301'], /--days: must be/],
+    [['status', '--home', home, '--days', '1'], /--days: belongs to renew/],
   ] as const) {
     const { status, stdout, stderr } = run(...args)
     assert.deepEqual([status, stdout], [1, ''], args.join(' '))
@@ -223,7 +340,9 @@ test('the renewal names what is wrong and then changes nothing', async () => {
 test('a certificate that is made in 2040 ends in 2060: dates beyond 2049 have another encoding', async () => {
   const nowMs = Date.UTC(2040, 0, 1)
   const key = makeTlsKey()
-  const { validToDate, validFromDate } = new X509Certificate(await makeCertificate({ key, name: 'x', nowMs }))
+  const { validToDate, validFromDate } = new X509Certificate(
+    await makeCertificate({ key, name: 'x', nowMs }),
+  )
   assert.equal(validToDate.getTime(), nowMs + 7300 * DAY_MS)
   assert.equal(validFromDate.getTime(), nowMs - DAY_MS)
 })
@@ -258,8 +377,16 @@ test('a running node ignores a certificate of another key, presents a renewed on
   const presented: unknown[] = []
   let lines: string[] = []
   const own = new OwnCertificate({
-    config, now: () => nowMs, log: (level, message) => { lines.push(`${level} ${message}`) },
-    server: { setSecureContext: ({ cert }: { cert: unknown }) => { presented.push(cert) } } as unknown as Server,
+    config,
+    now: () => nowMs,
+    log: (level, message) => {
+      lines.push(`${level} ${message}`)
+    },
+    server: {
+      setSecureContext: ({ cert }: { cert: unknown }) => {
+        presented.push(cert)
+      },
+    } as unknown as Server,
   })
   const linesAt = (days: number): string[] => {
     lines = []
@@ -270,10 +397,14 @@ test('a running node ignores a certificate of another key, presents a renewed on
   assert.deepEqual(linesAt(69), [])
   assert.deepEqual(linesAt(71), ['warn the TLS certificate expires soon'])
   assert.deepEqual(linesAt(71.5), [], 'once a day')
-  assert.deepEqual(linesAt(101), ['alert the TLS certificate has expired: platform and peers refuse this node'])
+  assert.deepEqual(linesAt(101), [
+    'alert the TLS certificate has expired: platform and peers refuse this node',
+  ])
 
   writeFileSync(join(home, 'tls.crt'), read(parent, 'node-2', 'tls.crt'))
-  assert.deepEqual(linesAt(101.1), ['error tls.crt was changed and cannot be used; the node presents the previous one'])
+  assert.deepEqual(linesAt(101.1), [
+    'error tls.crt was changed and cannot be used; the node presents the previous one',
+  ])
   rmSync(join(home, 'tls.crt'))
   assert.deepEqual(linesAt(101.2), [])
   assert.deepEqual([presented, config.tlsCertificate], [[], first])
@@ -297,10 +428,16 @@ test('the check of a finished configuration reports certificates that expire soo
     assert.ok(!ok)
     assert.match(text, /signer node 1 .*: ok$/m)
     assert.match(text, /signer node 2 .*: ok$/m, 'it works until the end')
-    assert.match(text, /signer node 2 .*: the TLS certificate expires on \S+; on its host, run: custody tls renew/)
+    assert.match(
+      text,
+      /signer node 2 .*: the TLS certificate expires on \S+; on its host, run: custody tls renew/,
+    )
     assert.match(text, /signer node 3 .*: the TLS certificate expired on \S+; on its host, run/)
     await expire(join(house.home, 'platform'))
-    assert.match((await check(join(house.home, 'platform'))).lines.join('\n'), /this host: the TLS certificate expired on \S+; run: custody tls renew --home/)
+    assert.match(
+      (await check(join(house.home, 'platform'))).lines.join('\n'),
+      /this host: the TLS certificate expired on \S+; run: custody tls renew --home/,
+    )
   } finally {
     await house.stop()
   }

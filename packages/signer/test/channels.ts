@@ -3,13 +3,22 @@ import type { TLSSocket } from 'node:tls'
 import { callOf, FrameReader, PROTOCOL_NAME } from '../src/transport/channel.ts'
 
 /** Has a server of a test take the calls of nodes; `heard` answers on the stream, or lies on it. */
-export function takesCalls(server: Server, heard: (call: { path: string; sealed: Buffer }, stream: TLSSocket) => void): Server {
+export function takesCalls(
+  server: Server,
+  heard: (call: { path: string; sealed: Buffer }, stream: TLSSocket) => void,
+): Server {
   const open = new Set<TLSSocket>()
   server.on('upgrade', (_request, stream) => {
     const socket = stream as TLSSocket
     open.add(socket)
-    socket.on('close', () => { open.delete(socket) }).on('error', () => {})
-    socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${PROTOCOL_NAME}\r\n\r\n`)
+    socket
+      .on('close', () => {
+        open.delete(socket)
+      })
+      .on('error', () => {})
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${PROTOCOL_NAME}\r\n\r\n`,
+    )
     const reader = new FrameReader()
     socket.on('data', (chunk: Buffer) => {
       const frame = reader.push(chunk, 1e9)

@@ -5,10 +5,33 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CHEATS, roundOf, tamper, type Switch } from '../../threshold/test/cheating.ts'
 import { Store } from '../src/store/index.ts'
-import { CheatingNode, type Answer, type Change, type Order, type Session } from './cheating-node.ts'
-import { BTC, btc, ETH, eth, funding, House, pay, SINK_BTC, SINK_ETH, transfer, type Caller, type Json, type Workspace } from './house.ts'
+import {
+  CheatingNode,
+  type Answer,
+  type Change,
+  type Order,
+  type Session,
+} from './cheating-node.ts'
+import {
+  BTC,
+  btc,
+  ETH,
+  eth,
+  funding,
+  House,
+  pay,
+  SINK_BTC,
+  SINK_ETH,
+  transfer,
+  type Caller,
+  type Json,
+  type Workspace,
+} from './house.ts'
 
-/** Node 1 cheats in signing, with its real share and engine. Nodes 2 and 3 are honest. No more than 256 sessions may be open. */
+/**
+ * Node 1 cheats in signing, with its real share and engine. Nodes 2 and 3 are honest. No more than
+ * 256 sessions may be open.
+ */
 const SESSIONS = 250
 const PATH = [1, ETH.chain_index, 0]
 
@@ -22,14 +45,17 @@ class Scene {
   #nonce = 0
 
   /** @param meanwhile while node 1 is still itself */
-  static async begin(where: 'apart' | 'here', meanwhile: (scene: Scene) => Promise<unknown> = async () => {}): Promise<Scene> {
+  static async begin(
+    where: 'apart' | 'here',
+    meanwhile: (scene: Scene) => Promise<unknown> = async () => {},
+  ): Promise<Scene> {
     const scene = new Scene()
     scene.house = await House.start(undefined, 'prepared', where)
     scene.workspace = await scene.house.workspace()
     scene.caller = await scene.workspace.caller()
     await meanwhile(scene)
-    scene.node = await CheatingNode.takeOver(
-      scene.house, scene.workspace, (node) => (where === 'apart' ? scene.house.kill(node) : scene.house.stopHere(node)),
+    scene.node = await CheatingNode.takeOver(scene.house, scene.workspace, (node) =>
+      where === 'apart' ? scene.house.kill(node) : scene.house.stopHere(node),
     )
     return scene
   }
@@ -42,19 +68,32 @@ class Scene {
   /** A payment that was not asked for before. */
   async order(): Promise<Order> {
     const amount = this.#nonce + 1
-    const request = await transfer(this.caller, { asset: 'ETH', amount, destination_address: SINK_ETH })
+    const request = await transfer(this.caller, {
+      asset: 'ETH',
+      amount,
+      destination_address: SINK_ETH,
+    })
     const unsigned = eth(PATH, { value: BigInt(amount) * 10n ** 18n, nonce: this.#nonce++ })
     this.last = { workspace: this.workspace.name, purpose: pay(request), unsigned }
     return this.last
   }
 
-  async bansOf(node: number): Promise<number[]> { return (await this.house.get(node, '/status')).body.bans }
+  async bansOf(node: number): Promise<number[]> {
+    return (await this.house.get(node, '/status')).body.bans
+  }
 
-  /** Where a node's record holds its first ban. The node is started anew, as it alone reads its record while it runs. */
+  /**
+   * Where a node's record holds its first ban. The node is started anew, as it alone reads its
+   * record while it runs.
+   */
   async banAt(node: number): Promise<number> {
     await this.house.kill(node)
-    const store = new Store(join(this.house.peers.nodes[node - 1]!.home, 'record.sqlite'), () => Date.now())
-    const found = store.record.database.prepare(`SELECT min(height) AS height FROM record WHERE kind = 'ban'`).get()
+    const store = new Store(join(this.house.peers.nodes[node - 1]!.home, 'record.sqlite'), () =>
+      Date.now(),
+    )
+    const found = store.record.database
+      .prepare(`SELECT min(height) AS height FROM record WHERE kind = 'ban'`)
+      .get()
     store.close()
     await this.house.run(node)
     return Number(found?.['height'] ?? Infinity)
@@ -68,24 +107,45 @@ class Scene {
   }
 
   /** Sessions at node 2 for one order, all opened at once. */
-  async opened(count: number, change?: (at: number) => Change): Promise<{ session: Session | null; answer: Answer }[]> {
+  async opened(
+    count: number,
+    change?: (at: number) => Change,
+  ): Promise<{ session: Session | null; answer: Answer }[]> {
     const order = await this.order()
-    return Promise.all(Array.from({ length: count }, (_, at) => this.node.open(order, change ? { change: change(at) } : {})))
+    return Promise.all(
+      Array.from({ length: count }, (_, at) =>
+        this.node.open(order, change ? { change: change(at) } : {}),
+      ),
+    )
   }
 }
 
-/** One flipped bit of this column in the first message: the answer is a bit of the honest node's secret. */
-const column = (at: number): Change => ({ round, payload, signing }) => (
-  round === 1 ? tamper(payload, { message: 'secp256k1/sign/1', kind: 'ot-column', column: at, signing }) : payload)
+/**
+ * One flipped bit of this column in the first message: the answer is a bit of the honest node's
+ * secret.
+ */
+const column =
+  (at: number): Change =>
+  ({ round, payload, signing }) =>
+    round === 1
+      ? tamper(payload, { message: 'secp256k1/sign/1', kind: 'ot-column', column: at, signing })
+      : payload
 
-/** What an answer tells of a session: how its engine ended, or else its code, or that it goes on. */
+/**
+ * What an answer tells of a session: how its engine ended, or else its code, or that it goes on.
+ */
 function wordsOf({ status, body }: { status: number; body: Json }): string {
-  return status === 200 ? 'goes on' : (/ended: ([A-Z]+)/.exec(String(body?.message))?.[1] ?? String(body?.error))
+  return status === 200
+    ? 'goes on'
+    : (/ended: ([A-Z]+)/.exec(String(body?.message))?.[1] ?? String(body?.error))
 }
 const countOf = (all: readonly string[]): Record<string, number> =>
   all.reduce<Record<string, number>>((sum, each) => ({ ...sum, [each]: (sum[each] ?? 0) + 1 }), {})
 
-/** Of the answers that go on, those that were said once the record held the ban; the cheat hears them in whatever order. */
+/**
+ * Of the answers that go on, those that were said once the record held the ban; the cheat hears
+ * them in whatever order.
+ */
 function answeredLate(answers: readonly Answer[]): { earlier: number; later: number } {
   const ban = Math.min(...answers.filter(isFound).map(({ height }) => height))
   const answered = answers.filter(isAnswered)
@@ -94,8 +154,10 @@ function answeredLate(answers: readonly Answer[]): { earlier: number; later: num
 }
 
 /** Whether an answer tells the cheat that it was found. */
-const isFound = ({ body }: { body: Json }): boolean => body?.error === 'BANNED' || /CHEAT/.test(String(body?.message))
-const isAnswered = ({ status, body }: Answer): boolean => status === 200 && body.messages?.length > 0
+const isFound = ({ body }: { body: Json }): boolean =>
+  body?.error === 'BANNED' || /CHEAT/.test(String(body?.message))
+const isAnswered = ({ status, body }: Answer): boolean =>
+  status === 200 && body.messages?.length > 0
 
 describe('node 1 asks, and tries a column of the OT extension in each of many sessions', () => {
   let scene: Scene
@@ -106,29 +168,47 @@ describe('node 1 asks, and tries a column of the OT extension in each of many se
     scene = await Scene.begin('apart')
     idle = await scene.opened(4)
     const sessions = await scene.opened(SESSIONS, column)
-    assert.ok(sessions.every(({ session }) => session), JSON.stringify(sessions.find(({ session }) => !session)?.answer))
+    assert.ok(
+      sessions.every(({ session }) => session),
+      JSON.stringify(sessions.find(({ session }) => !session)?.answer),
+    )
     const said = sessions.map(({ session }) => scene.node.said(session!, 1))
-    await Promise.all(sessions.map(async ({ session }, at) => { arrived.push(await scene.node.round(session!, [said[at]!])) }))
+    await Promise.all(
+      sessions.map(async ({ session }, at) => {
+        arrived.push(await scene.node.round(session!, [said[at]!]))
+      }),
+    )
   })
   after(() => scene.end())
 
   test('after the first cheat that was found none is answered', (t) => {
     const { earlier, later } = answeredLate(arrived)
-    t.diagnostic(`of ${SESSIONS}: ${earlier} answered before the first that was found, ${later} after it`)
+    t.diagnostic(
+      `of ${SESSIONS}: ${earlier} answered before the first that was found, ${later} after it`,
+    )
     assert.ok(arrived.some(isFound), 'none was found')
-    assert.equal(later, 0, `${later} of ${SESSIONS} were answered after the first that was found, ${earlier} before it`)
+    assert.equal(
+      later,
+      0,
+      `${later} of ${SESSIONS} were answered after the first that was found, ${earlier} before it`,
+    )
   })
 
-  // A session that failed after the ban must not be told from one that passed: that would be the secret bit all the same.
+  // A session that failed after the ban must not be told from one that passed: that would be the
+  // secret bit all the same.
   test('what is said after the ban is the same, whether the cheat passed or was found', (t) => {
     const ban = Math.min(...arrived.filter(isFound).map(({ height }) => height))
     const said = countOf(arrived.filter(({ height }) => height >= ban).map(wordsOf))
     t.diagnostic(JSON.stringify(said))
-    const others = Object.entries(said).filter(([words]) => words !== 'BANNED').reduce((sum, [, count]) => sum + count, 0)
+    const others = Object.entries(said)
+      .filter(([words]) => words !== 'BANNED')
+      .reduce((sum, [, count]) => sum + count, 0)
     assert.ok(others <= 1, `beside the first: ${JSON.stringify(said)}`)
   })
 
-  test('node 2 has banned node 1', async () => { assert.deepEqual(await scene.bansOf(2), [1]) })
+  test('node 2 has banned node 1', async () => {
+    assert.deepEqual(await scene.bansOf(2), [1])
+  })
 
   test('every later call of node 1 is refused as one of a banned node', async () => {
     const { node, workspace } = scene
@@ -140,20 +220,32 @@ describe('node 1 asks, and tries a column of the OT extension in each of many se
       'test/open': (await node.say(2, '/peer/test/open', { ...name, fresh: run })).body.error,
       'test/round': (await node.say(2, '/peer/test/round', { messages: [[]] })).body.error,
       'refresh/commit': (await node.say(2, '/peer/refresh/commit', name)).body.error,
-      'ceremony/open': (await node.say(2, '/peer/ceremony/open', {
-        run, kind: 'keygen', curve: 'secp256k1', key_id: 's-0', epoch: 0,
-      })).body.error,
-      'ceremony/message': (await node.say(2, '/peer/ceremony/message', { run, payloads: [] })).body.error,
+      'ceremony/open': (
+        await node.say(2, '/peer/ceremony/open', {
+          run,
+          kind: 'keygen',
+          curve: 'secp256k1',
+          key_id: 's-0',
+          epoch: 0,
+        })
+      ).body.error,
+      'ceremony/message': (await node.say(2, '/peer/ceremony/message', { run, payloads: [] })).body
+        .error,
     }
     assert.deepEqual(codes, Object.fromEntries(Object.keys(codes).map((call) => [call, 'BANNED'])))
   })
 
   test('its sessions that were open are gone', async () => {
-    const codes = await Promise.all(idle.map(async ({ session }) => {
-      const { body } = await scene.node.round(session!, [scene.node.said(session!, 1)])
-      return body.error ?? `${body.messages.length} rounds`
-    }))
-    assert.deepEqual(codes, idle.map(() => 'BANNED'))
+    const codes = await Promise.all(
+      idle.map(async ({ session }) => {
+        const { body } = await scene.node.round(session!, [scene.node.said(session!, 1)])
+        return body.error ?? `${body.messages.length} rounds`
+      }),
+    )
+    assert.deepEqual(
+      codes,
+      idle.map(() => 'BANNED'),
+    )
   })
 
   test('nodes 2 and 3 sign on, and the ban is remembered over a restart', async () => {
@@ -164,7 +256,7 @@ describe('node 1 asks, and tries a column of the OT extension in each of many se
   })
 })
 
-describe("node 1 tries columns of the OT extension in the test signatures of a finished refresh", () => {
+describe('node 1 tries columns of the OT extension in the test signatures of a finished refresh', () => {
   const TESTS = 8
   let scene: Scene
   let tests: Awaited<ReturnType<CheatingNode['openTest']>>[]
@@ -173,7 +265,9 @@ describe("node 1 tries columns of the OT extension in the test signatures of a f
       const { body } = await house.operator(1, 'refresh', { key_ids: [workspace.set.key_id] })
       assert.equal(body.refreshed?.length, 1, JSON.stringify(body))
     })
-    tests = await Promise.all(Array.from({ length: TESTS }, (_, at) => scene.node.openTest(column(at))))
+    tests = await Promise.all(
+      Array.from({ length: TESTS }, (_, at) => scene.node.openTest(column(at))),
+    )
   })
   after(() => scene.end())
 
@@ -183,14 +277,24 @@ describe("node 1 tries columns of the OT extension in the test signatures of a f
     await Promise.all(tests.map(({ say }) => say()))
     const until = performance.now() + 5000
     while ((await scene.bansOf(2)).length === 0 && performance.now() < until) await sleep(100)
-    assert.deepEqual(await scene.bansOf(2), [1], `${TESTS} tests heard a flipped bit, and five seconds later nobody was banned`)
+    assert.deepEqual(
+      await scene.bansOf(2),
+      [1],
+      `${TESTS} tests heard a flipped bit, and five seconds later nobody was banned`,
+    )
   })
 
   test('after the first cheat that was found none is answered', async (t) => {
     const arrived: Answer[] = []
-    await Promise.all(tests.map(async ({ say }) => { arrived.push(await say()) }))
+    await Promise.all(
+      tests.map(async ({ say }) => {
+        arrived.push(await say())
+      }),
+    )
     const { earlier, later } = answeredLate(arrived)
-    t.diagnostic(`of ${TESTS}: ${earlier} answered before the first that was found, ${later} after it`)
+    t.diagnostic(
+      `of ${TESTS}: ${earlier} answered before the first that was found, ${later} after it`,
+    )
     assert.equal(later, 0, `${later} of ${TESTS} were answered after the first that was found`)
   })
 
@@ -200,7 +304,9 @@ describe("node 1 tries columns of the OT extension in the test signatures of a f
 describe('node 2 leads, and its partner node 1 tries a column of the OT extension in each of many sessions', () => {
   let scene: Scene
   let answers: { status: number; body: Json }[] = []
-  before(async () => { scene = await Scene.begin('apart') })
+  before(async () => {
+    scene = await Scene.begin('apart')
+  })
   after(() => scene.end())
 
   test('after the first cheat that was found none is answered', async (t) => {
@@ -213,12 +319,19 @@ describe('node 2 leads, and its partner node 1 tries a column of the OT extensio
     const order = await scene.order()
     answers = await Promise.all(Array.from({ length: SESSIONS }, () => scene.node.lead(order)))
     const ban = await scene.banAt(2)
-    // The call that follows the opening says the second round: the cheat then knows that its first one passed.
+    // The call that follows the opening says the second round: the cheat then knows that its first
+    // one passed.
     const passed = scene.node.told.filter(({ rounds }) => rounds > 1)
     const later = passed.filter(({ height }) => height >= ban).length
-    t.diagnostic(`of ${SESSIONS}: ${passed.length} passed, ${later} of them after the first that was found`)
+    t.diagnostic(
+      `of ${SESSIONS}: ${passed.length} passed, ${later} of them after the first that was found`,
+    )
     assert.ok(answers.some(isFound), 'none was found')
-    assert.equal(later, 0, `${later} of ${SESSIONS} were answered after the first that was found, ${passed.length - later} before it`)
+    assert.equal(
+      later,
+      0,
+      `${later} of ${SESSIONS} were answered after the first that was found, ${passed.length - later} before it`,
+    )
   })
 
   // The platform hears these answers, and may be in league with node 1.
@@ -240,8 +353,12 @@ const SWITCHES: readonly Switch[] = CHEATS['secp256k1/sign']
 const isBanned = ({ expected }: Switch): boolean => expected === 'CHEAT'
 
 /** A switch in the message of its round. */
-const switched = (each: Switch, others: readonly Uint8Array[]): Change => ({ round, payload, heard }) => (
-  round === roundOf(each) ? tamper(payload, each.cheat({ heard: heard[round - 1]!, other: others[round - 1]! })) : payload)
+const switched =
+  (each: Switch, others: readonly Uint8Array[]): Change =>
+  ({ round, payload, heard }) =>
+    round === roundOf(each)
+      ? tamper(payload, each.cheat({ heard: heard[round - 1]!, other: others[round - 1]! }))
+      : payload
 
 describe('node 1 cheats in ways that are no proof: nothing is signed, nobody is banned', () => {
   let scene: Scene
@@ -261,7 +378,10 @@ describe('node 1 cheats in ways that are no proof: nothing is signed, nobody is 
     return wordsOf(await scene.node.lead(await scene.order()))
   }
 
-  for (const [role, end] of [['asks', asking], ['answers', answering]] as const) {
+  for (const [role, end] of [
+    ['asks', asking],
+    ['answers', answering],
+  ] as const) {
     test(`node 1 ${role}`, async () => {
       const wrong: string[] = []
       for (const each of SWITCHES.filter((one) => !isBanned(one))) {
@@ -282,7 +402,9 @@ describe('node 1 cheats in ways that are no proof: nothing is signed, nobody is 
     const { node } = scene
     const ends: Record<string, string> = {}
     for (const [name, messages] of [
-      ['twice', (own: Uint8Array) => [own, own]], ['missing', () => []], ['another session', () => [others[0]!]],
+      ['twice', (own: Uint8Array) => [own, own]],
+      ['missing', () => []],
+      ['another session', () => [others[0]!]],
     ] as const) {
       const { session } = await node.open(await scene.order())
       ends[name] = wordsOf(await node.round(session!, messages(session!.mine[0]!)))
@@ -291,14 +413,22 @@ describe('node 1 cheats in ways that are no proof: nothing is signed, nobody is 
     await node.round(session!, [session!.mine[0]!])
     ends['late'] = wordsOf(await node.round(session!, [session!.mine[0]!]))
     // A node that hears nothing says nothing: the session waits on.
-    assert.deepEqual(ends, { twice: 'MALFORMED', missing: 'goes on', 'another session': 'MALFORMED', late: 'MALFORMED' })
+    assert.deepEqual(ends, {
+      twice: 'MALFORMED',
+      missing: 'goes on',
+      'another session': 'MALFORMED',
+      late: 'MALFORMED',
+    })
     assert.deepEqual(await scene.bansOf(2), [])
     await scene.signsOn()
   })
 
   test('an open that names an epoch which is neither in use nor prepared', async () => {
     const { answer, session } = await scene.node.open(await scene.order(), { epoch: 7 })
-    assert.ok(session ? answer.body.epoch === 0 : answer.status !== 200, JSON.stringify(answer.body))
+    assert.ok(
+      session ? answer.body.epoch === 0 : answer.status !== 200,
+      JSON.stringify(answer.body),
+    )
   })
 })
 
@@ -309,7 +439,9 @@ describe('node 1 cheats in ways that are a proof: it is banned', () => {
       const scene = await Scene.begin('here')
       try {
         const others = await scene.node.archive(await scene.order())
-        const { session } = await scene.node.open(await scene.order(), { change: switched(each, others) })
+        const { session } = await scene.node.open(await scene.order(), {
+          change: switched(each, others),
+        })
         assert.ok(isFound(await scene.node.converse(session!)))
         assert.deepEqual([await scene.bansOf(2), await scene.bansOf(3)], [[1], []])
         scene.node.answers = switched(each, others)
@@ -329,15 +461,26 @@ describe('node 1 opens more sessions than a node keeps with one partner', () => 
   let scene: Scene
   let other: Caller
   before(async () => {
-    scene = await Scene.begin('apart', async ({ workspace }) => { other = await workspace.caller(2) })
+    scene = await Scene.begin('apart', async ({ workspace }) => {
+      other = await workspace.caller(2)
+    })
   })
   after(() => scene.end())
 
   test('those above the limit are refused, and node 2 signs with node 3 meanwhile', async (t) => {
-    // Of another account: which of the two orders node 2 meets first is chance, and one account's numbers have an order.
-    const request = await transfer(other, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+    // Of another account: which of the two orders node 2 meets first is chance, and one account's
+    // numbers have an order.
+    const request = await transfer(other, {
+      asset: 'ETH',
+      amount: 1,
+      destination_address: SINK_ETH,
+    })
     const opening = scene.opened(ASKED)
-    const { status, body } = await scene.workspace.sign(pay(request), eth([2, ETH.chain_index, 0], { value: 10n ** 18n }), [2, 3])
+    const { status, body } = await scene.workspace.sign(
+      pay(request),
+      eth([2, ETH.chain_index, 0], { value: 10n ** 18n }),
+      [2, 3],
+    )
     assert.equal(status, 200, JSON.stringify(body))
     const codes = new Map<string, number>()
     for (const { session, answer } of await opening) {
@@ -347,7 +490,11 @@ describe('node 1 opens more sessions than a node keeps with one partner', () => 
     t.diagnostic(JSON.stringify(Object.fromEntries(codes)))
     const open = codes.get('open') ?? 0
     assert.ok(open > 0 && open <= LIMIT, `${open} of ${ASKED} are open`)
-    assert.equal(codes.get('TOO_BUSY') ?? 0, ASKED - open, JSON.stringify(Object.fromEntries(codes)))
+    assert.equal(
+      codes.get('TOO_BUSY') ?? 0,
+      ASKED - open,
+      JSON.stringify(Object.fromEntries(codes)),
+    )
     await scene.signsOn()
   })
 })
@@ -357,22 +504,36 @@ describe('node 1 opens sessions of many inputs', () => {
   const ASKED = 80
   const LIMIT = 256
   let scene: Scene
-  before(async () => { scene = await Scene.begin('apart') })
+  before(async () => {
+    scene = await Scene.begin('apart')
+  })
   after(() => scene.end())
 
   test('what is limited is how many engine sessions they are', async (t) => {
     const paths = Array.from({ length: INPUTS }, (_, index) => [1, BTC.chain_index, index])
-    const source = funding(scene.workspace, paths.map((path) => ({ path, value: 20_000n })))
-    const request = await transfer(scene.caller, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
+    const source = funding(
+      scene.workspace,
+      paths.map((path) => ({ path, value: 20_000n })),
+    )
+    const request = await transfer(scene.caller, {
+      asset: 'BTC',
+      amount: 0.001,
+      destination_address: SINK_BTC,
+    })
     const unsigned = btc(scene.workspace, {
-      inputs: paths.map((path, output) => ({ funding: source, output, path })), amount: 100_000n,
+      inputs: paths.map((path, output) => ({ funding: source, output, path })),
+      amount: 100_000n,
       change: { path: [1, BTC.chain_index, 0x7fffffff], value: 58_000n },
     })
     const order: Order = { workspace: scene.workspace.name, purpose: pay(request), unsigned }
     const opened = await Promise.all(Array.from({ length: ASKED }, () => scene.node.open(order)))
     const open = opened.filter(({ session }) => session).length
-    const refusals = new Set(opened.flatMap(({ session, answer }) => (session ? [] : [String(answer.body.error)])))
-    t.diagnostic(`${open} of ${ASKED} are open, with ${INPUTS} engine sessions each; ${[...refusals].join()}`)
+    const refusals = new Set(
+      opened.flatMap(({ session, answer }) => (session ? [] : [String(answer.body.error)])),
+    )
+    t.diagnostic(
+      `${open} of ${ASKED} are open, with ${INPUTS} engine sessions each; ${[...refusals].join()}`,
+    )
     assert.ok(open > 0, JSON.stringify(opened[0]?.answer.body))
     assert.ok(open * INPUTS <= LIMIT, `${open * INPUTS} engine sessions are open`)
     assert.deepEqual([...refusals], ['TOO_BUSY'])

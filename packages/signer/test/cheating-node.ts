@@ -21,17 +21,35 @@ import { takesCalls } from './channels.ts'
 import type { House, Json, Workspace } from './house.ts'
 
 /**
- * Node 1, taken over: the test has its home, its keys, its port and its opened share. It asks the honest nodes in node 1's name and
- * answers what they ask, with the real engine behind it and whatever `change` makes of that engine's messages.
+ * Node 1, taken over: the test has its home, its keys, its port and its opened share. It asks the
+ * honest nodes in node 1's name and answers what they ask, with the real engine behind it and
+ * whatever `change` makes of that engine's messages.
  */
-export interface Order { workspace: string; purpose: unknown; unsigned: UnsignedTransaction }
+export interface Order {
+  workspace: string
+  purpose: unknown
+  unsigned: UnsignedTransaction
+}
 
-/** What is said in place of this party's message of a round. `heard`: the honest one's messages so far, by round. */
-export type Change = (said: { round: number; payload: Uint8Array; heard: readonly Uint8Array[]; signing: Signing }) => Uint8Array
+/**
+ * What is said in place of this party's message of a round. `heard`: the honest one's messages so
+ * far, by round.
+ */
+export type Change = (said: {
+  round: number
+  payload: Uint8Array
+  heard: readonly Uint8Array[]
+  signing: Signing
+}) => Uint8Array
 const unchanged: Change = ({ payload }) => payload
 
 /** `height`: of the answering node's record when it said this. */
-export interface Answer { status: number; body: Json; bytes: Buffer; height: number }
+export interface Answer {
+  status: number
+  body: Json
+  bytes: Buffer
+  height: number
+}
 
 /** A session that is open at an honest node, and this side's engine of it. */
 export interface Session {
@@ -52,7 +70,10 @@ const TIMEOUT_MS = 180_000
 
 /** A cheat bans nobody. */
 const NO_BANS = {
-  assertNot: () => {}, consider: () => {}, endsWith: () => () => {}, check: (_node: number, step: () => Promise<unknown>) => step(),
+  assertNot: () => {},
+  consider: () => {},
+  endsWith: () => () => {},
+  check: (_node: number, step: () => Promise<unknown>) => step(),
 } as unknown as Bans
 
 export class CheatingNode {
@@ -72,11 +93,19 @@ export class CheatingNode {
   answers: Change = unchanged
   /** Whether its engine runs with a share that is one more than its own. */
   hasOtherShare = false
-  /** Every call of an honest node that continues a session: how many rounds it says, and the height of its record then. */
+  /**
+   * Every call of an honest node that continues a session: how many rounds it says, and the height
+   * of its record then.
+   */
   readonly told: { height: number; rounds: number }[] = []
 
   private constructor(o: {
-    house: House; workspace: Workspace; config: Config; vault: Vault; sealing: { name: string; key: Uint8Array }; store: Store
+    house: House
+    workspace: Workspace
+    config: Config
+    vault: Vault
+    sealing: { name: string; key: Uint8Array }
+    store: Store
   }) {
     this.#house = o.house
     this.#workspace = o.workspace
@@ -84,31 +113,74 @@ export class CheatingNode {
     this.#vault = o.vault
     this.#sealing = o.sealing
     this.#store = o.store
-    this.#material = o.store.shareOf(o.workspace.set.key_id, o.store.state.keys.get(o.workspace.set.key_id)!.epoch)!
+    this.#material = o.store.shareOf(
+      o.workspace.set.key_id,
+      o.store.state.keys.get(o.workspace.set.key_id)!.epoch,
+    )!
     const { tlsKey: key, tlsCertificate: cert, peerList } = o.config
-    this.#server = createServer({ key, cert, ca: peerList.map(({ certificate }) => certificate), requestCert: true })
+    this.#server = createServer({
+      key,
+      cert,
+      ca: peerList.map(({ certificate }) => certificate),
+      requestCert: true,
+    })
     takesCalls(this.#server, ({ path, sealed }, stream) => {
       const end = sealed.indexOf(0x0a)
       const heard = JSON.parse(sealed.toString('utf8', 0, end === -1 ? sealed.length : end)) as Json
       const bytes = end === -1 ? Buffer.alloc(0) : sealed.subarray(end + 1)
-      this.#answer(path, heard.header, JSON.parse(heard.payload), bytes).then(
-        (said) => ({ said, status: 200 }), (error: Error) => ({ said: { error: 'SESSION_ABORTED', message: error.message }, status: 503 }),
-      ).then(({ said, status }) => {
-        const { from, request } = heard.header
-        writeFrame(stream, seal(this.#config.identity, this.#header(from, path, { request, response: true, status }), said))
-      }, () => { stream.destroy() })
+      this.#answer(path, heard.header, JSON.parse(heard.payload), bytes)
+        .then(
+          (said) => ({ said, status: 200 }),
+          (error: Error) => ({
+            said: { error: 'SESSION_ABORTED', message: error.message },
+            status: 503,
+          }),
+        )
+        .then(
+          ({ said, status }) => {
+            const { from, request } = heard.header
+            writeFrame(
+              stream,
+              seal(
+                this.#config.identity,
+                this.#header(from, path, { request, response: true, status }),
+                said,
+              ),
+            )
+          },
+          () => {
+            stream.destroy()
+          },
+        )
     })
   }
 
   /** @param stop how node 1 is stopped that runs there */
-  static async takeOver(house: House, workspace: Workspace, stop: (node: number) => Promise<unknown>): Promise<CheatingNode> {
+  static async takeOver(
+    house: House,
+    workspace: Workspace,
+    stop: (node: number) => Promise<unknown>,
+  ): Promise<CheatingNode> {
     await stop(1)
     const { home, port } = house.peers.nodes[0]!
     const config = loadConfig(home)
-    const [sealing] = await openKeys(readKeyFile(keyFileOf(home)), surroundingsOf(home, process.env), bindingOf(config))
+    const [sealing] = await openKeys(
+      readKeyFile(keyFileOf(home)),
+      surroundingsOf(home, process.env),
+      bindingOf(config),
+    )
     const store = new Store(join(home, 'record.sqlite'), () => Date.now())
-    const node = new CheatingNode({ house, workspace, config, store, vault: await openHome(home, config, process.env), sealing: sealing! })
-    await new Promise<void>((resolve) => { node.#server.listen(port, '127.0.0.1', resolve) })
+    const node = new CheatingNode({
+      house,
+      workspace,
+      config,
+      store,
+      vault: await openHome(home, config, process.env),
+      sealing: sealing!,
+    })
+    await new Promise<void>((resolve) => {
+      node.#server.listen(port, '127.0.0.1', resolve)
+    })
     return node
   }
 
@@ -122,13 +194,30 @@ export class CheatingNode {
   #header(to: number, call: string, more: Partial<Header>): Header {
     const { height, head } = this.#store.record
     return {
-      protocol: 'custody/peer', version: 1, call, request: randomBytes(16).toString('hex'), response: false, status: 0, ...NO_BINDING,
-      from: 1, to, height, head, generation: 0, boot: this.#boot, ...more,
+      protocol: 'custody/peer',
+      version: 1,
+      call,
+      request: randomBytes(16).toString('hex'),
+      response: false,
+      status: 0,
+      ...NO_BINDING,
+      from: 1,
+      to,
+      height,
+      head,
+      generation: 0,
+      boot: this.#boot,
+      ...more,
     }
   }
 
   /** A call to an honest node in node 1's name; as many at once as the test likes. */
-  async say(to: number, call: string, said: unknown, binding: Binding = NO_BINDING): Promise<Answer> {
+  async say(
+    to: number,
+    call: string,
+    said: unknown,
+    binding: Binding = NO_BINDING,
+  ): Promise<Answer> {
     let links = this.#links.get(to)
     if (!links) {
       const peer = this.#config.peerList.find(({ node }) => node === to)!
@@ -136,39 +225,78 @@ export class CheatingNode {
       this.#links.set(to, links)
     }
     const link = links[this.#calls++ % LINKS]!
-    const answer = await link.post(call, seal(this.#config.identity, this.#header(to, call, binding), said), TIMEOUT_MS, 64 * 2 ** 20)
+    const answer = await link.post(
+      call,
+      seal(this.#config.identity, this.#header(to, call, binding), said),
+      TIMEOUT_MS,
+      64 * 2 ** 20,
+    )
     const end = answer.indexOf(0x0a)
     const text = JSON.parse(answer.toString('utf8', 0, end === -1 ? answer.length : end)) as Json
     const bytes = end === -1 ? Buffer.alloc(0) : answer.subarray(end + 1)
     if (!text.payload) return { status: 500, body: text, bytes, height: 0 }
-    return { status: text.header.status, body: JSON.parse(text.payload), bytes, height: text.header.height }
+    return {
+      status: text.header.status,
+      body: JSON.parse(text.payload),
+      bytes,
+      height: text.header.height,
+    }
   }
 
-  #items(unsigned: UnsignedTransaction): SigningItem[] { return signing(loadRegistry('local'), unsigned, this.#workspace.publicKeyAt) }
+  #items(unsigned: UnsignedTransaction): SigningItem[] {
+    return signing(loadRegistry('local'), unsigned, this.#workspace.publicKeyAt)
+  }
 
   #session(o: {
-    to: number; unsigned: UnsignedTransaction; leads: boolean; theirs: string; mine: string; epoch: number; change: Change
+    to: number
+    unsigned: UnsignedTransaction
+    leads: boolean
+    theirs: string
+    mine: string
+    epoch: number
+    change: Change
   }): Session {
     const items = this.#items(o.unsigned)
     const participants: [number, number] = [1, o.to]
-    const ids = sessionIds({
-      key: this.#workspace.set.key_id, epoch: o.epoch, participants, fresh: o.leads ? [o.mine, o.theirs] : [o.theirs, o.mine],
-      unsigned: hashOfUnsigned(o.unsigned),
-    }, items.length)
+    const ids = sessionIds(
+      {
+        key: this.#workspace.set.key_id,
+        epoch: o.epoch,
+        participants,
+        fresh: o.leads ? [o.mine, o.theirs] : [o.theirs, o.mine],
+        unsigned: hashOfUnsigned(o.unsigned),
+      },
+      items.length,
+    )
     const own = this.#store.shareOf(this.#workspace.set.key_id, o.epoch) ?? this.#material
     const key = this.hasOtherShare ? shiftedShare(this.#sealing, own) : own
-    const run = new Batch({ vault: this.#vault, bans: NO_BANS, key, items, sessionIds: ids, participants, partner: o.to })
+    const run = new Batch({
+      vault: this.#vault,
+      bans: NO_BANS,
+      key,
+      items,
+      sessionIds: ids,
+      participants,
+      partner: o.to,
+    })
     const [item] = items as [SigningItem]
     return {
-      to: o.to, id: hex(ids[0]!), binding: { ...this.#bindingOf(o.unsigned, o.to), session: hex(ids[0]!) }, run,
-      signing: { share: openShare(this.#sealing, key), path: item.path, digest: item.message }, mine: [], heard: [], change: o.change,
+      to: o.to,
+      id: hex(ids[0]!),
+      binding: { ...this.#bindingOf(o.unsigned, o.to), session: hex(ids[0]!) },
+      run,
+      signing: { share: openShare(this.#sealing, key), path: item.path, digest: item.message },
+      mine: [],
+      heard: [],
+      change: o.change,
       rounds: 0,
     }
   }
 
   /**
-   * Opens the test signature of the key's last refresh at an honest node. Its rounds go one behind the other: the answer to the first
-   * is the first of the honest node, whose check of what it heard goes on meanwhile.
+   * Opens the test signature of the key's last refresh at an honest node. Its rounds go one behind
+   * the other: the answer to the first is the first of the honest node, whose check of what it
+   * heard goes on meanwhile.
    */
   async openTest(change: Change, to = 2): Promise<{ answer: Answer; say: () => Promise<Answer> }> {
     const keyId = this.#workspace.set.key_id
@@ -178,25 +306,52 @@ export class CheatingNode {
     const answer = await this.say(to, '/peer/test/open', { ...name, fresh: mine })
     if (answer.status !== 200) return { answer, say: async () => answer }
     const participants: [number, number] = [1, to]
-    const digest = new Uint8Array(sha256('custody/refresh-test/v1\n', JSON.stringify([keyId, epoch])))
+    const digest = new Uint8Array(
+      sha256('custody/refresh-test/v1\n', JSON.stringify([keyId, epoch])),
+    )
     const id = sha256(
-      'custody/pair-test-session/v1\n', JSON.stringify(['refresh', keyId, epoch, session, participants, [mine, answer.body.fresh]])
+      'custody/pair-test-session/v1\n',
+      JSON.stringify(['refresh', keyId, epoch, session, participants, [mine, answer.body.fresh]]),
     )
     const key = this.#store.shares.read(keyId, epoch, session)!
     const item = { path: [], publicKey: this.#workspace.key.publicKey, message: digest }
-    const run = new Batch({ vault: this.#vault, bans: NO_BANS, key, items: [item], sessionIds: [id], participants, partner: to })
+    const run = new Batch({
+      vault: this.#vault,
+      bans: NO_BANS,
+      key,
+      items: [item],
+      sessionIds: [id],
+      participants,
+      partner: to,
+    })
     const signing = { share: openShare(this.#sealing, key), path: [], digest }
     let inbox: RoundMessages | null = null
     let round = 0
     return {
       answer,
       say: async () => {
-        // Its own engine knows nothing of what was said in its name: after the first round it may have nothing to say.
+        // Its own engine knows nothing of what was said in its name: after the first round it may
+        // have nothing to say.
         const own = await run.step(inbox).catch(() => null)
-        const payload = own ? change({ round: round + 1, payload: firstOf(own), heard: [], signing }) : randomBytes(10)
-        const binding = { ...NO_BINDING, session: hex(id), round: ++round, key: keyId, digest: hex(digest), participants }
-        const said = await this.say(to, '/peer/test/round', { messages: [[Buffer.from(payload).toString('base64')]] }, binding)
-        if (said.status === 200) inbox = [[Buffer.from(said.body.messages[0][0] as string, 'base64')]]
+        const payload = own
+          ? change({ round: round + 1, payload: firstOf(own), heard: [], signing })
+          : randomBytes(10)
+        const binding = {
+          ...NO_BINDING,
+          session: hex(id),
+          round: ++round,
+          key: keyId,
+          digest: hex(digest),
+          participants,
+        }
+        const said = await this.say(
+          to,
+          '/peer/test/round',
+          { messages: [[Buffer.from(payload).toString('base64')]] },
+          binding,
+        )
+        if (said.status === 200)
+          inbox = [[Buffer.from(said.body.messages[0][0] as string, 'base64')]]
         return said
       },
     }
@@ -205,20 +360,45 @@ export class CheatingNode {
   #bindingOf(unsigned: UnsignedTransaction, to: number): Binding {
     const items = this.#items(unsigned)
     return {
-      session: '', round: 0, key: this.#workspace.set.key_id, path: sha256hex(JSON.stringify(items.map((item) => item.path))),
-      digest: sha256hex(JSON.stringify(items.map((item) => hex(item.message)))), participants: [1, to],
+      session: '',
+      round: 0,
+      key: this.#workspace.set.key_id,
+      path: sha256hex(JSON.stringify(items.map((item) => item.path))),
+      digest: sha256hex(JSON.stringify(items.map((item) => hex(item.message)))),
+      participants: [1, to],
     }
   }
 
-  /** Opens a session at an honest node, or is refused. The engine's first message is made at once; nothing of it is said yet. */
-  async open(order: Order, { to = 2, epoch = 0, change = unchanged }: { to?: number; epoch?: number; change?: Change } = {}): Promise<
-    { answer: Answer; session: Session | null }
-  > {
+  /**
+   * Opens a session at an honest node, or is refused. The engine's first message is made at once;
+   * nothing of it is said yet.
+   */
+  async open(
+    order: Order,
+    {
+      to = 2,
+      epoch = 0,
+      change = unchanged,
+    }: { to?: number; epoch?: number; change?: Change } = {},
+  ): Promise<{ answer: Answer; session: Session | null }> {
     const mine = randomBytes(32).toString('hex')
-    const answer = await this.say(to, '/peer/sign/open', { order, fresh: mine, epoch }, this.#bindingOf(order.unsigned, to))
+    const answer = await this.say(
+      to,
+      '/peer/sign/open',
+      { order, fresh: mine, epoch },
+      this.#bindingOf(order.unsigned, to),
+    )
     if (answer.status !== 200 || answer.body.fresh === undefined) return { answer, session: null }
     const { fresh: theirs, epoch: agreed, messages } = answer.body
-    const session = this.#session({ to, unsigned: order.unsigned, leads: true, theirs, mine, epoch: agreed, change })
+    const session = this.#session({
+      to,
+      unsigned: order.unsigned,
+      leads: true,
+      theirs,
+      mine,
+      epoch: agreed,
+      change,
+    })
     await this.#next(session, null)
     session.heard.push(...roundsOf(messages, answer.bytes).map(firstOf))
     return { answer, session }
@@ -231,7 +411,12 @@ export class CheatingNode {
 
   /** The message of a round as this side says it. */
   said(session: Session, round: number): Uint8Array {
-    return session.change({ round, payload: session.mine[round - 1]!, heard: session.heard, signing: session.signing })
+    return session.change({
+      round,
+      payload: session.mine[round - 1]!,
+      heard: session.heard,
+      signing: session.signing,
+    })
   }
 
   /** Says one round in a session that it opened, as it is given. */
@@ -240,7 +425,10 @@ export class CheatingNode {
     return this.say(session.to, '/peer/sign/round', withRounds({ batch: 0 }, [[messages]]), binding)
   }
 
-  /** The asking side to its end, each message as `change` makes it. @returns the answer that ended it */
+  /**
+   * The asking side to its end, each message as `change` makes it. @returns the answer that ended
+   * it
+   */
   async converse(session: Session): Promise<Answer> {
     for (let round = 1; ; round++) {
       const answer = await this.round(session, [this.said(session, round)])
@@ -253,7 +441,10 @@ export class CheatingNode {
     }
   }
 
-  /** This side's messages of a session in which both were honest, up to the third, which is not said. */
+  /**
+   * This side's messages of a session in which both were honest, up to the third, which is not
+   * said.
+   */
   async archive(order: Order, to = 2): Promise<readonly Uint8Array[]> {
     const { session } = await this.open(order, { to })
     for (const round of [1, 2]) {
@@ -272,7 +463,13 @@ export class CheatingNode {
     if (call === '/peer/sign/open') {
       const mine = randomBytes(32).toString('hex')
       const session = this.#session({
-        to: header.from, unsigned: body.order.unsigned, leads: false, theirs: body.fresh, mine, epoch: body.epoch, change: this.answers,
+        to: header.from,
+        unsigned: body.order.unsigned,
+        leads: false,
+        theirs: body.fresh,
+        mine,
+        epoch: body.epoch,
+        change: this.answers,
       })
       await this.#next(session, null)
       this.#answering.set(session.id, session)
@@ -283,7 +480,8 @@ export class CheatingNode {
     const heard = roundsOf(body.messages, bytes)
     this.told.push({ height: header.height, rounds: heard.length })
     session.heard.push(...heard.map(firstOf))
-    // One round at a time, though it could say two: it has then heard what the other says in the round it cheats in.
+    // One round at a time, though it could say two: it has then heard what the other says in the
+    // round it cheats in.
     const round = session.mine.length + 1
     if (round > 3) return withRounds({ batch: 0 }, [])
     await this.#next(session, [[session.heard[round - 2]!]])

@@ -12,46 +12,84 @@ import { canonicalPublicKey } from '@custody/request-auth'
 import { keyWithLines } from '../../request-auth/test/support.ts'
 import { callerPem, House, type Json } from './house.ts'
 
-/** Rule 1: a sub-account's name and index are bound by all three nodes, unique both ways, for ever. */
+/**
+ * Rule 1: a sub-account's name and index are bound by all three nodes, unique both ways, for ever.
+ */
 let house: House
-before(async () => { house = await House.start(undefined, 'prepared', 'apart') })
-after(async () => { await house.stop() })
+before(async () => {
+  house = await House.start(undefined, 'prepared', 'apart')
+})
+after(async () => {
+  await house.stop()
+})
 
-const enrolment = (workspace: string, sub_account: string, more: Record<string, unknown> = {}) => ({ api_key: randomUUID(), public_key_pem: callerPem, role: 'full', workspace, sub_account, ...more })
+const enrolment = (workspace: string, sub_account: string, more: Record<string, unknown> = {}) => ({
+  api_key: randomUUID(),
+  public_key_pem: callerPem,
+  role: 'full',
+  workspace,
+  sub_account,
+  ...more,
+})
 
 test('the nodes alone choose the index: all three answer the same one, and names of one workspace never share it', async () => {
   const indexes = new Map<string, number>()
   for (const name of ['treasury', 'payouts', 'treasury', 'käse und brot']) {
     const answers = await house.everywhere('enrol', enrolment('acme', name))
-    assert.deepEqual(answers.map(({ status }) => status), [200, 200, 200], JSON.stringify(answers))
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200, 200],
+      JSON.stringify(answers),
+    )
     const [index, ...others] = answers.map(({ body }) => body.sub_account_index as number)
     assert.deepEqual(others, [index, index])
     assert.equal(indexes.get(name) ?? index, index)
     indexes.set(name, index!)
-    assert.equal(new Set(answers.map(({ body }) => JSON.stringify(body.identities))).size, 1, 'all pin the same identities')
+    assert.equal(
+      new Set(answers.map(({ body }) => JSON.stringify(body.identities))).size,
+      1,
+      'all pin the same identities',
+    )
   }
   assert.equal(new Set(indexes.values()).size, 3)
   // Another workspace counts by itself.
-  assert.equal((await house.operator(1, 'enrol', enrolment('other', 'treasury'))).body.sub_account_index, 1)
+  assert.equal(
+    (await house.operator(1, 'enrol', enrolment('other', 'treasury'))).body.sub_account_index,
+    1,
+  )
 })
 
 test('a key is written down in its one spelling, whatever its file looked like, and is the same key in any', async () => {
-  const wanted = enrolment('acme', 'spelt', { public_key_pem: keyWithLines(callerPem, ['PEM', 'pwned']) })
+  const wanted = enrolment('acme', 'spelt', {
+    public_key_pem: keyWithLines(callerPem, ['PEM', 'pwned']),
+  })
   const { body: first } = await house.operator(1, 'enrol', wanted)
   assert.deepEqual([first.enrolled, first.new], [true, true], JSON.stringify(first))
   const { body: known } = await house.operator(1, 'enrolment', { api_key: wanted.api_key })
   assert.equal(known.public_key_pem, canonicalPublicKey(wanted.public_key_pem))
-  const { body: again } = await house.operator(1, 'enrol', { ...wanted, public_key_pem: `${known.public_key_pem}\n` })
+  const { body: again } = await house.operator(1, 'enrol', {
+    ...wanted,
+    public_key_pem: `${known.public_key_pem}\n`,
+  })
   assert.deepEqual([again.enrolled, again.new], [true, false], JSON.stringify(again))
 })
 
 test('sub-accounts of one workspace that are named at the same moment, at every node, each get an index of their own', async () => {
   const names = Array.from({ length: 12 }, (_, at) => `desk ${at}`)
-  const answers = await Promise.all(names.map((name) => house.everywhere('enrol', enrolment('crowded', name))))
-  assert.deepEqual([...new Set(answers.flat().map(({ status }) => status))], [200], JSON.stringify(answers))
+  const answers = await Promise.all(
+    names.map((name) => house.everywhere('enrol', enrolment('crowded', name))),
+  )
+  assert.deepEqual(
+    [...new Set(answers.flat().map(({ status }) => status))],
+    [200],
+    JSON.stringify(answers),
+  )
   const indexes = answers.map((each) => new Set(each.map(({ body }) => body.sub_account_index)))
   for (const each of indexes) assert.equal(each.size, 1)
-  assert.deepEqual(indexes.flatMap((each) => [...each]).sort((a, b) => a - b), names.map((_, at) => at + 1))
+  assert.deepEqual(
+    indexes.flatMap((each) => [...each]).sort((a, b) => a - b),
+    names.map((_, at) => at + 1),
+  )
 })
 
 test('also where their answers come in the same moment', async () => {
@@ -69,19 +107,35 @@ test('also where their answers come in the same moment', async () => {
       handle: (call: string, handler: PeerHandler) => void handlers.set(`${node} ${call}`, handler),
       // Every answer that is ready is heard at once.
       call: async (to: number, call: string, body: unknown) => {
-        const answer = await handlers.get(`${to} ${call}`)!(node, body, {} as Header, Buffer.alloc(0))
-        await (moment ??= new Promise((resolve) => setImmediate(() => {
-          moment = undefined
-          resolve()
-        })))
+        const answer = await handlers.get(`${to} ${call}`)!(
+          node,
+          body,
+          {} as Header,
+          Buffer.alloc(0),
+        )
+        await (moment ??= new Promise((resolve) =>
+          setImmediate(() => {
+            moment = undefined
+            resolve()
+          }),
+        ))
         return answer
       },
     }
-    const config = { node, mode: 'local', identity: pairs[node - 1]!.privateKey, timeouts_ms: { round: 1000, keygen: 1000 } }
-    return new SubAccounts({ config, store, peers, identities } as unknown as ConstructorParameters<typeof SubAccounts>[0])
+    const config = {
+      node,
+      mode: 'local',
+      identity: pairs[node - 1]!.privateKey,
+      timeouts_ms: { round: 1000, keygen: 1000 },
+    }
+    return new SubAccounts({ config, store, peers, identities } as unknown as ConstructorParameters<
+      typeof SubAccounts
+    >[0])
   })
   try {
-    const bound = await Promise.all(['a', 'b', 'c', 'd'].map((name, at) => nodes[at % 3]!.bind('crowded', name)))
+    const bound = await Promise.all(
+      ['a', 'b', 'c', 'd'].map((name, at) => nodes[at % 3]!.bind('crowded', name)),
+    )
     assert.deepEqual(bound.sort(), [1, 2, 3, 4])
   } finally {
     for (const store of stores) store.close()
@@ -90,13 +144,21 @@ test('also where their answers come in the same moment', async () => {
 })
 
 test('attack: a stranger under the index of the treasury, by the operator’s own hand at one node', async () => {
-  const [{ body }] = await house.everywhere('enrol', enrolment('bank', 'treasury')) as [Json, Json, Json]
+  const [{ body }] = (await house.everywhere('enrol', enrolment('bank', 'treasury'))) as [
+    Json,
+    Json,
+    Json,
+  ]
   const stranger = enrolment('bank', 'stranger', { index: body.sub_account_index })
   for (const node of [1, 2, 3]) {
     const refused = await house.operator(node, 'enrol', stranger)
     assert.equal(refused.body.error, 'ENROLMENT_CONFLICT', JSON.stringify(refused.body))
   }
-  const moved = await house.operator(2, 'enrol', enrolment('bank', 'treasury', { index: body.sub_account_index + 5 }))
+  const moved = await house.operator(
+    2,
+    'enrol',
+    enrolment('bank', 'treasury', { index: body.sub_account_index + 5 }),
+  )
   assert.equal(moved.body.error, 'ENROLMENT_CONFLICT')
 })
 
@@ -109,7 +171,8 @@ test('a new sub-account needs all three nodes; a known one does not', async () =
   const { status, body } = await house.operator(2, 'enrol', enrolment('late', 'known'))
   assert.deepEqual([status, body.new], [200, true])
   await house.run(3)
-  for (const node of [1, 2, 3]) assert.equal((await house.operator(node, 'enrol', enrolment('late', 'new'))).status, 200)
+  for (const node of [1, 2, 3])
+    assert.equal((await house.operator(node, 'enrol', enrolment('late', 'new'))).status, 200)
 })
 
 test('a revocation is remembered by a node that was away when the key was enrolled', async () => {
@@ -118,7 +181,11 @@ test('a revocation is remembered by a node that was away when the key was enroll
   assert.equal((await house.operator(1, 'enrol', key)).status, 200)
   const [first, second] = await house.everywhere('revoke', { api_key: key.api_key })
   assert.deepEqual([first!.body.known, second!.body.known], [true, false])
-  assert.deepEqual([first!.body.workspace, first!.body.sub_account, first!.body.role], ['gone', 'main', 'full'])
+  assert.deepEqual(
+    [first!.body.workspace, first!.body.sub_account, first!.body.role],
+    ['gone', 'main', 'full'],
+  )
   await house.restart(2)
-  for (const node of [1, 2, 3]) assert.equal((await house.operator(node, 'enrol', key)).body.error, 'ENROLMENT_CONFLICT')
+  for (const node of [1, 2, 3])
+    assert.equal((await house.operator(node, 'enrol', key)).body.error, 'ENROLMENT_CONFLICT')
 })

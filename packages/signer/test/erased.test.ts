@@ -7,7 +7,10 @@ import { restoreHome } from '../src/setup.ts'
 import { Store } from '../src/store/index.ts'
 import { ETH, eth, House, pay, SINK_ETH, transfer, type Caller, type Workspace } from './house.ts'
 
-/** Whoever takes a disk after a refresh, with its key-encryption key, must not find the shares of before. */
+/**
+ * Whoever takes a disk after a refresh, with its key-encryption key, must not find the shares of
+ * before.
+ */
 let house: House
 let workspace: Workspace
 let caller: Caller
@@ -56,22 +59,29 @@ function piecesOf(share: Buffer): Buffer[] {
   return pieces
 }
 
-const filesOf = (home: string): string[] => globSync('**/*', { cwd: home })
-  .map((name) => join(home, name)).filter((path) => statSync(path).isFile())
+const filesOf = (home: string): string[] =>
+  globSync('**/*', { cwd: home })
+    .map((name) => join(home, name))
+    .filter((path) => statSync(path).isFile())
 
 function assertGone(old: ReadonlyMap<string, Buffer>, node: number, when: string): void {
   const files = filesOf(homeOf(node)).map((path) => [path, readFileSync(path)] as const)
   assert.ok(files.some(([path]) => path.endsWith('record.sqlite')))
   for (const [name, share] of old) {
     for (const piece of piecesOf(share)) {
-      for (const [path, bytes] of files) assert.ok(!bytes.includes(piece), `${when}: a piece of ${name} is in ${path}`)
+      for (const [path, bytes] of files)
+        assert.ok(!bytes.includes(piece), `${when}: a piece of ${name} is in ${path}`)
     }
   }
 }
 
 async function sign(pair: readonly [number, number]): Promise<void> {
   const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
-  const { status, body } = await workspace.sign(pay(request), eth([1, ETH.chain_index, 0], { value: 10n ** 18n, nonce: nonce++ }), pair)
+  const { status, body } = await workspace.sign(
+    pay(request),
+    eth([1, ETH.chain_index, 0], { value: 10n ** 18n, nonce: nonce++ }),
+    pair,
+  )
   assert.equal(status, 200, JSON.stringify(body))
 }
 
@@ -79,10 +89,17 @@ test('after a refresh the old shares are nowhere in a home: not while it runs, n
   await sign([1, 2])
   await sign([3, 1])
   // Keys of the pool are refreshed like others.
-  const pools = () => Promise.all(NODES.map(async (node) => (await house.get(node, '/status')).body.pool.secp256k1 as number))
-  while ((await pools()).some((count) => count < 1)) await new Promise((resolve) => { setTimeout(resolve, 100) })
+  const pools = () =>
+    Promise.all(
+      NODES.map(async (node) => (await house.get(node, '/status')).body.pool.secp256k1 as number),
+    )
+  while ((await pools()).some((count) => count < 1))
+    await new Promise((resolve) => {
+      setTimeout(resolve, 100)
+    })
   const old = new Map(NODES.map((node) => [node, sharesOf(node)]))
-  for (const shares of old.values()) assert.ok(shares.size >= 2 && [...shares.values()].every((share) => share.length > WINDOW))
+  for (const shares of old.values())
+    assert.ok(shares.size >= 2 && [...shares.values()].every((share) => share.length > WINDOW))
   const { body } = await house.operator(2, 'refresh')
   assert.deepEqual([body.failed, body.refreshed.length >= 2], [[], true], JSON.stringify(body))
   for (const node of NODES) assertGone(old.get(node)!, node, 'running')
@@ -105,10 +122,21 @@ test('nor after a host was restored from its backup and refreshed again', async 
   assert.equal(backup.status, 200, JSON.stringify(backup.body))
   await house.kill(3)
   rmSync(homeOf(3), { recursive: true })
-  await restoreHome({ home: homeOf(3), file: backup.body.file, recoverySecretFile: join(house.home, 'recovery-3'), print: null })
+  await restoreHome({
+    home: homeOf(3),
+    file: backup.body.file,
+    recoverySecretFile: join(house.home, 'recovery-3'),
+    print: null,
+  })
   await house.run(3)
   assert.equal(
-    (await house.operator(3, 'restore', { file: backup.body.file, recovery_secret_file: join(house.home, 'recovery-3') })).status, 200
+    (
+      await house.operator(3, 'restore', {
+        file: backup.body.file,
+        recovery_secret_file: join(house.home, 'recovery-3'),
+      })
+    ).status,
+    200,
   )
   // Sealed anew under the new host's key.
   const restored = sharesOf(3)
@@ -116,7 +144,11 @@ test('nor after a host was restored from its backup and refreshed again', async 
   const { body } = await house.operator(1, 'refresh', { workspace: workspace.name })
   assert.deepEqual(body.failed, [], JSON.stringify(body))
   const name = `${workspace.set.key_id}/1`
-  for (const [node, shares] of [[1, before.get(1)!], [2, before.get(2)!], [3, restored]] as const) {
+  for (const [node, shares] of [
+    [1, before.get(1)!],
+    [2, before.get(2)!],
+    [3, restored],
+  ] as const) {
     assertGone(new Map([[name, shares.get(name)!]]), node, 'refreshed again')
   }
 })

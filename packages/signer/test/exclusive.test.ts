@@ -9,10 +9,14 @@ import type { State, StepEntry } from '../src/store/state.ts'
 import { BTC, btc, ETH, eth, funding, registry } from './house.ts'
 import { KEYS, staked, trx, TRX, WALLET } from './judging.ts'
 
-/** Rules 6 and 10 by themselves: which transactions of one step exclude each other, and which number of an account is next. */
+/**
+ * Rules 6 and 10 by themselves: which transactions of one step exclude each other, and which number
+ * of an account is next.
+ */
 const SINK = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
 const omnibus = [1, ETH.chain_index, 0]
-const read = (unsigned: Parameters<typeof decode>[1]): DecodedTransaction => decode(registry, unsigned, KEYS.secp256k1.publicKeyAt)
+const read = (unsigned: Parameters<typeof decode>[1]): DecodedTransaction =>
+  decode(registry, unsigned, KEYS.secp256k1.publicKeyAt)
 const caught = (act: () => void): unknown => {
   try {
     act()
@@ -25,40 +29,74 @@ const caught = (act: () => void): unknown => {
 
 test('rule 6: what was signed names itself where another one of its step is refused; the very same one and what may repeat are not', () => {
   const [first, other] = [read(eth(omnibus, { nonce: 0 })), read(eth(omnibus, { nonce: 1 }))]
-  const entry = (unsigned_hash: string, signed: StepEntry['signed']): StepEntry =>
-    ({ height: 5, unsigned_hash, consumes: first.consumes, signed })
-  const refused = (decoded: DecodedTransaction, earlier: StepEntry[], more: Partial<Verdict> = {}, of = first) => caught(() => {
-    assertExclusive(
-      registry, earlier, () => of, ({ height }) => ({ height }),
-      { repeatable: false, unsignedHash: 'new', decoded, ...more } as unknown as Verdict
-    )
+  const entry = (unsigned_hash: string, signed: StepEntry['signed']): StepEntry => ({
+    height: 5,
+    unsigned_hash,
+    consumes: first.consumes,
+    signed,
   })
+  const refused = (
+    decoded: DecodedTransaction,
+    earlier: StepEntry[],
+    more: Partial<Verdict> = {},
+    of = first,
+  ) =>
+    caught(() => {
+      assertExclusive(
+        registry,
+        earlier,
+        () => of,
+        ({ height }) => ({ height }),
+        { repeatable: false, unsignedHash: 'new', decoded, ...more } as unknown as Verdict,
+      )
+    })
   const refusal = (hash: string | null) => ({
-    code: 'NOT_EXCLUSIVE', message: 'Another transaction of this step was signed, and both could be mined',
+    code: 'NOT_EXCLUSIVE',
+    message: 'Another transaction of this step was signed, and both could be mined',
     detail: { hash, recorded: { height: 5 } },
   })
   assert.deepEqual(refused(other, [entry('old', { height: 6, hash: 'h' })]), refusal('h'))
   assert.deepEqual(refused(other, [entry('old', null)]), refusal(null))
   assert.deepEqual(
-    [refused(first, [entry('old', null)]), refused(other, []), refused(other, [entry('old', null)], { repeatable: true })],
-    [null, null, null]
+    [
+      refused(first, [entry('old', null)]),
+      refused(other, []),
+      refused(other, [entry('old', null)], { repeatable: true }),
+    ],
+    [null, null, null],
   )
   // On Tron nothing excludes, the transaction itself included.
   const tron = read(trx([1, TRX.chain_index, 0], SINK, 5n))
-  assert.deepEqual([refused(tron, [entry('new', null)], {}, tron), refused(tron, [entry('old', null)], {}, tron)], [null, refusal(null)])
   assert.deepEqual(
-    refused(other, [entry('new', null), entry('old', null)]), refusal(null), 'one that excludes nothing behind one that is the same'
+    [refused(tron, [entry('new', null)], {}, tron), refused(tron, [entry('old', null)], {}, tron)],
+    [null, refusal(null)],
+  )
+  assert.deepEqual(
+    refused(other, [entry('new', null), entry('old', null)]),
+    refusal(null),
+    'one that excludes nothing behind one that is the same',
   )
 })
 
 test('the record gives back what a transaction does, of every kind, letter by letter', () => {
   const path = [1, BTC.chain_index, 0]
   const change = { path: [1, BTC.chain_index, 0x7fffffff], value: 40_000n }
-  const coins = btc(
-    WALLET, { inputs: [{ funding: funding(WALLET, [{ path, value: 100_000n }]), output: 0, path }], amount: 50_000n, change }
-  )
-  const lent = staked([1, TRX.chain_index, 0], { kind: 'delegate', amount: 2n ** 60n, receiver: SINK })
-  for (const unsigned of [eth(omnibus, { value: 2n ** 70n, nonce: 7 }), coins, lent, trx([1, TRX.chain_index, 0], SINK, 5n)]) {
+  const coins = btc(WALLET, {
+    inputs: [{ funding: funding(WALLET, [{ path, value: 100_000n }]), output: 0, path }],
+    amount: 50_000n,
+    change,
+  })
+  const lent = staked([1, TRX.chain_index, 0], {
+    kind: 'delegate',
+    amount: 2n ** 60n,
+    receiver: SINK,
+  })
+  for (const unsigned of [
+    eth(omnibus, { value: 2n ** 70n, nonce: 7 }),
+    coins,
+    lent,
+    trx([1, TRX.chain_index, 0], SINK, 5n),
+  ]) {
     const decoded = read(unsigned)
     const written = JSON.parse(JSON.stringify(encodeDecoded(decoded)))
     assert.deepEqual(decodeDecoded(written), decoded)
@@ -67,35 +105,65 @@ test('the record gives back what a transaction does, of every kind, letter by le
   assert.deepEqual([nonce, gas_limit, max_fee_per_gas], ['7', '21000', '2000000000'])
 })
 
-const stateOf = (more: object = {}): State => ({ nonces: new Map(), generation: 0, recovering: false, ...more }) as unknown as State
+const stateOf = (more: object = {}): State =>
+  ({ nonces: new Map(), generation: 0, recovering: false, ...more }) as unknown as State
 const subjectOf = (nonce: bigint | null, network: Network = ETH): Subject =>
   ({ network, decoded: { network: network.code, from: ['me'], nonce } }) as unknown as Subject
-const known = (highest: bigint, more: object = {}) => stateOf({ nonces: new Map([[accountOf(subjectOf(0n)), highest]]), ...more })
+const known = (highest: bigint, more: object = {}) =>
+  stateOf({ nonces: new Map([[accountOf(subjectOf(0n)), highest]]), ...more })
 const XRP = registry.network('XRP') as Network
 
 test('rule 10: the next number or one used before; the first of an account is 0, or where its chain begins', () => {
   assert.equal(accountOf(subjectOf(0n)), '["ETH","me"]')
   assert.equal(accountOf(subjectOf(null)), null)
-  const gaps = (state: State, nonces: (bigint | null)[], ahead: bigint | null = null, network = ETH) =>
-    nonces.map((nonce) => isNonceGap(state, subjectOf(nonce, network), ahead))
+  const gaps = (
+    state: State,
+    nonces: (bigint | null)[],
+    ahead: bigint | null = null,
+    network = ETH,
+  ) => nonces.map((nonce) => isNonceGap(state, subjectOf(nonce, network), ahead))
   assert.deepEqual(gaps(stateOf(), [0n, 1n, null]), [false, true, false])
   assert.deepEqual(gaps(known(5n), [0n, 5n, 6n, 7n]), [false, false, false, true])
-  assert.deepEqual(gaps(stateOf(), [91n], null, XRP), [false], 'an account that the chain makes begins where the chain says')
-  assert.deepEqual(gaps(known(5n), [7n, 8n, 9n], 7n), [false, false, true], 'what is written down at once before counts')
-  assert.deepEqual(gaps(known(5n), [6n, 7n], 2n), [false, true], 'and never takes back what is on record')
+  assert.deepEqual(
+    gaps(stateOf(), [91n], null, XRP),
+    [false],
+    'an account that the chain makes begins where the chain says',
+  )
+  assert.deepEqual(
+    gaps(known(5n), [7n, 8n, 9n], 7n),
+    [false, false, true],
+    'what is written down at once before counts',
+  )
+  assert.deepEqual(
+    gaps(known(5n), [6n, 7n], 2n),
+    [false, true],
+    'and never takes back what is on record',
+  )
   assert.deepEqual(gaps(stateOf(), [1n, 2n], 0n), [false, true])
   // A restored node begins anew where nobody told it a number, and is held to what it was told.
   assert.deepEqual(gaps(stateOf({ generation: 1 }), [9n]), [false])
   assert.deepEqual(gaps(known(5n, { generation: 1 }), [6n, 7n]), [false, true])
-  assert.deepEqual(gaps(known(5n, { recovering: true }), [99n]), [false], 'a node for recovery knows no numbers')
+  assert.deepEqual(
+    gaps(known(5n, { recovering: true }), [99n]),
+    [false],
+    'a node for recovery knows no numbers',
+  )
 })
 
 test('rule 10: a gap is refused with the highest number on record', () => {
   const refused = (state: State, nonce: bigint, ahead: bigint | null = null) =>
-    caught(() => { assertNonce(state, subjectOf(nonce), ahead) })
-  const refusal = (nonce: bigint, highest: string | null) =>
-    ({ code: 'NONCE_GAP', message: `The nonce ${nonce} is more than one beyond the highest on record`, detail: { highest } })
-  assert.deepEqual([refused(known(5n), 7n), refused(stateOf(), 1n)], [refusal(7n, '5'), refusal(1n, null)])
+    caught(() => {
+      assertNonce(state, subjectOf(nonce), ahead)
+    })
+  const refusal = (nonce: bigint, highest: string | null) => ({
+    code: 'NONCE_GAP',
+    message: `The nonce ${nonce} is more than one beyond the highest on record`,
+    detail: { highest },
+  })
+  assert.deepEqual(
+    [refused(known(5n), 7n), refused(stateOf(), 1n)],
+    [refusal(7n, '5'), refusal(1n, null)],
+  )
   assert.deepEqual([refused(known(5n), 6n), refused(known(5n), 7n, 6n)], [null, null])
 })
 

@@ -13,11 +13,26 @@ import { sealText } from '../src/keys/sealed.ts'
 import { printOf } from '../src/prints.ts'
 import { restoreHome } from '../src/setup.ts'
 import { Store } from '../src/store/index.ts'
-import { callerPem, ETH, eth, House, now, pay, refused, signed, SINK_ETH, transfer, type Caller, type Json, type Workspace } from './house.ts'
+import {
+  callerPem,
+  ETH,
+  eth,
+  House,
+  now,
+  pay,
+  refused,
+  signed,
+  SINK_ETH,
+  transfer,
+  type Caller,
+  type Json,
+  type Workspace,
+} from './house.ts'
 
 /**
- * Somebody can write to the places where the nodes' backups are stored, has no recovery secret, and waits for a restoration. Every
- * restored node signs for the enrolled caller again, and for nobody else.
+ * Somebody can write to the places where the nodes' backups are stored, has no recovery secret, and
+ * waits for a restoration. Every restored node signs for the enrolled caller again, and for nobody
+ * else.
  */
 const THIEF = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 const NODES = [1, 2, 3] as const
@@ -38,9 +53,16 @@ before(async () => {
   workspace = await house.workspace()
   caller = await workspace.caller()
   alone = await workspace.caller(1, 'full', [1])
-  await house.everywhere('drain', { workspace: workspace.name, network: 'ETH', to_address: SINK_ETH, order: 'ours' })
+  await house.everywhere('drain', {
+    workspace: workspace.name,
+    network: 'ETH',
+    to_address: SINK_ETH,
+    order: 'ours',
+  })
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
 /** A backup that was really made, then written anew by whoever stores it. */
 async function backup(node: number, name: string): Promise<string> {
@@ -55,12 +77,27 @@ function forged(file: string, edit: (content: Json) => void): string {
   writeFileSync(out, JSON.stringify(content))
   return out
 }
-/** The thief's own key as a caller of the victims' workspace, and an order that empties its gas tank to him. */
+/**
+ * The thief's own key as a caller of the victims' workspace, and an order that empties its gas tank
+ * to him.
+ */
 function enrolThief(content: Json): void {
   content.enrolments.push({
-    api_key: 'thief', public_key_pem: callerPem, role: 'full', workspace: workspace.name, sub_account: 1, sub_account_name: 'sub-1', revoked: false,
+    api_key: 'thief',
+    public_key_pem: callerPem,
+    role: 'full',
+    workspace: workspace.name,
+    sub_account: 1,
+    sub_account_name: 'sub-1',
+    revoked: false,
   })
-  content.drains.push({ order: 'thief', workspace: workspace.name, network: 'ETH', to_address: THIEF, expires_at: now() + 86_400 })
+  content.drains.push({
+    order: 'thief',
+    workspace: workspace.name,
+    network: 'ETH',
+    to_address: THIEF,
+    expires_at: now() + 86_400,
+  })
 }
 /** As earlier versions made it. */
 function unsign(content: Json): void {
@@ -70,43 +107,113 @@ function unsign(content: Json): void {
 }
 
 /** The host is lost; a new home is made from `file`. */
-async function lose(node: number, file: string, print: string | null = printOfNode(node)): Promise<void> {
+async function lose(
+  node: number,
+  file: string,
+  print: string | null = printOfNode(node),
+): Promise<void> {
   await house.stopHere(node)
   await rehome(node, file, print)
 }
-async function rehome(node: number, file: string, print: string | null = printOfNode(node)): Promise<void> {
+async function rehome(
+  node: number,
+  file: string,
+  print: string | null = printOfNode(node),
+): Promise<void> {
   rmSync(homeOf(node), { recursive: true, force: true })
   await restoreHome({ home: homeOf(node), file, recoverySecretFile: secretOf(node), print })
   await house.restartHere(node)
 }
-const restore = (node: number, file: string, more: Json = {}) => house.operator(node, 'restore', { file, recovery_secret_file: secretOf(node), ...more })
+const restore = (node: number, file: string, more: Json = {}) =>
+  house.operator(node, 'restore', { file, recovery_secret_file: secretOf(node), ...more })
 
 /** What the first caller of the workspace may do, and the thief may not. */
 async function assertOnlyOurs(pair: readonly [number, number]): Promise<void> {
-  const stolen = await transfer({ api_key: 'thief', sub_account: 1 }, { asset: 'ETH', amount: 5, destination_address: THIEF })
-  refused(await workspace.sign(pay(stolen), eth([1, ETH.chain_index, 0], { to: THIEF, value: 5n * 10n ** 18n, nonce: number }), pair), 'NOT_ENROLLED')
-  refused(await workspace.sign({ kind: 'drain', order: 'thief' }, eth([0, ETH.chain_index, 0], { to: THIEF, value: 5n }), pair), 'ORDER_UNKNOWN')
+  const stolen = await transfer(
+    { api_key: 'thief', sub_account: 1 },
+    { asset: 'ETH', amount: 5, destination_address: THIEF },
+  )
+  refused(
+    await workspace.sign(
+      pay(stolen),
+      eth([1, ETH.chain_index, 0], { to: THIEF, value: 5n * 10n ** 18n, nonce: number }),
+      pair,
+    ),
+    'NOT_ENROLLED',
+  )
+  refused(
+    await workspace.sign(
+      { kind: 'drain', order: 'thief' },
+      eth([0, ETH.chain_index, 0], { to: THIEF, value: 5n }),
+      pair,
+    ),
+    'ORDER_UNKNOWN',
+  )
   // What was issued within the second of the restoration is refused.
   house.aheadMs += 2000
-  const ours = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }, { now: now() + house.aheadMs / 1000 })
-  signed(await workspace.sign(pay(ours), eth([1, ETH.chain_index, 0], { value: 10n ** 18n, nonce: number++ }), pair))
+  const ours = await transfer(
+    caller,
+    { asset: 'ETH', amount: 1, destination_address: SINK_ETH },
+    { now: now() + house.aheadMs / 1000 },
+  )
+  signed(
+    await workspace.sign(
+      pay(ours),
+      eth([1, ETH.chain_index, 0], { value: 10n ** 18n, nonce: number++ }),
+      pair,
+    ),
+  )
 }
 
 test('a backup that was changed after it was made is refused, whatever was changed', async () => {
   const file = await backup(3, 'changed')
   await lose(3, file)
   const changes: ((content: Json) => void)[] = [
-    enrolThief, (content) => { content.bans.push({ node: 2, identity: 'ab'.repeat(32), at: 1, reason: 'x', cause: 'operator' }) },
-    (content) => { content.enrolments = [] }, (content) => { content.made_at -= 86_400 }, (content) => { content.keys = [] },
-    (content) => { content.sub_accounts[0].name = 'other' }, (content) => { content.signature = 'ab'.repeat(64) },
-    (content) => { content.home.tag = 'ab'.repeat(16) },
+    enrolThief,
+    (content) => {
+      content.bans.push({
+        node: 2,
+        identity: 'ab'.repeat(32),
+        at: 1,
+        reason: 'x',
+        cause: 'operator',
+      })
+    },
+    (content) => {
+      content.enrolments = []
+    },
+    (content) => {
+      content.made_at -= 86_400
+    },
+    (content) => {
+      content.keys = []
+    },
+    (content) => {
+      content.sub_accounts[0].name = 'other'
+    },
+    (content) => {
+      content.signature = 'ab'.repeat(64)
+    },
+    (content) => {
+      content.home.tag = 'ab'.repeat(16)
+    },
   ]
   for (const change of changes) {
     const answer = await restore(3, forged(file, change))
     refused(answer, 'NOT_AUTHENTIC')
     assert.match(answer.body.message, /is not signed by this node: it was changed/)
   }
-  for (const change of [(content: Json) => { content.version = 1 }, (content: Json) => { delete content.signature }, (content: Json) => { content.more = 1 }]) {
+  for (const change of [
+    (content: Json) => {
+      content.version = 1
+    },
+    (content: Json) => {
+      delete content.signature
+    },
+    (content: Json) => {
+      content.more = 1
+    },
+  ]) {
     refused(await restore(3, forged(file, change)), 'BAD_REQUEST_FIELD')
   }
   refused(await restore(3, place('none.json')), 'BAD_REQUEST_FIELD')
@@ -123,48 +230,110 @@ test('a home is made from a backup of the node with the print that its operator 
   const read = (name: string): string => readFileSync(join(homeOf(2), name), 'utf8')
   const names = ['config.json', 'identity.key', 'identity.pub', 'tls.key', 'tls.crt']
   const files = Object.fromEntries(names.map((name) => [name, read(name)]))
-  const pem = (key: KeyObject, type: 'pkcs8' | 'spki'): string => key.export({ type, format: 'pem' } as { type: 'spki'; format: 'pem' }) as string
+  const pem = (key: KeyObject, type: 'pkcs8' | 'spki'): string =>
+    key.export({ type, format: 'pem' } as { type: 'spki'; format: 'pem' }) as string
   /** Everybody can seal to a recovery key, which is public. */
-  const home = (more: Record<string, string>) => (content: Json) => { content.home = sealText(JSON.stringify({ ...files, ...more }), secret.public) }
-  const make = (from: string, print: string | null, node = 2) => restoreHome({ home: place(`new-${Math.random()}`), file: from, recoverySecretFile: secretOf(node), print })
+  const home = (more: Record<string, string>) => (content: Json) => {
+    content.home = sealText(JSON.stringify({ ...files, ...more }), secret.public)
+  }
+  const make = (from: string, print: string | null, node = 2) =>
+    restoreHome({
+      home: place(`new-${Math.random()}`),
+      file: from,
+      recoverySecretFile: secretOf(node),
+      print,
+    })
   const his = { 'identity.key': pem(privateKey, 'pkcs8'), 'identity.pub': pem(publicKey, 'spki') }
   const resigned = forged(file, home(his))
   const { signature: _, ...content } = JSON.parse(readFileSync(resigned, 'utf8')) as Json
   writeFileSync(resigned, signedBackup(content as BackupFile, privateKey))
-  await assert.rejects(make(resigned, printOfNode(2)), /--print: the backup is of a node with another print/)
-  for (const change of [home({ 'identity.key': his['identity.key'] }), home({ 'tls.key': pem(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey, 'pkcs8') })]) {
-    const mixed = forged(file, (each) => { change(each); unsign(each) })
-    await assert.rejects(make(mixed, printOfNode(2)), /private key that does not belong to its public half/)
+  await assert.rejects(
+    make(resigned, printOfNode(2)),
+    /--print: the backup is of a node with another print/,
+  )
+  for (const change of [
+    home({ 'identity.key': his['identity.key'] }),
+    home({
+      'tls.key': pem(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey, 'pkcs8'),
+    }),
+  ]) {
+    const mixed = forged(file, (each) => {
+      change(each)
+      unsign(each)
+    })
+    await assert.rejects(
+      make(mixed, printOfNode(2)),
+      /private key that does not belong to its public half/,
+    )
   }
-  await assert.rejects(make(forged(file, enrolThief), printOfNode(2)), /was changed after it was made/)
-  await assert.rejects(make(forged(file, (each) => { each.node = 1 }), printOfNode(2)), /names another node/)
+  await assert.rejects(
+    make(forged(file, enrolThief), printOfNode(2)),
+    /was changed after it was made/,
+  )
+  await assert.rejects(
+    make(
+      forged(file, (each) => {
+        each.node = 1
+      }),
+      printOfNode(2),
+    ),
+    /names another node/,
+  )
   await assert.rejects(make(file, printOfNode(1)), /--print/)
-  const mainnet = forged(file, (each) => { home({ 'config.json': JSON.stringify({ ...JSON.parse(files['config.json'] as string), mode: 'mainnet' }) })(each); unsign(each) })
+  const mainnet = forged(file, (each) => {
+    home({
+      'config.json': JSON.stringify({
+        ...JSON.parse(files['config.json'] as string),
+        mode: 'mainnet',
+      }),
+    })(each)
+    unsign(each)
+  })
   await assert.rejects(make(mainnet, null), /--print: needed for mainnet/)
   const made = await make(file, printOfNode(2).toUpperCase())
-  assert.deepEqual([made.isSigned, made.prints['2'], made.prints['1']], [true, printOfNode(2), printOfNode(1)])
+  assert.deepEqual(
+    [made.isSigned, made.prints['2'], made.prints['1']],
+    [true, printOfNode(2), printOfNode(1)],
+  )
 })
 
 test('two nodes restored from unsigned, forged backups sign nothing to the thief; what both peers hold is back', async () => {
   const files = new Map<number, string>()
-  for (const node of [1, 2]) files.set(node, forged(await backup(node, 'unsigned'), (content) => { unsign(content); enrolThief(content) }))
+  for (const node of [1, 2])
+    files.set(
+      node,
+      forged(await backup(node, 'unsigned'), (content) => {
+        unsign(content)
+        enrolThief(content)
+      }),
+    )
   for (const [node, file] of files) await lose(node, file)
   const first = await restore(1, files.get(1)!)
   refused(first, 'RESTORING')
-  assert.match(first.body.message, /Node 2 has lost its record as well: run its own restore there, then this command again/)
+  assert.match(
+    first.body.message,
+    /Node 2 has lost its record as well: run its own restore there, then this command again/,
+  )
   assert.equal((await house.operator(1, 'status')).body.keys, 0, 'nothing was changed')
-  // An unsigned backup vouches for nobody, so neither node has its enrolments confirmed by the other.
+  // An unsigned backup vouches for nobody, so neither node has its enrolments confirmed by the
+  // other.
   for (const node of [2, 1]) {
     const { body } = await restore(node, files.get(node)!)
     assert.equal(body.restored, true, JSON.stringify(body))
     const leftOut = body.left_out.map((each: Json) => [each.api_key ?? each.order, each.missing_at])
-    assert.ok(leftOut.some(([name, at]: [string, number[]]) => name === 'thief' && at.includes(3)), JSON.stringify(leftOut))
+    assert.ok(
+      leftOut.some(([name, at]: [string, number[]]) => name === 'thief' && at.includes(3)),
+      JSON.stringify(leftOut),
+    )
     if (node === 2) assert.deepEqual([body.enrolments, body.drains, body.signed], [[], [], false])
   }
   // Their operators type what they know to be right.
   for (const node of [1, 2]) {
-    const known = (await house.operator(node, 'status')).body.enrolled.map((each: Json) => each.api_key)
-    if (!known.includes(caller.api_key)) await house.enrol(node, { ...caller, workspace: workspace.name })
+    const known = (await house.operator(node, 'status')).body.enrolled.map(
+      (each: Json) => each.api_key,
+    )
+    if (!known.includes(caller.api_key))
+      await house.enrol(node, { ...caller, workspace: workspace.name })
   }
   await assertOnlyOurs([1, 2])
   await assertOnlyOurs([2, 3])
@@ -172,21 +341,40 @@ test('two nodes restored from unsigned, forged backups sign nothing to the thief
 
 test('one lost node takes back what both peers hold, and tells what they do not', async () => {
   const file = await backup(1, 'one')
-  const old = forged(file, (content) => { unsign(content); enrolThief(content) })
+  const old = forged(file, (content) => {
+    unsign(content)
+    enrolThief(content)
+  })
   const later = await workspace.caller(1)
   for (const each of [old, file]) {
     await lose(1, each)
     const height = (await house.operator(1, 'status')).body.record.height
     const preview = (await restore(1, each, { preview: true })).body
     assert.deepEqual([preview.restored, preview.signed], [false, each === file])
-    assert.equal((await house.operator(1, 'status')).body.record.height, height, 'a preview changes nothing')
+    assert.equal(
+      (await house.operator(1, 'status')).body.record.height,
+      height,
+      'a preview changes nothing',
+    )
     refused(await restore(1, each, { confirm: 'ab' }), 'BAD_REQUEST_FIELD')
     const { body } = await restore(1, each, { confirm: preview.confirm })
     assert.equal(body.restored, true, JSON.stringify(body))
     const names = body.enrolments.map((every: Json) => every.api_key)
-    assert.deepEqual([names.includes(caller.api_key), names.includes('thief'), names.includes(alone.api_key)], [true, false, false])
-    assert.deepEqual([names.includes(later.api_key), body.not_in_backup], [false, 1], 'what the backup lacks is counted, and typed')
-    assert.deepEqual(body.left_out.filter((every: Json) => every.api_key === 'thief').map((every: Json) => every.missing_at), each === old ? [[2, 3]] : [])
+    assert.deepEqual(
+      [names.includes(caller.api_key), names.includes('thief'), names.includes(alone.api_key)],
+      [true, false, false],
+    )
+    assert.deepEqual(
+      [names.includes(later.api_key), body.not_in_backup],
+      [false, 1],
+      'what the backup lacks is counted, and typed',
+    )
+    assert.deepEqual(
+      body.left_out
+        .filter((every: Json) => every.api_key === 'thief')
+        .map((every: Json) => every.missing_at),
+      each === old ? [[2, 3]] : [],
+    )
     await assertOnlyOurs([3, 1])
   }
   const { body } = await house.operator(1, 'status')
@@ -196,7 +384,12 @@ test('one lost node takes back what both peers hold, and tells what they do not'
 
 test('all three are lost: their signed backups confirm each other, unsigned ones nobody', async () => {
   const genuine = await Promise.all(NODES.map((node) => backup(node, 'whole')))
-  const bad = genuine.map((file) => forged(file, (content) => { unsign(content); enrolThief(content) }))
+  const bad = genuine.map((file) =>
+    forged(file, (content) => {
+      unsign(content)
+      enrolThief(content)
+    }),
+  )
   const all = async (files: string[]): Promise<Json[]> => {
     for (const node of NODES) await house.stopHere(node)
     for (const node of NODES) await rehome(node, files[node - 1]!)
@@ -205,10 +398,18 @@ test('all three are lost: their signed backups confirm each other, unsigned ones
     for (const node of NODES) answers.push((await restore(node, files[node - 1]!)).body)
     return answers
   }
-  for (const body of await all(bad)) assert.deepEqual([body.restored, body.enrolments, body.drains], [true, [], []], JSON.stringify(body))
+  for (const body of await all(bad))
+    assert.deepEqual(
+      [body.restored, body.enrolments, body.drains],
+      [true, [], []],
+      JSON.stringify(body),
+    )
   for (const body of await all(genuine)) {
     assert.equal(body.restored, true, JSON.stringify(body))
-    assert.ok(body.enrolments.some((each: Json) => each.api_key === caller.api_key), JSON.stringify(body))
+    assert.ok(
+      body.enrolments.some((each: Json) => each.api_key === caller.api_key),
+      JSON.stringify(body),
+    )
   }
   number = 0
   house.aheadMs += 2000
@@ -218,26 +419,68 @@ test('all three are lost: their signed backups confirm each other, unsigned ones
 test('outside local a restoration needs the code of the preview that the operator read', async () => {
   const home = mkdtempSync(join(tmpdir(), 'signer-'))
   const recovery = makeRecovery()
-  const config = { ...loadConfig(homeOf(1)), mode: 'mainnet' as const, recovery_public_key: recovery.public }
+  const config = {
+    ...loadConfig(homeOf(1)),
+    mode: 'mainnet' as const,
+    recovery_public_key: recovery.public,
+  }
   const store = new Store(join(home, 'record.sqlite'), () => 7000)
   const [file, secret] = [join(home, 'backup.json'), join(home, 'secret')]
-  const content = { version: 2, node: 1, mode: 'mainnet', made_at: 5, home: sealText('{}', recovery.public), keys: [], sets: [], sub_accounts: [], enrolments: [], drains: [], bans: [] } as BackupFile
+  const content = {
+    version: 2,
+    node: 1,
+    mode: 'mainnet',
+    made_at: 5,
+    home: sealText('{}', recovery.public),
+    keys: [],
+    sets: [],
+    sub_accounts: [],
+    enrolments: [],
+    drains: [],
+    bans: [],
+  } as BackupFile
   writeFileSync(file, signedBackup(content, config.identity))
   writeFileSync(secret, recovery.secret)
-  const peers = { nodes: [2, 3], call: async (_node: number, call: string) => (call === '/peer/generation' ? { generation: 0 } : { rows: [] }) }
+  const peers = {
+    nodes: [2, 3],
+    call: async (_node: number, call: string) =>
+      call === '/peer/generation' ? { generation: 0 } : { rows: [] },
+  }
   const confirmation = { claim: () => {}, unclaim: () => {} } as unknown as Confirmation
-  const backups = new Backups({ config, store, peers, confirmation, log: () => {} } as unknown as ConstructorParameters<typeof Backups>[0])
-  const restoring = (more: object) => backups.restore({ file, recovery_secret_file: secret, ...more }) as Promise<Json>
+  const backups = new Backups({
+    config,
+    store,
+    peers,
+    confirmation,
+    log: () => {},
+  } as unknown as ConstructorParameters<typeof Backups>[0])
+  const restoring = (more: object) =>
+    backups.restore({ file, recovery_secret_file: secret, ...more }) as Promise<Json>
   const preview = await restoring({})
-  assert.deepEqual([preview.restored, preview.file], [false, createHash('sha256').update(readFileSync(file)).digest('hex')])
+  assert.deepEqual(
+    [preview.restored, preview.file],
+    [false, createHash('sha256').update(readFileSync(file)).digest('hex')],
+  )
   assert.equal(store.record.height, 0)
   await assert.rejects(restoring({ confirm: 'other' }), { code: 'BAD_REQUEST_FIELD' })
   // Without keys and callers there is nothing to confirm; with an order alone there is.
-  writeFileSync(file, JSON.stringify({ ...content, version: 1, drains: [{ order: 'thief', workspace: 'w', network: 'ETH', to_address: THIEF, expires_at: 9 }] }))
+  writeFileSync(
+    file,
+    JSON.stringify({
+      ...content,
+      version: 1,
+      drains: [
+        { order: 'thief', workspace: 'w', network: 'ETH', to_address: THIEF, expires_at: 9 },
+      ],
+    }),
+  )
   const asked = new Map([2, 3].map((node) => [node, new Set<string>()]))
   Object.assign(confirmation, { ask: async () => asked })
   const planted = await restoring({ preview: true })
-  assert.deepEqual([planted.drains, planted.left_out], [[], [{ order: 'thief', workspace: 'w', missing_at: [2, 3] }]])
+  assert.deepEqual(
+    [planted.drains, planted.left_out],
+    [[], [{ order: 'thief', workspace: 'w', missing_at: [2, 3] }]],
+  )
   writeFileSync(file, signedBackup(content, config.identity))
   assert.equal((await restoring({ confirm: preview.confirm })).restored, true)
   store.close()
@@ -248,18 +491,36 @@ test('a peer that repeats itself, tells without end or answers in another shape 
   const handlers = new Map<string, (node: number, body: unknown) => Promise<Json>>()
   let answer: (after: string | null) => Json = () => ({})
   const peers = {
-    nodes: [2, 3], handle: (call: string, handler: (node: number, body: unknown) => Promise<Json>) => handlers.set(call, handler),
-    call: async (_node: number, _call: string, { after: from }: { after: string | null }) => answer(from),
+    nodes: [2, 3],
+    handle: (call: string, handler: (node: number, body: unknown) => Promise<Json>) =>
+      handlers.set(call, handler),
+    call: async (_node: number, _call: string, { after: from }: { after: string | null }) =>
+      answer(from),
   }
-  const store = { state: { keys: new Map([['k', {}]]), enrolments: new Map(), drains: new Map(), restoring: false } }
-  const confirmation = new Confirmation({ config: { timeouts_ms: { keygen: 1 } }, store, peers } as unknown as ConstructorParameters<typeof Confirmation>[0])
+  const store = {
+    state: {
+      keys: new Map([['k', {}]]),
+      enrolments: new Map(),
+      drains: new Map(),
+      restoring: false,
+    },
+  }
+  const confirmation = new Confirmation({
+    config: { timeouts_ms: { keygen: 1 } },
+    store,
+    peers,
+  } as unknown as ConstructorParameters<typeof Confirmation>[0])
   const hash = (at: number): string => at.toString(16).padStart(64, '0')
   const page = Array.from({ length: 2000 }, (_, at) => hash(at))
-  const unending = (from: string | null): string[] => page.map((_, at) => hash((from === null ? 0 : Number(`0x${from}`)) + at + 1))
+  const unending = (from: string | null): string[] =>
+    page.map((_, at) => hash((from === null ? 0 : Number(`0x${from}`)) + at + 1))
   for (const wrong of [
-    () => ({ state: 'held', people: page, more: true }), () => ({ state: 'held', people: [], more: true }),
-    (from: string | null) => ({ state: 'held', people: unending(from), more: true }), () => ({ state: 'held', people: [...page, hash(1)], more: false }),
-    () => ({ state: 'held', people: ['x'], more: false }), () => ({}),
+    () => ({ state: 'held', people: page, more: true }),
+    () => ({ state: 'held', people: [], more: true }),
+    (from: string | null) => ({ state: 'held', people: unending(from), more: true }),
+    () => ({ state: 'held', people: [...page, hash(1)], more: false }),
+    () => ({ state: 'held', people: ['x'], more: false }),
+    () => ({}),
   ]) {
     answer = wrong
     await assert.rejects(confirmation.ask(), { code: 'PEER_UNAVAILABLE' })
@@ -268,11 +529,17 @@ test('a peer that repeats itself, tells without end or answers in another shape 
   await assert.rejects(confirmation.ask(), { code: 'RESTORING' })
   // What a node claims of its own backup is told page by page, and only while it has no record.
   confirmation.claim(page.concat(unending(hash(5000))))
-  const ask = (from: string | null) => (handlers.get('/peer/people') as (node: number, body: unknown) => Promise<Json>)(2, { after: from })
+  const ask = (from: string | null) =>
+    (handlers.get('/peer/people') as (node: number, body: unknown) => Promise<Json>)(2, {
+      after: from,
+    })
   assert.deepEqual((await ask(null)).people, [])
   store.state.keys.clear()
   const first = await ask(null)
   const second = await ask(first.people.at(-1))
-  assert.deepEqual([first.state, first.people.length, first.more, second.people.length, second.more], ['claimed', 2000, true, 2000, false])
+  assert.deepEqual(
+    [first.state, first.people.length, first.more, second.people.length, second.more],
+    ['claimed', 2000, true, 2000, false],
+  )
   assert.equal(new Set([...first.people, ...second.people]).size, 4000)
 })

@@ -2,7 +2,17 @@ import { signRequest } from '@custody/request-auth'
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { callerKey, ETH, eth, House, now, refused, signed, SINK_ETH, type Workspace } from './house.ts'
+import {
+  callerKey,
+  ETH,
+  eth,
+  House,
+  now,
+  refused,
+  signed,
+  SINK_ETH,
+  type Workspace,
+} from './house.ts'
 
 /** Rule 13, by the clocks of the nodes, which this test sets: they run in its process. */
 let house: House
@@ -13,22 +23,48 @@ before(async () => {
   house = await House.start()
   workspace = await house.workspace()
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
 test('rule 13: after a rule has expired, only a forward that is on record is signed again, unchanged', async () => {
   const caller = await workspace.caller()
   const path = [caller.sub_account, ETH.chain_index, 0]
   const end = now() + 3600
-  const body = { asset: 'ETH', min_amount: 1, destination_address: SINK_ETH, daily_cap: 5, expires_at: new Date(end * 1000).toISOString() }
-  const rule = await signRequest({ apiKey: caller.api_key, privateKey: callerKey, method: 'POST', uri: '/dac/v1/auto-forwarding', body: JSON.stringify(body) })
-  for (const node of [1, 2, 3]) assert.equal((await house.post(node, '/receipt', { request: rule })).status, 200)
+  const body = {
+    asset: 'ETH',
+    min_amount: 1,
+    destination_address: SINK_ETH,
+    daily_cap: 5,
+    expires_at: new Date(end * 1000).toISOString(),
+  }
+  const rule = await signRequest({
+    apiKey: caller.api_key,
+    privateKey: callerKey,
+    method: 'POST',
+    uri: '/dac/v1/auto-forwarding',
+    body: JSON.stringify(body),
+  })
+  for (const node of [1, 2, 3])
+    assert.equal((await house.post(node, '/receipt', { request: rule })).status, 200)
   const forward = (id: string) => ({ kind: 'forward', id, rule })
   const id = randomUUID()
   signed(await workspace.sign(forward(id), eth(path, { value: ONE, nonce: 0 })))
 
   house.aheadMs = 3_602_000
-  refused(await workspace.sign(forward(randomUUID()), eth(path, { value: ONE, nonce: 1 })), 'RULE_EXPIRED', 13)
-  refused(await workspace.sign(forward(id), eth(path, { value: ONE, nonce: 0, maxFeePerGas: 3_000_000_000n })), 'RULE_EXPIRED', 13)
+  refused(
+    await workspace.sign(forward(randomUUID()), eth(path, { value: ONE, nonce: 1 })),
+    'RULE_EXPIRED',
+    13,
+  )
+  refused(
+    await workspace.sign(
+      forward(id),
+      eth(path, { value: ONE, nonce: 0, maxFeePerGas: 3_000_000_000n }),
+    ),
+    'RULE_EXPIRED',
+    13,
+  )
   // What is on record has been authorised already.
   signed(await workspace.sign(forward(id), eth(path, { value: ONE, nonce: 0 })))
 })

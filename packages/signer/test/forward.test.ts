@@ -15,9 +15,30 @@ import { assertStands, standingRule } from '../src/policy/forward.ts'
 import type { Verdict } from '../src/policy/order.ts'
 import { importable } from '../src/store/imported.ts'
 import { Store } from '../src/store/index.ts'
-import { BTC, btc, callerKey, ETH, eth, funding, House, now, pay, SINK_BTC, SINK_BTC_SCRIPT, SINK_ETH, usdt, type Answer, type Caller, type Json, type Workspace } from './house.ts'
+import {
+  BTC,
+  btc,
+  callerKey,
+  ETH,
+  eth,
+  funding,
+  House,
+  now,
+  pay,
+  SINK_BTC,
+  SINK_BTC_SCRIPT,
+  SINK_ETH,
+  usdt,
+  type Answer,
+  type Caller,
+  type Json,
+  type Workspace,
+} from './house.ts'
 
-/** Rule 13: a hostile platform holds a caller's standing rule, and moves nothing that the rule does not name. */
+/**
+ * Rule 13: a hostile platform holds a caller's standing rule, and moves nothing that the rule does
+ * not name.
+ */
 let house: House
 let workspace: Workspace
 const ONE = 10n ** 18n
@@ -30,7 +51,9 @@ before(async () => {
   house = await House.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
 function refused(answer: Answer, code: string, rule: number): void {
   assert.equal(answer.body?.error, code, JSON.stringify(answer.body))
@@ -40,96 +63,278 @@ const signed = (answer: Answer) => assert.equal(answer.status, 200, JSON.stringi
 const iso = (seconds: number) => new Date(seconds * 1000).toISOString()
 
 type More = Partial<Parameters<typeof signRequest>[0]>
-const ruleOf = (caller: Caller, body: Record<string, unknown> | string, more: More = {}) => signRequest({
-  apiKey: caller.api_key, privateKey: callerKey, method: 'POST', uri: '/dac/v1/auto-forwarding', body: typeof body === 'string' ? body : JSON.stringify(body), ...more,
-})
+const ruleOf = (caller: Caller, body: Record<string, unknown> | string, more: More = {}) =>
+  signRequest({
+    apiKey: caller.api_key,
+    privateKey: callerKey,
+    method: 'POST',
+    uri: '/dac/v1/auto-forwarding',
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    ...more,
+  })
 const ETH_RULE = { asset: 'ETH', min_amount: 1, destination_address: SINK_ETH, daily_cap: 5 }
-const forward = (rule: SignedRequest, id = randomUUID() as string, receipts?: unknown[]) => ({ kind: 'forward', id, rule, ...(receipts ? { receipts } : {}) })
-const ending = (caller: Caller, id: string, more: More = {}) => signRequest({ apiKey: caller.api_key, privateKey: callerKey, method: 'DELETE', uri: `/dac/v1/auto-forwarding/${id}`, body: '{}', ...more })
+const forward = (rule: SignedRequest, id = randomUUID() as string, receipts?: unknown[]) => ({
+  kind: 'forward',
+  id,
+  rule,
+  ...(receipts ? { receipts } : {}),
+})
+const ending = (caller: Caller, id: string, more: More = {}) =>
+  signRequest({
+    apiKey: caller.api_key,
+    privateKey: callerKey,
+    method: 'DELETE',
+    uri: `/dac/v1/auto-forwarding/${id}`,
+    body: '{}',
+    ...more,
+  })
 
 let next = 500
 /** A caller with a rule that all nodes have seen, unless told otherwise. */
-async function standing(body: Record<string, unknown> = {}, nodes = [1, 2, 3], more: More = {}): Promise<{ mine: Caller; path: number[]; rule: SignedRequest; id: string; receipts: Json[] }> {
+async function standing(
+  body: Record<string, unknown> = {},
+  nodes = [1, 2, 3],
+  more: More = {},
+): Promise<{ mine: Caller; path: number[]; rule: SignedRequest; id: string; receipts: Json[] }> {
   const sub = next++
   const mine = await workspace.caller(sub)
   const nonce = randomUUID()
-  const rule = await ruleOf(mine, { ...ETH_RULE, expires_at: iso(now() + 3600), ...body }, { nonce, ...more })
+  const rule = await ruleOf(
+    mine,
+    { ...ETH_RULE, expires_at: iso(now() + 3600), ...body },
+    { nonce, ...more },
+  )
   const receipts: Json[] = []
   for (const node of nodes) {
     const { status, body: receipt } = await house.post(node, '/receipt', { request: rule })
     assert.equal(status, 200, JSON.stringify(receipt))
     receipts.push(receipt)
   }
-  return { mine, path: [sub, ETH.chain_index, 0], rule, id: transactionId(mine.api_key, nonce), receipts }
+  return {
+    mine,
+    path: [sub, ETH.chain_index, 0],
+    rule,
+    id: transactionId(mine.api_key, nonce),
+    receipts,
+  }
 }
 
 describe('rule 13: what a forward may move', () => {
   test('another destination, asset, token contract or tag', async () => {
     const { path, rule } = await standing()
-    refused(await workspace.sign(forward(rule), eth(path, { value: ONE, to: OTHER })), 'DESTINATION_MISMATCH', 7)
-    refused(await workspace.sign(forward(rule), usdt(path, SINK_ETH, 5_000_000n)), 'ASSET_MISMATCH', 7)
-    const { path: tokens, rule: token } = await standing({ asset: 'USDT_ETH', min_amount: 1, daily_cap: 100 })
-    refused(await workspace.sign(forward(token), usdt(tokens, OTHER, 5_000_000n)), 'DESTINATION_MISMATCH', 7)
+    refused(
+      await workspace.sign(forward(rule), eth(path, { value: ONE, to: OTHER })),
+      'DESTINATION_MISMATCH',
+      7,
+    )
+    refused(
+      await workspace.sign(forward(rule), usdt(path, SINK_ETH, 5_000_000n)),
+      'ASSET_MISMATCH',
+      7,
+    )
+    const { path: tokens, rule: token } = await standing({
+      asset: 'USDT_ETH',
+      min_amount: 1,
+      daily_cap: 100,
+    })
+    refused(
+      await workspace.sign(forward(token), usdt(tokens, OTHER, 5_000_000n)),
+      'DESTINATION_MISMATCH',
+      7,
+    )
     refused(await workspace.sign(forward(token), eth(tokens, { value: ONE })), 'ASSET_MISMATCH', 7)
-    refused(await workspace.sign(forward(token), usdt(tokens, SINK_ETH, 5_000_000n, { to: OTHER })), 'CONTRACT_MISMATCH', 5)
+    refused(
+      await workspace.sign(forward(token), usdt(tokens, SINK_ETH, 5_000_000n, { to: OTHER })),
+      'CONTRACT_MISMATCH',
+      5,
+    )
     signed(await workspace.sign(forward(token), usdt(tokens, SINK_ETH, 5_000_000n)))
   })
   test('above the daily cap, in one forward or in several, at each pair', async () => {
     const { path, rule } = await standing()
-    refused(await workspace.sign(forward(rule), eth(path, { value: 5n * ONE + 1n })), 'FORWARD_CAP', 13)
+    refused(
+      await workspace.sign(forward(rule), eth(path, { value: 5n * ONE + 1n })),
+      'FORWARD_CAP',
+      13,
+    )
     signed(await workspace.sign(forward(rule), eth(path, { value: 3n * ONE, nonce: 0 })))
     // The network fees of both count, whoever pays them.
     const rest = 2n * ONE - 2n * FEE
-    refused(await workspace.sign(forward(rule), eth(path, { value: rest + 1n, nonce: 1 })), 'FORWARD_CAP', 13)
+    refused(
+      await workspace.sign(forward(rule), eth(path, { value: rest + 1n, nonce: 1 })),
+      'FORWARD_CAP',
+      13,
+    )
     // The partner keeps its own record of what it took part in.
-    refused(await workspace.sign(forward(rule), eth(path, { value: rest + 1n, nonce: 1 }), [3, 2]), 'FORWARD_CAP', 13)
+    refused(
+      await workspace.sign(forward(rule), eth(path, { value: rest + 1n, nonce: 1 }), [3, 2]),
+      'FORWARD_CAP',
+      13,
+    )
     signed(await workspace.sign(forward(rule), eth(path, { value: rest, nonce: 1 })))
-    refused(await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 2 })), 'FORWARD_CAP', 13)
+    refused(
+      await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 2 })),
+      'FORWARD_CAP',
+      13,
+    )
   })
   test('below the smallest amount, or nothing', async () => {
     const { path, rule } = await standing()
-    refused(await workspace.sign(forward(rule), eth(path, { value: ONE - 1n })), 'FORWARD_TOO_SMALL', 13)
+    refused(
+      await workspace.sign(forward(rule), eth(path, { value: ONE - 1n })),
+      'FORWARD_TOO_SMALL',
+      13,
+    )
     refused(await workspace.sign(forward(rule), eth(path, { value: 0n })), 'FORWARD_TOO_SMALL', 13)
   })
   test('another wallet, the tank, a dear fee', async () => {
     const { path, rule } = await standing()
-    for (const foreign of [[path[0]! + 1000, 60, 0], [0, 60, 0], [path[0]!, 60, 1]]) refused(await workspace.sign(forward(rule), eth(foreign, { value: ONE })), 'FOREIGN_PATH', 8)
-    refused(await workspace.sign(forward(rule), eth(path, { value: ONE, gas: 1_000_000n, maxFeePerGas: 200n * GWEI })), 'FEE_CAP', 9)
+    for (const foreign of [
+      [path[0]! + 1000, 60, 0],
+      [0, 60, 0],
+      [path[0]!, 60, 1],
+    ])
+      refused(await workspace.sign(forward(rule), eth(foreign, { value: ONE })), 'FOREIGN_PATH', 8)
+    refused(
+      await workspace.sign(
+        forward(rule),
+        eth(path, { value: ONE, gas: 1_000_000n, maxFeePerGas: 200n * GWEI }),
+      ),
+      'FEE_CAP',
+      9,
+    )
   })
   test('where the wallet pays the fee in the same coin, the fee counts', async () => {
-    const { mine, rule } = await standing({ asset: 'BTC', min_amount: 0.001, daily_cap: 0.0025, destination_address: SINK_BTC })
+    const { mine, rule } = await standing({
+      asset: 'BTC',
+      min_amount: 0.001,
+      daily_cap: 0.0025,
+      destination_address: SINK_BTC,
+    })
     const path = (index: number) => [mine.sub_account, BTC.chain_index, index]
-    const source = funding(workspace, [{ path: path(0), value: 150_000n }, { path: path(1), value: 120_000n }, { path: path(2), value: 200_000n }])
-    const spend = (output: number, amount: bigint, more: Partial<Parameters<typeof btc>[1]> = {}) => btc(workspace, { inputs: [{ funding: source, output, path: path(output) }], amount, payTo: SINK_BTC_SCRIPT, ...more })
-    refused(await workspace.sign(forward(rule), spend(0, 149_000n, { payTo: Buffer.from(`0014${'77'.repeat(20)}`, 'hex') })), 'DESTINATION_MISMATCH', 7)
-    refused(await workspace.sign(forward(rule), btc(workspace, { inputs: [{ funding: source, output: 2, path: path(2) }], amount: 90_000n, change: { path: path(0x7fffffff), value: 109_000n } })), 'FORWARD_TOO_SMALL', 13)
+    const source = funding(workspace, [
+      { path: path(0), value: 150_000n },
+      { path: path(1), value: 120_000n },
+      { path: path(2), value: 200_000n },
+    ])
+    const spend = (output: number, amount: bigint, more: Partial<Parameters<typeof btc>[1]> = {}) =>
+      btc(workspace, {
+        inputs: [{ funding: source, output, path: path(output) }],
+        amount,
+        payTo: SINK_BTC_SCRIPT,
+        ...more,
+      })
+    refused(
+      await workspace.sign(
+        forward(rule),
+        spend(0, 149_000n, { payTo: Buffer.from(`0014${'77'.repeat(20)}`, 'hex') }),
+      ),
+      'DESTINATION_MISMATCH',
+      7,
+    )
+    refused(
+      await workspace.sign(
+        forward(rule),
+        btc(workspace, {
+          inputs: [{ funding: source, output: 2, path: path(2) }],
+          amount: 90_000n,
+          change: { path: path(0x7fffffff), value: 109_000n },
+        }),
+      ),
+      'FORWARD_TOO_SMALL',
+      13,
+    )
     signed(await workspace.sign(forward(rule), spend(0, 149_000n)))
-    // 0.0015 are gone with the fee; 0.00099 and a fee of 0.00001 are the rest of the cap, and not one more satoshi.
-    refused(await workspace.sign(forward(rule), btc(workspace, { inputs: [{ funding: source, output: 1, path: path(1) }], amount: 99_001n, change: { path: path(0x7fffffff), value: 19_999n } })), 'FORWARD_CAP', 13)
-    signed(await workspace.sign(forward(rule), btc(workspace, { inputs: [{ funding: source, output: 1, path: path(1) }], amount: 99_000n, change: { path: path(0x7fffffff), value: 20_000n } })))
+    // 0.0015 are gone with the fee; 0.00099 and a fee of 0.00001 are the rest of the cap, and not
+    // one more satoshi.
+    refused(
+      await workspace.sign(
+        forward(rule),
+        btc(workspace, {
+          inputs: [{ funding: source, output: 1, path: path(1) }],
+          amount: 99_001n,
+          change: { path: path(0x7fffffff), value: 19_999n },
+        }),
+      ),
+      'FORWARD_CAP',
+      13,
+    )
+    signed(
+      await workspace.sign(
+        forward(rule),
+        btc(workspace, {
+          inputs: [{ funding: source, output: 1, path: path(1) }],
+          amount: 99_000n,
+          change: { path: path(0x7fffffff), value: 20_000n },
+        }),
+      ),
+    )
   })
   test('one forward is one payment; a dearer one in its place counts once', async () => {
     const { path, rule } = await standing()
     const id = randomUUID()
     signed(await workspace.sign(forward(rule, id), eth(path, { value: 3n * ONE, nonce: 0 })))
-    refused(await workspace.sign(forward(rule, id), eth(path, { value: ONE, nonce: 1 })), 'NOT_EXCLUSIVE', 6)
-    signed(await workspace.sign(forward(rule, id), eth(path, { value: 3n * ONE, nonce: 0, maxFeePerGas: 3n * GWEI })))
-    signed(await workspace.sign(forward(rule), eth(path, { value: 2n * ONE - (FEE * 3n) / 2n - FEE, nonce: 1 })))
+    refused(
+      await workspace.sign(forward(rule, id), eth(path, { value: ONE, nonce: 1 })),
+      'NOT_EXCLUSIVE',
+      6,
+    )
+    signed(
+      await workspace.sign(
+        forward(rule, id),
+        eth(path, { value: 3n * ONE, nonce: 0, maxFeePerGas: 3n * GWEI }),
+      ),
+    )
+    signed(
+      await workspace.sign(
+        forward(rule),
+        eth(path, { value: 2n * ONE - (FEE * 3n) / 2n - FEE, nonce: 1 }),
+      ),
+    )
   })
   test('fuel for a forward: once, to its source, within the limits of any fuel', async () => {
     const { path, rule } = await standing()
     const source = workspace.address(ETH, path)
     const tank = [0, ETH.chain_index, 0]
-    const fuel = (of: unknown) => ({ kind: 'fuel', for: of, gas: '21000', max_fee_per_gas: String(2n * GWEI) })
+    const fuel = (of: unknown) => ({
+      kind: 'fuel',
+      for: of,
+      gas: '21000',
+      max_fee_per_gas: String(2n * GWEI),
+    })
     const amount = 21_000n * 2n * GWEI
     const one = forward(rule)
-    refused(await workspace.sign(fuel(one), eth(tank, { to: OTHER, value: amount, nonce: 0 })), 'DESTINATION_MISMATCH', 7)
-    refused(await workspace.sign(fuel(one), eth(tank, { to: source, value: amount * 2n, nonce: 0 })), 'FUEL_TOO_LARGE', 11)
+    refused(
+      await workspace.sign(fuel(one), eth(tank, { to: OTHER, value: amount, nonce: 0 })),
+      'DESTINATION_MISMATCH',
+      7,
+    )
+    refused(
+      await workspace.sign(fuel(one), eth(tank, { to: source, value: amount * 2n, nonce: 0 })),
+      'FUEL_TOO_LARGE',
+      11,
+    )
     signed(await workspace.sign(fuel(one), eth(tank, { to: source, value: amount, nonce: 0 })))
-    refused(await workspace.sign(fuel(one), eth(tank, { to: source, value: amount, nonce: 1 })), 'NOT_EXCLUSIVE', 6)
+    refused(
+      await workspace.sign(fuel(one), eth(tank, { to: source, value: amount, nonce: 1 })),
+      'NOT_EXCLUSIVE',
+      6,
+    )
     signed(await workspace.sign(one, eth(path, { value: ONE })))
-    const { rule: bitcoin } = await standing({ asset: 'BTC', min_amount: 0.001, daily_cap: 1, destination_address: SINK_BTC })
-    refused(await workspace.sign(fuel(forward(bitcoin)), eth(tank, { to: source, value: amount, nonce: 1 })), 'FUEL_WITHOUT_INTENT', 11)
+    const { rule: bitcoin } = await standing({
+      asset: 'BTC',
+      min_amount: 0.001,
+      daily_cap: 1,
+      destination_address: SINK_BTC,
+    })
+    refused(
+      await workspace.sign(
+        fuel(forward(bitcoin)),
+        eth(tank, { to: source, value: amount, nonce: 1 }),
+      ),
+      'FUEL_WITHOUT_INTENT',
+      11,
+    )
   })
 })
 
@@ -144,7 +349,17 @@ describe('rule 13: which rule stands', () => {
       assert.equal(body.voided, true)
       assert.ok(body.record.intent.includes(id))
     }
-    for (const pair of [[1, 2], [2, 3], [3, 1], [3, 2]] as const) refused(await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 1 }), pair), 'VOIDED', 14)
+    for (const pair of [
+      [1, 2],
+      [2, 3],
+      [3, 1],
+      [3, 2],
+    ] as const)
+      refused(
+        await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 1 }), pair),
+        'VOIDED',
+        14,
+      )
     // Shown again as new it stays dead.
     await house.post(1, '/receipt', { request: rule })
     refused(await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 1 })), 'VOIDED', 14)
@@ -152,21 +367,39 @@ describe('rule 13: which rule stands', () => {
   test('an end reaches a node that never saw the rule, and stops it there too', async () => {
     const { mine, path, rule, id, receipts } = await standing({}, [1, 2])
     assert.equal((await house.post(3, '/void', { request: await ending(mine, id) })).status, 200)
-    refused(await workspace.sign(forward(rule, randomUUID(), receipts), eth(path, { value: ONE }), [3, 1]), 'VOIDED', 14)
+    refused(
+      await workspace.sign(
+        forward(rule, randomUUID(), receipts),
+        eth(path, { value: ONE }),
+        [3, 1],
+      ),
+      'VOIDED',
+      14,
+    )
   })
   test('an end by a stranger, a read-only key, of another rule or with a body ends nothing', async () => {
     const { mine, path, rule, id } = await standing()
     await house.post(1, '/void', { request: await ending(await workspace.caller(next++), id) })
-    await house.post(1, '/void', { request: await ending(await workspace.caller(mine.sub_account, 'read-only'), id) })
+    await house.post(1, '/void', {
+      request: await ending(await workspace.caller(mine.sub_account, 'read-only'), id),
+    })
     await house.post(1, '/void', { request: await ending(mine, randomUUID()) })
     await house.post(1, '/void', { request: await ending(mine, id, { body: '{"x":1}' }) })
-    assert.equal((await house.post(1, '/void', { request: { ...await ending(mine, randomUUID()), uri: `/dac/v1/auto-forwarding/${id}` } })).status, 403)
+    assert.equal(
+      (
+        await house.post(1, '/void', {
+          request: { ...(await ending(mine, randomUUID())), uri: `/dac/v1/auto-forwarding/${id}` },
+        })
+      ).status,
+      403,
+    )
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE })))
   })
   test('attack: the signature of a GET is shown as the deletion of the rule — it ends nothing', async () => {
     const { mine, path, rule, id } = await standing()
     const get = await ending(mine, id, { method: 'GET', body: '' })
-    for (const node of [1, 2, 3]) await house.post(node, '/void', { request: { ...get, method: 'DELETE' } })
+    for (const node of [1, 2, 3])
+      await house.post(node, '/void', { request: { ...get, method: 'DELETE' } })
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE })))
   })
   test('attack: a signed forward outlives its rule — the end names it, signed by the node, and only to its own sub-account', async () => {
@@ -175,16 +408,28 @@ describe('rule 13: which rule stands', () => {
     const two = await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 1 }), [1, 3])
     signed(one)
     signed(two)
-    const stranger = await house.post(1, '/void', { request: await ending(await workspace.caller(next++), id) })
+    const stranger = await house.post(1, '/void', {
+      request: await ending(await workspace.caller(next++), id),
+    })
     assert.deepEqual([stranger.body.record.signed, stranger.body.signed_hashes], [[], []])
-    const answers = await Promise.all([1, 2, 3].map(async (node) => (await house.post(node, '/void', { request: await ending(mine, id) })).body))
+    const answers = await Promise.all(
+      [1, 2, 3].map(
+        async (node) => (await house.post(node, '/void', { request: await ending(mine, id) })).body,
+      ),
+    )
     const hashes = [one.body.signed.hash, two.body.signed.hash]
     assert.deepEqual(answers[0].record.signed, hashes)
     assert.deepEqual(new Set(answers.flatMap((each) => each.record.signed)), new Set(hashes))
-    assert.deepEqual(answers.map((each) => each.record.rule), [id, id, id])
+    assert.deepEqual(
+      answers.map((each) => each.record.rule),
+      [id, id, id],
+    )
     // Asked again it still tells.
     await house.restart(1)
-    assert.deepEqual((await house.post(1, '/void', { request: await ending(mine, id) })).body.record.signed, hashes)
+    assert.deepEqual(
+      (await house.post(1, '/void', { request: await ending(mine, id) })).body.record.signed,
+      hashes,
+    )
   })
   test('the deletion makes a signed forward impossible on the chain: one payment to oneself in its place, by its owner only', async () => {
     const { mine, path, rule, id } = await standing()
@@ -193,15 +438,48 @@ describe('rule 13: which rule stands', () => {
     signed(await workspace.sign(of, eth(path, { value: ONE, nonce: 0 })))
     const cancel = (request: SignedRequest) => ({ kind: 'cancel', of, request })
     const instead = eth(path, { value: 0n, to: own, nonce: 0, maxFeePerGas: 3n * GWEI })
-    refused(await workspace.sign(cancel(await ending(await workspace.caller(next++), id)), instead), 'ACTION_NOT_ALLOWED', 2)
-    refused(await workspace.sign(cancel(await ending(mine, randomUUID())), instead), 'ACTION_NOT_ALLOWED', 2)
+    refused(
+      await workspace.sign(cancel(await ending(await workspace.caller(next++), id)), instead),
+      'ACTION_NOT_ALLOWED',
+      2,
+    )
+    refused(
+      await workspace.sign(cancel(await ending(mine, randomUUID())), instead),
+      'ACTION_NOT_ALLOWED',
+      2,
+    )
     const mineEnds = await ending(mine, id)
-    refused(await workspace.sign(cancel(mineEnds), eth(path, { value: 1n, to: own, nonce: 0, maxFeePerGas: 3n * GWEI })), 'AMOUNT_MISMATCH', 7)
-    refused(await workspace.sign(cancel(mineEnds), eth(path, { value: 0n, to: OTHER, nonce: 0, maxFeePerGas: 3n * GWEI })), 'DESTINATION_MISMATCH', 7)
-    refused(await workspace.sign(cancel(mineEnds), eth(path, { value: 0n, to: own, nonce: 1, maxFeePerGas: 3n * GWEI })), 'NOT_EXCLUSIVE', 6)
+    refused(
+      await workspace.sign(
+        cancel(mineEnds),
+        eth(path, { value: 1n, to: own, nonce: 0, maxFeePerGas: 3n * GWEI }),
+      ),
+      'AMOUNT_MISMATCH',
+      7,
+    )
+    refused(
+      await workspace.sign(
+        cancel(mineEnds),
+        eth(path, { value: 0n, to: OTHER, nonce: 0, maxFeePerGas: 3n * GWEI }),
+      ),
+      'DESTINATION_MISMATCH',
+      7,
+    )
+    refused(
+      await workspace.sign(
+        cancel(mineEnds),
+        eth(path, { value: 0n, to: own, nonce: 1, maxFeePerGas: 3n * GWEI }),
+      ),
+      'NOT_EXCLUSIVE',
+      6,
+    )
     signed(await workspace.sign(cancel(mineEnds), instead))
     // And the forward is never signed again, dearer or not.
-    refused(await workspace.sign(of, eth(path, { value: ONE, nonce: 0, maxFeePerGas: 4n * GWEI })), 'VOIDED', 14)
+    refused(
+      await workspace.sign(of, eth(path, { value: ONE, nonce: 0, maxFeePerGas: 4n * GWEI })),
+      'VOIDED',
+      14,
+    )
   })
   test("not after its caller's key was revoked", async () => {
     const { mine, path, rule } = await standing()
@@ -211,9 +489,17 @@ describe('rule 13: which rule stands', () => {
   test('one forward can be voided by itself, before anybody saw it', async () => {
     const { path, rule, id } = await standing()
     const [gone, other] = [randomUUID() as string, randomUUID() as string]
-    for (const node of [1, 2]) assert.equal((await house.post(node, '/void', { forward: { rule: id, id: gone } })).status, 200)
+    for (const node of [1, 2])
+      assert.equal(
+        (await house.post(node, '/void', { forward: { rule: id, id: gone } })).status,
+        200,
+      )
     refused(await workspace.sign(forward(rule, gone), eth(path, { value: ONE })), 'VOIDED', 14)
-    refused(await workspace.sign(forward(rule, gone), eth(path, { value: ONE }), [3, 1]), 'VOIDED', 14)
+    refused(
+      await workspace.sign(forward(rule, gone), eth(path, { value: ONE }), [3, 1]),
+      'VOIDED',
+      14,
+    )
     signed(await workspace.sign(forward(rule, other), eth(path, { value: ONE })))
     const late = await house.post(1, '/void', { forward: { rule: id, id: other } })
     assert.equal(late.body.error, 'ALREADY_SIGNED')
@@ -222,14 +508,28 @@ describe('rule 13: which rule stands', () => {
   test('a node that never saw it live refuses, unless a peer says under its name that it did', async () => {
     const old = now() - 2 * 86_400
     const unseen = await standing({ expires_at: iso(now() + 3600) }, [], { now: old })
-    refused(await workspace.sign(forward(unseen.rule), eth(unseen.path, { value: ONE })), 'RULE_UNKNOWN', 13)
+    refused(
+      await workspace.sign(forward(unseen.rule), eth(unseen.path, { value: ONE })),
+      'RULE_UNKNOWN',
+      13,
+    )
     assert.equal((await house.post(1, '/receipt', { request: unseen.rule })).body.error, 'TOO_OLD')
     const { path, rule, receipts } = await standing({}, [1])
     const forged = receipts.map((each) => ({ ...each, receipt: { ...each.receipt, node: 2 } }))
     // Live as yet, so that node 3 takes it by itself: the forgery below is of one that is not.
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 0 }), [3, 2]))
-    const late = receipts.map((each) => ({ ...each, receipt: { ...each.receipt, api_key: unseen.mine.api_key, nonce: 'x' } }))
-    refused(await workspace.sign(forward(unseen.rule, randomUUID(), [...forged, ...late]), eth(unseen.path, { value: ONE })), 'RULE_UNKNOWN', 13)
+    const late = receipts.map((each) => ({
+      ...each,
+      receipt: { ...each.receipt, api_key: unseen.mine.api_key, nonce: 'x' },
+    }))
+    refused(
+      await workspace.sign(
+        forward(unseen.rule, randomUUID(), [...forged, ...late]),
+        eth(unseen.path, { value: ONE }),
+      ),
+      'RULE_UNKNOWN',
+      13,
+    )
   })
   test('a rule on record outlives the age of its request and a restart of the nodes', async () => {
     const { path, rule } = await standing()
@@ -242,26 +542,60 @@ describe('rule 2: what makes a rule', () => {
   test('its fields are read strictly', async () => {
     const mine = await workspace.caller(next++)
     const base = { ...ETH_RULE, expires_at: iso(now() + 3600) }
-    const answer = async (body: Record<string, unknown> | string, more: More = {}) => house.post(1, '/receipt', { request: await ruleOf(mine, body, more) })
+    const answer = async (body: Record<string, unknown> | string, more: More = {}) =>
+      house.post(1, '/receipt', { request: await ruleOf(mine, body, more) })
     const cases: [Record<string, unknown> | string, string][] = [
-      [{ ...base, memo: 'x' }, 'BAD_REQUEST_FIELD'], [{ ...base, daily_cap: 0.5 }, 'BAD_REQUEST_FIELD'], [{ ...base, min_amount: 0 }, 'BAD_REQUEST_FIELD'], [{ ...base, min_amount: -1 }, 'BAD_REQUEST_FIELD'],
-      [{ ...base, asset: 'NOPE' }, 'UNKNOWN_ASSET'], [{ ...base, destination_address: SINK_BTC }, 'BAD_REQUEST_FIELD'], [{ ...base, address_tag: '7' }, 'BAD_REQUEST_FIELD'],
-      [{ ...base, expires_at: '2030-02-30T00:00:00Z' }, 'BAD_REQUEST_FIELD'], [{ ...base, expires_at: '2030-01-01T00:00:00+02:00' }, 'BAD_REQUEST_FIELD'], [{ ...base, expires_at: 1_900_000_000 }, 'BAD_REQUEST_FIELD'],
-      [{ ...base, expires_at: undefined }, 'BAD_REQUEST_FIELD'], [`${JSON.stringify(base).slice(0, -1)},"daily_cap":500}`, 'BAD_REQUEST_FIELD'],
+      [{ ...base, memo: 'x' }, 'BAD_REQUEST_FIELD'],
+      [{ ...base, daily_cap: 0.5 }, 'BAD_REQUEST_FIELD'],
+      [{ ...base, min_amount: 0 }, 'BAD_REQUEST_FIELD'],
+      [{ ...base, min_amount: -1 }, 'BAD_REQUEST_FIELD'],
+      [{ ...base, asset: 'NOPE' }, 'UNKNOWN_ASSET'],
+      [{ ...base, destination_address: SINK_BTC }, 'BAD_REQUEST_FIELD'],
+      [{ ...base, address_tag: '7' }, 'BAD_REQUEST_FIELD'],
+      [{ ...base, expires_at: '2030-02-30T00:00:00Z' }, 'BAD_REQUEST_FIELD'],
+      [{ ...base, expires_at: '2030-01-01T00:00:00+02:00' }, 'BAD_REQUEST_FIELD'],
+      [{ ...base, expires_at: 1_900_000_000 }, 'BAD_REQUEST_FIELD'],
+      [{ ...base, expires_at: undefined }, 'BAD_REQUEST_FIELD'],
+      [`${JSON.stringify(base).slice(0, -1)},"daily_cap":500}`, 'BAD_REQUEST_FIELD'],
     ]
-    for (const [body, code] of cases) assert.equal((await answer(body)).body.error, code, JSON.stringify(body))
-    assert.equal((await answer(base, { uri: '/dac/v1/auto-forwarding?x=1' })).body.error, 'ACTION_NOT_ALLOWED')
+    for (const [body, code] of cases)
+      assert.equal((await answer(body)).body.error, code, JSON.stringify(body))
+    assert.equal(
+      (await answer(base, { uri: '/dac/v1/auto-forwarding?x=1' })).body.error,
+      'ACTION_NOT_ALLOWED',
+    )
     assert.equal((await answer(base, { method: 'PUT' })).body.error, 'ACTION_NOT_ALLOWED')
   })
   test('a payment is no rule and a rule no payment; a read-only key makes none; nor does another workspace', async () => {
     const { mine, path, rule } = await standing()
     refused(await workspace.sign(pay(rule), eth(path, { value: ONE })), 'ACTION_NOT_ALLOWED', 2)
-    const payment = await signRequest({ apiKey: mine.api_key, privateKey: callerKey, method: 'POST', uri: '/dac/v1/transaction', body: JSON.stringify({ asset: 'ETH', amount: 1, destination_address: SINK_ETH, destination_type: 'EXTERNAL', source_type: 'INTERNAL' }) })
-    refused(await workspace.sign(forward(payment), eth(path, { value: ONE })), 'ACTION_NOT_ALLOWED', 2)
+    const payment = await signRequest({
+      apiKey: mine.api_key,
+      privateKey: callerKey,
+      method: 'POST',
+      uri: '/dac/v1/transaction',
+      body: JSON.stringify({
+        asset: 'ETH',
+        amount: 1,
+        destination_address: SINK_ETH,
+        destination_type: 'EXTERNAL',
+        source_type: 'INTERNAL',
+      }),
+    })
+    refused(
+      await workspace.sign(forward(payment), eth(path, { value: ONE })),
+      'ACTION_NOT_ALLOWED',
+      2,
+    )
     const reader = await workspace.caller(mine.sub_account, 'read-only')
     const theirs = await ruleOf(reader, { ...ETH_RULE, expires_at: iso(now() + 3600) })
     refused(await workspace.sign(forward(theirs), eth(path, { value: ONE })), 'READ_ONLY', 2)
-    const elsewhere = { workspace: 'another', purpose: forward(rule), unsigned: eth(path, { value: ONE }), partner: 2 }
+    const elsewhere = {
+      workspace: 'another',
+      purpose: forward(rule),
+      unsigned: eth(path, { value: ONE }),
+      partner: 2,
+    }
     refused(await house.post(1, '/sign', elsewhere), 'WORKSPACE_MISMATCH', 2)
   })
 })
@@ -270,13 +604,52 @@ test('rule 13: the cap is of any 24 hours, and what a peer recorded counts at it
   const folder = mkdtempSync(join(tmpdir(), 'forward-'))
   let clock = 1_000_000_000_000
   const store = new Store(join(folder, 'record.sqlite'), () => clock)
-  const decoded = { network: 'ETH', asset: 'ETH', payments: [], change: null, from: [], fee_max: '1', fee_rate: '1', consumes: [], nonce: null, gas_limit: null, max_fee_per_gas: null, vsize: null }
+  const decoded = {
+    network: 'ETH',
+    asset: 'ETH',
+    payments: [],
+    change: null,
+    from: [],
+    fee_max: '1',
+    fee_rate: '1',
+    consumes: [],
+    nonce: null,
+    gas_limit: null,
+    max_fee_per_gas: null,
+    vsize: null,
+  }
   // As earlier versions wrote a charge.
-  const charged = (step: string, amount: string) => ({ step, unsigned_hash: `${step}${amount}`, consumes: [], intent: null, content: null, transaction_id: null, account: null, nonce: null, charge: { budget: 'rule', amount }, sessions: [], decoded })
-  const own = { purpose: 'forward', workspace: 'w', key_id: 'k', unsigned: { network: 'ETH', bytes: '02', inputs: [{ path: [1] }] }, partner: 2, peer_head: null }
+  const charged = (step: string, amount: string) => ({
+    step,
+    unsigned_hash: `${step}${amount}`,
+    consumes: [],
+    intent: null,
+    content: null,
+    transaction_id: null,
+    account: null,
+    nonce: null,
+    charge: { budget: 'rule', amount },
+    sessions: [],
+    decoded,
+  })
+  const own = {
+    purpose: 'forward',
+    workspace: 'w',
+    key_id: 'k',
+    unsigned: { network: 'ETH', bytes: '02', inputs: [{ path: [1] }] },
+    partner: 2,
+    peer_head: null,
+  }
   const allows = (step: string, amount: bigint): boolean => {
     try {
-      assertBudget(store.state, { step, charges: [{ budget: 'rule', amount, limit: 10n, largest: true, rule: true }] } as unknown as Verdict, store.clock())
+      assertBudget(
+        store.state,
+        {
+          step,
+          charges: [{ budget: 'rule', amount, limit: 10n, largest: true, rule: true }],
+        } as unknown as Verdict,
+        store.clock(),
+      )
       return true
     } catch {
       return false
@@ -288,7 +661,12 @@ test('rule 13: the cap is of any 24 hours, and what a peer recorded counts at it
   // In its own place it counts once, and never less than what was signed.
   assert.ok(allows('a', 10n) && allows('a', 1n))
   clock += 12 * 3_600_000
-  store.append('imported', { at: clock - 13 * 3_600_000, kind: 'step', body: charged('c', '3'), from: 2 })
+  store.append('imported', {
+    at: clock - 13 * 3_600_000,
+    kind: 'step',
+    body: charged('c', '3'),
+    from: 2,
+  })
   assert.ok(allows('b', 2n) && !allows('b', 3n))
   clock += 11 * 3_600_000 + 1
   assert.ok(allows('b', 5n) && !allows('b', 6n))
@@ -304,11 +682,44 @@ test('rule 13: a standing rule outlives the age of requests where it was seen li
   const store = new Store(join(folder, 'record.sqlite'), () => IAT * 1000)
   const identity = generateKeyPairSync('ed25519')
   const identities = new Map([[2, identity.publicKey]])
-  const proven = (nonce: string): Proven => ({ request: { token: '', method: '', uri: '', body: '' }, enrolment: { api_key: 'k', public_key_pem: '', role: 'full', workspace: 'w', sub_account: 1, sub_account_name: 'main', revoked: false }, nonce, iat: IAT, exp: IAT + 25, transaction_id: nonce })
-  const rule = (id: string, content = 'content'): ForwardIntent => ({ action: 'forward', rule_id: id, workspace: 'w', sub_account: 1, asset: 'ETH', min_amount: 1n, daily_cap: 2n, destination: 'd', tag: null, expires_at: IAT + 100 * DAY_S, key: id, content })
+  const proven = (nonce: string): Proven => ({
+    request: { token: '', method: '', uri: '', body: '' },
+    enrolment: {
+      api_key: 'k',
+      public_key_pem: '',
+      role: 'full',
+      workspace: 'w',
+      sub_account: 1,
+      sub_account_name: 'main',
+      revoked: false,
+    },
+    nonce,
+    iat: IAT,
+    exp: IAT + 25,
+    transaction_id: nonce,
+  })
+  const rule = (id: string, content = 'content'): ForwardIntent => ({
+    action: 'forward',
+    rule_id: id,
+    workspace: 'w',
+    sub_account: 1,
+    asset: 'ETH',
+    min_amount: 1n,
+    daily_cap: 2n,
+    destination: 'd',
+    tag: null,
+    expires_at: IAT + 100 * DAY_S,
+    key: id,
+    content,
+  })
   const told = { node: 2, api_key: 'k', nonce: 'b', intent: 'content', seen_at: IAT + 20 }
   const receipt = { receipt: told, signature: signBytes(identity.privateKey, receiptBytes(told)) }
-  const stands = (id: string, at: number, receipts = [receipt], content = 'content'): string | null => {
+  const stands = (
+    id: string,
+    at: number,
+    receipts = [receipt],
+    content = 'content',
+  ): string | null => {
     try {
       assertStands(store.state, identities, proven(id), rule(id, content), receipts, at)
       return null
@@ -325,11 +736,25 @@ test('rule 13: a standing rule outlives the age of requests where it was seen li
   assert.equal(stands('b', IAT + 90 * DAY_S), null)
   assert.equal(stands('b', IAT + 90 * DAY_S, [receipt], 'another'), 'RULE_UNKNOWN')
   assert.equal(stands('c', IAT + 90 * DAY_S), 'RULE_UNKNOWN')
-  assert.equal(stands('b', IAT + 90 * DAY_S, [{ ...receipt, signature: '00'.repeat(64) }]), 'RULE_UNKNOWN')
+  assert.equal(
+    stands('b', IAT + 90 * DAY_S, [{ ...receipt, signature: '00'.repeat(64) }]),
+    'RULE_UNKNOWN',
+  )
   const late = { ...told, seen_at: IAT + 25 + 61 }
-  assert.equal(stands('b', IAT + 90 * DAY_S, [{ receipt: late, signature: signBytes(identity.privateKey, receiptBytes(late)) }]), 'RULE_UNKNOWN')
-  // A restored node believes its peers' records about rules, and its own eyes and their receipts only about new ones.
-  store.append('imported', { at: 1, kind: 'rule', body: importable('rule', { ...standingRule(proven('d'), rule('d')), more: 1 })!, from: 2 })
+  assert.equal(
+    stands('b', IAT + 90 * DAY_S, [
+      { receipt: late, signature: signBytes(identity.privateKey, receiptBytes(late)) },
+    ]),
+    'RULE_UNKNOWN',
+  )
+  // A restored node believes its peers' records about rules, and its own eyes and their receipts
+  // only about new ones.
+  store.append('imported', {
+    at: 1,
+    kind: 'rule',
+    body: importable('rule', { ...standingRule(proven('d'), rule('d')), more: 1 })!,
+    from: 2,
+  })
   store.append('restored', { generation: 1, not_before: (IAT + 1) * 1000 })
   assert.equal(stands('d', IAT + 90 * DAY_S, []), null)
   assert.equal(stands('a', IAT + 90 * DAY_S, []), null)

@@ -5,8 +5,8 @@ import { ETH, eth, registry, SINK_ETH, usdt } from './house.ts'
 import { addressOf, asksAbout, asksPay, Bench, IAT, pay } from './judging.ts'
 
 /**
- * The gas limit of a transfer is the platform's word. Within the fee cap a low price leaves room for hundreds of millions of gas, which
- * a receiver's contract could burn; the nodes bound it.
+ * The gas limit of a transfer is the platform's word. Within the fee cap a low price leaves room
+ * for hundreds of millions of gas, which a receiver's contract could burn; the nodes bound it.
  */
 const ONE = 10n ** 18n
 const CHEAP = 1n
@@ -15,11 +15,14 @@ const MOST = 1_000_000n
 const omnibus = [1, ETH.chain_index, 0]
 const deposit = [1, ETH.chain_index, 4]
 const tank = [0, ETH.chain_index, 0]
-const above = (gas: bigint) => new RegExp(`^FEE_CAP: The gas limit ${gas} is above ${MOST}, the most of one transfer on ETH$`)
+const above = (gas: bigint) =>
+  new RegExp(`^FEE_CAP: The gas limit ${gas} is above ${MOST}, the most of one transfer on ETH$`)
 
 test('attack: an absurd gas limit is refused for every purpose, and what a first payment takes is signed', async (t) => {
   const bench = new Bench()
-  t.after(() => { bench.close() })
+  t.after(() => {
+    bench.close()
+  })
   const caller = bench.caller(1)
   const gas = { maxFeePerGas: CHEAP, gas: ABSURD }
   const asked = await asksPay(caller)
@@ -27,40 +30,78 @@ test('attack: an absurd gas limit is refused for every purpose, and what a first
   const to = addressOf(ETH, omnibus)
   const by = await asksAbout(caller, asked.id, 'cancel')
   const sweep = { kind: 'sweep', sub_account: 1, asset: 'ETH', address_index: 4 }
-  bench.store.append('drain', { workspace: 'w', network: 'ETH', to_address: SINK_ETH, order: 'd', expires_at: IAT + 60 } as never)
+  bench.store.append('drain', {
+    workspace: 'w',
+    network: 'ETH',
+    to_address: SINK_ETH,
+    order: 'd',
+    expires_at: IAT + 60,
+  } as never)
   const attempts: [string, object, ReturnType<typeof eth>][] = [
     ['pay', pay(asked), eth(omnibus, { value: ONE, ...gas })],
     ['fuel', fuelled, eth(tank, { value: 1n, to, ...gas })],
-    ['cancel', { kind: 'cancel', of: pay(asked), request: by.request }, eth(omnibus, { to, ...gas })],
+    [
+      'cancel',
+      { kind: 'cancel', of: pay(asked), request: by.request },
+      eth(omnibus, { to, ...gas }),
+    ],
     ['sweep', sweep, eth(deposit, { value: ONE, to, ...gas })],
     ['token sweep', { ...sweep, asset: 'USDT_ETH' }, usdt(deposit, to, 5n, gas)],
     ['drain', { kind: 'drain', order: 'd' }, eth(tank, { value: ONE, ...gas })],
   ]
-  for (const [name, purpose, unsigned] of attempts) assert.match(await bench.told(purpose, unsigned) ?? 'signed', above(ABSURD), name)
+  for (const [name, purpose, unsigned] of attempts)
+    assert.match((await bench.told(purpose, unsigned)) ?? 'signed', above(ABSURD), name)
   const oneMore = eth(omnibus, { value: ONE, maxFeePerGas: CHEAP, gas: MOST + 1n })
-  assert.match(await bench.told(pay(asked), oneMore) ?? 'signed', above(MOST + 1n))
+  assert.match((await bench.told(pay(asked), oneMore)) ?? 'signed', above(MOST + 1n))
   // The fuel is for a transfer that would be refused itself.
   assert.equal(
-    await bench.told({ ...fuelled, gas: ABSURD.toString(), max_fee_per_gas: '1' }, eth(tank, { value: 1n, to })),
-    `FUEL_TOO_LARGE: The gas ${ABSURD} to be fuelled is above ${MOST}, the most of one transfer`)
+    await bench.told(
+      { ...fuelled, gas: ABSURD.toString(), max_fee_per_gas: '1' },
+      eth(tank, { value: 1n, to }),
+    ),
+    `FUEL_TOO_LARGE: The gas ${ABSURD} to be fuelled is above ${MOST}, the most of one transfer`,
+  )
   assert.equal(await bench.told(fuelled, eth(tank, { value: 1n, to, gas: 265_980n })), null)
-  assert.equal(await bench.told(pay(asked), eth(omnibus, { value: ONE, gas: MOST, maxFeePerGas: CHEAP })), null)
+  assert.equal(
+    await bench.told(pay(asked), eth(omnibus, { value: ONE, gas: MOST, maxFeePerGas: CHEAP })),
+    null,
+  )
 })
 
 test('attack: a recovery order does not lift the bound', async (t) => {
   const bench = new Bench()
-  t.after(() => { bench.close() })
+  t.after(() => {
+    bench.close()
+  })
   bench.store.append('recovering', { made_at: 1 })
   bench.store.append('recover', {
-    order: 'r', workspace: 'w', network: 'ETH', to_address: SINK_ETH, tag: null, fee_max: '100000000000000000', expires_at: IAT,
+    order: 'r',
+    workspace: 'w',
+    network: 'ETH',
+    to_address: SINK_ETH,
+    tag: null,
+    fee_max: '100000000000000000',
+    expires_at: IAT,
   })
   const recover = { kind: 'recover', order: 'r' }
-  assert.match(await bench.told(recover, eth(omnibus, { value: 1n, gas: ABSURD, maxFeePerGas: CHEAP })) ?? 'signed', above(ABSURD))
+  assert.match(
+    (await bench.told(recover, eth(omnibus, { value: 1n, gas: ABSURD, maxFeePerGas: CHEAP }))) ??
+      'signed',
+    above(ABSURD),
+  )
   assert.equal(await bench.told(recover, eth(omnibus, { value: 1n, gas: 78_000n })), null)
 })
 
 test('Arbitrum, where publishing is part of the gas, has a bound of its own; families without gas have none', () => {
-  const mostOf = (code: string) => traitsOf(registry.network(code) as Network).gasMost?.(registry.network(code) as Network)
+  const mostOf = (code: string) =>
+    traitsOf(registry.network(code) as Network).gasMost?.(registry.network(code) as Network)
   assert.equal(evm.GAS_MOST, MOST)
-  assert.deepEqual(['ETH', 'BASE', 'ARB', 'BTC', 'TRX', 'XLM'].map(mostOf), [MOST, MOST, 10_000_000n, undefined, undefined, undefined])
+  assert.deepEqual(['ETH', 'BASE', 'ARB', 'BTC', 'TRX', 'XLM'].map(mostOf), [
+    MOST,
+    MOST,
+    10_000_000n,
+    undefined,
+    undefined,
+    undefined,
+  ])
 })

@@ -17,7 +17,11 @@ after(() => {
 
 type Parts = ConstructorParameters<typeof Peers>
 const identities = [1, 2, 3].map(() => generateKeyPairSync('ed25519'))
-interface Node { peers: Peers; store: Store; alerts: string[] }
+interface Node {
+  peers: Peers
+  store: Store
+  alerts: string[]
+}
 
 /** Three nodes whose messages go from hand to hand; `hold` may keep one on its way. */
 class Trio {
@@ -25,18 +29,40 @@ class Trio {
   hold: (from: number, to: number) => Promise<void> = async () => {}
   #files = 0
 
-  start(node: number, store = new Store(join(folder, `${node}-${this.#files++}-${randomBytes(4).toString('hex')}.sqlite`), () => 1)): Node {
+  start(
+    node: number,
+    store = new Store(
+      join(folder, `${node}-${this.#files++}-${randomBytes(4).toString('hex')}.sqlite`),
+      () => 1,
+    ),
+  ): Node {
     stores.push(store)
     const alerts: string[] = []
-    const config = { node, identity: identities[node - 1]!.privateKey, timeouts_ms: { round: 60_000, keygen: 60_000, sign: 60_000 }, peerList: [1, 2, 3].filter((other) => other !== node).map((other) => ({ node: other, identity: identities[other - 1]!.publicKey })) }
-    const peers = new Peers(config as unknown as Parts[0], store, { now: () => 1, random: (bytes: number) => randomBytes(bytes) } as unknown as Parts[2], (level, message) => { if (level === 'alert') alerts.push(message) }, () => {}, (peer) => ({
-      peer,
-      close: () => {},
-      post: async (path, sealed) => {
-        if (path === '/peer/test') await this.hold(node, peer.node)
-        return this.nodes.get(peer.node)!.peers.receive(node, path, sealed)
+    const config = {
+      node,
+      identity: identities[node - 1]!.privateKey,
+      timeouts_ms: { round: 60_000, keygen: 60_000, sign: 60_000 },
+      peerList: [1, 2, 3]
+        .filter((other) => other !== node)
+        .map((other) => ({ node: other, identity: identities[other - 1]!.publicKey })),
+    }
+    const peers = new Peers(
+      config as unknown as Parts[0],
+      store,
+      { now: () => 1, random: (bytes: number) => randomBytes(bytes) } as unknown as Parts[2],
+      (level, message) => {
+        if (level === 'alert') alerts.push(message)
       },
-    }))
+      () => {},
+      (peer) => ({
+        peer,
+        close: () => {},
+        post: async (path, sealed) => {
+          if (path === '/peer/test') await this.hold(node, peer.node)
+          return this.nodes.get(peer.node)!.peers.receive(node, path, sealed)
+        },
+      }),
+    )
     peers.handle('/peer/test', async () => ({}))
     this.nodes.set(node, { peers, store, alerts })
     return this.nodes.get(node)!
@@ -51,7 +77,12 @@ test('a message that another one to the third node overtook is no record that we
   const [first, second] = [trio.start(1), trio.start(2), trio.start(3)] as [Node, Node, Node]
   grow(first)
   let release = () => {}
-  trio.hold = (from, to) => (from === 1 && to === 2 ? new Promise<void>((resolve) => { release = resolve }) : Promise.resolve())
+  trio.hold = (from, to) =>
+    from === 1 && to === 2
+      ? new Promise<void>((resolve) => {
+          release = resolve
+        })
+      : Promise.resolve()
   const slow = send(first, 2)
   grow(first)
   await send(first, 3)
@@ -75,7 +106,10 @@ test('a record older than what the third node was shown is refused, and so is on
   assert.equal(second.alerts.length, 2)
 })
 
-const moment = () => new Promise((resolve) => { setTimeout(resolve, 5) })
+const moment = () =>
+  new Promise((resolve) => {
+    setTimeout(resolve, 5)
+  })
 async function tick(nodes: readonly Node[]): Promise<void> {
   await Promise.all(nodes.map((node) => node.peers.ping()))
   await moment()
@@ -87,13 +121,18 @@ test('idle nodes keep what pings tell, and write nothing more however often they
   const nodes = [trio.start(1), trio.start(2), trio.start(3)]
   for (const node of nodes) grow(node)
   for (let count = 0; count < 3; count++) await tick(nodes)
-  const written = () => nodes.map(
-    ({ store }) => [store.record.height, (store.record.database.prepare('SELECT total_changes() n').get() as { n: number }).n]
-  )
+  const written = () =>
+    nodes.map(({ store }) => [
+      store.record.height,
+      (store.record.database.prepare('SELECT total_changes() n').get() as { n: number }).n,
+    ])
   const before = written()
   for (let count = 0; count < 20; count++) await tick(nodes)
   assert.deepEqual(written(), before)
-  assert.deepEqual(nodes.map(({ store }) => store.record.height), [1, 1, 1])
+  assert.deepEqual(
+    nodes.map(({ store }) => store.record.height),
+    [1, 1, 1],
+  )
 })
 
 test('what only pings told holds after a restart, also where nobody else is there', async () => {
@@ -133,9 +172,15 @@ test('a node that was compared while the third was away is compared with its wor
   for (let count = 0; count < 3; count++) await tick([first, second])
   const all = [first, second, open(3)]
   for (let count = 0; count < 6; count++) await tick(all)
-  for (const [at, { peers }] of all.entries()) assert.deepEqual(peers.nodes.map((node) => peers.isQuiet(node)), [true, true], `node ${at + 1}`)
+  for (const [at, { peers }] of all.entries())
+    assert.deepEqual(
+      peers.nodes.map((node) => peers.isQuiet(node)),
+      [true, true],
+      `node ${at + 1}`,
+    )
 
-  // Node 3 alone is shown what the first writes now; the first then goes back to what the second knows.
+  // Node 3 alone is shown what the first writes now; the first then goes back to what the second
+  // knows.
   trio.nodes.delete(2)
   grow(first)
   await tick([first, all[2]!])
@@ -159,15 +204,23 @@ test('a stop writes down what was heard last; a kept head that its node did not 
   stores.splice(stores.indexOf(second.store), 1)
   second.store.close()
   const database = new DatabaseSync(path)
-  const row = database.prepare('SELECT height, proof FROM peer_head WHERE node = 1').get() as { height: number; proof: string }
+  const row = database.prepare('SELECT height, proof FROM peer_head WHERE node = 1').get() as {
+    height: number
+    proof: string
+  }
   assert.equal(row.height, 5)
-  database.prepare('UPDATE peer_head SET height = 99, proof = ? WHERE node = 1').run(row.proof.replace('"height":5', '"height":99'))
+  database
+    .prepare('UPDATE peer_head SET height = 99, proof = ? WHERE node = 1')
+    .run(row.proof.replace('"height":5', '"height":99'))
   database.close()
   const again = trio.start(2, new Store(path, () => 1))
   assert.equal(again.alerts.length, 1)
   await send(first, 2)
   again.store.saveHeads()
-  assert.deepEqual({ ...again.store.record.database.prepare('SELECT height FROM peer_head WHERE node = 1').get() }, { height: 5 })
+  assert.deepEqual(
+    { ...again.store.record.database.prepare('SELECT height FROM peer_head WHERE node = 1').get() },
+    { height: 5 },
+  )
 })
 
 test('a node restored twice gets a generation above all that its peers were shown, be it by pings alone', async () => {
@@ -175,5 +228,7 @@ test('a node restored twice gets a generation above all that its peers were show
   const [first, second] = [trio.start(1), trio.start(2)]
   first.store.append('restored', { generation: 1, not_before: 0 })
   await tick([first, second])
-  assert.deepEqual(await first.peers.call(2, '/peer/generation', {}, { timeout: 60_000 }), { generation: 1 })
+  assert.deepEqual(await first.peers.call(2, '/peer/generation', {}, { timeout: 60_000 }), {
+    generation: 1,
+  })
 })

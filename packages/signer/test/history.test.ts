@@ -10,7 +10,9 @@ import { Store } from '../src/store/index.ts'
 import type { Parts } from '../src/parts.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'signer-history-'))
-after(() => { rmSync(folder, { recursive: true, force: true }) })
+after(() => {
+  rmSync(folder, { recursive: true, force: true })
+})
 
 interface Page {
   before: string | null
@@ -25,7 +27,11 @@ function opened(name: string): { store: Store; page: (from: number, limit?: numb
   const parts = { config: { node: 1 }, store } as unknown as Parts
   return {
     store,
-    page: (from, limit) => history(parts, historyBodySchema.parse({ from, ...(limit === undefined ? {} : { limit }) })) as Page,
+    page: (from, limit) =>
+      history(
+        parts,
+        historyBodySchema.parse({ from, ...(limit === undefined ? {} : { limit }) }),
+      ) as Page,
   }
 }
 
@@ -66,17 +72,56 @@ const step = (order: number, more: Partial<Body<'step'>> = {}): Body<'step'> => 
 
 test('history tells what was signed and for whom, and nothing of how', () => {
   const { store, page } = opened('told')
-  store.append('enrol', { api_key: 'a', public_key_pem: 'pem', role: 'full', workspace: 'acme', sub_account: 1 })
-  store.append('seen', { api_key: 'a', nonce: 'n', intent: 'i', content: 'c', transaction_id: 't', iat: 1, exp: 2, timely: true })
+  store.append('enrol', {
+    api_key: 'a',
+    public_key_pem: 'pem',
+    role: 'full',
+    workspace: 'acme',
+    sub_account: 1,
+  })
+  store.append('seen', {
+    api_key: 'a',
+    nonce: 'n',
+    intent: 'i',
+    content: 'c',
+    transaction_id: 't',
+    iat: 1,
+    exp: 2,
+    timely: true,
+  })
   const { height } = store.append('step', step(1))
-  store.append('signed', { step_height: height, signatures: [{ signature: 'ab', recovery_id: 0 }], hash: '0x1', raw: '02aabb' })
-  store.append('session', { step_height: height, sessions: ['secret-session'], partner: 2, peer_head: null })
+  store.append('signed', {
+    step_height: height,
+    signatures: [{ signature: 'ab', recovery_id: 0 }],
+    hash: '0x1',
+    raw: '02aabb',
+  })
+  store.append('session', {
+    step_height: height,
+    sessions: ['secret-session'],
+    partner: 2,
+    peer_head: null,
+  })
   store.append('head', { node: 2, height: 1, hash: 'x', generation: 0 })
   store.append('void', { keys: ['k'], transaction_id: 't', signed_hashes: [] })
   const { entries } = page(1)
-  assert.deepEqual(entries.map(({ kind }) => kind), ['enrol', 'step', 'signed', 'void'])
-  assert.deepEqual(Object.keys(entries[1]!.body).sort(), ['intent', 'purpose', 'step', 'transaction_id', 'unsigned', 'workspace'])
-  assert.deepEqual(entries[2]!.body, { step_height: height, signatures: [{ signature: 'ab', recovery_id: 0 }], hash: '0x1' })
+  assert.deepEqual(
+    entries.map(({ kind }) => kind),
+    ['enrol', 'step', 'signed', 'void'],
+  )
+  assert.deepEqual(Object.keys(entries[1]!.body).sort(), [
+    'intent',
+    'purpose',
+    'step',
+    'transaction_id',
+    'unsigned',
+    'workspace',
+  ])
+  assert.deepEqual(entries[2]!.body, {
+    step_height: height,
+    signatures: [{ signature: 'ab', recovery_id: 0 }],
+    hash: '0x1',
+  })
   assert.ok(!JSON.stringify(page(1)).includes('secret-session'))
   store.close()
 })
@@ -93,7 +138,10 @@ test('pages join without a gap, are bounded, and show whether the record is stil
     assert.equal(next.before, before.hash)
     before = next
   }
-  assert.deepEqual(seen, Array.from({ length: 25 }, (_, at) => at + 1))
+  assert.deepEqual(
+    seen,
+    Array.from({ length: 25 }, (_, at) => at + 1),
+  )
   const other = opened('other')
   other.store.append('step', step(99))
   assert.notEqual(other.page(2).before, page(2).before)
@@ -101,7 +149,8 @@ test('pages join without a gap, are bounded, and show whether the record is stil
   assert.throws(() => page(0))
   assert.throws(() => page(1, 2001))
   // A page ends before it grows too large, and never stands still.
-  for (let order = 0; order < 3; order++) store.append('step', step(order, { unsigned: { ...unsigned, bytes: 'aa'.repeat(1_500_000) } }))
+  for (let order = 0; order < 3; order++)
+    store.append('step', step(order, { unsigned: { ...unsigned, bytes: 'aa'.repeat(1_500_000) } }))
   assert.deepEqual([page(26).next, page(28).next], [27, 29])
   store.close()
   other.store.close()
@@ -117,7 +166,10 @@ test('a restored node tells what its peers told it, also of transactions', () =>
   assert.ok(bare !== null && bare.unsigned === undefined)
   store.append('imported', { at: 78, kind: 'step', body: bare, from: 2 })
   const { entries } = page(1)
-  assert.deepEqual(entries.map(({ height, kind, body }) => [height, kind, body['transaction_id']]), [[1, 'step', 't5']])
+  assert.deepEqual(
+    entries.map(({ height, kind, body }) => [height, kind, body['transaction_id']]),
+    [[1, 'step', 't5']],
+  )
   assert.equal((entries[0] as unknown as { at: number }).at, 77)
   store.close()
 })

@@ -8,9 +8,24 @@ import { repairClock } from '../src/set-up/repair-clock.ts'
 import { Store } from '../src/store/index.ts'
 import { LEAP_MAX_MS, RecordStore } from '../src/store/record.ts'
 import { Spending } from '../src/store/spending.ts'
-import { ETH, eth, House, pay, refused, signed, SINK_ETH, transfer, type Answer, type Caller, type Workspace } from './house.ts'
+import {
+  ETH,
+  eth,
+  House,
+  pay,
+  refused,
+  signed,
+  SINK_ETH,
+  transfer,
+  type Answer,
+  type Caller,
+  type Workspace,
+} from './house.ts'
 
-/** A host's clock that was wrong once must not stop its node for as long as it was wrong, and must not take it back in time. */
+/**
+ * A host's clock that was wrong once must not stop its node for as long as it was wrong, and must
+ * not take it back in time.
+ */
 const DAY_MS = 86_400_000
 let house: House
 let workspace: Workspace
@@ -22,12 +37,23 @@ before(async () => {
   workspace = await house.workspace()
   caller = await workspace.caller()
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
 /** A payment whose request was issued now, by the machine's clock and `aheadMs`. */
-const asked = (aheadMs = house.aheadMs) => transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }, { now: Math.floor((Date.now() + aheadMs) / 1000) })
+const asked = (aheadMs = house.aheadMs) =>
+  transfer(
+    caller,
+    { asset: 'ETH', amount: 1, destination_address: SINK_ETH },
+    { now: Math.floor((Date.now() + aheadMs) / 1000) },
+  )
 async function sign(pair: readonly [number, number], request = asked()): Promise<Answer> {
-  const answer = await workspace.sign(pay(await request), eth([1, ETH.chain_index, 0], { value: 10n ** 18n, nonce: number }), pair)
+  const answer = await workspace.sign(
+    pay(await request),
+    eth([1, ETH.chain_index, 0], { value: 10n ** 18n, nonce: number }),
+    pair,
+  )
   if (answer.status === 200) number++
   return answer
 }
@@ -36,10 +62,16 @@ test('a leap ahead of one host is not believed, and leaves nothing behind once i
   signed(await sign([1, 3]))
   for (const leap of [LEAP_MAX_MS + 60_000, DAY_MS, 3650 * DAY_MS]) {
     house.aheadMsOf.set(3, leap)
-    for (const pair of [[1, 3], [3, 1]] as const) {
+    for (const pair of [
+      [1, 3],
+      [3, 1],
+    ] as const) {
       const answer = await sign(pair)
       refused(answer, 'CLOCK_DOUBTED')
-      assert.match(answer.body.message, /^The clock of this host leapt ahead by \d+ s, and no peer says the same: set it right by NTP$/)
+      assert.match(
+        answer.body.message,
+        /^The clock of this host leapt ahead by \d+ s, and no peer says the same: set it right by NTP$/,
+      )
     }
     signed(await sign([1, 2]))
     const { body } = await house.get(3, '/status')
@@ -91,7 +123,10 @@ test('a record that holds a later time is repaired by its operator, and by no ot
   await house.stopHere(3)
   for (const ahead of [-DAY_MS, 60_000]) {
     house.aheadMsOf.set(2, ahead)
-    await assert.rejects(repairClock(home), /^SetupError: the clock of signer node 2 is \d+ s (ahead|behind): set both by NTP first$/)
+    await assert.rejects(
+      repairClock(home),
+      /^SetupError: the clock of signer node 2 is \d+ s (ahead|behind): set both by NTP first$/,
+    )
   }
   house.aheadMsOf.delete(2)
   await house.stopHere(1)
@@ -101,7 +136,11 @@ test('a record that holds a later time is repaired by its operator, and by no ot
   await assert.rejects(repairClock(home), /not ahead of the host's: there is nothing to repair/)
   await house.restartHere(3)
   // What was issued before the repair stays refused: the node has gone forward, not back.
-  const before = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }, { now: Math.floor(Date.now() / 1000) - 3600 })
+  const before = await transfer(
+    caller,
+    { asset: 'ETH', amount: 1, destination_address: SINK_ETH },
+    { now: Math.floor(Date.now() / 1000) - 3600 },
+  )
   refused(await sign([3, 1], Promise.resolve(before)), 'TOO_OLD')
   refused(await sign([3, 1], Promise.resolve(old)), 'NOT_AUTHENTIC')
   // A request of the second in which the repair was made is refused as well.
@@ -114,44 +153,52 @@ test('a record that holds a later time is repaired by its operator, and by no ot
 
 test('property: however clock, restarts and confirmations come, time in a record never goes back and no leap is kept unconfirmed', async () => {
   const step = fc.record({
-    passed: fc.integer({ min: 0, max: 3_600_000 }), error: fc.constantFrom(0, 0, -DAY_MS, 1000, LEAP_MAX_MS / 2, DAY_MS, 3650 * DAY_MS),
+    passed: fc.integer({ min: 0, max: 3_600_000 }),
+    error: fc.constantFrom(0, 0, -DAY_MS, 1000, LEAP_MAX_MS / 2, DAY_MS, 3650 * DAY_MS),
     after: fc.constantFrom('read', 'write', 'confirm', 'restart'),
   })
   const folder = mkdtempSync(join(tmpdir(), 'signer-clock-'))
   let run = 0
-  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
-    const path = join(folder, `${run++}.sqlite`)
-    const start = 1_800_000_000_000
-    let [truth, error, last, allowed] = [start, 0, 0, start]
-    const open = (): RecordStore => {
-      const store = new RecordStore(path, () => truth + error, () => truth)
-      store.replay(() => undefined)
-      return store
-    }
-    let store = open()
-    store.append({ kind: 'backup', body: { keys: 0, made_at: 0 } })
-    for (const each of steps) {
-      truth += each.passed
-      error = each.error
-      // What passed may be believed, and what was confirmed.
-      allowed += each.passed
-      if (each.after === 'confirm') {
-        store.confirm()
-        allowed = Math.max(allowed, truth + error)
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
+      const path = join(folder, `${run++}.sqlite`)
+      const start = 1_800_000_000_000
+      let [truth, error, last, allowed] = [start, 0, 0, start]
+      const open = (): RecordStore => {
+        const store = new RecordStore(
+          path,
+          () => truth + error,
+          () => truth,
+        )
+        store.replay(() => undefined)
+        return store
       }
-      if (each.after === 'write') store.append({ kind: 'backup', body: { keys: 0, made_at: 0 } })
-      if (each.after === 'restart') {
-        store.saveClock()
-        store.close()
-        store = open()
+      let store = open()
+      store.append({ kind: 'backup', body: { keys: 0, made_at: 0 } })
+      for (const each of steps) {
+        truth += each.passed
+        error = each.error
+        // What passed may be believed, and what was confirmed.
+        allowed += each.passed
+        if (each.after === 'confirm') {
+          store.confirm()
+          allowed = Math.max(allowed, truth + error)
+        }
+        if (each.after === 'write') store.append({ kind: 'backup', body: { keys: 0, made_at: 0 } })
+        if (each.after === 'restart') {
+          store.saveClock()
+          store.close()
+          store = open()
+        }
+        const now = store.clock()
+        assert.ok(now >= last, 'time went back')
+        last = now
+        assert.ok(now <= allowed + LEAP_MAX_MS, `${now - allowed} ms beyond what may be believed`)
       }
-      const now = store.clock()
-      assert.ok(now >= last, 'time went back')
-      last = now
-      assert.ok(now <= allowed + LEAP_MAX_MS, `${now - allowed} ms beyond what may be believed`)
-    }
-    store.close()
-  }), { numRuns: 60 })
+      store.close()
+    }),
+    { numRuns: 60 },
+  )
   rmSync(folder, { recursive: true })
 })
 
@@ -160,5 +207,12 @@ test('what was charged by a clock that was ahead counts for a day from the repai
   spending.add('b', { at: 9 * DAY_MS, amount: 5n, step: 's' })
   spending.add('b', { at: DAY_MS, amount: 3n, step: 't' })
   spending.clamp(2 * DAY_MS)
-  assert.deepEqual([spending.since('b', DAY_MS), spending.since('b', 2 * DAY_MS), spending.since('b', 2 * DAY_MS + 1)], [8n, 5n, 0n])
+  assert.deepEqual(
+    [
+      spending.since('b', DAY_MS),
+      spending.since('b', 2 * DAY_MS),
+      spending.since('b', 2 * DAY_MS + 1),
+    ],
+    [8n, 5n, 0n],
+  )
 })

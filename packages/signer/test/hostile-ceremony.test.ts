@@ -24,10 +24,23 @@ after(async () => {
   await house.stop()
 })
 
-const say = async (call: string, body: unknown, binding = {}): Promise<Json> => (await node.say(2, `/peer/${call}`, body, { ...NO_BINDING, ...binding })).body
-const opening = (more: object = {}) => ({ run: fresh(), kind: 'refresh', curve: 'secp256k1', key_id: workspace.set.key_id, epoch: 0, ...more })
-const keygen = (more: object = {}) => opening({ kind: 'keygen', key_id: `s-${randomBytes(6).toString('hex')}`, ...more })
-const start = (run: string, mine: string) => say('ceremony/start', { run, fresh: [1, 2, 3].map((each) => ({ node: each, fresh: each === 2 ? mine : fresh() })) })
+const say = async (call: string, body: unknown, binding = {}): Promise<Json> =>
+  (await node.say(2, `/peer/${call}`, body, { ...NO_BINDING, ...binding })).body
+const opening = (more: object = {}) => ({
+  run: fresh(),
+  kind: 'refresh',
+  curve: 'secp256k1',
+  key_id: workspace.set.key_id,
+  epoch: 0,
+  ...more,
+})
+const keygen = (more: object = {}) =>
+  opening({ kind: 'keygen', key_id: `s-${randomBytes(6).toString('hex')}`, ...more })
+const start = (run: string, mine: string) =>
+  say('ceremony/start', {
+    run,
+    fresh: [1, 2, 3].map((each) => ({ node: each, fresh: each === 2 ? mine : fresh() })),
+  })
 
 test('of one key there is one run: a second one of the same leader ends the first', async () => {
   const [one, two] = [opening(), opening()]
@@ -35,7 +48,10 @@ test('of one key there is one run: a second one of the same leader ends the firs
   const second = await say('ceremony/open', two)
   assert.match(second.fresh, /^[0-9a-f]{64}$/)
   assert.equal((await start(one.run, first.fresh)).error, 'SESSION_ABORTED')
-  assert.equal((await say('ceremony/message', { run: one.run, payloads: [] }, { round: 1 })).error, 'SESSION_ABORTED')
+  assert.equal(
+    (await say('ceremony/message', { run: one.run, payloads: [] }, { round: 1 })).error,
+    'SESSION_ABORTED',
+  )
   assert.deepEqual(await start(two.run, second.fresh), {})
   // Whoever else leads a run of that key meanwhile is refused, here and at the other honest node.
   const { body } = await house.operator(3, 'refresh', { key_ids: [workspace.set.key_id] })
@@ -44,16 +60,29 @@ test('of one key there is one run: a second one of the same leader ends the firs
 
 test('a run that fits no key, or a key that exists, is not opened', async () => {
   for (const [body, error] of [
-    [opening({ epoch: 1 }), 'KEY_CONFLICT'], [opening({ key_id: 's-none' }), 'KEY_CONFLICT'], [opening({ curve: 'ed25519' }), 'KEY_CONFLICT'],
-    [keygen({ key_id: workspace.set.key_id }), 'KEY_CONFLICT'], [keygen({ epoch: 1 }), 'KEY_CONFLICT'], [keygen({ key_id: '../x' }), 'BAD_ORDER'],
+    [opening({ epoch: 1 }), 'KEY_CONFLICT'],
+    [opening({ key_id: 's-none' }), 'KEY_CONFLICT'],
+    [opening({ curve: 'ed25519' }), 'KEY_CONFLICT'],
+    [keygen({ key_id: workspace.set.key_id }), 'KEY_CONFLICT'],
+    [keygen({ epoch: 1 }), 'KEY_CONFLICT'],
+    [keygen({ key_id: '../x' }), 'BAD_ORDER'],
     [keygen({ key_id: 's.1' }), 'BAD_ORDER'],
-  ] as const) assert.equal((await say('ceremony/open', body)).error, error, JSON.stringify(body))
+  ] as const)
+    assert.equal((await say('ceremony/open', body)).error, error, JSON.stringify(body))
 })
 
 test('one node leads four runs at most', async () => {
-  const answers = await Promise.all(Array.from({ length: 12 }, (_, at) => say('ceremony/open', keygen({ key_id: `s-${at}` }))))
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, (_, at) => say('ceremony/open', keygen({ key_id: `s-${at}` }))),
+  )
   const refused = answers.filter(({ error }) => error !== undefined)
-  assert.ok(refused.length >= 8 && refused.every(({ error, message }) => error === 'TOO_BUSY' && /leads too many runs/.test(message)), JSON.stringify(answers))
+  assert.ok(
+    refused.length >= 8 &&
+      refused.every(
+        ({ error, message }) => error === 'TOO_BUSY' && /leads too many runs/.test(message),
+      ),
+    JSON.stringify(answers),
+  )
 })
 
 test('a run keeps no message of a later round, none that is larger than the engine takes, and one of each round', async () => {
@@ -61,16 +90,43 @@ test('a run keeps no message of a later round, none that is larger than the engi
   const run = keygen({ key_id: 's-0' })
   assert.equal((await say('ceremony/open', run)).error, undefined)
   for (const round of [0, 2, 3, 1000, -1]) {
-    assert.equal((await say('ceremony/message', { run: run.run, payloads: ['x'] }, { round })).error, 'SESSION_ABORTED', String(round))
+    assert.equal(
+      (await say('ceremony/message', { run: run.run, payloads: ['x'] }, { round })).error,
+      'SESSION_ABORTED',
+      String(round),
+    )
   }
-  assert.equal((await say('ceremony/message', { run: run.run, payloads: ['x'.repeat(1_400_001)] }, { round: 1 })).error, 'BAD_ORDER')
-  assert.equal((await say('ceremony/message', { run: run.run, payloads: ['x', 'y'] }, { round: 1 })).error, 'BAD_ORDER')
-  assert.deepEqual(await say('ceremony/message', { run: run.run, payloads: ['x'] }, { round: 1 }), {})
-  assert.equal((await say('ceremony/message', { run: run.run, payloads: ['x'] }, { round: 1 })).error, 'SESSION_ABORTED')
+  assert.equal(
+    (
+      await say(
+        'ceremony/message',
+        { run: run.run, payloads: ['x'.repeat(1_400_001)] },
+        { round: 1 },
+      )
+    ).error,
+    'BAD_ORDER',
+  )
+  assert.equal(
+    (await say('ceremony/message', { run: run.run, payloads: ['x', 'y'] }, { round: 1 })).error,
+    'BAD_ORDER',
+  )
+  assert.deepEqual(
+    await say('ceremony/message', { run: run.run, payloads: ['x'] }, { round: 1 }),
+    {},
+  )
+  assert.equal(
+    (await say('ceremony/message', { run: run.run, payloads: ['x'] }, { round: 1 })).error,
+    'SESSION_ABORTED',
+  )
 })
 
 test('a call that is larger than its kind has reason to be is cut off before it is read', async () => {
-  for (const call of ['/peer/ceremony/message', '/peer/ceremony/open', '/peer/key/get', '/peer/nothing']) {
+  for (const call of [
+    '/peer/ceremony/message',
+    '/peer/ceremony/open',
+    '/peer/key/get',
+    '/peer/nothing',
+  ]) {
     const body = { run: fresh(), payloads: ['x'.repeat(callBytesMax(call) + 1)] }
     await assert.rejects(node.say(2, call, body), /peer node 2: /)
   }
@@ -95,7 +151,9 @@ test('of one peer no more is in memory than a large order and a third of it', as
 })
 
 test('what a hostile leader began leaves no share, and bans nobody', async () => {
-  const names = readdirSync(join(house.peers.nodes[1]!.home, 'record.shares')).filter((name) => name.startsWith(`${workspace.set.key_id}.`))
+  const names = readdirSync(join(house.peers.nodes[1]!.home, 'record.shares')).filter((name) =>
+    name.startsWith(`${workspace.set.key_id}.`),
+  )
   assert.equal(names.length, 1, names.join())
   const { status, body } = await house.get(2, '/status')
   assert.deepEqual([status, body.bans], [200, []])

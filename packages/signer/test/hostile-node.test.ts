@@ -8,10 +8,23 @@ import { bindingBytes } from '../src/keys/certificate.ts'
 import { Store } from '../src/store/index.ts'
 import { Attached, type Binding } from '../src/envelope.ts'
 import { withRounds } from '../src/signing/rounds.ts'
-import { ETH, eth, House, pay, SINK_ETH, transfer, type Caller, type Json, type Workspace } from './house.ts'
+import {
+  ETH,
+  eth,
+  House,
+  pay,
+  SINK_ETH,
+  transfer,
+  type Caller,
+  type Json,
+  type Workspace,
+} from './house.ts'
 import { TakenOver } from './taken-over.ts'
 
-/** Node 1 is taken over: the test holds its keys, its record and its port, and speaks for it. Node 2 is honest. */
+/**
+ * Node 1 is taken over: the test holds its keys, its record and its port, and speaks for it. Node 2
+ * is honest.
+ */
 let house: House
 let workspace: Workspace
 let caller: Caller
@@ -38,17 +51,47 @@ after(async () => {
 const registry = loadRegistry('local')
 function bindingOf(unsigned: UnsignedTransaction, more: Partial<Binding> = {}): Binding {
   const items = signing(registry, unsigned, workspace.publicKeyAt)
-  return { session: '', round: 0, key: workspace.set.key_id, path: sha256hex(JSON.stringify(items.map((item) => item.path))), digest: sha256hex(JSON.stringify(items.map((item) => hex(item.message)))), participants: [1, 2], ...more }
+  return {
+    session: '',
+    round: 0,
+    key: workspace.set.key_id,
+    path: sha256hex(JSON.stringify(items.map((item) => item.path))),
+    digest: sha256hex(JSON.stringify(items.map((item) => hex(item.message)))),
+    participants: [1, 2],
+    ...more,
+  }
 }
 const open = async (purpose: unknown, unsigned: UnsignedTransaction, more: Partial<Binding> = {}) =>
-  say('/peer/sign/open', { order: { workspace: workspace.name, purpose, unsigned }, fresh: randomBytes(32).toString('hex'), epoch: 0 }, bindingOf(unsigned, more))
+  say(
+    '/peer/sign/open',
+    {
+      order: { workspace: workspace.name, purpose, unsigned },
+      fresh: randomBytes(32).toString('hex'),
+      epoch: 0,
+    },
+    bindingOf(unsigned, more),
+  )
 
 test('the honest partner judges the whole order by itself', async () => {
   const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
-  assert.equal((await open(pay(request), eth(path, { value: ONE, to: OTHER }))).error, 'DESTINATION_MISMATCH')
+  assert.equal(
+    (await open(pay(request), eth(path, { value: ONE, to: OTHER }))).error,
+    'DESTINATION_MISMATCH',
+  )
   assert.equal((await open(pay(request), eth(path, { value: 2n * ONE }))).error, 'AMOUNT_MISMATCH')
-  assert.equal((await open(pay({ ...request, body: request.body.replace('1', '2') }), eth(path, { value: 2n * ONE }))).error, 'NOT_AUTHENTIC')
-  assert.equal((await open({ kind: 'drain', order: 'mine' }, eth([0, 60, 0], { value: ONE }))).error, 'ORDER_UNKNOWN')
+  assert.equal(
+    (
+      await open(
+        pay({ ...request, body: request.body.replace('1', '2') }),
+        eth(path, { value: 2n * ONE }),
+      )
+    ).error,
+    'NOT_AUTHENTIC',
+  )
+  assert.equal(
+    (await open({ kind: 'drain', order: 'mine' }, eth([0, 60, 0], { value: ONE }))).error,
+    'ORDER_UNKNOWN',
+  )
   assert.equal((await open({ kind: 'anything' }, eth(path))).error, 'BAD_ORDER')
   assert.equal((await say('/peer/sign/open', {})).error, 'BAD_ORDER')
 })
@@ -56,7 +99,13 @@ test('the honest partner judges the whole order by itself', async () => {
 test('the envelope must speak of the digest that the partner computes', async () => {
   const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
   const good = eth(path, { value: ONE })
-  for (const more of [{ digest: sha256hex('x') }, { path: sha256hex('x') }, { key: 'other' }, { participants: [1, 3] }]) assert.equal((await open(pay(request), good, more)).error, 'SESSION_ABORTED')
+  for (const more of [
+    { digest: sha256hex('x') },
+    { path: sha256hex('x') },
+    { key: 'other' },
+    { participants: [1, 3] },
+  ])
+    assert.equal((await open(pay(request), good, more)).error, 'SESSION_ABORTED')
   assert.equal(decode(registry, good, workspace.publicKeyAt).asset, 'ETH')
 })
 
@@ -64,34 +113,86 @@ test('an open session serves its own round and digest only; rubbish ends it and 
   const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
   const good = eth(path, { value: ONE })
   const fresh = randomBytes(32).toString('hex')
-  const opened = await say('/peer/sign/open', { order: { workspace: workspace.name, purpose: pay(request), unsigned: good }, fresh, epoch: 0 }, bindingOf(good))
+  const opened = await say(
+    '/peer/sign/open',
+    {
+      order: { workspace: workspace.name, purpose: pay(request), unsigned: good },
+      fresh,
+      epoch: 0,
+    },
+    bindingOf(good),
+  )
   assert.match(opened.fresh, /^[0-9a-f]{64}$/)
   // Its own first round comes with that: by then the step is on its record.
   assert.equal(opened.messages.length, 1)
   const { sessionIds } = await import('../src/signing/items.ts')
   const { hashOfUnsigned } = await import('../src/policy/order.ts')
-  const sessionOf = (theirs: string, mine: string) => hex(sessionIds({ key: workspace.set.key_id, epoch: 0, participants: [1, 2], fresh: [mine, theirs], unsigned: hashOfUnsigned(good) }, 1)[0]!)
+  const sessionOf = (theirs: string, mine: string) =>
+    hex(
+      sessionIds(
+        {
+          key: workspace.set.key_id,
+          epoch: 0,
+          participants: [1, 2],
+          fresh: [mine, theirs],
+          unsigned: hashOfUnsigned(good),
+        },
+        1,
+      )[0]!,
+    )
   const session = sessionOf(opened.fresh, fresh)
-  const round = (binding: Binding, said: unknown = withRounds({ batch: 0 }, [[[Buffer.from('rubbish')]]])) => say('/peer/sign/round', said, binding)
-  assert.equal((await round(bindingOf(good, { session: sha256hex('no'), round: 1 }))).error, 'SESSION_ABORTED')
+  const round = (
+    binding: Binding,
+    said: unknown = withRounds({ batch: 0 }, [[[Buffer.from('rubbish')]]]),
+  ) => say('/peer/sign/round', said, binding)
+  assert.equal(
+    (await round(bindingOf(good, { session: sha256hex('no'), round: 1 }))).error,
+    'SESSION_ABORTED',
+  )
   assert.equal((await round(bindingOf(good, { session, round: 1 }))).error, 'SESSION_ABORTED')
   assert.equal((await round(bindingOf(good, { session, round: 2 }))).error, 'SESSION_ABORTED')
-  // A round that is not the next, of another batch, of another digest, or whose lengths are not those of its bytes, each ends a session.
+  // A round that is not the next, of another batch, of another digest, or whose lengths are not
+  // those of its bytes, each ends a session.
   const wrong: [Partial<Binding>, unknown?][] = [
-    [{ round: 2 }], [{ round: 0 }], [{ digest: sha256hex('x') }], [{ participants: [1, 3] }], [{}, withRounds({ batch: 1 }, [[[Buffer.from('x')]]])],
-    [{}, new Attached({ batch: 0, messages: [[[9]]] }, Buffer.from('short'))], [{}, new Attached({ batch: 0, messages: [[[1]]] }, Buffer.from('long'))],
+    [{ round: 2 }],
+    [{ round: 0 }],
+    [{ digest: sha256hex('x') }],
+    [{ participants: [1, 3] }],
+    [{}, withRounds({ batch: 1 }, [[[Buffer.from('x')]]])],
+    [{}, new Attached({ batch: 0, messages: [[[9]]] }, Buffer.from('short'))],
+    [{}, new Attached({ batch: 0, messages: [[[1]]] }, Buffer.from('long'))],
   ]
   for (const [more, said] of wrong) {
     const mine = randomBytes(32).toString('hex')
-    const again = await say('/peer/sign/open', { order: { workspace: workspace.name, purpose: pay(request), unsigned: good }, fresh: mine, epoch: 0 }, bindingOf(good))
+    const again = await say(
+      '/peer/sign/open',
+      {
+        order: { workspace: workspace.name, purpose: pay(request), unsigned: good },
+        fresh: mine,
+        epoch: 0,
+      },
+      bindingOf(good),
+    )
     const name = sessionOf(again.fresh, mine)
-    assert.equal((await round(bindingOf(good, { session: name, round: 1, ...more }), said)).error, 'SESSION_ABORTED')
+    assert.equal(
+      (await round(bindingOf(good, { session: name, round: 1, ...more }), said)).error,
+      'SESSION_ABORTED',
+    )
     const dead = await round(bindingOf(good, { session: name, round: 1 }))
     assert.deepEqual([dead.error, dead.message], ['SESSION_ABORTED', 'No such session is open'])
   }
   assert.deepEqual((await house.get(2, '/status')).body.bans, [])
-  // Round 1 was entered: another transaction for the request is refused now, the same one is opened again.
-  assert.equal((await open(pay(request), eth(path, { value: ONE, nonce: 0, to: SINK_ETH, maxFeePerGas: 3_000_000_000n }))).error, undefined)
+  // Round 1 was entered: another transaction for the request is refused now, the same one is opened
+  // again.
+  assert.equal(
+    (
+      await open(
+        pay(request),
+        eth(path, { value: ONE, nonce: 0, to: SINK_ETH, maxFeePerGas: 3_000_000_000n }),
+      )
+    ).error,
+    undefined,
+  )
   assert.equal((await open(pay(request), good)).error, undefined)
   const status = await house.post(2, '/void', { request })
   assert.equal(status.body.error, 'ALREADY_SIGNED')
@@ -99,29 +200,84 @@ test('an open session serves its own round and digest only; rubbish ends it and 
 })
 
 test('a bound index gets no second name, and a name no second index, whoever proposes it', async () => {
-  const certify = (sub_account: string, index: number) => say('/peer/sub-account/certify', { workspace: workspace.name, sub_account, index })
+  const certify = (sub_account: string, index: number) =>
+    say('/peer/sub-account/certify', { workspace: workspace.name, sub_account, index })
   assert.equal((await certify('stranger', caller.sub_account)).error, 'ENROLMENT_CONFLICT')
   assert.equal((await certify(`sub-${caller.sub_account}`, 77)).error, 'ENROLMENT_CONFLICT')
-  assert.match((await certify(`sub-${caller.sub_account}`, caller.sub_account)).signature, /^[0-9a-f]{128}$/)
-  const forged = [1, 2, 3].map((node) => ({ node, signature: signBytes(identity, bindingBytes({ workspace: workspace.name, sub_account: 'fresh', index: 9, mode: 'local' })) }))
-  assert.equal((await say('/peer/sub-account/set', { workspace: workspace.name, sub_account: 'fresh', index: 9, certificates: forged })).error, 'ENROLMENT_CONFLICT')
+  assert.match(
+    (await certify(`sub-${caller.sub_account}`, caller.sub_account)).signature,
+    /^[0-9a-f]{128}$/,
+  )
+  const forged = [1, 2, 3].map((node) => ({
+    node,
+    signature: signBytes(
+      identity,
+      bindingBytes({ workspace: workspace.name, sub_account: 'fresh', index: 9, mode: 'local' }),
+    ),
+  }))
+  assert.equal(
+    (
+      await say('/peer/sub-account/set', {
+        workspace: workspace.name,
+        sub_account: 'fresh',
+        index: 9,
+        certificates: forged,
+      })
+    ).error,
+    'ENROLMENT_CONFLICT',
+  )
 })
 
 test('keys, certificates and refreshes are not had by asking', async () => {
   const other = await house.post(2, '/key', { workspace: 'another', curve: 'secp256k1' })
   assert.notEqual(other.status, 200)
-  assert.equal((await say('/peer/key/certify', { workspace: 'thief', curve: 'secp256k1', key_id: workspace.set.key_id })).error, 'KEY_CONFLICT')
-  assert.equal((await say('/peer/key/set', { workspace: 'thief', curve: 'secp256k1', key_id: workspace.set.key_id, certificates: workspace.set.certificates })).error, 'KEY_CONFLICT')
+  assert.equal(
+    (
+      await say('/peer/key/certify', {
+        workspace: 'thief',
+        curve: 'secp256k1',
+        key_id: workspace.set.key_id,
+      })
+    ).error,
+    'KEY_CONFLICT',
+  )
+  assert.equal(
+    (
+      await say('/peer/key/set', {
+        workspace: 'thief',
+        curve: 'secp256k1',
+        key_id: workspace.set.key_id,
+        certificates: workspace.set.certificates,
+      })
+    ).error,
+    'KEY_CONFLICT',
+  )
   const name = { key_id: workspace.set.key_id, epoch: 1, session: sha256hex('x') }
   for (const [call, body] of [
-    ['refresh/commit', name], ['refresh/forget', name], ['refresh/pair', { ...name, partner: 3 }], ['test/open', { ...name, fresh: sha256hex('y') }],
+    ['refresh/commit', name],
+    ['refresh/forget', name],
+    ['refresh/pair', { ...name, partner: 3 }],
+    ['test/open', { ...name, fresh: sha256hex('y') }],
     ['test/open', { ...name, epoch: 0, fresh: sha256hex('y') }],
-  ] as const) assert.equal((await say(`/peer/${call}`, body)).error, 'KEY_CONFLICT', call)
-  assert.equal((await say('/peer/ceremony/start', { run: sha256hex('x'), fresh: [1, 2, 3].map((node) => ({ node, fresh: sha256hex(String(node)) })) })).error, 'SESSION_ABORTED')
+  ] as const)
+    assert.equal((await say(`/peer/${call}`, body)).error, 'KEY_CONFLICT', call)
+  assert.equal(
+    (
+      await say('/peer/ceremony/start', {
+        run: sha256hex('x'),
+        fresh: [1, 2, 3].map((node) => ({ node, fresh: sha256hex(String(node)) })),
+      })
+    ).error,
+    'SESSION_ABORTED',
+  )
   assert.equal((await say('/peer/nothing', {})).error, 'NOT_FOUND')
   // The other two go on.
   const request = await transfer(caller, { asset: 'ETH', amount: 3, destination_address: SINK_ETH })
-  const { status, body } = await workspace.sign(pay(request), eth(path, { value: 3n * ONE, nonce: 1 }), [2, 3])
+  const { status, body } = await workspace.sign(
+    pay(request),
+    eth(path, { value: 3n * ONE, nonce: 1 }),
+    [2, 3],
+  )
   assert.equal(status, 200, JSON.stringify(body))
 })
 
@@ -134,7 +290,9 @@ test('when the partner has said its first round, its step is on disk: it is kill
   const theirs = new Store(join(house.peers.nodes[1]!.home, 'record.sqlite'), () => Date.now())
   try {
     const { hashOfUnsigned } = await import('../src/policy/order.ts')
-    const steps = [...theirs.state.stepAt.values()].filter((step) => step.unsigned_hash === hashOfUnsigned(unsigned))
+    const steps = [...theirs.state.stepAt.values()].filter(
+      (step) => step.unsigned_hash === hashOfUnsigned(unsigned),
+    )
     assert.equal(steps.length, 1)
     assert.equal(steps[0]!.signed, null)
   } finally {

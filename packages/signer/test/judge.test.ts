@@ -9,7 +9,18 @@ import type { Proven } from '../src/intent/request.ts'
 import { Spending } from '../src/store/spending.ts'
 import { State } from '../src/store/state.ts'
 import { ETH, eth, SINK_ETH, type Caller } from './house.ts'
-import { addressOf, asksAbout, asksPay, asksRule, Bench, IAT, pay, SESSION, told, type Asked } from './judging.ts'
+import {
+  addressOf,
+  asksAbout,
+  asksPay,
+  asksRule,
+  Bench,
+  IAT,
+  pay,
+  SESSION,
+  told,
+  type Asked,
+} from './judging.ts'
 
 /** What the record allows: budgets of a day, runs, and what is signed already. */
 const ONE = 10n ** 18n
@@ -30,12 +41,24 @@ test('rules 11 to 13: what was charged within 24 hours counts, at its edge too, 
   const spending = new Spending()
   const state = { spending } as unknown as State
   const charged = (amount: bigint, more: Partial<Charge> = {}, ahead: Charge[] = [], step = 's') =>
-    said(() => { assertBudget(state, { step, charges: [{ budget: 'b', amount, limit: 10n, ...more }] } as unknown as Verdict, NOW, ahead) })
-  const used = (spent: bigint) =>
-    ({ code: 'BUDGET', message: `The budget of 24 hours is used up: ${spent} of 10`, detail: { spent: String(spent), limit: '10' } })
+    said(() => {
+      assertBudget(
+        state,
+        { step, charges: [{ budget: 'b', amount, limit: 10n, ...more }] } as unknown as Verdict,
+        NOW,
+        ahead,
+      )
+    })
+  const used = (spent: bigint) => ({
+    code: 'BUDGET',
+    message: `The budget of 24 hours is used up: ${spent} of 10`,
+    detail: { spent: String(spent), limit: '10' },
+  })
   assert.deepEqual([charged(10n), charged(11n)], [null, used(0n)])
   const ahead: Charge[] = [
-    { budget: 'b', amount: 3n, limit: 10n }, { budget: 'other', amount: 9n, limit: 10n }, { budget: 'b', amount: 2n, limit: 10n }
+    { budget: 'b', amount: 3n, limit: 10n },
+    { budget: 'other', amount: 9n, limit: 10n },
+    { budget: 'b', amount: 2n, limit: 10n },
   ]
   assert.deepEqual([charged(5n, {}, ahead), charged(6n, {}, ahead)], [null, used(5n)])
   spending.add('b', { at: NOW - DAY_MS - 1, amount: 9n, step: 'x' })
@@ -43,21 +66,36 @@ test('rules 11 to 13: what was charged within 24 hours counts, at its edge too, 
   spending.add('other', { at: NOW, amount: 9n, step: 's' })
   assert.deepEqual([charged(6n), charged(7n)], [null, used(4n)])
   assert.deepEqual([charged(2n, {}, [ahead[0]!]), charged(4n, {}, [ahead[0]!])], [null, used(7n)])
-  const two = (first: bigint, second: bigint) => said(() => {
-    const charges = [{ budget: 'b', amount: first, limit: 10n }, { budget: 'other', amount: second, limit: 10n }]
-    assertBudget(state, { step: 's', charges } as unknown as Verdict, NOW)
-  })
+  const two = (first: bigint, second: bigint) =>
+    said(() => {
+      const charges = [
+        { budget: 'b', amount: first, limit: 10n },
+        { budget: 'other', amount: second, limit: 10n },
+      ]
+      assertBudget(state, { step: 's', charges } as unknown as Verdict, NOW)
+    })
   assert.deepEqual([two(6n, 1n), two(6n, 2n)], [null, used(9n)])
 })
 
 test('rule 13: of one step the dearest counts, beside all other steps; the rule names its own cap', () => {
   const spending = new Spending()
   const state = { spending } as unknown as State
-  const charged = (amount: bigint, step: string, rule = false) => said(() => {
-    assertBudget(state, { step, charges: [{ budget: 'b', amount, limit: 20n, largest: true, rule }] } as unknown as Verdict, NOW)
+  const charged = (amount: bigint, step: string, rule = false) =>
+    said(() => {
+      assertBudget(
+        state,
+        {
+          step,
+          charges: [{ budget: 'b', amount, limit: 20n, largest: true, rule }],
+        } as unknown as Verdict,
+        NOW,
+      )
+    })
+  const used = (spent: bigint) => ({
+    code: 'BUDGET',
+    message: `The budget of 24 hours is used up: ${spent} of 20`,
+    detail: { spent: String(spent), limit: '20' },
   })
-  const used = (spent: bigint) =>
-    ({ code: 'BUDGET', message: `The budget of 24 hours is used up: ${spent} of 20`, detail: { spent: String(spent), limit: '20' } })
   spending.add('b', { at: NOW, amount: 3n, step: 'a' })
   spending.add('b', { at: NOW, amount: 7n, step: 'a' })
   spending.add('b', { at: NOW, amount: 5n, step: 'c' })
@@ -65,72 +103,146 @@ test('rule 13: of one step the dearest counts, beside all other steps; the rule 
   assert.deepEqual([charged(8n, 'new'), charged(9n, 'new')], [null, used(12n)])
   assert.deepEqual([charged(15n, 'a'), charged(16n, 'a'), charged(1n, 'a')], [null, used(5n), null])
   assert.deepEqual(charged(9n, 'new', true), {
-    code: 'FORWARD_CAP', message: "The rule's daily cap allows 20; with this forward it would be 21", detail: { moved: '12', limit: '20' },
+    code: 'FORWARD_CAP',
+    message: "The rule's daily cap allows 20; with this forward it would be 21",
+    detail: { moved: '12', limit: '20' },
   })
   spending.add('b', { at: NOW, amount: 12n, step: 'c' })
-  assert.deepEqual(charged(1n, 'a'), null, '7 of its own and 12: less than what was signed is not more')
+  assert.deepEqual(
+    charged(1n, 'a'),
+    null,
+    '7 of its own and 12: less than what was signed is not more',
+  )
   spending.add('b', { at: NOW, amount: 14n, step: 'c' })
   assert.deepEqual(charged(1n, 'a'), used(14n), 'and never less than what was signed')
 })
 
 test('what of a fee counts: all that is more than a twentieth of what is moved; a fuel moves its amount and its fee', () => {
   assert.deepEqual(
-    [beyondShare(5n, 100n), beyondShare(6n, 100n), beyondShare(5n, 99n), beyondShare(7n, 0n), beyondShare(4n, 100n)], [0n, 1n, 1n, 7n, 0n]
+    [
+      beyondShare(5n, 100n),
+      beyondShare(6n, 100n),
+      beyondShare(5n, 99n),
+      beyondShare(7n, 0n),
+      beyondShare(4n, 100n),
+    ],
+    [0n, 1n, 1n, 7n, 0n],
   )
-  assert.equal(costOfFuel({ decoded: { payments: [{ amount: 7n }], fee_max: 3n } } as unknown as Subject), 10n)
+  assert.equal(
+    costOfFuel({ decoded: { payments: [{ amount: 7n }], fee_max: 3n } } as unknown as Subject),
+    10n,
+  )
 })
 
 test('rule 3: how old a request may be, in the words of the refusal; a minute behind its end is live', () => {
   assert.deepEqual([isTimely(100, 160), isTimely(100, 161)], [true, false])
-  const proven = { iat: 1_000_000, exp: 1_000_025, nonce: 'n', enrolment: { api_key: 'k' } } as unknown as Proven
+  const proven = {
+    iat: 1_000_000,
+    exp: 1_000_025,
+    nonce: 'n',
+    enrolment: { api_key: 'k' },
+  } as unknown as Proven
   const aged = (after: number, more: object = {}) => {
-    const refusal = said(
-      () => { assertAge({ notBefore: 0, seen: new Map(), ...more } as unknown as State, new Map(), proven, 'c', [], 1_000_000 + after) }
-    )
+    const refusal = said(() => {
+      assertAge(
+        { notBefore: 0, seen: new Map(), ...more } as unknown as State,
+        new Map(),
+        proven,
+        'c',
+        [],
+        1_000_000 + after,
+      )
+    })
     return refusal && (refusal as { message: string }).message
   }
-  assert.equal(aged(0, { notBefore: 1_000_000_001 }), 'The request was issued before this node was restored, or its clock repaired')
   assert.equal(
-    aged(7 * DAY_S + 1, { seen: new Map([[State.requestKey('k', 'n'), { timely: true }]]) }), 'The request was issued more than 7 days ago'
+    aged(0, { notBefore: 1_000_000_001 }),
+    'The request was issued before this node was restored, or its clock repaired',
   )
-  assert.equal(aged(DAY_S + 1), 'The request was issued more than 24 hours ago, and nobody saw it while it was live')
+  assert.equal(
+    aged(7 * DAY_S + 1, { seen: new Map([[State.requestKey('k', 'n'), { timely: true }]]) }),
+    'The request was issued more than 7 days ago',
+  )
+  assert.equal(
+    aged(DAY_S + 1),
+    'The request was issued more than 24 hours ago, and nobody saw it while it was live',
+  )
 })
 
-const verdictAt = (nonce: bigint | null, more: object = {}): Verdict => ({
-  order: { purpose: { kind: 'pay' } }, key: { key_id: 'k' }, decoded: { network: 'ETH', from: ['a'], nonce }, step: `s${nonce}`, beside: [],
-  charges: [],
-  repeatable: false, leftover: null, fuelled: null, rule: null, voids: [], ...more,
-}) as unknown as Verdict
+const verdictAt = (nonce: bigint | null, more: object = {}): Verdict =>
+  ({
+    order: { purpose: { kind: 'pay' } },
+    key: { key_id: 'k' },
+    decoded: { network: 'ETH', from: ['a'], nonce },
+    step: `s${nonce}`,
+    beside: [],
+    charges: [],
+    repeatable: false,
+    leftover: null,
+    fuelled: null,
+    rule: null,
+    voids: [],
+    ...more,
+  }) as unknown as Verdict
 
 test('a run: payments or fuels of one account, number after number, and nothing that the record must judge one by one', () => {
-  const runs = (...verdicts: Verdict[]) => said(() => { assertRun(verdicts) })
+  const runs = (...verdicts: Verdict[]) =>
+    said(() => {
+      assertRun(verdicts)
+    })
   const bad = (message: string, detail: object = {}) => ({ code: 'BAD_ORDER', message, detail })
   const first = verdictAt(4n)
   const after = (more: object) => runs(first, verdictAt(5n, more))
-  assert.deepEqual([runs(first), runs(first, verdictAt(5n)), runs(first, verdictAt(5n), verdictAt(6n))], [null, null, null])
+  assert.deepEqual(
+    [runs(first), runs(first, verdictAt(5n)), runs(first, verdictAt(5n), verdictAt(6n))],
+    [null, null, null],
+  )
   const many = (count: number) => Array.from({ length: count }, (_, at) => verdictAt(BigInt(at)))
-  assert.deepEqual([runs(...many(RUN_MAX)), runs(...many(RUN_MAX + 1))], [null, bad('At most 16 transactions are signed together')])
+  assert.deepEqual(
+    [runs(...many(RUN_MAX)), runs(...many(RUN_MAX + 1))],
+    [null, bad('At most 16 transactions are signed together')],
+  )
   const numbers = bad('Only transactions with numbers are signed together')
-  assert.deepEqual([runs(), runs(verdictAt(null), verdictAt(null, { step: 'other' }))], [numbers, numbers])
-  const plain = bad('Only payments, as their callers first asked for them, and fuel for them are signed together', { at: 1 })
+  assert.deepEqual(
+    [runs(), runs(verdictAt(null), verdictAt(null, { step: 'other' }))],
+    [numbers, numbers],
+  )
+  const plain = bad(
+    'Only payments, as their callers first asked for them, and fuel for them are signed together',
+    { at: 1 },
+  )
   const fuel = { order: { purpose: { kind: 'fuel' } } }
   const charge = { budget: 'b', amount: 1n, limit: 1n }
   for (const more of [
-    { order: { purpose: { kind: 'pay', speed_up: {} } } }, { charges: [charge] }, { order: { purpose: { kind: 'sweep' } } },
+    { order: { purpose: { kind: 'pay', speed_up: {} } } },
+    { charges: [charge] },
+    { order: { purpose: { kind: 'sweep' } } },
     { order: { purpose: { kind: 'forward' } } },
-    { order: { purpose: { kind: 'drain' } }, charges: [] }, { ...fuel, charges: [charge, { ...charge, largest: true }] },
+    { order: { purpose: { kind: 'drain' } }, charges: [] },
+    { ...fuel, charges: [charge, { ...charge, largest: true }] },
     { ...fuel, charges: [{ ...charge, rule: true }] },
-    { repeatable: true }, { leftover: {} }, { fuelled: {} }, { rule: {} }, { voids: ['v'] },
-  ]) assert.deepEqual(after(more), plain, JSON.stringify(Object.keys(more)))
+    { repeatable: true },
+    { leftover: {} },
+    { fuelled: {} },
+    { rule: {} },
+    { voids: ['v'] },
+  ])
+    assert.deepEqual(after(more), plain, JSON.stringify(Object.keys(more)))
   assert.equal(after({ ...fuel, charges: [charge, charge] }), null)
-  const one = bad('What is signed together is of one account, with one number after the other', { at: 1 })
+  const one = bad('What is signed together is of one account, with one number after the other', {
+    at: 1,
+  })
   assert.deepEqual(after({ decoded: { network: 'ETH', from: ['b'], nonce: 5n } }), one)
   assert.deepEqual(after({ key: { key_id: 'other' } }), one)
-  for (const nonce of [3n, 4n, 6n]) assert.deepEqual(runs(first, verdictAt(nonce, { step: 'other' })), one)
+  for (const nonce of [3n, 4n, 6n])
+    assert.deepEqual(runs(first, verdictAt(nonce, { step: 'other' })), one)
   const twice = bad('One payment stands in a run twice')
   assert.deepEqual(after({ step: 's4' }), twice)
   assert.deepEqual(after({ beside: [{ step: 's4' }] }), twice)
-  assert.deepEqual(runs(verdictAt(4n, { beside: [{ step: 'x' }] }), verdictAt(5n, { beside: [{ step: 'x' }] })), twice)
+  assert.deepEqual(
+    runs(verdictAt(4n, { beside: [{ step: 'x' }] }), verdictAt(5n, { beside: [{ step: 'x' }] })),
+    twice,
+  )
 })
 
 test('a refusal names the one of a run that it is about, alone it names none, and an error stays what it is', async () => {
@@ -150,8 +262,11 @@ test('a refusal names the one of a run that it is about, alone it names none, an
         return thrown
       }
     }
-    const named = await caught([1, 7, 3], refusal) as Refusal
-    assert.deepEqual([named.code, named.message, named.detail], ['BUDGET', 'words', { spent: '1', at: 1 }])
+    const named = (await caught([1, 7, 3], refusal)) as Refusal
+    assert.deepEqual(
+      [named.code, named.message, named.detail],
+      ['BUDGET', 'words', { spent: '1', at: 1 }],
+    )
     assert.equal(await caught([7], refusal), refusal)
     assert.equal(await caught([1, 7], broken), broken)
   }
@@ -164,69 +279,106 @@ beforeEach(() => {
   bench = new Bench(1)
   mine = bench.caller(1)
 })
-afterEach(() => { bench.close() })
+afterEach(() => {
+  bench.close()
+})
 const paid = (nonce = 0, more: object = {}) => eth(path, { value: ONE, nonce, ...more })
 
 test('a run is judged whole: each as if those before it were on record, and none is written down if one is refused', async () => {
   const asked = [await asksPay(mine), await asksPay(mine), await asksPay(mine)]
-  const orders = (list: Asked[], from = 0) => list.map((each, at) => bench.order(pay(each), paid(from + at)))
+  const orders = (list: Asked[], from = 0) =>
+    list.map((each, at) => bench.order(pay(each), paid(from + at)))
   const height = bench.store.record.height
   const admit = async (list: Asked[], from?: number) => {
     const verdicts = await bench.judge.judgeAll(orders(list, from))
-    return bench.judge.admitAll(verdicts, verdicts.map(() => SESSION))
+    return bench.judge.admitAll(
+      verdicts,
+      verdicts.map(() => SESSION),
+    )
   }
-  assert.match(await told(() => admit(asked, 1)) as string, /^NONCE_GAP: /)
+  assert.match((await told(() => admit(asked, 1))) as string, /^NONCE_GAP: /)
   assert.equal(
-    await told(() => bench.judge.judgeAll([orders(asked)[0]!, bench.order(pay(asked[1]!), paid(2))])),
-    'BAD_ORDER: What is signed together is of one account, with one number after the other'
+    await told(() =>
+      bench.judge.judgeAll([orders(asked)[0]!, bench.order(pay(asked[1]!), paid(2))]),
+    ),
+    'BAD_ORDER: What is signed together is of one account, with one number after the other',
   )
   const second = await asksPay(mine, { sequence_id: 'x' }, { nonce: asked[0]!.nonce })
   assert.equal(
-    await told(() => bench.judge.judgeAll(orders([asked[0]!, second]))), 'INTENT_CONFLICT: One nonce of an API key stands for two requests'
+    await told(() => bench.judge.judgeAll(orders([asked[0]!, second]))),
+    'INTENT_CONFLICT: One nonce of an API key stands for two requests',
   )
   assert.equal(bench.store.record.height, height)
   const steps = await admit(asked)
   assert.equal(bench.store.record.height, height + 6)
   assert.deepEqual(
-    steps.map(({ unsigned_hash: hash }) => hash), (await bench.judge.judgeAll(orders(asked))).map(({ unsignedHash }) => unsignedHash)
+    steps.map(({ unsigned_hash: hash }) => hash),
+    (await bench.judge.judgeAll(orders(asked))).map(({ unsignedHash }) => unsignedHash),
   )
   // Once more, one of them new: a further session of each that is known, and one step.
   const more = await asksPay(mine)
   const again = await admit([...asked, more])
   assert.deepEqual(again.slice(0, 3), steps)
   assert.equal(again[3]!.height, bench.store.record.height)
-  assert.deepEqual(bench.store.record.page(height + 7, 100).map(({ kind }) => kind), ['session', 'session', 'session', 'seen', 'step'])
+  assert.deepEqual(
+    bench.store.record.page(height + 7, 100).map(({ kind }) => kind),
+    ['session', 'session', 'session', 'seen', 'step'],
+  )
   assert.equal((await bench.judge.judgeAll(orders([more]))).length, 1)
 })
 
 test('a run of fuels keeps to the budget, in which what is on record counts once', async () => {
   const cap = BigInt(ETH.fee_cap)
   const tank = [0, ETH.chain_index, 0]
-  const fuels = async (count: number, value: bigint) => Promise.all(Array.from({ length: count }, async (_, nonce) => bench.order(
-    { kind: 'fuel', for: pay(await asksPay(mine)), gas: '1', max_fee_per_gas: cap.toString() },
-    eth(tank, { to: addressOf(ETH, path), value, nonce }))))
+  const fuels = async (count: number, value: bigint) =>
+    Promise.all(
+      Array.from({ length: count }, async (_, nonce) =>
+        bench.order(
+          {
+            kind: 'fuel',
+            for: pay(await asksPay(mine)),
+            gas: '1',
+            max_fee_per_gas: cap.toString(),
+          },
+          eth(tank, { to: addressOf(ETH, path), value, nonce }),
+        ),
+      ),
+    )
   const admit = async (orders: Awaited<ReturnType<typeof fuels>>) => {
     const verdicts = await bench.judge.judgeAll(orders)
-    return bench.judge.admitAll(verdicts, verdicts.map(() => SESSION))
+    return bench.judge.admitAll(
+      verdicts,
+      verdicts.map(() => SESSION),
+    )
   }
   const fee = 42_000n * GWEI
-  assert.match(await told(async () => admit(await fuels(3, cap / 2n - fee))) as string, /^BUDGET: /)
+  assert.match(
+    (await told(async () => admit(await fuels(3, cap / 2n - fee)))) as string,
+    /^BUDGET: /,
+  )
   const two = await fuels(2, cap / 2n - fee)
   assert.equal(await told(() => admit(two)), null)
   assert.equal(await told(() => admit(two)), null)
   assert.equal(await told(() => admit(two.slice(0, 1))), null)
   const spare = await fuels(3, 1n)
-  assert.match(await told(() => admit(spare.slice(2))) as string, /^BUDGET: /)
+  assert.match((await told(() => admit(spare.slice(2)))) as string, /^BUDGET: /)
 })
 
 test('what is on record is signed again whatever its age; another one in its place is not', async () => {
   const asked = await asksPay(mine)
   assert.equal(await bench.told(pay(asked), paid()), null)
   bench.now = IAT + 7 * DAY_S
-  assert.equal(await bench.told(pay(asked), paid(0, { maxFeePerGas: 3n * GWEI })), null, 'the node saw it live')
+  assert.equal(
+    await bench.told(pay(asked), paid(0, { maxFeePerGas: 3n * GWEI })),
+    null,
+    'the node saw it live',
+  )
   bench.now++
   assert.equal(await bench.told(pay(asked), paid()), null)
-  assert.equal(await bench.told(pay(asked), paid(0, { maxFeePerGas: 4n * GWEI })), 'TOO_OLD: The request was issued more than 7 days ago')
+  assert.equal(
+    await bench.told(pay(asked), paid(0, { maxFeePerGas: 4n * GWEI })),
+    'TOO_OLD: The request was issued more than 7 days ago',
+  )
 })
 
 test('after a void nothing is signed, not what was signed before either', async () => {
@@ -235,9 +387,10 @@ test('after a void nothing is signed, not what was signed before either', async 
   const by = await asksAbout(mine, asked.id, 'cancel')
   assert.equal(
     await bench.told(
-      { kind: 'cancel', of: pay(asked), request: by.request }, eth(path, { to: addressOf(ETH, path), maxFeePerGas: 4n * GWEI })
+      { kind: 'cancel', of: pay(asked), request: by.request },
+      eth(path, { to: addressOf(ETH, path), maxFeePerGas: 4n * GWEI }),
     ),
-    null
+    null,
   )
   assert.equal(await bench.told(pay(asked), paid()), 'VOIDED: The intent was voided')
 })
@@ -255,31 +408,55 @@ test('another transaction of a step tells what stands of it: its bytes, and its 
   }
   const { network, bytes, inputs } = paid()
   const unsigned = { network, bytes, inputs }
-  assert.deepEqual(await recorded(), { hash: null, recorded: { unsigned, signatures: null, signed: null } })
+  assert.deepEqual(await recorded(), {
+    hash: null,
+    recorded: { unsigned, signatures: null, signed: null },
+  })
   const signatures = [{ signature: 'ab'.repeat(64), recovery_id: 0 }]
   bench.store.append('signed', { step_height: step.height, signatures, hash: 'h', raw: '02' })
-  assert.deepEqual(await recorded(), { hash: 'h', recorded: { unsigned, signatures, signed: { raw: '02', hash: 'h' } } })
+  assert.deepEqual(await recorded(), {
+    hash: 'h',
+    recorded: { unsigned, signatures, signed: { raw: '02', hash: 'h' } },
+  })
 })
 
 test('a step that is known from a peer stands too, though not how it was asked for', async (t) => {
   const asked = await asksPay(mine)
   bench.judge.admit(await bench.verdict(pay(asked), paid()), SESSION)
   const row = bench.store.record.page(bench.store.record.height, 1)[0]!
-  const { purpose: _p, workspace: _w, key_id: _k, unsigned: _u, partner: _n, peer_head: _h, ...body } = JSON.parse(row.body)
+  const {
+    purpose: _p,
+    workspace: _w,
+    key_id: _k,
+    unsigned: _u,
+    partner: _n,
+    peer_head: _h,
+    ...body
+  } = JSON.parse(row.body)
   const other = new Bench(1)
-  t.after(() => { other.close() })
+  t.after(() => {
+    other.close()
+  })
   other.caller(1, { api_key: mine.api_key })
   other.store.append('imported', { at: row.at, kind: 'step', body, from: 2 })
   const verdict = await other.verdict(pay(asked), paid(1))
   const refusal = said(() => other.judge.assertAllowed(verdict)) as { detail: object }
-  assert.deepEqual(refusal.detail, { hash: null, recorded: { unsigned: null, signatures: null, signed: null } })
+  assert.deepEqual(refusal.detail, {
+    hash: null,
+    recorded: { unsigned: null, signatures: null, signed: null },
+  })
 })
 
 test('a finished signature that waits to be written is written before the same transaction is signed again', async () => {
   const asked = await asksPay(mine)
   const verdict = await bench.verdict(pay(asked), paid())
   const step = bench.judge.admit(verdict, SESSION)
-  bench.store.appendSoon('signed', { step_height: step.height, signatures: [], hash: 'h', raw: '02' })
+  bench.store.appendSoon('signed', {
+    step_height: step.height,
+    signatures: [],
+    hash: 'h',
+    raw: '02',
+  })
   const known = bench.judge.assertAllowed(verdict)
   assert.equal(known, step)
   assert.equal(known?.signed?.hash, 'h')
@@ -292,18 +469,32 @@ test('a finished signature that waits to be written is written before the same t
 
 test('the record is asked for every rule: a gap, an end, the meaning of a nonce, what was seen', async () => {
   const asked = await asksPay(mine, { sequence_id: 'a' })
-  assert.match(await bench.told(pay(asked), paid(1)) as string, /^NONCE_GAP: /)
+  assert.match((await bench.told(pay(asked), paid(1))) as string, /^NONCE_GAP: /)
   assert.equal(await bench.told(pay(asked), paid()), null)
   const again = await asksPay(mine, { sequence_id: 'b' }, { nonce: asked.nonce })
-  assert.equal(await bench.told(pay(again), paid(1)), 'INTENT_CONFLICT: This API key used the nonce for another request')
+  assert.equal(
+    await bench.told(pay(again), paid(1)),
+    'INTENT_CONFLICT: This API key used the nonce for another request',
+  )
   const other = await asksPay(mine, { sequence_id: 'a', amount: 2 })
   assert.equal(
-    await bench.told(pay(other), paid(1, { value: 2n * ONE })), 'INTENT_CONFLICT: The same sequence_id stands for another payment'
+    await bench.told(pay(other), paid(1, { value: 2n * ONE })),
+    'INTENT_CONFLICT: The same sequence_id stands for another payment',
   )
   const alias = await asksPay(mine, { sequence_id: 'a' })
-  assert.equal(await bench.told(pay(alias), paid()), null, 'another request of the same meaning: the same payment')
+  assert.equal(
+    await bench.told(pay(alias), paid()),
+    null,
+    'another request of the same meaning: the same payment',
+  )
   const rule = await asksRule(mine, { daily_cap: 1 })
   const forward = (id: string, nonce: number) =>
-    bench.told({ kind: 'forward', id, rule: rule.request }, eth(path, { to: SINK_ETH, value: ONE, nonce }))
-  assert.match(await forward('11111111-1111-4111-8111-111111111111', 1) as string, /^FORWARD_CAP: /)
+    bench.told(
+      { kind: 'forward', id, rule: rule.request },
+      eth(path, { to: SINK_ETH, value: ONE, nonce }),
+    )
+  assert.match(
+    (await forward('11111111-1111-4111-8111-111111111111', 1)) as string,
+    /^FORWARD_CAP: /,
+  )
 })

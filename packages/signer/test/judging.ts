@@ -1,4 +1,12 @@
-import { addressAt, publicKeysBelow, tron, type Asset, type Network, type TronAction, type UnsignedTransaction } from '@custody/chains'
+import {
+  addressAt,
+  publicKeysBelow,
+  tron,
+  type Asset,
+  type Network,
+  type TronAction,
+  type UnsignedTransaction,
+} from '@custody/chains'
 import { signRequest, transactionId, type SignedRequest } from '@custody/request-auth'
 import { createECDH, createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -14,7 +22,10 @@ import { orderSchema, type Order, type Receipt, type Verdict } from '../src/poli
 import { Store } from '../src/store/index.ts'
 import { callerKey, callerPem, registry, SINK_ETH, type Caller, type Workspace } from './house.ts'
 
-/** One node's judgement by itself: a record of its own on disk, a clock that stands, keys of this file; no peers, and nothing is signed. */
+/**
+ * One node's judgement by itself: a record of its own on disk, a clock that stands, keys of this
+ * file; no peers, and nothing is signed.
+ */
 export const IAT = 1_800_000_000
 export const WORKSPACE = 'w'
 export const TRX = registry.network('TRX') as Network
@@ -22,25 +33,40 @@ export const SESSION = { sessions: [], partner: 2, peer_head: null }
 
 const ecdh = createECDH('secp256k1')
 ecdh.setPrivateKey(Buffer.alloc(32, 7))
-const ed25519 = createPublicKey(createPrivateKey({
-  key: Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), Buffer.alloc(32, 7)]), format: 'der', type: 'pkcs8',
-}))
+const ed25519 = createPublicKey(
+  createPrivateKey({
+    key: Buffer.concat([
+      Buffer.from('302e020100300506032b657004220420', 'hex'),
+      Buffer.alloc(32, 7),
+    ]),
+    format: 'der',
+    type: 'pkcs8',
+  }),
+)
 const certified = (curve: Network['curve'], publicKey: Uint8Array): CertifiedKey => {
   const key = { key_id: `key of ${curve}`, curve, publicKey, chainCode: new Uint8Array(32).fill(3) }
   return { ...key, publicKeyAt: publicKeysBelow(key) }
 }
 export const KEYS = {
   secp256k1: certified('secp256k1', new Uint8Array(ecdh.getPublicKey(null, 'compressed'))),
-  ed25519: certified('ed25519', new Uint8Array(ed25519.export({ format: 'der', type: 'spki' }).subarray(-32))),
+  ed25519: certified(
+    'ed25519',
+    new Uint8Array(ed25519.export({ format: 'der', type: 'spki' }).subarray(-32)),
+  ),
 }
-export const addressOf = (network: Network, path: readonly number[]): string => addressAt(network, KEYS[network.curve], [...path])
+export const addressOf = (network: Network, path: readonly number[]): string =>
+  addressAt(network, KEYS[network.curve], [...path])
 /** For builders that ask for a workspace. */
-export const WALLET = { key: KEYS.secp256k1, publicKeyAt: KEYS.secp256k1.publicKeyAt } as unknown as Workspace
+export const WALLET = {
+  key: KEYS.secp256k1,
+  publicKeyAt: KEYS.secp256k1.publicKeyAt,
+} as unknown as Workspace
 
 const second = generateKeyPairSync('ed25519')
-export const receiptOf = (told: Receipt['receipt']): Receipt => (
-  { receipt: told, signature: signBytes(second.privateKey, receiptBytes(told)) }
-)
+export const receiptOf = (told: Receipt['receipt']): Receipt => ({
+  receipt: told,
+  signature: signBytes(second.privateKey, receiptBytes(told)),
+})
 
 /** What is refused, and in which words; null: nothing is. */
 export function said(act: () => unknown): string | null {
@@ -54,61 +80,143 @@ export function said(act: () => unknown): string | null {
 }
 
 export async function told(act: () => unknown): Promise<string | null> {
-  const thrown = await Promise.resolve().then(act).then(() => null, (error: unknown) => ({ error }))
-  return thrown && said(() => { throw thrown.error })
+  const thrown = await Promise.resolve()
+    .then(act)
+    .then(
+      () => null,
+      (error: unknown) => ({ error }),
+    )
+  return (
+    thrown &&
+    said(() => {
+      throw thrown.error
+    })
+  )
 }
 
-export interface Asked { request: SignedRequest; nonce: string; id: string; caller: Caller }
+export interface Asked {
+  request: SignedRequest
+  nonce: string
+  id: string
+  caller: Caller
+}
 type Body = Record<string, unknown>
 /** Names of the record are written so. */
 export const names = (...parts: unknown[]): string => JSON.stringify(parts)
 /** Of the intent that a request without a sequence_id makes. */
-export const keyOf = ({ caller, nonce }: Asked, action = 'pay'): string => names(action, 'nonce', caller.api_key, nonce)
+export const keyOf = ({ caller, nonce }: Asked, action = 'pay'): string =>
+  names(action, 'nonce', caller.api_key, nonce)
 export const pay = ({ request }: Asked, more: object = {}) => ({ kind: 'pay', request, ...more })
 let last = 0
-const uuid = (number: number): string => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
+const uuid = (number: number): string =>
+  `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
 
 /** A signed request, issued at IAT, under a nonce of its own. */
-export async function ask(caller: Caller, uri: string, body: Body, more: Partial<Parameters<typeof signRequest>[0]> = {}): Promise<Asked> {
+export async function ask(
+  caller: Caller,
+  uri: string,
+  body: Body,
+  more: Partial<Parameters<typeof signRequest>[0]> = {},
+): Promise<Asked> {
   const nonce = more.nonce ?? uuid(++last)
-  const request = await signRequest(
-    { apiKey: caller.api_key, privateKey: callerKey, method: 'POST', uri, body: JSON.stringify(body), now: IAT, ...more, nonce }
-  )
+  const request = await signRequest({
+    apiKey: caller.api_key,
+    privateKey: callerKey,
+    method: 'POST',
+    uri,
+    body: JSON.stringify(body),
+    now: IAT,
+    ...more,
+    nonce,
+  })
   return { request, nonce, id: transactionId(caller.api_key, nonce), caller }
 }
-export const asksPay = (caller: Caller, body: Body = {}, more: Parameters<typeof ask>[3] = {}): Promise<Asked> =>
+export const asksPay = (
+  caller: Caller,
+  body: Body = {},
+  more: Parameters<typeof ask>[3] = {},
+): Promise<Asked> =>
   ask(
-    caller, '/dac/v1/transaction',
-    { destination_type: 'EXTERNAL', source_type: 'INTERNAL', asset: 'ETH', amount: 1, destination_address: SINK_ETH, ...body }, more
+    caller,
+    '/dac/v1/transaction',
+    {
+      destination_type: 'EXTERNAL',
+      source_type: 'INTERNAL',
+      asset: 'ETH',
+      amount: 1,
+      destination_address: SINK_ETH,
+      ...body,
+    },
+    more,
   )
-export const asksRule = (caller: Caller, body: Body = {}, more: Parameters<typeof ask>[3] = {}): Promise<Asked> => ask(
-  caller, '/dac/v1/auto-forwarding',
-  {
-    asset: 'ETH', min_amount: 1, destination_address: SINK_ETH, daily_cap: 5, expires_at: new Date((IAT + 86_400) * 1000).toISOString(),
-    ...body,
-  }, more
-)
+export const asksRule = (
+  caller: Caller,
+  body: Body = {},
+  more: Parameters<typeof ask>[3] = {},
+): Promise<Asked> =>
+  ask(
+    caller,
+    '/dac/v1/auto-forwarding',
+    {
+      asset: 'ETH',
+      min_amount: 1,
+      destination_address: SINK_ETH,
+      daily_cap: 5,
+      expires_at: new Date((IAT + 86_400) * 1000).toISOString(),
+      ...body,
+    },
+    more,
+  )
 export const asksStake = (caller: Caller, uri: string, body: Body): Promise<Asked> =>
-  ask(caller, uri, { asset: 'TRX', ...(uri.endsWith('release-unstaked') ? {} : { resource: 'ENERGY', amount: 100 }), ...body })
-export const asksAbout = (caller: Caller, id: string, name: 'speed-up' | 'cancel', body: Body = {}): Promise<Asked> =>
-  ask(caller, `/dac/v1/transaction/${id}/${name}`, body)
-export const asksEnd = (caller: Caller, id: string): Promise<Asked> => ask(
-  caller, `/dac/v1/auto-forwarding/${id}`, {}, { method: 'DELETE' }
-)
+  ask(caller, uri, {
+    asset: 'TRX',
+    ...(uri.endsWith('release-unstaked') ? {} : { resource: 'ENERGY', amount: 100 }),
+    ...body,
+  })
+export const asksAbout = (
+  caller: Caller,
+  id: string,
+  name: 'speed-up' | 'cancel',
+  body: Body = {},
+): Promise<Asked> => ask(caller, `/dac/v1/transaction/${id}/${name}`, body)
+export const asksEnd = (caller: Caller, id: string): Promise<Asked> =>
+  ask(caller, `/dac/v1/auto-forwarding/${id}`, {}, { method: 'DELETE' })
 
 const REFERENCE = {
-  ...tron.refBlock(70_000_000, '00000000042c1d80a1b2c3d4e5f60718293a4b5c6d7e8f900112233445566778'), expiration: (IAT + 600) * 1000,
+  ...tron.refBlock(70_000_000, '00000000042c1d80a1b2c3d4e5f60718293a4b5c6d7e8f900112233445566778'),
+  expiration: (IAT + 600) * 1000,
   timestamp: IAT * 1000,
 }
-const common = (path: number[], reference = {}) =>
-  ({ reference: { ...REFERENCE, ...reference }, path, publicKey: KEYS.secp256k1.publicKeyAt(path) })
-export const trx = (path: number[], to: string, amount: bigint, asset = 'TRX'): UnsignedTransaction => tron.buildTransfer(TRX, {
-  ...common(path), asset: registry.asset(asset) as Asset, to, amount, ...(asset === 'TRX' ? {} : { feeLimit: 15_636_000n }),
+const common = (path: number[], reference = {}) => ({
+  reference: { ...REFERENCE, ...reference },
+  path,
+  publicKey: KEYS.secp256k1.publicKeyAt(path),
 })
+export const trx = (
+  path: number[],
+  to: string,
+  amount: bigint,
+  asset = 'TRX',
+): UnsignedTransaction =>
+  tron.buildTransfer(TRX, {
+    ...common(path),
+    asset: registry.asset(asset) as Asset,
+    to,
+    amount,
+    ...(asset === 'TRX' ? {} : { feeLimit: 15_636_000n }),
+  })
 type Staked = Partial<TronAction> & Pick<TronAction, 'kind'>
-export const staked = (path: number[], action: Staked, reference: object = {}): UnsignedTransaction =>
+export const staked = (
+  path: number[],
+  action: Staked,
+  reference: object = {},
+): UnsignedTransaction =>
   tron.buildAction(TRX, {
-    resource: 'ENERGY', amount: 100_000_000n, receiver: null, ...action, ...common(path, reference),
+    resource: 'ENERGY',
+    amount: 100_000_000n,
+    receiver: null,
+    ...action,
+    ...common(path, reference),
   } as Parameters<typeof tron.buildAction>[1])
 
 export class Bench {
@@ -122,18 +230,32 @@ export class Bench {
   constructor(budgetFeeCaps = 4) {
     this.store = new Store(join(this.#folder, 'record.sqlite'), () => this.now * 1000)
     this.context = {
-      registry, store: this.store, identities: new Map([[2, second.publicKey]]), budgetFeeCaps,
-      keyOf: (workspace, curve) => (
-        workspace === WORKSPACE ? Promise.resolve(KEYS[curve]) : Promise.reject(new Refusal('KEY_NOT_READY', workspace))
-      ),
+      registry,
+      store: this.store,
+      identities: new Map([[2, second.publicKey]]),
+      budgetFeeCaps,
+      keyOf: (workspace, curve) =>
+        workspace === WORKSPACE
+          ? Promise.resolve(KEYS[curve])
+          : Promise.reject(new Refusal('KEY_NOT_READY', workspace)),
     }
     this.judge = new Judge(this.context)
   }
 
-  caller(sub_account: number, more: { api_key?: string; workspace?: string; role?: 'full' | 'read-only' } = {}): Caller {
+  caller(
+    sub_account: number,
+    more: { api_key?: string; workspace?: string; role?: 'full' | 'read-only' } = {},
+  ): Caller {
     const api_key = more.api_key ?? uuid(++last)
     const { workspace = WORKSPACE, role = 'full' } = more
-    this.store.append('enrol', { api_key, public_key_pem: callerPem, role, workspace, sub_account, sub_account_name: `sub-${sub_account}` })
+    this.store.append('enrol', {
+      api_key,
+      public_key_pem: callerPem,
+      role,
+      workspace,
+      sub_account,
+      sub_account_name: `sub-${sub_account}`,
+    })
     return { api_key, sub_account }
   }
 
@@ -146,7 +268,9 @@ export class Bench {
   }
   /** As far as a node goes before it signs: judged, and written down. */
   told(purpose: object, unsigned: UnsignedTransaction, workspace?: string): Promise<string | null> {
-    return told(async () => this.judge.admit(await this.verdict(purpose, unsigned, workspace), SESSION))
+    return told(async () =>
+      this.judge.admit(await this.verdict(purpose, unsigned, workspace), SESSION),
+    )
   }
 
   close(): void {

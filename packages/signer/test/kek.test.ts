@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,8 +25,14 @@ import { freePorts, makeHomes, runNode } from './homes.ts'
 import { copyOf } from './prepared.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'signer-kek-'))
-const ended: (() => Promise<unknown>)[] = [async () => { rmSync(folder, { recursive: true, force: true }) }]
-after(async () => { for (const each of ended.reverse()) await each() })
+const ended: (() => Promise<unknown>)[] = [
+  async () => {
+    rmSync(folder, { recursive: true, force: true })
+  },
+]
+after(async () => {
+  for (const each of ended.reverse()) await each()
+})
 
 const fileOf = (name: string, text: string): string => {
   writeFileSync(join(folder, name), text, { mode: 0o600 })
@@ -31,7 +45,9 @@ const byPassphrase = { kind: 'passphrase' as const, file: passphrase }
 async function opens(home: string): Promise<number> {
   const vault = await openHome(home, loadConfig(home), process.env)
   let count = 0
-  for (const { sealedShare, engine, curve, keyId, epoch, party } of readShares(join(home, 'record.shares'))) {
+  for (const { sealedShare, engine, curve, keyId, epoch, party } of readShares(
+    join(home, 'record.shares'),
+  )) {
     await vault.rewrap(sealedShare, { engine, curve, keyId, epoch, party })
     count++
   }
@@ -39,9 +55,15 @@ async function opens(home: string): Promise<number> {
 }
 
 const kek = (args: string[], env: NodeJS.ProcessEnv = {}) => {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [join(import.meta.dirname, '../src/kek.ts'), ...args], {
-    env: { ...process.env, ...env }, encoding: 'utf8', input: '',
-  })
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [join(import.meta.dirname, '../src/kek.ts'), ...args],
+    {
+      env: { ...process.env, ...env },
+      encoding: 'utf8',
+      input: '',
+    },
+  )
   return { status, stdout, stderr }
 }
 
@@ -50,9 +72,20 @@ async function signsByEveryPair(house: House): Promise<void> {
   const workspace = await house.workspace()
   const caller = await workspace.caller()
   let nonce = 0
-  for (const pair of [[1, 2], [2, 3], [3, 1]] as const) {
-    const order = await transfer(caller, { asset: 'ETH', amount: 0.5, destination_address: SINK_ETH })
-    const unsigned = eth([1, ETH.chain_index, 0], { value: 500_000_000_000_000_000n, nonce: nonce++ })
+  for (const pair of [
+    [1, 2],
+    [2, 3],
+    [3, 1],
+  ] as const) {
+    const order = await transfer(caller, {
+      asset: 'ETH',
+      amount: 0.5,
+      destination_address: SINK_ETH,
+    })
+    const unsigned = eth([1, ETH.chain_index, 0], {
+      value: 500_000_000_000_000_000n,
+      nonce: nonce++,
+    })
     const { status, body } = await workspace.sign(pay(order), unsigned, pair)
     assert.equal(status, 200, JSON.stringify(body))
   }
@@ -60,73 +93,113 @@ async function signsByEveryPair(house: House): Promise<void> {
 
 const skip = withoutToken || withoutBao
 
-test('three nodes under a passphrase, a token and Vault sign; with Vault away they go on, and one that starts waits and says so', { skip }, async () => {
-  const bao: Bao = await startBao(folder)
-  ended.push(bao.stop)
-  await bao.admin('POST', 'transit/keys/node-3', { type: 'aes256-gcm96' })
-  const tokenFile = await bao.tokenFile('node-3')
-  const { module, token, pinFile, conf } = makeToken(folder, 'custody')
-  process.env['SOFTHSM2_CONF'] = conf
-  const house = new House()
-  ended.push(() => house.stop())
-  await makeHomes(house.home, await freePorts(3))
-  house.peers = JSON.parse(readFileSync(join(house.home, 'platform', 'peers.json'), 'utf8'))
-  const homeOf = (node: number): string => join(house.home, `node-${node}`)
-  const pkcs11 = `pkcs11:module=${module},token=${token},key=node-2,id=02,pin_file=${pinFile}`
-  assert.equal(kek(['keygen', '--kek', pkcs11]).status, 0)
-  const providers = [`passphrase:file=${passphrase}`, pkcs11, `vault:address=${bao.address},key=node-3,token_file=${tokenFile}`]
-  for (const [at, provider] of providers.entries()) {
-    if (at > 0) assert.equal(kek(['check', '--kek', provider]).status, 0)
-    const { status, stdout, stderr } = kek(['rotate', '--home', homeOf(at + 1), '--kek', provider])
-    assert.equal(status, 0, stderr)
-    const { keys, earlier, moved, lost } = JSON.parse(stdout)
-    assert.deepEqual([keys.length, keys[0].provider, keys[0].shares, earlier, lost], [1, provider.split(':')[0], moved, null, 0])
-    assert.ok(!existsSync(join(homeOf(at + 1), 'kek')), 'the file that held the key is gone')
-  }
-  await Promise.all([1, 2, 3].map((node) => house.run(node)))
-  await signsByEveryPair(house)
+test(
+  'three nodes under a passphrase, a token and Vault sign; with Vault away they go on, and one that starts waits and says so',
+  { skip },
+  async () => {
+    const bao: Bao = await startBao(folder)
+    ended.push(bao.stop)
+    await bao.admin('POST', 'transit/keys/node-3', { type: 'aes256-gcm96' })
+    const tokenFile = await bao.tokenFile('node-3')
+    const { module, token, pinFile, conf } = makeToken(folder, 'custody')
+    process.env['SOFTHSM2_CONF'] = conf
+    const house = new House()
+    ended.push(() => house.stop())
+    await makeHomes(house.home, await freePorts(3))
+    house.peers = JSON.parse(readFileSync(join(house.home, 'platform', 'peers.json'), 'utf8'))
+    const homeOf = (node: number): string => join(house.home, `node-${node}`)
+    const pkcs11 = `pkcs11:module=${module},token=${token},key=node-2,id=02,pin_file=${pinFile}`
+    assert.equal(kek(['keygen', '--kek', pkcs11]).status, 0)
+    const providers = [
+      `passphrase:file=${passphrase}`,
+      pkcs11,
+      `vault:address=${bao.address},key=node-3,token_file=${tokenFile}`,
+    ]
+    for (const [at, provider] of providers.entries()) {
+      if (at > 0) assert.equal(kek(['check', '--kek', provider]).status, 0)
+      const { status, stdout, stderr } = kek([
+        'rotate',
+        '--home',
+        homeOf(at + 1),
+        '--kek',
+        provider,
+      ])
+      assert.equal(status, 0, stderr)
+      const { keys, earlier, moved, lost } = JSON.parse(stdout)
+      assert.deepEqual(
+        [keys.length, keys[0].provider, keys[0].shares, earlier, lost],
+        [1, provider.split(':')[0], moved, null, 0],
+      )
+      assert.ok(!existsSync(join(homeOf(at + 1), 'kek')), 'the file that held the key is gone')
+    }
+    await Promise.all([1, 2, 3].map((node) => house.run(node)))
+    await signsByEveryPair(house)
 
-  await bao.admin('PUT', 'sys/seal')
-  await signsByEveryPair(house)
-  await house.kill(3)
-  let heard = ''
-  const starting = runNode(homeOf(3), (text) => { heard += text })
-  starting.then((child) => { house.processes.set(3, child) }, () => {})
-  while (!heard.includes('waiting for the key-encryption key')) await new Promise((resolve) => { setTimeout(resolve, 20) })
-  assert.match(heard, /vault: sealed/)
-  const { socket } = house.peers.nodes[2]!
-  const ask = (): Promise<Record<string, unknown>> => new Promise((resolve, reject) => {
-    request({ socketPath: socket, method: 'POST', path: '/status' }, (response) => {
-      let text = ''
-      response.setEncoding('utf8').on('data', (chunk: string) => { text += chunk }).on('end', () => { resolve(JSON.parse(text)) })
-    }).on('error', reject).end('{}')
-  })
-  // The line comes before the socket; until then there is none, or the dead node's, where nobody listens.
-  const heardFrom = async (): Promise<Record<string, unknown>> => {
-    for (;;) {
-      try {
-        return await ask()
-      } catch (error) {
-        assert.match(String((error as NodeJS.ErrnoException).code), /^(ENOENT|ECONNREFUSED)$/)
-        await new Promise((resolve) => { setTimeout(resolve, 20) })
+    await bao.admin('PUT', 'sys/seal')
+    await signsByEveryPair(house)
+    await house.kill(3)
+    let heard = ''
+    const starting = runNode(homeOf(3), (text) => {
+      heard += text
+    })
+    starting.then(
+      (child) => {
+        house.processes.set(3, child)
+      },
+      () => {},
+    )
+    while (!heard.includes('waiting for the key-encryption key'))
+      await new Promise((resolve) => {
+        setTimeout(resolve, 20)
+      })
+    assert.match(heard, /vault: sealed/)
+    const { socket } = house.peers.nodes[2]!
+    const ask = (): Promise<Record<string, unknown>> =>
+      new Promise((resolve, reject) => {
+        request({ socketPath: socket, method: 'POST', path: '/status' }, (response) => {
+          let text = ''
+          response
+            .setEncoding('utf8')
+            .on('data', (chunk: string) => {
+              text += chunk
+            })
+            .on('end', () => {
+              resolve(JSON.parse(text))
+            })
+        })
+          .on('error', reject)
+          .end('{}')
+      })
+    // The line comes before the socket; until then there is none, or the dead node's, where nobody
+    // listens.
+    const heardFrom = async (): Promise<Record<string, unknown>> => {
+      for (;;) {
+        try {
+          return await ask()
+        } catch (error) {
+          assert.match(String((error as NodeJS.ErrnoException).code), /^(ENOENT|ECONNREFUSED)$/)
+          await new Promise((resolve) => {
+            setTimeout(resolve, 20)
+          })
+        }
       }
     }
-  }
-  const { ready, waiting_for: waitingFor } = await heardFrom()
-  assert.deepEqual([ready, waitingFor], [false, 'vault: sealed'])
-  // A running home is nobody's to rotate; this one does not run yet, and the two others sign.
-  assert.match(kek(['rotate', '--home', homeOf(1)]).stderr, /is running/)
-  await bao.unseal()
-  await starting
-  await signsByEveryPair(house)
+    const { ready, waiting_for: waitingFor } = await heardFrom()
+    assert.deepEqual([ready, waitingFor], [false, 'vault: sealed'])
+    // A running home is nobody's to rotate; this one does not run yet, and the two others sign.
+    assert.match(kek(['rotate', '--home', homeOf(1)]).stderr, /is running/)
+    await bao.unseal()
+    await starting
+    await signsByEveryPair(house)
 
-  await house.kill(3)
-  writeFileSync(tokenFile, 'not-a-token-any-more\n')
-  await assert.rejects(runNode(homeOf(3)), /permission denied: token_file/)
-  await house.kill(2)
-  writeFileSync(pinFile, '000000\n')
-  await assert.rejects(runNode(homeOf(2)), /pkcs11: pin_file/)
-})
+    await house.kill(3)
+    writeFileSync(tokenFile, 'not-a-token-any-more\n')
+    await assert.rejects(runNode(homeOf(3)), /permission denied: token_file/)
+    await house.kill(2)
+    writeFileSync(pinFile, '000000\n')
+    await assert.rejects(runNode(homeOf(2)), /pkcs11: pin_file/)
+  },
+)
 
 test('a home of before, under its file or its passphrase, signs as it is, and moves', async () => {
   const house = new House()
@@ -139,7 +212,8 @@ test('a home of before, under its file or its passphrase, signs as it is, and mo
     rmSync(join(home, 'keys.json'))
     const config = JSON.parse(readFileSync(join(home, 'config.json'), 'utf8'))
     config.pool = { secp256k1: 1, ed25519: 0 }
-    config.kek = node === 3 ? { kind: 'passphrase', salt: '07'.repeat(16) } : { kind: 'file', path: 'kek' }
+    config.kek =
+      node === 3 ? { kind: 'passphrase', salt: '07'.repeat(16) } : { kind: 'file', path: 'kek' }
     if (node === 3) rmSync(join(home, 'kek'))
     writeFileSync(join(home, 'config.json'), JSON.stringify(config))
   }
@@ -150,10 +224,18 @@ test('a home of before, under its file or its passphrase, signs as it is, and mo
     await house.kill(node, 'SIGTERM')
     const before = keyStatus(home)
     assert.ok(before.earlier!.shares > 0)
-    assert.deepEqual([...readShares(join(home, 'record.shares'))].map((each) => sealedUnder(each.sealedShare)), Array(before.earlier!.shares).fill(null))
+    assert.deepEqual(
+      [...readShares(join(home, 'record.shares'))].map((each) => sealedUnder(each.sealedShare)),
+      Array(before.earlier!.shares).fill(null),
+    )
     const { moved, status } = await rotate(home, byPassphrase, process.env)
-    assert.deepEqual([moved, status.earlier, status.keys.length, status.keys[0]!.shares], [before.earlier!.shares, null, 1, before.earlier!.shares])
-    assert.deepEqual(JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')).kek, { kind: 'wrapped' })
+    assert.deepEqual(
+      [moved, status.earlier, status.keys.length, status.keys[0]!.shares],
+      [before.earlier!.shares, null, 1, before.earlier!.shares],
+    )
+    assert.deepEqual(JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')).kek, {
+      kind: 'wrapped',
+    })
     assert.ok(!existsSync(join(home, 'kek')))
     await house.run(node)
   }
@@ -168,7 +250,11 @@ function killedAt(home: string, at: number): number | null {
     import { rotate } from ${JSON.stringify(join(import.meta.dirname, '../src/kek/rotate.ts'))}
     let left = ${at}
     await rotate(${JSON.stringify(home)}, ${JSON.stringify(byFile)}, process.env, () => { if (left-- === 0) process.kill(process.pid, 'SIGKILL') })`
-  const { status, signal, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+  const { status, signal, stderr } = spawnSync(
+    process.execPath,
+    ['--input-type=module', '-e', script],
+    { encoding: 'utf8' },
+  )
   if (signal !== 'SIGKILL') assert.equal(status, 0, stderr)
   return signal === 'SIGKILL' ? null : status
 }
@@ -178,7 +264,8 @@ test('a rotation killed at any step leaves a home whose every share opens, and t
   await makeHomes(parent, await freePorts(3))
   const original = join(parent, 'node-1')
   // Three tell as much as all of them.
-  for (const name of readdirSync(join(original, 'record.shares')).sort().slice(0, -3)) rmSync(join(original, 'record.shares', name))
+  for (const name of readdirSync(join(original, 'record.shares')).sort().slice(0, -3))
+    rmSync(join(original, 'record.shares', name))
   const shares = await opens(original)
   assert.equal(shares, 3)
   for (let at = 0; ; at++) {
@@ -186,8 +273,14 @@ test('a rotation killed at any step leaves a home whose every share opens, and t
     copyOf(original, home)
     const status = killedAt(home, at)
     assert.equal(await opens(home), shares, `step ${at}`)
-    const { status: { keys, lost } } = await rotate(home, byFile, process.env)
-    assert.deepEqual([keys.length, keys[0]!.shares, keys[0]!.kek_id, lost], [1, shares, 'file:kek-2', 0], `step ${at}`)
+    const {
+      status: { keys, lost },
+    } = await rotate(home, byFile, process.env)
+    assert.deepEqual(
+      [keys.length, keys[0]!.shares, keys[0]!.kek_id, lost],
+      [1, shares, 'file:kek-2', 0],
+      `step ${at}`,
+    )
     assert.equal(await opens(home), shares)
     assert.ok(!existsSync(join(home, 'kek')))
     if (status === 0) {
@@ -203,15 +296,39 @@ test('a node that waits ends with its standard input, as every node does', async
   const home = join(parent, 'node-1')
   const file = JSON.parse(readFileSync(join(home, 'keys.json'), 'utf8'))
   const [nobody] = await freePorts(1)
-  const vault = { kind: 'vault', address: `http://127.0.0.1:${nobody}`, mount: 'transit', key: 'k', auth_mount: 'approle', token_file: passphrase }
-  writeFileSync(join(home, 'keys.json'), JSON.stringify({ ...file, keys: [{ ...file.keys[0], kek: vault, kek_version: '1', wrapped: 'vault:v1:AAAA' }] }))
+  const vault = {
+    kind: 'vault',
+    address: `http://127.0.0.1:${nobody}`,
+    mount: 'transit',
+    key: 'k',
+    auth_mount: 'approle',
+    token_file: passphrase,
+  }
+  writeFileSync(
+    join(home, 'keys.json'),
+    JSON.stringify({
+      ...file,
+      keys: [{ ...file.keys[0], kek: vault, kek_version: '1', wrapped: 'vault:v1:AAAA' }],
+    }),
+  )
   // What stands for a token holds spaces: said before anybody is asked.
-  const run = () => spawnSync(process.execPath, [join(import.meta.dirname, '../src/main.ts'), '--home', home], { encoding: 'utf8', input: '', timeout: 60_000 })
+  const run = () =>
+    spawnSync(process.execPath, [join(import.meta.dirname, '../src/main.ts'), '--home', home], {
+      encoding: 'utf8',
+      input: '',
+      timeout: 60_000,
+    })
   const refused = run()
   assert.equal(refused.status, 1)
   assert.match(refused.stderr, /vault: token_file: does not hold a token/)
   vault.token_file = fileOf('token', 'a-token\n')
-  writeFileSync(join(home, 'keys.json'), JSON.stringify({ ...file, keys: [{ ...file.keys[0], kek: vault, kek_version: '1', wrapped: 'vault:v1:AAAA' }] }))
+  writeFileSync(
+    join(home, 'keys.json'),
+    JSON.stringify({
+      ...file,
+      keys: [{ ...file.keys[0], kek: vault, kek_version: '1', wrapped: 'vault:v1:AAAA' }],
+    }),
+  )
   const { status, signal, stdout } = run()
   assert.deepEqual([status, signal, stdout], [0, null, ''])
 })
@@ -221,7 +338,10 @@ test('what cannot be is refused before anything is written', async () => {
   await makeHomes(parent, await freePorts(3))
   const home = join(parent, 'node-2')
   const wrong = { ...byPassphrase, file: fileOf('short', 'short\n') }
-  const written = () => [readFileSync(join(home, 'keys.json'), 'utf8'), readdirSync(home).sort().join()]
+  const written = () => [
+    readFileSync(join(home, 'keys.json'), 'utf8'),
+    readdirSync(home).sort().join(),
+  ]
   await opens(home)
   await rotate(home, { kind: 'file', path: 'kek' }, process.env)
   // By whatever path it is named: the file that wraps is not the one that goes.
@@ -234,11 +354,17 @@ test('what cannot be is refused before anything is written', async () => {
   assert.deepEqual(written(), before)
   // Another node's key file in place of this one's: the wrapped key is told to be another's.
   copyFileSync(join(parent, 'node-1', 'kek'), join(home, 'kek'))
-  await assert.rejects(rotate(home, byPassphrase, process.env), /another key than the one that wrapped/)
+  await assert.rejects(
+    rotate(home, byPassphrase, process.env),
+    /another key than the one that wrapped/,
+  )
   copyFileSync(join(parent, 'node-1', 'keys.json'), join(home, 'keys.json'))
   await assert.rejects(openHome(home, loadConfig(home), process.env), /belongs elsewhere/)
   rmSync(join(home, 'keys.json'))
   await assert.rejects(openHome(home, loadConfig(home), process.env), /keys\.json is missing/)
-  assert.match(kek(['rotate', '--home', home, '--kek', 'usb:x=1']).stderr, /--kek: the provider is one of/)
+  assert.match(
+    kek(['rotate', '--home', home, '--kek', 'usb:x=1']).stderr,
+    /--kek: the provider is one of/,
+  )
   assert.match(kek([]).stderr, /usage/)
 })

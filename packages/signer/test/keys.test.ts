@@ -3,24 +3,49 @@ import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { restoreHome } from '../src/setup.ts'
-import { ETH, eth, House, now, pay, refused, SINK_ETH, transfer, type Caller, type Json, type Workspace } from './house.ts'
+import {
+  ETH,
+  eth,
+  House,
+  now,
+  pay,
+  refused,
+  SINK_ETH,
+  transfer,
+  type Caller,
+  type Json,
+  type Workspace,
+} from './house.ts'
 
 let house: House
 let workspace: Workspace
 let caller: Caller
 let nonce = 0
-const PAIRS = [[1, 2], [2, 1], [2, 3], [3, 2], [3, 1], [1, 3]] as const
+const PAIRS = [
+  [1, 2],
+  [2, 1],
+  [2, 3],
+  [3, 2],
+  [3, 1],
+  [1, 3],
+] as const
 
 before(async () => {
   house = await House.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
   caller = await workspace.caller()
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
 async function signWith(pair: readonly [number, number]): Promise<void> {
   const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
-  const { status, body } = await workspace.sign(pay(request), eth([1, ETH.chain_index, 0], { value: 10n ** 18n, nonce: nonce++ }), pair)
+  const { status, body } = await workspace.sign(
+    pay(request),
+    eth([1, ETH.chain_index, 0], { value: 10n ** 18n, nonce: nonce++ }),
+    pair,
+  )
   assert.equal(status, 200, JSON.stringify(body))
 }
 
@@ -34,13 +59,22 @@ test('refresh: a new epoch, old shares gone, every pair signs, the key is the sa
   await signWith([3, 1])
   await signWith([2, 3])
   const again = await house.operator(1, 'refresh', { workspace: workspace.name })
-  assert.deepEqual(again.body, { refreshed: [{ key_id: workspace.set.key_id, epoch: 2 }], failed: [] })
+  assert.deepEqual(again.body, {
+    refreshed: [{ key_id: workspace.set.key_id, epoch: 2 }],
+    failed: [],
+  })
   await signWith([1, 3])
-  assert.deepEqual((await house.post(3, '/key', { workspace: workspace.name, curve: 'secp256k1' })).body, workspace.set)
+  assert.deepEqual(
+    (await house.post(3, '/key', { workspace: workspace.name, curve: 'secp256k1' })).body,
+    workspace.set,
+  )
 })
 
 test('an Ed25519 key: made, certified, refreshed; its three pairs sign the test', async () => {
-  const { status, body } = await house.post(2, '/key', { workspace: workspace.name, curve: 'ed25519' })
+  const { status, body } = await house.post(2, '/key', {
+    workspace: workspace.name,
+    curve: 'ed25519',
+  })
   assert.equal(status, 200, JSON.stringify(body))
   assert.match(body.public_key, /^[0-9a-f]{64}$/)
   assert.notEqual(body.key_id, workspace.set.key_id)
@@ -56,12 +90,18 @@ test('refresh while payments are signed: each is signed, by every pair, and the 
   const isLoaded = Promise.withResolvers<void>()
   const load = async (): Promise<void> => {
     while (!isOver) {
-      const request = pay(await transfer(sub, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }))
+      const request = pay(
+        await transfer(sub, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }),
+      )
       const unsigned = eth([8, ETH.chain_index, 0], { value: 10n ** 18n, nonce: signed })
       const pair = PAIRS[signed % PAIRS.length]!
       let answer = await workspace.sign(request, unsigned, pair)
       // As the platform does: the same transaction again.
-      for (const end = Date.now() + 120_000; answer.status !== 200 && Date.now() < end; answer = await workspace.sign(request, unsigned, pair)) {
+      for (
+        const end = Date.now() + 120_000;
+        answer.status !== 200 && Date.now() < end;
+        answer = await workspace.sign(request, unsigned, pair)
+      ) {
         refusals.push(answer.body.error)
       }
       assert.equal(answer.status, 200, JSON.stringify(answer.body))
@@ -72,12 +112,16 @@ test('refresh while payments are signed: each is signed, by every pair, and the 
   const loaded = load()
   await Promise.race([isLoaded.promise, loaded])
   for (const node of [1, 3]) {
-    const { status, body } = await house.operator(node, 'refresh', { key_ids: [workspace.set.key_id] })
+    const { status, body } = await house.operator(node, 'refresh', {
+      key_ids: [workspace.set.key_id],
+    })
     assert.deepEqual([status, body.failed], [200, []], JSON.stringify(body))
   }
   isOver = true
   await loaded
-  t.diagnostic(`${signed} payments beside two refreshes; refused on the way: ${JSON.stringify(refusals)}`)
+  t.diagnostic(
+    `${signed} payments beside two refreshes; refused on the way: ${JSON.stringify(refusals)}`,
+  )
   assert.ok(signed >= 2, `${signed}`)
   for (const pair of PAIRS) await signWith(pair)
 })
@@ -99,38 +143,86 @@ test('drill: a host is lost; its backup and its peers bring it back, and what it
   assert.equal(backup.status, 200, JSON.stringify(backup.body))
   const text = readFileSync(backup.body.file, 'utf8')
   const second = await house.operator(3, 'backup', { file: backup.body.file })
-  assert.deepEqual([second.status, readFileSync(backup.body.file, 'utf8')], [400, text], 'an older backup is never overwritten')
+  assert.deepEqual(
+    [second.status, readFileSync(backup.body.file, 'utf8')],
+    [400, text],
+    'an older backup is never overwritten',
+  )
   assert.match(second.body.message, /exists already/)
   assert.ok(!text.includes('PRIVATE KEY'))
   // After the backup: a signature, and a caller that is revoked.
   const from = [1, ETH.chain_index, 0]
-  assert.equal((await workspace.sign(pay(used), eth(from, { value: 3n * 10n ** 18n, nonce }), [3, 1])).status, 200)
+  assert.equal(
+    (await workspace.sign(pay(used), eth(from, { value: 3n * 10n ** 18n, nonce }), [3, 1])).status,
+    200,
+  )
   const usedNonce = nonce++
   await house.everywhere('revoke', { api_key: other.api_key })
   const home = house.peers.nodes[2]!.home
   await house.kill(3)
   rmSync(home, { recursive: true })
 
-  await assert.rejects(restoreHome({ home, file: backup.body.file, recoverySecretFile: join(house.home, 'recovery-1'), print: null }), /does not open/)
-  await restoreHome({ home, file: backup.body.file, recoverySecretFile: join(house.home, 'recovery-3'), print: null })
+  await assert.rejects(
+    restoreHome({
+      home,
+      file: backup.body.file,
+      recoverySecretFile: join(house.home, 'recovery-1'),
+      print: null,
+    }),
+    /does not open/,
+  )
+  await restoreHome({
+    home,
+    file: backup.body.file,
+    recoverySecretFile: join(house.home, 'recovery-3'),
+    print: null,
+  })
   await house.run(3)
   // A node without its record is refused by its peers: its head went back.
-  const empty = await workspace.sign(pay(await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })), eth(from, { value: 10n ** 18n, nonce }), [1, 3])
+  const empty = await workspace.sign(
+    pay(await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })),
+    eth(from, { value: 10n ** 18n, nonce }),
+    [1, 3],
+  )
   assert.equal(empty.body.error, 'HEAD_WENT_BACK', JSON.stringify(empty.body))
-  const wrong = await house.operator(3, 'restore', { file: backup.body.file, recovery_secret_file: join(house.home, 'recovery-2') })
+  const wrong = await house.operator(3, 'restore', {
+    file: backup.body.file,
+    recovery_secret_file: join(house.home, 'recovery-2'),
+  })
   assert.equal(wrong.status, 422)
-  const restored = await house.operator(3, 'restore', { file: backup.body.file, recovery_secret_file: join(house.home, 'recovery-3') })
+  const restored = await house.operator(3, 'restore', {
+    file: backup.body.file,
+    recovery_secret_file: join(house.home, 'recovery-3'),
+  })
   assert.equal(restored.status, 200, JSON.stringify(restored.body))
   assert.equal(restored.body.generation, 1)
 
   // Issued before: refused. Used before: bound. Issued now: signed, with both peers.
   const late = await workspace.sign(pay(old), eth(from, { value: 2n * 10n ** 18n, nonce }), [3, 1])
   assert.equal(late.body.error, 'TOO_OLD', JSON.stringify(late.body))
-  const twice = await workspace.sign(pay(used), eth(from, { value: 3n * 10n ** 18n, nonce: usedNonce + 1 }), [3, 2])
+  const twice = await workspace.sign(
+    pay(used),
+    eth(from, { value: 3n * 10n ** 18n, nonce: usedNonce + 1 }),
+    [3, 2],
+  )
   assert.ok(['NOT_EXCLUSIVE', 'TOO_OLD'].includes(twice.body.error), JSON.stringify(twice.body))
-  const same = await workspace.sign(pay(used), eth(from, { value: 3n * 10n ** 18n, nonce: usedNonce }), [3, 2])
+  const same = await workspace.sign(
+    pay(used),
+    eth(from, { value: 3n * 10n ** 18n, nonce: usedNonce }),
+    [3, 2],
+  )
   assert.equal(same.status, 200, JSON.stringify(same.body))
-  while (now() * 1000 <= Date.parse(JSON.parse(house.logs.split('\n').find((line) => line.includes('this node was restored'))!).at) + 1000) await new Promise((resolve) => { setTimeout(resolve, 200) })
+  while (
+    now() * 1000 <=
+    Date.parse(
+      JSON.parse(house.logs.split('\n').find((line) => line.includes('this node was restored'))!)
+        .at,
+    ) +
+      1000
+  )
+    await new Promise((resolve) => {
+      setTimeout(resolve, 200)
+    })
   await signWith([3, 1])
   await signWith([2, 3])
   const { body } = await house.operator(3, 'status')
@@ -142,15 +234,22 @@ test('drill: a host is lost; its backup and its peers bring it back, and what it
 
 test('drill: all three are lost; their backups bring them back, and accounts go on at the numbers that the chain knows', async () => {
   const sub = await workspace.caller(7)
-  const ask = async (pair: readonly [number, number], number: number): Promise<Json> => workspace.sign(
-    pay(await transfer(sub, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })),
-    eth([7, ETH.chain_index, 0], { value: 10n ** 18n, nonce: number }), pair,
-  )
+  const ask = async (pair: readonly [number, number], number: number): Promise<Json> =>
+    workspace.sign(
+      pay(await transfer(sub, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })),
+      eth([7, ETH.chain_index, 0], { value: 10n ** 18n, nonce: number }),
+      pair,
+    )
   // Node 3 was restored before; its partners were not, and hold it to their records.
-  for (const pair of [[3, 1], [1, 3]] as const) assert.equal((await ask(pair, 5)).body.error, 'NONCE_GAP')
+  for (const pair of [
+    [3, 1],
+    [1, 3],
+  ] as const)
+    assert.equal((await ask(pair, 5)).body.error, 'NONCE_GAP')
   const file = (node: number) => join(house.home, `whole-${node}.json`)
   const secret = (node: number) => join(house.home, `recovery-${node}`)
-  for (const node of [1, 2, 3]) assert.equal((await house.operator(node, 'backup', { file: file(node) })).status, 200)
+  for (const node of [1, 2, 3])
+    assert.equal((await house.operator(node, 'backup', { file: file(node) })).status, 200)
   assert.equal((await ask([1, 2], 0)).status, 200)
   for (const node of [1, 2, 3]) await house.kill(node)
   for (const node of [1, 2, 3]) {
@@ -159,7 +258,8 @@ test('drill: all three are lost; their backups bring them back, and accounts go 
     await restoreHome({ home, file: file(node), recoverySecretFile: secret(node), print: null })
     await house.run(node)
   }
-  const restore = (node: number) => house.operator(node, 'restore', { file: file(node), recovery_secret_file: secret(node) })
+  const restore = (node: number) =>
+    house.operator(node, 'restore', { file: file(node), recovery_secret_file: secret(node) })
   // Each waits until its peers have read their backups as well, and is asked once more then.
   for (const node of [1, 2]) refused(await restore(node), 'RESTORING')
   for (const node of [3, 1, 2]) {
@@ -167,7 +267,10 @@ test('drill: all three are lost; their backups bring them back, and accounts go 
     assert.equal(restored.status, 200, JSON.stringify(restored.body))
   }
   const end = Date.now() + 120_000
-  for (const [pair, number] of [[[1, 2], 1], [[2, 3], 2]] as const) {
+  for (const [pair, number] of [
+    [[1, 2], 1],
+    [[2, 3], 2],
+  ] as const) {
     let answer = await ask(pair, number)
     // What was issued before the restore, told in seconds, is refused.
     while (answer.body.error === 'TOO_OLD' && Date.now() < end) answer = await ask(pair, number)

@@ -19,16 +19,31 @@ import { Peers } from '../src/transport/peers.ts'
 import { takesCalls } from './channels.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'signer-link-'))
-before(async () => { await setup({ home, ports: [40_001, 40_002, 40_003], mode: 'local' }) })
-after(() => { rmSync(home, { recursive: true, force: true }) })
+before(async () => {
+  await setup({ home, ports: [40_001, 40_002, 40_003], mode: 'local' })
+})
+after(() => {
+  rmSync(home, { recursive: true, force: true })
+})
 
 /** Node 2 as it lies to node 1: `lie` gets the connection on which a call was heard. */
-async function lying(lie: (stream: TLSSocket) => void): Promise<{ config: Config; peer: Peer; close: () => void }> {
+async function lying(
+  lie: (stream: TLSSocket) => void,
+): Promise<{ config: Config; peer: Peer; close: () => void }> {
   const read = (name: string) => readFileSync(join(home, 'node-2', name), 'utf8')
-  const server = takesCalls(createServer({ key: read('tls.key'), cert: read('tls.crt') }), (_call, stream) => { lie(stream) })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  const server = takesCalls(
+    createServer({ key: read('tls.key'), cert: read('tls.crt') }),
+    (_call, stream) => {
+      lie(stream)
+    },
+  )
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
   const loaded = loadConfig(join(home, 'node-1'))
-  const peerList = loaded.peerList.map((each) => (each.node === 2 ? { ...each, port: (server.address() as AddressInfo).port } : each))
+  const peerList = loaded.peerList.map((each) =>
+    each.node === 2 ? { ...each, port: (server.address() as AddressInfo).port } : each,
+  )
   const close = () => {
     server.closeAllConnections()
     server.close()
@@ -42,7 +57,9 @@ const lengthOf = (length: number): Buffer => {
 }
 const HELLO = Buffer.from('{}')
 
-/** Bytes without end, as fast as they are taken, in an answer that is announced to be of `length`. */
+/**
+ * Bytes without end, as fast as they are taken, in an answer that is announced to be of `length`.
+ */
 function flood(length: number): { lie: (stream: TLSSocket) => void; sent: () => number } {
   let sent = 0
   const lie = (stream: TLSSocket): void => {
@@ -57,7 +74,10 @@ function flood(length: number): { lie: (stream: TLSSocket) => void; sent: () => 
 }
 
 test('attack: a peer whose answer never ends is cut off while it is read', async () => {
-  for (const [length, why] of [[0xffff_ffff, /answered with more than 1000000 bytes/], [900_000, /answered with more than one frame/]] as const) {
+  for (const [length, why] of [
+    [0xffff_ffff, /answered with more than 1000000 bytes/],
+    [900_000, /answered with more than one frame/],
+  ] as const) {
     const { lie, sent } = flood(length)
     const { config, peer, close } = await lying(lie)
     const link = new Link(config, peer, Date.now)
@@ -75,14 +95,26 @@ test('attack: a call whose answer is short takes no more than that from any peer
   const { lie, sent } = flood(0xffff_ffff)
   const { config, close } = await lying(lie)
   const store = new Store(join(home, 'flood.sqlite'), () => 1)
-  const peers = new Peers(config, store, realEnvironment, () => {}, () => {})
+  const peers = new Peers(
+    config,
+    store,
+    realEnvironment,
+    () => {},
+    () => {},
+  )
   try {
     for (const call of ['/peer/ping', '/peer/hash', '/peer/generation', '/peer/head-of']) {
       const before = sent()
-      await assert.rejects(peers.call(2, call, {}, { timeout: 60_000 }), { code: 'PEER_UNAVAILABLE', message: /answered with more than 262144 bytes/ })
+      await assert.rejects(peers.call(2, call, {}, { timeout: 60_000 }), {
+        code: 'PEER_UNAVAILABLE',
+        message: /answered with more than 262144 bytes/,
+      })
       assert.ok(sent() - before < 20_000_000, `${call}: ${sent() - before} bytes were taken`)
     }
-    await assert.rejects(peers.call(2, '/peer/sign/open', {}, { timeout: 60_000 }), { code: 'PEER_UNAVAILABLE', message: /answered with more than 25165824 bytes/ })
+    await assert.rejects(peers.call(2, '/peer/sign/open', {}, { timeout: 60_000 }), {
+      code: 'PEER_UNAVAILABLE',
+      message: /answered with more than 25165824 bytes/,
+    })
   } finally {
     peers.close()
     store.close()
@@ -93,12 +125,19 @@ test('attack: a call whose answer is short takes no more than that from any peer
 test('attack: a peer that drips its answer byte by byte is cut off when the time is up', async () => {
   const { config, peer, close } = await lying((stream) => {
     stream.write(lengthOf(100_000))
-    const timer = setInterval(() => { stream.write('0') }, 5)
-    stream.on('close', () => { clearInterval(timer) })
+    const timer = setInterval(() => {
+      stream.write('0')
+    }, 5)
+    stream.on('close', () => {
+      clearInterval(timer)
+    })
   })
   const link = new Link(config, peer, Date.now)
   try {
-    await assert.rejects(link.post('/peer/ping', HELLO, 200, 1_000_000), /did not answer within 200 ms/)
+    await assert.rejects(
+      link.post('/peer/ping', HELLO, 200, 1_000_000),
+      /did not answer within 200 ms/,
+    )
   } finally {
     link.close()
     close()
@@ -108,9 +147,13 @@ test('attack: a peer that drips its answer byte by byte is cut off when the time
 test('attack: what a peer says unasked is no answer to the next call', async () => {
   const dropped = Promise.withResolvers<void>()
   const { config, peer, close } = await lying((stream) => {
-    stream.once('close', () => { dropped.resolve() })
+    stream.once('close', () => {
+      dropped.resolve()
+    })
     writeFrame(stream, Buffer.from('right'))
-    setTimeout(() => { writeFrame(stream, Buffer.from('early')) }, 20)
+    setTimeout(() => {
+      writeFrame(stream, Buffer.from('early'))
+    }, 20)
   })
   const link = new Link(config, peer, Date.now)
   try {
@@ -128,7 +171,10 @@ test('a lost connection fails its own call alone, and the next call has a new on
   let heard = 0
   const { config, peer, close } = await lying((stream) => {
     if (++heard === 1) stream.destroy()
-    else setTimeout(() => { writeFrame(stream, Buffer.from(`answer ${heard}`)) }, 5)
+    else
+      setTimeout(() => {
+        writeFrame(stream, Buffer.from(`answer ${heard}`))
+      }, 5)
   })
   const link = new Link(config, peer, Date.now)
   try {
@@ -143,21 +189,28 @@ test('a lost connection fails its own call alone, and the next call has a new on
 test('more calls at once than connections: the rest wait their turn, within their own time', async () => {
   const held: TLSSocket[] = []
   let isFree = false
-  const answer = (stream: TLSSocket): void => { writeFrame(stream, Buffer.from('done')) }
+  const answer = (stream: TLSSocket): void => {
+    writeFrame(stream, Buffer.from('done'))
+  }
   const { config, peer, close } = await lying((stream) => {
     if (isFree) answer(stream)
     else held.push(stream)
   })
   const link = new Link(config, peer, Date.now)
   try {
-    const calls = Array.from({ length: 70 }, (_, at) => link.post('/peer/ping', HELLO, at < 66 ? 60_000 : 1, 1000))
+    const calls = Array.from({ length: 70 }, (_, at) =>
+      link.post('/peer/ping', HELLO, at < 66 ? 60_000 : 1, 1000),
+    )
     const ends = Promise.allSettled(calls)
     while (held.length < 64) await sleep(10)
     await sleep(100)
     assert.equal(held.length, 64)
     isFree = true
     held.forEach(answer)
-    assert.deepEqual((await ends).map(({ status }) => status === 'fulfilled'), Array.from({ length: 70 }, (_, at) => at < 66))
+    assert.deepEqual(
+      (await ends).map(({ status }) => status === 'fulfilled'),
+      Array.from({ length: 70 }, (_, at) => at < 66),
+    )
   } finally {
     link.close()
     close()
@@ -171,8 +224,12 @@ test('frames are cut wherever the stream was', () => {
   assert.equal(String(reader.push(whole.subarray(-1), 5)), 'hello')
   assert.equal(String(reader.push(lengthOf(0), 5)), '')
   assert.throws(() => reader.push(lengthOf(6), 5), /more than 5 bytes/)
-  assert.throws(() => new FrameReader().push(Buffer.concat([whole, Buffer.from('x')]), 5), /more than one frame/)
-  for (const short of [Buffer.alloc(0), Buffer.alloc(1), Buffer.from([0, 9, 1])]) assert.throws(() => callOf(short), /without a name/)
+  assert.throws(
+    () => new FrameReader().push(Buffer.concat([whole, Buffer.from('x')]), 5),
+    /more than one frame/,
+  )
+  for (const short of [Buffer.alloc(0), Buffer.alloc(1), Buffer.from([0, 9, 1])])
+    assert.throws(() => callOf(short), /without a name/)
 })
 
 test('attack: a cheat in one input hides behind garbage in another — the cheat is what counts', () => {

@@ -1,5 +1,12 @@
 import assert from 'node:assert/strict'
-import fs, { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import fs, {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,32 +15,60 @@ import { writeNewFile } from '../src/store/new-file.ts'
 
 function folder(t: TestContext): string {
   const path = mkdtempSync(join(tmpdir(), 'custody-new-file-'))
-  t.after(() => { rmSync(path, { recursive: true }) })
+  t.after(() => {
+    rmSync(path, { recursive: true })
+  })
   return path
 }
 
 test('a new file is whole and closed to others, on a disk without links too', (t) => {
-  t.mock.method(fs, 'linkSync', () => { throw Object.assign(new Error('EPERM'), { code: 'EPERM' }) })
+  t.mock.method(fs, 'linkSync', () => {
+    throw Object.assign(new Error('EPERM'), { code: 'EPERM' })
+  })
   syncBuiltinESMExports()
   const home = folder(t)
   writeNewFile(join(home, 'backup'), 'all of it')
   t.mock.restoreAll()
   syncBuiltinESMExports()
   assert.deepEqual(readdirSync(home), ['backup'])
-  assert.deepEqual([readFileSync(join(home, 'backup'), 'utf8'), statSync(join(home, 'backup')).mode & 0o777], ['all of it', 0o600])
+  assert.deepEqual(
+    [readFileSync(join(home, 'backup'), 'utf8'), statSync(join(home, 'backup')).mode & 0o777],
+    ['all of it', 0o600],
+  )
 })
 
 test('a file that is there stays as it is, and so does a draft that is not ours', (t) => {
   const home = folder(t)
   for (const name of ['older', 'other.draft']) writeFileSync(join(home, name), name)
-  assert.throws(() => { writeNewFile(join(home, 'older'), 'new') }, { code: 'EEXIST' })
-  assert.throws(() => { writeNewFile(join(home, 'other'), 'new') }, { code: 'EEXIST' })
-  assert.deepEqual(readdirSync(home).map((name) => [name, readFileSync(join(home, name), 'utf8')]), [['older', 'older'], ['other.draft', 'other.draft']])
+  assert.throws(
+    () => {
+      writeNewFile(join(home, 'older'), 'new')
+    },
+    { code: 'EEXIST' },
+  )
+  assert.throws(
+    () => {
+      writeNewFile(join(home, 'other'), 'new')
+    },
+    { code: 'EEXIST' },
+  )
+  assert.deepEqual(
+    readdirSync(home).map((name) => [name, readFileSync(join(home, name), 'utf8')]),
+    [
+      ['older', 'older'],
+      ['other.draft', 'other.draft'],
+    ],
+  )
 })
 
 test('what cannot be written leaves nothing, not even its name', (t) => {
   const home = folder(t)
   // Its own name is as long as a name can be: the draft's is longer.
-  assert.throws(() => { writeNewFile(join(home, 'x'.repeat(255)), 'new') }, { code: 'ENAMETOOLONG' })
+  assert.throws(
+    () => {
+      writeNewFile(join(home, 'x'.repeat(255)), 'new')
+    },
+    { code: 'ENAMETOOLONG' },
+  )
   assert.deepEqual(readdirSync(home), [])
 })

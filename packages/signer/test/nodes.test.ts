@@ -8,25 +8,54 @@ import { after, before, test } from 'node:test'
 import { seal, NO_BINDING, type Header } from '../src/envelope.ts'
 import { Store } from '../src/store/index.ts'
 import { RecordStore } from '../src/store/record.ts'
-import { ETH, eth, House, now, pay, SINK_ETH, transfer, type Answer, type Caller, type Json, type Workspace } from './house.ts'
+import {
+  ETH,
+  eth,
+  House,
+  now,
+  pay,
+  SINK_ETH,
+  transfer,
+  type Answer,
+  type Caller,
+  type Json,
+  type Workspace,
+} from './house.ts'
 
 let house: House
 let workspace: Workspace
-/** How long a node waits for an answer of another. One test waits until it is over, and a slow machine must not exceed it. */
+/**
+ * How long a node waits for an answer of another. One test waits until it is over, and a slow
+ * machine must not exceed it.
+ */
 const ROUND_MS = 15_000
 const ONE = 10n ** 18n
 const secrets: string[] = []
 
 before(async () => {
-  house = await House.start((config) => { config.timeouts_ms.round = ROUND_MS }, 'prepared', 'apart')
+  house = await House.start(
+    (config) => {
+      config.timeouts_ms.round = ROUND_MS
+    },
+    'prepared',
+    'apart',
+  )
   workspace = await house.workspace()
   callers = await Promise.all(Array.from({ length: 10 }, (_, at) => workspace.caller(100 + at)))
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
-/** Callers of accounts that have paid nothing. All three nodes must run when one is enrolled, so they are made before the tests. */
+/**
+ * Callers of accounts that have paid nothing. All three nodes must run when one is enrolled, so
+ * they are made before the tests.
+ */
 let callers: Caller[]
-/** The first payment of an account, so that a test does not depend on what the tests before it signed. */
+/**
+ * The first payment of an account, so that a test does not depend on what the tests before it
+ * signed.
+ */
 const make = async () => {
   const caller = callers.pop()!
   const from = [caller.sub_account, ETH.chain_index, 0]
@@ -44,7 +73,10 @@ test('status', async () => {
   assert.ok(begun <= body.clock && body.clock <= now())
   assert.deepEqual(body.bans, [])
   assert.match(body.record.head, /^[0-9a-f]{64}$/)
-  assert.deepEqual(body.peers.map((peer: Json) => peer.node), [1, 3])
+  assert.deepEqual(
+    body.peers.map((peer: Json) => peer.node),
+    [1, 3],
+  )
 })
 
 test('one node killed: the other pair signs, and the pair with it is told so', async () => {
@@ -63,13 +95,16 @@ test('one node killed: the other pair signs, and the pair with it is told so', a
 test('one node hanging: the caller is answered when the time of a round is over, and the other pair signs', async () => {
   const { purpose, unsigned } = await make()
   house.processes.get(3)!.kill('SIGSTOP')
-  const [hung, other] = await (async () => {
+  const [hung, other] = (await (async () => {
     try {
-      return [await workspace.sign(purpose, unsigned, [1, 3]), await workspace.sign(purpose, unsigned, [1, 2])]
+      return [
+        await workspace.sign(purpose, unsigned, [1, 3]),
+        await workspace.sign(purpose, unsigned, [1, 2]),
+      ]
     } finally {
       house.processes.get(3)!.kill('SIGCONT')
     }
-  })() as [Answer, Answer]
+  })()) as [Answer, Answer]
   assert.equal(hung.status, 503, JSON.stringify(hung.body))
   assert.equal(hung.body.error, 'PEER_UNAVAILABLE')
   // The partner judges the order before its first round, for which it has a second more.
@@ -79,30 +114,67 @@ test('one node hanging: the caller is answered when the time of a round is over,
 })
 
 test('no certificate, a foreign certificate: no answer at all', async () => {
-  await assert.rejects(house.send(1, 'GET', '/status', null, {}), /alert|certificate|ECONNRESET|socket|hang up/i)
+  await assert.rejects(
+    house.send(1, 'GET', '/status', null, {}),
+    /alert|certificate|ECONNRESET|socket|hang up/i,
+  )
   const stranger = await import('../src/setup.ts')
   const foreign = new House()
   await stranger.setup({ home: foreign.home, ports: [1, 2, 3], mode: 'local' })
-  const credentials = { key: readFileSync(join(foreign.home, 'platform', 'tls.key'), 'utf8'), cert: readFileSync(join(foreign.home, 'platform', 'tls.crt'), 'utf8') }
-  await assert.rejects(house.send(1, 'GET', '/status', null, credentials), /alert|certificate|ECONNRESET|socket|hang up/i)
+  const credentials = {
+    key: readFileSync(join(foreign.home, 'platform', 'tls.key'), 'utf8'),
+    cert: readFileSync(join(foreign.home, 'platform', 'tls.crt'), 'utf8'),
+  }
+  await assert.rejects(
+    house.send(1, 'GET', '/status', null, credentials),
+    /alert|certificate|ECONNRESET|socket|hang up/i,
+  )
   await foreign.stop()
 })
 
 test("peer endpoints are closed to the platform's certificate, the platform's to a peer", async () => {
-  for (const path of ['/peer/ping', '/peer/sign/open', '/peer/key/certify', '/peer/record', '/peer/nothing']) {
+  for (const path of [
+    '/peer/ping',
+    '/peer/sign/open',
+    '/peer/key/certify',
+    '/peer/record',
+    '/peer/nothing',
+  ]) {
     const { status, body } = await house.post(1, path, {})
     assert.equal(status, 403)
     assert.equal(body.error, 'NOT_ALLOWED')
   }
   const home = house.peers.nodes[1]!.home
-  const credentials = { key: readFileSync(join(home, 'tls.key'), 'utf8'), cert: readFileSync(join(home, 'tls.crt'), 'utf8') }
+  const credentials = {
+    key: readFileSync(join(home, 'tls.key'), 'utf8'),
+    cert: readFileSync(join(home, 'tls.crt'), 'utf8'),
+  }
   const { status } = await house.send(1, 'POST', '/sign', '{}', credentials)
   assert.equal(status, 403)
 })
 
 test('malformed calls never end a node', async () => {
-  const bodies = ['', '{', 'null', '[]', '"x"', '{"workspace":1}', '{"__proto__":{"purpose":1}}', `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`, randomBytes(500).toString('latin1')]
-  for (const path of ['/sign', '/key', '/receipt', '/receipts', '/void', '/unknown', '/sign?x', '/status']) {
+  const bodies = [
+    '',
+    '{',
+    'null',
+    '[]',
+    '"x"',
+    '{"workspace":1}',
+    '{"__proto__":{"purpose":1}}',
+    `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
+    randomBytes(500).toString('latin1'),
+  ]
+  for (const path of [
+    '/sign',
+    '/key',
+    '/receipt',
+    '/receipts',
+    '/void',
+    '/unknown',
+    '/sign?x',
+    '/status',
+  ]) {
     for (const body of bodies) {
       const { status } = await house.send(1, 'POST', path, body)
       assert.ok(status >= 400 && status < 500, `${path} ${status}`)
@@ -114,39 +186,90 @@ test('malformed calls never end a node', async () => {
     assert.ok(status >= 400 && status < 500, `${command} ${status}`)
   }
   const { purpose, unsigned } = await make()
-  for (const inputs of [[], [{ path: [1.5] }], [{ path: [-1, 2, 3] }], [{ path: [2 ** 31, 60, 0] }]]) {
-    assert.equal((await house.post(1, '/sign', { workspace: workspace.name, purpose, unsigned: { ...unsigned, inputs }, partner: 2 })).status, 400)
+  for (const inputs of [
+    [],
+    [{ path: [1.5] }],
+    [{ path: [-1, 2, 3] }],
+    [{ path: [2 ** 31, 60, 0] }],
+  ]) {
+    assert.equal(
+      (
+        await house.post(1, '/sign', {
+          workspace: workspace.name,
+          purpose,
+          unsigned: { ...unsigned, inputs },
+          partner: 2,
+        })
+      ).status,
+      400,
+    )
   }
-  assert.equal((await house.post(1, '/sign', { workspace: workspace.name, purpose, unsigned, partner: 1 })).status, 400)
-  assert.equal((await house.post(1, '/sign', { workspace: 'none', purpose, unsigned, partner: 2 })).body.error, 'WORKSPACE_MISMATCH')
+  assert.equal(
+    (await house.post(1, '/sign', { workspace: workspace.name, purpose, unsigned, partner: 1 }))
+      .status,
+    400,
+  )
+  assert.equal(
+    (await house.post(1, '/sign', { workspace: 'none', purpose, unsigned, partner: 2 })).body.error,
+    'WORKSPACE_MISMATCH',
+  )
   // Raw bytes that are not TLS.
   const socket = connect(house.peers.nodes[0]!.port, '127.0.0.1')
   socket.on('error', () => {})
   socket.write('GET / HTTP/1.1\r\n\r\n')
-  await new Promise((resolve) => { socket.on('close', resolve) })
+  await new Promise((resolve) => {
+    socket.on('close', resolve)
+  })
   assert.equal((await workspace.sign(purpose, unsigned)).status, 200)
 })
 
 test('a hostile node cannot make another sign, nor speak for a third, nor go back in time', async () => {
   await house.kill(1)
   const home = house.peers.nodes[0]!.home
-  const credentials = { key: readFileSync(join(home, 'tls.key'), 'utf8'), cert: readFileSync(join(home, 'tls.crt'), 'utf8') }
+  const credentials = {
+    key: readFileSync(join(home, 'tls.key'), 'utf8'),
+    cert: readFileSync(join(home, 'tls.crt'), 'utf8'),
+  }
   const identity = createPrivateKey(readFileSync(join(home, 'identity.key'), 'utf8'))
   const store = new Store(join(home, 'record.sqlite'), () => Date.now())
   const { height, head } = store.record
   store.close()
   const boot = randomUUID()
-  const header = (call: string, more: Partial<Header> = {}): Header => ({ protocol: 'custody/peer', version: 1, call, request: randomBytes(16).toString('hex'), response: false, status: 0, ...NO_BINDING, from: 1, to: 2, height, head, generation: 0, boot, ...more })
+  const header = (call: string, more: Partial<Header> = {}): Header => ({
+    protocol: 'custody/peer',
+    version: 1,
+    call,
+    request: randomBytes(16).toString('hex'),
+    response: false,
+    status: 0,
+    ...NO_BINDING,
+    from: 1,
+    to: 2,
+    height,
+    head,
+    generation: 0,
+    boot,
+    ...more,
+  })
   const say = async (call: string, body: unknown, more: Partial<Header> = {}, key = identity) => {
-    const answer = await house.send(2, 'POST', call, String(seal(key, header(call, more), body)), credentials)
+    const answer = await house.send(
+      2,
+      'POST',
+      call,
+      String(seal(key, header(call, more), body)),
+      credentials,
+    )
     return answer.body.payload ? JSON.parse(answer.body.payload) : answer.body
   }
-  // Node 2 asks back for the hash of the record it knows; nobody answers for node 1, so its word stands for nothing.
+  // Node 2 asks back for the hash of the record it knows; nobody answers for node 1, so its word
+  // stands for nothing.
   assert.equal((await say('/peer/sign/open', {})).error, 'PEER_UNAVAILABLE')
   assert.equal((await say('/peer/sign/open', {}, { height: 1 })).error, 'HEAD_WENT_BACK')
   assert.equal((await say('/peer/ping', {}, { from: 3 })).error, 'NOT_ALLOWED')
   assert.equal((await say('/peer/ping', {}, { to: 3 })).error, 'NOT_ALLOWED')
-  const other = createPrivateKey(readFileSync(join(house.peers.nodes[2]!.home, 'identity.key'), 'utf8'))
+  const other = createPrivateKey(
+    readFileSync(join(house.peers.nodes[2]!.home, 'identity.key'), 'utf8'),
+  )
   assert.equal((await say('/peer/ping', {}, {}, other)).error, 'NOT_ALLOWED')
   assert.deepEqual(Object.keys(await say('/peer/ping', {})), ['clock'])
   await house.run(1)
@@ -157,12 +280,16 @@ test('a hostile node cannot make another sign, nor speak for a third, nor go bac
 test('a rolled-back record is refused by both peers, also by the one that saw nothing of it', async () => {
   await house.kill(3)
   const home = house.peers.nodes[2]!.home
-  const kept = ['record.sqlite', 'record.sqlite-wal'].filter((name) => existsSync(join(home, name))).map((name) => [join(home, name), readFileSync(join(home, name))] as const)
+  const kept = ['record.sqlite', 'record.sqlite-wal']
+    .filter((name) => existsSync(join(home, name)))
+    .map((name) => [join(home, name), readFileSync(join(home, name))] as const)
   await house.run(3)
   const { purpose, unsigned, from } = await make()
   assert.equal((await workspace.sign(purpose, unsigned, [3, 1])).status, 200)
   await house.kill(3)
-  const later = ['record.sqlite', 'record.sqlite-wal'].filter((name) => existsSync(join(home, name))).map((name) => [join(home, name), readFileSync(join(home, name))] as const)
+  const later = ['record.sqlite', 'record.sqlite-wal']
+    .filter((name) => existsSync(join(home, name)))
+    .map((name) => [join(home, name), readFileSync(join(home, name))] as const)
   for (const [path] of later) rmSync(path)
   for (const [path, bytes] of kept) writeFileSync(path, bytes)
   await house.run(3)
@@ -171,7 +298,12 @@ test('a rolled-back record is refused by both peers, also by the one that saw no
   assert.equal((await workspace.sign(purpose, second, [2, 3])).body.error, 'HEAD_WENT_BACK')
   assert.equal((await workspace.sign(purpose, second, [1, 3])).body.error, 'NOT_EXCLUSIVE')
   // Node 3 itself misses nonces, and nobody tells it any.
-  for (const partner of [1, 2] as const) assert.ok(['HEAD_WENT_BACK', 'NONCE_GAP'].includes((await workspace.sign(purpose, second, [3, partner])).body.error))
+  for (const partner of [1, 2] as const)
+    assert.ok(
+      ['HEAD_WENT_BACK', 'NONCE_GAP'].includes(
+        (await workspace.sign(purpose, second, [3, partner])).body.error,
+      ),
+    )
   await house.kill(3)
   for (const [path] of kept) rmSync(path, { force: true })
   for (const [path, bytes] of later) writeFileSync(path, bytes)
@@ -183,22 +315,66 @@ test('a rolled-back record is refused by both peers, also by the one that saw no
 
 test('kill -9 under load: the same bytes are signed afterwards, others never', async () => {
   const callers = await Promise.all(Array.from({ length: 6 }, (_, at) => workspace.caller(50 + at)))
-  const orders = await Promise.all(callers.map(async (each) => ({ path: [each.sub_account, ETH.chain_index, 0], purpose: pay(await transfer(each, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })) })))
-  const all = (pairs: readonly (readonly [number, number])[], more: { maxFeePerGas?: bigint; nonce?: number } = {}) => orders.map(({ path, purpose }, at) => workspace.sign(purpose, eth(path, { value: ONE, nonce: 0, ...more }), pairs[at % pairs.length]!))
-  const sent = all([[1, 2], [2, 3], [3, 1]])
+  const orders = await Promise.all(
+    callers.map(async (each) => ({
+      path: [each.sub_account, ETH.chain_index, 0],
+      purpose: pay(
+        await transfer(each, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }),
+      ),
+    })),
+  )
+  const all = (
+    pairs: readonly (readonly [number, number])[],
+    more: { maxFeePerGas?: bigint; nonce?: number } = {},
+  ) =>
+    orders.map(({ path, purpose }, at) =>
+      workspace.sign(
+        purpose,
+        eth(path, { value: ONE, nonce: 0, ...more }),
+        pairs[at % pairs.length]!,
+      ),
+    )
+  const sent = all([
+    [1, 2],
+    [2, 3],
+    [3, 1],
+  ])
   // Some orders are signed by now, and others are being signed.
   await Promise.race(sent)
   await house.kill(2)
   const first = await Promise.allSettled(sent)
   await house.run(2)
-  const second = await Promise.allSettled(all([[2, 1], [3, 2], [1, 3]]))
+  const second = await Promise.allSettled(
+    all([
+      [2, 1],
+      [3, 2],
+      [1, 3],
+    ]),
+  )
   for (const [at, answer] of second.entries()) {
     assert.ok(answer.status === 'fulfilled' && answer.value.status === 200, JSON.stringify(answer))
     const before = first[at]!
     // A signature that went out before the crash is of the same transaction.
-    if (before.status === 'fulfilled' && before.value.status === 200) assert.equal(before.value.body.signed.raw.slice(0, 20), answer.value.body.signed.raw.slice(0, 20))
+    if (before.status === 'fulfilled' && before.value.status === 200)
+      assert.equal(
+        before.value.body.signed.raw.slice(0, 20),
+        answer.value.body.signed.raw.slice(0, 20),
+      )
   }
-  for (const answer of await Promise.allSettled(all([[1, 2], [2, 3], [3, 1]], { nonce: 1 }))) assert.ok(answer.status === 'fulfilled' && answer.value.body.error === 'NOT_EXCLUSIVE', JSON.stringify(answer))
+  for (const answer of await Promise.allSettled(
+    all(
+      [
+        [1, 2],
+        [2, 3],
+        [3, 1],
+      ],
+      { nonce: 1 },
+    ),
+  ))
+    assert.ok(
+      answer.status === 'fulfilled' && answer.value.body.error === 'NOT_EXCLUSIVE',
+      JSON.stringify(answer),
+    )
 })
 
 test('a proven cheat is banned for ever: 409, after a restart too', async () => {
@@ -208,7 +384,10 @@ test('a proven cheat is banned for ever: 409, after a restart too', async () => 
   store.close()
   await house.run(3)
   const { purpose, unsigned } = await make()
-  for (const pair of [[3, 2], [2, 3]] as const) {
+  for (const pair of [
+    [3, 2],
+    [2, 3],
+  ] as const) {
     const { status, body } = await workspace.sign(purpose, unsigned, pair)
     assert.equal(status, 409)
     assert.equal(body.error, 'BANNED')
@@ -220,9 +399,18 @@ test('a proven cheat is banned for ever: 409, after a restart too', async () => 
 test('a key no workspace has, a workspace no key: nothing is signed', async () => {
   const name = randomUUID()
   const api_key = randomUUID()
-  for (const node of [1, 2, 3]) await house.enrol(node, { api_key, workspace: name, sub_account: 1 })
-  const request = await transfer({ api_key, sub_account: 1 }, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
-  const { status, body } = await house.post(1, '/sign', { workspace: name, purpose: pay(request), unsigned: eth([1, ETH.chain_index, 0], { value: ONE }), partner: 2 })
+  for (const node of [1, 2, 3])
+    await house.enrol(node, { api_key, workspace: name, sub_account: 1 })
+  const request = await transfer(
+    { api_key, sub_account: 1 },
+    { asset: 'ETH', amount: 1, destination_address: SINK_ETH },
+  )
+  const { status, body } = await house.post(1, '/sign', {
+    workspace: name,
+    purpose: pay(request),
+    unsigned: eth([1, ETH.chain_index, 0], { value: ONE }),
+    partner: 2,
+  })
   assert.equal(status, 503)
   assert.equal(body.error, 'KEY_NOT_READY')
 })
@@ -230,12 +418,17 @@ test('a key no workspace has, a workspace no key: nothing is signed', async () =
 test('homes are closed, secrets are not in logs', async () => {
   for (const { home } of house.peers.nodes) {
     assert.equal(statSync(home).mode & 0o777, 0o700)
-    for (const file of ['config.json', 'identity.key', 'tls.key', 'kek']) assert.equal(statSync(join(home, file)).mode & 0o077, 0, file)
-    secrets.push(readFileSync(join(home, 'identity.key'), 'utf8').split('\n')[1]!, readFileSync(join(home, 'tls.key'), 'utf8').split('\n')[1]!)
+    for (const file of ['config.json', 'identity.key', 'tls.key', 'kek'])
+      assert.equal(statSync(join(home, file)).mode & 0o077, 0, file)
+    secrets.push(
+      readFileSync(join(home, 'identity.key'), 'utf8').split('\n')[1]!,
+      readFileSync(join(home, 'tls.key'), 'utf8').split('\n')[1]!,
+    )
     const kek = readFileSync(join(home, 'kek'))
     secrets.push(kek.toString('hex'), kek.toString('base64'), kek.toString('utf8').trim())
   }
-  for (const node of [1, 2, 3]) secrets.push(JSON.parse(readFileSync(join(house.home, `recovery-${node}`), 'utf8')).secret)
+  for (const node of [1, 2, 3])
+    secrets.push(JSON.parse(readFileSync(join(house.home, `recovery-${node}`), 'utf8')).secret)
   assert.ok(house.logs.length > 100)
   for (const secret of secrets) if (secret.length > 8) assert.ok(!house.logs.includes(secret))
   assert.ok(!house.logs.includes('PRIVATE'))
@@ -246,7 +439,9 @@ test('SIGTERM and a closed standard input end a node with exit code 0, although 
   assert.equal((await house.get(2, '/status')).status, 200)
   assert.equal(await house.kill(1, 'SIGTERM'), 0)
   const child = house.processes.get(2)!
-  const ended = new Promise<number | null>((resolve) => { child.once('exit', resolve) })
+  const ended = new Promise<number | null>((resolve) => {
+    child.once('exit', resolve)
+  })
   child.stdin!.end()
   assert.equal(await ended, 0)
   house.processes.delete(2)
@@ -258,21 +453,33 @@ test('SIGTERM and a closed standard input end a node with exit code 0, although 
 })
 
 test('a tampered record is detected at start; so are a kind of a later version, and a second process on one home', async () => {
-  await assert.rejects(house.run.call({ ...house, peers: house.peers, processes: new Map(), logs: '' } as never, 1), /ended with 1/)
+  await assert.rejects(
+    house.run.call({ ...house, peers: house.peers, processes: new Map(), logs: '' } as never, 1),
+    /ended with 1/,
+  )
   await house.kill(1)
   const path = join(house.peers.nodes[0]!.home, 'record.sqlite')
   const database = new DatabaseSync(path)
   database.exec('DROP TRIGGER record_no_update')
-  database.exec(`UPDATE record SET body = replace(body, '"revoked"', '"x"'), at = at + 1 WHERE height = 3`)
+  database.exec(
+    `UPDATE record SET body = replace(body, '"revoked"', '"x"'), at = at + 1 WHERE height = 3`,
+  )
   database.close()
   await assert.rejects(house.run(1), /The record is broken: entry 3/)
   house.processes.delete(1)
   await house.kill(2)
   const later = new DatabaseSync(join(house.peers.nodes[1]!.home, 'record.sqlite'))
-  const { height, hash } = later.prepare('SELECT height, hash FROM record ORDER BY height DESC LIMIT 1').get() as { height: number; hash: string }
+  const { height, hash } = later
+    .prepare('SELECT height, hash FROM record ORDER BY height DESC LIMIT 1')
+    .get() as { height: number; hash: string }
   const next = [height + 1, Date.now(), 'pledge', '{}'] as const
-  later.prepare('INSERT INTO record (height, at, kind, body, hash) VALUES (?, ?, ?, ?, ?)').run(...next, RecordStore.hashOf(...next, hash))
+  later
+    .prepare('INSERT INTO record (height, at, kind, body, hash) VALUES (?, ?, ?, ?, ?)')
+    .run(...next, RecordStore.hashOf(...next, hash))
   later.close()
-  await assert.rejects(house.run(2), new RegExp(`entry ${height + 1} is of the kind "pledge", which this version does not know`))
+  await assert.rejects(
+    house.run(2),
+    new RegExp(`entry ${height + 1} is of the kind "pledge", which this version does not know`),
+  )
   house.processes.delete(2)
 })

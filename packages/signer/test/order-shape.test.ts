@@ -2,9 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hashOfUnsigned, orderSchema, uuidSchema } from '../src/policy/order.ts'
 
-/** The platform's call as a node reads it: what has another shape is refused before anything is judged. */
+/**
+ * The platform's call as a node reads it: what has another shape is refused before anything is
+ * judged.
+ */
 const request = { token: 't', method: 'POST', uri: '/u', body: '' }
-const receipt = { receipt: { node: 1, api_key: 'k', nonce: 'n', intent: 'i', seen_at: 0 }, signature: 's' }
+const receipt = {
+  receipt: { node: 1, api_key: 'k', nonce: 'n', intent: 'i', seen_at: 0 },
+  signature: 's',
+}
 const ID = '01234567-89ab-4cde-8f01-23456789abcd'
 const pay = { kind: 'pay', request }
 const cost = { gas: '1', max_fee_per_gas: '0' }
@@ -31,24 +37,51 @@ const allOf = (count: number, each: unknown) => Array.from({ length: count }, ()
 test('every purpose is read as it was told, with all that may come along', () => {
   const proven = { request, receipts: [receipt, receipt, receipt] }
   for (const purpose of [
-    pay, { ...pay, ...proven, speed_up: proven }, cancel, { ...cancel, of: forward, ...proven }, sweep, forward,
-    { ...forward, receipts: [] }, drain, recover,
-    { ...recover, to_path: [0, 1, 0x7fffffff] }, { kind: 'tank-stake', order: 'o' }, fuel,
+    pay,
+    { ...pay, ...proven, speed_up: proven },
+    cancel,
+    { ...cancel, of: forward, ...proven },
+    sweep,
+    forward,
+    { ...forward, receipts: [] },
+    drain,
+    recover,
+    { ...recover, to_path: [0, 1, 0x7fffffff] },
+    { kind: 'tank-stake', order: 'o' },
+    fuel,
     { ...fuel, l1_fee: '1', beside: [{ for: pay, ...cost, l1_fee: '0' }] },
-    ...['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw'].map((step) => ({ ...stake, ...proven, step })),
+    ...['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw'].map((step) => ({
+      ...stake,
+      ...proven,
+      step,
+    })),
     ...[pay, cancel, sweep, forward, stake].map((each) => ({ ...fuel, for: each })),
-    ...['delegate', 'undelegate'].flatMap((step) => [pay, sweep, forward].map((each) => ({ ...lend, step, for: each }))),
-  ]) assert.ok(ofPurpose(purpose), JSON.stringify(purpose))
+    ...['delegate', 'undelegate'].flatMap((step) =>
+      [pay, sweep, forward].map((each) => ({ ...lend, step, for: each })),
+    ),
+  ])
+    assert.ok(ofPurpose(purpose), JSON.stringify(purpose))
 })
 
 test('a field more, a field less, another kind, what is within what it must not be within', () => {
   for (const purpose of [
-    pay, { ...pay, speed_up: { request } }, cancel, sweep, forward, stake, fuel, lend, drain, recover, { kind: 'tank-stake', order: 'o' },
+    pay,
+    { ...pay, speed_up: { request } },
+    cancel,
+    sweep,
+    forward,
+    stake,
+    fuel,
+    lend,
+    drain,
+    recover,
+    { kind: 'tank-stake', order: 'o' },
     { ...pay, receipts: [receipt] },
   ]) {
     assert.ok(!ofPurpose({ ...purpose, more: 1 }))
     for (const name of Object.keys(purpose)) {
-      if (name !== 'speed_up' && name !== 'receipts') assert.ok(!ofPurpose({ ...purpose, [name]: undefined }), name)
+      if (name !== 'speed_up' && name !== 'receipts')
+        assert.ok(!ofPurpose({ ...purpose, [name]: undefined }), name)
       assert.ok(!ofPurpose({ ...purpose, [name]: null }), name)
     }
   }
@@ -60,12 +93,14 @@ test('a field more, a field less, another kind, what is within what it must not 
   for (const each of [cancel, stake]) assert.ok(!ofPurpose({ ...lend, for: each }))
   for (const step of ['freeze', 'withdraw', '']) assert.ok(!ofPurpose({ ...lend, step }))
   assert.ok(!ofPurpose({ ...stake, step: 'vote' }))
-  for (const each of [sweep, cancel]) assert.ok(!ofPurpose({ ...fuel, beside: [{ for: each, ...cost }] }))
+  for (const each of [sweep, cancel])
+    assert.ok(!ofPurpose({ ...fuel, beside: [{ for: each, ...cost }] }))
   assert.ok(!ofPurpose({ ...fuel, beside: [{ for: pay, ...cost, more: 1 }] }))
   for (const name of ['for', 'gas', 'max_fee_per_gas']) {
     assert.ok(!ofPurpose({ ...fuel, beside: [{ for: pay, ...cost, [name]: undefined }] }))
   }
-  for (const name of ['workspace', 'purpose', 'unsigned']) assert.ok(!isRead({ ...order, [name]: undefined }))
+  for (const name of ['workspace', 'purpose', 'unsigned'])
+    assert.ok(!isRead({ ...order, [name]: undefined }))
   assert.ok(!isRead({ ...order, more: 1 }))
   for (const name of ['network', 'bytes', 'inputs']) assert.ok(!ofUnsigned({ [name]: undefined }))
   assert.ok(!ofUnsigned({ more: 1 }))
@@ -86,7 +121,11 @@ test('how long, how many, how large', () => {
     [0, 8, (count: number) => ofUnsigned({ inputs: [{ path: allOf(count, 1) }] })],
     [0, 8, (count: number) => ofUnsigned({ change: { output: 0, path: allOf(count, 1) } })],
     [1, 4 * 1024 * 1024, (bytes: number) => ofUnsigned({ bytes: '0a'.repeat(bytes) })],
-    [1, 4 * 1024 * 1024, (bytes: number) => ofUnsigned({ inputs: [{ path: [1], previous: '0a'.repeat(bytes) }] })],
+    [
+      1,
+      4 * 1024 * 1024,
+      (bytes: number) => ofUnsigned({ inputs: [{ path: [1], previous: '0a'.repeat(bytes) }] }),
+    ],
     [0, 0x7fffffff, (index: number) => ofPurpose({ ...sweep, sub_account: index })],
     [0, 0x7fffffff, (index: number) => ofPurpose({ ...sweep, address_index: index })],
     [0, 0x7fffffff, (index: number) => ofPurpose({ ...recover, to_path: [1, 1, index] })],
@@ -99,12 +138,18 @@ test('how long, how many, how large', () => {
   }
   for (const index of [-1, 0.5, '1']) {
     assert.ok(
-      !ofPurpose({ ...sweep, sub_account: index }) && !ofUnsigned({ inputs: [{ path: [index] }] }) && !ofUnsigned(
-        { change: { output: index, path: [] } }
-      )
+      !ofPurpose({ ...sweep, sub_account: index }) &&
+        !ofUnsigned({ inputs: [{ path: [index] }] }) &&
+        !ofUnsigned({ change: { output: index, path: [] } }),
     )
   }
-  for (const more of [{ more: 1 }, { path: undefined }, { previous: 1 }, { previous: '0' }, { previous: '0G' }]) {
+  for (const more of [
+    { more: 1 },
+    { path: undefined },
+    { previous: 1 },
+    { previous: '0' },
+    { previous: '0G' },
+  ]) {
     assert.ok(!ofUnsigned({ inputs: [{ path: [], ...more }] }))
   }
   for (const more of [{ more: 1 }, { path: undefined }, { output: undefined }]) {
@@ -115,15 +160,37 @@ test('how long, how many, how large', () => {
 
 test('a receipt: a node of three, names no longer than they can be, and nothing else', () => {
   const reads = (told: object, more: object = {}) =>
-    ofPurpose({ ...pay, receipts: [{ receipt: { ...receipt.receipt, ...told }, signature: 's', ...more }] })
-  for (const [name, most] of [['api_key', 256], ['nonce', 256], ['intent', 64]] as const) {
+    ofPurpose({
+      ...pay,
+      receipts: [{ receipt: { ...receipt.receipt, ...told }, signature: 's', ...more }],
+    })
+  for (const [name, most] of [
+    ['api_key', 256],
+    ['nonce', 256],
+    ['intent', 64],
+  ] as const) {
     assert.deepEqual(
-      [reads({ [name]: '' }), reads({ [name]: 'x'.repeat(most) }), reads({ [name]: 'x'.repeat(most + 1) })], [true, true, false], name
+      [
+        reads({ [name]: '' }),
+        reads({ [name]: 'x'.repeat(most) }),
+        reads({ [name]: 'x'.repeat(most + 1) }),
+      ],
+      [true, true, false],
+      name,
     )
   }
-  assert.deepEqual([reads({}, { signature: 'x'.repeat(128) }), reads({}, { signature: 'x'.repeat(129) })], [true, false])
-  assert.deepEqual([0, 1, 2, 3, 4, 1.5].map((node) => reads({ node })), [false, true, true, true, false, false])
-  assert.deepEqual([-1, 0, 1, 0.5].map((seen_at) => reads({ seen_at })), [false, true, true, false])
+  assert.deepEqual(
+    [reads({}, { signature: 'x'.repeat(128) }), reads({}, { signature: 'x'.repeat(129) })],
+    [true, false],
+  )
+  assert.deepEqual(
+    [0, 1, 2, 3, 4, 1.5].map((node) => reads({ node })),
+    [false, true, true, true, false, false],
+  )
+  assert.deepEqual(
+    [-1, 0, 1, 0.5].map((seen_at) => reads({ seen_at })),
+    [false, true, true, false],
+  )
   assert.deepEqual([reads({ more: 1 }), reads({}, { more: 1 })], [false, false])
   for (const name of Object.keys(receipt.receipt)) assert.ok(!reads({ [name]: undefined }), name)
 })
@@ -132,15 +199,27 @@ test('amounts as whole decimal numbers, ids in one spelling', () => {
   const gas = (text: unknown) => ofPurpose({ ...fuel, gas: text })
   for (const name of ['gas', 'max_fee_per_gas', 'l1_fee']) {
     const reads = (text: unknown) => ofPurpose({ ...fuel, [name]: text })
-    assert.deepEqual([reads('0'), reads('10'), reads(`1${'0'.repeat(77)}`), reads(`1${'0'.repeat(78)}`)], [true, true, true, false])
+    assert.deepEqual(
+      [reads('0'), reads('10'), reads(`1${'0'.repeat(77)}`), reads(`1${'0'.repeat(78)}`)],
+      [true, true, true, false],
+    )
   }
-  for (const text of ['', '00', '01', '-1', '1.5', '1e3', ' 1', '1 ', '0x1', 1]) assert.ok(!gas(text), String(text))
+  for (const text of ['', '00', '01', '-1', '1.5', '1e3', ' 1', '1 ', '0x1', 1])
+    assert.ok(!gas(text), String(text))
   assert.deepEqual([gas('9'), gas('1'), gas('19')], [true, true, true])
   const isId = (text: string) => uuidSchema.safeParse(text).success
   assert.ok(isId(ID) && isId('ffffffff-ffff-ffff-ffff-ffffffffffff'))
   for (const text of [
-    ID.toUpperCase(), `${ID}0`, `0${ID}`, ID.slice(1), ID.slice(0, -1), ID.replace('-', ''), `${ID}-0000`, ID.replace('89ab-', ''),
-    ID.replaceAll('-', '_'), ID.replace('a', 'g'),
+    ID.toUpperCase(),
+    `${ID}0`,
+    `0${ID}`,
+    ID.slice(1),
+    ID.slice(0, -1),
+    ID.replace('-', ''),
+    `${ID}-0000`,
+    ID.replace('89ab-', ''),
+    ID.replaceAll('-', '_'),
+    ID.replace('a', 'g'),
   ]) {
     assert.ok(!isId(text), text)
   }
@@ -148,13 +227,18 @@ test('amounts as whole decimal numbers, ids in one spelling', () => {
 })
 
 test('a transaction has one hash, whatever came along with it, and another one where anything of it is different', () => {
-  const of = (more: object = {}) => hashOfUnsigned({ ...unsigned, inputs: [{ path: [1, 2] }], ...more })
+  const of = (more: object = {}) =>
+    hashOfUnsigned({ ...unsigned, inputs: [{ path: [1, 2] }], ...more })
   assert.equal(of(), 'd3e73b01c10c0742526e1fd0491c88e8a848d50e3926e5ccd4ebc56a823fecf6')
   assert.equal(of({ inputs: [{ path: [1, 2], previous: '00' }] }), of())
   assert.equal(of({ change: undefined }), of())
   const others = [
-    { network: 'M' }, { bytes: '01' }, { inputs: [{ path: [1, 3] }] }, { inputs: [{ path: [1, 2] }, { path: [1, 2] }] },
-    { change: { output: 1, path: [1] } }, { change: { output: 2, path: [1] } },
+    { network: 'M' },
+    { bytes: '01' },
+    { inputs: [{ path: [1, 3] }] },
+    { inputs: [{ path: [1, 2] }, { path: [1, 2] }] },
+    { change: { output: 1, path: [1] } },
+    { change: { output: 2, path: [1] } },
   ]
   assert.equal(new Set([of(), ...others.map((more) => of(more))]).size, others.length + 1)
 })

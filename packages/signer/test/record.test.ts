@@ -14,7 +14,9 @@ import { openText, recoveryPublicKey, sealText } from '../src/keys/sealed.ts'
 import type { Proven } from '../src/intent/request.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'signer-record-'))
-after(() => { rmSync(folder, { recursive: true, force: true }) })
+after(() => {
+  rmSync(folder, { recursive: true, force: true })
+})
 
 const IAT = 1_800_000_000
 const code = (run: () => void): string | null => {
@@ -50,20 +52,38 @@ test('a record without room takes nothing, and says so before anything is signed
   store.append('backup', { keys: 0, made_at: 1 })
   const { height, head } = store.record
   // No page more, as on a disk that is full.
-  const { page_count: pages } = store.record.database.prepare('PRAGMA page_count').get() as { page_count: number }
+  const { page_count: pages } = store.record.database.prepare('PRAGMA page_count').get() as {
+    page_count: number
+  }
   store.record.database.exec(`PRAGMA max_page_count=${pages}`)
   const large = (nonce: string) => ({
     kind: 'seen' as const,
-    body: { api_key: 'k', nonce, intent: 'i'.repeat(3000), content: 'content', transaction_id: 't', iat: IAT, exp: IAT + 25, timely: true },
+    body: {
+      api_key: 'k',
+      nonce,
+      intent: 'i'.repeat(3000),
+      content: 'content',
+      transaction_id: 't',
+      iat: IAT,
+      exp: IAT + 25,
+      timely: true,
+    },
   })
   assert.throws(() => store.appendAll(['a', 'b', 'c'].map(large)), /full/)
-  assert.deepEqual([store.record.height, store.record.head, store.state.seen.size], [height, head, 0])
+  assert.deepEqual(
+    [store.record.height, store.record.head, store.state.seen.size],
+    [height, head, 0],
+  )
   store.appendSoon('backup', { keys: 1, made_at: 2 })
   store.record.database.exec('PRAGMA max_page_count=1000000')
   store.appendAll([large('d')])
   store.close()
   const again = new Store(path, () => IAT * 1000)
-  assert.deepEqual([again.record.height, again.state.seen.size], [height + 2, 1], 'what waited is there, what was refused is not')
+  assert.deepEqual(
+    [again.record.height, again.state.seen.size],
+    [height + 2, 1],
+    'what waited is there, what was refused is not',
+  )
   again.close()
 })
 
@@ -71,14 +91,41 @@ test('rule 3: 24 hours; 7 days for what was seen live, here or by a peer who sig
   const store = new Store(join(folder, 'age.sqlite'), () => IAT * 1000)
   const identity = generateKeyPairSync('ed25519')
   const identities = new Map([[2, identity.publicKey]])
-  const proven = (nonce: string): Proven => ({ request: { token: '', method: '', uri: '', body: '' }, enrolment: { api_key: 'k', public_key_pem: '', role: 'full', workspace: 'w', sub_account: 1, sub_account_name: 'main', revoked: false }, nonce, iat: IAT, exp: IAT + 25, transaction_id: '' })
+  const proven = (nonce: string): Proven => ({
+    request: { token: '', method: '', uri: '', body: '' },
+    enrolment: {
+      api_key: 'k',
+      public_key_pem: '',
+      role: 'full',
+      workspace: 'w',
+      sub_account: 1,
+      sub_account_name: 'main',
+      revoked: false,
+    },
+    nonce,
+    iat: IAT,
+    exp: IAT + 25,
+    transaction_id: '',
+  })
   const told = { node: 2, api_key: 'k', nonce: 'b', intent: 'content', seen_at: IAT + 20 }
   const receipt = { receipt: told, signature: signBytes(identity.privateKey, receiptBytes(told)) }
   const late = { ...told, seen_at: IAT + 25 + 61 }
-  const age = (nonce: string, now: number, receipts = [receipt], content = 'content') => code(() => { assertAge(store.state, identities, proven(nonce), content, receipts, now) })
+  const age = (nonce: string, now: number, receipts = [receipt], content = 'content') =>
+    code(() => {
+      assertAge(store.state, identities, proven(nonce), content, receipts, now)
+    })
   assert.equal(age('a', IAT + DAY_S), null)
   assert.equal(age('a', IAT + DAY_S + 1), 'TOO_OLD')
-  store.append('seen', { api_key: 'k', nonce: 'a', intent: 'i', content: 'content', transaction_id: 't', iat: IAT, exp: IAT + 25, timely: true })
+  store.append('seen', {
+    api_key: 'k',
+    nonce: 'a',
+    intent: 'i',
+    content: 'content',
+    transaction_id: 't',
+    iat: IAT,
+    exp: IAT + 25,
+    timely: true,
+  })
   assert.equal(age('a', IAT + DAY_S + 1), null)
   assert.equal(age('a', IAT + 7 * DAY_S), null)
   assert.equal(age('a', IAT + 7 * DAY_S + 1), 'TOO_OLD')
@@ -87,7 +134,12 @@ test('rule 3: 24 hours; 7 days for what was seen live, here or by a peer who sig
   assert.equal(age('b', IAT + DAY_S + 1, [receipt], 'other content'), 'TOO_OLD')
   assert.equal(age('c', IAT + DAY_S + 1), 'TOO_OLD')
   assert.equal(age('b', IAT + DAY_S + 1, [{ ...receipt, signature: '00'.repeat(64) }]), 'TOO_OLD')
-  assert.equal(age('b', IAT + DAY_S + 1, [{ receipt: late, signature: signBytes(identity.privateKey, receiptBytes(late)) }]), 'TOO_OLD')
+  assert.equal(
+    age('b', IAT + DAY_S + 1, [
+      { receipt: late, signature: signBytes(identity.privateKey, receiptBytes(late)) },
+    ]),
+    'TOO_OLD',
+  )
   store.append('restored', { generation: 1, not_before: (IAT + 1) * 1000 })
   assert.equal(age('a', IAT + 10), 'TOO_OLD')
   store.close()
@@ -99,8 +151,12 @@ test('the record is append-only, and what waits shares the next flush', () => {
   store.appendSoon('revoke', { api_key: 'one' })
   assert.equal(store.record.height, 0)
   assert.equal(store.append('revoke', { api_key: 'two' }).height, 2)
-  assert.throws(() => { store.record.database.exec('DELETE FROM record') }, /append-only/)
-  assert.throws(() => { store.record.database.exec("UPDATE record SET kind = 'x'") }, /append-only/)
+  assert.throws(() => {
+    store.record.database.exec('DELETE FROM record')
+  }, /append-only/)
+  assert.throws(() => {
+    store.record.database.exec("UPDATE record SET kind = 'x'")
+  }, /append-only/)
   const head = store.record.head
   store.close()
   const again = new Store(path, () => 1)
@@ -135,7 +191,9 @@ test('a record belongs to the network of its first start', () => {
   freezeRegistry(loadRegistry('local'), first)
   first.close()
   const second = new Store(path, () => IAT * 1000)
-  assert.throws(() => { freezeRegistry(loadRegistry('mainnet'), second) }, /belongs to the network "local".*config\.json says mode "mainnet"/)
+  assert.throws(() => {
+    freezeRegistry(loadRegistry('mainnet'), second)
+  }, /belongs to the network "local".*config\.json says mode "mainnet"/)
   const height = second.record.height
   freezeRegistry(loadRegistry('local'), second)
   assert.equal(second.record.height, height)

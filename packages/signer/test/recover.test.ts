@@ -4,7 +4,22 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { restoreHome } from '../src/setup.ts'
-import { BTC, btc, ETH, eth, funding, House, pay, SINK_BTC, SINK_ETH, transfer, usdt, type Caller, type Json, type Workspace } from './house.ts'
+import {
+  BTC,
+  btc,
+  ETH,
+  eth,
+  funding,
+  House,
+  pay,
+  SINK_BTC,
+  SINK_ETH,
+  transfer,
+  usdt,
+  type Caller,
+  type Json,
+  type Workspace,
+} from './house.ts'
 
 /** Rule 16: what two nodes sign for a recovery without the platform, and what they do not. */
 let house: House
@@ -16,14 +31,35 @@ const path = [1, ETH.chain_index, 0]
 const file = (node: number) => join(house.home, `backup-${node}.json`)
 const secret = (node: number) => join(house.home, `recovery-${node}`)
 const order = (node: number, network: string, to_address: string, more: Json = {}) =>
-  house.operator(node, 'recover', { workspace: workspace.name, network, to_address, fee_max: MOST.toString(), ...more })
+  house.operator(node, 'recover', {
+    workspace: workspace.name,
+    network,
+    to_address,
+    fee_max: MOST.toString(),
+    ...more,
+  })
 const named = (network: string, to: string): string =>
-  createHash('sha256').update(JSON.stringify([workspace.name, network, to, null, MOST.toString()])).digest('hex').slice(0, 32)
-const sign = (unsigned: Json, more: Json = {}) => house.operator(1, 'recover-sign', {
-  workspace: workspace.name, partner: 3, purpose: { kind: 'recover', order: named(unsigned.network, unsigned.network === 'BTC' ? SINK_BTC : SINK_ETH), ...more },
-  unsigned,
-})
-async function refused(code: string, unsigned: Json, more: Json = {}, message = /./): Promise<void> {
+  createHash('sha256')
+    .update(JSON.stringify([workspace.name, network, to, null, MOST.toString()]))
+    .digest('hex')
+    .slice(0, 32)
+const sign = (unsigned: Json, more: Json = {}) =>
+  house.operator(1, 'recover-sign', {
+    workspace: workspace.name,
+    partner: 3,
+    purpose: {
+      kind: 'recover',
+      order: named(unsigned.network, unsigned.network === 'BTC' ? SINK_BTC : SINK_ETH),
+      ...more,
+    },
+    unsigned,
+  })
+async function refused(
+  code: string,
+  unsigned: Json,
+  more: Json = {},
+  message = /./,
+): Promise<void> {
   const { status, body } = await sign(unsigned, more)
   assert.equal(body.error, code, `${status} ${JSON.stringify(body)}`)
   assert.match(body.message, message)
@@ -34,15 +70,25 @@ before(async () => {
   workspace = await house.workspace()
   caller = await workspace.caller()
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
 test('a node that serves a platform takes no recovery order, and signs none', async () => {
   assert.equal((await order(1, 'ETH', SINK_ETH)).body.error, 'NOT_ALLOWED')
   assert.equal((await sign(eth(path, { value: 1n }))).body.error, 'NOT_ALLOWED')
-  const asked = await workspace.sign({ kind: 'recover', order: named('ETH', SINK_ETH) }, eth(path, { value: 1n }))
+  const asked = await workspace.sign(
+    { kind: 'recover', order: named('ETH', SINK_ETH) },
+    eth(path, { value: 1n }),
+  )
   assert.equal(asked.body.error, 'ACTION_NOT_ALLOWED', JSON.stringify(asked.body))
-  for (const node of [1, 3]) assert.equal((await house.operator(node, 'backup', { file: file(node) })).status, 200)
-  assert.equal((await house.operator(1, 'recover-open', { file: file(1), recovery_secret_file: secret(1) })).body.error, 'KEY_CONFLICT')
+  for (const node of [1, 3])
+    assert.equal((await house.operator(node, 'backup', { file: file(node) })).status, 200)
+  assert.equal(
+    (await house.operator(1, 'recover-open', { file: file(1), recovery_secret_file: secret(1) }))
+      .body.error,
+    'KEY_CONFLICT',
+  )
 })
 
 test('two nodes from their backups alone sign what both operators ordered, and nothing else', async () => {
@@ -52,16 +98,27 @@ test('two nodes from their backups alone sign what both operators ordered, and n
     rmSync(home, { recursive: true })
     await restoreHome({ home, file: file(node), recoverySecretFile: secret(node), print: null })
     await house.run(node)
-    const opened = await house.operator(node, 'recover-open', { file: file(node), recovery_secret_file: secret(node) })
+    const opened = await house.operator(node, 'recover-open', {
+      file: file(node),
+      recovery_secret_file: secret(node),
+    })
     assert.equal(opened.status, 200, JSON.stringify(opened.body))
   }
   await refused('ORDER_UNKNOWN', eth(path, { value: 1n }), {}, /gave no such order/)
-  assert.equal((await order(1, 'ETH', SINK_ETH)).body.order, named('ETH', SINK_ETH), 'the name is the same at whoever types the same')
+  assert.equal(
+    (await order(1, 'ETH', SINK_ETH)).body.order,
+    named('ETH', SINK_ETH),
+    'the name is the same at whoever types the same',
+  )
   assert.equal((await order(1, 'BTC', SINK_BTC)).status, 200)
   await refused('ORDER_UNKNOWN', eth(path, { value: 1n }), {}, /gave no such order/)
   assert.equal((await order(3, 'ETH', OTHER)).status, 200)
   await refused('ORDER_UNKNOWN', eth(path, { value: 1n }), {}, /another destination or fee/)
-  for (const [network, to] of [['ETH', SINK_ETH], ['BTC', SINK_BTC]] as const) assert.equal((await order(3, network, to)).status, 200)
+  for (const [network, to] of [
+    ['ETH', SINK_ETH],
+    ['BTC', SINK_BTC],
+  ] as const)
+    assert.equal((await order(3, network, to)).status, 200)
   assert.equal((await order(3, 'ETH', SINK_ETH, { fee_max: '0' })).status, 400)
 
   const own = [1, ETH.chain_index, 4]
@@ -69,25 +126,59 @@ test('two nodes from their backups alone sign what both operators ordered, and n
   await refused('DESTINATION_MISMATCH', eth(path, { to: OTHER, value: 1n }))
   await refused('DESTINATION_MISMATCH', usdt(path, OTHER, 5n))
   await refused('FEE_CAP', eth(path, { value: 1n, maxFeePerGas: MOST }))
-  await refused('FEE_CAP', eth(path, { value: 1n, maxFeePerGas: MOST / 21_000n + 1n }), {}, /the operator allowed/)
+  await refused(
+    'FEE_CAP',
+    eth(path, { value: 1n, maxFeePerGas: MOST / 21_000n + 1n }),
+    {},
+    /the operator allowed/,
+  )
   await refused('FOREIGN_PATH', eth([1, BTC.chain_index, 0], { value: 1n }))
-  await refused('NETWORK_MISMATCH', eth([1, BTC.chain_index, 0], { value: 1n }), { order: named('BTC', SINK_BTC) })
+  await refused('NETWORK_MISMATCH', eth([1, BTC.chain_index, 0], { value: 1n }), {
+    order: named('BTC', SINK_BTC),
+  })
   await refused('DESTINATION_MISMATCH', eth(path, { to: OTHER, value: 1n }), { to_path: own })
   await refused('DESTINATION_MISMATCH', eth(path, { to: at, value: 1n }))
-  await refused('SHAPE', eth(path, { to: at, value: MOST + 1n }), { to_path: own }, /no more of the native coin/)
+  await refused(
+    'SHAPE',
+    eth(path, { to: at, value: MOST + 1n }),
+    { to_path: own },
+    /no more of the native coin/,
+  )
   await refused('SHAPE', usdt(path, at, 5n), { to_path: own }, /no more of the native coin/)
-  const coins = [{ funding: funding(workspace, [{ path: [1, BTC.chain_index, 0], value: 50_000n }]), output: 0, path: [1, BTC.chain_index, 0] }]
-  await refused('SHAPE', btc(workspace, { inputs: coins, amount: 20_000n, change: { path: [1, BTC.chain_index, 0x7fffffff], value: 29_000n } }), {}, /no change/)
+  const coins = [
+    {
+      funding: funding(workspace, [{ path: [1, BTC.chain_index, 0], value: 50_000n }]),
+      output: 0,
+      path: [1, BTC.chain_index, 0],
+    },
+  ]
+  await refused(
+    'SHAPE',
+    btc(workspace, {
+      inputs: coins,
+      amount: 20_000n,
+      change: { path: [1, BTC.chain_index, 0x7fffffff], value: 29_000n },
+    }),
+    {},
+    /no change/,
+  )
   const paid = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
   const asked = await workspace.sign(pay(paid), eth(path, { value: 10n ** 18n }), [1, 3])
   assert.equal(asked.body.error, 'RESTORING', 'no platform is served')
-  const smuggled = await house.operator(1, 'recover-sign', { workspace: workspace.name, partner: 3, purpose: pay(paid), unsigned: eth(path, { value: 10n ** 18n }) })
+  const smuggled = await house.operator(1, 'recover-sign', {
+    workspace: workspace.name,
+    partner: 3,
+    purpose: pay(paid),
+    unsigned: eth(path, { value: 10n ** 18n }),
+  })
   assert.equal(smuggled.body.error, 'RESTORING')
 
   // No record knows at which number an account is, and none is asked.
   for (const [unsigned, more] of [
-    [eth(path, { value: 10n ** 19n, nonce: 17 }), {}], [usdt(own, SINK_ETH, 9n, { nonce: 4 }), {}],
-    [eth(path, { to: at, value: MOST, nonce: 18 }), { to_path: own }], [btc(workspace, { inputs: coins, amount: 49_000n }), {}],
+    [eth(path, { value: 10n ** 19n, nonce: 17 }), {}],
+    [usdt(own, SINK_ETH, 9n, { nonce: 4 }), {}],
+    [eth(path, { to: at, value: MOST, nonce: 18 }), { to_path: own }],
+    [btc(workspace, { inputs: coins, amount: 49_000n }), {}],
   ] as const) {
     const { status, body } = await sign(unsigned, more)
     assert.equal(status, 200, JSON.stringify(body))
@@ -95,6 +186,9 @@ test('two nodes from their backups alone sign what both operators ordered, and n
   }
   // Started again it is what it was.
   await house.restart(3)
-  assert.equal((await workspace.sign(pay(paid), eth(path, { value: 10n ** 18n }), [3, 1])).body.error, 'RESTORING')
+  assert.equal(
+    (await workspace.sign(pay(paid), eth(path, { value: 10n ** 18n }), [3, 1])).body.error,
+    'RESTORING',
+  )
   assert.equal((await sign(eth(path, { value: 1n, nonce: 19 }))).status, 200)
 })

@@ -5,13 +5,15 @@ import type { Entry } from '../src/store/entries/index.ts'
 import { State } from '../src/store/state.ts'
 
 /**
- * Every order of what can happen to the shares of one key at two honest nodes, 1 and 2, while node 3 lies, leads every run, and
- * loses or holds back any message; and either honest node is killed at any moment. The rules and the record's state are the
- * product's own. More is allowed than can happen, so that there is less to try:
+ * Every order of what can happen to the shares of one key at two honest nodes, 1 and 2, while node
+ * 3 lies, leads every run, and loses or holds back any message; and either honest node is killed at
+ * any moment. The rules and the record's state are the product's own. More is allowed than can
+ * happen, so that there is less to try:
  *
  * - Node 3 passes every test, certifies every run, and says whatever is asked of it.
  * - A run can end at one node as soon as the other ever opened it.
- * - An answer of a peer can be used as late as anybody likes. So a kill, after which it cannot be used, needs no move of its own.
+ * - An answer of a peer can be used as late as anybody likes. So a kill, after which it cannot be
+ *   used, needs no move of its own.
  */
 const HONEST = [1, 2] as const
 type Honest = (typeof HONEST)[number]
@@ -35,12 +37,30 @@ interface World {
 }
 
 const sessionOf = (run: number): string => `run-${run}`
-const nameOf = (world: World, run: number) => ({ key_id: KEY, epoch: world.runs[run]!.epoch + 1, session: sessionOf(run) })
+const nameOf = (world: World, run: number) => ({
+  key_id: KEY,
+  epoch: world.runs[run]!.epoch + 1,
+  session: sessionOf(run),
+})
 
 function fresh(): World {
   const node = (): Node => {
     const state = new State()
-    state.apply({ height: 1, at: 0, kind: 'key', body: { key_id: KEY, curve: 'secp256k1', public_key: '', chain_code: '', mode: '', epoch: 0, signatures: [], session: 'made' } })
+    state.apply({
+      height: 1,
+      at: 0,
+      kind: 'key',
+      body: {
+        key_id: KEY,
+        curve: 'secp256k1',
+        public_key: '',
+        chain_code: '',
+        mode: '',
+        epoch: 0,
+        signatures: [],
+        session: 'made',
+      },
+    })
     return { state, run: null, said: new Set(), promised: new Set() }
   }
   return { nodes: { 1: node(), 2: node() }, runs: [] }
@@ -51,9 +71,21 @@ function print({ nodes, runs }: World): string {
   const of = ({ state, run, said, promised }: Node) => {
     const { epoch, session, previous } = state.keys.get(KEY)!
     const prepared = state.prepared.get(KEY)
-    return [epoch, session, previous, prepared && [prepared.epoch, prepared.session, [...prepared.tested].sort()], run, [...said].sort(), [...promised].sort()]
+    return [
+      epoch,
+      session,
+      previous,
+      prepared && [prepared.epoch, prepared.session, [...prepared.tested].sort()],
+      run,
+      [...said].sort(),
+      [...promised].sort(),
+    ]
   }
-  return JSON.stringify([of(nodes[1]), of(nodes[2]), runs.map(({ epoch, opened, certified }) => [epoch, [...opened].sort(), [...certified].sort()])])
+  return JSON.stringify([
+    of(nodes[1]),
+    of(nodes[2]),
+    runs.map(({ epoch, opened, certified }) => [epoch, [...opened].sort(), [...certified].sort()]),
+  ])
 }
 
 function copy({ nodes, runs }: World): World {
@@ -66,25 +98,42 @@ function copy({ nodes, runs }: World): World {
   }
   return {
     nodes: { 1: of(nodes[1]), 2: of(nodes[2]) },
-    runs: runs.map(({ epoch, opened, certified }) => ({ epoch, opened: new Set(opened), certified: new Set(certified) })),
+    runs: runs.map(({ epoch, opened, certified }) => ({
+      epoch,
+      opened: new Set(opened),
+      certified: new Set(certified),
+    })),
   }
 }
 
 type Rules = typeof rules
 type Move = [name: string, apply: (world: World) => void]
-const write = <K extends 'prepared' | 'tested' | 'refreshed' | 'forgotten' | 'abandoned' | 'reverted'>(node: Node, kind: K, body: Entry<K>['body']): void => {
+const write = <
+  K extends 'prepared' | 'tested' | 'refreshed' | 'forgotten' | 'abandoned' | 'reverted',
+>(
+  node: Node,
+  kind: K,
+  body: Entry<K>['body'],
+): void => {
   node.state.apply({ height: 1, at: 0, kind, body } as Parameters<State['apply']>[0])
 }
 
 /** Everything that can happen next. */
-function movesOf(world: World, runsMax: number, {
-  abandonRefusal, forgetRefusal, refreshRefusal, revertRefusal, switchRefusal,
-}: Rules): Move[] {
+function movesOf(
+  world: World,
+  runsMax: number,
+  { abandonRefusal, forgetRefusal, refreshRefusal, revertRefusal, switchRefusal }: Rules,
+): Move[] {
   const moves: Move[] = []
-  const add = (name: string, apply: (next: World) => void): void => { moves.push([name, apply]) }
+  const add = (name: string, apply: (next: World) => void): void => {
+    moves.push([name, apply])
+  }
   const epochs = new Set(HONEST.map((node) => world.nodes[node].state.keys.get(KEY)!.epoch))
   if (world.runs.length < runsMax) {
-    for (const epoch of epochs) add(`3 begins run ${world.runs.length} at epoch ${epoch}`, (next) => { next.runs.push({ epoch, opened: new Set(), certified: new Set() }) })
+    for (const epoch of epochs)
+      add(`3 begins run ${world.runs.length} at epoch ${epoch}`, (next) => {
+        next.runs.push({ epoch, opened: new Set(), certified: new Set() })
+      })
   }
   for (const node of HONEST) {
     const { state, run, promised } = world.nodes[node]
@@ -97,51 +146,96 @@ function movesOf(world: World, runsMax: number, {
       const fits = refreshRefusal(key, epoch) === null
       // Opening a run ends the one that the same leader opened before.
       if (!opened.has(node) && fits) {
-        add(`${node} opens run ${at}`, (next) => { next.nodes[node].run = at; next.runs[at]!.opened.add(node) })
+        add(`${node} opens run ${at}`, (next) => {
+          next.nodes[node].run = at
+          next.runs[at]!.opened.add(node)
+        })
       }
       if (run === at && opened.size === 2 && !certified.has(node) && fits) {
-        add(`${node} keeps the share of run ${at} and certifies it`, (next) => { next.runs[at]!.certified.add(node) })
+        add(`${node} keeps the share of run ${at} and certifies it`, (next) => {
+          next.runs[at]!.certified.add(node)
+        })
       }
       if (run === at && certified.size === 2 && fits) {
         add(`${node} has all certificates of run ${at}`, (next) => {
           next.nodes[node].run = null
-          write(next.nodes[node], 'prepared', { ...name, curve: 'secp256k1', public_key: '', chain_code: '', mode: '', signatures: [] })
+          write(next.nodes[node], 'prepared', {
+            ...name,
+            curve: 'secp256k1',
+            public_key: '',
+            chain_code: '',
+            mode: '',
+            signatures: [],
+          })
           write(next.nodes[node], 'tested', { ...name, partner: LIAR })
         })
       }
-      if (switchRefusal(state, name, [other(node), LIAR]) === null && key.session !== name.session) {
+      if (
+        switchRefusal(state, name, [other(node), LIAR]) === null &&
+        key.session !== name.session
+      ) {
         add(`${node} switches to run ${at}`, (next) => {
           write(next.nodes[node], 'refreshed', name)
           next.nodes[node].said.add(name.session)
         })
       }
       // The peer asks for that once it has switched and cannot take this node along.
-      if (abandonRefusal(state, name) === null && peerKey.session === name.session && peerKey.previous && !peer.promised.has(at)) {
+      if (
+        abandonRefusal(state, name) === null &&
+        peerKey.session === name.session &&
+        peerKey.previous &&
+        !peer.promised.has(at)
+      ) {
         add(`${node} abandons run ${at}`, (next) => {
-          if (next.nodes[node].state.prepared.get(KEY)?.session === name.session) write(next.nodes[node], 'abandoned', name)
+          if (next.nodes[node].state.prepared.get(KEY)?.session === name.session)
+            write(next.nodes[node], 'abandoned', name)
           next.nodes[other(node)].promised.add(at)
         })
       }
       if (promised.has(at) && revertRefusal(state, name) === null) {
-        add(`${node} goes back from run ${at}`, (next) => { write(next.nodes[node], 'reverted', name) })
+        add(`${node} goes back from run ${at}`, (next) => {
+          write(next.nodes[node], 'reverted', name)
+        })
       }
     })
     // A test passes at both, or one is killed before it has written that down.
-    if (prepared && !prepared.tested.has(other(node)) && peer.state.prepared.get(KEY)?.session === prepared.session) {
+    if (
+      prepared &&
+      !prepared.tested.has(other(node)) &&
+      peer.state.prepared.get(KEY)?.session === prepared.session
+    ) {
       const name = { key_id: KEY, epoch: prepared.epoch, session: prepared.session }
-      add(`${node} has tested with ${other(node)}`, (next) => { write(next.nodes[node], 'tested', { ...name, partner: other(node) }) })
+      add(`${node} has tested with ${other(node)}`, (next) => {
+        write(next.nodes[node], 'tested', { ...name, partner: other(node) })
+      })
     }
-    const mine: rules.Switched & { key_id: string; session: string } = { key_id: KEY, epoch: key.epoch, session: key.session! }
-    if (key.previous && forgetRefusal(state, mine, [peer.said.has(mine.session) ? mine : peerKey, mine]) === null) {
-      add(`${node} wipes its old share`, (next) => { write(next.nodes[node], 'forgotten', { key_id: KEY, epoch: mine.epoch - 1 }) })
+    const mine: rules.Switched & { key_id: string; session: string } = {
+      key_id: KEY,
+      epoch: key.epoch,
+      session: key.session!,
+    }
+    if (
+      key.previous &&
+      forgetRefusal(state, mine, [peer.said.has(mine.session) ? mine : peerKey, mine]) === null
+    ) {
+      add(`${node} wipes its old share`, (next) => {
+        write(next.nodes[node], 'forgotten', { key_id: KEY, epoch: mine.epoch - 1 })
+      })
     }
   }
   return moves
 }
 
-/** The share that two nodes take for a signature: the coordinator names an epoch, and the partner says its own where it has not that one. */
-function agreed(coordinator: State, partner: State): [string | null | undefined, string | null | undefined] {
-  const preferred = (state: State) => state.keys.get(KEY)!.previous?.epoch ?? state.keys.get(KEY)!.epoch
+/**
+ * The share that two nodes take for a signature: the coordinator names an epoch, and the partner
+ * says its own where it has not that one.
+ */
+function agreed(
+  coordinator: State,
+  partner: State,
+): [string | null | undefined, string | null | undefined] {
+  const preferred = (state: State) =>
+    state.keys.get(KEY)!.previous?.epoch ?? state.keys.get(KEY)!.epoch
   const named = preferred(coordinator)
   const epoch = partner.sessionOf(KEY, named) === undefined ? preferred(partner) : named
   return [coordinator.sessionOf(KEY, epoch), partner.sessionOf(KEY, epoch)]
@@ -150,11 +244,17 @@ function agreed(coordinator: State, partner: State): [string | null | undefined,
 function assertCanSign({ nodes }: World, story: () => string): void {
   for (const node of HONEST) {
     const [mine, theirs] = agreed(nodes[node].state, nodes[other(node)].state)
-    assert.ok(mine !== undefined && mine === theirs, `node ${node} has ${mine}, its partner ${theirs}: ${story()}`)
+    assert.ok(
+      mine !== undefined && mine === theirs,
+      `node ${node} has ${mine}, its partner ${theirs}: ${story()}`,
+    )
   }
 }
 
-/** Breadth first, so that the story of a failure is a shortest one. @returns how many worlds there are */
+/**
+ * Breadth first, so that the story of a failure is a shortest one. @returns how many worlds there
+ * are
+ */
 function explore(runsMax: number, by: Rules = rules): number {
   const seen = new Map<string, { from: string | null; move: string }>()
   const start = fresh()
@@ -171,7 +271,8 @@ function explore(runsMax: number, by: Rules = rules): number {
         seen.set(reached, { from: name, move })
         assertCanSign(to, () => {
           const moves: string[] = []
-          for (let at: string | null = reached; at !== null; at = seen.get(at)!.from) moves.unshift(seen.get(at)!.move)
+          for (let at: string | null = reached; at !== null; at = seen.get(at)!.from)
+            moves.unshift(seen.get(at)!.move)
           return moves.join('; ')
         })
         next.push([reached, to])
@@ -189,7 +290,17 @@ test('whatever one node says and whenever the others are killed, two honest node
 test('the explorer finds what each rule is there for', () => {
   const without = (changed: Partial<Rules>) => () => explore(2, { ...rules, ...changed })
   // As it was: the old share goes when the leader says so.
-  assert.throws(without({ forgetRefusal: (state, name) => (state.keys.get(KEY)!.session === name.session ? null : 'no') }), /node 1 has .*wipes its old share/)
-  assert.throws(without({ forgetRefusal: (state, name, told) => rules.forgetRefusal(state, name, told.slice(1)) }), /wipes its old share/)
+  assert.throws(
+    without({
+      forgetRefusal: (state, name) => (state.keys.get(KEY)!.session === name.session ? null : 'no'),
+    }),
+    /node 1 has .*wipes its old share/,
+  )
+  assert.throws(
+    without({
+      forgetRefusal: (state, name, told) => rules.forgetRefusal(state, name, told.slice(1)),
+    }),
+    /wipes its old share/,
+  )
   assert.throws(without({ abandonRefusal: () => null }), /goes back from run/)
 })

@@ -8,24 +8,47 @@ import { loadConfig } from '../src/config.ts'
 import { realEnvironment } from '../src/environment.ts'
 import { openLog } from '../src/log.ts'
 import { QUIET_TICKS, startNode } from '../src/node.ts'
-import { BTC, btc, funding, House, pay, SINK_BTC, transfer, type Answer, type Workspace } from './house.ts'
+import {
+  BTC,
+  btc,
+  funding,
+  House,
+  pay,
+  SINK_BTC,
+  transfer,
+  type Answer,
+  type Workspace,
+} from './house.ts'
 
-/** A disk image of one node is brought back, and its peers are restarted as well: whatever they knew in memory is gone. */
+/**
+ * A disk image of one node is brought back, and its peers are restarted as well: whatever they knew
+ * in memory is gone.
+ */
 let house: House
 let workspace: Workspace
 before(async () => {
   house = await House.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
-const sleep = (ms: number) => new Promise((resolve) => { setTimeout(resolve, ms) })
+const sleep = (ms: number) =>
+  new Promise((resolve) => {
+    setTimeout(resolve, ms)
+  })
 
 async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 30_000; !(await holds()); await sleep(50)) assert.ok(Date.now() < end, `never: ${what}`)
+  for (const end = Date.now() + 30_000; !(await holds()); await sleep(50))
+    assert.ok(Date.now() < end, `never: ${what}`)
 }
-const heightOf = async (node: number) => (await house.get(node, '/status')).body.record.height as number
-/** A number that a node has on its disk now; 0 where there is none. It is read from a copy: the node keeps its file for itself. */
+const heightOf = async (node: number) =>
+  (await house.get(node, '/status')).body.record.height as number
+/**
+ * A number that a node has on its disk now; 0 where there is none. It is read from a copy: the node
+ * keeps its file for itself.
+ */
 function onDisk(node: number, sql: string, ...values: number[]): number {
   const folder = mkdtempSync(join(tmpdir(), 'signer-image-'))
   for (const [path, bytes] of image(node)) writeFileSync(join(folder, basename(path)), bytes)
@@ -37,20 +60,33 @@ function onDisk(node: number, sql: string, ...values: number[]): number {
     rmSync(folder, { recursive: true })
   }
 }
-const signedOn = (node: number) => onDisk(node, `SELECT count(*) height FROM record WHERE kind = 'signed'`)
+const signedOn = (node: number) =>
+  onDisk(node, `SELECT count(*) height FROM record WHERE kind = 'signed'`)
 /** What a node has on its disk of finished signatures comes a moment after the answer. */
-const written = (node: number, before: number) => until('it is on disk', () => signedOn(node) > before)
+const written = (node: number, before: number) =>
+  until('it is on disk', () => signedOn(node) > before)
 /** A node has on its disk what a peer did last. */
 const learnt = (node: number, of: number, height: number) =>
-  until('the peer’s head is known', () => onDisk(node, 'SELECT height FROM peer_head WHERE node = ?', of) >= height)
-const sees = (node: number, other: number) => until(`${node} reaches ${other}`, async () =>
-  ((await house.get(node, '/status')).body.peers as { node: number; reachable: boolean }[]).some((peer) => peer.node === other && peer.reachable))
+  until(
+    'the peer’s head is known',
+    () => onDisk(node, 'SELECT height FROM peer_head WHERE node = ?', of) >= height,
+  )
+const sees = (node: number, other: number) =>
+  until(`${node} reaches ${other}`, async () =>
+    ((await house.get(node, '/status')).body.peers as { node: number; reachable: boolean }[]).some(
+      (peer) => peer.node === other && peer.reachable,
+    ),
+  )
 const FILES = ['record.sqlite', 'record.sqlite-wal', 'record.sqlite-shm']
 type Image = Map<string, Buffer>
 
 function image(node: number): Image {
   const { home } = house.peers.nodes[node - 1]!
-  return new Map(FILES.map((name) => join(home, name)).filter((path) => existsSync(path)).map((path) => [path, readFileSync(path)]))
+  return new Map(
+    FILES.map((name) => join(home, name))
+      .filter((path) => existsSync(path))
+      .map((path) => [path, readFileSync(path)]),
+  )
 }
 function bringBack(node: number, taken: Image): void {
   for (const name of FILES) rmSync(join(house.peers.nodes[node - 1]!.home, name), { force: true })
@@ -58,25 +94,42 @@ function bringBack(node: number, taken: Image): void {
 }
 
 let sub = 10
-/** One payment and two transactions of different coins that would both make it: signing both pays twice. */
-async function twice(): Promise<Record<'first' | 'second', (pair: readonly [number, number]) => Promise<Answer>>> {
+/**
+ * One payment and two transactions of different coins that would both make it: signing both pays
+ * twice.
+ */
+async function twice(): Promise<
+  Record<'first' | 'second', (pair: readonly [number, number]) => Promise<Answer>>
+> {
   const caller = await workspace.caller(sub)
   const path = [sub++, BTC.chain_index, 0]
-  const purpose = pay(await transfer(caller, { asset: 'BTC', amount: '0.001', destination_address: SINK_BTC }))
-  const made = () => btc(workspace, {
-    inputs: [{ funding: funding(workspace, [{ path, value: 110_000n }]), output: 0, path }],
-    amount: 100_000n, change: { path: [path[0]!, path[1]!, 0x7fffffff], value: 9_000n },
-  })
+  const purpose = pay(
+    await transfer(caller, { asset: 'BTC', amount: '0.001', destination_address: SINK_BTC }),
+  )
+  const made = () =>
+    btc(workspace, {
+      inputs: [{ funding: funding(workspace, [{ path, value: 110_000n }]), output: 0, path }],
+      amount: 100_000n,
+      change: { path: [path[0]!, path[1]!, 0x7fffffff], value: 9_000n },
+    })
   const [one, other] = [made(), made()]
-  return { first: (pair) => workspace.sign(purpose, one, pair), second: (pair) => workspace.sign(purpose, other, pair) }
+  return {
+    first: (pair) => workspace.sign(purpose, one, pair),
+    second: (pair) => workspace.sign(purpose, other, pair),
+  }
 }
 
 async function assertRefused(
-  attempt: (pair: readonly [number, number]) => Promise<Answer>, pairs: readonly (readonly [number, number])[]
+  attempt: (pair: readonly [number, number]) => Promise<Answer>,
+  pairs: readonly (readonly [number, number])[],
 ): Promise<void> {
   for (const pair of pairs) {
     const { body } = await attempt(pair)
-    assert.equal(body.error, 'HEAD_WENT_BACK', `${pair.join()}: ${JSON.stringify(body).slice(0, 300)}`)
+    assert.equal(
+      body.error,
+      'HEAD_WENT_BACK',
+      `${pair.join()}: ${JSON.stringify(body).slice(0, 300)}`,
+    )
   }
 }
 
@@ -87,7 +140,10 @@ async function heal(node: number, truth: Image): Promise<void> {
   await house.run(node)
 }
 
-for (const [role, pair] of [['coordinator', [1, 2]], ['partner', [2, 1]]] as const) {
+for (const [role, pair] of [
+  ['coordinator', [1, 2]],
+  ['partner', [2, 1]],
+] as const) {
   test(`node 1, ${role} of a signature, is rolled back to before it and both peers are killed: no second one with node 3`, async () => {
     const { first, second } = await twice()
     const old = image(1)
@@ -98,7 +154,11 @@ for (const [role, pair] of [['coordinator', [1, 2]], ['partner', [2, 1]]] as con
     const truth = image(1)
     bringBack(1, old)
     await Promise.all([1, 2, 3].map((node) => house.run(node)))
-    await assertRefused(second, [[1, 3], [3, 1], [1, 3]])
+    await assertRefused(second, [
+      [1, 3],
+      [3, 1],
+      [1, 3],
+    ])
     await heal(1, truth)
     assert.equal((await first([1, 3])).status, 200)
   })
@@ -113,7 +173,10 @@ test('node 3 learnt of the signature by pings only, is killed, and the partner o
   const truth = image(1)
   bringBack(1, old)
   await Promise.all([house.run(1), house.run(3)])
-  await assertRefused(second, [[1, 3], [3, 1]])
+  await assertRefused(second, [
+    [1, 3],
+    [3, 1],
+  ])
   await heal(1, truth)
   await house.run(2)
 })
@@ -133,17 +196,29 @@ test('node 3 and the rolled-back node met while the partner of the signature was
   await Promise.all([sees(1, 3), sees(3, 1)])
   await house.run(2)
   await Promise.all([sees(1, 2), sees(3, 2)])
-  await assertRefused(second, [[1, 3], [3, 1]])
+  await assertRefused(second, [
+    [1, 3],
+    [3, 1],
+  ])
   await heal(1, truth)
 })
 
 test('idle nodes append nothing to their records during housekeeping', async () => {
   for (const node of [1, 2, 3]) await house.kill(node)
-  const exit = (code: number): never => { throw new Error(`a node exited with ${code}`) }
-  const nodes = await Promise.all(house.peers.nodes.map(({ home }) => {
-    const config = loadConfig(home)
-    return startNode(config, { ...realEnvironment, exit }, openLog(config.node, realEnvironment.now, () => {}), process.env)
-  }))
+  const exit = (code: number): never => {
+    throw new Error(`a node exited with ${code}`)
+  }
+  const nodes = await Promise.all(
+    house.peers.nodes.map(({ home }) => {
+      const config = loadConfig(home)
+      return startNode(
+        config,
+        { ...realEnvironment, exit },
+        openLog(config.node, realEnvironment.now, () => {}),
+        process.env,
+      )
+    }),
+  )
   try {
     const round = () => Promise.all(nodes.map(({ housekeeping }) => housekeeping()))
     const heights = () => nodes.map(({ parts }) => parts.store.record.height)

@@ -14,7 +14,10 @@ import { State } from '../src/store/state.ts'
 import { ETH, registry } from './house.ts'
 import { said, TRX } from './judging.ts'
 
-/** The rules that ask the record, each by itself: meanings, ends, left-over fuel, and what the registry said first. */
+/**
+ * The rules that ask the record, each by itself: meanings, ends, left-over fuel, and what the
+ * registry said first.
+ */
 const net = (code: string): Network => registry.network(code) as Network
 const [XRP, XLM, BASE] = [net('XRP'), net('XLM'), net('BASE')]
 const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
@@ -22,12 +25,14 @@ const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 test('rule 4: one nonce, one meaning; one intent, one content', () => {
   const used = 'INTENT_CONFLICT: This API key used the nonce for another request'
   const other = 'INTENT_CONFLICT: The same sequence_id stands for another payment'
-  const meaning = (seen: object | null, known: object | null) => said(() => {
-    const state = {
-      seen: new Map(seen ? [[State.requestKey('k', 'n'), seen]] : []), intents: new Map(known ? [['i', known]] : []),
-    } as unknown as State
-    assertOneMeaning(state, 'k', 'n', 'i', 'c')
-  })
+  const meaning = (seen: object | null, known: object | null) =>
+    said(() => {
+      const state = {
+        seen: new Map(seen ? [[State.requestKey('k', 'n'), seen]] : []),
+        intents: new Map(known ? [['i', known]] : []),
+      } as unknown as State
+      assertOneMeaning(state, 'k', 'n', 'i', 'c')
+    })
   assert.equal(meaning(null, null), null)
   assert.equal(meaning({ intent: 'i', content: 'c' }, { content: 'c' }), null)
   assert.equal(meaning(null, { content: null }), null, 'seen, and nothing signed of it yet')
@@ -35,27 +40,48 @@ test('rule 4: one nonce, one meaning; one intent, one content', () => {
   assert.equal(meaning({ intent: 'i', content: 'd' }, null), used)
   assert.equal(meaning(null, { content: 'd' }), other)
 
-  const seen = (more: object = {}) => ({ api_key: 'k', nonce: 'n', intent: 'i', content: 'c', ...more }) as unknown as SeenRequest
-  const agree = (...list: SeenRequest[]) => said(() => { assertMeaningsAgree(list) })
+  const seen = (more: object = {}) =>
+    ({ api_key: 'k', nonce: 'n', intent: 'i', content: 'c', ...more }) as unknown as SeenRequest
+  const agree = (...list: SeenRequest[]) =>
+    said(() => {
+      assertMeaningsAgree(list)
+    })
   const two = 'INTENT_CONFLICT: One nonce of an API key stands for two requests'
   assert.deepEqual([agree(), agree(seen(), seen())], [null, null])
-  assert.deepEqual([agree(seen(), seen({ content: 'd' })), agree(seen(), seen({ intent: 'j' }))], [two, two])
-  assert.equal(agree(seen(), seen({ nonce: 'm', content: 'd' }), seen({ api_key: 'l', intent: 'j' })), null)
+  assert.deepEqual(
+    [agree(seen(), seen({ content: 'd' })), agree(seen(), seen({ intent: 'j' }))],
+    [two, two],
+  )
+  assert.equal(
+    agree(seen(), seen({ nonce: 'm', content: 'd' }), seen({ api_key: 'l', intent: 'j' })),
+    null,
+  )
   assert.equal(agree(seen({ content: 'd' }), seen({ nonce: 'm' }), seen()), two)
 
-  const voided = (...names: string[]) => said(() => { assertNotVoided({ voids: new Map([['v', {}]]) } as unknown as State, names) })
-  assert.deepEqual([voided(), voided('a'), voided('a', 'v')], [null, null, 'VOIDED: The intent was voided'])
+  const voided = (...names: string[]) =>
+    said(() => {
+      assertNotVoided({ voids: new Map([['v', {}]]) } as unknown as State, names)
+    })
+  assert.deepEqual(
+    [voided(), voided('a'), voided('a', 'v')],
+    [null, null, 'VOIDED: The intent was voided'],
+  )
 })
 
 test('rule 10: an end where the chain knows one, no further ahead than the clock and the record allow', () => {
   const NOW = 1_800_000_000
-  const expires = (network: Network, valid_until: number | undefined, ...seen: { end: number; at: number }[]) => {
+  const expires = (
+    network: Network,
+    valid_until: number | undefined,
+    ...seen: { end: number; at: number }[]
+  ) => {
     const ends = new Ends()
     for (const { end, at } of seen) ends.add(end, at, true)
     try {
       assertExpiry(
         { ends: new Map(seen.length > 0 ? [[network.code, ends]] : []) } as unknown as State,
-        { network, decoded: { valid_until } } as unknown as Subject, NOW
+        { network, decoded: { valid_until } } as unknown as Subject,
+        NOW,
       )
       return null
     } catch (error) {
@@ -63,40 +89,61 @@ test('rule 10: an end where the chain knows one, no further ahead than the clock
       return { said: `${code}: ${message}`, detail }
     }
   }
-  const late = (unit: string, end: number, most: number) =>
-    ({ said: `EXPIRY: The transaction is valid until ${unit} ${end}, and ${most} is allowed`, detail: { most } })
+  const late = (unit: string, end: number, most: number) => ({
+    said: `EXPIRY: The transaction is valid until ${unit} ${end}, and ${most} is allowed`,
+    detail: { most },
+  })
   assert.deepEqual([expires(ETH, undefined), expires(ETH, 5)], [null, null])
-  assert.deepEqual(expires(XLM, undefined), { said: 'EXPIRY: The transaction never expires', detail: {} })
-  assert.deepEqual([expires(XLM, NOW + 1800), expires(XLM, NOW + 1801)], [null, late('second', NOW + 1801, NOW + 1800)])
-  // The furthest end on record says nothing about seconds, but on a local chain whose operator may move its time forward.
+  assert.deepEqual(expires(XLM, undefined), {
+    said: 'EXPIRY: The transaction never expires',
+    detail: {},
+  })
+  assert.deepEqual(
+    [expires(XLM, NOW + 1800), expires(XLM, NOW + 1801)],
+    [null, late('second', NOW + 1801, NOW + 1800)],
+  )
+  // The furthest end on record says nothing about seconds, but on a local chain whose operator may
+  // move its time forward.
   const far = { end: NOW + 10_000_000, at: NOW }
   assert.deepEqual(expires(XLM, NOW + 1801, far), late('second', NOW + 1801, NOW + 1800))
   const local = 400 * 86_400
-  assert.deepEqual([expires(TRX, NOW + local), expires(TRX, NOW + local + 1)], [null, late('second', NOW + local + 1, NOW + local)])
+  assert.deepEqual(
+    [expires(TRX, NOW + local), expires(TRX, NOW + local + 1)],
+    [null, late('second', NOW + local + 1, NOW + local)],
+  )
   assert.deepEqual(
     [expires(TRX, far.end + local, far), expires(TRX, far.end + local + 1, far)],
-    [null, late('second', far.end + local + 1, far.end + local)]
+    [null, late('second', far.end + local + 1, far.end + local)],
   )
   const mainnet = { ...TRX, mode: 'mainnet' } as Network
   assert.deepEqual(
-    [expires(mainnet, NOW + 86_400, far), expires(mainnet, NOW + 86_401, far)], [null, late('second', NOW + 86_401, NOW + 86_400)]
+    [expires(mainnet, NOW + 86_400, far), expires(mainnet, NOW + 86_401, far)],
+    [null, late('second', NOW + 86_401, NOW + 86_400)],
   )
-  // Ledgers: the first end is free, and 100,000 more than the chain can have reached, by one end that was seen.
+  // Ledgers: the first end is free, and 100,000 more than the chain can have reached, by one end
+  // that was seen.
   assert.equal(expires(XRP, 2 ** 32 - 1), null)
   const at = (seconds: number, most: number, network = XRP) => {
     const end = { end: 500, at: NOW - seconds }
-    assert.deepEqual([expires(network, most, end), expires(network, most + 1, end)], [null, late('ledger', most + 1, most)])
+    assert.deepEqual(
+      [expires(network, most, end), expires(network, most + 1, end)],
+      [null, late('ledger', most + 1, most)],
+    )
   }
   at(0, 100_500)
   at(10, 100_520)
   at(-10, 100_500)
   at(11, 100_505, { ...XRP, mode: 'mainnet' })
   at(30 * 86_400, 100_500 + 15 * 86_400, { ...XRP, mode: 'mainnet' })
-  // Slots of the main network follow from the clock: slot 4,492,800 began at 2020-07-29T21:44:51Z (Shelley's genesis).
+  // Slots of the main network follow from the clock: slot 4,492,800 began at 2020-07-29T21:44:51Z
+  // (Shelley's genesis).
   const ada = loadRegistry('mainnet').network('ADA') as Network
   const slot = NOW - (Date.parse('2020-07-29T21:44:51Z') / 1000 - 4_492_800)
   for (const seen of [[], [{ end: 5, at: NOW }], [{ end: slot + 10_000_000, at: NOW }]]) {
-    assert.deepEqual([expires(ada, slot + 86_400, ...seen), expires(ada, slot + 86_401, ...seen)], [null, late('slot', slot + 86_401, slot + 86_400)])
+    assert.deepEqual(
+      [expires(ada, slot + 86_400, ...seen), expires(ada, slot + 86_401, ...seen)],
+      [null, late('slot', slot + 86_401, slot + 86_400)],
+    )
   }
 })
 
@@ -110,7 +157,8 @@ test('rule 10: payments that use their allowance do not move it: only time does'
   // Thirty payments of a hostile platform within the hour, each as far ahead as it may be.
   for (let at = 1; at <= 30; at++) ends.add(mostAt(ends, START + at * 60), START + at * 60, true)
   assert.ok(mostAt(ends, START + 3600) - headAt(START + 3600) < 102_000)
-  // For a month one such payment an hour, and no other: a day more for each day, four for each week.
+  // For a month one such payment an hour, and no other: a day more for each day, four for each
+  // week.
   let now = START
   for (; now < START + 30 * DAY; now += 3600) ends.add(mostAt(ends, now), now, true)
   const ahead = (mostAt(ends, now) - headAt(now)) / dayOfLedgers
@@ -130,42 +178,67 @@ test('rule 5: what a ticker and a network mean is written down once, and a chang
   const written: Record<string, string>[] = []
   const state = new State()
   const store = {
-    state, append: (kind: string, { frozen }: { frozen: Record<string, string> }) => {
+    state,
+    append: (kind: string, { frozen }: { frozen: Record<string, string> }) => {
       assert.equal(kind, 'registry')
       written.push(frozen)
       for (const [name, meaning] of Object.entries(frozen)) state.frozen.set(name, meaning)
     },
   } as unknown as Store
-  const part = (change: (asset: Registry['assets'][number]) => object = () => ({}), mode?: string): Registry => ({
-    networks: [mode ? { ...ETH, mode } : ETH],
-    assets: registry.assetsOf('ETH').slice(0, 2).map((asset) => ({ ...asset, ...change(asset) })),
-  }) as unknown as Registry
+  const part = (
+    change: (asset: Registry['assets'][number]) => object = () => ({}),
+    mode?: string,
+  ): Registry =>
+    ({
+      networks: [mode ? { ...ETH, mode } : ETH],
+      assets: registry
+        .assetsOf('ETH')
+        .slice(0, 2)
+        .map((asset) => ({ ...asset, ...change(asset) })),
+    }) as unknown as Registry
   const [coin, token] = registry.assetsOf('ETH')
   freezeRegistry(part(), store)
-  assert.deepEqual(written.map((each) => Object.keys(each)), [['network:ETH', 'asset:ETH', `asset:${token!.asset_name}`]])
+  assert.deepEqual(
+    written.map((each) => Object.keys(each)),
+    [['network:ETH', 'asset:ETH', `asset:${token!.asset_name}`]],
+  )
   assert.equal(written[0]!['asset:ETH'], '["ETH",18,"native",null]')
   assert.equal(
-    written[0]![`asset:${token!.asset_name}`], JSON.stringify(['ETH', token!.decimals, 'token', token!.contract_address!.toLowerCase()])
+    written[0]![`asset:${token!.asset_name}`],
+    JSON.stringify(['ETH', token!.decimals, 'token', token!.contract_address!.toLowerCase()]),
   )
   freezeRegistry(part(), store)
   assert.equal(written.length, 1, 'nothing new')
   freezeRegistry(
-    part(({ contract_address: contract }) => ({ contract_address: contract && `0x${contract.slice(2).toUpperCase()}` })), store
+    part(({ contract_address: contract }) => ({
+      contract_address: contract && `0x${contract.slice(2).toUpperCase()}`,
+    })),
+    store,
   )
   assert.equal(written.length, 1, 'another spelling of one contract')
-  const changed = (act: Registry) => () => { freezeRegistry(act, store) }
-  assert.throws(
-    changed(part(() => ({ decimals: 8 }))),
-    { message: 'The registry gives asset:ETH another meaning than this node knows: ["ETH",8,"native",null], not ["ETH",18,"native",null]' }
-  )
-  assert.throws(changed(part(({ type }) => (type === 'token' ? { contract_address: OTHER } : {}))), /another meaning/)
-  assert.throws(changed({ ...part(), networks: [{ ...ETH, chain_id: 5 }] } as Registry), /gives network:ETH another meaning/)
-  assert.throws(changed(part(undefined, 'mainnet')), {
-    message: 'This node belongs to the network "local", where it was first started; config.json says mode "mainnet". '
-      + 'A node of another network needs a home of its own',
+  const changed = (act: Registry) => () => {
+    freezeRegistry(act, store)
+  }
+  assert.throws(changed(part(() => ({ decimals: 8 }))), {
+    message:
+      'The registry gives asset:ETH another meaning than this node knows: ["ETH",8,"native",null], not ["ETH",18,"native",null]',
   })
   assert.throws(
-    changed({ networks: [], assets: [{ ...coin, network: 'BASE' }] } as unknown as Registry), /The registry gives asset:ETH another meaning/
+    changed(part(({ type }) => (type === 'token' ? { contract_address: OTHER } : {}))),
+    /another meaning/,
+  )
+  assert.throws(
+    changed({ ...part(), networks: [{ ...ETH, chain_id: 5 }] } as Registry),
+    /gives network:ETH another meaning/,
+  )
+  assert.throws(changed(part(undefined, 'mainnet')), {
+    message:
+      'This node belongs to the network "local", where it was first started; config.json says mode "mainnet". ' +
+      'A node of another network needs a home of its own',
+  })
+  assert.throws(
+    changed({ networks: [], assets: [{ ...coin, network: 'BASE' }] } as unknown as Registry),
+    /The registry gives asset:ETH another meaning/,
   )
   freezeRegistry({ networks: [BASE], assets: [] } as unknown as Registry, store)
   assert.deepEqual(Object.keys(written[1]!), ['network:BASE'])
@@ -189,14 +262,23 @@ test('left-over fuel: a sweep moves more than what lies there, a fuel brings onl
   assert.deepEqual(said({ address: 'b', amount: 1n, least: true }), none)
   assert.deepEqual(said({ address: 'a', amount: 1n, least: true }, 'BASE'), none)
   assert.deepEqual(said({ address: 'a', amount: 11n, least: true }), none)
-  assert.deepEqual(
-    said({ address: 'a', amount: 10n, least: true }), ['The sweep of 10 could be the 10 of fuel that lie at the address', 'SWEEP_MISMATCH']
-  )
+  assert.deepEqual(said({ address: 'a', amount: 10n, least: true }), [
+    'The sweep of 10 could be the 10 of fuel that lie at the address',
+    'SWEEP_MISMATCH',
+  ])
   assert.deepEqual(said({ address: 'a', amount: 5n, most: 15n, place: '1' }), none)
-  assert.deepEqual(said({ address: 'a', amount: 15n, most: 15n, place: '0' }), none, 'it replaces the earlier fuel')
   assert.deepEqual(
-    said({ address: 'a', amount: 6n, most: 15n, place: '1' }),
-    ['The fuel 6 and the 10 of earlier fuel at the address are more than 15', 'FUEL_TOO_LARGE']
+    said({ address: 'a', amount: 15n, most: 15n, place: '0' }),
+    none,
+    'it replaces the earlier fuel',
   )
-  assert.deepEqual(said({ address: 'b', amount: 16n, most: 15n, place: '1' }), none, 'what a fuel may bring at all is its own rule')
+  assert.deepEqual(said({ address: 'a', amount: 6n, most: 15n, place: '1' }), [
+    'The fuel 6 and the 10 of earlier fuel at the address are more than 15',
+    'FUEL_TOO_LARGE',
+  ])
+  assert.deepEqual(
+    said({ address: 'b', amount: 16n, most: 15n, place: '1' }),
+    none,
+    'what a fuel may bring at all is its own rule',
+  )
 })

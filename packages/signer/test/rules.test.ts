@@ -26,98 +26,196 @@ const [XRP, SOL, BASE] = [net('XRP'), net('SOL'), net('BASE')]
 const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 const CAP = BigInt(ETH.fee_cap)
 type Payment = DecodedTransaction['payments'][number]
-const to = (more: Partial<Payment> = {}): Payment => ({ address: SINK_ETH, amount: 5n, tag: null, ...more })
-const subject = (network: Network, decoded: object = {}): Subject => ({
-  network, key: KEYS[network.curve], decoded: {
-    network: network.code, asset: network.native_asset, payments: [to()], change: null, fee_max: 1n, fee_rate: '1', vsize: null, ...decoded,
-  } as unknown as DecodedTransaction,
-}) as unknown as Subject
+const to = (more: Partial<Payment> = {}): Payment => ({
+  address: SINK_ETH,
+  amount: 5n,
+  tag: null,
+  ...more,
+})
+const subject = (network: Network, decoded: object = {}): Subject =>
+  ({
+    network,
+    key: KEYS[network.curve],
+    decoded: {
+      network: network.code,
+      asset: network.native_asset,
+      payments: [to()],
+      change: null,
+      fee_max: 1n,
+      fee_rate: '1',
+      vsize: null,
+      ...decoded,
+    } as unknown as DecodedTransaction,
+  }) as unknown as Subject
 const FEE_CAP = `FEE_CAP: The fee ${CAP + 1n} is above the cap ${CAP}`
 const ONE = 'SHAPE: The transaction must make exactly one payment'
 
 test('rule 7: asset, one payment, destination, amount and tag as the caller asked', () => {
-  const want = { asset: 'ETH', destination: SINK_ETH, amount: 5n, tag: null, fee_rate: null } as unknown as PayIntent
-  const pays = (decoded: object, more: object = {}) => said(() => { assertPays(subject(ETH, decoded), { ...want, ...more }) })
+  const want = {
+    asset: 'ETH',
+    destination: SINK_ETH,
+    amount: 5n,
+    tag: null,
+    fee_rate: null,
+  } as unknown as PayIntent
+  const pays = (decoded: object, more: object = {}) =>
+    said(() => {
+      assertPays(subject(ETH, decoded), { ...want, ...more })
+    })
   assert.equal(pays({}), null)
-  assert.equal(pays({ asset: 'USDT_ETH' }), 'ASSET_MISMATCH: The transaction moves USDT_ETH, the caller asked for ETH')
+  assert.equal(
+    pays({ asset: 'USDT_ETH' }),
+    'ASSET_MISMATCH: The transaction moves USDT_ETH, the caller asked for ETH',
+  )
   assert.equal(pays({ payments: [] }), ONE)
   assert.equal(pays({ payments: [to(), to()] }), ONE)
-  assert.equal(pays({ payments: [to({ address: OTHER })] }), 'DESTINATION_MISMATCH: The transaction pays another address')
-  for (const amount of [4n, 6n]) assert.equal(pays({ payments: [to({ amount })] }), 'AMOUNT_MISMATCH: The transaction pays another amount')
-  assert.equal(pays({ payments: [to({ tag: '0' })] }), 'TAG_MISMATCH: The transaction carries another tag')
+  assert.equal(
+    pays({ payments: [to({ address: OTHER })] }),
+    'DESTINATION_MISMATCH: The transaction pays another address',
+  )
+  for (const amount of [4n, 6n])
+    assert.equal(
+      pays({ payments: [to({ amount })] }),
+      'AMOUNT_MISMATCH: The transaction pays another amount',
+    )
+  assert.equal(
+    pays({ payments: [to({ tag: '0' })] }),
+    'TAG_MISMATCH: The transaction carries another tag',
+  )
   assert.equal(pays({}, { tag: '0' }), 'TAG_MISMATCH: The transaction carries another tag')
   assert.equal(pays({ fee_max: CAP + 1n }), FEE_CAP)
-  assert.equal(pays({ fee_rate: '2.1' }, { fee_rate: '2000000000000' }), "FEE_RATE: The fee rate 2.1 is above the caller's")
+  assert.equal(
+    pays({ fee_rate: '2.1' }, { fee_rate: '2000000000000' }),
+    "FEE_RATE: The fee rate 2.1 is above the caller's",
+  )
 })
 
 test("rule 9: the node's cap, and the caller's rate by what the transaction names or by its size", () => {
-  const capped = (fee_max: bigint) => said(() => { assertFeeCap(subject(ETH, { fee_max })) })
+  const capped = (fee_max: bigint) =>
+    said(() => {
+      assertFeeCap(subject(ETH, { fee_max }))
+    })
   assert.deepEqual([capped(CAP), capped(CAP + 1n)], [null, FEE_CAP])
-  const rated = (fee_rate: string, limit: string | null) => said(() => { assertFeeRate(subject(ETH, { fee_rate }), limit) })
+  const rated = (fee_rate: string, limit: string | null) =>
+    said(() => {
+      assertFeeRate(subject(ETH, { fee_rate }), limit)
+    })
   assert.deepEqual(
     [rated('2', '2000000000000'), rated('2.000000000001', '2000000000000')],
-    [null, "FEE_RATE: The fee rate 2.000000000001 is above the caller's"]
+    [null, "FEE_RATE: The fee rate 2.000000000001 is above the caller's"],
   )
   assert.equal(rated('99', null), null)
   const change = { address: 'c', amount: 1n }
   const sized = (fee_max: bigint, limit: string | null, more: object = { change }) =>
-    said(() => { assertFeeRate(subject(BTC, { fee_max, vsize: 100, fee_rate: '99', ...more }), limit) })
+    said(() => {
+      assertFeeRate(subject(BTC, { fee_max, vsize: 100, fee_rate: '99', ...more }), limit)
+    })
   const above = "FEE_RATE: The fee is above the caller's fee_rate"
-  assert.deepEqual([sized(200n, '2000000000000'), sized(201n, '2000000000000'), sized(201n, null)], [null, above, null])
+  assert.deepEqual(
+    [sized(200n, '2000000000000'), sized(201n, '2000000000000'), sized(201n, null)],
+    [null, above, null],
+  )
   // 43 vbytes and the dust of 294 that a change output would have taken.
-  assert.deepEqual([sized(580n, '2000000000000', {}), sized(581n, '2000000000000', {})], [null, above])
+  assert.deepEqual(
+    [sized(580n, '2000000000000', {}), sized(581n, '2000000000000', {})],
+    [null, above],
+  )
 })
 
 test('rule 14: what takes the place of a payment pays its own sender, and nothing where numbers are enough', () => {
   const own = addressOf(ETH, [1, ETH.chain_index, 0])
   const cancels = (decoded: object = {}, rate: string | null = null) =>
-    said(() => { assertCancels(subject(ETH, { payments: [to({ address: own, amount: 0n })], ...decoded }), 1, rate) })
+    said(() => {
+      assertCancels(
+        subject(ETH, { payments: [to({ address: own, amount: 0n })], ...decoded }),
+        1,
+        rate,
+      )
+    })
   assert.equal(cancels(), null)
-  assert.equal(cancels({ asset: 'USDT_ETH' }), 'ASSET_MISMATCH: A cancellation moves the native coin')
+  assert.equal(
+    cancels({ asset: 'USDT_ETH' }),
+    'ASSET_MISMATCH: A cancellation moves the native coin',
+  )
   const one = 'SHAPE: A cancellation has one output'
   const back = to({ address: own, amount: 0n })
-  for (const decoded of [{ payments: [] }, { payments: [back, back] }, { change: { address: own, amount: 1n } }]) {
+  for (const decoded of [
+    { payments: [] },
+    { payments: [back, back] },
+    { change: { address: own, amount: 1n } },
+  ]) {
     assert.equal(cancels(decoded), one)
   }
-  assert.equal(cancels({ payments: [{ ...back, tag: '1' }] }), 'TAG_MISMATCH: A cancellation carries no tag')
   assert.equal(
-    cancels({ payments: [{ ...back, address: OTHER }] }), "DESTINATION_MISMATCH: A cancellation pays the sender's own wallet only"
+    cancels({ payments: [{ ...back, tag: '1' }] }),
+    'TAG_MISMATCH: A cancellation carries no tag',
   )
-  assert.equal(cancels({ payments: [{ ...back, amount: 1n }] }), 'AMOUNT_MISMATCH: A cancellation moves no value')
+  assert.equal(
+    cancels({ payments: [{ ...back, address: OTHER }] }),
+    "DESTINATION_MISMATCH: A cancellation pays the sender's own wallet only",
+  )
+  assert.equal(
+    cancels({ payments: [{ ...back, amount: 1n }] }),
+    'AMOUNT_MISMATCH: A cancellation moves no value',
+  )
   assert.equal(cancels({ fee_max: CAP + 1n }), FEE_CAP)
-  assert.equal(cancels({ fee_rate: '2' }, '1000000000000'), "FEE_RATE: The fee rate 2 is above the caller's")
-  const coins = (index: number) => said(() => {
-    assertCancels(
-      subject(BTC, { vsize: 100, payments: [to({ address: addressOf(BTC, [1, BTC.chain_index, index]), amount: 9n })] }), 1, null
-    )
-  })
-  assert.deepEqual([coins(CHANGE_INDEX), coins(0)], [null, "DESTINATION_MISMATCH: A cancellation pays the sender's own wallet only"])
+  assert.equal(
+    cancels({ fee_rate: '2' }, '1000000000000'),
+    "FEE_RATE: The fee rate 2 is above the caller's",
+  )
+  const coins = (index: number) =>
+    said(() => {
+      assertCancels(
+        subject(BTC, {
+          vsize: 100,
+          payments: [to({ address: addressOf(BTC, [1, BTC.chain_index, index]), amount: 9n })],
+        }),
+        1,
+        null,
+      )
+    })
+  assert.deepEqual(
+    [coins(CHANGE_INDEX), coins(0)],
+    [null, "DESTINATION_MISMATCH: A cancellation pays the sender's own wallet only"],
+  )
   for (const network of [TRX, XRP, SOL]) {
     assert.equal(
-      said(() => { assertCancels(subject(network), 1, null) }),
-      `ACTION_NOT_ALLOWED: Nothing takes the place of a signed transaction on ${network.code}`
+      said(() => {
+        assertCancels(subject(network), 1, null)
+      }),
+      `ACTION_NOT_ALLOWED: Nothing takes the place of a signed transaction on ${network.code}`,
     )
   }
 })
 
 test('rule 12: a sweep goes to the omnibus address, and moves no less than it costs', () => {
   const omnibus = addressOf(ETH, [3, ETH.chain_index, 0])
-  const sweeps = (decoded: object = {}, asset = 'ETH') => said(() => {
-    assertSweeps(
-      subject(ETH, { payments: [to({ address: omnibus })], fee_max: 5n, asset, ...decoded }),
-      { kind: 'sweep', sub_account: 3, asset, address_index: 7 } as Sweep
-    )
-  })
+  const sweeps = (decoded: object = {}, asset = 'ETH') =>
+    said(() => {
+      assertSweeps(
+        subject(ETH, { payments: [to({ address: omnibus })], fee_max: 5n, asset, ...decoded }),
+        { kind: 'sweep', sub_account: 3, asset, address_index: 7 } as Sweep,
+      )
+    })
   assert.equal(sweeps(), null)
-  assert.equal(sweeps({ asset: 'USDT_ETH' }), 'ASSET_MISMATCH: The transaction moves USDT_ETH, the sweep names ETH')
+  assert.equal(
+    sweeps({ asset: 'USDT_ETH' }),
+    'ASSET_MISMATCH: The transaction moves USDT_ETH, the sweep names ETH',
+  )
   assert.equal(sweeps({ payments: [] }), ONE)
   assert.equal(sweeps({ payments: [to({ address: omnibus }), to()] }), ONE)
   assert.equal(
     sweeps({ payments: [to({ address: addressOf(ETH, [3, ETH.chain_index, 7]) })] }),
-    "DESTINATION_MISMATCH: A sweep goes to the sub-account's omnibus address only"
+    "DESTINATION_MISMATCH: A sweep goes to the sub-account's omnibus address only",
   )
-  assert.equal(sweeps({ payments: [to({ address: omnibus, tag: '1' })] }), 'TAG_MISMATCH: A sweep carries no tag')
-  assert.equal(sweeps({ fee_max: 6n }), 'SWEEP_MISMATCH: The sweep moves 5, less than its fee of up to 6')
+  assert.equal(
+    sweeps({ payments: [to({ address: omnibus, tag: '1' })] }),
+    'TAG_MISMATCH: A sweep carries no tag',
+  )
+  assert.equal(
+    sweeps({ fee_max: 6n }),
+    'SWEEP_MISMATCH: The sweep moves 5, less than its fee of up to 6',
+  )
   assert.equal(sweeps({ fee_max: 6n }, 'USDT_ETH'), null, 'a token does not pay for itself')
   assert.equal(sweeps({ fee_max: CAP + 1n }, 'USDT_ETH'), FEE_CAP)
 })
@@ -125,10 +223,25 @@ test('rule 12: a sweep goes to the omnibus address, and moves no less than it co
 test('rule 11: a fuel brings what its transactions can cost, and a fifth more', () => {
   const source = [1, ETH.chain_index, 0]
   const address = addressOf(ETH, source)
-  const part = (more: Partial<FuelPart> = {}): FuelPart => ({ gas: '100', max_fee_per_gas: '10', ...more })
-  const fuels = (amount: bigint, parts: { part: FuelPart; callerRate: string | null }[], decoded: object = {}, network = ETH) => {
+  const part = (more: Partial<FuelPart> = {}): FuelPart => ({
+    gas: '100',
+    max_fee_per_gas: '10',
+    ...more,
+  })
+  const fuels = (
+    amount: bigint,
+    parts: { part: FuelPart; callerRate: string | null }[],
+    decoded: object = {},
+    network = ETH,
+  ) => {
     let most: bigint | undefined
-    const refusal = said(() => { most = assertFuels(subject(network, { payments: [to({ address, amount })], ...decoded }), source, parts) })
+    const refusal = said(() => {
+      most = assertFuels(
+        subject(network, { payments: [to({ address, amount })], ...decoded }),
+        source,
+        parts,
+      )
+    })
     return refusal ?? most
   }
   const plain = [{ part: part(), callerRate: null }]
@@ -138,8 +251,14 @@ test('rule 11: a fuel brings what its transactions can cost, and a fifth more', 
   assert.equal(fuels(1n, plain, { asset: 'USDT_ETH' }), 'ASSET_MISMATCH: Fuel is the native coin')
   assert.equal(fuels(1n, plain, { payments: [] }), ONE)
   assert.equal(fuels(1n, plain, { payments: [to({ address }), to()] }), ONE)
-  assert.equal(fuels(1n, plain, { payments: [to()] }), 'DESTINATION_MISMATCH: Fuel goes to the source address of its intent only')
-  assert.equal(fuels(1n, plain, { payments: [to({ address, tag: '1' })] }), 'TAG_MISMATCH: Fuel carries no tag')
+  assert.equal(
+    fuels(1n, plain, { payments: [to()] }),
+    'DESTINATION_MISMATCH: Fuel goes to the source address of its intent only',
+  )
+  assert.equal(
+    fuels(1n, plain, { payments: [to({ address, tag: '1' })] }),
+    'TAG_MISMATCH: Fuel carries no tag',
+  )
   assert.equal(fuels(1n, plain, { fee_max: CAP + 1n }), FEE_CAP)
   const one = (more: Partial<FuelPart>, network = BASE, callerRate: string | null = null) =>
     fuels(1n, [{ part: part(more), callerRate }], {}, network)
@@ -149,140 +268,293 @@ test('rule 11: a fuel brings what its transactions can cost, and a fifth more', 
   assert.equal(one({ gas, max_fee_per_gas: price.toString() }), (CAP * 12n) / 10n)
   assert.equal(one({ gas, max_fee_per_gas: price.toString(), l1_fee: '1' }), most)
   assert.equal(one({ gas, max_fee_per_gas: (price + 1n).toString() }), most)
-  assert.equal(one({ gas: '1000001' }), 'FUEL_TOO_LARGE: The gas 1000001 to be fuelled is above 1000000, the most of one transfer')
+  assert.equal(
+    one({ gas: '1000001' }),
+    'FUEL_TOO_LARGE: The gas 1000001 to be fuelled is above 1000000, the most of one transfer',
+  )
   const tenth = CAP / 10n
   assert.equal(one({ l1_fee: tenth.toString() }), 1200n + tenth)
   assert.equal(
     one({ l1_fee: (tenth + 1n).toString() }),
-    `FUEL_TOO_LARGE: BASE takes no more than ${tenth} beside gas and price, and l1_fee is ${tenth + 1n}`
+    `FUEL_TOO_LARGE: BASE takes no more than ${tenth} beside gas and price, and l1_fee is ${tenth + 1n}`,
   )
-  assert.equal(one({ l1_fee: '1' }, ETH), 'FUEL_TOO_LARGE: ETH takes no more than 0 beside gas and price, and l1_fee is 1')
+  assert.equal(
+    one({ l1_fee: '1' }, ETH),
+    'FUEL_TOO_LARGE: ETH takes no more than 0 beside gas and price, and l1_fee is 1',
+  )
   assert.equal(one({ l1_fee: '0' }, ETH), 1200n)
   // 3 gwei, as its caller says it and as the chain counts.
-  const [limit, dear] = ['3000000000000', "FEE_RATE: The price to be fuelled is above the caller's fee_rate"]
+  const [limit, dear] = [
+    '3000000000000',
+    "FEE_RATE: The price to be fuelled is above the caller's fee_rate",
+  ]
   assert.equal(one({ max_fee_per_gas: '3000000000' }, ETH, limit), 360_000_000_000n)
   assert.equal(one({ max_fee_per_gas: '3000000001' }, ETH, limit), dear)
 })
 
-const RULE = { rule_id: 'r', asset: 'ETH', destination: SINK_ETH, tag: null, min_amount: 5n, daily_cap: 50n } as unknown as ForwardIntent
+const RULE = {
+  rule_id: 'r',
+  asset: 'ETH',
+  destination: SINK_ETH,
+  tag: null,
+  min_amount: 5n,
+  daily_cap: 50n,
+} as unknown as ForwardIntent
 test('rule 13: a forward by its rule, and what of it the cap sees', () => {
   const forwards = (decoded: object = {}, rule: object = {}, network = ETH) => {
     let charge: unknown
-    return said(() => { charge = assertForwards(subject(network, decoded), { ...RULE, ...rule }) }) ?? charge
+    return (
+      said(() => {
+        charge = assertForwards(subject(network, decoded), { ...RULE, ...rule })
+      }) ?? charge
+    )
   }
-  const charged = (amount: bigint) => ({ budget: '["forward","r"]', amount, limit: 50n, largest: true, rule: true })
+  const charged = (amount: bigint) => ({
+    budget: '["forward","r"]',
+    amount,
+    limit: 50n,
+    largest: true,
+    rule: true,
+  })
   assert.deepEqual(forwards(), charged(6n))
   assert.deepEqual(forwards({ asset: 'USDT_ETH' }, { asset: 'USDT_ETH' }), charged(5n))
-  assert.equal(forwards({ asset: 'USDT_ETH' }), 'ASSET_MISMATCH: The transaction moves USDT_ETH, the rule forwards ETH')
+  assert.equal(
+    forwards({ asset: 'USDT_ETH' }),
+    'ASSET_MISMATCH: The transaction moves USDT_ETH, the rule forwards ETH',
+  )
   assert.equal(forwards({ payments: [] }), ONE)
   assert.equal(forwards({ payments: [to(), to()] }), ONE)
   assert.equal(
-    forwards({ payments: [to({ address: OTHER })] }), "DESTINATION_MISMATCH: The transaction pays another address than the rule's"
+    forwards({ payments: [to({ address: OTHER })] }),
+    "DESTINATION_MISMATCH: The transaction pays another address than the rule's",
   )
-  assert.equal(forwards({ payments: [to({ tag: '1' })] }), 'TAG_MISMATCH: The transaction carries another tag')
+  assert.equal(
+    forwards({ payments: [to({ tag: '1' })] }),
+    'TAG_MISMATCH: The transaction carries another tag',
+  )
   assert.equal(forwards({ fee_max: CAP + 1n }), FEE_CAP)
-  const small = (leaves: bigint) => `FORWARD_TOO_SMALL: The forward moves ${leaves}, and the rule's smallest is 5`
+  const small = (leaves: bigint) =>
+    `FORWARD_TOO_SMALL: The forward moves ${leaves}, and the rule's smallest is 5`
   assert.equal(forwards({ payments: [to({ amount: 4n })] }), small(4n), 'on Ethereum the tank pays')
   assert.equal(
-    forwards({ payments: [to({ amount: 0n })] }, { min_amount: 0n }), "FORWARD_TOO_SMALL: The forward moves 0, and the rule's smallest is 0"
+    forwards({ payments: [to({ amount: 0n })] }, { min_amount: 0n }),
+    "FORWARD_TOO_SMALL: The forward moves 0, and the rule's smallest is 0",
   )
-  const coins = (amount: bigint, fee_max: bigint) => forwards({ payments: [to({ amount })], fee_max }, { asset: 'BTC' }, BTC)
-  assert.deepEqual([coins(4n, 1n), coins(3n, 1n), coins(0n, 9n)], [charged(5n), small(4n), small(9n)])
-  const token = forwards({ asset: 'USDC_SOL', payments: [to({ amount: 4n })] }, { asset: 'USDC_SOL' }, SOL)
+  const coins = (amount: bigint, fee_max: bigint) =>
+    forwards({ payments: [to({ amount })], fee_max }, { asset: 'BTC' }, BTC)
+  assert.deepEqual(
+    [coins(4n, 1n), coins(3n, 1n), coins(0n, 9n)],
+    [charged(5n), small(4n), small(9n)],
+  )
+  const token = forwards(
+    { asset: 'USDC_SOL', payments: [to({ amount: 4n })] },
+    { asset: 'USDC_SOL' },
+    SOL,
+  )
   assert.equal(token, small(4n), 'a fee in another coin is no part of it')
 })
 
 test('rule 13: a rule stands until its end, where it was seen live or is on record', () => {
-  const proven = { iat: 1000, exp: 1025, nonce: 'n', enrolment: { api_key: 'k' } } as unknown as Proven
+  const proven = {
+    iat: 1000,
+    exp: 1025,
+    nonce: 'n',
+    enrolment: { api_key: 'k' },
+  } as unknown as Proven
   const rule = { ...RULE, content: 'c', expires_at: 9000 } as unknown as ForwardIntent
   const stands = (now: number, more: object = {}) =>
-    said(() => { assertStands({ rules: new Map(), notBefore: 0, ...more } as unknown as State, new Map(), proven, rule, [], now) })
+    said(() => {
+      assertStands(
+        { rules: new Map(), notBefore: 0, ...more } as unknown as State,
+        new Map(),
+        proven,
+        rule,
+        [],
+        now,
+      )
+    })
   const known = (content: string) => ({ rules: new Map([['r', { content }]]) })
-  const unknown = 'RULE_UNKNOWN: This node did not see the rule while its request was live, and no peer says that it did'
+  const unknown =
+    'RULE_UNKNOWN: This node did not see the rule while its request was live, and no peer says that it did'
   assert.deepEqual([stands(1085), stands(1086)], [null, unknown])
-  assert.deepEqual([stands(1000, { notBefore: 1_000_000 }), stands(1000, { notBefore: 1_000_001 })], [null, unknown])
-  assert.deepEqual([stands(9000, known('c')), stands(9001, known('c'))], [null, 'RULE_EXPIRED: The rule has expired'])
+  assert.deepEqual(
+    [stands(1000, { notBefore: 1_000_000 }), stands(1000, { notBefore: 1_000_001 })],
+    [null, unknown],
+  )
+  assert.deepEqual(
+    [stands(9000, known('c')), stands(9001, known('c'))],
+    [null, 'RULE_EXPIRED: The rule has expired'],
+  )
   assert.equal(stands(9000, known('d')), 'INTENT_CONFLICT: Another rule is on record under this id')
 })
 
 const STAKING = 'SHAPE: The transaction must stake, and pay nobody'
 const TRX_CAP = `FEE_CAP: The fee ${BigInt(TRX.fee_cap) + 1n} is above the cap ${TRX.fee_cap}`
 const over = { fee_max: BigInt(TRX.fee_cap) + 1n }
-const call = (action: object | undefined, more: object = {}) => subject(TRX, { payments: [], action, ...more })
+const call = (action: object | undefined, more: object = {}) =>
+  subject(TRX, { payments: [], action, ...more })
 const KINDS = ['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw'] as const
 
 test('staking: which calls an intent takes, and each of them exactly', () => {
-  const receives = (kind: string) => (kind === 'delegate' || kind === 'undelegate' ? 'friend' : null)
-  const action = (kind: string, more: object = {}) => ({ kind, resource: 'ENERGY', amount: 5n, receiver: receives(kind), ...more })
-  const stakes = (name: string, step: Stake['step'], did: object | undefined, address = 'friend', more: object = {}) => said(() => {
-    assertStakes(call(did, more), { action: name, address, resource: 'ENERGY', amount: 5n } as unknown as StakeIntent, step, 'own')
+  const receives = (kind: string) =>
+    kind === 'delegate' || kind === 'undelegate' ? 'friend' : null
+  const action = (kind: string, more: object = {}) => ({
+    kind,
+    resource: 'ENERGY',
+    amount: 5n,
+    receiver: receives(kind),
+    ...more,
   })
-  const allowed = (name: string, address: string) => KINDS.filter((kind) => {
-    const answer = stakes(name, kind, action(kind, { receiver: receives(kind) && address }), address)
-    if (answer !== null) assert.equal(answer, `SHAPE: The request asks for no ${kind}`)
-    return answer === null
-  })
-  assert.deepEqual(['stake', 'unstake', 'release'].map((name) => allowed(name, 'own')), [['freeze'], ['unfreeze'], ['withdraw']])
+  const stakes = (
+    name: string,
+    step: Stake['step'],
+    did: object | undefined,
+    address = 'friend',
+    more: object = {},
+  ) =>
+    said(() => {
+      assertStakes(
+        call(did, more),
+        { action: name, address, resource: 'ENERGY', amount: 5n } as unknown as StakeIntent,
+        step,
+        'own',
+      )
+    })
+  const allowed = (name: string, address: string) =>
+    KINDS.filter((kind) => {
+      const answer = stakes(
+        name,
+        kind,
+        action(kind, { receiver: receives(kind) && address }),
+        address,
+      )
+      if (answer !== null) assert.equal(answer, `SHAPE: The request asks for no ${kind}`)
+      return answer === null
+    })
+  assert.deepEqual(
+    ['stake', 'unstake', 'release'].map((name) => allowed(name, 'own')),
+    [['freeze'], ['unfreeze'], ['withdraw']],
+  )
   assert.deepEqual(
     ['stake', 'unstake', 'release'].map((name) => allowed(name, 'friend')),
-    [['freeze', 'delegate'], ['undelegate', 'unfreeze'], ['withdraw']]
+    [['freeze', 'delegate'], ['undelegate', 'unfreeze'], ['withdraw']],
   )
   assert.equal(stakes('stake', 'freeze', undefined), STAKING)
   assert.equal(stakes('stake', 'freeze', action('freeze'), 'friend', { payments: [to()] }), STAKING)
-  assert.equal(stakes('stake', 'freeze', action('delegate')), 'SHAPE: The transaction is a delegate, the step a freeze')
   assert.equal(
-    stakes('stake', 'freeze', action('freeze', { resource: 'BANDWIDTH' })), 'RESOURCE_MISMATCH: The transaction is about another resource'
+    stakes('stake', 'freeze', action('delegate')),
+    'SHAPE: The transaction is a delegate, the step a freeze',
   )
-  assert.equal(stakes('stake', 'freeze', action('freeze', { amount: 6n })), 'AMOUNT_MISMATCH: The transaction is about another amount')
+  assert.equal(
+    stakes('stake', 'freeze', action('freeze', { resource: 'BANDWIDTH' })),
+    'RESOURCE_MISMATCH: The transaction is about another resource',
+  )
+  assert.equal(
+    stakes('stake', 'freeze', action('freeze', { amount: 6n })),
+    'AMOUNT_MISMATCH: The transaction is about another amount',
+  )
   const elsewhere = 'DESTINATION_MISMATCH: The resource goes to or comes from another address'
   assert.equal(stakes('stake', 'freeze', action('freeze', { receiver: 'friend' })), elsewhere)
-  for (const [name, step] of [['stake', 'delegate'], ['unstake', 'undelegate']] as const) {
-    for (const receiver of ['thief', null]) assert.equal(stakes(name, step, action(step, { receiver })), elsewhere)
+  for (const [name, step] of [
+    ['stake', 'delegate'],
+    ['unstake', 'undelegate'],
+  ] as const) {
+    for (const receiver of ['thief', null])
+      assert.equal(stakes(name, step, action(step, { receiver })), elsewhere)
   }
   assert.equal(stakes('stake', 'freeze', action('freeze'), 'friend', over), TRX_CAP)
 })
 
 test("rules 11 and 15: a tank's stake as its operator said, and energy of it for one source address", () => {
-  const did = (kind: string, more: object = {}) => ({ kind, resource: 'ENERGY', amount: 5n, receiver: null, ...more })
+  const did = (kind: string, more: object = {}) => ({
+    kind,
+    resource: 'ENERGY',
+    amount: 5n,
+    receiver: null,
+    ...more,
+  })
   const tank = (name: string, action: object | undefined, more: object = {}) =>
-    said(() => { assertTankStakes(call(action, more), { action: name, resource: 'ENERGY', amount: '5' } as TankStakeOrder) })
-  for (const [name, kind] of [['stake', 'freeze'], ['unstake', 'unfreeze'], ['release', 'withdraw']] as const) {
+    said(() => {
+      assertTankStakes(call(action, more), {
+        action: name,
+        resource: 'ENERGY',
+        amount: '5',
+      } as TankStakeOrder)
+    })
+  for (const [name, kind] of [
+    ['stake', 'freeze'],
+    ['unstake', 'unfreeze'],
+    ['release', 'withdraw'],
+  ] as const) {
     for (const other of KINDS) {
-      assert.equal(tank(name, did(other)), other === kind ? null : `SHAPE: The transaction is a ${other}, not a ${kind}`)
+      assert.equal(
+        tank(name, did(other)),
+        other === kind ? null : `SHAPE: The transaction is a ${other}, not a ${kind}`,
+      )
     }
   }
   assert.equal(tank('stake', undefined), STAKING)
   assert.equal(tank('stake', did('freeze'), { payments: [to()] }), STAKING)
-  assert.equal(tank('stake', did('freeze', { resource: 'BANDWIDTH' })), 'RESOURCE_MISMATCH: The transaction is about another resource')
-  assert.equal(tank('stake', did('freeze', { amount: 6n })), 'AMOUNT_MISMATCH: The transaction is about another amount')
+  assert.equal(
+    tank('stake', did('freeze', { resource: 'BANDWIDTH' })),
+    'RESOURCE_MISMATCH: The transaction is about another resource',
+  )
+  assert.equal(
+    tank('stake', did('freeze', { amount: 6n })),
+    'AMOUNT_MISMATCH: The transaction is about another amount',
+  )
   assert.equal(tank('stake', did('freeze'), over), TRX_CAP)
   const lends = (source: number[], action: object, more: object = {}, step = 'delegate') =>
-    said(() => { assertLends(call(action, more), { kind: 'lend', step } as Lend, source) })
-  const at = (path: number[], kind = 'delegate', more: object = {}) => did(kind, { receiver: addressOf(TRX, path), ...more })
-  const [source, own, deposit] = [[1, TRX.chain_index, 0], [0, TRX.chain_index, 0], [0, TRX.chain_index, 4]]
+    said(() => {
+      assertLends(call(action, more), { kind: 'lend', step } as Lend, source)
+    })
+  const at = (path: number[], kind = 'delegate', more: object = {}) =>
+    did(kind, { receiver: addressOf(TRX, path), ...more })
+  const [source, own, deposit] = [
+    [1, TRX.chain_index, 0],
+    [0, TRX.chain_index, 0],
+    [0, TRX.chain_index, 4],
+  ]
   assert.equal(lends(source, at(source)), null)
   assert.equal(lends(source, at(source, 'undelegate'), {}, 'undelegate'), null)
-  assert.equal(lends(source, at(source, 'undelegate')), 'SHAPE: The transaction is a undelegate, not a delegate')
-  assert.equal(lends(source, at(source, 'delegate', { resource: 'BANDWIDTH' })), 'RESOURCE_MISMATCH: A tank lends energy only')
+  assert.equal(
+    lends(source, at(source, 'undelegate')),
+    'SHAPE: The transaction is a undelegate, not a delegate',
+  )
+  assert.equal(
+    lends(source, at(source, 'delegate', { resource: 'BANDWIDTH' })),
+    'RESOURCE_MISMATCH: A tank lends energy only',
+  )
   assert.equal(lends(own, at(own)), 'DESTINATION_MISMATCH: A tank lends nothing to itself')
   assert.equal(lends(deposit, at(deposit)), null)
-  assert.equal(lends(source, at(deposit)), 'DESTINATION_MISMATCH: Energy goes to the source address of its intent only')
+  assert.equal(
+    lends(source, at(deposit)),
+    'DESTINATION_MISMATCH: Energy goes to the source address of its intent only',
+  )
   assert.equal(lends(source, at(source), over), TRX_CAP)
 })
 
 test('rule 15: a drain to where the operator said, with his tag', () => {
   const order = { order: 'o', workspace: 'w', network: 'ETH', to_address: SINK_ETH, expires_at: 1 }
   const drains = (decoded: object, to_address = SINK_ETH) =>
-    said(() => { assertDrains(subject(ETH, decoded), registry, { ...order, to_address }) })
-  const elsewhere = "DESTINATION_MISMATCH: The transaction pays another address than the operator's order"
+    said(() => {
+      assertDrains(subject(ETH, decoded), registry, { ...order, to_address })
+    })
+  const elsewhere =
+    "DESTINATION_MISMATCH: The transaction pays another address than the operator's order"
   assert.equal(drains({}), null)
   assert.equal(drains({ asset: 'USDT_ETH' }), 'ASSET_MISMATCH: A drain moves the native coin')
   for (const payments of [[], [to(), to()]]) assert.equal(drains({ payments }), ONE)
   assert.equal(drains({ payments: [to({ address: OTHER })] }), elsewhere)
   assert.equal(
-    drains({ payments: [to({ address: undefined as never })] }, 'no address'), elsewhere, 'an order that names no address drains to none'
+    drains({ payments: [to({ address: undefined as never })] }, 'no address'),
+    elsewhere,
+    'an order that names no address drains to none',
   )
-  assert.equal(drains({ payments: [to({ tag: '1' })] }), 'TAG_MISMATCH: The transaction carries another tag')
+  assert.equal(
+    drains({ payments: [to({ tag: '1' })] }),
+    'TAG_MISMATCH: The transaction carries another tag',
+  )
   assert.equal(drains({ fee_max: CAP + 1n }), FEE_CAP)
 })
 
@@ -291,56 +563,158 @@ test("rule 15: an operator's order, in the words of its refusal", () => {
   const state = { drains: orders, tankStakes: orders }
   for (const orderOf of [drainOrder, tankStakeOrder]) {
     const asked = (id: string, workspace: string, network: string, now: number) =>
-      said(() => orderOf(state as unknown as State, { workspace, unsigned: { network } } as unknown as Order, id, now))
+      said(() =>
+        orderOf(
+          state as unknown as State,
+          { workspace, unsigned: { network } } as unknown as Order,
+          id,
+          now,
+        ),
+      )
     assert.equal(asked('o', 'w', 'ETH', 5), null)
-    assert.equal(asked('x', 'w', 'ETH', 5), "ORDER_UNKNOWN: This node's operator gave no such order")
-    assert.equal(asked('o', 'v', 'ETH', 5), 'WORKSPACE_MISMATCH: The order belongs to another workspace')
-    assert.equal(asked('o', 'w', 'BSC', 5), 'NETWORK_MISMATCH: The order belongs to another network')
+    assert.equal(
+      asked('x', 'w', 'ETH', 5),
+      "ORDER_UNKNOWN: This node's operator gave no such order",
+    )
+    assert.equal(
+      asked('o', 'v', 'ETH', 5),
+      'WORKSPACE_MISMATCH: The order belongs to another workspace',
+    )
+    assert.equal(
+      asked('o', 'w', 'BSC', 5),
+      'NETWORK_MISMATCH: The order belongs to another network',
+    )
     assert.equal(asked('o', 'w', 'ETH', 6), 'ORDER_EXPIRED: The order has expired')
   }
 })
 
 const orderAt = (paths: readonly (readonly number[])[], change?: readonly number[]): Order =>
   ({
-    unsigned: { network: 'X', bytes: '', inputs: paths.map((path) => ({ path })), change: change && { output: 1, path: change } },
+    unsigned: {
+      network: 'X',
+      bytes: '',
+      inputs: paths.map((path) => ({ path })),
+      change: change && { output: 1, path: change },
+    },
   }) as unknown as Order
 
 test("rule 8: the paths of the payer's own wallet, and change on its one path", () => {
-  const wallet = (network: Network, paths: readonly (readonly number[])[], change?: readonly number[]) =>
-    said(() => { assertWalletPaths(orderAt(paths, change), network, 3) })
+  const wallet = (
+    network: Network,
+    paths: readonly (readonly number[])[],
+    change?: readonly number[],
+  ) =>
+    said(() => {
+      assertWalletPaths(orderAt(paths, change), network, 3)
+    })
   const [btc, eth] = [BTC.chain_index, ETH.chain_index]
-  assert.equal(wallet(BTC, [[3, btc, 0], [3, btc, 9]], [3, btc, CHANGE_INDEX]), null)
-  for (const path of [[4, btc, 0], [3, btc + 1, 0], [3, btc], [3, btc, 0, 0]]) {
-    assert.equal(wallet(BTC, [[3, btc, 0], path]), `FOREIGN_PATH: The path ${path.join('/')} is not in the payer's wallet`)
+  assert.equal(
+    wallet(
+      BTC,
+      [
+        [3, btc, 0],
+        [3, btc, 9],
+      ],
+      [3, btc, CHANGE_INDEX],
+    ),
+    null,
+  )
+  for (const path of [
+    [4, btc, 0],
+    [3, btc + 1, 0],
+    [3, btc],
+    [3, btc, 0, 0],
+  ]) {
+    assert.equal(
+      wallet(BTC, [[3, btc, 0], path]),
+      `FOREIGN_PATH: The path ${path.join('/')} is not in the payer's wallet`,
+    )
   }
-  for (const change of [[3, btc, 0], [4, btc, CHANGE_INDEX], [3, btc + 1, CHANGE_INDEX], [3, btc], [3, btc, CHANGE_INDEX, 0]]) {
-    assert.equal(wallet(BTC, [[3, btc, 0]], change), "CHANGE_MISMATCH: Change goes to the wallet's fixed change path only")
+  for (const change of [
+    [3, btc, 0],
+    [4, btc, CHANGE_INDEX],
+    [3, btc + 1, CHANGE_INDEX],
+    [3, btc],
+    [3, btc, CHANGE_INDEX, 0],
+  ]) {
+    assert.equal(
+      wallet(BTC, [[3, btc, 0]], change),
+      "CHANGE_MISMATCH: Change goes to the wallet's fixed change path only",
+    )
   }
-  const only = 'FOREIGN_PATH: A payment of an account-based chain leaves from the omnibus address only'
-  assert.deepEqual([wallet(ETH, [[3, eth, 0]]), wallet(ETH, [[3, eth, 7]]), wallet(XRP, [[3, XRP.chain_index, 1]])], [null, only, only])
+  const only =
+    'FOREIGN_PATH: A payment of an account-based chain leaves from the omnibus address only'
+  assert.deepEqual(
+    [
+      wallet(ETH, [[3, eth, 0]]),
+      wallet(ETH, [[3, eth, 7]]),
+      wallet(XRP, [[3, XRP.chain_index, 1]]),
+    ],
+    [null, only, only],
+  )
 })
 
 test('rule 8: one path and no change; a sweep that its omnibus address pays for has that path first', () => {
   const eth = ETH.chain_index
   const refusal = `FOREIGN_PATH: Only the path 3/${eth}/7 may be used here`
   const one = (paths: readonly (readonly number[])[], change?: readonly number[]) =>
-    said(() => { assertOnlyPath(orderAt(paths, change), [3, eth, 7]) })
+    said(() => {
+      assertOnlyPath(orderAt(paths, change), [3, eth, 7])
+    })
   assert.equal(one([[3, eth, 7]]), null)
-  for (const paths of [[], [[3, eth, 8]], [[3, eth]], [[3, eth, 7, 0]], [[3, eth, 7], [3, eth, 7]]]) assert.equal(one(paths), refusal)
+  for (const paths of [
+    [],
+    [[3, eth, 8]],
+    [[3, eth]],
+    [[3, eth, 7, 0]],
+    [
+      [3, eth, 7],
+      [3, eth, 7],
+    ],
+  ])
+    assert.equal(one(paths), refusal)
   assert.equal(one([[3, eth, 7]], [3, eth, 7]), refusal)
 
-  const sweep = (network: Network, paths: readonly (readonly number[])[], change?: readonly number[]) =>
-    said(() => { assertSweepPaths(orderAt(paths, change), network, 3, 7) })
+  const sweep = (
+    network: Network,
+    paths: readonly (readonly number[])[],
+    change?: readonly number[],
+  ) =>
+    said(() => {
+      assertSweepPaths(orderAt(paths, change), network, 3, 7)
+    })
   const sol = SOL.chain_index
-  const [deposit, omnibus] = [[3, sol, 7], [3, sol, 0]]
-  assert.deepEqual([sweep(SOL, [deposit]), sweep(SOL, [omnibus, deposit]), sweep(ETH, [[3, eth, 7]])], [null, null, null])
+  const [deposit, omnibus] = [
+    [3, sol, 7],
+    [3, sol, 0],
+  ]
+  assert.deepEqual(
+    [sweep(SOL, [deposit]), sweep(SOL, [omnibus, deposit]), sweep(ETH, [[3, eth, 7]])],
+    [null, null, null],
+  )
   const both = `FOREIGN_PATH: Only the omnibus path and the path ${deposit.join('/')} may be used here`
-  for (const paths of [[deposit, omnibus], [omnibus, omnibus], [deposit, deposit], [[4, sol, 0], deposit], [omnibus, [4, sol, 7]]]) {
+  for (const paths of [
+    [deposit, omnibus],
+    [omnibus, omnibus],
+    [deposit, deposit],
+    [[4, sol, 0], deposit],
+    [omnibus, [4, sol, 7]],
+  ]) {
     assert.equal(sweep(SOL, paths), both)
   }
   assert.equal(sweep(SOL, [omnibus, deposit], omnibus), both)
   for (const paths of [[omnibus], [omnibus, deposit, deposit]]) {
-    assert.equal(sweep(SOL, paths), `FOREIGN_PATH: Only the path ${deposit.join('/')} may be used here`)
+    assert.equal(
+      sweep(SOL, paths),
+      `FOREIGN_PATH: Only the path ${deposit.join('/')} may be used here`,
+    )
   }
-  assert.equal(sweep(ETH, [[3, eth, 0], [3, eth, 7]]), refusal, 'where no second signer pays, there is none')
+  assert.equal(
+    sweep(ETH, [
+      [3, eth, 0],
+      [3, eth, 7],
+    ]),
+    refusal,
+    'where no second signer pays, there is none',
+  )
 })

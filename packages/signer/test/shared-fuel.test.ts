@@ -10,9 +10,24 @@ import { Judge } from '../src/policy/judge.ts'
 import { orderSchema, type Order } from '../src/policy/order.ts'
 import { takenFrom } from '../src/store/imported.ts'
 import { Store } from '../src/store/index.ts'
-import { callerPem, ETH, eth, House, pay, registry, SINK_ETH, transfer, type Answer, type Caller, type Workspace } from './house.ts'
+import {
+  callerPem,
+  ETH,
+  eth,
+  House,
+  pay,
+  registry,
+  SINK_ETH,
+  transfer,
+  type Answer,
+  type Caller,
+  type Workspace,
+} from './house.ts'
 
-/** One fuel for several payments: what a hostile platform gets by it, and what is left when a node dies (rules 6, 10 and 11). */
+/**
+ * One fuel for several payments: what a hostile platform gets by it, and what is left when a node
+ * dies (rules 6, 10 and 11).
+ */
 const TANK = [0, ETH.chain_index, 0]
 const COST = { gas: '21000', max_fee_per_gas: '2000000000' }
 /** What each payment alone could be given. */
@@ -23,26 +38,49 @@ before(async () => {
   house = await House.start()
   workspace = await house.workspace()
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
-const refused = (answer: Answer, code: string): void => { assert.equal(answer.body?.error, code, JSON.stringify(answer.body)) }
-const signed = (answer: Answer): void => { assert.equal(answer.status, 200, JSON.stringify(answer.body)) }
+const refused = (answer: Answer, code: string): void => {
+  assert.equal(answer.body?.error, code, JSON.stringify(answer.body))
+}
+const signed = (answer: Answer): void => {
+  assert.equal(answer.status, 200, JSON.stringify(answer.body))
+}
 const shared = ([first, ...others]: readonly SignedRequest[], costs: readonly object[] = []) => ({
-  kind: 'fuel', for: pay(first as SignedRequest), ...COST, ...costs[0],
-  ...(others.length === 0 ? {} : { beside: others.map((each, at) => ({ for: pay(each), ...COST, ...costs[at + 1] })) }),
+  kind: 'fuel',
+  for: pay(first as SignedRequest),
+  ...COST,
+  ...costs[0],
+  ...(others.length === 0
+    ? {}
+    : { beside: others.map((each, at) => ({ for: pay(each), ...COST, ...costs[at + 1] })) }),
 })
 
 let next = 1
 /** A sub-account of its own, so that no other test has moved anything about it. */
-async function place(of = workspace): Promise<{ caller: Caller; address: string; ask: (more?: object) => Promise<SignedRequest> }> {
+async function place(
+  of = workspace,
+): Promise<{ caller: Caller; address: string; ask: (more?: object) => Promise<SignedRequest> }> {
   const caller = await of.caller(next++)
   const address = of.address(ETH, [caller.sub_account, ETH.chain_index, 0])
-  return { caller, address, ask: (more = {}) => transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, ...more }) }
+  return {
+    caller,
+    address,
+    ask: (more = {}) =>
+      transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, ...more }),
+  }
 }
 
 let nonce = 0
 /** The tank's next number, used once it is signed. */
-const give = async (requests: readonly SignedRequest[], to: string, value: bigint, costs: readonly object[] = []): Promise<Answer> => {
+const give = async (
+  requests: readonly SignedRequest[],
+  to: string,
+  value: bigint,
+  costs: readonly object[] = [],
+): Promise<Answer> => {
   const answer = await workspace.sign(shared(requests, costs), eth(TANK, { to, value, nonce }))
   if (answer.status === 200) nonce++
   return answer
@@ -61,10 +99,26 @@ describe('one fuel for several payments', () => {
     const requests = [await ask(), await ask()]
     const at = nonce
     signed(await give(requests, address, MOST))
-    for (const pair of [[1, 2], [2, 3], [3, 1]] as const) {
-      refused(await workspace.sign(shared(requests), eth(TANK, { to: address, value: MOST, nonce }), pair), 'NOT_EXCLUSIVE')
+    for (const pair of [
+      [1, 2],
+      [2, 3],
+      [3, 1],
+    ] as const) {
+      refused(
+        await workspace.sign(
+          shared(requests),
+          eth(TANK, { to: address, value: MOST, nonce }),
+          pair,
+        ),
+        'NOT_EXCLUSIVE',
+      )
     }
-    signed(await workspace.sign(shared(requests), eth(TANK, { to: address, value: MOST, nonce: at, maxFeePerGas: 3_000_000_000n })))
+    signed(
+      await workspace.sign(
+        shared(requests),
+        eth(TANK, { to: address, value: MOST, nonce: at, maxFeePerGas: 3_000_000_000n }),
+      ),
+    )
   })
 
   test('attack: a payment that was fuelled already, alone or in another crowd, in any place of the list', async () => {
@@ -89,20 +143,44 @@ describe('one fuel for several payments', () => {
 
   test("attack: another sub-account's payment, another tenant's, and another tenant's tank", async () => {
     const [mine, other] = [await place(), await place()]
-    refused(await give([await mine.ask(), await other.ask()], mine.address, 2n * MOST), 'DESTINATION_MISMATCH')
-    refused(await give([await mine.ask(), await other.ask()], other.address, 2n * MOST), 'DESTINATION_MISMATCH')
+    refused(
+      await give([await mine.ask(), await other.ask()], mine.address, 2n * MOST),
+      'DESTINATION_MISMATCH',
+    )
+    refused(
+      await give([await mine.ask(), await other.ask()], other.address, 2n * MOST),
+      'DESTINATION_MISMATCH',
+    )
     const elsewhere = await house.workspace()
     const stranger = await place(elsewhere)
-    refused(await give([await mine.ask(), await stranger.ask()], mine.address, 2n * MOST), 'WORKSPACE_MISMATCH')
-    refused(await elsewhere.sign(shared([await mine.ask(), await mine.ask()]), eth(TANK, { to: mine.address, value: 1n })), 'WORKSPACE_MISMATCH')
+    refused(
+      await give([await mine.ask(), await stranger.ask()], mine.address, 2n * MOST),
+      'WORKSPACE_MISMATCH',
+    )
+    refused(
+      await elsewhere.sign(
+        shared([await mine.ask(), await mine.ask()]),
+        eth(TANK, { to: mine.address, value: 1n }),
+      ),
+      'WORKSPACE_MISMATCH',
+    )
     const path = [mine.caller.sub_account, ETH.chain_index, 0]
-    refused(await workspace.sign(shared([await mine.ask(), await mine.ask()]), eth(path, { to: mine.address, value: 1n })), 'FOREIGN_PATH')
+    refused(
+      await workspace.sign(
+        shared([await mine.ask(), await mine.ask()]),
+        eth(path, { to: mine.address, value: 1n }),
+      ),
+      'FOREIGN_PATH',
+    )
   })
 
   test('attack: one part with more gas than the cap, or a price above what its own caller allows, hidden among others', async () => {
     const { address, ask } = await place()
     const [one, two] = [await ask(), await ask({ fee_rate: 1 })]
-    refused(await give([one, await ask()], address, 1n, [{}, { gas: '1000000000' }]), 'FUEL_TOO_LARGE')
+    refused(
+      await give([one, await ask()], address, 1n, [{}, { gas: '1000000000' }]),
+      'FUEL_TOO_LARGE',
+    )
     refused(await give([one, await ask()], address, 1n, [{}, { l1_fee: '1' }]), 'FUEL_TOO_LARGE')
     refused(await give([one, two], address, 1n), 'FEE_RATE')
     signed(await give([one, two], address, MOST, [{}, { max_fee_per_gas: '1000000000' }]))
@@ -110,22 +188,52 @@ describe('one fuel for several payments', () => {
 
   test('attack: what is no payment shares none, nor does one that was sped up', async () => {
     const { caller, address, ask } = await place()
-    const sweep = { kind: 'sweep', sub_account: caller.sub_account, asset: 'USDT_ETH', address_index: 1 }
+    const sweep = {
+      kind: 'sweep',
+      sub_account: caller.sub_account,
+      asset: 'USDT_ETH',
+      address_index: 1,
+    }
     const beside = [{ for: pay(await ask()), ...COST }]
-    refused(await workspace.sign({ kind: 'fuel', for: sweep, ...COST, beside }, eth(TANK, { to: address, nonce })), 'SHAPE')
+    refused(
+      await workspace.sign(
+        { kind: 'fuel', for: sweep, ...COST, beside },
+        eth(TANK, { to: address, nonce }),
+      ),
+      'SHAPE',
+    )
     const odd = [{ for: sweep, ...COST }]
-    refused(await workspace.sign({ kind: 'fuel', for: pay(await ask()), ...COST, beside: odd }, eth(TANK, { to: address, nonce })), 'BAD_ORDER')
-    const fast = [{ for: { ...pay(await ask()) as object, speed_up: { request: await ask() } }, ...COST }]
-    refused(await workspace.sign({ kind: 'fuel', for: pay(await ask()), ...COST, beside: fast }, eth(TANK, { to: address, nonce })), 'SHAPE')
+    refused(
+      await workspace.sign(
+        { kind: 'fuel', for: pay(await ask()), ...COST, beside: odd },
+        eth(TANK, { to: address, nonce }),
+      ),
+      'BAD_ORDER',
+    )
+    const fast = [
+      { for: { ...(pay(await ask()) as object), speed_up: { request: await ask() } }, ...COST },
+    ]
+    refused(
+      await workspace.sign(
+        { kind: 'fuel', for: pay(await ask()), ...COST, beside: fast },
+        eth(TANK, { to: address, nonce }),
+      ),
+      'SHAPE',
+    )
   })
 
   test('one that was taken back, or whose caller is revoked, stops the fuel that names it, and no other', async () => {
     const { caller, address, ask } = await place()
     const [good, bad] = [await ask(), await ask()]
-    for (const node of [1, 2]) assert.equal((await house.post(node, '/void', { request: bad })).status, 200)
+    for (const node of [1, 2])
+      assert.equal((await house.post(node, '/void', { request: bad })).status, 200)
     refused(await give([good, bad], address, MOST), 'VOIDED')
     const second = await workspace.caller(caller.sub_account)
-    const theirs = await transfer(second, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+    const theirs = await transfer(second, {
+      asset: 'ETH',
+      amount: 1,
+      destination_address: SINK_ETH,
+    })
     await house.everywhere('revoke', { api_key: second.api_key })
     refused(await give([good, theirs], address, MOST), 'NOT_ENROLLED')
     signed(await give([good], address, MOST))
@@ -136,14 +244,30 @@ describe('one fuel for several payments', () => {
     const [one, two, three] = [await ask(), await ask(), await ask()]
     const at = nonce
     const answers = await Promise.all([
-      workspace.sign(shared([one, two]), eth(TANK, { to: address, value: 2n * MOST, nonce: at }), [1, 2]),
-      workspace.sign(shared([three, two]), eth(TANK, { to: address, value: 2n * MOST, nonce: at + 1 }), [2, 3]),
-      workspace.sign(shared([one, three]), eth(TANK, { to: address, value: 2n * MOST, nonce: at + 1 }), [3, 1]),
+      workspace.sign(
+        shared([one, two]),
+        eth(TANK, { to: address, value: 2n * MOST, nonce: at }),
+        [1, 2],
+      ),
+      workspace.sign(
+        shared([three, two]),
+        eth(TANK, { to: address, value: 2n * MOST, nonce: at + 1 }),
+        [2, 3],
+      ),
+      workspace.sign(
+        shared([one, three]),
+        eth(TANK, { to: address, value: 2n * MOST, nonce: at + 1 }),
+        [3, 1],
+      ),
     ])
     const won = answers.filter(({ status }) => status === 200)
     assert.ok(won.length <= 1, JSON.stringify(answers))
     for (const answer of answers) {
-      if (answer.status !== 200) assert.ok(['NOT_EXCLUSIVE', 'TOO_BUSY', 'NONCE_GAP'].includes(answer.body.error), JSON.stringify(answer.body))
+      if (answer.status !== 200)
+        assert.ok(
+          ['NOT_EXCLUSIVE', 'TOO_BUSY', 'NONCE_GAP'].includes(answer.body.error),
+          JSON.stringify(answer.body),
+        )
     }
   })
 })
@@ -151,18 +275,38 @@ describe('one fuel for several payments', () => {
 /** The rules over a record on disk, as a node that died finds it. */
 describe('what a record holds of a fuel for several', () => {
   const home = mkdtempSync(join(tmpdir(), 'shared-fuel-'))
-  after(() => { rmSync(home, { recursive: true, force: true }) })
+  after(() => {
+    rmSync(home, { recursive: true, force: true })
+  })
   const judged = (name: string) => {
     const store = new Store(join(home, name), () => Date.now())
     const judge = new Judge({
-      registry, store, identities: new Map(), budgetFeeCaps: 100,
-      keyOf: async () => ({ key_id: 'k', curve: 'secp256k1', ...workspace.key, publicKeyAt: workspace.publicKeyAt }) as never,
+      registry,
+      store,
+      identities: new Map(),
+      budgetFeeCaps: 100,
+      keyOf: async () =>
+        ({
+          key_id: 'k',
+          curve: 'secp256k1',
+          ...workspace.key,
+          publicKeyAt: workspace.publicKeyAt,
+        }) as never,
     })
     return { store, judge }
   }
   const session = { sessions: ['s'], partner: 2, peer_head: null }
-  const orderOf = (requests: readonly SignedRequest[], to: string, value: bigint, at: number): Order =>
-    orderSchema.parse({ workspace: workspace.name, purpose: shared(requests), unsigned: eth(TANK, { to, value, nonce: at }) })
+  const orderOf = (
+    requests: readonly SignedRequest[],
+    to: string,
+    value: bigint,
+    at: number,
+  ): Order =>
+    orderSchema.parse({
+      workspace: workspace.name,
+      purpose: shared(requests),
+      unsigned: eth(TANK, { to, value, nonce: at }),
+    })
   const codeOf = (run: () => unknown): string => {
     try {
       run()
@@ -174,9 +318,20 @@ describe('what a record holds of a fuel for several', () => {
 
   test('a node that dies between its record and its signature has fuelled every one of them; so has one that is restored from it', async () => {
     const api_key = randomUUID()
-    const enrolment = { api_key, public_key_pem: callerPem, role: 'full' as const, workspace: workspace.name, sub_account: 9000, sub_account_name: 'sub-9000' }
+    const enrolment = {
+      api_key,
+      public_key_pem: callerPem,
+      role: 'full' as const,
+      workspace: workspace.name,
+      sub_account: 9000,
+      sub_account_name: 'sub-9000',
+    }
     const address = workspace.address(ETH, [9000, ETH.chain_index, 0])
-    const ask = () => transfer({ api_key, sub_account: 9000 }, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+    const ask = () =>
+      transfer(
+        { api_key, sub_account: 9000 },
+        { asset: 'ETH', amount: 1, destination_address: SINK_ETH },
+      )
     const [one, two, three] = [await ask(), await ask(), await ask()]
     const order = orderOf([one, two], address, 2n * MOST, 0)
     const first = judged('died.sqlite')
@@ -196,9 +351,18 @@ describe('what a record holds of a fuel for several', () => {
         const verdict = await judge.judge(orderOf(requests, address, value, at))
         return codeOf(() => judge.assertAllowed(verdict))
       }
-      assert.equal(await allows([one, two], 0, 2n * MOST), 'allowed', 'the very same transaction is signed again')
-      for (const requests of [[one], [two], [three, two], [three, one]]) assert.equal(await allows(requests, 1), 'NOT_EXCLUSIVE')
-      assert.equal(await allows([two], 0), 'allowed', 'of the same number: the other can then never be mined')
+      assert.equal(
+        await allows([one, two], 0, 2n * MOST),
+        'allowed',
+        'the very same transaction is signed again',
+      )
+      for (const requests of [[one], [two], [three, two], [three, one]])
+        assert.equal(await allows(requests, 1), 'NOT_EXCLUSIVE')
+      assert.equal(
+        await allows([two], 0),
+        'allowed',
+        'of the same number: the other can then never be mined',
+      )
       assert.equal(await allows([three], 1), 'allowed')
       store.close()
     }

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { linkSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  linkSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -10,7 +18,9 @@ import { encodeMaterial } from '../src/store/shares.ts'
 import { Store } from '../src/store/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'signer-shares-'))
-after(() => { rmSync(folder, { recursive: true, force: true }) })
+after(() => {
+  rmSync(folder, { recursive: true, force: true })
+})
 
 let homes = 0
 const home = (): string => {
@@ -19,19 +29,42 @@ const home = (): string => {
 }
 function material(epoch: number, keyId = 's-1'): KeyMaterial {
   return {
-    engine: 'dkls23-secp256k1', engineVersion: '1', curve: 'secp256k1', keyId, epoch, party: 1, publicKey: new Uint8Array(33),
-    chainCode: new Uint8Array(32), sealedShare: new Uint8Array(randomBytes(20_000)),
+    engine: 'dkls23-secp256k1',
+    engineVersion: '1',
+    curve: 'secp256k1',
+    keyId,
+    epoch,
+    party: 1,
+    publicKey: new Uint8Array(33),
+    chainCode: new Uint8Array(32),
+    sealedShare: new Uint8Array(randomBytes(20_000)),
   }
 }
 const open = (path: string) => new Store(path, () => 1)
-const KEY = { key_id: 's-1', curve: 'secp256k1' as const, public_key: '02', chain_code: '00', mode: 'local', epoch: 0, signatures: [] }
+const KEY = {
+  key_id: 's-1',
+  curve: 'secp256k1' as const,
+  public_key: '02',
+  chain_code: '00',
+  mode: 'local',
+  epoch: 0,
+  signatures: [],
+}
 
 /** A window of a share, anywhere in a home, in any spelling. */
 function isIn(path: string, share: KeyMaterial): boolean {
-  const windows = [0, 6000, 12_000, 18_000].map((at) => Buffer.from(share.sealedShare.subarray(at, at + 48)))
-  const pieces = windows.flatMap((window) => [window, Buffer.from(window.toString('hex')), Buffer.from(window.toString('base64'))])
+  const windows = [0, 6000, 12_000, 18_000].map((at) =>
+    Buffer.from(share.sealedShare.subarray(at, at + 48)),
+  )
+  const pieces = windows.flatMap((window) => [
+    window,
+    Buffer.from(window.toString('hex')),
+    Buffer.from(window.toString('base64')),
+  ])
   const home = join(path, '..')
-  return readdirSync(home, { recursive: true }).map((name) => join(home, String(name))).filter((each) => statSync(each).isFile())
+  return readdirSync(home, { recursive: true })
+    .map((name) => join(home, String(name)))
+    .filter((each) => statSync(each).isFile())
     .some((each) => pieces.some((piece) => readFileSync(each).includes(piece)))
 }
 
@@ -44,11 +77,22 @@ test('a share is kept over a restart, closed to others, and a deleted one is ove
   const store = open(path)
   assert.deepEqual(store.shares.read('s-1', 1, null), next)
   const shares = join(path, '..', 'record.shares')
-  assert.deepEqual([statSync(shares).mode & 0o777, statSync(join(shares, 's-1.0')).mode & 0o777], [0o700, 0o600])
+  assert.deepEqual(
+    [statSync(shares).mode & 0o777, statSync(join(shares, 's-1.0')).mode & 0o777],
+    [0o700, 0o600],
+  )
   // A second name of the same file: what is left on the disk.
   linkSync(join(shares, 's-1.0'), join(folder, 'blocks'))
   store.shares.delete('s-1', 0, null)
-  assert.deepEqual([store.shares.has('s-1', 0, null), store.shares.read('s-1', 0, null), isIn(path, old), isIn(path, next)], [false, null, false, true])
+  assert.deepEqual(
+    [
+      store.shares.has('s-1', 0, null),
+      store.shares.read('s-1', 0, null),
+      isIn(path, old),
+      isIn(path, next),
+    ],
+    [false, null, false, true],
+  )
   assert.ok(readFileSync(join(folder, 'blocks')).every((byte) => byte === 0))
   store.close()
 })
@@ -61,7 +105,9 @@ test('a share has a name of its own run: no other run writes over it, and one th
   store.append('key', { ...KEY, session: one })
   store.shares.save(made, one)
   store.shares.save(failed, one)
-  assert.throws(() => { store.shares.save(next, one) }, /exists already/)
+  assert.throws(() => {
+    store.shares.save(next, one)
+  }, /exists already/)
   assert.deepEqual(store.shares.read('s-1', 1, one), failed)
   linkSync(join(path, '..', 'record.shares', `s-1.1.${one}`), join(folder, 'failed'))
   store.wipeUnprepared('s-1')
@@ -69,7 +115,15 @@ test('a share has a name of its own run: no other run writes over it, and one th
   store.append('prepared', { ...KEY, epoch: 1, session: two })
   store.wipeUnprepared('s-1')
   assert.ok(readFileSync(join(folder, 'failed')).every((byte) => byte === 0))
-  assert.deepEqual([store.shares.read('s-1', 1, two), store.shareOf('s-1', 1), store.shareOf('s-1', 0), isIn(path, failed)], [next, null, made, false])
+  assert.deepEqual(
+    [
+      store.shares.read('s-1', 1, two),
+      store.shareOf('s-1', 1),
+      store.shareOf('s-1', 0),
+      isIn(path, failed),
+    ],
+    [next, null, made, false],
+  )
   store.close()
 })
 
@@ -77,7 +131,13 @@ test('at each start only the shares of the current epoch, what is above it and w
   const path = home()
   const store = open(path)
   const [one, two, three] = ['1'.repeat(64), '2'.repeat(64), '3'.repeat(64)]
-  const [old, current, stray, above, unknown] = [material(0), material(1), material(1), material(2), material(0, 's-2')]
+  const [old, current, stray, above, unknown] = [
+    material(0),
+    material(1),
+    material(1),
+    material(2),
+    material(0, 's-2'),
+  ]
   store.append('key', { ...KEY, session: one })
   store.shares.save(old, one)
   store.shares.save(current, two)
@@ -89,7 +149,10 @@ test('at each start only the shares of the current epoch, what is above it and w
   store.close()
   const again = open(path)
   assert.deepEqual([isIn(path, old), isIn(path, stray)], [false, false])
-  assert.deepEqual([again.shareOf('s-1', 0), again.shareOf('s-1', 1), again.shareOf('s-1', 2)], [null, current, null])
+  assert.deepEqual(
+    [again.shareOf('s-1', 0), again.shareOf('s-1', 1), again.shareOf('s-1', 2)],
+    [null, current, null],
+  )
   assert.deepEqual([isIn(path, above), isIn(path, unknown), again.uncertified()], [true, true, 1])
   again.close()
 })
@@ -125,16 +188,24 @@ test('killed between the entry and the file: the next start finishes it; a share
   const again = open(path)
   assert.deepEqual(
     [
-      again.shares.has('s-1', 0, null), again.shares.has('s-1', 1, null), again.shares.has('s-1', 2, null), isIn(path, old), isIn(path, next),
+      again.shares.has('s-1', 0, null),
+      again.shares.has('s-1', 1, null),
+      again.shares.has('s-1', 2, null),
+      isIn(path, old),
+      isIn(path, next),
       isIn(path, half),
     ],
-    [false, true, false, false, true, false]
+    [false, true, false, false, true, false],
   )
   again.close()
 })
 
 /** A home of an earlier version: shares in a table, an old epoch deleted from it. */
-function earlier(path: string, shares: readonly KeyMaterial[], deleted: readonly KeyMaterial[]): void {
+function earlier(
+  path: string,
+  shares: readonly KeyMaterial[],
+  deleted: readonly KeyMaterial[],
+): void {
   const store = open(path)
   store.append('key', KEY)
   store.close()
@@ -143,9 +214,12 @@ function earlier(path: string, shares: readonly KeyMaterial[], deleted: readonly
   database.exec(`PRAGMA user_version=0;
     CREATE TABLE share (key_id TEXT NOT NULL, epoch INTEGER NOT NULL, material TEXT NOT NULL, PRIMARY KEY (key_id, epoch)) STRICT`)
   for (const each of [...deleted, ...shares]) {
-    database.prepare('INSERT INTO share VALUES (?, ?, ?)').run(each.keyId, each.epoch, encodeMaterial(each))
+    database
+      .prepare('INSERT INTO share VALUES (?, ?, ?)')
+      .run(each.keyId, each.epoch, encodeMaterial(each))
   }
-  for (const each of deleted) database.prepare('DELETE FROM share WHERE key_id = ? AND epoch = ?').run(each.keyId, each.epoch)
+  for (const each of deleted)
+    database.prepare('DELETE FROM share WHERE key_id = ? AND epoch = ?').run(each.keyId, each.epoch)
   database.close()
 }
 
@@ -155,7 +229,10 @@ test('shares of an earlier version move out of the database, and what was delete
   earlier(path, [next], [old])
   assert.ok(isIn(path, old), 'a deleted share is in the free pages')
   const store = open(path)
-  assert.deepEqual([store.shares.read('s-1', 1, null), store.state.keys.get('s-1')?.curve, isIn(path, old)], [next, 'secp256k1', false])
+  assert.deepEqual(
+    [store.shares.read('s-1', 1, null), store.state.keys.get('s-1')?.curve, isIn(path, old)],
+    [next, 'secp256k1', false],
+  )
   store.shares.delete('s-1', 1, null)
   assert.ok(!isIn(path, next))
   store.close()
@@ -183,7 +260,9 @@ test('cut off in the middle of the move: the next start begins it again', () => 
 test('a key id that is no name never becomes a path', () => {
   const store = open(home())
   for (const keyId of ['../x', 'a/b', '', '.', 'a'.repeat(65), 'a\0b']) {
-    assert.throws(() => { store.shares.save(material(0, keyId), null) }, TypeError)
+    assert.throws(() => {
+      store.shares.save(material(0, keyId), null)
+    }, TypeError)
   }
   store.close()
 })

@@ -1,9 +1,24 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Network } from '@custody/chains'
-import { eth, ETH, House, pay, registry, SINK_ETH, transfer, usdt, type Answer, type Caller, type Workspace } from './house.ts'
+import {
+  eth,
+  ETH,
+  House,
+  pay,
+  registry,
+  SINK_ETH,
+  transfer,
+  usdt,
+  type Answer,
+  type Caller,
+  type Workspace,
+} from './house.ts'
 
-/** What a hostile platform, with a caller who plays along, gets out of a gas tank or burns of deposits: rules 9 and 11 to 13. */
+/**
+ * What a hostile platform, with a caller who plays along, gets out of a gas tank or burns of
+ * deposits: rules 9 and 11 to 13.
+ */
 const CAPS = 4
 const GAS = { gas: '65000', max_fee_per_gas: '2000000000' }
 const COST = 65_000n * 2_000_000_000n
@@ -12,20 +27,41 @@ const TANK = [0, ETH.chain_index, 0]
 const ONE = 10n ** 18n
 const BASE = registry.network('BASE') as Network
 let house: House
-before(async () => { house = await House.start((config) => { config.budget_fee_caps = CAPS }) })
-after(async () => { await house.stop() })
+before(async () => {
+  house = await House.start((config) => {
+    config.budget_fee_caps = CAPS
+  })
+})
+after(async () => {
+  await house.stop()
+})
 
-const refused = (answer: Answer, code: string): void => { assert.equal(answer.body?.error, code, JSON.stringify(answer.body)) }
-const signed = (answer: Answer): void => { assert.equal(answer.status, 200, JSON.stringify(answer.body)) }
+const refused = (answer: Answer, code: string): void => {
+  assert.equal(answer.body?.error, code, JSON.stringify(answer.body))
+}
+const signed = (answer: Answer): void => {
+  assert.equal(answer.status, 200, JSON.stringify(answer.body))
+}
 
-interface Place { workspace: Workspace; caller: Caller; omnibus: string; deposit: (index: number) => { path: number[]; address: string; sweep: (asset: string) => object } }
+interface Place {
+  workspace: Workspace
+  caller: Caller
+  omnibus: string
+  deposit: (index: number) => { path: number[]; address: string; sweep: (asset: string) => object }
+}
 async function place(workspace: Workspace, sub: number): Promise<Place> {
   const caller = await workspace.caller(sub)
   return {
-    workspace, caller, omnibus: workspace.address(ETH, [sub, ETH.chain_index, 0]),
+    workspace,
+    caller,
+    omnibus: workspace.address(ETH, [sub, ETH.chain_index, 0]),
     deposit: (index) => {
       const path = [sub, ETH.chain_index, index]
-      return { path, address: workspace.address(ETH, path), sweep: (asset) => ({ kind: 'sweep', sub_account: sub, asset, address_index: index }) }
+      return {
+        path,
+        address: workspace.address(ETH, path),
+        sweep: (asset) => ({ kind: 'sweep', sub_account: sub, asset, address_index: index }),
+      }
     },
   }
 }
@@ -35,34 +71,72 @@ describe('a gas tank through a deposit address', () => {
   test('attack: l1_fee where there is no chain below, or more than a tenth of the cap where there is one', async () => {
     const { workspace, deposit } = await place(await house.workspace(), 1)
     const { address, sweep } = deposit(1)
-    refused(await workspace.sign(fuel(sweep('USDT_ETH'), { l1_fee: '1' }), eth(TANK, { value: 1n, to: address })), 'FUEL_TOO_LARGE')
-    const onBase = (l1: bigint, value: bigint) => workspace.sign(fuel(sweep('USDT_BASE'), { l1_fee: l1.toString() }), { ...eth(TANK, { value, to: address, chainId: BASE.chain_id! }), network: 'BASE' })
+    refused(
+      await workspace.sign(
+        fuel(sweep('USDT_ETH'), { l1_fee: '1' }),
+        eth(TANK, { value: 1n, to: address }),
+      ),
+      'FUEL_TOO_LARGE',
+    )
+    const onBase = (l1: bigint, value: bigint) =>
+      workspace.sign(fuel(sweep('USDT_BASE'), { l1_fee: l1.toString() }), {
+        ...eth(TANK, { value, to: address, chainId: BASE.chain_id! }),
+        network: 'BASE',
+      })
     refused(await onBase(CAP / 10n + 1n, 1n), 'FUEL_TOO_LARGE')
     signed(await onBase(CAP / 10n, (COST * 12n) / 10n + CAP / 10n))
   })
 
   test('attack: fuel for a sweep of the native coin, which pays for itself', async () => {
     const { workspace, deposit } = await place(await house.workspace(), 1)
-    refused(await workspace.sign(fuel(deposit(1).sweep('ETH')), eth(TANK, { value: 1n, to: deposit(1).address })), 'FUEL_WITHOUT_INTENT')
+    refused(
+      await workspace.sign(
+        fuel(deposit(1).sweep('ETH')),
+        eth(TANK, { value: 1n, to: deposit(1).address }),
+      ),
+      'FUEL_WITHOUT_INTENT',
+    )
   })
 
   test('attack: sub-accounts that nobody named have no addresses to be fuelled or swept', async () => {
     const { workspace, deposit } = await place(await house.workspace(), 1)
     const nobody = { kind: 'sweep', sub_account: 2, asset: 'USDT_ETH', address_index: 1 }
-    refused(await workspace.sign(fuel(nobody), eth(TANK, { value: 1n, to: workspace.address(ETH, [2, ETH.chain_index, 1]) })), 'NOT_ENROLLED')
-    refused(await workspace.sign(nobody, usdt([2, ETH.chain_index, 1], deposit(0).address, 1n)), 'NOT_ENROLLED')
+    refused(
+      await workspace.sign(
+        fuel(nobody),
+        eth(TANK, { value: 1n, to: workspace.address(ETH, [2, ETH.chain_index, 1]) }),
+      ),
+      'NOT_ENROLLED',
+    )
+    refused(
+      await workspace.sign(nobody, usdt([2, ETH.chain_index, 1], deposit(0).address, 1n)),
+      'NOT_ENROLLED',
+    )
   })
 
   test('attack: fuel upon fuel to one address — what is left of the last counts, whichever pair saw it', async () => {
     const { workspace, deposit, omnibus } = await place(await house.workspace(), 1)
     const { address, path, sweep } = deposit(1)
     const most = (COST * 12n) / 10n
-    const give = (value: bigint, nonce: number, pair: readonly [number, number]) => workspace.sign(fuel(sweep('USDT_ETH')), eth(TANK, { value, to: address, nonce }), pair)
+    const give = (value: bigint, nonce: number, pair: readonly [number, number]) =>
+      workspace.sign(fuel(sweep('USDT_ETH')), eth(TANK, { value, to: address, nonce }), pair)
     signed(await give(most, 0, [1, 2]))
     refused(await give(1n, 1, [1, 2]), 'FUEL_TOO_LARGE')
-    // With the number of the first only one of the two can be mined: a replacement with more gas or a higher price.
-    signed(await workspace.sign(
-      fuel(sweep('USDT_ETH')), eth(TANK, { value: most, to: address, nonce: 0, gas: 78_000n, maxFeePerGas: 3_000_000_000n }), [1, 2]))
+    // With the number of the first only one of the two can be mined: a replacement with more gas or
+    // a higher price.
+    signed(
+      await workspace.sign(
+        fuel(sweep('USDT_ETH')),
+        eth(TANK, {
+          value: most,
+          to: address,
+          nonce: 0,
+          gas: 78_000n,
+          maxFeePerGas: 3_000_000_000n,
+        }),
+        [1, 2],
+      ),
+    )
     // Node 3 has seen nothing of it and asks.
     refused(await give(1n, 1, [3, 1]), 'FUEL_TOO_LARGE')
     // A sweep may have used its fee: so much may come again, and the fifth beyond stays counted.
@@ -70,8 +144,17 @@ describe('a gas tank through a deposit address', () => {
     refused(await give(COST + 1n, 1, [1, 2]), 'FUEL_TOO_LARGE')
     signed(await give(COST, 1, [1, 2]))
     // What is left is no customer's to sweep.
-    refused(await workspace.sign(sweep('ETH'), eth(path, { value: most, to: omnibus, nonce: 1 }), [1, 2]), 'SWEEP_MISMATCH')
-    signed(await workspace.sign(sweep('ETH'), eth(path, { value: most + 1n, to: omnibus, nonce: 1 }), [1, 2]))
+    refused(
+      await workspace.sign(sweep('ETH'), eth(path, { value: most, to: omnibus, nonce: 1 }), [1, 2]),
+      'SWEEP_MISMATCH',
+    )
+    signed(
+      await workspace.sign(
+        sweep('ETH'),
+        eth(path, { value: most + 1n, to: omnibus, nonce: 1 }),
+        [1, 2],
+      ),
+    )
   })
 
   test('attack: all that one colluding sub-account draws in a day is its share, and the others keep theirs', async () => {
@@ -81,7 +164,12 @@ describe('a gas tank through a deposit address', () => {
     let drawn = 0n
     const price = (CAP / 65_000n).toString()
     const most = (BigInt(price) * 65_000n * 12n) / 10n
-    const draw = (from: Place, index: number) => workspace.sign(fuel(from.deposit(index).sweep('USDT_ETH'), { max_fee_per_gas: price }), eth(TANK, { value: most, to: from.deposit(index).address, nonce }), [1, 2])
+    const draw = (from: Place, index: number) =>
+      workspace.sign(
+        fuel(from.deposit(index).sweep('USDT_ETH'), { max_fee_per_gas: price }),
+        eth(TANK, { value: most, to: from.deposit(index).address, nonce }),
+        [1, 2],
+      )
     for (let index = 1; index < 8; index++) {
       const answer = await draw(colluder, index)
       if (answer.status !== 200) {
@@ -93,9 +181,25 @@ describe('a gas tank through a deposit address', () => {
     }
     assert.ok(drawn <= (BigInt(CAPS) * CAP) / 4n, `${drawn} drawn`)
     const small = honest.deposit(1)
-    signed(await workspace.sign(fuel(small.sweep('USDT_ETH')), eth(TANK, { value: COST, to: small.address, nonce: nonce++ }), [1, 2]))
-    const request = await transfer(honest.caller, { asset: 'USDT_ETH', amount: 1, destination_address: SINK_ETH })
-    signed(await workspace.sign(fuel(pay(request)), eth(TANK, { value: COST, to: honest.omnibus, nonce: nonce++ }), [1, 2]))
+    signed(
+      await workspace.sign(
+        fuel(small.sweep('USDT_ETH')),
+        eth(TANK, { value: COST, to: small.address, nonce: nonce++ }),
+        [1, 2],
+      ),
+    )
+    const request = await transfer(honest.caller, {
+      asset: 'USDT_ETH',
+      amount: 1,
+      destination_address: SINK_ETH,
+    })
+    signed(
+      await workspace.sign(
+        fuel(pay(request)),
+        eth(TANK, { value: COST, to: honest.omnibus, nonce: nonce++ }),
+        [1, 2],
+      ),
+    )
   })
 
   test('attack: one caller’s high fee_rate leaves another sub-account its budget', async () => {
@@ -106,12 +210,30 @@ describe('a gas tank through a deposit address', () => {
     const value = (BigInt(price) * 65_000n * 12n) / 10n
     let last: Answer
     do {
-      const request = await transfer(loud.caller, { asset: 'USDT_ETH', amount: 1, destination_address: SINK_ETH })
-      last = await workspace.sign(fuel(pay(request), { max_fee_per_gas: price }), eth(TANK, { value, to: loud.omnibus, nonce }), [1, 2])
+      const request = await transfer(loud.caller, {
+        asset: 'USDT_ETH',
+        amount: 1,
+        destination_address: SINK_ETH,
+      })
+      last = await workspace.sign(
+        fuel(pay(request), { max_fee_per_gas: price }),
+        eth(TANK, { value, to: loud.omnibus, nonce }),
+        [1, 2],
+      )
     } while (last.status === 200 && nonce++ < 20)
     refused(last, 'BUDGET')
-    const request = await transfer(quiet.caller, { asset: 'USDT_ETH', amount: 1, destination_address: SINK_ETH })
-    signed(await workspace.sign(fuel(pay(request)), eth(TANK, { value: COST, to: quiet.omnibus, nonce }), [1, 2]))
+    const request = await transfer(quiet.caller, {
+      asset: 'USDT_ETH',
+      amount: 1,
+      destination_address: SINK_ETH,
+    })
+    signed(
+      await workspace.sign(
+        fuel(pay(request)),
+        eth(TANK, { value: COST, to: quiet.omnibus, nonce }),
+        [1, 2],
+      ),
+    )
   })
 })
 
@@ -121,13 +243,37 @@ describe('deposits burnt by their own sweeps', () => {
     const { path, sweep } = deposit(1)
     const maxFeePerGas = CAP / 21_000n
     const fee = 21_000n * maxFeePerGas
-    refused(await workspace.sign(sweep('ETH'), eth(path, { value: 1n, to: omnibus, maxFeePerGas })), 'SWEEP_MISMATCH')
-    refused(await workspace.sign(sweep('ETH'), eth(path, { value: fee - 1n, to: omnibus, maxFeePerGas })), 'SWEEP_MISMATCH')
-    // What is above a twentieth of the amount counts: of the share of one cap, one such sweep leaves a twentieth.
-    signed(await workspace.sign(sweep('ETH'), eth(path, { value: fee, to: omnibus, maxFeePerGas, nonce: 0 })))
-    refused(await workspace.sign(sweep('ETH'), eth(path, { value: fee, to: omnibus, maxFeePerGas, nonce: 1 })), 'BUDGET')
+    refused(
+      await workspace.sign(sweep('ETH'), eth(path, { value: 1n, to: omnibus, maxFeePerGas })),
+      'SWEEP_MISMATCH',
+    )
+    refused(
+      await workspace.sign(sweep('ETH'), eth(path, { value: fee - 1n, to: omnibus, maxFeePerGas })),
+      'SWEEP_MISMATCH',
+    )
+    // What is above a twentieth of the amount counts: of the share of one cap, one such sweep
+    // leaves a twentieth.
+    signed(
+      await workspace.sign(
+        sweep('ETH'),
+        eth(path, { value: fee, to: omnibus, maxFeePerGas, nonce: 0 }),
+      ),
+    )
+    refused(
+      await workspace.sign(
+        sweep('ETH'),
+        eth(path, { value: fee, to: omnibus, maxFeePerGas, nonce: 1 }),
+      ),
+      'BUDGET',
+    )
     // A large deposit's sweep costs no budget.
-    for (let nonce = 1; nonce < 4; nonce++) signed(await workspace.sign(sweep('ETH'), eth(path, { value: 20n * fee, to: omnibus, maxFeePerGas, nonce })))
+    for (let nonce = 1; nonce < 4; nonce++)
+      signed(
+        await workspace.sign(
+          sweep('ETH'),
+          eth(path, { value: 20n * fee, to: omnibus, maxFeePerGas, nonce }),
+        ),
+      )
   })
 })
 
@@ -135,8 +281,18 @@ describe('network fees of forwards', () => {
   const ruleOf = async (caller: Caller, body: Record<string, unknown>) => {
     const { signRequest } = await import('@custody/request-auth')
     const { callerKey } = await import('./house.ts')
-    const text = JSON.stringify({ destination_address: SINK_ETH, expires_at: new Date(Date.now() + 86_400_000).toISOString(), ...body })
-    const request = await signRequest({ apiKey: caller.api_key, privateKey: callerKey, method: 'POST', uri: '/dac/v1/auto-forwarding', body: text })
+    const text = JSON.stringify({
+      destination_address: SINK_ETH,
+      expires_at: new Date(Date.now() + 86_400_000).toISOString(),
+      ...body,
+    })
+    const request = await signRequest({
+      apiKey: caller.api_key,
+      privateKey: callerKey,
+      method: 'POST',
+      uri: '/dac/v1/auto-forwarding',
+      body: text,
+    })
     for (const node of [1, 2, 3]) signed(await house.post(node, '/receipt', { request }))
     return request
   }
@@ -148,7 +304,11 @@ describe('network fees of forwards', () => {
     const maxFeePerGas = CAP / 21_000n
     let left = 0n
     for (let nonce = 0; nonce < 20; nonce++) {
-      const answer = await workspace.sign({ kind: 'forward', id: uuid(nonce), rule }, eth([1, ETH.chain_index, 0], { value: ONE / 1000n, maxFeePerGas, nonce }), [1, 2])
+      const answer = await workspace.sign(
+        { kind: 'forward', id: uuid(nonce), rule },
+        eth([1, ETH.chain_index, 0], { value: ONE / 1000n, maxFeePerGas, nonce }),
+        [1, 2],
+      )
       if (answer.status !== 200) {
         refused(answer, 'FORWARD_CAP')
         break
@@ -161,12 +321,20 @@ describe('network fees of forwards', () => {
 
   test('attack: the same with a token, whose fees no cap of the rule can see: the budget sees them', async () => {
     const { workspace, caller } = await place(await house.workspace(), 1)
-    const rule = await ruleOf(caller, { asset: 'USDT_ETH', min_amount: '0.001', daily_cap: '1000000' })
+    const rule = await ruleOf(caller, {
+      asset: 'USDT_ETH',
+      min_amount: '0.001',
+      daily_cap: '1000000',
+    })
     const maxFeePerGas = CAP / 65_000n
     let burnt = 0n
     let last: Answer | null = null
     for (let nonce = 0; nonce < 20 && (last === null || last.status === 200); nonce++) {
-      last = await workspace.sign({ kind: 'forward', id: uuid(nonce), rule }, usdt([1, ETH.chain_index, 0], SINK_ETH, 1000n, { maxFeePerGas, nonce }), [1, 2])
+      last = await workspace.sign(
+        { kind: 'forward', id: uuid(nonce), rule },
+        usdt([1, ETH.chain_index, 0], SINK_ETH, 1000n, { maxFeePerGas, nonce }),
+        [1, 2],
+      )
       if (last.status === 200) burnt += 65_000n * maxFeePerGas
     }
     refused(last as Answer, 'BUDGET')

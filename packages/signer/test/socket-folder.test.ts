@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict'
-import { chmodSync, lstatSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -7,7 +15,10 @@ import { after, test } from 'node:test'
 import { listenOperator } from '../src/operator/server.ts'
 import { socketOf } from '../src/set-up/files.ts'
 
-/** The name of the socket's folder below the temporary folder can be foreseen: another user may have made it first. */
+/**
+ * The name of the socket's folder below the temporary folder can be foreseen: another user may have
+ * made it first.
+ */
 const folder = mkdtempSync(join(tmpdir(), 'signer-socket-'))
 const home = join(folder, 'h'.repeat(100))
 const path = socketOf(home)
@@ -20,7 +31,14 @@ after(() => {
 
 const CASES: [string, () => void, RegExp][] = [
   ['a symbolic link to a folder of ours', () => symlinkSync(folder, place), /is a symbolic link/],
-  ['a folder that others may enter', () => { mkdirSync(place); chmodSync(place, 0o755) }, /is open to other users \(mode 0755\)/],
+  [
+    'a folder that others may enter',
+    () => {
+      mkdirSync(place)
+      chmodSync(place, 0o755)
+    },
+    /is open to other users \(mode 0755\)/,
+  ],
   ['a file', () => writeFileSync(place, ''), /is not a folder/],
 ]
 for (const [what, make, reason] of CASES) {
@@ -34,13 +52,17 @@ for (const [what, make, reason] of CASES) {
   })
 }
 
-test('attack: a folder of another user is refused', { skip: process.getuid?.() === 0 ? false : 'needs another user' }, async () => {
-  const { chownSync } = await import('node:fs')
-  clear()
-  mkdirSync(place, { mode: 0o700 })
-  chownSync(place, 65_534, 65_534)
-  assert.throws(() => socketOf(home), /belongs to another user \(uid 65534\)/)
-})
+test(
+  'attack: a folder of another user is refused',
+  { skip: process.getuid?.() === 0 ? false : 'needs another user' },
+  async () => {
+    const { chownSync } = await import('node:fs')
+    clear()
+    mkdirSync(place, { mode: 0o700 })
+    chownSync(place, 65_534, 65_534)
+    assert.throws(() => socketOf(home), /belongs to another user \(uid 65534\)/)
+  },
+)
 
 test('a folder of ours is used again, and made again where it was cleared', async () => {
   clear()
@@ -49,5 +71,7 @@ test('a folder of ours is used again, and made again where it was cleared', asyn
   const server = createServer()
   await listenOperator(server, path)
   assert.equal(lstatSync(place).mode & 0o777, 0o700)
-  await new Promise((resolve) => { server.close(resolve) })
+  await new Promise((resolve) => {
+    server.close(resolve)
+  })
 })

@@ -1,11 +1,20 @@
-import { addressAt, publicKeysBelow, solana, type Asset, type Network, type UnsignedTransaction } from '@custody/chains'
+import {
+  addressAt,
+  publicKeysBelow,
+  solana,
+  type Asset,
+  type Network,
+  type UnsignedTransaction,
+} from '@custody/chains'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { base58 } from '@scure/base'
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { House, pay, registry, transfer, type Answer, type Caller } from './house.ts'
 
-/** Solana: a hostile platform asks for another payment than the caller signed; both nodes refuse. */
+/**
+ * Solana: a hostile platform asks for another payment than the caller signed; both nodes refuse.
+ */
 const SOL = registry.network('SOL') as Network
 const NATIVE = registry.asset('SOL') as Asset
 const USDC = registry.asset('USDC_SOL') as Asset
@@ -23,28 +32,56 @@ before(async () => {
   house = await House.start()
   const { status, body } = await house.post(1, '/key', { workspace: WORKSPACE, curve: 'ed25519' })
   assert.equal(status, 200, JSON.stringify(body))
-  key = { publicKey: new Uint8Array(Buffer.from(body.public_key, 'hex')), chainCode: new Uint8Array(Buffer.from(body.chain_code, 'hex')) }
+  key = {
+    publicKey: new Uint8Array(Buffer.from(body.public_key, 'hex')),
+    chainCode: new Uint8Array(Buffer.from(body.chain_code, 'hex')),
+  }
   at = publicKeysBelow({ curve: 'ed25519', ...key })
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
 function refused(answer: Answer, code: string, rule: number): void {
   assert.equal(answer.body?.error, code, JSON.stringify(answer.body))
   assert.equal(answer.body.rule, rule)
 }
-const sign = (purpose: unknown, unsigned: UnsignedTransaction, pair: readonly [number, number] = [1, 2]) => house.post(pair[0], '/sign', { workspace: WORKSPACE, purpose, unsigned, partner: pair[1] })
+const sign = (
+  purpose: unknown,
+  unsigned: UnsignedTransaction,
+  pair: readonly [number, number] = [1, 2],
+) => house.post(pair[0], '/sign', { workspace: WORKSPACE, purpose, unsigned, partner: pair[1] })
 async function fresh(): Promise<{ caller: Caller; path: number[] }> {
   const api_key = crypto.randomUUID()
   const sub_account = next++
-  for (const node of [1, 2, 3]) await house.enrol(node, { api_key, workspace: WORKSPACE, sub_account })
+  for (const node of [1, 2, 3])
+    await house.enrol(node, { api_key, workspace: WORKSPACE, sub_account })
   return { caller: { api_key, sub_account }, path: [sub_account, SOL.chain_index, 0] }
 }
-const wants = (caller: Caller, more: Record<string, unknown> = {}) => transfer(caller, { asset: 'SOL', amount: '2.5', destination_address: SINK, ...more })
-const built = (path: number[], o: Partial<Parameters<typeof solana.buildTransfer>[1]> = {}): UnsignedTransaction =>
-  solana.buildTransfer(SOL, { asset: NATIVE, to: SINK, amount: 2_500_000_000n, blockhash: HASH, unitPrice: 1000n, path, publicKey: at(path), ...o })
-const tokens = (path: number[], o: Partial<Parameters<typeof solana.buildTransfer>[1]> = {}) => built(path, { asset: USDC, amount: 2_500_000n, ...o })
+const wants = (caller: Caller, more: Record<string, unknown> = {}) =>
+  transfer(caller, { asset: 'SOL', amount: '2.5', destination_address: SINK, ...more })
+const built = (
+  path: number[],
+  o: Partial<Parameters<typeof solana.buildTransfer>[1]> = {},
+): UnsignedTransaction =>
+  solana.buildTransfer(SOL, {
+    asset: NATIVE,
+    to: SINK,
+    amount: 2_500_000_000n,
+    blockhash: HASH,
+    unitPrice: 1000n,
+    path,
+    publicKey: at(path),
+    ...o,
+  })
+const tokens = (path: number[], o: Partial<Parameters<typeof solana.buildTransfer>[1]> = {}) =>
+  built(path, { asset: USDC, amount: 2_500_000n, ...o })
 /** The message with some bytes exchanged for others. */
-function patched(unsigned: UnsignedTransaction, from: Uint8Array, to: Uint8Array): UnsignedTransaction {
+function patched(
+  unsigned: UnsignedTransaction,
+  from: Uint8Array,
+  to: Uint8Array,
+): UnsignedTransaction {
   const [a, b] = [Buffer.from(from).toString('hex'), Buffer.from(to).toString('hex')]
   assert.ok(unsigned.bytes.includes(a))
   return { ...unsigned, bytes: unsigned.bytes.replaceAll(a, b) }
@@ -54,20 +91,55 @@ test('what the caller asked for is signed, of SOL and of tokens, by every pair',
   for (const [turn, asset] of [NATIVE, USDC, USDT].entries()) {
     const { caller, path } = await fresh()
     const unsigned = asset === NATIVE ? built(path) : tokens(path, { asset })
-    const answer = await sign(pay(await wants(caller, { asset: asset.asset_name })), unsigned, ([[1, 2], [2, 3], [3, 1]] as const)[turn])
+    const answer = await sign(
+      pay(await wants(caller, { asset: asset.asset_name })),
+      unsigned,
+      (
+        [
+          [1, 2],
+          [2, 3],
+          [3, 1],
+        ] as const
+      )[turn],
+    )
     assert.equal(answer.status, 200, JSON.stringify(answer.body))
     const raw = Buffer.from(answer.body.signed.raw, 'hex')
     assert.equal(base58.encode(raw.subarray(1, 65)), answer.body.signed.hash)
-    assert.ok(ed25519.verify(raw.subarray(1, 65), raw.subarray(65), base58.decode(addressAt(SOL, key, path))))
+    assert.ok(
+      ed25519.verify(
+        raw.subarray(1, 65),
+        raw.subarray(65),
+        base58.decode(addressAt(SOL, key, path)),
+      ),
+    )
   }
 })
 
 test('destination and amount: exactly', async () => {
   const { caller, path } = await fresh()
-  refused(await sign(pay(await wants(caller)), built(path, { to: OTHER })), 'DESTINATION_MISMATCH', 7)
-  refused(await sign(pay(await wants(caller)), built(path, { amount: 2_500_000_001n })), 'AMOUNT_MISMATCH', 7)
-  refused(await sign(pay(await wants(caller, { asset: 'USDC_SOL' })), tokens(path, { to: OTHER })), 'DESTINATION_MISMATCH', 7)
-  refused(await sign(pay(await wants(caller, { asset: 'USDC_SOL' })), tokens(path, { amount: 2_500_001n })), 'AMOUNT_MISMATCH', 7)
+  refused(
+    await sign(pay(await wants(caller)), built(path, { to: OTHER })),
+    'DESTINATION_MISMATCH',
+    7,
+  )
+  refused(
+    await sign(pay(await wants(caller)), built(path, { amount: 2_500_000_001n })),
+    'AMOUNT_MISMATCH',
+    7,
+  )
+  refused(
+    await sign(pay(await wants(caller, { asset: 'USDC_SOL' })), tokens(path, { to: OTHER })),
+    'DESTINATION_MISMATCH',
+    7,
+  )
+  refused(
+    await sign(
+      pay(await wants(caller, { asset: 'USDC_SOL' })),
+      tokens(path, { amount: 2_500_001n }),
+    ),
+    'AMOUNT_MISMATCH',
+    7,
+  )
 })
 
 test('another mint, other decimals, another asset, another’s token account', async () => {
@@ -75,11 +147,34 @@ test('another mint, other decimals, another asset, another’s token account', a
   const request = pay(await wants(caller, { asset: 'USDC_SOL' }))
   refused(await sign(request, tokens(path, { asset: USDT })), 'ASSET_MISMATCH', 7)
   refused(await sign(request, built(path, { amount: 2_500_000n })), 'ASSET_MISMATCH', 7)
-  refused(await sign(request, tokens(path, { asset: { ...USDC, contract_address: OTHER } })), 'CONTRACT_MISMATCH', 5)
-  refused(await sign(request, tokens(path, { asset: { ...USDC, decimals: 9 } })), 'CONTRACT_MISMATCH', 5)
+  refused(
+    await sign(request, tokens(path, { asset: { ...USDC, contract_address: OTHER } })),
+    'CONTRACT_MISMATCH',
+    5,
+  )
+  refused(
+    await sign(request, tokens(path, { asset: { ...USDC, decimals: 9 } })),
+    'CONTRACT_MISMATCH',
+    5,
+  )
   const mint = USDC.contract_address as string
-  refused(await sign(request, patched(tokens(path), base58.decode(solana.tokenAccountOf(SINK, mint)), base58.decode(solana.tokenAccountOf(OTHER, mint)))), 'SHAPE', 7)
-  refused(await sign(request, patched(tokens(path), base58.decode(SINK), base58.decode(OTHER))), 'SHAPE', 7)
+  refused(
+    await sign(
+      request,
+      patched(
+        tokens(path),
+        base58.decode(solana.tokenAccountOf(SINK, mint)),
+        base58.decode(solana.tokenAccountOf(OTHER, mint)),
+      ),
+    ),
+    'SHAPE',
+    7,
+  )
+  refused(
+    await sign(request, patched(tokens(path), base58.decode(SINK), base58.decode(OTHER))),
+    'SHAPE',
+    7,
+  )
 })
 
 test('shapes: legacy messages, Token-2022, a durable nonce, bytes behind the end', async () => {
@@ -87,9 +182,27 @@ test('shapes: legacy messages, Token-2022, a durable nonce, bytes behind the end
   const request = pay(await wants(caller))
   refused(await sign(request, { ...built(path), bytes: built(path).bytes.slice(2) }), 'SHAPE', 7)
   refused(await sign(request, { ...built(path), bytes: `${built(path).bytes}00` }), 'SHAPE', 7)
-  refused(await sign(pay(await wants(caller, { asset: 'USDC_SOL' })), patched(tokens(path), base58.decode('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'), base58.decode('TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'))), 'SHAPE', 7)
+  refused(
+    await sign(
+      pay(await wants(caller, { asset: 'USDC_SOL' })),
+      patched(
+        tokens(path),
+        base58.decode('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA'),
+        base58.decode('TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb'),
+      ),
+    ),
+    'SHAPE',
+    7,
+  )
   // The System program's instruction 2 becomes 4: with it a blockhash never grows old.
-  refused(await sign(request, patched(built(path), Buffer.from('0c02000000', 'hex'), Buffer.from('0c04000000', 'hex'))), 'SHAPE', 7)
+  refused(
+    await sign(
+      request,
+      patched(built(path), Buffer.from('0c02000000', 'hex'), Buffer.from('0c04000000', 'hex')),
+    ),
+    'SHAPE',
+    7,
+  )
 })
 
 test('another account, another sub-account, a further address', async () => {
@@ -103,9 +216,28 @@ test('another account, another sub-account, a further address', async () => {
 
 test('fees: the cap, and the caller’s own rate', async () => {
   const { caller, path } = await fresh()
-  refused(await sign(pay(await wants(caller)), built(path, { unitPrice: 50_000_000_000n })), 'FEE_CAP', 9)
-  refused(await sign(pay(await wants(caller, { fee_rate: 6000 })), built(path, { unitPrice: 2_000_000n })), 'FEE_RATE', 9)
-  assert.equal((await sign(pay(await wants(caller, { fee_rate: 6000 })), built(path, { unitPrice: 1_000_000n }))).status, 200)
+  refused(
+    await sign(pay(await wants(caller)), built(path, { unitPrice: 50_000_000_000n })),
+    'FEE_CAP',
+    9,
+  )
+  refused(
+    await sign(
+      pay(await wants(caller, { fee_rate: 6000 })),
+      built(path, { unitPrice: 2_000_000n }),
+    ),
+    'FEE_RATE',
+    9,
+  )
+  assert.equal(
+    (
+      await sign(
+        pay(await wants(caller, { fee_rate: 6000 })),
+        built(path, { unitPrice: 1_000_000n }),
+      )
+    ).status,
+    200,
+  )
 })
 
 test('one transaction for a transfer: a second one, even with a fresh blockhash, is refused; the same one is not', async () => {
@@ -121,16 +253,34 @@ test('one transaction for a transfer: a second one, even with a fresh blockhash,
 test('a sweep goes to the sub-account’s omnibus address only', async () => {
   const { path } = await fresh()
   const deposit = [path[0]!, SOL.chain_index, 1]
-  const sweep = (asset: string) => ({ kind: 'sweep', sub_account: path[0], asset, address_index: 1 })
+  const sweep = (asset: string) => ({
+    kind: 'sweep',
+    sub_account: path[0],
+    asset,
+    address_index: 1,
+  })
   const omnibus = addressAt(SOL, key, path)
   refused(await sign(sweep('SOL'), built(deposit, { to: OTHER })), 'DESTINATION_MISMATCH', 7)
   refused(await sign(sweep('USDC_SOL'), built(deposit, { to: omnibus })), 'ASSET_MISMATCH', 7)
   assert.equal((await sign(sweep('SOL'), built(deposit, { to: omnibus }))).status, 200)
-  const swept = (from: number[], payer: number[]) => solana.buildTokenSweep(SOL, { asset: USDC, amount: 5n, blockhash: HASH, units: 90_000, unitPrice: 0n, from: { publicKey: at(from), path: from }, omnibus: { publicKey: at(payer), path: payer } })
+  const swept = (from: number[], payer: number[]) =>
+    solana.buildTokenSweep(SOL, {
+      asset: USDC,
+      amount: 5n,
+      blockhash: HASH,
+      units: 90_000,
+      unitPrice: 0n,
+      from: { publicKey: at(from), path: from },
+      omnibus: { publicKey: at(payer), path: payer },
+    })
   const foreign = [path[0]! + 700, SOL.chain_index, 0]
   refused(await sign(sweep('USDC_SOL'), swept(deposit, foreign)), 'FOREIGN_PATH', 8)
   refused(await sign(sweep('USDC_SOL'), swept(foreign, path)), 'FOREIGN_PATH', 8)
-  refused(await sign(sweep('USDC_SOL'), swept([path[0]!, SOL.chain_index, 2], path)), 'FOREIGN_PATH', 8)
+  refused(
+    await sign(sweep('USDC_SOL'), swept([path[0]!, SOL.chain_index, 2], path)),
+    'FOREIGN_PATH',
+    8,
+  )
   refused(await sign(sweep('USDT_SOL'), swept(deposit, path)), 'ASSET_MISMATCH', 7)
   assert.equal((await sign(sweep('USDC_SOL'), swept(deposit, path))).status, 200)
 })

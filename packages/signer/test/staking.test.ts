@@ -6,7 +6,10 @@ import { after, before, test } from 'node:test'
 import { House, now, pay, registry, transfer, type Answer, type Caller } from './house.ts'
 import type { Workspace } from './house.ts'
 
-/** Tron's Stake 2.0: a hostile platform stakes more, for another, or turns a stake into something else; both nodes refuse. */
+/**
+ * Tron's Stake 2.0: a hostile platform stakes more, for another, or turns a stake into something
+ * else; both nodes refuse.
+ */
 const TRX = registry.network('TRX') as Network
 const FRIEND = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
 const THIEF = 'TD3AWYqUF6hcGN5N9Ggg9yGpemnZ6vUYfH'
@@ -17,10 +20,18 @@ let next = 1
 let turn = 0
 
 before(async () => {
-  house = await House.start((config) => { config.budget_fee_caps = 1 }, 'prepared', 'apart')
+  house = await House.start(
+    (config) => {
+      config.budget_fee_caps = 1
+    },
+    'prepared',
+    'apart',
+  )
   workspace = await house.workspace()
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
 function refused(answer: Answer, code: string, rule: number): void {
   assert.equal(answer.body?.error, code, JSON.stringify(answer.body))
@@ -34,21 +45,53 @@ async function fresh(): Promise<{ caller: Caller; path: number[]; own: string }>
   const path = [next++, TRX.chain_index, 0]
   return { caller: await workspace.caller(path[0]), path, own: workspace.address(TRX, path) }
 }
-const reference = (): tron.TronReference => ({ ...tron.refBlock(70_000_000, '00000000042c1d80a1b2c3d4e5f60718293a4b5c6d7e8f900112233445566778'), expiration: (now() + 600) * 1000, timestamp: Date.now() + turn++ })
-const built = (path: number[], action: Partial<TronAction> & Pick<TronAction, 'kind'>): UnsignedTransaction =>
-  tron.buildAction(TRX, { resource: 'ENERGY', amount: 100_000_000n, receiver: FRIEND, ...action, reference: reference(), path, publicKey: workspace.publicKeyAt(path) })
+const reference = (): tron.TronReference => ({
+  ...tron.refBlock(70_000_000, '00000000042c1d80a1b2c3d4e5f60718293a4b5c6d7e8f900112233445566778'),
+  expiration: (now() + 600) * 1000,
+  timestamp: Date.now() + turn++,
+})
+const built = (
+  path: number[],
+  action: Partial<TronAction> & Pick<TronAction, 'kind'>,
+): UnsignedTransaction =>
+  tron.buildAction(TRX, {
+    resource: 'ENERGY',
+    amount: 100_000_000n,
+    receiver: FRIEND,
+    ...action,
+    reference: reference(),
+    path,
+    publicKey: workspace.publicKeyAt(path),
+  })
 const asks = (caller: Caller, uri: string, more: Record<string, unknown> = {}) => {
-  const fields: Record<string, unknown> = { asset: 'TRX', address: FRIEND, ...(uri.endsWith('release-unstaked') ? {} : { resource: 'ENERGY', amount: 100 }), ...more }
+  const fields: Record<string, unknown> = {
+    asset: 'TRX',
+    address: FRIEND,
+    ...(uri.endsWith('release-unstaked') ? {} : { resource: 'ENERGY', amount: 100 }),
+    ...more,
+  }
   return transfer(caller, JSON.stringify(fields), { uri })
 }
-const stake = (request: SignedRequest, step: TronAction['kind']) => ({ kind: 'stake', step, request })
+const stake = (request: SignedRequest, step: TronAction['kind']) => ({
+  kind: 'stake',
+  step,
+  request,
+})
 const STEPS = ['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw'] as const
 
 test('each step that the caller asked for is signed, once, by every pair', async () => {
-  const pairs = [[1, 2], [2, 3], [3, 1]] as const
+  const pairs = [
+    [1, 2],
+    [2, 3],
+    [3, 1],
+  ] as const
   for (const [uri, address, steps] of [
-    ['/dav/v1/stake', 'own', ['freeze']], ['/dav/v1/stake', FRIEND, ['freeze', 'delegate']], ['/dav/v1/unstake', 'own', ['unfreeze']],
-    ['/dav/v1/unstake', FRIEND, ['undelegate', 'unfreeze']], ['/dav/v1/release-unstaked', 'own', ['withdraw']], ['/dav/v1/release-unstaked', FRIEND, ['withdraw']],
+    ['/dav/v1/stake', 'own', ['freeze']],
+    ['/dav/v1/stake', FRIEND, ['freeze', 'delegate']],
+    ['/dav/v1/unstake', 'own', ['unfreeze']],
+    ['/dav/v1/unstake', FRIEND, ['undelegate', 'unfreeze']],
+    ['/dav/v1/release-unstaked', 'own', ['withdraw']],
+    ['/dav/v1/release-unstaked', FRIEND, ['withdraw']],
   ] as const) {
     const { caller, path, own } = await fresh()
     const request = await asks(caller, uri, { address: address === 'own' ? own : address })
@@ -62,7 +105,11 @@ test('each step that the caller asked for is signed, once, by every pair', async
       signed(answer)
       // The same again is the same; another transaction of the step is not.
       signed(await workspace.sign(stake(request, step), unsigned, pairs[(at + 1) % 3]))
-      refused(await workspace.sign(stake(request, step), built(path, { kind: step }), pairs[at % 3]), 'NOT_EXCLUSIVE', 6)
+      refused(
+        await workspace.sign(stake(request, step), built(path, { kind: step }), pairs[at % 3]),
+        'NOT_EXCLUSIVE',
+        6,
+      )
     }
   }
 })
@@ -70,71 +117,285 @@ test('each step that the caller asked for is signed, once, by every pair', async
 test('amount, resource, receiver, and which call it is', async () => {
   const { caller, path } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
-  refused(await workspace.sign(stake(request, 'freeze'), built(path, { kind: 'freeze', amount: 100_000_001n })), 'AMOUNT_MISMATCH', 7)
-  refused(await workspace.sign(stake(request, 'freeze'), built(path, { kind: 'freeze', amount: 1_000_000n })), 'AMOUNT_MISMATCH', 7)
-  refused(await workspace.sign(stake(request, 'freeze'), built(path, { kind: 'freeze', resource: 'BANDWIDTH' })), 'RESOURCE_MISMATCH', 7)
-  refused(await workspace.sign(stake(request, 'delegate'), built(path, { kind: 'delegate', receiver: THIEF })), 'DESTINATION_MISMATCH', 7)
-  refused(await workspace.sign(stake(request, 'delegate'), built(path, { kind: 'delegate', amount: 200_000_000n })), 'AMOUNT_MISMATCH', 7)
-  refused(await workspace.sign(stake(request, 'delegate'), built(path, { kind: 'delegate', resource: 'BANDWIDTH' })), 'RESOURCE_MISMATCH', 7)
+  refused(
+    await workspace.sign(
+      stake(request, 'freeze'),
+      built(path, { kind: 'freeze', amount: 100_000_001n }),
+    ),
+    'AMOUNT_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(
+      stake(request, 'freeze'),
+      built(path, { kind: 'freeze', amount: 1_000_000n }),
+    ),
+    'AMOUNT_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(
+      stake(request, 'freeze'),
+      built(path, { kind: 'freeze', resource: 'BANDWIDTH' }),
+    ),
+    'RESOURCE_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(
+      stake(request, 'delegate'),
+      built(path, { kind: 'delegate', receiver: THIEF }),
+    ),
+    'DESTINATION_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(
+      stake(request, 'delegate'),
+      built(path, { kind: 'delegate', amount: 200_000_000n }),
+    ),
+    'AMOUNT_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(
+      stake(request, 'delegate'),
+      built(path, { kind: 'delegate', resource: 'BANDWIDTH' }),
+    ),
+    'RESOURCE_MISMATCH',
+    7,
+  )
   // A step under the name of another.
-  for (const named of ['freeze', 'delegate'] as const) for (const kind of STEPS) if (kind !== named) refused(await workspace.sign(stake(request, named), built(path, { kind })), 'SHAPE', 7)
+  for (const named of ['freeze', 'delegate'] as const)
+    for (const kind of STEPS)
+      if (kind !== named)
+        refused(await workspace.sign(stake(request, named), built(path, { kind })), 'SHAPE', 7)
   const back = await asks(caller, '/dav/v1/unstake')
-  refused(await workspace.sign(stake(back, 'undelegate'), built(path, { kind: 'undelegate', receiver: THIEF })), 'DESTINATION_MISMATCH', 7)
-  refused(await workspace.sign(stake(back, 'unfreeze'), built(path, { kind: 'unfreeze', amount: 99_999_999n })), 'AMOUNT_MISMATCH', 7)
-  refused(await workspace.sign(stake(back, 'unfreeze'), built(path, { kind: 'unfreeze', resource: 'BANDWIDTH' })), 'RESOURCE_MISMATCH', 7)
+  refused(
+    await workspace.sign(
+      stake(back, 'undelegate'),
+      built(path, { kind: 'undelegate', receiver: THIEF }),
+    ),
+    'DESTINATION_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(
+      stake(back, 'unfreeze'),
+      built(path, { kind: 'unfreeze', amount: 99_999_999n }),
+    ),
+    'AMOUNT_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(
+      stake(back, 'unfreeze'),
+      built(path, { kind: 'unfreeze', resource: 'BANDWIDTH' }),
+    ),
+    'RESOURCE_MISMATCH',
+    7,
+  )
 })
 
 test('a stake pays nobody, a payment stakes nothing, and neither is the other', async () => {
   const { caller, path } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
-  const payment = tron.buildTransfer(TRX, { asset: registry.asset('TRX')!, to: FRIEND, amount: 100_000_000n, reference: reference(), path, publicKey: workspace.publicKeyAt(path) })
-  for (const step of ['freeze', 'delegate'] as const) refused(await workspace.sign(stake(request, step), payment), 'SHAPE', 7)
+  const payment = tron.buildTransfer(TRX, {
+    asset: registry.asset('TRX')!,
+    to: FRIEND,
+    amount: 100_000_000n,
+    reference: reference(),
+    path,
+    publicKey: workspace.publicKeyAt(path),
+  })
+  for (const step of ['freeze', 'delegate'] as const)
+    refused(await workspace.sign(stake(request, step), payment), 'SHAPE', 7)
   refused(await workspace.sign(pay(request), payment), 'ACTION_NOT_ALLOWED', 2)
-  const wanted = await transfer(caller, { asset: 'TRX', amount: '100', destination_address: FRIEND })
-  refused(await workspace.sign(stake(wanted, 'freeze'), built(path, { kind: 'freeze' })), 'ACTION_NOT_ALLOWED', 2)
+  const wanted = await transfer(caller, {
+    asset: 'TRX',
+    amount: '100',
+    destination_address: FRIEND,
+  })
+  refused(
+    await workspace.sign(stake(wanted, 'freeze'), built(path, { kind: 'freeze' })),
+    'ACTION_NOT_ALLOWED',
+    2,
+  )
   refused(await workspace.sign(pay(wanted), built(path, { kind: 'freeze' })), 'SHAPE', 7)
   // A stake shown as an unstake: the path is in the signature.
-  refused(await workspace.sign(stake({ ...request, uri: '/dav/v1/unstake' }, 'unfreeze'), built(path, { kind: 'unfreeze' })), 'NOT_AUTHENTIC', 2)
-  for (const uri of ['/dac/v1/stake', '/dav/v1/stake/', '/dav/v1/stakes']) refused(await workspace.sign(stake(await asks(caller, uri), 'freeze'), built(path, { kind: 'freeze' })), 'ACTION_NOT_ALLOWED', 2)
+  refused(
+    await workspace.sign(
+      stake({ ...request, uri: '/dav/v1/unstake' }, 'unfreeze'),
+      built(path, { kind: 'unfreeze' }),
+    ),
+    'NOT_AUTHENTIC',
+    2,
+  )
+  for (const uri of ['/dac/v1/stake', '/dav/v1/stake/', '/dav/v1/stakes'])
+    refused(
+      await workspace.sign(
+        stake(await asks(caller, uri), 'freeze'),
+        built(path, { kind: 'freeze' }),
+      ),
+      'ACTION_NOT_ALLOWED',
+      2,
+    )
 })
 
 test('only the wallet of who asks: not another sub-account, a further address, or the tank', async () => {
   const { caller, path } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
-  for (const foreign of [[path[0]! + 500, TRX.chain_index, 0], [path[0]!, TRX.chain_index, 1], [path[0]!, TRX.chain_index + 1, 0], TANK]) {
-    refused(await workspace.sign(stake(request, 'freeze'), built(foreign, { kind: 'freeze' })), 'FOREIGN_PATH', 8)
-    refused(await workspace.sign(stake(request, 'freeze'), { ...built(foreign, { kind: 'freeze' }), inputs: [{ path }] }), 'FOREIGN_PATH', 8)
+  for (const foreign of [
+    [path[0]! + 500, TRX.chain_index, 0],
+    [path[0]!, TRX.chain_index, 1],
+    [path[0]!, TRX.chain_index + 1, 0],
+    TANK,
+  ]) {
+    refused(
+      await workspace.sign(stake(request, 'freeze'), built(foreign, { kind: 'freeze' })),
+      'FOREIGN_PATH',
+      8,
+    )
+    refused(
+      await workspace.sign(stake(request, 'freeze'), {
+        ...built(foreign, { kind: 'freeze' }),
+        inputs: [{ path }],
+      }),
+      'FOREIGN_PATH',
+      8,
+    )
   }
   const reader = await workspace.caller(path[0], 'read-only')
-  refused(await workspace.sign(stake(await asks(reader, '/dav/v1/stake'), 'freeze'), built(path, { kind: 'freeze' })), 'READ_ONLY', 2)
+  refused(
+    await workspace.sign(
+      stake(await asks(reader, '/dav/v1/stake'), 'freeze'),
+      built(path, { kind: 'freeze' }),
+    ),
+    'READ_ONLY',
+    2,
+  )
   const elsewhere = await house.workspace()
   const stranger = await elsewhere.caller(path[0])
-  refused(await workspace.sign(stake(await asks(stranger, '/dav/v1/stake'), 'freeze'), built(path, { kind: 'freeze' })), 'WORKSPACE_MISMATCH', 2)
+  refused(
+    await workspace.sign(
+      stake(await asks(stranger, '/dav/v1/stake'), 'freeze'),
+      built(path, { kind: 'freeze' }),
+    ),
+    'WORKSPACE_MISMATCH',
+    2,
+  )
 })
 
 test('strict fields, and an amount that is exact', async () => {
   const { caller, path } = await fresh()
   const freeze = built(path, { kind: 'freeze' })
-  for (const [more, field] of [[{ lock: true }, 'lock'], [{ resource: 'TRON_POWER' }, 'resource'], [{ address: 'T1' }, 'address'], [{ amount: '1.0000001' }, 'amount'], [{ amount: 0 }, 'amount'], [{ asset: 'USDT_TRX' }, 'asset'], [{ asset: 'ETH' }, 'asset'], [{ resource: undefined }, 'resource']] as const) {
-    const answer = await workspace.sign(stake(await asks(caller, '/dav/v1/stake', more), 'freeze'), freeze)
-    assert.deepEqual([answer.body?.error, answer.body?.field], ['BAD_REQUEST_FIELD', field], JSON.stringify(answer.body))
+  for (const [more, field] of [
+    [{ lock: true }, 'lock'],
+    [{ resource: 'TRON_POWER' }, 'resource'],
+    [{ address: 'T1' }, 'address'],
+    [{ amount: '1.0000001' }, 'amount'],
+    [{ amount: 0 }, 'amount'],
+    [{ asset: 'USDT_TRX' }, 'asset'],
+    [{ asset: 'ETH' }, 'asset'],
+    [{ resource: undefined }, 'resource'],
+  ] as const) {
+    const answer = await workspace.sign(
+      stake(await asks(caller, '/dav/v1/stake', more), 'freeze'),
+      freeze,
+    )
+    assert.deepEqual(
+      [answer.body?.error, answer.body?.field],
+      ['BAD_REQUEST_FIELD', field],
+      JSON.stringify(answer.body),
+    )
   }
-  refused(await workspace.sign(stake(await asks(caller, '/dav/v1/release-unstaked', { amount: 100 }), 'withdraw'), built(path, { kind: 'withdraw' })), 'BAD_REQUEST_FIELD', 2)
-  assert.equal((await workspace.sign({ kind: 'stake', step: 'vote', request: await asks(caller, '/dav/v1/stake') }, freeze)).body.error, 'BAD_ORDER')
+  refused(
+    await workspace.sign(
+      stake(await asks(caller, '/dav/v1/release-unstaked', { amount: 100 }), 'withdraw'),
+      built(path, { kind: 'withdraw' }),
+    ),
+    'BAD_REQUEST_FIELD',
+    2,
+  )
+  assert.equal(
+    (
+      await workspace.sign(
+        { kind: 'stake', step: 'vote', request: await asks(caller, '/dav/v1/stake') },
+        freeze,
+      )
+    ).body.error,
+    'BAD_ORDER',
+  )
 })
 
 test('a sequence_id stands for one thing: a stake or a payment, once', async () => {
   const { caller, path, own } = await fresh()
   const sequence_id = randomUUID()
   const first = built(path, { kind: 'freeze' })
-  signed(await workspace.sign(stake(await asks(caller, '/dav/v1/stake', { address: own, sequence_id }), 'freeze'), first))
+  signed(
+    await workspace.sign(
+      stake(await asks(caller, '/dav/v1/stake', { address: own, sequence_id }), 'freeze'),
+      first,
+    ),
+  )
   // A retry with a new token gets what is signed, and nothing else.
-  signed(await workspace.sign(stake(await asks(caller, '/dav/v1/stake', { address: own, sequence_id }), 'freeze'), first, [2, 3]))
-  refused(await workspace.sign(stake(await asks(caller, '/dav/v1/stake', { address: own, sequence_id }), 'freeze'), built(path, { kind: 'freeze' })), 'NOT_EXCLUSIVE', 6)
-  refused(await workspace.sign(stake(await asks(caller, '/dav/v1/stake', { address: own, amount: 101, sequence_id }), 'freeze'), built(path, { kind: 'freeze', amount: 101_000_000n })), 'INTENT_CONFLICT', 4)
-  refused(await workspace.sign(stake(await asks(caller, '/dav/v1/unstake', { address: own, sequence_id }), 'unfreeze'), built(path, { kind: 'unfreeze' })), 'INTENT_CONFLICT', 4)
-  const payment = tron.buildTransfer(TRX, { asset: registry.asset('TRX')!, to: FRIEND, amount: 1_000_000n, reference: reference(), path, publicKey: workspace.publicKeyAt(path) })
-  refused(await workspace.sign(pay(await transfer(caller, { asset: 'TRX', amount: '1', destination_address: FRIEND, sequence_id })), payment), 'INTENT_CONFLICT', 4)
+  signed(
+    await workspace.sign(
+      stake(await asks(caller, '/dav/v1/stake', { address: own, sequence_id }), 'freeze'),
+      first,
+      [2, 3],
+    ),
+  )
+  refused(
+    await workspace.sign(
+      stake(await asks(caller, '/dav/v1/stake', { address: own, sequence_id }), 'freeze'),
+      built(path, { kind: 'freeze' }),
+    ),
+    'NOT_EXCLUSIVE',
+    6,
+  )
+  refused(
+    await workspace.sign(
+      stake(
+        await asks(caller, '/dav/v1/stake', { address: own, amount: 101, sequence_id }),
+        'freeze',
+      ),
+      built(path, { kind: 'freeze', amount: 101_000_000n }),
+    ),
+    'INTENT_CONFLICT',
+    4,
+  )
+  refused(
+    await workspace.sign(
+      stake(await asks(caller, '/dav/v1/unstake', { address: own, sequence_id }), 'unfreeze'),
+      built(path, { kind: 'unfreeze' }),
+    ),
+    'INTENT_CONFLICT',
+    4,
+  )
+  const payment = tron.buildTransfer(TRX, {
+    asset: registry.asset('TRX')!,
+    to: FRIEND,
+    amount: 1_000_000n,
+    reference: reference(),
+    path,
+    publicKey: workspace.publicKeyAt(path),
+  })
+  refused(
+    await workspace.sign(
+      pay(
+        await transfer(caller, {
+          asset: 'TRX',
+          amount: '1',
+          destination_address: FRIEND,
+          sequence_id,
+        }),
+      ),
+      payment,
+    ),
+    'INTENT_CONFLICT',
+    4,
+  )
 })
 
 test('receipts, voids and age are those of every request', async () => {
@@ -144,37 +405,80 @@ test('receipts, voids and age are those of every request', async () => {
   assert.equal(told.status, 200, JSON.stringify(told.body))
   signed(await workspace.sign(stake(request, 'freeze'), built(path, { kind: 'freeze' })))
   assert.equal((await house.post(1, '/void', { request })).body.error, 'ALREADY_SIGNED')
-  for (const node of [1, 2, 3]) assert.equal((await house.post(node, '/void', { request, force: true })).body.voided, true)
-  refused(await workspace.sign(stake(request, 'delegate'), built(path, { kind: 'delegate' })), 'VOIDED', 14)
-  const old = await transfer(caller, JSON.stringify({ asset: 'TRX', address: FRIEND, resource: 'ENERGY', amount: 100 }), { uri: '/dav/v1/stake', now: now() - 90_000 })
+  for (const node of [1, 2, 3])
+    assert.equal((await house.post(node, '/void', { request, force: true })).body.voided, true)
+  refused(
+    await workspace.sign(stake(request, 'delegate'), built(path, { kind: 'delegate' })),
+    'VOIDED',
+    14,
+  )
+  const old = await transfer(
+    caller,
+    JSON.stringify({ asset: 'TRX', address: FRIEND, resource: 'ENERGY', amount: 100 }),
+    { uri: '/dav/v1/stake', now: now() - 90_000 },
+  )
   refused(await workspace.sign(stake(old, 'freeze'), built(path, { kind: 'freeze' })), 'TOO_OLD', 3)
 })
 
 test('fuel of a stake: to its own account, no more than its bandwidth costs, once', async () => {
   const { caller, path, own } = await fresh()
   const request = await asks(caller, '/dav/v1/stake')
-  const purpose = { kind: 'fuel', for: stake(request, 'freeze'), gas: '560', max_fee_per_gas: '1000' }
-  const fuel = (to: string, amount: bigint, from = TANK) => tron.buildTransfer(TRX, { asset: registry.asset('TRX')!, to, amount, reference: reference(), path: from, publicKey: workspace.publicKeyAt(from) })
+  const purpose = {
+    kind: 'fuel',
+    for: stake(request, 'freeze'),
+    gas: '560',
+    max_fee_per_gas: '1000',
+  }
+  const fuel = (to: string, amount: bigint, from = TANK) =>
+    tron.buildTransfer(TRX, {
+      asset: registry.asset('TRX')!,
+      to,
+      amount,
+      reference: reference(),
+      path: from,
+      publicKey: workspace.publicKeyAt(from),
+    })
   refused(await workspace.sign(purpose, fuel(FRIEND, 1n)), 'DESTINATION_MISMATCH', 7)
   refused(await workspace.sign(purpose, fuel(own, 672_001n)), 'FUEL_TOO_LARGE', 11)
   refused(await workspace.sign(purpose, fuel(FRIEND, 1n, path)), 'FOREIGN_PATH', 8)
   refused(await workspace.sign(purpose, built(TANK, { kind: 'freeze' })), 'SHAPE', 7)
   signed(await workspace.sign(purpose, fuel(own, 560_000n)))
-  refused(await workspace.sign({ ...purpose, for: stake(request, 'delegate') }, fuel(own, 560_000n)), 'NOT_EXCLUSIVE', 6)
+  refused(
+    await workspace.sign({ ...purpose, for: stake(request, 'delegate') }, fuel(own, 560_000n)),
+    'NOT_EXCLUSIVE',
+    6,
+  )
 })
 
 test('a tank stakes only as each node was told', async () => {
   const order = randomUUID()
   const purpose = { kind: 'tank-stake', order }
-  const freeze = (more: Partial<TronAction> = {}, path = TANK) => built(path, { kind: 'freeze', ...more })
+  const freeze = (more: Partial<TronAction> = {}, path = TANK) =>
+    built(path, { kind: 'freeze', ...more })
   refused(await workspace.sign(purpose, freeze()), 'ORDER_UNKNOWN', 15)
-  const told = { workspace: workspace.name, network: 'TRX', action: 'stake', resource: 'ENERGY', amount: '100000000', order }
-  for (const answer of await house.everywhere('tank-stake', told)) assert.equal(answer.status, 200, JSON.stringify(answer.body))
-  assert.equal((await house.operator(1, 'tank-stake', { ...told, amount: '1' })).body.error, 'ENROLMENT_CONFLICT')
-  assert.equal((await house.operator(1, 'tank-stake', { ...told, network: 'ETH', order: randomUUID() })).body.error, 'NETWORK_MISMATCH')
+  const told = {
+    workspace: workspace.name,
+    network: 'TRX',
+    action: 'stake',
+    resource: 'ENERGY',
+    amount: '100000000',
+    order,
+  }
+  for (const answer of await house.everywhere('tank-stake', told))
+    assert.equal(answer.status, 200, JSON.stringify(answer.body))
+  assert.equal(
+    (await house.operator(1, 'tank-stake', { ...told, amount: '1' })).body.error,
+    'ENROLMENT_CONFLICT',
+  )
+  assert.equal(
+    (await house.operator(1, 'tank-stake', { ...told, network: 'ETH', order: randomUUID() })).body
+      .error,
+    'NETWORK_MISMATCH',
+  )
   refused(await workspace.sign(purpose, freeze({ amount: 100_000_001n })), 'AMOUNT_MISMATCH', 7)
   refused(await workspace.sign(purpose, freeze({ resource: 'BANDWIDTH' })), 'RESOURCE_MISMATCH', 7)
-  for (const kind of STEPS) if (kind !== 'freeze') refused(await workspace.sign(purpose, built(TANK, { kind })), 'SHAPE', 7)
+  for (const kind of STEPS)
+    if (kind !== 'freeze') refused(await workspace.sign(purpose, built(TANK, { kind })), 'SHAPE', 7)
   refused(await workspace.sign(purpose, freeze({}, [1, TRX.chain_index, 0])), 'FOREIGN_PATH', 8)
   refused(await (await house.workspace()).sign(purpose, freeze()), 'WORKSPACE_MISMATCH', 2)
   signed(await workspace.sign(purpose, freeze()))
@@ -185,28 +489,69 @@ test('a tank stakes only as each node was told', async () => {
 
 test('energy of a tank: to the source of its transfer, once; taken back also after its end', async () => {
   const { caller, path, own } = await fresh()
-  const request = await transfer(caller, { asset: 'USDT_TRX', amount: '5', destination_address: FRIEND })
-  const lend = (step: 'delegate' | 'undelegate', what: unknown = pay(request)) => ({ kind: 'lend', step, for: what })
-  const call = (kind: 'delegate' | 'undelegate', more: Partial<TronAction> = {}, from = TANK) => built(from, { kind, receiver: own, ...more })
-  refused(await workspace.sign(lend('delegate'), call('delegate', { receiver: THIEF })), 'DESTINATION_MISMATCH', 7)
-  refused(await workspace.sign(lend('delegate'), call('delegate', { receiver: FRIEND })), 'DESTINATION_MISMATCH', 7)
-  refused(await workspace.sign(lend('delegate'), call('delegate', { receiver: workspace.address(TRX, [path[0]!, TRX.chain_index, 1]) })), 'DESTINATION_MISMATCH', 7)
-  refused(await workspace.sign(lend('delegate'), call('delegate', { resource: 'BANDWIDTH' })), 'RESOURCE_MISMATCH', 7)
+  const request = await transfer(caller, {
+    asset: 'USDT_TRX',
+    amount: '5',
+    destination_address: FRIEND,
+  })
+  const lend = (step: 'delegate' | 'undelegate', what: unknown = pay(request)) => ({
+    kind: 'lend',
+    step,
+    for: what,
+  })
+  const call = (kind: 'delegate' | 'undelegate', more: Partial<TronAction> = {}, from = TANK) =>
+    built(from, { kind, receiver: own, ...more })
+  refused(
+    await workspace.sign(lend('delegate'), call('delegate', { receiver: THIEF })),
+    'DESTINATION_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(lend('delegate'), call('delegate', { receiver: FRIEND })),
+    'DESTINATION_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(
+      lend('delegate'),
+      call('delegate', { receiver: workspace.address(TRX, [path[0]!, TRX.chain_index, 1]) }),
+    ),
+    'DESTINATION_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(lend('delegate'), call('delegate', { resource: 'BANDWIDTH' })),
+    'RESOURCE_MISMATCH',
+    7,
+  )
   refused(await workspace.sign(lend('delegate'), call('undelegate')), 'SHAPE', 7)
   refused(await workspace.sign(lend('delegate'), built(TANK, { kind: 'freeze' })), 'SHAPE', 7)
   refused(await workspace.sign(lend('delegate'), built(TANK, { kind: 'unfreeze' })), 'SHAPE', 7)
-  refused(await workspace.sign(lend('delegate'), built(path, { kind: 'delegate' })), 'FOREIGN_PATH', 8)
+  refused(
+    await workspace.sign(lend('delegate'), built(path, { kind: 'delegate' })),
+    'FOREIGN_PATH',
+    8,
+  )
   signed(await workspace.sign(lend('delegate'), call('delegate')))
   refused(await workspace.sign(lend('delegate'), call('delegate')), 'NOT_EXCLUSIVE', 6)
-  for (const node of [1, 2, 3]) assert.equal((await house.post(node, '/void', { request, force: true })).body.voided, true)
+  for (const node of [1, 2, 3])
+    assert.equal((await house.post(node, '/void', { request, force: true })).body.voided, true)
   refused(await workspace.sign(lend('delegate'), call('delegate')), 'VOIDED', 14)
-  refused(await workspace.sign(lend('undelegate'), call('undelegate', { receiver: FRIEND })), 'DESTINATION_MISMATCH', 7)
+  refused(
+    await workspace.sign(lend('undelegate'), call('undelegate', { receiver: FRIEND })),
+    'DESTINATION_MISMATCH',
+    7,
+  )
   await house.everywhere('revoke', { api_key: caller.api_key })
   signed(await workspace.sign(lend('undelegate'), call('undelegate')))
   signed(await workspace.sign(lend('undelegate'), call('undelegate'), [2, 3]))
   const sweep = { kind: 'sweep', sub_account: path[0], asset: 'USDT_TRX', address_index: 3 }
   const deposit = workspace.address(TRX, [path[0]!, TRX.chain_index, 3])
-  refused(await workspace.sign(lend('delegate', sweep), call('delegate')), 'DESTINATION_MISMATCH', 7)
+  refused(
+    await workspace.sign(lend('delegate', sweep), call('delegate')),
+    'DESTINATION_MISMATCH',
+    7,
+  )
   signed(await workspace.sign(lend('delegate', sweep), call('delegate', { receiver: deposit })))
   signed(await workspace.sign(lend('undelegate', sweep), call('undelegate', { receiver: deposit })))
 })

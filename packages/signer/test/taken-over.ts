@@ -10,7 +10,10 @@ import { Link } from '../src/transport/client.ts'
 import { takesCalls } from './channels.ts'
 import type { House, Json } from './house.ts'
 
-/** A node of a house whose processes are apart: it is killed, and the test speaks with its keys, its record and its port. */
+/**
+ * A node of a house whose processes are apart: it is killed, and the test speaks with its keys, its
+ * record and its port.
+ */
 export class TakenOver {
   readonly identity: KeyObject
   readonly store: Store
@@ -36,29 +39,80 @@ export class TakenOver {
 
   #header(to: number, call: string, more: Partial<Header>): Header {
     const { record } = this.store
-    return { protocol: 'custody/peer', version: 1, call, request: randomBytes(16).toString('hex'), response: false, status: 0, ...NO_BINDING, from: this.#node, to, height: record.height, head: record.head, generation: 0, boot: this.#boot, ...more }
+    return {
+      protocol: 'custody/peer',
+      version: 1,
+      call,
+      request: randomBytes(16).toString('hex'),
+      response: false,
+      status: 0,
+      ...NO_BINDING,
+      from: this.#node,
+      to,
+      height: record.height,
+      head: record.head,
+      generation: 0,
+      boot: this.#boot,
+      ...more,
+    }
   }
 
   async #listen(port: number): Promise<void> {
     const config = JSON.parse(readFileSync(join(this.#home, 'config.json'), 'utf8')) as Json
-    const credentials = { key: readFileSync(join(this.#home, 'tls.key'), 'utf8'), cert: readFileSync(join(this.#home, 'tls.crt'), 'utf8') }
-    const server = createServer({ ...credentials, ca: config.peers.map((peer: Json) => peer.certificate), requestCert: true })
+    const credentials = {
+      key: readFileSync(join(this.#home, 'tls.key'), 'utf8'),
+      cert: readFileSync(join(this.#home, 'tls.crt'), 'utf8'),
+    }
+    const server = createServer({
+      ...credentials,
+      ca: config.peers.map((peer: Json) => peer.certificate),
+      requestCert: true,
+    })
     this.#server = server
     takesCalls(server, ({ path: call, sealed }, stream) => {
       const request = JSON.parse(sealed.toString()) as Json
       const body = JSON.parse(request.payload) as Json
-      const answer = call === '/peer/hash' ? { hash: this.store.record.hashAt(body.height) } : call === '/peer/nonce' ? { nonce: null } : {}
-      writeFrame(stream, seal(this.identity, this.#header(request.header.from, call, { request: request.header.request, response: true, status: 200 }), answer))
+      const answer =
+        call === '/peer/hash'
+          ? { hash: this.store.record.hashAt(body.height) }
+          : call === '/peer/nonce'
+            ? { nonce: null }
+            : {}
+      writeFrame(
+        stream,
+        seal(
+          this.identity,
+          this.#header(request.header.from, call, {
+            request: request.header.request,
+            response: true,
+            status: 200,
+          }),
+          answer,
+        ),
+      )
     })
-    await new Promise<void>((resolve) => { server.listen(port, '127.0.0.1', resolve) })
+    await new Promise<void>((resolve) => {
+      server.listen(port, '127.0.0.1', resolve)
+    })
   }
 
   /** Calls a peer. @returns what the peer answered, also where it refused */
   async say(to: number, call: string, body: unknown, binding: Binding = NO_BINDING): Promise<Json> {
     const config = loadConfig(this.#home)
-    const link = new Link(config, config.peerList.find(({ node }) => node === to)!, Date.now)
+    const link = new Link(
+      config,
+      config.peerList.find(({ node }) => node === to)!,
+      Date.now,
+    )
     try {
-      const [text = ''] = String(await link.post(call, seal(this.identity, this.#header(to, call, binding), body), 20_000, 1e6)).split('\n')
+      const [text = ''] = String(
+        await link.post(
+          call,
+          seal(this.identity, this.#header(to, call, binding), body),
+          20_000,
+          1e6,
+        ),
+      ).split('\n')
       const answer = JSON.parse(text) as Json
       return answer.payload ? JSON.parse(answer.payload) : answer
     } finally {

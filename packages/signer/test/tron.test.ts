@@ -9,9 +9,21 @@ import { decodeDecoded, encodeDecoded } from '../src/policy/exclusivity.ts'
 import { IMPORTED } from '../src/store/entries/imported.ts'
 import { Ends } from '../src/store/ends.ts'
 import { State } from '../src/store/state.ts'
-import { House, now, pay, registry, transfer, type Answer, type Caller, type Workspace } from './house.ts'
+import {
+  House,
+  now,
+  pay,
+  registry,
+  transfer,
+  type Answer,
+  type Caller,
+  type Workspace,
+} from './house.ts'
 
-/** Tron: a hostile platform asks for another payment, another end, or more of the tank; both nodes refuse. */
+/**
+ * Tron: a hostile platform asks for another payment, another end, or more of the tank; both nodes
+ * refuse.
+ */
 const TRX = registry.network('TRX') as Network
 const NATIVE = registry.asset('TRX') as Asset
 const USDT = registry.asset('USDT_TRX') as Asset
@@ -25,10 +37,18 @@ let next = 1
 let turn = 0
 
 before(async () => {
-  house = await House.start((config) => { config.budget_fee_caps = 1 }, 'prepared', 'apart')
+  house = await House.start(
+    (config) => {
+      config.budget_fee_caps = 1
+    },
+    'prepared',
+    'apart',
+  )
   workspace = await house.workspace()
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
 function refused(answer: Answer, code: string, rule: number): void {
   assert.equal(answer.body?.error, code, JSON.stringify(answer.body))
@@ -42,11 +62,26 @@ async function fresh(of = workspace): Promise<{ caller: Caller; path: number[]; 
   const path = [next++, TRX.chain_index, 0]
   return { caller: await of.caller(path[0]), path, address: of.address(TRX, path) }
 }
-const wants = (caller: Caller, more: Record<string, unknown> = {}) => transfer(caller, { asset: 'TRX', amount: '2.5', destination_address: SINK, ...more })
-const reference = (seconds = 600): tron.TronReference => ({ ...tron.refBlock(70_000_000, '00000000042c1d80a1b2c3d4e5f60718293a4b5c6d7e8f900112233445566778'), expiration: (now() + seconds) * 1000, timestamp: Date.now() + turn++ })
+const wants = (caller: Caller, more: Record<string, unknown> = {}) =>
+  transfer(caller, { asset: 'TRX', amount: '2.5', destination_address: SINK, ...more })
+const reference = (seconds = 600): tron.TronReference => ({
+  ...tron.refBlock(70_000_000, '00000000042c1d80a1b2c3d4e5f60718293a4b5c6d7e8f900112233445566778'),
+  expiration: (now() + seconds) * 1000,
+  timestamp: Date.now() + turn++,
+})
 type Options = Partial<Parameters<typeof tron.buildTransfer>[1]>
-const built = (path: number[], o: Options = {}, of = workspace): UnsignedTransaction => tron.buildTransfer(TRX, { asset: NATIVE, to: SINK, amount: 2_500_000n, reference: reference(), path, publicKey: of.publicKeyAt(path), ...o })
-const tokens = (path: number[], o: Options = {}): UnsignedTransaction => built(path, { asset: USDT, feeLimit: 15_636_000n, ...o })
+const built = (path: number[], o: Options = {}, of = workspace): UnsignedTransaction =>
+  tron.buildTransfer(TRX, {
+    asset: NATIVE,
+    to: SINK,
+    amount: 2_500_000n,
+    reference: reference(),
+    path,
+    publicKey: of.publicKeyAt(path),
+    ...o,
+  })
+const tokens = (path: number[], o: Options = {}): UnsignedTransaction =>
+  built(path, { asset: USDT, feeLimit: 15_636_000n, ...o })
 /** USDT to an address that holds none. */
 const COSTS = { gas: '130300', max_fee_per_gas: '100', l1_fee: '345000' }
 const MOST = 15_636_000n + 345_000n
@@ -55,23 +90,54 @@ test('what the caller asked for is signed, of TRX and of tokens, by every pair',
   for (const [at, asset] of [NATIVE, USDT, USDC].entries()) {
     const { caller, path } = await fresh()
     const unsigned = asset === NATIVE ? built(path) : tokens(path, { asset })
-    const { body } = signed(await workspace.sign(pay(await wants(caller, { asset: asset.asset_name })), unsigned, ([[1, 2], [2, 3], [3, 1]] as const)[at]))
+    const { body } = signed(
+      await workspace.sign(
+        pay(await wants(caller, { asset: asset.asset_name })),
+        unsigned,
+        (
+          [
+            [1, 2],
+            [2, 3],
+            [3, 1],
+          ] as const
+        )[at],
+      ),
+    )
     const digest = sha256(Buffer.from(unsigned.bytes, 'hex'))
     assert.equal(body.signed.hash, Buffer.from(digest).toString('hex'))
-    assert.ok(secp256k1.verify(Buffer.from(body.signatures[0].signature, 'hex'), digest, workspace.publicKeyAt(path), { prehash: false }))
+    assert.ok(
+      secp256k1.verify(
+        Buffer.from(body.signatures[0].signature, 'hex'),
+        digest,
+        workspace.publicKeyAt(path),
+        { prehash: false },
+      ),
+    )
   }
 })
 
 test('destination, amount, asset, contract', async () => {
   const { caller, path } = await fresh()
-  refused(await workspace.sign(pay(await wants(caller)), built(path, { to: OTHER })), 'DESTINATION_MISMATCH', 7)
-  refused(await workspace.sign(pay(await wants(caller)), built(path, { amount: 2_500_001n })), 'AMOUNT_MISMATCH', 7)
+  refused(
+    await workspace.sign(pay(await wants(caller)), built(path, { to: OTHER })),
+    'DESTINATION_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(pay(await wants(caller)), built(path, { amount: 2_500_001n })),
+    'AMOUNT_MISMATCH',
+    7,
+  )
   const request = pay(await wants(caller, { asset: 'USDT_TRX' }))
   refused(await workspace.sign(request, tokens(path, { to: OTHER })), 'DESTINATION_MISMATCH', 7)
   refused(await workspace.sign(request, tokens(path, { amount: 2_499_999n })), 'AMOUNT_MISMATCH', 7)
   refused(await workspace.sign(request, tokens(path, { asset: USDC })), 'ASSET_MISMATCH', 7)
   refused(await workspace.sign(request, built(path)), 'ASSET_MISMATCH', 7)
-  refused(await workspace.sign(request, tokens(path, { asset: { ...USDT, contract_address: OTHER } })), 'CONTRACT_MISMATCH', 5)
+  refused(
+    await workspace.sign(request, tokens(path, { asset: { ...USDT, contract_address: OTHER } })),
+    'CONTRACT_MISMATCH',
+    5,
+  )
 })
 
 test('shapes: staking and lending in the name of a payment, bytes behind the end', async () => {
@@ -79,12 +145,28 @@ test('shapes: staking and lending in the name of a payment, bytes behind the end
   const request = pay(await wants(caller))
   const common = { reference: reference(), path, publicKey: workspace.publicKeyAt(path) }
   const staking = [
-    tron.buildFreeze(TRX, { ...common, amount: 2_500_000n, resource: 'ENERGY' }), tron.buildUnfreeze(TRX, { ...common, amount: 2_500_000n, resource: 'ENERGY' }), tron.buildWithdraw(TRX, common),
-    tron.buildDelegate(TRX, { ...common, amount: 2_500_000n, resource: 'ENERGY', receiver: SINK }), tron.buildUndelegate(TRX, { ...common, amount: 2_500_000n, resource: 'ENERGY', receiver: SINK }),
+    tron.buildFreeze(TRX, { ...common, amount: 2_500_000n, resource: 'ENERGY' }),
+    tron.buildUnfreeze(TRX, { ...common, amount: 2_500_000n, resource: 'ENERGY' }),
+    tron.buildWithdraw(TRX, common),
+    tron.buildDelegate(TRX, { ...common, amount: 2_500_000n, resource: 'ENERGY', receiver: SINK }),
+    tron.buildUndelegate(TRX, {
+      ...common,
+      amount: 2_500_000n,
+      resource: 'ENERGY',
+      receiver: SINK,
+    }),
   ]
   for (const unsigned of staking) refused(await workspace.sign(request, unsigned), 'SHAPE', 7)
-  refused(await workspace.sign(request, { ...built(path), bytes: `${built(path).bytes}5a00` }), 'SHAPE', 7)
-  refused(await workspace.sign(request, { ...built(path), bytes: built(path).bytes.slice(2) }), 'SHAPE', 7)
+  refused(
+    await workspace.sign(request, { ...built(path), bytes: `${built(path).bytes}5a00` }),
+    'SHAPE',
+    7,
+  )
+  refused(
+    await workspace.sign(request, { ...built(path), bytes: built(path).bytes.slice(2) }),
+    'SHAPE',
+    7,
+  )
 })
 
 test('another account, another sub-account, a further address', async () => {
@@ -92,20 +174,49 @@ test('another account, another sub-account, a further address', async () => {
   const request = pay(await wants(caller))
   const foreign = [path[0]! + 500, TRX.chain_index, 0]
   refused(await workspace.sign(request, built(foreign)), 'FOREIGN_PATH', 8)
-  refused(await workspace.sign(request, { ...built(foreign), inputs: [{ path }] }), 'FOREIGN_PATH', 8)
+  refused(
+    await workspace.sign(request, { ...built(foreign), inputs: [{ path }] }),
+    'FOREIGN_PATH',
+    8,
+  )
   refused(await workspace.sign(request, built([path[0]!, TRX.chain_index, 1])), 'FOREIGN_PATH', 8)
   refused(await workspace.sign(request, built(TANK)), 'FOREIGN_PATH', 8)
 })
 
 test('fees: the cap, and the caller’s own rate', async () => {
   const { caller, path } = await fresh()
-  refused(await workspace.sign(pay(await wants(caller, { asset: 'USDT_TRX' })), tokens(path, { feeLimit: 300_000_000n })), 'FEE_CAP', 9)
-  refused(await workspace.sign(pay(await wants(caller, { fee_rate: 999 })), built(path)), 'FEE_RATE', 9)
+  refused(
+    await workspace.sign(
+      pay(await wants(caller, { asset: 'USDT_TRX' })),
+      tokens(path, { feeLimit: 300_000_000n }),
+    ),
+    'FEE_CAP',
+    9,
+  )
+  refused(
+    await workspace.sign(pay(await wants(caller, { fee_rate: 999 })), built(path)),
+    'FEE_RATE',
+    9,
+  )
   // At 100 Sun no transfer takes a limit beyond 500,000 energy with head-room.
-  refused(await workspace.sign(pay(await wants(caller, { asset: 'USDT_TRX', fee_rate: 100 })), tokens(path, { feeLimit: 60_000_001n })), 'FEE_RATE', 9)
-  signed(await workspace.sign(pay(await wants(caller, { asset: 'USDT_TRX', fee_rate: 100 })), tokens(path)))
+  refused(
+    await workspace.sign(
+      pay(await wants(caller, { asset: 'USDT_TRX', fee_rate: 100 })),
+      tokens(path, { feeLimit: 60_000_001n }),
+    ),
+    'FEE_RATE',
+    9,
+  )
+  signed(
+    await workspace.sign(
+      pay(await wants(caller, { asset: 'USDT_TRX', fee_rate: 100 })),
+      tokens(path),
+    ),
+  )
   const other = await fresh()
-  signed(await workspace.sign(pay(await wants(other.caller, { fee_rate: 1000 })), built(other.path)))
+  signed(
+    await workspace.sign(pay(await wants(other.caller, { fee_rate: 1000 })), built(other.path)),
+  )
 })
 
 test('one transaction for a transfer: another end, another time, are refused; the same one is not', async () => {
@@ -114,7 +225,11 @@ test('one transaction for a transfer: another end, another time, are refused; th
   const first = built(path)
   signed(await workspace.sign(request, first))
   refused(await workspace.sign(request, built(path)), 'NOT_EXCLUSIVE', 6)
-  refused(await workspace.sign(request, built(path, { reference: reference(900) }), [2, 3]), 'NOT_EXCLUSIVE', 6)
+  refused(
+    await workspace.sign(request, built(path, { reference: reference(900) }), [2, 3]),
+    'NOT_EXCLUSIVE',
+    6,
+  )
   await house.restart(2)
   refused(await workspace.sign(request, built(path), [2, 3]), 'NOT_EXCLUSIVE', 6)
   signed(await workspace.sign(request, first))
@@ -126,8 +241,12 @@ test('void: what was signed is named, and after the void nothing is', async () =
   const first = built(path)
   const { body } = signed(await workspace.sign(pay(request), first))
   const told = await house.post(1, '/void', { request })
-  assert.deepEqual([told.body.error, told.body.signed_hashes], ['ALREADY_SIGNED', [body.signed.hash]])
-  for (const node of [1, 2, 3]) assert.equal((await house.post(node, '/void', { request, force: true })).body.voided, true)
+  assert.deepEqual(
+    [told.body.error, told.body.signed_hashes],
+    ['ALREADY_SIGNED', [body.signed.hash]],
+  )
+  for (const node of [1, 2, 3])
+    assert.equal((await house.post(node, '/void', { request, force: true })).body.voided, true)
   refused(await workspace.sign(pay(request), first), 'VOIDED', 14)
   refused(await workspace.sign(pay(request), built(path)), 'VOIDED', 14)
 })
@@ -136,14 +255,32 @@ test('an end: beyond the clock and the record only as far as its chain takes it'
   const { caller, path } = await fresh()
   const [most, mostLocally] = [86_400, 400 * 86_400]
   const far = mostLocally + 86_400
-  refused(await workspace.sign(pay(await wants(caller)), built(path, { reference: reference(far) })), 'EXPIRY', 10)
+  refused(
+    await workspace.sign(pay(await wants(caller)), built(path, { reference: reference(far) })),
+    'EXPIRY',
+    10,
+  )
   // The operator has moved the local chain's time: the record follows.
-  signed(await workspace.sign(pay(await wants(caller)), built(path, { reference: reference(mostLocally - 60) })))
+  signed(
+    await workspace.sign(
+      pay(await wants(caller)),
+      built(path, { reference: reference(mostLocally - 60) }),
+    ),
+  )
   const later = await fresh()
-  signed(await workspace.sign(pay(await wants(later.caller)), built(later.path, { reference: reference(far) })))
+  signed(
+    await workspace.sign(
+      pay(await wants(later.caller)),
+      built(later.path, { reference: reference(far) }),
+    ),
+  )
   // On the main network nobody moves it.
   const state = new State()
-  const subject = (end: number) => ({ decoded: { valid_until: end }, network: { ...TRX, mode: 'mainnet' } }) as unknown as Parameters<typeof assertExpiry>[1]
+  const subject = (end: number) =>
+    ({
+      decoded: { valid_until: end },
+      network: { ...TRX, mode: 'mainnet' },
+    }) as unknown as Parameters<typeof assertExpiry>[1]
   const ends = new Ends()
   ends.add(5_000_000, 0, true)
   state.ends.set('TRX', ends)
@@ -155,40 +292,109 @@ test('fuel: to the source of its transfer, no more than energy and bandwidth can
   const { caller, path, address } = await fresh()
   const request = await wants(caller, { asset: 'USDT_TRX' })
   const purpose = { kind: 'fuel', for: pay(request), ...COSTS }
-  refused(await workspace.sign(purpose, built(TANK, { to: SINK, amount: 1n })), 'DESTINATION_MISMATCH', 7)
-  refused(await workspace.sign(purpose, built(TANK, { to: workspace.address(TRX, [path[0]!, TRX.chain_index, 1]), amount: 1n })), 'DESTINATION_MISMATCH', 7)
-  refused(await workspace.sign(purpose, built(TANK, { to: address, amount: MOST + 1n })), 'FUEL_TOO_LARGE', 11)
+  refused(
+    await workspace.sign(purpose, built(TANK, { to: SINK, amount: 1n })),
+    'DESTINATION_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(
+      purpose,
+      built(TANK, { to: workspace.address(TRX, [path[0]!, TRX.chain_index, 1]), amount: 1n }),
+    ),
+    'DESTINATION_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(purpose, built(TANK, { to: address, amount: MOST + 1n })),
+    'FUEL_TOO_LARGE',
+    11,
+  )
   refused(await workspace.sign(purpose, built(path, { amount: 1n })), 'FOREIGN_PATH', 8)
   refused(await workspace.sign(purpose, tokens(TANK, { to: address })), 'ASSET_MISMATCH', 7)
-  refused(await workspace.sign({ ...purpose, gas: '3000001' }, built(TANK, { to: address, amount: 1n })), 'FUEL_TOO_LARGE', 11)
-  refused(await workspace.sign({ ...purpose, l1_fee: '300000001' }, built(TANK, { to: address, amount: 1n })), 'FUEL_TOO_LARGE', 11)
+  refused(
+    await workspace.sign({ ...purpose, gas: '3000001' }, built(TANK, { to: address, amount: 1n })),
+    'FUEL_TOO_LARGE',
+    11,
+  )
+  refused(
+    await workspace.sign(
+      { ...purpose, l1_fee: '300000001' },
+      built(TANK, { to: address, amount: 1n }),
+    ),
+    'FUEL_TOO_LARGE',
+    11,
+  )
   const limited = await wants(caller, { asset: 'USDT_TRX', fee_rate: 99 })
-  refused(await workspace.sign({ ...purpose, for: pay(limited) }, built(TANK, { to: address, amount: 1n })), 'FEE_RATE', 9)
+  refused(
+    await workspace.sign(
+      { ...purpose, for: pay(limited) },
+      built(TANK, { to: address, amount: 1n }),
+    ),
+    'FEE_RATE',
+    9,
+  )
   signed(await workspace.sign(purpose, built(TANK, { to: address, amount: MOST })))
-  refused(await workspace.sign(purpose, built(TANK, { to: address, amount: 1n })), 'NOT_EXCLUSIVE', 6)
+  refused(
+    await workspace.sign(purpose, built(TANK, { to: address, amount: 1n })),
+    'NOT_EXCLUSIVE',
+    6,
+  )
   // Once its transfer is void no more is given.
   const voided = await fresh()
   const given = await wants(voided.caller)
   for (const node of [1, 2, 3]) await house.post(node, '/void', { request: given })
-  refused(await workspace.sign({ kind: 'fuel', for: pay(given), ...COSTS }, built(TANK, { to: voided.address, amount: 1n })), 'VOIDED', 14)
+  refused(
+    await workspace.sign(
+      { kind: 'fuel', for: pay(given), ...COSTS },
+      built(TANK, { to: voided.address, amount: 1n }),
+    ),
+    'VOIDED',
+    14,
+  )
 })
 
 test('a sweep goes to the sub-account’s omnibus address, its fuel to the swept one, both within the budget', async () => {
   const own = await house.workspace()
   const { path, address } = await fresh(own)
   const deposit = [path[0]!, TRX.chain_index, 1]
-  const sweep = (asset: string, address_index = 1) => ({ kind: 'sweep', sub_account: path[0], asset, address_index })
-  refused(await own.sign(sweep('TRX'), built(deposit, { to: SINK }, own)), 'DESTINATION_MISMATCH', 7)
-  refused(await own.sign(sweep('USDT_TRX'), built(deposit, { to: address }, own)), 'ASSET_MISMATCH', 7)
+  const sweep = (asset: string, address_index = 1) => ({
+    kind: 'sweep',
+    sub_account: path[0],
+    asset,
+    address_index,
+  })
+  refused(
+    await own.sign(sweep('TRX'), built(deposit, { to: SINK }, own)),
+    'DESTINATION_MISMATCH',
+    7,
+  )
+  refused(
+    await own.sign(sweep('USDT_TRX'), built(deposit, { to: address }, own)),
+    'ASSET_MISMATCH',
+    7,
+  )
   refused(await own.sign(sweep('TRX', 2), built(deposit, { to: address }, own)), 'FOREIGN_PATH', 8)
   refused(await own.sign(sweep('TRX', 0), built(path, { to: SINK }, own)), 'SWEEP_MISMATCH', 12)
   signed(await own.sign(sweep('TRX'), built(deposit, { to: address }, own)))
-  signed(await own.sign(sweep('USDT_TRX'), built(deposit, { asset: USDT, feeLimit: 15_636_000n, to: address }, own)))
+  signed(
+    await own.sign(
+      sweep('USDT_TRX'),
+      built(deposit, { asset: USDT, feeLimit: 15_636_000n, to: address }, own),
+    ),
+  )
   const fuel = { kind: 'fuel', for: sweep('USDT_TRX'), ...COSTS }
-  refused(await own.sign(fuel, built(TANK, { to: address, amount: 1n }, own)), 'DESTINATION_MISMATCH', 7)
+  refused(
+    await own.sign(fuel, built(TANK, { to: address, amount: 1n }, own)),
+    'DESTINATION_MISMATCH',
+    7,
+  )
   let last: Answer | undefined
   for (let index = 1; index <= 20 && last?.body?.error === undefined; index++) {
-    last = await own.sign({ ...fuel, for: sweep('USDT_TRX', index) }, built(TANK, { to: own.address(TRX, [path[0]!, TRX.chain_index, index]), amount: MOST }, own))
+    last = await own.sign(
+      { ...fuel, for: sweep('USDT_TRX', index) },
+      built(TANK, { to: own.address(TRX, [path[0]!, TRX.chain_index, index]), amount: MOST }, own),
+    )
   }
   refused(last as Answer, 'BUDGET', 11)
 })
@@ -196,20 +402,50 @@ test('a sweep goes to the sub-account’s omnibus address, its fuel to the swept
 test('a drain only as each node was told', async () => {
   const order = randomUUID()
   refused(await workspace.sign({ kind: 'drain', order }, built(TANK)), 'ORDER_UNKNOWN', 15)
-  await house.everywhere('drain', { workspace: workspace.name, network: 'TRX', to_address: SINK, order })
-  refused(await workspace.sign({ kind: 'drain', order }, built(TANK, { to: OTHER })), 'DESTINATION_MISMATCH', 7)
+  await house.everywhere('drain', {
+    workspace: workspace.name,
+    network: 'TRX',
+    to_address: SINK,
+    order,
+  })
+  refused(
+    await workspace.sign({ kind: 'drain', order }, built(TANK, { to: OTHER })),
+    'DESTINATION_MISMATCH',
+    7,
+  )
   refused(await workspace.sign({ kind: 'drain', order }, tokens(TANK)), 'ASSET_MISMATCH', 7)
   signed(await workspace.sign({ kind: 'drain', order }, built(TANK)))
-  refused(await workspace.sign({ kind: 'drain', order }, built(TANK, { amount: 1n })), 'NOT_EXCLUSIVE', 6)
+  refused(
+    await workspace.sign({ kind: 'drain', order }, built(TANK, { amount: 1n })),
+    'NOT_EXCLUSIVE',
+    6,
+  )
 })
 
 test('the record keeps what a staking transaction does and when it ends, also in a restored node', () => {
   const path = [1, TRX.chain_index, 0]
   const common = { reference: reference(), path, publicKey: workspace.publicKeyAt(path) }
-  const unsigned = tron.buildDelegate(TRX, { ...common, amount: 2n ** 60n, resource: 'ENERGY', receiver: SINK })
+  const unsigned = tron.buildDelegate(TRX, {
+    ...common,
+    amount: 2n ** 60n,
+    resource: 'ENERGY',
+    receiver: SINK,
+  })
   const decoded = decode(registry, unsigned, workspace.publicKeyAt)
   const written = JSON.parse(JSON.stringify(encodeDecoded(decoded)))
   assert.deepEqual(decodeDecoded(written), decoded)
-  const body = { step: 's', unsigned_hash: 'h', consumes: [], intent: null, content: null, transaction_id: null, account: null, nonce: null, charge: null, sessions: [], decoded: written }
+  const body = {
+    step: 's',
+    unsigned_hash: 'h',
+    consumes: [],
+    intent: null,
+    content: null,
+    transaction_id: null,
+    account: null,
+    nonce: null,
+    charge: null,
+    sessions: [],
+    decoded: written,
+  }
   assert.deepEqual(decodeDecoded(IMPORTED.step.parse(body).decoded), decoded)
 })

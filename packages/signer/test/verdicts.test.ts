@@ -5,11 +5,30 @@ import { sha256hex } from '../src/canonical.ts'
 import { hashOfUnsigned, type Verdict } from '../src/policy/order.ts'
 import { ETH, eth, registry, SINK_ETH, usdt, type Caller } from './house.ts'
 import {
-  addressOf, asksAbout, asksEnd, asksPay, asksRule, asksStake, Bench, IAT, keyOf, KEYS, names, pay, receiptOf, staked, told, TRX, trx,
+  addressOf,
+  asksAbout,
+  asksEnd,
+  asksPay,
+  asksRule,
+  asksStake,
+  Bench,
+  IAT,
+  keyOf,
+  KEYS,
+  names,
+  pay,
+  receiptOf,
+  staked,
+  told,
+  TRX,
+  trx,
   type Asked,
 } from './judging.ts'
 
-/** What each purpose's verdict says: what the record must allow, and what is written down with it. The names are the record's, for ever. */
+/**
+ * What each purpose's verdict says: what the record must allow, and what is written down with it.
+ * The names are the record's, for ever.
+ */
 const ONE = 10n ** 18n
 const GWEI = 1_000_000_000n
 /** Of a payment in ether at the tests' own price. */
@@ -30,26 +49,52 @@ before(() => {
   mine = bench.caller(1)
   friend = bench.caller(1)
 })
-after(() => { bench.close() })
+after(() => {
+  bench.close()
+})
 
 const requestOf = ({ caller, nonce }: Asked): string => names('request', caller.api_key, nonce)
-const contentOf = async ({ request }: Asked): Promise<string> => (await bench.judge.understand(request)).want.content
+const contentOf = async ({ request }: Asked): Promise<string> =>
+  (await bench.judge.understand(request)).want.content
 const seenOf = async (asked: Asked, action = 'pay') => ({
-  api_key: asked.caller.api_key, nonce: asked.nonce, intent: keyOf(asked, action), content: await contentOf(asked),
+  api_key: asked.caller.api_key,
+  nonce: asked.nonce,
+  intent: keyOf(asked, action),
+  content: await contentOf(asked),
   transaction_id: asked.id,
-  iat: IAT, exp: IAT + 25, timely: true,
+  iat: IAT,
+  exp: IAT + 25,
+  timely: true,
 })
-const intentOf = async (asked: Asked, action = 'pay') =>
-  ({ key: keyOf(asked, action), content: await contentOf(asked), transaction_id: asked.id })
+const intentOf = async (asked: Asked, action = 'pay') => ({
+  key: keyOf(asked, action),
+  content: await contentOf(asked),
+  transaction_id: asked.id,
+})
 const NOTHING = {
-  repeatable: false, intent: null, beside: [], seen: [], callers: [], voidNames: [], voids: [], charges: [], leftover: null, fuelled: null,
+  repeatable: false,
+  intent: null,
+  beside: [],
+  seen: [],
+  callers: [],
+  voidNames: [],
+  voids: [],
+  charges: [],
+  leftover: null,
+  fuelled: null,
   rule: null,
 }
 function says(verdict: Verdict, said: Partial<Verdict>): void {
   const { order, network, key, decoded, unsignedHash, assertAge, ...rest } = verdict
-  assert.deepEqual({ ...rest, assertAge: typeof assertAge }, { ...NOTHING, ...said, assertAge: 'function' })
+  assert.deepEqual(
+    { ...rest, assertAge: typeof assertAge },
+    { ...NOTHING, ...said, assertAge: 'function' },
+  )
   assert.equal(unsignedHash, hashOfUnsigned(order.unsigned))
-  assert.deepEqual([network.code, key, decoded.network], [order.unsigned.network, KEYS[network.curve], network.code])
+  assert.deepEqual(
+    [network.code, key, decoded.network],
+    [order.unsigned.network, KEYS[network.curve], network.code],
+  )
 }
 /** The record's own clock never goes back: only what asks it now hears of another time. */
 async function twoDaysLater<T>(act: () => Promise<T>): Promise<T> {
@@ -63,22 +108,40 @@ async function twoDaysLater<T>(act: () => Promise<T>): Promise<T> {
   }
 }
 const seenBySecond = async (asked: Asked) => ({
-  receipts: [receiptOf({ node: 2, api_key: asked.caller.api_key, nonce: asked.nonce, intent: await contentOf(asked), seen_at: IAT })],
+  receipts: [
+    receiptOf({
+      node: 2,
+      api_key: asked.caller.api_key,
+      nonce: asked.nonce,
+      intent: await contentOf(asked),
+      seen_at: IAT,
+    }),
+  ],
 })
 /** Rule 3 of the request alone: two days later, with a peer's receipt and without. */
-async function isBoundBy(asked: Asked, verdict: (receipts: object) => Promise<Verdict>): Promise<void> {
+async function isBoundBy(
+  asked: Asked,
+  verdict: (receipts: object) => Promise<Verdict>,
+): Promise<void> {
   const { assertAge } = await verdict({})
   const late = await verdict(await seenBySecond(asked))
   assert.deepEqual([await told(assertAge), await told(late.assertAge)], [null, null])
-  assert.deepEqual(await twoDaysLater(async () => [await told(assertAge), await told(late.assertAge)]), [TOO_OLD, null])
+  assert.deepEqual(
+    await twoDaysLater(async () => [await told(assertAge), await told(late.assertAge)]),
+    [TOO_OLD, null],
+  )
 }
-const TOO_OLD = 'TOO_OLD: The request was issued more than 24 hours ago, and nobody saw it while it was live'
+const TOO_OLD =
+  'TOO_OLD: The request was issued more than 24 hours ago, and nobody saw it while it was live'
 
 test('a payment: its intent, its request, its caller, and no budget', async () => {
   const asked = await asksPay(mine)
   const judged = (more: object) => bench.verdict(pay(asked, more), eth(omnibus, { value: ONE }))
   says(await judged({}), {
-    step: names('pay', keyOf(asked)), intent: await intentOf(asked), seen: [await seenOf(asked)], callers: [mine.api_key],
+    step: names('pay', keyOf(asked)),
+    intent: await intentOf(asked),
+    seen: [await seenOf(asked)],
+    callers: [mine.api_key],
     voidNames: [keyOf(asked), requestOf(asked)],
   })
   await isBoundBy(asked, judged)
@@ -91,10 +154,16 @@ test('a payment that was sped up: both requests, both callers; the later one kee
   const [asked, name] = [await asksPay(mine, { fee_rate: 1 }), 'speed-up' as const]
   const later = await asksAbout(friend, asked.id, name, { fee_rate: 2 })
   const judged = (more: object) =>
-    bench.verdict(pay(asked, { speed_up: { request: later.request, ...more } }), eth(omnibus, { value: ONE }))
+    bench.verdict(
+      pay(asked, { speed_up: { request: later.request, ...more } }),
+      eth(omnibus, { value: ONE }),
+    )
   says(await judged({}), {
-    step: names('pay', keyOf(asked)), intent: await intentOf(asked), seen: [await seenOf(asked), await seenOf(later, name)],
-    callers: [mine.api_key, friend.api_key], voidNames: [keyOf(asked), requestOf(asked), requestOf(later)],
+    step: names('pay', keyOf(asked)),
+    intent: await intentOf(asked),
+    seen: [await seenOf(asked), await seenOf(later, name)],
+    callers: [mine.api_key, friend.api_key],
+    voidNames: [keyOf(asked), requestOf(asked), requestOf(later)],
   })
   await isBoundBy(later, judged)
 })
@@ -105,10 +174,17 @@ test('a cancellation: the payment is voided by all its names, and who cancels mu
   const by = await asksAbout(friend, asked.id, 'cancel')
   const of = pay(asked, { speed_up: { request: later.request } })
   const judged = (more: object) =>
-    bench.verdict({ kind: 'cancel', of, request: by.request, ...more }, eth(omnibus, { to: addressOf(ETH, omnibus) }))
+    bench.verdict(
+      { kind: 'cancel', of, request: by.request, ...more },
+      eth(omnibus, { to: addressOf(ETH, omnibus) }),
+    )
   says(await judged({}), {
-    step: names('pay', keyOf(asked)), intent: await intentOf(asked), seen: [await seenOf(asked), await seenOf(by, 'cancel')],
-    callers: [friend.api_key], voidNames: [requestOf(by)], voids: [keyOf(asked), requestOf(asked)],
+    step: names('pay', keyOf(asked)),
+    intent: await intentOf(asked),
+    seen: [await seenOf(asked), await seenOf(by, 'cancel')],
+    callers: [friend.api_key],
+    voidNames: [requestOf(by)],
+    voids: [keyOf(asked), requestOf(asked)],
   })
   await isBoundBy(by, judged)
 })
@@ -120,11 +196,24 @@ async function ruled() {
   const step = names('forward', rule.id, ID)
   const content = sha256hex(JSON.stringify([step, await contentOf(rule)]))
   return {
-    rule, step, of: { kind: 'forward', id: ID, rule: rule.request }, intent: { key: step, content, transaction_id: ID },
+    rule,
+    step,
+    of: { kind: 'forward', id: ID, rule: rule.request },
+    intent: { key: step, content, transaction_id: ID },
     voidNames: [keyOf(rule, 'forward'), requestOf(rule), names('rule', 'w', 1, rule.id), step],
     standing: {
-      rule: rule.id, api_key: mine.api_key, nonce: rule.nonce, content: await contentOf(rule), workspace: 'w', sub_account: 1, asset: 'ETH',
-      destination: SINK_ETH, tag: null, min_amount: ONE.toString(), daily_cap: (5n * ONE).toString(), expires_at: IAT + 86_400,
+      rule: rule.id,
+      api_key: mine.api_key,
+      nonce: rule.nonce,
+      content: await contentOf(rule),
+      workspace: 'w',
+      sub_account: 1,
+      asset: 'ETH',
+      destination: SINK_ETH,
+      tag: null,
+      min_amount: ONE.toString(),
+      daily_cap: (5n * ONE).toString(),
+      expires_at: IAT + 86_400,
     },
   }
 }
@@ -132,9 +221,20 @@ async function ruled() {
 test('a forward: within its rule and the budget of fees, under every name by which it can be stopped', async () => {
   const { rule, step, of, intent, voidNames, standing } = await ruled()
   says(await bench.verdict(of, eth(omnibus, { value: ONE })), {
-    step, intent, seen: [await seenOf(rule, 'forward')], callers: [mine.api_key], voidNames, rule: standing,
+    step,
+    intent,
+    seen: [await seenOf(rule, 'forward')],
+    callers: [mine.api_key],
+    voidNames,
+    rule: standing,
     charges: [
-      { budget: names('forward', rule.id), amount: ONE + FEE, limit: 5n * ONE, largest: true, rule: true },
+      {
+        budget: names('forward', rule.id),
+        amount: ONE + FEE,
+        limit: 5n * ONE,
+        largest: true,
+        rule: true,
+      },
       { budget: names('w', 'ETH', '1'), amount: FEE, limit: CAP, largest: true },
     ],
   })
@@ -146,10 +246,19 @@ test('a forward that is taken back, by its own cancellation or by the end of its
   const by = await asksAbout(friend, ID, 'cancel')
   const seen = await seenOf(rule, 'forward')
   const common = { step, intent, callers: [friend.api_key], voids: [step] }
-  const judged = (asked: Asked) => (more: object) => bench.verdict({ kind: 'cancel', of, request: asked.request, ...more }, back)
-  says(await judged(by)({}), { ...common, seen: [seen, await seenOf(by, 'cancel')], voidNames: [requestOf(by)] })
+  const judged = (asked: Asked) => (more: object) =>
+    bench.verdict({ kind: 'cancel', of, request: asked.request, ...more }, back)
+  says(await judged(by)({}), {
+    ...common,
+    seen: [seen, await seenOf(by, 'cancel')],
+    voidNames: [requestOf(by)],
+  })
   const end = await asksEnd(friend, rule.id)
-  says(await judged(end)({}), { ...common, seen: [seen, await seenOf(end, 'end-forward')], voidNames: [requestOf(end)] })
+  says(await judged(end)({}), {
+    ...common,
+    seen: [seen, await seenOf(end, 'end-forward')],
+    voidNames: [requestOf(end)],
+  })
   await isBoundBy(by, judged(by))
   await isBoundBy(end, judged(end))
 })
@@ -157,107 +266,177 @@ test('a forward that is taken back, by its own cancellation or by the end of its
 const COST = { gas: '21000', max_fee_per_gas: String(2n * GWEI) }
 const fuelled = (of: object, more: object = {}, at = 1, value = FEE) =>
   bench.verdict(
-    { kind: 'fuel', for: of, ...COST, ...more }, eth(tank, { to: addressOf(ETH, [1, ETH.chain_index, at === 1 ? 0 : at]), value })
+    { kind: 'fuel', for: of, ...COST, ...more },
+    eth(tank, { to: addressOf(ETH, [1, ETH.chain_index, at === 1 ? 0 : at]), value }),
   )
-const draws = (amount: bigint) => ({ charges: [{ budget: names('w', 'ETH', '1'), amount, limit: CAP }] })
+const draws = (amount: bigint) => ({
+  charges: [{ budget: names('w', 'ETH', '1'), amount, limit: CAP }],
+})
 
 test('fuel: a step of its own beside the payment, the forward, the cancellation that it is for, and charged to who asked', async () => {
   const asked = await asksPay(mine)
   const common = { intent: await intentOf(asked), ...draws(2n * FEE) }
   says(await fuelled(pay(asked)), {
-    ...common, step: names('fuel', keyOf(asked)), seen: [await seenOf(asked)], callers: [mine.api_key],
+    ...common,
+    step: names('fuel', keyOf(asked)),
+    seen: [await seenOf(asked)],
+    callers: [mine.api_key],
     voidNames: [keyOf(asked), requestOf(asked)],
   })
   await isBoundBy(asked, (more) => fuelled(pay(asked, more)))
   const later = await asksAbout(friend, asked.id, 'speed-up', { fee_rate: 2 })
   says(await fuelled(pay(asked, { speed_up: { request: later.request } })), {
-    ...common, step: names('fuel', keyOf(asked), keyOf(later, 'speed-up')), seen: [await seenOf(asked), await seenOf(later, 'speed-up')],
-    callers: [mine.api_key, friend.api_key], voidNames: [keyOf(asked), requestOf(asked), requestOf(later)],
+    ...common,
+    step: names('fuel', keyOf(asked), keyOf(later, 'speed-up')),
+    seen: [await seenOf(asked), await seenOf(later, 'speed-up')],
+    callers: [mine.api_key, friend.api_key],
+    voidNames: [keyOf(asked), requestOf(asked), requestOf(later)],
   })
   const by = await asksAbout(friend, asked.id, 'cancel')
   says(await fuelled({ kind: 'cancel', of: pay(asked), request: by.request }), {
-    ...common, step: names('fuel', keyOf(asked), keyOf(by, 'cancel')), seen: [await seenOf(asked), await seenOf(by, 'cancel')],
-    callers: [friend.api_key], voidNames: [requestOf(by)], voids: [keyOf(asked), requestOf(asked)],
+    ...common,
+    step: names('fuel', keyOf(asked), keyOf(by, 'cancel')),
+    seen: [await seenOf(asked), await seenOf(by, 'cancel')],
+    callers: [friend.api_key],
+    voidNames: [requestOf(by)],
+    voids: [keyOf(asked), requestOf(asked)],
   })
   const { rule, step, of, intent, voidNames, standing } = await ruled()
   const end = await asksEnd(friend, rule.id)
   const instead = await fuelled({ kind: 'cancel', of, request: end.request })
   assert.equal(instead.step, names('fuel', step, keyOf(end, 'end-forward')))
   says(await fuelled(of), {
-    step: names('fuel', step), intent, seen: [await seenOf(rule, 'forward')], callers: [mine.api_key], voidNames, rule: standing,
+    step: names('fuel', step),
+    intent,
+    seen: [await seenOf(rule, 'forward')],
+    callers: [mine.api_key],
+    voidNames,
+    rule: standing,
     ...draws(2n * FEE),
   })
 })
 
 test('one fuel for three payments: a step of each, all their requests, callers and names, and the oldest of them decides', async () => {
-  const [one, two, three] = [await asksPay(mine), await asksPay(friend, { asset: 'USDT_ETH' }), await asksPay(mine)]
+  const [one, two, three] = [
+    await asksPay(mine),
+    await asksPay(friend, { asset: 'USDT_ETH' }),
+    await asksPay(mine),
+  ]
   const judged = (of: Asked) => (more: object) =>
     fuelled(
-      pay(one, of === one ? more : {}), { beside: [two, three].map((each) => ({ for: pay(each, of === each ? more : {}), ...COST })) }, 1,
-      3n * FEE
+      pay(one, of === one ? more : {}),
+      {
+        beside: [two, three].map((each) => ({ for: pay(each, of === each ? more : {}), ...COST })),
+      },
+      1,
+      3n * FEE,
     )
-  const beside = await Promise.all([two, three].map(async (each) => ({ step: names('fuel', keyOf(each)), intent: await intentOf(each) })))
+  const beside = await Promise.all(
+    [two, three].map(async (each) => ({
+      step: names('fuel', keyOf(each)),
+      intent: await intentOf(each),
+    })),
+  )
   const all = [one, two, three]
   says(await judged(one)({}), {
-    step: names('fuel', keyOf(one)), intent: await intentOf(one), beside, seen: await Promise.all(all.map((each) => seenOf(each))),
-    callers: [mine.api_key, friend.api_key, mine.api_key], voidNames: all.flatMap((each) => [keyOf(each), requestOf(each)]),
+    step: names('fuel', keyOf(one)),
+    intent: await intentOf(one),
+    beside,
+    seen: await Promise.all(all.map((each) => seenOf(each))),
+    callers: [mine.api_key, friend.api_key, mine.api_key],
+    voidNames: all.flatMap((each) => [keyOf(each), requestOf(each)]),
     ...draws(4n * FEE),
   })
   const proofs = await Promise.all(all.map((each) => seenBySecond(each)))
-  const withProofs = (left: number) => bench.verdict(
-    {
-      kind: 'fuel', for: pay(one, left === 0 ? {} : proofs[0]), ...COST,
-      beside: [two, three].map((each, at) => ({ for: pay(each, left === at + 1 ? {} : proofs[at + 1]), ...COST })),
-    },
-    eth(tank, { to: addressOf(ETH, omnibus), value: FEE }))
+  const withProofs = (left: number) =>
+    bench.verdict(
+      {
+        kind: 'fuel',
+        for: pay(one, left === 0 ? {} : proofs[0]),
+        ...COST,
+        beside: [two, three].map((each, at) => ({
+          for: pay(each, left === at + 1 ? {} : proofs[at + 1]),
+          ...COST,
+        })),
+      },
+      eth(tank, { to: addressOf(ETH, omnibus), value: FEE }),
+    )
   for (const left of [0, 1, 2, 3]) {
-    assert.equal(await twoDaysLater(async () => told((await withProofs(left)).assertAge)), left === 3 ? null : TOO_OLD)
+    assert.equal(
+      await twoDaysLater(async () => told((await withProofs(left)).assertAge)),
+      left === 3 ? null : TOO_OLD,
+    )
   }
 })
 
 test('fuel of a sweep: again and again, within the share of its sub-account and what is left at the address', async () => {
   const address = addressOf(ETH, [1, ETH.chain_index, 7])
-  says(await fuelled({ kind: 'sweep', sub_account: 1, asset: 'USDT_ETH', address_index: 7 }, {}, 7), {
-    step: names('fuel', 'sweep', 'w', 1, 'USDT_ETH', 7), repeatable: true,
-    charges: [
-      { budget: names('w', 'ETH', 'sweep 1'), amount: 2n * FEE, limit: CAP / 4n },
-      { budget: names('w', 'ETH', 'sweep'), amount: 2n * FEE, limit: CAP },
-    ],
-    leftover: { address, amount: FEE, most: (FEE * 12n) / 10n, place: '0' }, fuelled: { kind: 'fuel', address, amount: FEE },
-  })
+  says(
+    await fuelled({ kind: 'sweep', sub_account: 1, asset: 'USDT_ETH', address_index: 7 }, {}, 7),
+    {
+      step: names('fuel', 'sweep', 'w', 1, 'USDT_ETH', 7),
+      repeatable: true,
+      charges: [
+        { budget: names('w', 'ETH', 'sweep 1'), amount: 2n * FEE, limit: CAP / 4n },
+        { budget: names('w', 'ETH', 'sweep'), amount: 2n * FEE, limit: CAP },
+      ],
+      leftover: { address, amount: FEE, most: (FEE * 12n) / 10n, place: '0' },
+      fuelled: { kind: 'fuel', address, amount: FEE },
+    },
+  )
 })
 
 test('sweeps: of a token by fuel, of the native coin less a twentieth, and where the wallet pays', async () => {
   const path = [1, ETH.chain_index, 7]
   const [address, to] = [addressOf(ETH, path), addressOf(ETH, omnibus)]
   const sweep = (asset: string) => ({ kind: 'sweep', sub_account: 1, asset, address_index: 7 })
-  const within = (code: string, amount: bigint, cap = CAP) =>
-    [{ budget: names('w', code, 'sweep 1'), amount, limit: cap / 4n }, { budget: names('w', code, 'sweep'), amount, limit: cap }]
+  const within = (code: string, amount: bigint, cap = CAP) => [
+    { budget: names('w', code, 'sweep 1'), amount, limit: cap / 4n },
+    { budget: names('w', code, 'sweep'), amount, limit: cap },
+  ]
   const dear = 65_000n * 2n * GWEI
   says(await bench.verdict(sweep('USDT_ETH'), usdt(path, to, 5n)), {
-    step: names('sweep', 'w', 1, 'USDT_ETH', 7), repeatable: true, charges: within('ETH', dear),
+    step: names('sweep', 'w', 1, 'USDT_ETH', 7),
+    repeatable: true,
+    charges: within('ETH', dear),
     fuelled: { kind: 'fees', address, amount: dear },
   })
   const moved = 10n * FEE
   says(await bench.verdict(sweep('ETH'), eth(path, { to, value: moved })), {
-    step: names('sweep', 'w', 1, 'ETH', 7), repeatable: true, charges: within('ETH', FEE / 2n),
+    step: names('sweep', 'w', 1, 'ETH', 7),
+    repeatable: true,
+    charges: within('ETH', FEE / 2n),
     leftover: { address, amount: moved, least: true },
   })
   const SOL = registry.network('SOL') as Network
-  const at = (index: number) => ({ path: [1, SOL.chain_index, index], publicKey: KEYS.ed25519.publicKeyAt([1, SOL.chain_index, index]) })
+  const at = (index: number) => ({
+    path: [1, SOL.chain_index, index],
+    publicKey: KEYS.ed25519.publicKeyAt([1, SOL.chain_index, index]),
+  })
   const common = { blockhash: 'GfVcyD4kkTrj4bKc7WA9sZCin9JDbdT4Zkd3EittNR1W', unitPrice: 0n }
-  const coin = solana.buildTransfer(
-    SOL, { ...common, asset: registry.asset('SOL') as Asset, to: addressOf(SOL, at(0).path), amount: 1_000_000n, ...at(7) }
-  )
-  says(
-    await bench.verdict(sweep('SOL'), coin),
-    { step: names('sweep', 'w', 1, 'SOL', 7), repeatable: true, charges: within('SOL', 0n, BigInt(SOL.fee_cap) * 4n) }
-  )
-  const token = solana.buildTokenSweep(
-    SOL, { ...common, asset: registry.asset('USDC_SOL') as Asset, amount: 5n, units: 90_000, from: at(7), omnibus: at(0) }
-  )
+  const coin = solana.buildTransfer(SOL, {
+    ...common,
+    asset: registry.asset('SOL') as Asset,
+    to: addressOf(SOL, at(0).path),
+    amount: 1_000_000n,
+    ...at(7),
+  })
+  says(await bench.verdict(sweep('SOL'), coin), {
+    step: names('sweep', 'w', 1, 'SOL', 7),
+    repeatable: true,
+    charges: within('SOL', 0n, BigInt(SOL.fee_cap) * 4n),
+  })
+  const token = solana.buildTokenSweep(SOL, {
+    ...common,
+    asset: registry.asset('USDC_SOL') as Asset,
+    amount: 5n,
+    units: 90_000,
+    from: at(7),
+    omnibus: at(0),
+  })
   says(await bench.verdict(sweep('USDC_SOL'), token), {
-    step: names('sweep', 'w', 1, 'USDC_SOL', 7), repeatable: true,
+    step: names('sweep', 'w', 1, 'USDC_SOL', 7),
+    repeatable: true,
     charges: within('SOL', 10_000n + solana.TOKEN_ACCOUNT_RENT, BigInt(SOL.fee_cap) * 4n),
   })
 })
@@ -265,38 +444,57 @@ test('sweeps: of a token by fuel, of the native coin less a twentieth, and where
 test('staking: each call a step of its own; fuel for it', async () => {
   const asked = await asksStake(mine, '/dav/v1/stake', { address: FRIEND })
   const common = {
-    intent: await intentOf(asked, 'stake'), seen: [await seenOf(asked, 'stake')], callers: [mine.api_key],
+    intent: await intentOf(asked, 'stake'),
+    seen: [await seenOf(asked, 'stake')],
+    callers: [mine.api_key],
     voidNames: [keyOf(asked, 'stake'), requestOf(asked)],
   }
   const call = (step: 'freeze' | 'delegate') => (more: object) =>
     bench.verdict(
       { kind: 'stake', step, request: asked.request, ...more },
-      staked(staker, { kind: step, receiver: step === 'delegate' ? FRIEND : null })
+      staked(staker, { kind: step, receiver: step === 'delegate' ? FRIEND : null }),
     )
   says(await call('freeze')({}), { ...common, step: names('freeze', keyOf(asked, 'stake')) })
   says(await call('delegate')({}), { ...common, step: names('delegate', keyOf(asked, 'stake')) })
   await isBoundBy(asked, call('freeze'))
-  const fuel = { kind: 'fuel', for: { kind: 'stake', step: 'freeze', request: asked.request }, gas: '280', max_fee_per_gas: '1000' }
+  const fuel = {
+    kind: 'fuel',
+    for: { kind: 'stake', step: 'freeze', request: asked.request },
+    gas: '280',
+    max_fee_per_gas: '1000',
+  }
   const verdict = await bench.verdict(fuel, trx(trxTank, addressOf(TRX, staker), 100n))
   says(verdict, {
-    ...common, step: names('fuel', keyOf(asked, 'stake')),
-    charges: [{ budget: names('w', 'TRX', '1'), amount: 100n + verdict.decoded.fee_max, limit: TRX_CAP }],
+    ...common,
+    step: names('fuel', keyOf(asked, 'stake')),
+    charges: [
+      { budget: names('w', 'TRX', '1'), amount: 100n + verdict.decoded.fee_max, limit: TRX_CAP },
+    ],
   })
 })
 
 test('energy: lent once for what a caller asked, again and again for a sweep, and taken back in no name but its own', async () => {
   const lend = (step: 'delegate' | 'undelegate', of: object, index = 0) =>
-    bench.verdict({ kind: 'lend', step, for: of }, staked(trxTank, { kind: step, receiver: addressOf(TRX, [1, TRX.chain_index, index]) }))
+    bench.verdict(
+      { kind: 'lend', step, for: of },
+      staked(trxTank, { kind: step, receiver: addressOf(TRX, [1, TRX.chain_index, index]) }),
+    )
   const asked = await asksPay(mine, { asset: 'USDT_TRX', destination_address: FRIEND })
   const lent = await lend('delegate', pay(asked))
-  const own = ({ decoded: { fee_max: amount } }: Verdict) => ({ charges: [{ budget: names('w', 'TRX', '1'), amount, limit: TRX_CAP }] })
+  const own = ({ decoded: { fee_max: amount } }: Verdict) => ({
+    charges: [{ budget: names('w', 'TRX', '1'), amount, limit: TRX_CAP }],
+  })
   const shares = ({ decoded: { fee_max: amount } }: Verdict) => ({
     charges: [
-      { budget: names('w', 'TRX', 'sweep 1'), amount, limit: TRX_CAP / 4n }, { budget: names('w', 'TRX', 'sweep'), amount, limit: TRX_CAP }
+      { budget: names('w', 'TRX', 'sweep 1'), amount, limit: TRX_CAP / 4n },
+      { budget: names('w', 'TRX', 'sweep'), amount, limit: TRX_CAP },
     ],
   })
   const common = {
-    intent: await intentOf(asked), seen: [await seenOf(asked)], callers: [mine.api_key], voidNames: [keyOf(asked), requestOf(asked)]
+    intent: await intentOf(asked),
+    seen: [await seenOf(asked)],
+    callers: [mine.api_key],
+    voidNames: [keyOf(asked), requestOf(asked)],
   }
   says(lent, { ...common, step: names('lend', keyOf(asked)), ...own(lent) })
   await isBoundBy(asked, (more) => lend('delegate', pay(asked, more)))
@@ -305,34 +503,65 @@ test('energy: lent once for what a caller asked, again and again for a sweep, an
   const rule = await asksRule(mine, { asset: 'USDT_TRX', destination_address: FRIEND })
   const step = names('forward', rule.id, ID)
   const forward = await lend('delegate', { kind: 'forward', id: ID, rule: rule.request })
-  assert.deepEqual([forward.step, forward.intent?.key, forward.rule, forward.callers], [names('lend', step), step, null, [mine.api_key]])
+  assert.deepEqual(
+    [forward.step, forward.intent?.key, forward.rule, forward.callers],
+    [names('lend', step), step, null, [mine.api_key]],
+  )
   const sweep = { kind: 'sweep', sub_account: 1, asset: 'USDT_TRX', address_index: 7 }
   const name = names('sweep', 'w', 1, 'USDT_TRX', 7)
-  for (const [kind, of] of [['delegate', 'lend'], ['undelegate', 'undelegate']] as const) {
+  for (const [kind, of] of [
+    ['delegate', 'lend'],
+    ['undelegate', 'undelegate'],
+  ] as const) {
     const verdict = await lend(kind, sweep, 7)
     says(verdict, { step: names(of, name), repeatable: true, ...shares(verdict) })
   }
 })
 
 test("an operator's orders: to empty a tank, and about its stake", async () => {
-  bench.store.append('drain', { order: 'd', workspace: 'w', network: 'ETH', to_address: SINK_ETH, expires_at: IAT })
-  says(await bench.verdict({ kind: 'drain', order: 'd' }, eth(tank, { value: 1n })), { step: names('drain', 'd') })
-  bench.store.append(
-    'tank-stake', { order: 't', workspace: 'w', network: 'TRX', action: 'stake', resource: 'ENERGY', amount: '5', expires_at: IAT }
-  )
+  bench.store.append('drain', {
+    order: 'd',
+    workspace: 'w',
+    network: 'ETH',
+    to_address: SINK_ETH,
+    expires_at: IAT,
+  })
+  says(await bench.verdict({ kind: 'drain', order: 'd' }, eth(tank, { value: 1n })), {
+    step: names('drain', 'd'),
+  })
+  bench.store.append('tank-stake', {
+    order: 't',
+    workspace: 'w',
+    network: 'TRX',
+    action: 'stake',
+    resource: 'ENERGY',
+    amount: '5',
+    expires_at: IAT,
+  })
   says(
-    await bench.verdict({ kind: 'tank-stake', order: 't' }, staked(trxTank, { kind: 'freeze', amount: 5n })),
-    { step: names('tank-stake', 't') }
+    await bench.verdict(
+      { kind: 'tank-stake', order: 't' },
+      staked(trxTank, { kind: 'freeze', amount: 5n }),
+    ),
+    { step: names('tank-stake', 't') },
   )
 })
 
 test('a recovery: the rounds of one order repeat, each by the addresses that it empties', async (t) => {
   const own = new Bench()
-  t.after(() => { own.close() })
+  t.after(() => {
+    own.close()
+  })
   own.store.append('recovering', { made_at: 1 })
-  own.store.append(
-    'recover', { order: 'r', workspace: 'w', network: 'ETH', to_address: SINK_ETH, tag: null, fee_max: FEE.toString(), expires_at: IAT }
-  )
+  own.store.append('recover', {
+    order: 'r',
+    workspace: 'w',
+    network: 'ETH',
+    to_address: SINK_ETH,
+    tag: null,
+    fee_max: FEE.toString(),
+    expires_at: IAT,
+  })
   const verdict = await own.verdict({ kind: 'recover', order: 'r' }, eth(omnibus, { value: 1n }))
   says(verdict, { step: names('recover', 'r', addressOf(ETH, omnibus)), repeatable: true })
 })

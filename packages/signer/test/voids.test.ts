@@ -2,7 +2,17 @@ import { transactionId } from '@custody/request-auth'
 import assert from 'node:assert/strict'
 import { createPublicKey, randomUUID, verify } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
-import { ETH, eth, House, pay, SINK_ETH, transfer, type Answer, type Caller, type Workspace } from './house.ts'
+import {
+  ETH,
+  eth,
+  House,
+  pay,
+  SINK_ETH,
+  transfer,
+  type Answer,
+  type Caller,
+  type Workspace,
+} from './house.ts'
 
 let house: House
 let workspace: Workspace
@@ -12,10 +22,16 @@ before(async () => {
   house = await House.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
 function refused(answer: Answer, code: string, rule: number): void {
-  assert.deepEqual([answer.body?.error, answer.body?.rule], [code, rule], JSON.stringify(answer.body))
+  assert.deepEqual(
+    [answer.body?.error, answer.body?.rule],
+    [code, rule],
+    JSON.stringify(answer.body),
+  )
 }
 
 /** Each test takes a sub-account, and so an address and its nonces, of its own. */
@@ -28,7 +44,13 @@ async function fresh(): Promise<{ mine: Caller; path: number[] }> {
 describe('rule 14: voids', () => {
   test('final, before signing; bound to the intent, not to the token', async () => {
     const { mine, path } = await fresh()
-    const make = () => transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, sequence_id: 'void-1' })
+    const make = () =>
+      transfer(mine, {
+        asset: 'ETH',
+        amount: 1,
+        destination_address: SINK_ETH,
+        sequence_id: 'void-1',
+      })
     const request = await make()
     for (const node of [1, 2]) {
       const { status, body } = await house.post(node, '/void', { request })
@@ -36,17 +58,26 @@ describe('rule 14: voids', () => {
       assert.equal(body.voided, true)
       assert.deepEqual(body.signed_hashes, [])
     }
-    for (const pair of [[1, 2], [1, 3], [3, 2]] as const) {
-      refused(await workspace.sign(pay(await make()), eth(path, { value: ONE }), pair), 'VOIDED', 14)
+    for (const pair of [
+      [1, 2],
+      [1, 3],
+      [3, 2],
+    ] as const) {
+      refused(
+        await workspace.sign(pay(await make()), eth(path, { value: ONE }), pair),
+        'VOIDED',
+        14,
+      )
     }
     await house.restart(2)
     refused(await workspace.sign(pay(request), eth(path, { value: ONE }), [2, 3]), 'VOIDED', 14)
     refused(
       await workspace.sign(
         { kind: 'fuel', for: pay(request), gas: '21000', max_fee_per_gas: '1' },
-        eth([0, ETH.chain_index, 0], { value: 1n, to: workspace.address(ETH, path), nonce: 0 })
+        eth([0, ETH.chain_index, 0], { value: 1n, to: workspace.address(ETH, path), nonce: 0 }),
       ),
-      'VOIDED', 14
+      'VOIDED',
+      14,
     )
   })
   test('after signing: refused, unless forced; then nothing further', async () => {
@@ -57,27 +88,49 @@ describe('rule 14: voids', () => {
     refused(answer, 'ALREADY_SIGNED', 14)
     assert.equal(answer.body.hash, signed.signed.hash)
     const { nonce } = JSON.parse(Buffer.from(request.token.split('.')[1]!, 'base64url').toString())
-    const forced = await house.post(1, '/void', { transaction_id: transactionId(mine.api_key, nonce), force: true })
+    const forced = await house.post(1, '/void', {
+      transaction_id: transactionId(mine.api_key, nonce),
+      force: true,
+    })
     assert.equal(forced.status, 200, JSON.stringify(forced.body))
     assert.deepEqual(forced.body.signed_hashes, [signed.signed.hash])
-    refused(await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0, maxFeePerGas: 3_000_000_000n })), 'VOIDED', 14)
+    refused(
+      await workspace.sign(
+        pay(request),
+        eth(path, { value: ONE, nonce: 0, maxFeePerGas: 3_000_000_000n }),
+      ),
+      'VOIDED',
+      14,
+    )
     refused(await house.post(1, '/void', { transaction_id: randomUUID() }), 'UNKNOWN_INTENT', 4)
   })
   test('by its name, what no node can read is stopped; a signature is not hidden, and no payment is named', async () => {
     const { mine, path } = await fresh()
     const nameOf = (request: { token: string }) => {
-      const { sub, nonce } = JSON.parse(Buffer.from(request.token.split('.')[1]!, 'base64url').toString())
+      const { sub, nonce } = JSON.parse(
+        Buffer.from(request.token.split('.')[1]!, 'base64url').toString(),
+      )
       return { name: { api_key: sub, nonce } }
     }
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
-    refused(await house.post(1, '/void', { request: { ...request, body: `${request.body}${' '.repeat(65_536)}` } }), 'BAD_ORDER', 0)
+    refused(
+      await house.post(1, '/void', {
+        request: { ...request, body: `${request.body}${' '.repeat(65_536)}` },
+      }),
+      'BAD_ORDER',
+      0,
+    )
     for (const node of [1, 2]) {
       const { status, body } = await house.post(node, '/void', nameOf(request))
       assert.equal(status, 200, JSON.stringify(body))
       assert.equal(isSigned(body), true)
       assert.match(body.record.intent, /^\["request",/)
     }
-    refused(await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0 }), [3, 1]), 'VOIDED', 14)
+    refused(
+      await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0 }), [3, 1]),
+      'VOIDED',
+      14,
+    )
     const paid = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
     const { body } = await workspace.sign(pay(paid), eth(path, { value: ONE, nonce: 0 }))
     const hidden = await house.post(1, '/void', nameOf(paid))
@@ -85,58 +138,119 @@ describe('rule 14: voids', () => {
     assert.equal(hidden.body.hash, body.signed.hash)
   })
   /** The signed bytes as the README documents them. */
-  const isSigned = ({ record, signature }: { record: Record<string, unknown>; signature: string }): boolean => {
+  const isSigned = ({
+    record,
+    signature,
+  }: {
+    record: Record<string, unknown>
+    signature: string
+  }): boolean => {
     const { node, intent, transaction_id, rule, height, voided_at, signed, unfinished } = record
     const text = `custody/void/v2\n${JSON.stringify({ node, intent, transaction_id, rule, height, voided_at, signed, unfinished })}`
-    return verify(null, Buffer.from(text), createPublicKey(house.peers.nodes[Number(node) - 1]!.identity), Buffer.from(signature, 'hex'))
+    return verify(
+      null,
+      Buffer.from(text),
+      createPublicKey(house.peers.nodes[Number(node) - 1]!.identity),
+      Buffer.from(signature, 'hex'),
+    )
   }
   test('a signature withheld, then forced voids: what the nodes sign of them names it, so they prove no failure', async () => {
     const { mine, path } = await fresh()
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
-    const { body: withheld } = await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0 }), [1, 2])
-    const voids = await Promise.all([1, 2, 3].map(async (node) => (await house.post(node, '/void', { request, force: true })).body))
-    assert.deepEqual(voids.map((each) => isSigned(each)), [true, true, true])
-    assert.deepEqual(voids.map(({ record }) => record.signed), [[withheld.signed.hash], [withheld.signed.hash], []])
-    assert.ok(!isSigned({ ...voids[0], record: { ...voids[0].record, signed: [] } }), 'what was signed can be left out')
+    const { body: withheld } = await workspace.sign(
+      pay(request),
+      eth(path, { value: ONE, nonce: 0 }),
+      [1, 2],
+    )
+    const voids = await Promise.all(
+      [1, 2, 3].map(
+        async (node) => (await house.post(node, '/void', { request, force: true })).body,
+      ),
+    )
+    assert.deepEqual(
+      voids.map((each) => isSigned(each)),
+      [true, true, true],
+    )
+    assert.deepEqual(
+      voids.map(({ record }) => record.signed),
+      [[withheld.signed.hash], [withheld.signed.hash], []],
+    )
+    assert.ok(
+      !isSigned({ ...voids[0], record: { ...voids[0].record, signed: [] } }),
+      'what was signed can be left out',
+    )
   })
   test('a void of nothing signed says so; fuel is no payment', async () => {
     const second = await house.workspace()
     const mine = await second.caller(1)
-    const request = await transfer(mine, { asset: 'USDT_ETH', amount: 5, destination_address: SINK_ETH })
+    const request = await transfer(mine, {
+      asset: 'USDT_ETH',
+      amount: 5,
+      destination_address: SINK_ETH,
+    })
     const fuel = await second.sign(
       { kind: 'fuel', for: pay(request), gas: '65000', max_fee_per_gas: '2000000000' },
-      eth([0, ETH.chain_index, 0], { value: 1n, to: second.address(ETH, [1, ETH.chain_index, 0]), nonce: 0 }), [1, 2]
+      eth([0, ETH.chain_index, 0], {
+        value: 1n,
+        to: second.address(ETH, [1, ETH.chain_index, 0]),
+        nonce: 0,
+      }),
+      [1, 2],
     )
     assert.equal(fuel.status, 200, JSON.stringify(fuel.body))
     const { body } = await house.post(1, '/void', { request, force: true })
     assert.deepEqual(
-      [isSigned(body), body.signed_hashes, body.record.signed, body.record.unfinished, body.record.rule],
-      [true, [fuel.body.signed.hash], [], 0, null]
+      [
+        isSigned(body),
+        body.signed_hashes,
+        body.record.signed,
+        body.record.unfinished,
+        body.record.rule,
+      ],
+      [true, [fuel.body.signed.hash], [], 0, null],
     )
   })
   test('a void of the request under another method or query, which means nothing, hides no signature', async () => {
     const { mine, path } = await fresh()
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
-    const { body: withheld } = await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0 }), [1, 2])
-    for (const spelt of [{ ...request, method: 'GET' }, { ...request, uri: `${request.uri}?a=1` }]) {
+    const { body: withheld } = await workspace.sign(
+      pay(request),
+      eth(path, { value: ONE, nonce: 0 }),
+      [1, 2],
+    )
+    for (const spelt of [
+      { ...request, method: 'GET' },
+      { ...request, uri: `${request.uri}?a=1` },
+    ]) {
       for (const node of [1, 2]) {
         refused(await house.post(node, '/void', { request: spelt }), 'ALREADY_SIGNED', 14)
       }
     }
-    const { body } = await house.post(1, '/void', { request: { ...request, method: 'GET' }, force: true })
+    const { body } = await house.post(1, '/void', {
+      request: { ...request, method: 'GET' },
+      force: true,
+    })
     assert.deepEqual([isSigned(body), body.record.signed], [true, [withheld.signed.hash]])
   })
   test("the void of a made-up forward under a payment's id is told apart from the payment's", async () => {
     const { mine, path } = await fresh()
     const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
-    const id = transactionId(mine.api_key, JSON.parse(Buffer.from(request.token.split('.')[1]!, 'base64url').toString()).nonce)
+    const id = transactionId(
+      mine.api_key,
+      JSON.parse(Buffer.from(request.token.split('.')[1]!, 'base64url').toString()).nonce,
+    )
     const rule = randomUUID()
     for (const node of [1, 2]) {
       const { body } = await house.post(node, '/void', { forward: { rule, id } })
-      assert.deepEqual([isSigned(body), body.record.transaction_id, body.record.rule], [true, id, rule])
+      assert.deepEqual(
+        [isSigned(body), body.record.transaction_id, body.record.rule],
+        [true, id, rule],
+      )
     }
     assert.equal(
-      (await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0 }))).status, 200, 'the payment itself was never voided'
+      (await workspace.sign(pay(request), eth(path, { value: ONE, nonce: 0 }))).status,
+      200,
+      'the payment itself was never voided',
     )
   })
 })

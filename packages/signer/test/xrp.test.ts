@@ -3,7 +3,15 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { encode } from 'ripple-binary-codec'
 import { classicAddressToXAddress } from 'ripple-address-codec'
-import { House, pay, registry, transfer, type Answer, type Caller, type Workspace } from './house.ts'
+import {
+  House,
+  pay,
+  registry,
+  transfer,
+  type Answer,
+  type Caller,
+  type Workspace,
+} from './house.ts'
 
 /** XRP: a hostile platform asks for another payment than the caller signed; both nodes refuse. */
 const XRP = registry.network('XRP') as Network
@@ -17,7 +25,9 @@ before(async () => {
   house = await House.start()
   workspace = await house.workspace()
 })
-after(async () => { await house.stop() })
+after(async () => {
+  await house.stop()
+})
 
 function refused(answer: Answer, code: string, rule: number): void {
   assert.equal(answer.body?.error, code, JSON.stringify(answer.body))
@@ -28,36 +38,116 @@ async function fresh(): Promise<{ caller: Caller; path: number[] }> {
   const sub = next++
   return { caller: await workspace.caller(sub), path: [sub, XRP.chain_index, 0] }
 }
-const wants = (caller: Caller, more: Record<string, unknown> = {}) => transfer(caller, { asset: 'XRP', amount: '2.5', destination_address: SINK, ...more })
-const built = (path: number[], o: Partial<Parameters<typeof xrp.buildPayment>[1]> = {}): UnsignedTransaction =>
-  xrp.buildPayment(XRP, { to: SINK, tag: null, amount: 2_500_000n, fee: 10n, sequence: 91n, validUntil: 200, path, publicKey: workspace.publicKeyAt(path), ...o })
+const wants = (caller: Caller, more: Record<string, unknown> = {}) =>
+  transfer(caller, { asset: 'XRP', amount: '2.5', destination_address: SINK, ...more })
+const built = (
+  path: number[],
+  o: Partial<Parameters<typeof xrp.buildPayment>[1]> = {},
+): UnsignedTransaction =>
+  xrp.buildPayment(XRP, {
+    to: SINK,
+    tag: null,
+    amount: 2_500_000n,
+    fee: 10n,
+    sequence: 91n,
+    validUntil: 200,
+    path,
+    publicKey: workspace.publicKeyAt(path),
+    ...o,
+  })
 /** Whatever fields an attacker likes. */
 function raw(path: number[], fields: Record<string, unknown>): UnsignedTransaction {
   const key = workspace.publicKeyAt(path)
-  const plain = { TransactionType: 'Payment', Flags: 0, Account: workspace.address(XRP, path), Destination: SINK, Amount: '2500000', Fee: '10', Sequence: 91, LastLedgerSequence: 200, SigningPubKey: Buffer.from(key).toString('hex').toUpperCase() }
-  const all = Object.fromEntries(Object.entries({ ...plain, ...fields }).filter(([, value]) => value !== undefined))
-  return { network: 'XRP', bytes: encode(all as unknown as Parameters<typeof encode>[0]).toLowerCase(), inputs: [{ path }] }
+  const plain = {
+    TransactionType: 'Payment',
+    Flags: 0,
+    Account: workspace.address(XRP, path),
+    Destination: SINK,
+    Amount: '2500000',
+    Fee: '10',
+    Sequence: 91,
+    LastLedgerSequence: 200,
+    SigningPubKey: Buffer.from(key).toString('hex').toUpperCase(),
+  }
+  const all = Object.fromEntries(
+    Object.entries({ ...plain, ...fields }).filter(([, value]) => value !== undefined),
+  )
+  return {
+    network: 'XRP',
+    bytes: encode(all as unknown as Parameters<typeof encode>[0]).toLowerCase(),
+    inputs: [{ path }],
+  }
 }
 
 test('what the caller asked for is signed, with and without a tag', async () => {
   const { caller, path } = await fresh()
   const answers = [
     await workspace.sign(pay(await wants(caller)), built(path)),
-    await workspace.sign(pay(await wants(caller, { address_tag: '0' })), built(path, { tag: '0', sequence: 92n }), [2, 3]),
-    await workspace.sign(pay(await wants(caller, { destination_address: classicAddressToXAddress(SINK, 7, true) })), built(path, { tag: '7', sequence: 93n }), [3, 1]),
+    await workspace.sign(
+      pay(await wants(caller, { address_tag: '0' })),
+      built(path, { tag: '0', sequence: 92n }),
+      [2, 3],
+    ),
+    await workspace.sign(
+      pay(await wants(caller, { destination_address: classicAddressToXAddress(SINK, 7, true) })),
+      built(path, { tag: '7', sequence: 93n }),
+      [3, 1],
+    ),
   ]
   for (const answer of answers) assert.equal(answer.status, 200, JSON.stringify(answer.body))
 })
 
 test('destination, amount, tag: exactly, and absent is not 0', async () => {
   const { caller, path } = await fresh()
-  refused(await workspace.sign(pay(await wants(caller)), built(path, { to: OTHER })), 'DESTINATION_MISMATCH', 7)
-  refused(await workspace.sign(pay(await wants(caller)), built(path, { amount: 2_500_001n })), 'AMOUNT_MISMATCH', 7)
-  refused(await workspace.sign(pay(await wants(caller)), built(path, { tag: '0' })), 'TAG_MISMATCH', 7)
-  refused(await workspace.sign(pay(await wants(caller, { address_tag: '0' })), built(path)), 'TAG_MISMATCH', 7)
-  refused(await workspace.sign(pay(await wants(caller, { address_tag: '12' })), built(path, { tag: '13' })), 'TAG_MISMATCH', 7)
-  refused(await workspace.sign(pay(await wants(caller, { destination_address: classicAddressToXAddress(SINK, 7, true) })), built(path)), 'TAG_MISMATCH', 7)
-  refused(await workspace.sign(pay(await wants(caller, { destination_address: classicAddressToXAddress(SINK, 7, true), address_tag: '8' })), built(path, { tag: '8' })), 'BAD_REQUEST_FIELD', 2)
+  refused(
+    await workspace.sign(pay(await wants(caller)), built(path, { to: OTHER })),
+    'DESTINATION_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(pay(await wants(caller)), built(path, { amount: 2_500_001n })),
+    'AMOUNT_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(pay(await wants(caller)), built(path, { tag: '0' })),
+    'TAG_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(pay(await wants(caller, { address_tag: '0' })), built(path)),
+    'TAG_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(
+      pay(await wants(caller, { address_tag: '12' })),
+      built(path, { tag: '13' }),
+    ),
+    'TAG_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(
+      pay(await wants(caller, { destination_address: classicAddressToXAddress(SINK, 7, true) })),
+      built(path),
+    ),
+    'TAG_MISMATCH',
+    7,
+  )
+  refused(
+    await workspace.sign(
+      pay(
+        await wants(caller, {
+          destination_address: classicAddressToXAddress(SINK, 7, true),
+          address_tag: '8',
+        }),
+      ),
+      built(path, { tag: '8' }),
+    ),
+    'BAD_REQUEST_FIELD',
+    2,
+  )
 })
 
 test('shapes: partial payments, paths, other assets, memos, tickets, other types', async () => {
@@ -65,11 +155,32 @@ test('shapes: partial payments, paths, other assets, memos, tickets, other types
   const request = pay(await wants(caller))
   const token = { currency: 'USD', issuer: OTHER, value: '1' }
   for (const fields of [
-    { Flags: 0x0002_0000 }, { Flags: 0x0001_0000 }, { Amount: token }, { SendMax: token }, { SendMax: '3000000' }, { DeliverMin: '1' }, { Paths: [[{ account: OTHER }]] },
-    { Memos: [{ Memo: { MemoData: 'AB' } }] }, { SourceTag: 1 }, { TicketSequence: 5, Sequence: 0 }, { InvoiceID: 'AB'.repeat(32) }, { AccountTxnID: 'AB'.repeat(32) }, { NetworkID: 1025 },
-    { LastLedgerSequence: undefined }, { LastLedgerSequence: 0 }, { Sequence: 0 }, { TxnSignature: '3000' },
-    { TransactionType: 'AccountDelete', Amount: undefined }, { TransactionType: 'SetRegularKey', Destination: undefined, Amount: undefined, RegularKey: OTHER },
-  ]) refused(await workspace.sign(request, raw(path, fields)), 'SHAPE', 7)
+    { Flags: 0x0002_0000 },
+    { Flags: 0x0001_0000 },
+    { Amount: token },
+    { SendMax: token },
+    { SendMax: '3000000' },
+    { DeliverMin: '1' },
+    { Paths: [[{ account: OTHER }]] },
+    { Memos: [{ Memo: { MemoData: 'AB' } }] },
+    { SourceTag: 1 },
+    { TicketSequence: 5, Sequence: 0 },
+    { InvoiceID: 'AB'.repeat(32) },
+    { AccountTxnID: 'AB'.repeat(32) },
+    { NetworkID: 1025 },
+    { LastLedgerSequence: undefined },
+    { LastLedgerSequence: 0 },
+    { Sequence: 0 },
+    { TxnSignature: '3000' },
+    { TransactionType: 'AccountDelete', Amount: undefined },
+    {
+      TransactionType: 'SetRegularKey',
+      Destination: undefined,
+      Amount: undefined,
+      RegularKey: OTHER,
+    },
+  ])
+    refused(await workspace.sign(request, raw(path, fields)), 'SHAPE', 7)
   const good = built(path)
   refused(await workspace.sign(request, { ...good, bytes: `${good.bytes}00` }), 'SHAPE', 7)
   refused(await workspace.sign(request, { ...good, bytes: good.bytes.slice(0, -2) }), 'SHAPE', 7)
@@ -79,14 +190,36 @@ test('another account, another key, a foreign path', async () => {
   const { caller, path } = await fresh()
   const request = pay(await wants(caller))
   refused(await workspace.sign(request, raw(path, { Account: OTHER })), 'FOREIGN_PATH', 8)
-  refused(await workspace.sign(request, raw(path, { SigningPubKey: Buffer.from(workspace.publicKeyAt([99, 144, 0])).toString('hex') })), 'FOREIGN_PATH', 8)
-  for (const foreign of [[98, 144, 0], [path[0] as number, 144, 1], [0, 144, 0]]) refused(await workspace.sign(request, built(foreign)), 'FOREIGN_PATH', 8)
+  refused(
+    await workspace.sign(
+      request,
+      raw(path, {
+        SigningPubKey: Buffer.from(workspace.publicKeyAt([99, 144, 0])).toString('hex'),
+      }),
+    ),
+    'FOREIGN_PATH',
+    8,
+  )
+  for (const foreign of [
+    [98, 144, 0],
+    [path[0] as number, 144, 1],
+    [0, 144, 0],
+  ])
+    refused(await workspace.sign(request, built(foreign)), 'FOREIGN_PATH', 8)
 })
 
 test('fees: the cap and the caller’s own rate', async () => {
   const { caller, path } = await fresh()
-  refused(await workspace.sign(pay(await wants(caller)), built(path, { fee: BigInt(XRP.fee_cap) + 1n })), 'FEE_CAP', 9)
-  refused(await workspace.sign(pay(await wants(caller, { fee_rate: 12 })), built(path, { fee: 13n })), 'FEE_RATE', 9)
+  refused(
+    await workspace.sign(pay(await wants(caller)), built(path, { fee: BigInt(XRP.fee_cap) + 1n })),
+    'FEE_CAP',
+    9,
+  )
+  refused(
+    await workspace.sign(pay(await wants(caller, { fee_rate: 12 })), built(path, { fee: 13n })),
+    'FEE_RATE',
+    9,
+  )
 })
 
 test('one payment: a second sequence is refused, the same one with another end is allowed', async () => {
@@ -100,15 +233,41 @@ test('one payment: a second sequence is refused, the same one with another end i
 
 test('sequences: an account’s first is free, then one after the other; ends move no faster than ledgers', async () => {
   const { caller, path } = await fresh()
-  assert.equal((await workspace.sign(pay(await wants(caller)), built(path, { sequence: 5000n }))).status, 200)
-  refused(await workspace.sign(pay(await wants(caller)), built(path, { sequence: 5002n })), 'NONCE_GAP', 10)
-  refused(await workspace.sign(pay(await wants(caller)), built(path, { sequence: 5001n, validUntil: 1_000_000 })), 'EXPIRY', 10)
-  assert.equal((await workspace.sign(pay(await wants(caller)), built(path, { sequence: 5001n, validUntil: 50_000 }))).status, 200)
+  assert.equal(
+    (await workspace.sign(pay(await wants(caller)), built(path, { sequence: 5000n }))).status,
+    200,
+  )
+  refused(
+    await workspace.sign(pay(await wants(caller)), built(path, { sequence: 5002n })),
+    'NONCE_GAP',
+    10,
+  )
+  refused(
+    await workspace.sign(
+      pay(await wants(caller)),
+      built(path, { sequence: 5001n, validUntil: 1_000_000 }),
+    ),
+    'EXPIRY',
+    10,
+  )
+  assert.equal(
+    (
+      await workspace.sign(
+        pay(await wants(caller)),
+        built(path, { sequence: 5001n, validUntil: 50_000 }),
+      )
+    ).status,
+    200,
+  )
 })
 
 test('nothing is swept where a sub-account has one address', async () => {
   const { path } = await fresh()
   const sweep = { kind: 'sweep', sub_account: path[0] as number, asset: 'XRP', address_index: 1 }
   const from = [path[0] as number, XRP.chain_index, 1]
-  refused(await workspace.sign(sweep, built(from, { to: workspace.address(XRP, path) })), 'SWEEP_MISMATCH', 12)
+  refused(
+    await workspace.sign(sweep, built(from, { to: workspace.address(XRP, path) })),
+    'SWEEP_MISMATCH',
+    12,
+  )
 })

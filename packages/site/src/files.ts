@@ -1,4 +1,5 @@
-// What the platform answers for pages: built files, held in memory, in the best encoding a client takes, under a strict policy.
+// What the platform answers for pages: built files, held in memory, in the best encoding a client
+// takes, under a strict policy.
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,14 +27,20 @@ const TYPES: Record<string, string> = {
   html: 'text/html; charset=utf-8',
 }
 
-/** An origin as browsers write it. What an operator typed into a header must not be able to add to it. */
+/**
+ * An origin as browsers write it. What an operator typed into a header must not be able to add to
+ * it.
+ */
 const ORIGIN = /^https?:\/\/(?:[a-z0-9._-]+|\[[0-9a-f:]+\])(?::\d{1,5})?$/
 
 /**
  * The headers of a page that may load its own files only, and be framed by nobody but these.
  * @param permissions what the page itself may use of the browser, beside writing to the clipboard
  */
-export function pageHeaders(frameAncestors: readonly string[], permissions: readonly string[] = []): Record<string, string> {
+export function pageHeaders(
+  frameAncestors: readonly string[],
+  permissions: readonly string[] = [],
+): Record<string, string> {
   const origins = frameAncestors.filter((origin) => ORIGIN.test(origin))
   const policy = [
     "default-src 'none'",
@@ -51,16 +58,23 @@ export function pageHeaders(frameAncestors: readonly string[], permissions: read
     'cache-control': 'no-store',
     'content-security-policy': policy.join('; '),
     'referrer-policy': 'no-referrer',
-    'permissions-policy': [...allowed, 'camera=()', 'microphone=()', 'geolocation=()', 'payment=()', 'usb=()', 'browsing-topics=()'].join(
-      ', ',
-    ),
+    'permissions-policy': [
+      ...allowed,
+      'camera=()',
+      'microphone=()',
+      'geolocation=()',
+      'payment=()',
+      'usb=()',
+      'browsing-topics=()',
+    ].join(', '),
     'cross-origin-opener-policy': 'same-origin',
   }
 }
 
 /** A built file, read once. @throws where it is not there */
 export function readFile(folder: string, name: string): File {
-  const compressed = (suffix: string) => (existsSync(join(folder, name + suffix)) ? readFileSync(join(folder, name + suffix)) : null)
+  const compressed = (suffix: string) =>
+    existsSync(join(folder, name + suffix)) ? readFileSync(join(folder, name + suffix)) : null
   const plain = readFileSync(join(folder, name))
   return {
     type: TYPES[name.split('.').at(-1) as string] ?? 'application/octet-stream',
@@ -71,8 +85,14 @@ export function readFile(folder: string, name: string): File {
   }
 }
 
-/** The best form that a client takes (RFC 9110, `q=0` refuses). @param encodings the request's `accept-encoding` */
-export function encoded(file: File, encodings: string | undefined): Pick<Answer, 'headers' | 'body'> {
+/**
+ * The best form that a client takes (RFC 9110, `q=0` refuses). @param encodings the request's
+ * `accept-encoding`
+ */
+export function encoded(
+  file: File,
+  encodings: string | undefined,
+): Pick<Answer, 'headers' | 'body'> {
   const taken = new Set(
     (encodings ?? '')
       .toLowerCase()
@@ -83,8 +103,10 @@ export function encoded(file: File, encodings: string | undefined): Pick<Answer,
       }),
   )
   const headers = { 'content-type': file.type, vary: 'accept-encoding' }
-  if (file.br && taken.has('br')) return { headers: { ...headers, 'content-encoding': 'br' }, body: file.br }
-  if (file.gzip && taken.has('gzip')) return { headers: { ...headers, 'content-encoding': 'gzip' }, body: file.gzip }
+  if (file.br && taken.has('br'))
+    return { headers: { ...headers, 'content-encoding': 'br' }, body: file.br }
+  if (file.gzip && taken.has('gzip'))
+    return { headers: { ...headers, 'content-encoding': 'gzip' }, body: file.gzip }
   return { headers, body: file.plain }
 }
 
@@ -106,7 +128,10 @@ export function loadAssets(folder: string): Assets {
     if (!file) return null
     const { headers, body } = encoded(file, encodings)
     // Nobody else's page has a use for them. The name changes with the content.
-    const more = { 'cache-control': 'public, max-age=31536000, immutable', 'cross-origin-resource-policy': 'same-origin' }
+    const more = {
+      'cache-control': 'public, max-age=31536000, immutable',
+      'cross-origin-resource-policy': 'same-origin',
+    }
     return { status: 200, headers: { ...headers, ...more }, body }
   }
 }

@@ -1,7 +1,8 @@
 /**
  * - `ABORT`: the run ended without a result. It may be repeated under a new session id.
- * - `CHEAT`: the engine proved that `counterparty` cheated in a way that can leak key material over
- *   several runs (DKLs23's `BanCounterparty`). Never work with that party again: new key, move funds.
+ * - `CHEAT`: the engine proved that `counterparty` cheated in a way that can leak key material
+ *   over several runs (DKLs23's `BanCounterparty`). Never work with that party again: new key, move
+ *   funds.
  * - `MALFORMED`: a message that cannot be read or does not belong to this round, session or sender.
  * - `SEALED`: a share, backup or key file that does not open.
  * - `BAD_ARGUMENT`: the caller's mistake.
@@ -16,7 +17,12 @@ export class ThresholdError extends Error {
   /** The party at fault. Always set with CHEAT; with other codes only where it is known. */
   readonly counterparty: number | null
 
-  constructor(code: ThresholdErrorCode, message: string, counterparty: number | null = null, options?: ErrorOptions) {
+  constructor(
+    code: ThresholdErrorCode,
+    message: string,
+    counterparty: number | null = null,
+    options?: ErrorOptions,
+  ) {
     super(message, options)
     this.code = code
     this.counterparty = counterparty
@@ -29,5 +35,9 @@ export function fromNative(error: unknown): ThresholdError {
   const text = error instanceof Error ? error.message : String(error)
   const [code = '', party = '', ...rest] = text.split('|')
   if (!codes.includes(code)) return new ThresholdError('BAD_ARGUMENT', text, null, { cause: error })
-  return new ThresholdError(code as ThresholdErrorCode, rest.join('|'), party === '' ? null : Number(party))
+  return new ThresholdError(
+    code as ThresholdErrorCode,
+    rest.join('|'),
+    party === '' ? null : Number(party),
+  )
 }

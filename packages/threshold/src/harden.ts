@@ -8,8 +8,8 @@ export interface Hardening {
 }
 
 /**
- * Keeps the memory of this process away from other processes and from the disk. Never throws. On Linux the files
- * of the process in /proc then belong to root.
+ * Keeps the memory of this process away from other processes and from the disk. Never throws. On
+ * Linux the files of the process in /proc then belong to root.
  */
 export function hardenProcess(): Hardening {
   return addon.hardenProcess()

@@ -1,6 +1,6 @@
 /**
- * Keys in three parts: generate, sign, refresh. Two of three parties sign; no process ever holds the
- * key. The README says what the engines are and what was not audited.
+ * Keys in three parts: generate, sign, refresh. Two of three parties sign; no process ever holds
+ * the key. The README says what the engines are and what was not audited.
  */
 import { addon } from './native.ts'
 import type { Curve, EngineId } from './types.ts'
@@ -26,7 +26,12 @@ export type {
 export { sealedUnder, Vault } from './vault.ts'
 export type { VaultOptions } from './vault.ts'
 
-/** The engine behind each curve. `version`: of its library, and of the shares it makes. `versions`: whose shares open here. */
+/**
+ * The engine behind each curve. `version`: of its library, and of the shares it makes. `versions`:
+ * whose shares open here.
+ */
 export const engines = Object.fromEntries(
-  addon.engines().map(([curve, id, ...versions]) => [curve, { id, version: versions[0], versions }]),
+  addon
+    .engines()
+    .map(([curve, id, ...versions]) => [curve, { id, version: versions[0], versions }]),
 ) as Record<Curve, { id: EngineId; version: string; versions: string[] }>

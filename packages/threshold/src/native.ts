@@ -6,8 +6,16 @@ import type { InMessage, OutMessage, ShareMeta } from './types.ts'
 
 /** The addon as Rust declares it (`native/src/lib.rs`). */
 export interface NativeVault {
-  sealBackup(sealed: Uint8Array, meta: ShareMeta, recoveryPublicKey: Uint8Array): Promise<Uint8Array>
-  restoreBackup(backup: Uint8Array, recoverySecretKey: Uint8Array, meta: ShareMeta): Promise<Uint8Array>
+  sealBackup(
+    sealed: Uint8Array,
+    meta: ShareMeta,
+    recoveryPublicKey: Uint8Array,
+  ): Promise<Uint8Array>
+  restoreBackup(
+    backup: Uint8Array,
+    recoverySecretKey: Uint8Array,
+    meta: ShareMeta,
+  ): Promise<Uint8Array>
   rewrap(sealed: Uint8Array, meta: ShareMeta): Promise<Uint8Array>
 }
 
@@ -57,7 +65,12 @@ interface Addon {
     message: Uint8Array,
   ): NativeSession
   startRefresh(vault: NativeVault, key: NativeKey, sessionId: Uint8Array): NativeSession
-  derivePublicKey(curve: string, publicKey: Uint8Array, chainCode: Uint8Array, path: number[]): Uint8Array
+  derivePublicKey(
+    curve: string,
+    publicKey: Uint8Array,
+    chainCode: Uint8Array,
+    path: number[],
+  ): Uint8Array
   /** Of each engine. */
   engines(): [curve: string, engine: string, ...versions: string[]][]
 }
@@ -65,7 +78,9 @@ interface Addon {
 function load(): Addon {
   const path = fileURLToPath(new URL('../native/threshold.node', import.meta.url))
   if (!existsSync(path)) {
-    throw new Error('The signing engines are not built: run `npm run postinstall` (needs Rust, https://rustup.rs)')
+    throw new Error(
+      'The signing engines are not built: run `npm run postinstall` (needs Rust, https://rustup.rs)',
+    )
   }
   return createRequire(import.meta.url)(path) as Addon
 }

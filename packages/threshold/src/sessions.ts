@@ -42,10 +42,12 @@ class NativeBackedSession<R> implements Session<R> {
     try {
       if (overlaps) throw new ThresholdError('BAD_ARGUMENT', 'one step at a time')
       for (const { from } of inbox) {
-        if (![1, 2, 3].includes(from)) throw new ThresholdError('MALFORMED', `party ${from} does not take part`)
+        if (![1, 2, 3].includes(from))
+          throw new ThresholdError('MALFORMED', `party ${from} does not take part`)
       }
       const step = await this.#native.step(inbox)
-      // The native half may have finished the step just before it was aborted: its result is not given out.
+      // The native half may have finished the step just before it was aborted: its result is not
+      // given out.
       if (this.#aborted) throw new ThresholdError('ABORT', 'the session was aborted')
       const result = this.#finish(step)
       if (result === undefined) return { kind: 'send', round: step.round, messages: step.messages }
@@ -76,8 +78,8 @@ export interface KeygenOptions {
 }
 
 /**
- * Makes a two-of-three key. All three parties take part; epoch 0.
- * secp256k1: six rounds. Ed25519: four. Every broadcast is echoed; what goes to one party alone is encrypted to it.
+ * Makes a two-of-three key. All three parties take part; epoch 0. secp256k1: six rounds. Ed25519:
+ * four. Every broadcast is echoed; what goes to one party alone is encrypted to it.
  * @throws {ThresholdError} BAD_ARGUMENT
  */
 export function startKeygen(o: KeygenOptions): Session<KeyMaterial> {
@@ -100,13 +102,17 @@ export interface SignOptions {
   path: number[]
   /** secp256k1: the 32-byte digest. Ed25519: the whole message, at most 1 MiB. */
   message: Uint8Array
-  /** The caller verifies the signature before it gives it out, with code that shares nothing with the engine: not done here as well. */
+  /**
+   * The caller verifies the signature before it gives it out, with code that shares nothing with
+   * the engine: not done here as well.
+   */
   isVerifiedByCaller?: boolean
 }
 
 /**
  * Signs with two of three. secp256k1: three rounds. Ed25519: two. Both parties get the signature.
- * It was verified with a second implementation before it is given out, unless the caller says that it does so itself.
+ * It was verified with a second implementation before it is given out, unless the caller says that
+ * it does so itself.
  * @throws {ThresholdError} BAD_ARGUMENT
  */
 export function startSign(o: SignOptions): Session<SignResult> {
@@ -115,7 +121,10 @@ export function startSign(o: SignOptions): Session<SignResult> {
   const vault = nativeVault(o.vault)
   const message = Uint8Array.from(o.message)
   // Only for the check; it also refuses a path that the addon would read as another.
-  const publicKey = o.isVerifiedByCaller === true ? null : derivePublicKey(o.key.curve, o.key.publicKey, o.key.chainCode, o.path)
+  const publicKey =
+    o.isVerifiedByCaller === true
+      ? null
+      : derivePublicKey(o.key.curve, o.key.publicKey, o.key.chainCode, o.path)
   if (!publicKey) checkedPath(o.path)
   return new NativeBackedSession(
     () => addon.startSign(vault, o.key, o.sessionId, o.participants, o.path, message),
@@ -141,9 +150,9 @@ export interface RefreshOptions {
 }
 
 /**
- * New shares of the same key: same public key and chain code, epoch + 1. All three take part. Old and
- * new shares do not work together. The old ones stay valid among themselves: keep them until all
- * three have certified the new epoch, then delete them.
+ * New shares of the same key: same public key and chain code, epoch + 1. All three take part. Old
+ * and new shares do not work together. The old ones stay valid among themselves: keep them until
+ * all three have certified the new epoch, then delete them.
  * @throws {ThresholdError} BAD_ARGUMENT
  */
 export function startRefresh(o: RefreshOptions): Session<KeyMaterial> {

@@ -7,7 +7,10 @@ export type EngineId = 'dkls23-secp256k1' | 'frost-ed25519'
 /** `to`: party number 1..3, or 0 = the same payload to every other participant. */
 export interface OutMessage {
   to: number
-  /** At most 1 MiB. Not signed: that is the transport's task. Encrypted only in what key generation and refresh send to one party. */
+  /**
+   * At most 1 MiB. Not signed: that is the transport's task. Encrypted only in what key generation
+   * and refresh send to one party.
+   */
   payload: Uint8Array
 }
 

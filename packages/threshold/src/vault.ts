@@ -22,9 +22,9 @@ export class Vault {
    * - `file`: 32 random bytes, readable by their owner alone (mode 600 is checked).
    * - `passphrase`: argon2id, 64 MiB, three passes (RFC 9106). At least 12 bytes, salt at least 16.
    *   Takes about 0.2 s. A wrong passphrase is noticed when the first share does not open.
-   * - `keys`: 32 bytes each, with names of 16 hex digits, which sealed shares carry. The first seals, all of
-   *   them open. `earlier`: a vault of the other kinds, for what was sealed before there were names. The
-   *   caller should overwrite the keys afterwards.
+   * - `keys`: 32 bytes each, with names of 16 hex digits, which sealed shares carry. The first
+   *   seals, all of them open. `earlier`: a vault of the other kinds, for what was sealed before
+   *   there were names. The caller should overwrite the keys afterwards.
    * @throws {ThresholdError} SEALED, BAD_ARGUMENT
    */
   static async open(options: VaultOptions): Promise<Vault> {
@@ -51,7 +51,8 @@ export class Vault {
   }
 
   /**
-   * The same share, sealed under the key that seals here. It is opened on the way, in native memory.
+   * The same share, sealed under the key that seals here. It is opened on the way, in native
+   * memory.
    * @throws {ThresholdError} SEALED, BAD_ARGUMENT
    */
   async rewrap(sealedShare: Uint8Array, meta: ShareMeta): Promise<Uint8Array> {
@@ -67,7 +68,11 @@ export class Vault {
    * backup of a second party or its live node it signs. This vault cannot read it back.
    * @throws {ThresholdError} SEALED, BAD_ARGUMENT
    */
-  async sealBackup(sealedShare: Uint8Array, meta: ShareMeta, recoveryPublicKey: Uint8Array): Promise<Uint8Array> {
+  async sealBackup(
+    sealedShare: Uint8Array,
+    meta: ShareMeta,
+    recoveryPublicKey: Uint8Array,
+  ): Promise<Uint8Array> {
     try {
       return await nativeVault(this).sealBackup(sealedShare, meta, recoveryPublicKey)
     } catch (error) {
@@ -76,11 +81,15 @@ export class Vault {
   }
 
   /**
-   * Opens a backup with the recovery secret key and seals the share under this vault. `meta` must be
-   * that of the backup. The caller should overwrite `recoverySecretKey` afterwards.
+   * Opens a backup with the recovery secret key and seals the share under this vault. `meta` must
+   * be that of the backup. The caller should overwrite `recoverySecretKey` afterwards.
    * @throws {ThresholdError} SEALED, BAD_ARGUMENT
    */
-  async restoreBackup(backup: Uint8Array, recoverySecretKey: Uint8Array, meta: ShareMeta): Promise<Uint8Array> {
+  async restoreBackup(
+    backup: Uint8Array,
+    recoverySecretKey: Uint8Array,
+    meta: ShareMeta,
+  ): Promise<Uint8Array> {
     try {
       return await nativeVault(this).restoreBackup(backup, recoverySecretKey, meta)
     } catch (error) {
@@ -91,12 +100,19 @@ export class Vault {
 
 async function openNative(options: VaultOptions): Promise<NativeVault> {
   if (options.kind === 'file') return addon.openVaultFile(options.path)
-  if (options.kind === 'passphrase') return addon.openVaultPassphrase(options.passphrase, options.salt)
-  const keys = options.keys.map(({ name, key }) => ({ name: new Uint8Array(Buffer.from(name, 'hex')), key }))
+  if (options.kind === 'passphrase')
+    return addon.openVaultPassphrase(options.passphrase, options.salt)
+  const keys = options.keys.map(({ name, key }) => ({
+    name: new Uint8Array(Buffer.from(name, 'hex')),
+    key,
+  }))
   return addon.openVaultKeys(keys, options.earlier && nativeVault(options.earlier))
 }
 
-/** The name of the key that a share is sealed under; null: sealed before keys had names. Undefined: not a sealed share. */
+/**
+ * The name of the key that a share is sealed under; null: sealed before keys had names. Undefined:
+ * not a sealed share.
+ */
 export function sealedUnder(sealedShare: Uint8Array): string | null | undefined {
   const bytes = Buffer.from(sealedShare)
   const magic = bytes.toString('latin1', 0, 4)

@@ -7,8 +7,8 @@ import type { Curve, SignResult } from './types.ts'
 const ED25519_SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex')
 
 /**
- * Checks a finished signature with code that shares nothing with the engine that made it: OpenSSL for
- * Ed25519, noble for secp256k1 (OpenSSL takes no bare digests through Node). High s is refused.
+ * Checks a finished signature with code that shares nothing with the engine that made it: OpenSSL
+ * for Ed25519, noble for secp256k1 (OpenSSL takes no bare digests through Node). High s is refused.
  */
 export function verifySignature(
   curve: Curve,

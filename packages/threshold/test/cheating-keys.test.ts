@@ -6,44 +6,69 @@ import { CHEATS, roundOf, tamper, type Switch } from './cheating.ts'
 import { carry, complete, keygenSessions, openVaults, PARTIES, refreshSessions } from './helpers.ts'
 import type { Keys, Vaults } from './helpers.ts'
 
-/** One party cheats in key generation or refresh, in each way that `cheating.ts` knows. Private parts: `native/src/dkls/forged.rs`. */
+/**
+ * One party cheats in key generation or refresh, in each way that `cheating.ts` knows. Private
+ * parts: `native/src/dkls/forged.rs`.
+ */
 let vaults: Vaults
 const keys = {} as Record<Curve, Keys>
 
 before(async () => {
   vaults = await openVaults()
-  for (const curve of ['secp256k1', 'ed25519'] as const) keys[curve] = await complete(keygenSessions(vaults, curve))
+  for (const curve of ['secp256k1', 'ed25519'] as const)
+    keys[curve] = await complete(keygenSessions(vaults, curve))
 })
 
-/** In twos of one round and one end: a run of three takes seconds, and each of the two others can be cheated in another way. */
+/**
+ * In twos of one round and one end: a run of three takes seconds, and each of the two others can be
+ * cheated in another way.
+ */
 function inTwos(switches: readonly Switch[]): (readonly [Switch, Switch])[] {
   const groups = new Map<string, Switch[]>()
   for (const each of switches) {
     const name = `${roundOf(each)} ${each.expected}`
-    groups.set(name, [...groups.get(name) ?? [], each])
+    groups.set(name, [...(groups.get(name) ?? []), each])
   }
-  return [...groups.values()].flatMap((all) => (
-    all.filter((_, at) => at % 2 === 0).map((each, at) => [each, all[at * 2 + 1] ?? each] as const)))
+  return [...groups.values()].flatMap((all) =>
+    all.filter((_, at) => at % 2 === 0).map((each, at) => [each, all[at * 2 + 1] ?? each] as const),
+  )
 }
 
 for (const curve of ['secp256k1', 'ed25519'] as const) {
-  for (const [protocol, cheat] of [['keygen', 1], ['refresh', 3]] as const) {
+  for (const [protocol, cheat] of [
+    ['keygen', 1],
+    ['refresh', 3],
+  ] as const) {
     test(`${curve}: party ${cheat} cheats in ${protocol === 'keygen' ? 'key generation' : 'a refresh'}, in every way`, async () => {
       const [first, second] = PARTIES.filter((party) => party !== cheat) as [number, number]
       const wrong: string[] = []
       for (const pair of inTwos(CHEATS[`${curve}/${protocol}`])) {
-        const sessions = protocol === 'keygen' ? keygenSessions(vaults, curve) : refreshSessions(vaults, keys[curve])
+        const sessions =
+          protocol === 'keygen'
+            ? keygenSessions(vaults, curve)
+            : refreshSessions(vaults, keys[curve])
         const { results, errors } = await carry(sessions, ({ from, to, round, payload }) => {
           const each = pair[to === first ? 0 : 1]
           if (from !== cheat || round !== roundOf(each)) return [{ from, payload }]
-          return [{ from, payload: tamper(payload, each.cheat({ heard: payload, other: payload })) }]
+          return [
+            { from, payload: tamper(payload, each.cheat({ heard: payload, other: payload })) },
+          ]
         })
-        for (const [each, victim] of [[pair[0], first], [pair[1], second]] as const) {
+        for (const [each, victim] of [
+          [pair[0], first],
+          [pair[1], second],
+        ] as const) {
           const error = errors.get(victim)
-          const end = error instanceof ThresholdError ? error.code : error === undefined && results.has(victim) ? 'finished' : 'nothing'
+          const end =
+            error instanceof ThresholdError
+              ? error.code
+              : error === undefined && results.has(victim)
+                ? 'finished'
+                : 'nothing'
           const text = error instanceof Error ? error.message : ''
           assert.doesNotMatch(text, /panic/, each.name)
-          if (end !== each.expected) wrong.push(`${each.name}: ${end} instead of ${each.expected} (${text})`)
+          if (end !== each.expected)
+            wrong.push(`${each.name}: ${end} instead of ${each.expected} (${text})`)
         }
       }
       assert.deepEqual(wrong, [])

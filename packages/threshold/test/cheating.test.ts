@@ -4,11 +4,24 @@ import { before, test } from 'node:test'
 import { startSign, ThresholdError, Vault } from '../src/index.ts'
 import type { Curve, KeyMaterial, Session, SignResult } from '../src/index.ts'
 import { CHEATS, roundOf, tamper } from './cheating.ts'
-import { carry, complete, forge, isValid, keygenSessions, PARTIES, refreshSessions, sessionId, signAndCheck } from './helpers.ts'
+import {
+  carry,
+  complete,
+  forge,
+  isValid,
+  keygenSessions,
+  PARTIES,
+  refreshSessions,
+  sessionId,
+  signAndCheck,
+} from './helpers.ts'
 import type { Keys, Vaults } from './helpers.ts'
 import { correlationOf, openShare, shiftedShare, type SealingKey } from './opened-share.ts'
 
-/** One party cheats with a real engine behind it, in each way that `cheating.ts` knows. A node acts on the code that its side ends with. */
+/**
+ * One party cheats with a real engine behind it, in each way that `cheating.ts` knows. A node acts
+ * on the code that its side ends with.
+ */
 const sealing: SealingKey = { name: 'c0ffee'.padEnd(16, '0'), key: randomBytes(32) }
 const PATH = [3, 1]
 const DIGEST = new Uint8Array(randomBytes(32))
@@ -20,23 +33,61 @@ before(async () => {
     const named = { name: sealing.name!, key: sealing.key }
     vaults.set(party, await Vault.open({ kind: 'keys', keys: [named] }))
   }
-  for (const curve of ['secp256k1', 'ed25519'] as const) keys[curve] = await complete(keygenSessions(vaults, curve))
+  for (const curve of ['secp256k1', 'ed25519'] as const)
+    keys[curve] = await complete(keygenSessions(vaults, curve))
 })
 
-interface Role { cheat: number; honest: number }
-const ROLES: Role[] = [{ cheat: 1, honest: 2 }, { cheat: 2, honest: 1 }]
+interface Role {
+  cheat: number
+  honest: number
+}
+const ROLES: Role[] = [
+  { cheat: 1, honest: 2 },
+  { cheat: 2, honest: 1 },
+]
 
 /** How the honest side's session ended. */
-interface End { code: string; result: SignResult | null; round: number; counterparty: number | null; text: string }
+interface End {
+  code: string
+  result: SignResult | null
+  round: number
+  counterparty: number | null
+  text: string
+}
 /** What the cheat sends in place of its message of a round; null: what it was. */
-type Change = (said: { round: number; payload: Uint8Array; heard: Uint8Array; before: Uint8Array | null }) => Uint8Array[] | null
+type Change = (said: {
+  round: number
+  payload: Uint8Array
+  heard: Uint8Array
+  before: Uint8Array | null
+}) => Uint8Array[] | null
 
-const sessionOf = (key: KeyMaterial, { cheat, honest }: Role, id: Uint8Array, digest = DIGEST): Session<SignResult> => startSign({
-  vault: vaults.get(key.party)!, key, sessionId: id, participants: [cheat, honest], path: PATH, message: digest,
-})
+const sessionOf = (
+  key: KeyMaterial,
+  { cheat, honest }: Role,
+  id: Uint8Array,
+  digest = DIGEST,
+): Session<SignResult> =>
+  startSign({
+    vault: vaults.get(key.party)!,
+    key,
+    sessionId: id,
+    participants: [cheat, honest],
+    path: PATH,
+    message: digest,
+  })
 
-/** A signing session in which the honest side speaks first in every round, as a cheat may wait for it. */
-async function duel(curve: Curve, role: Role, change: Change, theirs: KeyMaterial = keys[curve].get(role.cheat)!, of = keys): Promise<End> {
+/**
+ * A signing session in which the honest side speaks first in every round, as a cheat may wait for
+ * it.
+ */
+async function duel(
+  curve: Curve,
+  role: Role,
+  change: Change,
+  theirs: KeyMaterial = keys[curve].get(role.cheat)!,
+  of = keys,
+): Promise<End> {
   const id = sessionId()
   const honest = sessionOf(of[curve].get(role.honest)!, role, id)
   const cheat = sessionOf(theirs, role, id)
@@ -49,15 +100,23 @@ async function duel(curve: Curve, role: Role, change: Change, theirs: KeyMateria
         step = await honest.step(toHonest.map((payload) => ({ from: role.cheat, payload })))
       } catch (error) {
         if (!(error instanceof ThresholdError)) throw error
-        return { code: error.code, result: null, round, counterparty: error.counterparty, text: error.message }
+        return {
+          code: error.code,
+          result: null,
+          round,
+          counterparty: error.counterparty,
+          text: error.message,
+        }
       }
-      if (step.kind === 'done') return { code: 'SIGNED', result: step.result, round, counterparty: null, text: '' }
+      if (step.kind === 'done')
+        return { code: 'SIGNED', result: step.result, round, counterparty: null, text: '' }
       const heard = step.messages[0]!.payload
       let own
       try {
         own = await cheat.step(toCheat.map((payload) => ({ from: role.honest, payload })))
       } catch {
-        // The honest side answered, and the real engine behind the cheat does not know what was said in its name.
+        // The honest side answered, and the real engine behind the cheat does not know what was
+        // said in its name.
         return { code: 'ANSWERED', result: null, round, counterparty: null, text: '' }
       }
       const payload = own.messages[0]!.payload
@@ -75,7 +134,12 @@ async function duel(curve: Curve, role: Role, change: Change, theirs: KeyMateria
 async function archived(curve: Curve, role: Role, digest = DIGEST): Promise<Uint8Array[]> {
   const said: Uint8Array[] = []
   const id = sessionId()
-  const sessions = new Map([role.honest, role.cheat].map((party) => [party, sessionOf(keys[curve].get(party)!, role, id, digest)]))
+  const sessions = new Map(
+    [role.honest, role.cheat].map((party) => [
+      party,
+      sessionOf(keys[curve].get(party)!, role, id, digest),
+    ]),
+  )
   await carry(sessions, ({ from, payload }) => {
     if (from === role.cheat) said.push(payload)
     return [{ from, payload }]
@@ -86,7 +150,8 @@ async function archived(curve: Curve, role: Role, digest = DIGEST): Promise<Uint
 /** Whatever was done: no signature that does not verify, and no panic. */
 function sound(curve: Curve, role: Role, end: End, name: string): void {
   assert.doesNotMatch(end.text, /panic/, name)
-  if (end.result) assert.ok(isValid(curve, keys[curve].get(role.honest)!, PATH, DIGEST, end.result), name)
+  if (end.result)
+    assert.ok(isValid(curve, keys[curve].get(role.honest)!, PATH, DIGEST, end.result), name)
   if (end.code === 'CHEAT') assert.equal(end.counterparty, role.cheat, name)
 }
 
@@ -96,10 +161,14 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
       const others = await archived(curve, role, new Uint8Array(randomBytes(32)))
       const wrong: string[] = []
       for (const each of CHEATS[`${curve}/sign`]) {
-        const end = await duel(curve, role, ({ round, payload, heard }) => (
-          round === roundOf(each) ? [tamper(payload, each.cheat({ heard, other: others[round - 1]! }))] : null))
+        const end = await duel(curve, role, ({ round, payload, heard }) =>
+          round === roundOf(each)
+            ? [tamper(payload, each.cheat({ heard, other: others[round - 1]! }))]
+            : null,
+        )
         sound(curve, role, end, each.name)
-        if (end.code !== each.expected) wrong.push(`${each.name}: ${end.code} instead of ${each.expected} (${end.text})`)
+        if (end.code !== each.expected)
+          wrong.push(`${each.name}: ${end.code} instead of ${each.expected} (${end.text})`)
       }
       assert.deepEqual(wrong, [])
     })
@@ -108,7 +177,8 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
       const others = await archived(curve, role)
       const rounds = curve === 'secp256k1' ? [1, 2, 3] : [1, 2]
       for (const at of rounds) {
-        const only = (change: Change): Promise<End> => duel(curve, role, (said) => (said.round === at ? change(said) : null))
+        const only = (change: Change): Promise<End> =>
+          duel(curve, role, (said) => (said.round === at ? change(said) : null))
         const ends = {
           twice: await only(({ payload }) => [payload, payload]),
           missing: await only(() => []),
@@ -127,22 +197,58 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
 
 test('secp256k1: with another share nothing is signed, and nobody is banned', async () => {
   for (const role of ROLES) {
-    const end = await duel('secp256k1', role, () => null, shiftedShare(sealing, keys.secp256k1.get(role.cheat)!))
+    const end = await duel(
+      'secp256k1',
+      role,
+      () => null,
+      shiftedShare(sealing, keys.secp256k1.get(role.cheat)!),
+    )
     sound('secp256k1', role, end, 'another share')
     assert.equal(end.code, 'ABORT', end.text)
     // The share itself was read and written right: the same one, sealed anew, signs.
-    assert.equal((await duel('secp256k1', role, () => null, shiftedShare(sealing, keys.secp256k1.get(role.cheat)!, 0n))).code, 'SIGNED')
+    assert.equal(
+      (
+        await duel(
+          'secp256k1',
+          role,
+          () => null,
+          shiftedShare(sealing, keys.secp256k1.get(role.cheat)!, 0n),
+        )
+      ).code,
+      'SIGNED',
+    )
   }
 })
 
 /** What the honest side says of each column: 'ANSWERED' or a code. */
-async function columns(role: Role, of: typeof keys, indices: readonly number[], passesIf: 0 | 1): Promise<string[]> {
+async function columns(
+  role: Role,
+  of: typeof keys,
+  indices: readonly number[],
+  passesIf: 0 | 1,
+): Promise<string[]> {
   const own = of.secp256k1.get(role.cheat)!
   const signing = { share: openShare(sealing, own), path: PATH, digest: DIGEST }
   const codes: string[] = []
   for (const column of indices) {
-    const end = await duel('secp256k1', role, ({ round, payload }) => (
-      round === 1 ? [tamper(payload, { message: 'secp256k1/sign/1', kind: 'ot-column', column, passesIf, signing })] : null), own, of)
+    const end = await duel(
+      'secp256k1',
+      role,
+      ({ round, payload }) =>
+        round === 1
+          ? [
+              tamper(payload, {
+                message: 'secp256k1/sign/1',
+                kind: 'ot-column',
+                column,
+                passesIf,
+                signing,
+              }),
+            ]
+          : null,
+      own,
+      of,
+    )
     sound('secp256k1', role, end, `column ${column}`)
     codes.push(end.code)
   }
@@ -157,23 +263,50 @@ test('secp256k1: one flipped bit of the OT extension passes or fails by a secret
       const bits = correlationOf(openShare(sealing, of.secp256k1.get(role.honest)!), role.cheat)
       return indices.map((column) => bits[column]!)
     }
-    const expected = (of: typeof keys, passesIf: 0 | 1): string[] => secretOf(of).map((bit) => (bit === passesIf ? 'ANSWERED' : 'CHEAT'))
+    const expected = (of: typeof keys, passesIf: 0 | 1): string[] =>
+      secretOf(of).map((bit) => (bit === passesIf ? 'ANSWERED' : 'CHEAT'))
     const seen = await columns(role, keys, indices, 0)
     assert.ok(seen.includes('ANSWERED') && seen.includes('CHEAT'), 'both outcomes occur')
     assert.deepEqual(seen, expected(keys, 0), 'the outcome is the secret bit')
-    assert.deepEqual((await columns(role, keys, indices.slice(0, 8), 0)), seen.slice(0, 8), 'the same column ends in the same way')
-    assert.deepEqual(await columns(role, keys, indices.slice(0, 8), 1), expected(keys, 1).slice(0, 8), 'the other way round')
-    assert.deepEqual(await columns(role, refreshed, indices.slice(0, 16), 0), expected(refreshed, 0).slice(0, 16))
+    assert.deepEqual(
+      await columns(role, keys, indices.slice(0, 8), 0),
+      seen.slice(0, 8),
+      'the same column ends in the same way',
+    )
+    assert.deepEqual(
+      await columns(role, keys, indices.slice(0, 8), 1),
+      expected(keys, 1).slice(0, 8),
+      'the other way round',
+    )
+    assert.deepEqual(
+      await columns(role, refreshed, indices.slice(0, 16), 0),
+      expected(refreshed, 0).slice(0, 16),
+    )
     assert.notDeepEqual(secretOf(refreshed), secretOf(keys), 'a refresh draws new bits')
-    // What was learnt is of no use in the next epoch: a message of the one does not reach the engine in the other.
-    const old = await duel('secp256k1', role, () => null, keys.secp256k1.get(role.cheat)!, refreshed)
+    // What was learnt is of no use in the next epoch: a message of the one does not reach the
+    // engine in the other.
+    const old = await duel(
+      'secp256k1',
+      role,
+      () => null,
+      keys.secp256k1.get(role.cheat)!,
+      refreshed,
+    )
     assert.equal(old.code, 'MALFORMED')
-    const rebound = await duel('secp256k1', role, ({ payload, heard }) => (
-      [forge(payload, (header) => void header.set(heard.subarray(7, 39), 7))]), keys.secp256k1.get(role.cheat)!, refreshed)
+    const rebound = await duel(
+      'secp256k1',
+      role,
+      ({ payload, heard }) => [
+        forge(payload, (header) => void header.set(heard.subarray(7, 39), 7)),
+      ],
+      keys.secp256k1.get(role.cheat)!,
+      refreshed,
+    )
     assert.equal(rebound.code, 'ABORT')
   }
 })
 
 test('after all that the keys still sign', async () => {
-  for (const curve of ['secp256k1', 'ed25519'] as const) await signAndCheck(vaults, keys[curve], [1, 2], PATH, DIGEST)
+  for (const curve of ['secp256k1', 'ed25519'] as const)
+    await signAndCheck(vaults, keys[curve], [1, 2], PATH, DIGEST)
 })

@@ -1,16 +1,40 @@
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { forge } from './helpers.ts'
-import { COLUMNS, ofScalar, otCheck, ROW_BYTES, toScalar, xor, type Signing } from './opened-share.ts'
-import { bytes, fixed, list, option, parse, partOf, readVarint, rest, struct, varintOf, type Layout, type Part } from './postcard.ts'
+import {
+  COLUMNS,
+  ofScalar,
+  otCheck,
+  ROW_BYTES,
+  toScalar,
+  xor,
+  type Signing,
+} from './opened-share.ts'
+import {
+  bytes,
+  fixed,
+  list,
+  option,
+  parse,
+  partOf,
+  readVarint,
+  rest,
+  struct,
+  varintOf,
+  type Layout,
+  type Part,
+} from './postcard.ts'
 
 /**
- * A cheating party. A frame's check has no key, so a frame whose body was changed is what a changed engine would send. Each message
- * has its layout here with named fields; a message of another layout is refused. What key generation and refresh send to one party alone
- * is a ciphertext here, which can only be damaged: what a cheat can put inside it is in `native/src/dkls/forged.rs` and its sister.
+ * A cheating party. A frame's check has no key, so a frame whose body was changed is what a changed
+ * engine would send. Each message has its layout here with named fields; a message of another
+ * layout is refused. What key generation and refresh send to one party alone is a ciphertext here,
+ * which can only be damaged: what a cheat can put inside it is in `native/src/dkls/forged.rs` and
+ * its sister.
  */
 
-// ---- what the messages hold: signing.rs, multiplication.rs, ot/extension.rs, dkg.rs, proofs.rs, frost.rs ------------------------
+// ---- what the messages hold: signing.rs, multiplication.rs, ot/extension.rs, dkg.rs, proofs.rs,
+// frost.rs ------------------------
 
 const HASH = fixed(32)
 const SCALAR = bytes(32)
@@ -18,7 +42,9 @@ const POINT = bytes(33)
 const NOTHING = struct({})
 const PARTIES = { sender: fixed(1), receiver: fixed(1) }
 const PROOF = struct({
-  point: POINT, rand_commitments: list(64, POINT), proofs: list(64, struct({ challenge: bytes(4), response: SCALAR })),
+  point: POINT,
+  rand_commitments: list(64, POINT),
+  proofs: list(64, struct({ challenge: bytes(4), response: SCALAR })),
 })
 const ECHO: Body = { public: struct({ echo: HASH }), private: NOTHING }
 /** Ciphertext of a part for one party (`native/src/private.rs`). */
@@ -26,43 +52,88 @@ const SEALED = struct({ sealed: rest })
 /** A version and the cipher suite's number. */
 const FROST = fixed(5)
 
-interface Body { public: Layout; private: Layout }
+interface Body {
+  public: Layout
+  private: Layout
+}
 
-/** Protocol and round. Key generation and refresh of one curve differ in parts that are not there in a refresh. */
+/**
+ * Protocol and round. Key generation and refresh of one curve differ in parts that are not there in
+ * a refresh.
+ */
 const MESSAGES = {
   'secp256k1/sign/1': {
     public: NOTHING,
     private: struct({
-      ...PARTIES, session_binding: HASH, commitment: HASH, nonce: HASH, u: bytes(COLUMNS * ROW_BYTES), verify_x: fixed(26),
+      ...PARTIES,
+      session_binding: HASH,
+      commitment: HASH,
+      nonce: HASH,
+      u: bytes(COLUMNS * ROW_BYTES),
+      verify_x: fixed(26),
       verify_t: list(COLUMNS, fixed(26)),
     }),
   },
   'secp256k1/sign/2': {
     public: NOTHING,
     private: struct({
-      ...PARTIES, session_binding: HASH, gamma_u: POINT, gamma_v: POINT, psi: SCALAR, public_share: POINT, instance_point: POINT,
-      salt: bytes(64), tau: list(4, list(416, SCALAR)), ote_salt: HASH, verify_r: HASH, verify_u: list(2, SCALAR), gamma: list(2, SCALAR),
+      ...PARTIES,
+      session_binding: HASH,
+      gamma_u: POINT,
+      gamma_v: POINT,
+      psi: SCALAR,
+      public_share: POINT,
+      instance_point: POINT,
+      salt: bytes(64),
+      tau: list(4, list(416, SCALAR)),
+      ote_salt: HASH,
+      verify_r: HASH,
+      verify_u: list(2, SCALAR),
+      gamma: list(2, SCALAR),
     }),
   },
   'secp256k1/sign/3': { public: struct({ u: SCALAR, w: SCALAR }), private: NOTHING },
   'secp256k1/keys/1': { public: struct({ session_key: HASH }), private: NOTHING },
   'secp256k1/keys/2': { ...ECHO, private: SEALED },
   'secp256k1/keys/3': {
-    public: struct({ proof: HASH, chain_code: option(struct({ sender: fixed(1), commitment: HASH })) }), private: SEALED,
+    public: struct({
+      proof: HASH,
+      chain_code: option(struct({ sender: fixed(1), commitment: HASH })),
+    }),
+    private: SEALED,
   },
   'secp256k1/keys/4': ECHO,
   'secp256k1/keys/5': {
-    public: struct({ proof: PROOF, chain_code: option(struct({ sender: fixed(1), part: HASH, salt: bytes(64) })) }), private: SEALED,
+    public: struct({
+      proof: PROOF,
+      chain_code: option(struct({ sender: fixed(1), part: HASH, salt: bytes(64) })),
+    }),
+    private: SEALED,
   },
   'secp256k1/keys/6': ECHO,
-  'ed25519/sign/1': { public: struct({ suite: FROST, hiding: HASH, binding: HASH }), private: NOTHING },
+  'ed25519/sign/1': {
+    public: struct({ suite: FROST, hiding: HASH, binding: HASH }),
+    private: NOTHING,
+  },
   'ed25519/sign/2': { public: struct({ share: HASH }), private: NOTHING },
   'ed25519/keygen/1': {
-    public: struct({ chain_commitment: HASH, session_key: HASH, suite: FROST, commitment: list(2, HASH), proof: bytes(64) }),
+    public: struct({
+      chain_commitment: HASH,
+      session_key: HASH,
+      suite: FROST,
+      commitment: list(2, HASH),
+      proof: bytes(64),
+    }),
     private: NOTHING,
   },
   'ed25519/refresh/1': {
-    public: struct({ chain_commitment: HASH, session_key: HASH, suite: FROST, commitment: list(1, HASH), proof: bytes(64) }),
+    public: struct({
+      chain_commitment: HASH,
+      session_key: HASH,
+      suite: FROST,
+      commitment: list(1, HASH),
+      proof: bytes(64),
+    }),
     private: NOTHING,
   },
   'ed25519/keys/2': ECHO,
@@ -72,36 +143,45 @@ const MESSAGES = {
 } as const satisfies Record<string, Body>
 type MessageName = keyof typeof MESSAGES
 
-// ---- what a cheat does ----------------------------------------------------------------------------------------------------------
+// ---- what a cheat does
+// ----------------------------------------------------------------------------------------------------------
 
 type Group = 'scalar' | 'point' | 'ed-scalar' | 'ed-point'
-export type Cheat = { message: MessageName } & (
-  /** One bit of a row of the OT extension's matrix, with verification values that fit where the honest node's bit is `passesIf`. */
-  | { kind: 'ot-column'; column: number; passesIf?: 0 | 1; signing: Signing }
-  | { kind: 'flip'; field: string; bit?: number }
-  /** One more, or the generator more. */
-  | { kind: 'add'; field: string; as: Group }
-  /** Its content, with its length where it has one. */
-  | { kind: 'set'; field: string; to: Uint8Array }
-  /** A vector's last part taken away or said twice. */
-  | { kind: 'resize'; field: string; by: 1 | -1 }
-  /** A vector's length that says more than there is. */
-  | { kind: 'promise'; field: string; count: number }
-  /** Fields of this party's message of another session. */
-  | { kind: 'mix'; fields: readonly string[]; other: Uint8Array }
-  /** The whole body of another message under this one's header. */
-  | { kind: 'rebind'; other: Uint8Array }
-)
+export type Cheat = { message: MessageName } &
+  /**
+   * One bit of a row of the OT extension's matrix, with verification values that fit where the
+   * honest node's bit is `passesIf`.
+   */
+  (
+    | { kind: 'ot-column'; column: number; passesIf?: 0 | 1; signing: Signing }
+    | { kind: 'flip'; field: string; bit?: number }
+    /** One more, or the generator more. */
+    | { kind: 'add'; field: string; as: Group }
+    /** Its content, with its length where it has one. */
+    | { kind: 'set'; field: string; to: Uint8Array }
+    /** A vector's last part taken away or said twice. */
+    | { kind: 'resize'; field: string; by: 1 | -1 }
+    /** A vector's length that says more than there is. */
+    | { kind: 'promise'; field: string; count: number }
+    /** Fields of this party's message of another session. */
+    | { kind: 'mix'; fields: readonly string[]; other: Uint8Array }
+    /** The whole body of another message under this one's header. */
+    | { kind: 'rebind'; other: Uint8Array }
+  )
 
 const HEADER = 39
 const BODY = 55
 
-interface OpenedFrame { halves: Record<'public' | 'private', { data: Buffer; parts: ReadonlyMap<string, Part> }>; header: Buffer }
+interface OpenedFrame {
+  halves: Record<'public' | 'private', { data: Buffer; parts: ReadonlyMap<string, Part> }>
+  header: Buffer
+}
 
 /** @throws Error where it is not the message that it is said to be */
 function openFrame(message: MessageName, payload: Uint8Array): OpenedFrame {
   const frame = Buffer.from(payload)
-  if (frame.toString('latin1', 0, 4) !== 'TSH1' || frame[4] !== Number(message.split('/')[2])) throw new Error(`not a frame of ${message}`)
+  if (frame.toString('latin1', 0, 4) !== 'TSH1' || frame[4] !== Number(message.split('/')[2]))
+    throw new Error(`not a frame of ${message}`)
   const length = frame.readUInt32BE(BODY)
   const open = (data: Buffer, layout: Layout) => ({ data, parts: parse(data, layout) })
   const layout: Body = MESSAGES[message]
@@ -120,7 +200,12 @@ function halfOf({ halves }: OpenedFrame, field: string): 'public' | 'private' {
   return half
 }
 
-function fieldIn(message: MessageName, payload: Uint8Array, field: string, begin: 'at' | 'from'): Buffer {
+function fieldIn(
+  message: MessageName,
+  payload: Uint8Array,
+  field: string,
+  begin: 'at' | 'from',
+): Buffer {
   const opened = openFrame(message, payload)
   const { data, parts } = opened.halves[halfOf(opened, field)]
   const part = partOf(parts, field)
@@ -128,9 +213,11 @@ function fieldIn(message: MessageName, payload: Uint8Array, field: string, begin
 }
 
 /** What a field of a message holds. */
-const fieldOf = (message: MessageName, payload: Uint8Array, field: string): Buffer => fieldIn(message, payload, field, 'from')
+const fieldOf = (message: MessageName, payload: Uint8Array, field: string): Buffer =>
+  fieldIn(message, payload, field, 'from')
 /** The same with its length. */
-const wholeOf = (message: MessageName, payload: Uint8Array, field: string): Buffer => fieldIn(message, payload, field, 'at')
+const wholeOf = (message: MessageName, payload: Uint8Array, field: string): Buffer =>
+  fieldIn(message, payload, field, 'at')
 
 function framed(payload: Uint8Array, opened: OpenedFrame): Uint8Array {
   return forge(payload, () => {
@@ -141,55 +228,83 @@ function framed(payload: Uint8Array, opened: OpenedFrame): Uint8Array {
   })
 }
 
-function replace(opened: OpenedFrame, field: string, change: (part: Part, data: Buffer) => Uint8Array): void {
+function replace(
+  opened: OpenedFrame,
+  field: string,
+  change: (part: Part, data: Buffer) => Uint8Array,
+): void {
   const half = opened.halves[halfOf(opened, field)]
   const part = partOf(half.parts, field)
-  half.data = Buffer.concat([half.data.subarray(0, part.at), change(part, half.data), half.data.subarray(part.end)])
+  half.data = Buffer.concat([
+    half.data.subarray(0, part.at),
+    change(part, half.data),
+    half.data.subarray(part.end),
+  ])
 }
 
 const withLength = ({ layout }: Part, content: Uint8Array): Buffer =>
   Buffer.concat([layout.kind === 'bytes' ? varintOf(content.length) : Buffer.alloc(0), content])
 
-const littleEndian = (value: bigint): Buffer => Buffer.from(value.toString(16).padStart(64, '0'), 'hex').reverse()
+const littleEndian = (value: bigint): Buffer =>
+  Buffer.from(value.toString(16).padStart(64, '0'), 'hex').reverse()
 function oneMore(content: Buffer, as: Group): Buffer {
   if (as === 'scalar') return toScalar(ofScalar(content) + 1n)
-  if (as === 'point') return Buffer.from(secp256k1.Point.fromBytes(content).add(secp256k1.Point.BASE).toBytes(true))
-  if (as === 'ed-point') return Buffer.from(ed25519.Point.fromBytes(content).add(ed25519.Point.BASE).toBytes())
+  if (as === 'point')
+    return Buffer.from(secp256k1.Point.fromBytes(content).add(secp256k1.Point.BASE).toBytes(true))
+  if (as === 'ed-point')
+    return Buffer.from(ed25519.Point.fromBytes(content).add(ed25519.Point.BASE).toBytes())
   return littleEndian((ofScalar(Buffer.from(content).reverse()) + 1n) % ed25519.Point.Fn.ORDER)
 }
 
 /** The last part of a vector, as it lies there. */
 function resized({ at, from, end, layout }: Part, data: Buffer, by: 1 | -1): Buffer {
-  if (layout.kind !== 'list' && layout.kind !== 'bytes') throw new Error('only a vector has a length')
+  if (layout.kind !== 'list' && layout.kind !== 'bytes')
+    throw new Error('only a vector has a length')
   const { value: count } = readVarint(data, at)
   const size = (end - from) / count
   if (!Number.isInteger(size)) throw new Error('the parts of this vector differ in size')
   const content = by === 1 ? data.subarray(from, end) : data.subarray(from, end - size)
-  return Buffer.concat([varintOf(count + by), content, by === 1 ? data.subarray(end - size, end) : Buffer.alloc(0)])
+  return Buffer.concat([
+    varintOf(count + by),
+    content,
+    by === 1 ? data.subarray(end - size, end) : Buffer.alloc(0),
+  ])
 }
 
 /** @returns the row's flipped bit and the verification values to it, in place */
-function flipColumn(opened: OpenedFrame, { column, passesIf = 0, signing }: Extract<Cheat, { kind: 'ot-column' }>): void {
+function flipColumn(
+  opened: OpenedFrame,
+  { column, passesIf = 0, signing }: Extract<Cheat, { kind: 'ot-column' }>,
+): void {
   const { data, parts } = opened.halves.private
   const content = (name: string): Buffer => {
     const { from, end } = partOf(parts, name)
     return data.subarray(from, end)
   }
   const sent = {
-    nonce: content('nonce'), binding: opened.header.subarray(7), from: content('sender')[0]!, to: content('receiver')[0]!,
+    nonce: content('nonce'),
+    binding: opened.header.subarray(7),
+    from: content('sender')[0]!,
+    to: content('receiver')[0]!,
     u: Buffer.from(content('u')),
   }
   const honest = otCheck(signing, sent, sent.u, [column])
-  // Whoever gives another share, path or digest than the session's learns it here, and not from a cheat that is always found.
-  if (!honest.x.equals(content('verify_x')) || !honest.t[0]!.equals(content(`verify_t.${column}`))) {
+  // Whoever gives another share, path or digest than the session's learns it here, and not from a
+  // cheat that is always found.
+  if (
+    !honest.x.equals(content('verify_x')) ||
+    !honest.t[0]!.equals(content(`verify_t.${column}`))
+  ) {
     throw new Error('these are not the share, path and digest of this message')
   }
   const u = Buffer.from(sent.u)
-  // Of the third block, which the check adds as it is: the difference does not depend on the challenge.
+  // Of the third block, which the check adds as it is: the difference does not depend on the
+  // challenge.
   u[column * ROW_BYTES + 2 * 26]! ^= 1
   const cheated = otCheck(signing, sent, u)
   // The part that the flipped bit adds where the honest node's bit is 1.
-  if (passesIf === 1) cheated.t[column] = xor(cheated.t[column]!, Buffer.from([1, ...Array<number>(25).fill(0)]))
+  if (passesIf === 1)
+    cheated.t[column] = xor(cheated.t[column]!, Buffer.from([1, ...Array<number>(25).fill(0)]))
   u.copy(content('u'))
   cheated.x.copy(content('verify_x'))
   cheated.t.forEach((row, index) => row.copy(content(`verify_t.${index}`)))
@@ -201,7 +316,8 @@ export function tamper(payload: Uint8Array, cheat: Cheat): Uint8Array {
   if (cheat.kind === 'rebind') return forge(payload, () => Buffer.from(cheat.other).subarray(BODY))
   if (cheat.kind === 'ot-column') flipColumn(opened, cheat)
   else if (cheat.kind === 'mix') {
-    for (const field of cheat.fields) replace(opened, field, () => wholeOf(cheat.message, cheat.other, field))
+    for (const field of cheat.fields)
+      replace(opened, field, () => wholeOf(cheat.message, cheat.other, field))
   } else {
     replace(opened, cheat.field, (part, data) => {
       const content = Buffer.from(data.subarray(part.from, part.end))
@@ -216,7 +332,8 @@ export function tamper(payload: Uint8Array, cheat: Cheat): Uint8Array {
   return framed(payload, opened)
 }
 
-// ---- all that a party can do wrong ----------------------------------------------------------------------------------------------
+// ---- all that a party can do wrong
+// ----------------------------------------------------------------------------------------------
 
 /** What a cheat knows when it speaks. */
 interface Situation {
@@ -236,28 +353,44 @@ export interface Switch {
   cheat: (situation: Situation) => Cheat
 }
 
-const on = (message: MessageName, expected: Switch['expected'], name: string, cheat: Bare | ((situation: Situation) => Bare)): Switch => ({
-  name: `${message}: ${name}`, message, expected,
-  cheat: (situation) => ({ ...(typeof cheat === 'function' ? cheat(situation) : cheat), message }) as Cheat,
+const on = (
+  message: MessageName,
+  expected: Switch['expected'],
+  name: string,
+  cheat: Bare | ((situation: Situation) => Bare),
+): Switch => ({
+  name: `${message}: ${name}`,
+  message,
+  expected,
+  cheat: (situation) =>
+    ({ ...(typeof cheat === 'function' ? cheat(situation) : cheat), message }) as Cheat,
 })
 const flip = (field: string): Bare => ({ kind: 'flip', field })
 const add = (field: string, as: Group): Bare => ({ kind: 'add', field, as })
 const set = (field: string, to: Uint8Array): Bare => ({ kind: 'set', field, to })
 const resize = (field: string, by: 1 | -1): Bare => ({ kind: 'resize', field, by })
 const promise = (field: string, count = 0xffff_ffff): Bare => ({ kind: 'promise', field, count })
-const mix = (...fields: string[]) => ({ other }: Situation): Bare => ({ kind: 'mix', fields, other })
+const mix =
+  (...fields: string[]) =>
+  ({ other }: Situation): Bare => ({ kind: 'mix', fields, other })
 
 const IDENTITY = Buffer.from([0])
 const ORDER = Buffer.from(secp256k1.Point.Fn.ORDER.toString(16), 'hex')
 /** No point has this x. */
 const OFF_CURVE = Buffer.concat([Buffer.from([2]), Buffer.alloc(31), Buffer.from([5])])
 /** Negative of what the honest side said: the sums become zero. */
-const minusHeard = (message: MessageName, field: string) => ({ heard }: Situation): Bare =>
-  set(field, toScalar(-ofScalar(fieldOf(message, heard, field))))
+const minusHeard =
+  (message: MessageName, field: string) =>
+  ({ heard }: Situation): Bare =>
+    set(field, toScalar(-ofScalar(fieldOf(message, heard, field))))
 
 const ED_IDENTITY = Buffer.concat([Buffer.from([1]), Buffer.alloc(31)])
 /** y = 1 as p + 1, and the point of order 2 (y = -1). */
-const ED_NOT_CANONICAL = Buffer.concat([Buffer.from([0xee]), Buffer.alloc(30, 0xff), Buffer.from([0x7f])])
+const ED_NOT_CANONICAL = Buffer.concat([
+  Buffer.from([0xee]),
+  Buffer.alloc(30, 0xff),
+  Buffer.from([0x7f]),
+])
 const ED_TORSION = Buffer.concat([Buffer.from([0xec]), Buffer.alloc(30, 0xff), Buffer.from([0x7f])])
 const ED_ORDER = littleEndian(ed25519.Point.Fn.ORDER)
 
@@ -267,7 +400,10 @@ const THREE = 'secp256k1/sign/3'
 const OT_FIELDS = ['nonce', 'u', 'verify_x', 'verify_t']
 const MUL_FIELDS = ['tau', 'ote_salt', 'verify_r', 'verify_u', 'gamma']
 
-/** Signing on secp256k1. `ot-column` is not among them: it needs the share, and its outcome is a secret. */
+/**
+ * Signing on secp256k1. `ot-column` is not among them: it needs the share, and its outcome is a
+ * secret.
+ */
 const SECP256K1_SIGN: Switch[] = [
   on(ONE, 'MALFORMED', 'another sender within', set('sender', Buffer.from([3]))),
   on(ONE, 'MALFORMED', 'party 0 within', set('receiver', Buffer.from([0]))),
@@ -299,7 +435,12 @@ const SECP256K1_SIGN: Switch[] = [
   on(TWO, 'CHEAT', 'the identity as public share', set('public_share', IDENTITY)),
   on(TWO, 'ABORT', 'a wrong instance point', add('instance_point', 'point')),
   on(TWO, 'ABORT', 'the identity as instance point', set('instance_point', IDENTITY)),
-  on(TWO, 'ABORT', "another session's instance point, psi and salt", mix('instance_point', 'psi', 'salt')),
+  on(
+    TWO,
+    'ABORT',
+    "another session's instance point, psi and salt",
+    mix('instance_point', 'psi', 'salt'),
+  ),
   on(TWO, 'ABORT', 'a wrong salt', flip('salt')),
   on(TWO, 'ABORT', 'a short salt', resize('salt', -1)),
   on(TWO, 'ABORT', 'a long salt', resize('salt', 1)),
@@ -334,51 +475,130 @@ const SECP256K1_SIGN: Switch[] = [
 const ED25519_SIGN: Switch[] = [
   ...(['hiding', 'binding'] as const).flatMap((field) => [
     on('ed25519/sign/1', 'ABORT', `a wrong ${field} commitment`, add(field, 'ed-point')),
-    on('ed25519/sign/1', 'MALFORMED', `the identity as ${field} commitment`, set(field, ED_IDENTITY)),
-    on('ed25519/sign/1', 'MALFORMED', `a ${field} commitment that is not canonical`, set(field, ED_NOT_CANONICAL)),
-    on('ed25519/sign/1', 'MALFORMED', `a ${field} commitment of small order`, set(field, ED_TORSION)),
+    on(
+      'ed25519/sign/1',
+      'MALFORMED',
+      `the identity as ${field} commitment`,
+      set(field, ED_IDENTITY),
+    ),
+    on(
+      'ed25519/sign/1',
+      'MALFORMED',
+      `a ${field} commitment that is not canonical`,
+      set(field, ED_NOT_CANONICAL),
+    ),
+    on(
+      'ed25519/sign/1',
+      'MALFORMED',
+      `a ${field} commitment of small order`,
+      set(field, ED_TORSION),
+    ),
   ]),
   on('ed25519/sign/1', 'MALFORMED', 'another cipher suite', flip('suite')),
-  on('ed25519/sign/1', 'ABORT', "another session's commitments", ({ other }) => ({ kind: 'rebind', other })),
+  on('ed25519/sign/1', 'ABORT', "another session's commitments", ({ other }) => ({
+    kind: 'rebind',
+    other,
+  })),
   on('ed25519/sign/2', 'ABORT', 'a wrong share', add('share', 'ed-scalar')),
   on('ed25519/sign/2', 'ABORT', 'a share of zero', set('share', Buffer.alloc(32))),
-  on('ed25519/sign/2', 'ABORT', "another session's share", ({ other }) => ({ kind: 'rebind', other })),
+  on('ed25519/sign/2', 'ABORT', "another session's share", ({ other }) => ({
+    kind: 'rebind',
+    other,
+  })),
   on('ed25519/sign/2', 'MALFORMED', 'a share that is not reduced', set('share', ED_ORDER)),
 ]
 
-/** Of key generation and refresh alike; said to one of the two others only, so that what is public is said in two ways. */
+/**
+ * Of key generation and refresh alike; said to one of the two others only, so that what is public
+ * is said in two ways.
+ */
 const SECP256K1_KEYS: Switch[] = [
   on('secp256k1/keys/1', 'ABORT', 'another session key', flip('session_key')),
-  on('secp256k1/keys/1', 'MALFORMED', 'a session key that gives no secret', set('session_key', Buffer.alloc(32))),
+  on(
+    'secp256k1/keys/1',
+    'MALFORMED',
+    'a session key that gives no secret',
+    set('session_key', Buffer.alloc(32)),
+  ),
   on('secp256k1/keys/2', 'ABORT', 'another echo', flip('echo')),
   on('secp256k1/keys/2', 'MALFORMED', 'a damaged private part', flip('sealed')),
   on('secp256k1/keys/3', 'ABORT', 'another commitment to the proof', flip('proof')),
   on('secp256k1/keys/3', 'MALFORMED', 'a damaged private part', flip('sealed')),
   on('secp256k1/keys/4', 'ABORT', 'another echo', flip('echo')),
   on('secp256k1/keys/5', 'ABORT', 'another point of the proof', add('proof.point', 'point')),
-  on('secp256k1/keys/5', 'ABORT', 'the identity as point of the proof', set('proof.point', IDENTITY)),
-  on('secp256k1/keys/5', 'ABORT', 'a wrong response of the proof', add('proof.proofs.0.response', 'scalar')),
-  on('secp256k1/keys/5', 'ABORT', 'a long challenge', set('proof.proofs.5.challenge', Buffer.alloc(40, 1))),
-  on('secp256k1/keys/5', 'ABORT', 'an empty challenge', set('proof.proofs.5.challenge', Buffer.alloc(0))),
+  on(
+    'secp256k1/keys/5',
+    'ABORT',
+    'the identity as point of the proof',
+    set('proof.point', IDENTITY),
+  ),
+  on(
+    'secp256k1/keys/5',
+    'ABORT',
+    'a wrong response of the proof',
+    add('proof.proofs.0.response', 'scalar'),
+  ),
+  on(
+    'secp256k1/keys/5',
+    'ABORT',
+    'a long challenge',
+    set('proof.proofs.5.challenge', Buffer.alloc(40, 1)),
+  ),
+  on(
+    'secp256k1/keys/5',
+    'ABORT',
+    'an empty challenge',
+    set('proof.proofs.5.challenge', Buffer.alloc(0)),
+  ),
   on('secp256k1/keys/5', 'ABORT', 'a short proof', resize('proof.rand_commitments', -1)),
   on('secp256k1/keys/5', 'ABORT', 'a long proof', resize('proof.proofs', 1)),
-  on('secp256k1/keys/5', 'MALFORMED', 'a challenge that is said to be huge', promise('proof.proofs.5.challenge')),
+  on(
+    'secp256k1/keys/5',
+    'MALFORMED',
+    'a challenge that is said to be huge',
+    promise('proof.proofs.5.challenge'),
+  ),
   on('secp256k1/keys/5', 'MALFORMED', 'a damaged private part', flip('sealed')),
   on('secp256k1/keys/6', 'ABORT', 'another echo', flip('echo')),
 ]
 const SECP256K1_KEYGEN: Switch[] = [
   on('secp256k1/keys/3', 'ABORT', 'another chain code commitment', flip('chain_code.commitment')),
-  on('secp256k1/keys/3', 'MALFORMED', "another's chain code commitment", set('chain_code.sender', Buffer.from([9]))),
+  on(
+    'secp256k1/keys/3',
+    'MALFORMED',
+    "another's chain code commitment",
+    set('chain_code.sender', Buffer.from([9])),
+  ),
   on('secp256k1/keys/5', 'ABORT', 'another part of the chain code', flip('chain_code.part')),
   on('secp256k1/keys/5', 'ABORT', 'another salt of the chain code', flip('chain_code.salt')),
 ]
 
 const ed25519Keys = (protocol: 'keygen' | 'refresh'): Switch[] => [
   on(`ed25519/${protocol}/1`, 'ABORT', 'another session key', flip('session_key')),
-  on(`ed25519/${protocol}/1`, 'MALFORMED', 'a session key that gives no secret', set('session_key', Buffer.alloc(32))),
-  on(`ed25519/${protocol}/1`, 'ABORT', 'another commitment to the polynomial', add('commitment.0', 'ed-point')),
-  on(`ed25519/${protocol}/1`, 'MALFORMED', 'a commitment that is not canonical', set('commitment.0', ED_NOT_CANONICAL)),
-  on(`ed25519/${protocol}/1`, 'MALFORMED', 'a commitment of small order', set('commitment.0', ED_TORSION)),
+  on(
+    `ed25519/${protocol}/1`,
+    'MALFORMED',
+    'a session key that gives no secret',
+    set('session_key', Buffer.alloc(32)),
+  ),
+  on(
+    `ed25519/${protocol}/1`,
+    'ABORT',
+    'another commitment to the polynomial',
+    add('commitment.0', 'ed-point'),
+  ),
+  on(
+    `ed25519/${protocol}/1`,
+    'MALFORMED',
+    'a commitment that is not canonical',
+    set('commitment.0', ED_NOT_CANONICAL),
+  ),
+  on(
+    `ed25519/${protocol}/1`,
+    'MALFORMED',
+    'a commitment of small order',
+    set('commitment.0', ED_TORSION),
+  ),
   on(`ed25519/${protocol}/1`, 'ABORT', 'another proof', { kind: 'flip', field: 'proof', bit: 256 }),
   on('ed25519/keys/2', 'ABORT', 'another echo', flip('echo')),
   on(`ed25519/${protocol}/3`, 'MALFORMED', 'a damaged private part', flip('sealed')),
@@ -397,8 +617,15 @@ export const CHEATS = {
     on('ed25519/keygen/3', 'ABORT', 'another part of the chain code', flip('chain_part')),
   ],
   'ed25519/refresh': [
-    ...ed25519Keys('refresh'), on('ed25519/refresh/1', 'MALFORMED', 'a chain code commitment in a refresh', flip('chain_commitment')),
+    ...ed25519Keys('refresh'),
+    on(
+      'ed25519/refresh/1',
+      'MALFORMED',
+      'a chain code commitment in a refresh',
+      flip('chain_commitment'),
+    ),
   ],
 } as const satisfies Record<string, readonly Switch[]>
 
-export const roundOf = ({ message }: Pick<Switch, 'message'>): number => Number(message.split('/')[2])
+export const roundOf = ({ message }: Pick<Switch, 'message'>): number =>
+  Number(message.split('/')[2])

@@ -41,7 +41,12 @@ for (const [i, vector] of vectors.entries()) {
     let chainCode: Uint8Array = bytes(vector.chainCode)
     for (const [depth, level] of vector.levels.entries()) {
       const path = vector.levels.slice(0, depth + 1).map(({ index }) => index)
-      const derived = derivePublicKey('ed25519', bytes(vector.publicKey), bytes(vector.chainCode), path)
+      const derived = derivePublicKey(
+        'ed25519',
+        bytes(vector.publicKey),
+        bytes(vector.chainCode),
+        path,
+      )
       assert.equal(Buffer.from(derived).toString('hex'), level.publicKey)
       const again = child(publicKey, chainCode, level.index)
       assert.equal(again.tweak.toString(16).padStart(64, '0'), level.tweak)
@@ -53,10 +58,16 @@ for (const [i, vector] of vectors.entries()) {
 }
 
 test('random paths agree with the second writing of the formula', () => {
-  const start = { publicKey: ed25519.Point.BASE.multiply(12345n).toBytes(), chainCode: new Uint8Array(32).fill(9) }
+  const start = {
+    publicKey: ed25519.Point.BASE.multiply(12345n).toBytes(),
+    chainCode: new Uint8Array(32).fill(9),
+  }
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 0x7fffffff }), { maxLength: 5 }), (path) => {
-      const expected = path.reduce((key, index) => child(key.publicKey, key.chainCode, index), start)
+      const expected = path.reduce(
+        (key, index) => child(key.publicKey, key.chainCode, index),
+        start,
+      )
       assert.deepEqual(
         Buffer.from(derivePublicKey('ed25519', start.publicKey, start.chainCode, path)),
         Buffer.from(expected.publicKey),
@@ -67,7 +78,9 @@ test('random paths agree with the second writing of the formula', () => {
 })
 
 test('points outside the prime-order group and other encodings are refused', () => {
-  const torsion = ed25519.Point.fromHex('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a')
+  const torsion = ed25519.Point.fromHex(
+    'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a',
+  )
   const refused = [
     torsion.toBytes(),
     ed25519.Point.BASE.add(torsion).toBytes(),

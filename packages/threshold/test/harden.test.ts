@@ -11,7 +11,11 @@ test('a hardened process leaves no core dump and works on', { skip }, () => {
     const told = hardenProcess()
     const core = /^Max core file size\\s+(\\S+)\\s+(\\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8')).slice(1)
     console.log(JSON.stringify({ told, core, again: hardenProcess() }))`
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--input-type=module', '-e', script],
+    { encoding: 'utf8' },
+  )
   assert.equal(status, 0, stderr)
   const done = { attaching: 'done', coreDumps: 'done' }
   assert.deepEqual(JSON.parse(stdout), { told: done, core: ['0', '0'], again: done })
@@ -35,6 +39,10 @@ test('another process of the same user cannot read the memory of a hardened one'
       child.stdin.end()
     }`
   const index = new URL('../src/index.ts', import.meta.url).href
-  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', parent, index], { encoding: 'utf8' })
+  const { stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--input-type=module', '-e', parent, index],
+    { encoding: 'utf8' },
+  )
   assert.equal(stdout, 'false true\ntrue EACCES\n', stderr)
 })

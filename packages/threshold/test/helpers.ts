@@ -8,7 +8,11 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { derivePublicKey, startKeygen, startRefresh, startSign, Vault } from '../src/index.ts'
 import type { Curve, InMessage, KeyMaterial, Session, SignResult } from '../src/index.ts'
 
-export const PAIRS: readonly [number, number][] = [[1, 2], [1, 3], [2, 3]]
+export const PAIRS: readonly [number, number][] = [
+  [1, 2],
+  [1, 3],
+  [2, 3],
+]
 export const PARTIES = [1, 2, 3] as const
 
 /** One message under way. A tamperer may return any number of messages in its place. */
@@ -27,7 +31,10 @@ export interface Outcome<R> {
 }
 
 /** Carries messages between the parties until all are done or one has failed. */
-export async function carry<R>(sessions: Map<number, Session<R>>, tamper?: Tamper): Promise<Outcome<R>> {
+export async function carry<R>(
+  sessions: Map<number, Session<R>>,
+  tamper?: Tamper,
+): Promise<Outcome<R>> {
   const outcome: Outcome<R> = { results: new Map(), errors: new Map() }
   let inboxes = new Map<number, InMessage[]>([...sessions.keys()].map((party) => [party, []]))
   for (let round = 1; ; round += 1) {
@@ -89,17 +96,27 @@ function of<T>(map: Map<number, T>, party: number): T {
   return value
 }
 
-export function keygenSessions(vaults: Vaults, curve: Curve, keyId = 'key'): Map<number, Session<KeyMaterial>> {
+export function keygenSessions(
+  vaults: Vaults,
+  curve: Curve,
+  keyId = 'key',
+): Map<number, Session<KeyMaterial>> {
   const id = sessionId()
   return new Map(
-    PARTIES.map((party) => [party, startKeygen({ vault: of(vaults, party), curve, keyId, sessionId: id, party })]),
+    PARTIES.map((party) => [
+      party,
+      startKeygen({ vault: of(vaults, party), curve, keyId, sessionId: id, party }),
+    ]),
   )
 }
 
 export function refreshSessions(vaults: Vaults, keys: Keys): Map<number, Session<KeyMaterial>> {
   const id = sessionId()
   return new Map(
-    PARTIES.map((party) => [party, startRefresh({ vault: of(vaults, party), key: of(keys, party), sessionId: id })]),
+    PARTIES.map((party) => [
+      party,
+      startRefresh({ vault: of(vaults, party), key: of(keys, party), sessionId: id }),
+    ]),
   )
 }
 
@@ -135,9 +152,13 @@ export function isValid(
   result: SignResult,
 ): boolean {
   const child = derivePublicKey(curve, key.publicKey, key.chainCode, path)
-  if (curve === 'ed25519') return result.recoveryId === null && ed25519.verify(result.signature, message, child)
-  if (!secp256k1.verify(result.signature, message, child, { prehash: false, lowS: true })) return false
-  const signature = secp256k1.Signature.fromBytes(result.signature, 'compact').addRecoveryBit(result.recoveryId ?? -1)
+  if (curve === 'ed25519')
+    return result.recoveryId === null && ed25519.verify(result.signature, message, child)
+  if (!secp256k1.verify(result.signature, message, child, { prehash: false, lowS: true }))
+    return false
+  const signature = secp256k1.Signature.fromBytes(result.signature, 'compact').addRecoveryBit(
+    result.recoveryId ?? -1,
+  )
   return Buffer.from(signature.recoverPublicKey(message).toBytes(true)).equals(child)
 }
 
@@ -151,7 +172,10 @@ export async function signAndCheck(
 ): Promise<SignResult> {
   const results = await complete(signSessions(vaults, keys, pair, path, message))
   const [first, second] = [of(results, pair[0]), of(results, pair[1])]
-  if (!Buffer.from(first.signature).equals(second.signature) || first.recoveryId !== second.recoveryId) {
+  if (
+    !Buffer.from(first.signature).equals(second.signature) ||
+    first.recoveryId !== second.recoveryId
+  ) {
     throw new Error('the two signers hold different signatures')
   }
   const key = of(keys, pair[0])
@@ -175,7 +199,10 @@ export function hash(tag: string, ...parts: Uint8Array[]): Buffer {
 }
 
 /** What a cheating party can send: any header and body, with the check made right again. */
-export function forge(payload: Uint8Array, change: (header: Buffer, body: Buffer) => Uint8Array | void): Uint8Array {
+export function forge(
+  payload: Uint8Array,
+  change: (header: Buffer, body: Buffer) => Uint8Array | void,
+): Uint8Array {
   const header = Buffer.from(payload.subarray(0, HEADER))
   const body = Buffer.from(payload.subarray(BODY))
   const changed = change(header, body) ?? body

@@ -19,8 +19,8 @@ import {
 } from './helpers.ts'
 import type { Envelope, Keys, Tamper, Vaults } from './helpers.ts'
 
-// Party 1 is hostile, or the line between it and the others is. Whatever is sent: no crash, no valid
-// signature over anything else, only ThresholdErrors.
+// Party 1 is hostile, or the line between it and the others is. Whatever is sent: no crash, no
+// valid signature over anything else, only ThresholdErrors.
 const HOSTILE = 1
 
 /** Set FUZZ_SCALE=50 or so for a long run. */
@@ -56,18 +56,29 @@ function flip(bytes: Uint8Array, at: number, mask: number): Uint8Array {
 
 /** What a bad line does. The answer must be MALFORMED: a party is never banned for it. */
 const damage: fc.Arbitrary<Change> = fc.oneof(
-  fc.tuple(fraction, bit).map(([at, b]): Change => ({ from, payload }) => [{ from, payload: flip(payload, at, 1 << b) }]),
-  fraction.map((at): Change => ({ from, payload }) => [{ from, payload: payload.slice(0, Math.floor(at * payload.length)) }]),
-  fc.uint8Array({ minLength: 1, maxLength: 64 }).map(
-    (tail): Change => ({ from, payload }) => [{ from, payload: new Uint8Array(Buffer.concat([payload, tail])) }],
-  ),
+  fc.tuple(fraction, bit).map(([at, b]): Change => ({ from, payload }) => [
+    { from, payload: flip(payload, at, 1 << b) },
+  ]),
+  fraction.map((at): Change => ({ from, payload }) => [
+    { from, payload: payload.slice(0, Math.floor(at * payload.length)) },
+  ]),
+  fc.uint8Array({ minLength: 1, maxLength: 64 }).map((tail): Change => ({ from, payload }) => [
+    { from, payload: new Uint8Array(Buffer.concat([payload, tail])) },
+  ]),
   fc.uint8Array({ maxLength: 300 }).map((payload): Change => ({ from }) => [{ from, payload }]),
   fc.constant<Change>(({ from }) => [{ from, payload: new Uint8Array((1 << 20) + 1) }]),
-  fc.constant<Change>(({ from, payload }) => [{ from, payload }, { from, payload }]),
+  fc.constant<Change>(({ from, payload }) => [
+    { from, payload },
+    { from, payload },
+  ]),
   fc.constant<Change>(() => []),
-  fc.constantFrom(0, 4, 255, -1, 0.5, 2 ** 32 + 1).map((from): Change => ({ payload }) => [{ from, payload }]),
+  fc.constantFrom(0, 4, 255, -1, 0.5, 2 ** 32 + 1).map((from): Change => ({ payload }) => [
+    { from, payload },
+  ]),
   fc.constant<Change>(({ to, payload }) => [{ from: to, payload }]),
-  fraction.map((at): Change => ({ from }) => [{ from, payload: archive[Math.floor(at * archive.length)]!.payload }]),
+  fraction.map((at): Change => ({ from }) => [
+    { from, payload: archive[Math.floor(at * archive.length)]!.payload },
+  ]),
 )
 
 /** What a cheating party can do: the frame is right, the content is not. */
@@ -75,12 +86,18 @@ const cheating: fc.Arbitrary<Change> = fc.oneof(
   fc.tuple(fraction, bit).map(([at, b]): Change => ({ from, payload }) => [
     { from, payload: forge(payload, (_, body) => flip(body, at, 1 << b)) },
   ]),
-  // Most of a message of DKLs23 is oblivious transfer; the last bytes hold what is checked otherwise.
-  fc.tuple(fc.integer({ min: 0, max: 400 }), bit).map(([back, b]): Change => ({ from, payload }) => [
-    { from, payload: forge(payload, (_, body) => {
-      body[Math.max(0, body.length - 1 - back)]! ^= 1 << b
-    }) },
-  ]),
+  // Most of a message of DKLs23 is oblivious transfer; the last bytes hold what is checked
+  // otherwise.
+  fc
+    .tuple(fc.integer({ min: 0, max: 400 }), bit)
+    .map(([back, b]): Change => ({ from, payload }) => [
+      {
+        from,
+        payload: forge(payload, (_, body) => {
+          body[Math.max(0, body.length - 1 - back)]! ^= 1 << b
+        }),
+      },
+    ]),
   fraction.map((at): Change => ({ from, payload }) => [
     { from, payload: forge(payload, (_, body) => body.subarray(0, Math.floor(at * body.length))) },
   ]),
@@ -92,19 +109,33 @@ const cheating: fc.Arbitrary<Change> = fc.oneof(
     { from, payload: forge(payload, (_, body) => Buffer.alloc(body.length, byte)) },
   ]),
   fc.integer({ min: 0, max: 255 }).map((byte): Change => ({ from, payload }) => [
-    { from, payload: forge(payload, (_, body) => Buffer.concat([body.subarray(0, 4), Buffer.alloc(Math.max(0, body.length - 4), byte)])) },
+    {
+      from,
+      payload: forge(payload, (_, body) =>
+        Buffer.concat([body.subarray(0, 4), Buffer.alloc(Math.max(0, body.length - 4), byte)]),
+      ),
+    },
   ]),
   // The round, the sender, the addressee.
-  fc.tuple(fc.constantFrom(4, 5, 6), fc.integer({ min: 0, max: 255 })).map(([at, value]): Change => ({ from, payload }) => [
-    { from, payload: forge(payload, (header) => void header.writeUInt8(value, at)) },
-  ]),
+  fc
+    .tuple(fc.constantFrom(4, 5, 6), fc.integer({ min: 0, max: 255 }))
+    .map(([at, value]): Change => ({ from, payload }) => [
+      { from, payload: forge(payload, (header) => void header.writeUInt8(value, at)) },
+    ]),
   // The body of an old run under the binding of this one.
   fraction.map((at): Change => ({ from, payload }) => [
-    { from, payload: forge(payload, () => archive[Math.floor(at * archive.length)]!.payload.subarray(55)) },
+    {
+      from,
+      payload: forge(payload, () => archive[Math.floor(at * archive.length)]!.payload.subarray(55)),
+    },
   ]),
 )
 
-function tamperIn(round: number, victim: number | null, change: Change): { tamper: Tamper; hit: () => boolean } {
+function tamperIn(
+  round: number,
+  victim: number | null,
+  change: Change,
+): { tamper: Tamper; hit: () => boolean } {
   let hit = false
   return {
     hit: () => hit,
@@ -113,7 +144,9 @@ function tamperIn(round: number, victim: number | null, change: Change): { tampe
       if (envelope.from !== HOSTILE || envelope.round !== round) return honest
       if (victim !== null && envelope.to !== victim) return honest
       const changed = change(envelope)
-      const same = changed.length === 1 && changed[0]!.from === envelope.from &&
+      const same =
+        changed.length === 1 &&
+        changed[0]!.from === envelope.from &&
         Buffer.from(changed[0]!.payload).equals(envelope.payload)
       if (!same) hit = true
       return changed
@@ -142,23 +175,31 @@ async function fuzz<R>(
   const seen = new Map<string, number>()
   const victim = fc.constantFrom(null, ...victims)
   await fc.assert(
-    fc.asyncProperty(fc.integer({ min: 1, max: rounds }), victim, changes, async (round, to, change) => {
-      const { tamper, hit } = tamperIn(round, to, change)
-      const { results, errors } = await carry(start(), tamper)
-      checkErrors(errors, damageOnly)
-      if (damageOnly && hit()) assert.ok(errors.size > 0, 'damage passed unnoticed')
-      for (const [party, result] of results) check(party, result)
-      for (const error of errors.values()) {
-        const { code } = error as ThresholdError
-        seen.set(code, (seen.get(code) ?? 0) + 1)
-      }
-    }),
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: rounds }),
+      victim,
+      changes,
+      async (round, to, change) => {
+        const { tamper, hit } = tamperIn(round, to, change)
+        const { results, errors } = await carry(start(), tamper)
+        checkErrors(errors, damageOnly)
+        if (damageOnly && hit()) assert.ok(errors.size > 0, 'damage passed unnoticed')
+        for (const [party, result] of results) check(party, result)
+        for (const error of errors.values()) {
+          const { code } = error as ThresholdError
+          seen.set(code, (seen.get(code) ?? 0) + 1)
+        }
+      },
+    ),
     { numRuns: runs * SCALE },
   )
   return seen
 }
 
-for (const [name, changes, damageOnly] of [['damaged', damage, true], ['forged', cheating, false]] as const) {
+for (const [name, changes, damageOnly] of [
+  ['damaged', damage, true],
+  ['forged', cheating, false],
+] as const) {
   for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     test(`${curve}: signing with ${name} messages`, async (t) => {
       const message = new Uint8Array(randomBytes(32))
@@ -170,7 +211,8 @@ for (const [name, changes, damageOnly] of [['damaged', damage, true], ['forged',
         damageOnly,
         200,
         [2],
-        (party, result) => assert.ok(isValid(curve, keys[curve].get(party)!, path, message, result)),
+        (party, result) =>
+          assert.ok(isValid(curve, keys[curve].get(party)!, path, message, result)),
       )
       t.diagnostic(JSON.stringify(Object.fromEntries(seen)))
     })
@@ -209,7 +251,8 @@ for (const [name, changes, damageOnly] of [['damaged', damage, true], ['forged',
 
 test('after all that the keys still sign', async () => {
   for (const curve of ['secp256k1', 'ed25519'] as const) {
-    for (const pair of PAIRS) await signAndCheck(vaults, keys[curve], pair, [1], new Uint8Array(randomBytes(32)))
+    for (const pair of PAIRS)
+      await signAndCheck(vaults, keys[curve], pair, [1], new Uint8Array(randomBytes(32)))
   }
 })
 
@@ -220,9 +263,11 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
     const honest = keygenSessions(vaults, curve)
     let other: Uint8Array | undefined
     const { results, errors } = await carry(honest, (envelope) => {
-      if (envelope.from !== 1 || envelope.round !== round) return [{ from: envelope.from, payload: envelope.payload }]
+      if (envelope.from !== 1 || envelope.round !== round)
+        return [{ from: envelope.from, payload: envelope.payload }]
       if (envelope.to === 2) return [{ from: 1, payload: envelope.payload }]
-      // Another chain code commitment (first bytes of the public part after the proof's): well-formed.
+      // Another chain code commitment (first bytes of the public part after the proof's):
+      // well-formed.
       other = forge(envelope.payload, (_, body) => {
         body[4 + (curve === 'secp256k1' ? 36 : 2)]! ^= 1
       })
@@ -230,8 +275,12 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
     })
     assert.ok(other)
     assert.equal(results.size, 0)
-    assert.ok([2, 3].some((party) => /echo mismatch/.test(String(errors.get(party)))), [...errors.values()].join('; '))
-    for (const error of errors.values()) assert.ok(error instanceof ThresholdError && error.code === 'ABORT')
+    assert.ok(
+      [2, 3].some((party) => /echo mismatch/.test(String(errors.get(party)))),
+      [...errors.values()].join('; '),
+    )
+    for (const error of errors.values())
+      assert.ok(error instanceof ThresholdError && error.code === 'ABORT')
   })
 }
 
@@ -240,9 +289,14 @@ test('secp256k1: a cheat in the multiplication is proven and names the party', a
     signSessions(vaults, keys.secp256k1, [1, 2], [], new Uint8Array(32)),
     ({ from, round, payload }) =>
       from === 1 && round === 1
-        ? [{ from, payload: forge(payload, (_, body) => {
-            body[Math.floor(body.length / 2)]! ^= 1
-          }) }]
+        ? [
+            {
+              from,
+              payload: forge(payload, (_, body) => {
+                body[Math.floor(body.length / 2)]! ^= 1
+              }),
+            },
+          ]
         : [{ from, payload }],
   )
   assert.equal(results.size, 0)
@@ -253,8 +307,18 @@ test('secp256k1: a cheat in the multiplication is proven and names the party', a
 })
 
 test('arguments of wrong types are refused, not crashed on', async () => {
-  for (const inbox of [[{}], [{ from: 1 }], [{ from: 1, payload: 'text' }], [null], 'text', null, 7]) {
-    const [session] = [...signSessions(vaults, keys.ed25519, [1, 2], [], new Uint8Array(1)).values()]
+  for (const inbox of [
+    [{}],
+    [{ from: 1 }],
+    [{ from: 1, payload: 'text' }],
+    [null],
+    'text',
+    null,
+    7,
+  ]) {
+    const [session] = [
+      ...signSessions(vaults, keys.ed25519, [1, 2], [], new Uint8Array(1)).values(),
+    ]
     await session!.step([])
     await assert.rejects(session!.step(inbox as never), { name: 'ThresholdError' })
   }

@@ -1,4 +1,6 @@
-/** The encoding of the engines' messages: a value's parts one after the other, lengths as varints. */
+/**
+ * The encoding of the engines' messages: a value's parts one after the other, lengths as varints.
+ */
 export type Layout =
   | { kind: 'fixed'; bytes: number }
   /** A length, then so many bytes; null: any number. */
@@ -18,8 +20,16 @@ export const option = (of: Layout): Layout => ({ kind: 'option', of })
 export const varint: Layout = { kind: 'varint' }
 export const rest: Layout = { kind: 'rest' }
 
-/** Where a named part lies: the whole from `at`, what it holds from `from` (behind its length), both up to `end`. */
-export interface Part { at: number; from: number; end: number; layout: Layout }
+/**
+ * Where a named part lies: the whole from `at`, what it holds from `from` (behind its length), both
+ * up to `end`.
+ */
+export interface Part {
+  at: number
+  from: number
+  end: number
+  layout: Layout
+}
 
 export function readVarint(data: Uint8Array, at: number): { value: number; end: number } {
   let value = 0
@@ -57,11 +67,13 @@ export function parse(data: Uint8Array, layout: Layout): Map<string, Part> {
       end = from + length.value
     } else if (each.kind === 'list') {
       const length = readVarint(data, at)
-      if (length.value !== each.count) throw new Error(`postcard: ${name} has ${length.value} parts instead of ${each.count}`)
+      if (length.value !== each.count)
+        throw new Error(`postcard: ${name} has ${length.value} parts instead of ${each.count}`)
       from = end = length.end
       for (let index = 0; index < each.count; index++) end = take(under(index), each.of, end)
     } else if (each.kind === 'option') {
-      if (data[at] !== 0 && data[at] !== 1) throw new Error(`postcard: ${name} is neither there nor not`)
+      if (data[at] !== 0 && data[at] !== 1)
+        throw new Error(`postcard: ${name} is neither there nor not`)
       from = end = at + 1
       if (data[at] === 1) end = take(name, each.of, end)
     } else {

@@ -5,7 +5,16 @@ import { ed25519, x25519 } from '@noble/curves/ed25519.js'
 
 import { ThresholdError } from '../src/index.ts'
 import type { Curve } from '../src/index.ts'
-import { carry, complete, forge, hash, keygenSessions, openVaults, PARTIES, refreshSessions } from './helpers.ts'
+import {
+  carry,
+  complete,
+  forge,
+  hash,
+  keygenSessions,
+  openVaults,
+  PARTIES,
+  refreshSessions,
+} from './helpers.ts'
 import type { Envelope } from './helpers.ts'
 
 /** Header, check and the length of the public part come before it. */
@@ -27,7 +36,10 @@ const pass = ({ from, payload }: Envelope) => [{ from, payload }]
 test('ed25519: whoever sees the messages finds no fragment in them', async () => {
   const vaults = await openVaults()
   const keys = await complete(keygenSessions(vaults, 'ed25519'))
-  for (const start of [() => keygenSessions(vaults, 'ed25519'), () => refreshSessions(vaults, keys)]) {
+  for (const start of [
+    () => keygenSessions(vaults, 'ed25519'),
+    () => refreshSessions(vaults, keys),
+  ]) {
     const seen: Envelope[] = []
     const { errors, results } = await carry(start(), (envelope) => {
       seen.push(envelope)
@@ -39,23 +51,37 @@ test('ed25519: whoever sees the messages finds no fragment in them', async () =>
     assert.equal(fragments.length, 6)
     for (const envelope of fragments) {
       const { hidden } = partsOf(envelope)
-      // After chain code commitment and session key: the engine's header, the number of points, the points, the proof.
-      const { shown } = partsOf(seen.find(({ round, from }) => round === 1 && from === envelope.from)!)
+      // After chain code commitment and session key: the engine's header, the number of points, the
+      // points, the proof.
+      const { shown } = partsOf(
+        seen.find(({ round, from }) => round === 1 && from === envelope.from)!,
+      )
       const count = shown.readUInt8(69)
-      const points = Array.from({ length: count }, (_, at) => ed25519.Point.fromBytes(shown.subarray(70 + at * 32, 102 + at * 32)))
+      const points = Array.from({ length: count }, (_, at) =>
+        ed25519.Point.fromBytes(shown.subarray(70 + at * 32, 102 + at * 32)),
+      )
       // A refresh moves the shares of zero: its first point is not sent.
-      const [c0, c1] = count === 2 ? points as [Point, Point] : [ed25519.Point.ZERO, points[0]!]
+      const [c0, c1] = count === 2 ? (points as [Point, Point]) : [ed25519.Point.ZERO, points[0]!]
       constants.set(envelope.from, c0)
       const expected = c0.add(c1.multiply(BigInt(envelope.to)))
       for (let at = 0; at + 32 <= hidden.length; at += 1) {
-        const scalar = BigInt(`0x${Buffer.from(hidden.subarray(at, at + 32)).reverse().toString('hex')}`) % ed25519.Point.Fn.ORDER
+        const scalar =
+          BigInt(
+            `0x${Buffer.from(hidden.subarray(at, at + 32))
+              .reverse()
+              .toString('hex')}`,
+          ) % ed25519.Point.Fn.ORDER
         const isFragment = scalar !== 0n && ed25519.Point.BASE.multiply(scalar).equals(expected)
-        assert.ok(!isFragment, `the fragment of ${envelope.from} for ${envelope.to} is in the clear`)
+        assert.ok(
+          !isFragment,
+          `the fragment of ${envelope.from} for ${envelope.to} is in the clear`,
+        )
       }
     }
     // What was read as the polynomials' points is that: together they make the public key.
     const sum = [...constants.values()].reduce((a, b) => a.add(b))
-    if (results.get(1)!.epoch === 0) assert.deepEqual(sum.toBytes(), Uint8Array.from(results.get(1)!.publicKey))
+    if (results.get(1)!.epoch === 0)
+      assert.deepEqual(sum.toBytes(), Uint8Array.from(results.get(1)!.publicKey))
     else assert.ok(sum.equals(ed25519.Point.ZERO))
   }
 })
@@ -73,7 +99,10 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     })
     assert.equal(errors.size, 0)
     assert.equal(sealed.length, curve === 'secp256k1' ? 18 : 6)
-    assert.ok(lengths.every((length) => length >= 32 + TAG && length < 64 + TAG), lengths.join())
+    assert.ok(
+      lengths.every((length) => length >= 32 + TAG && length < 64 + TAG),
+      lengths.join(),
+    )
     assert.equal(new Set(sealed.map((each) => each.toString('hex'))).size, sealed.length)
   })
 
@@ -81,7 +110,8 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     test(`${curve}: a relay that exchanges a session key in a ${run} is found out by the echo`, async () => {
       const vaults = await openVaults()
       const keys = run === 'refresh' ? await complete(keygenSessions(vaults, curve)) : null
-      // The relay sits between 1 and 3 and gives each its own key for the other's. Then it may change their echoes to fit.
+      // The relay sits between 1 and 3 and gives each its own key for the other's. Then it may
+      // change their echoes to fit.
       for (const hidesIt of [false, true]) {
         const sessions = keys ? refreshSessions(vaults, keys) : keygenSessions(vaults, curve)
         const own = x25519.getPublicKey(new Uint8Array(randomBytes(32)))
@@ -94,17 +124,37 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
           if (from + to !== 4 || round > (hidesIt ? 2 : 1)) return pass(envelope)
           const exchanged = Buffer.from(said.get(from)!)
           exchanged.set(own, SESSION_KEY[curve])
-          return [{ from, payload: forge(payload, (header, body) => {
-            const seen = (party: number): Buffer => (party === from ? exchanged : said.get(party)!)
-            body.set(round === 1 ? exchanged : hash('custody/threshold/echo/v1', header.subarray(7), Buffer.from([1]),
-              ...PARTIES.flatMap((party) => [Buffer.from([party]), seen(party)])), 4)
-          }) }]
+          return [
+            {
+              from,
+              payload: forge(payload, (header, body) => {
+                const seen = (party: number): Buffer =>
+                  party === from ? exchanged : said.get(party)!
+                body.set(
+                  round === 1
+                    ? exchanged
+                    : hash(
+                        'custody/threshold/echo/v1',
+                        header.subarray(7),
+                        Buffer.from([1]),
+                        ...PARTIES.flatMap((party) => [Buffer.from([party]), seen(party)]),
+                      ),
+                  4,
+                )
+              }),
+            },
+          ]
         })
         assert.equal(results.size, 0)
         assert.equal(last, 2, 'noticed in the round after')
         assert.deepEqual([...errors.keys()].sort(), [1, 2, 3])
         for (const error of errors.values()) {
-          assert.ok(error instanceof ThresholdError && error.code === 'ABORT' && error.message.startsWith('echo mismatch'), String(error))
+          assert.ok(
+            error instanceof ThresholdError &&
+              error.code === 'ABORT' &&
+              error.message.startsWith('echo mismatch'),
+            String(error),
+          )
         }
       }
     })
@@ -120,12 +170,25 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
       for (const [from, session] of sessions) {
         const step = await session.step([])
         first.set(from, { from, to: 0, round: 1, payload: step.messages[0]!.payload })
-        seen.set(from, partsOf(first.get(from)!).shown.subarray(SESSION_KEY[curve], SESSION_KEY[curve] + 32))
+        seen.set(
+          from,
+          partsOf(first.get(from)!).shown.subarray(SESSION_KEY[curve], SESSION_KEY[curve] + 32),
+        )
       }
-      const forged = forge(first.get(1)!.payload, (_, body) => { body.set(key(), 4 + SESSION_KEY[curve]) })
-      const inbox = [{ from: 1, payload: forged }, { from: 2, payload: first.get(2)!.payload }]
-      await assert.rejects(sessions.get(3)!.step(inbox), (error) =>
-        error instanceof ThresholdError && error.counterparty !== 3 && /session key/.test(error.message))
+      const forged = forge(first.get(1)!.payload, (_, body) => {
+        body.set(key(), 4 + SESSION_KEY[curve])
+      })
+      const inbox = [
+        { from: 1, payload: forged },
+        { from: 2, payload: first.get(2)!.payload },
+      ]
+      await assert.rejects(
+        sessions.get(3)!.step(inbox),
+        (error) =>
+          error instanceof ThresholdError &&
+          error.counterparty !== 3 &&
+          /session key/.test(error.message),
+      )
       for (const session of sessions.values()) session.abort()
     }
   })

@@ -3,7 +3,14 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 
 import type { Curve, KeyMaterial } from '../src/index.ts'
-import { complete, keygenSessions, openVaults, PAIRS, refreshSessions, signAndCheck } from './helpers.ts'
+import {
+  complete,
+  keygenSessions,
+  openVaults,
+  PAIRS,
+  refreshSessions,
+  signAndCheck,
+} from './helpers.ts'
 import type { Keys, Vaults } from './helpers.ts'
 
 function recoveryKey() {
@@ -24,8 +31,14 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     const backup = await vaults.get(3)!.sealBackup(lost.sealedShare, lost, recovery.publicKey)
 
     // Node 3 is gone, with its vault.
-    const two: Keys = new Map([[1, keys.get(1)!], [2, keys.get(2)!]])
-    const left: Vaults = new Map([[1, vaults.get(1)!], [2, vaults.get(2)!]])
+    const two: Keys = new Map([
+      [1, keys.get(1)!],
+      [2, keys.get(2)!],
+    ])
+    const left: Vaults = new Map([
+      [1, vaults.get(1)!],
+      [2, vaults.get(2)!],
+    ])
     await signAndCheck(left, two, [1, 2], [4], new Uint8Array(randomBytes(32)))
 
     const fresh = (await openVaults()).get(1)!
@@ -33,11 +46,13 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     const restored: KeyMaterial = { ...lost, sealedShare }
     const nodes: Vaults = new Map([...left, [3, fresh]])
     const all: Keys = new Map([...two, [3, restored]])
-    for (const pair of PAIRS) await signAndCheck(nodes, all, pair, [4, 5], new Uint8Array(randomBytes(32)))
+    for (const pair of PAIRS)
+      await signAndCheck(nodes, all, pair, [4, 5], new Uint8Array(randomBytes(32)))
 
     // And it takes part in a refresh, which makes the backup worthless.
     const refreshed = await complete(refreshSessions(nodes, all))
-    for (const pair of PAIRS) await signAndCheck(nodes, refreshed, pair, [], new Uint8Array(randomBytes(32)))
+    for (const pair of PAIRS)
+      await signAndCheck(nodes, refreshed, pair, [], new Uint8Array(randomBytes(32)))
   })
 
   test(`${curve}: a backup opens only for its key, party and epoch, and unchanged`, async () => {
@@ -47,16 +62,28 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     const backup = await vault.sealBackup(key.sealedShare, key, recovery.publicKey)
     const sealed = { code: 'SEALED' }
     await assert.rejects(vault.restoreBackup(backup, recoveryKey().secretKey, key), sealed)
-    await assert.rejects(vault.restoreBackup(backup, recovery.secretKey, { ...key, epoch: 1 }), sealed)
-    await assert.rejects(vault.restoreBackup(backup, recovery.secretKey, { ...key, party: 2 }), sealed)
-    await assert.rejects(vault.restoreBackup(backup, recovery.secretKey, { ...key, keyId: 'other' }), sealed)
+    await assert.rejects(
+      vault.restoreBackup(backup, recovery.secretKey, { ...key, epoch: 1 }),
+      sealed,
+    )
+    await assert.rejects(
+      vault.restoreBackup(backup, recovery.secretKey, { ...key, party: 2 }),
+      sealed,
+    )
+    await assert.rejects(
+      vault.restoreBackup(backup, recovery.secretKey, { ...key, keyId: 'other' }),
+      sealed,
+    )
     for (const at of [0, 4, 36, 50, backup.length - 1]) {
       const changed = Uint8Array.from(backup)
       changed[at]! ^= 1
       await assert.rejects(vault.restoreBackup(changed, recovery.secretKey, key), sealed)
     }
     await assert.rejects(vault.restoreBackup(new Uint8Array(), recovery.secretKey, key), sealed)
-    await assert.rejects(vault.sealBackup(key.sealedShare, { ...key, epoch: 7 }, recovery.publicKey), sealed)
+    await assert.rejects(
+      vault.sealBackup(key.sealedShare, { ...key, epoch: 7 }, recovery.publicKey),
+      sealed,
+    )
     const refused = { code: 'BAD_ARGUMENT' }
     await assert.rejects(vault.sealBackup(key.sealedShare, key, new Uint8Array(32)), refused)
     await assert.rejects(vault.sealBackup(key.sealedShare, key, new Uint8Array(31)), refused)

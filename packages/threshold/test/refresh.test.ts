@@ -41,26 +41,45 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
   })
 
   test(`${curve}: until it is deleted the old epoch still signs`, async () => {
-    for (const pair of PAIRS) await signAndCheck(vaults, old, pair, [1], new Uint8Array(randomBytes(32)))
+    for (const pair of PAIRS)
+      await signAndCheck(vaults, old, pair, [1], new Uint8Array(randomBytes(32)))
   })
 
   test(`${curve}: an old share and a new one do not sign together`, async () => {
-    for (const [stale, current] of [[1, 2], [3, 1]] as const) {
-      const mixed: Keys = new Map([[stale, old.get(stale)!], [current, fresh.get(current)!]])
-      const { results, errors } = await carry(signSessions(vaults, mixed, [stale, current], [1], new Uint8Array(32)))
+    for (const [stale, current] of [
+      [1, 2],
+      [3, 1],
+    ] as const) {
+      const mixed: Keys = new Map([
+        [stale, old.get(stale)!],
+        [current, fresh.get(current)!],
+      ])
+      const { results, errors } = await carry(
+        signSessions(vaults, mixed, [stale, current], [1], new Uint8Array(32)),
+      )
       assert.equal(results.size, 0)
-      assert.ok([...errors.values()].every((e) => e instanceof ThresholdError && e.code !== 'CHEAT'))
+      assert.ok(
+        [...errors.values()].every((e) => e instanceof ThresholdError && e.code !== 'CHEAT'),
+      )
     }
   })
 
   test(`${curve}: two attempts at the same epoch do not mix either, even past the frame`, async () => {
     const other = await complete(refreshSessions(vaults, old))
-    const mixed: Keys = new Map([[1, fresh.get(1)!], [2, other.get(2)!]])
-    const { results, errors } = await carry(signSessions(vaults, mixed, [1, 2], [], new Uint8Array(32)))
+    const mixed: Keys = new Map([
+      [1, fresh.get(1)!],
+      [2, other.get(2)!],
+    ])
+    const { results, errors } = await carry(
+      signSessions(vaults, mixed, [1, 2], [], new Uint8Array(32)),
+    )
     assert.equal(results.size, 0)
-    assert.ok([...errors.values()].every((e) => e instanceof ThresholdError && e.code === 'MALFORMED'))
+    assert.ok(
+      [...errors.values()].every((e) => e instanceof ThresholdError && e.code === 'MALFORMED'),
+    )
 
-    // Give each message the binding that its receiver expects: now the engines themselves must refuse.
+    // Give each message the binding that its receiver expects: now the engines themselves must
+    // refuse.
     const bindings = new Map<number, Buffer>()
     const { results: none, errors: refused } = await carry(
       signSessions(vaults, mixed, [1, 2], [], new Uint8Array(32)),
@@ -79,26 +98,34 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     const rebound = (from: number, to: number) =>
       forge(first.get(from)!, (header) => void header.set(first.get(to)!.subarray(7, 39), 7))
     let inbox = { one: rebound(2, 1), two: rebound(1, 2) }
-    await assert.rejects(async () => {
-      for (let round = 0; round < 4; round += 1) {
-        const one = await sessions.get(1)!.step([{ from: 2, payload: inbox.one }])
-        const two = await sessions.get(2)!.step([{ from: 1, payload: inbox.two }])
-        assert.equal(one.kind, 'send')
-        assert.equal(two.kind, 'send')
-        first.set(1, one.messages[0]!.payload).set(2, two.messages[0]!.payload)
-        inbox = { one: rebound(2, 1), two: rebound(1, 2) }
-      }
-    }, { name: 'ThresholdError', code: 'ABORT' })
+    await assert.rejects(
+      async () => {
+        for (let round = 0; round < 4; round += 1) {
+          const one = await sessions.get(1)!.step([{ from: 2, payload: inbox.one }])
+          const two = await sessions.get(2)!.step([{ from: 1, payload: inbox.two }])
+          assert.equal(one.kind, 'send')
+          assert.equal(two.kind, 'send')
+          first.set(1, one.messages[0]!.payload).set(2, two.messages[0]!.payload)
+          inbox = { one: rebound(2, 1), two: rebound(1, 2) }
+        }
+      },
+      { name: 'ThresholdError', code: 'ABORT' },
+    )
   })
 
   test(`${curve}: a second refresh, of the first's shares`, async () => {
     const again = await complete(refreshSessions(vaults, fresh))
     assert.equal(again.get(3)!.epoch, 2)
-    for (const pair of PAIRS) await signAndCheck(vaults, again, pair, [9], new Uint8Array(randomBytes(32)))
+    for (const pair of PAIRS)
+      await signAndCheck(vaults, again, pair, [9], new Uint8Array(randomBytes(32)))
   })
 
   test(`${curve}: shares of different epochs cannot be refreshed together`, async () => {
-    const mixed: Keys = new Map([[1, old.get(1)!], [2, fresh.get(2)!], [3, fresh.get(3)!]])
+    const mixed: Keys = new Map([
+      [1, old.get(1)!],
+      [2, fresh.get(2)!],
+      [3, fresh.get(3)!],
+    ])
     const { results, errors } = await carry(refreshSessions(vaults, mixed))
     assert.equal(results.size, 0)
     assert.ok(errors.size > 0)

@@ -4,8 +4,9 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { ed25519 } from '@noble/curves/ed25519.js'
 
-// RFC 9591, appendix E.1, recomputed from the RFC's text with noble's group alone. The same file goes through the engine and
-// through our own messages in native/src/frost/vectors.rs: what both agree with is the RFC, not one of the two.
+// RFC 9591, appendix E.1, recomputed from the RFC's text with noble's group alone. The same file
+// goes through the engine and through our own messages in native/src/frost/vectors.rs: what both
+// agree with is the RFC, not one of the two.
 
 interface Participant {
   identifier: number
@@ -19,18 +20,26 @@ interface Participant {
   binding_factor?: string
   signature_share?: string
 }
-const vectors = JSON.parse(readFileSync(new URL('./vectors/rfc9591-ed25519.json', import.meta.url), 'utf8')) as {
-  group_secret_key: string; group_public_key: string; share_polynomial_coefficient: string; message: string; sig: string
+const vectors = JSON.parse(
+  readFileSync(new URL('./vectors/rfc9591-ed25519.json', import.meta.url), 'utf8'),
+) as {
+  group_secret_key: string
+  group_public_key: string
+  share_polynomial_coefficient: string
+  message: string
+  sig: string
   participants: Participant[]
 }
 const { Fn, BASE, ZERO } = ed25519.Point
 const CONTEXT = Buffer.from('FROST-ED25519-SHA512-v1')
 
 const bytes = (digits: string) => Buffer.from(digits, 'hex')
-const toScalar = (little: Uint8Array) => Fn.create(BigInt(`0x${Buffer.from(little).reverse().toString('hex')}`))
+const toScalar = (little: Uint8Array) =>
+  Fn.create(BigInt(`0x${Buffer.from(little).reverse().toString('hex')}`))
 const scalar = (digits: string) => toScalar(bytes(digits))
 const written = (value: bigint) => Buffer.from(Fn.toBytes(value))
-const sha512 = (...parts: Uint8Array[]) => createHash('sha512').update(Buffer.concat(parts)).digest()
+const sha512 = (...parts: Uint8Array[]) =>
+  createHash('sha512').update(Buffer.concat(parts)).digest()
 const h1 = (...parts: Uint8Array[]) => toScalar(sha512(CONTEXT, Buffer.from('rho'), ...parts))
 const h2 = (...parts: Uint8Array[]) => toScalar(sha512(...parts))
 const h3 = (...parts: Uint8Array[]) => toScalar(sha512(CONTEXT, Buffer.from('nonce'), ...parts))
@@ -46,31 +55,52 @@ test('RFC 9591, E.1: shares, nonces, binding factors, signature shares and the s
     const slope = Fn.mul(scalar(vectors.share_polynomial_coefficient), BigInt(identifier))
     assert.equal(hexOf(Fn.add(secret, slope)), share)
   }
-  const signers = vectors.participants.filter((each): each is Required<Participant> => each.signature_share !== undefined)
-  assert.deepEqual(signers.map(({ identifier }) => identifier), [1, 3])
+  const signers = vectors.participants.filter(
+    (each): each is Required<Participant> => each.signature_share !== undefined,
+  )
+  assert.deepEqual(
+    signers.map(({ identifier }) => identifier),
+    [1, 3],
+  )
   for (const each of signers) {
-    assert.equal(hexOf(h3(bytes(each.hiding_nonce_randomness), bytes(each.share))), each.hiding_nonce)
-    assert.equal(hexOf(h3(bytes(each.binding_nonce_randomness), bytes(each.share))), each.binding_nonce)
+    assert.equal(
+      hexOf(h3(bytes(each.hiding_nonce_randomness), bytes(each.share))),
+      each.hiding_nonce,
+    )
+    assert.equal(
+      hexOf(h3(bytes(each.binding_nonce_randomness), bytes(each.share))),
+      each.binding_nonce,
+    )
     assert.equal(BASE.multiply(scalar(each.hiding_nonce)).toHex(), each.hiding_nonce_commitment)
     assert.equal(BASE.multiply(scalar(each.binding_nonce)).toHex(), each.binding_nonce_commitment)
   }
   const message = bytes(vectors.message)
   const list = signers.flatMap((each) => [
-    written(BigInt(each.identifier)), bytes(each.hiding_nonce_commitment), bytes(each.binding_nonce_commitment),
+    written(BigInt(each.identifier)),
+    bytes(each.hiding_nonce_commitment),
+    bytes(each.binding_nonce_commitment),
   ])
-  const factorOf = ({ identifier }: Participant) => h1(publicKey, h4(message), h5(...list), written(BigInt(identifier)))
+  const factorOf = ({ identifier }: Participant) =>
+    h1(publicKey, h4(message), h5(...list), written(BigInt(identifier)))
   let commitment = ZERO
   for (const each of signers) {
     assert.equal(hexOf(factorOf(each)), each.binding_factor)
-    const [hiding, binding] = [each.hiding_nonce_commitment, each.binding_nonce_commitment].map((point) => ed25519.Point.fromHex(point))
+    const [hiding, binding] = [each.hiding_nonce_commitment, each.binding_nonce_commitment].map(
+      (point) => ed25519.Point.fromHex(point),
+    )
     commitment = commitment.add(hiding!).add(binding!.multiply(factorOf(each)))
   }
   const challenge = h2(commitment.toBytes(), publicKey, message)
   let response = 0n
   for (const each of signers) {
-    const other = BigInt(signers.find(({ identifier }) => identifier !== each.identifier)!.identifier)
+    const other = BigInt(
+      signers.find(({ identifier }) => identifier !== each.identifier)!.identifier,
+    )
     const lagrange = Fn.mul(other, Fn.inv(Fn.sub(other, BigInt(each.identifier))))
-    const masked = Fn.add(scalar(each.hiding_nonce), Fn.mul(scalar(each.binding_nonce), factorOf(each)))
+    const masked = Fn.add(
+      scalar(each.hiding_nonce),
+      Fn.mul(scalar(each.binding_nonce), factorOf(each)),
+    )
     const share = Fn.add(masked, Fn.mul(Fn.mul(lagrange, scalar(each.share)), challenge))
     assert.equal(hexOf(share), each.signature_share)
     response = Fn.add(response, share)

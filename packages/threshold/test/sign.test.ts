@@ -5,7 +5,14 @@ import { before, test } from 'node:test'
 
 import { engines, startSign, ThresholdError } from '../src/index.ts'
 import type { Curve } from '../src/index.ts'
-import { complete, keygenSessions, openVaults, PAIRS, signAndCheck, signSessions } from './helpers.ts'
+import {
+  complete,
+  keygenSessions,
+  openVaults,
+  PAIRS,
+  signAndCheck,
+  signSessions,
+} from './helpers.ts'
 import type { Keys, Vaults } from './helpers.ts'
 
 let vaults: Vaults
@@ -93,7 +100,10 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
       { ...good, key: { ...key, publicKey: new Uint8Array(5) } },
     ]
     for (const options of refused) {
-      assert.throws(() => startSign(options), (error) => error instanceof ThresholdError && error.code === 'BAD_ARGUMENT')
+      assert.throws(
+        () => startSign(options),
+        (error) => error instanceof ThresholdError && error.code === 'BAD_ARGUMENT',
+      )
     }
   })
 }
@@ -106,7 +116,9 @@ test('a session is used once', async () => {
 })
 
 test('an aborted session is over, also in the middle of a step', async () => {
-  const [session] = [...signSessions(vaults, keys.secp256k1, [1, 2], [], new Uint8Array(32)).values()]
+  const [session] = [
+    ...signSessions(vaults, keys.secp256k1, [1, 2], [], new Uint8Array(32)).values(),
+  ]
   const step = session!.step([])
   session!.abort()
   await assert.rejects(step, { code: 'ABORT' })
@@ -114,7 +126,9 @@ test('an aborted session is over, also in the middle of a step', async () => {
 })
 
 test('one step at a time', async () => {
-  const [session] = [...signSessions(vaults, keys.secp256k1, [1, 2], [], new Uint8Array(32)).values()]
+  const [session] = [
+    ...signSessions(vaults, keys.secp256k1, [1, 2], [], new Uint8Array(32)).values(),
+  ]
   const first = session!.step([])
   await assert.rejects(session!.step([]), { code: 'BAD_ARGUMENT' })
   await assert.rejects(first, { code: 'ABORT' })
@@ -125,7 +139,10 @@ test('a step does its work off the event loop', async () => {
   await complete(keygenSessions(vaults, 'secp256k1', 'another'))
   const sum = ({ user, system }: NodeJS.CpuUsage) => (user + system) / 1000
   const [allMs, ownMs] = [sum(process.cpuUsage(all)), sum(process.threadCpuUsage(own))]
-  assert.ok(ownMs < allMs / 2, `the thread of the event loop used ${ownMs} of ${allMs} ms of processor time`)
+  assert.ok(
+    ownMs < allMs / 2,
+    `the thread of the event loop used ${ownMs} of ${allMs} ms of processor time`,
+  )
 })
 
 test('the versions written into shares are the ones the lockfile pins', () => {

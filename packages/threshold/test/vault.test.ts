@@ -42,7 +42,11 @@ test('a key file is new, random, 32 bytes and its owner’s alone', async () => 
 })
 
 test('files that are not key files are refused', async () => {
-  for (const [name, content] of [['short', randomBytes(31)], ['long', randomBytes(33)], ['zero', Buffer.alloc(32)]] as const) {
+  for (const [name, content] of [
+    ['short', randomBytes(31)],
+    ['long', randomBytes(33)],
+    ['zero', Buffer.alloc(32)],
+  ] as const) {
     const path = join(folder, name)
     writeFileSync(path, content, { mode: 0o600 })
     await assert.rejects(Vault.open({ kind: 'file', path }), sealed)
@@ -58,11 +62,21 @@ test('a passphrase opens what it sealed; another one, or another salt, does not'
   vaults.set(1, await Vault.open({ kind: 'passphrase', passphrase, salt }))
   const key = (await complete(keygenSessions(vaults, 'ed25519'))).get(1)!
   await opens(await Vault.open({ kind: 'passphrase', passphrase, salt }), key)
-  await assert.rejects(opens(await Vault.open({ kind: 'passphrase', passphrase: `${passphrase}!`, salt }), key), sealed)
+  await assert.rejects(
+    opens(await Vault.open({ kind: 'passphrase', passphrase: `${passphrase}!`, salt }), key),
+    sealed,
+  )
   const other = new Uint8Array(randomBytes(16))
-  await assert.rejects(opens(await Vault.open({ kind: 'passphrase', passphrase, salt: other }), key), sealed)
-  await assert.rejects(Vault.open({ kind: 'passphrase', passphrase: 'short', salt }), { code: 'BAD_ARGUMENT' })
-  await assert.rejects(Vault.open({ kind: 'passphrase', passphrase, salt: new Uint8Array(8) }), { code: 'BAD_ARGUMENT' })
+  await assert.rejects(
+    opens(await Vault.open({ kind: 'passphrase', passphrase, salt: other }), key),
+    sealed,
+  )
+  await assert.rejects(Vault.open({ kind: 'passphrase', passphrase: 'short', salt }), {
+    code: 'BAD_ARGUMENT',
+  })
+  await assert.rejects(Vault.open({ kind: 'passphrase', passphrase, salt: new Uint8Array(8) }), {
+    code: 'BAD_ARGUMENT',
+  })
 })
 
 for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
@@ -84,7 +98,8 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
       { sealedShare: new Uint8Array() },
       { sealedShare: new Uint8Array(200) },
     ]
-    for (const change of elsewhere) await assert.rejects(opens(vault, { ...key, ...change }), sealed)
+    for (const change of elsewhere)
+      await assert.rejects(opens(vault, { ...key, ...change }), sealed)
     const refresh = startRefresh({ vault: other, key, sessionId: sessionId() })
     await assert.rejects(refresh.step([]), sealed)
 
@@ -105,14 +120,19 @@ test('the key of one curve is not taken for the other’s', async () => {
   const vaults = await openVaults()
   const key = (await complete(keygenSessions(vaults, 'ed25519'))).get(1)!
   const posing = { ...key, curve: 'secp256k1' as const }
-  assert.throws(() => startRefresh({ vault: vaults.get(1)!, key: posing, sessionId: sessionId() }), {
-    code: 'BAD_ARGUMENT',
-  })
+  assert.throws(
+    () => startRefresh({ vault: vaults.get(1)!, key: posing, sessionId: sessionId() }),
+    {
+      code: 'BAD_ARGUMENT',
+    },
+  )
 })
 
 test('two seals of one share have nothing in common: data keys are fresh', async () => {
   const vaults = await openVaults()
-  const pair = await Promise.all(['a', 'a'].map((id) => complete(keygenSessions(vaults, 'ed25519', id))))
+  const pair = await Promise.all(
+    ['a', 'a'].map((id) => complete(keygenSessions(vaults, 'ed25519', id))),
+  )
   const [one, two] = pair.map((keys) => Buffer.from(keys.get(1)!.sealedShare))
   assert.deepEqual(one!.subarray(0, 4), two!.subarray(0, 4))
   assert.notDeepEqual(one!.subarray(4, 16), two!.subarray(4, 16))
@@ -127,7 +147,10 @@ test('a home’s own keys: what one sealed another opens not; an earlier vault�
   vaults.set(1, earlier)
   const old = (await complete(keygenSessions(vaults, 'ed25519'))).get(1)!
   assert.equal(sealedUnder(old.sealedShare), null)
-  const [first, second] = ['a1'.repeat(8), 'b2'.repeat(8)].map((name) => ({ name, key: new Uint8Array(randomBytes(32)) }))
+  const [first, second] = ['a1'.repeat(8), 'b2'.repeat(8)].map((name) => ({
+    name,
+    key: new Uint8Array(randomBytes(32)),
+  }))
   const own = (...keys: { name: string; key: Uint8Array }[]) => Vault.open({ kind: 'keys', keys })
   const moving = await Vault.open({ kind: 'keys', keys: [first!], earlier })
   await opens(moving, old)
@@ -142,19 +165,37 @@ test('a home’s own keys: what one sealed another opens not; an earlier vault�
   // The name within the share counts: under the same key by another name it does not open.
   const renamed = Buffer.from(moved.sealedShare)
   renamed.write(second!.name, 4, 'hex')
-  await assert.rejects(opens(await own({ name: second!.name, key: first!.key }), { ...moved, sealedShare: renamed }), sealed)
+  await assert.rejects(
+    opens(await own({ name: second!.name, key: first!.key }), { ...moved, sealedShare: renamed }),
+    sealed,
+  )
   for (const meta of [{ epoch: 1 }, { party: 2 }, { keyId: 'other' }]) {
-    await assert.rejects((await own(second!, first!)).rewrap(moved.sealedShare, { ...moved, ...meta }), sealed)
+    await assert.rejects(
+      (await own(second!, first!)).rewrap(moved.sealedShare, { ...moved, ...meta }),
+      sealed,
+    )
   }
   const again = await (await own(second!, first!)).rewrap(moved.sealedShare, moved)
   assert.equal(sealedUnder(again), second!.name)
   await opens(await own(second!), { ...moved, sealedShare: again })
-  await fc.assert(fc.asyncProperty(fc.nat(again.length - 1), fc.integer({ min: 1, max: 255 }), async (at, bits) => {
-    const changed = Buffer.from(again)
-    changed[at]! ^= bits
-    await assert.rejects((await own(second!)).rewrap(changed, moved), sealed)
-  }))
+  await fc.assert(
+    fc.asyncProperty(
+      fc.nat(again.length - 1),
+      fc.integer({ min: 1, max: 255 }),
+      async (at, bits) => {
+        const changed = Buffer.from(again)
+        changed[at]! ^= bits
+        await assert.rejects((await own(second!)).rewrap(changed, moved), sealed)
+      },
+    ),
+  )
   const wrong = { name: 'ThresholdError', code: 'BAD_ARGUMENT' }
-  for (const keys of [[], [first!, first!], [{ name: 'short', key: first!.key }], [{ name: first!.name, key: new Uint8Array(31) }],
-    [{ name: first!.name, key: new Uint8Array(32) }]]) await assert.rejects(Vault.open({ kind: 'keys', keys }), wrong)
+  for (const keys of [
+    [],
+    [first!, first!],
+    [{ name: 'short', key: first!.key }],
+    [{ name: first!.name, key: new Uint8Array(31) }],
+    [{ name: first!.name, key: new Uint8Array(32) }],
+  ])
+    await assert.rejects(Vault.open({ kind: 'keys', keys }), wrong)
 })

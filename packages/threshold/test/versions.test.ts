@@ -8,7 +8,8 @@ import type { Curve, KeyMaterial, ShareMeta } from '../src/index.ts'
 import { complete, hash, keygenSessions, openVaults, sessionId } from './helpers.ts'
 import type { Vaults } from './helpers.ts'
 
-// A share under a key that the test knows, so that what is sealed in it can be written anew: native/src/vault.rs has the format.
+// A share under a key that the test knows, so that what is sealed in it can be written anew:
+// native/src/vault.rs has the format.
 const NAME = 'c3'.repeat(8)
 const KEY = randomBytes(32)
 
@@ -16,11 +17,19 @@ function associated(meta: ShareMeta, purpose: string): Buffer {
   const epoch = Buffer.alloc(4)
   epoch.writeUInt32BE(meta.epoch)
   const texts = [purpose, meta.engine, meta.curve].map((text) => Buffer.from(text))
-  return hash('custody/threshold/share/v1', ...texts, Buffer.from([meta.party]), Buffer.from(meta.keyId), epoch)
+  return hash(
+    'custody/threshold/share/v1',
+    ...texts,
+    Buffer.from([meta.party]),
+    Buffer.from(meta.keyId),
+    epoch,
+  )
 }
 
 function open(key: Uint8Array, nonce: Uint8Array, aad: Uint8Array, text: Buffer): Buffer {
-  const cipher = createDecipheriv('aes-256-gcm', key, nonce).setAAD(aad).setAuthTag(text.subarray(-16))
+  const cipher = createDecipheriv('aes-256-gcm', key, nonce)
+    .setAAD(aad)
+    .setAuthTag(text.subarray(-16))
   return Buffer.concat([cipher.update(text.subarray(0, -16)), cipher.final()])
 }
 
@@ -34,21 +43,40 @@ function asOf(version: string, key: KeyMaterial): KeyMaterial {
   const sealed = Buffer.from(key.sealedShare)
   const [wrapNonce, wrapped] = [sealed.subarray(12, 24), sealed.subarray(24, 72)]
   const dataKey = open(KEY, wrapNonce, associated(key, `wrap/${NAME}`), wrapped)
-  const plain = open(dataKey, sealed.subarray(72, 84), associated(key, 'share'), sealed.subarray(84))
+  const plain = open(
+    dataKey,
+    sealed.subarray(72, 84),
+    associated(key, 'share'),
+    sealed.subarray(84),
+  )
   // postcard writes a text as its length and its bytes; the version comes first.
   const rest = plain.subarray(1 + plain[0]!)
   const changed = Buffer.concat([Buffer.from([version.length]), Buffer.from(version), rest])
   const nonce = randomBytes(12)
-  const sealedShare = Buffer.concat([sealed.subarray(0, 72), nonce, seal(dataKey, nonce, associated(key, 'share'), changed)])
+  const sealedShare = Buffer.concat([
+    sealed.subarray(0, 72),
+    nonce,
+    seal(dataKey, nonce, associated(key, 'share'), changed),
+  ])
   return { ...key, engineVersion: version, sealedShare: new Uint8Array(sealedShare) }
 }
 
 async function ownVaults(): Promise<Vaults> {
-  return (await openVaults()).set(1, await Vault.open({ kind: 'keys', keys: [{ name: NAME, key: KEY }] }))
+  return (await openVaults()).set(
+    1,
+    await Vault.open({ kind: 'keys', keys: [{ name: NAME, key: KEY }] }),
+  )
 }
 
 function start(vault: Vault, key: KeyMaterial) {
-  return startSign({ vault, key, sessionId: sessionId(), participants: [1, 2], path: [], message: new Uint8Array(32) })
+  return startSign({
+    vault,
+    key,
+    sessionId: sessionId(),
+    participants: [1, 2],
+    path: [],
+    message: new Uint8Array(32),
+  })
 }
 
 for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
@@ -62,17 +90,30 @@ for (const curve of ['secp256k1', 'ed25519'] as Curve[]) {
     await start(vault, asOf(version, key)).step([])
 
     const other = asOf('0.0.9', key)
-    const told = (code: string) => (error: unknown) => error instanceof ThresholdError && error.code === code &&
-      error.message.includes(`${id} "0.0.9"`) && error.message.includes(versions.join(', ')) && /refresh the key/.test(error.message)
+    const told = (code: string) => (error: unknown) =>
+      error instanceof ThresholdError &&
+      error.code === code &&
+      error.message.includes(`${id} "0.0.9"`) &&
+      error.message.includes(versions.join(', ')) &&
+      /refresh the key/.test(error.message)
     assert.throws(() => start(vault, other), told('BAD_ARGUMENT'))
-    assert.throws(() => startRefresh({ vault, key: other, sessionId: sessionId() }), told('BAD_ARGUMENT'))
+    assert.throws(
+      () => startRefresh({ vault, key: other, sessionId: sessionId() }),
+      told('BAD_ARGUMENT'),
+    )
     // A caller that claims a listed version for it gets no further.
-    await assert.rejects(start(vault, { ...other, engineVersion: version }).step([]), { code: 'SEALED' })
+    await assert.rejects(start(vault, { ...other, engineVersion: version }).step([]), {
+      code: 'SEALED',
+    })
 
     const pair = generateKeyPairSync('x25519')
     const raw = (der: Buffer) => new Uint8Array(der.subarray(-32))
     const secret = raw(pair.privateKey.export({ format: 'der', type: 'pkcs8' }))
-    const backup = await vault.sealBackup(other.sealedShare, other, raw(pair.publicKey.export({ format: 'der', type: 'spki' })))
+    const backup = await vault.sealBackup(
+      other.sealedShare,
+      other,
+      raw(pair.publicKey.export({ format: 'der', type: 'spki' })),
+    )
     await assert.rejects(vault.restoreBackup(backup, secret, other), told('SEALED'))
   })
 }

@@ -1,10 +1,22 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHash, randomBytes } from 'node:crypto'
-import { context as contexts, ROOT_CONTEXT, SpanStatusCode, trace, TraceFlags, type Context, type Span } from '@opentelemetry/api'
+import {
+  context as contexts,
+  ROOT_CONTEXT,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+  type Context,
+  type Span,
+} from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import {
-  BatchSpanProcessor, ParentBasedSampler, SamplingDecision, TraceIdRatioBasedSampler, TracerProvider,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  SamplingDecision,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import type { Attributes, Tracing } from './index.ts'
 
@@ -17,7 +29,11 @@ const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/
 
 const traceIdOf = (id: string): string => id.replaceAll('-', '')
 /** The whole's span, known to every process before anybody has written it. */
-const wholeSpanOf = (id: string): string => createHash('sha256').update(`custody/span/${id}`).digest('hex').slice(0, 2 * SPAN_ID_BYTES)
+const wholeSpanOf = (id: string): string =>
+  createHash('sha256')
+    .update(`custody/span/${id}`)
+    .digest('hex')
+    .slice(0, 2 * SPAN_ID_BYTES)
 
 /** Ids by chance, but where the next one is given. */
 class Ids {
@@ -35,7 +51,8 @@ class Ids {
 function shareOf(env: NodeJS.ProcessEnv): number {
   const text = env['OTEL_TRACES_SAMPLER_ARG'] ?? '1'
   const share = Number(text)
-  if (text.trim() === '' || !(share >= 0 && share <= 1)) throw new Error(`OTEL_TRACES_SAMPLER_ARG: "${text}" is no share from 0 to 1`)
+  if (text.trim() === '' || !(share >= 0 && share <= 1))
+    throw new Error(`OTEL_TRACES_SAMPLER_ARG: "${text}" is no share from 0 to 1`)
   return share
 }
 
@@ -44,24 +61,38 @@ export function openTelemetry(service: string, env: NodeJS.ProcessEnv): Tracing 
   const sampler = new TraceIdRatioBasedSampler(shareOf(env))
   const idGenerator = new Ids()
   const provider = new TracerProvider({
-    resource: resourceFromAttributes({ 'service.name': env['OTEL_SERVICE_NAME'] || service, 'service.instance.id': `${process.pid}` }),
+    resource: resourceFromAttributes({
+      'service.name': env['OTEL_SERVICE_NAME'] || service,
+      'service.instance.id': `${process.pid}`,
+    }),
     sampler: new ParentBasedSampler({ root: sampler }),
-    idGenerator, spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
+    idGenerator,
+    spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
   })
   const tracer = provider.getTracer('custody')
   const current = new AsyncLocalStorage<Context>()
 
-  const within = (traceId: string, spanId: string, isSampled: boolean): Context => trace.setSpanContext(ROOT_CONTEXT, {
-    traceId, spanId, traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE, isRemote: true,
-  })
-  const isSampled = (traceId: string) => sampler.shouldSample(ROOT_CONTEXT, traceId).decision === SamplingDecision.RECORD_AND_SAMPLED
+  const within = (traceId: string, spanId: string, isSampled: boolean): Context =>
+    trace.setSpanContext(ROOT_CONTEXT, {
+      traceId,
+      spanId,
+      traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+      isRemote: true,
+    })
+  const isSampled = (traceId: string) =>
+    sampler.shouldSample(ROOT_CONTEXT, traceId).decision === SamplingDecision.RECORD_AND_SAMPLED
   const ofTransaction = (id: string): Context | null => {
     if (!UUID.test(id)) return null
     const traceId = traceIdOf(id)
     return within(traceId, wholeSpanOf(id), isSampled(traceId))
   }
 
-  async function during<T>(parent: Context | null, name: string, attributes: Attributes, work: () => Promise<T>): Promise<T> {
+  async function during<T>(
+    parent: Context | null,
+    name: string,
+    attributes: Attributes,
+    work: () => Promise<T>,
+  ): Promise<T> {
     if (parent === null) return work()
     const span: Span = tracer.startSpan(name, { attributes }, parent)
     try {
@@ -69,7 +100,12 @@ export function openTelemetry(service: string, env: NodeJS.ProcessEnv): Tracing 
     } catch (error) {
       // Its kind alone: a message may say what somebody sent.
       span.setStatus({ code: SpanStatusCode.ERROR })
-      span.setAttribute('error.type', error instanceof Error ? String((error as { code?: unknown }).code ?? error.name) : 'unknown')
+      span.setAttribute(
+        'error.type',
+        error instanceof Error
+          ? String((error as { code?: unknown }).code ?? error.name)
+          : 'unknown',
+      )
       throw error
     } finally {
       span.end()
@@ -82,24 +118,37 @@ export function openTelemetry(service: string, env: NodeJS.ProcessEnv): Tracing 
     continued(header, name, attributes, work) {
       const [, traceId, spanId, flags] = TRACEPARENT.exec(header ?? '') ?? []
       if (traceId === undefined || spanId === undefined) return work()
-      return during(within(traceId, spanId, (Number.parseInt(flags ?? '0', 16) & TraceFlags.SAMPLED) !== 0), name, attributes, work)
+      return during(
+        within(traceId, spanId, (Number.parseInt(flags ?? '0', 16) & TraceFlags.SAMPLED) !== 0),
+        name,
+        attributes,
+        work,
+      )
     },
     part(id, name, attributes, startMs, endMs) {
       const parent = ofTransaction(id)
-      if (parent !== null) tracer.startSpan(name, { attributes, startTime: startMs }, parent).end(endMs)
+      if (parent !== null)
+        tracer.startSpan(name, { attributes, startTime: startMs }, parent).end(endMs)
     },
     whole(id, name, attributes, startMs, endMs) {
       if (!UUID.test(id)) return
       idGenerator.next = { traceId: traceIdOf(id), spanId: wholeSpanOf(id) }
-      tracer.startSpan(name, { attributes, startTime: startMs, root: true }, contexts.active()).end(endMs)
+      tracer
+        .startSpan(name, { attributes, startTime: startMs, root: true }, contexts.active())
+        .end(endMs)
       idGenerator.next = null
     },
     header() {
       const span = trace.getSpanContext(current.getStore() ?? ROOT_CONTEXT)
-      return span && `00-${span.traceId}-${span.spanId}-${span.traceFlags.toString(16).padStart(2, '0')}`
+      return (
+        span && `00-${span.traceId}-${span.spanId}-${span.traceFlags.toString(16).padStart(2, '0')}`
+      )
     },
     async stop() {
-      await Promise.race([provider.shutdown().catch(() => undefined), new Promise((resolve) => setTimeout(resolve, STOP_MS_MAX).unref())])
+      await Promise.race([
+        provider.shutdown().catch(() => undefined),
+        new Promise((resolve) => setTimeout(resolve, STOP_MS_MAX).unref()),
+      ])
     },
   }
 }

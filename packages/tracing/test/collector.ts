@@ -3,23 +3,50 @@ import type { AddressInfo } from 'node:net'
 
 /** A span as OTLP's JSON tells it. */
 export interface Told {
-  service: string; name: string; traceId: string; spanId: string; parentSpanId: string | null; isError: boolean
-  attributes: Record<string, unknown>; startMs: number; endMs: number
+  service: string
+  name: string
+  traceId: string
+  spanId: string
+  parentSpanId: string | null
+  isError: boolean
+  attributes: Record<string, unknown>
+  startMs: number
+  endMs: number
 }
 
-interface Value { stringValue?: string; intValue?: string | number; boolValue?: boolean }
+interface Value {
+  stringValue?: string
+  intValue?: string | number
+  boolValue?: boolean
+}
 interface Span {
-  name: string; traceId: string; spanId: string; parentSpanId?: string; status?: { code?: number }
-  startTimeUnixNano: string; endTimeUnixNano: string; attributes?: { key: string; value: Value }[]
+  name: string
+  traceId: string
+  spanId: string
+  parentSpanId?: string
+  status?: { code?: number }
+  startTimeUnixNano: string
+  endTimeUnixNano: string
+  attributes?: { key: string; value: Value }[]
 }
 interface Body {
-  resourceSpans: { resource: { attributes: { key: string; value: Value }[] }; scopeSpans: { spans: Span[] }[] }[]
+  resourceSpans: {
+    resource: { attributes: { key: string; value: Value }[] }
+    scopeSpans: { spans: Span[] }[]
+  }[]
 }
 
 const valuesOf = (list: readonly { key: string; value: Value }[] = []): Record<string, unknown> =>
-  Object.fromEntries(list.map(({ key, value }) => [key, value.stringValue ?? value.boolValue ?? Number(value.intValue)]))
+  Object.fromEntries(
+    list.map(({ key, value }) => [
+      key,
+      value.stringValue ?? value.boolValue ?? Number(value.intValue),
+    ]),
+  )
 
-/** What OpenTelemetry's collector does, as far as traces over HTTP go: takes spans, and shows them. */
+/**
+ * What OpenTelemetry's collector does, as far as traces over HTTP go: takes spans, and shows them.
+ */
 export async function startCollector(): Promise<{ url: string; spans: Told[]; close(): void }> {
   const spans: Told[] = []
   const server = createServer((request, response) => {
@@ -35,9 +62,15 @@ export async function startCollector(): Promise<{ url: string; spans: Told[]; cl
         const service = String(valuesOf(resource.attributes)['service.name'])
         for (const span of scopeSpans.flatMap((each) => each.spans)) {
           spans.push({
-            service, name: span.name, traceId: span.traceId, spanId: span.spanId, parentSpanId: span.parentSpanId ?? null,
-            isError: span.status?.code === 2, attributes: valuesOf(span.attributes),
-            startMs: Number(BigInt(span.startTimeUnixNano) / 1_000_000n), endMs: Number(BigInt(span.endTimeUnixNano) / 1_000_000n),
+            service,
+            name: span.name,
+            traceId: span.traceId,
+            spanId: span.spanId,
+            parentSpanId: span.parentSpanId ?? null,
+            isError: span.status?.code === 2,
+            attributes: valuesOf(span.attributes),
+            startMs: Number(BigInt(span.startTimeUnixNano) / 1_000_000n),
+            endMs: Number(BigInt(span.endTimeUnixNano) / 1_000_000n),
           })
         }
       }
@@ -46,7 +79,8 @@ export async function startCollector(): Promise<{ url: string; spans: Told[]; cl
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, spans,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    spans,
     close: () => {
       server.close()
       server.closeAllConnections()

@@ -4,16 +4,29 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { continued, inSpan, inTrace, notePart, noteWhole, startTracing, traceHeader } from '../src/index.ts'
+import {
+  continued,
+  inSpan,
+  inTrace,
+  notePart,
+  noteWhole,
+  startTracing,
+  traceHeader,
+} from '../src/index.ts'
 import { startCollector } from './collector.ts'
 
-/** Longest time that the end of a process waits for its last spans: STOP_MS_MAX in src/open-telemetry.ts. */
+/**
+ * Longest time that the end of a process waits for its last spans: STOP_MS_MAX in
+ * src/open-telemetry.ts.
+ */
 const STOP_MS_MAX = 2000
 
 const ID = '0b54e1ca-9f3e-8c1d-8f0a-3b6f1c2d4e5f'
 const TRACE = ID.replaceAll('-', '')
 let collector: Awaited<ReturnType<typeof startCollector>>
-before(async () => { collector = await startCollector() })
+before(async () => {
+  collector = await startCollector()
+})
 after(() => collector.close())
 
 /** Plays something under tracing, and answers the spans that were sent. */
@@ -40,7 +53,10 @@ test('without an endpoint nothing is traced and nothing of OpenTelemetry is load
     console.log(await inTrace('${ID}', 'step', {}, async () => Object.keys(traceHeader()).length), loaded > 0)
     await stop()`
   const plays = (env: Record<string, string>) => {
-    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8', env: { ...process.env, ...env } })
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+      encoding: 'utf8',
+      env: { ...process.env, ...env },
+    })
     return stdout.trim() || stderr
   }
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
@@ -52,17 +68,23 @@ test('without an endpoint nothing is traced and nothing of OpenTelemetry is load
 test('a transfer is one trace, whoever tells of it: its id is the trace’s', async () => {
   let header: Record<string, string> = {}
   const spans = await told({}, async () => {
-    const answer = await inTrace(ID, 'signing', { network: 'ETH' }, () => inSpan('signer', { node: 2 }, async () => {
-      header = traceHeader()
-      return 7
-    }))
+    const answer = await inTrace(ID, 'signing', { network: 'ETH' }, () =>
+      inSpan('signer', { node: 2 }, async () => {
+        header = traceHeader()
+        return 7
+      }),
+    )
     assert.equal(answer, 7)
     // Another process knows the id, or the header, and nothing else.
-    await continued(header['traceparent'], '/sign', { from: 'platform' }, () => inSpan('peer', {}, async () => undefined))
+    await continued(header['traceparent'], '/sign', { from: 'platform' }, () =>
+      inSpan('peer', {}, async () => undefined),
+    )
     notePart(ID, 'request', {}, 1_800_000_000_000, 1_800_000_000_005)
     noteWhole(ID, 'withdrawal', { outcome: 'confirmed' }, 1_800_000_000_000, 1_800_000_030_000)
   })
-  const named = (name: string) => spans.find((span) => span.name === name) ?? assert.fail(`no ${name} in ${spans.map((span) => span.name).join()}`)
+  const named = (name: string) =>
+    spans.find((span) => span.name === name) ??
+    assert.fail(`no ${name} in ${spans.map((span) => span.name).join()}`)
   assert.deepEqual([...new Set(spans.map(({ traceId }) => traceId))], [TRACE])
   assert.deepEqual([...new Set(spans.map(({ service }) => service))], ['test'])
   const whole = named('withdrawal')
@@ -79,16 +101,40 @@ test('a transfer is one trace, whoever tells of it: its id is the trace’s', as
 
 test('an error goes on to its caller, and the span has its kind and not its words', async () => {
   const spans = await told({}, async () => {
-    await assert.rejects(inTrace(ID, 'step', {}, async () => { throw Object.assign(new Error('secret of a caller'), { code: 'NOT_EXCLUSIVE' }) }), /secret of a caller/)
-    await assert.rejects(inTrace(ID, 'step', {}, async () => { throw new RangeError('another') }), RangeError)
+    await assert.rejects(
+      inTrace(ID, 'step', {}, async () => {
+        throw Object.assign(new Error('secret of a caller'), { code: 'NOT_EXCLUSIVE' })
+      }),
+      /secret of a caller/,
+    )
+    await assert.rejects(
+      inTrace(ID, 'step', {}, async () => {
+        throw new RangeError('another')
+      }),
+      RangeError,
+    )
   })
-  assert.deepEqual(spans.map(({ isError, attributes }) => [isError, attributes['error.type']]), [[true, 'NOT_EXCLUSIVE'], [true, 'RangeError']])
+  assert.deepEqual(
+    spans.map(({ isError, attributes }) => [isError, attributes['error.type']]),
+    [
+      [true, 'NOT_EXCLUSIVE'],
+      [true, 'RangeError'],
+    ],
+  )
   assert.doesNotMatch(JSON.stringify(spans), /secret/)
 })
 
 test('what is no traceparent of this standard, and no UUID, is passed over', async () => {
   const spans = await told({}, async () => {
-    for (const header of [undefined, '', '00-', `01-${TRACE}-00f067aa0ba902b7-01`, `00-${TRACE}-00f067aa0ba902b7-01x`, `00-${TRACE.toUpperCase()}-00f067aa0ba902b7-01`, 'x'.repeat(10_000)]) {
+    for (const header of [
+      undefined,
+      '',
+      '00-',
+      `01-${TRACE}-00f067aa0ba902b7-01`,
+      `00-${TRACE}-00f067aa0ba902b7-01x`,
+      `00-${TRACE.toUpperCase()}-00f067aa0ba902b7-01`,
+      'x'.repeat(10_000),
+    ]) {
       assert.equal(await continued(header, 'span', {}, async () => 1), 1)
     }
     assert.equal(await inTrace('not-a-uuid', 'span', {}, async () => 1), 1)
@@ -100,38 +146,62 @@ test('what is no traceparent of this standard, and no UUID, is passed over', asy
 })
 
 test('a share of the transfers is traced, whole or not at all', async () => {
-  const ids = Array.from({ length: 400 }, (_, at) => `0b54e1ca-9f3e-4c1d-8f0a-${(at * 704_217_143 * 99_991).toString(16).padStart(12, '0').slice(-12)}`)
+  const ids = Array.from(
+    { length: 400 },
+    (_, at) =>
+      `0b54e1ca-9f3e-4c1d-8f0a-${(at * 704_217_143 * 99_991).toString(16).padStart(12, '0').slice(-12)}`,
+  )
   let isHeaderMarked = true
   const spans = await told({ OTEL_TRACES_SAMPLER_ARG: '0.25' }, async () => {
     for (const id of ids) {
       await inTrace(id, 'step', {}, async () => {
         const header = traceHeader()['traceparent']
-        await continued(header, 'far', {}, async () => { isHeaderMarked &&= traceHeader()['traceparent']?.slice(-2) === header?.slice(-2) })
+        await continued(header, 'far', {}, async () => {
+          isHeaderMarked &&= traceHeader()['traceparent']?.slice(-2) === header?.slice(-2)
+        })
       })
       noteWhole(id, 'whole', {}, 0, 1)
     }
   })
   assert.ok(isHeaderMarked)
-  const count = (name: string) => new Set(spans.filter((span) => span.name === name).map(({ traceId }) => traceId))
+  const count = (name: string) =>
+    new Set(spans.filter((span) => span.name === name).map(({ traceId }) => traceId))
   assert.deepEqual(count('step'), count('whole'))
   assert.deepEqual(count('far'), count('whole'))
   assert.ok(count('whole').size > 50 && count('whole').size < 200, `${count('whole').size} of 400`)
-  assert.deepEqual(await told({ OTEL_TRACES_SAMPLER_ARG: '0' }, async () => noteWhole(ID, 'whole', {}, 0, 1)), [])
-  for (const share of ['2', '-1', '', 'all']) await assert.rejects(startTracing('test', { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_TRACES_SAMPLER_ARG: share }), /OTEL_TRACES_SAMPLER_ARG: ".*" is no share from 0 to 1/)
+  assert.deepEqual(
+    await told({ OTEL_TRACES_SAMPLER_ARG: '0' }, async () => noteWhole(ID, 'whole', {}, 0, 1)),
+    [],
+  )
+  for (const share of ['2', '-1', '', 'all'])
+    await assert.rejects(
+      startTracing('test', {
+        OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+        OTEL_TRACES_SAMPLER_ARG: share,
+      }),
+      /OTEL_TRACES_SAMPLER_ARG: ".*" is no share from 0 to 1/,
+    )
 })
 
 test('a collector that does not answer keeps no process from ending', async (t) => {
   const asked = Promise.withResolvers<ServerResponse>()
-  const silent = createServer((_, response) => { asked.resolve(response) })
-  await new Promise<void>((resolve) => { silent.listen(0, '127.0.0.1', resolve) })
+  const silent = createServer((_, response) => {
+    asked.resolve(response)
+  })
+  await new Promise<void>((resolve) => {
+    silent.listen(0, '127.0.0.1', resolve)
+  })
   const endpoint = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
   process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = endpoint
   const stop = await startTracing('test', { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint })
   noteWhole(ID, 'whole', {}, 0, 1)
-  // Time stands still, so the exporter, which would wait for ten seconds, does not give up by itself.
+  // Time stands still, so the exporter, which would wait for ten seconds, does not give up by
+  // itself.
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let isStopped = false
-  const stopped = stop().then(() => { isStopped = true })
+  const stopped = stop().then(() => {
+    isStopped = true
+  })
   const response = await asked.promise
   t.mock.timers.tick(STOP_MS_MAX - 1)
   await setImmediate()

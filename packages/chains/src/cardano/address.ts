@@ -29,15 +29,23 @@ function refuse(reason: string): never {
   throw new ChainError('ADDRESS', reason)
 }
 
-/** Enterprise address of an Ed25519 key: without a stake key, so nothing can be delegated from it. */
+/**
+ * Enterprise address of an Ed25519 key: without a stake key, so nothing can be delegated from it.
+ */
 export function address(network: Network, publicKey: Uint8Array): string {
   const tag = tagOf(network)
-  return encode(tag, Uint8Array.of(ENTERPRISE_KEY | tag, ...blake2b(publicKey, { dkLen: KEY_HASH_BYTES })))
+  return encode(
+    tag,
+    Uint8Array.of(ENTERPRISE_KEY | tag, ...blake2b(publicKey, { dkLen: KEY_HASH_BYTES })),
+  )
 }
 
-const encode = (tag: number, bytes: Uint8Array): string => bech32.encode(prefixOf(tag), bech32.toWords(bytes), BECH32_MAX)
+const encode = (tag: number, bytes: Uint8Array): string =>
+  bech32.encode(prefixOf(tag), bech32.toWords(bytes), BECH32_MAX)
 
-/** The stake address of a reward account: its kind and hash, whatever network its first byte names. */
+/**
+ * The stake address of a reward account: its kind and hash, whatever network its first byte names.
+ */
 export function stakeAddressText(network: Network, account: Uint8Array): string {
   const tag = tagOf(network)
   const bytes = Uint8Array.of(((account[0] ?? 0) & 0xf0) | tag, ...account.subarray(1))
@@ -49,9 +57,11 @@ export function addressBytes(network: Network, text: string): Uint8Array {
   if (text.length < 10 || text.length > BECH32_MAX) refuse('has a length no address has')
   const tag = tagOf(network)
   const prefix = /^([a-z_]+)1/i.exec(text)?.[1]?.toLowerCase() ?? ''
-  if (prefix === 'stake' || prefix === 'stake_test') refuse('is a stake address: rewards go there, payments cannot')
+  if (prefix === 'stake' || prefix === 'stake_test')
+    refuse('is a stake address: rewards go there, payments cannot')
   if (prefix !== 'addr' && prefix !== 'addr_test') return byronBytes(network, text)
-  if (prefix !== prefixOf(tag)) refuse(`belongs to another network (${prefix}1…); this one uses ${prefixOf(tag)}1…`)
+  if (prefix !== prefixOf(tag))
+    refuse(`belongs to another network (${prefix}1…); this one uses ${prefixOf(tag)}1…`)
   let bytes: Uint8Array
   try {
     bytes = bech32.fromWords(bech32.decode(text as `${string}1${string}`, BECH32_MAX).words)
@@ -64,12 +74,19 @@ export function addressBytes(network: Network, text: string): Uint8Array {
 
 function assertShelley(tag: number, bytes: Uint8Array): void {
   const type = (bytes[0] ?? 0xff) >> 4
-  if (POINTER_TYPES.has(type)) refuse('is a pointer address, which the chain has given up; ask for another one')
+  if (POINTER_TYPES.has(type))
+    refuse('is a pointer address, which the chain has given up; ask for another one')
   if (type === 14 || type === 15) refuse('is a stake address: rewards go there, payments cannot')
-  const length = BASE_TYPES.has(type) ? BASE_BYTES : ENTERPRISE_TYPES.has(type) ? ENTERPRISE_BYTES : 0
+  const length = BASE_TYPES.has(type)
+    ? BASE_BYTES
+    : ENTERPRISE_TYPES.has(type)
+      ? ENTERPRISE_BYTES
+      : 0
   if (length === 0) refuse('is of a kind that is not in use')
-  if (bytes.length !== length) refuse('is not an address of Cardano: its length does not match its kind')
-  if (((bytes[0] as number) & 0x0f) !== tag) refuse('belongs to another network than its prefix says')
+  if (bytes.length !== length)
+    refuse('is not an address of Cardano: its length does not match its kind')
+  if (((bytes[0] as number) & 0x0f) !== tag)
+    refuse('belongs to another network than its prefix says')
 }
 
 /** Addresses from before Shelley are still paid to: base58 with a checksum of their own. */
@@ -113,10 +130,14 @@ function assertByron(tag: number, magic: number | undefined, bytes: Uint8Array):
     refuse('is not an address of Cardano: it names no network')
   }
   // Addresses of the main network name none.
-  if (tag === 1 ? of !== null : of !== BigInt(magic ?? -1)) refuse('is a Byron address of another network')
+  if (tag === 1 ? of !== null : of !== BigInt(magic ?? -1))
+    refuse('is a Byron address of another network')
 }
 
-/** The address that bytes of an output stand for, or null where nothing that {@link validate} accepts does. */
+/**
+ * The address that bytes of an output stand for, or null where nothing that {@link validate}
+ * accepts does.
+ */
 export function addressText(network: Network, bytes: Uint8Array): string | null {
   const tag = tagOf(network)
   try {
@@ -131,12 +152,19 @@ export function addressText(network: Network, bytes: Uint8Array): string | null 
   }
 }
 
-/** Base and enterprise addresses of keys and scripts, and Byron addresses; stake and pointer addresses are refused. */
+/**
+ * Base and enterprise addresses of keys and scripts, and Byron addresses; stake and pointer
+ * addresses are refused.
+ */
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
   const refused = refusedTag(addressTag)
   if (refused) return refused
   try {
-    return { valid: true, address: addressText(network, addressBytes(network, text)) as string, address_tag: null }
+    return {
+      valid: true,
+      address: addressText(network, addressBytes(network, text)) as string,
+      address_tag: null,
+    }
   } catch (error) {
     if (error instanceof ChainError) return { valid: false, reason: error.message }
     throw error
@@ -144,9 +172,11 @@ export function validate(network: Network, text: string, addressTag?: string | n
 }
 
 /**
- * The payment credential behind an address of any network and form: whoever can spend from one form can spend from all. Base, pointer and
- * enterprise addresses of a credential, with any stake part, have the same one. A Byron address contains only a hash over its key and its
- * attributes, so it cannot be related to a Shelley address; its own root identifies it. Null where the text is no payment address.
+ * The payment credential behind an address of any network and form: whoever can spend from one form
+ * can spend from all. Base, pointer and enterprise addresses of a credential, with any stake part,
+ * have the same one. A Byron address contains only a hash over its key and its attributes, so it
+ * cannot be related to a Shelley address; its own root identifies it. Null where the text is no
+ * payment address.
  */
 function credentialOf(text: string): string | null {
   try {
@@ -171,7 +201,10 @@ function byronRoot(bytes: Uint8Array): string | null {
   return bytesOf(root).length === KEY_HASH_BYTES ? `byron ${bytesToHex(bytesOf(root))}` : null
 }
 
-/** For comparison: the payment credential; of stake addresses the text in lower case, of anything else the text. */
+/**
+ * For comparison: the payment credential; of stake addresses the text in lower case, of anything
+ * else the text.
+ */
 export function key(text: string): string {
   return credentialOf(text) ?? (/^stake(_test)?1/i.test(text) ? text.toLowerCase() : text)
 }

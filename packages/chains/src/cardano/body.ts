@@ -3,15 +3,43 @@ import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
 import { shape } from '../shapes.ts'
 import { ChainError } from '../types.ts'
 import {
-  array, bytesOf, byteString, field, itemsOf, map, read, spanOfField, spansOf, tagged, uint, uintOf, type Item, type Span,
+  array,
+  bytesOf,
+  byteString,
+  field,
+  itemsOf,
+  map,
+  read,
+  spanOfField,
+  spansOf,
+  tagged,
+  uint,
+  uintOf,
+  type Item,
+  type Span,
 } from './cbor.ts'
 
-/** Quantities of native tokens by unit: the policy's 28 bytes and the name, in hex, as Blockfrost writes it. */
+/**
+ * Quantities of native tokens by unit: the policy's 28 bytes and the name, in hex, as Blockfrost
+ * writes it.
+ */
 export type Assets = ReadonlyMap<string, bigint>
-export interface Output { address: Uint8Array; coin: bigint; assets: Assets }
-export interface Input { txid: string; index: number }
+export interface Output {
+  address: Uint8Array
+  coin: bigint
+  assets: Assets
+}
+export interface Input {
+  txid: string
+  index: number
+}
 /** All that an allowed body says: its bytes follow from it alone. */
-export interface Body { inputs: Input[]; outputs: Output[]; fee: bigint; /** First slot that may no longer include it. */ ttl: bigint }
+export interface Body {
+  inputs: Input[]
+  outputs: Output[]
+  fee: bigint
+  /** First slot that may no longer include it. */ ttl: bigint
+}
 
 export const NO_ASSETS: Assets = new Map()
 /** A set in Conway's encoding. */
@@ -19,16 +47,37 @@ const SET = 258n
 const ENCODED_CBOR = 24n
 const POLICY_DIGITS = 56
 const FIELDS = [
-  'inputs', 'outputs', 'a fee', 'a time to live', 'certificates', 'withdrawals', 'an update', 'auxiliary data',
-  'a beginning of its validity', 'a mint', '', 'script data', '', 'collateral', 'required signers', 'a network id',
-  'a collateral return', 'a total collateral', 'reference inputs', 'votes', 'proposals', 'a treasury value', 'a donation'
+  'inputs',
+  'outputs',
+  'a fee',
+  'a time to live',
+  'certificates',
+  'withdrawals',
+  'an update',
+  'auxiliary data',
+  'a beginning of its validity',
+  'a mint',
+  '',
+  'script data',
+  '',
+  'collateral',
+  'required signers',
+  'a network id',
+  'a collateral return',
+  'a total collateral',
+  'reference inputs',
+  'votes',
+  'proposals',
+  'a treasury value',
+  'a donation',
 ]
 
 /** BLAKE2b-256 of a body is its transaction's id, and what is signed. */
 export const hashOf = (body: Uint8Array): Uint8Array => blake2b(body, { dkLen: 32 })
 
 /** RFC 7049's canonical order: the shorter first. */
-const canonical = (a: string, b: string): number => (a.length === b.length ? (a < b ? -1 : a > b ? 1 : 0) : a.length - b.length)
+const canonical = (a: string, b: string): number =>
+  a.length === b.length ? (a < b ? -1 : a > b ? 1 : 0) : a.length - b.length
 
 export function encodeValue(coin: bigint, assets: Assets): Uint8Array {
   if (assets.size === 0) return uint(coin)
@@ -37,10 +86,21 @@ export function encodeValue(coin: bigint, assets: Assets): Uint8Array {
     const policy = unit.slice(0, POLICY_DIGITS)
     policies.set(policy, [...(policies.get(policy) ?? []), [unit.slice(POLICY_DIGITS), quantity]])
   }
-  return array([uint(coin), map([...policies].sort(([a], [b]) => canonical(a, b)).map(([policy, names]) => [
-    byteString(hexToBytes(policy)),
-    map(names.sort(([a], [b]) => canonical(a, b)).map(([name, quantity]) => [byteString(hexToBytes(name)), uint(quantity)])),
-  ]))])
+  return array([
+    uint(coin),
+    map(
+      [...policies]
+        .sort(([a], [b]) => canonical(a, b))
+        .map(([policy, names]) => [
+          byteString(hexToBytes(policy)),
+          map(
+            names
+              .sort(([a], [b]) => canonical(a, b))
+              .map(([name, quantity]) => [byteString(hexToBytes(name)), uint(quantity)]),
+          ),
+        ]),
+    ),
+  ])
 }
 
 /** The form from before datums, which has no room for one. */
@@ -50,7 +110,17 @@ export function encodeOutput({ address, coin, assets }: Output): Uint8Array {
 
 export function encodeBody({ inputs, outputs, fee, ttl }: Body): Uint8Array {
   return map([
-    [uint(0n), tagged(SET, array(inputs.map(({ txid, index }) => array([byteString(hexToBytes(txid)), uint(BigInt(index))]))))],
+    [
+      uint(0n),
+      tagged(
+        SET,
+        array(
+          inputs.map(({ txid, index }) =>
+            array([byteString(hexToBytes(txid)), uint(BigInt(index))]),
+          ),
+        ),
+      ),
+    ],
     [uint(1n), array(outputs.map(encodeOutput))],
     [uint(2n), uint(fee)],
     [uint(3n), uint(ttl)],
@@ -60,10 +130,12 @@ export function encodeBody({ inputs, outputs, fee, ttl }: Body): Uint8Array {
 function readValue(item: Item | undefined): Pick<Output, 'coin' | 'assets'> {
   if (item?.kind !== 'array') return { coin: uintOf(item), assets: NO_ASSETS }
   const [coin, bundle, more] = item.items
-  if (bundle?.kind !== 'map' || more) throw new ChainError('TRANSACTION', 'has an amount that cannot be read')
+  if (bundle?.kind !== 'map' || more)
+    throw new ChainError('TRANSACTION', 'has an amount that cannot be read')
   const assets = new Map<string, bigint>()
   for (const [policy, names] of bundle.entries) {
-    if (names.kind !== 'map') throw new ChainError('TRANSACTION', 'has an amount that cannot be read')
+    if (names.kind !== 'map')
+      throw new ChainError('TRANSACTION', 'has an amount that cannot be read')
     for (const [name, quantity] of names.entries) {
       const unit = bytesToHex(bytesOf(policy)) + bytesToHex(bytesOf(name))
       if (bytesOf(policy).length * 2 !== POLICY_DIGITS || assets.has(unit)) {
@@ -76,26 +148,35 @@ function readValue(item: Item | undefined): Pick<Output, 'coin' | 'assets'> {
 }
 
 /**
- * Reads a body of the one allowed shape: inputs in canonical order, outputs without datum or script, a fee, a time to live.
+ * Reads a body of the one allowed shape: inputs in canonical order, outputs without datum or
+ * script, a fee, a time to live.
  * @throws ChainError `TRANSACTION`, `SHAPE`; `ENCODING` where it does not encode to the same bytes
  */
 export function parseBody(bytes: Uint8Array): Body {
   const root = read(bytes)
-  if (root.kind !== 'map') throw new ChainError('TRANSACTION', 'is not the body of a Cardano transaction')
+  if (root.kind !== 'map')
+    throw new ChainError('TRANSACTION', 'is not the body of a Cardano transaction')
   for (const [key] of root.entries) {
     const number = key.kind === 'uint' ? Number(key.value) : -1
     shape(number >= 0 && number <= 3, `${FIELDS[number] || 'an unknown field'} is not allowed`)
   }
-  for (const key of [0, 1, 2, 3]) shape(field(root, key) !== undefined, `has not ${String(FIELDS[key])}`)
+  for (const key of [0, 1, 2, 3])
+    shape(field(root, key) !== undefined, `has not ${String(FIELDS[key])}`)
   const body: Body = {
     inputs: itemsOf(field(root, 0)).map((input) => {
       const [txid, index, more] = itemsOf(input)
       const at = uintOf(index)
-      shape(!more && bytesOf(txid).length === 32 && at < 65_536n, 'has an input that cannot be read')
+      shape(
+        !more && bytesOf(txid).length === 32 && at < 65_536n,
+        'has an input that cannot be read',
+      )
       return { txid: bytesToHex(bytesOf(txid)), index: Number(at) }
     }),
     outputs: itemsOf(field(root, 1)).map((output) => {
-      shape(output.kind === 'array' && output.items.length === 2, 'only plain outputs, without datum and script, are allowed')
+      shape(
+        output.kind === 'array' && output.items.length === 2,
+        'only plain outputs, without datum and script, are allowed',
+      )
       return { address: bytesOf(output.items[0]), ...readValue(output.items[1]) }
     }),
     fee: uintOf(field(root, 2)),
@@ -103,8 +184,10 @@ export function parseBody(bytes: Uint8Array): Body {
   }
   shape(body.inputs.length > 0 && body.outputs.length > 0, 'has no inputs or no outputs')
   shape(
-    body.inputs.every((input, at) => at === 0 || compareInputs(body.inputs[at - 1] as Input, input) < 0),
-    'inputs must be in order, each once'
+    body.inputs.every(
+      (input, at) => at === 0 || compareInputs(body.inputs[at - 1] as Input, input) < 0,
+    ),
+    'inputs must be in order, each once',
   )
   const again = encodeBody(body)
   if (again.length !== bytes.length || again.some((byte, at) => byte !== bytes[at])) {
@@ -125,14 +208,17 @@ export interface FoundOutput extends Output {
 
 /** An output of anyone's transaction, in any era's encoding. */
 function readOutput(item: Item): FoundOutput {
-  if (item.kind === 'array') return { address: bytesOf(item.items[0]), ...readValue(item.items[1]), scriptBytes: 0 }
+  if (item.kind === 'array')
+    return { address: bytesOf(item.items[0]), ...readValue(item.items[1]), scriptBytes: 0 }
   const script = field(item, 3)
-  const scriptBytes = script?.kind === 'tag' && script.tag === ENCODED_CBOR ? bytesOf(script.item).length : 0
+  const scriptBytes =
+    script?.kind === 'tag' && script.tag === ENCODED_CBOR ? bytesOf(script.item).length : 0
   return { address: bytesOf(field(item, 0)), ...readValue(field(item, 1)), scriptBytes }
 }
 
 /** @throws ChainError `TRANSACTION` where the output is of a form that is not known */
-const readOutputAt = (body: Uint8Array, { start, end }: Span): FoundOutput => readOutput(read(body.subarray(start, end)))
+const readOutputAt = (body: Uint8Array, { start, end }: Span): FoundOutput =>
+  readOutput(read(body.subarray(start, end)))
 
 function outputSpans(body: Uint8Array): Span[] {
   const outputs = spanOfField(body, 0, 1)
@@ -141,8 +227,8 @@ function outputSpans(body: Uint8Array): Span[] {
 }
 
 /**
- * Output `index` of a body, or null. A transaction whose script failed has one, behind those that it names: what is
- * left of its collateral.
+ * Output `index` of a body, or null. A transaction whose script failed has one, behind those that
+ * it names: what is left of its collateral.
  */
 export function outputOf(body: Uint8Array, index: number): FoundOutput | null {
   const outputs = outputSpans(body)
@@ -151,12 +237,16 @@ export function outputOf(body: Uint8Array, index: number): FoundOutput | null {
 }
 
 /**
- * A transaction as it stands on the chain: its body's exact bytes, whether its scripts succeeded, and the outputs that it really made.
- * `unreadable`: outputs of a form that is not known, which are left out. Nothing else of it is read: data of scripts, metadata and fields
- * to come cannot hide what it pays.
+ * A transaction as it stands on the chain: its body's exact bytes, whether its scripts succeeded,
+ * and the outputs that it really made. `unreadable`: outputs of a form that is not known, which are
+ * left out. Nothing else of it is read: data of scripts, metadata and fields to come cannot hide
+ * what it pays.
  */
 export function openTransaction(raw: Uint8Array): {
-  id: string; body: Uint8Array; isValid: boolean; outputs: (FoundOutput & { index: number })[]
+  id: string
+  body: Uint8Array
+  isValid: boolean
+  outputs: (FoundOutput & { index: number })[]
   unreadable: { index: number; reason: string }[]
 } {
   const [first, , third, fourth] = spansOf(raw, 0, 'array')
@@ -164,10 +254,15 @@ export function openTransaction(raw: Uint8Array): {
   const body = raw.subarray(first.start, first.end)
   // Before Alonzo there was no mark of validity.
   const mark = third && raw[third.start]
-  const isValid = fourth === undefined || mark === undefined || mark >> 5 !== SIMPLE || mark === TRUE
+  const isValid =
+    fourth === undefined || mark === undefined || mark >> 5 !== SIMPLE || mark === TRUE
   const named = outputSpans(body)
   const back = spanOfField(body, 0, 16)
-  const made = isValid ? named.map((span, index) => ({ span, index })) : back ? [{ span: back, index: named.length }] : []
+  const made = isValid
+    ? named.map((span, index) => ({ span, index }))
+    : back
+      ? [{ span: back, index: named.length }]
+      : []
   const outputs: (FoundOutput & { index: number })[] = []
   const unreadable: { index: number; reason: string }[] = []
   for (const { span, index } of made) {
@@ -188,7 +283,10 @@ const REPRESENTATIVE_RETIREMENT = 17n
 const STAKE_KEY = 0xe0
 const STAKE_SCRIPT = 0xf0
 
-/** Reward accounts whose lovelace a body spends beside its inputs, in bytes without a network; null: one that has no address. */
+/**
+ * Reward accounts whose lovelace a body spends beside its inputs, in bytes without a network; null:
+ * one that has no address.
+ */
 export function fundingOf(body: Uint8Array): (Uint8Array | null)[] {
   const part = (key: number): Item | undefined => {
     const span = spanOfField(body, 0, key)
@@ -197,16 +295,20 @@ export function fundingOf(body: Uint8Array): (Uint8Array | null)[] {
   const withdrawals = part(5)
   const certificates = spanOfField(body, 0, 4)
   return [
-    ...(withdrawals?.kind === 'map' ? withdrawals.entries.map(([account]) => bytesOf(account)) : []),
-    ...(certificates ? spansOf(body, certificates.start, 'array') : []).flatMap(({ start, end }): (Uint8Array | null)[] => {
-      try {
-        return fundingOfCertificate(read(body.subarray(start, end)))
-      } catch (error) {
-        // One of a form that is not known may give something back, and nobody can say to whom.
-        if (error instanceof ChainError) return [null]
-        throw error
-      }
-    }),
+    ...(withdrawals?.kind === 'map'
+      ? withdrawals.entries.map(([account]) => bytesOf(account))
+      : []),
+    ...(certificates ? spansOf(body, certificates.start, 'array') : []).flatMap(
+      ({ start, end }): (Uint8Array | null)[] => {
+        try {
+          return fundingOfCertificate(read(body.subarray(start, end)))
+        } catch (error) {
+          // One of a form that is not known may give something back, and nobody can say to whom.
+          if (error instanceof ChainError) return [null]
+          throw error
+        }
+      },
+    ),
   ]
 }
 
@@ -215,7 +317,9 @@ function fundingOfCertificate(certificate: Item): (Uint8Array | null)[] {
   if (uintOf(kind) === REPRESENTATIVE_RETIREMENT) return [null]
   if (!DEREGISTRATIONS.has(uintOf(kind))) return []
   const [holder, hash] = itemsOf(credential)
-  return [concatBytes(Uint8Array.of(uintOf(holder) === 0n ? STAKE_KEY : STAKE_SCRIPT), bytesOf(hash))]
+  return [
+    concatBytes(Uint8Array.of(uintOf(holder) === 0n ? STAKE_KEY : STAKE_SCRIPT), bytesOf(hash)),
+  ]
 }
 
 const TRUE = 0xf5
@@ -225,8 +329,18 @@ const NULL = 0xf6
 const WITNESS_BYTES = 101
 
 /** Signed by one witness a key; without scripts and auxiliary data. */
-export function encodeSigned(body: Uint8Array, witnesses: readonly { publicKey: Uint8Array; signature: Uint8Array }[]): Uint8Array {
-  const keys = tagged(SET, array(witnesses.map(({ publicKey, signature }) => array([byteString(publicKey), byteString(signature)]))))
+export function encodeSigned(
+  body: Uint8Array,
+  witnesses: readonly { publicKey: Uint8Array; signature: Uint8Array }[],
+): Uint8Array {
+  const keys = tagged(
+    SET,
+    array(
+      witnesses.map(({ publicKey, signature }) =>
+        array([byteString(publicKey), byteString(signature)]),
+      ),
+    ),
+  )
   return concatBytes(Uint8Array.of(0x84), body, map([[uint(0n), keys]]), Uint8Array.of(TRUE, NULL))
 }
 

@@ -3,12 +3,30 @@ import { ChainError, type Network, type Riders, type UnsignedTransaction } from 
 import { reasonOf } from '../reason.ts'
 import { addressBytes, addressText } from './address.ts'
 import {
-  compareInputs, encodeBody, encodeOutput, encodeValue, hashOf, NO_ASSETS, openTransaction, outputOf, parseBody, signedBytes, type Assets,
-  type Body, type Output,
+  compareInputs,
+  encodeBody,
+  encodeOutput,
+  encodeValue,
+  hashOf,
+  NO_ASSETS,
+  openTransaction,
+  outputOf,
+  parseBody,
+  signedBytes,
+  type Assets,
+  type Body,
+  type Output,
 } from './body.ts'
 
 /** An unspent output that the wallet may spend, with what rides on it beside its lovelace. */
-export interface Coin { txid: string; vout: number; value: bigint; path: number[]; address: string; riders: Riders | null }
+export interface Coin {
+  txid: string
+  vout: number
+  value: bigint
+  path: number[]
+  address: string
+  riders: Riders | null
+}
 
 /** The chain's parameters that a payment depends on. */
 export interface Parameters {
@@ -22,13 +40,20 @@ export interface Parameters {
 }
 
 export const PARAMETERS: Parameters = {
-  feePerByte: 44n, feeConstant: 155_381n, coinsPerByte: 4310n, transactionBytesMax: 16_384, valueBytesMax: 5000,
+  feePerByte: 44n,
+  feeConstant: 155_381n,
+  coinsPerByte: 4310n,
+  transactionBytesMax: 16_384,
+  valueBytesMax: 5000,
 }
 /** Slots, of one second each, in which a transaction can be included. */
 export const SLOTS_TO_LIVE = 3600
 /** Stands in for the end of a transaction where only its size matters. */
 export const NOMINAL_END = 100_000_000n
-/** Lovelace per byte of a reference script on a spent output, up to 25,600 bytes together; each further step costs a fifth more. */
+/**
+ * Lovelace per byte of a reference script on a spent output, up to 25,600 bytes together; each
+ * further step costs a fifth more.
+ */
 const SCRIPT_FEE_PER_BYTE = 15n
 const SCRIPT_STEP_BYTES = 25_600n
 /** What the ledger counts for an output beyond its own bytes. */
@@ -39,14 +64,24 @@ const QUANTITY_MAX = (1n << 63n) - 1n
 /** Bytes of an enterprise address: stands in where only the size of an output matters. */
 const TYPICAL_OUTPUT_BYTES = 29
 
-export interface Selection { coins: Coin[]; fee: bigint; change: bigint; assets: Assets; size: number }
+export interface Selection {
+  coins: Coin[]
+  fee: bigint
+  change: bigint
+  assets: Assets
+  size: number
+}
 
 /** Lovelace for the reference scripts of spent outputs, never less than the ledger asks. */
 export function scriptFee(bytes: number): bigint {
   let fee = 0n
   let left = BigInt(bytes)
   // Fifths are kept as a fraction, and rounded once.
-  for (let numerator = SCRIPT_FEE_PER_BYTE, denominator = 1n; left > 0n; numerator *= 6n, denominator *= 5n) {
+  for (
+    let numerator = SCRIPT_FEE_PER_BYTE, denominator = 1n;
+    left > 0n;
+    numerator *= 6n, denominator *= 5n
+  ) {
     const step = left < SCRIPT_STEP_BYTES ? left : SCRIPT_STEP_BYTES
     fee += (step * numerator + denominator - 1n) / denominator
     left -= step
@@ -60,21 +95,35 @@ function leastCoin(output: Output, parameters: Parameters = PARAMETERS): bigint 
 }
 
 /** Smallest amount that can be paid to an address. */
-export function leastPayment(network: Network, to: string, amount: bigint, parameters: Parameters = PARAMETERS): bigint {
-  return leastCoin({ address: addressBytes(network, to), coin: amount, assets: NO_ASSETS }, parameters)
+export function leastPayment(
+  network: Network,
+  to: string,
+  amount: bigint,
+  parameters: Parameters = PARAMETERS,
+): bigint {
+  return leastCoin(
+    { address: addressBytes(network, to), coin: amount, assets: NO_ASSETS },
+    parameters,
+  )
 }
 
 /**
- * Why nodes would refuse to sign for a coin: the body that made it cannot be read, or its output is not the coin's. Null: they would not.
+ * Why nodes would refuse to sign for a coin: the body that made it cannot be read, or its output is
+ * not the coin's. Null: they would not.
  * @param previous the body in hex
  */
-export function unspendable(network: Network, coin: Pick<Coin, 'txid' | 'vout' | 'value' | 'address'>, previous: string): string | null {
+export function unspendable(
+  network: Network,
+  coin: Pick<Coin, 'txid' | 'vout' | 'value' | 'address'>,
+  previous: string,
+): string | null {
   try {
     const body = hexToBytes(previous)
     if (bytesToHex(hashOf(body)) !== coin.txid) return 'its transaction has another id'
     const output = outputOf(body, coin.vout)
     if (output === null) return 'its transaction has no such output'
-    if (output.coin !== coin.value || addressText(network, output.address) !== coin.address) return 'its output is another one'
+    if (output.coin !== coin.value || addressText(network, output.address) !== coin.address)
+      return 'its output is another one'
     return null
   } catch (error) {
     return `its transaction cannot be read: ${reasonOf(error)}`
@@ -87,17 +136,35 @@ export function bodyOf(raw: string): string {
 }
 
 /** Lovelace that must stay with native tokens, on one output of an enterprise address. */
-export function keptWith(coins: readonly Pick<Coin, 'riders'>[], parameters: Parameters = PARAMETERS): bigint {
+export function keptWith(
+  coins: readonly Pick<Coin, 'riders'>[],
+  parameters: Parameters = PARAMETERS,
+): bigint {
   const assets = assetsOf(coins)
-  return assets.size === 0 ? 0n : leastCoin({ address: new Uint8Array(TYPICAL_OUTPUT_BYTES), coin: 10_000_000n, assets }, parameters)
+  return assets.size === 0
+    ? 0n
+    : leastCoin(
+        { address: new Uint8Array(TYPICAL_OUTPUT_BYTES), coin: 10_000_000n, assets },
+        parameters,
+      )
 }
 
-const scriptBytesOf = (coins: readonly Coin[]): number => coins.reduce((sum, { riders }) => sum + (riders?.script_bytes ?? 0), 0)
+const scriptBytesOf = (coins: readonly Coin[]): number =>
+  coins.reduce((sum, { riders }) => sum + (riders?.script_bytes ?? 0), 0)
 
 /** Fee of one input and two plain outputs at a rate. */
 export function typicalFee(rate: bigint, parameters: Parameters = PARAMETERS): bigint {
-  const output = { address: new Uint8Array(TYPICAL_OUTPUT_BYTES), coin: 10_000_000n, assets: NO_ASSETS }
-  const body = encodeBody({ inputs: [{ txid: '0'.repeat(64), index: 0 }], outputs: [output, output], fee: 170_000n, ttl: 100_000_000n })
+  const output = {
+    address: new Uint8Array(TYPICAL_OUTPUT_BYTES),
+    coin: 10_000_000n,
+    assets: NO_ASSETS,
+  }
+  const body = encodeBody({
+    inputs: [{ txid: '0'.repeat(64), index: 0 }],
+    outputs: [output, output],
+    fee: 170_000n,
+    ttl: 100_000_000n,
+  })
   return rate * BigInt(signedBytes(body.length, 1)) + parameters.feeConstant
 }
 
@@ -106,7 +173,11 @@ export const EDGE_BYTES = 4n
 
 /** The most that may go to the fee where it is too little for a change output, at a rate. */
 export function surplusMost(rate: bigint, parameters: Parameters = PARAMETERS): bigint {
-  const change = { address: new Uint8Array(TYPICAL_OUTPUT_BYTES), coin: 10_000_000n, assets: NO_ASSETS }
+  const change = {
+    address: new Uint8Array(TYPICAL_OUTPUT_BYTES),
+    coin: 10_000_000n,
+    assets: NO_ASSETS,
+  }
   return leastCoin(change, parameters) + rate * BigInt(encodeOutput(change).length)
 }
 
@@ -114,7 +185,8 @@ export function surplusMost(rate: bigint, parameters: Parameters = PARAMETERS): 
 function assetsOf(coins: readonly Pick<Coin, 'riders'>[]): Assets {
   const sum = new Map<string, bigint>()
   for (const { riders } of coins) {
-    for (const [unit, quantity] of Object.entries(riders?.assets ?? {})) sum.set(unit, (sum.get(unit) ?? 0n) + BigInt(quantity))
+    for (const [unit, quantity] of Object.entries(riders?.assets ?? {}))
+      sum.set(unit, (sum.get(unit) ?? 0n) + BigInt(quantity))
   }
   return sum
 }
@@ -123,39 +195,65 @@ function assetsOf(coins: readonly Pick<Coin, 'riders'>[]): Assets {
 const outpointOf = ({ txid, vout }: { txid: string; vout: number }): string => `${txid}:${vout}`
 
 const total = (coins: readonly Coin[]): bigint => coins.reduce((sum, { value }) => sum + value, 0n)
-const largestFirst = (a: Coin, b: Coin): number => (
+const largestFirst = (a: Coin, b: Coin): number =>
   a.value === b.value ? (outpointOf(a) < outpointOf(b) ? -1 : 1) : a.value > b.value ? -1 : 1
-)
 const isPlain = ({ riders }: Coin): boolean => riders === null
 
 interface Order {
-  coins: readonly Coin[]; to: string; amount: bigint; changeAddress: string; /** Lovelace per byte. */ rate: bigint; ttl: bigint;
-  parameters: Parameters; /** Coins that must be among the inputs: a replacement shares them. */ required?: readonly Coin[]
+  coins: readonly Coin[]
+  to: string
+  amount: bigint
+  changeAddress: string
+  /** Lovelace per byte. */ rate: bigint
+  ttl: bigint
+  parameters: Parameters
+  /** Coins that must be among the inputs: a replacement shares them. */ required?: readonly Coin[]
 }
 
 /**
- * Chooses coins: those of lovelace alone first, the largest first, until there is enough for change that the ledger
- * accepts. Native tokens of a chosen coin go back with the change. Where no choice leaves enough for change, and
- * there are no tokens, the surplus (less than the smallest output) goes to the fee.
+ * Chooses coins: those of lovelace alone first, the largest first, until there is enough for change
+ * that the ledger accepts. Native tokens of a chosen coin go back with the change. Where no choice
+ * leaves enough for change, and there are no tokens, the surplus (less than the smallest output)
+ * goes to the fee.
  *
  * @throws ChainError `INSUFFICIENT`, `DUST`, `TOO_MANY_INPUTS`
  */
 export function selectCoins(network: Network, o: Order): Selection {
-  const payment: Output = { address: addressBytes(network, o.to), coin: o.amount, assets: NO_ASSETS }
+  const payment: Output = {
+    address: addressBytes(network, o.to),
+    coin: o.amount,
+    assets: NO_ASSETS,
+  }
   const least = leastCoin(payment, o.parameters)
-  if (o.amount < least) throw new ChainError('DUST', `is below the ${least} lovelace that the chain wants in an output to this address`)
+  if (o.amount < least)
+    throw new ChainError(
+      'DUST',
+      `is below the ${least} lovelace that the chain wants in an output to this address`,
+    )
   const changeTo = addressBytes(network, o.changeAddress)
   const required = o.required ?? []
   const taken = new Set(required.map(outpointOf))
   const free = o.coins.filter((coin) => !taken.has(outpointOf(coin)))
-  const ordered = [...free.filter(isPlain).sort(largestFirst), ...free.filter((coin) => !isPlain(coin)).sort(largestFirst)]
+  const ordered = [
+    ...free.filter(isPlain).sort(largestFirst),
+    ...free.filter((coin) => !isPlain(coin)).sort(largestFirst),
+  ]
 
   const feeAt = (chosen: readonly Coin[], change: Output | null): { fee: bigint; size: number } => {
     const body: Body = {
-      inputs: inputsOf(chosen), outputs: change ? [payment, change] : [payment], fee: o.parameters.feeConstant, ttl: o.ttl,
+      inputs: inputsOf(chosen),
+      outputs: change ? [payment, change] : [payment],
+      fee: o.parameters.feeConstant,
+      ttl: o.ttl,
     }
-    const size = signedBytes(encodeBody(body).length, new Set(chosen.map(({ address }) => address)).size)
-    return { fee: o.rate * BigInt(size) + o.parameters.feeConstant + scriptFee(scriptBytesOf(chosen)), size }
+    const size = signedBytes(
+      encodeBody(body).length,
+      new Set(chosen.map(({ address }) => address)).size,
+    )
+    return {
+      fee: o.rate * BigInt(size) + o.parameters.feeConstant + scriptFee(scriptBytesOf(chosen)),
+      size,
+    }
   }
   const withChange = (chosen: readonly Coin[]): Selection | null => {
     const assets = assetsOf(chosen)
@@ -163,15 +261,19 @@ export function selectCoins(network: Network, o: Order): Selection {
     if (rest <= 0n) return null
     let fee = 0n
     let size = 0
-    // The amount of the change decides how many bytes it takes, and they decide the fee: twice is enough, but at the
-    // edge between two lengths, where the dearer stays.
+    // The amount of the change decides how many bytes it takes, and they decide the fee: twice is
+    // enough, but at the edge between two lengths, where the dearer stays.
     for (let round = 0; round < 3; round++) {
       if (rest <= fee) return null
       const next = feeAt(chosen, { address: changeTo, coin: rest - fee, assets })
       if (round === 0 || next.fee > fee || round === 1) fee = next.fee
       size = next.size
     }
-    if (rest - fee < leastCoin({ address: changeTo, coin: rest > fee ? rest - fee : 0n, assets }, o.parameters)) return null
+    if (
+      rest - fee <
+      leastCoin({ address: changeTo, coin: rest > fee ? rest - fee : 0n, assets }, o.parameters)
+    )
+      return null
     return { coins: [...chosen], fee, change: rest - fee, assets, size }
   }
   const withoutChange = (chosen: readonly Coin[], surplusAllowed: boolean): Selection | null => {
@@ -184,8 +286,10 @@ export function selectCoins(network: Network, o: Order): Selection {
   }
   const fits = (chosen: readonly Coin[]): boolean => {
     const assets = assetsOf(chosen)
-    return encodeValue(QUANTITY_MAX, assets).length <= o.parameters.valueBytesMax
-      && [...assets.values()].every((quantity) => quantity <= QUANTITY_MAX)
+    return (
+      encodeValue(QUANTITY_MAX, assets).length <= o.parameters.valueBytesMax &&
+      [...assets.values()].every((quantity) => quantity <= QUANTITY_MAX)
+    )
   }
   const search = (finish: (chosen: readonly Coin[]) => Selection | null): Selection | null => {
     const chosen = [...required]
@@ -194,7 +298,8 @@ export function selectCoins(network: Network, o: Order): Selection {
       if (found || chosen.length > INPUTS_MAX) {
         if (!found || found.size > o.parameters.transactionBytesMax) {
           throw new ChainError(
-            'TOO_MANY_INPUTS', `needs ${chosen.length} inputs, more than fit into a transaction; send a smaller amount first`
+            'TOO_MANY_INPUTS',
+            `needs ${chosen.length} inputs, more than fit into a transaction; send a smaller amount first`,
           )
         }
         return found
@@ -204,17 +309,26 @@ export function selectCoins(network: Network, o: Order): Selection {
       if (isPlain(coin) || fits([...chosen, coin])) chosen.push(coin)
     }
   }
-  const found = search((chosen) => withoutChange(chosen, false) ?? withChange(chosen)) ?? search((chosen) => withoutChange(chosen, true))
+  const found =
+    search((chosen) => withoutChange(chosen, false) ?? withChange(chosen)) ??
+    search((chosen) => withoutChange(chosen, true))
   if (found) return found
   const all = [...required, ...ordered.filter(isPlain), ...ordered.filter((coin) => !isPlain(coin))]
   const tokens = assetsOf(all)
-  const kept = tokens.size > 0 ? leastCoin({ address: changeTo, coin: 0xffff_ffffn, assets: tokens }, o.parameters) : 0n
+  const kept =
+    tokens.size > 0
+      ? leastCoin({ address: changeTo, coin: 0xffff_ffffn, assets: tokens }, o.parameters)
+      : 0n
   const missing = o.amount + feeAt(all.slice(0, 1), null).fee + kept - total(all)
   const ofThem = kept > 0n ? `, of which ${kept} must stay with the native tokens` : ''
-  throw new ChainError('INSUFFICIENT', `amount and network fee exceed the coins by ${missing > 0n ? missing : 1n} lovelace${ofThem}`)
+  throw new ChainError(
+    'INSUFFICIENT',
+    `amount and network fee exceed the coins by ${missing > 0n ? missing : 1n} lovelace${ofThem}`,
+  )
 }
 
-const inputsOf = (coins: readonly Coin[]) => coins.map(({ txid, vout }) => ({ txid, index: vout })).sort(compareInputs)
+const inputsOf = (coins: readonly Coin[]) =>
+  coins.map(({ txid, vout }) => ({ txid, index: vout })).sort(compareInputs)
 
 /**
  * Builds the unsigned transaction of a selection: payment first, then change.
@@ -223,31 +337,53 @@ const inputsOf = (coins: readonly Coin[]) => coins.map(({ txid, vout }) => ({ tx
 export function buildTransfer(
   network: Network,
   o: {
-    selection: Selection; to: string; amount: bigint; changeAddress: string; changePath: number[]; ttl: bigint;
+    selection: Selection
+    to: string
+    amount: bigint
+    changeAddress: string
+    changePath: number[]
+    ttl: bigint
     previous: ReadonlyMap<string, string>
-  }
+  },
 ): UnsignedTransaction {
   const { coins, fee, change, assets } = o.selection
   const inputs = inputsOf(coins)
-  const outputs: Output[] = [{ address: addressBytes(network, o.to), coin: o.amount, assets: NO_ASSETS }]
-  if (change > 0n) outputs.push({ address: addressBytes(network, o.changeAddress), coin: change, assets })
+  const outputs: Output[] = [
+    { address: addressBytes(network, o.to), coin: o.amount, assets: NO_ASSETS },
+  ]
+  if (change > 0n)
+    outputs.push({ address: addressBytes(network, o.changeAddress), coin: change, assets })
   const unsigned: UnsignedTransaction = {
     network: network.code,
     bytes: bytesToHex(encodeBody({ inputs, outputs, fee, ttl: o.ttl })),
     inputs: inputs.map(({ txid, index }) => {
       const previous = o.previous.get(txid)
-      if (previous === undefined) throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction ${txid} is missing`)
-      return { path: (coins.find((coin) => coin.txid === txid && coin.vout === index) as Coin).path, previous }
+      if (previous === undefined)
+        throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction ${txid} is missing`)
+      return {
+        path: (coins.find((coin) => coin.txid === txid && coin.vout === index) as Coin).path,
+        previous,
+      }
     }),
   }
   if (change > 0n) unsigned.change = { output: 1, path: o.changePath }
   return unsigned
 }
 
-/** The coins that a transaction spends, in the order of its inputs; `value` null where an input lacks the body that made it. */
-export function coinsOf({ bytes, inputs }: UnsignedTransaction): { txid: string; vout: number; value: bigint | null }[] {
+/**
+ * The coins that a transaction spends, in the order of its inputs; `value` null where an input
+ * lacks the body that made it.
+ */
+export function coinsOf({
+  bytes,
+  inputs,
+}: UnsignedTransaction): { txid: string; vout: number; value: bigint | null }[] {
   return parseBody(hexToBytes(bytes)).inputs.map(({ txid, index }, at) => {
     const previous = inputs[at]?.previous
-    return { txid, vout: index, value: previous === undefined ? null : outputOf(hexToBytes(previous), index)?.coin ?? null }
+    return {
+      txid,
+      vout: index,
+      value: previous === undefined ? null : (outputOf(hexToBytes(previous), index)?.coin ?? null),
+    }
   })
 }

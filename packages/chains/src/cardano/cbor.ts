@@ -23,9 +23,11 @@ function fail(message: string): never {
 /** The head of an item in its shortest form. */
 export function head(kind: keyof typeof KINDS, value: bigint): Uint8Array {
   const major = KINDS[kind] << 5
-  if (value < 0n || value >= 1n << 64n) throw new ChainError('AMOUNT_FORMAT', 'is too large for the chain')
+  if (value < 0n || value >= 1n << 64n)
+    throw new ChainError('AMOUNT_FORMAT', 'is too large for the chain')
   if (value < 24n) return Uint8Array.of(major | Number(value))
-  const [mark, length] = value < 1n << 8n ? [24, 1] : value < 1n << 16n ? [25, 2] : value < 1n << 32n ? [26, 4] : [27, 8]
+  const [mark, length] =
+    value < 1n << 8n ? [24, 1] : value < 1n << 16n ? [25, 2] : value < 1n << 32n ? [26, 4] : [27, 8]
   const bytes = new Uint8Array(1 + length)
   bytes[0] = major | mark
   for (let at = 0; at < length; at++) bytes[length - at] = Number((value >> BigInt(8 * at)) & 0xffn)
@@ -33,15 +35,18 @@ export function head(kind: keyof typeof KINDS, value: bigint): Uint8Array {
 }
 
 export const uint = (value: bigint): Uint8Array => head('uint', value)
-export const byteString = (bytes: Uint8Array): Uint8Array => concatBytes(head('bytes', BigInt(bytes.length)), bytes)
-export const array = (items: readonly Uint8Array[]): Uint8Array => concatBytes(head('array', BigInt(items.length)), ...items)
-export const map = (
-  entries: readonly (readonly [Uint8Array, Uint8Array])[]
-): Uint8Array => concatBytes(head('map', BigInt(entries.length)), ...entries.flat())
-export const tagged = (tag: bigint, item: Uint8Array): Uint8Array => concatBytes(head('tag', tag), item)
+export const byteString = (bytes: Uint8Array): Uint8Array =>
+  concatBytes(head('bytes', BigInt(bytes.length)), bytes)
+export const array = (items: readonly Uint8Array[]): Uint8Array =>
+  concatBytes(head('array', BigInt(items.length)), ...items)
+export const map = (entries: readonly (readonly [Uint8Array, Uint8Array])[]): Uint8Array =>
+  concatBytes(head('map', BigInt(entries.length)), ...entries.flat())
+export const tagged = (tag: bigint, item: Uint8Array): Uint8Array =>
+  concatBytes(head('tag', tag), item)
 
 /**
- * Reads exactly one item, in whatever form its maker wrote it: other people's transactions are not canonical.
+ * Reads exactly one item, in whatever form its maker wrote it: other people's transactions are not
+ * canonical.
  * @throws ChainError `TRANSACTION`
  */
 export function read(bytes: Uint8Array): Item {
@@ -61,7 +66,7 @@ class Reader {
 
   #take(length: number): Uint8Array {
     if (this.#at + length > this.#bytes.length) fail('ends too early')
-    return this.#bytes.subarray(this.#at, this.#at += length)
+    return this.#bytes.subarray(this.#at, (this.#at += length))
   }
 
   /** Null: of indefinite length. */
@@ -87,12 +92,17 @@ class Reader {
   }
 
   #string(kind: number, length: bigint | null): Uint8Array {
-    if (length !== null) return this.#take(length > BigInt(this.#bytes.length) ? this.#bytes.length + 1 : Number(length))
-    return concatBytes(...this.#each(null, () => {
-      const first = this.#take(1)[0] as number
-      if (first >> 5 !== kind || (first & INDEFINITE) === INDEFINITE) fail('is not CBOR')
-      return this.#string(kind, this.#argument(first & INDEFINITE))
-    }))
+    if (length !== null)
+      return this.#take(
+        length > BigInt(this.#bytes.length) ? this.#bytes.length + 1 : Number(length),
+      )
+    return concatBytes(
+      ...this.#each(null, () => {
+        const first = this.#take(1)[0] as number
+        if (first >> 5 !== kind || (first & INDEFINITE) === INDEFINITE) fail('is not CBOR')
+        return this.#string(kind, this.#argument(first & INDEFINITE))
+      }),
+    )
   }
 
   item(depth: number): Item {
@@ -105,8 +115,10 @@ class Reader {
     const next = () => this.item(depth + 1)
     const number = (): bigint => argument ?? fail('is not CBOR')
     switch (kind) {
-      case 0: return { kind: 'uint', value: number(), start, end: this.#at }
-      case 1: return { kind: 'negative', value: -1n - number(), start, end: this.#at }
+      case 0:
+        return { kind: 'uint', value: number(), start, end: this.#at }
+      case 1:
+        return { kind: 'negative', value: -1n - number(), start, end: this.#at }
       case 2: {
         const value = this.#string(kind, argument)
         return { kind: 'bytes', value, start, end: this.#at }
@@ -137,11 +149,14 @@ class Reader {
 }
 
 /** Where an item's bytes are. */
-export interface Span { start: number; end: number }
+export interface Span {
+  start: number
+  end: number
+}
 
 /**
- * Items of a map or an array, of which only some are to be read: the others are skipped without recursion and may be nested as deeply as
- * the bytes are long, as data of scripts are.
+ * Items of a map or an array, of which only some are to be read: the others are skipped without
+ * recursion and may be nested as deeply as the bytes are long, as data of scripts are.
  * @param at where the map or array begins @param kind of the item, tags before it being skipped
  * @throws ChainError `TRANSACTION` where it is another kind of item, or is cut short
  */
@@ -149,10 +164,13 @@ export function spansOf(bytes: Uint8Array, at: number, kind: 'array' | 'map'): S
   const skipper = new Skipper(bytes, at)
   let found = skipper.head()
   while (found.major === KINDS.tag) found = skipper.head()
-  if (found.major !== KINDS[kind]) fail(`has no ${kind === 'array' ? 'list' : 'map'} where one must be`)
+  if (found.major !== KINDS[kind])
+    fail(`has no ${kind === 'array' ? 'list' : 'map'} where one must be`)
   const perEntry = kind === 'map' ? 2n : 1n
   const spans: Span[] = []
-  while (found.argument === null ? !skipper.isBreak() : BigInt(spans.length) < found.argument * perEntry) {
+  while (
+    found.argument === null ? !skipper.isBreak() : BigInt(spans.length) < found.argument * perEntry
+  ) {
     const start = skipper.at
     skipper.skip()
     spans.push({ start, end: skipper.at })
@@ -161,7 +179,10 @@ export function spansOf(bytes: Uint8Array, at: number, kind: 'array' | 'map'): S
   return spans
 }
 
-/** The value under a whole-number key of a map that begins at `at`, in whichever width the key is written; it has it at most once. */
+/**
+ * The value under a whole-number key of a map that begins at `at`, in whichever width the key is
+ * written; it has it at most once.
+ */
 export function spanOfField(bytes: Uint8Array, at: number, key: number): Span | undefined {
   const spans = spansOf(bytes, at, 'map')
   const found: Span[] = []
@@ -207,7 +228,8 @@ class Skipper {
     const length = 1 << (info - 24)
     const start = this.#take(BigInt(length))
     let argument = 0n
-    for (let at = start; at < start + length; at++) argument = (argument << 8n) | BigInt(this.#bytes[at] as number)
+    for (let at = start; at < start + length; at++)
+      argument = (argument << 8n) | BigInt(this.#bytes[at] as number)
     return { major, argument }
   }
 
@@ -224,17 +246,23 @@ class Skipper {
       if (left !== null) open[open.length - 1] = left - 1n
       const { major, argument } = this.head()
       switch (major) {
-        case 2: case 3:
+        case 2:
+        case 3:
           if (argument === null) open.push(null)
           else this.#take(argument)
           break
-        case 4: open.push(argument); break
-        case 5: open.push(argument === null ? null : argument * 2n); break
+        case 4:
+          open.push(argument)
+          break
+        case 5:
+          open.push(argument === null ? null : argument * 2n)
+          break
         case 6:
           if (argument === null) fail('is not CBOR')
           open.push(1n)
           break
-        default: if (argument === null) fail('is not CBOR')
+        default:
+          if (argument === null) fail('is not CBOR')
       }
     }
   }

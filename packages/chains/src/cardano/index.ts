@@ -3,4 +3,14 @@ import { address, format, key, validate } from './address.ts'
 import { traits } from './traits.ts'
 import { assemble, decode, exclusive, signing } from './transaction.ts'
 
-export const cardano: Family = { traits, address, validate, key, format, decode, signing, assemble, exclusive }
+export const cardano: Family = {
+  traits,
+  address,
+  validate,
+  key,
+  format,
+  decode,
+  signing,
+  assemble,
+  exclusive,
+}

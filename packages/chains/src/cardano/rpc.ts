@@ -1,7 +1,20 @@
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import {
-  exchange, RpcMismatch, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient,
-  type ChainTip, type ChainTransfer, type Fetch, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus,
+  exchange,
+  RpcMismatch,
+  RpcRefused,
+  RpcUnavailable,
+  sendersOf,
+  type BroadcastResult,
+  type ChainBlock,
+  type ChainClient,
+  type ChainTip,
+  type ChainTransfer,
+  type Fetch,
+  type LevelRates,
+  type RpcEndpoint,
+  type Senders,
+  type TransactionStatus,
 } from '../rpc.ts'
 import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
@@ -14,21 +27,45 @@ import { SLOTS_TO_LIVE, type Parameters } from './build.ts'
 const PAGE = 100
 const PARAMETERS_FRESH_MS = 600_000
 const NOT_FOUND = 404
-/** Answers to a broadcast that are about the transaction: it breaks a rule, or the node's pool is full. */
+/**
+ * Answers to a broadcast that are about the transaction: it breaks a rule, or the node's pool is
+ * full.
+ */
 const REFUSED = new Set([400, 425])
-/** Blocks above the end of a transaction's life before it is called dead, where the network names no depth. */
+/**
+ * Blocks above the end of a transaction's life before it is called dead, where the network names no
+ * depth.
+ */
 const DEPTH = 15
 
 interface Block {
-  hash: string; height: number | null; slot: number | null; previous_block: string | null; tx_count: number; output?: string | null
+  hash: string
+  height: number | null
+  slot: number | null
+  previous_block: string | null
+  tx_count: number
+  output?: string | null
 }
-interface Found { block_height: number; block: string; fees: string; valid_contract: boolean }
+interface Found {
+  block_height: number
+  block: string
+  fees: string
+  valid_contract: boolean
+}
 interface Utxos {
-  inputs: { address: string | null; collateral: boolean; reference?: boolean }[];
-  outputs: { output_index: number; amount: { unit: string; quantity: string }[]; collateral: boolean; consumed_by_tx?: string | null }[]
+  inputs: { address: string | null; collateral: boolean; reference?: boolean }[]
+  outputs: {
+    output_index: number
+    amount: { unit: string; quantity: string }[]
+    collateral: boolean
+    consumed_by_tx?: string | null
+  }[]
 }
 
-/** Client of Blockfrost's interface, hosted or self-hosted. Amounts are taken from the transactions' own bytes. */
+/**
+ * Client of Blockfrost's interface, hosted or self-hosted. Amounts are taken from the transactions'
+ * own bytes.
+ */
 export class CardanoClient implements ChainClient {
   readonly network: Network
   readonly #endpoint: RpcEndpoint
@@ -39,7 +76,11 @@ export class CardanoClient implements ChainClient {
 
   /** @param report is called with each transaction of which an output cannot be read */
   constructor(
-    network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now, report: ReportUnreadable = ignoreUnreadable,
+    network: Network,
+    endpoint: RpcEndpoint,
+    fetch: Fetch,
+    now: () => number = Date.now,
+    report: ReportUnreadable = ignoreUnreadable,
   ) {
     this.network = network
     this.#report = report
@@ -54,8 +95,13 @@ export class CardanoClient implements ChainClient {
     const where = new URL(base).host
     const what = path.split('?')[0] as string
     const { status, text } = await exchange(this.#endpoint, this.#fetch, {
-      url: `${base}${path}`, what, method: body ? 'POST' : 'GET',
-      headers: { accept: 'application/json', ...(body ? { 'content-type': 'application/cbor' } : {}) },
+      url: `${base}${path}`,
+      what,
+      method: body ? 'POST' : 'GET',
+      headers: {
+        accept: 'application/json',
+        ...(body ? { 'content-type': 'application/cbor' } : {}),
+      },
       ...(body ? { body: Buffer.from(body) } : {}),
     })
     let answer: unknown
@@ -70,15 +116,19 @@ export class CardanoClient implements ChainClient {
       throw new RpcUnavailable(`${where}: ${what}: answer is not Blockfrost's`)
     }
     if (isGood) return answer
-    const { status_code: code, message } = (answer ?? {}) as { status_code?: unknown; message?: unknown }
+    const { status_code: code, message } = (answer ?? {}) as {
+      status_code?: unknown
+      message?: unknown
+    }
     // A proxy's own page about an error says nothing about the chain.
     if (code !== status) throw new RpcUnavailable(`${where}: ${what}: answer is not Blockfrost's`)
-    if (status === NOT_FOUND || REFUSED.has(status)) throw new RpcRefused(status, String(message ?? 'refused').slice(0, 300))
+    if (status === NOT_FOUND || REFUSED.has(status))
+      throw new RpcRefused(status, String(message ?? 'refused').slice(0, 300))
     throw new RpcUnavailable(`${where}: ${what}: ${status} ${String(message ?? '').slice(0, 200)}`)
   }
 
   async #get<T>(path: string): Promise<T> {
-    return await this.#ask(path) as T
+    return (await this.#ask(path)) as T
   }
 
   /** Null where the endpoint says that there is no such thing. */
@@ -100,7 +150,7 @@ export class CardanoClient implements ChainClient {
     if (magic !== this.network.network_id) {
       throw new ChainError(
         'WRONG_NETWORK',
-        `${this.network.code}: the endpoint serves the network with magic ${String(magic)}, not ${String(this.network.network_id)}`
+        `${this.network.code}: the endpoint serves the network with magic ${String(magic)}, not ${String(this.network.network_id)}`,
       )
     }
   }
@@ -110,7 +160,11 @@ export class CardanoClient implements ChainClient {
   }
 
   #checked(block: Block): Block & { height: number; slot: number } {
-    if (!Number.isSafeInteger(block.height) || !Number.isSafeInteger(block.slot) || !/^[0-9a-f]{64}$/.test(block.hash)) {
+    if (
+      !Number.isSafeInteger(block.height) ||
+      !Number.isSafeInteger(block.slot) ||
+      !/^[0-9a-f]{64}$/.test(block.hash)
+    ) {
       this.#odd('a block has no height, slot or hash')
     }
     return block as Block & { height: number; slot: number }
@@ -126,15 +180,19 @@ export class CardanoClient implements ChainClient {
     if (!found) return null
     const block = this.#checked(found)
     if (block.height !== height) this.#odd('blocks answered another height')
-    if (!Number.isSafeInteger(block.tx_count) || block.tx_count < 0) this.#odd(`blocks answered ${height} without tx_count`)
+    if (!Number.isSafeInteger(block.tx_count) || block.tx_count < 0)
+      this.#odd(`blocks answered ${height} without tx_count`)
     if (block.tx_count === 0 && /^[1-9]/.test(block.output ?? '')) {
       this.#odd(`blocks answered ${height} with output and without transactions`)
     }
     const transactions: { tx_hash: string; cbor: string }[] = []
     for (let page = 1; transactions.length < block.tx_count; page++) {
       // By hash: what stands at the height may change in between.
-      const more = await this.#find<{ tx_hash: string; cbor: string }[]>(`/blocks/${block.hash}/txs/cbor?count=${PAGE}&page=${page}`)
-      if (!Array.isArray(more) || more.length === 0) return this.#odd(`block ${height} shows fewer transactions than it has`)
+      const more = await this.#find<{ tx_hash: string; cbor: string }[]>(
+        `/blocks/${block.hash}/txs/cbor?count=${PAGE}&page=${page}`,
+      )
+      if (!Array.isArray(more) || more.length === 0)
+        return this.#odd(`block ${height} shows fewer transactions than it has`)
       transactions.push(...more)
     }
     const txids = new Set(transactions.map(({ tx_hash: txid }) => txid))
@@ -142,14 +200,20 @@ export class CardanoClient implements ChainClient {
       this.#odd(`block ${height} shows ${txids.size} transactions and has ${block.tx_count}`)
     }
     return {
-      height, hash: block.hash, parent: block.previous_block ?? '',
+      height,
+      hash: block.hash,
+      parent: block.previous_block ?? '',
       txids: transactions.map(({ tx_hash: txid }) => txid),
       transfers: transactions.flatMap(({ tx_hash: txid, cbor }) => this.#transfers(txid, cbor)),
     }
   }
 
   #open(txid: string, cbor: unknown): ReturnType<typeof openTransaction> {
-    if (typeof cbor !== 'string' || !/^(?:[0-9a-f]{2})*$/.test(cbor.slice(0, 2)) || cbor.length % 2 !== 0) {
+    if (
+      typeof cbor !== 'string' ||
+      !/^(?:[0-9a-f]{2})*$/.test(cbor.slice(0, 2)) ||
+      cbor.length % 2 !== 0
+    ) {
       return this.#odd('a transaction is not in hex')
     }
     try {
@@ -162,7 +226,10 @@ export class CardanoClient implements ChainClient {
   }
 
   #transfers(txid: string, cbor: string): ChainTransfer[] {
-    const { outputs, unreadable: [first] } = this.#open(txid, cbor)
+    const {
+      outputs,
+      unreadable: [first],
+    } = this.#open(txid, cbor)
     if (first) {
       const reason = `output ${first.index} ${first.reason}`
       this.#report({ network: this.network.code, kind: 'transaction', name: txid, reason })
@@ -170,17 +237,35 @@ export class CardanoClient implements ChainClient {
     return outputs.flatMap(({ index, address, coin, assets, scriptBytes }) => {
       const to = addressText(this.network, address)
       if (to === null || coin === 0n) return []
-      const riders: Riders | null = assets.size > 0 || scriptBytes > 0
-        ? { assets: Object.fromEntries([...assets].map(([unit, quantity]) => [unit, quantity.toString()])), script_bytes: scriptBytes }
-        : null
-      return [{
-        txid, position: index, asset: this.network.native_asset, address: to, amount: coin, sender: null, senders: null,
-        coinbase: false, ...(riders ? { riders } : {})
-      }]
+      const riders: Riders | null =
+        assets.size > 0 || scriptBytes > 0
+          ? {
+              assets: Object.fromEntries(
+                [...assets].map(([unit, quantity]) => [unit, quantity.toString()]),
+              ),
+              script_bytes: scriptBytes,
+            }
+          : null
+      return [
+        {
+          txid,
+          position: index,
+          asset: this.network.native_asset,
+          address: to,
+          amount: coin,
+          sender: null,
+          senders: null,
+          coinbase: false,
+          ...(riders ? { riders } : {}),
+        },
+      ]
     })
   }
 
-  /** Body of a transaction in hex, as it was hashed. @throws RpcRefused where the endpoint does not show it; RpcMismatch */
+  /**
+   * Body of a transaction in hex, as it was hashed. @throws RpcRefused where the endpoint does not
+   * show it; RpcMismatch
+   */
   async transactionBody(txid: string): Promise<string> {
     const { cbor } = await this.#get<{ cbor: string }>(`/txs/${txid}/cbor`)
     try {
@@ -191,15 +276,23 @@ export class CardanoClient implements ChainClient {
   }
 
   /**
-   * Everyone whose lovelace a transaction spends: all inputs, rewards that it withdraws, deposits that it takes back.
-   * Where its script failed, the collateral.
+   * Everyone whose lovelace a transaction spends: all inputs, rewards that it withdraws, deposits
+   * that it takes back. Where its script failed, the collateral.
    */
   async senders(txid: string): Promise<Senders> {
     const { inputs } = await this.#get<Utxos>(`/txs/${txid}/utxos`)
-    const { body, isValid } = this.#open(txid, (await this.#get<{ cbor: string }>(`/txs/${txid}/cbor`)).cbor)
-    const spent = inputs.filter(({ collateral, reference }) => collateral !== isValid && reference !== true).map(({ address }) => address)
+    const { body, isValid } = this.#open(
+      txid,
+      (await this.#get<{ cbor: string }>(`/txs/${txid}/cbor`)).cbor,
+    )
+    const spent = inputs
+      .filter(({ collateral, reference }) => collateral !== isValid && reference !== true)
+      .map(({ address }) => address)
     if (!isValid) return sendersOf(spent)
-    return sendersOf([...spent, ...fundingOf(body).map((account) => account && stakeAddressText(this.network, account))])
+    return sendersOf([
+      ...spent,
+      ...fundingOf(body).map((account) => account && stakeAddressText(this.network, account)),
+    ])
   }
 
   /** Lovelace of an output that no transaction in a block has spent, or null. */
@@ -208,7 +301,9 @@ export class CardanoClient implements ChainClient {
     const output = found?.outputs.find((each) => each.output_index === vout && !each.collateral)
     if (!output || (output.consumed_by_tx ?? null) !== null) return null
     const quantity = output.amount.find(({ unit }) => unit === 'lovelace')?.quantity
-    return quantity !== undefined && /^\d+$/.test(quantity) ? BigInt(quantity) : this.#odd('an output names no lovelace')
+    return quantity !== undefined && /^\d+$/.test(quantity)
+      ? BigInt(quantity)
+      : this.#odd('an output names no lovelace')
   }
 
   async status(hash: string): Promise<TransactionStatus> {
@@ -216,13 +311,18 @@ export class CardanoClient implements ChainClient {
     let found = await ask()
     if (!found) {
       if (await this.#isWaiting(hash)) return { state: 'mempool' }
-      // A block may have taken it between the two questions: it was in neither answer, and is on the chain.
+      // A block may have taken it between the two questions: it was in neither answer, and is on
+      // the chain.
       found = await ask()
       if (!found) return { state: 'absent' }
     }
-    if (!Number.isSafeInteger(found.block_height) || !/^\d+$/.test(found.fees)) this.#odd('a transaction has no block or fee')
+    if (!Number.isSafeInteger(found.block_height) || !/^\d+$/.test(found.fees))
+      this.#odd('a transaction has no block or fee')
     return {
-      state: 'included', height: found.block_height, blockHash: found.block, succeeded: found.valid_contract === true,
+      state: 'included',
+      height: found.block_height,
+      blockHash: found.block,
+      succeeded: found.valid_contract === true,
       fee: BigInt(found.fees),
     }
   }
@@ -230,7 +330,7 @@ export class CardanoClient implements ChainClient {
   /** Self-hosted endpoints do not know what waits, and say that there is no such path. */
   async #isWaiting(hash: string): Promise<boolean> {
     try {
-      return await this.#find(`/mempool/${hash}`) !== null
+      return (await this.#find(`/mempool/${hash}`)) !== null
     } catch (error) {
       if (error instanceof RpcRefused) return false
       throw error
@@ -242,26 +342,34 @@ export class CardanoClient implements ChainClient {
       await this.#ask('/tx/submit', hexToBytes(raw))
       return { kind: 'accepted' }
     } catch (error) {
-      if (error instanceof RpcRefused && REFUSED.has(error.rpcCode)) return { kind: 'rejected', reason: error.message }
+      if (error instanceof RpcRefused && REFUSED.has(error.rpcCode))
+        return { kind: 'rejected', reason: error.message }
       return { kind: 'unknown', reason: reasonOf(error) }
     }
   }
 
   /** The chain's parameters, which change at most every five days. */
   async parameters(): Promise<Parameters> {
-    return this.#parameters && this.#now() - this.#parameters.at <= PARAMETERS_FRESH_MS ? this.#parameters.value : this.#readParameters()
+    return this.#parameters && this.#now() - this.#parameters.at <= PARAMETERS_FRESH_MS
+      ? this.#parameters.value
+      : this.#readParameters()
   }
 
   async #readParameters(): Promise<Parameters> {
     const found = await this.#get<Record<string, unknown>>('/epochs/latest/parameters')
     const whole = (name: string): bigint => {
       const text = String(found[name])
-      return /^\d{1,15}$/.test(text) ? BigInt(text) : this.#odd(`the parameter ${name} is not a whole number`)
+      return /^\d{1,15}$/.test(text)
+        ? BigInt(text)
+        : this.#odd(`the parameter ${name} is not a whole number`)
     }
     if (whole('min_fee_a') === 0n) this.#odd('the parameter min_fee_a is 0')
     const value = {
-      feePerByte: whole('min_fee_a'), feeConstant: whole('min_fee_b'), coinsPerByte: whole('coins_per_utxo_size'),
-      transactionBytesMax: Number(whole('max_tx_size')), valueBytesMax: Number(whole('max_val_size')),
+      feePerByte: whole('min_fee_a'),
+      feeConstant: whole('min_fee_b'),
+      coinsPerByte: whole('coins_per_utxo_size'),
+      transactionBytesMax: Number(whole('max_tx_size')),
+      valueBytesMax: Number(whole('max_val_size')),
     }
     this.#parameters = { value, at: this.#now() }
     return value
@@ -279,8 +387,8 @@ export class CardanoClient implements ChainClient {
   }
 
   /**
-   * True where the transaction can provably never be included any more: a block at full depth lies beyond its end,
-   * and it is absent, asked after that, by an endpoint that still shows that block.
+   * True where the transaction can provably never be included any more: a block at full depth lies
+   * beyond its end, and it is absent, asked after that, by an endpoint that still shows that block.
    */
   async isDead(hash: string, validUntil: number): Promise<boolean> {
     const { height } = await this.#latest()

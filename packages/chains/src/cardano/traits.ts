@@ -15,10 +15,14 @@ export const traits: Traits = {
   leastRate: () => PARAMETERS.feePerByte,
   // The smallest transfer has one input and one output.
   leastFee: (rate) => rate * 189n + PARAMETERS.feeConstant,
-  // Beside the size the chain's constant part and, without change, as much as a change output may have lacked.
+  // Beside the size the chain's constant part and, without change, as much as a change output may
+  // have lacked.
   feeMostAt: (_, { vsize, fee_constant, change }, rate, scale) => {
     const surplus = change === null ? surplusMost(rate / scale) : 0n
-    return (BigInt(vsize as number) + EDGE_BYTES) * rate + (BigInt(fee_constant as string) + surplus) * scale
+    return (
+      (BigInt(vsize as number) + EDGE_BYTES) * rate +
+      (BigInt(fee_constant as string) + surplus) * scale
+    )
   },
   surchargeMost: noSurcharge,
 }

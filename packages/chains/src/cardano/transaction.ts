@@ -2,11 +2,26 @@ import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import { isEd25519 } from '../ed25519.ts'
 import { formatAmount } from '../amount.ts'
 import {
-  ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
-  type SigningItem, type UnsignedTransaction,
+  ChainError,
+  type Asset,
+  type DecodedTransaction,
+  type Network,
+  type PublicKeyAt,
+  type SignatureBytes,
+  type SignedTransaction,
+  type SigningItem,
+  type UnsignedTransaction,
 } from '../types.ts'
 import { address, addressText } from './address.ts'
-import { encodeSigned, hashOf, outputOf, parseBody, signedBytes, type Body, type FoundOutput } from './body.ts'
+import {
+  encodeSigned,
+  hashOf,
+  outputOf,
+  parseBody,
+  signedBytes,
+  type Body,
+  type FoundOutput,
+} from './body.ts'
 import { PARAMETERS, scriptFee } from './build.ts'
 
 /** Rates are exact to a thousandth. */
@@ -14,7 +29,12 @@ const MILLI_DECIMALS = 3
 const SIGNATURE_BYTES = 64
 const HEX_MAX = 2 * PARAMETERS.transactionBytesMax
 
-interface Spent { path: number[]; publicKey: Uint8Array; address: string; output: FoundOutput }
+interface Spent {
+  path: number[]
+  publicKey: Uint8Array
+  address: string
+  output: FoundOutput
+}
 
 function bytesFrom(hex: string, what: string): Uint8Array {
   if (hex.length === 0 || hex.length > HEX_MAX || hex.length % 2 !== 0 || /[^0-9a-f]/.test(hex)) {
@@ -23,30 +43,51 @@ function bytesFrom(hex: string, what: string): Uint8Array {
   return hexToBytes(hex)
 }
 
-/** Inputs with values taken from the bodies of the transactions that made them, whose ids are recomputed: nothing is believed. */
+/**
+ * Inputs with values taken from the bodies of the transactions that made them, whose ids are
+ * recomputed: nothing is believed.
+ */
 function read(
-  network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt
+  network: Network,
+  unsigned: UnsignedTransaction,
+  publicKeyAt: PublicKeyAt,
 ): { bytes: Uint8Array; body: Body; spent: Spent[] } {
   const bytes = bytesFrom(unsigned.bytes, 'transaction')
   const body = parseBody(bytes)
-  if (body.inputs.length !== unsigned.inputs.length) throw new ChainError('SHAPE', 'inputs and their paths differ in number')
+  if (body.inputs.length !== unsigned.inputs.length)
+    throw new ChainError('SHAPE', 'inputs and their paths differ in number')
   const known = new Map<string, { id: string; body: Uint8Array }>()
   const spent = body.inputs.map(({ txid, index }, position): Spent => {
     const { path, previous } = unsigned.inputs[position] as UnsignedTransaction['inputs'][number]
-    if (previous === undefined) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} lacks its previous transaction`)
+    if (previous === undefined)
+      throw new ChainError(
+        'PREVIOUS_TRANSACTION',
+        `input ${position} lacks its previous transaction`,
+      )
     let before = known.get(previous)
     if (!before) {
       const found = bytesFrom(previous, `previous transaction of input ${position}`)
       before = { id: bytesToHex(hashOf(found)), body: found }
       known.set(previous, before)
     }
-    if (before.id !== txid) throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction of input ${position} has another id`)
+    if (before.id !== txid)
+      throw new ChainError(
+        'PREVIOUS_TRANSACTION',
+        `previous transaction of input ${position} has another id`,
+      )
     const output = outputOf(before.body, index)
-    if (!output) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} spends an output that does not exist`)
+    if (!output)
+      throw new ChainError(
+        'PREVIOUS_TRANSACTION',
+        `input ${position} spends an output that does not exist`,
+      )
     const publicKey = publicKeyAt(path)
     const own = address(network, publicKey)
     if (addressText(network, output.address) !== own) {
-      throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} does not belong to the key at its path`)
+      throw new ChainError(
+        'PREVIOUS_TRANSACTION',
+        `input ${position} does not belong to the key at its path`,
+      )
     }
     return { path, publicKey, address: own, output }
   })
@@ -55,15 +96,20 @@ function read(
 
 /** The keys that must sign, each once however many inputs it opens, in the order of the inputs. */
 function signers(spent: readonly Spent[]): Spent[] {
-  return spent.filter((input, at) => spent.findIndex((other) => other.address === input.address) === at)
+  return spent.filter(
+    (input, at) => spent.findIndex((other) => other.address === input.address) === at,
+  )
 }
 
 /**
- * See Family.decode. One payment of lovelace alone, and at most one change output on the change path, which takes
- * every native token of the inputs. What goes in comes out to the last lovelace.
+ * See Family.decode. One payment of lovelace alone, and at most one change output on the change
+ * path, which takes every native token of the inputs. What goes in comes out to the last lovelace.
  */
 export function decode(
-  network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt
+  network: Network,
+  unsigned: UnsignedTransaction,
+  assets: readonly Asset[],
+  publicKeyAt: PublicKeyAt,
 ): DecodedTransaction {
   const { bytes, body, spent } = read(network, unsigned, publicKeyAt)
   const native = assets.find((asset) => asset.type === 'native')
@@ -71,12 +117,15 @@ export function decode(
   let change: DecodedTransaction['change'] = null
   const payments: DecodedTransaction['payments'] = []
   const left = new Map<string, bigint>()
-  for (const { output } of spent) for (const [unit, quantity] of output.assets) left.set(unit, (left.get(unit) ?? 0n) + quantity)
+  for (const { output } of spent)
+    for (const [unit, quantity] of output.assets) left.set(unit, (left.get(unit) ?? 0n) + quantity)
   for (const [position, output] of body.outputs.entries()) {
     const to = addressText(network, output.address)
-    if (to === null) throw new ChainError('SHAPE', `output ${position} has an address that is not paid to`)
+    if (to === null)
+      throw new ChainError('SHAPE', `output ${position} has an address that is not paid to`)
     if (unsigned.change?.output !== position) {
-      if (output.assets.size > 0) throw new ChainError('SHAPE', `output ${position} gives native tokens away`)
+      if (output.assets.size > 0)
+        throw new ChainError('SHAPE', `output ${position} gives native tokens away`)
       payments.push({ address: to, amount: output.coin, tag: null })
       continue
     }
@@ -84,27 +133,37 @@ export function decode(
       throw new ChainError('CHANGE', `output ${position} is not on the change path`)
     }
     change = {
-      address: to, amount: output.coin,
-      ...(
-        output.assets.size > 0
-          ? { assets: Object.fromEntries([...output.assets].map(([unit, quantity]) => [unit, quantity.toString()])) }
-          : {}
-      )
+      address: to,
+      amount: output.coin,
+      ...(output.assets.size > 0
+        ? {
+            assets: Object.fromEntries(
+              [...output.assets].map(([unit, quantity]) => [unit, quantity.toString()]),
+            ),
+          }
+        : {}),
     }
     for (const [unit, quantity] of output.assets) left.set(unit, (left.get(unit) ?? 0n) - quantity)
   }
-  if (unsigned.change && change === null) throw new ChainError('CHANGE', 'the change output does not exist')
+  if (unsigned.change && change === null)
+    throw new ChainError('CHANGE', 'the change output does not exist')
   if (payments.length !== 1) throw new ChainError('SHAPE', 'must have exactly one payment')
   if ([...left.values()].some((quantity) => quantity !== 0n)) {
-    throw new ChainError('CHANGE', 'the change does not hold exactly the native tokens of the inputs')
+    throw new ChainError(
+      'CHANGE',
+      'the change does not hold exactly the native tokens of the inputs',
+    )
   }
   const sum = spent.reduce((total, { output }) => total + output.coin, 0n)
   if (body.outputs.reduce((total, { coin }) => total + coin, body.fee) !== sum) {
     throw new ChainError('SHAPE', 'outputs and fee are not what the inputs hold')
   }
-  if (body.ttl > BigInt(Number.MAX_SAFE_INTEGER)) throw new ChainError('SHAPE', 'has a time to live without a sensible end')
+  if (body.ttl > BigInt(Number.MAX_SAFE_INTEGER))
+    throw new ChainError('SHAPE', 'has a time to live without a sensible end')
   const size = signedBytes(bytes.length, signers(spent).length)
-  const constant = PARAMETERS.feeConstant + scriptFee(spent.reduce((total, { output }) => total + output.scriptBytes, 0))
+  const constant =
+    PARAMETERS.feeConstant +
+    scriptFee(spent.reduce((total, { output }) => total + output.scriptBytes, 0))
   return {
     network: network.code,
     asset: native.asset_name,
@@ -112,7 +171,10 @@ export function decode(
     change,
     from: spent.map((input) => input.address),
     fee_max: body.fee,
-    fee_rate: formatAmount(body.fee > constant ? ((body.fee - constant) * 1000n) / BigInt(size) : 0n, MILLI_DECIMALS),
+    fee_rate: formatAmount(
+      body.fee > constant ? ((body.fee - constant) * 1000n) / BigInt(size) : 0n,
+      MILLI_DECIMALS,
+    ),
     fee_constant: constant.toString(),
     consumes: body.inputs.map(({ txid, index }) => `${txid}:${index}`),
     valid_until: Number(body.ttl),
@@ -124,7 +186,11 @@ export function decode(
 }
 
 /** Every key signs the hash of the body's exact bytes. */
-export function signing(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[] {
+export function signing(
+  network: Network,
+  unsigned: UnsignedTransaction,
+  publicKeyAt: PublicKeyAt,
+): SigningItem[] {
   const { bytes, spent } = read(network, unsigned, publicKeyAt)
   const message = hashOf(bytes)
   return signers(spent).map(({ path, publicKey }) => ({ path, publicKey, message }))
@@ -132,22 +198,32 @@ export function signing(network: Network, unsigned: UnsignedTransaction, publicK
 
 /** One witness for each key; the id is the hash that they sign. */
 export function assemble(
-  network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt
+  network: Network,
+  unsigned: UnsignedTransaction,
+  signatures: SignatureBytes[],
+  publicKeyAt: PublicKeyAt,
 ): SignedTransaction {
   const { bytes, spent } = read(network, unsigned, publicKeyAt)
   const keys = signers(spent)
-  if (signatures.length !== keys.length) throw new ChainError('SIGNATURE', `exactly ${keys.length} signatures are needed`)
+  if (signatures.length !== keys.length)
+    throw new ChainError('SIGNATURE', `exactly ${keys.length} signatures are needed`)
   const message = hashOf(bytes)
   const witnesses = keys.map(({ publicKey }, position) => {
     const { signature, recoveryId } = signatures[position] as SignatureBytes
-    if (signature.length !== SIGNATURE_BYTES) throw new ChainError('SIGNATURE', 'a signature has 64 bytes')
-    if (recoveryId !== null) throw new ChainError('SIGNATURE', 'an Ed25519 signature has no recovery id')
+    if (signature.length !== SIGNATURE_BYTES)
+      throw new ChainError('SIGNATURE', 'a signature has 64 bytes')
+    if (recoveryId !== null)
+      throw new ChainError('SIGNATURE', 'an Ed25519 signature has no recovery id')
     if (!isEd25519(signature, message, publicKey)) {
       throw new ChainError('SIGNATURE', `signature ${position} does not verify`)
     }
     return { publicKey, signature }
   })
-  return { network: network.code, raw: bytesToHex(encodeSigned(bytes, witnesses)), hash: bytesToHex(message) }
+  return {
+    network: network.code,
+    raw: bytesToHex(encodeSigned(bytes, witnesses)),
+    hash: bytesToHex(message),
+  }
 }
 
 /** They share at least one input. */

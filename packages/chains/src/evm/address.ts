@@ -10,7 +10,10 @@ export function address(_network: Network, publicKey: Uint8Array): string {
   return checksummed(bytesToHex(keccak_256(Uint8Array.from(point)).subarray(12)))
 }
 
-/** EIP-55 of 40 lower-case digits: a letter is a capital where its digit of the text's hash is 8 or more. */
+/**
+ * EIP-55 of 40 lower-case digits: a letter is a capital where its digit of the text's hash is 8 or
+ * more.
+ */
 function checksummed(digits: string): `0x${string}` {
   const hash = bytesToHex(keccak_256(utf8ToBytes(digits)))
   return `0x${[...digits].map((digit, at) => (Number.parseInt(hash[at] as string, 16) >= 8 ? digit.toUpperCase() : digit)).join('')}`
@@ -26,11 +29,13 @@ const UPPER = /^0x[0-9A-F]{40}$/
 export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
   const refused = refusedTag(addressTag)
   if (refused) return refused
-  if (!/^0x[0-9a-fA-F]{40}$/.test(text)) return { valid: false, reason: 'must be 0x followed by 40 hexadecimal digits' }
+  if (!/^0x[0-9a-fA-F]{40}$/.test(text))
+    return { valid: false, reason: 'must be 0x followed by 40 hexadecimal digits' }
   if (!LOWER.test(text) && !UPPER.test(text) && text !== checksummed(text.slice(2).toLowerCase())) {
     return { valid: false, reason: 'EIP-55 checksum does not match: a character may be mistyped' }
   }
-  if (/^0x0{40}$/.test(text)) return { valid: false, reason: 'the zero address cannot receive transfers' }
+  if (/^0x0{40}$/.test(text))
+    return { valid: false, reason: 'the zero address cannot receive transfers' }
   return { valid: true, address: checksummed(text.slice(2).toLowerCase()), address_tag: null }
 }
 
@@ -43,4 +48,5 @@ export function canonical(text: string): `0x${string}` {
 /** Addresses are compared without regard to their checksum's capitals. */
 export const key = (text: string): string => text.toLowerCase()
 
-export const format = (_network: Network, text: string): string | null => (/^0x[0-9a-f]{40}$/i.test(text) ? `evm ${key(text)}` : null)
+export const format = (_network: Network, text: string): string | null =>
+  /^0x[0-9a-f]{40}$/i.test(text) ? `evm ${key(text)}` : null

@@ -1,5 +1,10 @@
 import {
-  RpcRefused, RpcUnavailable, sendersOf, type ChainBlock, type ChainTransfer, type JsonRpc,
+  RpcRefused,
+  RpcUnavailable,
+  sendersOf,
+  type ChainBlock,
+  type ChainTransfer,
+  type JsonRpc,
 } from '../rpc.ts'
 import { reasonOf } from '../reason.ts'
 import type { ReportUnreadable } from '../unreadable.ts'
@@ -8,8 +13,19 @@ import { canonical } from './address.ts'
 import { bloomOf, mayTellOfTransfer, TRANSFER_TOPIC } from './bloom.ts'
 import { TransferLogs } from './logs.ts'
 import {
-  Answer, checkBlock, checkLogs, isOfUnknownType, mayHideTransactions, NOT_SERVED, partyOf, payeeOf, strangersOf, type RpcBlock,
-  type RpcLog, type RpcReceipt, type RpcTransaction,
+  Answer,
+  checkBlock,
+  checkLogs,
+  isOfUnknownType,
+  mayHideTransactions,
+  NOT_SERVED,
+  partyOf,
+  payeeOf,
+  strangersOf,
+  type RpcBlock,
+  type RpcLog,
+  type RpcReceipt,
+  type RpcTransaction,
 } from './wire.ts'
 
 /** Receipts asked for at a time where each is asked for alone. */
@@ -29,7 +45,10 @@ export class EvmBlockReader {
     this.#assets = assets
     this.#call = call
     const tokens = assets.filter(({ type }) => type === 'token')
-    this.#logs = new TransferLogs(call, tokens.map(({ contract_address }) => (contract_address as string).toLowerCase()))
+    this.#logs = new TransferLogs(
+      call,
+      tokens.map(({ contract_address }) => (contract_address as string).toLowerCase()),
+    )
     this.#report = report
   }
 
@@ -38,17 +57,23 @@ export class EvmBlockReader {
    * @throws RpcUnavailable where the answer contradicts itself or is incomplete
    */
   async read(height: number): Promise<ChainBlock | null> {
-    const block = await this.#logs.whileReading(
-      () => this.#call<RpcBlock | null>('eth_getBlockByNumber', [`0x${height.toString(16)}`, true]))
+    const block = await this.#logs.whileReading(() =>
+      this.#call<RpcBlock | null>('eth_getBlockByNumber', [`0x${height.toString(16)}`, true]),
+    )
     if (!block) return null
     checkBlock(this.#network.code, block, height)
     if (mayHideTransactions(block)) await this.#checkEmpty(block)
     const transfers: ChainTransfer[] = block.transactions.flatMap((each) => this.#native(each))
     const tokens = new Map(
-      this.#assets.filter((asset) => asset.type === 'token').map((asset) => [(asset.contract_address as string).toLowerCase(), asset])
+      this.#assets
+        .filter((asset) => asset.type === 'token')
+        .map((asset) => [(asset.contract_address as string).toLowerCase(), asset]),
     )
     const contracts = [...tokens.keys()]
-    if (block.transactions.length > 0 || contracts.some((contract) => mayTellOfTransfer(block.logsBloom, contract))) {
+    if (
+      block.transactions.length > 0 ||
+      contracts.some((contract) => mayTellOfTransfer(block.logsBloom, contract))
+    ) {
       const logs = contracts.length === 0 ? [] : await this.#tokenLogs(block, contracts)
       const callers = new Map(block.transactions.map(({ hash, from }) => [hash, partyOf(from)]))
       for (const log of logs) {
@@ -58,17 +83,34 @@ export class EvmBlockReader {
         if (amount === 0n) continue
         const party = (at: number) => `0x${(log.topics[at] as string).slice(26)}`
         // Of a transferFrom both count: whose tokens they were, and who had them moved.
-        transfers.push(paid({
-          txid: log.transactionHash, position: Number(log.logIndex), asset: asset.asset_name, address: canonical(party(2)), amount,
-        }, party(1), [party(1), callers.get(log.transactionHash)]))
+        transfers.push(
+          paid(
+            {
+              txid: log.transactionHash,
+              position: Number(log.logIndex),
+              asset: asset.asset_name,
+              address: canonical(party(2)),
+              amount,
+            },
+            party(1),
+            [party(1), callers.get(log.transactionHash)],
+          ),
+        )
       }
     }
-    return { height, hash: block.hash, parent: block.parentHash, txids: block.transactions.map((each) => each.hash), transfers }
+    return {
+      height,
+      hash: block.hash,
+      parent: block.parentHash,
+      txids: block.transactions.map((each) => each.hash),
+      transfers,
+    }
   }
 
   /**
    * The native coin that a transaction moves.
-   * @throws RpcUnavailable where a transaction of a known type does not say; one of an unknown type is reported and left out
+   * @throws RpcUnavailable where a transaction of a known type does not say; one of an unknown
+   *   type is reported and left out
    */
   #native(transaction: RpcTransaction): ChainTransfer[] {
     const answer = new Answer(this.#network.code, 'eth_getBlockByNumber')
@@ -77,18 +119,38 @@ export class EvmBlockReader {
       if (amount === 0n) return []
       const to = payeeOf(answer, transaction)
       const from = partyOf(transaction.from)
-      return to === null ? [] : [
-        paid({ txid: transaction.hash, position: -1, asset: this.#network.native_asset, address: canonical(to), amount }, from, [from]),
-      ]
+      return to === null
+        ? []
+        : [
+            paid(
+              {
+                txid: transaction.hash,
+                position: -1,
+                asset: this.#network.native_asset,
+                address: canonical(to),
+                amount,
+              },
+              from,
+              [from],
+            ),
+          ]
     } catch (error) {
       if (!(error instanceof RpcUnavailable) || !isOfUnknownType(transaction)) throw error
       const reason = `type ${String(transaction.type).slice(0, 20)}: ${reasonOf(error)}`
-      this.#report({ network: this.#network.code, kind: 'transaction', name: transaction.hash, reason })
+      this.#report({
+        network: this.#network.code,
+        kind: 'transaction',
+        name: transaction.hash,
+        reason,
+      })
       return []
     }
   }
 
-  /** @throws RpcUnavailable where the endpoint itself counts transactions in a block that it showed without any */
+  /**
+   * @throws RpcUnavailable where the endpoint itself counts transactions in a block that it
+   *   showed without any
+   */
   async #checkEmpty({ hash }: RpcBlock): Promise<void> {
     const method = 'eth_getBlockTransactionCountByHash'
     const count = await this.#call<string | null>(method, [hash]).catch((error: unknown) => {
@@ -96,15 +158,19 @@ export class EvmBlockReader {
       throw error
     })
     if (new Answer(this.#network.code, method).quantity(count, 'count') > 0n) {
-      throw new RpcUnavailable(`${this.#network.code}: eth_getBlockByNumber answered ${hash} without its transactions`)
+      throw new RpcUnavailable(
+        `${this.#network.code}: eth_getBlockByNumber answered ${hash} without its transactions`,
+      )
     }
   }
 
   /**
-   * The Transfer logs of some contracts in a block. An endpoint that knows a block and not yet its logs may answer none, without an
-   * error, and nobody would ever see the deposit. So where a contract tells of nothing and the block's bloom says that it may, all
-   * receipts of the block are asked for.
-   * @throws RpcUnavailable where the logs are not the block's, and where the receipts do not tell either what the bloom says
+   * The Transfer logs of some contracts in a block. An endpoint that knows a block and not yet its
+   * logs may answer none, without an error, and nobody would ever see the deposit. So where a
+   * contract tells of nothing and the block's bloom says that it may, all receipts of the block are
+   * asked for.
+   * @throws RpcUnavailable where the logs are not the block's, and where the receipts do not tell
+   *   either what the bloom says
    */
   async #tokenLogs(block: RpcBlock, contracts: readonly string[]): Promise<RpcLog[]> {
     const { code } = this.#network
@@ -113,7 +179,9 @@ export class EvmBlockReader {
     if (isOther) new Answer(code, 'eth_getLogs').refuse('answered a log that was not asked for')
     await this.#checkStrangers(block, logs)
     const telling = new Set(logs.map(({ address }) => address.toLowerCase()))
-    const silent = contracts.filter((contract) => !telling.has(contract) && mayTellOfTransfer(block.logsBloom, contract))
+    const silent = contracts.filter(
+      (contract) => !telling.has(contract) && mayTellOfTransfer(block.logsBloom, contract),
+    )
     if (silent.length === 0) return logs
     const [method, receipts] = await this.#receipts(block)
     const told = receipts.flatMap((receipt) => receipt.logs ?? [])
@@ -121,18 +189,26 @@ export class EvmBlockReader {
       const bloom = bloomOf(told)
       return silent.some((contract) => !mayTellOfTransfer(bloom, contract))
     }
-    if (receipts.some(({ blockHash }) => blockHash !== block.hash) || told.some(({ blockHash }) => blockHash !== block.hash) || leftOut()) {
-      throw new RpcUnavailable(`${code}: the receipts of ${block.hash} are not all that its bloom of logs tells of`)
+    if (
+      receipts.some(({ blockHash }) => blockHash !== block.hash) ||
+      told.some(({ blockHash }) => blockHash !== block.hash) ||
+      leftOut()
+    ) {
+      throw new RpcUnavailable(
+        `${code}: the receipts of ${block.hash} are not all that its bloom of logs tells of`,
+      )
     }
     const shown = checkLogs(code, method, block, told).filter(
-      ({ address, topics }) => contracts.includes(address.toLowerCase()) && topics[0] === TRANSFER_TOPIC)
+      ({ address, topics }) =>
+        contracts.includes(address.toLowerCase()) && topics[0] === TRANSFER_TOPIC,
+    )
     await this.#checkStrangers(block, shown)
     return shown
   }
 
   /**
-   * Logs of a transaction that the block does not show are believed where its receipt says that the block holds it: Polygon's state
-   * syncs are such transactions at some endpoints.
+   * Logs of a transaction that the block does not show are believed where its receipt says that the
+   * block holds it: Polygon's state syncs are such transactions at some endpoints.
    * @throws RpcUnavailable
    */
   async #checkStrangers(block: RpcBlock, logs: readonly RpcLog[]): Promise<void> {
@@ -140,17 +216,26 @@ export class EvmBlockReader {
     for (const hash of strangersOf(block, logs)) {
       const receipt = await this.#call<RpcReceipt | null>(method, [hash])
       if (receipt?.blockHash !== block.hash) {
-        new Answer(this.#network.code, method).refuse(`does not place ${hash} in ${block.hash}, which has logs of it and does not show it`)
+        new Answer(this.#network.code, method).refuse(
+          `does not place ${hash} in ${block.hash}, which has logs of it and does not show it`,
+        )
       }
     }
   }
 
-  /** All receipts of a block, and how they were asked for: one by one where the endpoint does not serve them together. */
-  async #receipts({ hash, transactions }: RpcBlock): Promise<[method: string, receipts: RpcReceipt[]]> {
+  /**
+   * All receipts of a block, and how they were asked for: one by one where the endpoint does not
+   * serve them together.
+   */
+  async #receipts({
+    hash,
+    transactions,
+  }: RpcBlock): Promise<[method: string, receipts: RpcReceipt[]]> {
     const together = 'eth_getBlockReceipts'
     try {
       const receipts = await this.#call<RpcReceipt[] | null>(together, [hash])
-      if (!Array.isArray(receipts)) throw new RpcUnavailable(`${this.#network.code}: ${together} does not know ${hash}`)
+      if (!Array.isArray(receipts))
+        throw new RpcUnavailable(`${this.#network.code}: ${together} does not know ${hash}`)
       return [together, receipts]
     } catch (error) {
       if (!(error instanceof RpcRefused) || !NOT_SERVED.includes(error.rpcCode)) throw error
@@ -158,26 +243,39 @@ export class EvmBlockReader {
     const alone = 'eth_getTransactionReceipt'
     const receipts: RpcReceipt[] = []
     for (let at = 0; at < transactions.length; at += RECEIPTS_AT_ONCE) {
-      receipts.push(...await Promise.all(transactions.slice(at, at + RECEIPTS_AT_ONCE).map(async (each) => {
-        const receipt = await this.#call<RpcReceipt | null>(alone, [each.hash])
-        return receipt ?? new Answer(this.#network.code, alone).refuse(`does not know ${each.hash} of ${hash}`)
-      })))
+      receipts.push(
+        ...(await Promise.all(
+          transactions.slice(at, at + RECEIPTS_AT_ONCE).map(async (each) => {
+            const receipt = await this.#call<RpcReceipt | null>(alone, [each.hash])
+            return (
+              receipt ??
+              new Answer(this.#network.code, alone).refuse(`does not know ${each.hash} of ${hash}`)
+            )
+          }),
+        )),
+      )
     }
     return [alone, receipts]
   }
 }
 
 /**
- * A transfer whose senders are spelled when they are asked for: most of a block is nobody's we know, and a checksum is a third of
- * what reading it takes.
+ * A transfer whose senders are spelled when they are asked for: most of a block is nobody's we
+ * know, and a checksum is a third of what reading it takes.
  */
 function paid(
-  transfer: Pick<ChainTransfer, 'txid' | 'position' | 'asset' | 'address' | 'amount'>, from: string | undefined,
+  transfer: Pick<ChainTransfer, 'txid' | 'position' | 'asset' | 'address' | 'amount'>,
+  from: string | undefined,
   senders: readonly (string | undefined)[],
 ): ChainTransfer {
   return {
-    ...transfer, coinbase: false,
-    get sender() { return from === undefined ? null : canonical(from) },
-    get senders() { return sendersOf(senders.map((each) => each && canonical(each))) },
+    ...transfer,
+    coinbase: false,
+    get sender() {
+      return from === undefined ? null : canonical(from)
+    },
+    get senders() {
+      return sendersOf(senders.map((each) => each && canonical(each)))
+    },
   }
 }

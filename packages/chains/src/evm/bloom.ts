@@ -8,24 +8,34 @@ export const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11
 const BLOOM_HEX = /^0x[0-9a-fA-F]{512}$/
 const BLOOM_BYTES = 256
 
-interface Logged { address: string; topics: readonly string[] }
+interface Logged {
+  address: string
+  topics: readonly string[]
+}
 
-export const isBloom = (bloom: unknown): bloom is string => typeof bloom === 'string' && BLOOM_HEX.test(bloom)
+export const isBloom = (bloom: unknown): bloom is string =>
+  typeof bloom === 'string' && BLOOM_HEX.test(bloom)
 
 /**
- * Whether a bloom of logs says that a contract may have told of a transfer. It says so of each that has; of others seldom, where many
- * logs share the bloom. False where there is no bloom, as some networks have none (Yellow Paper, 4.4.3).
+ * Whether a bloom of logs says that a contract may have told of a transfer. It says so of each that
+ * has; of others seldom, where many logs share the bloom. False where there is no bloom, as some
+ * networks have none (Yellow Paper, 4.4.3).
  * @param bloom of a block or a receipt, hex
  */
 export function mayTellOfTransfer(bloom: string | undefined, contract: string): boolean {
-  return isBloom(bloom) && contains(bloom as `0x${string}`, contract.toLowerCase() as `0x${string}`)
-    && contains(bloom as `0x${string}`, TRANSFER_TOPIC)
+  return (
+    isBloom(bloom) &&
+    contains(bloom as `0x${string}`, contract.toLowerCase() as `0x${string}`) &&
+    contains(bloom as `0x${string}`, TRANSFER_TOPIC)
+  )
 }
 
 /** The bloom of some logs, hex: three bits of address and of each topic (Yellow Paper, 4.4.1). */
 export function bloomOf(logs: readonly Logged[]): string {
   const bloom = Buffer.alloc(BLOOM_BYTES)
-  for (const text of new Set(logs.flatMap(({ address, topics }) => [address.toLowerCase(), ...topics]))) {
+  for (const text of new Set(
+    logs.flatMap(({ address, topics }) => [address.toLowerCase(), ...topics]),
+  )) {
     const hash = keccak256(fromHex(text as `0x${string}`), { as: 'Bytes' })
     for (const at of [0, 2, 4]) {
       const bit = (((hash[at] as number) << 8) + (hash[at + 1] as number)) & 0x7ff

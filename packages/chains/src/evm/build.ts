@@ -9,7 +9,11 @@ export const FUEL_NUMERATOR = 12n
 export const FUEL_DENOMINATOR = 10n
 
 /** What an EVM transaction costs at most, in wei per gas. */
-export interface EvmFee { maxFeePerGas: bigint; maxPriorityFeePerGas: bigint; legacy?: boolean }
+export interface EvmFee {
+  maxFeePerGas: bigint
+  maxPriorityFeePerGas: bigint
+  legacy?: boolean
+}
 
 /** Call data of an ERC-20 transfer. */
 export function transferData(to: string, amount: bigint): Hex {
@@ -24,7 +28,16 @@ export function transferData(to: string, amount: bigint): Hex {
  * @throws ChainError `CHAIN_ID`, `ADDRESS`
  */
 export function buildTransfer(
-  network: Network, o: { asset: Asset; to: string; amount: bigint; nonce: bigint; gas: bigint; fee: EvmFee; path: number[] }
+  network: Network,
+  o: {
+    asset: Asset
+    to: string
+    amount: bigint
+    nonce: bigint
+    gas: bigint
+    fee: EvmFee
+    path: number[]
+  },
 ): UnsignedTransaction {
   if (!network.chain_id) throw new ChainError('CHAIN_ID', `${network.code} has no chain id`)
   const token = o.asset.type === 'token'
@@ -38,11 +51,19 @@ export function buildTransfer(
   }
   const transaction: Envelope = o.fee.legacy
     ? { ...body, type: 'legacy', gasPrice: o.fee.maxFeePerGas }
-    : { ...body, type: 'eip1559', maxFeePerGas: o.fee.maxFeePerGas, maxPriorityFeePerGas: o.fee.maxPriorityFeePerGas }
+    : {
+        ...body,
+        type: 'eip1559',
+        maxFeePerGas: o.fee.maxFeePerGas,
+        maxPriorityFeePerGas: o.fee.maxPriorityFeePerGas,
+      }
   return { network: network.code, bytes: write(transaction).slice(2), inputs: [{ path: o.path }] }
 }
 
-/** Native coin that an address needs for one transaction, with head-room for a rising base fee (wei). */
+/**
+ * Native coin that an address needs for one transaction, with head-room for a rising base fee
+ * (wei).
+ */
 export function fuelFor(gas: bigint, maxFeePerGas: bigint, l1Fee = 0n): bigint {
   return (gas * maxFeePerGas * FUEL_NUMERATOR) / FUEL_DENOMINATOR + l1Fee
 }

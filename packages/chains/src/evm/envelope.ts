@@ -5,7 +5,11 @@ export type Hex = `0x${string}`
 /** A transaction of type 2 (EIP-1559) or 0 (EIP-155). */
 export type Envelope = Eip1559.TxEnvelopeEip1559 | Legacy.TxEnvelopeLegacy
 /** r and s are numbers below the curve's order. */
-export interface Signature { r: bigint; s: bigint; yParity: number }
+export interface Signature {
+  r: bigint
+  s: bigint
+  yParity: number
+}
 
 /** EIP-2718: a transaction of type 0 is a list of RLP, whose first byte is no type's. */
 const LIST_FROM = 0xc0
@@ -23,7 +27,9 @@ export function typeOf(bytes: Hex): 'eip1559' | 'legacy' | 'refused' | null {
 
 /** Reads an envelope of type 0 or 2. Throws the library's own errors. */
 export const read = (bytes: Hex): Envelope =>
-  typeOf(bytes) === 'eip1559' ? Eip1559.deserialize(bytes as Eip1559.Serialized) : Legacy.deserialize(bytes)
+  typeOf(bytes) === 'eip1559'
+    ? Eip1559.deserialize(bytes as Eip1559.Serialized)
+    : Legacy.deserialize(bytes)
 
 /**
  * The bytes of an envelope; unsigned without a signature.
@@ -32,5 +38,7 @@ export const read = (bytes: Hex): Envelope =>
 export function write(envelope: Envelope, signature?: Signature): Hex {
   if ((envelope.nonce ?? 0n) > NONCE_MAX) throw new RangeError(`a nonce is at most ${NONCE_MAX}`)
   const options = signature === undefined ? {} : { signature }
-  return envelope.type === 'eip1559' ? Eip1559.serialize(envelope, options) : Legacy.serialize(envelope, options)
+  return envelope.type === 'eip1559'
+    ? Eip1559.serialize(envelope, options)
+    : Legacy.serialize(envelope, options)
 }

@@ -3,4 +3,16 @@ import { address, format, key, validate } from './address.ts'
 import { traits } from './traits.ts'
 import { assemble, decode, exclusive, renumber, signing } from './transaction.ts'
 
-export const evm: Family = { space: 'evm', traits, address, validate, key, format, decode, signing, assemble, exclusive, renumber }
+export const evm: Family = {
+  space: 'evm',
+  traits,
+  address,
+  validate,
+  key,
+  format,
+  decode,
+  signing,
+  assemble,
+  exclusive,
+  renumber,
+}

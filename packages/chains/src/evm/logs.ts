@@ -4,19 +4,32 @@ import type { RpcBlock } from './wire.ts'
 
 /** Blocks whose logs are asked for together. */
 const TOGETHER_MAX = 10
-/** An answer of so many logs may have been cut short without a word: the least limit that is known is 1000. */
+/**
+ * An answer of so many logs may have been cut short without a word: the least limit that is known
+ * is 1000.
+ */
 const LOGS_MAX = 900
 /** After a refused range so many blocks are asked for one by one, before the next is tried. */
 const REFUSED_BLOCKS = 1000
 
-/** `begun`: reads of blocks that had begun before: it waits for those only, or others without logs would keep it waiting. */
-interface Asked { block: RpcBlock; begun: number; answer: (logs: unknown) => void; fail: (error: unknown) => void }
+/**
+ * `begun`: reads of blocks that had begun before: it waits for those only, or others without logs
+ * would keep it waiting.
+ */
+interface Asked {
+  block: RpcBlock
+  begun: number
+  answer: (logs: unknown) => void
+  fail: (error: unknown) => void
+}
 
 /**
- * The Transfer logs of some contracts, block by block as they were asked for. Blocks that are read at the same time gather, and
- * successive ones of them are asked for by one range: a scan that catches up, or reads blocks of 200 ms every few seconds, asks a
- * fraction of the questions. Logs by range can be partial at the head with no error (EIP-234), so only blocks with a bloom are asked for
- * that way, by which the caller sees that a contract's logs are left out; any doubt asks for each block by its hash.
+ * The Transfer logs of some contracts, block by block as they were asked for. Blocks that are read
+ * at the same time gather, and successive ones of them are asked for by one range: a scan that
+ * catches up, or reads blocks of 200 ms every few seconds, asks a fraction of the questions. Logs
+ * by range can be partial at the head with no error (EIP-234), so only blocks with a bloom are
+ * asked for that way, by which the caller sees that a contract's logs are left out; any doubt asks
+ * for each block by its hash.
  */
 export class TransferLogs {
   readonly #call: JsonRpc
@@ -47,7 +60,9 @@ export class TransferLogs {
     }
   }
 
-  /** What `eth_getLogs` answers for a block, unchecked. @throws what the caller of JSON-RPC throws */
+  /**
+   * What `eth_getLogs` answers for a block, unchecked. @throws what the caller of JSON-RPC throws
+   */
   of(block: RpcBlock): Promise<unknown> {
     const answer = new Promise<unknown>((resolve, reject) => {
       this.#gathered.push({ block, begun: this.#begun, answer: resolve, fail: reject })
@@ -69,7 +84,11 @@ export class TransferLogs {
   #ask(): void {
     const [oldest] = this.#reading
     const [first] = this.#gathered
-    if (!first || (oldest !== undefined && oldest < first.begun && this.#gathered.length < TOGETHER_MAX)) return
+    if (
+      !first ||
+      (oldest !== undefined && oldest < first.begun && this.#gathered.length < TOGETHER_MAX)
+    )
+      return
     const gathered = this.#gathered
     this.#gathered = []
     for (const run of runsOf(gathered, this.#aloneLeft > 0 ? 1 : this.#most)) void this.#askRun(run)
@@ -82,7 +101,11 @@ export class TransferLogs {
       return
     }
     this.#aloneLeft = Math.max(0, this.#aloneLeft - run.length)
-    await Promise.all(run.map(({ block, answer, fail }) => this.#logs({ blockHash: block.hash }).then(answer, fail)))
+    await Promise.all(
+      run.map(({ block, answer, fail }) =>
+        this.#logs({ blockHash: block.hash }).then(answer, fail),
+      ),
+    )
   }
 
   /** Logs by the hash of their block; null: they are to be asked for block by block. */
@@ -100,7 +123,8 @@ export class TransferLogs {
       this.#most = Math.max(2, Math.floor(run.length / 2))
       return null
     }
-    if (run.length === this.#most && logs.length < LOGS_MAX / 2) this.#most = Math.min(TOGETHER_MAX, this.#most + 1)
+    if (run.length === this.#most && logs.length < LOGS_MAX / 2)
+      this.#most = Math.min(TOGETHER_MAX, this.#most + 1)
     const byBlock = new Map<string, unknown[]>(run.map(({ block }) => [block.hash, []]))
     for (const log of logs as ({ blockHash?: unknown } | null)[]) {
       const of = byBlock.get(String(log?.blockHash))
@@ -112,7 +136,9 @@ export class TransferLogs {
   }
 
   #logs(where: Record<string, string>): Promise<unknown> {
-    return this.#call<unknown>('eth_getLogs', [{ ...where, address: this.#contracts, topics: [TRANSFER_TOPIC] }])
+    return this.#call<unknown>('eth_getLogs', [
+      { ...where, address: this.#contracts, topics: [TRANSFER_TOPIC] },
+    ])
   }
 }
 
@@ -122,8 +148,11 @@ function runsOf(asked: readonly Asked[], most: number): Asked[][] {
   for (const each of [...asked].sort((a, b) => Number(a.block.number) - Number(b.block.number))) {
     const run = runs.at(-1)
     const before = run?.at(-1)
-    const follows = before !== undefined && each.block.parentHash === before.block.hash && isBloom(each.block.logsBloom)
-      && isBloom(before.block.logsBloom)
+    const follows =
+      before !== undefined &&
+      each.block.parentHash === before.block.hash &&
+      isBloom(each.block.logsBloom) &&
+      isBloom(before.block.logsBloom)
     if (run && follows && run.length < most) run.push(each)
     else runs.push([each])
   }

@@ -1,6 +1,18 @@
 import {
-  jsonRpc, rising, RpcRefused, RpcReverted, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient,
-  type ChainTip, type ExpectedTransfer, type Fetch, type JsonRpc, type RpcEndpoint, type TransactionStatus,
+  jsonRpc,
+  rising,
+  RpcRefused,
+  RpcReverted,
+  RpcUnavailable,
+  type BroadcastResult,
+  type ChainBlock,
+  type ChainClient,
+  type ChainTip,
+  type ExpectedTransfer,
+  type Fetch,
+  type JsonRpc,
+  type RpcEndpoint,
+  type TransactionStatus,
 } from '../rpc.ts'
 import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
@@ -12,7 +24,15 @@ import { transferData, type EvmFee } from './build.ts'
 import { limitOf } from './gas.ts'
 import { operatorFeeByFork, operatorFeeCall, operatorFeeTerms } from './operator-fee.ts'
 import {
-  Answer, checkBlock, METHOD_NOT_FOUND, NOT_SERVED, positive, type RpcBlock, type RpcLog, type RpcReceipt, type RpcTransaction,
+  Answer,
+  checkBlock,
+  METHOD_NOT_FOUND,
+  NOT_SERVED,
+  positive,
+  type RpcBlock,
+  type RpcLog,
+  type RpcReceipt,
+  type RpcTransaction,
 } from './wire.ts'
 
 const BALANCE_OF = '0x70a08231'
@@ -22,7 +42,10 @@ const HISTORY_BLOCKS = 10
 const TIP_FLOOR_WEI = 1n
 /** getL1Fee(bytes) of the GasPriceOracle (OP Stack). */
 const GET_L1_FEE = '0x49948e0e'
-/** The price of the chain below may rise until the transaction is published; what is left over stays booked. */
+/**
+ * The price of the chain below may rise until the transaction is published; what is left over stays
+ * booked.
+ */
 const L1_HEADROOM_PERCENT = 150n
 /** Where the whole price is paid, as much above the node's own suggestion. */
 const LEGACY_MEDIUM_PERCENT = 110n
@@ -31,11 +54,17 @@ const EXECUTION_REVERTED = 3
 /** How nodes say that a call was carried out and failed, where they do not say it by the code 3. */
 const REVERTED = /execution reverted/i
 const FAILED = new RegExp(
-  '\\b(?:revert(?:ed)?|out of gas|gas required exceeds|invalid opcode|bad instruction|invalid jump destination|stack (?:under|over)flow'
-  + '|insufficient (?:funds|balance)|always failing)\\b', 'i')
+  '\\b(?:revert(?:ed)?|out of gas|gas required exceeds|invalid opcode|bad instruction|invalid jump destination|stack (?:under|over)flow' +
+    '|insufficient (?:funds|balance)|always failing)\\b',
+  'i',
+)
 /** What they say of themselves, whatever else stands in the same text. */
-const TROUBLE = /header not found|missing trie node|timed? ?out|too many requests|rate limit|not available|pruned|quota|credits/i
-interface FeeHistory { baseFeePerGas?: (string | null)[] | null; reward?: (string | null)[][] | null }
+const TROUBLE =
+  /header not found|missing trie node|timed? ?out|too many requests|rate limit|not available|pruned|quota|credits/i
+interface FeeHistory {
+  baseFeePerGas?: (string | null)[] | null
+  reward?: (string | null)[][] | null
+}
 
 /** maxFeePerGas and tip by level, in wei per gas. */
 export type EvmFeeRates = Record<'low' | 'medium' | 'high', EvmFee>
@@ -48,7 +77,11 @@ export class EvmClient implements ChainClient {
 
   /** @param report is called with each transaction that cannot be read */
   constructor(
-    network: Network, assets: readonly Asset[], endpoint: RpcEndpoint, fetch: Fetch, report: ReportUnreadable = ignoreUnreadable,
+    network: Network,
+    assets: readonly Asset[],
+    endpoint: RpcEndpoint,
+    fetch: Fetch,
+    report: ReportUnreadable = ignoreUnreadable,
   ) {
     this.network = network
     this.#call = jsonRpc(endpoint, fetch)
@@ -60,20 +93,23 @@ export class EvmClient implements ChainClient {
     const chainId = Number(await this.#call<string>('eth_chainId', []))
     if (chainId !== this.network.chain_id) {
       throw new ChainError(
-        'WRONG_NETWORK', `${this.network.code}: the endpoint serves chain id ${chainId}, not ${String(this.network.chain_id)}`
+        'WRONG_NETWORK',
+        `${this.network.code}: the endpoint serves chain id ${chainId}, not ${String(this.network.chain_id)}`,
       )
     }
   }
 
   async tip(): Promise<ChainTip> {
     const [head, final] = await Promise.all([
-      this.#blockBy('latest', false), this.network.confirmations === null ? this.#blockBy('finalized', false) : null,
+      this.#blockBy('latest', false),
+      this.network.confirmations === null ? this.#blockBy('finalized', false) : null,
     ])
     if (!head) throw new RpcUnavailable(`${this.network.code}: no latest block`)
     checkBlock(this.network.code, head, null)
     if (final) checkBlock(this.network.code, final, null)
     return {
-      height: Number(head.number), hash: head.hash,
+      height: Number(head.number),
+      hash: head.hash,
       finalHeight: this.network.confirmations === null ? (final ? Number(final.number) : 0) : null,
     }
   }
@@ -84,39 +120,61 @@ export class EvmClient implements ChainClient {
 
   /**
    * @param wants `fee` false: the fee is not read, and null
-   * @throws RpcUnavailable too where a receipt has no log of the token that its bloom tells of: not paid cannot be told from not shown
+   * @throws RpcUnavailable too where a receipt has no log of the token that its bloom tells of:
+   *   not paid cannot be told from not shown
    */
-  async status(hash: string, expected?: ExpectedTransfer, wants: { fee: boolean } = { fee: true }): Promise<TransactionStatus> {
+  async status(
+    hash: string,
+    expected?: ExpectedTransfer,
+    wants: { fee: boolean } = { fee: true },
+  ): Promise<TransactionStatus> {
     const receipt = await this.#call<RpcReceipt | null>('eth_getTransactionReceipt', [hash])
     if (receipt) {
       const answer = new Answer(this.network.code, 'eth_getTransactionReceipt')
-      if (typeof receipt.transactionHash === 'string' && receipt.transactionHash.toLowerCase() !== hash.toLowerCase()) {
+      if (
+        typeof receipt.transactionHash === 'string' &&
+        receipt.transactionHash.toLowerCase() !== hash.toLowerCase()
+      ) {
         answer.refuse(`answered the receipt of another transaction than ${hash}`)
       }
       if (expected !== undefined && leavesOut(receipt, expected.asset.contract_address as string)) {
-        throw new RpcUnavailable(`${this.network.code}: the receipt of ${hash} is without the logs that its bloom tells of`)
+        throw new RpcUnavailable(
+          `${this.network.code}: the receipt of ${hash} is without the logs that its bloom tells of`,
+        )
       }
       const status = answer.quantity(receipt.status, 'status')
       return {
-        state: 'included', height: Number(answer.quantity(receipt.blockNumber, 'blockNumber')),
+        state: 'included',
+        height: Number(answer.quantity(receipt.blockNumber, 'blockNumber')),
         blockHash: answer.hash(receipt.blockHash, 'blockHash'),
-        succeeded: status === 1n && (expected === undefined || hasTransfer(receipt.logs ?? [], expected)),
+        succeeded:
+          status === 1n && (expected === undefined || hasTransfer(receipt.logs ?? [], expected)),
         fee: wants.fee ? await this.#fee(hash, receipt) : null,
       }
     }
-    return { state: (await this.#call<unknown>('eth_getTransactionByHash', [hash])) ? 'mempool' : 'absent' }
+    return {
+      state: (await this.#call<unknown>('eth_getTransactionByHash', [hash])) ? 'mempool' : 'absent',
+    }
   }
 
   async #fee(hash: string, receipt: RpcReceipt): Promise<bigint> {
     const answer = new Answer(this.network.code, 'eth_getTransactionReceipt')
-    const l1 = receipt.l1Fee === undefined || receipt.l1Fee === null ? 0n : answer.quantity(receipt.l1Fee, 'l1Fee')
+    const l1 =
+      receipt.l1Fee === undefined || receipt.l1Fee === null
+        ? 0n
+        : answer.quantity(receipt.l1Fee, 'l1Fee')
     const gas = answer.quantity(receipt.gasUsed, 'gasUsed')
-    return gas * await this.#gasPrice(hash, receipt) + l1 + await this.#chargedByOperator(answer, receipt, gas)
+    return (
+      gas * (await this.#gasPrice(hash, receipt)) +
+      l1 +
+      (await this.#chargedByOperator(answer, receipt, gas))
+    )
   }
 
   /**
-   * What the operator of an OP Stack network charged. The formula changes with forks, so the network's own contract is asked at the
-   * block of the receipt, which has that block's fork and parameters. A node that has forgotten the state leaves the fork's formula.
+   * What the operator of an OP Stack network charged. The formula changes with forks, so the
+   * network's own contract is asked at the block of the receipt, which has that block's fork and
+   * parameters. A node that has forgotten the state leaves the fork's formula.
    */
   async #chargedByOperator(answer: Answer, receipt: RpcReceipt, gas: bigint): Promise<bigint> {
     const terms = operatorFeeTerms(answer, receipt)
@@ -128,15 +186,23 @@ export class EvmClient implements ChainClient {
     return told ?? operatorFeeByFork(receipt, terms, gas)
   }
 
-  /** What the oracle says that the operator charges for so much gas; null: there is none, or it is from before Isthmus. */
+  /**
+   * What the oracle says that the operator charges for so much gas; null: there is none, or it is
+   * from before Isthmus.
+   */
   async #operatorFeeOf(gas: bigint, block: string): Promise<bigint | null> {
     const oracle = this.network.l1_fee_oracle
     if (oracle === undefined) return null
-    const answered = await this.#simulate('eth_call', [{ to: oracle, data: operatorFeeCall(gas) }, block]).catch((error: unknown) => {
+    const answered = await this.#simulate('eth_call', [
+      { to: oracle, data: operatorFeeCall(gas) },
+      block,
+    ]).catch((error: unknown) => {
       if (error instanceof RpcReverted) return '0x'
       throw error
     })
-    return answered === '0x' ? null : new Answer(this.network.code, 'eth_call').quantity(answered, 'operator fee')
+    return answered === '0x'
+      ? null
+      : new Answer(this.network.code, 'eth_call').quantity(answered, 'operator fee')
   }
 
   async limits(): Promise<string[]> {
@@ -144,25 +210,34 @@ export class EvmClient implements ChainClient {
     const block = await this.#blockBy('latest', true)
     if (!block) return found
     checkBlock(this.network.code, block, Number(block.number))
-    if (!isBloom(block.logsBloom)) found.push('eth_getBlockByNumber answers without logsBloom: logs that are left out are not noticed')
+    if (!isBloom(block.logsBloom))
+      found.push(
+        'eth_getBlockByNumber answers without logsBloom: logs that are left out are not noticed',
+      )
     const [first] = block.transactions
     if (first) {
       const receipt = await this.#call<RpcReceipt | null>('eth_getTransactionReceipt', [first.hash])
       if (receipt && positive(receipt.effectiveGasPrice) === null) {
-        found.push('eth_getTransactionReceipt answers without effectiveGasPrice: fees are read from the transaction')
+        found.push(
+          'eth_getTransactionReceipt answers without effectiveGasPrice: fees are read from the transaction',
+        )
       }
     }
-    const isServed = await this.#call('eth_getBlockReceipts', [block.hash]).then(() => true, (error: unknown) => {
-      if (error instanceof RpcRefused && NOT_SERVED.includes(error.rpcCode)) return false
-      throw error
-    })
+    const isServed = await this.#call('eth_getBlockReceipts', [block.hash]).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof RpcRefused && NOT_SERVED.includes(error.rpcCode)) return false
+        throw error
+      },
+    )
     if (!isServed) found.push('eth_getBlockReceipts is not served: receipts are read one by one')
     return found
   }
 
   /**
-   * What a transaction paid for each gas, in wei. Harmony, Celo and some endpoints of others leave `effectiveGasPrice` out of receipts,
-   * or answer null or 0: the included transaction has it as `gasPrice`, or names what the block's base fee makes it (EIP-1559).
+   * What a transaction paid for each gas, in wei. Harmony, Celo and some endpoints of others leave
+   * `effectiveGasPrice` out of receipts, or answer null or 0: the included transaction has it as
+   * `gasPrice`, or names what the block's base fee makes it (EIP-1559).
    */
   async #gasPrice(hash: string, { effectiveGasPrice, blockHash }: RpcReceipt): Promise<bigint> {
     const paid = positive(effectiveGasPrice)
@@ -170,14 +245,18 @@ export class EvmClient implements ChainClient {
     const method = 'eth_getTransactionByHash'
     const answer = new Answer(this.network.code, method)
     const transaction = await this.#call<RpcTransaction | null>(method, [hash])
-    if (!transaction) return answer.refuse(`does not know ${hash}, whose receipt names no effectiveGasPrice`)
+    if (!transaction)
+      return answer.refuse(`does not know ${hash}, whose receipt names no effectiveGasPrice`)
     const price = positive(transaction.gasPrice)
     if (price !== null) return price
     const most = positive(transaction.maxFeePerGas)
     // One that names a price alone, and names zero, paid nothing.
     if (most === null) return answer.quantity(transaction.gasPrice, 'gasPrice')
     const block = await this.#call<RpcBlock | null>('eth_getBlockByHash', [blockHash, false])
-    const base = new Answer(this.network.code, 'eth_getBlockByHash').quantity(block?.baseFeePerGas, 'baseFeePerGas')
+    const base = new Answer(this.network.code, 'eth_getBlockByHash').quantity(
+      block?.baseFeePerGas,
+      'baseFeePerGas',
+    )
     const asked = base + (positive(transaction.maxPriorityFeePerGas) ?? 0n)
     return asked < most ? asked : most
   }
@@ -199,38 +278,55 @@ export class EvmClient implements ChainClient {
 
   /** Balance in the asset's smallest unit at `latest`. */
   async balance(address: string, asset: Asset): Promise<bigint> {
-    if (asset.type === 'native') return BigInt(await this.#call<string>('eth_getBalance', [address, 'latest']))
+    if (asset.type === 'native')
+      return BigInt(await this.#call<string>('eth_getBalance', [address, 'latest']))
     const data = `${BALANCE_OF}${address.slice(2).toLowerCase().padStart(64, '0')}`
-    return BigInt(await this.#call<string>('eth_call', [{ to: asset.contract_address, data }, 'latest']))
+    return BigInt(
+      await this.#call<string>('eth_call', [{ to: asset.contract_address, data }, 'latest']),
+    )
   }
 
-  /** Carried out by the endpoint, without effect. @throws RpcReverted where it failed there; RpcUnavailable for whatever else it says */
+  /**
+   * Carried out by the endpoint, without effect. @throws RpcReverted where it failed there;
+   * RpcUnavailable for whatever else it says
+   */
   async #simulate(method: 'eth_estimateGas' | 'eth_call', params: unknown[]): Promise<string> {
     try {
       return await this.#call<string>(method, params)
     } catch (error) {
       if (!(error instanceof RpcRefused)) throw error
       const { rpcCode, message } = error
-      const isProven = rpcCode === EXECUTION_REVERTED || REVERTED.test(message) || (FAILED.test(message) && !TROUBLE.test(message))
+      const isProven =
+        rpcCode === EXECUTION_REVERTED ||
+        REVERTED.test(message) ||
+        (FAILED.test(message) && !TROUBLE.test(message))
       if (isProven) throw new RpcReverted(rpcCode, message)
       throw new RpcUnavailable(`${this.network.code}: ${method}: ${message}`)
     }
   }
 
-  /** Gas limit of a transfer, with head-room where its cost may change. Throws RpcReverted where it would revert. */
+  /**
+   * Gas limit of a transfer, with head-room where its cost may change. Throws RpcReverted where it
+   * would revert.
+   */
   async gasLimit(o: { asset: Asset; from: string; to: string; amount: bigint }): Promise<bigint> {
     return limitOf(await this.gasUsed(o))
   }
 
-  /** What a transfer is estimated to use, without head-room. Throws RpcReverted where it would revert. */
+  /**
+   * What a transfer is estimated to use, without head-room. Throws RpcReverted where it would
+   * revert.
+   */
   async gasUsed(o: { asset: Asset; from: string; to: string; amount: bigint }): Promise<bigint> {
     const token = o.asset.type === 'token'
-    // Without a gas price nothing is charged, so that an address without native coin can be asked for.
+    // Without a gas price nothing is charged, so that an address without native coin can be asked
+    // for.
     const request = token
       ? { from: o.from, to: o.asset.contract_address, data: transferData(o.to, o.amount) }
       : { from: o.from, to: o.to, value: `0x${o.amount.toString(16)}` }
     const gas = BigInt(await this.#simulate('eth_estimateGas', [request]))
-    // Some tokens say false where others revert; those that answer nothing at all are asked no more.
+    // Some tokens say false where others revert; those that answer nothing at all are asked no
+    // more.
     if (token && /^0x0{64}$/.test(await this.#simulate('eth_call', [request, 'latest']))) {
       throw new RpcReverted(EXECUTION_REVERTED, `${o.asset.asset_name} refuses this transfer`)
     }
@@ -238,8 +334,10 @@ export class EvmClient implements ChainClient {
   }
 
   /**
-   * eth_feeHistory percentiles 25, 50, 75; max = 2 × base fee + tip. Legacy gas price where blocks have no base fee.
-   * @throws RpcUnavailable where the node answers no price, or 0: such a transaction would never be taken
+   * eth_feeHistory percentiles 25, 50, 75; max = 2 × base fee + tip. Legacy gas price where blocks
+   * have no base fee.
+   * @throws RpcUnavailable where the node answers no price, or 0: such a transaction would never
+   *   be taken
    */
   async feeRates(): Promise<EvmFeeRates> {
     const history = this.network.legacy_gas_price ? {} : await this.#feeHistory()
@@ -250,11 +348,17 @@ export class EvmClient implements ChainClient {
         const maxFeePerGas = (price * percent) / 100n
         return { maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas, legacy: true }
       }
-      return { low: level(100n), medium: level(LEGACY_MEDIUM_PERCENT), high: level(LEGACY_HIGH_PERCENT) }
+      return {
+        low: level(100n),
+        medium: level(LEGACY_MEDIUM_PERCENT),
+        high: level(LEGACY_HIGH_PERCENT),
+      }
     }
-    const rewardsAt = (column: number): bigint[] => (Array.isArray(history.reward) ? history.reward : []).map(
-      (row) => this.#historyAnswer.quantity(row[column] ?? '0x0', 'reward')
-    ).filter((reward) => reward > 0n).sort((a, b) => (a < b ? -1 : 1))
+    const rewardsAt = (column: number): bigint[] =>
+      (Array.isArray(history.reward) ? history.reward : [])
+        .map((row) => this.#historyAnswer.quantity(row[column] ?? '0x0', 'reward'))
+        .filter((reward) => reward > 0n)
+        .sort((a, b) => (a < b ? -1 : 1))
     const medians = [0, 1, 2].map((column) => {
       const rewards = rewardsAt(column)
       return rewards[Math.floor(rewards.length / 2)]
@@ -262,7 +366,10 @@ export class EvmClient implements ChainClient {
     const suggested = medians.includes(undefined) ? await this.#tip(base) : 0n
     const tips = medians.map((median) => median ?? suggested) as [bigint, bigint, bigint]
     const { low, medium, high } = rising({ low: tips[0], medium: tips[1], high: tips[2] })
-    const level = (tip: bigint): EvmFee => ({ maxFeePerGas: 2n * base + tip, maxPriorityFeePerGas: tip })
+    const level = (tip: bigint): EvmFee => ({
+      maxFeePerGas: 2n * base + tip,
+      maxPriorityFeePerGas: tip,
+    })
     return { low: level(low), medium: level(medium), high: level(high) }
   }
 
@@ -270,12 +377,17 @@ export class EvmClient implements ChainClient {
     return new Answer(this.network.code, 'eth_feeHistory')
   }
 
-  /** The next block's; where the node has no history (it was restarted), the newest block's. Undefined: blocks have none. */
+  /**
+   * The next block's; where the node has no history (it was restarted), the newest block's.
+   * Undefined: blocks have none.
+   */
   async #baseFee(history: FeeHistory): Promise<bigint | undefined> {
     const next = Array.isArray(history.baseFeePerGas) ? history.baseFeePerGas.at(-1) : undefined
-    if (next !== undefined && next !== null) return this.#historyAnswer.quantity(next, 'baseFeePerGas')
+    if (next !== undefined && next !== null)
+      return this.#historyAnswer.quantity(next, 'baseFeePerGas')
     const newest = await this.#blockBy('latest', false)
-    if (newest === null) throw new RpcUnavailable(`${this.network.code}: the node does not show its newest block`)
+    if (newest === null)
+      throw new RpcUnavailable(`${this.network.code}: the node does not show its newest block`)
     const { baseFeePerGas: base } = newest
     if (base === undefined || base === null) return undefined
     return new Answer(this.network.code, 'eth_getBlockByNumber').quantity(base, 'baseFeePerGas')
@@ -288,19 +400,28 @@ export class EvmClient implements ChainClient {
     return price > 0n ? price : answer.refuse('answered a price of 0')
   }
 
-  /** The node's own suggestion; where it has none, what its gas price is above the base fee. At least one wei. */
+  /**
+   * The node's own suggestion; where it has none, what its gas price is above the base fee. At
+   * least one wei.
+   */
   async #tip(base: bigint): Promise<bigint> {
     const suggested = await this.#unlessUnknown('eth_maxPriorityFeePerGas')
     if (suggested !== null && suggested > 0n) return suggested
     // Where the base fee is 0 (BSC), the tip is the whole price.
-    const price = base === 0n ? await this.#suggestedPrice() : await this.#unlessUnknown('eth_gasPrice') ?? 0n
+    const price =
+      base === 0n
+        ? await this.#suggestedPrice()
+        : ((await this.#unlessUnknown('eth_gasPrice')) ?? 0n)
     return price > base + TIP_FLOOR_WEI ? price - base : TIP_FLOOR_WEI
   }
 
   /** Null where the node does not know the method. */
   async #unlessUnknown(method: string): Promise<bigint | null> {
     try {
-      return new Answer(this.network.code, method).quantity(await this.#call<unknown>(method, []), 'price')
+      return new Answer(this.network.code, method).quantity(
+        await this.#call<unknown>(method, []),
+        'price',
+      )
     } catch (error) {
       if (error instanceof RpcRefused && error.rpcCode === METHOD_NOT_FOUND) return null
       throw error
@@ -309,8 +430,13 @@ export class EvmClient implements ChainClient {
 
   async #feeHistory(): Promise<FeeHistory> {
     try {
-      return await this.#call<FeeHistory | null>(
-        'eth_feeHistory', [`0x${HISTORY_BLOCKS.toString(16)}`, 'latest', Object.values(PERCENTILES)]) ?? {}
+      return (
+        (await this.#call<FeeHistory | null>('eth_feeHistory', [
+          `0x${HISTORY_BLOCKS.toString(16)}`,
+          'latest',
+          Object.values(PERCENTILES),
+        ])) ?? {}
+      )
     } catch (error) {
       // Nodes from before the base fee do not know the method.
       if (error instanceof RpcRefused && error.rpcCode === METHOD_NOT_FOUND) return {}
@@ -327,15 +453,24 @@ export class EvmClient implements ChainClient {
     if (oracle === undefined) return 0n
     const length = unsigned.bytes.length / 2
     const data = `${GET_L1_FEE}${word(32)}${word(length)}${unsigned.bytes.padEnd(Math.ceil(length / 32) * 64, '0')}`
-    return (BigInt(await this.#call<string>('eth_call', [{ to: oracle, data }, 'latest'])) * (headroom ? L1_HEADROOM_PERCENT : 100n)) / 100n
+    return (
+      (BigInt(await this.#call<string>('eth_call', [{ to: oracle, data }, 'latest'])) *
+        (headroom ? L1_HEADROOM_PERCENT : 100n)) /
+      100n
+    )
   }
 
   /**
-   * What the operator of an OP Stack network charges at most for a transaction of a gas limit, in wei; 0 elsewhere.
+   * What the operator of an OP Stack network charges at most for a transaction of a gas limit, in
+   * wei; 0 elsewhere.
    * @param headroom for what must suffice later: the operator may change the price
    */
   async operatorFee(gas: bigint, headroom: boolean): Promise<bigint> {
-    return ((await this.#operatorFeeOf(gas, 'latest') ?? 0n) * (headroom ? L1_HEADROOM_PERCENT : 100n)) / 100n
+    return (
+      (((await this.#operatorFeeOf(gas, 'latest')) ?? 0n) *
+        (headroom ? L1_HEADROOM_PERCENT : 100n)) /
+      100n
+    )
   }
 
   async #blockBy(tag: string, full: boolean): Promise<RpcBlock | null> {
@@ -347,16 +482,32 @@ function word(value: number): string {
   return value.toString(16).padStart(64, '0')
 }
 
-/** Whether a receipt has no log of a contract, and its bloom says that there is one of a transfer. */
+/**
+ * Whether a receipt has no log of a contract, and its bloom says that there is one of a transfer.
+ */
 function leavesOut({ logs = [], logsBloom }: RpcReceipt, contract: string): boolean {
-  return mayTellOfTransfer(logsBloom, contract) && !logs.some(({ address }) => address.toLowerCase() === contract.toLowerCase())
+  return (
+    mayTellOfTransfer(logsBloom, contract) &&
+    !logs.some(({ address }) => address.toLowerCase() === contract.toLowerCase())
+  )
 }
 
-/** Whether the token's own Transfer event says that something went from one address to the other. */
+/**
+ * Whether the token's own Transfer event says that something went from one address to the other.
+ */
 function hasTransfer(logs: readonly RpcLog[], expected: ExpectedTransfer): boolean {
   const contract = (expected.asset.contract_address as string).toLowerCase()
-  const topics = [expected.from, expected.to].map((address) => address.slice(2).toLowerCase().padStart(64, '0'))
-  return logs.some((log) =>
-    log.address.toLowerCase() === contract && log.topics[0] === TRANSFER_TOPIC && log.topics.length === 3 && log.data.length === 66
-    && log.topics[1]?.slice(2).toLowerCase() === topics[0] && log.topics[2]?.slice(2).toLowerCase() === topics[1] && BigInt(log.data) > 0n)
+  const topics = [expected.from, expected.to].map((address) =>
+    address.slice(2).toLowerCase().padStart(64, '0'),
+  )
+  return logs.some(
+    (log) =>
+      log.address.toLowerCase() === contract &&
+      log.topics[0] === TRANSFER_TOPIC &&
+      log.topics.length === 3 &&
+      log.data.length === 66 &&
+      log.topics[1]?.slice(2).toLowerCase() === topics[0] &&
+      log.topics[2]?.slice(2).toLowerCase() === topics[1] &&
+      BigInt(log.data) > 0n,
+  )
 }

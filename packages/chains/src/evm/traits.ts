@@ -2,7 +2,10 @@ import { OMNIBUS_INDEX } from '../derivation.ts'
 import type { Traits } from '../traits.ts'
 import { gasMost, NATIVE_GAS } from './gas.ts'
 
-/** Part of the fee cap that publishing on the chain below may cost, where a network has an oracle for it. */
+/**
+ * Part of the fee cap that publishing on the chain below may cost, where a network has an oracle
+ * for it.
+ */
 const L1_SHARE = 10n
 
 export const traits: Traits = {
@@ -20,5 +23,6 @@ export const traits: Traits = {
   leastFee: (rate) => rate * NATIVE_GAS,
   gasMost,
   feeMostAt: null,
-  surchargeMost: (network) => (network.l1_fee_oracle === undefined ? 0n : BigInt(network.fee_cap) / L1_SHARE),
+  surchargeMost: (network) =>
+    network.l1_fee_oracle === undefined ? 0n : BigInt(network.fee_cap) / L1_SHARE,
 }

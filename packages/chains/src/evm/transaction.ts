@@ -4,8 +4,15 @@ import { readOnce } from '../read-once.ts'
 import { recoverableSignature } from '../recoverable.ts'
 import { onlyPath } from '../shapes.ts'
 import {
-  ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
-  type SigningItem, type UnsignedTransaction,
+  ChainError,
+  type Asset,
+  type DecodedTransaction,
+  type Network,
+  type PublicKeyAt,
+  type SignatureBytes,
+  type SignedTransaction,
+  type SigningItem,
+  type UnsignedTransaction,
 } from '../types.ts'
 import { address, canonical } from './address.ts'
 import { read, typeOf, write, type Envelope, type Hex } from './envelope.ts'
@@ -15,7 +22,8 @@ const GWEI_DECIMALS = 9
 export const TRANSFER_SELECTOR = '0xa9059cbb'
 
 function bytesOf(unsigned: UnsignedTransaction): Hex {
-  if (!/^(?:[0-9a-f]{2}){1,65536}$/.test(unsigned.bytes)) throw new ChainError('TRANSACTION', 'bytes must be lower-case hex without 0x')
+  if (!/^(?:[0-9a-f]{2}){1,65536}$/.test(unsigned.bytes))
+    throw new ChainError('TRANSACTION', 'bytes must be lower-case hex without 0x')
   return `0x${unsigned.bytes}`
 }
 
@@ -24,7 +32,8 @@ type Parsed = Readonly<Envelope & { gas: bigint; nonce: bigint }>
 const parse = readOnce((network: Network, unsigned: UnsignedTransaction): Parsed => {
   const bytes = bytesOf(unsigned)
   const type = typeOf(bytes)
-  if (type === 'refused') throw new ChainError('SHAPE', 'only transactions of type 0 and 2 are allowed')
+  if (type === 'refused')
+    throw new ChainError('SHAPE', 'only transactions of type 0 and 2 are allowed')
   let transaction: Envelope
   try {
     if (type === null) throw new Error('no type that is known')
@@ -40,10 +49,15 @@ const parse = readOnce((network: Network, unsigned: UnsignedTransaction): Parsed
   }
   // EIP-155: without a chain id a signature would be valid on every network.
   if (transaction.chainId !== network.chain_id) {
-    throw new ChainError('CHAIN_ID', `chain id ${String(transaction.chainId)} is not ${network.code}'s ${String(network.chain_id)}`)
+    throw new ChainError(
+      'CHAIN_ID',
+      `chain id ${String(transaction.chainId)} is not ${network.code}'s ${String(network.chain_id)}`,
+    )
   }
-  if (transaction.r !== undefined || transaction.s !== undefined) throw new ChainError('TRANSACTION', 'carries a signature already')
-  if (written(transaction) !== bytes) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  if (transaction.r !== undefined || transaction.s !== undefined)
+    throw new ChainError('TRANSACTION', 'carries a signature already')
+  if (written(transaction) !== bytes)
+    throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
   return { ...transaction, gas: transaction.gas ?? 0n, nonce: transaction.nonce ?? 0n }
 })
 
@@ -56,9 +70,15 @@ function written(transaction: Envelope): Hex | null {
   }
 }
 
-/** See Family.decode. Native: empty data. Token: exactly 68 bytes of transfer(address,uint256) and value 0. */
+/**
+ * See Family.decode. Native: empty data. Token: exactly 68 bytes of transfer(address,uint256) and
+ * value 0.
+ */
 export function decode(
-  network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt
+  network: Network,
+  unsigned: UnsignedTransaction,
+  assets: readonly Asset[],
+  publicKeyAt: PublicKeyAt,
 ): DecodedTransaction {
   const transaction = parse(network, unsigned)
   const from = address(network, publicKeyAt(onlyPath(unsigned)))
@@ -77,13 +97,28 @@ export function decode(
     payment = { address: canonical(transaction.to), amount: value, tag: null }
   } else {
     const contract = canonical(transaction.to)
-    asset = assets.find((candidate) => candidate.type === 'token' && canonical(candidate.contract_address as string) === contract)
-    if (!asset) throw new ChainError('CONTRACT', `contract ${contract} is not a registered asset of ${network.code}`)
-    if (data.length !== 2 + 68 * 2 || !data.startsWith(TRANSFER_SELECTOR) || !/^0{24}$/.test(data.slice(10, 34))) {
+    asset = assets.find(
+      (candidate) =>
+        candidate.type === 'token' && canonical(candidate.contract_address as string) === contract,
+    )
+    if (!asset)
+      throw new ChainError(
+        'CONTRACT',
+        `contract ${contract} is not a registered asset of ${network.code}`,
+      )
+    if (
+      data.length !== 2 + 68 * 2 ||
+      !data.startsWith(TRANSFER_SELECTOR) ||
+      !/^0{24}$/.test(data.slice(10, 34))
+    ) {
       throw new ChainError('SHAPE', 'token data must be exactly transfer(address,uint256)')
     }
     if (value !== 0n) throw new ChainError('SHAPE', 'a token transfer must carry no native value')
-    payment = { address: canonical(`0x${data.slice(34, 74)}`), amount: BigInt(`0x${data.slice(74)}`), tag: null }
+    payment = {
+      address: canonical(`0x${data.slice(34, 74)}`),
+      amount: BigInt(`0x${data.slice(74)}`),
+      tag: null,
+    }
   }
   if (!asset) throw new ChainError('NETWORK', `${network.code} has no native asset`)
   return {
@@ -109,7 +144,11 @@ function gwei(wei: bigint): string {
 }
 
 /** The Keccak-256 digest of the unsigned envelope (EIP-155 for type 0, EIP-1559 for type 2). */
-export function signing(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[] {
+export function signing(
+  network: Network,
+  unsigned: UnsignedTransaction,
+  publicKeyAt: PublicKeyAt,
+): SigningItem[] {
   parse(network, unsigned)
   const path = onlyPath(unsigned)
   return [{ path, publicKey: publicKeyAt(path), message: keccak_256(hexToBytes(unsigned.bytes)) }]
@@ -117,12 +156,17 @@ export function signing(network: Network, unsigned: UnsignedTransaction, publicK
 
 /** Attaches r, s and yParity. Low-S (EIP-2) is demanded here, for some nodes accept high-S. */
 export function assemble(
-  network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt
+  network: Network,
+  unsigned: UnsignedTransaction,
+  signatures: SignatureBytes[],
+  publicKeyAt: PublicKeyAt,
 ): SignedTransaction {
   const transaction = parse(network, unsigned)
   const [item] = signing(network, unsigned, publicKeyAt) as [SigningItem]
   const { signature, recoveryId } = recoverableSignature(item, signatures)
-  const [r, s] = [signature.subarray(0, 32), signature.subarray(32)].map((half) => BigInt(`0x${bytesToHex(half)}`)) as [bigint, bigint]
+  const [r, s] = [signature.subarray(0, 32), signature.subarray(32)].map((half) =>
+    BigInt(`0x${bytesToHex(half)}`),
+  ) as [bigint, bigint]
   const raw = write(transaction, { r, s, yParity: recoveryId }).slice(2)
   return { network: network.code, raw, hash: `0x${bytesToHex(keccak_256(hexToBytes(raw)))}` }
 }

@@ -2,10 +2,16 @@ import { RpcRefused } from '../rpc.ts'
 import { isNotServed, type Report } from './report.ts'
 
 /**
- * Adds the line `broadcast`. Nothing is sent: bytes that are no transaction are submitted, and must be refused as such.
+ * Adds the line `broadcast`. Nothing is sent: bytes that are no transaction are submitted, and must
+ * be refused as such.
  * @param submit submits them; true where they are accepted
  */
-export async function checkBroadcast(report: Report, what: string, advice: string, submit: () => Promise<boolean>): Promise<void> {
+export async function checkBroadcast(
+  report: Report,
+  what: string,
+  advice: string,
+  submit: () => Promise<boolean>,
+): Promise<void> {
   await report.check({ code: 'broadcast', what, advice }, async (say) => {
     let isAccepted = false
     try {
@@ -13,7 +19,10 @@ export async function checkBroadcast(report: Report, what: string, advice: strin
     } catch (error) {
       if (!(error instanceof RpcRefused) || isNotServed(error, report.questions.last)) throw error
     }
-    if (isAccepted) throw new Error(`${what} accepts a malformed transaction: its answers about others cannot be trusted`)
+    if (isAccepted)
+      throw new Error(
+        `${what} accepts a malformed transaction: its answers about others cannot be trusted`,
+      )
     say.note(`${what} is served: it refuses a malformed transaction`)
   })
 }

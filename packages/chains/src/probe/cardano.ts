@@ -6,9 +6,15 @@ import { checkReach, type Mark } from './reach.ts'
 
 const BLOCKS_MAX = 10
 const NOT_FOUND = 404
-const CBOR = 'enable tx_cbor in cardano-db-sync, or use another endpoint: amounts are read from the bytes of transactions'
+const CBOR =
+  'enable tx_cbor in cardano-db-sync, or use another endpoint: amounts are read from the bytes of transactions'
 
-interface Block { hash?: string; height?: number | null; time?: number; tx_count?: number }
+interface Block {
+  hash?: string
+  height?: number | null
+  time?: number
+  tx_count?: number
+}
 type Ask = <T>(path: string, body?: Uint8Array) => Promise<T | null>
 
 /** Cardano: what `CardanoClient` asks of Blockfrost's interface. */
@@ -21,35 +27,62 @@ export const cardano: FamilyProbe = {
     const ask = askerOf(context)
     const markOf = (block: Block | null): Mark | null => {
       if (!block) return null
-      if (!Number.isSafeInteger(block.height) || !Number.isSafeInteger(block.time)) throw new Error('a block has no height or time')
+      if (!Number.isSafeInteger(block.height) || !Number.isSafeInteger(block.time))
+        throw new Error('a block has no height or time')
       return { height: block.height as number, time: block.time as number }
     }
-    const mark = await report.check({ code: 'head', what: '/blocks/latest', advice: NEEDED }, async (say) => {
-      const found = markOf(await ask<Block>('/blocks/latest'))
-      if (!found) throw new Error('/blocks/latest is not served')
-      say.note(`block ${found.height}`)
-      return found
-    })
+    const mark = await report.check(
+      { code: 'head', what: '/blocks/latest', advice: NEEDED },
+      async (say) => {
+        const found = markOf(await ask<Block>('/blocks/latest'))
+        if (!found) throw new Error('/blocks/latest is not served')
+        say.note(`block ${found.height}`)
+        return found
+      },
+    )
     if (!mark) return null
-    await report.check({
-      code: 'scan', what: '/blocks', advice: 'use another endpoint: deposits cannot be read from this one',
-    }, async (say) => {
-      const block = await client.block(mark.height)
-      if (!block) throw new Error(`/blocks does not know block ${mark.height}: the servers behind the address do not agree`)
-      say.note(`block ${mark.height} is read as a scan does, with ${block.transfers.length} outputs`)
-    })
+    await report.check(
+      {
+        code: 'scan',
+        what: '/blocks',
+        advice: 'use another endpoint: deposits cannot be read from this one',
+      },
+      async (say) => {
+        const block = await client.block(mark.height)
+        if (!block)
+          throw new Error(
+            `/blocks does not know block ${mark.height}: the servers behind the address do not agree`,
+          )
+        say.note(
+          `block ${mark.height} is read as a scan does, with ${block.transfers.length} outputs`,
+        )
+      },
+    )
     await checkTransactions(context, ask, client, mark)
-    await report.check({ code: 'parameters', what: '/epochs/latest/parameters', advice: NEEDED }, async (say) => (
-      say.note(`a byte costs ${(await client.parameters()).feePerByte} lovelace`)))
+    await report.check(
+      { code: 'parameters', what: '/epochs/latest/parameters', advice: NEEDED },
+      async (say) => say.note(`a byte costs ${(await client.parameters()).feePerByte} lovelace`),
+    )
     await checkReach(report, '/blocks', mark, 0, async (height) => {
       const block = await ask<Block>(`/blocks/${height}`)
-      if (block && (block.tx_count ?? 0) > 0 && await ask(`/blocks/${String(block.hash)}/txs/cbor?count=1&page=1`) === null) return null
+      if (
+        block &&
+        (block.tx_count ?? 0) > 0 &&
+        (await ask(`/blocks/${String(block.hash)}/txs/cbor?count=1&page=1`)) === null
+      )
+        return null
       return markOf(block)
     })
-    await checkBroadcast(report, '/tx/submit', 'put cardano-submit-api behind /tx/submit, or use another endpoint', async () => {
-      if (await ask('/tx/submit', Uint8Array.of(0)) === null) throw new RpcRefused(NOT_FOUND, 'path not found')
-      return true
-    })
+    await checkBroadcast(
+      report,
+      '/tx/submit',
+      'put cardano-submit-api behind /tx/submit, or use another endpoint',
+      async () => {
+        if ((await ask('/tx/submit', Uint8Array.of(0))) === null)
+          throw new RpcRefused(NOT_FOUND, 'path not found')
+        return true
+      },
+    )
     return mark
   },
 }
@@ -59,8 +92,13 @@ function askerOf({ endpoint, fetch }: ProbeContext): Ask {
   return async <T>(path: string, body?: Uint8Array): Promise<T | null> => {
     const what = path.split('?')[0] as string
     const { status, text } = await exchange(endpoint, fetch, {
-      url: `${endpoint.url.replace(/\/+$/, '')}${path}`, what, method: body ? 'POST' : 'GET',
-      headers: { accept: 'application/json', ...(body ? { 'content-type': 'application/cbor' } : {}) },
+      url: `${endpoint.url.replace(/\/+$/, '')}${path}`,
+      what,
+      method: body ? 'POST' : 'GET',
+      headers: {
+        accept: 'application/json',
+        ...(body ? { 'content-type': 'application/cbor' } : {}),
+      },
       ...(body ? { body: Buffer.from(body) } : {}),
     })
     let answer: unknown
@@ -70,39 +108,64 @@ function askerOf({ endpoint, fetch }: ProbeContext): Ask {
       throw new RpcUnavailable(`${what}: the answer is not JSON`)
     }
     if (status === 200 || status === 202) return answer as T
-    const { status_code: code, message } = (answer ?? {}) as { status_code?: unknown; message?: unknown }
-    if (code !== status) throw new RpcUnavailable(`${what}: the answer is not Blockfrost's (HTTP ${status})`)
+    const { status_code: code, message } = (answer ?? {}) as {
+      status_code?: unknown
+      message?: unknown
+    }
+    if (code !== status)
+      throw new RpcUnavailable(`${what}: the answer is not Blockfrost's (HTTP ${status})`)
     if (status === NOT_FOUND) return null
     throw new RpcRefused(status, String(message ?? `HTTP ${status}`).slice(0, 300))
   }
 }
 
-async function checkTransactions({ report }: ProbeContext, ask: Ask, client: CardanoClient, head: Mark): Promise<void> {
-  const txid = await report.check({ code: 'transaction_bytes', what: '/blocks/…/txs/cbor', advice: CBOR }, async (say) => {
-    for (let back = 0; back < BLOCKS_MAX && back <= head.height; back++) {
-      const block = await ask<Block>(`/blocks/${head.height - back}`)
-      if (!block || !block.tx_count) continue
-      const found = await ask<{ tx_hash: string; cbor: unknown }[]>(`/blocks/${String(block.hash)}/txs/cbor?count=1&page=1`)
-      if (!Array.isArray(found) || !found[0]) throw new Error('/blocks/…/txs/cbor is not served')
-      if (typeof found[0].cbor !== 'string' || found[0].cbor === '') throw new Error('/blocks/…/txs/cbor answers without cbor')
-      say.note(`/blocks/…/txs/cbor shows the transactions of block ${head.height - back}`)
-      return found[0].tx_hash
-    }
-    say.note(`no block of the last ${BLOCKS_MAX} has a transaction to check transactions with`)
-    return null
-  })
+async function checkTransactions(
+  { report }: ProbeContext,
+  ask: Ask,
+  client: CardanoClient,
+  head: Mark,
+): Promise<void> {
+  const txid = await report.check(
+    { code: 'transaction_bytes', what: '/blocks/…/txs/cbor', advice: CBOR },
+    async (say) => {
+      for (let back = 0; back < BLOCKS_MAX && back <= head.height; back++) {
+        const block = await ask<Block>(`/blocks/${head.height - back}`)
+        if (!block || !block.tx_count) continue
+        const found = await ask<{ tx_hash: string; cbor: unknown }[]>(
+          `/blocks/${String(block.hash)}/txs/cbor?count=1&page=1`,
+        )
+        if (!Array.isArray(found) || !found[0]) throw new Error('/blocks/…/txs/cbor is not served')
+        if (typeof found[0].cbor !== 'string' || found[0].cbor === '')
+          throw new Error('/blocks/…/txs/cbor answers without cbor')
+        say.note(`/blocks/…/txs/cbor shows the transactions of block ${head.height - back}`)
+        return found[0].tx_hash
+      }
+      say.note(`no block of the last ${BLOCKS_MAX} has a transaction to check transactions with`)
+      return null
+    },
+  )
   if (txid === undefined || txid === null) return
-  const known = (code: string, path: string, advice = NEEDED) => report.check({ code, what: path.replace('*', '…'), advice }, async () => {
-    if (await ask(path.replace('*', txid)) === null) throw new Error(`${path.replace('*', '…')} does not know ${txid} of a block`)
-  })
+  const known = (code: string, path: string, advice = NEEDED) =>
+    report.check({ code, what: path.replace('*', '…'), advice }, async () => {
+      if ((await ask(path.replace('*', txid))) === null)
+        throw new Error(`${path.replace('*', '…')} does not know ${txid} of a block`)
+    })
   await known('transaction', '/txs/*')
   await known('transaction_outputs', '/txs/*/utxos')
-  await report.check({ code: 'transaction_body', what: '/txs/…/cbor', advice: CBOR }, async () => { await client.transactionBody(txid) })
-  await report.check({
-    code: 'mempool', what: '/mempool', advice: 'nothing has to be done',
-    without: 'a transfer that was sent is not seen before its first block', when: (error) => error instanceof RpcRefused,
-  }, async (say) => {
-    await ask(`/mempool/${txid}`)
-    say.note('/mempool is served')
+  await report.check({ code: 'transaction_body', what: '/txs/…/cbor', advice: CBOR }, async () => {
+    await client.transactionBody(txid)
   })
+  await report.check(
+    {
+      code: 'mempool',
+      what: '/mempool',
+      advice: 'nothing has to be done',
+      without: 'a transfer that was sent is not seen before its first block',
+      when: (error) => error instanceof RpcRefused,
+    },
+    async (say) => {
+      await ask(`/mempool/${txid}`)
+      say.note('/mempool is served')
+    },
+  )
 }

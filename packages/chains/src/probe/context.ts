@@ -16,7 +16,10 @@ export interface ProbeContext {
 /** How one family is checked. */
 export interface FamilyProbe {
   client(context: Pick<ProbeContext, 'network' | 'assets' | 'endpoint' | 'fetch'>): ChainClient
-  /** All checks after the network's identity. @returns the newest block; null: it cannot be read, and nothing more was checked */
+  /**
+   * All checks after the network's identity. @returns the newest block; null: it cannot be read,
+   * and nothing more was checked
+   */
   run(context: ProbeContext): Promise<Mark | null>
 }
 

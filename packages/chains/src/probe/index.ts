@@ -13,7 +13,15 @@ import { tron } from './tron.ts'
 import { utxo } from './utxo.ts'
 import { xrp } from './xrp.ts'
 
-const PROBES: Partial<Record<FamilyName, FamilyProbe>> = { cardano, evm, solana, stellar, tron, utxo, xrp }
+const PROBES: Partial<Record<FamilyName, FamilyProbe>> = {
+  cardano,
+  evm,
+  solana,
+  stellar,
+  tron,
+  utxo,
+  xrp,
+}
 /** How often the newest block is asked for to measure the latency. */
 const LATENCY_SAMPLES = 5
 
@@ -23,7 +31,10 @@ export interface ProbeResult {
   host: string
   verdict: 'usable' | 'usable with limits' | 'not usable' | 'wrong network'
   checks: CheckLine[]
-  /** False where the newest block could not be read, or the network is another one: the remaining checks were not made. */
+  /**
+   * False where the newest block could not be read, or the network is another one: the remaining
+   * checks were not made.
+   */
   complete: boolean
   questions: number
   /** Answers with HTTP status 429; the question was repeated. */
@@ -31,7 +42,10 @@ export interface ProbeResult {
   /** Milliseconds; null where the newest block could not be read. */
   latency: number | null
   slowest: { what: string; milliseconds: number }
-  /** Seconds by which the newest block is older than this machine's clock; null where it could not be read. */
+  /**
+   * Seconds by which the newest block is older than this machine's clock; null where it could not
+   * be read.
+   */
   headAge: number | null
 }
 
@@ -45,34 +59,65 @@ export interface ProbeEnvironment {
 }
 
 /**
- * Asks an endpoint for everything that a platform asks it for, changing nothing: what is broadcast is malformed.
- * @throws ChainError `FAMILY`; `ENDPOINT` with a sentence where nothing there answers as an endpoint of the network does
+ * Asks an endpoint for everything that a platform asks it for, changing nothing: what is broadcast
+ * is malformed.
+ * @throws ChainError `FAMILY`; `ENDPOINT` with a sentence where nothing there answers as an
+ *   endpoint of the network does
  */
 export async function probeEndpoint(
-  network: Network, endpoint: RpcEndpoint, fetch: Fetch, { now, elapsed, sleep }: ProbeEnvironment,
+  network: Network,
+  endpoint: RpcEndpoint,
+  fetch: Fetch,
+  { now, elapsed, sleep }: ProbeEnvironment,
 ): Promise<ProbeResult> {
   const probe = PROBES[network.family]
-  if (!probe) throw new ChainError('FAMILY', `${network.code}: endpoints of its family cannot be probed by this version`)
+  if (!probe)
+    throw new ChainError(
+      'FAMILY',
+      `${network.code}: endpoints of its family cannot be probed by this version`,
+    )
   const questions = new Questions(endpoint.url, fetch, elapsed, sleep)
   const report = new Report(endpoint, questions)
   const assets = loadRegistry(network.mode).assetsOf(network.code)
   const client = probe.client({ network, assets, endpoint, fetch: questions.fetch })
   const { host } = new URL(endpoint.url)
-  const result = (verdict: ProbeResult['verdict'], latency: number | null, headAge: number | null): ProbeResult => ({
-    network: network.code, host, verdict, checks: report.lines, complete: headAge !== null,
-    questions: questions.count, rateLimited: questions.rateLimited, latency, slowest: questions.slowest, headAge,
+  const result = (
+    verdict: ProbeResult['verdict'],
+    latency: number | null,
+    headAge: number | null,
+  ): ProbeResult => ({
+    network: network.code,
+    host,
+    verdict,
+    checks: report.lines,
+    complete: headAge !== null,
+    questions: questions.count,
+    rateLimited: questions.rateLimited,
+    latency,
+    slowest: questions.slowest,
+    headAge,
   })
   try {
     await client.probe()
-    report.add({ code: 'network', state: 'ok', reason: `the endpoint serves ${network.name}`, advice: null })
+    report.add({
+      code: 'network',
+      state: 'ok',
+      reason: `the endpoint serves ${network.name}`,
+      advice: null,
+    })
   } catch (error) {
     if (!(error instanceof ChainError) || error.code !== 'WRONG_NETWORK') {
-      throw new ChainError('ENDPOINT', report.redact(notAnEndpoint(network, host, questions, error)))
+      throw new ChainError(
+        'ENDPOINT',
+        report.redact(notAnEndpoint(network, host, questions, error)),
+      )
     }
     const other = await nameOther(probe, network, endpoint, questions.fetch)
     const reason = other === null ? error.message : `${error.message}: it serves ${other.name}`
-    const advice = other === null || other.mode === network.mode
-      ? 'correct the URL, or name the network that it serves' : `set CUSTODY_NETWORK=${other.mode} to check it as that network`
+    const advice =
+      other === null || other.mode === network.mode
+        ? 'correct the URL, or name the network that it serves'
+        : `set CUSTODY_NETWORK=${other.mode} to check it as that network`
     report.add({ code: 'network', state: 'missing', reason, advice })
     return result('wrong network', null, null)
   }
@@ -81,17 +126,24 @@ export async function probeEndpoint(
   let headAge: number | null = null
   if (head) {
     headAge = Math.round(now() / 1000) - head.time
-    latency = await medianOf(async () => { await client.tip() }, elapsed).catch(() => null)
+    latency = await medianOf(async () => {
+      await client.tip()
+    }, elapsed).catch(() => null)
   }
   if (questions.rateLimited > 0) {
     report.add({
-      code: 'rate_limit', state: 'limited',
+      code: 'rate_limit',
+      state: 'limited',
       reason: `${questions.rateLimited} of ${questions.count} questions were refused by a rate limit (HTTP 429)`,
       advice: 'use a plan with more requests: a platform asks all day (docs/mainnet.md)',
     })
   }
   const has = (state: CheckLine['state']) => report.lines.some((line) => line.state === state)
-  return result(has('missing') ? 'not usable' : has('limited') ? 'usable with limits' : 'usable', latency, headAge)
+  return result(
+    has('missing') ? 'not usable' : has('limited') ? 'usable with limits' : 'usable',
+    latency,
+    headAge,
+  )
 }
 
 async function medianOf(work: () => Promise<void>, elapsed: () => number): Promise<number> {
@@ -104,15 +156,25 @@ async function medianOf(work: () => Promise<void>, elapsed: () => number): Promi
   return Math.round(times.sort((a, b) => a - b)[Math.floor(LATENCY_SAMPLES / 2)] as number)
 }
 
-/** The network of the registry that an endpoint serves, as "Base (BASE)"; null: none of them. Each question is asked once. */
+/**
+ * The network of the registry that an endpoint serves, as "Base (BASE)"; null: none of them. Each
+ * question is asked once.
+ */
 async function nameOther(
-  probe: FamilyProbe, network: Network, endpoint: RpcEndpoint, fetch: Fetch,
+  probe: FamilyProbe,
+  network: Network,
+  endpoint: RpcEndpoint,
+  fetch: Fetch,
 ): Promise<{ name: string; mode: NetworkMode } | null> {
   const answers = new Map<string, Promise<{ status: number; text: string }>>()
   const once: Fetch = async (url, init) => {
     const question = `${url} ${String(init.body)}`
-    const asked = answers.get(question)
-      ?? fetch(url, init).then(async (response) => ({ status: response.status, text: await response.text() }))
+    const asked =
+      answers.get(question) ??
+      fetch(url, init).then(async (response) => ({
+        status: response.status,
+        text: await response.text(),
+      }))
     answers.set(question, asked)
     const { status, text } = await asked
     return new Response(text, { status })
@@ -120,35 +182,67 @@ async function nameOther(
   const { checkpoint: _, ...plain } = endpoint
   for (const mode of [network.mode, network.mode === 'mainnet' ? 'local' : 'mainnet'] as const) {
     for (const other of loadRegistry(mode).networks) {
-      if (other.family !== network.family || (other.code === network.code && other.mode === network.mode)) continue
-      const isIt = await probe.client({ network: other, assets: [], endpoint: plain, fetch: once }).probe().then(() => true, () => false)
-      if (isIt) return { name: `${other.name} (${other.code}${mode === network.mode ? '' : ` of ${mode}`})`, mode }
+      if (
+        other.family !== network.family ||
+        (other.code === network.code && other.mode === network.mode)
+      )
+        continue
+      const isIt = await probe
+        .client({ network: other, assets: [], endpoint: plain, fetch: once })
+        .probe()
+        .then(
+          () => true,
+          () => false,
+        )
+      if (isIt)
+        return {
+          name: `${other.name} (${other.code}${mode === network.mode ? '' : ` of ${mode}`})`,
+          mode,
+        }
     }
   }
   return null
 }
 
 /** Why the first question has no answer of the network's protocol. */
-function notAnEndpoint(network: Network, host: string, { last: { status, isPage, cause } }: Questions, error: unknown): string {
+function notAnEndpoint(
+  network: Network,
+  host: string,
+  { last: { status, isPage, cause } }: Questions,
+  error: unknown,
+): string {
   const credentials = 'check --username, --password-file, --header and the key in the URL'
-  if (status === 401 || status === 403 || status === 407) return `${host}: ${statusText(status) ?? ''}; ${credentials}`
+  if (status === 401 || status === 403 || status === 407)
+    return `${host}: ${statusText(status) ?? ''}; ${credentials}`
   if (status === 402) return `${host}: ${statusText(status) ?? ''}`
-  if (status === 429) return `${host}: the endpoint limits requests (HTTP 429): wait, or use a plan with more requests`
-  if (isPage) return `${host}: the endpoint answers a web page (HTTP ${String(status)}), not its protocol: check the path of the URL`
+  if (status === 429)
+    return `${host}: the endpoint limits requests (HTTP 429): wait, or use a plan with more requests`
+  if (isPage)
+    return `${host}: the endpoint answers a web page (HTTP ${String(status)}), not its protocol: check the path of the URL`
   switch (cause) {
-    case 'ENOTFOUND': case 'EAI_AGAIN': return `${host}: there is no such host: check its name`
-    case 'ECONNREFUSED': return `${host}: nothing listens there: check the port, and whether the node runs`
-    case 'REDIRECT': return `${host}: the endpoint redirects elsewhere: use the URL that it leads to`
-    case 'TIMEOUT': return `${host}: there is no answer: check the host, the port and the firewall`
-    case 'EHOSTUNREACH': case 'ENETUNREACH': case 'ETIMEDOUT': case 'UND_ERR_CONNECT_TIMEOUT':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `${host}: there is no such host: check its name`
+    case 'ECONNREFUSED':
+      return `${host}: nothing listens there: check the port, and whether the node runs`
+    case 'REDIRECT':
+      return `${host}: the endpoint redirects elsewhere: use the URL that it leads to`
+    case 'TIMEOUT':
+      return `${host}: there is no answer: check the host, the port and the firewall`
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+    case 'ETIMEDOUT':
+    case 'UND_ERR_CONNECT_TIMEOUT':
       return `${host}: the host cannot be reached: check the firewall`
     default: {
       const reason = reasonOf(error)
       if (error instanceof RpcRefused) {
         return `${host}: the endpoint refuses the first question of ${network.name} (${reason}): check the URL and the kind of node`
       }
-      return `${reason.startsWith(host) ? reason : `${host}: ${reason}`}${cause === null ? '' : ` (${cause})`}`
-        + `${status !== null && status >= 400 ? ` (HTTP ${status})` : ''}`
+      return (
+        `${reason.startsWith(host) ? reason : `${host}: ${reason}`}${cause === null ? '' : ` (${cause})`}` +
+        `${status !== null && status >= 400 ? ` (HTTP ${status})` : ''}`
+      )
     }
   }
 }

@@ -1,14 +1,21 @@
 import { readText, type Fetch } from '../rpc.ts'
 
 /** How the last question ended, as far as the client's error does not say it. */
-export interface Ending { status: number | null; isPage: boolean; cause: string | null }
+export interface Ending {
+  status: number | null
+  isPage: boolean
+  cause: string | null
+}
 
 /** HTTP statuses by which a provider says that a plan's allowance is used up. */
 const RATE_LIMITED = 429
 /** Pauses before a question that was refused by a rate limit is asked again, in milliseconds. */
 const PAUSES_MS = [500, 1500]
 
-/** The endpoint's HTTP connection: counts and times each question, and repeats those that a rate limit refused. */
+/**
+ * The endpoint's HTTP connection: counts and times each question, and repeats those that a rate
+ * limit refused.
+ */
 export class Questions {
   count = 0
   /** Answers with HTTP status 429. */
@@ -21,7 +28,12 @@ export class Questions {
   readonly #sleep: (milliseconds: number) => Promise<void>
 
   /** @param base URL of the endpoint @param now milliseconds of a clock that never goes back */
-  constructor(base: string, fetch: Fetch, now: () => number, sleep: (milliseconds: number) => Promise<void>) {
+  constructor(
+    base: string,
+    fetch: Fetch,
+    now: () => number,
+    sleep: (milliseconds: number) => Promise<void>,
+  ) {
     this.#base = base.replace(/\/+$/, '')
     this.#fetch = fetch
     this.#now = now
@@ -46,9 +58,14 @@ export class Questions {
       const text = await readText(response)
       if (text === null) throw new Error('the answer is too large')
       const milliseconds = Math.round(this.#now() - started)
-      if (milliseconds > this.slowest.milliseconds) this.slowest = { what: this.#whatOf(url, init), milliseconds }
+      if (milliseconds > this.slowest.milliseconds)
+        this.slowest = { what: this.#whatOf(url, init), milliseconds }
       if (response.status === RATE_LIMITED) this.rateLimited++
-      this.last = { status: response.status, isPage: /^\s*<(?:!doctype|html|\?xml)/i.test(text), cause: null }
+      this.last = {
+        status: response.status,
+        isPage: /^\s*<(?:!doctype|html|\?xml)/i.test(text),
+        cause: null,
+      }
       return new Response(text, { status: response.status })
     } catch (error) {
       this.last = { status: null, isPage: false, cause: causeOf(error) }
@@ -66,8 +83,15 @@ export class Questions {
 
 /** The code of what the connection failed by, such as `ECONNREFUSED`. */
 function causeOf(error: unknown): string | null {
-  const { cause, name } = error as { cause?: { code?: unknown; message?: unknown; errors?: { code?: unknown }[] }; name?: unknown }
+  const { cause, name } = error as {
+    cause?: { code?: unknown; message?: unknown; errors?: { code?: unknown }[] }
+    name?: unknown
+  }
   const code = cause?.code ?? cause?.errors?.[0]?.code
   if (typeof code === 'string') return code
-  return cause?.message === 'unexpected redirect' ? 'REDIRECT' : name === 'TimeoutError' ? 'TIMEOUT' : null
+  return cause?.message === 'unexpected redirect'
+    ? 'REDIRECT'
+    : name === 'TimeoutError'
+      ? 'TIMEOUT'
+      : null
 }

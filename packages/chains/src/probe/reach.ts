@@ -1,7 +1,10 @@
 import type { Report } from './report.ts'
 
 /** A block's height and its time in Unix seconds. */
-export interface Mark { height: number; time: number }
+export interface Mark {
+  height: number
+  time: number
+}
 
 const DAY_S = 86_400
 /** Age up to which is searched, in days: as long as a platform may reasonably be away. */
@@ -15,13 +18,21 @@ const STEPS_MAX = 14
 const SAMPLE_BLOCKS = 1000
 
 /** `isAll`: it shows everything that was asked for. */
-interface Found { oldest: Mark; isAll: boolean }
+interface Found {
+  oldest: Mark
+  isAll: boolean
+}
 
 /**
  * The oldest block that an endpoint shows, up to {@link WANTED_DAYS} days, by bisecting.
- * @param at the block of a height, or null where the endpoint does not have it. Throws for any other reason.
+ * @param at the block of a height, or null where the endpoint does not have it. Throws for any
+ *   other reason.
  */
-async function reach(head: Mark, first: number, at: (height: number) => Promise<Mark | null>): Promise<Found> {
+async function reach(
+  head: Mark,
+  first: number,
+  at: (height: number) => Promise<Mark | null>,
+): Promise<Found> {
   let good = head
   let target = first
   if (head.height - first > SAMPLE_BLOCKS) {
@@ -37,7 +48,11 @@ async function reach(head: Mark, first: number, at: (height: number) => Promise<
   const far = target === head.height - SAMPLE_BLOCKS ? null : await at(target)
   if (far) return { oldest: far, isAll: true }
   let bad = target
-  for (let step = 0; step < STEPS_MAX && good.height - bad > Math.max(1, (head.height - good.height) / 10); step++) {
+  for (
+    let step = 0;
+    step < STEPS_MAX && good.height - bad > Math.max(1, (head.height - good.height) / 10);
+    step++
+  ) {
     const middle = Math.floor((good.height + bad) / 2)
     const found = await at(middle)
     if (found) good = found
@@ -46,15 +61,25 @@ async function reach(head: Mark, first: number, at: (height: number) => Promise<
   return { oldest: good, isAll: false }
 }
 
-const spanText = (seconds: number): string => (
-  seconds >= 2 * DAY_S ? `${(seconds / DAY_S).toFixed(1)} days` : seconds >= 7200 ? `${(seconds / 3600).toFixed(1)} hours`
-    : `${Math.max(0, Math.round(seconds / 60))} minutes`)
+const spanText = (seconds: number): string =>
+  seconds >= 2 * DAY_S
+    ? `${(seconds / DAY_S).toFixed(1)} days`
+    : seconds >= 7200
+      ? `${(seconds / 3600).toFixed(1)} hours`
+      : `${Math.max(0, Math.round(seconds / 60))} minutes`
 
-/** Adds the line `history`: how old a block may be that the endpoint still shows as a scan reads it. */
+/**
+ * Adds the line `history`: how old a block may be that the endpoint still shows as a scan reads it.
+ */
 export async function checkReach(
-  report: Report, what: string, head: Mark, first: number, at: (height: number) => Promise<Mark | null>,
+  report: Report,
+  what: string,
+  head: Mark,
+  first: number,
+  at: (height: number) => Promise<Mark | null>,
 ): Promise<void> {
-  const advice = 'use an endpoint with a longer history: a platform that was away for longer cannot catch up'
+  const advice =
+    'use an endpoint with a longer history: a platform that was away for longer cannot catch up'
   await report.check({ code: 'history', what, advice }, async (say) => {
     const { oldest, isAll } = await reach(head, first, at)
     const seconds = head.time - oldest.time

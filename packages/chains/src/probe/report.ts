@@ -6,7 +6,12 @@ import type { Ending, Questions } from './questions.ts'
 export type CheckState = 'ok' | 'limited' | 'missing'
 
 /** One line of the table. `code` is stable; `advice` is null where there is nothing to do. */
-export interface CheckLine { code: string; state: CheckState; reason: string; advice: string | null }
+export interface CheckLine {
+  code: string
+  state: CheckState
+  reason: string
+  advice: string | null
+}
 
 /** What a check says besides its result. */
 export interface Say {
@@ -25,7 +30,10 @@ export interface Check {
   advice: string
   /** The consequence of doing without it; undefined: it cannot be done without. */
   without?: string
-  /** The failures that the platform's client does without; all of them by default. Any other makes it missing. */
+  /**
+   * The failures that the platform's client does without; all of them by default. Any other makes
+   * it missing.
+   */
   when?: (error: unknown) => boolean
 }
 
@@ -33,9 +41,11 @@ export interface Check {
 const NOT_SERVED_CODES: readonly number[] = [-32601, -32004]
 /** How endpoints and proxies say that they do not serve a method, whatever the code. */
 const NOT_SERVED = new RegExp(
-  '\\b(?:method|rpc|command|path|endpoint)\\b.{0,80}(?:not found|not supported|unsupported|does not exist|not available|not allowed'
-  + '|disabled|not whitelisted|is invalid)|\\b(?:unknown|invalid|unsupported|disallowed) (?:method|command|path)\\b'
-  + '|^(?:unknowncmd|nopermission|notsupported|forbidden):', 'is')
+  '\\b(?:method|rpc|command|path|endpoint)\\b.{0,80}(?:not found|not supported|unsupported|does not exist|not available|not allowed' +
+    '|disabled|not whitelisted|is invalid)|\\b(?:unknown|invalid|unsupported|disallowed) (?:method|command|path)\\b' +
+    '|^(?:unknowncmd|nopermission|notsupported|forbidden):',
+  'is',
+)
 
 /** Whether an error says that the endpoint does not serve what was asked. */
 export function isNotServed(error: unknown, { status }: Ending): boolean {
@@ -47,11 +57,17 @@ export function isNotServed(error: unknown, { status }: Ending): boolean {
 /** What an HTTP status says about the account at the provider; null where it says nothing. */
 export function statusText(status: number | null): string | null {
   switch (status) {
-    case 401: case 407: return `the endpoint refuses the credentials (HTTP ${status})`
-    case 403: return 'the endpoint forbids it (HTTP 403): the key or the plan does not include it, or this address is blocked'
-    case 402: return 'the endpoint wants to be paid first (HTTP 402): the plan does not include it, or its allowance is used up'
-    case 429: return 'the endpoint limits requests (HTTP 429), so that this could not be checked'
-    default: return null
+    case 401:
+    case 407:
+      return `the endpoint refuses the credentials (HTTP ${status})`
+    case 403:
+      return 'the endpoint forbids it (HTTP 403): the key or the plan does not include it, or this address is blocked'
+    case 402:
+      return 'the endpoint wants to be paid first (HTTP 402): the plan does not include it, or its allowance is used up'
+    case 429:
+      return 'the endpoint limits requests (HTTP 429), so that this could not be checked'
+    default:
+      return null
   }
 }
 
@@ -75,15 +91,22 @@ export class Report {
     return this.#secrets.reduce((left, secret) => left.replaceAll(secret, '…'), text)
   }
 
-  /** Runs one check and adds its line. @returns what it found; undefined: it failed, and the line says why */
+  /**
+   * Runs one check and adds its line. @returns what it found; undefined: it failed, and the line
+   * says why
+   */
   async check<T>(check: Check, work: (say: Say) => Promise<T>): Promise<T | undefined> {
     const { code, what, advice, without, when = () => true } = check
     let note: string | null = null
     let limit: { reason: string; advice: string } | null = null
     try {
       const found = await work({
-        note: (text) => { note = text },
-        limited: (reason, other = advice) => { limit = { reason, advice: other } },
+        note: (text) => {
+          note = text
+        },
+        limited: (reason, other = advice) => {
+          limit = { reason, advice: other }
+        },
       })
       const fault = limit as { reason: string; advice: string } | null
       const reason = fault?.reason ?? note ?? `${what} is served`
@@ -92,7 +115,12 @@ export class Report {
     } catch (error) {
       const reason = this.#failure(what, error)
       const isLimited = without !== undefined && when(error)
-      this.add({ code, state: isLimited ? 'limited' : 'missing', advice, reason: isLimited ? `${reason}: ${without}` : reason })
+      this.add({
+        code,
+        state: isLimited ? 'limited' : 'missing',
+        advice,
+        reason: isLimited ? `${reason}: ${without}` : reason,
+      })
       return undefined
     }
   }
@@ -107,12 +135,18 @@ export class Report {
   }
 }
 
-/** What an answer must not repeat: parts of the URL and of headers that are long enough to be keys. */
+/**
+ * What an answer must not repeat: parts of the URL and of headers that are long enough to be keys.
+ */
 function secretsOf({ url, password, headers = {} }: RpcEndpoint): string[] {
   const { pathname, search } = new URL(url)
-  const parts = [...pathname.split('/'), ...search.slice(1).split(/[&=]/)].filter((part) => part.length >= 8)
+  const parts = [...pathname.split('/'), ...search.slice(1).split(/[&=]/)].filter(
+    (part) => part.length >= 8,
+  )
   const values = [password ?? '', ...Object.values(headers)].filter((part) => part.length >= 4)
-  return [...new Set([...parts, ...values, ...parts.map(decoded)])].sort((a, b) => b.length - a.length)
+  return [...new Set([...parts, ...values, ...parts.map(decoded)])].sort(
+    (a, b) => b.length - a.length,
+  )
 }
 
 function decoded(part: string): string {

@@ -11,46 +11,86 @@ const SLOTS_BACK = 20
 const HISTORY = 'use a node with --enable-rpc-transaction-history'
 const FINALIZED = { commitment: 'finalized' }
 
-interface Context<T> { context: { slot: number }; value: T }
-interface Head { blockTime: number | null; parentSlot: number }
-interface Block extends Head { transactions: { transaction: { signatures: string[]; accountKeys: { pubkey: string }[] } }[] }
+interface Context<T> {
+  context: { slot: number }
+  value: T
+}
+interface Head {
+  blockTime: number | null
+  parentSlot: number
+}
+interface Block extends Head {
+  transactions: { transaction: { signatures: string[]; accountKeys: { pubkey: string }[] } }[]
+}
 
 /** Solana: what `SolanaClient` and its search of an account's history ask. */
 export const solana: FamilyProbe = {
-  client: ({ network, assets, endpoint, fetch }) => new SolanaClient(network, assets, endpoint, fetch),
+  client: ({ network, assets, endpoint, fetch }) =>
+    new SolanaClient(network, assets, endpoint, fetch),
 
   async run(context) {
     const { endpoint, fetch, report } = context
     const call = jsonRpc(endpoint, fetch)
-    const headOf = (slot: number) => call<Head | null>('getBlock', [
-      slot, { ...FINALIZED, transactionDetails: 'none', maxSupportedTransactionVersion: 1, rewards: false },
-    ])
-    const tip = await report.check({ code: 'head', what: 'getLatestBlockhash', advice: NEEDED }, async (say) => {
-      const { context: { slot } } = await call<Context<unknown>>('getLatestBlockhash', [FINALIZED])
-      await call<Context<unknown>>('getLatestBlockhash', [{ commitment: 'confirmed' }])
-      say.note(`slot ${slot}`)
-      return slot
-    })
+    const headOf = (slot: number) =>
+      call<Head | null>('getBlock', [
+        slot,
+        {
+          ...FINALIZED,
+          transactionDetails: 'none',
+          maxSupportedTransactionVersion: 1,
+          rewards: false,
+        },
+      ])
+    const tip = await report.check(
+      { code: 'head', what: 'getLatestBlockhash', advice: NEEDED },
+      async (say) => {
+        const {
+          context: { slot },
+        } = await call<Context<unknown>>('getLatestBlockhash', [FINALIZED])
+        await call<Context<unknown>>('getLatestBlockhash', [{ commitment: 'confirmed' }])
+        say.note(`slot ${slot}`)
+        return slot
+      },
+    )
     if (tip === undefined) return null
-    const slot = await report.check({ code: 'slots', what: 'getBlocksWithLimit', advice: NEEDED }, async () => {
-      const from = Math.max(0, tip - SLOTS_BACK)
-      const slots = await call<number[]>('getBlocksWithLimit', [from, tip - from + 1, FINALIZED])
-      const found = Array.isArray(slots) ? slots.at(-1) : undefined
-      if (found === undefined) throw new Error(`getBlocksWithLimit names no slot with a block from ${from} on`)
-      return found
-    })
+    const slot = await report.check(
+      { code: 'slots', what: 'getBlocksWithLimit', advice: NEEDED },
+      async () => {
+        const from = Math.max(0, tip - SLOTS_BACK)
+        const slots = await call<number[]>('getBlocksWithLimit', [from, tip - from + 1, FINALIZED])
+        const found = Array.isArray(slots) ? slots.at(-1) : undefined
+        if (found === undefined)
+          throw new Error(`getBlocksWithLimit names no slot with a block from ${from} on`)
+        return found
+      },
+    )
     if (slot === undefined) return null
-    const block = await report.check({
-      code: 'scan', what: 'getBlock', advice: 'use another endpoint: deposits cannot be read from this one',
-    }, async (say) => {
-      const found = await call<Block | null>('getBlock', [slot, {
-        ...FINALIZED, encoding: 'json', transactionDetails: 'accounts', maxSupportedTransactionVersion: 1, rewards: false,
-      }])
-      if (!found) throw new Error(`getBlock does not show slot ${slot}, which getBlocksWithLimit names`)
-      const read = await paymentsOf(context, slot)
-      say.note(`slot ${slot} is read as a scan does, with transactions of versions 0 and 1, and ${read} payments`)
-      return found
-    })
+    const block = await report.check(
+      {
+        code: 'scan',
+        what: 'getBlock',
+        advice: 'use another endpoint: deposits cannot be read from this one',
+      },
+      async (say) => {
+        const found = await call<Block | null>('getBlock', [
+          slot,
+          {
+            ...FINALIZED,
+            encoding: 'json',
+            transactionDetails: 'accounts',
+            maxSupportedTransactionVersion: 1,
+            rewards: false,
+          },
+        ])
+        if (!found)
+          throw new Error(`getBlock does not show slot ${slot}, which getBlocksWithLimit names`)
+        const read = await paymentsOf(context, slot)
+        say.note(
+          `slot ${slot} is read as a scan does, with transactions of versions 0 and 1, and ${read} payments`,
+        )
+        return found
+      },
+    )
     if (!block) return null
     const mark: Mark = { height: slot, time: block.blockTime ?? 0 }
     await checkTransactions(context, call, block, tip)
@@ -68,7 +108,10 @@ export const solana: FamilyProbe = {
       }
     })
     await checkBroadcast(report, 'sendTransaction', NEEDED, async () => {
-      await call('sendTransaction', ['AA==', { encoding: 'base64', preflightCommitment: 'confirmed', maxRetries: 0 }])
+      await call('sendTransaction', [
+        'AA==',
+        { encoding: 'base64', preflightCommitment: 'confirmed', maxRetries: 0 },
+      ])
       return true
     })
     return mark
@@ -76,56 +119,103 @@ export const solana: FamilyProbe = {
 }
 
 /** Reads one block alone as a scan does. @returns the number of payments */
-async function paymentsOf({ network, assets, endpoint, fetch }: ProbeContext, slot: number): Promise<number> {
+async function paymentsOf(
+  { network, assets, endpoint, fetch }: ProbeContext,
+  slot: number,
+): Promise<number> {
   const block = await new SolanaClient(network, assets, endpoint, fetch).block(slot)
   if (!block) throw new Error(`getBlock does not show slot ${slot} any more`)
   return block.transfers.length
 }
 
-async function checkTransactions({ report }: ProbeContext, call: JsonRpc, block: Block, tip: number): Promise<void> {
+async function checkTransactions(
+  { report }: ProbeContext,
+  call: JsonRpc,
+  block: Block,
+  tip: number,
+): Promise<void> {
   const [first] = block.transactions
   const signature = first?.transaction.signatures[0] ?? '1'.repeat(64)
-  await report.check({ code: 'statuses', what: 'getSignatureStatuses', advice: HISTORY }, async () => {
-    const { value } = await call<Context<unknown[]>>('getSignatureStatuses', [[signature], { searchTransactionHistory: true }])
-    if (first && !value[0]) throw new Error(`getSignatureStatuses does not know ${signature} of a finalized block`)
-  })
+  await report.check(
+    { code: 'statuses', what: 'getSignatureStatuses', advice: HISTORY },
+    async () => {
+      const { value } = await call<Context<unknown[]>>('getSignatureStatuses', [
+        [signature],
+        { searchTransactionHistory: true },
+      ])
+      if (first && !value[0])
+        throw new Error(`getSignatureStatuses does not know ${signature} of a finalized block`)
+    },
+  )
   await report.check({ code: 'transaction', what: 'getTransaction', advice: HISTORY }, async () => {
     for (const encoding of ['json', 'base64']) {
-      const found = await call<unknown>('getTransaction', [signature, { ...FINALIZED, encoding, maxSupportedTransactionVersion: 1 }])
-      if (first && !found) throw new Error(`getTransaction does not know ${signature} of a finalized block`)
+      const found = await call<unknown>('getTransaction', [
+        signature,
+        { ...FINALIZED, encoding, maxSupportedTransactionVersion: 1 },
+      ])
+      if (first && !found)
+        throw new Error(`getTransaction does not know ${signature} of a finalized block`)
     }
   })
-  await report.check({
-    code: 'account_history', what: 'getSignaturesForAddress',
-    advice: `${HISTORY}: expired transfers cannot be proved to be over without it`,
-  }, async () => {
-    const account = first?.transaction.accountKeys[0]?.pubkey ?? SYSTEM_PROGRAM
-    const entries = await call<unknown>('getSignaturesForAddress', [account, { ...FINALIZED, limit: 1, minContextSlot: tip }])
-    if (!Array.isArray(entries)) throw new Error('getSignaturesForAddress answers no list')
-    if (first && entries.length === 0) throw new Error(`getSignaturesForAddress knows no transaction of ${account}, which has one`)
-  })
+  await report.check(
+    {
+      code: 'account_history',
+      what: 'getSignaturesForAddress',
+      advice: `${HISTORY}: expired transfers cannot be proved to be over without it`,
+    },
+    async () => {
+      const account = first?.transaction.accountKeys[0]?.pubkey ?? SYSTEM_PROGRAM
+      const entries = await call<unknown>('getSignaturesForAddress', [
+        account,
+        { ...FINALIZED, limit: 1, minContextSlot: tip },
+      ])
+      if (!Array.isArray(entries)) throw new Error('getSignaturesForAddress answers no list')
+      if (first && entries.length === 0)
+        throw new Error(`getSignaturesForAddress knows no transaction of ${account}, which has one`)
+    },
+  )
   await report.check({ code: 'epoch', what: 'getEpochInfo', advice: NEEDED }, async () => {
-    const { absoluteSlot, blockHeight } = await call<{ absoluteSlot?: unknown; blockHeight?: unknown }>('getEpochInfo', [FINALIZED])
-    if (!Number.isSafeInteger(absoluteSlot) || !Number.isSafeInteger(blockHeight)) throw new Error('getEpochInfo answers no slot or height')
+    const { absoluteSlot, blockHeight } = await call<{
+      absoluteSlot?: unknown
+      blockHeight?: unknown
+    }>('getEpochInfo', [FINALIZED])
+    if (!Number.isSafeInteger(absoluteSlot) || !Number.isSafeInteger(blockHeight))
+      throw new Error('getEpochInfo answers no slot or height')
   })
-  await report.check({ code: 'oldest', what: 'getFirstAvailableBlock', advice: NEEDED }, () => call<unknown>('getFirstAvailableBlock', []))
+  await report.check({ code: 'oldest', what: 'getFirstAvailableBlock', advice: NEEDED }, () =>
+    call<unknown>('getFirstAvailableBlock', []),
+  )
 }
 
-async function checkAccounts({ report, network, assets, endpoint, fetch }: ProbeContext, call: JsonRpc): Promise<void> {
+async function checkAccounts(
+  { report, network, assets, endpoint, fetch }: ProbeContext,
+  call: JsonRpc,
+): Promise<void> {
   const client = new SolanaClient(network, assets, endpoint, fetch)
-  await report.check({ code: 'account', what: 'getAccountInfo', advice: NEEDED }, async () => { await client.account(SYSTEM_PROGRAM) })
-  await report.check({ code: 'balance', what: 'getBalance', advice: NEEDED }, () => (
-    call<unknown>('getBalance', [SYSTEM_PROGRAM, FINALIZED])))
+  await report.check({ code: 'account', what: 'getAccountInfo', advice: NEEDED }, async () => {
+    await client.account(SYSTEM_PROGRAM)
+  })
+  await report.check({ code: 'balance', what: 'getBalance', advice: NEEDED }, () =>
+    call<unknown>('getBalance', [SYSTEM_PROGRAM, FINALIZED]),
+  )
   const token = assets.find(({ type }) => type === 'token')
   if (token) {
-    await report.check({ code: 'token_accounts', what: 'getTokenAccountsByOwner', advice: NEEDED }, async () => {
-      await client.balance(SYSTEM_PROGRAM, token)
-    })
+    await report.check(
+      { code: 'token_accounts', what: 'getTokenAccountsByOwner', advice: NEEDED },
+      async () => {
+        await client.balance(SYSTEM_PROGRAM, token)
+      },
+    )
   }
-  await report.check({ code: 'rent', what: 'getMinimumBalanceForRentExemption', advice: NEEDED }, async (say) => (
-    say.note(`an account must keep ${await client.rent()} lamports`)))
-  await report.check({ code: 'fee_rates', what: 'getRecentPrioritizationFees', advice: NEEDED }, async (say) => {
-    const { low, high } = await client.unitPrices()
-    say.note(`${low} to ${high} millionths of a lamport per compute unit`)
-  })
+  await report.check(
+    { code: 'rent', what: 'getMinimumBalanceForRentExemption', advice: NEEDED },
+    async (say) => say.note(`an account must keep ${await client.rent()} lamports`),
+  )
+  await report.check(
+    { code: 'fee_rates', what: 'getRecentPrioritizationFees', advice: NEEDED },
+    async (say) => {
+      const { low, high } = await client.unitPrices()
+      say.note(`${low} to ${high} millionths of a lamport per compute unit`)
+    },
+  )
 }

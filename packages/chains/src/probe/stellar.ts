@@ -11,8 +11,14 @@ const ZERO_ACCOUNT = 'GAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAWHF'
 /** What an endpoint must remember besides a transaction's life, in seconds. */
 const MARGIN_S = 60
 
-interface Ledgers { ledgers?: { sequence: number; ledgerCloseTime: string | number }[] }
-interface Found { status: string; latestLedgerCloseTime?: string | number; oldestLedgerCloseTime?: string | number }
+interface Ledgers {
+  ledgers?: { sequence: number; ledgerCloseTime: string | number }[]
+}
+interface Found {
+  status: string
+  latestLedgerCloseTime?: string | number
+  oldestLedgerCloseTime?: string | number
+}
 
 /** Stellar: what `StellarClient` asks. */
 export const stellar: FamilyProbe = {
@@ -22,52 +28,87 @@ export const stellar: FamilyProbe = {
     const call = jsonRpc(endpoint, fetch)
     const client = new StellarClient(network, endpoint, fetch)
     const markOf = async (height: number): Promise<Mark | null> => {
-      const { ledgers } = await call<Ledgers>('getLedgers', { startLedger: height, pagination: { limit: 1 } })
+      const { ledgers } = await call<Ledgers>('getLedgers', {
+        startLedger: height,
+        pagination: { limit: 1 },
+      })
       const [ledger] = ledgers ?? []
-      return ledger && Number(ledger.sequence) === height ? { height, time: Number(ledger.ledgerCloseTime) } : null
+      return ledger && Number(ledger.sequence) === height
+        ? { height, time: Number(ledger.ledgerCloseTime) }
+        : null
     }
-    const keptMarkOf = (sequence: number): Promise<Mark | null> => markOf(sequence).catch((error: unknown) => {
-      if (error instanceof RpcRefused && !isNotServed(error, report.questions.last)) return null
-      throw error
-    })
-    const height = await report.check({ code: 'head', what: 'getLatestLedger', advice: NEEDED }, async (say) => {
-      const { height: sequence } = await client.tip()
-      if (!Number.isSafeInteger(sequence)) throw new Error('getLatestLedger answers without sequence')
-      say.note(`ledger ${sequence}`)
-      return sequence
-    })
+    const keptMarkOf = (sequence: number): Promise<Mark | null> =>
+      markOf(sequence).catch((error: unknown) => {
+        if (error instanceof RpcRefused && !isNotServed(error, report.questions.last)) return null
+        throw error
+      })
+    const height = await report.check(
+      { code: 'head', what: 'getLatestLedger', advice: NEEDED },
+      async (say) => {
+        const { height: sequence } = await client.tip()
+        if (!Number.isSafeInteger(sequence))
+          throw new Error('getLatestLedger answers without sequence')
+        say.note(`ledger ${sequence}`)
+        return sequence
+      },
+    )
     if (height === undefined) return null
-    const mark = await report.check({ code: 'ledgers', what: 'getLedgers', advice: NEEDED }, async () => {
-      const found = await markOf(height)
-      if (!found || !Number.isSafeInteger(found.time)) {
-        throw new Error(`getLedgers does not show the newest ledger ${height} with ledgerCloseTime`)
-      }
-      return found
-    })
+    const mark = await report.check(
+      { code: 'ledgers', what: 'getLedgers', advice: NEEDED },
+      async () => {
+        const found = await markOf(height)
+        if (!found || !Number.isSafeInteger(found.time)) {
+          throw new Error(
+            `getLedgers does not show the newest ledger ${height} with ledgerCloseTime`,
+          )
+        }
+        return found
+      },
+    )
     if (!mark) return null
-    await report.check({
-      code: 'scan', what: 'getTransactions', advice: 'use another endpoint: deposits cannot be read from this one',
-    }, async (say) => {
-      const block = await client.block(height)
-      if (!block) throw new Error(`getLedgers does not show the newest ledger ${height}`)
-      say.note(`ledger ${height} is read as a scan does, with ${block.transfers.length} payments`)
+    await report.check(
+      {
+        code: 'scan',
+        what: 'getTransactions',
+        advice: 'use another endpoint: deposits cannot be read from this one',
+      },
+      async (say) => {
+        const block = await client.block(height)
+        if (!block) throw new Error(`getLedgers does not show the newest ledger ${height}`)
+        say.note(`ledger ${height} is read as a scan does, with ${block.transfers.length} payments`)
+      },
+    )
+    await report.check(
+      {
+        code: 'transaction',
+        what: 'getTransaction',
+        advice:
+          'use an endpoint with a longer retention window: expired transfers never end without it',
+      },
+      async (say) => {
+        const found = await call<Found>('getTransaction', { hash: '0'.repeat(64) })
+        const seconds = Number(found.latestLedgerCloseTime) - Number(found.oldestLedgerCloseTime)
+        if (!Number.isFinite(seconds))
+          throw new Error(
+            'getTransaction answers without latestLedgerCloseTime and oldestLedgerCloseTime',
+          )
+        if (seconds < SECONDS_TO_LIVE + MARGIN_S) {
+          if (await keptMarkOf(1))
+            return say.note('getTransaction knows all ledgers of this young network')
+          throw new Error(
+            `getTransaction remembers ${seconds} s, and a transfer lives ${SECONDS_TO_LIVE} s`,
+          )
+        }
+        return say.note(`getTransaction remembers ${(seconds / 86_400).toFixed(1)} days`)
+      },
+    )
+    await report.check({ code: 'account', what: 'getLedgerEntries', advice: NEEDED }, async () => {
+      await client.account(ZERO_ACCOUNT)
     })
-    await report.check({
-      code: 'transaction', what: 'getTransaction',
-      advice: 'use an endpoint with a longer retention window: expired transfers never end without it',
-    }, async (say) => {
-      const found = await call<Found>('getTransaction', { hash: '0'.repeat(64) })
-      const seconds = Number(found.latestLedgerCloseTime) - Number(found.oldestLedgerCloseTime)
-      if (!Number.isFinite(seconds)) throw new Error('getTransaction answers without latestLedgerCloseTime and oldestLedgerCloseTime')
-      if (seconds < SECONDS_TO_LIVE + MARGIN_S) {
-        if (await keptMarkOf(1)) return say.note('getTransaction knows all ledgers of this young network')
-        throw new Error(`getTransaction remembers ${seconds} s, and a transfer lives ${SECONDS_TO_LIVE} s`)
-      }
-      return say.note(`getTransaction remembers ${(seconds / 86_400).toFixed(1)} days`)
-    })
-    await report.check({ code: 'account', what: 'getLedgerEntries', advice: NEEDED }, async () => { await client.account(ZERO_ACCOUNT) })
-    await report.check({ code: 'reserve', what: 'the reserve of an account', advice: NEEDED }, async (say) => (
-      say.note(`a new account needs ${await client.activation()} stroops`)))
+    await report.check(
+      { code: 'reserve', what: 'the reserve of an account', advice: NEEDED },
+      async (say) => say.note(`a new account needs ${await client.activation()} stroops`),
+    )
     await report.check({ code: 'fee_rates', what: 'getFeeStats', advice: NEEDED }, async (say) => {
       const { low, high } = await client.feeRates()
       say.note(`${low} to ${high} stroops`)
@@ -77,8 +118,14 @@ export const stellar: FamilyProbe = {
       if (found) await call('getTransactions', { startLedger: sequence, pagination: { limit: 1 } })
       return found
     })
-    await checkBroadcast(report, 'sendTransaction', NEEDED, async () => (
-      (await call<{ status?: string }>('sendTransaction', { transaction: 'AAAA' })).status !== 'ERROR'))
+    await checkBroadcast(
+      report,
+      'sendTransaction',
+      NEEDED,
+      async () =>
+        (await call<{ status?: string }>('sendTransaction', { transaction: 'AAAA' })).status !==
+        'ERROR',
+    )
     return mark
   },
 }

@@ -16,14 +16,18 @@ type Post = <T>(path: string, body?: Record<string, unknown>) => Promise<T>
 
 /** Tron: what `TronClient` asks, at `/wallet` and `/walletsolidity`. */
 export const tron: FamilyProbe = {
-  client: ({ network, assets, endpoint, fetch }) => new TronClient(network, assets, endpoint, fetch),
+  client: ({ network, assets, endpoint, fetch }) =>
+    new TronClient(network, assets, endpoint, fetch),
 
   async run(context) {
     const { network, assets, endpoint, fetch, report } = context
     const client = new TronClient(network, assets, endpoint, fetch)
     const post: Post = async <T>(path: string, body: Record<string, unknown> = {}): Promise<T> => {
       const { status, text } = await exchange(endpoint, fetch, {
-        url: `${endpoint.url.replace(/\/+$/, '')}/${path}`, what: path, method: 'POST', headers: { 'content-type': 'application/json' },
+        url: `${endpoint.url.replace(/\/+$/, '')}/${path}`,
+        what: path,
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),
       })
       const odd = () => new RpcUnavailable(`${path}: the answer is not a Tron node's`)
@@ -38,29 +42,53 @@ export const tron: FamilyProbe = {
       if (answer.Error !== undefined) throw new RpcRefused(0, String(answer.Error).slice(0, 300))
       return answer as T
     }
-    const markOf = ({ blockID: id, block_header: header }: Block): Mark | null => (id === undefined || !header ? null : {
-      height: header.raw_data.number ?? 0, time: Math.floor((header.raw_data.timestamp ?? 0) / 1000),
-    })
-    const mark = await report.check({ code: 'head', what: 'wallet/getnowblock', advice: NEEDED }, async (say) => {
-      const found = markOf(await post<Block>('wallet/getnowblock'))
-      if (!found) throw new Error('wallet/getnowblock answers no block: the node is still synchronizing')
-      say.note(`block ${found.height}`)
-      return found
-    })
+    const markOf = ({ blockID: id, block_header: header }: Block): Mark | null =>
+      id === undefined || !header
+        ? null
+        : {
+            height: header.raw_data.number ?? 0,
+            time: Math.floor((header.raw_data.timestamp ?? 0) / 1000),
+          }
+    const mark = await report.check(
+      { code: 'head', what: 'wallet/getnowblock', advice: NEEDED },
+      async (say) => {
+        const found = markOf(await post<Block>('wallet/getnowblock'))
+        if (!found)
+          throw new Error('wallet/getnowblock answers no block: the node is still synchronizing')
+        say.note(`block ${found.height}`)
+        return found
+      },
+    )
     if (!mark) return null
-    const final = 'use an endpoint that serves /walletsolidity: deposits and transfers are final by it alone'
-    await report.check({ code: 'final', what: 'walletsolidity/getnowblock', advice: final }, async (say) => {
-      const found = markOf(await post<Block>('walletsolidity/getnowblock'))
-      if (!found) throw new Error('walletsolidity/getnowblock answers no block')
-      say.note(`the solidified block is ${Math.max(0, mark.height - found.height)} blocks behind the newest`)
-    })
-    await report.check({
-      code: 'scan', what: 'wallet/getblockbynum', advice: 'use another endpoint: deposits cannot be read from this one',
-    }, async (say) => {
-      const block = await client.block(mark.height)
-      if (!block) throw new Error(`wallet/getblockbynum does not know block ${mark.height}: the nodes behind the address do not agree`)
-      say.note(`block ${mark.height} is read as a scan does, with ${block.transfers.length} payments`)
-    })
+    const final =
+      'use an endpoint that serves /walletsolidity: deposits and transfers are final by it alone'
+    await report.check(
+      { code: 'final', what: 'walletsolidity/getnowblock', advice: final },
+      async (say) => {
+        const found = markOf(await post<Block>('walletsolidity/getnowblock'))
+        if (!found) throw new Error('walletsolidity/getnowblock answers no block')
+        say.note(
+          `the solidified block is ${Math.max(0, mark.height - found.height)} blocks behind the newest`,
+        )
+      },
+    )
+    await report.check(
+      {
+        code: 'scan',
+        what: 'wallet/getblockbynum',
+        advice: 'use another endpoint: deposits cannot be read from this one',
+      },
+      async (say) => {
+        const block = await client.block(mark.height)
+        if (!block)
+          throw new Error(
+            `wallet/getblockbynum does not know block ${mark.height}: the nodes behind the address do not agree`,
+          )
+        say.note(
+          `block ${mark.height} is read as a scan does, with ${block.transfers.length} payments`,
+        )
+      },
+    )
     await checkTransactions(context, post, mark)
     await checkAccounts(context, post, client, mark)
     await checkReach(report, 'wallet/getblockbynum', mark, 0, async (height) => {
@@ -68,63 +96,129 @@ export const tron: FamilyProbe = {
       if (found) await post('wallet/gettransactioninfobyblocknum', { num: height })
       return found
     })
-    await checkBroadcast(report, 'wallet/broadcasthex', NEEDED, async () => (
-      (await post<{ result?: unknown }>('wallet/broadcasthex', { transaction: '00' })).result === true))
+    await checkBroadcast(
+      report,
+      'wallet/broadcasthex',
+      NEEDED,
+      async () =>
+        (await post<{ result?: unknown }>('wallet/broadcasthex', { transaction: '00' })).result ===
+        true,
+    )
     return mark
   },
 }
 
 async function checkTransactions({ report }: ProbeContext, post: Post, head: Mark): Promise<void> {
-  const found = await report.check({
-    code: 'transaction_infos', what: 'wallet/gettransactioninfobyblocknum',
-    advice: 'use an endpoint that serves it: deposits of tokens are read from it',
-  }, async (say) => {
-    for (let back = 0; back < BLOCKS_MAX && back <= head.height; back++) {
-      const infos = await post<{ id?: string }[]>('wallet/gettransactioninfobyblocknum', { num: head.height - back })
-      if (Array.isArray(infos) && typeof infos[0]?.id === 'string') {
-        say.note(`wallet/gettransactioninfobyblocknum shows the transactions of block ${head.height - back}`)
-        return infos[0].id
+  const found = await report.check(
+    {
+      code: 'transaction_infos',
+      what: 'wallet/gettransactioninfobyblocknum',
+      advice: 'use an endpoint that serves it: deposits of tokens are read from it',
+    },
+    async (say) => {
+      for (let back = 0; back < BLOCKS_MAX && back <= head.height; back++) {
+        const infos = await post<{ id?: string }[]>('wallet/gettransactioninfobyblocknum', {
+          num: head.height - back,
+        })
+        if (Array.isArray(infos) && typeof infos[0]?.id === 'string') {
+          say.note(
+            `wallet/gettransactioninfobyblocknum shows the transactions of block ${head.height - back}`,
+          )
+          return infos[0].id
+        }
       }
-    }
-    const what = 'wallet/gettransactioninfobyblocknum'
-    say.note(`${what} is served; no block of the last ${BLOCKS_MAX} has a transaction to check it with`)
-    return ZERO_HASH
-  })
+      const what = 'wallet/gettransactioninfobyblocknum'
+      say.note(
+        `${what} is served; no block of the last ${BLOCKS_MAX} has a transaction to check it with`,
+      )
+      return ZERO_HASH
+    },
+  )
   const id = found ?? ZERO_HASH
-  await report.check({ code: 'transaction', what: 'wallet/gettransactioninfobyid', advice: NEEDED }, async () => {
-    const info = await post<{ id?: string }>('wallet/gettransactioninfobyid', { value: id })
-    if (id !== ZERO_HASH && info.id !== id) throw new Error(`wallet/gettransactioninfobyid does not know ${id} of the newest blocks`)
-  })
+  await report.check(
+    { code: 'transaction', what: 'wallet/gettransactioninfobyid', advice: NEEDED },
+    async () => {
+      const info = await post<{ id?: string }>('wallet/gettransactioninfobyid', { value: id })
+      if (id !== ZERO_HASH && info.id !== id)
+        throw new Error(`wallet/gettransactioninfobyid does not know ${id} of the newest blocks`)
+    },
+  )
   for (const [code, path] of [
-    ['pending', 'wallet/gettransactionfrompending'], ['final_transaction', 'walletsolidity/gettransactioninfobyid'],
+    ['pending', 'wallet/gettransactionfrompending'],
+    ['final_transaction', 'walletsolidity/gettransactioninfobyid'],
     ['final_transaction_body', 'walletsolidity/gettransactionbyid'],
   ] as const) {
-    await report.check({ code, what: path, advice: NEEDED }, () => post<unknown>(path, { value: id }))
+    await report.check({ code, what: path, advice: NEEDED }, () =>
+      post<unknown>(path, { value: id }),
+    )
   }
 }
 
-async function checkAccounts({ report, assets }: ProbeContext, post: Post, client: TronClient, head: Mark): Promise<void> {
+async function checkAccounts(
+  { report, assets }: ProbeContext,
+  post: Post,
+  client: TronClient,
+  head: Mark,
+): Promise<void> {
   const address = addressHex(ZERO_ADDRESS)
-  const served = (code: string, path: string, body: Record<string, unknown>, without?: string) => report.check({
-    code, what: path, ...(without === undefined ? { advice: NEEDED } : { advice: 'use an endpoint that serves it, if you stake', without }),
-  }, () => post<unknown>(path, body))
+  const served = (code: string, path: string, body: Record<string, unknown>, without?: string) =>
+    report.check(
+      {
+        code,
+        what: path,
+        ...(without === undefined
+          ? { advice: NEEDED }
+          : { advice: 'use an endpoint that serves it, if you stake', without }),
+      },
+      () => post<unknown>(path, body),
+    )
   await served('account', 'wallet/getaccount', { address })
   await served('final_account', 'walletsolidity/getaccount', { address })
   await served('resources', 'wallet/getaccountresource', { address })
   await served('contract', 'wallet/getcontract', { value: address })
-  await report.check({ code: 'parameters', what: 'wallet/getchainparameters', advice: NEEDED }, async (say) => (
-    say.note(`energy costs ${(await client.parameters()).energySun} sun, bandwidth ${(await client.parameters()).bandwidthSun}`)))
+  await report.check(
+    { code: 'parameters', what: 'wallet/getchainparameters', advice: NEEDED },
+    async (say) =>
+      say.note(
+        `energy costs ${(await client.parameters()).energySun} sun, bandwidth ${(await client.parameters()).bandwidthSun}`,
+      ),
+  )
   const token = assets.find(({ type }) => type === 'token')
   if (token) {
-    await report.check({
-      code: 'constant_call', what: 'wallet/triggerconstantcontract', advice: 'use a node with vm.supportConstant = true',
-    }, async (say) => {
-      await client.balance(ZERO_ADDRESS, token)
-      say.note(`wallet/triggerconstantcontract answers a balance of ${token.asset_name}`)
-    })
+    await report.check(
+      {
+        code: 'constant_call',
+        what: 'wallet/triggerconstantcontract',
+        advice: 'use a node with vm.supportConstant = true',
+      },
+      async (say) => {
+        await client.balance(ZERO_ADDRESS, token)
+        say.note(`wallet/triggerconstantcontract answers a balance of ${token.asset_name}`)
+      },
+    )
   }
-  await served('stake_lendable', 'wallet/getcandelegatedmaxsize', { owner_address: address, type: 1 }, STAKING)
-  await served('stake_lent', 'wallet/getdelegatedresourcev2', { fromAddress: address, toAddress: address }, STAKING)
-  await served('unstakes_left', 'wallet/getavailableunfreezecount', { owner_address: address }, STAKING)
-  await served('unstaked', 'wallet/getcanwithdrawunfreezeamount', { owner_address: address, timestamp: head.time * 1000 }, STAKING)
+  await served(
+    'stake_lendable',
+    'wallet/getcandelegatedmaxsize',
+    { owner_address: address, type: 1 },
+    STAKING,
+  )
+  await served(
+    'stake_lent',
+    'wallet/getdelegatedresourcev2',
+    { fromAddress: address, toAddress: address },
+    STAKING,
+  )
+  await served(
+    'unstakes_left',
+    'wallet/getavailableunfreezecount',
+    { owner_address: address },
+    STAKING,
+  )
+  await served(
+    'unstaked',
+    'wallet/getcanwithdrawunfreezeamount',
+    { owner_address: address, timestamp: head.time * 1000 },
+    STAKING,
+  )
 }

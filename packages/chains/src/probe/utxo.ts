@@ -5,13 +5,22 @@ import { NEEDED, type FamilyProbe, type ProbeContext } from './context.ts'
 import { checkReach, type Mark } from './reach.ts'
 import { isNotServed } from './report.ts'
 
-/** How far back a transaction is taken whose outputs are probably spent, and how many are asked for. */
+/**
+ * How far back a transaction is taken whose outputs are probably spent, and how many are asked for.
+ */
 const OLDER_BLOCKS = 500
 const OLDER_TRANSACTIONS = 3
-const INDEX_ADVICE = 'set txindex=1 at the node and let it finish its index, or use another endpoint'
+const INDEX_ADVICE =
+  'set txindex=1 at the node and let it finish its index, or use another endpoint'
 
-interface Header { height: number; time: number }
-interface BlockIds { hash: string; tx: string[] }
+interface Header {
+  height: number
+  time: number
+}
+interface BlockIds {
+  hash: string
+  tx: string[]
+}
 
 /** Bitcoin and its siblings: what `UtxoClient` asks. */
 export const utxo: FamilyProbe = {
@@ -23,31 +32,56 @@ export const utxo: FamilyProbe = {
     const client = new UtxoClient(network, endpoint, fetch)
     const headerAt = async (height: number): Promise<Header & { hash: string }> => {
       const hash = await call<string>('getblockhash', [height])
-      return { ...await call<Header>('getblockheader', [hash]), hash }
+      return { ...(await call<Header>('getblockheader', [hash])), hash }
     }
-    const head = await report.check({ code: 'head', what: 'getblockchaininfo', advice: NEEDED }, async (say) => {
-      interface Info { blocks: number; headers?: number; initialblockdownload?: boolean }
-      const { blocks, headers = blocks, initialblockdownload: isSyncing } = await call<Info>('getblockchaininfo', [])
-      if (!Number.isSafeInteger(blocks)) throw new Error('getblockchaininfo answers without blocks')
-      if (isSyncing === true && headers > blocks) throw new Error(`the node is still synchronizing: it has ${blocks} of ${headers} blocks`)
-      say.note(`block ${blocks}`)
-      return blocks
-    })
+    const head = await report.check(
+      { code: 'head', what: 'getblockchaininfo', advice: NEEDED },
+      async (say) => {
+        interface Info {
+          blocks: number
+          headers?: number
+          initialblockdownload?: boolean
+        }
+        const {
+          blocks,
+          headers = blocks,
+          initialblockdownload: isSyncing,
+        } = await call<Info>('getblockchaininfo', [])
+        if (!Number.isSafeInteger(blocks))
+          throw new Error('getblockchaininfo answers without blocks')
+        if (isSyncing === true && headers > blocks)
+          throw new Error(`the node is still synchronizing: it has ${blocks} of ${headers} blocks`)
+        say.note(`block ${blocks}`)
+        return blocks
+      },
+    )
     if (head === undefined) return null
-    const newest = await report.check({ code: 'header', what: 'getblockheader', advice: NEEDED }, async () => {
-      const header = await headerAt(head)
-      if (!Number.isSafeInteger(header.time)) throw new Error('getblockheader answers without time')
-      return header
-    })
+    const newest = await report.check(
+      { code: 'header', what: 'getblockheader', advice: NEEDED },
+      async () => {
+        const header = await headerAt(head)
+        if (!Number.isSafeInteger(header.time))
+          throw new Error('getblockheader answers without time')
+        return header
+      },
+    )
     if (!newest) return null
     const mark: Mark = { height: head, time: newest.time }
-    await report.check({
-      code: 'scan', what: 'getblock', advice: 'use another endpoint: deposits cannot be read from this one',
-    }, async (say) => {
-      const block = await client.block(head)
-      if (!block) throw new Error(`getblock does not know block ${head}: the nodes behind the address do not agree`)
-      say.note(`block ${head} is read as a scan does, with ${block.transfers.length} payments`)
-    })
+    await report.check(
+      {
+        code: 'scan',
+        what: 'getblock',
+        advice: 'use another endpoint: deposits cannot be read from this one',
+      },
+      async (say) => {
+        const block = await client.block(head)
+        if (!block)
+          throw new Error(
+            `getblock does not know block ${head}: the nodes behind the address do not agree`,
+          )
+        say.note(`block ${head} is read as a scan does, with ${block.transfers.length} payments`)
+      },
+    )
     await checkChainLock(context, call, newest.hash)
     await checkIndex(context, call, head)
     await checkPool(context, call, client)
@@ -71,99 +105,169 @@ export const utxo: FamilyProbe = {
 }
 
 /** Dash: whether blocks say that they are locked. */
-async function checkChainLock({ network, report }: ProbeContext, call: JsonRpc, hash: string): Promise<void> {
+async function checkChainLock(
+  { network, report }: ProbeContext,
+  call: JsonRpc,
+  hash: string,
+): Promise<void> {
   const least = network.utxo?.chainlock_confirmations
   if (least === undefined) return
   const without = `a payment is final after ${String(network.confirmations)} confirmations, not after ${least}`
-  await report.check({ code: 'chainlock', what: 'chainlock', advice: 'use a Dash Core node with ChainLocks', without }, async (say) => {
-    const { chainlock } = await call<{ chainlock?: unknown }>('getblock', [hash, 1])
-    if (typeof chainlock !== 'boolean') throw new Error('getblock answers without chainlock')
-    say.note('blocks say whether they are locked')
-  })
+  await report.check(
+    {
+      code: 'chainlock',
+      what: 'chainlock',
+      advice: 'use a Dash Core node with ChainLocks',
+      without,
+    },
+    async (say) => {
+      const { chainlock } = await call<{ chainlock?: unknown }>('getblock', [hash, 1])
+      if (typeof chainlock !== 'boolean') throw new Error('getblock answers without chainlock')
+      say.note('blocks say whether they are locked')
+    },
+  )
 }
 
-async function checkIndex({ report, network }: ProbeContext, call: JsonRpc, head: number): Promise<void> {
+async function checkIndex(
+  { report, network }: ProbeContext,
+  call: JsonRpc,
+  head: number,
+): Promise<void> {
   // The first block's transaction is in no index.
   const height = Math.max(1, head - OLDER_BLOCKS)
-  const txids = await report.check({ code: 'transaction_index', what: 'getrawtransaction', advice: INDEX_ADVICE }, async (say) => {
-    if (head < 1) {
-      say.note('there is no block after the first one to check getrawtransaction with')
-      return []
-    }
-    const hash = await call<string>('getblockhash', [height])
-    const { tx } = await call<BlockIds>('getblock', [hash, network.utxo?.block_verbosity === 1 ? true : 1])
-    const older = tx.slice(0, OLDER_TRANSACTIONS)
-    for (const txid of older) {
-      try {
-        const found = await call<{ txid?: string }>('getrawtransaction', [txid, true])
-        if (found.txid !== txid) throw new Error(`getrawtransaction answers another transaction than ${txid}`)
-      } catch (error) {
-        if (!(error instanceof RpcRefused) || isNotServed(error, report.questions.last)) throw error
-        const reason = `getrawtransaction does not know a transaction of block ${height}: the node has no transaction index`
-        throw new Error(reason, { cause: error })
+  const txids = await report.check(
+    { code: 'transaction_index', what: 'getrawtransaction', advice: INDEX_ADVICE },
+    async (say) => {
+      if (head < 1) {
+        say.note('there is no block after the first one to check getrawtransaction with')
+        return []
       }
-    }
-    say.note(`getrawtransaction knows transactions of block ${height}`)
-    return older
-  })
+      const hash = await call<string>('getblockhash', [height])
+      const { tx } = await call<BlockIds>('getblock', [
+        hash,
+        network.utxo?.block_verbosity === 1 ? true : 1,
+      ])
+      const older = tx.slice(0, OLDER_TRANSACTIONS)
+      for (const txid of older) {
+        try {
+          const found = await call<{ txid?: string }>('getrawtransaction', [txid, true])
+          if (found.txid !== txid)
+            throw new Error(`getrawtransaction answers another transaction than ${txid}`)
+        } catch (error) {
+          if (!(error instanceof RpcRefused) || isNotServed(error, report.questions.last))
+            throw error
+          const reason = `getrawtransaction does not know a transaction of block ${height}: the node has no transaction index`
+          throw new Error(reason, { cause: error })
+        }
+      }
+      say.note(`getrawtransaction knows transactions of block ${height}`)
+      return older
+    },
+  )
   const txid = txids?.[0] ?? '0'.repeat(64)
   if (txids && txids.length > 0) {
-    await report.check({ code: 'raw_transaction', what: 'getrawtransaction in hex', advice: NEEDED }, async () => {
-      const raw = await call<unknown>('getrawtransaction', [txid, false])
-      if (typeof raw !== 'string') throw new Error('getrawtransaction answers no hex')
-    })
+    await report.check(
+      { code: 'raw_transaction', what: 'getrawtransaction in hex', advice: NEEDED },
+      async () => {
+        const raw = await call<unknown>('getrawtransaction', [txid, false])
+        if (typeof raw !== 'string') throw new Error('getrawtransaction answers no hex')
+      },
+    )
   }
-  await report.check({
-    code: 'unspent', what: 'gettxout', advice: NEEDED,
-  }, async () => { await call<unknown>('gettxout', [txid, 0, true]) })
+  await report.check(
+    {
+      code: 'unspent',
+      what: 'gettxout',
+      advice: NEEDED,
+    },
+    async () => {
+      await call<unknown>('gettxout', [txid, 0, true])
+    },
+  )
 }
 
-async function checkPool({ report }: ProbeContext, call: JsonRpc, client: UtxoClient): Promise<void> {
-  await report.check({
-    code: 'mempool', what: 'getrawmempool', advice: 'use an endpoint that serves it, if invoices are paid on this network',
-    without: 'payments of invoices are shown from their first block on, not while they wait',
-  }, async (say) => say.note(`${(await client.waiting()).length} transactions wait`))
-  await report.check({
-    code: 'least_rate', what: 'getmempoolinfo', advice: 'prefer an endpoint that serves it',
-    without: 'the least rate that the node accepts is not known, and a transaction below it is refused',
-  }, async () => {
-    const { mempoolminfee, minrelaytxfee } = await call<{ mempoolminfee?: unknown; minrelaytxfee?: unknown }>('getmempoolinfo', [])
-    const isThere = [mempoolminfee, minrelaytxfee].some((each) => typeof each === 'number')
-    if (!isThere) throw new Error('getmempoolinfo answers without mempoolminfee')
-  })
+async function checkPool(
+  { report }: ProbeContext,
+  call: JsonRpc,
+  client: UtxoClient,
+): Promise<void> {
+  await report.check(
+    {
+      code: 'mempool',
+      what: 'getrawmempool',
+      advice: 'use an endpoint that serves it, if invoices are paid on this network',
+      without: 'payments of invoices are shown from their first block on, not while they wait',
+    },
+    async (say) => say.note(`${(await client.waiting()).length} transactions wait`),
+  )
+  await report.check(
+    {
+      code: 'least_rate',
+      what: 'getmempoolinfo',
+      advice: 'prefer an endpoint that serves it',
+      without:
+        'the least rate that the node accepts is not known, and a transaction below it is refused',
+    },
+    async () => {
+      const { mempoolminfee, minrelaytxfee } = await call<{
+        mempoolminfee?: unknown
+        minrelaytxfee?: unknown
+      }>('getmempoolinfo', [])
+      const isThere = [mempoolminfee, minrelaytxfee].some((each) => typeof each === 'number')
+      if (!isThere) throw new Error('getmempoolinfo answers without mempoolminfee')
+    },
+  )
 }
 
-async function checkFees({ report, network }: ProbeContext, call: JsonRpc, client: UtxoClient): Promise<void> {
+async function checkFees(
+  { report, network }: ProbeContext,
+  call: JsonRpc,
+  client: UtxoClient,
+): Promise<void> {
   const floors = network.utxo?.fee_floors !== undefined
   const advice = 'use a node that estimates fees, or set fee_floors in custody.config.json'
   const without = floors ? 'the rates are the configured floors' : undefined
-  const served = await report.check({
-    code: 'fee_estimate', what: 'estimatesmartfee or estimatefee', advice, ...(without === undefined ? {} : { without }),
-    when: (error) => error instanceof RpcRefused && error.rpcCode === -32601,
-  }, async (say) => {
-    try {
-      await call('estimatesmartfee', [6])
-    } catch (error) {
-      if (!isNotServed(error, report.questions.last)) throw error
-      await call('estimatefee', [])
-      say.note('estimatefee is served')
+  const served = await report.check(
+    {
+      code: 'fee_estimate',
+      what: 'estimatesmartfee or estimatefee',
+      advice,
+      ...(without === undefined ? {} : { without }),
+      when: (error) => error instanceof RpcRefused && error.rpcCode === -32601,
+    },
+    async (say) => {
+      try {
+        await call('estimatesmartfee', [6])
+      } catch (error) {
+        if (!isNotServed(error, report.questions.last)) throw error
+        await call('estimatefee', [])
+        say.note('estimatefee is served')
+        return true
+      }
+      say.note('estimatesmartfee is served')
       return true
-    }
-    say.note('estimatesmartfee is served')
-    return true
-  })
+    },
+  )
   if (served === undefined) return
-  await report.check({
-    code: 'fee_rates', what: 'fee rates', advice, without: 'transfers without a fee_rate of their own wait until the node has an estimate',
-  }, async (say) => {
-    try {
-      const { low, high } = await client.feeRates()
-      const text = `${low} to ${high} satoshi per 1000 vbytes`
-      if (client.feeReading?.basis === 'configured') say.limited(`the node has no estimate now: the rates are the floors, ${text}`)
-      else say.note(text)
-    } catch (error) {
-      if (error instanceof NoFeeEstimate) throw new Error('the node has no estimate of fee rates now', { cause: error })
-      throw error
-    }
-  })
+  await report.check(
+    {
+      code: 'fee_rates',
+      what: 'fee rates',
+      advice,
+      without: 'transfers without a fee_rate of their own wait until the node has an estimate',
+    },
+    async (say) => {
+      try {
+        const { low, high } = await client.feeRates()
+        const text = `${low} to ${high} satoshi per 1000 vbytes`
+        if (client.feeReading?.basis === 'configured')
+          say.limited(`the node has no estimate now: the rates are the floors, ${text}`)
+        else say.note(text)
+      } catch (error) {
+        if (error instanceof NoFeeEstimate)
+          throw new Error('the node has no estimate of fee rates now', { cause: error })
+        throw error
+      }
+    },
+  )
 }

@@ -12,15 +12,33 @@ const RIPPLE_EPOCH = 946_684_800
 /** Ledgers in which a client searches for a transaction: more than it can live. */
 const SEARCHED_LEDGERS = LEDGERS_TO_LIVE + 40
 
-interface Result { status?: string; error?: string; error_message?: string; error_code?: number; searched_all?: boolean }
-interface Validated extends Result { info: { complete_ledgers?: string; validated_ledger?: { seq: number; hash: string } } }
-interface Ledger extends Result { validated?: boolean; ledger?: { close_time?: number } }
-interface History extends Result { validated?: boolean; ledger_index_min?: number; ledger_index_max?: number }
+interface Result {
+  status?: string
+  error?: string
+  error_message?: string
+  error_code?: number
+  searched_all?: boolean
+}
+interface Validated extends Result {
+  info: { complete_ledgers?: string; validated_ledger?: { seq: number; hash: string } }
+}
+interface Ledger extends Result {
+  validated?: boolean
+  ledger?: { close_time?: number }
+}
+interface History extends Result {
+  validated?: boolean
+  ledger_index_min?: number
+  ledger_index_max?: number
+}
 
 class Refused extends RpcRefused {
   readonly result: Result
   constructor(result: Result) {
-    super(result.error_code ?? 0, `${result.error ?? 'unknown'}: ${result.error_message ?? 'refused'}`.slice(0, 300))
+    super(
+      result.error_code ?? 0,
+      `${result.error ?? 'unknown'}: ${result.error_message ?? 'refused'}`.slice(0, 300),
+    )
     this.result = result
   }
 }
@@ -32,69 +50,125 @@ export const xrp: FamilyProbe = {
   async run({ network, endpoint, fetch, report }) {
     const json = jsonRpc(endpoint, fetch)
     const client = new XrpClient(network, endpoint, fetch)
-    const call = async <T extends Result>(method: string, parameters: Record<string, unknown> = {}): Promise<T> => {
+    const call = async <T extends Result>(
+      method: string,
+      parameters: Record<string, unknown> = {},
+    ): Promise<T> => {
       const result = await json<T>(method, [{ ...parameters, api_version: 1 }])
-      if (typeof result !== 'object' || result === null) throw new Error(`${method}: the answer is not rippled's`)
+      if (typeof result !== 'object' || result === null)
+        throw new Error(`${method}: the answer is not rippled's`)
       if (result.status === 'error' || result.error !== undefined) throw new Refused(result)
       return result
     }
     const timeOf = ({ ledger }: Ledger): number => {
-      if (typeof ledger?.close_time !== 'number') throw new Error('ledger answers without close_time')
+      if (typeof ledger?.close_time !== 'number')
+        throw new Error('ledger answers without close_time')
       return ledger.close_time + RIPPLE_EPOCH
     }
-    const mark = await report.check({ code: 'head', what: 'server_info', advice: NEEDED }, async (say): Promise<Mark> => {
-      const { info } = await call<Validated>('server_info')
-      if (!info.validated_ledger) throw new Error('server_info answers without validated_ledger: the server is still synchronizing')
-      const { seq } = info.validated_ledger
-      say.note(`ledger ${seq}; the server has the ledgers ${String(info.complete_ledgers ?? 'unknown').slice(0, 60)}`)
-      return { height: seq, time: timeOf(await call<Ledger>('ledger', { ledger_index: seq })) }
-    })
+    const mark = await report.check(
+      { code: 'head', what: 'server_info', advice: NEEDED },
+      async (say): Promise<Mark> => {
+        const { info } = await call<Validated>('server_info')
+        if (!info.validated_ledger)
+          throw new Error(
+            'server_info answers without validated_ledger: the server is still synchronizing',
+          )
+        const { seq } = info.validated_ledger
+        say.note(
+          `ledger ${seq}; the server has the ledgers ${String(info.complete_ledgers ?? 'unknown').slice(0, 60)}`,
+        )
+        return { height: seq, time: timeOf(await call<Ledger>('ledger', { ledger_index: seq })) }
+      },
+    )
     if (!mark) return null
-    await report.check({
-      code: 'scan', what: 'ledger', advice: 'use another endpoint: deposits cannot be read from this one',
-    }, async (say) => {
-      const block = await client.block(mark.height)
-      if (!block) throw new Error(`ledger does not show ${mark.height} as validated: the servers behind the address do not agree`)
-      say.note(`ledger ${mark.height} is read as a scan does, with ${block.transfers.length} payments`)
-    })
+    await report.check(
+      {
+        code: 'scan',
+        what: 'ledger',
+        advice: 'use another endpoint: deposits cannot be read from this one',
+      },
+      async (say) => {
+        const block = await client.block(mark.height)
+        if (!block)
+          throw new Error(
+            `ledger does not show ${mark.height} as validated: the servers behind the address do not agree`,
+          )
+        say.note(
+          `ledger ${mark.height} is read as a scan does, with ${block.transfers.length} payments`,
+        )
+      },
+    )
     const from = Math.max(1, mark.height - SEARCHED_LEDGERS)
-    await report.check({
-      code: 'transaction', what: 'tx', advice: 'use a server whose ledger_history covers an hour: expired transfers never end without it',
-    }, async (say) => {
-      try {
-        await call('tx', { transaction: '0'.repeat(64), binary: false, min_ledger: from, max_ledger: mark.height })
-      } catch (error) {
-        if (!(error instanceof Refused) || error.result.error !== 'txnNotFound') throw error
-        if (error.result.searched_all !== true) {
-          throw new Error(`tx has not searched all ledgers from ${from} to ${mark.height}`, { cause: error })
+    await report.check(
+      {
+        code: 'transaction',
+        what: 'tx',
+        advice:
+          'use a server whose ledger_history covers an hour: expired transfers never end without it',
+      },
+      async (say) => {
+        try {
+          await call('tx', {
+            transaction: '0'.repeat(64),
+            binary: false,
+            min_ledger: from,
+            max_ledger: mark.height,
+          })
+        } catch (error) {
+          if (!(error instanceof Refused) || error.result.error !== 'txnNotFound') throw error
+          if (error.result.searched_all !== true) {
+            throw new Error(`tx has not searched all ledgers from ${from} to ${mark.height}`, {
+              cause: error,
+            })
+          }
         }
-      }
-      say.note(`tx searches all ledgers from ${from} to ${mark.height}`)
+        say.note(`tx searches all ledgers from ${from} to ${mark.height}`)
+      },
+    )
+    await report.check(
+      {
+        code: 'account_history',
+        what: 'account_tx',
+        advice: 'use a server whose ledger_history covers an hour',
+      },
+      async (say) => {
+        try {
+          const found = await call<History>('account_tx', {
+            account: GENESIS_ACCOUNT,
+            ledger_index_min: from,
+            ledger_index_max: mark.height,
+            binary: true,
+            limit: 10,
+          })
+          const isWhole =
+            found.validated === true &&
+            Number(found.ledger_index_min) <= from &&
+            Number(found.ledger_index_max) >= mark.height
+          if (!isWhole)
+            throw new Error(`account_tx does not show all ledgers from ${from} to ${mark.height}`)
+        } catch (error) {
+          if (!(error instanceof Refused) || error.result.error !== 'actNotFound') throw error
+        }
+        say.note(`account_tx shows all ledgers from ${from} to ${mark.height}`)
+      },
+    )
+    await report.check({ code: 'account', what: 'account_info', advice: NEEDED }, async () => {
+      await client.account(GENESIS_ACCOUNT)
     })
-    await report.check({
-      code: 'account_history', what: 'account_tx', advice: 'use a server whose ledger_history covers an hour',
-    }, async (say) => {
-      try {
-        const found = await call<History>('account_tx', {
-          account: GENESIS_ACCOUNT, ledger_index_min: from, ledger_index_max: mark.height, binary: true, limit: 10,
-        })
-        const isWhole = found.validated === true && Number(found.ledger_index_min) <= from && Number(found.ledger_index_max) >= mark.height
-        if (!isWhole) throw new Error(`account_tx does not show all ledgers from ${from} to ${mark.height}`)
-      } catch (error) {
-        if (!(error instanceof Refused) || error.result.error !== 'actNotFound') throw error
-      }
-      say.note(`account_tx shows all ledgers from ${from} to ${mark.height}`)
-    })
-    await report.check({ code: 'account', what: 'account_info', advice: NEEDED }, async () => { await client.account(GENESIS_ACCOUNT) })
-    await report.check({ code: 'reserve', what: 'reserves', advice: NEEDED }, async (say) => (
-      say.note(`a new account needs ${await client.activation()} drops`)))
+    await report.check({ code: 'reserve', what: 'reserves', advice: NEEDED }, async (say) =>
+      say.note(`a new account needs ${await client.activation()} drops`),
+    )
     await report.check({ code: 'fee_rates', what: 'fee', advice: NEEDED }, async (say) => {
       const { low, high } = await client.feeRates()
       say.note(`${low} to ${high} drops`)
     })
     await checkReach(report, 'ledger', mark, 1, async (height) => {
       try {
-        const ledger = await call<Ledger>('ledger', { ledger_index: height, transactions: true, expand: true })
+        const ledger = await call<Ledger>('ledger', {
+          ledger_index: height,
+          transactions: true,
+          expand: true,
+        })
         return ledger.validated === true ? { height, time: timeOf(ledger) } : null
       } catch (error) {
         if (error instanceof Refused && error.result.error === 'lgrNotFound') return null

@@ -22,11 +22,15 @@ export function keyOf(text: string): Uint8Array {
   } catch {
     throw new ChainError('ADDRESS', 'is not a Solana address')
   }
-  if (bytes.length !== KEY_BYTES) throw new ChainError('ADDRESS', 'is not a Solana address: it has not 32 bytes')
+  if (bytes.length !== KEY_BYTES)
+    throw new ChainError('ADDRESS', 'is not a Solana address: it has not 32 bytes')
   return bytes
 }
 
-/** True for a public key that somebody may hold the private key of; a program's derived address never is one. */
+/**
+ * True for a public key that somebody may hold the private key of; a program's derived address
+ * never is one.
+ */
 function isOnCurve(key: Uint8Array): boolean {
   try {
     // As lenient as the chain's own check.
@@ -48,7 +52,9 @@ export function tokenAccountOf(owner: string, mint: string): string {
   if (known !== undefined) return known
   const seeds = [keyOf(owner), keyOf(TOKEN_PROGRAM), keyOf(mint)]
   for (let bump = BUMP_MAX; bump >= 0; bump--) {
-    const candidate = sha256(concatBytes(...seeds, Uint8Array.of(bump), keyOf(ASSOCIATED_TOKEN_PROGRAM), DERIVED))
+    const candidate = sha256(
+      concatBytes(...seeds, Uint8Array.of(bump), keyOf(ASSOCIATED_TOKEN_PROGRAM), DERIVED),
+    )
     if (isOnCurve(candidate)) continue
     const account = base58.encode(candidate)
     if (tokenAccounts.size >= TOKEN_ACCOUNTS_MAX) tokenAccounts.clear()
@@ -63,22 +69,28 @@ export function address(_network: Network, publicKey: Uint8Array): string {
   return base58.encode(publicKey)
 }
 
-/** Addresses of wallets only: what lies off the curve is a program's or a token account, and coins sent there may be lost. */
+/**
+ * Addresses of wallets only: what lies off the curve is a program's or a token account, and coins
+ * sent there may be lost.
+ */
 export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
   const refused = refusedTag(addressTag)
   if (refused) return refused
-  if (!/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text)) return { valid: false, reason: 'is not a Solana address: 32 to 44 characters of base58' }
+  if (!/^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text))
+    return { valid: false, reason: 'is not a Solana address: 32 to 44 characters of base58' }
   let key: Uint8Array
   try {
     key = keyOf(text)
   } catch {
     return { valid: false, reason: 'is not a Solana address: it does not have 32 bytes' }
   }
-  if (text === SYSTEM_PROGRAM) return { valid: false, reason: 'is the System program; coins sent there are lost' }
+  if (text === SYSTEM_PROGRAM)
+    return { valid: false, reason: 'is the System program; coins sent there are lost' }
   if (!isOnCurve(key)) {
     return {
       valid: false,
-      reason: 'is no wallet’s address but one derived by a program (a token account, perhaps); give the address of its owner',
+      reason:
+        'is no wallet’s address but one derived by a program (a token account, perhaps); give the address of its owner',
     }
   }
   return { valid: true, address: text, address_tag: null }

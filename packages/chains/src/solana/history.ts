@@ -3,7 +3,10 @@ import { BLOCKS_TO_LIVE } from './build.ts'
 import { callAnyVersion } from './versions.ts'
 
 const PAGE = 1000
-/** An account that had more transactions since is not searched to its end: flooding it only delays the answer. */
+/**
+ * An account that had more transactions since is not searched to its end: flooding it only delays
+ * the answer.
+ */
 const PAGES_MAX = 20
 const SIGNATURE_BYTES = 64
 
@@ -19,18 +22,25 @@ export interface Finalized {
 
 /** Slot and height in one answer, of one node. */
 export async function finalized(call: JsonRpc): Promise<Finalized> {
-  const { absoluteSlot: slot, blockHeight: height } = await call<{ absoluteSlot: number; blockHeight: number }>('getEpochInfo', [
-    { commitment: 'finalized' },
-  ])
-  if (!Number.isSafeInteger(slot) || !Number.isSafeInteger(height)) throw new RpcUnavailable('getEpochInfo names no slot or height')
+  const { absoluteSlot: slot, blockHeight: height } = await call<{
+    absoluteSlot: number
+    blockHeight: number
+  }>('getEpochInfo', [{ commitment: 'finalized' }])
+  if (!Number.isSafeInteger(slot) || !Number.isSafeInteger(height))
+    throw new RpcUnavailable('getEpochInfo names no slot or height')
   return { slot, height }
 }
 
 /** The height of the block in a slot. */
 async function heightOf(call: JsonRpc, slot: number): Promise<number> {
   const block = await callAnyVersion<{ blockHeight: number | null } | null>(
-    call, 'getBlock', slot, { commitment: 'finalized', transactionDetails: 'none', rewards: false })
-  if (typeof block?.blockHeight !== 'number') throw new RpcUnavailable(`slot ${slot} is not kept by the endpoint`)
+    call,
+    'getBlock',
+    slot,
+    { commitment: 'finalized', transactionDetails: 'none', rewards: false },
+  )
+  if (typeof block?.blockHeight !== 'number')
+    throw new RpcUnavailable(`slot ${slot} is not kept by the endpoint`)
   return block.blockHeight
 }
 
@@ -40,28 +50,49 @@ function messageOf(raw: Buffer): string {
 }
 
 /**
- * Searches an account's history for a message, whoever signed it how often: from the end of its life back to before its
- * beginning. Only a node that has seen a finalized block past that end may answer.
+ * Searches an account's history for a message, whoever signed it how often: from the end of its
+ * life back to before its beginning. Only a node that has seen a finalized block past that end may
+ * answer.
  * @throws RpcUnavailable where the history is not shown as far as that
  */
-export async function findMessage(call: JsonRpc, account: string, message: string, validUntil: number): Promise<Signed | null> {
+export async function findMessage(
+  call: JsonRpc,
+  account: string,
+  message: string,
+  validUntil: number,
+): Promise<Signed | null> {
   const now = await finalized(call)
-  if (now.height <= validUntil) throw new RpcUnavailable('the endpoint has not seen the end of the transaction yet')
+  if (now.height <= validUntil)
+    throw new RpcUnavailable('the endpoint has not seen the end of the transaction yet')
   // A block takes a slot, and some slots have none.
   const last = now.slot - (now.height - validUntil)
   let before: string | undefined
   for (let page = 0; page < PAGES_MAX; page++) {
     const entries = await call<Entry[]>('getSignaturesForAddress', [
       account,
-      { limit: PAGE, commitment: 'finalized', minContextSlot: now.slot, ...(before === undefined ? {} : { before }) },
+      {
+        limit: PAGE,
+        commitment: 'finalized',
+        minContextSlot: now.slot,
+        ...(before === undefined ? {} : { before }),
+      },
     ])
-    if (!Array.isArray(entries)) throw new RpcUnavailable('getSignaturesForAddress answered no list')
+    if (!Array.isArray(entries))
+      throw new RpcUnavailable('getSignaturesForAddress answered no list')
     if (entries.length === 0) return null
     for (const { signature, slot } of entries) {
       if (slot > last) continue
-      if (slot < last - BLOCKS_TO_LIVE && (await heightOf(call, slot)) < validUntil - BLOCKS_TO_LIVE) return null
+      if (
+        slot < last - BLOCKS_TO_LIVE &&
+        (await heightOf(call, slot)) < validUntil - BLOCKS_TO_LIVE
+      )
+        return null
       const found = await callAnyVersion<{ transaction: [string, string] } | null>(
-        call, 'getTransaction', signature, { commitment: 'finalized', encoding: 'base64' })
+        call,
+        'getTransaction',
+        signature,
+        { commitment: 'finalized', encoding: 'base64' },
+      )
       if (!found) throw new RpcUnavailable('the endpoint does not show a transaction that it names')
       const raw = Buffer.from(found.transaction[0], 'base64')
       if (messageOf(raw) === message) return { hash: signature, raw: raw.toString('hex') }

@@ -1,7 +1,10 @@
 import { bytesToHex } from '@noble/hashes/utils.js'
 import { base58 } from '@scure/base'
 
-/** Blocks of its blockhash's 150 that a transaction must have left when the nodes begin to sign it, at least and at most. */
+/**
+ * Blocks of its blockhash's 150 that a transaction must have left when the nodes begin to sign it,
+ * at least and at most.
+ */
 const BLOCKS_LEAST = 50
 const BLOCKS_MOST = 100
 /** Signing and sending are given so long at least, and twice as long as they took lately. */
@@ -14,12 +17,15 @@ const BLOCK_MS_USUAL = 400
 const BLOCK_MS_LEAST = 100
 
 /**
- * How many blocks must be left of a transaction's life for it to be signed and sent in time. The life is counted in blocks, and signing
- * takes time: both what the last transactions took and how fast blocks come are measured, as slots went from 400 to 200 ms (SIMD-0525).
+ * How many blocks must be left of a transaction's life for it to be signed and sent in time. The
+ * life is counted in blocks, and signing takes time: both what the last transactions took and how
+ * fast blocks come are measured, as slots went from 400 to 200 ms (SIMD-0525).
  */
 export class Lives {
   readonly #now: () => number
-  /** When each blockhash was answered, or signing of a transaction with it began; by the blockhash. */
+  /**
+   * When each blockhash was answered, or signing of a transaction with it began; by the blockhash.
+   */
   readonly #answered = new Map<string, { at: number; height: number; isSigning: boolean }>()
   readonly #took: number[] = []
   #from: { height: number; at: number } | null = null
@@ -35,17 +41,24 @@ export class Lives {
     const key = bytesToHex(base58.decode(blockhash))
     if (!this.#answered.has(key)) this.#answered.set(key, { at, height, isSigning: false })
     const [oldest] = this.#answered.keys()
-    if (this.#answered.size > BLOCKHASHES_KEPT && oldest !== undefined) this.#answered.delete(oldest)
-    if (this.#from === null || at < this.#from.at || height < this.#from.height) this.#from = { height, at }
+    if (this.#answered.size > BLOCKHASHES_KEPT && oldest !== undefined)
+      this.#answered.delete(oldest)
+    if (this.#from === null || at < this.#from.at || height < this.#from.height)
+      this.#from = { height, at }
     if (at - this.#from.at < MEASURED_MS) return
     const blocks = height - this.#from.height
-    if (blocks > 0) this.#blockMs = Math.min(BLOCK_MS_USUAL, Math.max(BLOCK_MS_LEAST, (at - this.#from.at) / blocks))
+    if (blocks > 0)
+      this.#blockMs = Math.min(
+        BLOCK_MS_USUAL,
+        Math.max(BLOCK_MS_LEAST, (at - this.#from.at) / blocks),
+      )
     this.#from = { height, at }
   }
 
   /**
-   * The nodes begin to sign a transaction whose life ends at a height. What it has waited until then is no signing: counted as such, a
-   * queue would have more transactions built again, and grow by that.
+   * The nodes begin to sign a transaction whose life ends at a height. What it has waited until
+   * then is no signing: counted as such, a queue would have more transactions built again, and grow
+   * by that.
    */
   signing(validUntil: number): void {
     for (const each of this.#answered.values()) {
@@ -55,7 +68,10 @@ export class Lives {
     }
   }
 
-  /** A signed transaction is sent; later times of the same one say nothing about its signing. @param raw hex */
+  /**
+   * A signed transaction is sent; later times of the same one say nothing about its signing. @param
+   * raw hex
+   */
   sent(raw: string): void {
     for (const [blockhash, { at }] of this.#answered) {
       if (!raw.includes(blockhash)) continue

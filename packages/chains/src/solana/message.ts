@@ -3,7 +3,13 @@ import { base58 } from '@scure/base'
 import { shape } from '../shapes.ts'
 import { ChainError } from '../types.ts'
 import {
-  ASSOCIATED_TOKEN_PROGRAM, COMPUTE_BUDGET_PROGRAM, keyOf, SYSTEM_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, tokenAccountOf,
+  ASSOCIATED_TOKEN_PROGRAM,
+  COMPUTE_BUDGET_PROGRAM,
+  keyOf,
+  SYSTEM_PROGRAM,
+  TOKEN_2022_PROGRAM,
+  TOKEN_PROGRAM,
+  tokenAccountOf,
 } from './address.ts'
 
 /** All that a message of an allowed shape says: its bytes follow from it alone. */
@@ -14,7 +20,10 @@ export interface Payment {
   to: string
   amount: bigint
   token: { mint: string; decimals: number } | null
-  /** A token's receiver signs too and pays the fee: how deposit addresses, which hold no SOL, are emptied. */
+  /**
+   * A token's receiver signs too and pays the fee: how deposit addresses, which hold no SOL, are
+   * emptied.
+   */
   sweep: boolean
   blockhash: string
   /** Most compute units; null: not said. */
@@ -32,7 +41,11 @@ const ADVANCE_NONCE = 4
 const TRANSFER_CHECKED = 12
 const CREATE_IDEMPOTENT = 1
 
-interface Instruction { program: string; accounts: string[]; data: Uint8Array }
+interface Instruction {
+  program: string
+  accounts: string[]
+  data: Uint8Array
+}
 
 function number(bytes: number, value: bigint): Uint8Array {
   const out = new Uint8Array(bytes)
@@ -40,7 +53,8 @@ function number(bytes: number, value: bigint): Uint8Array {
   return out
 }
 
-const readNumber = (bytes: Uint8Array): bigint => bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n)
+const readNumber = (bytes: Uint8Array): bigint =>
+  bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n)
 
 /** Version 0, without lookup tables; accounts in a fixed order. */
 export function encode(payment: Payment): Uint8Array {
@@ -52,12 +66,16 @@ export function encode(payment: Payment): Uint8Array {
   const instructions: Instruction[] = []
   if (payment.units !== null) {
     instructions.push({
-      program: COMPUTE_BUDGET_PROGRAM, accounts: [], data: concatBytes(Uint8Array.of(UNIT_LIMIT), number(4, BigInt(payment.units))),
+      program: COMPUTE_BUDGET_PROGRAM,
+      accounts: [],
+      data: concatBytes(Uint8Array.of(UNIT_LIMIT), number(4, BigInt(payment.units))),
     })
   }
   if (payment.unitPrice !== null) {
     instructions.push({
-      program: COMPUTE_BUDGET_PROGRAM, accounts: [], data: concatBytes(Uint8Array.of(UNIT_PRICE), number(8, payment.unitPrice)),
+      program: COMPUTE_BUDGET_PROGRAM,
+      accounts: [],
+      data: concatBytes(Uint8Array.of(UNIT_PRICE), number(8, payment.unitPrice)),
     })
   }
   if (token) {
@@ -67,30 +85,46 @@ export function encode(payment: Payment): Uint8Array {
     readonly.push(token.mint, SYSTEM_PROGRAM, TOKEN_PROGRAM, ASSOCIATED_TOKEN_PROGRAM)
     instructions.push(
       {
-        program: ASSOCIATED_TOKEN_PROGRAM, accounts: [payer, destination, to, token.mint, SYSTEM_PROGRAM, TOKEN_PROGRAM],
+        program: ASSOCIATED_TOKEN_PROGRAM,
+        accounts: [payer, destination, to, token.mint, SYSTEM_PROGRAM, TOKEN_PROGRAM],
         data: Uint8Array.of(CREATE_IDEMPOTENT),
       },
       {
-        program: TOKEN_PROGRAM, accounts: [source, token.mint, destination, from],
-        data: concatBytes(Uint8Array.of(TRANSFER_CHECKED), number(8, amount), Uint8Array.of(token.decimals)),
+        program: TOKEN_PROGRAM,
+        accounts: [source, token.mint, destination, from],
+        data: concatBytes(
+          Uint8Array.of(TRANSFER_CHECKED),
+          number(8, amount),
+          Uint8Array.of(token.decimals),
+        ),
       },
     )
   } else {
     writable.push(to)
     readonly.push(SYSTEM_PROGRAM)
-    instructions.push({ program: SYSTEM_PROGRAM, accounts: [from, to], data: concatBytes(number(4, BigInt(TRANSFER)), number(8, amount)) })
+    instructions.push({
+      program: SYSTEM_PROGRAM,
+      accounts: [from, to],
+      data: concatBytes(number(4, BigInt(TRANSFER)), number(8, amount)),
+    })
   }
   if (payment.units !== null || payment.unitPrice !== null) readonly.push(COMPUTE_BUDGET_PROGRAM)
   const keys = [...signers, ...writable, ...readonly]
   // Every length here is below 128, where it is one byte.
   return concatBytes(
-    Uint8Array.of(VERSION_0, signers.length, signers.length - 1, readonly.length, keys.length), ...keys.map(keyOf),
-    keyOf(payment.blockhash), Uint8Array.of(instructions.length),
-    ...instructions.flatMap(
-      ({ program, accounts, data }) => [
-        Uint8Array.of(keys.indexOf(program), accounts.length, ...accounts.map((account) => keys.indexOf(account)), data.length), data
-      ]
-    ),
+    Uint8Array.of(VERSION_0, signers.length, signers.length - 1, readonly.length, keys.length),
+    ...keys.map(keyOf),
+    keyOf(payment.blockhash),
+    Uint8Array.of(instructions.length),
+    ...instructions.flatMap(({ program, accounts, data }) => [
+      Uint8Array.of(
+        keys.indexOf(program),
+        accounts.length,
+        ...accounts.map((account) => keys.indexOf(account)),
+        data.length,
+      ),
+      data,
+    ]),
     Uint8Array.of(0),
   )
 }
@@ -104,8 +138,9 @@ class Reader {
   }
 
   take(length: number): Uint8Array {
-    if (this.#at + length > this.#bytes.length) throw new ChainError('TRANSACTION', 'ends too early')
-    return this.#bytes.subarray(this.#at, this.#at += length)
+    if (this.#at + length > this.#bytes.length)
+      throw new ChainError('TRANSACTION', 'ends too early')
+    return this.#bytes.subarray(this.#at, (this.#at += length))
   }
 
   byte(): number {
@@ -125,8 +160,9 @@ class Reader {
 }
 
 /**
- * Reads a message of an allowed shape: optional compute budget, then one System transfer, or the creation of the
- * destination's associated token account (which names its owner) and one TransferChecked.
+ * Reads a message of an allowed shape: optional compute budget, then one System transfer, or the
+ * creation of the destination's associated token account (which names its owner) and one
+ * TransferChecked.
  * @throws ChainError `TRANSACTION`, `SHAPE`; `ENCODING` where it does not encode to the same bytes
  */
 export function parse(bytes: Uint8Array): Payment {
@@ -159,20 +195,30 @@ export function parse(bytes: Uint8Array): Payment {
   while (instructions[0]?.program === COMPUTE_BUDGET_PROGRAM) {
     const { data } = instructions.shift() as Instruction
     if (data[0] === UNIT_LIMIT && data.length === 5) {
-      shape(units === null && unitPrice === null, 'names its compute units twice, or after their price')
+      shape(
+        units === null && unitPrice === null,
+        'names its compute units twice, or after their price',
+      )
       units = Number(readNumber(data.subarray(1)))
     } else {
-      shape(data[0] === UNIT_PRICE && data.length === 9, 'this compute budget instruction is not allowed')
+      shape(
+        data[0] === UNIT_PRICE && data.length === 9,
+        'this compute budget instruction is not allowed',
+      )
       shape(unitPrice === null, 'names a compute unit price twice')
       unitPrice = readNumber(data.subarray(1))
     }
   }
-  shape(unitPrice === null || units !== null, 'names a compute unit price without a limit of compute units')
-  const payment = instructions[0]?.program === SYSTEM_PROGRAM ? native(instructions) : tokens(instructions)
+  shape(
+    unitPrice === null || units !== null,
+    'names a compute unit price without a limit of compute units',
+  )
+  const payment =
+    instructions[0]?.program === SYSTEM_PROGRAM ? native(instructions) : tokens(instructions)
   const parsed: Payment = { from, ...payment, sweep, blockhash, units, unitPrice }
   shape(
     !sweep || (parsed.token !== null && parsed.to === keys[0]),
-    'a second signature is allowed only where the receiver of tokens pays the fee'
+    'a second signature is allowed only where the receiver of tokens pays the fee',
   )
   shape(parsed.amount > 0n, 'pays nothing')
   shape(parsed.to !== from, 'pays the sender')
@@ -188,8 +234,14 @@ type Moved = Pick<Payment, 'to' | 'amount' | 'token'>
 function native([transfer, more]: Instruction[]): Moved {
   const { accounts, data } = transfer as Instruction
   const kind = data.length >= 4 ? Number(readNumber(data.subarray(0, 4))) : -1
-  shape(kind !== ADVANCE_NONCE, 'a durable nonce is not allowed: the transaction would never expire')
-  shape(kind === TRANSFER && data.length === 12 && accounts.length === 2, 'of the System program only a transfer is allowed')
+  shape(
+    kind !== ADVANCE_NONCE,
+    'a durable nonce is not allowed: the transaction would never expire',
+  )
+  shape(
+    kind === TRANSFER && data.length === 12 && accounts.length === 2,
+    'of the System program only a transfer is allowed',
+  )
   shape(more === undefined, 'exactly one transfer is allowed')
   return { to: accounts[1] as string, amount: readNumber(data.subarray(4)), token: null }
 }
@@ -197,30 +249,36 @@ function native([transfer, more]: Instruction[]): Moved {
 function tokens([create, transfer, more]: Instruction[]): Moved {
   shape(create !== undefined, 'pays nobody')
   shape(
-    ![create, transfer].some((each) => each?.program === TOKEN_2022_PROGRAM || each?.accounts.includes(TOKEN_2022_PROGRAM)),
-    'Token-2022 is not supported: its tokens may take fees or be held back'
+    ![create, transfer].some(
+      (each) => each?.program === TOKEN_2022_PROGRAM || each?.accounts.includes(TOKEN_2022_PROGRAM),
+    ),
+    'Token-2022 is not supported: its tokens may take fees or be held back',
   )
   shape(
-    create.program === ASSOCIATED_TOKEN_PROGRAM
-      && create.data.length === 1
-      && create.data[0] === CREATE_IDEMPOTENT
-      && create.accounts.length === 6,
-    'a token transfer starts with CreateIdempotent of the destination’s token account, which names its owner'
+    create.program === ASSOCIATED_TOKEN_PROGRAM &&
+      create.data.length === 1 &&
+      create.data[0] === CREATE_IDEMPOTENT &&
+      create.accounts.length === 6,
+    'a token transfer starts with CreateIdempotent of the destination’s token account, which names its owner',
   )
   shape(
-    transfer !== undefined
-      && transfer.program === TOKEN_PROGRAM
-      && transfer.data[0] === TRANSFER_CHECKED
-      && transfer.data.length === 10
-      && transfer.accounts.length === 4,
-    'of the Token program only TransferChecked is allowed'
+    transfer !== undefined &&
+      transfer.program === TOKEN_PROGRAM &&
+      transfer.data[0] === TRANSFER_CHECKED &&
+      transfer.data.length === 10 &&
+      transfer.accounts.length === 4,
+    'of the Token program only TransferChecked is allowed',
   )
   shape(more === undefined, 'exactly one transfer is allowed')
   const [, , to, mint] = create.accounts as [string, string, string, string]
   shape(
     create.accounts[1] === tokenAccountOf(to, mint) && transfer.accounts[2] === create.accounts[1],
-    'the token account that is paid is not the owner’s associated one'
+    'the token account that is paid is not the owner’s associated one',
   )
   shape(transfer.accounts[1] === mint, 'creates an account of another mint than it pays')
-  return { to, amount: readNumber(transfer.data.subarray(1, 9)), token: { mint, decimals: transfer.data[9] as number } }
+  return {
+    to,
+    amount: readNumber(transfer.data.subarray(1, 9)),
+    token: { mint, decimals: transfer.data[9] as number },
+  }
 }

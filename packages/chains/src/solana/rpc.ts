@@ -1,7 +1,23 @@
 import {
-  jsonRpc, priceOf, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip,
-  type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type ResignedClient,
-  type Senders, type Signed, type TransactionStatus,
+  jsonRpc,
+  priceOf,
+  RpcRefused,
+  RpcUnavailable,
+  sendersOf,
+  type BroadcastResult,
+  type ChainBlock,
+  type ChainClient,
+  type ChainTip,
+  type ChainTransfer,
+  type ExpectedTransfer,
+  type Fetch,
+  type JsonRpc,
+  type LevelRates,
+  type RpcEndpoint,
+  type ResignedClient,
+  type Senders,
+  type Signed,
+  type TransactionStatus,
 } from '../rpc.ts'
 import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
@@ -16,7 +32,10 @@ import { callAnyVersion } from './versions.ts'
 const PRICE_MAX = 5_000_000n
 const RENT_FRESH_MS = 600_000
 const SAFE_DIGITS = 15
-/** Blocks fetched ahead of the one asked for: two and a half are made a second, and one answer may take as long as that. */
+/**
+ * Blocks fetched ahead of the one asked for: two and a half are made a second, and one answer may
+ * take as long as that.
+ */
 const AHEAD = 4
 
 /** A node's codes: the block is not there yet; the slot has no block. */
@@ -24,25 +43,60 @@ const NOT_AVAILABLE = new Set([-32004, -32014])
 const SKIPPED = new Set([-32007, -32009])
 
 type Amount = number | bigint
-interface TokenBalance { accountIndex: number; mint: string; owner?: string; uiTokenAmount?: { amount?: string } }
+interface TokenBalance {
+  accountIndex: number
+  mint: string
+  owner?: string
+  uiTokenAmount?: { amount?: string }
+}
 interface Meta {
-  err: unknown; fee: Amount; preBalances: Amount[]; postBalances: Amount[]; preTokenBalances?: TokenBalance[] | null;
+  err: unknown
+  fee: Amount
+  preBalances: Amount[]
+  postBalances: Amount[]
+  preTokenBalances?: TokenBalance[] | null
   postTokenBalances?: TokenBalance[] | null
 }
-interface BlockHead { blockhash: string; previousBlockhash: string; parentSlot: number; blockHeight: number | null }
-interface Block extends BlockHead {
-  transactions: { transaction: { signatures: string[]; accountKeys: { pubkey: string; signer?: boolean }[] }; meta: Meta | null }[]
+interface BlockHead {
+  blockhash: string
+  previousBlockhash: string
+  parentSlot: number
+  blockHeight: number | null
 }
-interface SignatureStatus { slot: number; err: unknown; confirmationStatus?: string | null }
-interface Context<T> { context: { slot: number }; value: T }
+interface Block extends BlockHead {
+  transactions: {
+    transaction: { signatures: string[]; accountKeys: { pubkey: string; signer?: boolean }[] }
+    meta: Meta | null
+  }[]
+}
+interface SignatureStatus {
+  slot: number
+  err: unknown
+  confirmationStatus?: string | null
+}
+interface Context<T> {
+  context: { slot: number }
+  value: T
+}
 
-export interface Lifetime { blockhash: string; /** Highest block that may hold a transaction with it. */ validUntil: number }
+export interface Lifetime {
+  blockhash: string
+  /** Highest block that may hold a transaction with it. */ validUntil: number
+}
 
 /** Integers beyond what a number holds exactly. */
 const exactNumbers = (_key: string, value: unknown, source: string | undefined): unknown =>
-  (typeof value === 'number' && source !== undefined && source.length > SAFE_DIGITS && /^\d+$/.test(source) ? BigInt(source) : value)
+  typeof value === 'number' &&
+  source !== undefined &&
+  source.length > SAFE_DIGITS &&
+  /^\d+$/.test(source)
+    ? BigInt(source)
+    : value
 
-/** Client of a Solana node. Heights are slots; only finalized blocks are read, so nothing is ever taken back. */
+/**
+ * Client of a Solana node. Heights are slots; only finalized blocks are read, so nothing is ever
+ * taken back.
+ */
 export class SolanaClient implements ChainClient, ResignedClient {
   readonly network: Network
   readonly #assets: readonly Asset[]
@@ -54,7 +108,13 @@ export class SolanaClient implements ChainClient, ResignedClient {
   #tip = 0
   #rent: { value: bigint; at: number } | null = null
 
-  constructor(network: Network, assets: readonly Asset[], endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now) {
+  constructor(
+    network: Network,
+    assets: readonly Asset[],
+    endpoint: RpcEndpoint,
+    fetch: Fetch,
+    now: () => number = Date.now,
+  ) {
     this.network = network
     this.#assets = assets
     this.#call = jsonRpc(endpoint, fetch, exactNumbers)
@@ -67,13 +127,17 @@ export class SolanaClient implements ChainClient, ResignedClient {
     const genesis = await this.#call<string>('getGenesisHash', [])
     if (genesis !== this.network.genesis) {
       throw new ChainError(
-        'WRONG_NETWORK', `${this.network.code}: the endpoint's first block is ${genesis}, not ${this.network.genesis ?? ''}`
+        'WRONG_NETWORK',
+        `${this.network.code}: the endpoint's first block is ${genesis}, not ${this.network.genesis ?? ''}`,
       )
     }
   }
 
   async tip(): Promise<ChainTip> {
-    const { context, value } = await this.#call<Context<{ blockhash: string }>>('getLatestBlockhash', [{ commitment: 'finalized' }])
+    const { context, value } = await this.#call<Context<{ blockhash: string }>>(
+      'getLatestBlockhash',
+      [{ commitment: 'finalized' }],
+    )
     this.#tip = context.slot
     return { height: context.slot, hash: value.blockhash, finalHeight: context.slot }
   }
@@ -81,7 +145,8 @@ export class SolanaClient implements ChainClient, ResignedClient {
   /** A slot without a block answers an empty one, which has its predecessor's hash. */
   async block(slot: number): Promise<ChainBlock | null> {
     const asked = this.#ahead.get(slot) ?? this.#read(slot)
-    for (const known of this.#ahead.keys()) if (known <= slot || known > slot + AHEAD) this.#ahead.delete(known)
+    for (const known of this.#ahead.keys())
+      if (known <= slot || known > slot + AHEAD) this.#ahead.delete(known)
     for (let next = slot + 1; next <= Math.min(slot + AHEAD, this.#tip); next++) {
       if (this.#ahead.has(next)) continue
       const reading = this.#read(next)
@@ -100,31 +165,44 @@ export class SolanaClient implements ChainClient, ResignedClient {
   async #read(slot: number): Promise<ChainBlock | null> {
     let block: Block | null
     try {
-      block = await callAnyVersion<Block | null>(
-        this.#call, 'getBlock', slot, { commitment: 'finalized', encoding: 'json', transactionDetails: 'accounts', rewards: false })
+      block = await callAnyVersion<Block | null>(this.#call, 'getBlock', slot, {
+        commitment: 'finalized',
+        encoding: 'json',
+        transactionDetails: 'accounts',
+        rewards: false,
+      })
     } catch (error) {
       if (!(error instanceof RpcRefused)) throw error
       if (NOT_AVAILABLE.has(error.rpcCode)) return null
       if (SKIPPED.has(error.rpcCode)) return this.#skipped(slot)
-      throw new RpcUnavailable(`${this.network.code}: slot ${slot} is not kept by the endpoint (${error.message})`)
+      throw new RpcUnavailable(
+        `${this.network.code}: slot ${slot} is not kept by the endpoint (${error.message})`,
+      )
     }
     if (!block) return this.#skipped(slot)
     this.#check(slot, block)
     return {
-      height: slot, hash: block.blockhash, parent: block.previousBlockhash,
+      height: slot,
+      hash: block.blockhash,
+      parent: block.previousBlockhash,
       txids: block.transactions.map(({ transaction }) => transaction.signatures[0] as string),
       transfers: block.transactions.flatMap((each) => this.#transfers(each)),
     }
   }
 
-  /** @throws RpcUnavailable where a block contradicts itself, or lacks what its payments are read from */
+  /**
+   * @throws RpcUnavailable where a block contradicts itself, or lacks what its payments are read
+   *   from
+   */
   #check(slot: number, { blockhash, previousBlockhash, parentSlot, transactions }: Block): void {
     const refuse = (problem: string): never => {
       throw new RpcUnavailable(`${this.network.code}: getBlock answered ${slot} ${problem}`)
     }
-    if (typeof blockhash !== 'string' || typeof previousBlockhash !== 'string') refuse('without blockhash or previousBlockhash')
+    if (typeof blockhash !== 'string' || typeof previousBlockhash !== 'string')
+      refuse('without blockhash or previousBlockhash')
     // The first block is its own parent.
-    if (!Number.isSafeInteger(parentSlot) || (parentSlot >= slot && slot > 0)) refuse('with a parentSlot that is not before it')
+    if (!Number.isSafeInteger(parentSlot) || (parentSlot >= slot && slot > 0))
+      refuse('with a parentSlot that is not before it')
     if (!Array.isArray(transactions)) refuse('without transactions')
     const seen = new Set<string>()
     for (const { transaction, meta } of transactions) {
@@ -133,46 +211,71 @@ export class SolanaClient implements ChainClient, ResignedClient {
       if (seen.has(id)) refuse(`with ${id} twice`)
       seen.add(id)
       const keys = transaction.accountKeys
-      if (!Array.isArray(keys) || keys.some((key) => typeof key?.pubkey !== 'string')) refuse(`with ${id} without accountKeys`)
+      if (!Array.isArray(keys) || keys.some((key) => typeof key?.pubkey !== 'string'))
+        refuse(`with ${id} without accountKeys`)
       if (!meta || meta.err === undefined) return refuse(`with ${id} without meta.err`)
       if (meta.err !== null) continue
       const { preBalances, postBalances, preTokenBalances, postTokenBalances } = meta
       if (preBalances?.length !== keys.length || postBalances?.length !== keys.length) {
         refuse(`with ${id} without the balances of its accounts`)
       }
-      if (![...preBalances, ...postBalances].every(isAmount)) refuse(`with ${id} with a balance that is not a whole number`)
-      const isRegistered = ({ mint }: TokenBalance) => this.#assets.some(({ contract_address: contract }) => contract === mint)
-      const registered = [preTokenBalances ?? [], postTokenBalances ?? []].map((each) => each.filter(isRegistered))
+      if (![...preBalances, ...postBalances].every(isAmount))
+        refuse(`with ${id} with a balance that is not a whole number`)
+      const isRegistered = ({ mint }: TokenBalance) =>
+        this.#assets.some(({ contract_address: contract }) => contract === mint)
+      const registered = [preTokenBalances ?? [], postTokenBalances ?? []].map((each) =>
+        each.filter(isRegistered),
+      )
       if (registered.flat().some((each) => amountOf(each) === null)) {
         refuse(`with ${id} without uiTokenAmount.amount`)
       }
-      if (registered[1]?.some(({ owner }) => owner === undefined)) refuse(`with ${id} without an owner of tokens`)
+      if (registered[1]?.some(({ owner }) => owner === undefined))
+        refuse(`with ${id} without an owner of tokens`)
       const usesTokens = keys.some(({ pubkey }) => pubkey === TOKEN_PROGRAM)
-      if (usesTokens && (!Array.isArray(preTokenBalances) || !Array.isArray(postTokenBalances))) refuse(`with ${id} without token balances`)
+      if (usesTokens && (!Array.isArray(preTokenBalances) || !Array.isArray(postTokenBalances)))
+        refuse(`with ${id} without token balances`)
     }
-  }
-
-  /** An endpoint may also have lost a block: a slot was skipped only if the next block stands on an earlier one. */
-  async #skipped(slot: number): Promise<ChainBlock | null> {
-    const [next] = await this.#call<number[]>('getBlocksWithLimit', [slot, 1, { commitment: 'finalized' }])
-    if (next === undefined || next <= slot) return null
-    const head = await callAnyVersion<BlockHead | null>(
-      this.#call, 'getBlock', next, { commitment: 'finalized', transactionDetails: 'none', rewards: false })
-    if (!head) return null
-    if (!Number.isSafeInteger(head.parentSlot) || typeof head.previousBlockhash !== 'string') {
-      throw new RpcUnavailable(`${this.network.code}: getBlock answered ${next} without parentSlot or previousBlockhash`)
-    }
-    if (head.parentSlot >= slot) {
-      throw new RpcUnavailable(
-        `${this.network.code}: the endpoint has lost the block of slot ${slot}; use one with a longer history to catch up`
-      )
-    }
-    return { height: slot, hash: head.previousBlockhash, parent: head.previousBlockhash, txids: [], transfers: [] }
   }
 
   /**
-   * What a successful transaction left at wallets and at the associated accounts of registered tokens: by balances, so
-   * that no way of moving coins is missed.
+   * An endpoint may also have lost a block: a slot was skipped only if the next block stands on an
+   * earlier one.
+   */
+  async #skipped(slot: number): Promise<ChainBlock | null> {
+    const [next] = await this.#call<number[]>('getBlocksWithLimit', [
+      slot,
+      1,
+      { commitment: 'finalized' },
+    ])
+    if (next === undefined || next <= slot) return null
+    const head = await callAnyVersion<BlockHead | null>(this.#call, 'getBlock', next, {
+      commitment: 'finalized',
+      transactionDetails: 'none',
+      rewards: false,
+    })
+    if (!head) return null
+    if (!Number.isSafeInteger(head.parentSlot) || typeof head.previousBlockhash !== 'string') {
+      throw new RpcUnavailable(
+        `${this.network.code}: getBlock answered ${next} without parentSlot or previousBlockhash`,
+      )
+    }
+    if (head.parentSlot >= slot) {
+      throw new RpcUnavailable(
+        `${this.network.code}: the endpoint has lost the block of slot ${slot}; use one with a longer history to catch up`,
+      )
+    }
+    return {
+      height: slot,
+      hash: head.previousBlockhash,
+      parent: head.previousBlockhash,
+      txids: [],
+      transfers: [],
+    }
+  }
+
+  /**
+   * What a successful transaction left at wallets and at the associated accounts of registered
+   * tokens: by balances, so that no way of moving coins is missed.
    */
   #transfers({ transaction, meta }: Block['transactions'][number]): ChainTransfer[] {
     if (!meta || meta.err !== null) return []
@@ -182,21 +285,48 @@ export class SolanaClient implements ChainClient, ResignedClient {
     const senders = payersOf(transaction.accountKeys, meta)
     const found: ChainTransfer[] = []
     for (const [position, address] of keys.entries()) {
-      const amount = BigInt(meta.postBalances[position] ?? 0) - BigInt(meta.preBalances[position] ?? 0)
-      if (amount > 0n) found.push({ txid, position, asset: this.network.native_asset, address, amount, sender, senders, coinbase: false })
+      const amount =
+        BigInt(meta.postBalances[position] ?? 0) - BigInt(meta.preBalances[position] ?? 0)
+      if (amount > 0n)
+        found.push({
+          txid,
+          position,
+          asset: this.network.native_asset,
+          address,
+          amount,
+          sender,
+          senders,
+          coinbase: false,
+        })
     }
     for (const held of meta.postTokenBalances ?? []) {
       const { accountIndex, mint, owner } = held
-      const asset = this.#assets.find((candidate) => candidate.type === 'token' && candidate.contract_address === mint)
-      if (!asset || owner === undefined || keys[accountIndex] !== tokenAccountOf(owner, mint)) continue
-      const before = (meta.preTokenBalances ?? []).find((each) => each.accountIndex === accountIndex)
+      const asset = this.#assets.find(
+        (candidate) => candidate.type === 'token' && candidate.contract_address === mint,
+      )
+      if (!asset || owner === undefined || keys[accountIndex] !== tokenAccountOf(owner, mint))
+        continue
+      const before = (meta.preTokenBalances ?? []).find(
+        (each) => each.accountIndex === accountIndex,
+      )
       const amount = (amountOf(held) ?? 0n) - (amountOf(before) ?? 0n)
       if (amount <= 0n) continue
-      const after = (at: number) => amountOf((meta.postTokenBalances ?? []).find((post) => post.accountIndex === at)) ?? 0n
-      const payer = (meta.preTokenBalances ?? []).find((each) => each.mint === mint && each.accountIndex !== accountIndex
-        && (amountOf(each) ?? 0n) > after(each.accountIndex))
+      const after = (at: number) =>
+        amountOf((meta.postTokenBalances ?? []).find((post) => post.accountIndex === at)) ?? 0n
+      const payer = (meta.preTokenBalances ?? []).find(
+        (each) =>
+          each.mint === mint &&
+          each.accountIndex !== accountIndex &&
+          (amountOf(each) ?? 0n) > after(each.accountIndex),
+      )
       found.push({
-        txid, position: accountIndex, asset: asset.asset_name, address: owner, amount, sender: payer?.owner ?? sender, senders,
+        txid,
+        position: accountIndex,
+        asset: asset.asset_name,
+        address: owner,
+        amount,
+        sender: payer?.owner ?? sender,
+        senders,
         coinbase: false,
       })
     }
@@ -207,17 +337,25 @@ export class SolanaClient implements ChainClient, ResignedClient {
   async status(hash: string, expected?: ExpectedTransfer): Promise<TransactionStatus> {
     const status = await this.#status(hash)
     if (!status) return { state: 'absent' }
-    if (status.confirmationStatus !== 'finalized' && status.confirmationStatus !== 'confirmed') return { state: 'mempool' }
+    if (status.confirmationStatus !== 'finalized' && status.confirmationStatus !== 'confirmed')
+      return { state: 'mempool' }
     const found = await callAnyVersion<{ slot: number; meta: Meta | null } | null>(
-      this.#call, 'getTransaction', hash, { commitment: 'confirmed', encoding: 'json' })
+      this.#call,
+      'getTransaction',
+      hash,
+      { commitment: 'confirmed', encoding: 'json' },
+    )
     if (!found?.meta) {
       throw new RpcUnavailable(
-        `${this.network.code}: the endpoint does not show the transaction that it calls ${status.confirmationStatus}`
+        `${this.network.code}: the endpoint does not show the transaction that it calls ${status.confirmationStatus}`,
       )
     }
     const { meta } = found
     const succeeded = meta.err === null
-    const fee = succeeded && expected ? BigInt(meta.preBalances[0] ?? 0) - BigInt(meta.postBalances[0] ?? 0) : BigInt(meta.fee)
+    const fee =
+      succeeded && expected
+        ? BigInt(meta.preBalances[0] ?? 0) - BigInt(meta.postBalances[0] ?? 0)
+        : BigInt(meta.fee)
     return { state: 'included', height: found.slot, blockHash: '', succeeded, fee }
   }
 
@@ -233,7 +371,8 @@ export class SolanaClient implements ChainClient, ResignedClient {
     this.#lives.sent(raw)
     try {
       await this.#call<string>('sendTransaction', [
-        Buffer.from(raw, 'hex').toString('base64'), { encoding: 'base64', preflightCommitment: 'confirmed', maxRetries: 5 }
+        Buffer.from(raw, 'hex').toString('base64'),
+        { encoding: 'base64', preflightCommitment: 'confirmed', maxRetries: 5 },
       ])
       return { kind: 'accepted' }
     } catch (error) {
@@ -244,31 +383,40 @@ export class SolanaClient implements ChainClient, ResignedClient {
 
   /** Where a transaction's life begins; read last. */
   async lifetime(): Promise<Lifetime> {
-    const { value } = await this.#call<Context<{ blockhash: string; lastValidBlockHeight: number }>>('getLatestBlockhash', [
-      { commitment: 'confirmed' }
-    ])
+    const { value } = await this.#call<
+      Context<{ blockhash: string; lastValidBlockHeight: number }>
+    >('getLatestBlockhash', [{ commitment: 'confirmed' }])
     this.#lives.began(value.blockhash, value.lastValidBlockHeight)
     return { blockhash: value.blockhash, validUntil: value.lastValidBlockHeight }
   }
 
-  /** Whether a transaction that is not signed yet would hardly be sent in time: too few blocks are left of its life. */
+  /**
+   * Whether a transaction that is not signed yet would hardly be sent in time: too few blocks are
+   * left of its life.
+   */
   async isStale(validUntil: number): Promise<boolean> {
-    if ((await this.lifetime()).validUntil - validUntil > BLOCKS_TO_LIVE - this.#lives.blocksNeeded) return true
+    if ((await this.lifetime()).validUntil - validUntil > BLOCKS_TO_LIVE - this.#lives.blocksNeeded)
+      return true
     this.#lives.signing(validUntil)
     return false
   }
 
   /**
-   * True where the transaction can provably never be included any more: a finalized block is past its end, and it is
-   * absent from a history that reaches back before its beginning. Asked twice, each time of a node that has seen the
-   * block by which it is over: behind one address may be nodes of different age.
+   * True where the transaction can provably never be included any more: a finalized block is past
+   * its end, and it is absent from a history that reaches back before its beginning. Asked twice,
+   * each time of a node that has seen the block by which it is over: behind one address may be
+   * nodes of different age.
    */
   async isDead(hash: string, validUntil: number): Promise<boolean> {
-    if (!await this.#isAbsentPast(hash, validUntil)) return false
+    if (!(await this.#isAbsentPast(hash, validUntil))) return false
     const first = await this.#call<number>('getFirstAvailableBlock', [])
-    const oldest = await callAnyVersion<BlockHead | null>(
-      this.#call, 'getBlock', first, { commitment: 'finalized', transactionDetails: 'none', rewards: false })
-    if (!oldest || (oldest.blockHeight ?? Infinity) > Math.max(0, validUntil - BLOCKS_TO_LIVE)) return false
+    const oldest = await callAnyVersion<BlockHead | null>(this.#call, 'getBlock', first, {
+      commitment: 'finalized',
+      transactionDetails: 'none',
+      rewards: false,
+    })
+    if (!oldest || (oldest.blockHeight ?? Infinity) > Math.max(0, validUntil - BLOCKS_TO_LIVE))
+      return false
     return this.#isAbsentPast(hash, validUntil)
   }
 
@@ -279,28 +427,54 @@ export class SolanaClient implements ChainClient, ResignedClient {
     return context.slot >= slot && value[0] === null
   }
 
-  /** See {@link ResignedClient}. A signature is the id, and two signatures over one message are both good. */
+  /**
+   * See {@link ResignedClient}. A signature is the id, and two signatures over one message are both
+   * good.
+   */
   async findSigned(account: string, message: string, validUntil: number): Promise<Signed | null> {
     return findMessage(this.#call, account, message, validUntil)
   }
 
   async balance(address: string, asset: Asset): Promise<bigint> {
     if (asset.type === 'native') {
-      return BigInt((await this.#call<Context<Amount>>('getBalance', [address, { commitment: 'finalized' }])).value)
+      return BigInt(
+        (await this.#call<Context<Amount>>('getBalance', [address, { commitment: 'finalized' }]))
+          .value,
+      )
     }
     const account = tokenAccountOf(address, asset.contract_address as string)
-    interface TokenAccount { pubkey: string; account: { data: { parsed: { info: { tokenAmount: { amount: string } } } } } }
-    const { value } = await this.#call<Context<TokenAccount[]>>(
-      'getTokenAccountsByOwner', [address, { mint: asset.contract_address }, { commitment: 'finalized', encoding: 'jsonParsed' }])
-    return BigInt(value.find(({ pubkey }) => pubkey === account)?.account.data.parsed.info.tokenAmount.amount ?? 0)
+    interface TokenAccount {
+      pubkey: string
+      account: { data: { parsed: { info: { tokenAmount: { amount: string } } } } }
+    }
+    const { value } = await this.#call<Context<TokenAccount[]>>('getTokenAccountsByOwner', [
+      address,
+      { mint: asset.contract_address },
+      { commitment: 'finalized', encoding: 'jsonParsed' },
+    ])
+    return BigInt(
+      value.find(({ pubkey }) => pubkey === account)?.account.data.parsed.info.tokenAmount.amount ??
+        0,
+    )
   }
 
-  /** What stands at an address; `wallet`: it can be paid by its owner's will alone. Null: nothing yet. */
+  /**
+   * What stands at an address; `wallet`: it can be paid by its owner's will alone. Null: nothing
+   * yet.
+   */
   async account(address: string): Promise<{ balance: bigint; wallet: boolean } | null> {
-    const { value } = await this.#call<Context<{ lamports: Amount; owner: string; executable: boolean } | null>>('getAccountInfo', [
-      address, { commitment: 'confirmed', encoding: 'base64', dataSlice: { offset: 0, length: 0 } }
+    const { value } = await this.#call<
+      Context<{ lamports: Amount; owner: string; executable: boolean } | null>
+    >('getAccountInfo', [
+      address,
+      { commitment: 'confirmed', encoding: 'base64', dataSlice: { offset: 0, length: 0 } },
     ])
-    return value && { balance: BigInt(value.lamports), wallet: value.owner === SYSTEM_PROGRAM && !value.executable }
+    return (
+      value && {
+        balance: BigInt(value.lamports),
+        wallet: value.owner === SYSTEM_PROGRAM && !value.executable,
+      }
+    )
   }
 
   /** What an account without data must hold. */
@@ -312,12 +486,18 @@ export class SolanaClient implements ChainClient, ResignedClient {
     return this.#rent.value
   }
 
-  /** Millionths of a lamport per compute unit, as the last blocks took them; where there are none, the least of each level. */
+  /**
+   * Millionths of a lamport per compute unit, as the last blocks took them; where there are none,
+   * the least of each level.
+   */
   async unitPrices(): Promise<LevelRates> {
     const [method, code] = ['getRecentPrioritizationFees', this.network.code]
     const recent = await this.#call<{ prioritizationFee?: unknown }[] | null>(method, [[]])
     if (!Array.isArray(recent)) throw new RpcUnavailable(`${code}: ${method} answered no list`)
-    const prices = recent.map((each) => priceOf(code, method, 'prioritizationFee', (each as typeof each | null)?.prioritizationFee))
+    const prices = recent
+      .map((each) =>
+        priceOf(code, method, 'prioritizationFee', (each as typeof each | null)?.prioritizationFee),
+      )
       .sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
     const at = (share: number): bigint => {
       const price = prices[Math.min(prices.length - 1, Math.floor(prices.length * share))] ?? 0n
@@ -328,19 +508,27 @@ export class SolanaClient implements ChainClient, ResignedClient {
 }
 
 /**
- * Who is behind a transaction: whoever signed it, and everyone who had less lamports or less of any token afterwards. A
- * token account stands for its owner; one whose owner a node does not name makes the senders incomplete.
+ * Who is behind a transaction: whoever signed it, and everyone who had less lamports or less of any
+ * token afterwards. A token account stands for its owner; one whose owner a node does not name
+ * makes the senders incomplete.
  */
 function payersOf(keys: readonly { pubkey: string; signer?: boolean }[], meta: Meta): Senders {
   const [before, after] = [meta.preTokenBalances ?? [], meta.postTokenBalances ?? []]
-  const owners = new Map([...before, ...after].map(({ accountIndex, owner }) => [accountIndex, owner]))
+  const owners = new Map(
+    [...before, ...after].map(({ accountIndex, owner }) => [accountIndex, owner]),
+  )
   const native = keys.flatMap(({ pubkey, signer }, at) => {
     if (at === 0 || signer) return [pubkey]
-    return BigInt(meta.postBalances[at] ?? 0) < BigInt(meta.preBalances[at] ?? 0) ? [owners.has(at) ? owners.get(at) : pubkey] : []
+    return BigInt(meta.postBalances[at] ?? 0) < BigInt(meta.preBalances[at] ?? 0)
+      ? [owners.has(at) ? owners.get(at) : pubkey]
+      : []
   })
   const left = new Map(after.map((each) => [each.accountIndex, amountOf(each)]))
   const tokens = before.flatMap((each): (string | undefined)[] => {
-    const [had, has] = [amountOf(each), left.has(each.accountIndex) ? left.get(each.accountIndex) ?? null : 0n]
+    const [had, has] = [
+      amountOf(each),
+      left.has(each.accountIndex) ? (left.get(each.accountIndex) ?? null) : 0n,
+    ]
     // A token that this platform does not know may be counted in another way.
     if (had === null || has === null) return [undefined]
     return had > has ? [each.owner] : []
@@ -350,7 +538,8 @@ function payersOf(keys: readonly { pubkey: string; signer?: boolean }[], meta: M
 
 /** Whether a value is a number of lamports. */
 const isAmount = (value: unknown): boolean =>
-  (typeof value === 'number' ? Number.isSafeInteger(value) : typeof value === 'bigint') && (value as Amount) >= 0
+  (typeof value === 'number' ? Number.isSafeInteger(value) : typeof value === 'bigint') &&
+  (value as Amount) >= 0
 
 /** Smallest units of a token; null where the answer does not name them as a whole number. */
 function amountOf(balance: TokenBalance | undefined): bigint | null {

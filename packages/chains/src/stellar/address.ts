@@ -31,16 +31,29 @@ export function validate(_network: Network, text: string, addressTag?: string | 
   if (memo && 'reason' in memo) return { valid: false, reason: memo.reason, field: 'address_tag' }
   if (text.startsWith('M')) {
     const muxed = splitMuxed(text)
-    if (!muxed) return { valid: false, reason: 'is not an M… address: checksum or length does not match' }
+    if (!muxed)
+      return { valid: false, reason: 'is not an M… address: checksum or length does not match' }
     if (memo && memo.tag !== muxed.id) {
-      return { valid: false, reason: `address_tag differs from the id ${muxed.id} inside the M… address`, field: 'address_tag' }
+      return {
+        valid: false,
+        reason: `address_tag differs from the id ${muxed.id} inside the M… address`,
+        field: 'address_tag',
+      }
     }
     return { valid: true, address: text, address_tag: null }
   }
-  if (/^S[A-Z2-7]{55}$/.test(text)) return { valid: false, reason: 'is a secret key: anyone who sees it can take the account’s coins' }
-  if (/^C[A-Z2-7]{55}$/.test(text)) return { valid: false, reason: 'is a contract; only accounts (G…, M…) can be paid' }
+  if (/^S[A-Z2-7]{55}$/.test(text))
+    return {
+      valid: false,
+      reason: 'is a secret key: anyone who sees it can take the account’s coins',
+    }
+  if (/^C[A-Z2-7]{55}$/.test(text))
+    return { valid: false, reason: 'is a contract; only accounts (G…, M…) can be paid' }
   if (decodeStrKey(ACCOUNT, KEY_BYTES, text) === null) {
-    return { valid: false, reason: 'is not a Stellar address: it starts with G (or M) and its checksum must match' }
+    return {
+      valid: false,
+      reason: 'is not a Stellar address: it starts with G (or M) and its checksum must match',
+    }
   }
   return { valid: true, address: text, address_tag: memo ? memo.tag : null }
 }

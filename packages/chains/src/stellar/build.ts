@@ -8,7 +8,10 @@ import { muxedOf } from './muxed.ts'
 
 export { splitMuxed } from './address.ts'
 
-/** How long a transaction lives: three nodes have time to sign, and a lost one is soon known to be dead. */
+/**
+ * How long a transaction lives: three nodes have time to sign, and a lost one is soon known to be
+ * dead.
+ */
 export const SECONDS_TO_LIVE = 300
 
 /**
@@ -20,22 +23,37 @@ export const SECONDS_TO_LIVE = 300
 export function buildPayment(
   network: Network,
   o: {
-    to: string; tag: string | null; amount: bigint; fee: bigint; sequence: bigint; validUntil: number; create: boolean;
-    publicKey: Uint8Array; path: number[]
-  }
+    to: string
+    tag: string | null
+    amount: bigint
+    fee: bigint
+    sequence: bigint
+    validUntil: number
+    create: boolean
+    publicKey: Uint8Array
+    path: number[]
+  },
 ): UnsignedTransaction {
   const { StrKey, xdr } = library()
   const memo = o.tag === null ? null : readMemo(o.tag)
   if (memo && 'reason' in memo) throw new ChainError('TAG', memo.reason)
-  if (o.create && splitMuxed(o.to)) throw new ChainError('SHAPE', 'an account cannot be created through an M… address')
+  if (o.create && splitMuxed(o.to))
+    throw new ChainError('SHAPE', 'an account cannot be created through an M… address')
   const amount = xdr.Int64.fromString(o.amount.toString())
   const body = o.create
     ? xdr.OperationBody.createAccount(
-      new xdr.CreateAccountOp({
-        destination: xdr.PublicKey.publicKeyTypeEd25519(StrKey.decodeEd25519PublicKey(o.to)), startingBalance: amount,
-      })
-    )
-    : xdr.OperationBody.payment(new xdr.PaymentOp({ destination: muxedOf(o.to), asset: xdr.Asset.assetTypeNative(), amount }))
+        new xdr.CreateAccountOp({
+          destination: xdr.PublicKey.publicKeyTypeEd25519(StrKey.decodeEd25519PublicKey(o.to)),
+          startingBalance: amount,
+        }),
+      )
+    : xdr.OperationBody.payment(
+        new xdr.PaymentOp({
+          destination: muxedOf(o.to),
+          asset: xdr.Asset.assetTypeNative(),
+          amount,
+        }),
+      )
   const transaction = new xdr.Transaction({
     sourceAccount: xdr.MuxedAccount.keyTypeEd25519(Buffer.from(o.publicKey)),
     fee: Number(o.fee),
@@ -44,12 +62,14 @@ export function buildPayment(
       new xdr.TimeBounds({
         minTime: xdr.Uint64.fromString('0') as unknown as xdr.TimePoint,
         maxTime: xdr.Uint64.fromString(String(o.validUntil)) as unknown as xdr.TimePoint,
-      })
+      }),
     ),
     memo: memo ? xdrOf(memo) : xdr.Memo.memoNone(),
     operations: [new xdr.Operation({ sourceAccount: null, body })],
     ext: new xdr.TransactionExt(0),
   })
-  const envelope = xdr.TransactionEnvelope.envelopeTypeTx(new xdr.TransactionV1Envelope({ tx: transaction, signatures: [] }))
+  const envelope = xdr.TransactionEnvelope.envelopeTypeTx(
+    new xdr.TransactionV1Envelope({ tx: transaction, signatures: [] }),
+  )
   return { network: network.code, bytes: envelope.toXDR('hex'), inputs: [{ path: o.path }] }
 }

@@ -4,6 +4,14 @@ import { traits } from './traits.ts'
 import { assemble, decode, exclusive, renumber, signing } from './transaction.ts'
 
 export const stellar: Family = {
-  traits, address, validate, tags, accountOf: (text) => splitMuxed(text)?.account ?? null, decode, signing, assemble, exclusive,
+  traits,
+  address,
+  validate,
+  tags,
+  accountOf: (text) => splitMuxed(text)?.account ?? null,
+  decode,
+  signing,
+  assemble,
+  exclusive,
   renumber,
 }

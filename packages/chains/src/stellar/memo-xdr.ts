@@ -8,22 +8,36 @@ export function xdrOf({ kind, text, bytes }: Memo): xdr.Memo {
   const { Memo: Memos, Uint64 } = library().xdr
   if (kind === 'id') return Memos.memoId(Uint64.fromString(text))
   const content = Buffer.from(bytes)
-  return kind === 'text' ? Memos.memoText(content) : kind === 'hash' ? Memos.memoHash(content) : Memos.memoReturn(content)
+  return kind === 'text'
+    ? Memos.memoText(content)
+    : kind === 'hash'
+      ? Memos.memoHash(content)
+      : Memos.memoReturn(content)
 }
 
-/** The tag of a memo; null where there is none. Text that is not UTF-8 keeps its bytes as `text-hex:`. */
+/**
+ * The tag of a memo; null where there is none. Text that is not UTF-8 keeps its bytes as
+ * `text-hex:`.
+ */
 export function tagOf(memo: xdr.Memo): string | null {
   switch (memo.switch().name) {
-    case 'memoNone': return null
-    case 'memoId': return memo.id().toString()
-    case 'memoHash': return `hash:${memo.hash().toString('hex')}`
-    case 'memoReturn': return `return:${memo.retHash().toString('hex')}`
+    case 'memoNone':
+      return null
+    case 'memoId':
+      return memo.id().toString()
+    case 'memoHash':
+      return `hash:${memo.hash().toString('hex')}`
+    case 'memoReturn':
+      return `return:${memo.retHash().toString('hex')}`
     case 'memoText': {
       const raw = memo.text()
       const bytes = typeof raw === 'string' ? Buffer.from(raw, 'utf8') : raw
       const text = bytes.toString('utf8')
-      return text !== '' && Buffer.from(text, 'utf8').equals(bytes) ? spellText(text) : `text-hex:${bytes.toString('hex')}`
+      return text !== '' && Buffer.from(text, 'utf8').equals(bytes)
+        ? spellText(text)
+        : `text-hex:${bytes.toString('hex')}`
     }
-    default: throw new ChainError('SHAPE', 'an unknown kind of memo')
+    default:
+      throw new ChainError('SHAPE', 'an unknown kind of memo')
   }
 }

@@ -1,9 +1,9 @@
 import { hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 
 /**
- * A memo as the text of `address_tag`: digits are MEMO_ID, `hash:` and `return:` with 64 hexadecimal digits are
- * MEMO_HASH and MEMO_RETURN, everything else is MEMO_TEXT. `id:` and `text:` say it explicitly, which a text needs
- * that looks like one of the others.
+ * A memo as the text of `address_tag`: digits are MEMO_ID, `hash:` and `return:` with 64
+ * hexadecimal digits are MEMO_HASH and MEMO_RETURN, everything else is MEMO_TEXT. `id:` and `text:`
+ * say it explicitly, which a text needs that looks like one of the others.
  */
 
 const ID_MAX = 2n ** 64n - 1n
@@ -11,18 +11,27 @@ const TEXT_BYTES_MAX = 28
 const PREFIXED = /^(id|text|hash|return):([\s\S]*)$/
 const DIGITS = /^\d+$/
 
-/** A memo with its canonical `address_tag`. `text` is that of an id or a text; `bytes` are those of the others, and of a text. */
-export interface Memo { tag: string; kind: 'id' | 'text' | 'hash' | 'return'; text: string; bytes: Uint8Array }
+/**
+ * A memo with its canonical `address_tag`. `text` is that of an id or a text; `bytes` are those of
+ * the others, and of a text.
+ */
+export interface Memo {
+  tag: string
+  kind: 'id' | 'text' | 'hash' | 'return'
+  text: string
+  bytes: Uint8Array
+}
 
 /** What a tag says, or why it says nothing. */
 export function readMemo(tag: string): Memo | { reason: string } {
   const prefixed = PREFIXED.exec(tag)
   const kind = (prefixed ? prefixed[1] : DIGITS.test(tag) ? 'id' : 'text') as Memo['kind']
-  const value = prefixed ? prefixed[2] as string : tag
+  const value = prefixed ? (prefixed[2] as string) : tag
   if (kind === 'id') {
     if (!/^(?:0|[1-9]\d{0,19})$/.test(value) || BigInt(value) > ID_MAX) {
       return {
-        reason: 'address_tag in digits is a memo id, a whole number below 2^64 without leading zeros; put text: before it for a memo text'
+        reason:
+          'address_tag in digits is a memo id, a whole number below 2^64 without leading zeros; put text: before it for a memo text',
       }
     }
     return { tag: value, kind, text: value, bytes: new Uint8Array() }
@@ -34,11 +43,15 @@ export function readMemo(tag: string): Memo | { reason: string } {
     }
     return { tag: spellText(value), kind, text: value, bytes }
   }
-  if (!/^[0-9a-fA-F]{64}$/.test(value)) return { reason: `address_tag: ${kind}: is followed by 64 hexadecimal digits` }
+  if (!/^[0-9a-fA-F]{64}$/.test(value))
+    return { reason: `address_tag: ${kind}: is followed by 64 hexadecimal digits` }
   return { tag: `${kind}:${value.toLowerCase()}`, kind, text: '', bytes: hexToBytes(value) }
 }
 
-/** Whether a tag is a memo id in digits, or states its kind (`id:`, `text:`, `hash:`, `return:`): other texts may be anything. */
+/**
+ * Whether a tag is a memo id in digits, or states its kind (`id:`, `text:`, `hash:`, `return:`):
+ * other texts may be anything.
+ */
 export function isExplicit(tag: string): boolean {
   return (DIGITS.test(tag) || PREFIXED.test(tag)) && !('reason' in readMemo(tag))
 }

@@ -1,6 +1,7 @@
 /**
- * Reads single fields of XDR structures by their position. A library that decodes a whole structure fails on a union arm that it does
- * not know, also where the field that is needed comes before it. Layouts: stellar-xdr, Stellar-ledger.x and Stellar-ledger-entries.x.
+ * Reads single fields of XDR structures by their position. A library that decodes a whole structure
+ * fails on a union arm that it does not know, also where the field that is needed comes before it.
+ * Layouts: stellar-xdr, Stellar-ledger.x and Stellar-ledger-entries.x.
  */
 
 const HASH = 32
@@ -10,12 +11,14 @@ const UPGRADES_MAX = 6
 const SIGNERS_MAX = 20
 /** PublicKey: the type, which is always Ed25519, then the key. */
 const PUBLIC_KEY = UINT32 + HASH
-/** LedgerHeaderHistoryEntry: the hash, then the header, whose first field is the protocol version. */
+/**
+ * LedgerHeaderHistoryEntry: the hash, then the header, whose first field is the protocol version.
+ */
 const PREVIOUS_HASH_AT = HASH + UINT32
 const SCP_VALUE_AT = PREVIOUS_HASH_AT + HASH
 /**
- * LedgerHeader between scpValue and baseReserve: txSetResultHash, bucketListHash, ledgerSeq, totalCoins, feePool, inflationSeq, idPool,
- * baseFee.
+ * LedgerHeader between scpValue and baseReserve: txSetResultHash, bucketListHash, ledgerSeq,
+ * totalCoins, feePool, inflationSeq, idPool, baseFee.
  */
 const SEQUENCE_BEHIND = HASH + HASH
 const BASE_RESERVE_BEHIND = SEQUENCE_BEHIND + UINT32 + UINT64 + UINT64 + UINT32 + UINT64 + UINT32
@@ -84,16 +87,20 @@ function skipValue(cursor: Cursor): void {
   for (let left = cursor.count(UPGRADES_MAX, 'upgrades'); left > 0; left--) cursor.skipOpaque()
   const arm = cursor.uint32()
   switch (arm) {
-    case 0: return
-    case 1: return cursor.skipSignature()
-    case 2: return cursor.skipProposal()
+    case 0:
+      return
+    case 1:
+      return cursor.skipSignature()
+    case 2:
+      return cursor.skipProposal()
     case 3:
       cursor.skip(UINT64)
       return cursor.skipSignature()
     case 4:
       cursor.skip(UINT64)
       return cursor.skipProposal()
-    default: throw new UnknownLayout(`StellarValue has an extension of the type ${arm}`)
+    default:
+      throw new UnknownLayout(`StellarValue has an extension of the type ${arm}`)
   }
 }
 
@@ -105,14 +112,20 @@ function headerBehindValue(xdr: string): { bytes: Buffer; at: number } {
   return { bytes, at: cursor.at }
 }
 
-/** Hash of the previous ledger, in hex. @param xdr LedgerHeaderHistoryEntry in base64 @throws UnknownLayout */
+/**
+ * Hash of the previous ledger, in hex. @param xdr LedgerHeaderHistoryEntry in base64 @throws
+ * UnknownLayout
+ */
 export function previousHashOf(xdr: string): string {
   const bytes = Buffer.from(xdr, 'base64')
   if (bytes.length < SCP_VALUE_AT) throw new UnknownLayout('the data end too early')
   return bytes.toString('hex', PREVIOUS_HASH_AT, SCP_VALUE_AT)
 }
 
-/** Hash of the results of a ledger's transactions, in hex. @param xdr LedgerHeaderHistoryEntry in base64 @throws UnknownLayout */
+/**
+ * Hash of the results of a ledger's transactions, in hex. @param xdr LedgerHeaderHistoryEntry in
+ * base64 @throws UnknownLayout
+ */
 export function resultsHashOf(xdr: string): string {
   const { bytes, at } = headerBehindValue(xdr)
   new Cursor(bytes, at).skip(HASH)
@@ -121,14 +134,17 @@ export function resultsHashOf(xdr: string): string {
 
 /**
  * Base reserve in stroops.
- * @param xdr LedgerHeaderHistoryEntry in base64 @param sequence of the ledger, which the header must name where it is expected
+ * @param xdr LedgerHeaderHistoryEntry in base64 @param sequence of the ledger, which the header
+ *   must name where it is expected
  * @throws UnknownLayout
  */
 export function baseReserveOf(xdr: string, sequence: number): bigint {
   const { bytes, at } = headerBehindValue(xdr)
   const named = new Cursor(bytes, at + SEQUENCE_BEHIND).uint32()
-  // The one field whose value is known: where it differs, the layout is another one and so is every field behind it.
-  if (named !== sequence) throw new UnknownLayout(`the header names the ledger ${named} where ${sequence} is expected`)
+  // The one field whose value is known: where it differs, the layout is another one and so is every
+  // field behind it.
+  if (named !== sequence)
+    throw new UnknownLayout(`the header names the ledger ${named} where ${sequence} is expected`)
   return BigInt(new Cursor(bytes, at + BASE_RESERVE_BEHIND).uint32())
 }
 
@@ -137,7 +153,10 @@ interface AccountFields {
   /** Number of the account's last transaction. */
   sequence: bigint
   subEntries: bigint
-  /** Entries that others pay the reserve of, less those that this account pays for others; null: the layout is not known. */
+  /**
+   * Entries that others pay the reserve of, less those that this account pays for others; null: the
+   * layout is not known.
+   */
   sponsored: bigint | null
 }
 
@@ -172,7 +191,10 @@ function sponsoredOf(cursor: Cursor): bigint | null {
   }
 }
 
-/** SignerKey and weight: an Ed25519 key, a hash (of a transaction, or a preimage), or a key with a payload (CAP-40). */
+/**
+ * SignerKey and weight: an Ed25519 key, a hash (of a transaction, or a preimage), or a key with a
+ * payload (CAP-40).
+ */
 function skipSigner(cursor: Cursor): void {
   const type = cursor.uint32()
   if (type > 3) throw new UnknownLayout(`a signer of the type ${type}`)
@@ -181,7 +203,10 @@ function skipSigner(cursor: Cursor): void {
   cursor.skip(UINT32)
 }
 
-/** Fee that was charged, in stroops: the first field. @param xdr TransactionResult in base64 @throws UnknownLayout */
+/**
+ * Fee that was charged, in stroops: the first field. @param xdr TransactionResult in base64 @throws
+ * UnknownLayout
+ */
 export function feeChargedOf(xdr: string): bigint {
   return new Cursor(Buffer.from(xdr, 'base64'), 0).int64()
 }

@@ -1,7 +1,22 @@
 import type { xdr } from '@stellar/stellar-base'
 import {
-  jsonRpc, priceOf, rising, RpcRefused, RpcUnavailable, sendersOf, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip,
-  type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TaggedClient, type TransactionStatus,
+  jsonRpc,
+  priceOf,
+  rising,
+  RpcRefused,
+  RpcUnavailable,
+  sendersOf,
+  type AccountState,
+  type BroadcastResult,
+  type ChainBlock,
+  type ChainTip,
+  type ChainTransfer,
+  type Fetch,
+  type JsonRpc,
+  type LevelRates,
+  type RpcEndpoint,
+  type TaggedClient,
+  type TransactionStatus,
 } from '../rpc.ts'
 import { ignoreUnreadable, type ReportUnreadable } from '../unreadable.ts'
 import { checkedClient } from '../checked-client.ts'
@@ -12,13 +27,23 @@ import { SECONDS_TO_LIVE } from './build.ts'
 import { tagOf } from './memo-xdr.ts'
 import { addressOf } from './muxed.ts'
 import { library } from './library.ts'
-import { accountFieldsOf, baseReserveOf, feeChargedOf, previousHashOf, resultsHashOf } from './positions.ts'
+import {
+  accountFieldsOf,
+  baseReserveOf,
+  feeChargedOf,
+  previousHashOf,
+  resultsHashOf,
+} from './positions.ts'
 
 const PAGE = 200
-/** Hashes of no results: SHA-256 of an empty list in XDR; of nothing, which local chains write; and the first ledger's. */
+/**
+ * Hashes of no results: SHA-256 of an empty list in XDR; of nothing, which local chains write; and
+ * the first ledger's.
+ */
 const NO_RESULTS = new Set([
   'df3f619804a92fdb4057192dc43dd748ea778adc52bc498ce80524c014b81119',
-  'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '0'.repeat(64),
+  'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
+  '0'.repeat(64),
 ])
 const BASE_FEE = 100n
 /** Where no ledger could be read yet: the value since 2018. */
@@ -29,14 +54,35 @@ const ACCOUNT_ENTRIES = 2n
 /** SEP-29: an account that wants a memo says so in this entry. */
 const MEMO_REQUIRED = 'config.memo_required'
 
-interface Latest { id: string; sequence: number }
-interface LedgerInfo { hash: string; sequence: number; ledgerCloseTime: string; headerXdr: string }
-interface TransactionInfo { status: 'SUCCESS' | 'FAILED'; txHash: string; ledger: number; envelopeXdr: string; resultXdr: string }
+interface Latest {
+  id: string
+  sequence: number
+}
+interface LedgerInfo {
+  hash: string
+  sequence: number
+  ledgerCloseTime: string
+  headerXdr: string
+}
+interface TransactionInfo {
+  status: 'SUCCESS' | 'FAILED'
+  txHash: string
+  ledger: number
+  envelopeXdr: string
+  resultXdr: string
+}
 interface Found {
-  status: 'SUCCESS' | 'FAILED' | 'NOT_FOUND'; ledger?: number; resultXdr?: string; latestLedgerCloseTime: string | number;
+  status: 'SUCCESS' | 'FAILED' | 'NOT_FOUND'
+  ledger?: number
+  resultXdr?: string
+  latestLedgerCloseTime: string | number
   oldestLedgerCloseTime: string | number
 }
-interface Distribution { p50: string; p80: string; p95: string }
+interface Distribution {
+  p50: string
+  p80: string
+  p95: string
+}
 
 /** Client of Stellar RPC. A closed ledger is final. */
 export class StellarClient implements TaggedClient {
@@ -48,7 +94,11 @@ export class StellarClient implements TaggedClient {
 
   /** @param report is called with each transaction and field that cannot be read */
   constructor(
-    network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now, report: ReportUnreadable = ignoreUnreadable,
+    network: Network,
+    endpoint: RpcEndpoint,
+    fetch: Fetch,
+    now: () => number = Date.now,
+    report: ReportUnreadable = ignoreUnreadable,
   ) {
     this.network = network
     this.#call = jsonRpc(endpoint, fetch)
@@ -61,7 +111,8 @@ export class StellarClient implements TaggedClient {
     const { passphrase } = await this.#call<{ passphrase: string }>('getNetwork', {})
     if (passphrase !== this.network.passphrase) {
       throw new ChainError(
-        'WRONG_NETWORK', `${this.network.code}: the endpoint serves the network "${passphrase}", not "${this.network.passphrase ?? ''}"`
+        'WRONG_NETWORK',
+        `${this.network.code}: the endpoint serves the network "${passphrase}", not "${this.network.passphrase ?? ''}"`,
       )
     }
   }
@@ -73,15 +124,19 @@ export class StellarClient implements TaggedClient {
 
   async #ledger(height: number): Promise<LedgerInfo | null> {
     try {
-      const { ledgers } = await this.#call<{ ledgers: LedgerInfo[] }>('getLedgers', { startLedger: height, pagination: { limit: 1 } })
+      const { ledgers } = await this.#call<{ ledgers: LedgerInfo[] }>('getLedgers', {
+        startLedger: height,
+        pagination: { limit: 1 },
+      })
       const [ledger] = ledgers
       return ledger && Number(ledger.sequence) === height ? ledger : null
     } catch (error) {
-      // Beyond the head the ledger is yet to come; before what the endpoint keeps it never comes back.
+      // Beyond the head the ledger is yet to come; before what the endpoint keeps it never comes
+      // back.
       if (error instanceof RpcRefused && height > (await this.tip()).height) return null
       if (error instanceof RpcRefused) {
         throw new RpcUnavailable(
-          `${this.network.code}: ledger ${height} is not kept by the endpoint (${error.message}); use one with a longer history to catch up`
+          `${this.network.code}: ledger ${height} is not kept by the endpoint (${error.message}); use one with a longer history to catch up`,
         )
       }
       throw error
@@ -97,7 +152,10 @@ export class StellarClient implements TaggedClient {
       this.#refuse(`getTransactions answered ledger ${height} without its transactions`)
     }
     return {
-      height, hash: ledger.hash, parent, txids: transactions.map(({ txHash }) => txHash),
+      height,
+      hash: ledger.hash,
+      parent,
+      txids: transactions.map(({ txHash }) => txHash),
       transfers: transactions.flatMap((each) => this.#transfers(each)),
     }
   }
@@ -115,7 +173,10 @@ export class StellarClient implements TaggedClient {
     }
   }
 
-  /** Whether a ledger's header has the hash of results: where it shows no transaction, some are left out. False where it cannot be read. */
+  /**
+   * Whether a ledger's header has the hash of results: where it shows no transaction, some are left
+   * out. False where it cannot be read.
+   */
   #hasResults({ headerXdr }: LedgerInfo): boolean {
     try {
       return !NO_RESULTS.has(resultsHashOf(headerXdr))
@@ -129,18 +190,26 @@ export class StellarClient implements TaggedClient {
     const seen = new Set<string>()
     let cursor: string | undefined
     for (;;) {
-      const page = await this.#call<{ transactions: TransactionInfo[]; cursor?: string; latestLedger?: number }>(
+      const page = await this.#call<{
+        transactions: TransactionInfo[]
+        cursor?: string
+        latestLedger?: number
+      }>(
         'getTransactions',
-        cursor === undefined ? { startLedger: height, pagination: { limit: PAGE } } : { pagination: { cursor, limit: PAGE } }
+        cursor === undefined
+          ? { startLedger: height, pagination: { limit: PAGE } }
+          : { pagination: { cursor, limit: PAGE } },
       )
-      if (!Array.isArray(page.transactions)) this.#refuse('getTransactions answered without transactions')
+      if (!Array.isArray(page.transactions))
+        this.#refuse('getTransactions answered without transactions')
       for (const each of page.transactions) {
         if (!Number.isSafeInteger(each.ledger) || typeof each.txHash !== 'string') {
           this.#refuse('getTransactions answered a transaction without ledger or txHash')
         }
         if (each.ledger > height) return found
         if (each.ledger !== height) continue
-        if (each.status !== 'SUCCESS' && each.status !== 'FAILED') this.#refuse(`getTransactions answered ${each.txHash} without status`)
+        if (each.status !== 'SUCCESS' && each.status !== 'FAILED')
+          this.#refuse(`getTransactions answered ${each.txHash} without status`)
         const text = JSON.stringify(each)
         if (seen.has(text)) this.#refuse(`getTransactions answered ${each.txHash} twice`)
         seen.add(text)
@@ -148,31 +217,47 @@ export class StellarClient implements TaggedClient {
       }
       if (page.transactions.length < PAGE) {
         // A node behind the one that showed the ledger has none of its transactions.
-        if (page.latestLedger !== undefined && page.latestLedger < height) this.#refuse(`getTransactions has not seen ledger ${height} yet`)
+        if (page.latestLedger !== undefined && page.latestLedger < height)
+          this.#refuse(`getTransactions has not seen ledger ${height} yet`)
         return found
       }
-      if (!page.cursor || page.cursor === cursor) this.#refuse('getTransactions answered a whole page and no cursor behind it')
+      if (!page.cursor || page.cursor === cursor)
+        this.#refuse('getTransactions answered a whole page and no cursor behind it')
       cursor = page.cursor
     }
   }
 
   /**
-   * Native coin that operations of a successful transaction have moved to accounts, with the transaction's memo or the muxed id.
-   * A transaction of a later protocol that cannot be decoded is reported and left out: it must not stop the others.
+   * Native coin that operations of a successful transaction have moved to accounts, with the
+   * transaction's memo or the muxed id. A transaction of a later protocol that cannot be decoded is
+   * reported and left out: it must not stop the others.
    */
   #transfers(info: TransactionInfo): ChainTransfer[] {
     if (info.status !== 'SUCCESS') return []
     try {
-      const transaction = open(library().xdr.TransactionEnvelope.fromXDR(info.envelopeXdr, 'base64'))
-      const outcomes = operationResults(library().xdr.TransactionResult.fromXDR(info.resultXdr, 'base64'))
+      const transaction = open(
+        library().xdr.TransactionEnvelope.fromXDR(info.envelopeXdr, 'base64'),
+      )
+      const outcomes = operationResults(
+        library().xdr.TransactionResult.fromXDR(info.resultXdr, 'base64'),
+      )
       return this.#payments(info.txHash, transaction, outcomes)
     } catch (error) {
-      this.#report({ network: this.network.code, kind: 'transaction', name: info.txHash, reason: reasonOf(error) })
+      this.#report({
+        network: this.network.code,
+        kind: 'transaction',
+        name: info.txHash,
+        reason: reasonOf(error),
+      })
       return []
     }
   }
 
-  #payments(txid: string, transaction: Opened, outcomes: readonly xdr.OperationResult[]): ChainTransfer[] {
+  #payments(
+    txid: string,
+    transaction: Opened,
+    outcomes: readonly xdr.OperationResult[],
+  ): ChainTransfer[] {
     const memo = tagOf(transaction.memo)
     return transaction.operations.flatMap((operation, position): ChainTransfer[] => {
       const paid = delivered(operation.body(), outcomes[position])
@@ -183,27 +268,46 @@ export class StellarClient implements TaggedClient {
       const senders = sendersOf([sender, ...payers.map(accountOf)])
       const to = muxed?.account ?? paid.to
       if (sender === to) return []
-      return [{
-        txid, position, asset: this.network.native_asset, address: to, amount: paid.amount, sender, senders, coinbase: false,
-        tag: muxed?.id ?? memo,
-      }]
+      return [
+        {
+          txid,
+          position,
+          asset: this.network.native_asset,
+          address: to,
+          amount: paid.amount,
+          sender,
+          senders,
+          coinbase: false,
+          tag: muxed?.id ?? memo,
+        },
+      ]
     })
   }
 
   async status(hash: string): Promise<TransactionStatus> {
     const found = await this.#call<Found>('getTransaction', { hash })
     const { ledger: height, resultXdr } = found
-    if (found.status === 'NOT_FOUND' || height === undefined || resultXdr === undefined) return { state: 'absent' }
+    if (found.status === 'NOT_FOUND' || height === undefined || resultXdr === undefined)
+      return { state: 'absent' }
     const ledger = await this.#ledger(height)
     const fee = this.#field('getTransaction', 'resultXdr', () => feeChargedOf(resultXdr))
-    return { state: 'included', height, blockHash: ledger?.hash ?? '', succeeded: found.status === 'SUCCESS', fee }
+    return {
+      state: 'included',
+      height,
+      blockHash: ledger?.hash ?? '',
+      succeeded: found.status === 'SUCCESS',
+      fee,
+    }
   }
 
   async broadcast(raw: string): Promise<BroadcastResult> {
     try {
-      const answer = await this.#call<{ status: string; errorResultXdr?: string }>('sendTransaction', {
-        transaction: Buffer.from(raw, 'hex').toString('base64'),
-      })
+      const answer = await this.#call<{ status: string; errorResultXdr?: string }>(
+        'sendTransaction',
+        {
+          transaction: Buffer.from(raw, 'hex').toString('base64'),
+        },
+      )
       if (answer.status === 'PENDING' || answer.status === 'DUPLICATE') return { kind: 'accepted' }
       if (answer.status === 'ERROR') {
         return { kind: 'rejected', reason: refusalOf(answer.errorResultXdr) }
@@ -217,24 +321,38 @@ export class StellarClient implements TaggedClient {
 
   async account(address: string): Promise<AccountState | null> {
     const accountId = library().xdr.PublicKey.publicKeyTypeEd25519(
-      library().StrKey.decodeEd25519PublicKey(splitMuxed(address)?.account ?? address)
+      library().StrKey.decodeEd25519PublicKey(splitMuxed(address)?.account ?? address),
     )
     const keys = [
       library().xdr.LedgerKey.account(new (library().xdr.LedgerKeyAccount)({ accountId })),
-      library().xdr.LedgerKey.data(new (library().xdr.LedgerKeyData)({ accountId, dataName: MEMO_REQUIRED })),
+      library().xdr.LedgerKey.data(
+        new (library().xdr.LedgerKeyData)({ accountId, dataName: MEMO_REQUIRED }),
+      ),
     ].map((key) => key.toXDR('base64'))
-    const { entries } = await this.#call<{ entries: { key: string; xdr: string }[] | null }>('getLedgerEntries', { keys })
-    const entryAt = (at: number): string | undefined => (entries ?? []).find(({ key }) => key === keys[at])?.xdr
+    const { entries } = await this.#call<{ entries: { key: string; xdr: string }[] | null }>(
+      'getLedgerEntries',
+      { keys },
+    )
+    const entryAt = (at: number): string | undefined =>
+      (entries ?? []).find(({ key }) => key === keys[at])?.xdr
     const entry = entryAt(0)
     if (entry === undefined) return null
-    const { balance, sequence, subEntries, sponsored } = this.#field('getLedgerEntries', 'xdr', () => accountFieldsOf(entry))
+    const { balance, sequence, subEntries, sponsored } = this.#field(
+      'getLedgerEntries',
+      'xdr',
+      () => accountFieldsOf(entry),
+    )
     if (sponsored === null) {
-      const reason = 'the extension of the account cannot be read; sponsored entries are not counted'
+      const reason =
+        'the extension of the account cannot be read; sponsored entries are not counted'
       this.#report({ network: this.network.code, kind: 'field', name: 'AccountEntry.ext', reason })
     }
     return {
-      balance, sequence: sequence + 1n, reserve: (ACCOUNT_ENTRIES + subEntries - (sponsored ?? 0n)) * await this.#reserve(),
-      requiresTag: requiresMemo(entryAt(1)), closed: false,
+      balance,
+      sequence: sequence + 1n,
+      reserve: (ACCOUNT_ENTRIES + subEntries - (sponsored ?? 0n)) * (await this.#reserve()),
+      requiresTag: requiresMemo(entryAt(1)),
+      closed: false,
     }
   }
 
@@ -243,13 +361,18 @@ export class StellarClient implements TaggedClient {
   }
 
   async activation(): Promise<bigint> {
-    return ACCOUNT_ENTRIES * await this.#reserve()
+    return ACCOUNT_ENTRIES * (await this.#reserve())
   }
 
   async feeRates(): Promise<LevelRates> {
     const { inclusionFee } = await this.#call<{ inclusionFee?: Distribution }>('getFeeStats', {})
     const atLeast = (name: 'p50' | 'p80' | 'p95') => {
-      const fee = priceOf(this.network.code, 'getFeeStats', `inclusionFee.${name}`, inclusionFee?.[name])
+      const fee = priceOf(
+        this.network.code,
+        'getFeeStats',
+        `inclusionFee.${name}`,
+        inclusionFee?.[name],
+      )
       return fee > BASE_FEE ? fee : BASE_FEE
     }
     return rising({ low: atLeast('p50'), medium: atLeast('p80'), high: atLeast('p95') })
@@ -266,19 +389,25 @@ export class StellarClient implements TaggedClient {
   async isDead(hash: string, validUntil: number): Promise<boolean> {
     const found = await this.#call<Found>('getTransaction', { hash })
     // An endpoint that keeps less than the transaction's whole life may have forgotten it.
-    return found.status === 'NOT_FOUND'
-      && Number(found.latestLedgerCloseTime) > validUntil
-      && Number(found.oldestLedgerCloseTime) <= validUntil - SECONDS_TO_LIVE - 60
+    return (
+      found.status === 'NOT_FOUND' &&
+      Number(found.latestLedgerCloseTime) > validUntil &&
+      Number(found.oldestLedgerCloseTime) <= validUntil - SECONDS_TO_LIVE - 60
+    )
   }
 
   /**
-   * Base reserve of the newest ledger. Where its header cannot be read, the value read before, else {@link BASE_RESERVE}: it has changed
-   * once since 2015, and a transfer that leaves too little on an account is refused by the network.
+   * Base reserve of the newest ledger. Where its header cannot be read, the value read before, else
+   * {@link BASE_RESERVE}: it has changed once since 2015, and a transfer that leaves too little on
+   * an account is refused by the network.
    */
   async #reserve(): Promise<bigint> {
     if (!this.#baseReserve || this.#now() - this.#baseReserve.at > RESERVE_FRESH_MS) {
       const ledger = await this.#ledger((await this.tip()).height)
-      this.#baseReserve = { value: this.#readReserve(ledger) ?? this.#baseReserve?.value ?? BASE_RESERVE, at: this.#now() }
+      this.#baseReserve = {
+        value: this.#readReserve(ledger) ?? this.#baseReserve?.value ?? BASE_RESERVE,
+        at: this.#now(),
+      }
     }
     return this.#baseReserve.value
   }
@@ -289,7 +418,9 @@ export class StellarClient implements TaggedClient {
       return baseReserveOf(ledger.headerXdr, Number(ledger.sequence))
     } catch (error) {
       this.#report({
-        network: this.network.code, kind: 'field', name: 'LedgerHeader.baseReserve',
+        network: this.network.code,
+        kind: 'field',
+        name: 'LedgerHeader.baseReserve',
         reason: `${reasonOf(error)}; the last known base reserve is used`,
       })
       return null
@@ -311,7 +442,9 @@ function refusalOf(resultXdr: string | undefined): string {
 function requiresMemo(entry: string | undefined): boolean {
   if (entry === undefined) return false
   try {
-    return library().xdr.LedgerEntryData.fromXDR(entry, 'base64').data().dataValue().toString() === '1'
+    return (
+      library().xdr.LedgerEntryData.fromXDR(entry, 'base64').data().dataValue().toString() === '1'
+    )
   } catch {
     // The account has the entry: a payment without a memo could be lost.
     return true
@@ -334,53 +467,78 @@ function accountOf(source: xdr.MuxedAccount): string {
 
 function open(envelope: xdr.TransactionEnvelope): Opened {
   switch (envelope.switch().name) {
-    case 'envelopeTypeTx': return plain(envelope.v1().tx())
-    case 'envelopeTypeTxFeeBump': return {
-      ...plain(envelope.feeBump().tx().innerTx().v1().tx()), feeSource: envelope.feeBump().tx().feeSource(),
-    }
+    case 'envelopeTypeTx':
+      return plain(envelope.v1().tx())
+    case 'envelopeTypeTxFeeBump':
+      return {
+        ...plain(envelope.feeBump().tx().innerTx().v1().tx()),
+        feeSource: envelope.feeBump().tx().feeSource(),
+      }
     default: {
       const old = envelope.v0().tx()
       return {
-        source: library().xdr.MuxedAccount.keyTypeEd25519(old.sourceAccountEd25519()), memo: old.memo(), operations: old.operations(),
+        source: library().xdr.MuxedAccount.keyTypeEd25519(old.sourceAccountEd25519()),
+        memo: old.memo(),
+        operations: old.operations(),
       }
     }
   }
 }
 
 function plain(transaction: xdr.Transaction): Opened {
-  return { source: transaction.sourceAccount(), memo: transaction.memo(), operations: transaction.operations() }
+  return {
+    source: transaction.sourceAccount(),
+    memo: transaction.memo(),
+    operations: transaction.operations(),
+  }
 }
 
 function operationResults(result: xdr.TransactionResult): xdr.OperationResult[] {
   const outcome = result.result()
-  return outcome.switch().name === 'txFeeBumpInnerSuccess' ? outcome.innerResultPair().result().result().results() : outcome.results()
+  return outcome.switch().name === 'txFeeBumpInnerSuccess'
+    ? outcome.innerResultPair().result().result().results()
+    : outcome.results()
 }
 
 const isNative = (asset: xdr.Asset): boolean => asset.switch().name === 'assetTypeNative'
 
 /** What a successful operation gave to whom, of the native coin. */
-function delivered(body: xdr.OperationBody, outcome: xdr.OperationResult | undefined): { to: string; amount: bigint } | null {
-  const of = (to: string, amount: { toString(): string }) => ({ to, amount: BigInt(amount.toString()) })
+function delivered(
+  body: xdr.OperationBody,
+  outcome: xdr.OperationResult | undefined,
+): { to: string; amount: bigint } | null {
+  const of = (to: string, amount: { toString(): string }) => ({
+    to,
+    amount: BigInt(amount.toString()),
+  })
   switch (body.switch().name) {
-    case 'createAccount': return of(
-      library().StrKey.encodeEd25519PublicKey(body.createAccountOp().destination().ed25519()), body.createAccountOp().startingBalance()
-    )
-    case 'payment': return isNative(body.paymentOp().asset())
-      ? of(addressOf(body.paymentOp().destination()), body.paymentOp().amount())
-      : null
+    case 'createAccount':
+      return of(
+        library().StrKey.encodeEd25519PublicKey(body.createAccountOp().destination().ed25519()),
+        body.createAccountOp().startingBalance(),
+      )
+    case 'payment':
+      return isNative(body.paymentOp().asset())
+        ? of(addressOf(body.paymentOp().destination()), body.paymentOp().amount())
+        : null
     case 'pathPaymentStrictReceive': {
       const payment = body.pathPaymentStrictReceiveOp()
-      return isNative(payment.destAsset()) ? of(addressOf(payment.destination()), payment.destAmount()) : null
+      return isNative(payment.destAsset())
+        ? of(addressOf(payment.destination()), payment.destAmount())
+        : null
     }
     case 'pathPaymentStrictSend': {
       const payment = body.pathPaymentStrictSendOp()
       const last = outcome?.tr().pathPaymentStrictSendResult().success().last()
-      return isNative(payment.destAsset()) && last ? of(addressOf(payment.destination()), last.amount()) : null
+      return isNative(payment.destAsset()) && last
+        ? of(addressOf(payment.destination()), last.amount())
+        : null
     }
     case 'accountMerge': {
       const left = outcome?.tr().accountMergeResult().sourceAccountBalance()
       return left === undefined ? null : of(addressOf(body.destination()), left)
     }
-    default: return null
+    default:
+      return null
   }
 }

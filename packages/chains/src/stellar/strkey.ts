@@ -30,6 +30,10 @@ export function decodeStrKey(version: number, size: number, text: string): Uint8
   }
   const body = bytes.subarray(0, -2)
   const [low, high] = checksum(body)
-  const isSound = bytes.length === size + 3 && bytes[0] === version && bytes.at(-2) === low && bytes.at(-1) === high
+  const isSound =
+    bytes.length === size + 3 &&
+    bytes[0] === version &&
+    bytes.at(-2) === low &&
+    bytes.at(-1) === high
   return isSound ? body.subarray(1) : null
 }

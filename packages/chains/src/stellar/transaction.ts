@@ -4,20 +4,33 @@ import type { xdr } from '@stellar/stellar-base'
 import { isEd25519 } from '../ed25519.ts'
 import { onlyPath, shape } from '../shapes.ts'
 import {
-  ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
-  type SigningItem, type UnsignedTransaction,
+  ChainError,
+  type Asset,
+  type DecodedTransaction,
+  type Network,
+  type PublicKeyAt,
+  type SignatureBytes,
+  type SignedTransaction,
+  type SigningItem,
+  type UnsignedTransaction,
 } from '../types.ts'
 import { address, splitMuxed } from './address.ts'
 import { tagOf } from './memo-xdr.ts'
 import { addressOf } from './muxed.ts'
 import { library } from './library.ts'
 
-/** ENVELOPE_TYPE_TX, which stands between the network's id and the transaction in what is signed. */
+/**
+ * ENVELOPE_TYPE_TX, which stands between the network's id and the transaction in what is signed.
+ */
 const ENVELOPE_TYPE_TX = hexToBytes('00000002')
 const BYTES_MAX = 1024
 const HINT_BYTES = 4
 
-interface Parsed { transaction: xdr.Transaction; payment: { address: string; amount: bigint; tag: string | null }; validUntil: number }
+interface Parsed {
+  transaction: xdr.Transaction
+  payment: { address: string; amount: bigint; tag: string | null }
+  validUntil: number
+}
 
 function parse(unsigned: UnsignedTransaction): Parsed {
   if (!/^(?:[0-9a-f]{2})+$/.test(unsigned.bytes) || unsigned.bytes.length > 2 * BYTES_MAX) {
@@ -31,20 +44,30 @@ function parse(unsigned: UnsignedTransaction): Parsed {
   } catch {
     throw new ChainError('TRANSACTION', 'is not a Stellar transaction')
   }
-  if (again !== unsigned.bytes) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  if (again !== unsigned.bytes)
+    throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
   shape(envelope.switch().name === 'envelopeTypeTx', 'only plain transactions are allowed')
   const v1 = envelope.v1()
   if (v1.signatures().length > 0) throw new ChainError('TRANSACTION', 'carries a signature already')
   const transaction = v1.tx()
   shape(transaction.ext().switch() === 0, 'an extension is not allowed')
-  shape(transaction.sourceAccount().switch().name === 'keyTypeEd25519', 'the source must be a plain account')
+  shape(
+    transaction.sourceAccount().switch().name === 'keyTypeEd25519',
+    'the source must be a plain account',
+  )
   shape(BigInt(transaction.seqNum().toString()) > 0n, 'names no sequence')
   const conditions = transaction.cond()
-  shape(conditions.switch().name === 'precondTime', 'time bounds are required, and no other condition is allowed')
+  shape(
+    conditions.switch().name === 'precondTime',
+    'time bounds are required, and no other condition is allowed',
+  )
   const bounds = conditions.timeBounds()
   shape(bounds.minTime().toString() === '0', 'a transaction must be valid at once')
   const validUntil = Number(bounds.maxTime().toString())
-  shape(validUntil > 0 && validUntil <= 0xffff_ffff, 'maxTime is missing: the transaction would never expire')
+  shape(
+    validUntil > 0 && validUntil <= 0xffff_ffff,
+    'maxTime is missing: the transaction would never expire',
+  )
   const [operation, more] = transaction.operations()
   shape(operation !== undefined && more === undefined, 'exactly one operation is allowed')
   shape(!operation.sourceAccount(), 'an operation of another account is not allowed')
@@ -53,16 +76,22 @@ function parse(unsigned: UnsignedTransaction): Parsed {
   let payment: Parsed['payment']
   if (body.switch().name === 'payment') {
     const { asset, destination, amount } = {
-      asset: body.paymentOp().asset(), destination: body.paymentOp().destination(), amount: body.paymentOp().amount(),
+      asset: body.paymentOp().asset(),
+      destination: body.paymentOp().destination(),
+      amount: body.paymentOp().amount(),
     }
     shape(asset.switch().name === 'assetTypeNative', 'only the native coin can be paid')
     payment = { address: addressOf(destination), amount: BigInt(amount.toString()), tag }
   } else {
-    shape(body.switch().name === 'createAccount', 'only a payment or the creation of an account is allowed')
+    shape(
+      body.switch().name === 'createAccount',
+      'only a payment or the creation of an account is allowed',
+    )
     const create = body.createAccountOp()
     payment = {
       address: library().StrKey.encodeEd25519PublicKey(create.destination().ed25519()),
-      amount: BigInt(create.startingBalance().toString()), tag,
+      amount: BigInt(create.startingBalance().toString()),
+      tag,
     }
   }
   shape(payment.amount > 0n, 'pays nothing')
@@ -71,18 +100,33 @@ function parse(unsigned: UnsignedTransaction): Parsed {
 
 /** The hash that is signed; it commits to the network's passphrase. */
 function hashOf(network: Network, transaction: xdr.Transaction): Uint8Array {
-  if (network.passphrase === undefined) throw new ChainError('NETWORK', `${network.code} has no passphrase`)
-  return sha256(concatBytes(sha256(utf8ToBytes(network.passphrase)), ENVELOPE_TYPE_TX, new Uint8Array(transaction.toXDR())))
+  if (network.passphrase === undefined)
+    throw new ChainError('NETWORK', `${network.code} has no passphrase`)
+  return sha256(
+    concatBytes(
+      sha256(utf8ToBytes(network.passphrase)),
+      ENVELOPE_TYPE_TX,
+      new Uint8Array(transaction.toXDR()),
+    ),
+  )
 }
 
-/** See Family.decode. One operation: a native payment or the creation of an account; time bounds required. */
+/**
+ * See Family.decode. One operation: a native payment or the creation of an account; time bounds
+ * required.
+ */
 export function decode(
-  network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt
+  network: Network,
+  unsigned: UnsignedTransaction,
+  assets: readonly Asset[],
+  publicKeyAt: PublicKeyAt,
 ): DecodedTransaction {
   const { transaction, payment, validUntil } = parse(unsigned)
   const from = address(network, publicKeyAt(onlyPath(unsigned)))
-  if (addressOf(transaction.sourceAccount()) !== from) throw new ChainError('PATH', 'the account is not the one at the path')
-  if ((splitMuxed(payment.address)?.account ?? payment.address) === from) throw new ChainError('SHAPE', 'an account cannot pay itself')
+  if (addressOf(transaction.sourceAccount()) !== from)
+    throw new ChainError('PATH', 'the account is not the one at the path')
+  if ((splitMuxed(payment.address)?.account ?? payment.address) === from)
+    throw new ChainError('SHAPE', 'an account cannot pay itself')
   const asset = assets.find((candidate) => candidate.type === 'native')
   if (!asset) throw new ChainError('NETWORK', `${network.code} has no native asset`)
   const sequence = transaction.seqNum().toString()
@@ -104,7 +148,11 @@ export function decode(
 }
 
 /** Ed25519 signs the 32 bytes of the hash as its message. */
-export function signing(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[] {
+export function signing(
+  network: Network,
+  unsigned: UnsignedTransaction,
+  publicKeyAt: PublicKeyAt,
+): SigningItem[] {
   const { transaction } = parse(unsigned)
   const path = onlyPath(unsigned)
   return [{ path, publicKey: publicKeyAt(path), message: hashOf(network, transaction) }]
@@ -112,19 +160,26 @@ export function signing(network: Network, unsigned: UnsignedTransaction, publicK
 
 /** Adds the decorated signature: its hint is the last four bytes of the key. */
 export function assemble(
-  network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt
+  network: Network,
+  unsigned: UnsignedTransaction,
+  signatures: SignatureBytes[],
+  publicKeyAt: PublicKeyAt,
 ): SignedTransaction {
   const { transaction } = parse(unsigned)
   const [item] = signing(network, unsigned, publicKeyAt) as [SigningItem]
   const [part, more] = signatures
-  if (!part || more || part.signature.length !== 64) throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
-  if (part.recoveryId !== null) throw new ChainError('SIGNATURE', 'an Ed25519 signature has no recovery id')
-  if (!isEd25519(part.signature, item.message, item.publicKey)) throw new ChainError('SIGNATURE', 'does not verify')
+  if (!part || more || part.signature.length !== 64)
+    throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
+  if (part.recoveryId !== null)
+    throw new ChainError('SIGNATURE', 'an Ed25519 signature has no recovery id')
+  if (!isEd25519(part.signature, item.message, item.publicKey))
+    throw new ChainError('SIGNATURE', 'does not verify')
   const decorated = new (library().xdr.DecoratedSignature)({
-    hint: Buffer.from(item.publicKey.subarray(-HINT_BYTES)), signature: Buffer.from(part.signature),
+    hint: Buffer.from(item.publicKey.subarray(-HINT_BYTES)),
+    signature: Buffer.from(part.signature),
   })
   const envelope = library().xdr.TransactionEnvelope.envelopeTypeTx(
-    new (library().xdr.TransactionV1Envelope)({ tx: transaction, signatures: [decorated] })
+    new (library().xdr.TransactionV1Envelope)({ tx: transaction, signatures: [decorated] }),
   )
   return { network: network.code, raw: envelope.toXDR('hex'), hash: bytesToHex(item.message) }
 }
@@ -138,6 +193,9 @@ export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction)
 export function renumber(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction {
   const { xdr: stellar } = library()
   const envelope = stellar.TransactionEnvelope.fromXDR(unsigned.bytes, 'hex')
-  envelope.v1().tx().seqNum(stellar.Int64.fromString(nonce.toString()) as unknown as xdr.SequenceNumber)
+  envelope
+    .v1()
+    .tx()
+    .seqNum(stellar.Int64.fromString(nonce.toString()) as unknown as xdr.SequenceNumber)
   return { ...unsigned, bytes: envelope.toXDR('hex') }
 }

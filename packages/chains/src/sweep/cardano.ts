@@ -1,5 +1,11 @@
 import { z } from 'zod'
-import { buildTransfer, leastPayment, selectCoins, type Coin, type Parameters } from '../cardano/build.ts'
+import {
+  buildTransfer,
+  leastPayment,
+  selectCoins,
+  type Coin,
+  type Parameters,
+} from '../cardano/build.ts'
 import { CardanoClient } from '../cardano/rpc.ts'
 import { ChainError } from '../types.ts'
 import { coin, digits, previous as previousShape, sweeper, unread as unreadShape } from './shape.ts'
@@ -7,15 +13,30 @@ import type { Left, Planned } from './types.ts'
 import { coinsAt, previousOf } from './walk.ts'
 
 const INPUTS_MAX = 60
-/** More than a transaction of so many inputs costs: a first guess, from which the size tells the fee. */
+/**
+ * More than a transaction of so many inputs costs: a first guess, from which the size tells the
+ * fee.
+ */
 const GUESS = 1_000_000n
 
-const told = coin.extend({ riders: z.strictObject({ assets: z.record(z.string(), digits), script_bytes: z.int().min(0) }).nullable() })
+const told = coin.extend({
+  riders: z
+    .strictObject({ assets: z.record(z.string(), digits), script_bytes: z.int().min(0) })
+    .nullable(),
+})
 type Told = z.infer<typeof told>
 const shape = z.strictObject({
-  coins: z.array(told), previous: previousShape, unread: unreadShape, rate: digits, validUntil: z.int(),
+  coins: z.array(told),
+  previous: previousShape,
+  unread: unreadShape,
+  rate: digits,
+  validUntil: z.int(),
   parameters: z.strictObject({
-    feePerByte: digits, feeConstant: digits, coinsPerByte: digits, transactionBytesMax: digits, valueBytesMax: digits,
+    feePerByte: digits,
+    feeConstant: digits,
+    coinsPerByte: digits,
+    transactionBytesMax: digits,
+    valueBytesMax: digits,
   } satisfies Record<keyof Parameters, typeof digits>),
 })
 
@@ -26,14 +47,22 @@ export const cardano = sweeper(shape, {
     const client = new CardanoClient(ask.network, ask.endpoint, ask.fetch)
     await client.probe()
     const coins = (await coinsAt(ask, client)).map(({ place, transfer }): Told => ({
-      txid: transfer.txid, vout: transfer.position, value: transfer.amount.toString(), path: place.path, address: place.address,
+      txid: transfer.txid,
+      vout: transfer.position,
+      value: transfer.amount.toString(),
+      path: place.path,
+      address: place.address,
       riders: transfer.riders ?? null,
     }))
     const shown = await previousOf(coins, (txid) => client.transactionBody(txid))
-    const { feePerByte, feeConstant, coinsPerByte, transactionBytesMax, valueBytesMax } = await client.parameters()
+    const { feePerByte, feeConstant, coinsPerByte, transactionBytesMax, valueBytesMax } =
+      await client.parameters()
     const parameters = {
-      feePerByte: String(feePerByte), feeConstant: String(feeConstant), coinsPerByte: String(coinsPerByte),
-      transactionBytesMax: String(transactionBytesMax), valueBytesMax: String(valueBytesMax),
+      feePerByte: String(feePerByte),
+      feeConstant: String(feeConstant),
+      coinsPerByte: String(coinsPerByte),
+      transactionBytesMax: String(transactionBytesMax),
+      valueBytesMax: String(valueBytesMax),
     }
     const rate = (await client.feeRates()).high.toString()
     return { coins, ...shown, rate, parameters, validUntil: await client.validUntil() }
@@ -41,42 +70,83 @@ export const cardano = sweeper(shape, {
   plan({ network, found, to }) {
     const { coins, previous, unread = {}, rate: fee, validUntil, parameters: texts } = found
     const parameters: Parameters = {
-      feePerByte: BigInt(texts.feePerByte), feeConstant: BigInt(texts.feeConstant), coinsPerByte: BigInt(texts.coinsPerByte),
-      transactionBytesMax: Number(texts.transactionBytesMax), valueBytesMax: Number(texts.valueBytesMax),
+      feePerByte: BigInt(texts.feePerByte),
+      feeConstant: BigInt(texts.feeConstant),
+      coinsPerByte: BigInt(texts.coinsPerByte),
+      transactionBytesMax: Number(texts.transactionBytesMax),
+      valueBytesMax: Number(texts.valueBytesMax),
     }
     const rate = BigInt(fee)
     const all = coins.map((coin): Coin => ({ ...coin, value: BigInt(coin.value) }))
     const asset = network.native_asset
-    const left: Left[] = all.filter(({ riders }) => riders !== null).map(({ address, value }) => ({
-      address, asset, amount: value.toString(), why: 'native tokens or a script ride on it, which these nodes do not move away',
-    }))
+    const left: Left[] = all
+      .filter(({ riders }) => riders !== null)
+      .map(({ address, value }) => ({
+        address,
+        asset,
+        amount: value.toString(),
+        why: 'native tokens or a script ride on it, which these nodes do not move away',
+      }))
     const isShown = ({ txid }: Coin): boolean => previous[txid] !== undefined
-    left.push(...all.filter((coin) => coin.riders === null && !isShown(coin)).map(({ address, value, txid, vout }) => ({
-      address, asset, amount: value.toString(), why: `${txid}:${vout} cannot be spent: ${unread[txid] ?? 'its transaction is missing'}`,
-    })))
-    const plain = all.filter((coin) => coin.riders === null && isShown(coin)).sort((a, b) => (a.value > b.value ? -1 : 1))
+    left.push(
+      ...all
+        .filter((coin) => coin.riders === null && !isShown(coin))
+        .map(({ address, value, txid, vout }) => ({
+          address,
+          asset,
+          amount: value.toString(),
+          why: `${txid}:${vout} cannot be spent: ${unread[txid] ?? 'its transaction is missing'}`,
+        })),
+    )
+    const plain = all
+      .filter((coin) => coin.riders === null && isShown(coin))
+      .sort((a, b) => (a.value > b.value ? -1 : 1))
     const transactions: Planned[] = []
     for (let at = 0; at < plain.length; at += INPUTS_MAX) {
       const required = plain.slice(at, at + INPUTS_MAX)
       const total = required.reduce((sum, { value }) => sum + value, 0n)
-      const select = (amount: bigint) => selectCoins(network, {
-        coins: [], required, to, amount, changeAddress: to, rate, ttl: BigInt(validUntil), parameters,
-      })
+      const select = (amount: bigint) =>
+        selectCoins(network, {
+          coins: [],
+          required,
+          to,
+          amount,
+          changeAddress: to,
+          rate,
+          ttl: BigInt(validUntil),
+          parameters,
+        })
       try {
         let amount = total - GUESS
-        if (amount < leastPayment(network, to, amount > 0n ? amount : 0n, parameters)) throw new ChainError('DUST', 'is dust')
+        if (amount < leastPayment(network, to, amount > 0n ? amount : 0n, parameters))
+          throw new ChainError('DUST', 'is dust')
         // The fee follows from the size alone, as there is no change; what is more goes with it.
-        for (let round = 0; round < 2; round++) amount = total - (rate * BigInt(select(amount).size) + parameters.feeConstant)
+        for (let round = 0; round < 2; round++)
+          amount = total - (rate * BigInt(select(amount).size) + parameters.feeConstant)
         transactions.push({
           unsigned: buildTransfer(network, {
-            selection: { ...select(amount), change: 0n }, to, amount, changeAddress: to, changePath: [], ttl: BigInt(validUntil),
+            selection: { ...select(amount), change: 0n },
+            to,
+            amount,
+            changeAddress: to,
+            changePath: [],
+            ttl: BigInt(validUntil),
             previous: new Map(Object.entries(previous)),
           }),
-          asset, from: `${required.length} coins`, amount: amount.toString(),
+          asset,
+          from: `${required.length} coins`,
+          amount: amount.toString(),
         })
       } catch (error) {
         if (!(error instanceof ChainError)) throw error
-        left.push(...required.map(({ address, value }) => ({ address, asset, amount: value.toString(), why: error.message })))
+        left.push(
+          ...required.map(({ address, value }) => ({
+            address,
+            asset,
+            amount: value.toString(),
+            why: error.message,
+          })),
+        )
       }
     }
     return { transactions, left, more: false }

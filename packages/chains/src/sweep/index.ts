@@ -11,9 +11,15 @@ export type { Ask, Found, Left, Place, Plan, Planned, Sweeper } from './types.ts
 
 const SWEEPERS: Record<string, Sweeper> = { cardano, evm, solana, stellar, tron, utxo, xrp }
 
-/** How the funds of a network are found and moved without a database. @throws ChainError `FAMILY` */
+/**
+ * How the funds of a network are found and moved without a database. @throws ChainError `FAMILY`
+ */
 export function sweeperOf(network: Network): Sweeper {
   const sweeper = SWEEPERS[network.family]
-  if (!sweeper) throw new ChainError('FAMILY', `${network.code}: funds of its family cannot be recovered by this version`)
+  if (!sweeper)
+    throw new ChainError(
+      'FAMILY',
+      `${network.code}: funds of its family cannot be recovered by this version`,
+    )
   return sweeper
 }

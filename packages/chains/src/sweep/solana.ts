@@ -1,15 +1,27 @@
 import { z } from 'zod'
-import { ACCOUNT_RENT, buildTransfer, feeOf, TOKEN_ACCOUNT_RENT, unitPriceOf, unitsOf } from '../solana/build.ts'
+import {
+  ACCOUNT_RENT,
+  buildTransfer,
+  feeOf,
+  TOKEN_ACCOUNT_RENT,
+  unitPriceOf,
+  unitsOf,
+} from '../solana/build.ts'
 import { SolanaClient } from '../solana/rpc.ts'
 import { planRound, type Holder } from './fuelled.ts'
 import { digits, holder, sweeper } from './shape.ts'
 import { usedPlaces } from './walk.ts'
 
-const shape = z.strictObject({ accounts: z.array(holder), unitPrice: digits, blockhash: z.string().min(32).max(44) })
+const shape = z.strictObject({
+  accounts: z.array(holder),
+  unitPrice: digits,
+  blockhash: z.string().min(32).max(44),
+})
 
 export const solana = sweeper(shape, {
   life: '150 blocks, about a minute: gather, plan, sign and send in one go',
-  client: (registry, network, endpoint, fetch) => new SolanaClient(network, registry.assetsOf(network.code), endpoint, fetch),
+  client: (registry, network, endpoint, fetch) =>
+    new SolanaClient(network, registry.assetsOf(network.code), endpoint, fetch),
   async look(ask) {
     const assets = ask.registry.assetsOf(ask.network.code)
     const client = new SolanaClient(ask.network, assets, ask.endpoint, ask.fetch)
@@ -30,13 +42,24 @@ export const solana = sweeper(shape, {
     const unitPrice = BigInt(told)
     const cost = (token: boolean): bigint => feeOf(unitsOf(token), unitPrice)
     return planRound({
-      network, assets: registry.assetsOf(network.code), holders: accounts, to, kept: ACCOUNT_RENT,
+      network,
+      assets: registry.assetsOf(network.code),
+      holders: accounts,
+      to,
+      kept: ACCOUNT_RENT,
       // The destination may have no token account yet.
       tokenCost: () => cost(true) + TOKEN_ACCOUNT_RENT,
       nativeCost: () => cost(false),
-      build: ({ holder, asset, to: address, amount }) => buildTransfer(network, {
-        asset, to: address, amount, blockhash, unitPrice, publicKey: publicKeyAt(holder.path), path: holder.path,
-      }),
+      build: ({ holder, asset, to: address, amount }) =>
+        buildTransfer(network, {
+          asset,
+          to: address,
+          amount,
+          blockhash,
+          unitPrice,
+          publicKey: publicKeyAt(holder.path),
+          path: holder.path,
+        }),
     })
   },
 })

@@ -11,7 +11,12 @@ import type { Ask, Left, Planned, Sweeper } from './types.ts'
 
 const account = z.strictObject({ ...placed, balance: digits, reserve: digits, sequence: digits })
 type Account = z.infer<typeof account>
-const shape = z.strictObject({ accounts: z.array(account), fee: digits, validUntil: z.int(), creates: z.boolean() })
+const shape = z.strictObject({
+  accounts: z.array(account),
+  fee: digits,
+  validUntil: z.int(),
+  creates: z.boolean(),
+})
 type Fixed = Parameters<typeof stellarPayment>[1]
 
 /** XRP and Stellar: one account for each sub-account, of which the reserve stays. */
@@ -32,9 +37,14 @@ function tagged(
         const state = await client.account(place.address)
         if (!state) continue
         const { balance, reserve, sequence } = state
-        accounts.push({ ...place, balance: balance.toString(), reserve: reserve.toString(), sequence: sequence.toString() })
+        accounts.push({
+          ...place,
+          balance: balance.toString(),
+          reserve: reserve.toString(),
+          sequence: sequence.toString(),
+        })
       }
-      const creates = await client.account(ask.to) === null
+      const creates = (await client.account(ask.to)) === null
       const fee = ((await client.feeRates()) satisfies LevelRates).high.toString()
       return { accounts, creates, fee, validUntil: await client.validUntil() }
     },
@@ -44,11 +54,18 @@ function tagged(
       const left: Left[] = []
       const transactions: Planned[] = []
       const asset = network.native_asset
-      const richest = [...accounts].sort((a, b) => (BigInt(a.balance) - BigInt(a.reserve) > BigInt(b.balance) - BigInt(b.reserve) ? -1 : 1))
+      const richest = [...accounts].sort((a, b) =>
+        BigInt(a.balance) - BigInt(a.reserve) > BigInt(b.balance) - BigInt(b.reserve) ? -1 : 1,
+      )
       for (const { path, address, balance, reserve, sequence } of richest) {
         const amount = BigInt(balance) - BigInt(reserve) - fee
         if (amount <= 0n) {
-          left.push({ address, asset, amount: balance, why: 'no more than the reserve, which the chain keeps' })
+          left.push({
+            address,
+            asset,
+            amount: balance,
+            why: 'no more than the reserve, which the chain keeps',
+          })
           continue
         }
         // The first payment makes the destination's account, and the others need one that is there.
@@ -57,9 +74,19 @@ function tagged(
         left.push({ address, asset, amount: reserve, why: 'the reserve, which the chain keeps' })
         transactions.push({
           unsigned: pay(network, {
-            to, tag, amount, fee, sequence: BigInt(sequence), validUntil, create, publicKey: publicKeyAt(path), path,
+            to,
+            tag,
+            amount,
+            fee,
+            sequence: BigInt(sequence),
+            validUntil,
+            create,
+            publicKey: publicKeyAt(path),
+            path,
           }),
-          asset, from: address, amount: amount.toString(),
+          asset,
+          from: address,
+          amount: amount.toString(),
         })
       }
       return { transactions, left, more: creates && transactions.length > 0 }
@@ -67,5 +94,13 @@ function tagged(
   })
 }
 
-export const xrp = tagged((network, endpoint, fetch) => new XrpClient(network, endpoint, fetch), xrpPayment, '60 ledgers, four minutes')
-export const stellar = tagged((network, endpoint, fetch) => new StellarClient(network, endpoint, fetch), stellarPayment, 'five minutes')
+export const xrp = tagged(
+  (network, endpoint, fetch) => new XrpClient(network, endpoint, fetch),
+  xrpPayment,
+  '60 ledgers, four minutes',
+)
+export const stellar = tagged(
+  (network, endpoint, fetch) => new StellarClient(network, endpoint, fetch),
+  stellarPayment,
+  'five minutes',
+)

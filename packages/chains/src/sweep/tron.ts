@@ -9,18 +9,29 @@ import type { Left } from './types.ts'
 import { usedPlaces } from './walk.ts'
 
 /** `energy`: points, by token. */
-const account = holder.extend({ energy: z.record(z.string(), digits), bandwidth: digits, staked: digits })
+const account = holder.extend({
+  energy: z.record(z.string(), digits),
+  bandwidth: digits,
+  staked: digits,
+})
 type Account = z.infer<typeof account>
 const shape = z.strictObject({
-  accounts: z.array(account), energySun: digits, bandwidthSun: digits, activates: z.boolean(),
+  accounts: z.array(account),
+  energySun: digits,
+  bandwidthSun: digits,
+  activates: z.boolean(),
   reference: z.strictObject({
-    bytes: z.string().regex(/^[0-9a-f]{4}$/), hash: z.string().regex(/^[0-9a-f]{16}$/), expiration: z.int(), timestamp: z.int(),
+    bytes: z.string().regex(/^[0-9a-f]{4}$/),
+    hash: z.string().regex(/^[0-9a-f]{16}$/),
+    expiration: z.int(),
+    timestamp: z.int(),
   }),
 })
 
 export const tron = sweeper(shape, {
   life: 'ten minutes',
-  client: (registry, network, endpoint, fetch) => new TronClient(network, registry.assetsOf(network.code), endpoint, fetch),
+  client: (registry, network, endpoint, fetch) =>
+    new TronClient(network, registry.assetsOf(network.code), endpoint, fetch),
   async look(ask) {
     const assets = ask.registry.assetsOf(ask.network.code)
     const client = new TronClient(ask.network, assets, ask.endpoint, ask.fetch)
@@ -34,21 +45,39 @@ export const tron = sweeper(shape, {
         const amount = await client.balance(place.address, asset)
         if (amount === 0n) continue
         balances[asset.asset_name] = amount.toString()
-        energy[asset.asset_name] = (await client.energy({ asset, from: place.address, to: ask.to, amount })).toString()
+        energy[asset.asset_name] = (
+          await client.energy({ asset, from: place.address, to: ask.to, amount })
+        ).toString()
       }
       if (!state && Object.keys(balances).length === 0) return null
-      const { freeBandwidthLeft = 0n, stakedBandwidthLeft = 0n } = state ? await client.resources(place.address) : {}
+      const { freeBandwidthLeft = 0n, stakedBandwidthLeft = 0n } = state
+        ? await client.resources(place.address)
+        : {}
       const staked = state
-        ? state.unfreezing.reduce((sum, each) => sum + each.amount, state.staked.ENERGY + state.staked.BANDWIDTH) : 0n
-      const bandwidth = (freeBandwidthLeft > stakedBandwidthLeft ? freeBandwidthLeft : stakedBandwidthLeft).toString()
+        ? state.unfreezing.reduce(
+            (sum, each) => sum + each.amount,
+            state.staked.ENERGY + state.staked.BANDWIDTH,
+          )
+        : 0n
+      const bandwidth = (
+        freeBandwidthLeft > stakedBandwidthLeft ? freeBandwidthLeft : stakedBandwidthLeft
+      ).toString()
       return { ...place, balances, energy, bandwidth, staked: staked.toString() }
     })
     const { energySun, bandwidthSun } = await client.parameters()
-    const activates = !await client.isActivated(ask.to)
+    const activates = !(await client.isActivated(ask.to))
     const { refBlockBytes, refBlockHash, expiration, timestamp } = await client.reference()
     return {
-      accounts, energySun: energySun.toString(), bandwidthSun: bandwidthSun.toString(), activates,
-      reference: { bytes: bytesToHex(refBlockBytes), hash: bytesToHex(refBlockHash), expiration, timestamp },
+      accounts,
+      energySun: energySun.toString(),
+      bandwidthSun: bandwidthSun.toString(),
+      activates,
+      reference: {
+        bytes: bytesToHex(refBlockBytes),
+        hash: bytesToHex(refBlockHash),
+        expiration,
+        timestamp,
+      },
     }
   },
   plan({ registry, network, publicKeyAt, found, to }) {
@@ -56,27 +85,44 @@ export const tron = sweeper(shape, {
     const limitOf = (holder: Holder, asset: Asset): bigint =>
       feeLimitFor(BigInt((holder as Account).energy[asset.asset_name] as string), BigInt(energySun))
     const plan = planRound({
-      network, assets: registry.assetsOf(network.code), holders: accounts, to, kept: 0n,
-      tokenCost: (holder, asset) => limitOf(holder, asset) + transferBandwidth(limitOf(holder, asset)) * BigInt(bandwidthSun),
+      network,
+      assets: registry.assetsOf(network.code),
+      holders: accounts,
+      to,
+      kept: 0n,
+      tokenCost: (holder, asset) =>
+        limitOf(holder, asset) + transferBandwidth(limitOf(holder, asset)) * BigInt(bandwidthSun),
       nativeCost: (holder, fuel) => {
         // An address that was paid in tokens alone is made by its first TRX.
         if (activates || fuel) return ACTIVATION_SUN
         const points = transferBandwidth(0n)
         return BigInt((holder as Account).bandwidth) >= points ? 0n : points * BigInt(bandwidthSun)
       },
-      build: ({ holder, asset, to: address, amount, at }) => buildTransfer(network, {
-        asset, to: address, amount, publicKey: publicKeyAt(holder.path), path: holder.path,
-        ...(asset.type === 'token' ? { feeLimit: limitOf(holder, asset) } : {}),
-        reference: {
-          refBlockBytes: hexToBytes(reference.bytes), refBlockHash: hexToBytes(reference.hash), expiration: reference.expiration,
-          // What makes two equal payments of an account two transactions.
-          timestamp: reference.timestamp - at,
-        },
-      }),
+      build: ({ holder, asset, to: address, amount, at }) =>
+        buildTransfer(network, {
+          asset,
+          to: address,
+          amount,
+          publicKey: publicKeyAt(holder.path),
+          path: holder.path,
+          ...(asset.type === 'token' ? { feeLimit: limitOf(holder, asset) } : {}),
+          reference: {
+            refBlockBytes: hexToBytes(reference.bytes),
+            refBlockHash: hexToBytes(reference.hash),
+            expiration: reference.expiration,
+            // What makes two equal payments of an account two transactions.
+            timestamp: reference.timestamp - at,
+          },
+        }),
     })
-    const staked: Left[] = accounts.filter((each) => each.staked !== '0').map(({ address, staked: amount }) => ({
-      address, asset: network.native_asset, amount, why: 'staked or cooling down: it is not moved by a recovery',
-    }))
+    const staked: Left[] = accounts
+      .filter((each) => each.staked !== '0')
+      .map(({ address, staked: amount }) => ({
+        address,
+        asset: network.native_asset,
+        amount,
+        why: 'staked or cooling down: it is not moved by a recovery',
+      }))
     return { ...plan, left: [...plan.left, ...staked] }
   },
 })

@@ -3,7 +3,10 @@ import type { ChainClient, Fetch, RpcEndpoint } from '../rpc.ts'
 import type { Network, PublicKeyAt, UnsignedTransaction } from '../types.ts'
 
 /** An address of a workspace key, with its path. */
-export interface Place { path: number[]; address: string }
+export interface Place {
+  path: number[]
+  address: string
+}
 
 /** Which addresses of a workspace are looked at, and where their coins are to go. */
 export interface Ask {
@@ -14,8 +17,8 @@ export interface Ask {
   /** Sub-accounts, the gas tanks' among them. */
   subAccounts: readonly number[]
   /**
-   * Indexes below each sub-account: so many of them where coins are found by reading blocks; elsewhere so many unused ones in a row
-   * end the search.
+   * Indexes below each sub-account: so many of them where coins are found by reading blocks;
+   * elsewhere so many unused ones in a row end the search.
    */
   gap: number
   /** First block that is read, where coins are found by reading blocks. */
@@ -26,7 +29,9 @@ export interface Ask {
   tell(line: string): void
 }
 
-/** What the chain told, as JSON: amounts as decimal text in the smallest unit. Each family's own. */
+/**
+ * What the chain told, as JSON: amounts as decimal text in the smallest unit. Each family's own.
+ */
 export type Found = Record<string, unknown>
 
 export interface Planned {
@@ -35,12 +40,18 @@ export interface Planned {
   asset: string
   from: string
   amount: string
-  /** Path of the own address that is given the native coin for the fees of its tokens; absent: it pays the destination. */
+  /**
+   * Path of the own address that is given the native coin for the fees of its tokens; absent: it
+   * pays the destination.
+   */
   fuel?: number[]
 }
 /** What stays where it is, and why. */
 export interface Left {
-  address: string; asset: string; amount: string; why: string
+  address: string
+  asset: string
+  amount: string
+  why: string
   /** It moves once somebody has sent what `why` says. */
   waits?: true
 }
@@ -60,7 +71,10 @@ export interface PlanOf {
   tag: string | null
 }
 
-/** How one family's funds are found and moved without a database: `look` asks the chain, `plan` asks nobody. */
+/**
+ * How one family's funds are found and moved without a database: `look` asks the chain, `plan` asks
+ * nobody.
+ */
 export interface Sweeper {
   look(ask: Ask): Promise<Found>
   plan(o: PlanOf): Plan

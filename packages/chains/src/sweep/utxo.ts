@@ -1,18 +1,32 @@
 import { z } from 'zod'
-import { buildTransfer, dustLimit, outpointOf, scriptOf, unspendable, virtualSize, type Utxo } from '../utxo/build.ts'
+import {
+  buildTransfer,
+  dustLimit,
+  outpointOf,
+  scriptOf,
+  unspendable,
+  virtualSize,
+  type Utxo,
+} from '../utxo/build.ts'
 import { paramsOf } from '../utxo/address.ts'
 import { UtxoClient } from '../utxo/rpc.ts'
 import { coin, digits, previous as previousShape, sweeper, unread as unreadShape } from './shape.ts'
 import type { Left, Planned } from './types.ts'
 import { coinsAt, previousOf } from './walk.ts'
 
-/** Inputs of one transaction: two nodes sign them in one session, and its bytes stay far below what nodes relay. */
+/**
+ * Inputs of one transaction: two nodes sign them in one session, and its bytes stay far below what
+ * nodes relay.
+ */
 const INPUTS_MAX = 100
 
 type Coin = z.infer<typeof coin>
 /** `rate`: satoshi per 1000 vbytes. */
 const shape = z.strictObject({
-  coins: z.array(coin), previous: previousShape, rate: digits, unread: unreadShape,
+  coins: z.array(coin),
+  previous: previousShape,
+  rate: digits,
+  unread: unreadShape,
 })
 
 export const utxo = sweeper(shape, {
@@ -23,7 +37,11 @@ export const utxo = sweeper(shape, {
     await client.probe()
     const found = await coinsAt(ask, client)
     const coins = found.map(({ place, transfer }): Coin => ({
-      txid: transfer.txid, vout: transfer.position, value: transfer.amount.toString(), path: place.path, address: place.address,
+      txid: transfer.txid,
+      vout: transfer.position,
+      value: transfer.amount.toString(),
+      path: place.path,
+      address: place.address,
     }))
     const shown = await previousOf(coins, (txid) => client.rawTransaction(txid))
     return { coins, ...shown, rate: (await client.feeRates()).high.toString() }
@@ -32,22 +50,41 @@ export const utxo = sweeper(shape, {
     const { coins, previous, rate, unread = {} } = found
     const params = paramsOf(network)
     const script = scriptOf(network, to)
-    const feeAt = (inputs: number): bigint => (BigInt(virtualSize(params, inputs, [script.length])) * BigInt(rate) + 999n) / 1000n
+    const feeAt = (inputs: number): bigint =>
+      (BigInt(virtualSize(params, inputs, [script.length])) * BigInt(rate) + 999n) / 1000n
     const worth = feeAt(2) - feeAt(1)
-    const given = coins.map((coin): Utxo => ({ ...coin, value: BigInt(coin.value) })).sort((a, b) => (a.value > b.value ? -1 : 1))
+    const given = coins
+      .map((coin): Utxo => ({ ...coin, value: BigInt(coin.value) }))
+      .sort((a, b) => (a.value > b.value ? -1 : 1))
     const problemOf = (coin: Utxo): string | null => {
       const before = previous[coin.txid]
-      return before === undefined ? unread[coin.txid] ?? 'its transaction is missing' : unspendable(network, coin, before)
+      return before === undefined
+        ? (unread[coin.txid] ?? 'its transaction is missing')
+        : unspendable(network, coin, before)
     }
-    const problems = new Map(given.flatMap((coin) => { const problem = problemOf(coin); return problem === null ? [] : [[coin, problem]] }))
+    const problems = new Map(
+      given.flatMap((coin) => {
+        const problem = problemOf(coin)
+        return problem === null ? [] : [[coin, problem]]
+      }),
+    )
     const all = given.filter((coin) => !problems.has(coin))
     const left: Left[] = [...problems].map(([coin, problem]) => ({
-      address: coin.address, asset: network.native_asset, amount: coin.value.toString(),
+      address: coin.address,
+      asset: network.native_asset,
+      amount: coin.value.toString(),
       why: `${outpointOf(coin)} cannot be spent: ${problem}`,
     }))
-    left.push(...all.filter(({ value }) => value <= worth).map(({ address, value }) => ({
-      address, asset: network.native_asset, amount: value.toString(), why: 'costs more than it holds',
-    })))
+    left.push(
+      ...all
+        .filter(({ value }) => value <= worth)
+        .map(({ address, value }) => ({
+          address,
+          asset: network.native_asset,
+          amount: value.toString(),
+          why: 'costs more than it holds',
+        })),
+    )
     const spent = all.filter(({ value }) => value > worth)
     const transactions: Planned[] = []
     for (let at = 0; at < spent.length; at += INPUTS_MAX) {
@@ -55,17 +92,34 @@ export const utxo = sweeper(shape, {
       const fee = feeAt(utxos.length)
       const amount = utxos.reduce((sum, { value }) => sum + value, 0n) - fee
       if (amount < dustLimit(params, script)) {
-        left.push(...utxos.map((coin) => ({
-          address: coin.address, asset: network.native_asset, amount: coin.value.toString(), why: `${outpointOf(coin)} is dust`,
-        })))
+        left.push(
+          ...utxos.map((coin) => ({
+            address: coin.address,
+            asset: network.native_asset,
+            amount: coin.value.toString(),
+            why: `${outpointOf(coin)} is dust`,
+          })),
+        )
         continue
       }
-      const selection = { utxos, fee, change: 0n, vsize: virtualSize(params, utxos.length, [script.length]) }
+      const selection = {
+        utxos,
+        fee,
+        change: 0n,
+        vsize: virtualSize(params, utxos.length, [script.length]),
+      }
       transactions.push({
         unsigned: buildTransfer(network, {
-          selection, to, amount, changeAddress: to, changePath: [], previous: new Map(Object.entries(previous)),
+          selection,
+          to,
+          amount,
+          changeAddress: to,
+          changePath: [],
+          previous: new Map(Object.entries(previous)),
         }),
-        asset: network.native_asset, from: `${utxos.length} coins`, amount: amount.toString(),
+        asset: network.native_asset,
+        from: `${utxos.length} coins`,
+        amount: amount.toString(),
       })
     }
     return { transactions, left, more: false }

@@ -3,7 +3,10 @@ import { RpcRefused, RpcUnavailable, type ChainClient, type ChainTransfer } from
 import type { Ask, Place } from './types.ts'
 
 /** Places in use: of each sub-account until `gap` in a row are not, as `read` tells by null. */
-export async function usedPlaces<T>({ subAccounts, gap, placeAt, tell }: Ask, read: (place: Place) => Promise<T | null>): Promise<T[]> {
+export async function usedPlaces<T>(
+  { subAccounts, gap, placeAt, tell }: Ask,
+  read: (place: Place) => Promise<T | null>,
+): Promise<T[]> {
   const used: T[] = []
   for (const subAccount of subAccounts) {
     for (let index = 0, unused = 0; unused < gap; index++) {
@@ -17,11 +20,13 @@ export async function usedPlaces<T>({ subAccounts, gap, placeAt, tell }: Ask, re
 }
 
 /**
- * The transactions of coins by their ids, and why an endpoint refuses one: its coins are left where they are, and all others move.
+ * The transactions of coins by their ids, and why an endpoint refuses one: its coins are left where
+ * they are, and all others move.
  * @throws RpcUnavailable where the endpoint is away
  */
 export async function previousOf(
-  coins: readonly { txid: string }[], ask: (txid: string) => Promise<string>,
+  coins: readonly { txid: string }[],
+  ask: (txid: string) => Promise<string>,
 ): Promise<{ previous: Record<string, string>; unread?: Record<string, string> }> {
   const previous: Record<string, string> = {}
   const unread: Record<string, string> = {}
@@ -40,9 +45,15 @@ export async function previousOf(
 const BLOCKS_AT_ONCE = 8
 const TOLD_EVERY = 1000
 
-export interface CoinAt { place: Place; transfer: ChainTransfer }
+export interface CoinAt {
+  place: Place
+  transfer: ChainTransfer
+}
 
-/** Coins that blocks show at our places and that are unspent. Blocks are read one by one: no index of addresses is asked for. */
+/**
+ * Coins that blocks show at our places and that are unspent. Blocks are read one by one: no index
+ * of addresses is asked for.
+ */
 export async function coinsAt(
   { subAccounts, gap, fromHeight, placeAt, tell }: Ask,
   client: ChainClient & { unspent(txid: string, vout: number): Promise<bigint | null> },
@@ -57,10 +68,16 @@ export async function coinsAt(
   const { height: tip } = await client.tip()
   const seen: CoinAt[] = []
   for (let from = fromHeight; from <= tip; from += BLOCKS_AT_ONCE) {
-    const heights = Array.from({ length: Math.min(BLOCKS_AT_ONCE, tip - from + 1) }, (_, at) => from + at)
+    const heights = Array.from(
+      { length: Math.min(BLOCKS_AT_ONCE, tip - from + 1) },
+      (_, at) => from + at,
+    )
     const blocks = await Promise.all(heights.map((height) => client.block(height)))
     for (const [at, block] of blocks.entries()) {
-      if (!block) throw new RpcUnavailable(`the endpoint does not show block ${from + at} of ${tip}: coins in it would be left behind`)
+      if (!block)
+        throw new RpcUnavailable(
+          `the endpoint does not show block ${from + at} of ${tip}: coins in it would be left behind`,
+        )
       for (const transfer of block.transfers) {
         const place = places.get(transfer.address)
         if (place) seen.push({ place, transfer })
@@ -69,6 +86,8 @@ export async function coinsAt(
     if (from % TOLD_EVERY < BLOCKS_AT_ONCE) tell(`block ${from} of ${tip}`)
   }
   const coins: CoinAt[] = []
-  for (const coin of seen) if (await client.unspent(coin.transfer.txid, coin.transfer.position) !== null) coins.push(coin)
+  for (const coin of seen)
+    if ((await client.unspent(coin.transfer.txid, coin.transfer.position)) !== null)
+      coins.push(coin)
   return coins
 }

@@ -7,7 +7,10 @@ import type { Network, Validation } from '../types.ts'
 const PREFIX = 'tmpl'
 export const HASH_BYTES = 20
 
-/** Address of a compressed secp256k1 key (33 bytes): the first 20 bytes of its hash, with a checksum. */
+/**
+ * Address of a compressed secp256k1 key (33 bytes): the first 20 bytes of its hash, with a
+ * checksum.
+ */
 export function address(_network: Network, publicKey: Uint8Array): string {
   return spell(sha256(publicKey).subarray(0, HASH_BYTES))
 }
@@ -24,12 +27,20 @@ export function read(text: string): Uint8Array | null {
   return hash?.length === HASH_BYTES ? hash : null
 }
 
-/** Answers the one spelling that all of the platform compares by, or the reason in words that a user understands. */
+/**
+ * Answers the one spelling that all of the platform compares by, or the reason in words that a user
+ * understands.
+ */
 export function validate(_network: Network, text: string, addressTag?: string | null): Validation {
   const tag = refusedTag(addressTag)
   if (tag) return tag
   const hash = read(text)
-  if (!hash) return { valid: false, reason: `is no address of this network: they start with ${PREFIX}1, and the checksum must match` }
-  if (hash.every((byte) => byte === 0)) return { valid: false, reason: 'nobody holds the key of the zero address' }
+  if (!hash)
+    return {
+      valid: false,
+      reason: `is no address of this network: they start with ${PREFIX}1, and the checksum must match`,
+    }
+  if (hash.every((byte) => byte === 0))
+    return { valid: false, reason: 'nobody holds the key of the zero address' }
   return { valid: true, address: spell(hash), address_tag: null }
 }

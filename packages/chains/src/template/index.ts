@@ -9,4 +9,13 @@ export { TemplateClient } from './rpc.ts'
 export { LEAST_FEE } from './traits.ts'
 
 /** The smallest family that is whole: accounts with a sequence, one coin, one signature. */
-export const template: Family = { traits, address, validate, decode, signing, assemble, exclusive, renumber }
+export const template: Family = {
+  traits,
+  address,
+  validate,
+  decode,
+  signing,
+  assemble,
+  exclusive,
+  renumber,
+}

@@ -3,8 +3,15 @@ import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import { isSecp256k1 } from '../secp256k1.ts'
 import { onlyPath, shape } from '../shapes.ts'
 import {
-  ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
-  type SigningItem, type UnsignedTransaction,
+  ChainError,
+  type Asset,
+  type DecodedTransaction,
+  type Network,
+  type PublicKeyAt,
+  type SignatureBytes,
+  type SignedTransaction,
+  type SigningItem,
+  type UnsignedTransaction,
 } from '../types.ts'
 import { address, HASH_BYTES, spell } from './address.ts'
 
@@ -39,33 +46,48 @@ export function encode(fields: Fields): string {
   return bytesToHex(Buffer.concat([numbers, fields.publicKey, fields.to]))
 }
 
-/** The fields of an unsigned transaction. Every byte belongs to one of them, and only what {@link encode} makes is taken. */
+/**
+ * The fields of an unsigned transaction. Every byte belongs to one of them, and only what {@link
+ * encode} makes is taken.
+ */
 function parse({ bytes: hex }: UnsignedTransaction): Fields {
   if (!/^[0-9a-f]+$/.test(hex) || hex.length !== 2 * BYTES) {
     throw new ChainError('TRANSACTION', `must be ${BYTES} bytes of lower-case hex`)
   }
   const bytes = Buffer.from(hex, 'hex')
   const fields = {
-    networkId: bytes.readUInt32BE(0), sequence: bytes.readBigUInt64BE(4), validUntil: bytes.readUInt32BE(12),
-    fee: bytes.readBigUInt64BE(16), amount: bytes.readBigUInt64BE(24),
-    publicKey: bytes.subarray(32, 32 + KEY_BYTES), to: bytes.subarray(32 + KEY_BYTES),
+    networkId: bytes.readUInt32BE(0),
+    sequence: bytes.readBigUInt64BE(4),
+    validUntil: bytes.readUInt32BE(12),
+    fee: bytes.readBigUInt64BE(16),
+    amount: bytes.readBigUInt64BE(24),
+    publicKey: bytes.subarray(32, 32 + KEY_BYTES),
+    to: bytes.subarray(32 + KEY_BYTES),
   }
-  // With fixed places it cannot differ. Where lengths or order are the sender's choice, it is what refuses a second spelling.
-  if (encode(fields) !== hex) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  // With fixed places it cannot differ. Where lengths or order are the sender's choice, it is what
+  // refuses a second spelling.
+  if (encode(fields) !== hex)
+    throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
   return fields
 }
 
 /**
- * Reads bytes that a hostile platform may have made: what is answered here is all that the signer nodes judge by. Whatever
- * is not allowed is refused; exactly one payment is named, the fee is bounded, and `consumes` says what is used up.
+ * Reads bytes that a hostile platform may have made: what is answered here is all that the signer
+ * nodes judge by. Whatever is not allowed is refused; exactly one payment is named, the fee is
+ * bounded, and `consumes` says what is used up.
  */
 export function decode(
-  network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt
+  network: Network,
+  unsigned: UnsignedTransaction,
+  assets: readonly Asset[],
+  publicKeyAt: PublicKeyAt,
 ): DecodedTransaction {
   const { networkId, sequence, validUntil, fee, amount, publicKey, to } = parse(unsigned)
-  if (networkId !== network.network_id) throw new ChainError('NETWORK', `is for the network ${networkId}, not ${network.network_id}`)
+  if (networkId !== network.network_id)
+    throw new ChainError('NETWORK', `is for the network ${networkId}, not ${network.network_id}`)
   const own = publicKeyAt(onlyPath(unsigned))
-  if (!Buffer.from(own).equals(publicKey)) throw new ChainError('PATH', 'the public key is not the one at the path')
+  if (!Buffer.from(own).equals(publicKey))
+    throw new ChainError('PATH', 'the public key is not the one at the path')
   const [from, receiver] = [address(network, own), spell(to)]
   shape(receiver !== from, 'an account cannot pay itself')
   shape(amount > 0n && fee > 0n, 'names no amount or no fee')
@@ -88,35 +110,56 @@ export function decode(
   }
 }
 
-/** One item for each signature: a 32-byte digest (secp256k1); the whole message where the curve is Ed25519. */
-export function signing(_network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[] {
+/**
+ * One item for each signature: a 32-byte digest (secp256k1); the whole message where the curve is
+ * Ed25519.
+ */
+export function signing(
+  _network: Network,
+  unsigned: UnsignedTransaction,
+  publicKeyAt: PublicKeyAt,
+): SigningItem[] {
   const path = onlyPath(unsigned)
   parse(unsigned)
   return [{ path, publicKey: publicKeyAt(path), message: sha256(hexToBytes(unsigned.bytes)) }]
 }
 
 /**
- * The signature behind the bytes, verified first: low-S, for the other half would be a second spelling. The id is a hash of
- * what is signed alone; where it covers the signature, the platform's half needs `findSigned`.
+ * The signature behind the bytes, verified first: low-S, for the other half would be a second
+ * spelling. The id is a hash of what is signed alone; where it covers the signature, the platform's
+ * half needs `findSigned`.
  */
 export function assemble(
-  network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt
+  network: Network,
+  unsigned: UnsignedTransaction,
+  signatures: SignatureBytes[],
+  publicKeyAt: PublicKeyAt,
 ): SignedTransaction {
   const [item] = signing(network, unsigned, publicKeyAt) as [SigningItem]
   const [part, more] = signatures
-  if (!part || more || part.signature.length !== 64) throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
+  if (!part || more || part.signature.length !== 64)
+    throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
   if (!isSecp256k1(part.signature, item.message, item.publicKey)) {
     throw new ChainError('SIGNATURE', 'does not verify')
   }
-  return { network: network.code, raw: unsigned.bytes + bytesToHex(part.signature), hash: bytesToHex(item.message) }
+  return {
+    network: network.code,
+    raw: unsigned.bytes + bytesToHex(part.signature),
+    hash: bytesToHex(item.message),
+  }
 }
 
-/** True only where the chain can never include both: same account and number. Where nothing excludes, always false. */
+/**
+ * True only where the chain can never include both: same account and number. Where nothing
+ * excludes, always false.
+ */
 export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean {
   return earlier.consumes[0] === next.consumes[0]
 }
 
-/** See {@link Family.renumber}: it takes the number of one that was given up before it was signed. */
+/**
+ * See {@link Family.renumber}: it takes the number of one that was given up before it was signed.
+ */
 export function renumber(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction {
   return { ...unsigned, bytes: encode({ ...parse(unsigned), sequence: nonce }) }
 }

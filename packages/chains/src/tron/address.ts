@@ -9,13 +9,18 @@ import { ChainError, type Network, type Validation } from '../types.ts'
 const base58check = createBase58check(sha256)
 const VERSION = 0x41
 const CHECKED_BYTES = 25
-/** The 20 bytes that an address shares with the same key's address on EVM networks, and the version before them. */
+/**
+ * The 20 bytes that an address shares with the same key's address on EVM networks, and the version
+ * before them.
+ */
 const ADDRESS_BYTES = 21
 
 /** Base58check of 0x41 and the last 20 bytes of the key's Keccak-256 hash. */
 export function address(_network: Network, publicKey: Uint8Array): string {
   const uncompressed = secp256k1.Point.fromBytes(publicKey).toBytes(false)
-  return base58check.encode(concatBytes(Uint8Array.of(VERSION), keccak_256(uncompressed.subarray(1)).subarray(12)))
+  return base58check.encode(
+    concatBytes(Uint8Array.of(VERSION), keccak_256(uncompressed.subarray(1)).subarray(12)),
+  )
 }
 
 /** Accepts the base58 form only. The zero address is refused: nobody holds its key. */
@@ -23,15 +28,25 @@ export function validate(_network: Network, text: string, addressTag?: string | 
   const refused = refusedTag(addressTag)
   if (refused) return refused
   if (/^(?:0x|41)[0-9a-fA-F]{40}$/.test(text)) {
-    return { valid: false, reason: 'the hexadecimal form is not taken, for it has no checksum: use the form that starts with T' }
+    return {
+      valid: false,
+      reason:
+        'the hexadecimal form is not taken, for it has no checksum: use the form that starts with T',
+    }
   }
-  if (!/^[1-9A-HJ-NP-Za-km-z]{25,40}$/.test(text)) return { valid: false, reason: 'must be 34 characters of base58 that start with T' }
+  if (!/^[1-9A-HJ-NP-Za-km-z]{25,40}$/.test(text))
+    return { valid: false, reason: 'must be 34 characters of base58 that start with T' }
   const bytes = decodeBase58(text)
-  if (bytes === null) return { valid: false, reason: 'checksum does not match: a character may be mistyped' }
+  if (bytes === null)
+    return { valid: false, reason: 'checksum does not match: a character may be mistyped' }
   if (bytes.length !== ADDRESS_BYTES || bytes[0] !== VERSION) {
-    return { valid: false, reason: 'is an address of another network: addresses of this one start with T' }
+    return {
+      valid: false,
+      reason: 'is an address of another network: addresses of this one start with T',
+    }
   }
-  if (bytes.subarray(1).every((byte) => byte === 0)) return { valid: false, reason: 'the zero address cannot receive transfers' }
+  if (bytes.subarray(1).every((byte) => byte === 0))
+    return { valid: false, reason: 'the zero address cannot receive transfers' }
   return { valid: true, address: text, address_tag: null }
 }
 
@@ -47,13 +62,15 @@ function decodeBase58(text: string): Uint8Array | null {
 /** The 21 bytes of an address in base58. Throws ChainError `ADDRESS`. */
 export function addressBytes(text: string): Uint8Array {
   const bytes = /^T[1-9A-HJ-NP-Za-km-z]{33}$/.test(text) ? decodeBase58(text) : null
-  if (bytes === null || bytes.length !== ADDRESS_BYTES || bytes[0] !== VERSION) throw new ChainError('ADDRESS', 'is not a Tron address')
+  if (bytes === null || bytes.length !== ADDRESS_BYTES || bytes[0] !== VERSION)
+    throw new ChainError('ADDRESS', 'is not a Tron address')
   return bytes
 }
 
 /** The base58 form of 21 bytes. Throws ChainError `ADDRESS`. */
 export function addressText(bytes: Uint8Array): string {
-  if (bytes.length !== ADDRESS_BYTES || bytes[0] !== VERSION) throw new ChainError('ADDRESS', 'is not a Tron address')
+  if (bytes.length !== ADDRESS_BYTES || bytes[0] !== VERSION)
+    throw new ChainError('ADDRESS', 'is not a Tron address')
   return base58check.encode(bytes)
 }
 
@@ -64,6 +81,7 @@ export function addressHex(text: string): string {
 
 /** From 42 digits with the version, or 40 without it, as logs spell addresses. */
 export function addressOfHex(hex: string): string {
-  if (!/^(?:41)?[0-9a-fA-F]{40}$/.test(hex)) throw new ChainError('ADDRESS', 'is not a Tron address')
+  if (!/^(?:41)?[0-9a-fA-F]{40}$/.test(hex))
+    throw new ChainError('ADDRESS', 'is not a Tron address')
   return addressText(hexToBytes(hex.length === 40 ? `41${hex}` : hex))
 }

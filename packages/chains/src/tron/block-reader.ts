@@ -32,28 +32,48 @@ export class TronBlockReader {
     const block = await this.#post<Block>('wallet/getblockbynum', { num: height })
     if (block.blockID === undefined || !block.block_header) return null
     const header = block.block_header.raw_data
-    if ((header.number ?? 0) !== height) throw new RpcUnavailable(`${this.#network.code}: getblockbynum answered another height`)
+    if ((header.number ?? 0) !== height)
+      throw new RpcUnavailable(`${this.#network.code}: getblockbynum answered another height`)
     const transactions = block.transactions ?? []
     this.#check(height, block.blockID, header, transactions)
     const transfers = transactions.flatMap((each) => this.#native(each))
     const tokens = new Map(
-      this.#assets.filter((asset) => asset.type === 'token').map((asset) => [addressHex(asset.contract_address as string).slice(2), asset])
+      this.#assets
+        .filter((asset) => asset.type === 'token')
+        .map((asset) => [addressHex(asset.contract_address as string).slice(2), asset]),
     )
-    if (tokens.size > 0 && transactions.some(({ raw_data }) => raw_data.contract[0]?.type === 'TriggerSmartContract')) {
+    if (
+      tokens.size > 0 &&
+      transactions.some(({ raw_data }) => raw_data.contract[0]?.type === 'TriggerSmartContract')
+    ) {
       transfers.push(...(await this.#tokens(height, transactions, tokens)))
     }
-    return { height, hash: block.blockID, parent: header.parentHash, txids: transactions.map(({ txID }) => txID), transfers }
+    return {
+      height,
+      hash: block.blockID,
+      parent: header.parentHash,
+      txids: transactions.map(({ txID }) => txID),
+      transfers,
+    }
   }
 
-  /** @throws RpcUnavailable where a block contradicts itself, or lacks what its payments are read from */
+  /**
+   * @throws RpcUnavailable where a block contradicts itself, or lacks what its payments are read
+   *   from
+   */
   #check(height: number, id: string, header: Header, transactions: readonly Transaction[]): void {
     const refuse = (problem: string): never => {
       throw new RpcUnavailable(`${this.#network.code}: getblockbynum answered ${problem}`)
     }
     // The first eight bytes of a block's id are its height.
-    if (!/^[0-9a-f]{64}$/.test(id) || BigInt(`0x${id.slice(0, 16)}`) !== BigInt(height)) refuse(`a blockID that is not of ${height}`)
+    if (!/^[0-9a-f]{64}$/.test(id) || BigInt(`0x${id.slice(0, 16)}`) !== BigInt(height))
+      refuse(`a blockID that is not of ${height}`)
     if (typeof header.parentHash !== 'string') refuse(`${height} without parentHash`)
-    if (transactions.length === 0 && header.txTrieRoot !== undefined && !/^0*$/.test(header.txTrieRoot)) {
+    if (
+      transactions.length === 0 &&
+      header.txTrieRoot !== undefined &&
+      !/^0*$/.test(header.txTrieRoot)
+    ) {
       refuse(`${height} without its transactions`)
     }
     const ids = new Set<string>()
@@ -62,25 +82,41 @@ export class TronBlockReader {
       if (ids.has(each.txID)) refuse(`${each.txID} twice`)
       ids.add(each.txID)
       if (!Array.isArray(each.raw_data?.contract)) refuse(`${each.txID} without raw_data.contract`)
-      if (typeof each.ret?.[0]?.contractRet !== 'string') refuse(`${each.txID} without ret.contractRet`)
+      if (typeof each.ret?.[0]?.contractRet !== 'string')
+        refuse(`${each.txID} without ret.contractRet`)
       // Contracts of other types are not read, whatever they consist of.
-      if (each.raw_data.contract.some((contract) => READ_TYPES.has(contract?.type) && !contract.parameter?.value?.owner_address)) {
+      if (
+        each.raw_data.contract.some(
+          (contract) => READ_TYPES.has(contract?.type) && !contract.parameter?.value?.owner_address,
+        )
+      ) {
         refuse(`${each.txID} without raw_data.contract.parameter.value.owner_address`)
       }
     }
   }
 
   /**
-   * What a call has logged. Where a registered token is asked to move something, with success, and an answer tells of no log, the
-   * transaction is asked for by itself: an endpoint may not have its logs yet.
+   * What a call has logged. Where a registered token is asked to move something, with success, and
+   * an answer tells of no log, the transaction is asked for by itself: an endpoint may not have its
+   * logs yet.
    */
-  async #logsOf(height: number, { txID, raw_data }: Transaction, { log = [] }: Info, tokens: ReadonlyMap<string, Asset>): Promise<Log[]> {
+  async #logsOf(
+    height: number,
+    { txID, raw_data }: Transaction,
+    { log = [] }: Info,
+    tokens: ReadonlyMap<string, Asset>,
+  ): Promise<Log[]> {
     const { contract_address: contract, data } = raw_data.contract[0]?.parameter?.value ?? {}
-    const moves = typeof contract === 'string' && tokens.has(contract.slice(2).toLowerCase()) && MOVES.test(data ?? '')
+    const moves =
+      typeof contract === 'string' &&
+      tokens.has(contract.slice(2).toLowerCase()) &&
+      MOVES.test(data ?? '')
     if (log.length > 0 || !moves) return log
     const alone = await this.#post<Info>('wallet/gettransactioninfobyid', { value: txID })
     if (alone.id !== txID || alone.blockNumber !== height) {
-      throw new RpcUnavailable(`${this.#network.code}: gettransactioninfobyid does not place ${txID} in the block at ${height}`)
+      throw new RpcUnavailable(
+        `${this.#network.code}: gettransactioninfobyid does not place ${txID} in the block at ${height}`,
+      )
     }
     return alone.log ?? []
   }
@@ -89,16 +125,32 @@ export class TronBlockReader {
     const [contract] = raw_data.contract
     if (contract?.type !== 'TransferContract' || ret?.[0]?.contractRet !== SUCCESS) return []
     const { owner_address: owner, to_address: to, amount } = contract.parameter?.value ?? {}
-    if (owner === undefined || to === undefined || amount === undefined || BigInt(amount) <= 0n) return []
+    if (owner === undefined || to === undefined || amount === undefined || BigInt(amount) <= 0n)
+      return []
     const sender = addressIn(owner)
-    return [{
-      txid, position: -1, asset: this.#network.native_asset, address: addressIn(to), amount: BigInt(amount),
-      sender, senders: sendersOf([sender]), coinbase: false,
-    }]
+    return [
+      {
+        txid,
+        position: -1,
+        asset: this.#network.native_asset,
+        address: addressIn(to),
+        amount: BigInt(amount),
+        sender,
+        senders: sendersOf([sender]),
+        coinbase: false,
+      },
+    ]
   }
 
-  /** Logs are asked for by height: an answer that is not about the same transactions is of another branch, or partial. */
-  async #tokens(height: number, transactions: readonly Transaction[], tokens: ReadonlyMap<string, Asset>): Promise<ChainTransfer[]> {
+  /**
+   * Logs are asked for by height: an answer that is not about the same transactions is of another
+   * branch, or partial.
+   */
+  async #tokens(
+    height: number,
+    transactions: readonly Transaction[],
+    tokens: ReadonlyMap<string, Asset>,
+  ): Promise<ChainTransfer[]> {
     const infos = await this.#post<Info[]>('wallet/gettransactioninfobyblocknum', { num: height })
     const known = new Map((Array.isArray(infos) ? infos : []).map((info) => [info.id, info]))
     const found: ChainTransfer[] = []
@@ -106,23 +158,38 @@ export class TronBlockReader {
       const { txID, ret, raw_data } = each
       const info = known.get(txID)
       if (!info || info.blockNumber !== height) {
-        throw new RpcUnavailable(`${this.#network.code}: gettransactioninfobyblocknum is not about the block at ${height}`)
+        throw new RpcUnavailable(
+          `${this.#network.code}: gettransactioninfobyblocknum is not about the block at ${height}`,
+        )
       }
       if (ret?.[0]?.contractRet !== SUCCESS || info.result === 'FAILED') continue
       const caller = callerOf(raw_data.contract[0]?.parameter?.value?.owner_address)
       const logs = await this.#logsOf(height, each, info, tokens)
-      found.push(...logs.flatMap((log, position): ChainTransfer[] => {
-        if (typeof log.address !== 'string') {
-          throw new RpcUnavailable(`${this.#network.code}: gettransactioninfobyblocknum answered a log of ${txID} without address`)
-        }
-        const asset = tokens.get(log.address.toLowerCase())
-        const moved = asset && transferOf(log)
-        if (!moved) return []
-        const { to: address, amount, from: sender } = moved
-        return [{
-          txid: txID, position, asset: asset.asset_name, address, amount, sender, senders: sendersOf([sender, caller]), coinbase: false,
-        }]
-      }))
+      found.push(
+        ...logs.flatMap((log, position): ChainTransfer[] => {
+          if (typeof log.address !== 'string') {
+            throw new RpcUnavailable(
+              `${this.#network.code}: gettransactioninfobyblocknum answered a log of ${txID} without address`,
+            )
+          }
+          const asset = tokens.get(log.address.toLowerCase())
+          const moved = asset && transferOf(log)
+          if (!moved) return []
+          const { to: address, amount, from: sender } = moved
+          return [
+            {
+              txid: txID,
+              position,
+              asset: asset.asset_name,
+              address,
+              amount,
+              sender,
+              senders: sendersOf([sender, caller]),
+              coinbase: false,
+            },
+          ]
+        }),
+      )
     }
     return found
   }

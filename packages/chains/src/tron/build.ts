@@ -1,15 +1,28 @@
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
-import { ChainError, type Asset, type Network, type TronAction, type TronResource, type UnsignedTransaction } from '../types.ts'
+import {
+  ChainError,
+  type Asset,
+  type Network,
+  type TronAction,
+  type TronResource,
+  type UnsignedTransaction,
+} from '../types.ts'
 import { address, addressBytes } from './address.ts'
 import { encodeRaw, type ContractType, type Fields } from './proto.ts'
 
 /** Bytes that bandwidth counts beyond the signed transaction, for its result. */
 export const RESULT_BYTES = 64
 export { TOKEN_BANDWIDTH, TRANSFER_BANDWIDTH } from './bandwidth.ts'
-/** What a token transfer to an address that holds none takes of energy, where the chain cannot be asked; and more than any takes. */
+/**
+ * What a token transfer to an address that holds none takes of energy, where the chain cannot be
+ * asked; and more than any takes.
+ */
 export const TOKEN_ENERGY = 131_000n
 export const TOKEN_ENERGY_MAX = 500_000n
-/** Sun for a point of bandwidth; live in the chain's parameters, here to bound what a transaction may cost. */
+/**
+ * Sun for a point of bandwidth; live in the chain's parameters, here to bound what a transaction
+ * may cost.
+ */
 export const BANDWIDTH_SUN = 1000n
 /** What a transfer costs that creates its receiver: 1 TRX, and 0.1 in place of bandwidth. */
 export const ACTIVATION_SUN = 1_100_000n
@@ -17,39 +30,64 @@ export const ACTIVATION_SUN = 1_100_000n
 const SIGNATURE_BYTES = 67
 /** transfer(address,uint256) */
 export const TRANSFER_SELECTOR = 'a9059cbb'
-/** Head-room of fee_limit over energy × price, for a factor that may rise until the transaction is included. */
+/**
+ * Head-room of fee_limit over energy × price, for a factor that may rise until the transaction is
+ * included.
+ */
 export const FEE_LIMIT_NUMERATOR = 12n
 export const FEE_LIMIT_DENOMINATOR = 10n
-/** How long a transaction lives: three nodes have time to sign, and a lost one is soon known to be dead. */
+/**
+ * How long a transaction lives: three nodes have time to sign, and a lost one is soon known to be
+ * dead.
+ */
 export const LIFE_MS = 600_000
 
 /**
- * What ties a transaction to the chain, read from it just before building.
- * `timestamp` is free, no node checks it. It is what makes two equal payments two transactions: never use one
- * twice for an account.
+ * What ties a transaction to the chain, read from it just before building. `timestamp` is free, no
+ * node checks it. It is what makes two equal payments two transactions: never use one twice for an
+ * account.
  */
 export interface TronReference {
-  refBlockBytes: Uint8Array; refBlockHash: Uint8Array; /** Unix milliseconds. */ expiration: number; timestamp: number
+  refBlockBytes: Uint8Array
+  refBlockHash: Uint8Array
+  /** Unix milliseconds. */ expiration: number
+  timestamp: number
 }
 
 /** The reference to a block: bytes 6 to 8 of its number, bytes 8 to 16 of its id. */
-export function refBlock(height: number, id: string): { refBlockBytes: Uint8Array; refBlockHash: Uint8Array } {
+export function refBlock(
+  height: number,
+  id: string,
+): { refBlockBytes: Uint8Array; refBlockHash: Uint8Array } {
   const number = hexToBytes(BigInt(height).toString(16).padStart(16, '0'))
   return { refBlockBytes: number.slice(6, 8), refBlockHash: hexToBytes(id).slice(8, 16) }
 }
 
 const RESOURCES: Record<TronResource, number> = { BANDWIDTH: 0, ENERGY: 1 }
-const ACTION_TYPES = { freeze: 54, unfreeze: 55, withdraw: 56, delegate: 57, undelegate: 58 } as const
+const ACTION_TYPES = {
+  freeze: 54,
+  unfreeze: 55,
+  withdraw: 56,
+  delegate: 57,
+  undelegate: 58,
+} as const
 
 /** Call data of a TRC-20 transfer. */
 export function transferData(to: string, amount: bigint): Uint8Array {
-  if (amount < 0n || amount >= 2n ** 256n) throw new ChainError('AMOUNT', 'does not fit into 256 bits')
+  if (amount < 0n || amount >= 2n ** 256n)
+    throw new ChainError('AMOUNT', 'does not fit into 256 bits')
   return concatBytes(
-    hexToBytes(TRANSFER_SELECTOR), new Uint8Array(12), addressBytes(to).subarray(1), hexToBytes(amount.toString(16).padStart(64, '0'))
+    hexToBytes(TRANSFER_SELECTOR),
+    new Uint8Array(12),
+    addressBytes(to).subarray(1),
+    hexToBytes(amount.toString(16).padStart(64, '0')),
   )
 }
 
-/** fee_limit caps all energy of a call, staked energy too, so it never follows from what would be burnt alone. */
+/**
+ * fee_limit caps all energy of a call, staked energy too, so it never follows from what would be
+ * burnt alone.
+ */
 export function feeLimitFor(energy: bigint, energySun: bigint): bigint {
   return (energy * energySun * FEE_LIMIT_NUMERATOR) / FEE_LIMIT_DENOMINATOR
 }
@@ -68,12 +106,18 @@ const LONG_AMOUNT = 2n ** 63n - 1n
 /** The most points of bandwidth that a transfer takes; `feeLimit` of a token's, else 0. */
 export function transferBandwidth(feeLimit: bigint): bigint {
   const someone = Uint8Array.of(0x41, ...new Uint8Array(20).fill(1))
-  const value: Fields = feeLimit === 0n
-    ? { owner_address: someone, to_address: someone, amount: LONG_AMOUNT }
-    : { owner_address: someone, contract_address: someone, data: new Uint8Array(68) }
+  const value: Fields =
+    feeLimit === 0n
+      ? { owner_address: someone, to_address: someone, amount: LONG_AMOUNT }
+      : { owner_address: someone, contract_address: someone, data: new Uint8Array(68) }
   const raw = encodeRaw({
-    refBlockBytes: new Uint8Array(2), refBlockHash: new Uint8Array(8), expiration: LONG_TIME_MS, timestamp: LONG_TIME_MS, feeLimit,
-    type: feeLimit === 0n ? 1 : 31, value,
+    refBlockBytes: new Uint8Array(2),
+    refBlockHash: new Uint8Array(8),
+    expiration: LONG_TIME_MS,
+    timestamp: LONG_TIME_MS,
+    feeLimit,
+    type: feeLimit === 0n ? 1 : 31,
+    value,
   })
   return bandwidthOf(bytesToHex(raw))
 }
@@ -89,18 +133,38 @@ export function actionBandwidth(kind: TronAction['kind']): bigint {
     undelegate: { resource: 1, balance: LONG_AMOUNT, receiver_address: someone },
   }
   const raw = encodeRaw({
-    refBlockBytes: new Uint8Array(2), refBlockHash: new Uint8Array(8), expiration: LONG_TIME_MS, timestamp: LONG_TIME_MS, feeLimit: 0n,
-    type: ACTION_TYPES[kind], value: { owner_address: someone, ...value[kind] },
+    refBlockBytes: new Uint8Array(2),
+    refBlockHash: new Uint8Array(8),
+    expiration: LONG_TIME_MS,
+    timestamp: LONG_TIME_MS,
+    feeLimit: 0n,
+    type: ACTION_TYPES[kind],
+    value: { owner_address: someone, ...value[kind] },
   })
   return bandwidthOf(bytesToHex(raw))
 }
 
-interface Common { reference: TronReference; publicKey: Uint8Array; path: number[] }
+interface Common {
+  reference: TronReference
+  publicKey: Uint8Array
+  path: number[]
+}
 
-function build(network: Network, common: Common, type: ContractType, value: Fields, feeLimit = 0n): UnsignedTransaction {
+function build(
+  network: Network,
+  common: Common,
+  type: ContractType,
+  value: Fields,
+  feeLimit = 0n,
+): UnsignedTransaction {
   const { refBlockBytes, refBlockHash, expiration, timestamp } = common.reference
   const raw = encodeRaw({
-    refBlockBytes, refBlockHash, expiration: BigInt(expiration), timestamp: BigInt(timestamp), feeLimit, type,
+    refBlockBytes,
+    refBlockHash,
+    expiration: BigInt(expiration),
+    timestamp: BigInt(timestamp),
+    feeLimit,
+    type,
     value: { owner_address: addressBytes(address(network, common.publicKey)), ...value },
   })
   return { network: network.code, bytes: bytesToHex(raw), inputs: [{ path: common.path }] }
@@ -115,26 +179,40 @@ function build(network: Network, common: Common, type: ContractType, value: Fiel
  * @throws ChainError `ADDRESS`, `AMOUNT`, `FEE`
  */
 export function buildTransfer(
-  network: Network, o: Common & { asset: Asset; to: string; amount: bigint; feeLimit?: bigint }
+  network: Network,
+  o: Common & { asset: Asset; to: string; amount: bigint; feeLimit?: bigint },
 ): UnsignedTransaction {
   if (o.asset.type === 'native') {
     if (o.feeLimit) throw new ChainError('FEE', 'a transfer of TRX takes no fee limit')
     return build(network, o, 1, { to_address: addressBytes(o.to), amount: o.amount })
   }
-  if (!o.feeLimit || o.feeLimit < 0n) throw new ChainError('FEE', 'a token transfer needs a fee limit')
+  if (!o.feeLimit || o.feeLimit < 0n)
+    throw new ChainError('FEE', 'a token transfer needs a fee limit')
   return build(
-    network, o, 31, { contract_address: addressBytes(o.asset.contract_address as string), data: transferData(o.to, o.amount) },
-    o.feeLimit
+    network,
+    o,
+    31,
+    {
+      contract_address: addressBytes(o.asset.contract_address as string),
+      data: transferData(o.to, o.amount),
+    },
+    o.feeLimit,
   )
 }
 
 /** Stakes TRX for a resource. */
-export function buildFreeze(network: Network, o: Common & { amount: bigint; resource: TronResource }): UnsignedTransaction {
+export function buildFreeze(
+  network: Network,
+  o: Common & { amount: bigint; resource: TronResource },
+): UnsignedTransaction {
   return build(network, o, 54, { frozen_balance: o.amount, resource: RESOURCES[o.resource] })
 }
 
 /** Begins to unstake; what has matured already returns to the balance with it. */
-export function buildUnfreeze(network: Network, o: Common & { amount: bigint; resource: TronResource }): UnsignedTransaction {
+export function buildUnfreeze(
+  network: Network,
+  o: Common & { amount: bigint; resource: TronResource },
+): UnsignedTransaction {
   return build(network, o, 55, { unfreeze_balance: o.amount, resource: RESOURCES[o.resource] })
 }
 
@@ -145,16 +223,26 @@ export function buildWithdraw(network: Network, o: Common): UnsignedTransaction 
 
 /** Lends the resource of staked TRX to another account, without a lock. */
 export function buildDelegate(
-  network: Network, o: Common & { amount: bigint; resource: TronResource; receiver: string }
+  network: Network,
+  o: Common & { amount: bigint; resource: TronResource; receiver: string },
 ): UnsignedTransaction {
-  return build(network, o, 57, { resource: RESOURCES[o.resource], balance: o.amount, receiver_address: addressBytes(o.receiver) })
+  return build(network, o, 57, {
+    resource: RESOURCES[o.resource],
+    balance: o.amount,
+    receiver_address: addressBytes(o.receiver),
+  })
 }
 
 /** Takes a lent resource back. */
 export function buildUndelegate(
-  network: Network, o: Common & { amount: bigint; resource: TronResource; receiver: string }
+  network: Network,
+  o: Common & { amount: bigint; resource: TronResource; receiver: string },
 ): UnsignedTransaction {
-  return build(network, o, 58, { resource: RESOURCES[o.resource], balance: o.amount, receiver_address: addressBytes(o.receiver) })
+  return build(network, o, 58, {
+    resource: RESOURCES[o.resource],
+    balance: o.amount,
+    receiver_address: addressBytes(o.receiver),
+  })
 }
 
 /** The call of Stake 2.0 that an action stands for. */
@@ -165,5 +253,9 @@ export function buildAction(network: Network, o: Common & TronAction): UnsignedT
   if (o.kind === 'freeze') return buildFreeze(network, { ...o, resource })
   if (o.kind === 'unfreeze') return buildUnfreeze(network, { ...o, resource })
   if (receiver === null) throw new ChainError('ADDRESS', `${o.kind} names no receiver`)
-  return (o.kind === 'delegate' ? buildDelegate : buildUndelegate)(network, { ...o, resource, receiver })
+  return (o.kind === 'delegate' ? buildDelegate : buildUndelegate)(network, {
+    ...o,
+    resource,
+    receiver,
+  })
 }

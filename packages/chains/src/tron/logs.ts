@@ -15,20 +15,29 @@ export function addressIn(hex: string): string {
   }
 }
 
-/** The account that called a contract; null, and screening is incomplete, where the answer does not name one. */
+/**
+ * The account that called a contract; null, and screening is incomplete, where the answer does not
+ * name one.
+ */
 export function callerOf(owner: unknown): string | null {
   return typeof owner === 'string' && /^41[0-9a-fA-F]{40}$/.test(owner) ? addressIn(owner) : null
 }
 
 /** What a log says of a token that moved; null where it is no Transfer event, or of nothing. */
-export function transferOf({ topics, data }: Log): { from: string; to: string; amount: bigint } | null {
-  if (topics?.length !== 3 || topics[0] !== TRANSFER_TOPIC || !/^[0-9a-f]{64}$/.test(data ?? '')) return null
+export function transferOf({
+  topics,
+  data,
+}: Log): { from: string; to: string; amount: bigint } | null {
+  if (topics?.length !== 3 || topics[0] !== TRANSFER_TOPIC || !/^[0-9a-f]{64}$/.test(data ?? ''))
+    return null
   const amount = BigInt(`0x${data as string}`)
   const party = (at: number) => addressIn((topics[at] as string).slice(24))
   return amount === 0n ? null : { from: party(1), to: party(2), amount }
 }
 
-/** Whether the token's own Transfer event says that something went from one address to the other. */
+/**
+ * Whether the token's own Transfer event says that something went from one address to the other.
+ */
 export function hasTransfer(logs: readonly Log[], expected: ExpectedTransfer): boolean {
   const contract = bytesToHex(addressBytes(expected.asset.contract_address as string).subarray(1))
   return logs.some((log) => {

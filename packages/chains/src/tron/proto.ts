@@ -21,9 +21,13 @@ const CONTRACTS = {
 export type ContractType = keyof typeof CONTRACTS
 
 /** A field that is zero or empty is left out, as canonical protobuf has it. */
-export interface Fields { [name: string]: bigint | number | boolean | string | Uint8Array | Fields[] | Fields | undefined }
+export interface Fields {
+  [name: string]: bigint | number | boolean | string | Uint8Array | Fields[] | Fields | undefined
+}
 
-/** What a transaction commits to. `value`: the fields of its one contract by the protocol's names. */
+/**
+ * What a transaction commits to. `value`: the fields of its one contract by the protocol's names.
+ */
 export interface RawData {
   refBlockBytes: Uint8Array
   refBlockHash: Uint8Array
@@ -45,20 +49,23 @@ function clean(fields: Fields): Record<string, unknown> {
   const kept: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(fields)) {
     if (
-      value === undefined
-      || value === 0n
-      || value === 0
-      || value === false
-      || value === ''
-      || (value instanceof Uint8Array && value.length === 0)
+      value === undefined ||
+      value === 0n ||
+      value === 0 ||
+      value === false ||
+      value === '' ||
+      (value instanceof Uint8Array && value.length === 0)
     ) {
       continue
     }
     if (typeof value === 'bigint') {
-      if (value < 0n || value > INT64_MAX) throw new ChainError('AMOUNT', `${name} does not fit into 63 bits`)
+      if (value < 0n || value > INT64_MAX)
+        throw new ChainError('AMOUNT', `${name} does not fit into 63 bits`)
       kept[name] = value.toString()
     } else if (Array.isArray(value)) kept[name] = value.map(clean)
-    else kept[name] = typeof value === 'object' && !(value instanceof Uint8Array) ? clean(value) : value
+    else
+      kept[name] =
+        typeof value === 'object' && !(value instanceof Uint8Array) ? clean(value) : value
   }
   return kept
 }
@@ -84,7 +91,12 @@ export function encodeRaw(raw: RawData): Uint8Array {
     ref_block_bytes: raw.refBlockBytes,
     ref_block_hash: raw.refBlockHash,
     expiration: raw.expiration,
-    contract: [{ type: raw.type, parameter: { type_url: `${TYPE_URL}${name}`, value: encode(name, raw.value) } }],
+    contract: [
+      {
+        type: raw.type,
+        parameter: { type_url: `${TYPE_URL}${name}`, value: encode(name, raw.value) },
+      },
+    ],
     timestamp: raw.timestamp,
     fee_limit: raw.feeLimit,
   })
@@ -92,12 +104,22 @@ export function encodeRaw(raw: RawData): Uint8Array {
 
 /**
  * Reads raw_data with one contract of a known type.
- * @throws ChainError `TRANSACTION`, `SHAPE`, `ENCODING` (unknown or repeated fields, or another spelling of the same)
+ * @throws ChainError `TRANSACTION`, `SHAPE`, `ENCODING` (unknown or repeated fields, or another
+ *   spelling of the same)
  */
 export function decodeRaw(bytes: Uint8Array): RawData {
   const raw = decode('Raw', bytes) as {
-    ref_block_bytes: Uint8Array; ref_block_hash: Uint8Array; expiration: string; timestamp: string; fee_limit: string; data: Uint8Array;
-    contract: { type: number; Permission_id: number; parameter: { type_url: string; value: Uint8Array } | null }[]
+    ref_block_bytes: Uint8Array
+    ref_block_hash: Uint8Array
+    expiration: string
+    timestamp: string
+    fee_limit: string
+    data: Uint8Array
+    contract: {
+      type: number
+      Permission_id: number
+      parameter: { type_url: string; value: Uint8Array } | null
+    }[]
   }
   const [contract, more] = raw.contract
   if (!contract || more) throw new ChainError('SHAPE', 'a transaction has exactly one contract')
@@ -106,18 +128,26 @@ export function decodeRaw(bytes: Uint8Array): RawData {
   const type = contract.type as ContractType
   const name = Object.hasOwn(CONTRACTS, type) ? CONTRACTS[type] : undefined
   if (name === undefined) throw new ChainError('SHAPE', `contract type ${type} is not allowed`)
-  if (contract.parameter?.type_url !== `${TYPE_URL}${name}`) throw new ChainError('SHAPE', 'type and content of the contract differ')
+  if (contract.parameter?.type_url !== `${TYPE_URL}${name}`)
+    throw new ChainError('SHAPE', 'type and content of the contract differ')
   const known = decode(name, contract.parameter.value)
   const value: Fields = {}
   for (const [field, content] of Object.entries(known)) {
-    value[field] = typeof content === 'string' ? BigInt(content) : (content as Uint8Array | number | boolean)
+    value[field] =
+      typeof content === 'string' ? BigInt(content) : (content as Uint8Array | number | boolean)
   }
   const result: RawData = {
-    refBlockBytes: raw.ref_block_bytes, refBlockHash: raw.ref_block_hash, expiration: BigInt(raw.expiration),
-    timestamp: BigInt(raw.timestamp), feeLimit: BigInt(raw.fee_limit), type, value,
+    refBlockBytes: raw.ref_block_bytes,
+    refBlockHash: raw.ref_block_hash,
+    expiration: BigInt(raw.expiration),
+    timestamp: BigInt(raw.timestamp),
+    feeLimit: BigInt(raw.fee_limit),
+    type,
+    value,
   }
   // A negative number is refused by the encoder, everything unknown is lost by it.
-  if (bytesToHex(encodeRaw(result)) !== bytesToHex(bytes)) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  if (bytesToHex(encodeRaw(result)) !== bytesToHex(bytes))
+    throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
   return result
 }
 
@@ -125,6 +155,13 @@ export function decodeRaw(bytes: Uint8Array): RawData {
 export function encodeSigned(rawData: string, signature: Uint8Array): string {
   const type = messageType('Transaction')
   return bytesToHex(
-    Uint8Array.from(type.encode({ raw_data: hexToBytes(rawData), signature: [signature] } as unknown as protobuf.Message).finish())
+    Uint8Array.from(
+      type
+        .encode({
+          raw_data: hexToBytes(rawData),
+          signature: [signature],
+        } as unknown as protobuf.Message)
+        .finish(),
+    ),
   )
 }

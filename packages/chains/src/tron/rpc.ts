@@ -1,8 +1,19 @@
 import { randomInt } from 'node:crypto'
 import { bytesToHex } from '@noble/hashes/utils.js'
 import {
-  exchange, parseWithSource, RpcRefused, RpcReverted, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient,
-  type ChainTip, type ExpectedTransfer, type Fetch, type RpcEndpoint, type TransactionStatus,
+  exchange,
+  parseWithSource,
+  RpcRefused,
+  RpcReverted,
+  RpcUnavailable,
+  type BroadcastResult,
+  type ChainBlock,
+  type ChainClient,
+  type ChainTip,
+  type ExpectedTransfer,
+  type Fetch,
+  type RpcEndpoint,
+  type TransactionStatus,
 } from '../rpc.ts'
 import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
@@ -11,19 +22,37 @@ import { addressHex } from './address.ts'
 import { TronBlockReader } from './block-reader.ts'
 import { LIFE_MS, refBlock, transferData, type TronReference } from './build.ts'
 import { hasTransfer } from './logs.ts'
-import { SUCCESS, type Account, type Block, type ConstantCall, type Info, type Int, type Resources } from './wire.ts'
+import {
+  SUCCESS,
+  type Account,
+  type Block,
+  type ConstantCall,
+  type Info,
+  type Int,
+  type Resources,
+} from './wire.ts'
 
 /** Spread of the timestamps of transactions that refer to one block. */
 const TIMESTAMP_SPREAD_MS = 86_400_000
 /** Answers to a broadcast that speak of the node, not of the transaction. */
-const NODE_TROUBLE = new Set(['SERVER_BUSY', 'NO_CONNECTION', 'NOT_ENOUGH_EFFECTIVE_CONNECTION', 'BLOCK_UNSOLIDIFIED', 'OTHER_ERROR'])
+const NODE_TROUBLE = new Set([
+  'SERVER_BUSY',
+  'NO_CONNECTION',
+  'NOT_ENOUGH_EFFECTIVE_CONNECTION',
+  'BLOCK_UNSOLIDIFIED',
+  'OTHER_ERROR',
+])
 /** How a node says that it gave up a call because it took too long here. */
 const OUT_OF_TIME = /out.?of.?time|timeout|time out/i
 const RESOURCE_NUMBERS: Record<TronResource, number> = { BANDWIDTH: 0, ENERGY: 1 }
 
 /** The chain's parameters that costs follow from. Sun, points and days. */
 export interface TronParameters {
-  energySun: bigint; bandwidthSun: bigint; createAccountSun: bigint; createAccountFeeSun: bigint; unfreezeDelayDays: number;
+  energySun: bigint
+  bandwidthSun: bigint
+  createAccountSun: bigint
+  createAccountFeeSun: bigint
+  unfreezeDelayDays: number
   maxFeeLimit: bigint
 }
 
@@ -59,7 +88,10 @@ export class TronClient implements ChainClient {
 
   /** @param below a random whole number below this one */
   constructor(
-    network: Network, assets: readonly Asset[], endpoint: RpcEndpoint, fetch: Fetch,
+    network: Network,
+    assets: readonly Asset[],
+    endpoint: RpcEndpoint,
+    fetch: Fetch,
     below: (end: number) => number = (end) => randomInt(end),
   ) {
     this.network = network
@@ -74,30 +106,43 @@ export class TronClient implements ChainClient {
     const base = this.#endpoint.url.replace(/\/+$/, '')
     const where = new URL(base).host
     const { status, text } = await exchange(this.#endpoint, this.#fetch, {
-      url: `${base}/${path}`, what: path, method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body),
+      url: `${base}/${path}`,
+      what: path,
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
     })
     let answer: unknown
     try {
-      answer = parseWithSource(text, (_key, value, { source }) => (
-        typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '') ? BigInt(source as string) : value))
+      answer = parseWithSource(text, (_key, value, { source }) =>
+        typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '')
+          ? BigInt(source as string)
+          : value,
+      )
     } catch {
       throw new RpcUnavailable(`${where}: ${path}: answer is not JSON`)
     }
     const isGood = status >= 200 && status < 300
-    if (!isGood || typeof answer !== 'object' || answer === null) throw new RpcUnavailable(`${where}: ${path}: answer is not a Tron node's`)
+    if (!isGood || typeof answer !== 'object' || answer === null)
+      throw new RpcUnavailable(`${where}: ${path}: answer is not a Tron node's`)
     const { Error: refusal } = answer as { Error?: unknown }
     if (refusal !== undefined) throw new RpcRefused(0, String(refusal).slice(0, 300))
     return answer as T
   }
 
-  async #header(path: string, body?: Record<string, unknown>): Promise<{ height: number; hash: string; time: number } | null> {
+  async #header(
+    path: string,
+    body?: Record<string, unknown>,
+  ): Promise<{ height: number; hash: string; time: number } | null> {
     const block = await this.#post<Block>(path, body)
     if (block.blockID === undefined || !block.block_header) return null
     const { number, timestamp } = block.block_header.raw_data
     return { height: number ?? 0, hash: block.blockID, time: timestamp ?? 0 }
   }
 
-  async #now(side: 'wallet' | 'walletsolidity'): Promise<{ height: number; hash: string; time: number }> {
+  async #now(
+    side: 'wallet' | 'walletsolidity',
+  ): Promise<{ height: number; hash: string; time: number }> {
     const block = await this.#header(`${side}/getnowblock`)
     if (!block) throw new RpcUnavailable(`${this.network.code}: no latest block`)
     return block
@@ -108,7 +153,7 @@ export class TronClient implements ChainClient {
     if (!first || first.hash !== this.network.genesis) {
       throw new ChainError(
         'WRONG_NETWORK',
-        `${this.network.code}: the endpoint's first block is ${String(first?.hash)}, not ${String(this.network.genesis)}`
+        `${this.network.code}: the endpoint's first block is ${String(first?.hash)}, not ${String(this.network.genesis)}`,
       )
     }
   }
@@ -127,32 +172,47 @@ export class TronClient implements ChainClient {
     const ask = () => this.#post<Info>('wallet/gettransactioninfobyid', { value: hash })
     let info = await ask()
     if (info.blockNumber === undefined) {
-      const pending = await this.#post<{ txID?: string }>('wallet/gettransactionfrompending', { value: hash })
+      const pending = await this.#post<{ txID?: string }>('wallet/gettransactionfrompending', {
+        value: hash,
+      })
       if (pending.txID === hash) return { state: 'mempool' }
-      // A block may have taken it between the two questions: it was in neither answer, and is on the chain.
+      // A block may have taken it between the two questions: it was in neither answer, and is on
+      // the chain.
       info = await ask()
     }
     if (info.id === undefined || info.blockNumber === undefined) return { state: 'absent' }
     const block = await this.#post<Block>('wallet/getblockbynum', { num: info.blockNumber })
     const transaction = block.transactions?.find(({ txID }) => txID === hash)
     if (block.blockID === undefined || !transaction) {
-      throw new RpcUnavailable(`${this.network.code}: the block at ${info.blockNumber} does not hold ${hash}`)
+      throw new RpcUnavailable(
+        `${this.network.code}: the block at ${info.blockNumber} does not hold ${hash}`,
+      )
     }
-    const succeeded = transaction.ret?.[0]?.contractRet === SUCCESS
-      && info.result !== 'FAILED'
-      && (info.receipt?.result ?? SUCCESS) === SUCCESS
-      && (expected === undefined || hasTransfer(info.log ?? [], expected))
+    const succeeded =
+      transaction.ret?.[0]?.contractRet === SUCCESS &&
+      info.result !== 'FAILED' &&
+      (info.receipt?.result ?? SUCCESS) === SUCCESS &&
+      (expected === undefined || hasTransfer(info.log ?? [], expected))
     return {
-      state: 'included', height: info.blockNumber, blockHash: block.blockID, succeeded, fee: BigInt(info.fee ?? 0),
+      state: 'included',
+      height: info.blockNumber,
+      blockHash: block.blockID,
+      succeeded,
+      fee: BigInt(info.fee ?? 0),
       staking: {
-        withdrawn: BigInt(info.withdraw_expire_amount ?? 0), time: info.blockTimeStamp ?? block.block_header?.raw_data.timestamp ?? 0,
+        withdrawn: BigInt(info.withdraw_expire_amount ?? 0),
+        time: info.blockTimeStamp ?? block.block_header?.raw_data.timestamp ?? 0,
       },
     }
   }
 
   async broadcast(raw: string): Promise<BroadcastResult> {
     try {
-      const { result, code, message } = await this.#post<{ result?: boolean; code?: string; message?: string }>('wallet/broadcasthex', {
+      const { result, code, message } = await this.#post<{
+        result?: boolean
+        code?: string
+        message?: string
+      }>('wallet/broadcasthex', {
         transaction: raw,
       })
       if (result === true || code === 'DUP_TRANSACTION_ERROR') return { kind: 'accepted' }
@@ -165,26 +225,30 @@ export class TronClient implements ChainClient {
   }
 
   /**
-   * What a transaction that is built now refers to; read last. The reference block is a final one, which no branch
-   * loses; the end follows from the head's time, which is what nodes compare it with. No two answers are equal.
+   * What a transaction that is built now refers to; read last. The reference block is a final one,
+   * which no branch loses; the end follows from the head's time, which is what nodes compare it
+   * with. No two answers are equal.
    */
   async reference(): Promise<TronReference> {
     const [solid, head] = [await this.#now('walletsolidity'), await this.#now('wallet')]
     return {
-      ...refBlock(solid.height, solid.hash), expiration: Math.ceil((head.time + LIFE_MS) / 1000) * 1000,
+      ...refBlock(solid.height, solid.hash),
+      expiration: Math.ceil((head.time + LIFE_MS) / 1000) * 1000,
       timestamp: head.time - this.#below(TIMESTAMP_SPREAD_MS),
     }
   }
 
   /**
-   * True where the transaction can provably never be included any more: past its end (Unix second) in a final block,
-   * and in none of those.
+   * True where the transaction can provably never be included any more: past its end (Unix second)
+   * in a final block, and in none of those.
    */
   async isDead(hash: string, validUntil: number): Promise<boolean> {
     const isPast = async () => (await this.#now('walletsolidity')).time > validUntil * 1000
     if (!(await isPast())) return false
     const info = await this.#post<Info>('walletsolidity/gettransactioninfobyid', { value: hash })
-    const transaction = await this.#post<{ txID?: string }>('walletsolidity/gettransactionbyid', { value: hash })
+    const transaction = await this.#post<{ txID?: string }>('walletsolidity/gettransactionbyid', {
+      value: hash,
+    })
     // Asked again: behind one address may be nodes of different age.
     return info.id === undefined && transaction.txID === undefined && isPast()
   }
@@ -192,10 +256,19 @@ export class TronClient implements ChainClient {
   /** Balance in the asset's smallest unit, without what is staked. */
   async balance(address: string, asset: Asset): Promise<bigint> {
     if (asset.type === 'native') {
-      return BigInt((await this.#post<Account>('wallet/getaccount', { address: addressHex(address) })).balance ?? 0)
+      return BigInt(
+        (await this.#post<Account>('wallet/getaccount', { address: addressHex(address) }))
+          .balance ?? 0,
+      )
     }
-    const { result } = await this.#constant(address, asset, 'balanceOf(address)', addressHex(address).slice(2).padStart(64, '0'))
-    if (!/^[0-9a-f]{64}$/.test(result)) throw new RpcUnavailable(`${this.network.code}: balanceOf answered no number`)
+    const { result } = await this.#constant(
+      address,
+      asset,
+      'balanceOf(address)',
+      addressHex(address).slice(2).padStart(64, '0'),
+    )
+    if (!/^[0-9a-f]{64}$/.test(result))
+      throw new RpcUnavailable(`${this.network.code}: balanceOf answered no number`)
     return BigInt(`0x${result}`)
   }
 
@@ -205,33 +278,45 @@ export class TronClient implements ChainClient {
     if (found.address === undefined) return null
     const { energyLeft, stakedBandwidthLeft, freeBandwidthLeft } = await this.resources(address)
     // Bandwidth is the resource whose name is left out, as all that is zero.
-    const staked = (resource: TronResource) => (found.frozenV2 ?? []).filter(({ type }) => (type ?? 'BANDWIDTH') === resource).reduce(
-      (sum, { amount }) => sum + BigInt(amount ?? 0), 0n
-    )
+    const staked = (resource: TronResource) =>
+      (found.frozenV2 ?? [])
+        .filter(({ type }) => (type ?? 'BANDWIDTH') === resource)
+        .reduce((sum, { amount }) => sum + BigInt(amount ?? 0), 0n)
     return {
       balance: BigInt(found.balance ?? 0),
       staked: { ENERGY: staked('ENERGY'), BANDWIDTH: staked('BANDWIDTH') },
       unfreezing: (found.unfrozenV2 ?? []).map(
         ({ type, unfreeze_amount, unfreeze_expire_time }) => ({
-          resource: type === 'ENERGY' ? 'ENERGY' : 'BANDWIDTH', amount: BigInt(unfreeze_amount ?? 0),
+          resource: type === 'ENERGY' ? 'ENERGY' : 'BANDWIDTH',
+          amount: BigInt(unfreeze_amount ?? 0),
           expires: Number(unfreeze_expire_time ?? 0),
-        })
+        }),
       ),
       energy: energyLeft,
       bandwidth: stakedBandwidthLeft + freeBandwidthLeft,
     }
   }
 
-  /** Whether the account exists in a final block: what costs the creation of one may come again on another branch. */
+  /**
+   * Whether the account exists in a final block: what costs the creation of one may come again on
+   * another branch.
+   */
   async isActivated(address: string): Promise<boolean> {
-    return (await this.#post<Account>('walletsolidity/getaccount', { address: addressHex(address) })).address !== undefined
+    return (
+      (await this.#post<Account>('walletsolidity/getaccount', { address: addressHex(address) }))
+        .address !== undefined
+    )
   }
 
   /** Whether a contract is at the address: nodes refuse to send TRX there. */
   async isContract(address: string): Promise<boolean> {
     return (
-      await this.#post<{ contract_address?: string; bytecode?: string }>('wallet/getcontract', { value: addressHex(address) })
-    ).contract_address !== undefined
+      (
+        await this.#post<{ contract_address?: string; bytecode?: string }>('wallet/getcontract', {
+          value: addressHex(address),
+        })
+      ).contract_address !== undefined
+    )
   }
 
   /** Unix milliseconds of the head block, with which nodes compare the end of a transaction. */
@@ -240,14 +325,15 @@ export class TronClient implements ChainClient {
   }
 
   async resources(address: string): Promise<TronResources> {
-    const found = await this.#post<Resources>('wallet/getaccountresource', { address: addressHex(address) })
+    const found = await this.#post<Resources>('wallet/getaccountresource', {
+      address: addressHex(address),
+    })
     const left = (limit: Int | undefined, used: Int | undefined) => {
       const rest = BigInt(limit ?? 0) - BigInt(used ?? 0)
       return rest > 0n ? rest : 0n
     }
-    const perMillion = (limit: Int | undefined, weight: Int | undefined) => (
+    const perMillion = (limit: Int | undefined, weight: Int | undefined) =>
       BigInt(weight ?? 0) === 0n ? 0n : (BigInt(limit ?? 0) * 1_000_000n) / BigInt(weight ?? 0)
-    )
     return {
       energyLeft: left(found.EnergyLimit, found.EnergyUsed),
       stakedBandwidthLeft: left(found.NetLimit, found.NetUsed),
@@ -260,49 +346,75 @@ export class TronClient implements ChainClient {
   }
 
   async parameters(): Promise<TronParameters> {
-    const { chainParameter } = await this.#post<{ chainParameter?: { key: string; value?: Int }[] }>('wallet/getchainparameters')
+    const { chainParameter } = await this.#post<{
+      chainParameter?: { key: string; value?: Int }[]
+    }>('wallet/getchainparameters')
     const values = new Map((chainParameter ?? []).map(({ key, value }) => [key, value ?? 0]))
     const value = (key: string): bigint => {
       const found = values.get(key)
-      if (found === undefined) throw new RpcUnavailable(`${this.network.code}: getchainparameters does not name ${key}`)
+      if (found === undefined)
+        throw new RpcUnavailable(`${this.network.code}: getchainparameters does not name ${key}`)
       return BigInt(found)
     }
-    // A price of 0 would be a transfer that may burn nothing, and is refused by every node but this one.
+    // A price of 0 would be a transfer that may burn nothing, and is refused by every node but this
+    // one.
     const price = (key: string): bigint => {
       const found = value(key)
-      if (found <= 0n) throw new RpcUnavailable(`${this.network.code}: getchainparameters answered ${key} 0`)
+      if (found <= 0n)
+        throw new RpcUnavailable(`${this.network.code}: getchainparameters answered ${key} 0`)
       return found
     }
     return {
-      energySun: price('getEnergyFee'), bandwidthSun: price('getTransactionFee'),
+      energySun: price('getEnergyFee'),
+      bandwidthSun: price('getTransactionFee'),
       createAccountSun: value('getCreateNewAccountFeeInSystemContract'),
-      createAccountFeeSun: value('getCreateAccountFee'), unfreezeDelayDays: Number(value('getUnfreezeDelayDays')),
+      createAccountFeeSun: value('getCreateAccountFee'),
+      unfreezeDelayDays: Number(value('getUnfreezeDelayDays')),
       maxFeeLimit: value('getMaxFeeLimit'),
     }
   }
 
-  /** Energy of a token transfer, a penalty of the contract included. Throws RpcReverted where it would revert. */
+  /**
+   * Energy of a token transfer, a penalty of the contract included. Throws RpcReverted where it
+   * would revert.
+   */
   async energy(o: { asset: Asset; from: string; to: string; amount: bigint }): Promise<bigint> {
     const { energy } = await this.#constant(
-      o.from, o.asset, 'transfer(address,uint256)', bytesToHex(transferData(o.to, o.amount).subarray(4))
+      o.from,
+      o.asset,
+      'transfer(address,uint256)',
+      bytesToHex(transferData(o.to, o.amount).subarray(4)),
     )
     return energy
   }
 
-  async #constant(owner: string, asset: Asset, selector: string, parameter: string): Promise<{ energy: bigint; result: string }> {
+  async #constant(
+    owner: string,
+    asset: Asset,
+    selector: string,
+    parameter: string,
+  ): Promise<{ energy: bigint; result: string }> {
     const answer = await this.#post<ConstantCall>('wallet/triggerconstantcontract', {
-      owner_address: addressHex(owner), contract_address: addressHex(asset.contract_address as string), function_selector: selector,
+      owner_address: addressHex(owner),
+      contract_address: addressHex(asset.contract_address as string),
+      function_selector: selector,
       parameter,
     })
     const failed = answer.transaction?.ret?.[0]?.ret
     const said = plain(answer.result?.message)
     const isFailed = failed !== undefined && failed !== 'SUCESS' && failed !== SUCCESS
-    // A call that was carried out and failed has a result of its own. Other errors, and a node's own limit of time, are its trouble.
+    // A call that was carried out and failed has a result of its own. Other errors, and a node's
+    // own limit of time, are its trouble.
     if (isFailed && !OUT_OF_TIME.test(`${failed} ${said}`)) {
       throw new RpcReverted(0, `${asset.asset_name} refuses ${selector}: ${said}`.slice(0, 300))
     }
     if (isFailed || answer.result?.result !== true) {
-      throw new RpcUnavailable(`${this.network.code}: ${selector}: ${answer.result?.code ?? failed ?? 'no result'}: ${said}`.slice(0, 300))
+      throw new RpcUnavailable(
+        `${this.network.code}: ${selector}: ${answer.result?.code ?? failed ?? 'no result'}: ${said}`.slice(
+          0,
+          300,
+        ),
+      )
     }
     return { energy: BigInt(answer.energy_used ?? 0), result: answer.constant_result?.[0] ?? '' }
   }
@@ -312,25 +424,43 @@ export class TronClient implements ChainClient {
     return BigInt(
       (
         await this.#post<{ max_size?: Int }>('wallet/getcandelegatedmaxsize', {
-          owner_address: addressHex(owner), type: RESOURCE_NUMBERS[resource],
+          owner_address: addressHex(owner),
+          type: RESOURCE_NUMBERS[resource],
         })
-      ).max_size ?? 0
+      ).max_size ?? 0,
     )
   }
 
   /** Sun of stake whose resource one account has lent to another. */
   async delegated(from: string, to: string): Promise<Record<TronResource, bigint>> {
-    interface Lent { frozen_balance_for_energy?: Int; frozen_balance_for_bandwidth?: Int }
-    const { delegatedResource } = await this.#post<{ delegatedResource?: Lent[] }>('wallet/getdelegatedresourcev2', {
-      fromAddress: addressHex(from), toAddress: addressHex(to),
-    })
-    const sum = (name: keyof Lent) => (delegatedResource ?? []).reduce((total, each) => total + BigInt(each[name] ?? 0), 0n)
-    return { ENERGY: sum('frozen_balance_for_energy'), BANDWIDTH: sum('frozen_balance_for_bandwidth') }
+    interface Lent {
+      frozen_balance_for_energy?: Int
+      frozen_balance_for_bandwidth?: Int
+    }
+    const { delegatedResource } = await this.#post<{ delegatedResource?: Lent[] }>(
+      'wallet/getdelegatedresourcev2',
+      {
+        fromAddress: addressHex(from),
+        toAddress: addressHex(to),
+      },
+    )
+    const sum = (name: keyof Lent) =>
+      (delegatedResource ?? []).reduce((total, each) => total + BigInt(each[name] ?? 0), 0n)
+    return {
+      ENERGY: sum('frozen_balance_for_energy'),
+      BANDWIDTH: sum('frozen_balance_for_bandwidth'),
+    }
   }
 
   /** How often can be unstaked before something has matured. */
   async unfreezesLeft(owner: string): Promise<number> {
-    return Number((await this.#post<{ count?: Int }>('wallet/getavailableunfreezecount', { owner_address: addressHex(owner) })).count ?? 0)
+    return Number(
+      (
+        await this.#post<{ count?: Int }>('wallet/getavailableunfreezecount', {
+          owner_address: addressHex(owner),
+        })
+      ).count ?? 0,
+    )
   }
 
   /** Sun that a withdrawal would take back at the head's time. */
@@ -338,8 +468,11 @@ export class TronClient implements ChainClient {
     const { time } = await this.#now('wallet')
     return BigInt(
       (
-        await this.#post<{ amount?: Int }>('wallet/getcanwithdrawunfreezeamount', { owner_address: addressHex(owner), timestamp: time })
-      ).amount ?? 0
+        await this.#post<{ amount?: Int }>('wallet/getcanwithdrawunfreezeamount', {
+          owner_address: addressHex(owner),
+          timestamp: time,
+        })
+      ).amount ?? 0,
     )
   }
 }
@@ -347,5 +480,7 @@ export class TronClient implements ChainClient {
 /** Nodes answer some messages as the hex of their text. */
 function plain(message: string | undefined): string {
   if (message === undefined) return 'no reason'
-  return /^(?:[0-9a-f]{2})+$/i.test(message) ? Buffer.from(message, 'hex').toString('utf8') : message
+  return /^(?:[0-9a-f]{2})+$/i.test(message)
+    ? Buffer.from(message, 'hex').toString('utf8')
+    : message
 }

@@ -5,30 +5,68 @@ export const SUCCESS = 'SUCCESS'
 
 /** Numbers arrive exact: those beyond 2^53 as bigint. */
 export type Int = number | bigint
-export interface Header { number?: number; parentHash: string; timestamp?: number; txTrieRoot?: string }
-export interface Block { blockID?: string; block_header?: { raw_data: Header }; transactions?: Transaction[] }
+export interface Header {
+  number?: number
+  parentHash: string
+  timestamp?: number
+  txTrieRoot?: string
+}
+export interface Block {
+  blockID?: string
+  block_header?: { raw_data: Header }
+  transactions?: Transaction[]
+}
 export interface Transaction {
-  txID: string; ret?: { contractRet?: string }[];
+  txID: string
+  ret?: { contractRet?: string }[]
   raw_data: {
     contract: { type: string; parameter?: { value?: CallValue | null } }[]
   }
 }
 /** Of a transfer and of a contract's call; contracts of other types have other fields. */
-export interface CallValue { owner_address?: string; to_address?: string; amount?: Int; contract_address?: string; data?: string }
-export interface Log { address: string; topics?: string[]; data?: string }
+export interface CallValue {
+  owner_address?: string
+  to_address?: string
+  amount?: Int
+  contract_address?: string
+  data?: string
+}
+export interface Log {
+  address: string
+  topics?: string[]
+  data?: string
+}
 export interface Info {
-  id?: string; fee?: Int; blockNumber?: number; blockTimeStamp?: number; withdraw_expire_amount?: Int; result?: string;
-  receipt?: { result?: string }; log?: Log[]
+  id?: string
+  fee?: Int
+  blockNumber?: number
+  blockTimeStamp?: number
+  withdraw_expire_amount?: Int
+  result?: string
+  receipt?: { result?: string }
+  log?: Log[]
 }
 export interface Account {
-  address?: string; balance?: Int; frozenV2?: { type?: string; amount?: Int }[];
+  address?: string
+  balance?: Int
+  frozenV2?: { type?: string; amount?: Int }[]
   unfrozenV2?: { type?: string; unfreeze_amount?: Int; unfreeze_expire_time?: Int }[]
 }
 export interface Resources {
-  freeNetUsed?: Int; freeNetLimit?: Int; NetUsed?: Int; NetLimit?: Int; EnergyUsed?: Int; EnergyLimit?: Int; TotalNetLimit?: Int;
-  TotalNetWeight?: Int; TotalEnergyLimit?: Int; TotalEnergyWeight?: Int
+  freeNetUsed?: Int
+  freeNetLimit?: Int
+  NetUsed?: Int
+  NetLimit?: Int
+  EnergyUsed?: Int
+  EnergyLimit?: Int
+  TotalNetLimit?: Int
+  TotalNetWeight?: Int
+  TotalEnergyLimit?: Int
+  TotalEnergyWeight?: Int
 }
 export interface ConstantCall {
-  result?: { result?: boolean; code?: string; message?: string }; energy_used?: Int; constant_result?: string[];
+  result?: { result?: boolean; code?: string; message?: string }
+  energy_used?: Int
+  constant_result?: string[]
   transaction?: { ret?: { ret?: string }[] }
 }

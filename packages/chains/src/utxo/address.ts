@@ -29,10 +29,17 @@ const CURVE: Parameters<typeof initEccLib>[0] = {
   },
 }
 
-/** Not before the first taproot address: the library tries the arithmetic out, which is a sixth of what a node's start takes. */
-const readyForTaproot = (): void => { codecs().initEccLib(CURVE) }
+/**
+ * Not before the first taproot address: the library tries the arithmetic out, which is a sixth of
+ * what a node's start takes.
+ */
+const readyForTaproot = (): void => {
+  codecs().initEccLib(CURVE)
+}
 
-/** Base58 is read in a time that grows with the square of the length: nothing longer is read at all. */
+/**
+ * Base58 is read in a time that grows with the square of the length: nothing longer is read at all.
+ */
 const LENGTH_MAX = 90
 
 /** UTXO parameters of a network. Throws ChainError `NETWORK` where it has none. */
@@ -45,8 +52,12 @@ export function paramsOf(network: Network): UtxoParams {
 export function bitcoinNetwork(network: Network): BitcoinNetwork {
   const params = paramsOf(network)
   return {
-    messagePrefix: '', bip32: { public: 0, private: 0 }, wif: 0,
-    bech32: params.bech32_hrp ?? '', pubKeyHash: params.p2pkh_version, scriptHash: params.p2sh_version,
+    messagePrefix: '',
+    bip32: { public: 0, private: 0 },
+    wif: 0,
+    bech32: params.bech32_hrp ?? '',
+    pubKeyHash: params.p2pkh_version,
+    scriptHash: params.p2sh_version,
   }
 }
 
@@ -59,7 +70,10 @@ export function hash160(bytes: Uint8Array): Uint8Array {
 export function address(network: Network, publicKey: Uint8Array): string {
   const params = paramsOf(network)
   if (params.cashaddr_prefix !== undefined) {
-    const { output } = codecs().payments.p2pkh({ hash: hash160(publicKey), network: bitcoinNetwork(network) })
+    const { output } = codecs().payments.p2pkh({
+      hash: hash160(publicKey),
+      network: bitcoinNetwork(network),
+    })
     return addressOf(network, output as Uint8Array) as string
   }
   const { payments } = codecs()
@@ -68,28 +82,45 @@ export function address(network: Network, publicKey: Uint8Array): string {
 }
 
 /**
- * A bech32 address whose witness version (its first letter after the 1) is not 0 or 1. Outputs of versions
- * without a meaning can be spent by anyone, so none is paid to, though BIP350 calls the address well-formed.
+ * A bech32 address whose witness version (its first letter after the 1) is not 0 or 1. Outputs of
+ * versions without a meaning can be spent by anyone, so none is paid to, though BIP350 calls the
+ * address well-formed.
  */
 function hasUnusedWitnessVersion(network: Network, text: string): boolean {
   const hrp = paramsOf(network).bech32_hrp
-  return hrp !== null && text.toLowerCase().startsWith(`${hrp}1`) && !'qp'.includes(text[hrp.length + 1]?.toLowerCase() ?? 'q')
+  return (
+    hrp !== null &&
+    text.toLowerCase().startsWith(`${hrp}1`) &&
+    !'qp'.includes(text[hrp.length + 1]?.toLowerCase() ?? 'q')
+  )
 }
 
 /** Witness versions 2 to 16 (BIP141). */
 function isUnusedWitnessProgram(script: Uint8Array): boolean {
   const version = script[0] ?? 0
-  return script.length >= 4 && script.length <= 42 && version >= 0x52 && version <= 0x60 && script[1] === script.length - 2
+  return (
+    script.length >= 4 &&
+    script.length <= 42 &&
+    version >= 0x52 &&
+    version <= 0x60 &&
+    script[1] === script.length - 2
+  )
 }
 
-/** Output script of an address; Bitcoin Cash also reads the base58 spelling. Throws ChainError `ADDRESS`. */
+/**
+ * Output script of an address; Bitcoin Cash also reads the base58 spelling. Throws ChainError
+ * `ADDRESS`.
+ */
 export function scriptOf(network: Network, text: string): Uint8Array {
   if (text.length > LENGTH_MAX) throw new ChainError('ADDRESS', 'has a length no address has')
   const prefix = paramsOf(network).cashaddr_prefix
   const cash = prefix === undefined ? null : cashScriptOf(prefix, text)
   if (cash) return cash
   if (hasUnusedWitnessVersion(network, text)) {
-    throw new ChainError('ADDRESS', 'has a witness version that is not in use: anyone could take coins sent there')
+    throw new ChainError(
+      'ADDRESS',
+      'has a witness version that is not in use: anyone could take coins sent there',
+    )
   }
   if (text.toLowerCase().startsWith(`${paramsOf(network).bech32_hrp}1p`)) readyForTaproot()
   // A library that is missing is no wrong address.
@@ -97,7 +128,10 @@ export function scriptOf(network: Network, text: string): Uint8Array {
   try {
     return toOutputScript(text, bitcoinNetwork(network))
   } catch {
-    throw new ChainError('ADDRESS', `is not an address of ${network.name}${network.mode === 'local' ? ' (local)' : ''}`)
+    throw new ChainError(
+      'ADDRESS',
+      `is not an address of ${network.name}${network.mode === 'local' ? ' (local)' : ''}`,
+    )
   }
 }
 
@@ -105,17 +139,23 @@ export function scriptOf(network: Network, text: string): Uint8Array {
 export function addressOf(network: Network, script: Uint8Array): string | null {
   const prefix = paramsOf(network).cashaddr_prefix
   if (prefix !== undefined) return cashAddressOf(prefix, script)
-  // The library encodes a witness program with whatever prefix it is given: without segwit there is none.
+  // The library encodes a witness program with whatever prefix it is given: without segwit there is
+  // none.
   if (paramsOf(network).bech32_hrp === null && !isBase58Script(script)) return null
   if (isUnusedWitnessProgram(script)) return null
-  // The usual kinds are written at once: the library tries one kind of payment after the other, which takes ten times as long.
+  // The usual kinds are written at once: the library tries one kind of payment after the other,
+  // which takes ten times as long.
   const { pubKeyHash, scriptHash, bech32 } = bitcoinNetwork(network)
   if (isBase58Script(script)) {
     const { toBase58Check } = codecs().address
     return script[0] === 0x76
-      ? toBase58Check(script.subarray(3, 23), pubKeyHash) : toBase58Check(script.subarray(2, 22), scriptHash)
+      ? toBase58Check(script.subarray(3, 23), pubKeyHash)
+      : toBase58Check(script.subarray(2, 22), scriptHash)
   }
-  if (script[0] === 0 && ((script.length === 22 && script[1] === 20) || (script.length === 34 && script[1] === 32))) {
+  if (
+    script[0] === 0 &&
+    ((script.length === 22 && script[1] === 20) || (script.length === 34 && script[1] === 32))
+  ) {
     return codecs().address.toBech32(script.subarray(2), 0, bech32)
   }
   if (script[0] === 0x51) readyForTaproot()
@@ -130,18 +170,30 @@ export function addressOf(network: Network, script: Uint8Array): string | null {
 /** P2PKH or P2SH. */
 function isBase58Script(script: Uint8Array): boolean {
   return (
-    script.length === 25 && script[0] === 0x76 && script[1] === 0xa9 && script[2] === 20 && script[23] === 0x88 && script[24] === 0xac
+    (script.length === 25 &&
+      script[0] === 0x76 &&
+      script[1] === 0xa9 &&
+      script[2] === 20 &&
+      script[23] === 0x88 &&
+      script[24] === 0xac) ||
+    (script.length === 23 && script[0] === 0xa9 && script[1] === 20 && script[22] === 0x87)
   )
-    || (script.length === 23 && script[0] === 0xa9 && script[1] === 20 && script[22] === 0x87)
 }
 
-/** Base58Check, bech32 and bech32m (BIP173, BIP350), CashAddr; answers the network's own spelling, bech32 in lower case. */
+/**
+ * Base58Check, bech32 and bech32m (BIP173, BIP350), CashAddr; answers the network's own spelling,
+ * bech32 in lower case.
+ */
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
   const refused = refusedTag(addressTag)
   if (refused) return refused
-  if (text.length < 14 || text.length > LENGTH_MAX) return { valid: false, reason: 'has a length no address has' }
+  if (text.length < 14 || text.length > LENGTH_MAX)
+    return { valid: false, reason: 'has a length no address has' }
   if (hasUnusedWitnessVersion(network, text)) {
-    return { valid: false, reason: 'has a witness version that is not in use: anyone could take coins sent there' }
+    return {
+      valid: false,
+      reason: 'has a witness version that is not in use: anyone could take coins sent there',
+    }
   }
   try {
     const script = scriptOf(network, text)
@@ -152,16 +204,30 @@ export function validate(network: Network, text: string, addressTag?: string | n
     const { bech32_hrp: hrp, cashaddr_prefix: cash } = paramsOf(network)
     const other = /^(bc1|tb1|bcrt1|ltc1|tltc1|rltc1)/i.exec(text)?.[1]?.toLowerCase()
     if (other && hrp && other !== `${hrp}1`) {
-      return { valid: false, reason: `belongs to another network (${other}…); this one uses ${hrp}1…` }
+      return {
+        valid: false,
+        reason: `belongs to another network (${other}…); this one uses ${hrp}1…`,
+      }
     }
-    if (other && !hrp) return { valid: false, reason: `belongs to another network (${other}…); ${network.name} has no such addresses` }
+    if (other && !hrp)
+      return {
+        valid: false,
+        reason: `belongs to another network (${other}…); ${network.name} has no such addresses`,
+      }
     const prefix = CASHADDR_PREFIXES.find((each) => text.toLowerCase().startsWith(`${each}:`))
-    if (prefix && prefix !== cash) return { valid: false, reason: `belongs to another network (${prefix}:…)` }
-    return { valid: false, reason: `is not an address of ${network.name}: checksum, length or version does not match` }
+    if (prefix && prefix !== cash)
+      return { valid: false, reason: `belongs to another network (${prefix}:…)` }
+    return {
+      valid: false,
+      reason: `is not an address of ${network.name}: checksum, length or version does not match`,
+    }
   }
 }
 
-/** The output script, which is the same on every network of the family; null for what is no address of this one. */
+/**
+ * The output script, which is the same on every network of the family; null for what is no address
+ * of this one.
+ */
 export function format(network: Network, text: string): string | null {
   try {
     return `script ${bytesToHex(scriptOf(network, text))}`

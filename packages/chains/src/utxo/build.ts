@@ -5,7 +5,14 @@ import { readParent, strippedParent } from './parent.ts'
 import type { Selection, Utxo } from './select.ts'
 
 export { scriptOf, addressOf } from './address.ts'
-export { outpointOf, selectCoins, selectReturn, wasteOf, type Selection, type Utxo } from './select.ts'
+export {
+  outpointOf,
+  selectCoins,
+  selectReturn,
+  wasteOf,
+  type Selection,
+  type Utxo,
+} from './select.ts'
 export { dustLimit, virtualSize } from './size.ts'
 export { coinsOf } from './transaction.ts'
 
@@ -13,14 +20,20 @@ export { coinsOf } from './transaction.ts'
 const SEQUENCE_RBF = 0xfffffffd
 const SEQUENCE_FINAL = 0xffffffff
 /**
- * Builds the unsigned transaction of a selection: version 2, locktime 0, replaceable where the network replaces (BIP125), payment first.
+ * Builds the unsigned transaction of a selection: version 2, locktime 0, replaceable where the
+ * network replaces (BIP125), payment first.
  * @param o.previous full previous transactions by txid
  */
 export function buildTransfer(
   network: Network,
   o: {
-    selection: Selection; to: string; amount: bigint; changeAddress: string; changePath: number[]; previous: ReadonlyMap<string, string>
-  }
+    selection: Selection
+    to: string
+    amount: bigint
+    changeAddress: string
+    changePath: number[]
+    previous: ReadonlyMap<string, string>
+  },
 ): UnsignedTransaction {
   const transaction = new (library().Transaction)()
   transaction.version = 2
@@ -29,7 +42,8 @@ export function buildTransfer(
   const inputs = o.selection.utxos.map((utxo) => {
     transaction.addInput(Buffer.from(utxo.txid, 'hex').reverse(), utxo.vout, sequence)
     const previous = o.previous.get(utxo.txid)
-    if (previous === undefined) throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction ${utxo.txid} is missing`)
+    if (previous === undefined)
+      throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction ${utxo.txid} is missing`)
     // Each parent once, and nothing of it that its id does not cover: it may be megabytes.
     if (shown.has(utxo.txid)) return { path: utxo.path }
     shown.add(utxo.txid)
@@ -46,14 +60,20 @@ export function buildTransfer(
 }
 
 /**
- * Why nodes would refuse to sign for a coin: its transaction cannot be read, or its output is not the coin's. Null: they would not.
+ * Why nodes would refuse to sign for a coin: its transaction cannot be read, or its output is not
+ * the coin's. Null: they would not.
  * @param previous the coin's transaction in hex
  */
-export function unspendable(network: Network, coin: Pick<Utxo, 'txid' | 'vout' | 'value' | 'address'>, previous: string): string | null {
+export function unspendable(
+  network: Network,
+  coin: Pick<Utxo, 'txid' | 'vout' | 'value' | 'address'>,
+  previous: string,
+): string | null {
   let output: { value: bigint; script: Uint8Array } | null
   try {
     const parent = readParent(network, previous, 'its transaction')
-    if (Buffer.from(parent.hash).reverse().toString('hex') !== coin.txid) return 'its transaction has another id'
+    if (Buffer.from(parent.hash).reverse().toString('hex') !== coin.txid)
+      return 'its transaction has another id'
     output = parent.output(coin.vout)
   } catch (error) {
     if (error instanceof ChainError) return error.message
@@ -68,10 +88,15 @@ export function unspendable(network: Network, coin: Pick<Utxo, 'txid' | 'vout' |
 
 /** The transaction of {@link selectReturn}: one output, to the wallet's own change address. */
 export function buildReturn(
-  network: Network, o: { selection: Selection; changeAddress: string; previous: ReadonlyMap<string, string> }
+  network: Network,
+  o: { selection: Selection; changeAddress: string; previous: ReadonlyMap<string, string> },
 ): UnsignedTransaction {
   return buildTransfer(network, {
-    selection: { ...o.selection, change: 0n }, to: o.changeAddress, amount: o.selection.change, changeAddress: o.changeAddress,
-    changePath: [], previous: o.previous,
+    selection: { ...o.selection, change: 0n },
+    to: o.changeAddress,
+    amount: o.selection.change,
+    changeAddress: o.changeAddress,
+    changePath: [],
+    previous: o.previous,
   })
 }

@@ -19,37 +19,61 @@ const COMMITMENT_BYTES_MAX = 1024
  */
 export function tokenFacts(data: unknown): TokenFacts | null {
   if (typeof data !== 'object' || data === null) return null
-  const { category, amount = '0', nft } = data as { category?: unknown; amount?: unknown; nft?: unknown }
+  const {
+    category,
+    amount = '0',
+    nft,
+  } = data as { category?: unknown; amount?: unknown; nft?: unknown }
   if (typeof category !== 'string' || !/^[0-9a-f]{64}$/i.test(category)) return null
-  if (typeof amount !== 'string' || !/^\d{1,19}$/.test(amount) || BigInt(amount) > AMOUNT_MAX) return null
+  if (typeof amount !== 'string' || !/^\d{1,19}$/.test(amount) || BigInt(amount) > AMOUNT_MAX)
+    return null
   const fungible = BigInt(amount).toString()
-  if (nft === undefined || nft === null) return { category: category.toLowerCase(), amount: fungible, nft: null }
+  if (nft === undefined || nft === null)
+    return { category: category.toLowerCase(), amount: fungible, nft: null }
   if (typeof nft !== 'object') return null
   const { capability, commitment = '' } = nft as { capability?: unknown; commitment?: unknown }
   const known = CAPABILITIES.find((each) => each === capability)
   if (known === undefined || typeof commitment !== 'string') return null
-  if (commitment.length % 2 !== 0 || commitment.length > 2 * COMMITMENT_BYTES_MAX || !/^[0-9a-f]*$/i.test(commitment)) return null
-  return { category: category.toLowerCase(), amount: fungible, nft: { capability: known, commitment: commitment.toLowerCase() } }
+  if (
+    commitment.length % 2 !== 0 ||
+    commitment.length > 2 * COMMITMENT_BYTES_MAX ||
+    !/^[0-9a-f]*$/i.test(commitment)
+  )
+    return null
+  return {
+    category: category.toLowerCase(),
+    amount: fungible,
+    nft: { capability: known, commitment: commitment.toLowerCase() },
+  }
 }
 
 /**
- * Tokens in front of a script (`PREFIX_TOKEN` of CHIP-2022-02), for nodes that show the whole script of an output.
+ * Tokens in front of a script (`PREFIX_TOKEN` of CHIP-2022-02), for nodes that show the whole
+ * script of an output.
  * @returns null where the bytes are not such a prefix: the script then locks coins to no address
  */
 export function splitTokens(script: Buffer): { facts: TokenFacts; locking: Buffer } | null {
   if (script[0] !== TOKEN_PREFIX || script.length < CATEGORY_BYTES + 2) return null
   // The order of bytes is that of an input; nodes and explorers show a transaction's id reversed.
-  const category = Buffer.from(script.subarray(1, CATEGORY_BYTES + 1)).reverse().toString('hex')
+  const category = Buffer.from(script.subarray(1, CATEGORY_BYTES + 1))
+    .reverse()
+    .toString('hex')
   const flags = script[CATEGORY_BYTES + 1] as number
   let at = CATEGORY_BYTES + 2
   const hasNft = (flags & HAS_NFT) !== 0
   const capability = CAPABILITIES[flags & CAPABILITY_BITS]
-  if ((flags & RESERVED) !== 0 || capability === undefined || (flags & (HAS_NFT | HAS_AMOUNT)) === 0) return null
+  if (
+    (flags & RESERVED) !== 0 ||
+    capability === undefined ||
+    (flags & (HAS_NFT | HAS_AMOUNT)) === 0
+  )
+    return null
   if (!hasNft && (flags & (HAS_COMMITMENT | CAPABILITY_BITS)) !== 0) return null
   let commitment = Buffer.alloc(0)
   if ((flags & HAS_COMMITMENT) !== 0) {
     const length = compactSize(script, at)
-    if (length === null || length.value === 0n || length.value > BigInt(COMMITMENT_BYTES_MAX)) return null
+    if (length === null || length.value === 0n || length.value > BigInt(COMMITMENT_BYTES_MAX))
+      return null
     at = length.end + Number(length.value)
     if (at > script.length) return null
     commitment = script.subarray(length.end, at) as Buffer<ArrayBuffer>
@@ -62,7 +86,11 @@ export function splitTokens(script: Buffer): { facts: TokenFacts; locking: Buffe
     at = size.end
   }
   return {
-    facts: { category, amount: amount.toString(), nft: hasNft ? { capability, commitment: commitment.toString('hex') } : null },
+    facts: {
+      category,
+      amount: amount.toString(),
+      nft: hasNft ? { capability, commitment: commitment.toString('hex') } : null,
+    },
     locking: script.subarray(at),
   }
 }
@@ -75,7 +103,11 @@ function compactSize(bytes: Buffer, at: number): { value: bigint; end: number } 
   const end = at + 1 + width
   if (end > bytes.length) return null
   if (width === 0) return { value: BigInt(first), end }
-  const value = width === 2 ? BigInt(bytes.readUInt16LE(at + 1))
-    : width === 4 ? BigInt(bytes.readUInt32LE(at + 1)) : bytes.readBigUInt64LE(at + 1)
+  const value =
+    width === 2
+      ? BigInt(bytes.readUInt16LE(at + 1))
+      : width === 4
+        ? BigInt(bytes.readUInt32LE(at + 1))
+        : bytes.readBigUInt64LE(at + 1)
   return { value, end }
 }

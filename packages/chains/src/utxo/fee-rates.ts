@@ -7,18 +7,31 @@ const LEVELS = ['low', 'medium', 'high'] as const satisfies readonly FeeLevelNam
 
 /** Decimals of a fee rate in satoshi per vbyte; without the point it is satoshi per 1000 vbytes. */
 const RATE_DECIMALS = 3
-/** How long an estimate stands in where the node has none: it restarts, or sees too few transactions. */
+/**
+ * How long an estimate stands in where the node has none: it restarts, or sees too few
+ * transactions.
+ */
 const LAST_ESTIMATE_MS = 2 * 3_600_000
 
-/** `readAt`: when the oldest estimate among the rates was read. `basis`: the least trustworthy source among them. */
-export interface FeeReading { rates: LevelRates; readAt: number; basis: 'estimate' | 'last_estimate' | 'configured' }
+/**
+ * `readAt`: when the oldest estimate among the rates was read. `basis`: the least trustworthy
+ * source among them.
+ */
+export interface FeeReading {
+  rates: LevelRates
+  readAt: number
+  basis: 'estimate' | 'last_estimate' | 'configured'
+}
 
 type Sourced = { rate: bigint; at: number; basis: FeeReading['basis'] }
 
 const highest = (...rates: (bigint | undefined)[]): bigint =>
   rates.reduce<bigint>((most, each) => (each !== undefined && each > most ? each : most), 0n)
 
-/** Turns what a node estimates into rates of the three levels, and remembers estimates for the time when it has none. */
+/**
+ * Turns what a node estimates into rates of the three levels, and remembers estimates for the time
+ * when it has none.
+ */
 export class FeeRates {
   readonly #network: Network
   readonly #least: bigint
@@ -32,23 +45,31 @@ export class FeeRates {
     this.#now = now
     this.#least = BigInt(network.utxo?.min_fee_rate ?? 1) * 1000n
     const written = { ...network.utxo?.fee_floors, ...floors }
-    this.#floors = Object.fromEntries(LEVELS.flatMap((level) => (
-      written[level] === undefined ? [] : [[level, parseAmount(written[level], RATE_DECIMALS)]])))
+    this.#floors = Object.fromEntries(
+      LEVELS.flatMap((level) =>
+        written[level] === undefined ? [] : [[level, parseAmount(written[level], RATE_DECIMALS)]],
+      ),
+    )
   }
 
   /**
-   * Satoshi per 1000 vbytes: the node's estimate of a level, else the last one of at most {@link LAST_ESTIMATE_MS}, else the
-   * configured floor; never below the node's own floor, the configured one, or a lower level.
+   * Satoshi per 1000 vbytes: the node's estimate of a level, else the last one of at most {@link
+   * LAST_ESTIMATE_MS}, else the configured floor; never below the node's own floor, the configured
+   * one, or a lower level.
    * @param nodeFloor below which the node takes no transaction; 0 where it does not say
    * @throws NoFeeEstimate where no level has an estimate, a recent one, or a configured floor
    */
   read(estimates: Record<FeeLevelName, bigint | undefined>, nodeFloor: bigint): FeeReading {
     const now = this.#now()
     const sources = LEVELS.map((level) => this.#sourceOf(level, estimates[level], now))
-    const filled = sources.map((source, at) => (
-      // Of a level without any, the next dearer one; where there is none, what the next cheaper one was estimated at.
-      source ?? sources.slice(at + 1).find(Boolean) ?? sources.slice(0, at).findLast((each) => each && each.basis !== 'configured')
-    ))
+    const filled = sources.map(
+      (source, at) =>
+        // Of a level without any, the next dearer one; where there is none, what the next cheaper
+        // one was estimated at.
+        source ??
+        sources.slice(at + 1).find(Boolean) ??
+        sources.slice(0, at).findLast((each) => each && each.basis !== 'configured'),
+    )
     const rates: bigint[] = []
     for (const [at, level] of LEVELS.entries()) {
       const source = filled[at]
@@ -56,9 +77,16 @@ export class FeeRates {
       rates.push(highest(source.rate, this.#floors[level], nodeFloor, this.#least, rates.at(-1)))
     }
     const used = filled as Sourced[]
-    const basis = (['configured', 'last_estimate'] as const).find((each) => used.some((source) => source.basis === each)) ?? 'estimate'
+    const basis =
+      (['configured', 'last_estimate'] as const).find((each) =>
+        used.some((source) => source.basis === each),
+      ) ?? 'estimate'
     const [low, medium, high] = rates as [bigint, bigint, bigint]
-    return { rates: { low, medium, high }, readAt: Math.min(...used.map((source) => source.at)), basis }
+    return {
+      rates: { low, medium, high },
+      readAt: Math.min(...used.map((source) => source.at)),
+      basis,
+    }
   }
 
   #sourceOf(level: FeeLevelName, estimate: bigint | undefined, now: number): Sourced | undefined {
@@ -67,7 +95,8 @@ export class FeeRates {
       return { rate: estimate, at: now, basis: 'estimate' }
     }
     const last = this.#last.get(level)
-    if (last && Math.abs(now - last.at) <= LAST_ESTIMATE_MS) return { ...last, basis: 'last_estimate' }
+    if (last && Math.abs(now - last.at) <= LAST_ESTIMATE_MS)
+      return { ...last, basis: 'last_estimate' }
     const floor = this.#floors[level]
     return floor === undefined ? undefined : { rate: floor, at: now, basis: 'configured' }
   }

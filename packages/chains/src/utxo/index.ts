@@ -7,4 +7,13 @@ import { assemble, decode, exclusive, signing } from './transaction.ts'
 
 findBy(library)
 
-export const utxo: Family = { traits, address, validate, format, decode, signing, assemble, exclusive }
+export const utxo: Family = {
+  traits,
+  address,
+  validate,
+  format,
+  decode,
+  signing,
+  assemble,
+  exclusive,
+}

@@ -7,7 +7,10 @@ const BYTES_MAX = 4 * 1024 * 1024
 const BYTES_MIN = 10
 const VERSION_BYTES = 4
 const LOCKTIME_BYTES = 4
-/** DIP-2: from this version on the upper half of the version is a type, and any type but 0 has a payload behind the lock time. */
+/**
+ * DIP-2: from this version on the upper half of the version is a type, and any type but 0 has a
+ * payload behind the lock time.
+ */
 const SPECIAL_VERSION = 3
 const OUTPOINT_BYTES = 36
 const SEQUENCE_BYTES = 4
@@ -60,17 +63,25 @@ class Cursor {
 }
 
 /**
- * Reads a previous transaction, whose id is computed from its own bytes: nothing that the id does not cover is used.
+ * Reads a previous transaction, whose id is computed from its own bytes: nothing that the id does
+ * not cover is used.
  * @throws ChainError `TRANSACTION`
  */
 export function readParent(network: Network, hex: string, what: string): Parent {
-  // The length first, and no repeated group: on megabytes that overflows the regular expression's stack.
-  if (hex.length < 2 * BYTES_MIN || hex.length > 2 * BYTES_MAX || hex.length % 2 !== 0 || /[^0-9a-f]/.test(hex))
+  // The length first, and no repeated group: on megabytes that overflows the regular expression's
+  // stack.
+  if (
+    hex.length < 2 * BYTES_MIN ||
+    hex.length > 2 * BYTES_MAX ||
+    hex.length % 2 !== 0 ||
+    /[^0-9a-f]/.test(hex)
+  )
     throw new ChainError('TRANSACTION', `${what} must be lower-case hex`)
   try {
     return read(network, Buffer.from(hex, 'hex'))
   } catch (error) {
-    if (error instanceof ChainError) throw new ChainError('TRANSACTION', `${what} is not a Bitcoin transaction`)
+    if (error instanceof ChainError)
+      throw new ChainError('TRANSACTION', `${what} is not a Bitcoin transaction`)
     throw error
   }
 }
@@ -79,11 +90,15 @@ function read(network: Network, bytes: Buffer): Parent {
   const cursor = new Cursor(bytes)
   cursor.skip(VERSION_BYTES)
   const hasTypes = paramsOf(network).special_transactions === true
-  const isSpecial = hasTypes && bytes.readUInt16LE(0) >= SPECIAL_VERSION && bytes.readUInt16LE(2) !== 0
-  // A withdrawal from Dash's credit pool and a quorum commitment spend nothing: there the zero is the number of inputs.
+  const isSpecial =
+    hasTypes && bytes.readUInt16LE(0) >= SPECIAL_VERSION && bytes.readUInt16LE(2) !== 0
+  // A withdrawal from Dash's credit pool and a quorum commitment spend nothing: there the zero is
+  // the number of inputs.
   const marked = bytes[cursor.at] === MARKER && !isSpecial
   const flag = marked ? bytes[cursor.at + 1] : 0
-  const known = flag === WITNESS_FLAG || (flag === EXTENSION_FLAG && paramsOf(network).extension_blocks === true)
+  const known =
+    flag === WITNESS_FLAG ||
+    (flag === EXTENSION_FLAG && paramsOf(network).extension_blocks === true)
   if (marked && !known) throw new ChainError('TRANSACTION', 'has no inputs')
   if (marked) cursor.skip(2)
   const from = cursor.at
@@ -100,13 +115,18 @@ function read(network: Network, bytes: Buffer): Parent {
   }
   const to = cursor.at
   if (flag === WITNESS_FLAG) {
-    for (let input = 0; input < inputs; input++) for (let items = cursor.count(); items > 0; items--) cursor.skipText()
+    for (let input = 0; input < inputs; input++)
+      for (let items = cursor.count(); items > 0; items--) cursor.skipText()
   }
   if (flag === EXTENSION_FLAG) cursor.skip(1)
   const end = cursor.skip(LOCKTIME_BYTES)
   if (isSpecial) cursor.skipText()
   if (cursor.at !== bytes.length) throw new ChainError('TRANSACTION', 'has bytes behind its end')
-  const stripped = Buffer.concat([bytes.subarray(0, VERSION_BYTES), bytes.subarray(from, to), bytes.subarray(end)])
+  const stripped = Buffer.concat([
+    bytes.subarray(0, VERSION_BYTES),
+    bytes.subarray(from, to),
+    bytes.subarray(end),
+  ])
   const offset = from - VERSION_BYTES
   return {
     hash: sha256(sha256(stripped)),
@@ -117,12 +137,18 @@ function read(network: Network, bytes: Buffer): Parent {
       const script = new Cursor(stripped)
       script.at = place - offset + VALUE_BYTES
       const length = script.count()
-      return { value: stripped.readBigUInt64LE(place - offset), script: Uint8Array.from(stripped.subarray(script.at, script.at + length)) }
+      return {
+        value: stripped.readBigUInt64LE(place - offset),
+        script: Uint8Array.from(stripped.subarray(script.at, script.at + length)),
+      }
     },
   }
 }
 
-/** What is shown of a previous transaction: that its id covers, and no witnesses. Twenty times less of what fills blocks with pictures. */
+/**
+ * What is shown of a previous transaction: that its id covers, and no witnesses. Twenty times less
+ * of what fills blocks with pictures.
+ */
 export function strippedParent(network: Network, hex: string): string {
   return Buffer.from(readParent(network, hex, 'previous transaction').stripped).toString('hex')
 }

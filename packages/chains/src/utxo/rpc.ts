@@ -3,32 +3,72 @@ import { reasonOf } from '../reason.ts'
 import { parseAmount } from '../amount.ts'
 import { ignoreUnreadable, type ReportUnreadable } from '../unreadable.ts'
 import {
-  jsonRpc, RpcRefused, RpcTooLarge, RpcUnavailable, sendersOf, type AsideCoin, type BroadcastResult, type ChainBlock, type ChainClient,
-  type ChainTip, type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus,
+  jsonRpc,
+  RpcRefused,
+  RpcTooLarge,
+  RpcUnavailable,
+  sendersOf,
+  type AsideCoin,
+  type BroadcastResult,
+  type ChainBlock,
+  type ChainClient,
+  type ChainTip,
+  type ChainTransfer,
+  type Fetch,
+  type JsonRpc,
+  type LevelRates,
+  type RpcEndpoint,
+  type Senders,
+  type TransactionStatus,
 } from '../rpc.ts'
 import { ChainError, type Checkpoint, type Network } from '../types.ts'
 import { addressOf } from './address.ts'
 import { splitTokens, TOKEN_PREFIX, tokenFacts } from './cash-tokens.ts'
 import { FeeRates, type FeeReading } from './fee-rates.ts'
 
-/** Fields of Bitcoin Core's answers whose numbers are coins: read from the source text, as satoshi. */
+/**
+ * Fields of Bitcoin Core's answers whose numbers are coins: read from the source text, as satoshi.
+ */
 const COIN_FIELDS = new Set(['value', 'feerate', 'mempoolminfee', 'minrelaytxfee'])
 
 /**
- * `ismweb`: of Litecoin's extension blocks, without value and script. `tokenData`: Bitcoin Cash, what the output carries beside its value.
+ * `ismweb`: of Litecoin's extension blocks, without value and script. `tokenData`: Bitcoin Cash,
+ * what the output carries beside its value.
  */
-interface CoreOutput { value?: bigint; n: number; scriptPubKey?: { hex?: string }; ismweb?: boolean; tokenData?: unknown }
-interface CoreTransaction { txid: string; vin: { coinbase?: string; txid?: string; vout?: number }[]; vout: CoreOutput[] }
-interface CoreBlock { hash: string; height: number; previousblockhash?: string; nTx?: number; tx: (CoreTransaction | string)[] }
+interface CoreOutput {
+  value?: bigint
+  n: number
+  scriptPubKey?: { hex?: string }
+  ismweb?: boolean
+  tokenData?: unknown
+}
+interface CoreTransaction {
+  txid: string
+  vin: { coinbase?: string; txid?: string; vout?: number }[]
+  vout: CoreOutput[]
+}
+interface CoreBlock {
+  hash: string
+  height: number
+  previousblockhash?: string
+  nTx?: number
+  tx: (CoreTransaction | string)[]
+}
 
 const TARGET_BLOCKS = { low: 24, medium: 6, high: 2 } as const
 /** Core: RPC_VERIFY_ALREADY_IN_CHAIN (now RPC_VERIFY_ALREADY_IN_UTXO_SET). */
 const ALREADY_IN_CHAIN = -27
-/** Core: RPC_INVALID_ADDRESS_OR_KEY, no such transaction or block; RPC_INVALID_PARAMETER, no block of that height. */
+/**
+ * Core: RPC_INVALID_ADDRESS_OR_KEY, no such transaction or block; RPC_INVALID_PARAMETER, no block
+ * of that height.
+ */
 const NOT_FOUND = -5
 const OUT_OF_RANGE = -8
 
-/** Only these say that something is absent: a node that is loading, busy or limited answers errors as well. */
+/**
+ * Only these say that something is absent: a node that is loading, busy or limited answers errors
+ * as well.
+ */
 function isRefusal(error: unknown, ...codes: number[]): boolean {
   return error instanceof RpcRefused && codes.includes(error.rpcCode)
 }
@@ -56,17 +96,21 @@ export class UtxoClient implements ChainClient {
 
   /** @param report is called with each transaction of which an output cannot be read */
   constructor(
-    network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now, report: ReportUnreadable = ignoreUnreadable,
+    network: Network,
+    endpoint: RpcEndpoint,
+    fetch: Fetch,
+    now: () => number = Date.now,
+    report: ReportUnreadable = ignoreUnreadable,
   ) {
     this.network = network
     this.#report = report
     this.#feeRates = new FeeRates(network, endpoint.fee_floors, now)
     this.#checkpoint = endpoint.checkpoint
-    this.#call = jsonRpc(
-      endpoint, fetch, (key, value, source) => (typeof value === 'number' && COIN_FIELDS.has(key) ? coins(value, source) : value)
+    this.#call = jsonRpc(endpoint, fetch, (key, value, source) =>
+      typeof value === 'number' && COIN_FIELDS.has(key) ? coins(value, source) : value,
     )
-    this.#callForCoins = jsonRpc(
-      endpoint, fetch, (key, value, source) => (typeof value === 'number' && key === 'result' ? (coins(value, source) ?? null) : value)
+    this.#callForCoins = jsonRpc(endpoint, fetch, (key, value, source) =>
+      typeof value === 'number' && key === 'result' ? (coins(value, source) ?? null) : value,
     )
     return checkedClient(this, network.code)
   }
@@ -75,28 +119,46 @@ export class UtxoClient implements ChainClient {
     const genesis = await this.#call<string>('getblockhash', [0])
     const expected = this.network.genesis
     if (expected !== undefined && genesis !== expected) {
-      throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint's genesis block is ${genesis}, not ${expected}`)
+      throw new ChainError(
+        'WRONG_NETWORK',
+        `${this.network.code}: the endpoint's genesis block is ${genesis}, not ${expected}`,
+      )
     }
-    for (const { height, hash } of [...this.network.checkpoints ?? [], ...this.#checkpoint ? [this.#checkpoint] : []]) {
+    for (const { height, hash } of [
+      ...(this.network.checkpoints ?? []),
+      ...(this.#checkpoint ? [this.#checkpoint] : []),
+    ]) {
       const found = await this.#call<string>('getblockhash', [height])
       if (found !== hash) {
-        throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint's block ${height} is ${found}, not ${hash}`)
+        throw new ChainError(
+          'WRONG_NETWORK',
+          `${this.network.code}: the endpoint's block ${height} is ${found}, not ${hash}`,
+        )
       }
     }
   }
 
   async tip(): Promise<ChainTip> {
-    const { blocks, bestblockhash } = await this.#call<{ blocks: number; bestblockhash: string }>('getblockchaininfo', [])
+    const { blocks, bestblockhash } = await this.#call<{ blocks: number; bestblockhash: string }>(
+      'getblockchaininfo',
+      [],
+    )
     return { height: blocks, hash: bestblockhash, finalHeight: await this.#locked(blocks) }
   }
 
-  /** Dash: the highest block with enough confirmations that is locked, and with it all before; null where plain depth goes further. */
+  /**
+   * Dash: the highest block with enough confirmations that is locked, and with it all before; null
+   * where plain depth goes further.
+   */
   async #locked(tip: number): Promise<number | null> {
     const least = this.network.utxo?.chainlock_confirmations
     if (least === undefined) return null
     const plain = tip - (this.network.confirmations ?? least) + 1
     for (let height = tip - least + 1; height > Math.max(0, plain); height--) {
-      const { chainlock } = await this.#call<{ chainlock?: boolean }>('getblock', [await this.#call<string>('getblockhash', [height]), 1])
+      const { chainlock } = await this.#call<{ chainlock?: boolean }>('getblock', [
+        await this.#call<string>('getblockhash', [height]),
+        1,
+      ])
       if (chainlock === true) return height
     }
     return null
@@ -112,16 +174,20 @@ export class UtxoClient implements ChainClient {
       if (isRefusal(error, OUT_OF_RANGE, NOT_FOUND)) return null
       throw error
     }
-    if (block.height !== height) throw new RpcUnavailable(`${this.network.code}: getblock answered another height`)
+    if (block.height !== height)
+      throw new RpcUnavailable(`${this.network.code}: getblock answered another height`)
     if (block.hash !== hash) this.#odd('getblock answered another block than it was asked for')
-    if (!Array.isArray(block.tx) || block.tx.length === 0) this.#odd(`getblock answered ${hash} without tx`)
+    if (!Array.isArray(block.tx) || block.tx.length === 0)
+      this.#odd(`getblock answered ${hash} without tx`)
     if (block.nTx !== undefined && block.nTx !== block.tx.length) {
       this.#odd(`getblock answered ${block.tx.length} of ${block.nTx} tx of ${hash}`)
     }
-    if (height > GENESIS_HEIGHT && typeof block.previousblockhash !== 'string') this.#odd('getblock answered without previousblockhash')
+    if (height > GENESIS_HEIGHT && typeof block.previousblockhash !== 'string')
+      this.#odd('getblock answered without previousblockhash')
     const transactions = await this.#transactions(block)
     const txids = new Set(transactions.map(({ txid }) => txid))
-    if (txids.size !== transactions.length) this.#odd(`getblock answered a transaction of ${hash} twice`)
+    if (txids.size !== transactions.length)
+      this.#odd(`getblock answered a transaction of ${hash} twice`)
     return {
       height,
       hash: block.hash,
@@ -132,9 +198,13 @@ export class UtxoClient implements ChainClient {
     }
   }
 
-  /** With its transactions, as far as the node shows them within its time; else their ids, each of which is then read by itself. */
+  /**
+   * With its transactions, as far as the node shows them within its time; else their ids, each of
+   * which is then read by itself.
+   */
   async #wholeBlock(hash: string): Promise<CoreBlock> {
-    const ids = () => this.#call<CoreBlock>('getblock', [hash, this.network.utxo?.block_verbosity === 1 ? true : 1])
+    const ids = () =>
+      this.#call<CoreBlock>('getblock', [hash, this.network.utxo?.block_verbosity === 1 ? true : 1])
     if (this.network.utxo?.block_verbosity === 1) return ids()
     try {
       return await this.#call<CoreBlock>('getblock', [hash, 2])
@@ -150,13 +220,15 @@ export class UtxoClient implements ChainClient {
 
   #scriptOf(txid: string, { scriptPubKey }: CoreOutput): Buffer {
     const hex = scriptPubKey?.hex
-    if (typeof hex !== 'string') return this.#odd(`the node answered ${txid} without vout.scriptPubKey.hex`)
+    if (typeof hex !== 'string')
+      return this.#odd(`the node answered ${txid} without vout.scriptPubKey.hex`)
     return Buffer.from(hex, 'hex')
   }
 
   #transfersOf({ txid, vin, vout }: CoreTransaction): ChainTransfer[] {
     if (typeof txid !== 'string') return this.#odd('the node answered a transaction without txid')
-    if (!Array.isArray(vout) || !Array.isArray(vin)) return this.#odd(`the node answered ${txid} without vin or vout`)
+    if (!Array.isArray(vout) || !Array.isArray(vin))
+      return this.#odd(`the node answered ${txid} without vin or vout`)
     return vout.flatMap((output) => {
       // Of Litecoin's extension blocks only what comes out of them has an address.
       if (output.ismweb === true) return []
@@ -171,19 +243,30 @@ export class UtxoClient implements ChainClient {
       if (hasTokenData(output) || (this.#hasTokens && script[0] === TOKEN_PREFIX)) return []
       const address = addressOf(this.network, script)
       if (address === null) return []
-      if (typeof output.value !== 'bigint') return this.#odd(`the node answered ${txid} without vout.value`)
-      if (!Number.isSafeInteger(output.n)) return this.#odd(`the node answered ${txid} without vout.n`)
+      if (typeof output.value !== 'bigint')
+        return this.#odd(`the node answered ${txid} without vout.value`)
+      if (!Number.isSafeInteger(output.n))
+        return this.#odd(`the node answered ${txid} without vout.n`)
       if (output.value === 0n) return []
-      return [{
-        txid, position: output.n, asset: this.network.native_asset, address, amount: output.value, sender: null, senders: null,
-        coinbase: vin[0]?.coinbase !== undefined,
-      }]
+      return [
+        {
+          txid,
+          position: output.n,
+          asset: this.network.native_asset,
+          address,
+          amount: output.value,
+          sender: null,
+          senders: null,
+          coinbase: vin[0]?.coinbase !== undefined,
+        },
+      ]
     })
   }
 
   /**
-   * Outputs of a transaction at addresses that carry CashTokens. The transaction has passed {@link #transfersOf}. An output with an invalid
-   * index or amount is left out, so that it does not stop the scan.
+   * Outputs of a transaction at addresses that carry CashTokens. The transaction has passed {@link
+   * #transfersOf}. An output with an invalid index or amount is left out, so that it does not stop
+   * the scan.
    */
   #asideOf({ txid, vout }: CoreTransaction): AsideCoin[] {
     if (!TXID.test(txid)) return []
@@ -195,7 +278,9 @@ export class UtxoClient implements ChainClient {
       if (!split && !hasTokenData(output)) return []
       const address = addressOf(this.network, split?.locking ?? script)
       const token = split?.facts ?? tokenFacts(output.tokenData)
-      return address === null ? [] : [{ txid, vout: output.n, address, amount: output.value, reason: 'CASH_TOKENS', token }]
+      return address === null
+        ? []
+        : [{ txid, vout: output.n, address, amount: output.value, reason: 'CASH_TOKENS', token }]
     })
   }
 
@@ -204,12 +289,16 @@ export class UtxoClient implements ChainClient {
   }
 
   /**
-   * Ids of all transactions that wait in the node's pool (getrawmempool); some 67 bytes of answer each.
+   * Ids of all transactions that wait in the node's pool (getrawmempool); some 67 bytes of answer
+   * each.
    * @throws RpcUnavailable where the answer is none; RpcRefused where the endpoint shows no pool
    */
   async waiting(): Promise<string[]> {
     const ids = await this.#call<unknown>('getrawmempool', [])
-    if (!Array.isArray(ids) || !ids.every((each): each is string => typeof each === 'string' && TXID.test(each))) {
+    if (
+      !Array.isArray(ids) ||
+      !ids.every((each): each is string => typeof each === 'string' && TXID.test(each))
+    ) {
       throw new RpcUnavailable(`${this.network.code}: getrawmempool answered no ids`)
     }
     return ids
@@ -220,7 +309,8 @@ export class UtxoClient implements ChainClient {
     const found = await eachOf(txids, async (txid): Promise<ChainTransfer[]> => {
       try {
         const transaction = await this.#call<CoreTransaction>('getrawtransaction', [txid, true])
-        if (transaction.txid !== txid) throw new RpcUnavailable(`${this.network.code}: getrawtransaction answered another one`)
+        if (transaction.txid !== txid)
+          throw new RpcUnavailable(`${this.network.code}: getrawtransaction answered another one`)
         return this.#transfersOf(transaction)
       } catch (error) {
         if (isRefusal(error, NOT_FOUND)) return []
@@ -230,7 +320,10 @@ export class UtxoClient implements ChainClient {
     return found.flat()
   }
 
-  /** Older nodes name only the ids: each transaction is fetched, which needs their transaction index. */
+  /**
+   * Older nodes name only the ids: each transaction is fetched, which needs their transaction
+   * index.
+   */
   async #transactions(block: CoreBlock): Promise<CoreTransaction[]> {
     const found: CoreTransaction[] = []
     const ids: string[] = []
@@ -239,10 +332,14 @@ export class UtxoClient implements ChainClient {
       else found.push(each)
     }
     if (block.height === GENESIS_HEIGHT) return found
-    found.push(...await eachOf(ids, async (txid) => {
-      const transaction = await this.#call<CoreTransaction>('getrawtransaction', [txid, true])
-      return transaction.txid === txid ? transaction : this.#odd(`getrawtransaction answered another transaction than ${txid}`)
-    }))
+    found.push(
+      ...(await eachOf(ids, async (txid) => {
+        const transaction = await this.#call<CoreTransaction>('getrawtransaction', [txid, true])
+        return transaction.txid === txid
+          ? transaction
+          : this.#odd(`getrawtransaction answered another transaction than ${txid}`)
+      })),
+    )
     return found
   }
 
@@ -254,10 +351,19 @@ export class UtxoClient implements ChainClient {
       if (isRefusal(error, NOT_FOUND)) return { state: 'absent' }
       throw error
     }
-    if (!found.blockhash || !found.confirmations || found.confirmations < 1) return { state: 'mempool' }
-    const header = await this.#call<{ height: number; confirmations: number }>('getblockheader', [found.blockhash])
+    if (!found.blockhash || !found.confirmations || found.confirmations < 1)
+      return { state: 'mempool' }
+    const header = await this.#call<{ height: number; confirmations: number }>('getblockheader', [
+      found.blockhash,
+    ])
     if (header.confirmations < 1) return { state: 'mempool' }
-    return { state: 'included', height: header.height, blockHash: found.blockhash, succeeded: true, fee: null }
+    return {
+      state: 'included',
+      height: header.height,
+      blockHash: found.blockhash,
+      succeeded: true,
+      fee: null,
+    }
   }
 
   async broadcast(raw: string): Promise<BroadcastResult> {
@@ -277,34 +383,54 @@ export class UtxoClient implements ChainClient {
   }
 
   /**
-   * The address of every output that a transaction spends. Not complete where a script has none: bare keys and scripts,
-   * extension blocks, witness versions to come.
+   * The address of every output that a transaction spends. Not complete where a script has none:
+   * bare keys and scripts, extension blocks, witness versions to come.
    * @throws where the node cannot show one of them: that says nothing about who paid
    */
   async senders(txid: string): Promise<Senders> {
-    const transaction = await this.#call<{ vin: { coinbase?: string; txid?: string; vout?: number }[] }>('getrawtransaction', [txid, true])
+    const transaction = await this.#call<{
+      vin: { coinbase?: string; txid?: string; vout?: number }[]
+    }>('getrawtransaction', [txid, true])
     const parents = [...new Set(transaction.vin.flatMap((input) => input.txid ?? []))]
     const scripts = new Map<string, string[]>()
     await eachOf(parents, async (parent) => {
-      const { vout } = await this.#call<Pick<CoreTransaction, 'vout'>>('getrawtransaction', [parent, true])
-      scripts.set(parent, vout.map((output) => (output.ismweb === true ? '' : this.#scriptOf(parent, output).toString('hex'))))
+      const { vout } = await this.#call<Pick<CoreTransaction, 'vout'>>('getrawtransaction', [
+        parent,
+        true,
+      ])
+      scripts.set(
+        parent,
+        vout.map((output) =>
+          output.ismweb === true ? '' : this.#scriptOf(parent, output).toString('hex'),
+        ),
+      )
     })
     // A withdrawal from Dash's credit pool spends nothing: who paid is not known.
     if (transaction.vin.length === 0) return { addresses: [], complete: false }
-    return sendersOf(transaction.vin.map((input) => {
-      if (input.txid === undefined) return null
-      const script = scripts.get(input.txid)?.[input.vout as number]
-      if (script === undefined) throw new RpcUnavailable(`${this.network.code}: ${input.txid} has no output that ${txid} spends`)
-      return addressOf(this.network, Buffer.from(script, 'hex'))
-    }))
+    return sendersOf(
+      transaction.vin.map((input) => {
+        if (input.txid === undefined) return null
+        const script = scripts.get(input.txid)?.[input.vout as number]
+        if (script === undefined)
+          throw new RpcUnavailable(
+            `${this.network.code}: ${input.txid} has no output that ${txid} spends`,
+          )
+        return addressOf(this.network, Buffer.from(script, 'hex'))
+      }),
+    )
   }
 
   /** Value of an unspent output in satoshi, counting the mempool, or null. */
   async unspent(txid: string, vout: number): Promise<bigint | null> {
-    return (await this.#call<{ value: bigint } | null>('gettxout', [txid, vout, true]))?.value ?? null
+    return (
+      (await this.#call<{ value: bigint } | null>('gettxout', [txid, vout, true]))?.value ?? null
+    )
   }
 
-  /** Bitcoin Cash nodes know only `estimatefee`, and it takes no target. Undefined where the node has no estimate. */
+  /**
+   * Bitcoin Cash nodes know only `estimatefee`, and it takes no target. Undefined where the node
+   * has no estimate.
+   */
   async #estimate(blocks: number): Promise<bigint | undefined> {
     let rate: unknown
     try {
@@ -318,15 +444,24 @@ export class UtxoClient implements ChainClient {
       }
     }
     if (rate === undefined || rate === null || rate === 0n) return undefined
-    return typeof rate === 'bigint' ? rate : this.#odd('the node answered a fee rate that is not a number of coins')
+    return typeof rate === 'bigint'
+      ? rate
+      : this.#odd('the node answered a fee rate that is not a number of coins')
   }
 
-  /** Below which the node takes no transaction, in satoshi per 1000 vbytes; 0 where it does not say. */
+  /**
+   * Below which the node takes no transaction, in satoshi per 1000 vbytes; 0 where it does not say.
+   */
   async #floor(): Promise<bigint> {
     try {
-      const info = await this.#call<{ mempoolminfee?: unknown; minrelaytxfee?: unknown } | null>('getmempoolinfo', [])
+      const info = await this.#call<{ mempoolminfee?: unknown; minrelaytxfee?: unknown } | null>(
+        'getmempoolinfo',
+        [],
+      )
       return [info?.mempoolminfee, info?.minrelaytxfee].reduce<bigint>(
-        (most, each) => (typeof each === 'bigint' && each > most ? each : most), 0n)
+        (most, each) => (typeof each === 'bigint' && each > most ? each : most),
+        0n,
+      )
     } catch (error) {
       if (error instanceof RpcRefused || error instanceof RpcUnavailable) return 0n
       throw error
@@ -334,30 +469,39 @@ export class UtxoClient implements ChainClient {
   }
 
   /**
-   * estimatesmartfee at 24, 6 and 2 blocks, as {@link FeeRates} reads it, in satoshi per 1000 vbytes.
+   * estimatesmartfee at 24, 6 and 2 blocks, as {@link FeeRates} reads it, in satoshi per 1000
+   * vbytes.
    * @throws NoFeeEstimate where neither the node nor a setting says a rate
    */
   async feeRates(): Promise<LevelRates> {
     const [low, medium, high, floor] = await Promise.all([
-      this.#estimate(TARGET_BLOCKS.low), this.#estimate(TARGET_BLOCKS.medium), this.#estimate(TARGET_BLOCKS.high), this.#floor(),
+      this.#estimate(TARGET_BLOCKS.low),
+      this.#estimate(TARGET_BLOCKS.medium),
+      this.#estimate(TARGET_BLOCKS.high),
+      this.#floor(),
     ])
     this.feeReading = this.#feeRates.read({ low, medium, high }, floor)
     return this.feeReading.rates
   }
 }
 
-const hasTokenData = ({ tokenData }: CoreOutput): boolean => tokenData !== undefined && tokenData !== null
+const hasTokenData = ({ tokenData }: CoreOutput): boolean =>
+  tokenData !== undefined && tokenData !== null
 
 /** Whether an output has an index and an amount that exist. */
 const isOutput = (output: CoreOutput): output is CoreOutput & { value: bigint } =>
-  Number.isSafeInteger(output.n) && output.n >= 0 && output.n <= VOUT_MAX
-  && typeof output.value === 'bigint' && output.value >= 0n && output.value <= VALUE_MAX
+  Number.isSafeInteger(output.n) &&
+  output.n >= 0 &&
+  output.n <= VOUT_MAX &&
+  typeof output.value === 'bigint' &&
+  output.value >= 0n &&
+  output.value <= VALUE_MAX
 
 /** Asks for each of many, a few at once; answers in order. */
 async function eachOf<T>(ids: readonly string[], ask: (id: string) => Promise<T>): Promise<T[]> {
   const answers: T[] = []
   for (let at = 0; at < ids.length; at += FETCHED_AT_ONCE) {
-    answers.push(...await Promise.all(ids.slice(at, at + FETCHED_AT_ONCE).map(ask)))
+    answers.push(...(await Promise.all(ids.slice(at, at + FETCHED_AT_ONCE).map(ask))))
   }
   return answers
 }

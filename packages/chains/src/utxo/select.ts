@@ -3,20 +3,35 @@ import { paramsOf, scriptOf } from './address.ts'
 import { dustLimit, virtualSize } from './size.ts'
 
 /** An unspent output that the wallet may spend. */
-export interface Utxo { txid: string; vout: number; value: bigint; path: number[]; address: string }
+export interface Utxo {
+  txid: string
+  vout: number
+  value: bigint
+  path: number[]
+  address: string
+}
 
-export interface Selection { utxos: Utxo[]; fee: bigint; change: bigint; vsize: number }
+export interface Selection {
+  utxos: Utxo[]
+  fee: bigint
+  change: bigint
+  vsize: number
+}
 
 /** More inputs make a transaction that nodes do not relay (100,000 vbytes). */
 const INPUTS_MAX = 400
 
-/** What a coin is expected to cost when it is spent some other day, as a multiple of the network's floor. */
+/**
+ * What a coin is expected to cost when it is spent some other day, as a multiple of the network's
+ * floor.
+ */
 const LONG_TERM_FLOORS = 10n
 
 /**
- * What a selection wastes, in thousandths of a satoshi, as Bitcoin Core measures it: what its inputs cost now beyond
- * what they would cost another day (negative while fees are low: gathering coins is then worth while), and either
- * making change and spending it one day, or what goes to the fee because change would be dust.
+ * What a selection wastes, in thousandths of a satoshi, as Bitcoin Core measures it: what its
+ * inputs cost now beyond what they would cost another day (negative while fees are low: gathering
+ * coins is then worth while), and either making change and spending it one day, or what goes to the
+ * fee because change would be dust.
  * @param feeRate satoshi per 1000 vbytes
  */
 export function wasteOf(network: Network, selection: Selection, feeRate: bigint): bigint {
@@ -25,15 +40,21 @@ export function wasteOf(network: Network, selection: Selection, feeRate: bigint)
   const input = BigInt(virtualSize(params, 2, []) - virtualSize(params, 1, []))
   const output = BigInt(virtualSize(params, 1, [scriptLength(params)]) - virtualSize(params, 1, []))
   const timing = BigInt(selection.utxos.length) * input * (feeRate - longTerm)
-  return timing + (selection.change > 0n ? output * feeRate + input * longTerm : selection.fee * 1000n - BigInt(selection.vsize) * feeRate)
+  return (
+    timing +
+    (selection.change > 0n
+      ? output * feeRate + input * longTerm
+      : selection.fee * 1000n - BigInt(selection.vsize) * feeRate)
+  )
 }
 
 /** Of the script that addresses of a network are generated with. */
 const scriptLength = (params: UtxoParams): number => (params.script === 'p2wpkh' ? 22 : 25)
 
 /**
- * Chooses coins: of an exact match without change (branch and bound, bounded), the largest first, and the smallest
- * coin that suffices alone, the one that wastes least. Change below its dust limit goes to the fee.
+ * Chooses coins: of an exact match without change (branch and bound, bounded), the largest first,
+ * and the smallest coin that suffices alone, the one that wastes least. Change below its dust limit
+ * goes to the fee.
  *
  * @param o.feeRate satoshi per 1000 vbytes
  * @param o.required outpoints that must be among the inputs (a replacement shares them)
@@ -41,29 +62,45 @@ const scriptLength = (params: UtxoParams): number => (params.script === 'p2wpkh'
  */
 export function selectCoins(
   network: Network,
-  o: { utxos: readonly Utxo[]; to: string; amount: bigint; changeAddress: string; feeRate: bigint; required?: readonly Utxo[] }
+  o: {
+    utxos: readonly Utxo[]
+    to: string
+    amount: bigint
+    changeAddress: string
+    feeRate: bigint
+    required?: readonly Utxo[]
+  },
 ): Selection {
   const params = paramsOf(network)
   const target = scriptOf(network, o.to)
   const changeScript = scriptOf(network, o.changeAddress)
-  if (o.amount < dustLimit(params, target)) throw new ChainError('DUST', `is below the dust limit of ${dustLimit(params, target)} satoshi`)
+  if (o.amount < dustLimit(params, target))
+    throw new ChainError('DUST', `is below the dust limit of ${dustLimit(params, target)} satoshi`)
   const feeAt = (inputs: number, withChange: boolean) => {
-    const vsize = virtualSize(params, inputs, withChange ? [target.length, changeScript.length] : [target.length])
+    const vsize = virtualSize(
+      params,
+      inputs,
+      withChange ? [target.length, changeScript.length] : [target.length],
+    )
     return { vsize, fee: (BigInt(vsize) * o.feeRate) / 1000n }
   }
   const required = o.required ?? []
   const taken = new Set(required.map(outpointOf))
-  const free = o.utxos.filter((utxo) => !taken.has(outpointOf(utxo))).sort(
-    (a, b) => (a.value === b.value ? (outpointOf(a) < outpointOf(b) ? -1 : 1) : a.value > b.value ? -1 : 1)
-  )
+  const free = o.utxos
+    .filter((utxo) => !taken.has(outpointOf(utxo)))
+    .sort((a, b) =>
+      a.value === b.value ? (outpointOf(a) < outpointOf(b) ? -1 : 1) : a.value > b.value ? -1 : 1,
+    )
   const dust = dustLimit(params, changeScript)
   const finish = (chosen: Utxo[]): Selection | null => {
     const sum = chosen.reduce((total, utxo) => total + utxo.value, 0n)
     const withChange = feeAt(chosen.length, true)
     const rest = sum - o.amount - withChange.fee
-    if (rest >= dust) return { utxos: chosen, fee: withChange.fee, change: rest, vsize: withChange.vsize }
+    if (rest >= dust)
+      return { utxos: chosen, fee: withChange.fee, change: rest, vsize: withChange.vsize }
     const plain = feeAt(chosen.length, false)
-    if (sum >= o.amount + plain.fee) return { utxos: chosen, fee: sum - o.amount, change: 0n, vsize: plain.vsize }
+    if (sum >= o.amount + plain.fee)
+      return { utxos: chosen, fee: sum - o.amount, change: 0n, vsize: plain.vsize }
     return null
   }
   const candidates: (Selection | null)[] = []
@@ -84,30 +121,40 @@ export function selectCoins(
     const utxo = free[next]
     if (!utxo) break
     if (chosen.length >= INPUTS_MAX) {
-      throw new ChainError('TOO_MANY_INPUTS', `needs more than ${INPUTS_MAX} inputs; send a smaller amount first`)
+      throw new ChainError(
+        'TOO_MANY_INPUTS',
+        `needs more than ${INPUTS_MAX} inputs; send a smaller amount first`,
+      )
     }
     chosen.push(utxo)
   }
   const least = candidates.reduce(
-    (best, each) => (
-      each !== null && (best === null || wasteOf(network, each, o.feeRate) < wasteOf(network, best, o.feeRate)) ? each : best
-    ),
-    null
+    (best, each) =>
+      each !== null &&
+      (best === null || wasteOf(network, each, o.feeRate) < wasteOf(network, best, o.feeRate))
+        ? each
+        : best,
+    null,
   )
   if (least) return least
   const sum = chosen.reduce((total, utxo) => total + utxo.value, 0n)
   const fee = feeAt(Math.max(1, chosen.length), false).fee
-  throw new ChainError('INSUFFICIENT', `amount and network fee exceed the coins by ${o.amount + fee - sum} satoshi`)
+  throw new ChainError(
+    'INSUFFICIENT',
+    `amount and network fee exceed the coins by ${o.amount + fee - sum} satoshi`,
+  )
 }
 
 /**
- * All that the coins hold, less the fee, back to the wallet: what takes the place of a cancelled payment.
+ * All that the coins hold, less the fee, back to the wallet: what takes the place of a cancelled
+ * payment.
  * @param o.feeRate satoshi per 1000 vbytes
  * @param o.above fee of what it replaces: it pays that and its own relaying (BIP125)
  * @throws ChainError `INSUFFICIENT` where less than dust would come back
  */
 export function selectReturn(
-  network: Network, o: { utxos: readonly Utxo[]; changeAddress: string; feeRate: bigint; above: bigint }
+  network: Network,
+  o: { utxos: readonly Utxo[]; changeAddress: string; feeRate: bigint; above: bigint },
 ): Selection {
   const params = paramsOf(network)
   const script = scriptOf(network, o.changeAddress)
@@ -117,24 +164,41 @@ export function selectReturn(
   const wanted = (BigInt(vsize) * o.feeRate) / 1000n
   const fee = wanted > least ? wanted : least
   if (sum - fee < dustLimit(params, script)) {
-    throw new ChainError('INSUFFICIENT', `a fee of ${fee} satoshi leaves nothing of the coins' ${sum}`)
+    throw new ChainError(
+      'INSUFFICIENT',
+      `a fee of ${fee} satoshi leaves nothing of the coins' ${sum}`,
+    )
   }
   return { utxos: [...o.utxos], fee, change: sum - fee, vsize }
 }
 
-/** Depth-first search for a set whose surplus over amount and fee is smaller than a change output is worth. */
-function branchAndBound(sorted: readonly Utxo[], cost: (inputs: number) => bigint, tolerance: bigint): Utxo[] | null {
+/**
+ * Depth-first search for a set whose surplus over amount and fee is smaller than a change output is
+ * worth.
+ */
+function branchAndBound(
+  sorted: readonly Utxo[],
+  cost: (inputs: number) => bigint,
+  tolerance: bigint,
+): Utxo[] | null {
   let tries = 20_000
   const suffix: bigint[] = Array.from({ length: sorted.length + 1 }, () => 0n)
-  for (let at = sorted.length - 1; at >= 0; at--) suffix[at] = (suffix[at + 1] as bigint) + (sorted[at] as Utxo).value
-  // Leaving a coin out goes on in the loop, taking it goes one call deeper: a wallet may have more coins than the stack has frames.
+  for (let at = sorted.length - 1; at >= 0; at--)
+    suffix[at] = (suffix[at + 1] as bigint) + (sorted[at] as Utxo).value
+  // Leaving a coin out goes on in the loop, taking it goes one call deeper: a wallet may have more
+  // coins than the stack has frames.
   const search = (from: number, chosen: Utxo[], sum: bigint): Utxo[] | null => {
     for (let at = from; tries-- > 0; at++) {
       if (chosen.length > 0) {
         const surplus = sum - cost(chosen.length)
         if (surplus >= 0n) return surplus < tolerance ? chosen : null
       }
-      if (at >= sorted.length || chosen.length >= 20 || sum + (suffix[at] as bigint) < cost(chosen.length + 1)) return null
+      if (
+        at >= sorted.length ||
+        chosen.length >= 20 ||
+        sum + (suffix[at] as bigint) < cost(chosen.length + 1)
+      )
+        return null
       const utxo = sorted[at] as Utxo
       const found = search(at + 1, [...chosen, utxo], sum + utxo.value)
       if (found) return found

@@ -1,6 +1,9 @@
 import type { UtxoParams } from '../types.ts'
 
-/** Weight units of the parts that do not depend on outputs; a signature counts with its longest low-S form. */
+/**
+ * Weight units of the parts that do not depend on outputs; a signature counts with its longest
+ * low-S form.
+ */
 const P2WPKH_INPUT_WEIGHT = 41 * 4 + 108
 const P2PKH_INPUT_WEIGHT = 148 * 4
 /** Bitcoin Core's DUST_RELAY_TX_FEE, in satoshi per vbyte. */
@@ -15,24 +18,33 @@ function compactSizeBytes(count: number): number {
  * Virtual size in vbytes of a signed transaction (BIP141), never below the real one.
  * @param outputScriptBytes length of each output's script
  */
-export function virtualSize(params: UtxoParams, inputs: number, outputScriptBytes: readonly number[]): number {
+export function virtualSize(
+  params: UtxoParams,
+  inputs: number,
+  outputScriptBytes: readonly number[],
+): number {
   const segwit = params.script === 'p2wpkh'
-  const outputs = outputScriptBytes.reduce((sum, bytes) => sum + 8 + compactSizeBytes(bytes) + bytes, 0)
+  const outputs = outputScriptBytes.reduce(
+    (sum, bytes) => sum + 8 + compactSizeBytes(bytes) + bytes,
+    0,
+  )
   const base = 8 + compactSizeBytes(inputs) + compactSizeBytes(outputScriptBytes.length) + outputs
-  const weight = base * 4 + (segwit ? 2 + inputs * P2WPKH_INPUT_WEIGHT : inputs * P2PKH_INPUT_WEIGHT)
+  const weight =
+    base * 4 + (segwit ? 2 + inputs * P2WPKH_INPUT_WEIGHT : inputs * P2PKH_INPUT_WEIGHT)
   return Math.ceil(weight / 4)
 }
 
 /**
- * Smallest value (satoshi) that nodes relay for an output script: the cost of making and spending it at the
- * network's dust rate (3 sat/vB in most), as Bitcoin Core's GetDustThreshold computes it, or the network's own
- * higher floor.
+ * Smallest value (satoshi) that nodes relay for an output script: the cost of making and spending
+ * it at the network's dust rate (3 sat/vB in most), as Bitcoin Core's GetDustThreshold computes it,
+ * or the network's own higher floor.
  */
 export function dustLimit(params: UtxoParams, script: Uint8Array): bigint {
-  const witness = script.length >= 4
-    && script.length <= 42
-    && (script[0] === 0 || ((script[0] as number) >= 0x51 && (script[0] as number) <= 0x60))
-    && script[1] === script.length - 2
+  const witness =
+    script.length >= 4 &&
+    script.length <= 42 &&
+    (script[0] === 0 || ((script[0] as number) >= 0x51 && (script[0] as number) <= 0x60)) &&
+    script[1] === script.length - 2
   const output = 8 + compactSizeBytes(script.length) + script.length
   const limit = (params.dust_rate ?? DUST_RATE) * (output + (witness ? 67 : 148))
   return BigInt(Math.max(limit, params.dust > 10_000 ? params.dust : 0))

@@ -17,9 +17,11 @@ export const traits: Traits = {
   leastRate: (network) => BigInt(network.utxo?.min_fee_rate ?? 1) * 1000n,
   // The smallest transfer has 110 vbytes.
   leastFee: (rate) => (rate * 110n) / 1000n,
-  // Where no change came back, as much again as a change output would have cost and its dust limit: so much cannot be returned.
+  // Where no change came back, as much again as a change output would have cost and its dust limit:
+  // so much cannot be returned.
   feeMostAt: (network, { vsize, change }, rate, scale) => {
-    const surplus = change === null ? CHANGE_VBYTES * rate + BigInt(network.utxo?.dust ?? 0) * scale : 0n
+    const surplus =
+      change === null ? CHANGE_VBYTES * rate + BigInt(network.utxo?.dust ?? 0) * scale : 0n
     return BigInt(vsize as number) * rate + surplus
   },
   surchargeMost: noSurcharge,

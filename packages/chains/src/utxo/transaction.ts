@@ -2,15 +2,28 @@ import type { Transaction } from 'bitcoinjs-lib'
 import { formatAmount } from '../amount.ts'
 import { isSecp256k1 } from '../secp256k1.ts'
 import {
-  ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
-  type SigningItem, type UnsignedTransaction,
+  ChainError,
+  type Asset,
+  type DecodedTransaction,
+  type Network,
+  type PublicKeyAt,
+  type SignatureBytes,
+  type SignedTransaction,
+  type SigningItem,
+  type UnsignedTransaction,
 } from '../types.ts'
 import { address, addressOf, bitcoinNetwork, hash160, paramsOf } from './address.ts'
 import { library } from './library.ts'
 import { readParent, type Parent } from './parent.ts'
 import { virtualSize } from './size.ts'
 
-interface Input { path: number[]; publicKey: Uint8Array; script: Uint8Array; value: bigint; address: string }
+interface Input {
+  path: number[]
+  publicKey: Uint8Array
+  script: Uint8Array
+  value: bigint
+  address: string
+}
 
 /** Rates are exact to a thousandth. */
 const MILLI_DECIMALS = 3
@@ -18,8 +31,14 @@ const MILLI_DECIMALS = 3
 const HEX_LENGTH_MAX = 800_000
 
 function parseHex(hex: string): Transaction {
-  // The length first, and no repeated group: on megabytes that overflows the regular expression's stack.
-  if (hex.length < 20 || hex.length > HEX_LENGTH_MAX || hex.length % 2 !== 0 || /[^0-9a-f]/.test(hex)) {
+  // The length first, and no repeated group: on megabytes that overflows the regular expression's
+  // stack.
+  if (
+    hex.length < 20 ||
+    hex.length > HEX_LENGTH_MAX ||
+    hex.length % 2 !== 0 ||
+    /[^0-9a-f]/.test(hex)
+  ) {
     throw new ChainError('TRANSACTION', 'transaction must be lower-case hex')
   }
   try {
@@ -30,21 +49,25 @@ function parseHex(hex: string): Transaction {
 }
 
 /**
- * Without signatures a transaction with one output is ambiguous to segwit-aware parsers only when it has
- * no inputs, so at least one input is demanded before anything else is read.
+ * Without signatures a transaction with one output is ambiguous to segwit-aware parsers only when
+ * it has no inputs, so at least one input is demanded before anything else is read.
  */
 function parse(unsigned: UnsignedTransaction): Transaction {
   const transaction = parseHex(unsigned.bytes)
-  if (transaction.ins.length === 0 || transaction.outs.length === 0) throw new ChainError('SHAPE', 'has no inputs or no outputs')
+  if (transaction.ins.length === 0 || transaction.outs.length === 0)
+    throw new ChainError('SHAPE', 'has no inputs or no outputs')
   if (transaction.hasWitnesses() || transaction.ins.some((input) => input.script.length > 0)) {
     throw new ChainError('TRANSACTION', 'carries signatures already')
   }
-  if (transaction.toHex() !== unsigned.bytes) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  if (transaction.toHex() !== unsigned.bytes)
+    throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
   if (transaction.version !== 2) throw new ChainError('SHAPE', 'version must be 2')
   if (transaction.locktime !== 0) throw new ChainError('SHAPE', 'locktime must be 0')
   // Eight bytes are read as a number with a sign, which amounts have none of.
-  if (transaction.outs.some(({ value }) => value < 0n)) throw new ChainError('SHAPE', 'has an amount that no output has')
-  if (transaction.ins.length !== unsigned.inputs.length) throw new ChainError('SHAPE', 'inputs and their paths differ in number')
+  if (transaction.outs.some(({ value }) => value < 0n))
+    throw new ChainError('SHAPE', 'has an amount that no output has')
+  if (transaction.ins.length !== unsigned.inputs.length)
+    throw new ChainError('SHAPE', 'inputs and their paths differ in number')
   return transaction
 }
 
@@ -52,10 +75,18 @@ function outpoint(hash: Uint8Array, index: number): string {
   return `${Buffer.from(hash).reverse().toString('hex')}:${index}`
 }
 
-/** A parent is not read again while the same object shows the same bytes: decoding, signing and assembling follow each other. */
+/**
+ * A parent is not read again while the same object shows the same bytes: decoding, signing and
+ * assembling follow each other.
+ */
 const opened = new WeakMap<object, { network: string; previous: string; parent: Parent }>()
 
-function open(network: Network, input: UnsignedTransaction['inputs'][number], previous: string, position: number): Parent {
+function open(
+  network: Network,
+  input: UnsignedTransaction['inputs'][number],
+  previous: string,
+  position: number,
+): Parent {
   const known = opened.get(input)
   if (known?.previous === previous && known.network === network.code) return known.parent
   const parent = readParent(network, previous, `previous transaction of input ${position}`)
@@ -64,10 +95,15 @@ function open(network: Network, input: UnsignedTransaction['inputs'][number], pr
 }
 
 /**
- * Inputs with values taken from previous transactions whose ids are recomputed: nothing is believed. One that several
- * inputs spend from is shown with the first.
+ * Inputs with values taken from previous transactions whose ids are recomputed: nothing is
+ * believed. One that several inputs spend from is shown with the first.
  */
-function inputsOf(network: Network, transaction: Transaction, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): Input[] {
+function inputsOf(
+  network: Network,
+  transaction: Transaction,
+  unsigned: UnsignedTransaction,
+  publicKeyAt: PublicKeyAt,
+): Input[] {
   const shown = new Map<string, Parent>()
   const { replaceable } = paramsOf(network)
   return unsigned.inputs.map((each, position) => {
@@ -75,19 +111,34 @@ function inputsOf(network: Network, transaction: Transaction, unsigned: Unsigned
     const input = transaction.ins[position] as Transaction['ins'][number]
     const id = Buffer.from(input.hash).toString('hex')
     const before = previous === undefined ? shown.get(id) : open(network, each, previous, position)
-    if (!before) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} lacks its previous transaction`)
+    if (!before)
+      throw new ChainError(
+        'PREVIOUS_TRANSACTION',
+        `input ${position} lacks its previous transaction`,
+      )
     if (Buffer.compare(before.hash, input.hash) !== 0) {
-      throw new ChainError('PREVIOUS_TRANSACTION', `previous transaction of input ${position} has another id`)
+      throw new ChainError(
+        'PREVIOUS_TRANSACTION',
+        `previous transaction of input ${position} has another id`,
+      )
     }
     shown.set(id, before)
     const output = before.output(input.index)
-    if (!output) throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} spends an output that does not exist`)
+    if (!output)
+      throw new ChainError(
+        'PREVIOUS_TRANSACTION',
+        `input ${position} spends an output that does not exist`,
+      )
     const publicKey = publicKeyAt(path)
     const own = address(network, publicKey)
     if (addressOf(network, output.script) !== own) {
-      throw new ChainError('PREVIOUS_TRANSACTION', `input ${position} does not belong to the key at its path`)
+      throw new ChainError(
+        'PREVIOUS_TRANSACTION',
+        `input ${position} does not belong to the key at its path`,
+      )
     }
-    if (input.sequence < 0xfffffffd) throw new ChainError('SHAPE', 'a relative lock time is not allowed')
+    if (input.sequence < 0xfffffffd)
+      throw new ChainError('SHAPE', 'a relative lock time is not allowed')
     if (!replaceable && input.sequence !== 0xffffffff) {
       throw new ChainError('SHAPE', 'sequence must be final: this network replaces no transactions')
     }
@@ -95,34 +146,52 @@ function inputsOf(network: Network, transaction: Transaction, unsigned: Unsigned
   })
 }
 
-/** The coins that a transaction spends, in the order of its inputs; `value` null where an input lacks its previous transaction. */
-export function coinsOf(network: Network, unsigned: UnsignedTransaction): { txid: string; vout: number; value: bigint | null }[] {
+/**
+ * The coins that a transaction spends, in the order of its inputs; `value` null where an input
+ * lacks its previous transaction.
+ */
+export function coinsOf(
+  network: Network,
+  unsigned: UnsignedTransaction,
+): { txid: string; vout: number; value: bigint | null }[] {
   const shown = new Map<string, Parent>()
   return parse(unsigned).ins.map(({ hash, index }, at) => {
     const id = Buffer.from(hash).toString('hex')
     const [input, previous] = [unsigned.inputs[at], unsigned.inputs[at]?.previous]
-    const before = input === undefined || previous === undefined ? shown.get(id) : open(network, input, previous, at)
+    const before =
+      input === undefined || previous === undefined
+        ? shown.get(id)
+        : open(network, input, previous, at)
     if (before) shown.set(id, before)
-    return { txid: Buffer.from(hash).reverse().toString('hex'), vout: index, value: before?.output(index)?.value ?? null }
+    return {
+      txid: Buffer.from(hash).reverse().toString('hex'),
+      vout: index,
+      value: before?.output(index)?.value ?? null,
+    }
   })
 }
 
 /** See Family.decode. Exactly one payment, and at most one change output on the change path. */
 export function decode(
-  network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt
+  network: Network,
+  unsigned: UnsignedTransaction,
+  assets: readonly Asset[],
+  publicKeyAt: PublicKeyAt,
 ): DecodedTransaction {
   const params = paramsOf(network)
   const transaction = parse(unsigned)
   const inputs = inputsOf(network, transaction, unsigned, publicKeyAt)
   const outpoints = transaction.ins.map((input) => outpoint(input.hash, input.index))
-  if (new Set(outpoints).size !== outpoints.length) throw new ChainError('SHAPE', 'spends an output twice')
+  if (new Set(outpoints).size !== outpoints.length)
+    throw new ChainError('SHAPE', 'spends an output twice')
   const native = assets.find((asset) => asset.type === 'native')
   if (!native) throw new ChainError('NETWORK', `${network.code} has no native asset`)
   let change: DecodedTransaction['change'] = null
   const outputPayments: DecodedTransaction['payments'] = []
   transaction.outs.forEach((output, position) => {
     const to = addressOf(network, output.script)
-    if (to === null) throw new ChainError('SHAPE', `output ${position} has a script that no address stands for`)
+    if (to === null)
+      throw new ChainError('SHAPE', `output ${position} has a script that no address stands for`)
     if (unsigned.change?.output === position) {
       if (to !== address(network, publicKeyAt(unsigned.change.path))) {
         throw new ChainError('CHANGE', `output ${position} is not on the change path`)
@@ -132,12 +201,17 @@ export function decode(
       outputPayments.push({ address: to, amount: output.value, tag: null })
     }
   })
-  if (unsigned.change && change === null) throw new ChainError('CHANGE', 'the change output does not exist')
+  if (unsigned.change && change === null)
+    throw new ChainError('CHANGE', 'the change output does not exist')
   if (outputPayments.length !== 1) throw new ChainError('SHAPE', 'must have exactly one payment')
   const spent = inputs.reduce((sum, input) => sum + input.value, 0n)
   const paid = transaction.outs.reduce((sum, output) => sum + output.value, 0n)
   if (paid > spent) throw new ChainError('SHAPE', 'pays out more than its inputs hold')
-  const vsize = virtualSize(params, inputs.length, transaction.outs.map((output) => output.script.length))
+  const vsize = virtualSize(
+    params,
+    inputs.length,
+    transaction.outs.map((output) => output.script.length),
+  )
   return {
     network: network.code,
     asset: native.asset_name,
@@ -162,35 +236,58 @@ function sighashOf(network: Network): number {
   return paramsOf(network).cashaddr_prefix === undefined ? SIGHASH_ALL : SIGHASH_ALL_FORKID
 }
 
-function digest(network: Network, transaction: Transaction, position: number, input: Input): Uint8Array {
-  const scriptCode = library().payments.p2pkh({ hash: hash160(input.publicKey), network: bitcoinNetwork(network) }).output as Uint8Array
+function digest(
+  network: Network,
+  transaction: Transaction,
+  position: number,
+  input: Input,
+): Uint8Array {
+  const scriptCode = library().payments.p2pkh({
+    hash: hash160(input.publicKey),
+    network: bitcoinNetwork(network),
+  }).output as Uint8Array
   const sighash = sighashOf(network)
   return paramsOf(network).script === 'p2wpkh' || sighash === SIGHASH_ALL_FORKID
     ? transaction.hashForWitnessV0(position, scriptCode, input.value, sighash)
     : transaction.hashForSignature(position, input.script, sighash)
 }
 
-/** The DER form with its sighash byte. bitcoinjs-lib's own encoder refuses the byte of Bitcoin Cash. */
+/**
+ * The DER form with its sighash byte. bitcoinjs-lib's own encoder refuses the byte of Bitcoin Cash.
+ */
 function encodeSignature(signature: Uint8Array, sighash: number): Uint8Array {
   const der = library().script.signature.encode(signature, SIGHASH_ALL)
   return Uint8Array.of(...der.subarray(0, -1), sighash)
 }
 
-/** SIGHASH_ALL digests: BIP143 for P2WPKH and, with FORKID, for Bitcoin Cash; the original algorithm for other P2PKH. */
-export function signing(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[] {
+/**
+ * SIGHASH_ALL digests: BIP143 for P2WPKH and, with FORKID, for Bitcoin Cash; the original algorithm
+ * for other P2PKH.
+ */
+export function signing(
+  network: Network,
+  unsigned: UnsignedTransaction,
+  publicKeyAt: PublicKeyAt,
+): SigningItem[] {
   const transaction = parse(unsigned)
-  return inputsOf(network, transaction, unsigned, publicKeyAt).map((input, position) => (
-    { path: input.path, publicKey: input.publicKey, message: digest(network, transaction, position, input) }
-  ))
+  return inputsOf(network, transaction, unsigned, publicKeyAt).map((input, position) => ({
+    path: input.path,
+    publicKey: input.publicKey,
+    message: digest(network, transaction, position, input),
+  }))
 }
 
 /** Puts DER signatures into scripts or witnesses after verifying each. */
 export function assemble(
-  network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt
+  network: Network,
+  unsigned: UnsignedTransaction,
+  signatures: SignatureBytes[],
+  publicKeyAt: PublicKeyAt,
 ): SignedTransaction {
   const transaction = parse(unsigned)
   const inputs = inputsOf(network, transaction, unsigned, publicKeyAt)
-  if (signatures.length !== inputs.length) throw new ChainError('SIGNATURE', 'signatures and inputs differ in number')
+  if (signatures.length !== inputs.length)
+    throw new ChainError('SIGNATURE', 'signatures and inputs differ in number')
   inputs.forEach((input, position) => {
     const { signature } = signatures[position] as SignatureBytes
     const message = digest(network, transaction, position, input)
@@ -198,7 +295,8 @@ export function assemble(
       throw new ChainError('SIGNATURE', `signature of input ${position} does not verify`)
     }
     const der = encodeSignature(signature, sighashOf(network))
-    if (paramsOf(network).script === 'p2wpkh') transaction.setWitness(position, [der, input.publicKey])
+    if (paramsOf(network).script === 'p2wpkh')
+      transaction.setWitness(position, [der, input.publicKey])
     else transaction.setInputScript(position, library().script.compile([der, input.publicKey]))
   })
   return { network: network.code, raw: transaction.toHex(), hash: transaction.getId() }

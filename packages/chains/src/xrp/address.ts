@@ -1,6 +1,11 @@
 import { ripemd160 } from '@noble/hashes/legacy.js'
 import { sha256 } from '@noble/hashes/sha2.js'
-import { encodeAccountID, isValidClassicAddress, isValidXAddress, xAddressToClassicAddress } from 'ripple-address-codec'
+import {
+  encodeAccountID,
+  isValidClassicAddress,
+  isValidXAddress,
+  xAddressToClassicAddress,
+} from 'ripple-address-codec'
 import type { Tags } from '../family.ts'
 import type { Network, Validation } from '../types.ts'
 
@@ -21,37 +26,56 @@ export function readTag(text: string): number | null {
 }
 
 /** Destination tags. An X-address contains its tag, or states that it has none. */
-export const tags: Tags = { isWithin: (text) => /^[XT]/.test(text), isLike: (text) => readTag(text) !== null }
+export const tags: Tags = {
+  isWithin: (text) => /^[XT]/.test(text),
+  isLike: (text) => readTag(text) !== null,
+}
 
 /** Classic addresses and X-addresses; answers the classic spelling with the tag beside it. */
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {
   const given = addressTag ?? null
   const tag = given === null ? null : readTag(given)
   if (given !== null && tag === null) {
-    return { valid: false, reason: `address_tag must be a whole number from 0 to ${TAG_MAX}`, field: 'address_tag' }
+    return {
+      valid: false,
+      reason: `address_tag must be a whole number from 0 to ${TAG_MAX}`,
+      field: 'address_tag',
+    }
   }
   let classic = text
   let inside: number | null = null
   if (/^[XT]/.test(text)) {
-    if (!isValidXAddress(text)) return { valid: false, reason: 'is not an X-address: checksum or length does not match' }
+    if (!isValidXAddress(text))
+      return { valid: false, reason: 'is not an X-address: checksum or length does not match' }
     const decoded = xAddressToClassicAddress(text)
-    // The prefix only says for which network the address was shown; the account is the same everywhere.
-    if (decoded.test && network.mode === 'mainnet') return { valid: false, reason: 'belongs to a test network (T…); this one uses X…' }
+    // The prefix only says for which network the address was shown; the account is the same
+    // everywhere.
+    if (decoded.test && network.mode === 'mainnet')
+      return { valid: false, reason: 'belongs to a test network (T…); this one uses X…' }
     classic = decoded.classicAddress
     inside = decoded.tag === false ? null : decoded.tag
     if (tag !== null && inside !== tag) {
       return {
         valid: false,
-        reason: inside === null
-          ? 'address_tag is given, and the X-address says that there is none'
-          : `address_tag differs from the tag ${inside} inside the X-address`,
+        reason:
+          inside === null
+            ? 'address_tag is given, and the X-address says that there is none'
+            : `address_tag differs from the tag ${inside} inside the X-address`,
         field: 'address_tag',
       }
     }
   } else if (!isValidClassicAddress(text)) {
-    return { valid: false, reason: 'is not an XRP Ledger address: it starts with r (or X) and its checksum must match' }
+    return {
+      valid: false,
+      reason: 'is not an XRP Ledger address: it starts with r (or X) and its checksum must match',
+    }
   }
-  if (BLACK_HOLES.has(classic)) return { valid: false, reason: 'nobody holds the key of this account' }
+  if (BLACK_HOLES.has(classic))
+    return { valid: false, reason: 'nobody holds the key of this account' }
   const effective = tag ?? inside
-  return { valid: true, address: classic, address_tag: effective === null ? null : String(effective) }
+  return {
+    valid: true,
+    address: classic,
+    address_tag: effective === null ? null : String(effective),
+  }
 }

@@ -3,7 +3,10 @@ import { ChainError, type Network, type UnsignedTransaction } from '../types.ts'
 import { address, readTag } from './address.ts'
 import { library } from './library.ts'
 
-/** Ledgers that a transaction lives: three nodes have time to sign, and a lost one is soon known to be dead. */
+/**
+ * Ledgers that a transaction lives: three nodes have time to sign, and a lost one is soon known to
+ * be dead.
+ */
 export const LEDGERS_TO_LIVE = 60
 
 /**
@@ -15,12 +18,19 @@ export const LEDGERS_TO_LIVE = 60
 export function buildPayment(
   network: Network,
   o: {
-    to: string; tag: string | null; amount: bigint; fee: bigint; sequence: bigint; validUntil: number; publicKey: Uint8Array;
+    to: string
+    tag: string | null
+    amount: bigint
+    fee: bigint
+    sequence: bigint
+    validUntil: number
+    publicKey: Uint8Array
     path: number[]
-  }
+  },
 ): UnsignedTransaction {
   const tag = o.tag === null ? null : readTag(o.tag)
-  if (o.tag !== null && tag === null) throw new ChainError('TAG', `${o.tag} is not a destination tag`)
+  if (o.tag !== null && tag === null)
+    throw new ChainError('TAG', `${o.tag} is not a destination tag`)
   const bytes = library().encode({
     TransactionType: 'Payment',
     Flags: 0,

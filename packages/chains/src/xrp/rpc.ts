@@ -2,8 +2,24 @@ import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { parseAmount } from '../amount.ts'
 import {
-  jsonRpc, priceOf, rising, RpcRefused, RpcUnavailable, sendersOf, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip,
-  type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type ResignedClient, type RpcEndpoint, type Signed, type TaggedClient,
+  jsonRpc,
+  priceOf,
+  rising,
+  RpcRefused,
+  RpcUnavailable,
+  sendersOf,
+  type AccountState,
+  type BroadcastResult,
+  type ChainBlock,
+  type ChainTip,
+  type ChainTransfer,
+  type Fetch,
+  type JsonRpc,
+  type LevelRates,
+  type ResignedClient,
+  type RpcEndpoint,
+  type Signed,
+  type TaggedClient,
   type TransactionStatus,
 } from '../rpc.ts'
 import { ChainError, type Network } from '../types.ts'
@@ -13,53 +29,120 @@ import { identify } from './transaction.ts'
 const XRP_DECIMALS = 6
 const REQUIRE_DESTINATION_TAG = 0x0002_0000
 const DEPOSIT_AUTHORISATION = 0x0100_0000
-/** Ledgers below the end of a transaction's life that are searched for it: more than it can live. */
+/**
+ * Ledgers below the end of a transaction's life that are searched for it: more than it can live.
+ */
 const SEARCHED_LEDGERS = LEDGERS_TO_LIVE + 40
 /** Pages of an account's history in the ledgers of one transaction's life. */
 const PAGES_MAX = 50
 const PAGE = 200
 const RESERVES_FRESH_MS = 60_000
-/** What brings XRP to an account that did not ask for it; a deleted account's rest is a payment too. */
+/**
+ * What brings XRP to an account that did not ask for it; a deleted account's rest is a payment too.
+ */
 const PAYING = new Set(['Payment', 'AccountDelete'])
-/** What anyone may finish, and whose entry names the one who pays. Checks are cashed by their receiver alone. */
-const HOLDING: Record<string, string | undefined> = { EscrowFinish: 'Escrow', PaymentChannelClaim: 'PayChannel' }
+/**
+ * What anyone may finish, and whose entry names the one who pays. Checks are cashed by their
+ * receiver alone.
+ */
+const HOLDING: Record<string, string | undefined> = {
+  EscrowFinish: 'Escrow',
+  PaymentChannelClaim: 'PayChannel',
+}
 /** Answers of `submit` after which the server holds the transaction. */
 const HELD = /^(?:tes|tec|terQUEUED|terPRE_SEQ|tefALREADY)/
 
 interface Answer {
-  status?: string; error?: string; error_message?: string; error_code?: number; validated?: boolean; searched_all?: boolean
+  status?: string
+  error?: string
+  error_message?: string
+  error_code?: number
+  validated?: boolean
+  searched_all?: boolean
 }
 interface ServerInfo extends Answer {
   info: {
-    network_id?: number; complete_ledgers?: string;
-    validated_ledger?: { hash: string; seq: number; reserve_base_xrp?: unknown; reserve_inc_xrp?: unknown }
+    network_id?: number
+    complete_ledgers?: string
+    validated_ledger?: {
+      hash: string
+      seq: number
+      reserve_base_xrp?: unknown
+      reserve_inc_xrp?: unknown
+    }
   }
 }
 interface LedgerTransaction {
-  hash: string; TransactionType: string; Account: string; Delegate?: string; Destination?: string; DestinationTag?: number;
-  metaData?: Meta; meta?: Meta
+  hash: string
+  TransactionType: string
+  Account: string
+  Delegate?: string
+  Destination?: string
+  DestinationTag?: number
+  metaData?: Meta
+  meta?: Meta
 }
 /** An escrow or a payment channel. */
-interface Held { Account?: string; Destination?: string; DestinationTag?: number; Amount?: unknown; Balance?: unknown }
-interface Change { LedgerEntryType?: string; FinalFields?: Held; PreviousFields?: Held }
-interface Meta { TransactionResult: string; delivered_amount?: unknown; AffectedNodes?: { DeletedNode?: Change; ModifiedNode?: Change }[] }
-interface Paid { from: string; to: string; tag: number | undefined; amount: bigint }
-interface Ledger extends Answer {
-  ledger_hash: string; ledger_index: number
-  ledger: { parent_hash: string; ledger_hash?: string; transaction_hash?: string; transactions?: LedgerTransaction[] }
+interface Held {
+  Account?: string
+  Destination?: string
+  DestinationTag?: number
+  Amount?: unknown
+  Balance?: unknown
 }
-interface Tx extends Answer { ledger_index?: number; Fee?: string; meta?: Meta }
+interface Change {
+  LedgerEntryType?: string
+  FinalFields?: Held
+  PreviousFields?: Held
+}
+interface Meta {
+  TransactionResult: string
+  delivered_amount?: unknown
+  AffectedNodes?: { DeletedNode?: Change; ModifiedNode?: Change }[]
+}
+interface Paid {
+  from: string
+  to: string
+  tag: number | undefined
+  amount: bigint
+}
+interface Ledger extends Answer {
+  ledger_hash: string
+  ledger_index: number
+  ledger: {
+    parent_hash: string
+    ledger_hash?: string
+    transaction_hash?: string
+    transactions?: LedgerTransaction[]
+  }
+}
+interface Tx extends Answer {
+  ledger_index?: number
+  Fee?: string
+  meta?: Meta
+}
 interface AccountTx extends Answer {
   ledger_index_min?: number
   ledger_index_max?: number
   marker?: unknown
   transactions?: { tx_blob: string }[]
 }
-interface AccountInfo extends Answer { account_data: { Balance: string; Sequence: number; OwnerCount: number; Flags: number } }
-interface Fee extends Answer { drops?: Record<'base_fee' | 'median_fee' | 'minimum_fee' | 'open_ledger_fee', unknown> }
-interface Submit extends Answer { engine_result: string; engine_result_message: string }
+interface AccountInfo extends Answer {
+  account_data: { Balance: string; Sequence: number; OwnerCount: number; Flags: number }
+}
+interface Fee extends Answer {
+  drops?: Record<'base_fee' | 'median_fee' | 'minimum_fee' | 'open_ledger_fee', unknown>
+}
+interface Submit extends Answer {
+  engine_result: string
+  engine_result_message: string
+}
 
-interface Reserves { base: bigint; increment: bigint; at: number }
+interface Reserves {
+  base: bigint
+  increment: bigint
+  at: number
+}
 
 /** Client of a rippled server (JSON-RPC, API version 1). A validated ledger is final. */
 export class XrpClient implements TaggedClient, ResignedClient {
@@ -76,15 +159,23 @@ export class XrpClient implements TaggedClient, ResignedClient {
   }
 
   /** rippled puts its errors into the result. */
-  async #call<T extends Answer>(method: string, parameters: Record<string, unknown> = {}): Promise<T> {
+  async #call<T extends Answer>(
+    method: string,
+    parameters: Record<string, unknown> = {},
+  ): Promise<T> {
     const result = await this.#json<T>(method, [{ ...parameters, api_version: 1 }])
-    if (typeof result !== 'object' || result === null) throw new RpcUnavailable(`${this.network.code}: ${method}: answer is not rippled's`)
+    if (typeof result !== 'object' || result === null)
+      throw new RpcUnavailable(`${this.network.code}: ${method}: answer is not rippled's`)
     if (result.status === 'error' || result.error !== undefined) throw new XrpRefused(result)
     return result
   }
 
   /** Null where the server names exactly this error. */
-  async #unless<T extends Answer>(error: string, method: string, parameters: Record<string, unknown>): Promise<T | null> {
+  async #unless<T extends Answer>(
+    error: string,
+    method: string,
+    parameters: Record<string, unknown>,
+  ): Promise<T | null> {
     try {
       return await this.#call<T>(method, parameters)
     } catch (thrown) {
@@ -98,17 +189,21 @@ export class XrpClient implements TaggedClient, ResignedClient {
     const id = info.network_id ?? 0
     if (id !== (this.network.network_id ?? 0)) {
       throw new ChainError(
-        'WRONG_NETWORK', `${this.network.code}: the endpoint serves network id ${id}, not ${this.network.network_id ?? 0}`
+        'WRONG_NETWORK',
+        `${this.network.code}: the endpoint serves network id ${id}, not ${this.network.network_id ?? 0}`,
       )
     }
   }
 
   async #validated(): Promise<{ hash: string; seq: number }> {
     const { info } = await this.#call<ServerInfo>('server_info')
-    if (!info.validated_ledger) throw new RpcUnavailable(`${this.network.code}: the server has no validated ledger yet`)
+    if (!info.validated_ledger)
+      throw new RpcUnavailable(`${this.network.code}: the server has no validated ledger yet`)
     const { hash, seq, reserve_base_xrp: base, reserve_inc_xrp: increment } = info.validated_ledger
     if (!Number.isSafeInteger(seq) || typeof hash !== 'string') {
-      throw new RpcUnavailable(`${this.network.code}: server_info answered a validated_ledger without seq or hash`)
+      throw new RpcUnavailable(
+        `${this.network.code}: server_info answered a validated_ledger without seq or hash`,
+      )
     }
     const reserves = { base: dropsOf(base), increment: dropsOf(increment) }
     // Without them the ledgers are read on: only what depends on them waits.
@@ -119,9 +214,13 @@ export class XrpClient implements TaggedClient, ResignedClient {
   }
 
   async #reserve(): Promise<Reserves> {
-    if (!this.#reserves || this.#now() - this.#reserves.at > RESERVES_FRESH_MS) await this.#validated()
+    if (!this.#reserves || this.#now() - this.#reserves.at > RESERVES_FRESH_MS)
+      await this.#validated()
     const reserves = this.#reserves as Reserves | null
-    if (!reserves) throw new RpcUnavailable(`${this.network.code}: server_info answered without reserve_base_xrp or reserve_inc_xrp`)
+    if (!reserves)
+      throw new RpcUnavailable(
+        `${this.network.code}: server_info answered without reserve_base_xrp or reserve_inc_xrp`,
+      )
     return reserves
   }
 
@@ -131,25 +230,41 @@ export class XrpClient implements TaggedClient, ResignedClient {
   }
 
   async block(height: number): Promise<ChainBlock | null> {
-    const found = await this.#unless<Ledger>('lgrNotFound', 'ledger', { ledger_index: height, transactions: true, expand: true })
+    const found = await this.#unless<Ledger>('lgrNotFound', 'ledger', {
+      ledger_index: height,
+      transactions: true,
+      expand: true,
+    })
     if (!found?.validated) return null
-    if (Number(found.ledger_index) !== height) throw new RpcUnavailable(`${this.network.code}: ledger answered another height`)
+    if (Number(found.ledger_index) !== height)
+      throw new RpcUnavailable(`${this.network.code}: ledger answered another height`)
     const transactions = found.ledger?.transactions ?? []
     this.#check(found, transactions)
     return {
-      height, hash: found.ledger_hash, parent: found.ledger.parent_hash, txids: transactions.map(({ hash }) => hash),
+      height,
+      hash: found.ledger_hash,
+      parent: found.ledger.parent_hash,
+      txids: transactions.map(({ hash }) => hash),
       transfers: transactions.flatMap((each) => this.#transfers(each)),
     }
   }
 
   /** @throws RpcUnavailable where a ledger contradicts itself, or lacks what is needed of it */
-  #check({ ledger_index: index, ledger_hash: hash, ledger }: Ledger, transactions: readonly LedgerTransaction[]): void {
+  #check(
+    { ledger_index: index, ledger_hash: hash, ledger }: Ledger,
+    transactions: readonly LedgerTransaction[],
+  ): void {
     const refuse = (problem: string): never => {
       throw new RpcUnavailable(`${this.network.code}: ledger answered ${index} ${problem}`)
     }
-    if (typeof hash !== 'string' || typeof ledger?.parent_hash !== 'string') refuse('without ledger_hash or parent_hash')
+    if (typeof hash !== 'string' || typeof ledger?.parent_hash !== 'string')
+      refuse('without ledger_hash or parent_hash')
     if (ledger.ledger_hash !== undefined && ledger.ledger_hash !== hash) refuse('with two hashes')
-    if (transactions.length === 0 && ledger.transaction_hash !== undefined && !/^0*$/.test(ledger.transaction_hash)) {
+    if (
+      transactions.length === 0 &&
+      ledger.transaction_hash !== undefined &&
+      !/^0*$/.test(ledger.transaction_hash)
+    ) {
       refuse('without its transactions')
     }
     const seen = new Set<string>()
@@ -159,31 +274,47 @@ export class XrpClient implements TaggedClient, ResignedClient {
       if (seen.has(text)) refuse(`with ${each.hash} twice`)
       seen.add(text)
       const meta = each.metaData ?? each.meta
-      if (meta && typeof meta.TransactionResult !== 'string') refuse(`with ${each.hash} without TransactionResult`)
+      if (meta && typeof meta.TransactionResult !== 'string')
+        refuse(`with ${each.hash} without TransactionResult`)
     }
   }
 
   #transfers(transaction: LedgerTransaction): ChainTransfer[] {
     const meta = transaction.metaData ?? transaction.meta
-    if (!meta) throw new RpcUnavailable(`${this.network.code}: the ledger shows a transaction without its outcome`)
+    if (!meta)
+      throw new RpcUnavailable(
+        `${this.network.code}: the ledger shows a transaction without its outcome`,
+      )
     const paid = meta.TransactionResult === 'tesSUCCESS' ? paidBy(transaction, meta) : null
     if (!paid || paid.amount <= 0n || paid.from === paid.to) return []
     const agents = transaction.Delegate === undefined ? [] : [transaction.Delegate]
-    return [{
-      txid: transaction.hash, position: 0, asset: this.network.native_asset, address: paid.to, amount: paid.amount,
-      sender: typeof paid.from === 'string' ? paid.from : null,
-      senders: sendersOf([paid.from, transaction.Account, ...agents]), coinbase: false,
-      tag: paid.tag === undefined ? null : String(paid.tag),
-    }]
+    return [
+      {
+        txid: transaction.hash,
+        position: 0,
+        asset: this.network.native_asset,
+        address: paid.to,
+        amount: paid.amount,
+        sender: typeof paid.from === 'string' ? paid.from : null,
+        senders: sendersOf([paid.from, transaction.Account, ...agents]),
+        coinbase: false,
+        tag: paid.tag === undefined ? null : String(paid.tag),
+      },
+    ]
   }
 
   async status(hash: string): Promise<TransactionStatus> {
     const found = await this.#unless<Tx>('txnNotFound', 'tx', { transaction: hash, binary: false })
     if (!found) return { state: 'absent' }
     if (!found.validated || found.ledger_index === undefined) return { state: 'mempool' }
-    const { ledger_hash: blockHash } = await this.#call<Ledger>('ledger', { ledger_index: found.ledger_index })
+    const { ledger_hash: blockHash } = await this.#call<Ledger>('ledger', {
+      ledger_index: found.ledger_index,
+    })
     return {
-      state: 'included', height: found.ledger_index, blockHash, succeeded: found.meta?.TransactionResult === 'tesSUCCESS',
+      state: 'included',
+      height: found.ledger_index,
+      blockHash,
+      succeeded: found.meta?.TransactionResult === 'tesSUCCESS',
       fee: found.Fee === undefined ? null : BigInt(found.Fee),
     }
   }
@@ -192,7 +323,10 @@ export class XrpClient implements TaggedClient, ResignedClient {
     try {
       const answer = await this.#call<Submit>('submit', { tx_blob: raw.toUpperCase() })
       if (HELD.test(answer.engine_result)) return { kind: 'accepted' }
-      return { kind: 'rejected', reason: `${answer.engine_result}: ${answer.engine_result_message}` }
+      return {
+        kind: 'rejected',
+        reason: `${answer.engine_result}: ${answer.engine_result_message}`,
+      }
     } catch (error) {
       if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
       return { kind: 'unknown', reason: reasonOf(error) }
@@ -200,13 +334,19 @@ export class XrpClient implements TaggedClient, ResignedClient {
   }
 
   async account(address: string): Promise<AccountState | null> {
-    const found = await this.#unless<AccountInfo>('actNotFound', 'account_info', { account: address, ledger_index: 'validated' })
+    const found = await this.#unless<AccountInfo>('actNotFound', 'account_info', {
+      account: address,
+      ledger_index: 'validated',
+    })
     if (!found) return null
     const { Balance, Sequence, OwnerCount, Flags } = found.account_data
     const { base, increment } = await this.#reserve()
     return {
-      balance: BigInt(Balance), sequence: BigInt(Sequence), reserve: base + BigInt(OwnerCount) * increment,
-      requiresTag: (Flags & REQUIRE_DESTINATION_TAG) !== 0, closed: (Flags & DEPOSIT_AUTHORISATION) !== 0,
+      balance: BigInt(Balance),
+      sequence: BigInt(Sequence),
+      reserve: base + BigInt(OwnerCount) * increment,
+      requiresTag: (Flags & REQUIRE_DESTINATION_TAG) !== 0,
+      closed: (Flags & DEPOSIT_AUTHORISATION) !== 0,
     }
   }
 
@@ -218,13 +358,18 @@ export class XrpClient implements TaggedClient, ResignedClient {
     return (await this.#reserve()).base
   }
 
-  /** Under load `minimum_fee` is what the queue takes, and `open_ledger_fee` what enters the open ledger. */
+  /**
+   * Under load `minimum_fee` is what the queue takes, and `open_ledger_fee` what enters the open
+   * ledger.
+   */
   async feeRates(): Promise<LevelRates> {
     const { drops } = await this.#call<Fee>('fee')
-    const of = (name: keyof NonNullable<Fee['drops']>) => priceOf(this.network.code, 'fee', `drops.${name}`, drops?.[name])
+    const of = (name: keyof NonNullable<Fee['drops']>) =>
+      priceOf(this.network.code, 'fee', `drops.${name}`, drops?.[name])
     const most = (...values: bigint[]) => values.reduce((a, b) => (a > b ? a : b))
     return rising({
-      low: most(of('base_fee'), of('minimum_fee')), medium: most(of('base_fee'), of('open_ledger_fee')),
+      low: most(of('base_fee'), of('minimum_fee')),
+      medium: most(of('base_fee'), of('open_ledger_fee')),
       high: most(of('open_ledger_fee'), of('median_fee')),
     })
   }
@@ -237,7 +382,10 @@ export class XrpClient implements TaggedClient, ResignedClient {
     if ((await this.#validated()).seq <= validUntil) return false
     try {
       await this.#call<Tx>('tx', {
-        transaction: hash, binary: false, min_ledger: Math.max(1, validUntil - SEARCHED_LEDGERS), max_ledger: validUntil,
+        transaction: hash,
+        binary: false,
+        min_ledger: Math.max(1, validUntil - SEARCHED_LEDGERS),
+        max_ledger: validUntil,
       })
       return false
     } catch (error) {
@@ -253,13 +401,22 @@ export class XrpClient implements TaggedClient, ResignedClient {
     let marker: unknown
     for (let page = 0; page < PAGES_MAX; page++) {
       const found = await this.#call<AccountTx>('account_tx', {
-        account, ledger_index_min: from, ledger_index_max: validUntil, binary: true, limit: PAGE,
+        account,
+        ledger_index_min: from,
+        ledger_index_max: validUntil,
+        binary: true,
+        limit: PAGE,
         ...(marker === undefined ? {} : { marker }),
       })
       // A server names the ledgers that it has searched: fewer where it does not keep all.
-      const isWhole = found.validated === true && Number(found.ledger_index_min) <= from && Number(found.ledger_index_max) >= validUntil
+      const isWhole =
+        found.validated === true &&
+        Number(found.ledger_index_min) <= from &&
+        Number(found.ledger_index_max) >= validUntil
       if (!isWhole || !Array.isArray(found.transactions)) {
-        throw new RpcUnavailable(`${this.network.code}: account_tx does not show ledgers ${from} to ${validUntil}`)
+        throw new RpcUnavailable(
+          `${this.network.code}: account_tx does not show ledgers ${from} to ${validUntil}`,
+        )
       }
       for (const { tx_blob: blob } of found.transactions) {
         const signed = identify(blob)
@@ -268,7 +425,9 @@ export class XrpClient implements TaggedClient, ResignedClient {
       if (found.marker === undefined || found.marker === null) return null
       marker = found.marker
     }
-    throw new RpcUnavailable(`${this.network.code}: the history of ${account} is too long to be searched`)
+    throw new RpcUnavailable(
+      `${this.network.code}: the history of ${account} is too long to be searched`,
+    )
   }
 }
 
@@ -283,7 +442,8 @@ function dropsOf(xrp: unknown): bigint | null {
 }
 
 /** XRP in drops. Tokens are objects; payments before 2014 say "unavailable". */
-const drops = (amount: unknown): bigint => (typeof amount === 'string' && /^\d+$/.test(amount) ? BigInt(amount) : 0n)
+const drops = (amount: unknown): bigint =>
+  typeof amount === 'string' && /^\d+$/.test(amount) ? BigInt(amount) : 0n
 
 /** What a successful transaction brought to an account that did not ask for it. */
 function paidBy(transaction: LedgerTransaction, meta: Meta): Paid | null {
@@ -293,13 +453,32 @@ function paidBy(transaction: LedgerTransaction, meta: Meta): Paid | null {
     return to === undefined ? null : { from, to, tag, amount: drops(meta.delivered_amount) }
   }
   const kind = HOLDING[transaction.TransactionType]
-  const changes = (meta.AffectedNodes ?? []).map(({ DeletedNode, ModifiedNode }) => DeletedNode ?? ModifiedNode)
-  const change = kind === undefined ? undefined : changes.find((each) => each?.LedgerEntryType === kind)
-  const { Account: from, Destination: to, DestinationTag: tag, Amount, Balance } = change?.FinalFields ?? {}
+  const changes = (meta.AffectedNodes ?? []).map(
+    ({ DeletedNode, ModifiedNode }) => DeletedNode ?? ModifiedNode,
+  )
+  const change =
+    kind === undefined ? undefined : changes.find((each) => each?.LedgerEntryType === kind)
+  const {
+    Account: from,
+    Destination: to,
+    DestinationTag: tag,
+    Amount,
+    Balance,
+  } = change?.FinalFields ?? {}
   if (from === undefined || to === undefined) return null
   // A channel counts what it has paid so far.
   const before = change?.PreviousFields?.Balance
-  return { from, to, tag, amount: kind === 'Escrow' ? drops(Amount) : before === undefined ? 0n : drops(Balance) - drops(before) }
+  return {
+    from,
+    to,
+    tag,
+    amount:
+      kind === 'Escrow'
+        ? drops(Amount)
+        : before === undefined
+          ? 0n
+          : drops(Balance) - drops(before),
+  }
 }
 
 class XrpRefused extends RpcRefused {

@@ -6,8 +6,15 @@ import { isValidClassicAddress } from 'ripple-address-codec'
 import { isSecp256k1 } from '../secp256k1.ts'
 import { onlyPath } from '../shapes.ts'
 import {
-  ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
-  type SigningItem, type UnsignedTransaction,
+  ChainError,
+  type Asset,
+  type DecodedTransaction,
+  type Network,
+  type PublicKeyAt,
+  type SignatureBytes,
+  type SignedTransaction,
+  type SigningItem,
+  type UnsignedTransaction,
 } from '../types.ts'
 import { address } from './address.ts'
 import { library } from './library.ts'
@@ -21,20 +28,43 @@ const DROPS_MAX = 10n ** 17n
 const BYTES_MAX = 1024
 
 interface Payment {
-  TransactionType: 'Payment'; Flags?: number; Account: string; Destination: string; DestinationTag?: number; Amount: string; Fee: string
-  Sequence: number; LastLedgerSequence: number; SigningPubKey: string
+  TransactionType: 'Payment'
+  Flags?: number
+  Account: string
+  Destination: string
+  DestinationTag?: number
+  Amount: string
+  Fee: string
+  Sequence: number
+  LastLedgerSequence: number
+  SigningPubKey: string
 }
-/** Whatever else a payment may carry (paths, SendMax, DeliverMin, memos, tickets, SourceTag, signers, …) is refused. */
+/**
+ * Whatever else a payment may carry (paths, SendMax, DeliverMin, memos, tickets, SourceTag,
+ * signers, …) is refused.
+ */
 const FIELDS = new Set([
-  'TransactionType', 'Flags', 'Account', 'Destination', 'DestinationTag', 'Amount', 'Fee', 'Sequence', 'LastLedgerSequence',
-  'SigningPubKey'
+  'TransactionType',
+  'Flags',
+  'Account',
+  'Destination',
+  'DestinationTag',
+  'Amount',
+  'Fee',
+  'Sequence',
+  'LastLedgerSequence',
+  'SigningPubKey',
 ])
 
 /** The library spells hex in capitals. */
-const decodeBinary = (hex: string): Record<string, unknown> => library().decode(hex.toUpperCase()) as Record<string, unknown>
+const decodeBinary = (hex: string): Record<string, unknown> =>
+  library().decode(hex.toUpperCase()) as Record<string, unknown>
 const encode = (json: Record<string, unknown>): string =>
-  library().encode(json as Parameters<typeof Encode>[0]).toLowerCase()
-const sha512Half = (prefix: Uint8Array, bytes: Uint8Array): Uint8Array => sha512(concatBytes(prefix, bytes)).subarray(0, 32)
+  library()
+    .encode(json as Parameters<typeof Encode>[0])
+    .toLowerCase()
+const sha512Half = (prefix: Uint8Array, bytes: Uint8Array): Uint8Array =>
+  sha512(concatBytes(prefix, bytes)).subarray(0, 32)
 
 function parse(unsigned: UnsignedTransaction): Payment {
   if (!/^(?:[0-9a-f]{2})+$/.test(unsigned.bytes) || unsigned.bytes.length > 2 * BYTES_MAX) {
@@ -48,21 +78,37 @@ function parse(unsigned: UnsignedTransaction): Payment {
   } catch {
     throw new ChainError('TRANSACTION', 'is not an XRP Ledger transaction')
   }
-  if (again !== unsigned.bytes) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
-  if (json['TransactionType'] !== 'Payment') throw new ChainError('SHAPE', 'only payments are allowed')
-  for (const name of Object.keys(json)) if (!FIELDS.has(name)) throw new ChainError('SHAPE', `the field ${name} is not allowed`)
+  if (again !== unsigned.bytes)
+    throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  if (json['TransactionType'] !== 'Payment')
+    throw new ChainError('SHAPE', 'only payments are allowed')
+  for (const name of Object.keys(json))
+    if (!FIELDS.has(name)) throw new ChainError('SHAPE', `the field ${name} is not allowed`)
   const payment = json as unknown as Payment
-  if (payment.Flags !== undefined && payment.Flags !== 0 && payment.Flags >>> 0 !== FULLY_CANONICAL) {
+  if (
+    payment.Flags !== undefined &&
+    payment.Flags !== 0 &&
+    payment.Flags >>> 0 !== FULLY_CANONICAL
+  ) {
     throw new ChainError('SHAPE', 'flags are not allowed: a partial payment would deliver less')
   }
-  if (typeof payment.Amount !== 'string' || !/^[1-9]\d{0,17}$/.test(payment.Amount) || BigInt(payment.Amount) > DROPS_MAX) {
+  if (
+    typeof payment.Amount !== 'string' ||
+    !/^[1-9]\d{0,17}$/.test(payment.Amount) ||
+    BigInt(payment.Amount) > DROPS_MAX
+  ) {
     throw new ChainError('SHAPE', 'only XRP can be paid')
   }
-  if (typeof payment.Fee !== 'string' || !/^[1-9]\d{0,17}$/.test(payment.Fee)) throw new ChainError('SHAPE', 'names no fee')
+  if (typeof payment.Fee !== 'string' || !/^[1-9]\d{0,17}$/.test(payment.Fee))
+    throw new ChainError('SHAPE', 'names no fee')
   // Sequence 0 stands for a ticket, and tickets do not exclude each other by sequence.
-  if (!Number.isInteger(payment.Sequence) || payment.Sequence < 1) throw new ChainError('SHAPE', 'names no sequence')
+  if (!Number.isInteger(payment.Sequence) || payment.Sequence < 1)
+    throw new ChainError('SHAPE', 'names no sequence')
   if (!Number.isInteger(payment.LastLedgerSequence) || payment.LastLedgerSequence < 1) {
-    throw new ChainError('SHAPE', 'LastLedgerSequence is missing: the transaction would never expire')
+    throw new ChainError(
+      'SHAPE',
+      'LastLedgerSequence is missing: the transaction would never expire',
+    )
   }
   if (typeof payment.Destination !== 'string' || !isValidClassicAddress(payment.Destination)) {
     throw new ChainError('SHAPE', 'names no destination')
@@ -73,12 +119,16 @@ function parse(unsigned: UnsignedTransaction): Payment {
 
 /** See Family.decode. The one shape: a payment of XRP with a sequence and an end. */
 export function decode(
-  network: Network, unsigned: UnsignedTransaction, assets: readonly Asset[], publicKeyAt: PublicKeyAt
+  network: Network,
+  unsigned: UnsignedTransaction,
+  assets: readonly Asset[],
+  publicKeyAt: PublicKeyAt,
 ): DecodedTransaction {
   const payment = parse(unsigned)
   const publicKey = publicKeyAt(onlyPath(unsigned))
   const from = address(network, publicKey)
-  if (payment.Account !== from) throw new ChainError('PATH', 'the account is not the one at the path')
+  if (payment.Account !== from)
+    throw new ChainError('PATH', 'the account is not the one at the path')
   if (payment.SigningPubKey.toLowerCase() !== bytesToHex(publicKey)) {
     throw new ChainError('PATH', 'SigningPubKey is not the key at the path')
   }
@@ -88,10 +138,13 @@ export function decode(
   return {
     network: network.code,
     asset: asset.asset_name,
-    payments: [{
-      address: payment.Destination, amount: BigInt(payment.Amount),
-      tag: payment.DestinationTag === undefined ? null : String(payment.DestinationTag),
-    }],
+    payments: [
+      {
+        address: payment.Destination,
+        amount: BigInt(payment.Amount),
+        tag: payment.DestinationTag === undefined ? null : String(payment.DestinationTag),
+      },
+    ],
     change: null,
     from: [from],
     fee_max: BigInt(payment.Fee),
@@ -106,20 +159,34 @@ export function decode(
 }
 
 /** SHA-512Half of the prefixed transaction. */
-export function signing(_network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[] {
+export function signing(
+  _network: Network,
+  unsigned: UnsignedTransaction,
+  publicKeyAt: PublicKeyAt,
+): SigningItem[] {
   parse(unsigned)
   const path = onlyPath(unsigned)
-  return [{ path, publicKey: publicKeyAt(path), message: sha512Half(SIGNING_PREFIX, hexToBytes(unsigned.bytes)) }]
+  return [
+    {
+      path,
+      publicKey: publicKeyAt(path),
+      message: sha512Half(SIGNING_PREFIX, hexToBytes(unsigned.bytes)),
+    },
+  ]
 }
 
 /** DER, low-S: the ledger refuses the other half, for it would give one payment two ids. */
 export function assemble(
-  network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt
+  network: Network,
+  unsigned: UnsignedTransaction,
+  signatures: SignatureBytes[],
+  publicKeyAt: PublicKeyAt,
 ): SignedTransaction {
   const payment = parse(unsigned)
   const [item] = signing(network, unsigned, publicKeyAt) as [SigningItem]
   const [part, more] = signatures
-  if (!part || more || part.signature.length !== 64) throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
+  if (!part || more || part.signature.length !== 64)
+    throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
   if (payment.SigningPubKey.toLowerCase() !== bytesToHex(item.publicKey)) {
     throw new ChainError('PATH', 'SigningPubKey is not the key at the path')
   }
@@ -128,7 +195,11 @@ export function assemble(
   }
   const der = bytesToHex(secp256k1.Signature.fromBytes(part.signature).toBytes('der')).toUpperCase()
   const raw = encode({ ...payment, TxnSignature: der })
-  return { network: network.code, raw, hash: bytesToHex(sha512Half(ID_PREFIX, hexToBytes(raw))).toUpperCase() }
+  return {
+    network: network.code,
+    raw,
+    hash: bytesToHex(sha512Half(ID_PREFIX, hexToBytes(raw))).toUpperCase(),
+  }
 }
 
 /** Same account and sequence: only one can be included. */
@@ -149,5 +220,8 @@ export function identify(blob: string): { hash: string; message: string } | null
 
 /** See {@link Family.renumber}. */
 export function renumber(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction {
-  return { ...unsigned, bytes: encode({ ...decodeBinary(unsigned.bytes), Sequence: Number(nonce) }) }
+  return {
+    ...unsigned,
+    bytes: encode({ ...decodeBinary(unsigned.bytes), Sequence: Number(nonce) }),
+  }
 }

@@ -3,7 +3,15 @@ import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preac
 import type { CheckoutState } from '../state.ts'
 import { follow, type Followed } from './follow.ts'
 import { tellParent } from './frame.ts'
-import { LANGUAGES, rememberLanguage, speak, SpeechContext, useSpeech, type Language, type Speech } from './language.ts'
+import {
+  LANGUAGES,
+  rememberLanguage,
+  speak,
+  SpeechContext,
+  useSpeech,
+  type Language,
+  type Speech,
+} from './language.ts'
 import { Announcer, announce } from './parts/announcer.tsx'
 import { GlobeIcon } from './parts/icons.tsx'
 import { Status } from './parts/status.tsx'
@@ -21,22 +29,42 @@ function LanguageMenu({ onLanguage }: { onLanguage: (language: Language) => void
     <label class="language">
       <span class="sr-only">{words.language}</span>
       <GlobeIcon />
-      <select value={language} onChange={(event) => onLanguage(event.currentTarget.value as Language)}>
-        {Object.entries(LANGUAGES).map(([code, name]) => <option key={code} value={code} lang={code}>{name}</option>)}
+      <select
+        value={language}
+        onChange={(event) => onLanguage(event.currentTarget.value as Language)}
+      >
+        {Object.entries(LANGUAGES).map(([code, name]) => (
+          <option key={code} value={code} lang={code}>
+            {name}
+          </option>
+        ))}
       </select>
     </label>
   )
 }
 
-function Frame({ merchant, onLanguage, children }: {
-  merchant: string | null; onLanguage: (language: Language) => void; children: ComponentChildren
+function Frame({
+  merchant,
+  onLanguage,
+  children,
+}: {
+  merchant: string | null
+  onLanguage: (language: Language) => void
+  children: ComponentChildren
 }) {
   return (
     <div class="shell">
       <header class="top">
         <p class="merchant">
-          {merchant === null ? <span class="skeleton skeleton-merchant" /> : (
-            <><span class="monogram" aria-hidden="true">{[...merchant][0]?.toUpperCase()}</span><bdi>{merchant}</bdi></>
+          {merchant === null ? (
+            <span class="skeleton skeleton-merchant" />
+          ) : (
+            <>
+              <span class="monogram" aria-hidden="true">
+                {[...merchant][0]?.toUpperCase()}
+              </span>
+              <bdi>{merchant}</bdi>
+            </>
           )}
         </p>
         <LanguageMenu onLanguage={onLanguage} />
@@ -47,7 +75,15 @@ function Frame({ merchant, onLanguage, children }: {
 }
 
 /** One big word in place of an invoice. */
-function Problem({ title, detail, action }: { title: string; detail: string; action?: ComponentChildren }) {
+function Problem({
+  title,
+  detail,
+  action,
+}: {
+  title: string
+  detail: string
+  action?: ComponentChildren
+}) {
   return (
     <main class="card is-single">
       <div class="panel">
@@ -60,19 +96,28 @@ function Problem({ title, detail, action }: { title: string; detail: string; act
   )
 }
 
-interface Heard { state: CheckoutState; atMs: number }
+interface Heard {
+  state: CheckoutState
+  atMs: number
+}
 
 /** Title, announcement and focus follow the status. */
 function useStatus(heard: Heard | null, changing: boolean, speech: Speech): void {
   const state = heard?.state ?? null
   const name = state ? viewNameOf(state, changing) : null
   const screen = name ? viewOf(name).screen : null
-  const before = useRef<{ name: string | null; screen: Screen | null }>({ name: null, screen: null })
+  const before = useRef<{ name: string | null; screen: Screen | null }>({
+    name: null,
+    screen: null,
+  })
   useLayoutEffect(() => {
     if (!state || !name || !screen) return
     const { words, tell } = speech
     const { merchant } = state
-    document.title = state.inv_status === 'Paid' ? `${words.paidTitle} · ${merchant}` : tell(words.payTo, { merchant })
+    document.title =
+      state.inv_status === 'Paid'
+        ? `${words.paidTitle} · ${merchant}`
+        : tell(words.payTo, { merchant })
     const last = before.current
     before.current = { name, screen }
     if (last.name === null || last.name === name) return
@@ -80,14 +125,18 @@ function useStatus(heard: Heard | null, changing: boolean, speech: Speech): void
     if (last.screen === screen) return
     scrollTo({ top: 0 })
     // What had the focus is gone with its screen.
-    if (document.activeElement === document.body) document.querySelector<HTMLElement>('.status-title')?.focus({ preventScroll: true })
+    if (document.activeElement === document.body)
+      document.querySelector<HTMLElement>('.status-title')?.focus({ preventScroll: true })
   }, [state, name, screen, speech])
   useEffect(() => {
     if (state) tellParent(state.inv_id, { status: state.inv_status })
   }, [state?.inv_id, state?.inv_status])
 }
 
-/** The page of one invoice. @param path of it, `/checkout/{inv_id}`; null where the server knows none */
+/**
+ * The page of one invoice. @param path of it, `/checkout/{inv_id}`; null where the server knows
+ * none
+ */
 export function App({ path, first }: { path: string | null; first: Speech }) {
   const [speech, setSpeech] = useState(first)
   const [heard, setHeard] = useState<Heard | null>(null)
@@ -124,13 +173,21 @@ export function App({ path, first }: { path: string | null; first: Speech }) {
     if (isMissing) return <Problem title={words.missing} detail={words.missingDetail} />
     if (!heard) {
       if (!isThere) {
-        const again = <button type="button" class="button primary" onClick={refresh}>{words.tryAgain}</button>
+        const again = (
+          <button type="button" class="button primary" onClick={refresh}>
+            {words.tryAgain}
+          </button>
+        )
         return <Problem title={words.loadFailed} detail={words.loadFailedDetail} action={again} />
       }
       return (
         <main class="card" aria-busy="true">
-          <div class="summary"><SummarySkeleton /></div>
-          <div class="panel"><Skeleton /></div>
+          <div class="summary">
+            <SummarySkeleton />
+          </div>
+          <div class="panel">
+            <Skeleton />
+          </div>
         </main>
       )
     }
@@ -143,20 +200,31 @@ export function App({ path, first }: { path: string | null; first: Speech }) {
         <div class="panel" key={screen}>
           {screen === 'choose' ? <Choose state={state} onChoose={choose} /> : null}
           {screen === 'pay' && state.selected ? (
-            <Pay state={state} selected={state.selected} onChange={canChange ? () => setChanging(true) : null} key={state.selected.asset} />
+            <Pay
+              state={state}
+              selected={state.selected}
+              onChange={canChange ? () => setChanging(true) : null}
+              key={state.selected.asset}
+            />
           ) : null}
           {screen === 'progress' ? <Progress state={state} /> : null}
           {screen === 'result' ? <Result state={state} isFresh={wasOpen.current} /> : null}
         </div>
         {/* What came in since makes it longer: it is another then. An end names them itself. */}
-        {screen === 'result' ? null : <Facts state={state} heardMs={atMs} key={`${screen} ${state.payments.length}`} />}
+        {screen === 'result' ? null : (
+          <Facts state={state} heardMs={atMs} key={`${screen} ${state.payments.length}`} />
+        )}
       </main>
     )
   })()
   return (
     <SpeechContext.Provider value={speech}>
-      <Frame merchant={isMissing ? '' : heard?.state.merchant ?? null} onLanguage={onLanguage}>{content}</Frame>
-      <p class={isThere || !heard ? 'connection' : 'connection is-shown'} role="status">{isThere || !heard ? null : words.reconnecting}</p>
+      <Frame merchant={isMissing ? '' : (heard?.state.merchant ?? null)} onLanguage={onLanguage}>
+        {content}
+      </Frame>
+      <p class={isThere || !heard ? 'connection' : 'connection is-shown'} role="status">
+        {isThere || !heard ? null : words.reconnecting}
+      </p>
       <Announcer />
     </SpeechContext.Provider>
   )

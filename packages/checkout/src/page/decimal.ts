@@ -7,6 +7,9 @@ export function subtract(minuend: string, subtrahend: string): string {
   }
   const difference = whole(minuend) - whole(subtrahend)
   const digits = String(difference < 0n ? -difference : difference).padStart(scale + 1, '0')
-  const text = scale === 0 ? digits : `${digits.slice(0, -scale)}.${digits.slice(-scale)}`.replace(/\.?0+$/, '')
+  const text =
+    scale === 0
+      ? digits
+      : `${digits.slice(0, -scale)}.${digits.slice(-scale)}`.replace(/\.?0+$/, '')
   return difference < 0n ? `-${text}` : text
 }

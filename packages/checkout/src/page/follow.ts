@@ -22,12 +22,16 @@ const REQUEST_MS = 12_000
 const POLL_MS = 4000
 /** The stream tells at once; where it has not by then, it is asked. */
 const FIRST_MS = 1500
-/** A stream may be open and silent, where something between holds it back: so often is asked all the same. */
+/**
+ * A stream may be open and silent, where something between holds it back: so often is asked all the
+ * same.
+ */
 const DISTRUST_MS = 60_000
 const REOPEN_MS = [1000, 2000, 5000, 10_000, 30_000]
 
 /**
- * Hears of every change by a stream, and asks where the stream is away; whatever is older than what is known is dropped.
+ * Hears of every change by a stream, and asks where the stream is away; whatever is older than what
+ * is known is dropped.
  * @param path of the invoice, `/checkout/{inv_id}`
  */
 export function follow(path: string, ear: Ear): Followed {
@@ -55,12 +59,15 @@ export function follow(path: string, ear: Ear): Followed {
     asking = true
     lastAskedMs = performance.now()
     try {
-      const response = await fetch(`${path}/state`, { cache: 'no-store', signal: AbortSignal.timeout(REQUEST_MS) })
+      const response = await fetch(`${path}/state`, {
+        cache: 'no-store',
+        signal: AbortSignal.timeout(REQUEST_MS),
+      })
       if (response.status === 404) {
         ended = true
         stream?.close()
         ear.missing()
-      } else if (response.ok) take(await response.json() as CheckoutState)
+      } else if (response.ok) take((await response.json()) as CheckoutState)
       else ear.connection(false)
     } catch {
       ear.connection(false)
@@ -107,10 +114,12 @@ export function follow(path: string, ear: Ear): Followed {
     async choose(asset) {
       try {
         const response = await fetch(`${path}/asset`, {
-          method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ asset }),
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ asset }),
           signal: AbortSignal.timeout(REQUEST_MS),
         })
-        if (response.ok) take(await response.json() as CheckoutState)
+        if (response.ok) take((await response.json()) as CheckoutState)
         return response.ok
       } catch {
         return false

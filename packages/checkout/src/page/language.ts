@@ -4,7 +4,14 @@ import type { Catalogue } from './catalogue/catalogue.ts'
 import { numbersOf, type Numbers } from './numbers.ts'
 
 /** Each language by its own name. */
-export const LANGUAGES = { en: 'English', de: 'Deutsch', es: 'Español', ru: 'Русский', zh: '中文', ar: 'العربية' }
+export const LANGUAGES = {
+  en: 'English',
+  de: 'Deutsch',
+  es: 'Español',
+  ru: 'Русский',
+  zh: '中文',
+  ar: 'العربية',
+}
 export type Language = keyof typeof LANGUAGES
 
 /** Each in a file of its own: nobody loads five that he does not read. */
@@ -32,16 +39,23 @@ function stored(): string | null {
   }
 }
 
-/** The language of `?lang=`, else the one chosen before, else the first of the browser's that there is, else English. */
+/**
+ * The language of `?lang=`, else the one chosen before, else the first of the browser's that there
+ * is, else English.
+ */
 export function preferredLanguage(): Language {
   const asked = known(new URLSearchParams(location.search).get('lang'))
-  return asked ?? known(stored()) ?? navigator.languages.map(known).find((each) => each !== null) ?? 'en'
+  return (
+    asked ?? known(stored()) ?? navigator.languages.map(known).find((each) => each !== null) ?? 'en'
+  )
 }
 
 export function rememberLanguage(language: Language): void {
   try {
     localStorage.setItem(REMEMBERED, language)
-  } catch { /* it is asked anew next time */ }
+  } catch {
+    /* it is asked anew next time */
+  }
 }
 
 type Values = Record<string, ComponentChildren>
@@ -67,22 +81,39 @@ function createSpeech(language: Language, words: Catalogue<'other'>): Speech {
   const locale = `${language}-u-nu-latn`
   const rules = new Intl.PluralRules(locale)
   const numbers = numbersOf(language)
-  const tell: Speech['tell'] = (sentence, values) => sentence.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '')
+  const tell: Speech['tell'] = (sentence, values) =>
+    sentence.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '')
   return {
-    ...numbers, language, words, tell,
-    say: (sentence, values) => sentence.split(PLACE).map((part, at): VNode | string => {
-      if (at % 2 === 0) return part
-      const value = values[part]
-      return typeof value === 'string' ? h('bdi', null, value) : (value as VNode)
-    }),
+    ...numbers,
+    language,
+    words,
+    tell,
+    say: (sentence, values) =>
+      sentence.split(PLACE).map((part, at): VNode | string => {
+        if (at % 2 === 0) return part
+        const value = values[part]
+        return typeof value === 'string' ? h('bdi', null, value) : (value as VNode)
+      }),
     count: (forms, count, values = {}) => {
       const form = (forms as Record<string, string>)[rules.select(count)] ?? forms.other
-      return tell(form, Object.fromEntries(Object.entries({ n: count, ...values }).map(([name, value]) => [name, numbers.whole(value)])))
+      return tell(
+        form,
+        Object.fromEntries(
+          Object.entries({ n: count, ...values }).map(([name, value]) => [
+            name,
+            numbers.whole(value),
+          ]),
+        ),
+      )
     },
-    time: (date, now) => new Intl.DateTimeFormat(locale, {
-      hour: 'numeric', minute: '2-digit', ...(date.toDateString() === now.toDateString() ? {} : { day: 'numeric', month: 'short' }),
-    }).format(date),
-    moment: (date) => new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' }).format(date),
+    time: (date, now) =>
+      new Intl.DateTimeFormat(locale, {
+        hour: 'numeric',
+        minute: '2-digit',
+        ...(date.toDateString() === now.toDateString() ? {} : { day: 'numeric', month: 'short' }),
+      }).format(date),
+    moment: (date) =>
+      new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' }).format(date),
   }
 }
 

@@ -15,4 +15,7 @@ if (isKnown) {
 
 if (isFramed) document.documentElement.classList.add('is-framed')
 const first = await speak(preferredLanguage())
-render(<App path={isKnown ? `/checkout/${invoiceId}` : null} first={first} />, document.getElementById('page') as HTMLElement)
+render(
+  <App path={isKnown ? `/checkout/${invoiceId}` : null} first={first} />,
+  document.getElementById('page') as HTMLElement,
+)

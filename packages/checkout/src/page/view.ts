@@ -4,7 +4,17 @@ import type { CheckoutState } from '../state.ts'
 /** Which screen an invoice is shown on. */
 export type Screen = 'choose' | 'pay' | 'progress' | 'result'
 export type Tone = 'ok' | 'info' | 'warn' | 'bad' | 'neutral'
-export type Shape = 'waiting' | 'half' | 'progress' | 'check' | 'plus' | 'clock' | 'hourglass' | 'octagon' | 'slash' | 'shield'
+export type Shape =
+  | 'waiting'
+  | 'half'
+  | 'progress'
+  | 'check'
+  | 'plus'
+  | 'clock'
+  | 'hourglass'
+  | 'octagon'
+  | 'slash'
+  | 'shield'
 
 /** The words of a status, and how it looks: a shape and a colour, each telling it alone. */
 export interface View {
@@ -15,21 +25,77 @@ export interface View {
   detail: SentenceKey
 }
 
-type SentenceKey = { [Key in keyof Catalogue]: Catalogue[Key] extends string ? Key : never }[keyof Catalogue]
+type SentenceKey = {
+  [Key in keyof Catalogue]: Catalogue[Key] extends string ? Key : never
+}[keyof Catalogue]
 
 const VIEWS = {
-  choose: { screen: 'choose', shape: 'waiting', tone: 'info', title: 'choose', detail: 'chooseHint' },
-  waiting: { screen: 'pay', shape: 'waiting', tone: 'info', title: 'waiting', detail: 'sendExactly' },
-  partial: { screen: 'pay', shape: 'half', tone: 'warn', title: 'partial', detail: 'partialDetail' },
-  processing: { screen: 'progress', shape: 'progress', tone: 'info', title: 'seen', detail: 'mayClose' },
-  checking: { screen: 'progress', shape: 'shield', tone: 'info', title: 'checking', detail: 'checkingDetail' },
+  choose: {
+    screen: 'choose',
+    shape: 'waiting',
+    tone: 'info',
+    title: 'choose',
+    detail: 'chooseHint',
+  },
+  waiting: {
+    screen: 'pay',
+    shape: 'waiting',
+    tone: 'info',
+    title: 'waiting',
+    detail: 'sendExactly',
+  },
+  partial: {
+    screen: 'pay',
+    shape: 'half',
+    tone: 'warn',
+    title: 'partial',
+    detail: 'partialDetail',
+  },
+  processing: {
+    screen: 'progress',
+    shape: 'progress',
+    tone: 'info',
+    title: 'seen',
+    detail: 'mayClose',
+  },
+  checking: {
+    screen: 'progress',
+    shape: 'shield',
+    tone: 'info',
+    title: 'checking',
+    detail: 'checkingDetail',
+  },
   paid: { screen: 'result', shape: 'check', tone: 'ok', title: 'paid', detail: 'paidDetail' },
   over: { screen: 'result', shape: 'plus', tone: 'ok', title: 'over', detail: 'overDetail' },
   late: { screen: 'result', shape: 'clock', tone: 'warn', title: 'late', detail: 'lateDetail' },
-  expired: { screen: 'result', shape: 'hourglass', tone: 'neutral', title: 'expired', detail: 'expiredDetail' },
-  short: { screen: 'result', shape: 'hourglass', tone: 'warn', title: 'expired', detail: 'expiredPartialDetail' },
-  invalid: { screen: 'result', shape: 'octagon', tone: 'bad', title: 'invalid', detail: 'invalidDetail' },
-  cancelled: { screen: 'result', shape: 'slash', tone: 'neutral', title: 'cancelled', detail: 'cancelledDetail' },
+  expired: {
+    screen: 'result',
+    shape: 'hourglass',
+    tone: 'neutral',
+    title: 'expired',
+    detail: 'expiredDetail',
+  },
+  short: {
+    screen: 'result',
+    shape: 'hourglass',
+    tone: 'warn',
+    title: 'expired',
+    detail: 'expiredPartialDetail',
+  },
+  invalid: {
+    screen: 'result',
+    shape: 'octagon',
+    tone: 'bad',
+    title: 'invalid',
+    detail: 'invalidDetail',
+  },
+  cancelled: {
+    screen: 'result',
+    shape: 'slash',
+    tone: 'neutral',
+    title: 'cancelled',
+    detail: 'cancelledDetail',
+  },
 } as const satisfies Record<string, View>
 export type ViewName = keyof typeof VIEWS
 
@@ -37,12 +103,15 @@ export type ViewName = keyof typeof VIEWS
 export function viewNameOf(state: CheckoutState, changing: boolean): ViewName {
   if (state.cancelled && state.inv_status !== 'Paid') return 'cancelled'
   switch (state.inv_status) {
-    case 'Paid': return state.exception === 'over' ? 'over' : 'paid'
-    case 'Invalid': return 'invalid'
+    case 'Paid':
+      return state.exception === 'over' ? 'over' : 'paid'
+    case 'Invalid':
+      return 'invalid'
     case 'Expired':
       if (state.exception === 'partial') return 'short'
       return state.exception === null ? 'expired' : 'late'
-    case 'Processing': return state.payments.some(({ status }) => status === 'held') ? 'checking' : 'processing'
+    case 'Processing':
+      return state.payments.some(({ status }) => status === 'held') ? 'checking' : 'processing'
     case 'Pending':
       if (state.exception === 'partial' && state.selected) return 'partial'
       return state.selected && !changing ? 'waiting' : 'choose'

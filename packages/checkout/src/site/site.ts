@@ -1,13 +1,22 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { encoded, howToBuild, loadAssets, pageHeaders, readFile, type Answer, type Assets } from '@custody/site'
+import {
+  encoded,
+  howToBuild,
+  loadAssets,
+  pageHeaders,
+  readFile,
+  type Answer,
+  type Assets,
+} from '@custody/site'
 
 /** The built page and widget, held in memory: no request reaches the disk. */
 export interface Site {
   /**
    * The page of an invoice; the same bytes for every one.
-   * @param frameAncestors origins that may show it in a frame; null where there is no such invoice (404)
+   * @param frameAncestors origins that may show it in a frame; null where there is no such
+   *   invoice (404)
    * @param encodings the request's `accept-encoding`
    */
   page(frameAncestors: readonly string[] | null, encodings: string | undefined): Answer
@@ -27,22 +36,32 @@ export const NAME = 'the checkout page'
  */
 export function loadSite(dist: string = DIST): Site {
   const assets = join(dist, 'assets')
-  if (![join(dist, 'index.html'), join(dist, 'widget.js'), assets].every(existsSync)) throw new Error(howToBuild(NAME))
+  if (![join(dist, 'index.html'), join(dist, 'widget.js'), assets].every(existsSync))
+    throw new Error(howToBuild(NAME))
   const page = readFile(dist, 'index.html')
   const missing = readFile(dist, 'missing.html')
   const widget = readFile(dist, 'widget.js')
   return {
     page(frameAncestors, encodings) {
       const { headers, body } = encoded(frameAncestors === null ? missing : page, encodings)
-      return { status: frameAncestors === null ? 404 : 200, headers: { ...headers, ...pageHeaders(frameAncestors ?? []) }, body }
+      return {
+        status: frameAncestors === null ? 404 : 200,
+        headers: { ...headers, ...pageHeaders(frameAncestors ?? []) },
+        body,
+      }
     },
     asset: loadAssets(assets),
     widget(encodings, known) {
       const { headers, body } = encoded(widget, encodings)
       const all = {
-        ...headers, etag: widget.etag, 'cache-control': 'public, max-age=300', 'cross-origin-resource-policy': 'cross-origin',
+        ...headers,
+        etag: widget.etag,
+        'cache-control': 'public, max-age=300',
+        'cross-origin-resource-policy': 'cross-origin',
       }
-      const isKnown = (known ?? '').split(',').some((each) => each.trim().replace(/^W\//, '') === widget.etag)
+      const isKnown = (known ?? '')
+        .split(',')
+        .some((each) => each.trim().replace(/^W\//, '') === widget.etag)
       return isKnown ? { status: 304, headers: all, body: '' } : { status: 200, headers: all, body }
     },
   }

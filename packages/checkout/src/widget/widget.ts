@@ -2,14 +2,25 @@ import type { CheckoutState } from '../state.ts'
 import { wordsOfPage } from './words.ts'
 
 type Status = CheckoutState['inv_status']
-interface Options { /** Called at once when the page has loaded, and at every change. */ onStatus?: (status: Status) => void }
+interface Options {
+  /** Called at once when the page has loaded, and at every change. */ onStatus?: (
+    status: Status,
+  ) => void
+}
 
-const STATUSES: readonly string[] = ['Pending', 'Processing', 'Paid', 'Expired', 'Invalid'] satisfies Status[]
+const STATUSES: readonly string[] = [
+  'Pending',
+  'Processing',
+  'Paid',
+  'Expired',
+  'Invalid',
+] satisfies Status[]
 /** A page that is allowed here speaks as soon as its script runs. */
 const REFUSED_AFTER_LOAD_MS = 2500
 const REFUSED_MS = 15_000
 
-const script = (document.currentScript ?? document.querySelector('script[src$="/widget.js"]')) as HTMLScriptElement | null
+const script = (document.currentScript ??
+  document.querySelector('script[src$="/widget.js"]')) as HTMLScriptElement | null
 /** The platform's origin: where this file came from. */
 const platform = new URL(script?.src ?? location.href).origin
 
@@ -48,7 +59,10 @@ font:600 16px/24px system-ui,sans-serif;cursor:pointer}
 button:hover{background:#2b303a}
 button:focus-visible{outline:2px solid #1565d8;outline-offset:2px}`)
 
-function make<Name extends keyof HTMLElementTagNameMap>(name: Name, attributes: Record<string, string>): HTMLElementTagNameMap[Name] {
+function make<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  attributes: Record<string, string>,
+): HTMLElementTagNameMap[Name] {
   const made = document.createElement(name)
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
   return made
@@ -71,18 +85,20 @@ function holdScroll(): () => void {
   style.paddingInlineEnd = `${innerWidth - clientWidth}px`
   style.overflow = 'hidden'
   return () => {
-    [style.overflow, style.paddingInlineEnd] = before
+    ;[style.overflow, style.paddingInlineEnd] = before
   }
 }
 
 /** Address of an invoice's page. */
-const pageOf = (invoiceId: string): string => `${platform}/checkout/${encodeURIComponent(invoiceId)}`
+const pageOf = (invoiceId: string): string =>
+  `${platform}/checkout/${encodeURIComponent(invoiceId)}`
 
-let open: { dialog: HTMLDialogElement; ended: Promise<Status | null>; end: () => void } | null = null
+let open: { dialog: HTMLDialogElement; ended: Promise<Status | null>; end: () => void } | null =
+  null
 
 /**
- * Opens the checkout of an invoice in a dialog over the page; the browser keeps the focus in it, and Esc closes it. While
- * one is open, another is not opened.
+ * Opens the checkout of an invoice in a dialog over the page; the browser keeps the focus in it,
+ * and Esc closes it. While one is open, another is not opened.
  * @returns the last status that was heard, when the dialog is closed; null where none was
  */
 function pay(invoiceId: string, options: Options = {}): Promise<Status | null> {
@@ -94,9 +110,14 @@ function pay(invoiceId: string, options: Options = {}): Promise<Status | null> {
   const host = make('div', {})
   const root = host.attachShadow({ mode: 'open' })
   root.adoptedStyleSheets = [dialogStyle]
-  const dialog = make('dialog', { 'aria-label': words.title, dir: language === 'ar' ? 'rtl' : 'ltr' })
+  const dialog = make('dialog', {
+    'aria-label': words.title,
+    dir: language === 'ar' ? 'rtl' : 'ltr',
+  })
   const frame = make('iframe', {
-    title: words.title, allow: 'clipboard-write', referrerpolicy: 'no-referrer',
+    title: words.title,
+    allow: 'clipboard-write',
+    referrerpolicy: 'no-referrer',
     src: `${address}${language === null ? '' : `?lang=${language}`}#origin=${encodeURIComponent(location.origin)}`,
   })
   const refused = make('div', { class: 'refused', hidden: '' })
@@ -116,10 +137,19 @@ function pay(invoiceId: string, options: Options = {}): Promise<Status | null> {
     frame.hidden = true
   }
   const timers = [setTimeout(refuse, REFUSED_MS)]
-  frame.addEventListener('load', () => timers.push(setTimeout(refuse, REFUSED_AFTER_LOAD_MS)), { once: true })
-  const hear = (event: MessageEvent<{ invoiceId?: unknown; event?: unknown; status?: unknown } | null>): void => {
+  frame.addEventListener('load', () => timers.push(setTimeout(refuse, REFUSED_AFTER_LOAD_MS)), {
+    once: true,
+  })
+  const hear = (
+    event: MessageEvent<{ invoiceId?: unknown; event?: unknown; status?: unknown } | null>,
+  ): void => {
     // Anybody may send: what counts comes from the platform's origin and out of this very frame.
-    if (event.origin !== platform || event.source !== frame.contentWindow || event.data?.invoiceId !== invoiceId) return
+    if (
+      event.origin !== platform ||
+      event.source !== frame.contentWindow ||
+      event.data?.invoiceId !== invoiceId
+    )
+      return
     timers.forEach(clearTimeout)
     refused.hidden = true
     frame.hidden = false
@@ -152,8 +182,9 @@ function pay(invoiceId: string, options: Options = {}): Promise<Status | null> {
 }
 
 /**
- * `<custody-pay invoice="…">`: a button that opens the checkout; a link that stands in it is used as the button instead, and
- * works without this script too. Tells of the status by the event `custody:status`, whose detail is `{invoiceId, status}`.
+ * `<custody-pay invoice="…">`: a button that opens the checkout; a link that stands in it is used
+ * as the button instead, and works without this script too. Tells of the status by the event
+ * `custody:status`, whose detail is `{invoiceId, status}`.
  */
 class CustodyPay extends HTMLElement {
   connectedCallback(): void {
@@ -175,11 +206,22 @@ class CustodyPay extends HTMLElement {
     this.addEventListener('click', (event) => {
       const invoiceId = this.getAttribute('invoice')
       // A click that asks for another tab is left to the browser.
-      if (invoiceId === null || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return
+      if (
+        invoiceId === null ||
+        event.defaultPrevented ||
+        event.ctrlKey ||
+        event.metaKey ||
+        event.shiftKey
+      )
+        return
       event.preventDefault()
       const tell = (name: string, status: Status | null) =>
-        this.dispatchEvent(new CustomEvent(name, { bubbles: true, composed: true, detail: { invoiceId, status } }))
-      void pay(invoiceId, { onStatus: (status) => tell('custody:status', status) }).then((status) => tell('custody:close', status))
+        this.dispatchEvent(
+          new CustomEvent(name, { bubbles: true, composed: true, detail: { invoiceId, status } }),
+        )
+      void pay(invoiceId, { onStatus: (status) => tell('custody:status', status) }).then((status) =>
+        tell('custody:close', status),
+      )
     })
   }
 }

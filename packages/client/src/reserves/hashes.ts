@@ -1,5 +1,6 @@
-// The hashes of a proof of reserves, as docs/production/proof-of-reserves.md writes them down. SHA-256, each kind of input under a
-// tag of its own, every part of one length, so that no two inputs have the same bytes.
+// The hashes of a proof of reserves, as docs/production/proof-of-reserves.md writes them down.
+// SHA-256, each kind of input under a tag of its own, every part of one length, so that no two
+// inputs have the same bytes.
 import { hmac } from '@noble/hashes/hmac.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js'
@@ -9,8 +10,13 @@ import { canonicalJson } from '@custody/request-auth/web'
 export const SUM_LIMIT: bigint = 1n << 128n
 export const DEPTH_MAX = 32
 
-/** A node of the tree: 32 bytes and the sum of all leaves below it, in the asset's smallest unit. */
-export interface TreeNode { hash: Uint8Array; sum: bigint }
+/**
+ * A node of the tree: 32 bytes and the sum of all leaves below it, in the asset's smallest unit.
+ */
+export interface TreeNode {
+  hash: Uint8Array
+  sum: bigint
+}
 
 const CONTEXT = utf8ToBytes('custody/reserves/context/v1\n')
 const LEAF = utf8ToBytes('custody/reserves/leaf/v1\n')
@@ -24,35 +30,75 @@ function sumBytes(sum: bigint): Uint8Array {
 }
 
 /** What binds a leaf to one asset of one snapshot. */
-export const contextOf = (snapshot: string, asset: string): Uint8Array => (
-  sha256(concatBytes(CONTEXT, utf8ToBytes(canonicalJson({ asset, snapshot })))))
+export const contextOf = (snapshot: string, asset: string): Uint8Array =>
+  sha256(concatBytes(CONTEXT, utf8ToBytes(canonicalJson({ asset, snapshot }))))
 
 /** Who a leaf is of, told to nobody who has not the secret. */
-export const blindOf = (secret: Uint8Array, workspace: string, subAccount: string): Uint8Array => (
-  hmac(sha256, secret, utf8ToBytes(canonicalJson([workspace, subAccount]))))
+export const blindOf = (secret: Uint8Array, workspace: string, subAccount: string): Uint8Array =>
+  hmac(sha256, secret, utf8ToBytes(canonicalJson([workspace, subAccount])))
 
-export const leafOf = (context: Uint8Array, blind: Uint8Array, nonce: Uint8Array, balance: bigint): TreeNode => (
-  { hash: sha256(concatBytes(LEAF, context, blind, nonce, sumBytes(balance))), sum: balance })
+export const leafOf = (
+  context: Uint8Array,
+  blind: Uint8Array,
+  nonce: Uint8Array,
+  balance: bigint,
+): TreeNode => ({
+  hash: sha256(concatBytes(LEAF, context, blind, nonce, sumBytes(balance))),
+  sum: balance,
+})
 
 /** @throws RangeError where the sum of both does not fit */
 export function parentOf(left: TreeNode, right: TreeNode): TreeNode {
   const sum = left.sum + right.sum
   sumBytes(sum)
-  return { hash: sha256(concatBytes(NODE, left.hash, sumBytes(left.sum), right.hash, sumBytes(right.sum))), sum }
+  return {
+    hash: sha256(concatBytes(NODE, left.hash, sumBytes(left.sum), right.hash, sumBytes(right.sum))),
+    sum,
+  }
 }
 
 /** What a root binds beside the top of the tree. */
 export interface RootHeader {
-  asset: string; network: string; from: Height; to: Height; snapshot: string; time: string; leaves: number; depth: number
+  asset: string
+  network: string
+  from: Height
+  to: Height
+  snapshot: string
+  time: string
+  leaves: number
+  depth: number
   /** Integer in the smallest unit, decimal. */
   owed: string
   /** Hash of the tree's top, hex. */
   top: string
 }
 /** A block; the balances were read between two of them. */
-export interface Height { height: number; hash: string }
+export interface Height {
+  height: number
+  hash: string
+}
 
-export const rootOf = ({ asset, network, from, to, snapshot, time, leaves, depth, owed, top }: RootHeader): string => (
-  bytesToHex(sha256(concatBytes(ROOT, utf8ToBytes(canonicalJson({ asset, network, from, to, snapshot, time, leaves, depth, owed, top }))))))
+export const rootOf = ({
+  asset,
+  network,
+  from,
+  to,
+  snapshot,
+  time,
+  leaves,
+  depth,
+  owed,
+  top,
+}: RootHeader): string =>
+  bytesToHex(
+    sha256(
+      concatBytes(
+        ROOT,
+        utf8ToBytes(
+          canonicalJson({ asset, network, from, to, snapshot, time, leaves, depth, owed, top }),
+        ),
+      ),
+    ),
+  )
 
 export const sha256Hex = (text: string): string => bytesToHex(sha256(utf8ToBytes(text)))

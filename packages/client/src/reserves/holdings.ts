@@ -2,14 +2,22 @@ import { VerificationError } from '../trust/errors.ts'
 import type { PinnedTrust } from '../trust/trust.ts'
 import { AddressVerifier } from '../trust/verifier.ts'
 import { sha256Hex } from './hashes.ts'
-import { amountOf, assertFields, readCanonical, wrong, type Holdings, type Statement } from './statement.ts'
+import {
+  amountOf,
+  assertFields,
+  readCanonical,
+  wrong,
+  type Holdings,
+  type Statement,
+} from './statement.ts'
 
 type HeldAt = Holdings['addresses'][number]
 
 /** What a workspace's addresses are derived from. The sub-account is each path's own. */
 function verifierOf(trust: PinnedTrust, { keys }: Holdings, workspace: string): AddressVerifier {
   const verifier = new AddressVerifier({ ...trust, workspace })
-  for (const key of keys.filter((each) => each?.workspace === workspace)) verifier.takeKey({ keys: [key] }, key.curve)
+  for (const key of keys.filter((each) => each?.workspace === workspace))
+    verifier.takeKey({ keys: [key] }, key.curve)
   return verifier
 }
 
@@ -17,27 +25,43 @@ async function assertDerived(verifier: AddressVerifier, at: HeldAt): Promise<voi
   const derived = await verifier.addressOn(at.network, at.path)
   if (derived === at.address) return
   const path = Array.isArray(at.path) ? at.path.join('/') : String(at.path)
-  wrong(`the ${at.network} address ${String(at.address)} is not at ${path} of ${at.workspace}’s certified key`, {
-    actual: String(at.address), ...(derived === null ? {} : { expected: derived }),
-  })
+  wrong(
+    `the ${at.network} address ${String(at.address)} is not at ${path} of ${at.workspace}’s certified key`,
+    {
+      actual: String(at.address),
+      ...(derived === null ? {} : { expected: derived }),
+    },
+  )
 }
 
 /**
- * Checks a list of addresses: it is the one that the statement binds, every address is derived from a key that the pinned nodes
- * certified, and together they hold what is stated. What an address holds, the chain itself tells.
+ * Checks a list of addresses: it is the one that the statement binds, every address is derived from
+ * a key that the pinned nodes certified, and together they hold what is stated. What an address
+ * holds, the chain itself tells.
  *
  * @param text canonical JSON, as it was handed out
  * @throws VerificationError
  */
-export async function verifyHoldings(statement: Statement, text: string, trust: PinnedTrust): Promise<Holdings> {
+export async function verifyHoldings(
+  statement: Statement,
+  text: string,
+  trust: PinnedTrust,
+): Promise<Holdings> {
   const sha256 = sha256Hex(text)
   if (sha256 !== statement.holdings.sha256) {
-    wrong('it is another list of addresses than the statement binds', { expected: statement.holdings.sha256, actual: sha256 })
+    wrong('it is another list of addresses than the statement binds', {
+      expected: statement.holdings.sha256,
+      actual: sha256,
+    })
   }
   const holdings = readCanonical(text, 'list of addresses') as unknown as Holdings
   assertFields(holdings, ['version', 'id', 'keys', 'addresses'], 'the list of addresses')
   const { addresses, keys } = holdings
-  if (!Array.isArray(addresses) || !Array.isArray(keys) || addresses.length !== statement.holdings.addresses) {
+  if (
+    !Array.isArray(addresses) ||
+    !Array.isArray(keys) ||
+    addresses.length !== statement.holdings.addresses
+  ) {
     return wrong('the list of addresses has another length than is stated')
   }
   const verifiers = new Map<string, AddressVerifier>()
@@ -61,10 +85,15 @@ export async function verifyHoldings(statement: Statement, text: string, trust: 
   }
   for (const { asset, held } of statement.assets) {
     const sum = String(sums.get(asset) ?? 0n)
-    if (sum !== held) wrong(`the listed addresses hold ${sum} of ${asset}, and ${held} is stated`, { expected: held, actual: sum })
+    if (sum !== held)
+      wrong(`the listed addresses hold ${sum} of ${asset}, and ${held} is stated`, {
+        expected: held,
+        actual: sum,
+      })
     sums.delete(asset)
   }
   const [more] = [...sums].find(([, sum]) => sum > 0n) ?? []
-  if (more !== undefined) throw new VerificationError('RESERVES', `the list holds ${more}, of which nothing is stated`)
+  if (more !== undefined)
+    throw new VerificationError('RESERVES', `the list holds ${more}, of which nothing is stated`)
   return holdings
 }

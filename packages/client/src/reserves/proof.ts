@@ -2,21 +2,38 @@ import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import { blindOf, contextOf, leafOf, parentOf, type TreeNode } from './hashes.ts'
 import { amountOf, assertFields, wrong, type Statement } from './statement.ts'
 
-/** A sub-account's leaf of one asset, and what stands beside it on the way up. Hex; amounts in the smallest unit. */
+/**
+ * A sub-account's leaf of one asset, and what stands beside it on the way up. Hex; amounts in the
+ * smallest unit.
+ */
 export interface LeafProof {
-  asset: string; balance: string; nonce: string
+  asset: string
+  balance: string
+  nonce: string
   /** From the leaf upwards; `side` is where the sibling stands. */
   siblings: { side: 'left' | 'right'; hash: string; sum: string }[]
 }
 
 /** What a sub-account is given, and nobody else: GET /dac/v1/reserves/{id}/proof. */
-export interface ReservesProof { snapshot: string; workspace: string; sub_account: string; secret: string; leaves: LeafProof[] }
+export interface ReservesProof {
+  snapshot: string
+  workspace: string
+  sub_account: string
+  secret: string
+  leaves: LeafProof[]
+}
 
-export interface ProvenBalance { asset: string; decimals: number; /** Smallest unit. */ balance: string }
+export interface ProvenBalance {
+  asset: string
+  decimals: number
+  /** Smallest unit. */ balance: string
+}
 
 const HASH = /^[0-9a-f]{64}$/
-const bytesOf = (value: unknown, what: string): Uint8Array => (
-  typeof value === 'string' && HASH.test(value) ? hexToBytes(value) : wrong(`${what} must be 32 bytes in hex`))
+const bytesOf = (value: unknown, what: string): Uint8Array =>
+  typeof value === 'string' && HASH.test(value)
+    ? hexToBytes(value)
+    : wrong(`${what} must be 32 bytes in hex`)
 
 function assertLeaf(statement: Statement, proof: ReservesProof, leaf: LeafProof): ProvenBalance {
   assertFields(leaf, ['asset', 'balance', 'nonce', 'siblings'], 'a leaf of the proof')
@@ -26,20 +43,33 @@ function assertLeaf(statement: Statement, proof: ReservesProof, leaf: LeafProof)
     wrong(`the ${leaf.asset} proof has another depth than ${entry.depth}`)
   }
   const balance = amountOf(leaf.balance, `the ${leaf.asset} balance`)
-  const blind = blindOf(bytesOf(proof.secret, 'the secret of the proof'), proof.workspace, proof.sub_account)
-  let node: TreeNode = leafOf(contextOf(statement.id, leaf.asset), blind, bytesOf(leaf.nonce, `the ${leaf.asset} nonce`), balance)
+  const blind = blindOf(
+    bytesOf(proof.secret, 'the secret of the proof'),
+    proof.workspace,
+    proof.sub_account,
+  )
+  let node: TreeNode = leafOf(
+    contextOf(statement.id, leaf.asset),
+    blind,
+    bytesOf(leaf.nonce, `the ${leaf.asset} nonce`),
+    balance,
+  )
   for (const sibling of leaf.siblings) {
     assertFields(sibling, ['side', 'hash', 'sum'], `a sibling of the ${leaf.asset} proof`)
     const other = {
-      hash: bytesOf(sibling.hash, `a sibling of the ${leaf.asset} proof`), sum: amountOf(sibling.sum, `a sum of the ${leaf.asset} proof`),
+      hash: bytesOf(sibling.hash, `a sibling of the ${leaf.asset} proof`),
+      sum: amountOf(sibling.sum, `a sum of the ${leaf.asset} proof`),
     }
-    if (sibling.side !== 'left' && sibling.side !== 'right') wrong(`a sibling of the ${leaf.asset} proof stands nowhere`)
-    if (node.sum + other.sum > BigInt(entry.owed)) wrong(`the ${leaf.asset} proof sums to more than is stated to be owed`)
+    if (sibling.side !== 'left' && sibling.side !== 'right')
+      wrong(`a sibling of the ${leaf.asset} proof stands nowhere`)
+    if (node.sum + other.sum > BigInt(entry.owed))
+      wrong(`the ${leaf.asset} proof sums to more than is stated to be owed`)
     node = sibling.side === 'left' ? parentOf(other, node) : parentOf(node, other)
   }
   if (node.sum !== BigInt(entry.owed) || bytesToHex(node.hash) !== entry.top) {
     wrong(`the ${leaf.asset} balance of ${leaf.balance} is not in what is stated to be owed`, {
-      expected: entry.top, actual: bytesToHex(node.hash),
+      expected: entry.top,
+      actual: bytesToHex(node.hash),
     })
   }
   return { asset: leaf.asset, decimals: entry.decimals, balance: leaf.balance }
@@ -50,20 +80,32 @@ function assertLeaf(statement: Statement, proof: ReservesProof, leaf: LeafProof)
  * @param owner whose it must be; null: whoever the proof names
  * @throws VerificationError `RESERVES`
  */
-export function verifyProof(statement: Statement, proof: ReservesProof, owner: { workspace: string; sub_account: string } | null):
-  ProvenBalance[] {
+export function verifyProof(
+  statement: Statement,
+  proof: ReservesProof,
+  owner: { workspace: string; sub_account: string } | null,
+): ProvenBalance[] {
   assertFields(proof, ['snapshot', 'workspace', 'sub_account', 'secret', 'leaves'], 'the proof')
   if (proof.snapshot !== statement.id) {
-    wrong('the proof is of another snapshot', { expected: statement.id, actual: String(proof.snapshot) })
+    wrong('the proof is of another snapshot', {
+      expected: statement.id,
+      actual: String(proof.snapshot),
+    })
   }
   if (owner && (proof.workspace !== owner.workspace || proof.sub_account !== owner.sub_account)) {
     wrong('the proof is of another sub-account', {
-      expected: `${owner.workspace} / ${owner.sub_account}`, actual: `${String(proof.workspace)} / ${String(proof.sub_account)}`,
+      expected: `${owner.workspace} / ${owner.sub_account}`,
+      actual: `${String(proof.workspace)} / ${String(proof.sub_account)}`,
     })
   }
-  if (typeof proof.workspace !== 'string' || typeof proof.sub_account !== 'string' || !Array.isArray(proof.leaves)) {
+  if (
+    typeof proof.workspace !== 'string' ||
+    typeof proof.sub_account !== 'string' ||
+    !Array.isArray(proof.leaves)
+  ) {
     return wrong('the proof has no shape')
   }
-  if (new Set(proof.leaves.map((leaf) => leaf?.asset)).size !== proof.leaves.length) wrong('the proof names an asset twice')
+  if (new Set(proof.leaves.map((leaf) => leaf?.asset)).size !== proof.leaves.length)
+    wrong('the proof names an asset twice')
   return proof.leaves.map((leaf) => assertLeaf(statement, proof, leaf))
 }

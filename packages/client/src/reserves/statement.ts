@@ -6,26 +6,34 @@ import { DEPTH_MAX, rootOf, sha256Hex, SUM_LIMIT, type Height } from './hashes.t
 
 /** One asset of a statement. Amounts are decimal integers in its smallest unit. */
 export interface AssetReserves {
-  asset: string; network: string; decimals: number
+  asset: string
+  network: string
+  decimals: number
   /** What the chain shows at addresses of the installation. */
   held: string
   /** Of it, by the books: gas tanks and what is left of fuel, which is nobody's balance. */
   operating: string
   /** The sum of all leaves. */
   owed: string
-  /** What sub-accounts are below zero with, after a reorganisation; no balance of another is made less by it. */
+  /**
+   * What sub-accounts are below zero with, after a reorganisation; no balance of another is made
+   * less by it.
+   */
   overdrawn: string
   /** In a block and not yet credited; part of `held`. */
   arriving: string
   /** Signed and not yet final: still owed, perhaps not held any more. Without fees. */
   leaving: string
-  leaves: number; depth: number
+  leaves: number
+  depth: number
   /** Hash of the tree's top, and of all that the root binds. Hex. */
-  top: string; root: string
+  top: string
+  root: string
 }
 
 export interface Statement {
-  version: 1; kind: 'proof-of-reserves'
+  version: 1
+  kind: 'proof-of-reserves'
   /** Of the snapshot, UUID. */
   id: string
   mode: 'local' | 'mainnet'
@@ -39,14 +47,24 @@ export interface Statement {
 }
 
 /** A statement as it is published: its exact bytes, and what signer nodes sign of them. */
-export interface PublishedStatement { statement: string; signatures: NodeSignature[] }
+export interface PublishedStatement {
+  statement: string
+  signatures: NodeSignature[]
+}
 
-/** Addresses that hold something, with the keys that they are derived from. Amounts in the smallest unit. */
+/**
+ * Addresses that hold something, with the keys that they are derived from. Amounts in the smallest
+ * unit.
+ */
 export interface Holdings {
-  version: 1; id: string
+  version: 1
+  id: string
   keys: CertifiedKey[]
   addresses: {
-    workspace: string; network: string; address: string; path: number[]
+    workspace: string
+    network: string
+    address: string
+    path: number[]
     /** `staked`: in the address's name, locked, lent or cooling down. */
     held: { asset: string; form: 'balance' | 'staked'; amount: string }[]
   }[]
@@ -56,13 +74,17 @@ const AMOUNT = /^(?:0|[1-9]\d{0,38})$/
 const HASH = /^[0-9a-f]{64}$/
 
 /** @throws VerificationError `RESERVES` */
-export const wrong = (message: string, details: { expected?: string; actual?: string } = {}): never => {
+export const wrong = (
+  message: string,
+  details: { expected?: string; actual?: string } = {},
+): never => {
   throw new VerificationError('RESERVES', message, details)
 }
 
 /** An amount below 2^128. @throws VerificationError */
 export function amountOf(value: unknown, what: string): bigint {
-  if (typeof value !== 'string' || !AMOUNT.test(value)) return wrong(`${what} is no amount: ${String(value).slice(0, 60)}`)
+  if (typeof value !== 'string' || !AMOUNT.test(value))
+    return wrong(`${what} is no amount: ${String(value).slice(0, 60)}`)
   const amount = BigInt(value)
   return amount < SUM_LIMIT ? amount : wrong(`${what} is not below 2^128`)
 }
@@ -77,7 +99,9 @@ export function readCanonical(text: unknown, what: string): Record<string, unkno
     if (error instanceof VerificationError) throw error
     return wrong(`the ${what} is not JSON`)
   }
-  return typeof value === 'object' && value !== null ? value as Record<string, unknown> : wrong(`the ${what} is no object`)
+  return typeof value === 'object' && value !== null
+    ? (value as Record<string, unknown>)
+    : wrong(`the ${what} is no object`)
 }
 
 /** @throws VerificationError where it has other fields */
@@ -86,27 +110,52 @@ export function assertFields(value: unknown, names: readonly string[], what: str
   if (own !== [...names].sort().join()) wrong(`${what} has other fields than ${names.join(', ')}`)
 }
 
-const isCount = (value: unknown): value is number => typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+const isCount = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 
 function assertHeight(value: Height, what: string): void {
   assertFields(value, ['height', 'hash'], what)
-  if (!isCount(value.height) || typeof value.hash !== 'string' || value.hash === '') wrong(`${what} is no block`)
+  if (!isCount(value.height) || typeof value.hash !== 'string' || value.hash === '')
+    wrong(`${what} is no block`)
 }
 
 function assertAsset(each: AssetReserves, { id, time, networks }: Statement): void {
   const what = `${String(each?.asset)} of the statement`
   const amounts = ['held', 'operating', 'owed', 'overdrawn', 'arriving', 'leaving'] as const
-  assertFields(each, ['asset', 'network', 'decimals', ...amounts, 'leaves', 'depth', 'top', 'root'], what)
+  assertFields(
+    each,
+    ['asset', 'network', 'decimals', ...amounts, 'leaves', 'depth', 'top', 'root'],
+    what,
+  )
   for (const name of amounts) amountOf(each[name], `${name} of ${what}`)
   const { leaves, depth, top } = each
-  if (typeof each.asset !== 'string' || !isCount(each.decimals) || !isCount(leaves) || !isCount(depth)) wrong(`${what} has no shape`)
-  if (depth < 1 || depth > DEPTH_MAX || leaves > 2 ** depth) wrong(`${what} has a tree of ${leaves} leaves and depth ${depth}`)
+  if (
+    typeof each.asset !== 'string' ||
+    !isCount(each.decimals) ||
+    !isCount(leaves) ||
+    !isCount(depth)
+  )
+    wrong(`${what} has no shape`)
+  if (depth < 1 || depth > DEPTH_MAX || leaves > 2 ** depth)
+    wrong(`${what} has a tree of ${leaves} leaves and depth ${depth}`)
   if (!HASH.test(top)) wrong(`${what} has no top`)
   const look = networks.find(({ network }) => network === each.network)
   if (!look) return wrong(`${what} is on ${String(each.network)}, which was not looked at`)
   const { asset, network, owed } = each
-  const root = rootOf({ asset, network, from: look.from, to: look.to, snapshot: id, time, leaves, depth, owed, top })
-  if (root !== each.root) wrong(`the root of ${what} is of something else`, { expected: root, actual: String(each.root) })
+  const root = rootOf({
+    asset,
+    network,
+    from: look.from,
+    to: look.to,
+    snapshot: id,
+    time,
+    leaves,
+    depth,
+    owed,
+    top,
+  })
+  if (root !== each.root)
+    wrong(`the root of ${what} is of something else`, { expected: root, actual: String(each.root) })
 }
 
 /**
@@ -116,12 +165,19 @@ function assertAsset(each: AssetReserves, { id, time, networks }: Statement): vo
  */
 export function readStatement(text: unknown): { statement: Statement; hash: string } {
   const statement = readCanonical(text, 'statement') as unknown as Statement
-  assertFields(statement, ['version', 'kind', 'id', 'mode', 'time', 'networks', 'assets', 'holdings'], 'the statement')
-  if (statement.version !== 1 || statement.kind !== 'proof-of-reserves') wrong('it is no statement of reserves of version 1')
+  assertFields(
+    statement,
+    ['version', 'kind', 'id', 'mode', 'time', 'networks', 'assets', 'holdings'],
+    'the statement',
+  )
+  if (statement.version !== 1 || statement.kind !== 'proof-of-reserves')
+    wrong('it is no statement of reserves of version 1')
   const { id, mode, time, networks, assets, holdings } = statement
-  if (typeof id !== 'string' || typeof time !== 'string' || Number.isNaN(Date.parse(time))) wrong('the statement has no id or no time')
+  if (typeof id !== 'string' || typeof time !== 'string' || Number.isNaN(Date.parse(time)))
+    wrong('the statement has no id or no time')
   if (mode !== 'local' && mode !== 'mainnet') wrong('the statement is of no known network')
-  if (!Array.isArray(networks) || !Array.isArray(assets)) return wrong('the statement lists no networks or assets')
+  if (!Array.isArray(networks) || !Array.isArray(assets))
+    return wrong('the statement lists no networks or assets')
   for (const look of networks) {
     assertFields(look, ['network', 'from', 'to'], 'a network of the statement')
     assertHeight(look.from, `the first block of ${look.network}`)
@@ -132,12 +188,23 @@ export function readStatement(text: unknown): { statement: Statement; hash: stri
   const unique = (names: string[], what: string) => {
     if (new Set(names).size !== names.length) wrong(`the statement names ${what} twice`)
   }
-  unique(networks.map(({ network }) => network), 'a network')
-  unique(assets.map(({ asset }) => asset), 'an asset')
+  unique(
+    networks.map(({ network }) => network),
+    'a network',
+  )
+  unique(
+    assets.map(({ asset }) => asset),
+    'an asset',
+  )
   assertFields(holdings, ['addresses', 'sha256'], 'the holdings of the statement')
-  if (!isCount(holdings.addresses) || !HASH.test(holdings.sha256)) wrong('the statement does not bind its holdings')
+  if (!isCount(holdings.addresses) || !HASH.test(holdings.sha256))
+    wrong('the statement does not bind its holdings')
   return { statement, hash: sha256Hex(text as string) }
 }
 
-/** The bytes that each node signs: packages/signer/README.md, POST /attest. @param hash of the statement, hex */
-export const attestationText = (hash: string): string => `custody/reserves/v1\n${JSON.stringify({ statement: hash })}`
+/**
+ * The bytes that each node signs: packages/signer/README.md, POST /attest. @param hash of the
+ * statement, hex
+ */
+export const attestationText = (hash: string): string =>
+  `custody/reserves/v1\n${JSON.stringify({ statement: hash })}`

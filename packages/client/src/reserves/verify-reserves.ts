@@ -1,7 +1,13 @@
 import { signersOf } from '../trust/signatures.ts'
 import { readTrust, type Trust } from '../trust/trust.ts'
 import { verifyProof, type ProvenBalance, type ReservesProof } from './proof.ts'
-import { attestationText, readStatement, wrong, type PublishedStatement, type Statement } from './statement.ts'
+import {
+  attestationText,
+  readStatement,
+  wrong,
+  type PublishedStatement,
+  type Statement,
+} from './statement.ts'
 
 export { VerificationError } from '../trust/errors.ts'
 export type { ProvenBalance, ReservesProof } from './proof.ts'
@@ -23,7 +29,10 @@ export interface VerifiedReserves {
   hash: string
   /** Pinned nodes that signed it. */
   signed_by: number[] | null
-  /** Balances of the proof that are in what is owed. An asset that is missing here is not counted as owed to its owner. */
+  /**
+   * Balances of the proof that are in what is owed. An asset that is missing here is not counted as
+   * owed to its owner.
+   */
   proven: ProvenBalance[]
   /** How many addresses were derived from certified keys; null: their list was not given. */
   addresses: number | null
@@ -33,25 +42,45 @@ export interface VerifiedReserves {
 
 const SIGNATURES_NEEDED = 2
 
-/** By how much each asset is covered: held without what is the operator's own, less what is owed. Smallest unit; negative: short. */
-export const surplusOf = ({ held, operating, owed }: Statement['assets'][number]): bigint => BigInt(held) - BigInt(operating) - BigInt(owed)
+/**
+ * By how much each asset is covered: held without what is the operator's own, less what is owed.
+ * Smallest unit; negative: short.
+ */
+export const surplusOf = ({ held, operating, owed }: Statement['assets'][number]): bigint =>
+  BigInt(held) - BigInt(operating) - BigInt(owed)
 
 /**
- * Checks a statement of reserves, who signed it, a sub-account's proof of what it is owed, and the addresses that hold it, all of it
- * offline. That more is owed than held is no error: read `short`.
+ * Checks a statement of reserves, who signed it, a sub-account's proof of what it is owed, and the
+ * addresses that hold it, all of it offline. That more is owed than held is no error: read `short`.
  *
- * @throws VerificationError `RESERVES`, or what does not hold of trust, keys and addresses; TypeError for `holdings` without `trust`
+ * @throws VerificationError `RESERVES`, or what does not hold of trust, keys and addresses;
+ *   TypeError for `holdings` without `trust`
  */
-export async function verifyReserves({ published, proof, trust, holdings }: ReservesQuestion): Promise<VerifiedReserves> {
-  const { statement, hash } = readStatement((published as Partial<PublishedStatement> | null)?.statement)
+export async function verifyReserves({
+  published,
+  proof,
+  trust,
+  holdings,
+}: ReservesQuestion): Promise<VerifiedReserves> {
+  const { statement, hash } = readStatement(
+    (published as Partial<PublishedStatement> | null)?.statement,
+  )
   const pinned = trust === undefined ? null : readTrust(trust)
-  if (holdings !== undefined && pinned === null) throw new TypeError('holdings are verified with trust alone')
+  if (holdings !== undefined && pinned === null)
+    throw new TypeError('holdings are verified with trust alone')
   let signedBy: number[] | null = null
   if (pinned) {
-    if (statement.mode !== pinned.network) wrong(`the statement is of another network: ${statement.mode}`)
-    signedBy = signersOf(pinned, attestationText(hash), Array.isArray(published.signatures) ? published.signatures : [])
+    if (statement.mode !== pinned.network)
+      wrong(`the statement is of another network: ${statement.mode}`)
+    signedBy = signersOf(
+      pinned,
+      attestationText(hash),
+      Array.isArray(published.signatures) ? published.signatures : [],
+    )
     if (signedBy.length < SIGNATURES_NEEDED) {
-      wrong(`the statement is signed by ${signedBy.length} of the pinned signer nodes, and ${SIGNATURES_NEEDED} are needed`)
+      wrong(
+        `the statement is signed by ${signedBy.length} of the pinned signer nodes, and ${SIGNATURES_NEEDED} are needed`,
+      )
     }
   }
   const proven = proof === undefined ? [] : verifyProof(statement, proof, pinned)

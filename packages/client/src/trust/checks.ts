@@ -5,7 +5,10 @@ import type { FailureProof, OwnRequest } from './proof.ts'
 
 const OWN_IDS_MAX = 100_000
 
-/** Checks answers of the service against a trust object. What derives addresses, or verifies signatures, is loaded at its first use. */
+/**
+ * Checks answers of the service against a trust object. What derives addresses, or verifies
+ * signatures, is loaded at its first use.
+ */
 export class Checks {
   readonly trust: PinnedTrust
   readonly #fetchKeys: () => Promise<unknown>
@@ -18,7 +21,10 @@ export class Checks {
     this.#fetchKeys = fetchKeys
   }
 
-  /** Remembers a request that this client signed: what the service says of its id can be held against it. */
+  /**
+   * Remembers a request that this client signed: what the service says of its id can be held
+   * against it.
+   */
   signed(id: string): void {
     if (this.#own.size >= OWN_IDS_MAX) this.#own.delete(this.#own.values().next().value as string)
     this.#own.add(id)
@@ -29,16 +35,31 @@ export class Checks {
     return proveFailure(this.trust, transaction, own, apiKey)
   }
 
-  /** A failed transaction with what proves it; others as they are. @param id the one that was asked for */
-  async proven<T extends Transaction>(transaction: T, apiKey: string, id: string = transaction.id): Promise<T> {
+  /**
+   * A failed transaction with what proves it; others as they are. @param id the one that was asked
+   * for
+   */
+  async proven<T extends Transaction>(
+    transaction: T,
+    apiKey: string,
+    id: string = transaction.id,
+  ): Promise<T> {
     if (transaction.status !== 'failed') return { ...transaction, failure_proof: undefined }
-    const proof = this.#own.has(id) ? await this.failure(transaction, { id }, apiKey)
-      : { proven: false, nodes: [], signed: [], reason: 'this client did not make its request: name it to verifyFailed' }
+    const proof = this.#own.has(id)
+      ? await this.failure(transaction, { id }, apiKey)
+      : {
+          proven: false,
+          nodes: [],
+          signed: [],
+          reason: 'this client did not make its request: name it to verifyFailed',
+        }
     return { ...transaction, failure_proof: proof }
   }
 
   async #with(curveIn: (verifier: AddressVerifier) => string): Promise<AddressVerifier> {
-    this.#verifier ??= import('./verifier.ts').then(({ AddressVerifier: Verifier }) => new Verifier(this.trust))
+    this.#verifier ??= import('./verifier.ts').then(
+      ({ AddressVerifier: Verifier }) => new Verifier(this.trust),
+    )
     const verifier = await this.#verifier
     const curve = curveIn(verifier)
     // A workspace's key never changes: one that was verified is kept, and no answer replaces it.
@@ -54,7 +75,10 @@ export class Checks {
   }
 
   /** Omnibus addresses. @throws VerificationError */
-  async wallets(asset: string, shown: readonly { asset: string; omnibus_address: unknown; path: unknown }[]): Promise<void> {
+  async wallets(
+    asset: string,
+    shown: readonly { asset: string; omnibus_address: unknown; path: unknown }[],
+  ): Promise<void> {
     if (shown.length === 0) return
     const verifier = await this.#with((each) => each.curveOf(asset))
     for (const each of shown) await verifier.verifyOmnibus(asset, each)

@@ -12,12 +12,21 @@ function isSigned(signature: Uint8Array, text: Uint8Array, identity: Uint8Array)
 }
 
 /** Nodes that signed these bytes, each once: their own Ed25519 signatures, in hex. */
-export function signersOf(trust: PinnedTrust, text: string, signatures: readonly unknown[]): number[] {
+export function signersOf(
+  trust: PinnedTrust,
+  text: string,
+  signatures: readonly unknown[],
+): number[] {
   const signed = new Set<number>()
   for (const each of signatures) {
     const { node, signature } = (each ?? {}) as Partial<NodeSignature>
     const identity = typeof node === 'number' ? trust.identities.get(node) : undefined
-    if (identity === undefined || typeof signature !== 'string' || !/^[0-9a-f]{128}$/.test(signature)) continue
+    if (
+      identity === undefined ||
+      typeof signature !== 'string' ||
+      !/^[0-9a-f]{128}$/.test(signature)
+    )
+      continue
     if (isSigned(hexToBytes(signature), utf8ToBytes(text), identity)) signed.add(node as number)
   }
   return [...signed].sort((a, b) => a - b)

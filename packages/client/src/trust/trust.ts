@@ -2,7 +2,10 @@ import { bytesToHex } from '@noble/hashes/utils.js'
 import { ed25519OfPem } from '@custody/request-auth/web'
 import { VerificationError } from './errors.ts'
 
-/** Whom a caller believes: the operator hands it over beside the API key, as a JSON file, by a way that is not the platform. */
+/**
+ * Whom a caller believes: the operator hands it over beside the API key, as a JSON file, by a way
+ * that is not the platform.
+ */
 export interface Trust {
   version: 1
   /** The mode that the nodes certify keys for. */
@@ -11,23 +14,36 @@ export interface Trust {
   sub_account: string
   /** First element of every derivation path of the sub-account. */
   sub_account_index: number
-  /** The three signer nodes; `identity` is the PEM of a node's Ed25519 key, as in the platform's peers.json. */
+  /**
+   * The three signer nodes; `identity` is the PEM of a node's Ed25519 key, as in the platform's
+   * peers.json.
+   */
   nodes: readonly { node: number; identity: string }[]
 }
 
 /** A trust object that was checked, with its keys read. */
-export interface PinnedTrust extends Omit<Trust, 'nodes'> { /** Raw Ed25519 public keys. */ identities: ReadonlyMap<number, Uint8Array> }
+export interface PinnedTrust extends Omit<Trust, 'nodes'> {
+  /** Raw Ed25519 public keys. */ identities: ReadonlyMap<number, Uint8Array>
+}
 
-export interface NodeSignature { node: number; signature: string }
+export interface NodeSignature {
+  node: number
+  signature: string
+}
 
 const NODES = 3
 const INDEX_MAX = 0x7fff_ffff
 
-const wrong = (message: string): never => { throw new VerificationError('TRUST', `trust: ${message}`) }
+const wrong = (message: string): never => {
+  throw new VerificationError('TRUST', `trust: ${message}`)
+}
 
 /** Ed25519 only: another kind of key would verify under rules of its own. */
 function identityOf(pem: unknown): Uint8Array {
-  return (typeof pem === 'string' ? ed25519OfPem(pem) : null) ?? wrong('each node needs the PEM of its Ed25519 identity')
+  return (
+    (typeof pem === 'string' ? ed25519OfPem(pem) : null) ??
+    wrong('each node needs the PEM of its Ed25519 identity')
+  )
 }
 
 /**
@@ -36,10 +52,18 @@ function identityOf(pem: unknown): Uint8Array {
  */
 export function readTrust(value: unknown): PinnedTrust {
   if (typeof value !== 'object' || value === null) return wrong('must be an object')
-  const { version, network, workspace, sub_account: name, sub_account_index: index, nodes } = value as Record<string, unknown>
+  const {
+    version,
+    network,
+    workspace,
+    sub_account: name,
+    sub_account_index: index,
+    nodes,
+  } = value as Record<string, unknown>
   if (version !== 1) return wrong('has another version than 1')
   if (network !== 'local' && network !== 'mainnet') return wrong('network must be local or mainnet')
-  if (typeof workspace !== 'string' || workspace === '' || typeof name !== 'string') return wrong('workspace and sub_account must be texts')
+  if (typeof workspace !== 'string' || workspace === '' || typeof name !== 'string')
+    return wrong('workspace and sub_account must be texts')
   // 0 is the workspace's gas tanks, which belong to no sub-account.
   if (typeof index !== 'number' || !Number.isInteger(index) || index < 1 || index > INDEX_MAX) {
     return wrong('sub_account_index must be a whole number from 1')
@@ -48,7 +72,8 @@ export function readTrust(value: unknown): PinnedTrust {
   const identities = new Map<number, Uint8Array>()
   const keys = new Set<string>()
   for (const { node, identity } of nodes as { node: unknown; identity: unknown }[]) {
-    if (typeof node !== 'number' || !Number.isInteger(node)) return wrong('each node needs its number')
+    if (typeof node !== 'number' || !Number.isInteger(node))
+      return wrong('each node needs its number')
     const key = identityOf(identity)
     identities.set(node, key)
     keys.add(bytesToHex(key))

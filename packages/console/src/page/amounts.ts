@@ -8,9 +8,13 @@ export function grouped(digits: string): string {
   return `${sign === '-' ? '−' : sign}${text}${fraction === undefined ? '' : `.${fraction}`}`
 }
 
-const withoutZeros = (value: string): string => (value.includes('.') ? value.replace(/\.?0+$/, '') : value)
+const withoutZeros = (value: string): string =>
+  value.includes('.') ? value.replace(/\.?0+$/, '') : value
 
-/** An amount with all its digits in groups of three; zeros at its end, which say nothing, are left out. */
+/**
+ * An amount with all its digits in groups of three; zeros at its end, which say nothing, are left
+ * out.
+ */
 export const amountText = (value: string): string => grouped(withoutZeros(value))
 
 /** Dollars with all their digits, and at least the cents. */
@@ -29,5 +33,8 @@ export function usdShort(value: string | null | undefined): { text: string; exac
   const [, cents, rest = ''] = /^(.*\.\d\d)(\d*)$/.exec(exact) ?? []
   if (cents === undefined || rest === '') return { text: exact, exact: null }
   if (cents === '$0.00') return { text: '< $0.01', exact }
-  return { text: cents === '−$0.00' ? exact : `≈ ${cents}`, exact: cents === '−$0.00' ? null : exact }
+  return {
+    text: cents === '−$0.00' ? exact : `≈ ${cents}`,
+    exact: cents === '−$0.00' ? null : exact,
+  }
 }

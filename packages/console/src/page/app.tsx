@@ -43,7 +43,11 @@ function useShown(): Shown | 'missing' | 'loading' | Error {
           (View) => !isGone && setShown({ View: View as View, params, isOpen }),
           () =>
             !isGone &&
-            setShown(new Error('A part of the panel could not be loaded. Check the connection; a new version may have been installed.')),
+            setShown(
+              new Error(
+                'A part of the panel could not be loaded. Check the connection; a new version may have been installed.',
+              ),
+            ),
         )
         return () => void (isGone = true)
       }
@@ -61,7 +65,8 @@ export function App() {
   useEffect(() => {
     if (who === undefined) return
     const isOpen = /^\/console\/(?:sign-in|join\/|check)/.test(path)
-    if (who.person === null && !isOpen) go(`/console/sign-in?next=${encodeURIComponent(path + location.search)}`, 'replace')
+    if (who.person === null && !isOpen)
+      go(`/console/sign-in?next=${encodeURIComponent(path + location.search)}`, 'replace')
     else if (who.person !== null && (path === '/console' || path === '/console/sign-in'))
       go(scope.value.workspace === '' ? '/console/account' : scope.value.home, 'replace')
     else remember()
@@ -79,7 +84,8 @@ export function App() {
 /** A new workspace has none; one that the address names may not be there. */
 function NoSubAccount() {
   const { workspace, subAccount, home } = scope.value
-  const others = session.value?.workspaces.find(({ name }) => name === workspace)?.sub_accounts ?? []
+  const others =
+    session.value?.workspaces.find(({ name }) => name === workspace)?.sub_accounts ?? []
   const isNew = others.length === 0
   return (
     <Page title={isNew ? `Welcome to ${workspace}` : 'No such sub-account'}>
@@ -119,7 +125,8 @@ function content(shown: ReturnType<typeof useShown>) {
       </main>
     )
   }
-  if (typeof shown === 'object' && !(shown instanceof Error) && shown.isOpen) return <shown.View {...shown.params} />
+  if (typeof shown === 'object' && !(shown instanceof Error) && shown.isOpen)
+    return <shown.View {...shown.params} />
   if (who.person === null)
     return (
       <main class="alone">
@@ -150,7 +157,11 @@ function content(shown: ReturnType<typeof useShown>) {
         <Page title={shown === 'missing' ? 'No such page' : 'No such workspace'}>
           <Empty
             icon="search"
-            title={shown === 'missing' ? 'There is nothing at this address' : `You are no member of “${workspace}”`}
+            title={
+              shown === 'missing'
+                ? 'There is nothing at this address'
+                : `You are no member of “${workspace}”`
+            }
             action={<LinkButton href="/console">Go to the overview</LinkButton>}
           >
             Check the address, or whoever sent it to you.
@@ -160,7 +171,12 @@ function content(shown: ReturnType<typeof useShown>) {
     )
   }
   const { path } = place.value
-  if (!hasSubAccount && path.startsWith(home) && !OF_WORKSPACE.has(path.slice(home.length))) return <Shell><NoSubAccount /></Shell>
+  if (!hasSubAccount && path.startsWith(home) && !OF_WORKSPACE.has(path.slice(home.length)))
+    return (
+      <Shell>
+        <NoSubAccount />
+      </Shell>
+    )
   // Another sub-account's page is another page, whatever it held.
   return (
     <Shell>

@@ -1,9 +1,16 @@
-// Addresses below /console. Filters live in the query, so that every view can be sent to a colleague.
+// Addresses below /console. Filters live in the query, so that every view can be sent to a
+// colleague.
 import { signal } from '@preact/signals'
 
-export interface Place { path: string; query: URLSearchParams }
+export interface Place {
+  path: string
+  query: URLSearchParams
+}
 
-const here = (): Place => ({ path: location.pathname.replace(/(.)\/+$/, '$1'), query: new URLSearchParams(location.search) })
+const here = (): Place => ({
+  path: location.pathname.replace(/(.)\/+$/, '$1'),
+  query: new URLSearchParams(location.search),
+})
 
 /** The open address. */
 export const place = signal<Place>(here())
@@ -31,17 +38,33 @@ export function withQuery(changes: Record<string, string | null>): string {
 export function startRouter(): void {
   addEventListener('popstate', () => (place.value = here()))
   document.addEventListener('click', (event) => {
-    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+    if (
+      event.defaultPrevented ||
+      event.button !== 0 ||
+      event.metaKey ||
+      event.ctrlKey ||
+      event.shiftKey ||
+      event.altKey
+    )
+      return
     const link = event.target instanceof Element ? event.target.closest('a[href]') : null
-    if (!(link instanceof HTMLAnchorElement) || link.target !== '' || link.hasAttribute('download')) return
-    if (link.origin !== location.origin || !/^\/console(?:\/|$)/.test(link.pathname) || link.pathname.startsWith('/console/api/')) return
+    if (!(link instanceof HTMLAnchorElement) || link.target !== '' || link.hasAttribute('download'))
+      return
+    if (
+      link.origin !== location.origin ||
+      !/^\/console(?:\/|$)/.test(link.pathname) ||
+      link.pathname.startsWith('/console/api/')
+    )
+      return
     if (link.hash !== '' && link.pathname === location.pathname) return
     event.preventDefault()
     go(link.pathname + link.search)
   })
 }
 
-/** What a pattern like `/console/w/:workspace/x/:id` finds in a path; null where it does not fit. */
+/**
+ * What a pattern like `/console/w/:workspace/x/:id` finds in a path; null where it does not fit.
+ */
 export function match(pattern: string, path: string): Record<string, string> | null {
   const wanted = pattern.split('/')
   const parts = path.split('/')

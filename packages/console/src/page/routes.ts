@@ -26,8 +26,10 @@ export const routes: Record<string, Load> = {
   '': () => import('./pages/overview.tsx').then(({ OverviewPage }) => OverviewPage),
   '/wallets': () => import('./pages/wallets.tsx').then(({ Wallets }) => Wallets),
   '/wallets/:asset': () => import('./pages/wallet.tsx').then(({ WalletPage }) => WalletPage),
-  '/transactions': () => import('./pages/transactions.tsx').then(({ Transactions }) => Transactions),
-  '/transactions/:id': () => import('./pages/transaction.tsx').then(({ TransactionPage }) => TransactionPage),
+  '/transactions': () =>
+    import('./pages/transactions.tsx').then(({ Transactions }) => Transactions),
+  '/transactions/:id': () =>
+    import('./pages/transaction.tsx').then(({ TransactionPage }) => TransactionPage),
   '/receive': () => import('./pages/receive.tsx').then(({ ReceivePage }) => ReceivePage),
   '/send': () => import('./pages/send.tsx').then(({ Send }) => Send),
   '/batch': () => import('./pages/batch.tsx').then(({ Batch }) => Batch),
@@ -38,7 +40,8 @@ export const routes: Record<string, Load> = {
   '/orders': () => import('./pages/orders.tsx').then(({ Orders }) => Orders),
   '/orders/:id': () => import('./pages/order.tsx').then(({ OrderPage }) => OrderPage),
   '/forwarding': () => import('./pages/forwarding.tsx').then(({ Forwarding }) => Forwarding),
-  '/forwarding/:id': () => import('./pages/forward-rule.tsx').then(({ ForwardRulePage }) => ForwardRulePage),
+  '/forwarding/:id': () =>
+    import('./pages/forward-rule.tsx').then(({ ForwardRulePage }) => ForwardRulePage),
   '/staking': () => import('./pages/staking.tsx').then(({ Staking }) => Staking),
   '/aml': () => import('./pages/aml.tsx').then(({ Aml }) => Aml),
   '/tanks': () => import('./pages/tanks.tsx').then(({ Tanks }) => Tanks),
@@ -47,7 +50,8 @@ export const routes: Record<string, Load> = {
   '/prices': () => import('./pages/prices.tsx').then(({ Prices }) => Prices),
   '/webhooks': () => import('./pages/webhooks.tsx').then(({ Webhooks }) => Webhooks),
   '/webhooks/:id': () => import('./pages/webhook.tsx').then(({ WebhookPage }) => WebhookPage),
-  '/browser-key': () => import('./pages/browser-key.tsx').then(({ BrowserKeyPage }) => BrowserKeyPage),
+  '/browser-key': () =>
+    import('./pages/browser-key.tsx').then(({ BrowserKeyPage }) => BrowserKeyPage),
   '/api-users': () => import('./pages/api-users.tsx').then(({ ApiUsers }) => ApiUsers),
   '/people': () => import('./pages/people.tsx').then(({ People }) => People),
   '/audit-log': () => import('./pages/audit-log.tsx').then(({ AuditLog }) => AuditLog),

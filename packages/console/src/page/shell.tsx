@@ -145,7 +145,9 @@ function Switcher() {
           </a>
         )),
       ])}
-      {workspaces.length === 0 ? <p class="menu-title">You are a member of no workspace yet</p> : null}
+      {workspaces.length === 0 ? (
+        <p class="menu-title">You are a member of no workspace yet</p>
+      ) : null}
     </Menu>
   )
 }
@@ -153,12 +155,17 @@ function Switcher() {
 const THEME_WORDS = { system: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' }
 const THEME_ICONS = { system: 'system', light: 'sun', dark: 'moon' } as const
 
-const leave = () => void signOut().catch(({ message }: Error) => toast(`Still signed in. ${message}`, 'bad'))
+const leave = () =>
+  void signOut().catch(({ message }: Error) => toast(`Still signed in. ${message}`, 'bad'))
 
 function PersonMenu() {
   const person = session.value?.person
   return (
-    <Menu label="Your account" isEnd face={<span class="avatar">{initials(person?.name ?? person?.email ?? '')}</span>}>
+    <Menu
+      label="Your account"
+      isEnd
+      face={<span class="avatar">{initials(person?.name ?? person?.email ?? '')}</span>}
+    >
       <p class="menu-title">
         {person?.name}
         <span class="muted menu-mail">{person?.email}</span>
@@ -182,7 +189,10 @@ function PersonMenu() {
 function Live() {
   const word = { live: 'Live', connecting: 'Reconnecting', off: 'Not live' }[liveState.value]
   return (
-    <span class={`live is-${liveState.value}`} title={liveState.value === 'live' ? 'Events come as they happen' : 'Figures may be behind'}>
+    <span
+      class={`live is-${liveState.value}`}
+      title={liveState.value === 'live' ? 'Events come as they happen' : 'Figures may be behind'}
+    >
       <span class="live-dot" aria-hidden="true" />
       <span>{word}</span>
     </span>
@@ -205,12 +215,16 @@ function useKeys(help: () => void): void {
       if (isTyping(event)) return
       const wasGoing = isGoing
       isGoing = false
-      const target = wasGoing ? GROUPS.flatMap(({ items }) => items).find(({ key }) => key === event.key) : undefined
+      const target = wasGoing
+        ? GROUPS.flatMap(({ items }) => items).find(({ key }) => key === event.key)
+        : undefined
       if (target !== undefined) go(pageAt(target.to))
       else if (event.key === 'g') isGoing = true
       else if (event.key === '?') help()
       else if (event.key === '/') {
-        const first = document.querySelector<HTMLElement>('[data-search]') ?? document.querySelector<HTMLElement>('main input, main select')
+        const first =
+          document.querySelector<HTMLElement>('[data-search]') ??
+          document.querySelector<HTMLElement>('main input, main select')
         if (first === null) return
         event.preventDefault()
         first.focus()
@@ -252,7 +266,12 @@ export function Shell({ children }: { children: ComponentChildren }) {
           </span>
         ) : null}
         <Live />
-        <button type="button" class="icon-button top-help" aria-label="Keyboard help" onClick={() => setHelp(true)}>
+        <button
+          type="button"
+          class="icon-button top-help"
+          aria-label="Keyboard help"
+          onClick={() => setHelp(true)}
+        >
           <Icon name="help" />
         </button>
         <PersonMenu />
@@ -261,7 +280,13 @@ export function Shell({ children }: { children: ComponentChildren }) {
         <Navigation />
         <p class="side-foot muted">custody {session.value?.version}</p>
       </aside>
-      <button type="button" class="scrim" aria-label="Close the navigation" tabIndex={-1} onClick={() => setOpen(false)} />
+      <button
+        type="button"
+        class="scrim"
+        aria-label="Close the navigation"
+        tabIndex={-1}
+        onClick={() => setOpen(false)}
+      />
       <main id="main" class="main" tabIndex={-1}>
         <NetworkNotice />
         {children}
@@ -292,7 +317,9 @@ export function Shell({ children }: { children: ComponentChildren }) {
                   ],
             )}
           </dl>
-          {may('operator') ? null : <p class="muted">You read here: your role in this workspace is {scope.value.role}.</p>}
+          {may('operator') ? null : (
+            <p class="muted">You read here: your role in this workspace is {scope.value.role}.</p>
+          )}
         </Dialog>
       ) : null}
     </div>

@@ -10,7 +10,8 @@ const stored = localStorage.getItem(STORED) as Theme | null
 export const theme = signal<Theme>(stored !== null && THEMES.includes(stored) ? stored : 'system')
 
 /** The next one, round and round. */
-export const nextTheme = (): Theme => THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] as Theme
+export const nextTheme = (): Theme =>
+  THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length] as Theme
 
 export function startTheme(): void {
   effect(() => {

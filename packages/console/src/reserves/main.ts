@@ -1,5 +1,11 @@
-// The public page of published reserves: one proof is checked here by the client's own code, and nothing typed leaves the browser.
-import { verifyReserves, type PublishedStatement, type ReservesProof, type Statement } from '@custody/client/verify-reserves'
+// The public page of published reserves: one proof is checked here by the client's own code, and
+// nothing typed leaves the browser.
+import {
+  verifyReserves,
+  type PublishedStatement,
+  type ReservesProof,
+  type Statement,
+} from '@custody/client/verify-reserves'
 
 type Trust = NonNullable<Parameters<typeof verifyReserves>[0]['trust']>
 
@@ -17,19 +23,26 @@ function shown(amount: string, decimals: number): string {
 function covered({ held, operating, owed }: Statement['assets'][number]): string {
   if (owed === '0') return '–'
   const beside = BigInt(held) - BigInt(operating)
-  const hundredths = beside < 0n ? 0n : beside * 10_000n / BigInt(owed)
+  const hundredths = beside < 0n ? 0n : (beside * 10_000n) / BigInt(owed)
   return `${hundredths / 100n}.${String(hundredths % 100n).padStart(2, '0')} %`
 }
 
 async function get<T>(path: string): Promise<T> {
   const answer = await fetch(path)
-  if (!answer.ok) throw new Error(answer.status === 404 ? 'Nothing is shown here without a key.' : `The server answered ${answer.status}.`)
-  return await answer.json() as T
+  if (!answer.ok)
+    throw new Error(
+      answer.status === 404
+        ? 'Nothing is shown here without a key.'
+        : `The server answered ${answer.status}.`,
+    )
+  return (await answer.json()) as T
 }
 
 function row(each: Statement['assets'][number], isShort: boolean): HTMLTableRowElement {
   const line = document.createElement('tr')
-  const amounts = [each.held, each.operating, each.owed].map((amount) => shown(amount, each.decimals))
+  const amounts = [each.held, each.operating, each.owed].map((amount) =>
+    shown(amount, each.decimals),
+  )
   for (const text of [each.asset, ...amounts, covered(each)]) line.insertCell().textContent = text
   if (isShort) line.className = 'short'
   return line
@@ -40,10 +53,14 @@ async function show(id: string): Promise<void> {
   at('verdict').hidden = true
   published = await get<PublishedStatement>(`/reserves/${encodeURIComponent(id)}.json`)
   const { statement, hash, short } = await verifyReserves({ published })
-  const words = short.length > 0 ? ` By its own word more is owed than held of ${short.join(', ')}.` : ''
-  at('about').textContent = `Of ${statement.time}. SHA-256 ${hash}: compare it with what others see.${words}`
+  const words =
+    short.length > 0 ? ` By its own word more is owed than held of ${short.join(', ')}.` : ''
+  at('about').textContent =
+    `Of ${statement.time}. SHA-256 ${hash}: compare it with what others see.${words}`
   const table = at<HTMLTableElement>('assets')
-  table.tBodies[0]?.replaceChildren(...statement.assets.map((each) => row(each, short.includes(each.asset))))
+  table.tBodies[0]?.replaceChildren(
+    ...statement.assets.map((each) => row(each, short.includes(each.asset))),
+  )
   table.hidden = false
 }
 
@@ -65,10 +82,17 @@ async function check(): Promise<string> {
   if (!published) throw new Error('There is no statement to check it by.')
   if (!proof) throw new Error('Paste your proof first.')
   const found = await verifyReserves({ published, proof, trust })
-  const owed = found.proven.map(({ asset, decimals, balance }) => `${shown(balance, decimals)} ${asset}`).join(', ')
-  const signed = found.signed_by === null ? 'Nobody’s signature was checked: there is no trust file.'
-    : `Signed by signer nodes ${found.signed_by.join(', ')}.`
-  const counted = owed === '' ? 'It owes you nothing: no leaf is yours.' : `You are counted with ${owed}. Hold it against your own books.`
+  const owed = found.proven
+    .map(({ asset, decimals, balance }) => `${shown(balance, decimals)} ${asset}`)
+    .join(', ')
+  const signed =
+    found.signed_by === null
+      ? 'Nobody’s signature was checked: there is no trust file.'
+      : `Signed by signer nodes ${found.signed_by.join(', ')}.`
+  const counted =
+    owed === ''
+      ? 'It owes you nothing: no leaf is yours.'
+      : `You are counted with ${owed}. Hold it against your own books.`
   return `${counted} ${signed}`
 }
 
@@ -77,22 +101,33 @@ const tell = (text: string, isGood: boolean): void => {
   at('verdict').className = isGood ? 'good' : 'bad'
   at('verdict').hidden = false
 }
-const failed = (error: unknown): void => { at('about').textContent = (error as Error).message }
+const failed = (error: unknown): void => {
+  at('about').textContent = (error as Error).message
+}
 
 at('check').addEventListener('submit', (event) => {
   event.preventDefault()
-  check().then((text) => tell(text, true), (error: unknown) => tell(`It does not hold: ${(error as Error).message}`, false))
+  check().then(
+    (text) => tell(text, true),
+    (error: unknown) => tell(`It does not hold: ${(error as Error).message}`, false),
+  )
 })
 for (const id of ['proof', 'trust']) {
   at<HTMLInputElement>(`${id}-file`).addEventListener('change', ({ target }) => {
     const [file] = (target as HTMLInputElement).files ?? []
-    void file?.text().then((text) => { at<HTMLTextAreaElement>(id).value = text })
+    void file?.text().then((text) => {
+      at<HTMLTextAreaElement>(id).value = text
+    })
   })
 }
 const select = at<HTMLSelectElement>('statements')
 select.addEventListener('change', () => void show(select.value).catch(failed))
-get<{ statements: { id: string; created_at: string }[] }>('/reserves/index.json').then(async ({ statements }) => {
-  select.replaceChildren(...statements.map(({ id, created_at: time }) => new Option(`${time} – ${id}`, id)))
-  if (statements[0]) await show(statements[0].id)
-  else at('about').textContent = 'Nothing was published yet.'
-}).catch(failed)
+get<{ statements: { id: string; created_at: string }[] }>('/reserves/index.json')
+  .then(async ({ statements }) => {
+    select.replaceChildren(
+      ...statements.map(({ id, created_at: time }) => new Option(`${time} – ${id}`, id)),
+    )
+    if (statements[0]) await show(statements[0].id)
+    else at('about').textContent = 'Nothing was published yet.'
+  })
+  .catch(failed)

@@ -1,7 +1,15 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { encoded, howToBuild, loadAssets, pageHeaders, readFile, type Answer, type Assets } from '@custody/site'
+import {
+  encoded,
+  howToBuild,
+  loadAssets,
+  pageHeaders,
+  readFile,
+  type Answer,
+  type Assets,
+} from '@custody/site'
 
 /** The built control panel, held in memory: no request reaches the disk. */
 export interface Site {
@@ -28,7 +36,8 @@ const PERMISSIONS = ['publickey-credentials-create', 'publickey-credentials-get'
  */
 export function loadSite(dist: string = DIST): Site {
   const assets = join(dist, 'assets')
-  if (![join(dist, 'index.html'), join(dist, 'reserves.html'), assets].every(existsSync)) throw new Error(howToBuild(NAME))
+  if (![join(dist, 'index.html'), join(dist, 'reserves.html'), assets].every(existsSync))
+    throw new Error(howToBuild(NAME))
   const page = readFile(dist, 'index.html')
   const reserves = readFile(dist, 'reserves.html')
   const open = { ...pageHeaders([]), 'x-frame-options': 'DENY' }

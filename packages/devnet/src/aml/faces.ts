@@ -14,7 +14,9 @@ const SECRET = Buffer.from('sandbox').toString('base64')
 const PREFIX = '/aml'
 
 const json = (status: number, body: unknown, headers?: Record<string, string>): HttpAnswer => ({
-  status, body: JSON.stringify(body), ...(headers ? { headers } : {}),
+  status,
+  body: JSON.stringify(body),
+  ...(headers ? { headers } : {}),
 })
 
 /** What a provider's own refusal of a key looks like. */
@@ -31,9 +33,16 @@ const UNKNOWN: Record<AmlProvider, HttpAnswer> = {
   TRM: json(201, [{ addressRiskIndicators: [{ categoryRiskScoreLevel: 99 }] }]),
 }
 
-/** The three screening providers on their production protocols, below /aml/chainalysis, /aml/elliptic and /aml/trm. */
+/**
+ * The three screening providers on their production protocols, below /aml/chainalysis,
+ * /aml/elliptic and /aml/trm.
+ */
 export class AmlFaces {
-  readonly faults: Record<AmlProvider, AmlFaults> = { CHAINALYSIS: new AmlFaults(), ELLIPTIC: new AmlFaults(), TRM: new AmlFaults() }
+  readonly faults: Record<AmlProvider, AmlFaults> = {
+    CHAINALYSIS: new AmlFaults(),
+    ELLIPTIC: new AmlFaults(),
+    TRM: new AmlFaults(),
+  }
   readonly #risks: () => Risks
   readonly #chainalysis = new Chainalysis()
 
@@ -62,9 +71,11 @@ export class AmlFaces {
     const { mode } = this.faults[provider]
     if (mode === 'down') return undefined
     if (mode === 'reject') return json(500, { message: 'Internal Server Error' })
-    if (mode === 'rate-limited') return json(429, { message: 'Too Many Requests' }, { 'retry-after': '60' })
+    if (mode === 'rate-limited')
+      return json(429, { message: 'Too Many Requests' }, { 'retry-after': '60' })
     if (mode === 'revoked') return REVOKED[provider]
-    if (mode === 'malformed') return { status: 200, body: '<html><body>Service is being upgraded</body></html>' }
+    if (mode === 'malformed')
+      return { status: 200, body: '<html><body>Service is being upgraded</body></html>' }
     if (mode === 'empty') return { status: 200, body: '' }
     if (mode === 'unknown') return UNKNOWN[provider]
     const answered = this.#answer(provider, request)

@@ -1,7 +1,16 @@
 import { RequestError } from '../errors.ts'
 
 const AML_FAULT_MODES = [
-  'heal', 'down', 'drop-answer', 'lag', 'reject', 'malformed', 'empty', 'unknown', 'rate-limited', 'revoked',
+  'heal',
+  'down',
+  'drop-answer',
+  'lag',
+  'reject',
+  'malformed',
+  'empty',
+  'unknown',
+  'rate-limited',
+  'revoked',
 ] as const
 export type AmlFaultMode = (typeof AML_FAULT_MODES)[number]
 
@@ -11,7 +20,10 @@ export class AmlFaults {
 
   set(mode: unknown): void {
     const known = AML_FAULT_MODES.find((candidate) => candidate === mode)
-    if (!known) throw new RequestError(`mode ${JSON.stringify(mode)} is unknown: one of ${AML_FAULT_MODES.join(', ')}`)
+    if (!known)
+      throw new RequestError(
+        `mode ${JSON.stringify(mode)} is unknown: one of ${AML_FAULT_MODES.join(', ')}`,
+      )
     this.mode = known
   }
 }

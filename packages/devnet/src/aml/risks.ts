@@ -6,7 +6,10 @@ import { Journal } from '../journal.ts'
 const RISK_LEVELS = ['SEVERE', 'HIGH', 'MEDIUM', 'LOW'] as const
 export type RiskLevel = (typeof RISK_LEVELS)[number]
 
-interface Entry { address: string; level: RiskLevel | null }
+interface Entry {
+  address: string
+  level: RiskLevel | null
+}
 
 const ADDRESS_LENGTH_MAX = 200
 
@@ -15,7 +18,9 @@ function sameAddressKey(address: string): string {
   if (/^0x[0-9a-f]{40}$/i.test(address)) return address.toLowerCase()
   const text = address.replace(/^(bitcoincash|bchreg|bchtest):/i, '')
   const hasOneCase = text === text.toLowerCase() || text === text.toUpperCase()
-  return hasOneCase && /^([a-z_]{1,12}1|[qp])[02-9ac-hj-np-z]{20,}$/i.test(text) ? text.toLowerCase() : text
+  return hasOneCase && /^([a-z_]{1,12}1|[qp])[02-9ac-hj-np-z]{20,}$/i.test(text)
+    ? text.toLowerCase()
+    : text
 }
 
 /** What the local providers say of each address. Survives restarts. */
@@ -35,13 +40,20 @@ export class Risks {
   }
 
   set(address: unknown, level: unknown): { address: string; level: string } {
-    if (typeof address !== 'string' || address === '' || address.length > ADDRESS_LENGTH_MAX || /\s/.test(address)) {
+    if (
+      typeof address !== 'string' ||
+      address === '' ||
+      address.length > ADDRESS_LENGTH_MAX ||
+      /\s/.test(address)
+    ) {
       throw new RequestError(`address ${JSON.stringify(address)} is not an address`)
     }
     const wanted = String(level).toUpperCase()
     const known = RISK_LEVELS.find((each) => each === wanted)
     if (!known && wanted !== 'NONE') {
-      throw new RequestError(`level ${JSON.stringify(level)} is unknown: one of ${RISK_LEVELS.join(', ')}, none`)
+      throw new RequestError(
+        `level ${JSON.stringify(level)} is unknown: one of ${RISK_LEVELS.join(', ')}, none`,
+      )
     }
     const entry = { address: sameAddressKey(address), level: known ?? null }
     this.#journal.append([entry])

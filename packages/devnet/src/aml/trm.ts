@@ -1,13 +1,25 @@
 import type { HttpAnswer, HttpRequest } from '../http-server.ts'
 import type { RiskLevel } from './risks.ts'
 
-const SCORES: Record<RiskLevel, [number, string]> = { SEVERE: [15, 'Severe'], HIGH: [10, 'High'], MEDIUM: [5, 'Medium'], LOW: [1, 'Low'] }
+const SCORES: Record<RiskLevel, [number, string]> = {
+  SEVERE: [15, 'Severe'],
+  HIGH: [10, 'High'],
+  MEDIUM: [5, 'Medium'],
+  LOW: [1, 'Low'],
+}
 const ADDRESSES_MAX = 10
 
-const answer = (status: number, body: unknown): HttpAnswer => ({ status, body: JSON.stringify(body) })
+const answer = (status: number, body: unknown): HttpAnswer => ({
+  status,
+  body: JSON.stringify(body),
+})
 
 /** Wallet Screening, v2: a list of addresses, each with its chain; one finding for each. */
-export function trm({ method, path, headers, body }: HttpRequest, key: string, levelOf: (address: string) => RiskLevel | null): HttpAnswer {
+export function trm(
+  { method, path, headers, body }: HttpRequest,
+  key: string,
+  levelOf: (address: string) => RiskLevel | null,
+): HttpAnswer {
   if (headers['authorization'] !== `Basic ${Buffer.from(`${key}:${key}`).toString('base64')}`) {
     return answer(401, { code: 401, name: 'Unauthorized', message: 'Invalid credentials' })
   }
@@ -19,32 +31,59 @@ export function trm({ method, path, headers, body }: HttpRequest, key: string, l
     !Array.isArray(asked) ||
     asked.length === 0 ||
     asked.length > ADDRESSES_MAX ||
-    asked.some(({ address, chain }) => typeof address !== 'string' || typeof chain !== 'string' || !/^[a-z_]+$/.test(chain))
+    asked.some(
+      ({ address, chain }) =>
+        typeof address !== 'string' || typeof chain !== 'string' || !/^[a-z_]+$/.test(chain),
+    )
   ) {
     return answer(400, {
-      code: 400, name: 'BadRequest', message: `a list of 1 to ${ADDRESSES_MAX} addresses with their chains is expected`,
+      code: 400,
+      name: 'BadRequest',
+      message: `a list of 1 to ${ADDRESSES_MAX} addresses with their chains is expected`,
     })
   }
-  return answer(201, asked.map(({ address, chain }) => {
-    const level = levelOf(String(address))
-    const [score, label] = level === null ? [0, 'Unknown'] : SCORES[level]
-    return {
-      accountExternalId: null, address, addressSubmitted: address, chain, externalId: null, addressIncomingVolumeUsd: '0',
-      addressOutgoingVolumeUsd: '0', addressTotalVolumeUsd: '0',
-      addressRiskIndicators:
-        level === null
-          ? []
-          : [
-              {
-                category: 'Local test entity', categoryId: '1', categoryRiskScoreLevel: score, categoryRiskScoreLevelLabel: label,
-                incomingVolumeUsd: '0', outgoingVolumeUsd: '0', riskType: 'OWNERSHIP', totalVolumeUsd: '0',
-              },
-              {
-                category: 'Exchange', categoryId: '2', categoryRiskScoreLevel: 1, categoryRiskScoreLevelLabel: 'Low',
-                incomingVolumeUsd: '0', outgoingVolumeUsd: '0', riskType: 'COUNTERPARTY', totalVolumeUsd: '0',
-              },
-            ],
-      entities: [], trmAppUrl: `https://app.trmlabs.com/address/${String(address)}`,
-    }
-  }))
+  return answer(
+    201,
+    asked.map(({ address, chain }) => {
+      const level = levelOf(String(address))
+      const [score, label] = level === null ? [0, 'Unknown'] : SCORES[level]
+      return {
+        accountExternalId: null,
+        address,
+        addressSubmitted: address,
+        chain,
+        externalId: null,
+        addressIncomingVolumeUsd: '0',
+        addressOutgoingVolumeUsd: '0',
+        addressTotalVolumeUsd: '0',
+        addressRiskIndicators:
+          level === null
+            ? []
+            : [
+                {
+                  category: 'Local test entity',
+                  categoryId: '1',
+                  categoryRiskScoreLevel: score,
+                  categoryRiskScoreLevelLabel: label,
+                  incomingVolumeUsd: '0',
+                  outgoingVolumeUsd: '0',
+                  riskType: 'OWNERSHIP',
+                  totalVolumeUsd: '0',
+                },
+                {
+                  category: 'Exchange',
+                  categoryId: '2',
+                  categoryRiskScoreLevel: 1,
+                  categoryRiskScoreLevelLabel: 'Low',
+                  incomingVolumeUsd: '0',
+                  outgoingVolumeUsd: '0',
+                  riskType: 'COUNTERPARTY',
+                  totalVolumeUsd: '0',
+                },
+              ],
+        entities: [],
+        trmAppUrl: `https://app.trmlabs.com/address/${String(address)}`,
+      }
+    }),
+  )
 }

@@ -20,7 +20,13 @@ export type ScriptType =
 
 export function witnessProgram(script: Buffer): { version: number; program: Buffer } | undefined {
   const op = script[0]
-  if (op === undefined || script.length < 4 || script.length > 42 || script[1] !== script.length - 2) return undefined
+  if (
+    op === undefined ||
+    script.length < 4 ||
+    script.length > 42 ||
+    script[1] !== script.length - 2
+  )
+    return undefined
   if (op !== 0 && (op < 0x51 || op > 0x60)) return undefined
   return { version: op === 0 ? 0 : op - 0x50, program: script.subarray(2) }
 }
@@ -39,13 +45,21 @@ export function scriptType(script: Buffer, segwit = true): ScriptType {
     return version === 0 ? 'nonstandard' : 'witness_unknown'
   }
   if (script[0] === 0x6a && pushesOnly(script.subarray(1))) return 'nulldata'
-  if ((script.length === 35 && script[0] === 33 || script.length === 67 && script[0] === 65) && script.at(-1) === 0xac) return 'pubkey'
+  if (
+    ((script.length === 35 && script[0] === 33) || (script.length === 67 && script[0] === 65)) &&
+    script.at(-1) === 0xac
+  )
+    return 'pubkey'
   if (script.at(-1) === 0xae && script[0]! >= 0x51 && script[0]! <= 0x53) return 'multisig'
   return 'nonstandard'
 }
 
 export function isP2pkh(script: Buffer): boolean {
-  return script.length === 25 && script.subarray(0, 3).toString('hex') === '76a914' && script.subarray(23).toString('hex') === '88ac'
+  return (
+    script.length === 25 &&
+    script.subarray(0, 3).toString('hex') === '76a914' &&
+    script.subarray(23).toString('hex') === '88ac'
+  )
 }
 
 export function isP2sh(script: Buffer): boolean {
@@ -69,14 +83,19 @@ export function pushesOnly(script: Buffer): boolean {
 export function addressOf(script: Buffer, network: UtxoNetwork = BTC): string | undefined {
   const { hrp, p2pkh, p2sh, cashaddr } = network.address
   if (isP2pkh(script)) {
-    return cashaddr === null ? base58Check(p2pkh, script.subarray(3, 23)) : cashAddress(cashaddr, 'p2pkh', script.subarray(3, 23))
+    return cashaddr === null
+      ? base58Check(p2pkh, script.subarray(3, 23))
+      : cashAddress(cashaddr, 'p2pkh', script.subarray(3, 23))
   }
   if (isP2sh(script)) {
-    return cashaddr === null ? base58Check(p2sh, script.subarray(2, 22)) : cashAddress(cashaddr, 'p2sh', script.subarray(2, 22))
+    return cashaddr === null
+      ? base58Check(p2sh, script.subarray(2, 22))
+      : cashAddress(cashaddr, 'p2sh', script.subarray(2, 22))
   }
   const witness = hrp === null ? undefined : witnessProgram(script)
   if (!witness) return undefined
-  if (witness.version === 0 && witness.program.length !== 20 && witness.program.length !== 32) return undefined
+  if (witness.version === 0 && witness.program.length !== 20 && witness.program.length !== 32)
+    return undefined
   return encodeSegwit(hrp!, witness.version, witness.program)
 }
 
@@ -88,10 +107,18 @@ export function scriptOf(address: string, network: UtxoNetwork = BTC): Buffer | 
   if (cash) return cash
   const decoded = decodeBase58Check(address)
   if (decoded?.length === 21 && decoded[0] === p2pkh) {
-    return Buffer.concat([Buffer.from('76a914', 'hex'), decoded.subarray(1), Buffer.from('88ac', 'hex')])
+    return Buffer.concat([
+      Buffer.from('76a914', 'hex'),
+      decoded.subarray(1),
+      Buffer.from('88ac', 'hex'),
+    ])
   }
   if (decoded?.length === 21 && decoded[0] === p2sh) {
-    return Buffer.concat([Buffer.from('a914', 'hex'), decoded.subarray(1), Buffer.from('87', 'hex')])
+    return Buffer.concat([
+      Buffer.from('a914', 'hex'),
+      decoded.subarray(1),
+      Buffer.from('87', 'hex'),
+    ])
   }
   if (decoded) return { error: 'Invalid or unsupported Base58-encoded address.' }
   return { error: 'Invalid or unsupported Segwit (Bech32) or Base58 encoding.' }
@@ -159,21 +186,26 @@ function encodeSegwit(hrp: string, version: number, program: Buffer): string {
 
 function decodeSegwit(hrp: string, address: string): Buffer | { error: string } {
   const text = address.toLowerCase()
-  if (text !== address && address.toUpperCase() !== address) return { error: 'Invalid character or mixed case' }
+  if (text !== address && address.toUpperCase() !== address)
+    return { error: 'Invalid character or mixed case' }
   const values = Array.from(text.slice(hrp.length + 1), (character) => BECH32.indexOf(character))
-  if (values.length < 7 || text.length > 90 || values.includes(-1)) return { error: 'Invalid Base 32 character' }
+  if (values.length < 7 || text.length > 90 || values.includes(-1))
+    return { error: 'Invalid Base 32 character' }
   const version = values[0]!
   const constant = version === 0 ? BECH32_CONSTANT : BECH32M_CONSTANT
   const found = polymod(expanded(hrp).concat(values))
   if (found !== constant) {
-    if (version === 0 && found === BECH32M_CONSTANT) return { error: 'Version 0 witness address must use Bech32 checksum' }
-    if (version !== 0 && found === BECH32_CONSTANT) return { error: 'Version 1+ witness address must use Bech32m checksum' }
+    if (version === 0 && found === BECH32M_CONSTANT)
+      return { error: 'Version 0 witness address must use Bech32 checksum' }
+    if (version !== 0 && found === BECH32_CONSTANT)
+      return { error: 'Version 1+ witness address must use Bech32m checksum' }
     return { error: 'Invalid Bech32 checksum' }
   }
   const program = regroup(values.slice(1, -6), 5, 8, false)
   if (!program) return { error: 'Invalid padding in Bech32 data section' }
   if (version > 16) return { error: 'Invalid Bech32 address witness version' }
-  if (program.length < 2 || program.length > 40) return { error: `Invalid Bech32 address program size (${program.length} bytes)` }
+  if (program.length < 2 || program.length > 40)
+    return { error: `Invalid Bech32 address program size (${program.length} bytes)` }
   if (version === 0 && program.length !== 20 && program.length !== 32) {
     return { error: `Invalid Bech32 v0 address program size (${program.length} bytes), per BIP141` }
   }

@@ -1,7 +1,12 @@
 /** Bech32 and CashAddr write with the same letters. */
 export const BECH32 = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'
 
-export function regroup(bytes: Iterable<number>, from: number, to: number, pad: boolean): number[] | undefined {
+export function regroup(
+  bytes: Iterable<number>,
+  from: number,
+  to: number,
+  pad: boolean,
+): number[] | undefined {
   let held = 0
   let bits = 0
   const groups: number[] = []

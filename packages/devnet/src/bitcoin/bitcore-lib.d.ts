@@ -8,7 +8,13 @@ declare module 'bitcore-lib' {
     static readonly [flag: `SCRIPT_${string}`]: number
     errstr: string
     verify(
-      scriptSig: Script, scriptPubkey: Script, tx: Transaction, nin: number, flags: number, witness: Buffer[], satoshis: number
+      scriptSig: Script,
+      scriptPubkey: Script,
+      tx: Transaction,
+      nin: number,
+      flags: number,
+      witness: Buffer[],
+      satoshis: number,
     ): boolean
   }
   class Script {

@@ -2,7 +2,14 @@ import { compact, data, display, hash256, internal, Reader, uint32 } from './enc
 import { coinbasePayload, COINBASE_VERSION } from './special.ts'
 import { isCoinbase, makeTx, readTx, type Forms, type Tx } from './transaction.ts'
 
-export type Header = { version: number; previous: string; merkleRoot: string; time: number; bits: number; nonce: number }
+export type Header = {
+  version: number
+  previous: string
+  merkleRoot: string
+  time: number
+  bits: number
+  nonce: number
+}
 export type ParsedBlock = {
   header: Header
   hash: string
@@ -33,8 +40,17 @@ export function parseBlock(raw: Buffer, forms: Forms): ParsedBlock {
   // Its extension blocks, which are left out.
   if (txs.at(-1)?.isHogEx && reader.uint8() !== 0) throw new Error('extension blocks')
   if (reader.left > 0) throw new Error('extra data after the block')
-  const strippedSize = 80 + compact(txs.length).length + txs.reduce((sum, tx) => sum + tx.baseSize, 0)
-  return { header, hash: display(hash256(headerBytes)), headerBytes, raw, txs, strippedSize, weight: strippedSize * 3 + raw.length }
+  const strippedSize =
+    80 + compact(txs.length).length + txs.reduce((sum, tx) => sum + tx.baseSize, 0)
+  return {
+    header,
+    hash: display(hash256(headerBytes)),
+    headerBytes,
+    raw,
+    txs,
+    strippedSize,
+    weight: strippedSize * 3 + raw.length,
+  }
 }
 
 function meetsTarget(hash: string): boolean {
@@ -60,13 +76,22 @@ function commitment(txs: readonly Tx[], reserved: Buffer): Buffer {
   return hash256(Buffer.concat([internal(root), reserved]))
 }
 
-/** BIP141: the last output that looks like one counts. True also when there is no witness to commit to. */
+/**
+ * BIP141: the last output that looks like one counts. True also when there is no witness to commit
+ * to.
+ */
 function commitmentHolds(txs: readonly Tx[]): boolean {
   const coinbase = txs[0]!
-  const output = coinbase.outs.findLast(({ script }) => script.length >= 38 && script.subarray(0, 6).equals(COMMITMENT))
+  const output = coinbase.outs.findLast(
+    ({ script }) => script.length >= 38 && script.subarray(0, 6).equals(COMMITMENT),
+  )
   if (!output) return txs.every((tx) => tx.ins.every((input) => input.witness.length === 0))
   const reserved = coinbase.ins[0]!.witness[0]
-  return coinbase.ins[0]!.witness.length === 1 && reserved?.length === 32 && output.script.subarray(6, 38).equals(commitment(txs, reserved))
+  return (
+    coinbase.ins[0]!.witness.length === 1 &&
+    reserved?.length === 32 &&
+    output.script.subarray(6, 38).equals(commitment(txs, reserved))
+  )
 }
 
 /** BIP34: a script that starts with the height as a number. */
@@ -98,14 +123,19 @@ export function makeBlock(options: {
     witness: options.segwit ? [reserved] : [],
   }
   const reward = { value: options.reward, script: options.payTo }
-  const coinbaseWith = (script: Buffer): Tx => makeTx({ version: 2, ins: [input], outs: [reward, { value: 0n, script }], locktime: 0 })
+  const coinbaseWith = (script: Buffer): Tx =>
+    makeTx({ version: 2, ins: [input], outs: [reward, { value: 0n, script }], locktime: 0 })
   const draft = [coinbaseWith(COMMITMENT), ...options.txs]
   const coinbase = options.segwit
     ? coinbaseWith(Buffer.concat([COMMITMENT, commitment(draft, reserved)]))
     : makeTx({
-      ins: [input], outs: [reward], locktime: 0,
-      ...(options.forms.specialTransactions ? { version: COINBASE_VERSION, payload: coinbasePayload(options.height) } : { version: 2 }),
-    })
+        ins: [input],
+        outs: [reward],
+        locktime: 0,
+        ...(options.forms.specialTransactions
+          ? { version: COINBASE_VERSION, payload: coinbasePayload(options.height) }
+          : { version: 2 }),
+      })
   const txs = [coinbase, ...options.txs]
   const header = Buffer.concat([
     uint32(0x20000000),
@@ -115,12 +145,18 @@ export function makeBlock(options: {
     uint32(REGTEST_BITS),
     uint32(0),
   ])
-  while (!meetsTarget(display(hash256(header)))) header.writeUInt32LE(header.readUInt32LE(76) + 1, 76)
+  while (!meetsTarget(display(hash256(header))))
+    header.writeUInt32LE(header.readUInt32LE(76) + 1, 76)
   const extension = txs.at(-1)?.isHogEx ? Buffer.from([0]) : Buffer.alloc(0)
-  return parseBlock(Buffer.concat([header, compact(txs.length), ...txs.map((tx) => tx.raw), extension]), options.forms)
+  return parseBlock(
+    Buffer.concat([header, compact(txs.length), ...txs.map((tx) => tx.raw), extension]),
+    options.forms,
+  )
 }
 
-/** What a block must satisfy by itself, before its inputs are looked at; Core's name of what fails. */
+/**
+ * What a block must satisfy by itself, before its inputs are looked at; Core's name of what fails.
+ */
 export function checkBlock(block: ParsedBlock): string | undefined {
   const { txs, header } = block
   if (header.bits !== REGTEST_BITS) return 'bad-diffbits'

@@ -10,14 +10,21 @@ export async function loadCashMachine(): Promise<void> {
   machine ??= { library, vm: library.createVirtualMachineBCH(true) }
 }
 
-/** Executes every input in Bitcoin Cash's own virtual machine; what failed, or undefined when all hold. */
+/**
+ * Executes every input in Bitcoin Cash's own virtual machine; what failed, or undefined when all
+ * hold.
+ */
 export function verifyCash(tx: Tx, spent: readonly Spent[]): string | undefined {
   if (!machine) throw new Error('the virtual machine of Bitcoin Cash is not loaded')
   const transaction = machine.library.decodeTransaction(Uint8Array.from(tx.raw))
   if (typeof transaction === 'string') return transaction
   const sourceOutputs = spent.map(({ value, script }) => {
     const { token, locking } = splitToken(script)
-    return { valueSatoshis: value, lockingBytecode: Uint8Array.from(locking), ...(token ? { token: sourceToken(token) } : {}) }
+    return {
+      valueSatoshis: value,
+      lockingBytecode: Uint8Array.from(locking),
+      ...(token ? { token: sourceToken(token) } : {}),
+    }
   })
   const verdict = machine.vm.verify({ sourceOutputs, transaction })
   return verdict === true ? undefined : verdict
@@ -26,7 +33,10 @@ export function verifyCash(tx: Tx, spent: readonly Spent[]): string | undefined 
 /** The library names a category as it is shown, not as inputs name it. */
 function sourceToken({ category, amount, nft }: Token) {
   return {
-    amount, category: Uint8Array.from(Buffer.from(category).reverse()),
-    ...(nft ? { nft: { capability: nft.capability, commitment: Uint8Array.from(nft.commitment) } } : {}),
+    amount,
+    category: Uint8Array.from(Buffer.from(category).reverse()),
+    ...(nft
+      ? { nft: { capability: nft.capability, commitment: Uint8Array.from(nft.commitment) } }
+      : {}),
   }
 }

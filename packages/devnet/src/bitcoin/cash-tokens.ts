@@ -1,6 +1,7 @@
 import { compact, data, display, Reader, uint64 } from './encoding.ts'
 
-// Bitcoin Cash's tokens (CHIP-2022-02 CashTokens): a prefix of an output's script, in transactions and in the coins of the ledger.
+// Bitcoin Cash's tokens (CHIP-2022-02 CashTokens): a prefix of an output's script, in transactions
+// and in the coins of the ledger.
 
 const PREFIX = 0xef
 const HAS_AMOUNT = 0x10
@@ -10,22 +11,37 @@ const CAPABILITIES = ['none', 'mutable', 'minting'] as const
 const COMPACT_64 = 0xff
 
 export type Capability = (typeof CAPABILITIES)[number]
-export interface Token { category: Buffer; amount: bigint; nft: { capability: Capability; commitment: Buffer } | null }
+export interface Token {
+  category: Buffer
+  amount: bigint
+  nft: { capability: Capability; commitment: Buffer } | null
+}
 
-export const isCapability = (value: unknown): value is Capability => CAPABILITIES.includes(value as Capability)
+export const isCapability = (value: unknown): value is Capability =>
+  CAPABILITIES.includes(value as Capability)
 
-/** The prefix that precedes a locking script. `category` in the order of bytes in which inputs name a transaction. */
+/**
+ * The prefix that precedes a locking script. `category` in the order of bytes in which inputs name
+ * a transaction.
+ */
 export function tokenPrefix({ category, amount, nft }: Token): Buffer {
-  const flags = (amount > 0n ? HAS_AMOUNT : 0) | (nft ? HAS_NFT | CAPABILITIES.indexOf(nft.capability) : 0)
-    | (nft && nft.commitment.length > 0 ? HAS_COMMITMENT : 0)
+  const flags =
+    (amount > 0n ? HAS_AMOUNT : 0) |
+    (nft ? HAS_NFT | CAPABILITIES.indexOf(nft.capability) : 0) |
+    (nft && nft.commitment.length > 0 ? HAS_COMMITMENT : 0)
   return Buffer.concat([
-    Buffer.from([PREFIX]), category, Buffer.from([flags]), ...(nft && nft.commitment.length > 0 ? [data(nft.commitment)] : []),
+    Buffer.from([PREFIX]),
+    category,
+    Buffer.from([flags]),
+    ...(nft && nft.commitment.length > 0 ? [data(nft.commitment)] : []),
     ...(amount > 0n ? [writeAmount(amount)] : []),
   ])
 }
 
 const writeAmount = (amount: bigint): Buffer =>
-  (amount < 0x1_0000_0000n ? compact(Number(amount)) : Buffer.concat([Buffer.from([COMPACT_64]), uint64(amount)]))
+  amount < 0x1_0000_0000n
+    ? compact(Number(amount))
+    : Buffer.concat([Buffer.from([COMPACT_64]), uint64(amount)])
 
 /** The locking script of an output, and the token before it. */
 export function splitToken(script: Buffer): { token: Token | undefined; locking: Buffer } {
@@ -37,7 +53,10 @@ export function splitToken(script: Buffer): { token: Token | undefined; locking:
   const commitment = flags & HAS_COMMITMENT ? reader.data() : Buffer.alloc(0)
   const capability = CAPABILITIES[flags & 0x0f] ?? 'none'
   const amount = flags & HAS_AMOUNT ? readAmount(reader) : 0n
-  return { token: { category, amount, nft: flags & HAS_NFT ? { capability, commitment } : null }, locking: script.subarray(reader.at) }
+  return {
+    token: { category, amount, nft: flags & HAS_NFT ? { capability, commitment } : null },
+    locking: script.subarray(reader.at),
+  }
 }
 
 function readAmount(reader: Reader): bigint {
@@ -48,8 +67,13 @@ function readAmount(reader: Reader): bigint {
 
 /** As Bitcoin Cash Node shows it beside `scriptPubKey`. */
 export function tokenData(token: Token | undefined): Record<string, unknown> | undefined {
-  return token && {
-    category: display(token.category), amount: token.amount.toString(),
-    nft: token.nft ? { capability: token.nft.capability, commitment: token.nft.commitment.toString('hex') } : undefined,
-  }
+  return (
+    token && {
+      category: display(token.category),
+      amount: token.amount.toString(),
+      nft: token.nft
+        ? { capability: token.nft.capability, commitment: token.nft.commitment.toString('hex') }
+        : undefined,
+    }
+  )
 }

@@ -22,7 +22,8 @@ function masked(prefix: string): number[] {
 export function cashAddress(prefix: string, type: keyof typeof TYPES, hash: Buffer): string {
   const values = regroup([TYPES[type], ...hash], 8, 5, true)!
   const check = polymod([...masked(prefix), ...values, 0, 0, 0, 0, 0, 0, 0, 0])
-  for (let index = 0; index < 8; index += 1) values.push(Number((check >> BigInt(5 * (7 - index))) & 31n))
+  for (let index = 0; index < 8; index += 1)
+    values.push(Number((check >> BigInt(5 * (7 - index))) & 31n))
   return `${prefix}:${values.map((value) => BECH32[value]).join('')}`
 }
 
@@ -32,10 +33,17 @@ export function cashScript(prefix: string, address: string): Buffer | undefined 
   if (text !== address && address.toUpperCase() !== address) return undefined
   const body = text.startsWith(`${prefix}:`) ? text.slice(prefix.length + 1) : text
   const values = Array.from(body, (character) => BECH32.indexOf(character))
-  if (values.length !== 42 || values.includes(-1) || polymod([...masked(prefix), ...values]) !== 0n) return undefined
+  if (values.length !== 42 || values.includes(-1) || polymod([...masked(prefix), ...values]) !== 0n)
+    return undefined
   const [type, ...hash] = regroup(values.slice(0, -8), 5, 8, false) ?? []
   if (hash.length !== 20) return undefined
-  if (type === TYPES.p2pkh) return Buffer.concat([Buffer.from('76a914', 'hex'), Buffer.from(hash), Buffer.from('88ac', 'hex')])
-  if (type === TYPES.p2sh) return Buffer.concat([Buffer.from('a914', 'hex'), Buffer.from(hash), Buffer.from('87', 'hex')])
+  if (type === TYPES.p2pkh)
+    return Buffer.concat([
+      Buffer.from('76a914', 'hex'),
+      Buffer.from(hash),
+      Buffer.from('88ac', 'hex'),
+    ])
+  if (type === TYPES.p2sh)
+    return Buffer.concat([Buffer.from('a914', 'hex'), Buffer.from(hash), Buffer.from('87', 'hex')])
   return undefined
 }

@@ -27,8 +27,8 @@ export type ChainRecord = { blocks: string[]; after?: number }
 const INITIAL_BLOCKS = 440
 const INITIAL_SPACING_SECONDS = 60
 /**
- * Scripts were executed before a block was journalled. At a start all else is checked again, and the
- * scripts of the newest blocks (Core's own default is 6), as far back as keeps the start quick.
+ * Scripts were executed before a block was journalled. At a start all else is checked again, and
+ * the scripts of the newest blocks (Core's own default is 6), as far back as keeps the start quick.
  */
 const SCRIPT_BLOCKS = 6
 const SCRIPT_INPUTS = 64
@@ -48,15 +48,23 @@ export class BitcoinChain {
   readonly #wallet: MinerWallet
   readonly #journal: Journal<ChainRecord>
   readonly #producer: Producer
-  /** From zero also at a start, so that what was mined just before the end gets its depth at once. */
+  /**
+   * From zero also at a start, so that what was mined just before the end gets its depth at once.
+   */
   #blocksSinceTransaction = 0
-  /** Satoshi per vbyte below which blocks leave a transaction out. In memory only: a restart ends the congestion. */
+  /**
+   * Satoshi per vbyte below which blocks leave a transaction out. In memory only: a restart ends
+   * the congestion.
+   */
   congestionRate = 0n
   #unlocks = 0
 
   private constructor(
-    network: UtxoNetwork, wallet: NodeWallet, { journal, records }: { journal: Journal<ChainRecord>; records: ChainRecord[] },
-    fullRbf: boolean, timing: Timing
+    network: UtxoNetwork,
+    wallet: NodeWallet,
+    { journal, records }: { journal: Journal<ChainRecord>; records: ChainRecord[] },
+    fullRbf: boolean,
+    timing: Timing,
   ) {
     this.network = network
     this.timing = timing
@@ -72,17 +80,25 @@ export class BitcoinChain {
       timing,
       busyMs: network.blocks.busyMs,
       idleMs: network.blocks.idleMs,
-      isBusy: () => this.mempool.entries.size + this.extension.waiting.size > 0 || this.#blocksSinceTransaction < network.blocks.quiet,
+      isBusy: () =>
+        this.mempool.entries.size + this.extension.waiting.size > 0 ||
+        this.#blocksSinceTransaction < network.blocks.quiet,
       produce: async () => void this.#produce(),
     })
   }
 
-  static open(home: string, options: { fullRbf?: boolean; network?: UtxoNetwork; timing?: Timing } = {}): BitcoinChain {
+  static open(
+    home: string,
+    options: { fullRbf?: boolean; network?: UtxoNetwork; timing?: Timing } = {},
+  ): BitcoinChain {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     const network = options.network ?? BTC
     const chain = new BitcoinChain(
-      network, NodeWallet.open(network, home), Journal.open<ChainRecord>(join(home, 'blocks.journal')), options.fullRbf ?? true,
-      options.timing ?? REAL_TIME
+      network,
+      NodeWallet.open(network, home),
+      Journal.open<ChainRecord>(join(home, 'blocks.journal')),
+      options.fullRbf ?? true,
+      options.timing ?? REAL_TIME,
     )
     chain.#producer.wake()
     return chain
@@ -125,12 +141,17 @@ export class BitcoinChain {
     return txid
   }
 
-  /** An output that an operator asks for. @throws RequestError where its address or amount is wrong */
+  /**
+   * An output that an operator asks for. @throws RequestError where its address or amount is wrong
+   */
   outputOf(address: unknown, amount: unknown): TxOut {
     const script = this.#scriptOf(address)
     const value = parseAmount(amount, 8)
     const least = dustLimit(script, this.network)
-    if (value < least) throw new RequestError(`amount ${formatAmount(value, 8)} is dust: at least ${formatAmount(least, 8)}`)
+    if (value < least)
+      throw new RequestError(
+        `amount ${formatAmount(value, 8)} is dust: at least ${formatAmount(least, 8)}`,
+      )
     return { value, script }
   }
 
@@ -138,23 +159,33 @@ export class BitcoinChain {
   #pay(to: TxOut, first?: OwnPlace): string {
     const tx = this.#wallet.pay(this.ledger, (key) => this.mempool.spenders.has(key), to, first)
     if ('available' in tx) {
-      throw new RequestError(`amount ${formatAmount(to.value, 8)} is more than the miner can pay now: ${formatAmount(tx.available, 8)}`)
+      throw new RequestError(
+        `amount ${formatAmount(to.value, 8)} is more than the miner can pay now: ${formatAmount(tx.available, 8)}`,
+      )
     }
     const outcome = this.mempool.accept(tx, this.#now())
-    if ('rejection' in outcome) throw new Error(`the funding transaction was refused: ${outcome.rejection.reason}`)
+    if ('rejection' in outcome)
+      throw new Error(`the funding transaction was refused: ${outcome.rejection.reason}`)
     return tx.txid
   }
 
   /** Dash: a withdrawal from the credit pool of its platform, in a block. @returns its id */
   unlock(to: TxOut): string {
-    const tx = assetUnlock(to, { index: BigInt(this.#unlocks++), fee: UNLOCK_FEE, height: this.head.height })
+    const tx = assetUnlock(to, {
+      index: BigInt(this.#unlocks++),
+      fee: UNLOCK_FEE,
+      height: this.head.height,
+    })
     this.mempool.insert(tx, unlockFee(tx), this.#now())
     this.#produce(this.#wallet.script, tx.txid)
     this.#producer.wake()
     return tx.txid
   }
 
-  /** Bitcoin Cash: an output with a new token, in a block. Its category is the id of the transaction that the first input spends from. */
+  /**
+   * Bitcoin Cash: an output with a new token, in a block. Its category is the id of the transaction
+   * that the first input spends from.
+   */
   issue({ value, script }: TxOut, token: Omit<Token, 'category'>): string {
     const place = this.#wallet.genesisPlace(this.ledger, (key) => this.mempool.spenders.has(key))
     if (!place) throw new RequestError('the miner has no coin from which a token can be made')
@@ -166,8 +197,8 @@ export class BitcoinChain {
   }
 
   /**
-   * Litecoin: a transaction within the extension blocks waits until the next block. @param to what leaves them for an address, which the
-   * miner brings in beforehand @returns its id
+   * Litecoin: a transaction within the extension blocks waits until the next block. @param to what
+   * leaves them for an address, which the miner brings in beforehand @returns its id
    */
   extend(to: TxOut | undefined): string {
     if (to) this.#pay(this.extension.pegIn(to.value))
@@ -184,7 +215,10 @@ export class BitcoinChain {
     return this.head
   }
 
-  /** The last `depth` blocks give way to `depth + 1` empty ones; their transactions wait again unless dropped. */
+  /**
+   * The last `depth` blocks give way to `depth + 1` empty ones; their transactions wait again
+   * unless dropped.
+   */
   reorg(depth: number, drop: boolean): Block {
     const removed: Block[] = []
     const waiting = this.mempool.clear()
@@ -192,7 +226,8 @@ export class BitcoinChain {
     const after = this.head.height
     const made: Block[] = []
     try {
-      for (let index = 0; index <= depth; index += 1) made.push(this.ledger.connect(this.#candidate([], this.#now()), false))
+      for (let index = 0; index <= depth; index += 1)
+        made.push(this.ledger.connect(this.#candidate([], this.#now()), false))
       this.#journal.append([{ after, blocks: made.map(({ raw }) => raw.toString('hex')) }])
     } catch (error) {
       while (this.head.height > after) this.ledger.disconnect()
@@ -215,14 +250,19 @@ export class BitcoinChain {
   }
 
   #scriptOf(address: unknown): Buffer {
-    const script = typeof address === 'string' ? scriptOf(address, this.network) : { error: 'not a string' }
+    const script =
+      typeof address === 'string' ? scriptOf(address, this.network) : { error: 'not a string' }
     if (!Buffer.isBuffer(script)) {
-      throw new RequestError(`address ${JSON.stringify(address)} is not an address of ${this.network.code}: ${script.error}`)
+      throw new RequestError(
+        `address ${JSON.stringify(address)} is not an address of ${this.network.code}: ${script.error}`,
+      )
     }
     return script
   }
 
-  /** Nothing awaits between the block's making and its journalling, so no request can see it before. */
+  /**
+   * Nothing awaits between the block's making and its journalling, so no request can see it before.
+   */
   #produce(payTo = this.#wallet.script, first?: string): void {
     const txs: Tx[] = []
     let weight = 4000
@@ -230,7 +270,10 @@ export class BitcoinChain {
     for (const entry of this.mempool.entries.values()) {
       const { tx } = entry
       // A congested chain leaves out what pays too little, and what spends from it.
-      if ((entry.fee < this.congestionRate * BigInt(tx.vsize) && tx.txid !== first) || tx.ins.some(({ txid }) => left.has(txid))) {
+      if (
+        (entry.fee < this.congestionRate * BigInt(tx.vsize) && tx.txid !== first) ||
+        tx.ins.some(({ txid }) => left.has(txid))
+      ) {
         left.add(tx.txid)
         continue
       }
@@ -239,7 +282,10 @@ export class BitcoinChain {
       txs.push(tx)
     }
     const hogEx = this.extension.hogEx(this.ledger, txs)
-    const block = this.ledger.connect(this.#candidate(hogEx ? [...txs, hogEx] : txs, this.#now(), payTo), false)
+    const block = this.ledger.connect(
+      this.#candidate(hogEx ? [...txs, hogEx] : txs, this.#now(), payTo),
+      false,
+    )
     try {
       this.#journal.append([{ blocks: [block.raw.toString('hex')] }])
     } catch (error) {
@@ -255,7 +301,10 @@ export class BitcoinChain {
   #candidate(txs: Tx[], time: number, payTo = this.#wallet.script) {
     const { tip } = this.ledger
     const height = tip.height + 1
-    const fees = txs.reduce((total, { txid }) => total + (this.mempool.entries.get(txid)?.fee ?? 0n), 0n)
+    const fees = txs.reduce(
+      (total, { txid }) => total + (this.mempool.entries.get(txid)?.fee ?? 0n),
+      0n,
+    )
     return makeBlock({
       previous: tip.hash,
       height,
@@ -293,7 +342,11 @@ export class BitcoinChain {
     const start = this.#now() - INITIAL_BLOCKS * INITIAL_SPACING_SECONDS
     const blocks: string[] = []
     for (let index = 1; index <= INITIAL_BLOCKS; index += 1) {
-      blocks.push(this.ledger.connect(this.#candidate([], start + index * INITIAL_SPACING_SECONDS), false).raw.toString('hex'))
+      blocks.push(
+        this.ledger
+          .connect(this.#candidate([], start + index * INITIAL_SPACING_SECONDS), false)
+          .raw.toString('hex'),
+      )
     }
     this.#journal.append([{ blocks }])
   }

@@ -1,4 +1,5 @@
-const INPUT = '0123456789()[],\'/*abcdefgh@:$%{}IJKLMNOPQRSTUVWXYZ&+-.;<=>?!^_|~ijklmnopqrstuvwxyzABCDEFGH`#"\\ '
+const INPUT =
+  '0123456789()[],\'/*abcdefgh@:$%{}IJKLMNOPQRSTUVWXYZ&+-.;<=>?!^_|~ijklmnopqrstuvwxyzABCDEFGH`#"\\ '
 const CHECKSUM = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l'
 const GENERATOR = [0xf5dee51989n, 0xa9fdca3312n, 0x1bab10e32dn, 0x3706b1677an, 0x644d626ffdn]
 
@@ -26,5 +27,8 @@ export function descriptorChecksum(text: string): string {
   if (count > 0) feed(group)
   for (let index = 0; index < 8; index += 1) feed(0)
   check ^= 1n
-  return Array.from({ length: 8 }, (_, index) => CHECKSUM[Number((check >> BigInt(5 * (7 - index))) & 31n)]).join('')
+  return Array.from(
+    { length: 8 },
+    (_, index) => CHECKSUM[Number((check >> BigInt(5 * (7 - index))) & 31n)],
+  ).join('')
 }

@@ -55,7 +55,13 @@ export class Reader {
   compact(): number {
     const first = this.uint8()
     const value =
-      first < 253 ? first : first === 253 ? this.bytes(2).readUInt16LE(0) : first === 254 ? this.uint32() : Number(this.uint64())
+      first < 253
+        ? first
+        : first === 253
+          ? this.bytes(2).readUInt16LE(0)
+          : first === 254
+            ? this.uint32()
+            : Number(this.uint64())
     const least = first < 253 ? 0 : first === 253 ? 253 : first === 254 ? 0x10000 : 0x100000000
     if (value < least || value > 0x02000000) throw new Error('non-canonical size')
     return value

@@ -7,7 +7,10 @@ import { outpoint, type Tx } from './transaction.ts'
 export type Coin = { value: bigint; script: Buffer; height: number; coinbase: boolean }
 export type Block = ParsedBlock & {
   height: number
-  /** Spent by each transaction but the coinbase, input by input: undoes the block, and serves prevouts. */
+  /**
+   * Spent by each transaction but the coinbase, input by input: undoes the block, and serves
+   * prevouts.
+   */
   spent: Coin[][]
   medianTime: number
 }
@@ -63,7 +66,12 @@ export class Ledger {
     if (reason !== undefined) fail(reason)
     if (parsed.header.previous !== tip.hash) fail('prev-blk-not-found')
     if (parsed.header.time <= tip.medianTime) fail('time-too-old')
-    if (!parsed.txs[0]!.ins[0]!.script.subarray(0, heightScript(height).length).equals(heightScript(height))) fail('bad-cb-height')
+    if (
+      !parsed.txs[0]!.ins[0]!.script.subarray(0, heightScript(height).length).equals(
+        heightScript(height),
+      )
+    )
+      fail('bad-cb-height')
 
     const created = new Map<string, Coin>()
     const used = new Set<string>()
@@ -76,7 +84,8 @@ export class Ledger {
           const key = outpoint(txid, vout)
           const coin = created.get(key) ?? this.coins.get(key)
           if (!coin || used.has(key)) return fail(`bad-txns-inputs-missingorspent ${key}`)
-          if (coin.coinbase && height - coin.height < this.network.maturity) fail('bad-txns-premature-spend-of-coinbase')
+          if (coin.coinbase && height - coin.height < this.network.maturity)
+            fail('bad-txns-premature-spend-of-coinbase')
           used.add(key)
           return coin
         })
@@ -84,20 +93,28 @@ export class Ledger {
         const fee = isAssetUnlock(tx) ? unlockFee(tx) : sum(coins) - sum(tx.outs)
         if (fee < 0n) fail('bad-txns-in-belowout')
         if (!this.sequenceLocksHold(tx, coins, height)) fail('bad-txns-nonfinal')
-        const script = scripts && !isAssetUnlock(tx) && !tx.isHogEx ? verifyScripts(this.network, tx, coins, 'consensus') : undefined
+        const script =
+          scripts && !isAssetUnlock(tx) && !tx.isHogEx
+            ? verifyScripts(this.network, tx, coins, 'consensus')
+            : undefined
         if (script !== undefined) fail(`mandatory-script-verify-flag-failed (${script})`)
         fees += fee
         spent.push(coins)
       }
       for (const [vout, { value, script }] of tx.outs.entries()) {
-        if (script[0] !== 0x6a) created.set(outpoint(tx.txid, vout), { value, script, height, coinbase: index === 0 })
+        if (script[0] !== 0x6a)
+          created.set(outpoint(tx.txid, vout), { value, script, height, coinbase: index === 0 })
       }
     }
-    if (sum(parsed.txs[0]!.outs) > subsidy(height, this.network.subsidy) + fees) fail('bad-cb-amount')
+    if (sum(parsed.txs[0]!.outs) > subsidy(height, this.network.subsidy) + fees)
+      fail('bad-cb-amount')
 
     for (const [key, coin] of created) this.coins.set(key, coin)
     for (const key of used) this.coins.delete(key)
-    const times = [...this.blocks.slice(-10).map((block) => block.header.time), parsed.header.time].sort((a, b) => a - b)
+    const times = [
+      ...this.blocks.slice(-10).map((block) => block.header.time),
+      parsed.header.time,
+    ].sort((a, b) => a - b)
     const block: Block = { ...parsed, height, spent, medianTime: times[times.length >> 1]! }
     this.blocks.push(block)
     this.byHash.set(block.hash, block)
@@ -110,7 +127,8 @@ export class Ledger {
     for (const [index, tx] of [...block.txs.entries()].reverse()) {
       for (const vout of tx.outs.keys()) this.coins.delete(outpoint(tx.txid, vout))
       if (index > 0) {
-        for (const [at, { txid, vout }] of tx.ins.entries()) this.coins.set(outpoint(txid, vout), block.spent[index - 1]![at]!)
+        for (const [at, { txid, vout }] of tx.ins.entries())
+          this.coins.set(outpoint(txid, vout), block.spent[index - 1]![at]!)
       }
       this.txIndex.delete(tx.txid)
     }
@@ -119,23 +137,24 @@ export class Ledger {
 
   /** BIP68, for a transaction that would stand in a block of this height. */
   sequenceLocksHold(tx: Tx, coins: readonly Coin[], height: number): boolean {
-    if ((tx.version >>> 0) < 2) return true
+    if (tx.version >>> 0 < 2) return true
     return tx.ins.every(({ sequence }, index) => {
       if (sequence & SEQUENCE_DISABLED) return true
       const since = Math.min(coins[index]!.height, height)
       const amount = sequence & 0xffff
-      if (sequence & SEQUENCE_TIME) return this.medianTimeAt(since - 1) + amount * 512 - 1 < this.medianTimeAt(height - 1)
+      if (sequence & SEQUENCE_TIME)
+        return this.medianTimeAt(since - 1) + amount * 512 - 1 < this.medianTimeAt(height - 1)
       return since + amount - 1 < height
     })
   }
 }
 
 export function isFinal(tx: Tx, height: number, medianTime: number): boolean {
-  if (tx.locktime === 0 || tx.locktime < (tx.locktime < 500_000_000 ? height : medianTime)) return true
+  if (tx.locktime === 0 || tx.locktime < (tx.locktime < 500_000_000 ? height : medianTime))
+    return true
   return tx.ins.every(({ sequence }) => sequence === 0xffffffff)
 }
 
 export function sum(parts: readonly { value: bigint }[]): bigint {
   return parts.reduce((total, { value }) => total + value, 0n)
 }
-

@@ -30,7 +30,8 @@ class LocalUtxoChain extends OnDemand<BitcoinChain> implements LocalChain {
     this.code = network.code
     this.isEager = network === BTC
     const kind = specialKindOf(network)
-    if (kind !== null) this.special = async (order) => ({ hash: paySpecial(await this.chain(), kind, order) })
+    if (kind !== null)
+      this.special = async (order) => ({ hash: paySpecial(await this.chain(), kind, order) })
   }
 
   protected async open(home: string, timing: Timing): Promise<BitcoinChain> {
@@ -54,11 +55,21 @@ class LocalUtxoChain extends OnDemand<BitcoinChain> implements LocalChain {
     if (below !== '') return undefined
     const { faults } = this
     const chain = await this.chain()
-    return { faults, contentType: 'application/json', handle: async (body) => bitcoinRpc(chain, faults, body) }
+    return {
+      faults,
+      contentType: 'application/json',
+      handle: async (body) => bitcoinRpc(chain, faults, body),
+    }
   }
 
   endpoints(url: string): Endpoint[] {
-    return [{ protocol: 'Bitcoin Core JSON-RPC', url, example: postExample(url, { id: 1, method: 'getblockcount' }) }]
+    return [
+      {
+        protocol: 'Bitcoin Core JSON-RPC',
+        url,
+        example: postExample(url, { id: 1, method: 'getblockcount' }),
+      },
+    ]
   }
 
   async addressOf(secret: Uint8Array): Promise<string> {
@@ -67,11 +78,15 @@ class LocalUtxoChain extends OnDemand<BitcoinChain> implements LocalChain {
   }
 
   async paymentsIn(height: number): Promise<Payment[] | undefined> {
-    return (await this.chain()).ledger.blocks[height]?.txs.flatMap(({ txid, outs }) => outs.flatMap(({ value, script }, index) => {
-      // An output with a token has no address here: nobody may be credited with it.
-      const address = addressOf(script, this.#network)
-      return address === undefined ? [] : [{ hash: txid, index, asset: this.code, address, tag: null, amount: value }]
-    }))
+    return (await this.chain()).ledger.blocks[height]?.txs.flatMap(({ txid, outs }) =>
+      outs.flatMap(({ value, script }, index) => {
+        // An output with a token has no address here: nobody may be credited with it.
+        const address = addressOf(script, this.#network)
+        return address === undefined
+          ? []
+          : [{ hash: txid, index, asset: this.code, address, tag: null, amount: value }]
+      }),
+    )
   }
 
   async fund({ address, amount }: FundOrder): Promise<string> {
@@ -88,6 +103,6 @@ class LocalUtxoChain extends OnDemand<BitcoinChain> implements LocalChain {
 
   /** @param rate satoshi per vbyte */
   override async congest(rate: unknown): Promise<void> {
-    (await this.chain()).congest(rate === '0' ? 0n : parseAmount(rate, 0))
+    ;(await this.chain()).congest(rate === '0' ? 0n : parseAmount(rate, 0))
   }
 }

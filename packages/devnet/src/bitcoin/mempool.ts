@@ -1,6 +1,12 @@
 import { formatAmount } from '../amount.ts'
 import { isFinal, sum, type Coin, type Ledger } from './ledger.ts'
-import { checkInputs, checkStandard, checkTransaction, rejection, type Rejection } from './policy.ts'
+import {
+  checkInputs,
+  checkStandard,
+  checkTransaction,
+  rejection,
+  type Rejection,
+} from './policy.ts'
 import { scriptReason, verifyScripts } from './script.ts'
 import { isCoinbase, outpoint, type Tx } from './transaction.ts'
 
@@ -16,14 +22,18 @@ export class Mempool {
   readonly entries = new Map<string, Entry>()
   /** Which waiting transaction spends an output. */
   readonly spenders = new Map<string, string>()
-  /** Any waiting transaction gives way to a dearer one; else one that signals it, or on some chains none. */
+  /**
+   * Any waiting transaction gives way to a dearer one; else one that signals it, or on some chains
+   * none.
+   */
   readonly replacement: 'full' | 'signalled' | 'none'
   readonly #ledger: Ledger
   sequence = 1
 
   constructor(ledger: Ledger, fullRbf = true) {
     this.#ledger = ledger
-    this.replacement = ledger.network.replacement === 'none' ? 'none' : fullRbf ? 'full' : 'signalled'
+    this.replacement =
+      ledger.network.replacement === 'none' ? 'none' : fullRbf ? 'full' : 'signalled'
   }
 
   accept(tx: Tx, now: number): Outcome {
@@ -47,14 +57,25 @@ export class Mempool {
     const ledger = this.#ledger
     const height = ledger.tip.height + 1
     const { network } = ledger
-    const early = checkTransaction(tx, network) ?? (isCoinbase(tx) ? rejection('coinbase') : undefined) ?? checkStandard(tx, network)
+    const early =
+      checkTransaction(tx, network) ??
+      (isCoinbase(tx) ? rejection('coinbase') : undefined) ??
+      checkStandard(tx, network)
     if (early) return { rejection: early }
     if (!isFinal(tx, height, ledger.tip.medianTime)) return { rejection: rejection('non-final') }
     const same = this.entries.get(tx.txid)
-    if (same) return { rejection: rejection(same.tx.wtxid === tx.wtxid ? 'txn-already-in-mempool' : 'txn-same-nonwitness-data-in-mempool') }
+    if (same)
+      return {
+        rejection: rejection(
+          same.tx.wtxid === tx.wtxid
+            ? 'txn-already-in-mempool'
+            : 'txn-same-nonwitness-data-in-mempool',
+        ),
+      }
 
     const conflicts = this.#conflicts(tx)
-    if (conflicts.some((entry) => !this.isReplaceable(entry))) return { rejection: rejection('txn-mempool-conflict') }
+    if (conflicts.some((entry) => !this.isReplaceable(entry)))
+      return { rejection: rejection('txn-mempool-conflict') }
 
     const coins: Coin[] = []
     for (const { txid, vout } of tx.ins) {
@@ -66,21 +87,35 @@ export class Mempool {
       }
       coins.push(coin)
     }
-    if (!ledger.sequenceLocksHold(tx, coins, height)) return { rejection: rejection('non-BIP68-final') }
+    if (!ledger.sequenceLocksHold(tx, coins, height))
+      return { rejection: rejection('non-BIP68-final') }
     for (const coin of coins) {
       const depth = height - coin.height
       if (coin.coinbase && depth < network.maturity) {
-        return { rejection: rejection('bad-txns-premature-spend-of-coinbase', `tried to spend coinbase at depth ${depth}`) }
+        return {
+          rejection: rejection(
+            'bad-txns-premature-spend-of-coinbase',
+            `tried to spend coinbase at depth ${depth}`,
+          ),
+        }
       }
     }
     const [valueIn, valueOut] = [sum(coins), sum(tx.outs)]
-    if (valueIn > network.maxMoney) return { rejection: rejection('bad-txns-inputvalues-outofrange') }
+    if (valueIn > network.maxMoney)
+      return { rejection: rejection('bad-txns-inputvalues-outofrange') }
     if (valueIn < valueOut) {
       return {
-        rejection: rejection('bad-txns-in-belowout', `value in (${formatAmount(valueIn, 8)}) < value out (${formatAmount(valueOut, 8)})`),
+        rejection: rejection(
+          'bad-txns-in-belowout',
+          `value in (${formatAmount(valueIn, 8)}) < value out (${formatAmount(valueOut, 8)})`,
+        ),
       }
     }
-    const nonstandard = checkInputs(tx, coins.map(({ script }) => script), network)
+    const nonstandard = checkInputs(
+      tx,
+      coins.map(({ script }) => script),
+      network,
+    )
     if (nonstandard) return { rejection: nonstandard }
 
     const fee = valueIn - valueOut
@@ -89,17 +124,28 @@ export class Mempool {
     const entry: Entry = { tx, coins, fee, time: now, height: ledger.tip.height }
     const ancestors = this.ancestors(tx)
     if (ancestors.length + 1 > CHAIN_MAX) {
-      return { rejection: rejection('too-long-mempool-chain', `too many unconfirmed ancestors [limit: ${CHAIN_MAX}]`) }
+      return {
+        rejection: rejection(
+          'too-long-mempool-chain',
+          `too many unconfirmed ancestors [limit: ${CHAIN_MAX}]`,
+        ),
+      }
     }
     for (const ancestor of ancestors) {
       if (this.descendants(ancestor.tx).length + 2 > CHAIN_MAX) {
-        return { rejection: rejection('too-long-mempool-chain', `too many descendants for tx ${ancestor.tx.txid} [limit: ${CHAIN_MAX}]`) }
+        return {
+          rejection: rejection(
+            'too-long-mempool-chain',
+            `too many descendants for tx ${ancestor.tx.txid} [limit: ${CHAIN_MAX}]`,
+          ),
+        }
       }
     }
     const replacement = this.#checkReplacement(entry, conflicts, ancestors)
     if ('reason' in replacement) return { rejection: replacement }
     const script = verifyScripts(network, tx, coins, 'policy')
-    if (script !== undefined) return { rejection: rejection(scriptReason(network, tx, coins, script)) }
+    if (script !== undefined)
+      return { rejection: rejection(scriptReason(network, tx, coins, script)) }
     return { entry, replaced: replacement }
   }
 
@@ -107,40 +153,61 @@ export class Mempool {
   #checkReplacement(entry: Entry, conflicts: Entry[], ancestors: Entry[]): Entry[] | Rejection {
     if (conflicts.length === 0) return []
     const { tx, fee } = entry
-    const refuse = (details: string): Rejection => rejection('insufficient fee', `rejecting replacement ${tx.txid}${details}`)
+    const refuse = (details: string): Rejection =>
+      rejection('insufficient fee', `rejecting replacement ${tx.txid}${details}`)
     for (const conflict of conflicts) {
       if (ancestors.includes(conflict)) {
-        return rejection('bad-txns-spends-conflicting-tx', `${tx.txid} spends conflicting transaction ${conflict.tx.txid}`)
+        return rejection(
+          'bad-txns-spends-conflicting-tx',
+          `${tx.txid} spends conflicting transaction ${conflict.tx.txid}`,
+        )
       }
     }
     for (const conflict of conflicts) {
       if (fee * BigInt(conflict.tx.vsize) <= conflict.fee * BigInt(tx.vsize)) {
-        return refuse(`; new feerate ${rate(entry)} BTC/kvB <= old feerate ${rate(conflict)} BTC/kvB`)
+        return refuse(
+          `; new feerate ${rate(entry)} BTC/kvB <= old feerate ${rate(conflict)} BTC/kvB`,
+        )
       }
     }
     const replaced = new Set(conflicts)
-    for (const conflict of conflicts) for (const descendant of this.descendants(conflict.tx)) replaced.add(descendant)
+    for (const conflict of conflicts)
+      for (const descendant of this.descendants(conflict.tx)) replaced.add(descendant)
     if (replaced.size > REPLACED_MAX) {
       return rejection(
         'too many potential replacements',
-        `rejecting replacement ${tx.txid}; too many potential replacements (${replaced.size} > ${REPLACED_MAX})`
+        `rejecting replacement ${tx.txid}; too many potential replacements (${replaced.size} > ${REPLACED_MAX})`,
       )
     }
-    const oldParents = new Set(conflicts.flatMap((conflict) => conflict.tx.ins.map(({ txid }) => txid)))
+    const oldParents = new Set(
+      conflicts.flatMap((conflict) => conflict.tx.ins.map(({ txid }) => txid)),
+    )
     for (const [index, { txid }] of tx.ins.entries()) {
       if (this.entries.has(txid) && !oldParents.has(txid)) {
-        return rejection('replacement-adds-unconfirmed', `replacement ${tx.txid} adds unconfirmed input, idx ${index}`)
+        return rejection(
+          'replacement-adds-unconfirmed',
+          `replacement ${tx.txid} adds unconfirmed input, idx ${index}`,
+        )
       }
     }
     const oldFees = [...replaced].reduce((total, old) => total + old.fee, 0n)
-    if (fee < oldFees) return refuse(`, less fees than conflicting txs; ${formatAmount(fee, 8)} < ${formatAmount(oldFees, 8)}`)
+    if (fee < oldFees)
+      return refuse(
+        `, less fees than conflicting txs; ${formatAmount(fee, 8)} < ${formatAmount(oldFees, 8)}`,
+      )
     const extra = fee - oldFees
     const least = this.#ledger.network.relayRate * BigInt(tx.vsize)
-    if (extra < least) return refuse(`, not enough additional fees to relay; ${formatAmount(extra, 8)} < ${formatAmount(least, 8)}`)
+    if (extra < least)
+      return refuse(
+        `, not enough additional fees to relay; ${formatAmount(extra, 8)} < ${formatAmount(least, 8)}`,
+      )
     return [...replaced]
   }
 
-  /** An output that can be spent now: of the chain or of a waiting transaction. Says nothing of conflicts. */
+  /**
+   * An output that can be spent now: of the chain or of a waiting transaction. Says nothing of
+   * conflicts.
+   */
   coin(key: string): Coin | undefined {
     const [txid = '', vout = ''] = key.split(':')
     const parent = this.entries.get(txid)?.tx.outs[Number(vout)]
@@ -149,11 +216,16 @@ export class Mempool {
   }
 
   isReplaceable(entry: Entry): boolean {
-    return this.replacement === 'full' || (this.replacement === 'signalled' && this.signalsReplacement(entry))
+    return (
+      this.replacement === 'full' ||
+      (this.replacement === 'signalled' && this.signalsReplacement(entry))
+    )
   }
 
   signalsReplacement(entry: Entry): boolean {
-    return [entry, ...this.ancestors(entry.tx)].some(({ tx }) => tx.ins.some(({ sequence }) => sequence <= BIP125_SEQUENCE_MAX))
+    return [entry, ...this.ancestors(entry.tx)].some(({ tx }) =>
+      tx.ins.some(({ sequence }) => sequence <= BIP125_SEQUENCE_MAX),
+    )
   }
 
   ancestors(tx: Tx): Entry[] {
@@ -172,7 +244,9 @@ export class Mempool {
   }
 
   children(tx: Tx): Entry[] {
-    const ids = new Set(tx.outs.flatMap((_, vout) => this.spenders.get(outpoint(tx.txid, vout)) ?? []))
+    const ids = new Set(
+      tx.outs.flatMap((_, vout) => this.spenders.get(outpoint(tx.txid, vout)) ?? []),
+    )
     return [...ids].flatMap((txid) => this.entries.get(txid) ?? [])
   }
 
@@ -204,7 +278,9 @@ export class Mempool {
     return txs
   }
 
-  /** Whatever `work` accepts is forgotten again: for testing transactions that build on each other. */
+  /**
+   * Whatever `work` accepts is forgotten again: for testing transactions that build on each other.
+   */
   tentatively<T>(work: () => T): T {
     const [entries, spenders, sequence] = [[...this.entries], [...this.spenders], this.sequence]
     try {
@@ -218,7 +294,9 @@ export class Mempool {
   }
 
   #conflicts(tx: Tx): Entry[] {
-    const ids = new Set(tx.ins.flatMap(({ txid, vout }) => this.spenders.get(outpoint(txid, vout)) ?? []))
+    const ids = new Set(
+      tx.ins.flatMap(({ txid, vout }) => this.spenders.get(outpoint(txid, vout)) ?? []),
+    )
     return [...ids].flatMap((txid) => this.entries.get(txid) ?? [])
   }
 

@@ -5,12 +5,30 @@ import { btc, Literal } from './json.ts'
 import type { Block } from './ledger.ts'
 import type { UtxoNetwork } from './networks.ts'
 import {
-  ALREADY_IN_UTXO_SET, DESERIALIZATION, hash, integer, INVALID_ADDRESS_OR_KEY, INVALID_PARAMETER, method, REJECTED, TRANSACTION_ERROR, TYPE,
-  type Method, type Params,
+  ALREADY_IN_UTXO_SET,
+  DESERIALIZATION,
+  hash,
+  integer,
+  INVALID_ADDRESS_OR_KEY,
+  INVALID_PARAMETER,
+  method,
+  REJECTED,
+  TRANSACTION_ERROR,
+  TYPE,
+  type Method,
+  type Params,
 } from './parameters.ts'
 import type { Rejection } from './policy.ts'
 import {
-  addressObject, blockObject, chainWork, DIFFICULTY, headerObject, isLocked, mempoolEntry, outputFields, txObject,
+  addressObject,
+  blockObject,
+  chainWork,
+  DIFFICULTY,
+  headerObject,
+  isLocked,
+  mempoolEntry,
+  outputFields,
+  txObject,
 } from './shapes.ts'
 import { outpoint, parseTx, type Tx } from './transaction.ts'
 import { scanTxOutSet } from './scan.ts'
@@ -25,14 +43,19 @@ function block(chain: BitcoinChain, value: unknown): Block {
 }
 
 function decode(network: UtxoNetwork, value: unknown): Tx {
-  if (typeof value !== 'string') throw new RpcError(TYPE, `JSON value of type ${typeof value} is not of expected type string`)
+  if (typeof value !== 'string')
+    throw new RpcError(TYPE, `JSON value of type ${typeof value} is not of expected type string`)
   try {
-    if (value.length === 0 || value.length % 2 || !/^[0-9a-fA-F]*$/.test(value)) throw new Error('not hex')
+    if (value.length === 0 || value.length % 2 || !/^[0-9a-fA-F]*$/.test(value))
+      throw new Error('not hex')
     const tx = parseTx(Buffer.from(value, 'hex'), network)
     if (!network.segwit && tx.raw.length !== tx.baseSize) throw new Error('an unknown form')
     return tx
   } catch {
-    throw new RpcError(DESERIALIZATION, 'TX decode failed. Make sure the tx has at least one input.')
+    throw new RpcError(
+      DESERIALIZATION,
+      'TX decode failed. Make sure the tx has at least one input.',
+    )
   }
 }
 
@@ -56,9 +79,14 @@ function sendRawTransaction(chain: BitcoinChain, [hex, maxFeeRate, maxBurn]: Par
   const tx = decode(chain.network, hex)
   const ceiling = feeRateCeiling(chain.network, maxFeeRate)
   const burnt = tx.outs.find(
-    ({ value, script }) => value > feeRateCeiling(chain.network, maxBurn ?? 0) && scriptType(script) === 'nulldata'
+    ({ value, script }) =>
+      value > feeRateCeiling(chain.network, maxBurn ?? 0) && scriptType(script) === 'nulldata',
   )
-  if (burnt) throw new RpcError(TRANSACTION_ERROR, 'Unspendable output exceeds maximum configured by user (maxburnamount)')
+  if (burnt)
+    throw new RpcError(
+      TRANSACTION_ERROR,
+      'Unspendable output exceeds maximum configured by user (maxburnamount)',
+    )
   if (tx.outs.some((_, vout) => chain.ledger.coins.has(outpoint(tx.txid, vout)))) {
     throw new RpcError(ALREADY_IN_UTXO_SET, 'Transaction outputs already in utxo set')
   }
@@ -66,18 +94,27 @@ function sendRawTransaction(chain: BitcoinChain, [hex, maxFeeRate, maxBurn]: Par
   if (chain.mempool.entries.has(tx.txid)) return tx.txid
   const checked = chain.mempool.check(tx, 0)
   if ('entry' in checked && tooDear(tx, checked.entry.fee, ceiling)) {
-    throw new RpcError(TRANSACTION_ERROR, 'Fee exceeds maximum configured by user (e.g. -maxtxfee, maxfeerate)')
+    throw new RpcError(
+      TRANSACTION_ERROR,
+      'Fee exceeds maximum configured by user (e.g. -maxtxfee, maxfeerate)',
+    )
   }
   const outcome = 'rejection' in checked ? checked : chain.submit(tx)
   if ('rejection' in outcome) {
-    throw new RpcError(outcome.rejection.missingInputs ? TRANSACTION_ERROR : REJECTED, sentence(outcome.rejection))
+    throw new RpcError(
+      outcome.rejection.missingInputs ? TRANSACTION_ERROR : REJECTED,
+      sentence(outcome.rejection),
+    )
   }
   return tx.txid
 }
 
 function testMempoolAccept(chain: BitcoinChain, [raw, maxFeeRate]: Params): unknown {
   if (!Array.isArray(raw) || raw.length < 1 || raw.length > PACKAGE_MAX) {
-    throw new RpcError(INVALID_PARAMETER, `Array must contain between 1 and ${PACKAGE_MAX} transactions.`)
+    throw new RpcError(
+      INVALID_PARAMETER,
+      `Array must contain between 1 and ${PACKAGE_MAX} transactions.`,
+    )
   }
   const ceiling = feeRateCeiling(chain.network, maxFeeRate)
   const txs = raw.map((each) => decode(chain.network, each))
@@ -88,11 +125,15 @@ function testMempoolAccept(chain: BitcoinChain, [raw, maxFeeRate]: Params): unkn
       if ('rejection' in outcome) {
         const { reason, missingInputs } = outcome.rejection
         return {
-          ...ids, allowed: false, 'reject-reason': missingInputs ? 'missing-inputs' : reason, 'reject-details': sentence(outcome.rejection),
+          ...ids,
+          allowed: false,
+          'reject-reason': missingInputs ? 'missing-inputs' : reason,
+          'reject-details': sentence(outcome.rejection),
         }
       }
       const { fee } = outcome.entry
-      if (tooDear(tx, fee, ceiling)) return { ...ids, allowed: false, 'reject-reason': 'max-fee-exceeded' }
+      if (tooDear(tx, fee, ceiling))
+        return { ...ids, allowed: false, 'reject-reason': 'max-fee-exceeded' }
       const effective = btc((fee * 1000n) / BigInt(tx.vsize))
       return {
         ...ids,
@@ -115,8 +156,13 @@ function getRawTransaction(chain: BitcoinChain, [id, verbose, blockHash]: Params
   const position = within ? within.txs.findIndex((tx) => tx.txid === txid) : (indexed?.index ?? -1)
   const holder = within ?? indexed?.block
   if (!waiting && (!holder || position < 0)) {
-    const where = within ? 'No such transaction found in the provided block' : 'No such mempool or blockchain transaction'
-    throw new RpcError(INVALID_ADDRESS_OR_KEY, `${where}. Use gettransaction for wallet transactions.`)
+    const where = within
+      ? 'No such transaction found in the provided block'
+      : 'No such mempool or blockchain transaction'
+    throw new RpcError(
+      INVALID_ADDRESS_OR_KEY,
+      `${where}. Use gettransaction for wallet transactions.`,
+    )
   }
   const tx = waiting?.tx ?? holder!.txs[position]!
   if (verbosity <= 0) return tx.raw.toString('hex')
@@ -156,22 +202,30 @@ function getTxOut(chain: BitcoinChain, [id, n, includeMempool]: Params): unknown
 }
 
 function getTxSpendingPrevout(chain: BitcoinChain, [outputs]: Params): unknown {
-  if (!Array.isArray(outputs) || outputs.length === 0) throw new RpcError(INVALID_PARAMETER, 'Invalid parameter, outputs are missing')
+  if (!Array.isArray(outputs) || outputs.length === 0)
+    throw new RpcError(INVALID_PARAMETER, 'Invalid parameter, outputs are missing')
   return outputs.map((output: { txid?: unknown; vout?: unknown }) => {
     const txid = hash(output?.txid, 'txid')
     const vout = integer(output?.vout, -1)
-    if (vout < 0) throw new RpcError(INVALID_PARAMETER, 'Invalid parameter, vout cannot be negative')
+    if (vout < 0)
+      throw new RpcError(INVALID_PARAMETER, 'Invalid parameter, vout cannot be negative')
     return { txid, vout, spendingtxid: chain.mempool.spenders.get(outpoint(txid, vout)) }
   })
 }
 
-/** Constants: there is no market to estimate from. Where a node would not know, -1, as Dogecoin's. */
+/**
+ * Constants: there is no market to estimate from. Where a node would not know, -1, as Dogecoin's.
+ */
 function estimateSmartFee({ network, congestionRate }: BitcoinChain, [target]: Params): unknown {
   const blocks = integer(target, 0)
-  if (blocks < 1 || blocks > 1008) throw new RpcError(INVALID_PARAMETER, 'Invalid conf_target, must be between 1 and 1008')
+  if (blocks < 1 || blocks > 1008)
+    throw new RpcError(INVALID_PARAMETER, 'Invalid conf_target, must be between 1 and 1008')
   const rate = network.fees.targets.find(([most]) => blocks <= most)?.[1] ?? network.fees.floor
   if (rate < 0n) return { feerate: new Literal('-1'), blocks }
-  return { feerate: btc((rate < congestionRate ? congestionRate : rate) * 1000n), blocks: Math.max(2, blocks) }
+  return {
+    feerate: btc((rate < congestionRate ? congestionRate : rate) * 1000n),
+    blocks: Math.max(2, blocks),
+  }
 }
 
 function getBlockchainInfo({ ledger }: BitcoinChain): unknown {
@@ -212,15 +266,20 @@ function getMempoolInfo({ mempool, network }: BitcoinChain): unknown {
   }
 }
 
-function getRawMempool({ mempool, extension }: BitcoinChain, [verbose, withSequence]: Params): unknown {
+function getRawMempool(
+  { mempool, extension }: BitcoinChain,
+  [verbose, withSequence]: Params,
+): unknown {
   const entries = [...mempool.entries]
-  if (verbose === true) return Object.fromEntries(entries.map(([txid, entry]) => [txid, mempoolEntry(mempool, entry)]))
+  if (verbose === true)
+    return Object.fromEntries(entries.map(([txid, entry]) => [txid, mempoolEntry(mempool, entry)]))
   const txids = [...entries.map(([txid]) => txid), ...extension.waiting.keys()]
   return withSequence === true ? { txids, mempool_sequence: mempool.sequence } : txids
 }
 
 function validateAddress({ network }: BitcoinChain, [address]: Params): unknown {
-  if (typeof address !== 'string') throw new RpcError(TYPE, 'JSON value is not a string as expected')
+  if (typeof address !== 'string')
+    throw new RpcError(TYPE, 'JSON value is not a string as expected')
   const script = scriptOf(address, network)
   if (!Buffer.isBuffer(script)) return { isvalid: false, error_locations: [], error: script.error }
   return addressObject(network, addressOf(script, network) ?? address, script)
@@ -249,7 +308,12 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['getblockchaininfo', method('', getBlockchainInfo)],
   [
     'getnetworkinfo',
-    method('', ({ network }) => ({ version: network.version, subversion: network.subversion, ...NETWORK_INFO, ...relayFees(network) })),
+    method('', ({ network }) => ({
+      version: network.version,
+      subversion: network.subversion,
+      ...NETWORK_INFO,
+      ...relayFees(network),
+    })),
   ],
   ['getblockcount', method('', ({ ledger }) => ledger.tip.height)],
   ['getbestblockhash', method('', ({ ledger }) => ledger.tip.hash)],
@@ -265,7 +329,9 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
     'getblockheader',
     method('blockhash verbose', (chain, [id, verbose]) => {
       const found = block(chain, id)
-      return verbose === false ? found.headerBytes.toString('hex') : headerObject(chain.ledger, found)
+      return verbose === false
+        ? found.headerBytes.toString('hex')
+        : headerObject(chain.ledger, found)
     }),
   ],
   [
@@ -273,7 +339,9 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
     method('blockhash verbosity', (chain, [id, verbose]) => {
       const verbosity = Math.min(integer(verbose, 1), chain.network.blockVerbosity)
       const found = block(chain, id)
-      return verbosity <= 0 ? found.raw.toString('hex') : blockObject(chain.ledger, found, verbosity)
+      return verbosity <= 0
+        ? found.raw.toString('hex')
+        : blockObject(chain.ledger, found, verbosity)
     }),
   ],
   ['scantxoutset', method('action scanobjects', scanTxOutSet)],
@@ -307,8 +375,9 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   [
     'getindexinfo',
     method('index_name', ({ ledger }, [name]) =>
-      name === undefined || name === 'txindex' ? { txindex: { synced: true, best_block_height: ledger.tip.height } } : {}
+      name === undefined || name === 'txindex'
+        ? { txindex: { synced: true, best_block_height: ledger.tip.height } }
+        : {},
     ),
   ],
 ])
-

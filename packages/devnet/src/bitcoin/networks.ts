@@ -24,17 +24,30 @@ export type UtxoNetwork = {
   /** Least size of a transaction without its witness, and its highest version. */
   sizeMin: number
   versionMax: number
-  /** estimatesmartfee: satoshi per virtual byte by target; or Bitcoin Cash's estimatefee, which takes no target. */
-  fees: { targets: readonly (readonly [target: number, rate: bigint])[]; floor: bigint; method: 'estimatesmartfee' | 'estimatefee' }
+  /**
+   * estimatesmartfee: satoshi per virtual byte by target; or Bitcoin Cash's estimatefee, which
+   * takes no target.
+   */
+  fees: {
+    targets: readonly (readonly [target: number, rate: bigint])[]
+    floor: bigint
+    method: 'estimatesmartfee' | 'estimatefee'
+  }
   /** sendrawtransaction refuses to pay more, in satoshi per 1000 bytes. */
   maxFeeRate: bigint
   /** 1: getblock names ids only, as Dogecoin 1.14 does. */
   blockVerbosity: number
   /** Dash: blocks with one on top are locked. */
   chainLocks: boolean
-  /** Dash, DIP-2: a transaction's version may have a type in its upper half, and a payload behind the lock time. */
+  /**
+   * Dash, DIP-2: a transaction's version may have a type in its upper half, and a payload behind
+   * the lock time.
+   */
   specialTransactions: boolean
-  /** Litecoin: blocks may end in a transaction (HogEx) that moves coins into and out of extension blocks. */
+  /**
+   * Litecoin: blocks may end in a transaction (HogEx) that moves coins into and out of extension
+   * blocks.
+   */
   extensionBlocks: boolean
   /** Bitcoin Cash, CHIP-2022-02: outputs may carry tokens, in a prefix of their script. */
   cashTokens: boolean
@@ -67,7 +80,16 @@ const BITCOIN = {
   dustFloor: 0n,
   sizeMin: 65,
   versionMax: 3,
-  fees: { targets: [[2, 10n], [6, 5n], [12, 3n], [24, 2n]], floor: 1n, method: 'estimatesmartfee' },
+  fees: {
+    targets: [
+      [2, 10n],
+      [6, 5n],
+      [12, 3n],
+      [24, 2n],
+    ],
+    floor: 1n,
+    method: 'estimatesmartfee',
+  },
   maxFeeRate: COIN / 10n,
   blockVerbosity: 3,
   chainLocks: false,
@@ -88,11 +110,11 @@ export const UTXO_NETWORKS: readonly UtxoNetwork[] = [
     version: 210400,
     genesis: Buffer.from(
       '010000000000000000000000000000000000000000000000000000000000000000000000d9ced4ed1130f7b7faad9be25323ffafa33232a17c3edf6cfd97bee6' +
-      'bafbdd97dae5494dffff7f20000000000101000000010000000000000000000000000000000000000000000000000000000000000000ffffffff4804ffff001d' +
-      '0104404e592054696d65732030352f4f63742f32303131205374657665204a6f62732c204170706c65e280997320566973696f6e6172792c2044696573206174' +
-      '203536ffffffff0100f2052a010000004341040184710fa689ad5023690c80f3a49c8f13f8d45b8c857fbcbc8bc4a8e4d3eb4b10f4d4604fa08dce601aaf0f47' +
-      '0216fe1b51850b4acf21b179c45070ac7b03a9ac00000000',
-      'hex'
+        'bafbdd97dae5494dffff7f20000000000101000000010000000000000000000000000000000000000000000000000000000000000000ffffffff4804ffff001d' +
+        '0104404e592054696d65732030352f4f63742f32303131205374657665204a6f62732c204170706c65e280997320566973696f6e6172792c2044696573206174' +
+        '203536ffffffff0100f2052a010000004341040184710fa689ad5023690c80f3a49c8f13f8d45b8c857fbcbc8bc4a8e4d3eb4b10f4d4604fa08dce601aaf0f47' +
+        '0216fe1b51850b4acf21b179c45070ac7b03a9ac00000000',
+      'hex',
     ),
     address: { hrp: 'rltc', p2pkh: 111, p2sh: 58, cashaddr: null },
     maxMoney: 84_000_000n * COIN,
@@ -109,14 +131,15 @@ export const UTXO_NETWORKS: readonly UtxoNetwork[] = [
     path: '/dash',
     subversion: '/Dash Core:22.1.3/',
     version: 220103,
-    // The real one's content; its hash differs, for this ledger hashes headers as Bitcoin does, not with X11.
+    // The real one's content; its hash differs, for this ledger hashes headers as Bitcoin does, not
+    // with X11.
     genesis: Buffer.from(
       '010000000000000000000000000000000000000000000000000000000000000000000000c762a6567f3cc092f0684bb62b7e00a84890b990f07cc71a6bb58d64' +
-      'b98e02e0b9968054ffff7f20ffba10000101000000010000000000000000000000000000000000000000000000000000000000000000ffffffff6204ffff001d' +
-      '01044c5957697265642030392f4a616e2f3230313420546865204772616e64204578706572696d656e7420476f6573204c6976653a204f76657273746f636b2e' +
-      '636f6d204973204e6f7720416363657074696e6720426974636f696e73ffffffff0100f2052a010000004341040184710fa689ad5023690c80f3a49c8f13f8d4' +
-      '5b8c857fbcbc8bc4a8e4d3eb4b10f4d4604fa08dce601aaf0f470216fe1b51850b4acf21b179c45070ac7b03a9ac00000000',
-      'hex'
+        'b98e02e0b9968054ffff7f20ffba10000101000000010000000000000000000000000000000000000000000000000000000000000000ffffffff6204ffff001d' +
+        '01044c5957697265642030392f4a616e2f3230313420546865204772616e64204578706572696d656e7420476f6573204c6976653a204f76657273746f636b2e' +
+        '636f6d204973204e6f7720416363657074696e6720426974636f696e73ffffffff0100f2052a010000004341040184710fa689ad5023690c80f3a49c8f13f8d4' +
+        '5b8c857fbcbc8bc4a8e4d3eb4b10f4d4604fa08dce601aaf0f470216fe1b51850b4acf21b179c45070ac7b03a9ac00000000',
+      'hex',
     ),
     address: { hrp: null, p2pkh: 140, p2sh: 19, cashaddr: null },
     segwit: false,
@@ -135,10 +158,10 @@ export const UTXO_NETWORKS: readonly UtxoNetwork[] = [
     version: 1_140_900,
     genesis: Buffer.from(
       '010000000000000000000000000000000000000000000000000000000000000000000000696ad20e2dd4365c7459b4a4a5af743d5e92c6da3229e6532cd605f6' +
-      '533f2a5bdae5494dffff7f20020000000101000000010000000000000000000000000000000000000000000000000000000000000000ffffffff1004ffff001d' +
-      '0104084e696e746f6e646fffffffff010058850c020000004341040184710fa689ad5023690c80f3a49c8f13f8d45b8c857fbcbc8bc4a8e4d3eb4b10f4d4604f' +
-      'a08dce601aaf0f470216fe1b51850b4acf21b179c45070ac7b03a9ac00000000',
-      'hex'
+        '533f2a5bdae5494dffff7f20020000000101000000010000000000000000000000000000000000000000000000000000000000000000ffffffff1004ffff001d' +
+        '0104084e696e746f6e646fffffffff010058850c020000004341040184710fa689ad5023690c80f3a49c8f13f8d45b8c857fbcbc8bc4a8e4d3eb4b10f4d4604f' +
+        'a08dce601aaf0f470216fe1b51850b4acf21b179c45070ac7b03a9ac00000000',
+      'hex',
     ),
     address: { hrp: null, p2pkh: 111, p2sh: 196, cashaddr: null },
     segwit: false,

@@ -14,12 +14,22 @@ export type AddressType = 'legacy' | 'bech32'
 /** The first line has the seed; each further one is an address that was handed out. */
 type WalletRecord = { seed: string } | { label: string; type: AddressType }
 
-export interface WalletAddress { address: string; label: string; script: Buffer; key: SigningKey; descriptor: string }
-export interface WalletCoin extends OwnCoin { owner: WalletAddress; confirmations: number }
+export interface WalletAddress {
+  address: string
+  label: string
+  script: Buffer
+  key: SigningKey
+  descriptor: string
+}
+export interface WalletCoin extends OwnCoin {
+  owner: WalletAddress
+  confirmations: number
+}
 
 /**
- * The wallet of a local node, for its own RPC methods: keys of its own, made from a random seed that is kept beside the
- * chain. What it owns is looked up in the ledger, so a reorganisation needs no care.
+ * The wallet of a local node, for its own RPC methods: keys of its own, made from a random seed
+ * that is kept beside the chain. What it owns is looked up in the ledger, so a reorganisation needs
+ * no care.
  */
 export class NodeWallet {
   readonly #network: UtxoNetwork
@@ -28,7 +38,11 @@ export class NodeWallet {
   #seed: string | undefined
   #count = 0
 
-  private constructor(network: UtxoNetwork, journal: Journal<WalletRecord>, records: WalletRecord[]) {
+  private constructor(
+    network: UtxoNetwork,
+    journal: Journal<WalletRecord>,
+    records: WalletRecord[],
+  ) {
     this.#network = network
     this.#journal = journal
     for (const record of records) this.#apply(record)
@@ -45,7 +59,8 @@ export class NodeWallet {
 
   /** A fresh address. */
   newAddress(label: string, type: AddressType): WalletAddress {
-    const seed: WalletRecord[] = this.#seed === undefined ? [{ seed: randomBytes(32).toString('hex') }] : []
+    const seed: WalletRecord[] =
+      this.#seed === undefined ? [{ seed: randomBytes(32).toString('hex') }] : []
     const records = [...seed, { label, type }]
     this.#journal.append(records)
     for (const record of records) this.#apply(record)
@@ -57,12 +72,28 @@ export class NodeWallet {
     return this.#byScript.get(script.toString('hex'))
   }
 
-  /** Coins that nothing spends: mature ones, and those of transactions that wait (no confirmations). */
+  /**
+   * Coins that nothing spends: mature ones, and those of transactions that wait (no confirmations).
+   */
   coins(ledger: Ledger, mempool: Mempool): WalletCoin[] {
-    const inBlocks = [...matureCoins(ledger)].flatMap((each) => this.#owned(each, ledger.tip.height - each.coin.height + 1))
-    const waiting = [...mempool.entries.values()].flatMap((entry) => entry.tx.outs.flatMap(({ value, script }, vout) => (
-      this.#owned({ txid: entry.tx.txid, vout, coin: { value, script, height: entry.height + 1, coinbase: false } }, 0))))
-    return [...inBlocks, ...waiting].filter(({ txid, vout }) => !mempool.spenders.has(outpoint(txid, vout)))
+    const inBlocks = [...matureCoins(ledger)].flatMap((each) =>
+      this.#owned(each, ledger.tip.height - each.coin.height + 1),
+    )
+    const waiting = [...mempool.entries.values()].flatMap((entry) =>
+      entry.tx.outs.flatMap(({ value, script }, vout) =>
+        this.#owned(
+          {
+            txid: entry.tx.txid,
+            vout,
+            coin: { value, script, height: entry.height + 1, coinbase: false },
+          },
+          0,
+        ),
+      ),
+    )
+    return [...inBlocks, ...waiting].filter(
+      ({ txid, vout }) => !mempool.spenders.has(outpoint(txid, vout)),
+    )
   }
 
   /** Whether a waiting transaction can only be undone by this wallet itself. */
@@ -74,7 +105,12 @@ export class NodeWallet {
   pay(coins: readonly WalletCoin[], to: TxOut): Tx | { available: bigint } {
     const tried = spend(this.#network, coins, to, coins[0]?.coin.script ?? to.script)
     if ('available' in tried) return tried
-    return spend(this.#network, coins, to, this.newAddress('', this.#network.segwit ? 'bech32' : 'legacy').script)
+    return spend(
+      this.#network,
+      coins,
+      to,
+      this.newAddress('', this.#network.segwit ? 'bech32' : 'legacy').script,
+    )
   }
 
   #owned(coin: Omit<OwnCoin, 'key'>, confirmations: number): WalletCoin[] {
@@ -87,12 +123,17 @@ export class NodeWallet {
       this.#seed = record.seed
       return
     }
-    const key = new SigningKey(createHmac('sha256', Buffer.from(this.#seed!, 'hex')).update(`key ${this.#count}`).digest())
+    const key = new SigningKey(
+      createHmac('sha256', Buffer.from(this.#seed!, 'hex')).update(`key ${this.#count}`).digest(),
+    )
     this.#count += 1
     const script = record.type === 'bech32' ? key.segwitScript : key.legacyScript
     const hex = key.publicKey.toString('hex')
     this.#byScript.set(script.toString('hex'), {
-      address: addressOf(script, this.#network)!, label: record.label, script, key,
+      address: addressOf(script, this.#network)!,
+      label: record.label,
+      script,
+      key,
       descriptor: record.type === 'bech32' ? `wpkh(${hex})` : `pkh(${hex})`,
     })
   }

@@ -2,7 +2,10 @@ import { RpcError } from '../errors.ts'
 import type { BitcoinChain } from './chain.ts'
 
 export type Params = readonly unknown[]
-export type Method = { params: readonly string[]; run: (chain: BitcoinChain, params: Params) => unknown }
+export type Method = {
+  params: readonly string[]
+  run: (chain: BitcoinChain, params: Params) => unknown
+}
 
 export const TYPE = -3
 export const WALLET = -4
@@ -20,15 +23,22 @@ export function method(params: string, run: Method['run']): Method {
 }
 
 export function hash(value: unknown, name: string): string {
-  if (typeof value !== 'string') throw new RpcError(TYPE, `JSON value of type ${typeof value} is not of expected type string`)
-  if (value.length !== 64) throw new RpcError(INVALID_PARAMETER, `${name} must be of length 64 (not ${value.length}, for '${value}')`)
-  if (!/^[0-9a-fA-F]*$/.test(value)) throw new RpcError(INVALID_PARAMETER, `${name} must be hexadecimal string (not '${value}')`)
+  if (typeof value !== 'string')
+    throw new RpcError(TYPE, `JSON value of type ${typeof value} is not of expected type string`)
+  if (value.length !== 64)
+    throw new RpcError(
+      INVALID_PARAMETER,
+      `${name} must be of length 64 (not ${value.length}, for '${value}')`,
+    )
+  if (!/^[0-9a-fA-F]*$/.test(value))
+    throw new RpcError(INVALID_PARAMETER, `${name} must be hexadecimal string (not '${value}')`)
   return value.toLowerCase()
 }
 
 export function integer(value: unknown, fallback: number): number {
   if (value === undefined || value === null) return fallback
   if (typeof value === 'boolean') return value ? 1 : 0
-  if (typeof value !== 'number' || !Number.isInteger(value)) throw new RpcError(TYPE, 'JSON value is not an integer as expected')
+  if (typeof value !== 'number' || !Number.isInteger(value))
+    throw new RpcError(TYPE, 'JSON value is not an integer as expected')
   return value
 }

@@ -26,11 +26,13 @@ export function checkTransaction(tx: Tx, network: UtxoNetwork): Rejection | unde
     total += value
     if (total > network.maxMoney) return rejection('bad-txns-txouttotal-toolarge')
   }
-  if (new Set(tx.ins.map(({ txid, vout }) => outpoint(txid, vout))).size !== tx.ins.length) return rejection('bad-txns-inputs-duplicate')
+  if (new Set(tx.ins.map(({ txid, vout }) => outpoint(txid, vout))).size !== tx.ins.length)
+    return rejection('bad-txns-inputs-duplicate')
   if (isCoinbase(tx)) {
     const length = tx.ins[0]!.script.length
     if (length < 2 || length > 100) return rejection('bad-cb-length')
-  } else if (tx.ins.some(({ txid, vout }) => vout === 0xffffffff && /^0+$/.test(txid))) return rejection('bad-txns-prevout-null')
+  } else if (tx.ins.some(({ txid, vout }) => vout === 0xffffffff && /^0+$/.test(txid)))
+    return rejection('bad-txns-prevout-null')
   return undefined
 }
 
@@ -44,7 +46,10 @@ export function checkStandard(tx: Tx, network: UtxoNetwork): Rejection | undefin
   }
   let dataOutputs = 0
   for (const { script } of tx.outs) {
-    const type = scriptType(network.cashTokens ? splitToken(script).locking : script, network.segwit)
+    const type = scriptType(
+      network.cashTokens ? splitToken(script).locking : script,
+      network.segwit,
+    )
     if (type === 'nonstandard') return rejection('scriptpubkey')
     if (type === 'nulldata') {
       if (script.length > DATA_CARRIER_MAX) return rejection('scriptpubkey')
@@ -70,20 +75,34 @@ function isDust({ value, script }: TxOut, network: UtxoNetwork): boolean {
 }
 
 /** Inputs must spend forms that every node relays. */
-export function checkInputs(tx: Tx, scripts: readonly Buffer[], network: UtxoNetwork): Rejection | undefined {
+export function checkInputs(
+  tx: Tx,
+  scripts: readonly Buffer[],
+  network: UtxoNetwork,
+): Rejection | undefined {
   for (const [index, script] of scripts.entries()) {
-    const type = scriptType(network.cashTokens ? splitToken(script).locking : script, network.segwit)
-    if (type === 'nonstandard' || type === 'witness_unknown') return rejection('bad-txns-nonstandard-inputs')
+    const type = scriptType(
+      network.cashTokens ? splitToken(script).locking : script,
+      network.segwit,
+    )
+    if (type === 'nonstandard' || type === 'witness_unknown')
+      return rejection('bad-txns-nonstandard-inputs')
     const { witness } = tx.ins[index]!
     if (witness.length === 0) continue
-    if (type !== 'scripthash' && !witnessProgram(script)) return rejection('bad-witness-nonstandard')
+    if (type !== 'scripthash' && !witnessProgram(script))
+      return rejection('bad-witness-nonstandard')
     if (type === 'witness_v0_scripthash') {
       const items = witness.slice(0, -1)
-      if (witness.at(-1)!.length > 3600 || items.length > 100 || items.some((item) => item.length > 80)) {
+      if (
+        witness.at(-1)!.length > 3600 ||
+        items.length > 100 ||
+        items.some((item) => item.length > 80)
+      ) {
         return rejection('bad-witness-nonstandard')
       }
     }
-    if (type === 'witness_v1_taproot' && witness.length > 1 && witness.at(-1)![0] === 0x50) return rejection('bad-witness-nonstandard')
+    if (type === 'witness_v1_taproot' && witness.length > 1 && witness.at(-1)![0] === 0x50)
+      return rejection('bad-witness-nonstandard')
   }
   return undefined
 }

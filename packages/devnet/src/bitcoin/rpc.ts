@@ -15,7 +15,11 @@ type RpcRequest = { jsonrpc?: unknown; id?: unknown; method?: unknown; params?: 
 type Answer = { body: Record<string, unknown>; code: number }
 
 /** One HTTP body, single or batch; undefined when there is to be no answer. */
-export function bitcoinRpc(chain: BitcoinChain, faults: Faults, body: string): { status: number; body: string } | undefined {
+export function bitcoinRpc(
+  chain: BitcoinChain,
+  faults: Faults,
+  body: string,
+): { status: number; body: string } | undefined {
   let parsed: unknown
   try {
     parsed = JSON.parse(body)
@@ -25,7 +29,11 @@ export function bitcoinRpc(chain: BitcoinChain, faults: Faults, body: string): {
   const isBatch = Array.isArray(parsed)
   const requests = (isBatch ? parsed : [parsed]) as RpcRequest[]
   const answers = requests.map((request) => answer(chain, faults, request))
-  if (faults.mode === 'drop-answer' && requests.some((request) => request?.method === 'sendrawtransaction')) return undefined
+  if (
+    faults.mode === 'drop-answer' &&
+    requests.some((request) => request?.method === 'sendrawtransaction')
+  )
+    return undefined
   if (isBatch) return { status: 200, body: `${toJson(answers.map((one) => one.body))}\n` }
   const { code, body: text } = answers[0]!
   return { status: httpStatus(requests[0]!, code), body: `${toJson(text)}\n` }
@@ -42,17 +50,23 @@ function answer(chain: BitcoinChain, faults: Faults, request: RpcRequest): Answe
   const id = request?.id ?? null
   const modern = request?.jsonrpc === '2.0'
   try {
-    if (typeof request !== 'object' || request === null) throw new RpcError(INVALID_REQUEST, 'Invalid Request object')
-    if (typeof request.method !== 'string') throw new RpcError(INVALID_REQUEST, 'Method must be a string')
+    if (typeof request !== 'object' || request === null)
+      throw new RpcError(INVALID_REQUEST, 'Invalid Request object')
+    if (typeof request.method !== 'string')
+      throw new RpcError(INVALID_REQUEST, 'Method must be a string')
     const method = METHODS.get(request.method)
-    const other = request.method.startsWith('estimate') && request.method !== chain.network.fees.method
+    const other =
+      request.method.startsWith('estimate') && request.method !== chain.network.fees.method
     if (!method || other) throw new RpcError(METHOD_NOT_FOUND, 'Method not found')
-    if (request.method === 'sendrawtransaction' && faults.mode === 'reject') throw new RpcError(-26, 'mempool full')
+    if (request.method === 'sendrawtransaction' && faults.mode === 'reject')
+      throw new RpcError(-26, 'mempool full')
     const result = method.run(chain, positional(request.params, method.params))
     return { code: 0, body: modern ? { jsonrpc: '2.0', result, id } : { result, error: null, id } }
   } catch (error) {
     if (error instanceof RpcError) return failure(id, error.code, error.message, modern)
-    console.error(`devnet: ${chain.network.code} ${String(request?.method)}: ${(error as Error).stack}`)
+    console.error(
+      `devnet: ${chain.network.code} ${String(request?.method)}: ${(error as Error).stack}`,
+    )
     return failure(id, INTERNAL, (error as Error).message, modern)
   }
 }
@@ -61,13 +75,16 @@ function answer(chain: BitcoinChain, faults: Faults, request: RpcRequest): Answe
 function positional(params: unknown, names: readonly string[]): Params {
   if (params === undefined || params === null) return []
   if (Array.isArray(params)) {
-    if (params.length > names.length) throw new RpcError(-1, `too many parameters: at most ${names.length}`)
+    if (params.length > names.length)
+      throw new RpcError(-1, `too many parameters: at most ${names.length}`)
     return params
   }
-  if (typeof params !== 'object') throw new RpcError(INVALID_REQUEST, 'Params must be an array or object')
+  if (typeof params !== 'object')
+    throw new RpcError(INVALID_REQUEST, 'Params must be an array or object')
   const named = params as Record<string, unknown>
   const unknownName = Object.keys(named).find((name) => !names.includes(name))
-  if (unknownName !== undefined) throw new RpcError(INVALID_PARAMETER, `Unknown named parameter ${unknownName}`)
+  if (unknownName !== undefined)
+    throw new RpcError(INVALID_PARAMETER, `Unknown named parameter ${unknownName}`)
   return names.map((name) => named[name])
 }
 

@@ -10,9 +10,9 @@ const { Interpreter } = Script
 const CONSENSUS = ['P2SH', 'DERSIG', 'NULLDUMMY', 'CHECKLOCKTIMEVERIFY', 'CHECKSEQUENCEVERIFY']
 const SEGWIT = ['WITNESS', 'TAPROOT']
 /**
- * What nodes ask beyond consensus. Two flags of the library share one bit with flags of other coins,
- * and its CLEANSTACK counts the wrong stack: those stay off, and `templates` below holds the same
- * line for the script forms that occur.
+ * What nodes ask beyond consensus. Two flags of the library share one bit with flags of other
+ * coins, and its CLEANSTACK counts the wrong stack: those stay off, and `templates` below holds the
+ * same line for the script forms that occur.
  */
 const POLICY = ['STRICTENC', 'LOW_S', 'MINIMALDATA', 'MINIMALIF', 'NULLFAIL']
 const SEGWIT_POLICY = ['WITNESS_PUBKEYTYPE']
@@ -22,17 +22,28 @@ function flagsOf(names: string[]): number {
 }
 
 const FLAGS = {
-  segwit: { consensus: flagsOf([...CONSENSUS, ...SEGWIT]), policy: flagsOf([...CONSENSUS, ...SEGWIT, ...POLICY, ...SEGWIT_POLICY]) },
+  segwit: {
+    consensus: flagsOf([...CONSENSUS, ...SEGWIT]),
+    policy: flagsOf([...CONSENSUS, ...SEGWIT, ...POLICY, ...SEGWIT_POLICY]),
+  },
   plain: { consensus: flagsOf(CONSENSUS), policy: flagsOf([...CONSENSUS, ...POLICY]) },
 }
 
 /** Executes every input's script; the library's name of what failed, or undefined when all hold. */
-export function verifyScripts(network: UtxoNetwork, tx: Tx, spent: readonly Spent[], rules: 'consensus' | 'policy'): string | undefined {
+export function verifyScripts(
+  network: UtxoNetwork,
+  tx: Tx,
+  spent: readonly Spent[],
+  rules: 'consensus' | 'policy',
+): string | undefined {
   if (network.forkId) return verifyCash(tx, spent)
   const flags = FLAGS[network.segwit ? 'segwit' : 'plain'][rules]
   const foreign = new Transaction(tx.raw.toString('hex'))
   for (const [index, input] of foreign.inputs.entries()) {
-    input.output = new Transaction.Output({ satoshis: Number(spent[index]!.value), script: spent[index]!.script })
+    input.output = new Transaction.Output({
+      satoshis: Number(spent[index]!.value),
+      script: spent[index]!.script,
+    })
   }
   for (const [index, input] of tx.ins.entries()) {
     const { value, script } = spent[index]!
@@ -59,18 +70,26 @@ export function verifyScripts(network: UtxoNetwork, tx: Tx, spent: readonly Spen
   return undefined
 }
 
-/** Clean stack and defined hash types for the single-key forms, which the library does not check. */
-function templates(scriptSig: Buffer, witness: readonly Buffer[], script: Buffer): string | undefined {
+/**
+ * Clean stack and defined hash types for the single-key forms, which the library does not check.
+ */
+function templates(
+  scriptSig: Buffer,
+  witness: readonly Buffer[],
+  script: Buffer,
+): string | undefined {
   const program = witnessProgram(script)
   if (isP2pkh(script)) {
     const items = pushes(scriptSig)
     if (items?.length !== 2) return 'SCRIPT_ERR_CLEANSTACK'
     return hashType(items[0]!)
   }
-  if (program?.version === 0 && program.program.length === 20) return witness[0] ? hashType(witness[0]) : undefined
+  if (program?.version === 0 && program.program.length === 20)
+    return witness[0] ? hashType(witness[0]) : undefined
   if (isP2sh(script) && witness.length === 2) {
     const items = pushes(scriptSig)
-    if (items?.length === 1 && witnessProgram(items[0]!)?.program.length === 20) return hashType(witness[0]!)
+    if (items?.length === 1 && witnessProgram(items[0]!)?.program.length === 20)
+      return hashType(witness[0]!)
   }
   return undefined
 }
@@ -99,9 +118,12 @@ function pushes(script: Buffer): Buffer[] | undefined {
 
 /** The text Core puts into its reject reason for the failures the library names. */
 const REASONS: Record<string, string> = {
-  SCRIPT_ERR_EVAL_FALSE: 'Script evaluated without error but finished with a false/empty top stack element',
-  SCRIPT_ERR_EVAL_FALSE_NO_RESULT: 'Script evaluated without error but finished with a false/empty top stack element',
-  SCRIPT_ERR_EVAL_FALSE_IN_STACK: 'Script evaluated without error but finished with a false/empty top stack element',
+  SCRIPT_ERR_EVAL_FALSE:
+    'Script evaluated without error but finished with a false/empty top stack element',
+  SCRIPT_ERR_EVAL_FALSE_NO_RESULT:
+    'Script evaluated without error but finished with a false/empty top stack element',
+  SCRIPT_ERR_EVAL_FALSE_IN_STACK:
+    'Script evaluated without error but finished with a false/empty top stack element',
   SCRIPT_ERR_EQUALVERIFY: 'Script failed an OP_EQUALVERIFY operation',
   SCRIPT_ERR_CHECKSIGVERIFY: 'Script failed an OP_CHECKSIGVERIFY operation',
   SCRIPT_ERR_SIG_NULLFAIL: 'Signature must be zero for failed CHECK(MULTI)SIG operation',
@@ -121,7 +143,12 @@ const REASONS: Record<string, string> = {
 }
 
 /** As Core does: what fails only under the stricter flags is called non-mandatory. */
-export function scriptReason(network: UtxoNetwork, tx: Tx, spent: readonly Spent[], failure: string): string {
+export function scriptReason(
+  network: UtxoNetwork,
+  tx: Tx,
+  spent: readonly Spent[],
+  failure: string,
+): string {
   const mandatory = verifyScripts(network, tx, spent, 'consensus') !== undefined
   return `${mandatory ? 'mandatory-script-verify-flag-failed' : 'non-mandatory-script-verify-flag'} (${REASONS[failure] ?? failure})`
 }

@@ -93,12 +93,19 @@ function scriptPubKey(script: Buffer, network: UtxoNetwork): Record<string, unkn
 
 /** The script of an output, and the token that it carries. */
 export function outputFields(script: Buffer, network: UtxoNetwork): Record<string, unknown> {
-  const { token, locking } = network.cashTokens ? splitToken(script) : { token: undefined, locking: script }
+  const { token, locking } = network.cashTokens
+    ? splitToken(script)
+    : { token: undefined, locking: script }
   return { scriptPubKey: scriptPubKey(locking, network), tokenData: tokenData(token) }
 }
 
 /** `coins` (what the inputs spend) gives the fee, and with `prevouts` also each input's own. */
-export function txObject(network: UtxoNetwork, tx: Tx, coins?: readonly Coin[], prevouts = false): Record<string, unknown> {
+export function txObject(
+  network: UtxoNetwork,
+  tx: Tx,
+  coins?: readonly Coin[],
+  prevouts = false,
+): Record<string, unknown> {
   const coinbase = isCoinbase(tx)
   return {
     txid: tx.txid,
@@ -111,19 +118,31 @@ export function txObject(network: UtxoNetwork, tx: Tx, coins?: readonly Coin[], 
     vin: tx.ins.map((input, index) => ({
       ...(coinbase
         ? { coinbase: input.script.toString('hex') }
-        : { txid: input.txid, vout: input.vout, scriptSig: { asm: asm(input.script, true), hex: input.script.toString('hex') } }),
-      txinwitness: input.witness.length > 0 ? input.witness.map((item) => item.toString('hex')) : undefined,
+        : {
+            txid: input.txid,
+            vout: input.vout,
+            scriptSig: { asm: asm(input.script, true), hex: input.script.toString('hex') },
+          }),
+      txinwitness:
+        input.witness.length > 0 ? input.witness.map((item) => item.toString('hex')) : undefined,
       prevout: prevouts && coins?.[index] ? prevout(network, coins[index]) : undefined,
       sequence: input.sequence,
     })),
-    vout: tx.outs.map(({ value, script }, n) => ({ value: btc(value), n, ...outputFields(script, network) })),
+    vout: tx.outs.map(({ value, script }, n) => ({
+      value: btc(value),
+      n,
+      ...outputFields(script, network),
+    })),
     ...specialFields(tx),
     fee: coins && !coinbase ? btc(sum(coins) - sum(tx.outs)) : undefined,
     hex: tx.raw.toString('hex'),
   }
 }
 
-function prevout(network: UtxoNetwork, { coinbase, height, value, script }: Coin): Record<string, unknown> {
+function prevout(
+  network: UtxoNetwork,
+  { coinbase, height, value, script }: Coin,
+): Record<string, unknown> {
   return { generated: coinbase, height, value: btc(value), ...outputFields(script, network) }
 }
 
@@ -161,7 +180,11 @@ export function isLocked(ledger: Ledger, block: Block): boolean {
   return ledger.isActive(block) && block.height < ledger.tip.height
 }
 
-export function blockObject(ledger: Ledger, block: Block, verbosity: number): Record<string, unknown> {
+export function blockObject(
+  ledger: Ledger,
+  block: Block,
+  verbosity: number,
+): Record<string, unknown> {
   const { nTx, previousblockhash, nextblockhash, ...header } = headerObject(ledger, block)
   return {
     ...header,
@@ -173,7 +196,14 @@ export function blockObject(ledger: Ledger, block: Block, verbosity: number): Re
     weight: block.weight,
     chainlock: ledger.network.chainLocks ? isLocked(ledger, block) : undefined,
     tx: block.txs.map((tx, index) =>
-      verbosity === 1 ? tx.txid : txObject(ledger.network, tx, index === 0 ? undefined : block.spent[index - 1], verbosity >= 3)
+      verbosity === 1
+        ? tx.txid
+        : txObject(
+            ledger.network,
+            tx,
+            index === 0 ? undefined : block.spent[index - 1],
+            verbosity >= 3,
+          ),
     ),
   }
 }
@@ -193,24 +223,37 @@ export function mempoolEntry(mempool: Mempool, entry: Entry): Record<string, unk
     ancestorcount: ancestors.length,
     ancestorsize: size(ancestors),
     wtxid: entry.tx.wtxid,
-    fees: { base: btc(entry.fee), modified: btc(entry.fee), ancestor: fees(ancestors), descendant: fees(descendants) },
-    depends: [...new Set(entry.tx.ins.map(({ txid }) => txid))].filter((txid) => mempool.entries.has(txid)),
+    fees: {
+      base: btc(entry.fee),
+      modified: btc(entry.fee),
+      ancestor: fees(ancestors),
+      descendant: fees(descendants),
+    },
+    depends: [...new Set(entry.tx.ins.map(({ txid }) => txid))].filter((txid) =>
+      mempool.entries.has(txid),
+    ),
     spentby: mempool.children(entry.tx).map(({ tx }) => tx.txid),
     'bip125-replaceable': mempool.isReplaceable(entry),
     unbroadcast: false,
   }
 }
 
-export function addressObject(network: UtxoNetwork, address: string, script: Buffer): Record<string, unknown> {
+export function addressObject(
+  network: UtxoNetwork,
+  address: string,
+  script: Buffer,
+): Record<string, unknown> {
   const witness = network.segwit ? witnessProgram(script) : undefined
   return {
     isvalid: true,
     address,
     scriptPubKey: script.toString('hex'),
-    isscript: scriptType(script) === 'scripthash' || scriptType(script) === 'witness_v0_scripthash' || undefined,
+    isscript:
+      scriptType(script) === 'scripthash' ||
+      scriptType(script) === 'witness_v0_scripthash' ||
+      undefined,
     iswitness: witness !== undefined,
     witness_version: witness?.version,
     witness_program: witness?.program.toString('hex'),
   }
 }
-

@@ -1,7 +1,8 @@
 import { uint32, uint64 } from './encoding.ts'
 import { makeTx, typeOf, type Tx, type TxOut } from './transaction.ts'
 
-// Dash's special transactions (DIP-2): coinbases (DIP-4) and withdrawals from the credit pool of its platform (DIP-27).
+// Dash's special transactions (DIP-2): coinbases (DIP-4) and withdrawals from the credit pool of
+// its platform (DIP-27).
 
 const COINBASE_TYPE = 5
 const ASSET_UNLOCK_TYPE = 9
@@ -27,29 +28,59 @@ export function unlockFee({ payload }: Pick<Tx, 'payload'>): bigint {
   return BigInt((payload as Buffer).readUInt32LE(UNLOCK_FEE_AT))
 }
 
-/** A withdrawal from the credit pool, whose quorum signature is zeros here. @param index of the withdrawal @param height of the chain */
+/**
+ * A withdrawal from the credit pool, whose quorum signature is zeros here. @param index of the
+ * withdrawal @param height of the chain
+ */
 export function assetUnlock(out: TxOut, o: { index: bigint; fee: number; height: number }): Tx {
   const payload = Buffer.concat([
-    Buffer.from([UNLOCK_VERSION]), uint64(o.index), uint32(o.fee), uint32(o.height), Buffer.alloc(32), Buffer.alloc(QUORUM_SIGNATURE_BYTES),
+    Buffer.from([UNLOCK_VERSION]),
+    uint64(o.index),
+    uint32(o.fee),
+    uint32(o.height),
+    Buffer.alloc(32),
+    Buffer.alloc(QUORUM_SIGNATURE_BYTES),
   ])
-  return makeTx({ version: (ASSET_UNLOCK_TYPE << 16) | VERSION, ins: [], outs: [out], locktime: 0, payload })
+  return makeTx({
+    version: (ASSET_UNLOCK_TYPE << 16) | VERSION,
+    ins: [],
+    outs: [out],
+    locktime: 0,
+    payload,
+  })
 }
 
 /** What Dash Core adds to a transaction's object. */
 export function specialFields(tx: Tx): Record<string, unknown> {
   const { payload } = tx
   if (payload === undefined) return {}
-  const fields = { type: typeOf(tx), extraPayloadSize: payload.length, extraPayload: payload.toString('hex') }
+  const fields = {
+    type: typeOf(tx),
+    extraPayloadSize: payload.length,
+    extraPayload: payload.toString('hex'),
+  }
   if (typeOf(tx) === COINBASE_TYPE) {
     const none = '0'.repeat(64)
-    return { ...fields, cbTx: { version: 2, height: payload.readInt32LE(2), merkleRootMNList: none, merkleRootQuorums: none } }
+    return {
+      ...fields,
+      cbTx: {
+        version: 2,
+        height: payload.readInt32LE(2),
+        merkleRootMNList: none,
+        merkleRootQuorums: none,
+      },
+    }
   }
   if (!isAssetUnlock(tx)) return fields
   return {
     ...fields,
     assetUnlockTx: {
-      version: payload[0], index: Number(payload.readBigUInt64LE(1)), fee: Number(unlockFee(tx)), requestedHeight: payload.readUInt32LE(13),
-      quorumHash: '0'.repeat(64), quorumSig: '0'.repeat(2 * QUORUM_SIGNATURE_BYTES),
+      version: payload[0],
+      index: Number(payload.readBigUInt64LE(1)),
+      fee: Number(unlockFee(tx)),
+      requestedHeight: payload.readUInt32LE(13),
+      quorumHash: '0'.repeat(64),
+      quorumSig: '0'.repeat(2 * QUORUM_SIGNATURE_BYTES),
     },
   }
 }

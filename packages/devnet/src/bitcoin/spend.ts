@@ -26,7 +26,11 @@ export class SigningKey {
   constructor(secret: Buffer) {
     this.#key = new PrivateKey(secret.toString('hex'))
     this.publicKey = publicKeyOf(secret, 'compressed')
-    this.legacyScript = Buffer.concat([Buffer.from('76a914', 'hex'), hash160(this.publicKey), Buffer.from('88ac', 'hex')])
+    this.legacyScript = Buffer.concat([
+      Buffer.from('76a914', 'hex'),
+      hash160(this.publicKey),
+      Buffer.from('88ac', 'hex'),
+    ])
     this.segwitScript = Buffer.concat([Buffer.from([0, 20]), hash160(this.publicKey)])
   }
 
@@ -36,11 +40,26 @@ export class SigningKey {
 }
 
 /** A coin with its place and the key that its script pays. */
-export interface OwnCoin { txid: string; vout: number; coin: Coin; key: SigningKey }
+export interface OwnCoin {
+  txid: string
+  vout: number
+  coin: Coin
+  key: SigningKey
+}
 
-/** A signed payment from the largest of these coins, with the change back to a script; or what they can pay at most. */
-export function spend(network: UtxoNetwork, coins: readonly OwnCoin[], to: TxOut, change: Buffer): Tx | { available: bigint } {
-  const sorted = coins.toSorted(({ coin: a }, { coin: b }) => (a.value < b.value ? 1 : a.value > b.value ? -1 : 0))
+/**
+ * A signed payment from the largest of these coins, with the change back to a script; or what they
+ * can pay at most.
+ */
+export function spend(
+  network: UtxoNetwork,
+  coins: readonly OwnCoin[],
+  to: TxOut,
+  change: Buffer,
+): Tx | { available: bigint } {
+  const sorted = coins.toSorted(({ coin: a }, { coin: b }) =>
+    a.value < b.value ? 1 : a.value > b.value ? -1 : 0,
+  )
   const chosen: OwnCoin[] = []
   let total = 0n
   for (const coin of sorted) {
@@ -56,15 +75,29 @@ export function spend(network: UtxoNetwork, coins: readonly OwnCoin[], to: TxOut
 
 const isSegwit = ({ coin, key }: OwnCoin): boolean => coin.script.equals(key.segwitScript)
 
-function feeOf(network: UtxoNetwork, chosen: readonly OwnCoin[], to: TxOut, change: Buffer): bigint {
+function feeOf(
+  network: UtxoNetwork,
+  chosen: readonly OwnCoin[],
+  to: TxOut,
+  change: Buffer,
+): bigint {
   const outputs = BigInt(9 + to.script.length) + BigInt(9 + change.length)
-  const inputs = chosen.reduce((sum, coin) => sum + INPUT_VBYTES[isSegwit(coin) ? 'segwit' : 'plain'], 0n)
+  const inputs = chosen.reduce(
+    (sum, coin) => sum + INPUT_VBYTES[isSegwit(coin) ? 'segwit' : 'plain'],
+    0n,
+  )
   return FEE_FACTOR * network.relayRate * (OVERHEAD_VBYTES + inputs + outputs)
 }
 
 function sign(network: UtxoNetwork, coins: readonly OwnCoin[], outs: TxOut[]): Tx {
   const sequence = network.replacement === 'none' ? 0xffffffff : 0xfffffffd
-  const ins = coins.map(({ txid, vout }): TxIn => ({ txid, vout, script: Buffer.alloc(0), sequence, witness: [] }))
+  const ins = coins.map(({ txid, vout }): TxIn => ({
+    txid,
+    vout,
+    script: Buffer.alloc(0),
+    sequence,
+    witness: [],
+  }))
   const hashType = network.forkId ? SIGHASH_ALL | SIGHASH_FORKID : SIGHASH_ALL
   const digests = coins.map((coin, index) => {
     const digest = isSegwit(coin) || network.forkId ? digestWithValue : plainDigest
@@ -80,25 +113,48 @@ function sign(network: UtxoNetwork, coins: readonly OwnCoin[], outs: TxOut[]): T
 }
 
 /** BIP143. */
-function digestWithValue(ins: readonly TxIn[], outs: readonly TxOut[], { coin, key }: OwnCoin, index: number, hashType: number): Buffer {
+function digestWithValue(
+  ins: readonly TxIn[],
+  outs: readonly TxOut[],
+  { coin, key }: OwnCoin,
+  index: number,
+  hashType: number,
+): Buffer {
   const { txid, vout, sequence } = ins[index]!
-  return hash256(Buffer.concat([
-    uint32(VERSION),
-    hash256(Buffer.concat(ins.flatMap((input) => [internal(input.txid), uint32(input.vout)]))),
-    hash256(Buffer.concat(ins.map((input) => uint32(input.sequence)))),
-    internal(txid),
-    uint32(vout),
-    data(key.legacyScript),
-    uint64(coin.value),
-    uint32(sequence),
-    hash256(Buffer.concat(outs.flatMap(({ value, script }) => [uint64(value), data(script)]))),
-    uint32(0),
-    uint32(hashType),
-  ]))
+  return hash256(
+    Buffer.concat([
+      uint32(VERSION),
+      hash256(Buffer.concat(ins.flatMap((input) => [internal(input.txid), uint32(input.vout)]))),
+      hash256(Buffer.concat(ins.map((input) => uint32(input.sequence)))),
+      internal(txid),
+      uint32(vout),
+      data(key.legacyScript),
+      uint64(coin.value),
+      uint32(sequence),
+      hash256(Buffer.concat(outs.flatMap(({ value, script }) => [uint64(value), data(script)]))),
+      uint32(0),
+      uint32(hashType),
+    ]),
+  )
 }
 
 /** The first algorithm: the transaction with the spent script in the place of the input's own. */
-function plainDigest(ins: readonly TxIn[], outs: readonly TxOut[], { key }: OwnCoin, index: number, hashType: number): Buffer {
-  const blank = ins.map((input, at) => ({ ...input, script: at === index ? key.legacyScript : Buffer.alloc(0), witness: [] }))
-  return hash256(Buffer.concat([makeTx({ version: VERSION, ins: blank, outs: [...outs], locktime: 0 }).raw, uint32(hashType)]))
+function plainDigest(
+  ins: readonly TxIn[],
+  outs: readonly TxOut[],
+  { key }: OwnCoin,
+  index: number,
+  hashType: number,
+): Buffer {
+  const blank = ins.map((input, at) => ({
+    ...input,
+    script: at === index ? key.legacyScript : Buffer.alloc(0),
+    witness: [],
+  }))
+  return hash256(
+    Buffer.concat([
+      makeTx({ version: VERSION, ins: blank, outs: [...outs], locktime: 0 }).raw,
+      uint32(hashType),
+    ]),
+  )
 }

@@ -1,7 +1,13 @@
 import type { UtxoNetwork } from './networks.ts'
 import { compact, data, display, hash256, internal, Reader, uint32, uint64 } from './encoding.ts'
 
-export type TxIn = { txid: string; vout: number; script: Buffer; sequence: number; witness: Buffer[] }
+export type TxIn = {
+  txid: string
+  vout: number
+  script: Buffer
+  sequence: number
+  witness: Buffer[]
+}
 export type TxOut = { value: bigint; script: Buffer }
 export type Tx = {
   version: number
@@ -29,7 +35,12 @@ const NULL_TXID = '0'.repeat(64)
 
 export function isCoinbase(tx: Tx): boolean {
   const first = tx.ins[0]
-  return tx.ins.length === 1 && first !== undefined && first.txid === NULL_TXID && first.vout === 0xffffffff
+  return (
+    tx.ins.length === 1 &&
+    first !== undefined &&
+    first.txid === NULL_TXID &&
+    first.vout === 0xffffffff
+  )
 }
 
 /** Forms of transactions that only some chains have. */
@@ -41,7 +52,8 @@ const EXTENSION_FLAG = 8
 const SPECIAL_VERSION = 3
 
 /** DIP-2: the type of a special transaction, or 0. */
-export const typeOf = ({ version }: Pick<Tx, 'version'>): number => ((version & 0xffff) >= SPECIAL_VERSION ? version >>> 16 : 0)
+export const typeOf = ({ version }: Pick<Tx, 'version'>): number =>
+  (version & 0xffff) >= SPECIAL_VERSION ? version >>> 16 : 0
 
 /** Throws on anything that is not exactly one transaction. */
 export function parseTx(raw: Buffer, forms: Forms): Tx {
@@ -60,7 +72,8 @@ export function readTx(reader: Reader, forms: Forms): Tx {
   // A withdrawal from Dash's credit pool spends nothing: there the zero is the number of inputs.
   if (count === 0 && !isSpecial) {
     flag = reader.uint8()
-    if (flag === WITNESS_FLAG || (flag === EXTENSION_FLAG && forms.extensionBlocks)) count = reader.compact()
+    if (flag === WITNESS_FLAG || (flag === EXTENSION_FLAG && forms.extensionBlocks))
+      count = reader.compact()
     else if (flag !== 0) throw new Error('unknown transaction optional data')
   }
   const ins: TxIn[] = []
@@ -73,21 +86,35 @@ export function readTx(reader: Reader, forms: Forms): Tx {
   const outs: TxOut[] = []
   // Two zero bytes: no inputs and no outputs.
   const outCount = count === 0 && flag === 0 && !isSpecial ? 0 : reader.compact()
-  for (let index = 0; index < outCount; index += 1) outs.push({ value: reader.uint64(), script: reader.data() })
+  for (let index = 0; index < outCount; index += 1)
+    outs.push({ value: reader.uint64(), script: reader.data() })
   if (flag === WITNESS_FLAG) {
-    for (const input of ins) for (let left = reader.compact(); left > 0; left -= 1) input.witness.push(reader.data())
-    if (ins.every((input) => input.witness.length === 0)) throw new Error('superfluous witness record')
+    for (const input of ins)
+      for (let left = reader.compact(); left > 0; left -= 1) input.witness.push(reader.data())
+    if (ins.every((input) => input.witness.length === 0))
+      throw new Error('superfluous witness record')
   }
-  if (flag === EXTENSION_FLAG && reader.uint8() !== 0) throw new Error('a part of the extension blocks')
+  if (flag === EXTENSION_FLAG && reader.uint8() !== 0)
+    throw new Error('a part of the extension blocks')
   const locktime = reader.uint32()
   const payload = isSpecial ? reader.data() : undefined
-  const parts = { version, ins, outs, locktime, payload, isHogEx: flag === EXTENSION_FLAG ? true : undefined }
+  const parts = {
+    version,
+    ins,
+    outs,
+    locktime,
+    payload,
+    isHogEx: flag === EXTENSION_FLAG ? true : undefined,
+  }
   return finish(parts, reader.buffer.subarray(start, reader.at))
 }
 
 export function makeTx(parts: Parts): Tx {
   const hasWitness = parts.ins.some((input) => input.witness.length > 0)
-  return finish(parts, serialise(parts, parts.isHogEx ? EXTENSION_FLAG : hasWitness ? WITNESS_FLAG : 0))
+  return finish(
+    parts,
+    serialise(parts, parts.isHogEx ? EXTENSION_FLAG : hasWitness ? WITNESS_FLAG : 0),
+  )
 }
 
 function finish(parts: Parts, raw: Buffer): Tx {
@@ -110,10 +137,13 @@ function serialise(tx: Parts, flag: number): Buffer {
   const parts = [uint32(tx.version)]
   if (flag !== 0) parts.push(Buffer.from([0, flag]))
   parts.push(compact(tx.ins.length))
-  for (const input of tx.ins) parts.push(internal(input.txid), uint32(input.vout), data(input.script), uint32(input.sequence))
+  for (const input of tx.ins)
+    parts.push(internal(input.txid), uint32(input.vout), data(input.script), uint32(input.sequence))
   parts.push(compact(tx.outs.length))
   for (const output of tx.outs) parts.push(uint64(output.value), data(output.script))
-  if (flag === WITNESS_FLAG) for (const input of tx.ins) parts.push(compact(input.witness.length), ...input.witness.map(data))
+  if (flag === WITNESS_FLAG)
+    for (const input of tx.ins)
+      parts.push(compact(input.witness.length), ...input.witness.map(data))
   if (flag === EXTENSION_FLAG) parts.push(Buffer.from([0]))
   parts.push(uint32(tx.locktime))
   if (tx.payload) parts.push(data(tx.payload))

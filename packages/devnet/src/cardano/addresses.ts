@@ -2,15 +2,24 @@ import { Address, BaseAddress, RewardAddress } from '@emurgo/cardano-serializati
 import { SLOT_MS, SLOT_ZERO_MS, type CardanoChain, type Place } from './chain.ts'
 import type { Output } from './transaction.ts'
 
-interface Amount { unit: string; quantity: string }
-interface Part { place: Place; received: Output[]; sent: Output[] }
+interface Amount {
+  unit: string
+  quantity: string
+}
+interface Part {
+  place: Place
+  received: Output[]
+  sent: Output[]
+}
 
 /** The transactions in blocks that paid an address or spent from it, in the order of the chain. */
 function historyOf(chain: CardanoChain, address: string): Part[] {
   const ofAddress = (output: Output | undefined): output is Output => output?.address === address
   return [...chain.places.values()].flatMap((place) => {
     const { inputs, outputs } = place.transaction
-    const sent = inputs.map(({ hash, index }) => chain.places.get(hash)?.transaction.outputs[index]).filter(ofAddress)
+    const sent = inputs
+      .map(({ hash, index }) => chain.places.get(hash)?.transaction.outputs[index])
+      .filter(ofAddress)
     const received = outputs.filter(ofAddress)
     return sent.length + received.length > 0 ? [{ place, received, sent }] : []
   })
@@ -27,15 +36,24 @@ function sumsOf(outputs: readonly Output[]): Amount[] {
   return [...sums].map(([unit, quantity]) => ({ unit, quantity: quantity.toString() }))
 }
 
-/** An address, what it holds, and what its parts are; null where the text is none or the chain never saw it. */
+/**
+ * An address, what it holds, and what its parts are; null where the text is none or the chain never
+ * saw it.
+ */
 export function addressObject(chain: CardanoChain, address: string): unknown {
   const parsed = read(address)
   if (!parsed || historyOf(chain, address).length === 0) return null
-  const unspent = chain.unspent(address).map(({ index, place }) => place.transaction.outputs[index] as Output)
+  const unspent = chain
+    .unspent(address)
+    .map(({ index, place }) => place.transaction.outputs[index] as Output)
   const stake = BaseAddress.from_address(parsed)?.stake_cred()
   return {
-    address, amount: sumsOf(unspent), type: 'shelley',
-    stake_address: stake ? RewardAddress.new(parsed.network_id(), stake).to_address().to_bech32() : null,
+    address,
+    amount: sumsOf(unspent),
+    type: 'shelley',
+    stake_address: stake
+      ? RewardAddress.new(parsed.network_id(), stake).to_address().to_bech32()
+      : null,
     script: parsed.payment_cred()?.to_scripthash() !== undefined,
   }
 }
@@ -45,7 +63,9 @@ export function addressTotal(chain: CardanoChain, address: string): unknown {
   const history = historyOf(chain, address)
   if (history.length === 0) return null
   return {
-    address, received_sum: sumsOf(history.flatMap(({ received }) => received)), sent_sum: sumsOf(history.flatMap(({ sent }) => sent)),
+    address,
+    received_sum: sumsOf(history.flatMap(({ received }) => received)),
+    sent_sum: sumsOf(history.flatMap(({ sent }) => sent)),
     tx_count: history.length,
   }
 }
@@ -54,16 +74,30 @@ export function addressTotal(chain: CardanoChain, address: string): unknown {
  * An address's transactions, the oldest first.
  * @param range `from` and `to` as `height` or `height:index`, both included
  */
-export function addressTransactions(chain: CardanoChain, address: string, range: { from?: string; to?: string }): unknown[] | null {
+export function addressTransactions(
+  chain: CardanoChain,
+  address: string,
+  range: { from?: string; to?: string },
+): unknown[] | null {
   const history = historyOf(chain, address)
   if (history.length === 0) return null
   const [from, to] = [placeOf(range.from, 0), placeOf(range.to, Infinity)]
-  const isBefore = ([height, index]: Spot, [otherHeight, otherIndex]: Spot) => (
-    height < otherHeight || (height === otherHeight && index < otherIndex))
-  return history.map(({ place: { transaction, block, order } }) => ({ transaction, block, order, at: [block.height, order] as Spot }))
+  const isBefore = ([height, index]: Spot, [otherHeight, otherIndex]: Spot) =>
+    height < otherHeight || (height === otherHeight && index < otherIndex)
+  return history
+    .map(({ place: { transaction, block, order } }) => ({
+      transaction,
+      block,
+      order,
+      at: [block.height, order] as Spot,
+    }))
     .filter(({ at }) => !isBefore(at, from) && !isBefore(to, at))
-    .map(({ transaction, block, order }) => (
-      { tx_hash: transaction.hash, tx_index: order, block_height: block.height, block_time: SLOT_ZERO_MS / SLOT_MS + block.slot }))
+    .map(({ transaction, block, order }) => ({
+      tx_hash: transaction.hash,
+      tx_index: order,
+      block_height: block.height,
+      block_time: SLOT_ZERO_MS / SLOT_MS + block.slot,
+    }))
 }
 
 /** A block's height, and a transaction's index in it. */
@@ -71,7 +105,9 @@ type Spot = [number, number]
 
 function placeOf(text: string | undefined, otherwise: number): Spot {
   const [, height, index] = /^(\d{1,10})(?::(\d{1,6}))?$/.exec(text ?? '') ?? []
-  return height === undefined ? [otherwise, otherwise] : [Number(height), index === undefined ? otherwise : Number(index)]
+  return height === undefined
+    ? [otherwise, otherwise]
+    : [Number(height), index === undefined ? otherwise : Number(index)]
 }
 
 function read(text: string): Address | null {

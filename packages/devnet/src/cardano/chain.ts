@@ -18,7 +18,10 @@ type Ledger = Scalus.Emulator
 const ADA_DECIMALS = 6
 const BUSY_MS = 400
 const IDLE_MS = 30_000
-/** Blocks that follow the last transaction at the busy pace: what a payment's confirmation needs, and some. */
+/**
+ * Blocks that follow the last transaction at the busy pace: what a payment's confirmation needs,
+ * and some.
+ */
 const QUIET_BLOCKS = 18
 /** Slot 0, in Unix milliseconds; a slot is a second. */
 export const SLOT_ZERO_MS = Date.UTC(2020, 0, 1)
@@ -28,12 +31,33 @@ const STATES_KEPT = 128
 const FAUCET_LIFE_SLOTS = 100_000
 const QUANTITY_MAX = (1n << 63n) - 1n
 
-interface Line { slot: number; raw: string[] }
+interface Line {
+  slot: number
+  raw: string[]
+}
 /** `after`: the height that the blocks stand on, where that is not the head. */
-interface ChainRecord { after?: number; blocks: Line[] }
-export interface Block { height: number; slot: number; hash: string; parent: string; transactions: Transaction[] }
-export interface Place { transaction: Transaction; block: Block; order: number }
-export interface Unspent { hash: string; index: number; coin: bigint; address: string }
+interface ChainRecord {
+  after?: number
+  blocks: Line[]
+}
+export interface Block {
+  height: number
+  slot: number
+  hash: string
+  parent: string
+  transactions: Transaction[]
+}
+export interface Place {
+  transaction: Transaction
+  block: Block
+  order: number
+}
+export interface Unspent {
+  hash: string
+  index: number
+  coin: bigint
+  address: string
+}
 
 /** A transaction that cannot be taken, in the ledger's words. */
 export class NotTaken extends Error {
@@ -42,12 +66,16 @@ export class NotTaken extends Error {
 
 /** What the faucet pays out of after a transaction: its change, where it is the faucet's. */
 function afterPayment(faucet: Unspent, { hash: of, inputs, outputs }: Transaction): Unspent {
-  if (!inputs.some(({ hash, index }) => hash === faucet.hash && index === faucet.index)) return faucet
+  if (!inputs.some(({ hash, index }) => hash === faucet.hash && index === faucet.index))
+    return faucet
   const change = outputs.findLast(({ address }) => address === FAUCET)
   return change ? { hash: of, index: change.index, coin: change.coin, address: FAUCET } : faucet
 }
 
-/** The local Cardano network: the ledger's rules are scalus's; blocks, slots and the journal are ours. */
+/**
+ * The local Cardano network: the ledger's rules are scalus's; blocks, slots and the journal are
+ * ours.
+ */
 export class CardanoChain {
   readonly blocks: Block[] = []
   readonly places = new Map<string, Place>()
@@ -68,12 +96,18 @@ export class CardanoChain {
     this.#journal = journal
     this.#begin()
     let lines: Line[] = []
-    for (const { after, blocks } of records) lines = [...(after === undefined ? lines : lines.slice(0, after)), ...blocks]
+    for (const { after, blocks } of records)
+      lines = [...(after === undefined ? lines : lines.slice(0, after)), ...blocks]
     for (const line of lines) this.#connect(line)
     this.#open = this.#state(this.head.height).snapshot()
     this.#producer = new Producer({
-      timing, busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#waiting.length > 0 || this.#quiet < QUIET_BLOCKS,
-      produce: async () => { this.#produce() },
+      timing,
+      busyMs: BUSY_MS,
+      idleMs: IDLE_MS,
+      isBusy: () => this.#waiting.length > 0 || this.#quiet < QUIET_BLOCKS,
+      produce: async () => {
+        this.#produce()
+      },
     })
     this.#producer.wake()
   }
@@ -121,14 +155,20 @@ export class CardanoChain {
     }
     const coin = parseAmount(amount, ADA_DECIMALS)
     const from = this.#waiting.reduce(afterPayment, this.#faucet)
-    if (coin > from.coin / 2n) throw new RequestError(`amount ${String(amount)} is more than the faucet has`)
+    if (coin > from.coin / 2n)
+      throw new RequestError(`amount ${String(amount)} is more than the faucet has`)
     const { raw, hash } = pay({
-      from, to: address, coin, tokens: tokensOf(tokens), ttl: this.#nextSlot() + FAUCET_LIFE_SLOTS,
+      from,
+      to: address,
+      coin,
+      tokens: tokensOf(tokens),
+      ttl: this.#nextSlot() + FAUCET_LIFE_SLOTS,
     })
     try {
       this.submit(raw)
     } catch (error) {
-      if (error instanceof NotTaken) throw new RequestError(`the faucet's payment failed: ${error.message.slice(0, 500)}`)
+      if (error instanceof NotTaken)
+        throw new RequestError(`the faucet's payment failed: ${error.message.slice(0, 500)}`)
       throw error
     }
     this.#produce()
@@ -141,14 +181,23 @@ export class CardanoChain {
     return this.head
   }
 
-  /** The last `depth` blocks give way to `depth + 1` empty ones; their transactions wait again unless dropped. */
+  /**
+   * The last `depth` blocks give way to `depth + 1` empty ones; their transactions wait again
+   * unless dropped.
+   */
   reorg(depth: number, drop: boolean): Block {
     const after = this.head.height - depth
     if (after < 0) throw new RequestError(`the chain has only ${this.head.height} blocks`)
     const removed = this.blocks.slice(after + 1)
-    const again = [...(drop ? [] : removed.flatMap(({ transactions }) => transactions)), ...this.#waiting]
+    const again = [
+      ...(drop ? [] : removed.flatMap(({ transactions }) => transactions)),
+      ...this.#waiting,
+    ]
     const first = Math.max(this.#nextSlot(), this.head.slot + 1)
-    const lines = Array.from({ length: depth + 1 }, (_, at): Line => ({ slot: first + at, raw: [] }))
+    const lines = Array.from({ length: depth + 1 }, (_, at): Line => ({
+      slot: first + at,
+      raw: [],
+    }))
     this.#journal.append([{ after, blocks: lines }])
     this.#rewind(after)
     for (const line of lines) this.#connect(line)
@@ -162,12 +211,20 @@ export class CardanoChain {
 
   /** Unspent outputs of an address, as the last block left them. */
   unspent(address: string): (Unspent & { place: Place })[] {
-    return [...this.places.values()].flatMap((place) => place.transaction.outputs
-      .filter((output) => output.address === address && !this.spenders.has(`${place.transaction.hash}#${output.index}`))
-      .map(({ index, coin }) => ({ hash: place.transaction.hash, index, coin, address, place })))
+    return [...this.places.values()].flatMap((place) =>
+      place.transaction.outputs
+        .filter(
+          (output) =>
+            output.address === address &&
+            !this.spenders.has(`${place.transaction.hash}#${output.index}`),
+        )
+        .map(({ index, coin }) => ({ hash: place.transaction.hash, index, coin, address, place })),
+    )
   }
 
-  /** Nothing awaits between the block's making and its journalling, so no request can see it before. */
+  /**
+   * Nothing awaits between the block's making and its journalling, so no request can see it before.
+   */
   #produce(seconds = 0): void {
     const slot = this.#nextSlot() + seconds
     const state = this.#state(this.head.height).snapshot()
@@ -184,7 +241,13 @@ export class CardanoChain {
 
   #begin(): void {
     const state = new Emulator(genesis().utxos, new SlotConfig(SLOT_ZERO_MS, 0, SLOT_MS))
-    this.blocks.push({ height: 0, slot: 0, hash: hashOf('', 0, 0, []), parent: '', transactions: [] })
+    this.blocks.push({
+      height: 0,
+      slot: 0,
+      hash: hashOf('', 0, 0, []),
+      parent: '',
+      transactions: [],
+    })
     this.#states.set(0, state)
   }
 
@@ -196,15 +259,25 @@ export class CardanoChain {
     const transactions = raw.map((each) => readTransaction(each))
     for (const transaction of transactions) {
       const refusal = apply(state, transaction)
-      if (refusal !== null) throw new Error(`ADA: block ${height + 1} of the journal does not apply: ${refusal.slice(0, 300)}`)
+      if (refusal !== null)
+        throw new Error(
+          `ADA: block ${height + 1} of the journal does not apply: ${refusal.slice(0, 300)}`,
+        )
     }
-    const block: Block = { height: height + 1, slot, parent, transactions, hash: hashOf(parent, height + 1, slot, transactions) }
+    const block: Block = {
+      height: height + 1,
+      slot,
+      parent,
+      transactions,
+      hash: hashOf(parent, height + 1, slot, transactions),
+    }
     this.blocks.push(block)
     this.#states.set(block.height, state)
     this.#states.delete(block.height - STATES_KEPT)
     for (const [order, transaction] of transactions.entries()) {
       this.places.set(transaction.hash, { transaction, block, order })
-      for (const { hash, index } of transaction.inputs) this.spenders.set(`${hash}#${index}`, transaction.hash)
+      for (const { hash, index } of transaction.inputs)
+        this.spenders.set(`${hash}#${index}`, transaction.hash)
       this.#faucet = afterPayment(this.#faucet, transaction)
     }
   }
@@ -217,7 +290,8 @@ export class CardanoChain {
     this.#faucet = { ...genesis().outpoint, coin: GENESIS_LOVELACE, address: FAUCET }
     this.#states = new Map()
     this.#begin()
-    for (const { slot, transactions } of kept) this.#connect({ slot, raw: transactions.map(({ raw }) => raw) })
+    for (const { slot, transactions } of kept)
+      this.#connect({ slot, raw: transactions.map(({ raw }) => raw) })
   }
 
   #state(height: number): Ledger {
@@ -231,14 +305,16 @@ export class CardanoChain {
 }
 
 function hashOf(parent: string, height: number, slot: number, transactions: Transaction[]): string {
-  return createHash('sha256').update(`ADA ${parent} ${height} ${slot} ${transactions.map(({ hash }) => hash).join(' ')}`).digest('hex')
+  return createHash('sha256')
+    .update(`ADA ${parent} ${height} ${slot} ${transactions.map(({ hash }) => hash).join(' ')}`)
+    .digest('hex')
 }
 
 /** Null: it was taken. */
 function apply(state: Ledger, { raw }: Transaction): string | null {
   try {
     const { isSuccess, error } = state.submitTx(Uint8Array.from(Buffer.from(raw, 'hex')))
-    return isSuccess ? null : error ?? 'refused'
+    return isSuccess ? null : (error ?? 'refused')
   } catch (error) {
     return `DecoderFailure: ${(error as Error).message}`
   }
@@ -246,8 +322,12 @@ function apply(state: Ledger, { raw }: Transaction): string | null {
 
 function tokensOf(tokens: unknown): Record<string, string> {
   if (tokens === undefined) return {}
-  const entries = typeof tokens === 'object' && tokens !== null && !Array.isArray(tokens) ? Object.entries(tokens) : []
-  if (entries.length === 0) throw new RequestError('tokens are an object of whole numbers in strings by name')
+  const entries =
+    typeof tokens === 'object' && tokens !== null && !Array.isArray(tokens)
+      ? Object.entries(tokens)
+      : []
+  if (entries.length === 0)
+    throw new RequestError('tokens are an object of whole numbers in strings by name')
   for (const [name, quantity] of entries) {
     if (
       Buffer.byteLength(name) > 32 ||

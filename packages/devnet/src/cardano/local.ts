@@ -19,7 +19,10 @@ class LocalCardanoChain extends OnDemand<CardanoChain> implements LocalChain {
   readonly engine = 'scalus'
   override readonly fundExtras: readonly FundExtra[] = ['tokens']
 
-  /** Loaded only where it is used: the ledger's rules and the library that reads transactions take 120 MB. */
+  /**
+   * Loaded only where it is used: the ledger's rules and the library that reads transactions take
+   * 120 MB.
+   */
   protected async open(home: string, timing: Timing): Promise<CardanoChain> {
     const { CardanoChain } = await import('./chain.ts')
     return CardanoChain.open(home, timing)
@@ -38,7 +41,10 @@ class LocalCardanoChain extends OnDemand<CardanoChain> implements LocalChain {
     const chain = await this.chain()
     const { cardanoRpc } = await import('./rpc.ts')
     return {
-      faults, contentType: 'application/json', isGetAllowed: true, isBinary: true,
+      faults,
+      contentType: 'application/json',
+      isGetAllowed: true,
+      isBinary: true,
       handle: async (body) => cardanoRpc(chain, faults, below.slice(1), body),
     }
   }
@@ -53,8 +59,16 @@ class LocalCardanoChain extends OnDemand<CardanoChain> implements LocalChain {
   }
 
   async paymentsIn(height: number): Promise<Payment[] | undefined> {
-    return (await this.chain()).blocks[height]?.transactions.flatMap(({ hash, outputs }) => outputs.map(({ index, address, coin }) => (
-      { hash, index, asset: this.code, address, tag: null, amount: coin })))
+    return (await this.chain()).blocks[height]?.transactions.flatMap(({ hash, outputs }) =>
+      outputs.map(({ index, address, coin }) => ({
+        hash,
+        index,
+        asset: this.code,
+        address,
+        tag: null,
+        amount: coin,
+      })),
+    )
   }
 
   async fund({ address, amount, tokens }: FundOrder): Promise<string> {

@@ -1,4 +1,9 @@
-import { ByronAddress, FixedTransaction, type TransactionOutput, type Value } from '@emurgo/cardano-serialization-lib-nodejs'
+import {
+  ByronAddress,
+  FixedTransaction,
+  type TransactionOutput,
+  type Value,
+} from '@emurgo/cardano-serialization-lib-nodejs'
 
 export interface Output {
   index: number
@@ -26,7 +31,8 @@ function tokensOf(value: Value): Output['tokens'] {
     const assets = all.get(policy)
     const names = assets?.keys()
     return Array.from({ length: names?.len() ?? 0 }, (_, at) => names!.get(at)).map((name) => ({
-      unit: policy.to_hex() + Buffer.from(name.name()).toString('hex'), quantity: assets!.get(name)!.to_str(),
+      unit: policy.to_hex() + Buffer.from(name.name()).toString('hex'),
+      quantity: assets!.get(name)!.to_str(),
     }))
   })
 }
@@ -35,9 +41,14 @@ function outputOf(output: TransactionOutput, index: number): Output {
   const address = output.address()
   const script = output.script_ref()
   return {
-    index, address: ByronAddress.from_address(address)?.to_base58() ?? address.to_bech32(), coin: BigInt(output.amount().coin().to_str()),
-    tokens: tokensOf(output.amount()), scriptHash: (script?.native_script()?.hash() ?? script?.plutus_script()?.hash())?.to_hex() ?? null,
-    dataHash: output.data_hash()?.to_hex() ?? null, inlineDatum: output.plutus_data()?.to_hex() ?? null,
+    index,
+    address: ByronAddress.from_address(address)?.to_base58() ?? address.to_bech32(),
+    coin: BigInt(output.amount().coin().to_str()),
+    tokens: tokensOf(output.amount()),
+    scriptHash:
+      (script?.native_script()?.hash() ?? script?.plutus_script()?.hash())?.to_hex() ?? null,
+    dataHash: output.data_hash()?.to_hex() ?? null,
+    inlineDatum: output.plutus_data()?.to_hex() ?? null,
   }
 }
 
@@ -48,9 +59,13 @@ export function readTransaction(raw: string): Transaction {
   const inputs = body.inputs()
   const outputs = body.outputs()
   return {
-    raw, hash: fixed.transaction_hash().to_hex(), fee: BigInt(body.fee().to_str()), ttl: body.ttl_bignum()?.to_str() ?? null,
+    raw,
+    hash: fixed.transaction_hash().to_hex(),
+    fee: BigInt(body.fee().to_str()),
+    ttl: body.ttl_bignum()?.to_str() ?? null,
     inputs: Array.from({ length: inputs.len() }, (_, at) => ({
-      hash: inputs.get(at).transaction_id().to_hex(), index: inputs.get(at).index(),
+      hash: inputs.get(at).transaction_id().to_hex(),
+      index: inputs.get(at).index(),
     })),
     outputs: Array.from({ length: outputs.len() }, (_, at) => outputOf(outputs.get(at), at)),
   }

@@ -21,7 +21,10 @@ import { Snapshots } from './snapshots.ts'
 
 const BUSY_MS = 1000
 const IDLE_MS = 15_000
-/** Pending transactions that cannot be mined (fee below the base fee) must not drive blocks for ever. */
+/**
+ * Pending transactions that cannot be mined (fee below the base fee) must not drive blocks for
+ * ever.
+ */
 const STALLED_BLOCKS = 30
 /** The genesis phase: the first contract, coins for the deployers of the others, and those. */
 const GENESIS_BLOCKS = 2
@@ -36,7 +39,10 @@ export class EthereumChain {
   readonly #engines: Engines
   readonly #journal: Journal<ChainRecord>
   readonly #producer: Producer
-  /** Broadcast and not yet mined: needed as raw bytes for the journal, and again after a reorganisation. */
+  /**
+   * Broadcast and not yet mined: needed as raw bytes for the journal, and again after a
+   * reorganisation.
+   */
   readonly #pending = new Map<Hex, Pending>()
   /** What a roll-up charged, by the transaction's hash. */
   readonly #charges = new Map<Hex, Charge>()
@@ -46,14 +52,25 @@ export class EthereumChain {
   #blocks: BlockRecord[] = []
   #anvil!: Anvil
   #stopped = false
-  /** From zero also at a start, so that what was mined just before the end becomes final at once. */
+  /**
+   * From zero also at a start, so that what was mined just before the end becomes final at once.
+   */
   #blocksSinceTransaction = 0
-  /** Base fee of the block to come where somebody has set it; of each one while the chain is congested. */
+  /**
+   * Base fee of the block to come where somebody has set it; of each one while the chain is
+   * congested.
+   */
   #nextBaseFee: Hex | null = null
   #congested = false
   #calmFee: Hex | null = null
 
-  private constructor(network: EvmNetwork, home: string, timing: Timing, journal: Journal<ChainRecord>, records: ChainRecord[]) {
+  private constructor(
+    network: EvmNetwork,
+    home: string,
+    timing: Timing,
+    journal: Journal<ChainRecord>,
+    records: ChainRecord[],
+  ) {
     this.#timing = timing
     this.network = network
     this.#snapshots = new Snapshots(home)
@@ -65,12 +82,17 @@ export class EthereumChain {
       busyMs: BUSY_MS,
       idleMs: IDLE_MS,
       isBusy: () =>
-        this.#blocksSinceTransaction < network.quietBlocks || (this.#pending.size > 0 && this.#blocksSinceTransaction < STALLED_BLOCKS),
+        this.#blocksSinceTransaction < network.quietBlocks ||
+        (this.#pending.size > 0 && this.#blocksSinceTransaction < STALLED_BLOCKS),
       produce: async () => void (await this.gate.write(() => this.#produce())),
     })
   }
 
-  static async open(network: EvmNetwork, home: string, timing: Timing = REAL_TIME): Promise<EthereumChain> {
+  static async open(
+    network: EvmNetwork,
+    home: string,
+    timing: Timing = REAL_TIME,
+  ): Promise<EthereumChain> {
     mkdirSync(home, { recursive: true, mode: 0o700 })
     const { journal, records } = Journal.open<ChainRecord>(join(home, 'blocks.journal'))
     const chain = new EthereumChain(network, home, timing, journal, records)
@@ -125,7 +147,9 @@ export class EthereumChain {
 
   async fund(asset: string, address: unknown, amount: unknown): Promise<Hex> {
     if (typeof address !== 'string' || !isAddress(address)) {
-      throw new RequestError(`address ${JSON.stringify(address)} is not an address of ${this.network.code}`)
+      throw new RequestError(
+        `address ${JSON.stringify(address)} is not an address of ${this.network.code}`,
+      )
     }
     const to = getAddress(address)
     const token = this.network.tokens.find((candidate) => candidate.asset === asset)
@@ -134,16 +158,22 @@ export class EthereumChain {
       return this.gate.write(() => this.#fund({ to, value }))
     }
     const value = parseAmount(amount, token.decimals)
-    const data = encodeFunctionData({ abi: artefact(token.artefact).abi, functionName: 'transfer', args: [to, value] })
+    const data = encodeFunctionData({
+      abi: artefact(token.artefact).abi,
+      functionName: 'transfer',
+      args: [to, value],
+    })
     return this.gate.write(() => this.#fund({ to: token.address, value: 0n, data }))
   }
 
   /**
-   * From the next block on the base fee is this, so that what pays less waits; null ends it at the fee from before.
+   * From the next block on the base fee is this, so that what pays less waits; null ends it at the
+   * fee from before.
    * @param baseFee wei per gas
    */
   async congest(baseFee: bigint | null): Promise<void> {
-    if (this.network.legacy) throw new RequestError(`${this.network.code} has no base fee that could rise`)
+    if (this.network.legacy)
+      throw new RequestError(`${this.network.code} has no base fee that could rise`)
     await this.gate.write(async () => {
       this.#calmFee ??= await this.#anvil
         .call<Hex>('eth_getBlockByNumber', 'latest', false)
@@ -171,7 +201,10 @@ export class EthereumChain {
   async reorg(depth: number): Promise<BlockRecord> {
     await this.gate.write(async () => {
       const deepest = this.head.height - (this.network.tokens.length > 0 ? GENESIS_BLOCKS : 0)
-      if (depth > deepest) throw new RequestError(`depth ${depth} would undo the genesis phase: at most ${deepest} blocks can be replaced`)
+      if (depth > deepest)
+        throw new RequestError(
+          `depth ${depth} would undo the genesis phase: at most ${deepest} blocks can be replaced`,
+        )
       const kept = this.#blocks.slice(0, this.#blocks.length - depth)
       const removed = this.#blocks[kept.length]!
       const anvil = await this.#engines.start(kept)
@@ -210,7 +243,10 @@ export class EthereumChain {
   /** Makes one block and makes it durable. Only under the gate's write side. */
   async #produce(): Promise<BlockRecord> {
     const time = Math.max(Math.floor(this.#timing.now() / 1000), this.head.time + 1)
-    const block = await mineBlock(this.#anvil, time, this.#pending, { baseFee: this.#nextBaseFee, rollup: this.network.rollup })
+    const block = await mineBlock(this.#anvil, time, this.#pending, {
+      baseFee: this.#nextBaseFee,
+      rollup: this.network.rollup,
+    })
     if (!this.#congested) this.#nextBaseFee = null
     try {
       this.#append(block)
@@ -222,7 +258,8 @@ export class EthereumChain {
     if (block.raw.length > 0) this.#blocksSinceTransaction = 0
     else this.#blocksSinceTransaction += 1
     if (this.#pending.size > 0) await this.#forgetDropped()
-    for (const [hash, transaction] of await this.held.offer(this.#anvil)) this.#pending.set(hash, transaction)
+    for (const [hash, transaction] of await this.held.offer(this.#anvil))
+      this.#pending.set(hash, transaction)
     await this.#snapshots.keep(this.#anvil, block)
     return block
   }
@@ -239,21 +276,27 @@ export class EthereumChain {
       this.#blocks = this.#blocks.slice(0, kept + 1)
     }
     this.#blocks.push(...record.blocks)
-    for (const { charges = [] } of record.blocks) for (const charge of charges) this.#charges.set(charge.hash, charge)
+    for (const { charges = [] } of record.blocks)
+      for (const charge of charges) this.#charges.set(charge.hash, charge)
   }
 
   /** What the engine threw out of its pool (replaced, nonce used) is no longer pending. */
   async #forgetDropped(): Promise<void> {
     for (const hash of this.#pending.keys()) {
-      if ((await this.#anvil.call('eth_getTransactionByHash', hash)) === null) this.#pending.delete(hash)
+      if ((await this.#anvil.call('eth_getTransactionByHash', hash)) === null)
+        this.#pending.delete(hash)
     }
   }
 
   async #fund(call: { to: Hex; value: bigint; data?: Hex }): Promise<Hex> {
     const hash = await send(this.#anvil, this.network, call)
     await this.#produce()
-    const receipt = await this.#anvil.call<{ status: Hex } | null>('eth_getTransactionReceipt', hash)
-    if (receipt?.status !== '0x1') throw new Error(`the funding transaction of ${this.network.code} was not executed`)
+    const receipt = await this.#anvil.call<{ status: Hex } | null>(
+      'eth_getTransactionReceipt',
+      hash,
+    )
+    if (receipt?.status !== '0x1')
+      throw new Error(`the funding transaction of ${this.network.code} was not executed`)
     this.#producer.wake()
     return hash
   }
@@ -262,25 +305,34 @@ export class EthereumChain {
   async #genesis(): Promise<void> {
     const blocks = [await blockRecord(this.#anvil, new Map())]
     await deploy(this.#anvil, this.network, this.network.tokens, async () => {
-      blocks.push(await mineBlock(this.#anvil, blocks.at(-1)!.time + GENESIS_SPACING_SECONDS, this.#pending))
+      blocks.push(
+        await mineBlock(this.#anvil, blocks.at(-1)!.time + GENESIS_SPACING_SECONDS, this.#pending),
+      )
     })
     this.#journal.append([{ blocks }])
     this.#remember({ blocks })
   }
 
-  /** A token that joined the registry after this chain began, or that a reorganisation took away. */
+  /**
+   * A token that joined the registry after this chain began, or that a reorganisation took away.
+   */
   async #deployMissing(): Promise<void> {
     const missing = await this.#missing()
     if (missing.length === 0) return
-    await this.gate.write(() => deploy(this.#anvil, this.network, missing, async () => void (await this.#produce())))
+    await this.gate.write(() =>
+      deploy(this.#anvil, this.network, missing, async () => void (await this.#produce())),
+    )
     const [lost] = await this.#missing()
     if (!lost) return
-    throw new Error(`${lost.asset} is not at ${lost.address}: this home was made by another genesis, or the registry names another address`)
+    throw new Error(
+      `${lost.asset} is not at ${lost.address}: this home was made by another genesis, or the registry names another address`,
+    )
   }
 
   async #missing(): Promise<Token[]> {
     const missing: Token[] = []
-    for (const token of this.network.tokens) if (!await isDeployed(this.#anvil, token)) missing.push(token)
+    for (const token of this.network.tokens)
+      if (!(await isDeployed(this.#anvil, token))) missing.push(token)
     return missing
   }
 
@@ -290,7 +342,8 @@ export class EthereumChain {
     anvil.onExit(() => {
       if (this.#stopped || anvil !== this.#anvil) return
       void this.gate.write(async () => {
-        if (!this.#stopped && anvil === this.#anvil) await this.#adopt(await this.#engines.start(this.#blocks))
+        if (!this.#stopped && anvil === this.#anvil)
+          await this.#adopt(await this.#engines.start(this.#blocks))
       })
     })
   }

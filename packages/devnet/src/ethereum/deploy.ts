@@ -9,18 +9,28 @@ const DEPLOYER_COINS = 10n ** 18n
 
 /** A transaction of the local chain's own, which waits then for a block. @returns its hash */
 export async function send(
-  anvil: Anvil, network: EvmNetwork, call: { to?: Hex; value: bigint; data?: Hex }, key: Hex = FAUCET_KEY
+  anvil: Anvil,
+  network: EvmNetwork,
+  call: { to?: Hex; value: bigint; data?: Hex },
+  key: Hex = FAUCET_KEY,
 ): Promise<Hex> {
   const account = privateKeyToAccount(key)
   const nonce = Number(await anvil.call<Hex>('eth_getTransactionCount', account.address, 'pending'))
-  const common = { ...call, chainId: network.chainId, nonce, gas: call.to === undefined ? 2_000_000n : 200_000n }
+  const common = {
+    ...call,
+    chainId: network.chainId,
+    nonce,
+    gas: call.to === undefined ? 2_000_000n : 200_000n,
+  }
   const raw = await account.signTransaction(
     network.legacy
       ? { ...common, type: 'legacy', gasPrice: BigInt(await anvil.call<Hex>('eth_gasPrice')) }
       : {
-          ...common, type: 'eip1559', maxFeePerGas: key === FAUCET_KEY ? 1_000_000_000_000n : 100_000_000_000n,
+          ...common,
+          type: 'eip1559',
+          maxFeePerGas: key === FAUCET_KEY ? 1_000_000_000_000n : 100_000_000_000n,
           maxPriorityFeePerGas: 1_000_000_000n,
-        }
+        },
   )
   return anvil.call<Hex>('eth_sendRawTransaction', raw)
 }
@@ -29,11 +39,22 @@ export async function send(
 export const isDeployed = async (anvil: Anvil, { address }: Token): Promise<boolean> =>
   (await anvil.call<Hex>('eth_getCode', address, 'latest')) !== '0x'
 
-/** Contracts of the asset registry, each at the address that follows from its deployer's key, in two blocks. */
-export async function deploy(anvil: Anvil, network: EvmNetwork, tokens: readonly Token[], mine: () => Promise<void>): Promise<void> {
+/**
+ * Contracts of the asset registry, each at the address that follows from its deployer's key, in two
+ * blocks.
+ */
+export async function deploy(
+  anvil: Anvil,
+  network: EvmNetwork,
+  tokens: readonly Token[],
+  mine: () => Promise<void>,
+): Promise<void> {
   if (tokens.length === 0) return
   const keys = new Map(
-    tokens.map((token) => [token, token.address === deployedAddress(FAUCET_KEY) ? FAUCET_KEY : deployerKey(token.asset)])
+    tokens.map((token) => [
+      token,
+      token.address === deployedAddress(FAUCET_KEY) ? FAUCET_KEY : deployerKey(token.asset),
+    ]),
   )
   const holder = privateKeyToAccount(FAUCET_KEY).address
   const create = async (token: Token, key: Hex): Promise<void> => {
@@ -44,7 +65,8 @@ export async function deploy(anvil: Anvil, network: EvmNetwork, tokens: readonly
   // The faucet's own contract comes first: its address follows from the faucet's first nonce.
   for (const [token, key] of keys) if (key === FAUCET_KEY) await create(token, key)
   for (const key of keys.values()) {
-    if (key !== FAUCET_KEY) await send(anvil, network, { to: privateKeyToAccount(key).address, value: DEPLOYER_COINS })
+    if (key !== FAUCET_KEY)
+      await send(anvil, network, { to: privateKeyToAccount(key).address, value: DEPLOYER_COINS })
   }
   await mine()
   for (const [token, key] of keys) if (key !== FAUCET_KEY) await create(token, key)

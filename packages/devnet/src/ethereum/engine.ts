@@ -17,7 +17,9 @@ export class Engines {
     this.#snapshots = snapshots
   }
 
-  /** A fresh engine brought to the end of `blocks`, every hash on the way compared with the journal. */
+  /**
+   * A fresh engine brought to the end of `blocks`, every hash on the way compared with the journal.
+   */
   async start(blocks: readonly BlockRecord[]): Promise<Anvil> {
     const { code, predeploys } = this.#network
     const genesis = blocks[0]
@@ -25,17 +27,22 @@ export class Engines {
       this.#slot = 1 - this.#slot
       const anvil = await Anvil.start(this.#network, this.#home, `anvil-${this.#slot}`)
       try {
-        for (const { address, artefact: name } of predeploys) await anvil.call('anvil_setCode', address, artefact(name).runtime)
+        for (const { address, artefact: name } of predeploys)
+          await anvil.call('anvil_setCode', address, artefact(name).runtime)
         if (!genesis) return anvil
         const own = await anvil.call<Block>('eth_getBlockByNumber', '0x0', false)
-        if (own.hash !== genesis.hash) throw new Error(`the genesis block of ${code} is not the journal's`)
+        if (own.hash !== genesis.hash)
+          throw new Error(`the genesis block of ${code} is not the journal's`)
         const snapshot = this.#snapshots.below(blocks.length)
         if (snapshot === undefined || (await this.#snapshots.load(anvil, blocks[snapshot]!))) {
-          for (let next = (snapshot ?? 0) + 1; next < blocks.length; next += 1) await replay(anvil, blocks[next]!)
+          for (let next = (snapshot ?? 0) + 1; next < blocks.length; next += 1)
+            await replay(anvil, blocks[next]!)
           return anvil
         }
         // Without this one it goes again.
-        console.error(`devnet: the snapshot of ${code} at ${snapshot} does not lead to the journal's block: dropped`)
+        console.error(
+          `devnet: the snapshot of ${code} at ${snapshot} does not lead to the journal's block: dropped`,
+        )
         this.#snapshots.drop(snapshot)
         anvil.kill()
       } catch (error) {

@@ -2,7 +2,10 @@ import type { Hex } from 'viem'
 import type { Anvil, RpcAnswer } from '../evm/anvil.ts'
 import { isBelowBaseFee, type Pending } from './policy.ts'
 
-/** Transactions below the base fee: the engine refuses them, where a production node keeps them until the fee has fallen. */
+/**
+ * Transactions below the base fee: the engine refuses them, where a production node keeps them
+ * until the fee has fallen.
+ */
 export class Held {
   readonly #transactions = new Map<Hex, Pending>()
 
@@ -29,14 +32,23 @@ export class Held {
 
   /** Another transaction has taken the sender's nonce. */
   replacedBy({ sender, nonce }: Pending): void {
-    for (const [hash, held] of this.#transactions) if (held.sender === sender && held.nonce === nonce) this.#transactions.delete(hash)
+    for (const [hash, held] of this.#transactions)
+      if (held.sender === sender && held.nonce === nonce) this.#transactions.delete(hash)
   }
 
-  /** What the fallen base fee allows goes into the engine, and is answered; what has become impossible goes away. */
+  /**
+   * What the fallen base fee allows goes into the engine, and is answered; what has become
+   * impossible goes away.
+   */
   async offer(anvil: Anvil): Promise<[Hex, Pending][]> {
     const taken: [Hex, Pending][] = []
     for (const [hash, transaction] of this.#transactions) {
-      const answer = (await anvil.send({ jsonrpc: '2.0', id: 1, method: 'eth_sendRawTransaction', params: [transaction.raw] })) as RpcAnswer
+      const answer = (await anvil.send({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'eth_sendRawTransaction',
+        params: [transaction.raw],
+      })) as RpcAnswer
       if (answer.error && isBelowBaseFee(answer.error.message)) continue
       this.#transactions.delete(hash)
       if (!answer.error) taken.push([hash, transaction])

@@ -75,7 +75,9 @@ class LocalEvmChain extends OnDemand<EthereumChain> implements LocalChain {
   }
 
   endpoints(url: string): Endpoint[] {
-    return [{ protocol: 'Ethereum JSON-RPC', url, example: jsonRpcExample(url, 'eth_blockNumber', []) }]
+    return [
+      { protocol: 'Ethereum JSON-RPC', url, example: jsonRpcExample(url, 'eth_blockNumber', []) },
+    ]
   }
 
   async addressOf(secret: Uint8Array): Promise<string> {
@@ -108,7 +110,8 @@ class LocalEvmChain extends OnDemand<EthereumChain> implements LocalChain {
     if (typeof hash !== 'string' || !/^0x[0-9a-f]{64}$/.test(hash)) {
       throw new RequestError(`hash ${JSON.stringify(hash)} is not a transaction's hash`)
     }
-    if (!await (await this.chain()).drop(hash as `0x${string}`)) throw new RequestError(`transaction ${hash} does not wait`)
+    if (!(await (await this.chain()).drop(hash as `0x${string}`)))
+      throw new RequestError(`transaction ${hash} does not wait`)
   }
 
   tokenAddress(asset: string): string {

@@ -47,43 +47,58 @@ const QUIET_BLOCKS_MORE = 3
 /** A further EVM network is a line of the asset registry. */
 export function evmNetworksOf(registry: RegistryData): EvmNetwork[] {
   return registry.networks.flatMap((line): EvmNetwork[] => {
-    const { code, family, native_asset, confirmations, l1_fee_oracle, legacy_gas_price, local } = line
+    const { code, family, native_asset, confirmations, l1_fee_oracle, legacy_gas_price, local } =
+      line
     if (family !== 'evm' || local?.chain_id === undefined) return []
     const legacy = legacy_gas_price === true
-    return [{
-      code,
-      path: `/${code.toLowerCase()}`,
-      chainId: local.chain_id,
-      native: native_asset,
-      hardfork: legacy ? HARDFORK_BEFORE_BASE_FEE : HARDFORK,
-      genesisTime: GENESIS_TIME,
-      legacy,
-      quietBlocks: confirmations === null ? QUIET_BLOCKS : confirmations + QUIET_BLOCKS_MORE,
-      eager: code === 'ETH',
-      rollup: rollupOf(code, l1_fee_oracle !== undefined),
-      predeploys: l1_fee_oracle === undefined ? [] : [{ address: l1_fee_oracle, artefact: 'GasPriceOracleLike' }],
-      tokens: localTokens(registry, code).map(({ asset, ticker, decimals, address }) => (
-        {
-          asset, address: contractOf(asset, address), decimals, artefact: ticker === 'USDT' ? 'TetherLike' : 'CircleLike',
+    return [
+      {
+        code,
+        path: `/${code.toLowerCase()}`,
+        chainId: local.chain_id,
+        native: native_asset,
+        hardfork: legacy ? HARDFORK_BEFORE_BASE_FEE : HARDFORK,
+        genesisTime: GENESIS_TIME,
+        legacy,
+        quietBlocks: confirmations === null ? QUIET_BLOCKS : confirmations + QUIET_BLOCKS_MORE,
+        eager: code === 'ETH',
+        rollup: rollupOf(code, l1_fee_oracle !== undefined),
+        predeploys:
+          l1_fee_oracle === undefined
+            ? []
+            : [{ address: l1_fee_oracle, artefact: 'GasPriceOracleLike' }],
+        tokens: localTokens(registry, code).map(({ asset, ticker, decimals, address }) => ({
+          asset,
+          address: contractOf(asset, address),
+          decimals,
+          artefact: ticker === 'USDT' ? 'TetherLike' : 'CircleLike',
           supply: WHOLE_SUPPLY * 10n ** BigInt(decimals),
         })),
-    }]
+      },
+    ]
   })
 }
 
-/** OP Stack networks differ by fork here, so that both formulas of the operator fee are charged somewhere. */
+/**
+ * OP Stack networks differ by fork here, so that both formulas of the operator fee are charged
+ * somewhere.
+ */
 function rollupOf(code: string, hasOracle: boolean): Rollup {
   if (code === 'ARB') return 'arbitrum'
   if (!hasOracle) return null
   return code === 'BASE' ? 'jovian' : 'isthmus'
 }
 
-/** Where a token's local contract stands. @throws Error that names the address which the registry must have */
+/**
+ * Where a token's local contract stands. @throws Error that names the address which the registry
+ * must have
+ */
 function contractOf(asset: string, named: string): Hex {
   const address = tokenAddress(asset)
-  if (named !== address && named !== deployedAddress(FAUCET_KEY)) throw new Error(
-    `the asset registry has ${asset} at ${named}: on the local chain it is at ${address}`
-  )
+  if (named !== address && named !== deployedAddress(FAUCET_KEY))
+    throw new Error(
+      `the asset registry has ${asset} at ${named}: on the local chain it is at ${address}`,
+    )
   return named as Hex
 }
 

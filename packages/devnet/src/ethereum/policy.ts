@@ -1,5 +1,11 @@
 import type { Hex } from 'viem'
-import { keccak256, parseTransaction, recoverAddress, serializeTransaction, toHex } from 'viem/utils'
+import {
+  keccak256,
+  parseTransaction,
+  recoverAddress,
+  serializeTransaction,
+  toHex,
+} from 'viem/utils'
 
 /** What the replacement rule needs to know of a waiting transaction. */
 export type Pending = { raw: Hex; sender: Hex; nonce: number; maxFee: bigint; tip: bigint }
@@ -12,7 +18,9 @@ const BUMP_PERCENT = 10n
  * the main network has refused since 2016 (EIP-2), and replacements that pay one wei more, where
  * geth wants 10 % on both fields. Undefined: not a transaction, so the engine's answer stands.
  */
-export async function readTransaction(raw: unknown): Promise<{ pending: Pending; highS: boolean } | undefined> {
+export async function readTransaction(
+  raw: unknown,
+): Promise<{ pending: Pending; highS: boolean } | undefined> {
   try {
     const { r, s, v, yParity, ...tx } = parseTransaction(raw as Hex)
     if (r === undefined || s === undefined) return undefined
@@ -23,7 +31,13 @@ export async function readTransaction(raw: unknown): Promise<{ pending: Pending;
     const price = tx.gasPrice ?? 0n
     return {
       highS: BigInt(s) > HALF_ORDER,
-      pending: { raw: raw as Hex, sender, nonce: tx.nonce ?? 0, maxFee: tx.maxFeePerGas ?? price, tip: tx.maxPriorityFeePerGas ?? price },
+      pending: {
+        raw: raw as Hex,
+        sender,
+        nonce: tx.nonce ?? 0,
+        maxFee: tx.maxFeePerGas ?? price,
+        tip: tx.maxPriorityFeePerGas ?? price,
+      },
     }
   } catch {
     return undefined
@@ -34,7 +48,8 @@ export async function readTransaction(raw: unknown): Promise<{ pending: Pending;
 export function isUnderpriced(next: Pending, waiting: Iterable<Pending>): boolean {
   for (const old of waiting) {
     if (old.sender !== next.sender || old.nonce !== next.nonce || old.raw === next.raw) continue
-    const bumped = (field: 'maxFee' | 'tip') => next[field] * 100n >= old[field] * (100n + BUMP_PERCENT) && next[field] > old[field]
+    const bumped = (field: 'maxFee' | 'tip') =>
+      next[field] * 100n >= old[field] * (100n + BUMP_PERCENT) && next[field] > old[field]
     if (!bumped('maxFee') || !bumped('tip')) return true
   }
   return false
@@ -47,14 +62,44 @@ export function isBelowBaseFee(message: string): boolean {
 
 /** A waiting transaction as `eth_getTransactionByHash` shows it. */
 export function waitingTransaction(hash: Hex, { raw, sender }: Pending): Record<string, unknown> {
-  const { type, chainId, nonce, gas, to, value, data, gasPrice, maxFeePerGas, maxPriorityFeePerGas, r, s, v, yParity } =
-    parseTransaction(raw)
-  const hex = (number: bigint | number | undefined) => (number === undefined ? undefined : toHex(number))
+  const {
+    type,
+    chainId,
+    nonce,
+    gas,
+    to,
+    value,
+    data,
+    gasPrice,
+    maxFeePerGas,
+    maxPriorityFeePerGas,
+    r,
+    s,
+    v,
+    yParity,
+  } = parseTransaction(raw)
+  const hex = (number: bigint | number | undefined) =>
+    number === undefined ? undefined : toHex(number)
   return {
-    hash, from: sender, to: to ?? null, type: type === 'legacy' ? '0x0' : '0x2', chainId: hex(chainId), nonce: toHex(nonce ?? 0),
-    gas: toHex(gas ?? 0n), value: toHex(value ?? 0n), input: data ?? '0x', gasPrice: hex(gasPrice ?? maxFeePerGas),
-    maxFeePerGas: hex(maxFeePerGas), maxPriorityFeePerGas: hex(maxPriorityFeePerGas), r, s, v: hex(v ?? yParity), yParity: hex(yParity),
-    blockHash: null, blockNumber: null, transactionIndex: null,
+    hash,
+    from: sender,
+    to: to ?? null,
+    type: type === 'legacy' ? '0x0' : '0x2',
+    chainId: hex(chainId),
+    nonce: toHex(nonce ?? 0),
+    gas: toHex(gas ?? 0n),
+    value: toHex(value ?? 0n),
+    input: data ?? '0x',
+    gasPrice: hex(gasPrice ?? maxFeePerGas),
+    maxFeePerGas: hex(maxFeePerGas),
+    maxPriorityFeePerGas: hex(maxPriorityFeePerGas),
+    r,
+    s,
+    v: hex(v ?? yParity),
+    yParity: hex(yParity),
+    blockHash: null,
+    blockNumber: null,
+    transactionIndex: null,
   }
 }
 
@@ -64,6 +109,9 @@ const GETH_WORDS: Record<string, string> = {
   'Insufficient funds for gas * price + value': 'insufficient funds for gas * price + value',
 }
 
-export function asGeth({ message }: { code: number; message: string }): { code: number; message: string } {
+export function asGeth({ message }: { code: number; message: string }): {
+  code: number
+  message: string
+} {
   return { code: -32000, message: GETH_WORDS[message] ?? message }
 }

@@ -2,7 +2,8 @@ import type { Hex } from 'viem'
 import { parseTransaction, serializeTransaction, size, toHex } from 'viem/utils'
 import type { Anvil } from '../evm/anvil.ts'
 
-// What roll-ups charge on top of the EVM's own gas. The engine has none of it, so it is taken from the sender after each block.
+// What roll-ups charge on top of the EVM's own gas. The engine has none of it, so it is taken from
+// the sender after each block.
 
 /** How a network charges for publishing on the chain below. Null: it does not. */
 export type Rollup = 'arbitrum' | 'isthmus' | 'jovian' | null
@@ -11,15 +12,29 @@ export type Rollup = 'arbitrum' | 'isthmus' | 'jovian' | null
  * What one transaction of a block was charged, as it is journalled: a replay takes the same again.
  * `receipt`: what its receipt shows; `gas`: poster gas, which is part of the receipt's gasUsed.
  */
-export interface Charge { hash: Hex; account: Hex; wei: Hex; gas?: Hex; receipt: Record<string, Hex> }
+export interface Charge {
+  hash: Hex
+  account: Hex
+  wei: Hex
+  gas?: Hex
+  receipt: Record<string, Hex>
+}
 
-/** Bytes that a transaction publishes besides its call data: fields, recipient, amount and signature. */
+/**
+ * Bytes that a transaction publishes besides its call data: fields, recipient, amount and
+ * signature.
+ */
 const ENVELOPE_BYTES = 120n
-/** Poster gas of one byte. It moves with the height, as the price of the chain below moves with time. */
+/**
+ * Poster gas of one byte. It moves with the height, as the price of the chain below moves with
+ * time.
+ */
 const POSTER_GAS_LEAST = 250n
 const POSTER_GAS_STEP = 5n
 const POSTER_GAS_STEPS = 8
-/** Estimates pad the price of the chain below (nitro's GasEstimationL1PricePadding is 11,000 bips). */
+/**
+ * Estimates pad the price of the chain below (nitro's GasEstimationL1PricePadding is 11,000 bips).
+ */
 const ESTIMATE_PERCENT = 110n
 
 /** As `contracts/GasPriceOracleLike.sol` has them. */
@@ -46,7 +61,8 @@ function posterGas(dataBytes: number, height: number): bigint {
 }
 
 /** What eth_estimateGas adds. */
-export const estimatedPosterGas = (dataBytes: number, height: number): bigint => (posterGas(dataBytes, height) * ESTIMATE_PERCENT) / 100n
+export const estimatedPosterGas = (dataBytes: number, height: number): bigint =>
+  (posterGas(dataBytes, height) * ESTIMATE_PERCENT) / 100n
 
 /** EIP-2028: what a transfer or a call costs before its first instruction. */
 function intrinsicGas(data: Hex): bigint {
@@ -58,27 +74,56 @@ function intrinsicGas(data: Hex): bigint {
 /** Isthmus divides the scalar by a million, Jovian multiplies it by a hundred. */
 function operatorFee(fork: 'isthmus' | 'jovian', gas: bigint): bigint {
   const { scalar, constant } = OPERATOR_FEE[fork]
-  return (fork === 'isthmus' ? (gas * scalar) / ISTHMUS_DIVISOR : gas * scalar * JOVIAN_FACTOR) + constant
+  return (
+    (fork === 'isthmus' ? (gas * scalar) / ISTHMUS_DIVISOR : gas * scalar * JOVIAN_FACTOR) +
+    constant
+  )
 }
 
 function l1Fee(raw: Hex): bigint {
   const { r: _r, s: _s, v: _v, yParity: _y, ...unsigned } = parseTransaction(raw)
-  const bytes = BigInt(size(serializeTransaction(unsigned as Parameters<typeof serializeTransaction>[0])))
+  const bytes = BigInt(
+    size(serializeTransaction(unsigned as Parameters<typeof serializeTransaction>[0])),
+  )
   return (bytes + SIGNATURE_BYTES) * GAS_PER_BYTE * L1_BASE_FEE
 }
 
-/** The answer of the oracle's getOperatorFee, which the contract of the local chain does not have; undefined: another call. */
-export function operatorFeeCall(rollup: Rollup, oracle: Hex | undefined, call: unknown): Hex | undefined {
+/**
+ * The answer of the oracle's getOperatorFee, which the contract of the local chain does not have;
+ * undefined: another call.
+ */
+export function operatorFeeCall(
+  rollup: Rollup,
+  oracle: Hex | undefined,
+  call: unknown,
+): Hex | undefined {
   if (rollup === null || rollup === 'arbitrum' || oracle === undefined) return undefined
   const { to, data, input } = (call ?? {}) as { to?: unknown; data?: unknown; input?: unknown }
   const bytes = data ?? input
-  if (typeof to !== 'string' || to.toLowerCase() !== oracle.toLowerCase() || typeof bytes !== 'string') return undefined
-  if (!bytes.startsWith(GET_OPERATOR_FEE) || bytes.length !== GET_OPERATOR_FEE.length + 64) return undefined
-  return toHex(operatorFee(rollup, BigInt(`0x${bytes.slice(GET_OPERATOR_FEE.length)}`)), { size: 32 })
+  if (
+    typeof to !== 'string' ||
+    to.toLowerCase() !== oracle.toLowerCase() ||
+    typeof bytes !== 'string'
+  )
+    return undefined
+  if (!bytes.startsWith(GET_OPERATOR_FEE) || bytes.length !== GET_OPERATOR_FEE.length + 64)
+    return undefined
+  return toHex(operatorFee(rollup, BigInt(`0x${bytes.slice(GET_OPERATOR_FEE.length)}`)), {
+    size: 32,
+  })
 }
 
-/** Why a roll-up's node refuses a signed transaction, in its own words; null: it does not. @param height of the block to come */
-export async function refusalOf(rollup: Rollup, anvil: Anvil, raw: Hex, sender: Hex, height: number): Promise<string | null> {
+/**
+ * Why a roll-up's node refuses a signed transaction, in its own words; null: it does not. @param
+ * height of the block to come
+ */
+export async function refusalOf(
+  rollup: Rollup,
+  anvil: Anvil,
+  raw: Hex,
+  sender: Hex,
+  height: number,
+): Promise<string | null> {
   if (rollup === null) return null
   const { gas = 0n, data = '0x', value = 0n, gasPrice, maxFeePerGas } = parseTransaction(raw)
   if (rollup === 'arbitrum') {
@@ -86,34 +131,58 @@ export async function refusalOf(rollup: Rollup, anvil: Anvil, raw: Hex, sender: 
     return gas < needed ? `intrinsic gas too low: have ${gas}, want ${needed}` : null
   }
   const balance = BigInt(await anvil.call<Hex>('eth_getBalance', sender, 'latest'))
-  const cost = value + gas * (maxFeePerGas ?? gasPrice ?? 0n) + l1Fee(raw) + operatorFee(rollup, gas)
-  return cost > balance ? `insufficient funds for gas * price + value: have ${balance} want ${cost}` : null
+  const cost =
+    value + gas * (maxFeePerGas ?? gasPrice ?? 0n) + l1Fee(raw) + operatorFee(rollup, gas)
+  return cost > balance
+    ? `insufficient funds for gas * price + value: have ${balance} want ${cost}`
+    : null
 }
 
-interface Receipt { transactionHash: Hex; from: Hex; gasUsed: Hex; effectiveGasPrice: Hex }
+interface Receipt {
+  transactionHash: Hex
+  from: Hex
+  gasUsed: Hex
+  effectiveGasPrice: Hex
+}
 
 /** What the transactions of the engine's newest block are charged. */
-export async function chargesOf(rollup: Rollup, anvil: Anvil, block: { height: number; raw: readonly Hex[] }): Promise<Charge[]> {
+export async function chargesOf(
+  rollup: Rollup,
+  anvil: Anvil,
+  block: { height: number; raw: readonly Hex[] },
+): Promise<Charge[]> {
   if (rollup === null || block.raw.length === 0) return []
   const receipts = await anvil.call<Receipt[]>('eth_getBlockReceipts', toHex(block.height))
-  return receipts.map(({ transactionHash: hash, from: account, gasUsed, effectiveGasPrice }, at): Charge => {
-    const raw = block.raw[at] as Hex
-    if (rollup === 'arbitrum') {
-      const { gas = 0n, data = '0x' } = parseTransaction(raw)
-      const [poster, left] = [posterGas(size(data), block.height), gas - BigInt(gasUsed)]
-      const bought = poster < left ? poster : left
-      return { hash, account, wei: toHex(bought * BigInt(effectiveGasPrice)), gas: toHex(bought), receipt: { gasUsedForL1: toHex(bought) } }
-    }
-    const { scalar, constant } = OPERATOR_FEE[rollup]
-    const published = l1Fee(raw)
-    return {
-      hash, account, wei: toHex(published + operatorFee(rollup, BigInt(gasUsed))),
-      receipt: {
-        l1Fee: toHex(published), operatorFeeScalar: toHex(scalar), operatorFeeConstant: toHex(constant),
-        ...(rollup === 'jovian' ? { daFootprintGasScalar: toHex(DA_FOOTPRINT_GAS_SCALAR) } : {}),
-      },
-    }
-  })
+  return receipts.map(
+    ({ transactionHash: hash, from: account, gasUsed, effectiveGasPrice }, at): Charge => {
+      const raw = block.raw[at] as Hex
+      if (rollup === 'arbitrum') {
+        const { gas = 0n, data = '0x' } = parseTransaction(raw)
+        const [poster, left] = [posterGas(size(data), block.height), gas - BigInt(gasUsed)]
+        const bought = poster < left ? poster : left
+        return {
+          hash,
+          account,
+          wei: toHex(bought * BigInt(effectiveGasPrice)),
+          gas: toHex(bought),
+          receipt: { gasUsedForL1: toHex(bought) },
+        }
+      }
+      const { scalar, constant } = OPERATOR_FEE[rollup]
+      const published = l1Fee(raw)
+      return {
+        hash,
+        account,
+        wei: toHex(published + operatorFee(rollup, BigInt(gasUsed))),
+        receipt: {
+          l1Fee: toHex(published),
+          operatorFeeScalar: toHex(scalar),
+          operatorFeeConstant: toHex(constant),
+          ...(rollup === 'jovian' ? { daFootprintGasScalar: toHex(DA_FOOTPRINT_GAS_SCALAR) } : {}),
+        },
+      }
+    },
+  )
 }
 
 /** Takes what was charged from those who sent. */
@@ -128,5 +197,9 @@ export async function take(anvil: Anvil, charges: readonly Charge[]): Promise<vo
 /** A receipt with what its transaction was charged. */
 export function charged<R extends { gasUsed: Hex }>(receipt: R, charge: Charge | undefined): R {
   if (charge === undefined) return receipt
-  return { ...receipt, ...charge.receipt, gasUsed: toHex(BigInt(receipt.gasUsed) + BigInt(charge.gas ?? '0x0')) }
+  return {
+    ...receipt,
+    ...charge.receipt,
+    gasUsed: toHex(BigInt(receipt.gasUsed) + BigInt(charge.gas ?? '0x0')),
+  }
 }

@@ -4,9 +4,17 @@ import type { RpcAnswer } from '../evm/anvil.ts'
 import type { EthereumChain } from './chain.ts'
 import { keccak256, size, toHex } from 'viem/utils'
 import { charged, estimatedPosterGas, operatorFeeCall, refusalOf } from './rollup.ts'
-import { asGeth, isBelowBaseFee, isUnderpriced, readTransaction, waitingTransaction } from './policy.ts'
+import {
+  asGeth,
+  isBelowBaseFee,
+  isUnderpriced,
+  readTransaction,
+  waitingTransaction,
+} from './policy.ts'
 
-/** What a production node serves. Everything else (the engine's cheats first of all) is not there. */
+/**
+ * What a production node serves. Everything else (the engine's cheats first of all) is not there.
+ */
 const METHODS = new Set([
   'eth_blobBaseFee',
   'eth_blockNumber',
@@ -46,12 +54,22 @@ const METHODS = new Set([
 ])
 
 /** Came with the base fee. */
-const FEE_MARKET_METHODS = new Set(['eth_blobBaseFee', 'eth_feeHistory', 'eth_maxPriorityFeePerGas'])
+const FEE_MARKET_METHODS = new Set([
+  'eth_blobBaseFee',
+  'eth_feeHistory',
+  'eth_maxPriorityFeePerGas',
+])
 
 type RpcRequest = { id?: unknown; method?: unknown; params?: unknown }
 
-/** One HTTP body, single or batch → the text of the answer, or undefined when there is to be none. */
-export async function ethereumRpc(chain: EthereumChain, faults: Faults, body: string): Promise<string | undefined> {
+/**
+ * One HTTP body, single or batch → the text of the answer, or undefined when there is to be none.
+ */
+export async function ethereumRpc(
+  chain: EthereumChain,
+  faults: Faults,
+  body: string,
+): Promise<string | undefined> {
   let parsed: unknown
   try {
     parsed = JSON.parse(body)
@@ -70,7 +88,11 @@ export async function ethereumRpc(chain: EthereumChain, faults: Faults, body: st
   return JSON.stringify(Array.isArray(parsed) ? answers : answers[0])
 }
 
-async function answer(chain: EthereumChain, faults: Faults, request: RpcRequest): Promise<RpcAnswer> {
+async function answer(
+  chain: EthereumChain,
+  faults: Faults,
+  request: RpcRequest,
+): Promise<RpcAnswer> {
   const id = request?.id ?? null
   const method = request?.method
   if (typeof method !== 'string') return failure(id, -32600, 'invalid request')
@@ -81,7 +103,10 @@ async function answer(chain: EthereumChain, faults: Faults, request: RpcRequest)
   const held = method === 'eth_getTransactionByHash' ? chain.held.get(params[0] as Hex) : undefined
   if (held) return { jsonrpc: '2.0', id, result: waitingTransaction(params[0] as Hex, held) }
   if (method === 'eth_sendRawTransaction') return sendRawTransaction(chain, faults, id, params)
-  const fee = method === 'eth_call' ? operatorFeeCall(chain.network.rollup, chain.network.predeploys[0]?.address, params[0]) : undefined
+  const fee =
+    method === 'eth_call'
+      ? operatorFeeCall(chain.network.rollup, chain.network.predeploys[0]?.address, params[0])
+      : undefined
   if (fee !== undefined) return { jsonrpc: '2.0', id, result: fee }
   try {
     return { ...withCharges(chain, method, params, await forward(chain, method, params)), id }
@@ -91,7 +116,12 @@ async function answer(chain: EthereumChain, faults: Faults, request: RpcRequest)
 }
 
 /** The engine's answer with what a roll-up charges on top of the EVM's own gas. */
-function withCharges(chain: EthereumChain, method: string, params: unknown[], answered: RpcAnswer): RpcAnswer {
+function withCharges(
+  chain: EthereumChain,
+  method: string,
+  params: unknown[],
+  answered: RpcAnswer,
+): RpcAnswer {
   const { result } = answered
   if (chain.network.rollup === null || result === undefined || result === null) return answered
   if (method === 'eth_estimateGas' && chain.network.rollup === 'arbitrum') {
@@ -99,20 +129,37 @@ function withCharges(chain: EthereumChain, method: string, params: unknown[], an
     const poster = estimatedPosterGas(size(input ?? data ?? '0x'), chain.head.height + 1)
     return { ...answered, result: toHex(BigInt(result as Hex) + poster) }
   }
-  const of = (receipt: { transactionHash: Hex; gasUsed: Hex }) => charged(receipt, chain.chargeOf(receipt.transactionHash))
-  if (method === 'eth_getTransactionReceipt') return { ...answered, result: of(result as Parameters<typeof of>[0]) }
-  if (method === 'eth_getBlockReceipts') return { ...answered, result: (result as Parameters<typeof of>[0][]).map(of) }
+  const of = (receipt: { transactionHash: Hex; gasUsed: Hex }) =>
+    charged(receipt, chain.chargeOf(receipt.transactionHash))
+  if (method === 'eth_getTransactionReceipt')
+    return { ...answered, result: of(result as Parameters<typeof of>[0]) }
+  if (method === 'eth_getBlockReceipts')
+    return { ...answered, result: (result as Parameters<typeof of>[0][]).map(of) }
   return answered
 }
 
-async function sendRawTransaction(chain: EthereumChain, faults: Faults, id: unknown, params: unknown[]): Promise<RpcAnswer> {
+async function sendRawTransaction(
+  chain: EthereumChain,
+  faults: Faults,
+  id: unknown,
+  params: unknown[],
+): Promise<RpcAnswer> {
   if (faults.mode === 'reject') return failure(id, -32000, 'txpool is full')
   const read = await readTransaction(params[0])
   if (read?.highS) return failure(id, -32000, 'invalid sender')
-  if (read && isUnderpriced(read.pending, chain.pending)) return failure(id, -32000, 'replacement transaction underpriced')
+  if (read && isUnderpriced(read.pending, chain.pending))
+    return failure(id, -32000, 'replacement transaction underpriced')
   let response: RpcAnswer
   try {
-    const refused = read && await refusalOf(chain.network.rollup, chain.anvil, read.pending.raw, read.pending.sender, chain.head.height + 1)
+    const refused =
+      read &&
+      (await refusalOf(
+        chain.network.rollup,
+        chain.anvil,
+        read.pending.raw,
+        read.pending.sender,
+        chain.head.height + 1,
+      ))
     if (refused) return failure(id, -32000, refused)
     response = await forward(chain, 'eth_sendRawTransaction', params)
   } catch {
@@ -129,7 +176,11 @@ async function sendRawTransaction(chain: EthereumChain, faults: Faults, id: unkn
   return { ...response, id }
 }
 
-async function forward(chain: EthereumChain, method: string, params: unknown[]): Promise<RpcAnswer> {
+async function forward(
+  chain: EthereumChain,
+  method: string,
+  params: unknown[],
+): Promise<RpcAnswer> {
   return (await chain.anvil.send({ jsonrpc: '2.0', id: 1, method, params })) as RpcAnswer
 }
 

@@ -1,4 +1,13 @@
-import { closeSync, fsyncSync, openSync, readFileSync, readdirSync, renameSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Hex } from 'viem'
 import { syncFolder } from '../journal.ts'
@@ -12,10 +21,14 @@ import type { Block, BlockRecord } from './blocks.ts'
 const SNAPSHOT_EVERY = 64
 /** Enough for the deepest reorganisation on demand to start from one. */
 const SNAPSHOTS_KEPT = 4
-/** A snapshot holds only its newest state, so this many blocks are always replayed on top of one. */
+/**
+ * A snapshot holds only its newest state, so this many blocks are always replayed on top of one.
+ */
 const REPLAY_MIN = 32
 
-/** The engine's state at some blocks, a file each. The journal is the truth; these only save time. */
+/**
+ * The engine's state at some blocks, a file each. The journal is the truth; these only save time.
+ */
 export class Snapshots {
   readonly #home: string
 

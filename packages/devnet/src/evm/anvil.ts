@@ -12,7 +12,11 @@ function anvilBinary(): string {
   const platform = process.platform === 'win32' ? 'win32' : process.platform
   const name = `@foundry-rs/anvil-${platform}-${ARCHITECTURE[process.arch] ?? process.arch}`
   const require = createRequire(import.meta.url)
-  return join(dirname(require.resolve(`${name}/package.json`)), 'bin', process.platform === 'win32' ? 'anvil.exe' : 'anvil')
+  return join(
+    dirname(require.resolve(`${name}/package.json`)),
+    'bin',
+    process.platform === 'win32' ? 'anvil.exe' : 'anvil',
+  )
 }
 
 const START_TIMEOUT_MS = 20_000
@@ -26,9 +30,19 @@ process.once('exit', () => {
 })
 
 /** What a chain asks of the engine that runs its contracts. `code` names it in errors. */
-export interface Machine { code: string; chainId: number; hardfork: string; genesisTime: number }
+export interface Machine {
+  code: string
+  chainId: number
+  hardfork: string
+  genesisTime: number
+}
 
-export type RpcAnswer = { jsonrpc: '2.0'; id: unknown; result?: unknown; error?: { code: number; message: string; data?: unknown } }
+export type RpcAnswer = {
+  jsonrpc: '2.0'
+  id: unknown
+  result?: unknown
+  error?: { code: number; message: string; data?: unknown }
+}
 
 /** One anvil on a private loopback port. It mines only when told. */
 export class Anvil {
@@ -41,7 +55,9 @@ export class Anvil {
   private constructor(child: ChildProcess, port: number) {
     this.#child = child
     this.port = port
-    child.once('exit', () => { this.#ended = true })
+    child.once('exit', () => {
+      this.#ended = true
+    })
   }
 
   get pid(): number {
@@ -127,7 +143,9 @@ function listeningPort(child: ChildProcess): Promise<number> {
       clearTimeout(timer)
       reject(new Error(reason))
     }
-    const timer = setTimeout(() => { fail(`it does not listen within ${START_TIMEOUT_MS / 1000} s`) }, START_TIMEOUT_MS)
+    const timer = setTimeout(() => {
+      fail(`it does not listen within ${START_TIMEOUT_MS / 1000} s`)
+    }, START_TIMEOUT_MS)
     let printed = ''
     // The listener stays: a pipe that is not read would block the engine once it is full.
     child.stdout?.setEncoding('utf8').on('data', (text: string) => {
@@ -137,8 +155,12 @@ function listeningPort(child: ChildProcess): Promise<number> {
       clearTimeout(timer)
       resolve(Number(port))
     })
-    child.once('exit', (code, signal) => { fail(`it ended with ${signal ?? `exit code ${code}`}`) })
-    child.once('error', (error) => { fail(error.message) })
+    child.once('exit', (code, signal) => {
+      fail(`it ended with ${signal ?? `exit code ${code}`}`)
+    })
+    child.once('error', (error) => {
+      fail(error.message)
+    })
   })
 }
 
@@ -160,7 +182,11 @@ function engineArguments(machine: Machine, folder: string): string[] {
     '--threads': '1',
   }
   return [
-    ...Object.entries(options).flat(), '--no-mining', '--no-request-size-limit', '--enable-tx-gas-limit', '--no-cors',
+    ...Object.entries(options).flat(),
+    '--no-mining',
+    '--no-request-size-limit',
+    '--enable-tx-gas-limit',
+    '--no-cors',
     '--disable-console-log',
   ]
 }

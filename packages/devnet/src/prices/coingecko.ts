@@ -3,7 +3,10 @@ import type { HttpAnswer, HttpRequest } from '../http-server.ts'
 import { REGISTRY } from '../registry.ts'
 import { PRICE_DECIMALS } from './quotes.ts'
 
-/** Coins by CoinGecko's ids: the asset registry's, and what an installation says that they are called. */
+/**
+ * Coins by CoinGecko's ids: the asset registry's, and what an installation says that they are
+ * called.
+ */
 const IDS = new Map([
   ...REGISTRY.coins.map(({ ticker, coingecko_id: id }) => [id, ticker] as const),
   ...(process.env['CUSTODY_COINGECKO_IDS'] ?? '').split(',').flatMap((pair) => {
@@ -14,18 +17,30 @@ const IDS = new Map([
 const STALE_S = 600
 
 const status = (code: number, message: string): HttpAnswer => ({
-  status: code, body: JSON.stringify({ status: { error_code: code, error_message: message } }),
+  status: code,
+  body: JSON.stringify({ status: { error_code: code, error_message: message } }),
 })
 
-/** API v3, `simple/price`: ids that it does not know are left out; numbers stand with all their digits. */
+/**
+ * API v3, `simple/price`: ids that it does not know are left out; numbers stand with all their
+ * digits.
+ */
 export function coinGecko(
-  { method, path, query }: HttpRequest, priceOf: (coin: string) => bigint | undefined, isStale: boolean
+  { method, path, query }: HttpRequest,
+  priceOf: (coin: string) => bigint | undefined,
+  isStale: boolean,
 ): HttpAnswer {
-  if (path !== '/simple/price' || method !== 'GET') return status(404, 'Incorrect path. Please check https://www.coingecko.com/api/')
+  if (path !== '/simple/price' || method !== 'GET')
+    return status(404, 'Incorrect path. Please check https://www.coingecko.com/api/')
   const asked = new URLSearchParams(query)
   const ids = asked.get('ids')
-  if (asked.get('vs_currencies') === null) return { status: 422, body: JSON.stringify({ error: 'Missing parameter vs_currencies' }) }
-  if (ids === null) return { status: 422, body: JSON.stringify({ error: 'Missing parameter ids, names or symbols' }) }
+  if (asked.get('vs_currencies') === null)
+    return { status: 422, body: JSON.stringify({ error: 'Missing parameter vs_currencies' }) }
+  if (ids === null)
+    return {
+      status: 422,
+      body: JSON.stringify({ error: 'Missing parameter ids, names or symbols' }),
+    }
   const isUsd = asked.get('vs_currencies')?.split(',').includes('usd')
   const updated = Math.floor(Date.now() / 1000) - (isStale ? STALE_S : 0)
   const entries = ids.split(',').flatMap((id) => {

@@ -9,7 +9,10 @@ type Mode = (typeof PRICE_FAULT_MODES)[number]
 
 const BASE = '/prices/coingecko'
 
-/** CoinGecko on its production protocol, below /prices/coingecko. Exchanges tell their prices themselves. */
+/**
+ * CoinGecko on its production protocol, below /prices/coingecko. Exchanges tell their prices
+ * themselves.
+ */
 export class PriceFaces {
   readonly #quotes: () => Quotes
   /** In memory only: a restart heals. */
@@ -28,7 +31,10 @@ export class PriceFaces {
   fault(name: unknown, mode: unknown): boolean {
     if (name !== 'PRICES' && name !== 'COINGECKO') return false
     const known = PRICE_FAULT_MODES.find((candidate) => candidate === mode)
-    if (!known) throw new RequestError(`mode ${JSON.stringify(mode)} is unknown: one of ${PRICE_FAULT_MODES.join(', ')}`)
+    if (!known)
+      throw new RequestError(
+        `mode ${JSON.stringify(mode)} is unknown: one of ${PRICE_FAULT_MODES.join(', ')}`,
+      )
     this.#mode = known
     return true
   }
@@ -39,11 +45,13 @@ export class PriceFaces {
     if (mode === 'down') return undefined
     if (mode === 'rate-limited') {
       return {
-        status: 429, body: '{"status":{"error_code":429,"error_message":"You have exceeded the rate limit."}}',
+        status: 429,
+        body: '{"status":{"error_code":429,"error_message":"You have exceeded the rate limit."}}',
         headers: { 'retry-after': '1' },
       }
     }
-    if (mode === 'malformed') return { status: 200, body: '<html><body>Service is being upgraded</body></html>' }
+    if (mode === 'malformed')
+      return { status: 200, body: '<html><body>Service is being upgraded</body></html>' }
     if (mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
     return coinGecko(request, (coin) => this.#quotes().get('COINGECKO', coin), mode === 'stale')
   }

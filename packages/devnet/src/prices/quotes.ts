@@ -9,11 +9,17 @@ const PRICE_SOURCES = ['COINGECKO', 'KRAKEN', 'BINANCE'] as const
 export type PriceSourceName = (typeof PRICE_SOURCES)[number]
 
 /** Where local prices start: the asset registry's round figures, taken from no market. */
-const STARTING: Readonly<Record<string, string>> = Object.fromEntries(REGISTRY.coins.map((coin) => [coin.ticker, coin.local_price]))
+const STARTING: Readonly<Record<string, string>> = Object.fromEntries(
+  REGISTRY.coins.map((coin) => [coin.ticker, coin.local_price]),
+)
 
 export const PRICE_DECIMALS = 12
 
-interface Entry { coin: string; price: string; source: PriceSourceName | null }
+interface Entry {
+  coin: string
+  price: string
+  source: PriceSourceName | null
+}
 
 /** What the local sources say of each coin, in USD of twelve decimals. Survives restarts. */
 export class Quotes {
@@ -21,7 +27,10 @@ export class Quotes {
   readonly #journal: Journal<Entry>
 
   private constructor(journal: Journal<Entry>, records: Entry[]) {
-    const start = () => new Map(Object.entries(STARTING).map(([coin, price]) => [coin, parseAmount(price, PRICE_DECIMALS)]))
+    const start = () =>
+      new Map(
+        Object.entries(STARTING).map(([coin, price]) => [coin, parseAmount(price, PRICE_DECIMALS)]),
+      )
     this.#prices = { COINGECKO: start(), KRAKEN: start(), BINANCE: start() }
     this.#journal = journal
     for (const record of records) this.#apply(record)
@@ -36,13 +45,21 @@ export class Quotes {
   /** Sets the price of a coin at one source, or at all. */
   set(coin: unknown, price: unknown, source: unknown): { coin: string; price: string } {
     if (typeof coin !== 'string' || !Object.hasOwn(STARTING, coin)) {
-      throw new RequestError(`coin ${JSON.stringify(coin)} has no price here: one of ${Object.keys(STARTING).join(', ')}`)
+      throw new RequestError(
+        `coin ${JSON.stringify(coin)} has no price here: one of ${Object.keys(STARTING).join(', ')}`,
+      )
     }
     const known = PRICE_SOURCES.find((each) => each === source) ?? null
     if (known === null && source !== null && source !== undefined) {
-      throw new RequestError(`source ${JSON.stringify(source)} is unknown: one of ${PRICE_SOURCES.join(', ')}`)
+      throw new RequestError(
+        `source ${JSON.stringify(source)} is unknown: one of ${PRICE_SOURCES.join(', ')}`,
+      )
     }
-    const entry = { coin, price: formatAmount(parseAmount(price, PRICE_DECIMALS), PRICE_DECIMALS), source: known }
+    const entry = {
+      coin,
+      price: formatAmount(parseAmount(price, PRICE_DECIMALS), PRICE_DECIMALS),
+      source: known,
+    }
     this.#journal.append([entry])
     this.#apply(entry)
     return { coin, price: String(price) }
@@ -57,6 +74,7 @@ export class Quotes {
   }
 
   #apply({ coin, price, source }: Entry): void {
-    for (const each of source === null ? PRICE_SOURCES : [source]) this.#prices[each].set(coin, parseAmount(price, PRICE_DECIMALS))
+    for (const each of source === null ? PRICE_SOURCES : [source])
+      this.#prices[each].set(coin, parseAmount(price, PRICE_DECIMALS))
   }
 }

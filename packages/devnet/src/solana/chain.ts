@@ -2,19 +2,43 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import {
-  address, appendTransactionMessageInstructions, blockhash as asBlockhash, compileTransaction, createNoopSigner, createTransactionMessage,
-  getBase58Decoder, getTransactionEncoder, pipe, setTransactionMessageFeePayer, setTransactionMessageLifetimeUsingBlockhash, type Address,
-  type Instruction, type SignatureBytes,
+  address,
+  appendTransactionMessageInstructions,
+  blockhash as asBlockhash,
+  compileTransaction,
+  createNoopSigner,
+  createTransactionMessage,
+  getBase58Decoder,
+  getTransactionEncoder,
+  pipe,
+  setTransactionMessageFeePayer,
+  setTransactionMessageLifetimeUsingBlockhash,
+  type Address,
+  type Instruction,
+  type SignatureBytes,
 } from '@solana/kit'
 import { getTransferSolInstruction } from '@solana-program/system'
-import { findAssociatedTokenPda, getCreateAssociatedTokenIdempotentInstruction, getMintToInstruction } from '@solana-program/token'
+import {
+  findAssociatedTokenPda,
+  getCreateAssociatedTokenIdempotentInstruction,
+  getMintToInstruction,
+} from '@solana-program/token'
 import { FailedTransactionMetadata, LiteSVM } from 'litesvm'
 import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
 import { Journal } from '../journal.ts'
 import { Producer } from '../producer.ts'
 import { REAL_TIME, type Timing } from '../timing.ts'
-import { base58, digest, FAUCET, FAUCET_KEY, genesisAccounts, GENESIS_HASH, GENESIS_TIME, TOKEN_PROGRAM } from './genesis.ts'
+import {
+  base58,
+  digest,
+  FAUCET,
+  FAUCET_KEY,
+  genesisAccounts,
+  GENESIS_HASH,
+  GENESIS_TIME,
+  TOKEN_PROGRAM,
+} from './genesis.ts'
 import { SOLANA_TOKENS } from './tokens.ts'
 import { describe, errorOf, NotTaken, read, verifies, type Read } from './transaction.ts'
 
@@ -27,8 +51,18 @@ const IDLE_MS = 15_000
 const SKIPPED_EVERY = 10
 const TOKEN_ACCOUNT_BYTES = 165
 
-interface Line { slot: number; time: number; transactions: string[] }
-export interface TokenBalance { accountIndex: number; mint: string; owner: string; amount: bigint; decimals: number }
+interface Line {
+  slot: number
+  time: number
+  transactions: string[]
+}
+export interface TokenBalance {
+  accountIndex: number
+  mint: string
+  owner: string
+  amount: bigint
+  decimals: number
+}
 export interface Meta {
   err: unknown
   fee: bigint
@@ -39,7 +73,14 @@ export interface Meta {
   logs: string[]
   units: bigint
 }
-export interface Included { raw: string; signatures: string[]; keys: string[]; signers: number; meta: Meta; slot: number }
+export interface Included {
+  raw: string
+  signatures: string[]
+  keys: string[]
+  signers: number
+  meta: Meta
+  slot: number
+}
 export interface Block {
   slot: number
   height: number
@@ -49,7 +90,10 @@ export interface Block {
   time: number
   transactions: Included[]
 }
-/** The local Solana network: transactions are executed by the Solana runtime (litesvm); blocks, blockhashes and their life are ours. */
+/**
+ * The local Solana network: transactions are executed by the Solana runtime (litesvm); blocks,
+ * blockhashes and their life are ours.
+ */
 export class SolanaChain {
   readonly svm: LiteSVM
   readonly blocks: Block[] = []
@@ -70,10 +114,16 @@ export class SolanaChain {
     this.svm = new LiteSVM().withBlockhashCheck(false).withTransactionHistory(0n)
     for (const account of genesisAccounts()) this.svm.setAccount(account)
     this.#add({ slot: 0, time: GENESIS_TIME, transactions: [] }, [])
-    for (const line of lines) this.#add(line, this.#execute(line.slot, line.time, line.transactions.map(read)))
+    for (const line of lines)
+      this.#add(line, this.#execute(line.slot, line.time, line.transactions.map(read)))
     this.#producer = new Producer({
-      timing, busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#waiting.length > 0 || this.head.transactions.length > 0,
-      produce: async () => { this.#produce() },
+      timing,
+      busyMs: BUSY_MS,
+      idleMs: IDLE_MS,
+      isBusy: () => this.#waiting.length > 0 || this.head.transactions.length > 0,
+      produce: async () => {
+        this.#produce()
+      },
     })
     this.#producer.wake()
   }
@@ -109,21 +159,36 @@ export class SolanaChain {
     try {
       taken = read(raw)
     } catch {
-      throw new NotTaken('failed to deserialize solana_transaction::versioned::VersionedTransaction')
+      throw new NotTaken(
+        'failed to deserialize solana_transaction::versioned::VersionedTransaction',
+      )
     }
-    if (taken.keys.length === 0 || !verifies(taken)) throw new NotTaken('Transaction signature verification failure')
-    const known = this.#messages.has(taken.message) || this.#waiting.some(({ message }) => message === taken.message)
+    if (taken.keys.length === 0 || !verifies(taken))
+      throw new NotTaken('Transaction signature verification failure')
+    const known =
+      this.#messages.has(taken.message) ||
+      this.#waiting.some(({ message }) => message === taken.message)
     if (known && preflight) {
-      throw new NotTaken('Transaction simulation failed: This transaction has already been processed', 'AlreadyProcessed')
+      throw new NotTaken(
+        'Transaction simulation failed: This transaction has already been processed',
+        'AlreadyProcessed',
+      )
     }
     if (!this.living(taken.blockhash)) {
-      if (preflight) throw new NotTaken('Transaction simulation failed: Blockhash not found', 'BlockhashNotFound')
+      if (preflight)
+        throw new NotTaken(
+          'Transaction simulation failed: Blockhash not found',
+          'BlockhashNotFound',
+        )
       return taken.signature
     }
     if (preflight) {
       const simulated = this.svm.simulateTransaction(taken.transaction)
       if (simulated instanceof FailedTransactionMetadata) {
-        throw new NotTaken(`Transaction simulation failed: ${describe(simulated)}`, errorOf(describe(simulated)))
+        throw new NotTaken(
+          `Transaction simulation failed: ${describe(simulated)}`,
+          errorOf(describe(simulated)),
+        )
       }
     }
     if (!known) {
@@ -157,30 +222,56 @@ export class SolanaChain {
     const units = parseAmount(amount, token?.decimals ?? SOL_DECIMALS)
     let instructions: Instruction[]
     if (token) {
-      const [ata] = await findAssociatedTokenPda({ owner: destination, mint: token.mint as Address, tokenProgram: TOKEN_PROGRAM })
+      const [ata] = await findAssociatedTokenPda({
+        owner: destination,
+        mint: token.mint as Address,
+        tokenProgram: TOKEN_PROGRAM,
+      })
       instructions = [
-        getCreateAssociatedTokenIdempotentInstruction({ payer: authority, ata, owner: destination, mint: token.mint as Address }),
-        getMintToInstruction({ mint: token.mint as Address, token: ata, mintAuthority: authority, amount: units }),
+        getCreateAssociatedTokenIdempotentInstruction({
+          payer: authority,
+          ata,
+          owner: destination,
+          mint: token.mint as Address,
+        }),
+        getMintToInstruction({
+          mint: token.mint as Address,
+          token: ata,
+          mintAuthority: authority,
+          amount: units,
+        }),
       ]
-    } else instructions = [getTransferSolInstruction({ source: authority, destination, amount: units })]
+    } else
+      instructions = [getTransferSolInstruction({ source: authority, destination, amount: units })]
     // Two equal payments after one block would be the same message.
     if (this.head.transactions.some(({ keys }) => keys[0] === FAUCET)) this.#produce()
     const message = pipe(
-      createTransactionMessage({ version: 0 }), (m) => setTransactionMessageFeePayer(FAUCET, m),
+      createTransactionMessage({ version: 0 }),
+      (m) => setTransactionMessageFeePayer(FAUCET, m),
       (m) =>
         setTransactionMessageLifetimeUsingBlockhash(
-          { blockhash: asBlockhash(this.head.hash), lastValidBlockHeight: BigInt(this.head.height + BLOCKS_TO_LIVE) }, m
+          {
+            blockhash: asBlockhash(this.head.hash),
+            lastValidBlockHeight: BigInt(this.head.height + BLOCKS_TO_LIVE),
+          },
+          m,
         ),
-      (m) => appendTransactionMessageInstructions(instructions, m)
+      (m) => appendTransactionMessageInstructions(instructions, m),
     )
     const compiled = compileTransaction(message)
-    const signature = ed25519.sign(new Uint8Array(compiled.messageBytes), FAUCET_KEY) as SignatureBytes
-    const raw = Buffer.from(getTransactionEncoder().encode({ ...compiled, signatures: { [FAUCET]: signature } })).toString('base64')
+    const signature = ed25519.sign(
+      new Uint8Array(compiled.messageBytes),
+      FAUCET_KEY,
+    ) as SignatureBytes
+    const raw = Buffer.from(
+      getTransactionEncoder().encode({ ...compiled, signatures: { [FAUCET]: signature } }),
+    ).toString('base64')
     let hash: string
     try {
       hash = this.submit(raw, true)
     } catch (error) {
-      if (error instanceof NotTaken) throw new RequestError(`the faucet's payment failed: ${error.message}`)
+      if (error instanceof NotTaken)
+        throw new RequestError(`the faucet's payment failed: ${error.message}`)
       throw error
     }
     this.#produce()
@@ -190,9 +281,16 @@ export class SolanaChain {
   /** What an account of the Token program holds; undefined for every other. */
   tokenAccount(at: string): { mint: string; owner: string; amount: bigint } | undefined {
     const found = this.svm.getAccount(at as Address)
-    if (!found.exists || found.programAddress !== TOKEN_PROGRAM || found.data.length !== TOKEN_ACCOUNT_BYTES) return undefined
+    if (
+      !found.exists ||
+      found.programAddress !== TOKEN_PROGRAM ||
+      found.data.length !== TOKEN_ACCOUNT_BYTES
+    )
+      return undefined
     return {
-      mint: base58(found.data.slice(0, 32)), owner: base58(found.data.slice(32, 64)), amount: Buffer.from(found.data).readBigUInt64LE(64),
+      mint: base58(found.data.slice(0, 32)),
+      owner: base58(found.data.slice(32, 64)),
+      amount: Buffer.from(found.data).readBigUInt64LE(64),
     }
   }
 
@@ -201,7 +299,9 @@ export class SolanaChain {
     const next = this.head.slot + 1
     const slot = next % SKIPPED_EVERY === 0 ? next + 1 : next
     const time = Math.max(this.head.time, Math.floor(this.#timing.now() / 1000))
-    const waiting = this.#waiting.splice(0).filter(({ blockhash, message }) => this.living(blockhash) && !this.#messages.has(message))
+    const waiting = this.#waiting
+      .splice(0)
+      .filter(({ blockhash, message }) => this.living(blockhash) && !this.#messages.has(message))
     const included = this.#execute(slot, time, waiting)
     const line: Line = { slot, time, transactions: included.map(({ raw }) => raw) }
     // No request runs in between: all of this is one turn of the event loop.
@@ -225,15 +325,28 @@ export class SolanaChain {
       // What did not even pay its fee is in no block.
       if (failed && preBalances[0] === postBalances[0]) return []
       const meta = failed ? result.meta() : result
-      const moved = preBalances.reduce((sum, value, index) => sum + value - (postBalances[index] as bigint), 0n)
+      const moved = preBalances.reduce(
+        (sum, value, index) => sum + value - (postBalances[index] as bigint),
+        0n,
+      )
       return [
         {
           raw: each.raw,
-          signatures: Object.values(each.transaction.signatures).map((bytes) => getBase58Decoder().decode(bytes as Uint8Array)),
-          keys: each.keys, signers: each.signers, slot,
+          signatures: Object.values(each.transaction.signatures).map((bytes) =>
+            getBase58Decoder().decode(bytes as Uint8Array),
+          ),
+          keys: each.keys,
+          signers: each.signers,
+          slot,
           meta: {
-            err: failed ? errorOf(describe(result)) : null, fee: moved, preBalances, postBalances, preTokenBalances, postTokenBalances,
-            logs: meta.logs(), units: meta.computeUnitsConsumed(),
+            err: failed ? errorOf(describe(result)) : null,
+            fee: moved,
+            preBalances,
+            postBalances,
+            preTokenBalances,
+            postTokenBalances,
+            logs: meta.logs(),
+            units: meta.computeUnitsConsumed(),
           },
         },
       ]
@@ -247,15 +360,30 @@ export class SolanaChain {
   #tokens({ keys }: Read): TokenBalance[] {
     return keys.flatMap((key, accountIndex): TokenBalance[] => {
       const account = this.tokenAccount(key)
-      return account ? [{ accountIndex, ...account, decimals: SOLANA_TOKENS.find(({ mint }) => mint === account.mint)?.decimals ?? 0 }] : []
+      return account
+        ? [
+            {
+              accountIndex,
+              ...account,
+              decimals: SOLANA_TOKENS.find(({ mint }) => mint === account.mint)?.decimals ?? 0,
+            },
+          ]
+        : []
     })
   }
 
   #add({ slot, time }: Line, transactions: Included[]): void {
     const last = this.blocks.at(-1)
     const block: Block = {
-      slot, time, transactions, height: this.blocks.length, parent: last?.hash ?? base58(new Uint8Array(32)), parentSlot: last?.slot ?? 0,
-      hash: last ? base58(digest(last.hash, `${slot}`, ...transactions.map(({ raw }) => raw))) : GENESIS_HASH,
+      slot,
+      time,
+      transactions,
+      height: this.blocks.length,
+      parent: last?.hash ?? base58(new Uint8Array(32)),
+      parentSlot: last?.slot ?? 0,
+      hash: last
+        ? base58(digest(last.hash, `${slot}`, ...transactions.map(({ raw }) => raw)))
+        : GENESIS_HASH,
     }
     this.blocks.push(block)
     this.slots.set(slot, block)

@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto'
 import { ed25519 } from '@noble/curves/ed25519.js'
-import { address, getAddressDecoder, getAddressEncoder, type Address, type EncodedAccount } from '@solana/kit'
+import {
+  address,
+  getAddressDecoder,
+  getAddressEncoder,
+  type Address,
+  type EncodedAccount,
+} from '@solana/kit'
 import { SOLANA_TOKENS } from './tokens.ts'
 
 const SYSTEM_PROGRAM = address('11111111111111111111111111111111')
@@ -27,9 +33,14 @@ export function base58(bytes: Uint8Array): string {
   return getAddressDecoder().decode(bytes)
 }
 
-/** What stands in the chain before its first block: the faucet's coins, and the mints of tokens with the faucet as authority. */
+/**
+ * What stands in the chain before its first block: the faucet's coins, and the mints of tokens with
+ * the faucet as authority.
+ */
 export function genesisAccounts(): EncodedAccount[] {
-  const accounts: EncodedAccount[] = [account(FAUCET, FAUCET_LAMPORTS, SYSTEM_PROGRAM, new Uint8Array())]
+  const accounts: EncodedAccount[] = [
+    account(FAUCET, FAUCET_LAMPORTS, SYSTEM_PROGRAM, new Uint8Array()),
+  ]
   for (const { mint, decimals } of SOLANA_TOKENS) {
     const data = Buffer.alloc(82)
     data.writeUInt32LE(1, 0)
@@ -42,8 +53,18 @@ export function genesisAccounts(): EncodedAccount[] {
   return accounts
 }
 
-function account(at: Address, lamports: bigint, programAddress: Address, data: Uint8Array): EncodedAccount {
+function account(
+  at: Address,
+  lamports: bigint,
+  programAddress: Address,
+  data: Uint8Array,
+): EncodedAccount {
   return {
-    address: at, lamports: lamports as EncodedAccount['lamports'], programAddress, data, executable: false, space: BigInt(data.length),
+    address: at,
+    lamports: lamports as EncodedAccount['lamports'],
+    programAddress,
+    data,
+    executable: false,
+    space: BigInt(data.length),
   }
 }

@@ -3,7 +3,14 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { base58 } from '../base58.ts'
 import { jsonRpcExample, socketUrl } from '../examples.ts'
 import type { RpcFace } from '../http-server.ts'
-import type { Endpoint, FundOrder, Head, LocalChain, LocalContract, Payment } from '../local-chain.ts'
+import type {
+  Endpoint,
+  FundOrder,
+  Head,
+  LocalChain,
+  LocalContract,
+  Payment,
+} from '../local-chain.ts'
 import { OnDemand, type Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'
 import type { SolanaChain } from './chain.ts'
@@ -19,7 +26,7 @@ class LocalSolanaChain extends OnDemand<SolanaChain> implements LocalChain {
   readonly code = 'SOL'
   readonly engine = 'litesvm'
   override readonly tokens: readonly LocalContract[] = SOLANA_TOKENS.map(
-    ({ asset, mint, decimals }) => ({ asset, address: mint, decimals })
+    ({ asset, mint, decimals }) => ({ asset, address: mint, decimals }),
   )
 
   /** Loaded only where it is used: the Solana runtime takes 80 MB. */
@@ -44,15 +51,27 @@ class LocalSolanaChain extends OnDemand<SolanaChain> implements LocalChain {
     if (below !== '') return undefined
     const { faults } = this
     const chain = await this.chain()
-    const [{ solanaRpc }, { solanaSocket }] = await Promise.all([import('./rpc.ts'), import('./subscriptions.ts')])
+    const [{ solanaRpc }, { solanaSocket }] = await Promise.all([
+      import('./rpc.ts'),
+      import('./subscriptions.ts'),
+    ])
     return {
-      faults, contentType: 'application/json', handle: async (body) => solanaRpc(chain, faults, body),
+      faults,
+      contentType: 'application/json',
+      handle: async (body) => solanaRpc(chain, faults, body),
       socket: (push) => solanaSocket(chain, push),
     }
   }
 
   endpoints(url: string): Endpoint[] {
-    return [{ protocol: 'Solana JSON-RPC', url, websocket: socketUrl(url), example: jsonRpcExample(url, 'getHealth') }]
+    return [
+      {
+        protocol: 'Solana JSON-RPC',
+        url,
+        websocket: socketUrl(url),
+        example: jsonRpcExample(url, 'getHealth'),
+      },
+    ]
   }
 
   async addressOf(secret: Uint8Array): Promise<string> {

@@ -2,7 +2,13 @@ import { formatAmount } from '../amount.ts'
 import { address, type Address } from '@solana/kit'
 import { RpcError } from '../errors.ts'
 import type { Faults } from '../faults.ts'
-import { BLOCKS_TO_LIVE, type Block, type Included, type SolanaChain, type TokenBalance } from './chain.ts'
+import {
+  BLOCKS_TO_LIVE,
+  type Block,
+  type Included,
+  type SolanaChain,
+  type TokenBalance,
+} from './chain.ts'
 import { GENESIS_HASH, TOKEN_PROGRAM } from './genesis.ts'
 import { SOLANA_TOKENS } from './tokens.ts'
 import { NotTaken } from './transaction.ts'
@@ -24,7 +30,11 @@ const FEES_MAX = 150
 type Config = Record<string, unknown>
 
 /** JSON-RPC 2.0 as a Solana node speaks it. Every block is final at once. Undefined: no answer. */
-export function solanaRpc(chain: SolanaChain, faults: Faults, body: string): { status: number; body: string } | undefined {
+export function solanaRpc(
+  chain: SolanaChain,
+  faults: Faults,
+  body: string,
+): { status: number; body: string } | undefined {
   let id: unknown = null
   let method = ''
   try {
@@ -33,7 +43,8 @@ export function solanaRpc(chain: SolanaChain, faults: Faults, body: string): { s
     method = String(request.method)
     const run = METHODS[method]
     if (!run) throw new RpcError(METHOD_NOT_FOUND, 'Method not found')
-    if (faults.mode === 'reject' && method === 'sendTransaction') throw new RpcError(UNHEALTHY, 'Node is unhealthy')
+    if (faults.mode === 'reject' && method === 'sendTransaction')
+      throw new RpcError(UNHEALTHY, 'Node is unhealthy')
     const result = run(chain, Array.isArray(request.params) ? request.params : [])
     if (faults.mode === 'drop-answer' && method === 'sendTransaction') return undefined
     return { status: 200, body: text({ jsonrpc: '2.0', id, result }) }
@@ -41,10 +52,20 @@ export function solanaRpc(chain: SolanaChain, faults: Faults, body: string): { s
     if (!(error instanceof RpcError) && !(error instanceof SyntaxError)) {
       console.error(`devnet: SOL ${method}: ${(error as Error).stack ?? String(error)}`)
     }
-    const code = error instanceof RpcError ? error.code : error instanceof SyntaxError ? -32700 : -32603
+    const code =
+      error instanceof RpcError ? error.code : error instanceof SyntaxError ? -32700 : -32603
     const data =
-      error instanceof SimulationFailed ? { data: { err: error.err, logs: [], accounts: null, returnData: null, unitsConsumed: 0 } } : {}
-    return { status: 200, body: text({ jsonrpc: '2.0', id, error: { code, message: (error as Error).message, ...data } }) }
+      error instanceof SimulationFailed
+        ? { data: { err: error.err, logs: [], accounts: null, returnData: null, unitsConsumed: 0 } }
+        : {}
+    return {
+      status: 200,
+      body: text({
+        jsonrpc: '2.0',
+        id,
+        error: { code, message: (error as Error).message, ...data },
+      }),
+    }
   }
 }
 
@@ -60,7 +81,9 @@ class SimulationFailed extends RpcError {
 /** Lamports are written as numbers, however large. */
 export function text(value: unknown): string {
   const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown }
-  return JSON.stringify(value, (_key, each: unknown) => (typeof each === 'bigint' ? rawJSON(each.toString()) : each))
+  return JSON.stringify(value, (_key, each: unknown) =>
+    typeof each === 'bigint' ? rawJSON(each.toString()) : each,
+  )
 }
 
 const METHODS: Record<string, (chain: SolanaChain, params: unknown[]) => unknown> = {
@@ -69,53 +92,86 @@ const METHODS: Record<string, (chain: SolanaChain, params: unknown[]) => unknown
   getGenesisHash: () => GENESIS_HASH,
   getSlot: ({ head }) => head.slot,
   getBlockHeight: ({ head }) => head.height,
-  getEpochInfo: ({ head: { slot, height } }) => (
-    { absoluteSlot: slot, blockHeight: height, epoch: 0, slotIndex: slot, slotsInEpoch: SLOTS_IN_EPOCH, transactionCount: null }),
+  getEpochInfo: ({ head: { slot, height } }) => ({
+    absoluteSlot: slot,
+    blockHeight: height,
+    epoch: 0,
+    slotIndex: slot,
+    slotsInEpoch: SLOTS_IN_EPOCH,
+    transactionCount: null,
+  }),
   getFirstAvailableBlock: () => 0,
   getSignaturesForAddress,
-  getLatestBlockhash: (chain) => inContext(chain, { blockhash: chain.head.hash, lastValidBlockHeight: chain.head.height + BLOCKS_TO_LIVE }),
+  getLatestBlockhash: (chain) =>
+    inContext(chain, {
+      blockhash: chain.head.hash,
+      lastValidBlockHeight: chain.head.height + BLOCKS_TO_LIVE,
+    }),
   isBlockhashValid: (chain, [hash]) => inContext(chain, chain.living(String(hash)) !== undefined),
-  getMinimumBalanceForRentExemption: (chain, [bytes]) => chain.svm.minimumBalanceForRentExemption(BigInt(whole(bytes, 'data length'))),
-  getRecentPrioritizationFees: ({ blocks }) => blocks.slice(-FEES_MAX).map(({ slot }) => ({ slot, prioritizationFee: 0 })),
+  getMinimumBalanceForRentExemption: (chain, [bytes]) =>
+    chain.svm.minimumBalanceForRentExemption(BigInt(whole(bytes, 'data length'))),
+  getRecentPrioritizationFees: ({ blocks }) =>
+    blocks.slice(-FEES_MAX).map(({ slot }) => ({ slot, prioritizationFee: 0 })),
   getBalance: (chain, [key]) => inContext(chain, chain.svm.getBalance(keyOf(key)) ?? 0n),
   getAccountInfo,
   getTokenAccountsByOwner,
   getBlock,
   getBlocks: ({ blocks, head }, [start, end]) => {
     const [from, to] = [whole(start, 'start slot'), typeof end === 'number' ? end : head.slot]
-    if (to - from > BLOCKS_MAX) throw new RpcError(INVALID_PARAMS, `Slot range too large; max ${BLOCKS_MAX}`)
+    if (to - from > BLOCKS_MAX)
+      throw new RpcError(INVALID_PARAMS, `Slot range too large; max ${BLOCKS_MAX}`)
     return blocks.filter(({ slot }) => slot >= from && slot <= to).map(({ slot }) => slot)
   },
   getBlocksWithLimit: ({ blocks }, [start, limit]) => {
     const from = whole(start, 'start slot')
-    return blocks.filter(({ slot }) => slot >= from).slice(0, whole(limit, 'limit')).map(({ slot }) => slot)
+    return blocks
+      .filter(({ slot }) => slot >= from)
+      .slice(0, whole(limit, 'limit'))
+      .map(({ slot }) => slot)
   },
   getSignatureStatuses: (chain, [signatures]) => {
     if (!Array.isArray(signatures)) throw new RpcError(INVALID_PARAMS, 'Invalid params: signatures')
-    return inContext(chain, signatures.map((signature) => {
-      const found = chain.places.get(String(signature))
-      return found
-        ? {
-            slot: found.slot, confirmations: null, err: found.meta.err,
-            status: found.meta.err === null ? { Ok: null } : { Err: found.meta.err }, confirmationStatus: 'finalized',
-          }
-        : null
-    }))
+    return inContext(
+      chain,
+      signatures.map((signature) => {
+        const found = chain.places.get(String(signature))
+        return found
+          ? {
+              slot: found.slot,
+              confirmations: null,
+              err: found.meta.err,
+              status: found.meta.err === null ? { Ok: null } : { Err: found.meta.err },
+              confirmationStatus: 'finalized',
+            }
+          : null
+      }),
+    )
   },
   getTransaction: (chain, [signature, config]) => {
     const found = chain.places.get(String(signature))
     if (!found) return null
-    return { slot: found.slot, blockTime: chain.slots.get(found.slot)?.time ?? null, ...full(found, config as Config | undefined) }
+    return {
+      slot: found.slot,
+      blockTime: chain.slots.get(found.slot)?.time ?? null,
+      ...full(found, config as Config | undefined),
+    }
   },
   sendTransaction: (chain, [raw, config]) => {
     const { encoding, skipPreflight } = (config ?? {}) as Config
-    if (encoding !== 'base64') throw new RpcError(INVALID_PARAMS, 'Invalid params: only the encoding base64 is understood here')
+    if (encoding !== 'base64')
+      throw new RpcError(
+        INVALID_PARAMS,
+        'Invalid params: only the encoding base64 is understood here',
+      )
     try {
       return chain.submit(String(raw), skipPreflight !== true)
     } catch (error) {
       if (!(error instanceof NotTaken)) throw error
       if (error.err !== null) throw new SimulationFailed(error.message, error.err)
-      throw new RpcError(error.message.startsWith('failed') ? INVALID_PARAMS : VERIFICATION_FAILED, error.message)
+      throw new RpcError(
+        error.message.startsWith('failed') ? INVALID_PARAMS : VERIFICATION_FAILED,
+        error.message,
+      )
     }
   },
 }
@@ -125,11 +181,17 @@ function getSignaturesForAddress(chain: SolanaChain, [key, given]: unknown[]): u
   const account = keyOf(key)
   const config = (given ?? {}) as { before?: string; limit?: number; minContextSlot?: number }
   const { before, limit = SIGNATURES_MAX, minContextSlot = 0 } = config
-  if (chain.head.slot < minContextSlot) throw new RpcError(CONTEXT_SLOT_NOT_REACHED, 'Minimum context slot has not been reached')
+  if (chain.head.slot < minContextSlot)
+    throw new RpcError(CONTEXT_SLOT_NOT_REACHED, 'Minimum context slot has not been reached')
   const found = [...chain.places.values()].filter(({ keys }) => keys.includes(account)).reverse()
-  const from = before === undefined ? 0 : found.findIndex(({ signatures }) => signatures[0] === before) + 1
+  const from =
+    before === undefined ? 0 : found.findIndex(({ signatures }) => signatures[0] === before) + 1
   return found.slice(from, from + limit).map(({ signatures, slot, meta }) => ({
-    signature: signatures[0], slot, err: meta.err, memo: null, blockTime: chain.slots.get(slot)?.time ?? null,
+    signature: signatures[0],
+    slot,
+    err: meta.err,
+    memo: null,
+    blockTime: chain.slots.get(slot)?.time ?? null,
     confirmationStatus: 'finalized',
   }))
 }
@@ -147,7 +209,8 @@ export function keyOf(value: unknown): Address {
 }
 
 function whole(value: unknown, name: string): number {
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) throw new RpcError(INVALID_PARAMS, `Invalid params: ${name}`)
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0)
+    throw new RpcError(INVALID_PARAMS, `Invalid params: ${name}`)
   return value
 }
 
@@ -159,11 +222,18 @@ function getAccountInfo(chain: SolanaChain, [key, config]: unknown[]): unknown {
 export function accountOf(chain: SolanaChain, key: Address, config: Config): unknown {
   const found = chain.svm.getAccount(key)
   if (!found.exists || found.lamports === 0n) return null
-  const { offset = 0, length = found.data.length } = (config['dataSlice'] ?? {}) as { offset?: number; length?: number }
+  const { offset = 0, length = found.data.length } = (config['dataSlice'] ?? {}) as {
+    offset?: number
+    length?: number
+  }
   const data = Buffer.from(found.data.slice(offset, offset + length)).toString('base64')
   return {
-    lamports: found.lamports, owner: found.programAddress, executable: found.executable, data: [data, 'base64'],
-    rentEpoch: 18446744073709551615n, space: found.data.length,
+    lamports: found.lamports,
+    owner: found.programAddress,
+    executable: found.executable,
+    data: [data, 'base64'],
+    rentEpoch: 18446744073709551615n,
+    space: found.data.length,
   }
 }
 
@@ -173,56 +243,88 @@ function getTokenAccountsByOwner(chain: SolanaChain, [key, filter]: unknown[]): 
   if (mint !== undefined && !SOLANA_TOKENS.some((token) => token.mint === mint)) {
     throw new RpcError(INVALID_PARAMS, 'Invalid param: could not find mint')
   }
-  const value = chain.svm.getProgramAccounts(TOKEN_PROGRAM).flatMap(({ address: pubkey, lamports, data }) => {
-    const account = chain.tokenAccount(pubkey)
-    if (!account || account.owner !== owner || (mint !== undefined && account.mint !== mint)) return []
-    const info = {
-      mint: account.mint, owner, state: 'initialized', isNative: false,
-      tokenAmount: amountOf(account.amount, SOLANA_TOKENS.find((token) => token.mint === account.mint)?.decimals ?? 0),
-    }
-    return [
-      {
-        pubkey,
-        account: {
-          lamports, owner: TOKEN_PROGRAM, executable: false, rentEpoch: 18446744073709551615n, space: data.length,
-          data: { program: 'spl-token', space: data.length, parsed: { type: 'account', info } },
+  const value = chain.svm
+    .getProgramAccounts(TOKEN_PROGRAM)
+    .flatMap(({ address: pubkey, lamports, data }) => {
+      const account = chain.tokenAccount(pubkey)
+      if (!account || account.owner !== owner || (mint !== undefined && account.mint !== mint))
+        return []
+      const info = {
+        mint: account.mint,
+        owner,
+        state: 'initialized',
+        isNative: false,
+        tokenAmount: amountOf(
+          account.amount,
+          SOLANA_TOKENS.find((token) => token.mint === account.mint)?.decimals ?? 0,
+        ),
+      }
+      return [
+        {
+          pubkey,
+          account: {
+            lamports,
+            owner: TOKEN_PROGRAM,
+            executable: false,
+            rentEpoch: 18446744073709551615n,
+            space: data.length,
+            data: { program: 'spl-token', space: data.length, parsed: { type: 'account', info } },
+          },
         },
-      },
-    ]
-  })
+      ]
+    })
   return inContext(chain, value)
 }
 
 const amountOf = (amount: bigint, decimals: number) => ({
-  amount: amount.toString(), decimals, uiAmountString: formatAmount(amount, decimals).replace(/\.?0+$/, ''),
+  amount: amount.toString(),
+  decimals,
+  uiAmountString: formatAmount(amount, decimals).replace(/\.?0+$/, ''),
 })
 const balanceOf = ({ accountIndex, mint, owner, amount, decimals }: TokenBalance) => ({
-  accountIndex, mint, owner, programId: TOKEN_PROGRAM, uiTokenAmount: amountOf(amount, decimals),
+  accountIndex,
+  mint,
+  owner,
+  programId: TOKEN_PROGRAM,
+  uiTokenAmount: amountOf(amount, decimals),
 })
 
 function metaOf({ meta }: Included): Config {
   const { err, fee, preBalances, postBalances } = meta
   return {
-    err, status: err === null ? { Ok: null } : { Err: err }, fee, preBalances, postBalances,
-    preTokenBalances: meta.preTokenBalances.map(balanceOf), postTokenBalances: meta.postTokenBalances.map(balanceOf),
+    err,
+    status: err === null ? { Ok: null } : { Err: err },
+    fee,
+    preBalances,
+    postBalances,
+    preTokenBalances: meta.preTokenBalances.map(balanceOf),
+    postTokenBalances: meta.postTokenBalances.map(balanceOf),
   }
 }
 
 function full(included: Included, config: Config | undefined): Config {
-  // All transactions here may be of version 0, and nodes refuse those to clients that do not know them.
+  // All transactions here may be of version 0, and nodes refuse those to clients that do not know
+  // them.
   if (typeof config?.['maxSupportedTransactionVersion'] !== 'number') {
     throw new RpcError(
       VERSION_UNSUPPORTED,
       'Transaction version (0) is not supported by the requesting client. Please try the request again with the following ' +
-        'configuration parameter: "maxSupportedTransactionVersion": 0'
+        'configuration parameter: "maxSupportedTransactionVersion": 0',
     )
   }
   const { meta, keys, signatures, raw } = included
-  const transaction = config['encoding'] === 'base64' ? [raw, 'base64'] : { signatures, message: { accountKeys: keys } }
+  const transaction =
+    config['encoding'] === 'base64'
+      ? [raw, 'base64']
+      : { signatures, message: { accountKeys: keys } }
   return {
-    version: 0, transaction,
+    version: 0,
+    transaction,
     meta: {
-      ...metaOf(included), innerInstructions: [], logMessages: meta.logs, loadedAddresses: { readonly: [], writable: [] },
+      ...metaOf(included),
+      innerInstructions: [],
+      logMessages: meta.logs,
+      loadedAddresses: { readonly: [], writable: [] },
       computeUnitsConsumed: meta.units,
     },
   }
@@ -232,30 +334,50 @@ function getBlock(chain: SolanaChain, [at, given]: unknown[]): unknown {
   const slot = whole(at, 'slot')
   const block = chain.slots.get(slot)
   if (!block) {
-    if (slot > chain.head.slot) throw new RpcError(NOT_AVAILABLE, `Block not available for slot ${slot}`)
-    throw new RpcError(SKIPPED, `Slot ${slot} was skipped, or missing due to ledger jump to recent snapshot`)
+    if (slot > chain.head.slot)
+      throw new RpcError(NOT_AVAILABLE, `Block not available for slot ${slot}`)
+    throw new RpcError(
+      SKIPPED,
+      `Slot ${slot} was skipped, or missing due to ledger jump to recent snapshot`,
+    )
   }
   const config = (given ?? {}) as Config
   const head = {
-    blockhash: block.hash, previousBlockhash: block.parent, parentSlot: block.parentSlot, blockHeight: block.height, blockTime: block.time,
+    blockhash: block.hash,
+    previousBlockhash: block.parent,
+    parentSlot: block.parentSlot,
+    blockHeight: block.height,
+    blockTime: block.time,
   }
   return { ...head, ...details(block, config) }
 }
 
 function details({ transactions }: Block, config: Config): Config {
   switch (config['transactionDetails'] ?? 'full') {
-    case 'none': return {}
-    case 'signatures': return { signatures: transactions.map(({ signatures }) => signatures[0]) }
-    case 'accounts': return { transactions: transactions.map((each) => {
-      const { version } = full(each, config)
+    case 'none':
+      return {}
+    case 'signatures':
+      return { signatures: transactions.map(({ signatures }) => signatures[0]) }
+    case 'accounts':
       return {
-        version, meta: metaOf(each),
-        transaction: {
-          signatures: each.signatures,
-          accountKeys: each.keys.map((pubkey, index) => ({ pubkey, signer: index < each.signers, source: 'transaction', writable: true })),
-        },
+        transactions: transactions.map((each) => {
+          const { version } = full(each, config)
+          return {
+            version,
+            meta: metaOf(each),
+            transaction: {
+              signatures: each.signatures,
+              accountKeys: each.keys.map((pubkey, index) => ({
+                pubkey,
+                signer: index < each.signers,
+                source: 'transaction',
+                writable: true,
+              })),
+            },
+          }
+        }),
       }
-    }) }
-    default: return { transactions: transactions.map((each) => full(each, config)) }
+    default:
+      return { transactions: transactions.map((each) => full(each, config)) }
   }
 }

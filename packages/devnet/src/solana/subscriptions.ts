@@ -3,46 +3,69 @@ import type { SocketSession } from '../http-server.ts'
 import type { Block, Included, SolanaChain } from './chain.ts'
 import { accountOf, inContext, INVALID_PARAMS, keyOf, METHOD_NOT_FOUND, text } from './rpc.ts'
 
-/** What a subscription has to say of a block; `isLast` ends it, as a signature's does once it is there. */
-interface News { result: unknown; isLast?: boolean }
+/**
+ * What a subscription has to say of a block; `isLast` ends it, as a signature's does once it is
+ * there.
+ */
+interface News {
+  result: unknown
+  isLast?: boolean
+}
 type Subscription = { notification: string; news: (block: Block) => News[] }
 type Subscribe = (chain: SolanaChain, params: unknown[]) => Subscription
 
 const KINDS: Record<string, Subscribe> = {
   signature: (chain, [signature]) => ({
     notification: 'signatureNotification',
-    news: ({ slot, transactions }) => transactions.filter(({ signatures }) => signatures[0] === signature).map(
-      (included) => ({ result: { context: { slot }, value: { err: included.meta.err } }, isLast: true })
-    ),
+    news: ({ slot, transactions }) =>
+      transactions
+        .filter(({ signatures }) => signatures[0] === signature)
+        .map((included) => ({
+          result: { context: { slot }, value: { err: included.meta.err } },
+          isLast: true,
+        })),
   }),
-  slot: () => (
-    { notification: 'slotNotification', news: ({ slot, parentSlot }) => [{ result: { parent: parentSlot, root: slot, slot } }] }
-  ),
+  slot: () => ({
+    notification: 'slotNotification',
+    news: ({ slot, parentSlot }) => [{ result: { parent: parentSlot, root: slot, slot } }],
+  }),
   root: () => ({ notification: 'rootNotification', news: ({ slot }) => [{ result: slot }] }),
   account: (chain, [key]) => {
     const account = keyOf(key)
     return {
       notification: 'accountNotification',
-      news: ({ transactions }) => (
-        transactions.some(({ keys }) => keys.includes(account)) ? [{ result: inContext(chain, accountOf(chain, account, {})) }] : []
-      ),
+      news: ({ transactions }) =>
+        transactions.some(({ keys }) => keys.includes(account))
+          ? [{ result: inContext(chain, accountOf(chain, account, {})) }]
+          : [],
     }
   },
   logs: (chain, [filter]) => {
     const mentions = (filter as { mentions?: unknown[] } | null)?.mentions
-    const isKnown = filter === 'all' || filter === 'allWithVotes' || (Array.isArray(mentions) && mentions.length === 1)
+    const isKnown =
+      filter === 'all' ||
+      filter === 'allWithVotes' ||
+      (Array.isArray(mentions) && mentions.length === 1)
     if (!isKnown) throw new RpcError(INVALID_PARAMS, 'Invalid Request: Only 1 address supported')
-    const isMeant = ({ keys }: Included) => mentions === undefined || keys.includes(keyOf(mentions[0]))
+    const isMeant = ({ keys }: Included) =>
+      mentions === undefined || keys.includes(keyOf(mentions[0]))
     return {
       notification: 'logsNotification',
-      news: ({ slot, transactions }) => transactions.filter(isMeant).map(
-        ({ signatures, meta }) => ({ result: { context: { slot }, value: { signature: signatures[0], err: meta.err, logs: meta.logs } } })
-      ),
+      news: ({ slot, transactions }) =>
+        transactions.filter(isMeant).map(({ signatures, meta }) => ({
+          result: {
+            context: { slot },
+            value: { signature: signatures[0], err: meta.err, logs: meta.logs },
+          },
+        })),
     }
   },
 }
 
-/** One client's WebSocket: subscriptions to signatures, slots, roots, accounts and logs. Every block is final at once. */
+/**
+ * One client's WebSocket: subscriptions to signatures, slots, roots, accounts and logs. Every block
+ * is final at once.
+ */
 export function solanaSocket(chain: SolanaChain, push: (message: string) => void): SocketSession {
   const subscriptions = new Map<number, Subscription>()
   let last = 0
@@ -58,7 +81,8 @@ export function solanaSocket(chain: SolanaChain, push: (message: string) => void
     const subscribe = Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined
     if (!subscribe) throw new RpcError(METHOD_NOT_FOUND, 'Method not found')
     if (what === 'Unsubscribe') {
-      if (!subscriptions.delete(Number(params[0]))) throw new RpcError(INVALID_PARAMS, 'Invalid subscription id.')
+      if (!subscriptions.delete(Number(params[0])))
+        throw new RpcError(INVALID_PARAMS, 'Invalid subscription id.')
       return true
     }
     const subscription = subscribe(chain, params)
@@ -78,17 +102,25 @@ export function solanaSocket(chain: SolanaChain, push: (message: string) => void
         // Without an id it wants no answer: clients ping so.
         if (request.id === undefined) return { silence: true }
         id = request.id
-        const params = Array.isArray(request.params) ? request.params as unknown[] : []
+        const params = Array.isArray(request.params) ? (request.params as unknown[]) : []
         const result = run(String(request.method), params)
         // What is in a block already is told after the answer.
-        const place = request.method === 'signatureSubscribe' ? chain.places.get(String(params[0])) : undefined
+        const place =
+          request.method === 'signatureSubscribe' ? chain.places.get(String(params[0])) : undefined
         const block = place && chain.slots.get(place.slot)
         if (block) queueMicrotask(() => tell(Number(result), block))
         return { text: text({ jsonrpc: '2.0', id, result }) }
       } catch (error) {
         if (!(error instanceof RpcError) && !(error instanceof SyntaxError)) throw error
         return {
-          text: text({ jsonrpc: '2.0', id, error: { code: error instanceof RpcError ? error.code : -32700, message: error.message } })
+          text: text({
+            jsonrpc: '2.0',
+            id,
+            error: {
+              code: error instanceof RpcError ? error.code : -32700,
+              message: error.message,
+            },
+          }),
         }
       }
     },

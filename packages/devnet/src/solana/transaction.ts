@@ -1,6 +1,11 @@
 import { ed25519 } from '@noble/curves/ed25519.js'
 import {
-  getAddressEncoder, getBase58Decoder, getCompiledTransactionMessageDecoder, getTransactionDecoder, type Address, type Transaction,
+  getAddressEncoder,
+  getBase58Decoder,
+  getCompiledTransactionMessageDecoder,
+  getTransactionDecoder,
+  type Address,
+  type Transaction,
 } from '@solana/kit'
 import type { FailedTransactionMetadata } from 'litesvm'
 
@@ -15,7 +20,10 @@ export interface Read {
   message: string
 }
 
-/** A transaction that cannot be taken; the text is what a node says, `err` what the runtime calls it. */
+/**
+ * A transaction that cannot be taken; the text is what a node says, `err` what the runtime calls
+ * it.
+ */
 export class NotTaken extends Error {
   override readonly name = 'NotTaken'
   readonly err: unknown
@@ -26,14 +34,20 @@ export class NotTaken extends Error {
   }
 }
 
-/** The runtime's error as the JSON of production nodes has it; what an instruction itself said is only in the text. */
+/**
+ * The runtime's error as the JSON of production nodes has it; what an instruction itself said is
+ * only in the text.
+ */
 export function errorOf(text: string): unknown {
   const rent = /^InsufficientFundsForRent \{ account_index: (\d+)/.exec(text)
   if (rent) return { InsufficientFundsForRent: { account_index: Number(rent[1]) } }
   const instruction = /^InstructionError\((\d+), (?:Custom\((\d+)\)|(\w+))/.exec(text)
   if (instruction) {
     return {
-      InstructionError: [Number(instruction[1]), instruction[2] === undefined ? instruction[3] : { Custom: Number(instruction[2]) }],
+      InstructionError: [
+        Number(instruction[1]),
+        instruction[2] === undefined ? instruction[3] : { Custom: Number(instruction[2]) },
+      ],
     }
   }
   return /^\w+/.exec(text)?.[0] ?? 'UnsupportedVersion'
@@ -43,11 +57,16 @@ export function errorOf(text: string): unknown {
 export function read(raw: string): Read {
   const transaction = getTransactionDecoder().decode(Buffer.from(raw, 'base64'))
   const message = getCompiledTransactionMessageDecoder().decode(transaction.messageBytes)
-  if (!('staticAccounts' in message) || !('lifetimeToken' in message)) throw new Error('is of a version without blockhash')
+  if (!('staticAccounts' in message) || !('lifetimeToken' in message))
+    throw new Error('is of a version without blockhash')
   const [first] = Object.values(transaction.signatures)
   return {
-    raw, transaction, keys: [...message.staticAccounts], signers: message.header.numSignerAccounts,
-    blockhash: message.lifetimeToken as string, signature: first ? getBase58Decoder().decode(first) : '',
+    raw,
+    transaction,
+    keys: [...message.staticAccounts],
+    signers: message.header.numSignerAccounts,
+    blockhash: message.lifetimeToken as string,
+    signature: first ? getBase58Decoder().decode(first) : '',
     message: Buffer.from(transaction.messageBytes as unknown as Uint8Array).toString('base64'),
   }
 }
@@ -55,17 +74,22 @@ export function read(raw: string): Read {
 /** Whether every signer has signed, in the order of the accounts. */
 export function verifies({ transaction, signers, keys }: Read): boolean {
   const signatures = Object.entries(transaction.signatures)
-  return signatures.length === signers && signatures.every(([signer, signature], index) => {
-    if (signer !== keys[index] || !signature) return false
-    try {
-      return ed25519.verify(
-        signature, new Uint8Array(transaction.messageBytes), new Uint8Array(getAddressEncoder().encode(signer as Address)),
-        { zip215: false }
-      )
-    } catch {
-      return false
-    }
-  })
+  return (
+    signatures.length === signers &&
+    signatures.every(([signer, signature], index) => {
+      if (signer !== keys[index] || !signature) return false
+      try {
+        return ed25519.verify(
+          signature,
+          new Uint8Array(transaction.messageBytes),
+          new Uint8Array(getAddressEncoder().encode(signer as Address)),
+          { zip215: false },
+        )
+      } catch {
+        return false
+      }
+    })
+  )
 }
 
 /** What the runtime says of a failure. */

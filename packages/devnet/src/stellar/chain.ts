@@ -5,7 +5,15 @@ import { LedgerChain } from '../ledger-chain.ts'
 import { OfLedgers } from '../ledger-local.ts'
 import { REAL_TIME, type Timing } from '../timing.ts'
 import {
-  BASE_FEE, readTransaction, ROOT, ROOT_KEY, ROOT_PUBLIC, stellarRules, type Account, type Outcome, type StellarTransaction,
+  BASE_FEE,
+  readTransaction,
+  ROOT,
+  ROOT_KEY,
+  ROOT_PUBLIC,
+  stellarRules,
+  type Account,
+  type Outcome,
+  type StellarTransaction,
 } from './rules.ts'
 import { readKey } from './strkey.ts'
 import { encode } from './xdr.ts'
@@ -24,10 +32,17 @@ export class StellarChain extends OfLedgers<Account, StellarTransaction, Outcome
     if (!to) throw new RequestError(`address ${JSON.stringify(address)} is not an address of XLM`)
     const stroops = parseAmount(amount, DECIMALS)
     const exists = this.ledgers.open.get(to.account) !== undefined
-    if (!exists && to.id !== null) throw new RequestError(`address ${String(address)}: the account behind an M… address must exist first`)
+    if (!exists && to.id !== null)
+      throw new RequestError(
+        `address ${String(address)}: the account behind an M… address must exist first`,
+      )
     const tx = {
-      source_account: ROOT, fee: Number(BASE_FEE), seq_num: (this.ledgers.open.get(ROOT)!.sequence + 1n).toString(), cond: 'none',
-      memo: memoOf(tag), ext: 'v0',
+      source_account: ROOT,
+      fee: Number(BASE_FEE),
+      seq_num: (this.ledgers.open.get(ROOT)!.sequence + 1n).toString(),
+      cond: 'none',
+      memo: memoOf(tag),
+      ext: 'v0',
       operations: [
         {
           source_account: null,
@@ -40,12 +55,15 @@ export class StellarChain extends OfLedgers<Account, StellarTransaction, Outcome
     const { hash } = readTransaction(encode('TransactionEnvelope', { tx: { tx, signatures: [] } }))
     const signature = Buffer.from(ed25519.sign(Buffer.from(hash, 'hex'), ROOT_KEY)).toString('hex')
     const signed = readTransaction(
-      encode('TransactionEnvelope', { tx: { tx, signatures: [{ hint: ROOT_PUBLIC.subarray(-4).toString('hex'), signature }] } })
+      encode('TransactionEnvelope', {
+        tx: { tx, signatures: [{ hint: ROOT_PUBLIC.subarray(-4).toString('hex'), signature }] },
+      }),
     )
     const { verdict, outcome } = this.ledgers.submit(signed)
     if (verdict !== 'in') throw new Error(`the faucet's payment was refused: ${outcome.code}`)
     this.ledgers.close()
-    if (outcome.code !== 'tx_success') throw new RequestError(`the faucet's payment failed: ${JSON.stringify(outcome.operations)}`)
+    if (outcome.code !== 'tx_success')
+      throw new RequestError(`the faucet's payment failed: ${JSON.stringify(outcome.operations)}`)
     return signed.hash
   }
 }
@@ -59,7 +77,9 @@ function memoOf(tag: unknown): unknown {
   if (kind) return { [kind]: hex }
   const plain = text.replace(/^text:/, '')
   if (plain === '' || Buffer.byteLength(plain) > TEXT_BYTES_MAX) {
-    throw new RequestError(`tag ${JSON.stringify(tag)} is not a memo: a text has 1 to ${TEXT_BYTES_MAX} bytes`)
+    throw new RequestError(
+      `tag ${JSON.stringify(tag)} is not a memo: a text has 1 to ${TEXT_BYTES_MAX} bytes`,
+    )
   }
   return { text: plain }
 }

@@ -2,7 +2,15 @@ import { formatAmount } from '../amount.ts'
 import type { Place } from '../ledger-chain.ts'
 import { headerXdr, resultMetaXdr } from './rpc.ts'
 import {
-  BASE_FEE, BASE_RESERVE, PROTOCOL, resultXdr, TOTAL, type Account, type Outcome, type StellarLedger, type StellarTransaction,
+  BASE_FEE,
+  BASE_RESERVE,
+  PROTOCOL,
+  resultXdr,
+  TOTAL,
+  type Account,
+  type Outcome,
+  type StellarLedger,
+  type StellarTransaction,
 } from './rules.ts'
 import { readKey } from './strkey.ts'
 import { toid } from './toid.ts'
@@ -11,27 +19,57 @@ export type HorizonRecord = Record<string, unknown> & { paging_token: string }
 export type StellarPlace = Place<StellarTransaction, Outcome>
 
 const coins = (stroops: bigint | string): string => formatAmount(BigInt(stroops), 7)
-const when = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
+const when = (seconds: number): string =>
+  new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
 const base64 = (hex: string): string => Buffer.from(hex, 'hex').toString('base64')
 const link = (href: string, templated = false) => (templated ? { href, templated } : { href })
 const paged = (href: string) => link(`${href}{?cursor,limit,order}`, true)
-const ACCOUNT_FLAGS = { auth_required: false, auth_revocable: false, auth_immutable: false, auth_clawback_enabled: false }
+const ACCOUNT_FLAGS = {
+  auth_required: false,
+  auth_revocable: false,
+  auth_immutable: false,
+  auth_clawback_enabled: false,
+}
 
 /** An account as Horizon shows it. `base` is the URL where Horizon's paths begin. */
-export function accountRecord(base: string, id: string, account: Account, time: number): HorizonRecord {
+export function accountRecord(
+  base: string,
+  id: string,
+  account: Account,
+  time: number,
+): HorizonRecord {
   const self = `${base}/accounts/${id}`
   return {
     _links: {
-      self: link(self), transactions: paged(`${self}/transactions`), operations: paged(`${self}/operations`),
-      payments: paged(`${self}/payments`), data: link(`${self}/data/{key}`, true),
+      self: link(self),
+      transactions: paged(`${self}/transactions`),
+      operations: paged(`${self}/operations`),
+      payments: paged(`${self}/payments`),
+      data: link(`${self}/data/{key}`, true),
     },
-    id, account_id: id, sequence: account.sequence.toString(), subentry_count: Object.keys(account.data).length,
-    last_modified_ledger: account.changed, last_modified_time: when(time),
-    thresholds: { low_threshold: 0, med_threshold: 0, high_threshold: 0 }, flags: ACCOUNT_FLAGS,
-    balances: [{ balance: coins(account.balance), buying_liabilities: coins(0n), selling_liabilities: coins(0n), asset_type: 'native' }],
+    id,
+    account_id: id,
+    sequence: account.sequence.toString(),
+    subentry_count: Object.keys(account.data).length,
+    last_modified_ledger: account.changed,
+    last_modified_time: when(time),
+    thresholds: { low_threshold: 0, med_threshold: 0, high_threshold: 0 },
+    flags: ACCOUNT_FLAGS,
+    balances: [
+      {
+        balance: coins(account.balance),
+        buying_liabilities: coins(0n),
+        selling_liabilities: coins(0n),
+        asset_type: 'native',
+      },
+    ],
     signers: [{ weight: 1, key: id, type: 'ed25519_public_key' }],
-    data: Object.fromEntries(Object.entries(account.data).map(([name, hex]) => [name, base64(hex)])),
-    num_sponsoring: 0, num_sponsored: 0, paging_token: id,
+    data: Object.fromEntries(
+      Object.entries(account.data).map(([name, hex]) => [name, base64(hex)]),
+    ),
+    num_sponsoring: 0,
+    num_sponsored: 0,
+    paging_token: id,
   }
 }
 
@@ -40,15 +78,26 @@ export function ledgerRecord(base: string, ledger: StellarLedger): HorizonRecord
   const good = ledger.transactions.filter(({ outcome }) => outcome.code === 'tx_success')
   return {
     _links: {
-      self: link(self), transactions: paged(`${self}/transactions`), operations: paged(`${self}/operations`),
+      self: link(self),
+      transactions: paged(`${self}/transactions`),
+      operations: paged(`${self}/operations`),
       payments: paged(`${self}/payments`),
     },
-    id: ledger.hash, paging_token: (BigInt(ledger.index) << 32n).toString(), hash: ledger.hash, prev_hash: ledger.parent,
-    sequence: ledger.index, successful_transaction_count: good.length,
+    id: ledger.hash,
+    paging_token: (BigInt(ledger.index) << 32n).toString(),
+    hash: ledger.hash,
+    prev_hash: ledger.parent,
+    sequence: ledger.index,
+    successful_transaction_count: good.length,
     failed_transaction_count: ledger.transactions.length - good.length,
-    operation_count: good.reduce((sum, { tx }) => sum + tx.body.operations.length, 0), closed_at: when(ledger.time),
-    total_coins: coins(TOTAL), fee_pool: coins(0n), base_fee_in_stroops: Number(BASE_FEE), base_reserve_in_stroops: Number(BASE_RESERVE),
-    max_tx_set_size: 1000, protocol_version: PROTOCOL,
+    operation_count: good.reduce((sum, { tx }) => sum + tx.body.operations.length, 0),
+    closed_at: when(ledger.time),
+    total_coins: coins(TOTAL),
+    fee_pool: coins(0n),
+    base_fee_in_stroops: Number(BASE_FEE),
+    base_reserve_in_stroops: Number(BASE_RESERVE),
+    max_tx_set_size: 1000,
+    protocol_version: PROTOCOL,
     header_xdr: headerXdr(ledger),
   }
 }
@@ -57,23 +106,44 @@ export function ledgerRecord(base: string, ledger: StellarLedger): HorizonRecord
 function memoOf(memo: unknown): Record<string, string> {
   if (typeof memo !== 'object' || memo === null) return { memo_type: 'none' }
   const [[kind, value] = ['none', '']] = Object.entries(memo as Record<string, string>)
-  if (kind === 'text') return { memo_type: 'text', memo: value, memo_bytes: Buffer.from(value).toString('base64') }
-  return kind === 'id' ? { memo_type: 'id', memo: String(value) } : { memo_type: kind, memo: base64(value) }
+  if (kind === 'text')
+    return { memo_type: 'text', memo: value, memo_bytes: Buffer.from(value).toString('base64') }
+  return kind === 'id'
+    ? { memo_type: 'id', memo: String(value) }
+    : { memo_type: kind, memo: base64(value) }
 }
 
-export function transactionRecord(base: string, { tx, outcome, ledger, order }: StellarPlace): HorizonRecord {
+export function transactionRecord(
+  base: string,
+  { tx, outcome, ledger, order }: StellarPlace,
+): HorizonRecord {
   const self = `${base}/transactions/${tx.hash}`
   const { body } = tx
   return {
     _links: {
-      self: link(self), account: link(`${base}/accounts/${tx.account}`), ledger: link(`${base}/ledgers/${ledger.index}`),
-      operations: paged(`${self}/operations`), transaction: link(self),
+      self: link(self),
+      account: link(`${base}/accounts/${tx.account}`),
+      ledger: link(`${base}/ledgers/${ledger.index}`),
+      operations: paged(`${self}/operations`),
+      transaction: link(self),
     },
-    id: tx.hash, paging_token: toid(ledger.index, order).toString(), successful: outcome.code === 'tx_success', hash: tx.hash,
-    ledger: ledger.index, created_at: when(ledger.time),
-    source_account: tx.account, source_account_sequence: body.seq_num, fee_account: tx.account, fee_charged: outcome.fee.toString(),
-    max_fee: String(body.fee), operation_count: body.operations.length,
-    envelope_xdr: tx.raw, result_xdr: resultXdr(outcome), result_meta_xdr: resultMetaXdr(), fee_meta_xdr: 'AAAAAA==', ...memoOf(body.memo),
+    id: tx.hash,
+    paging_token: toid(ledger.index, order).toString(),
+    successful: outcome.code === 'tx_success',
+    hash: tx.hash,
+    ledger: ledger.index,
+    created_at: when(ledger.time),
+    source_account: tx.account,
+    source_account_sequence: body.seq_num,
+    fee_account: tx.account,
+    fee_charged: outcome.fee.toString(),
+    max_fee: String(body.fee),
+    operation_count: body.operations.length,
+    envelope_xdr: tx.raw,
+    result_xdr: resultXdr(outcome),
+    result_meta_xdr: resultMetaXdr(),
+    fee_meta_xdr: 'AAAAAA==',
+    ...memoOf(body.memo),
     signatures: tx.signatures.map(({ signature }) => base64(signature)),
   }
 }
@@ -85,12 +155,17 @@ function party(name: string, text: string): Record<string, string> {
   const read = readKey(text)
   return {
     [name]: read?.account ?? text,
-    ...(read?.id === null || read === undefined ? {} : { [`${name}_muxed`]: text, [`${name}_muxed_id`]: read.id.toString() })
+    ...(read?.id === null || read === undefined
+      ? {}
+      : { [`${name}_muxed`]: text, [`${name}_muxed_id`]: read.id.toString() }),
   }
 }
 
 /** The operations of one transaction, each with whom it concerns. */
-export function operationRecords(base: string, place: StellarPlace): { record: HorizonRecord; accounts: string[]; isPayment: boolean }[] {
+export function operationRecords(
+  base: string,
+  place: StellarPlace,
+): { record: HorizonRecord; accounts: string[]; isPayment: boolean }[] {
   const { tx, outcome, ledger, order } = place
   return tx.body.operations.map((operation, at) => {
     const source = operation.source_account ?? tx.body.source_account
@@ -98,26 +173,51 @@ export function operationRecords(base: string, place: StellarPlace): { record: H
     const self = `${base}/operations/${id}`
     const common = {
       _links: { self: link(self), transaction: link(`${base}/transactions/${tx.hash}`) },
-      id, paging_token: id, transaction_successful: outcome.code === 'tx_success', ...party('source_account', source),
-      created_at: when(ledger.time), transaction_hash: tx.hash,
+      id,
+      paging_token: id,
+      transaction_successful: outcome.code === 'tx_success',
+      ...party('source_account', source),
+      created_at: when(ledger.time),
+      transaction_hash: tx.hash,
     }
     const { payment, create_account: create, manage_data: data } = operation.body
     if (payment) {
       const record = {
-        ...common, type: 'payment', type_i: 1, asset_type: 'native', ...party('from', source),
-        ...party('to', payment['destination'] as string), amount: coins(payment['amount'] as string),
+        ...common,
+        type: 'payment',
+        type_i: 1,
+        asset_type: 'native',
+        ...party('from', source),
+        ...party('to', payment['destination'] as string),
+        amount: coins(payment['amount'] as string),
       }
-      return { record, accounts: [accountOf(source), accountOf(payment['destination'])], isPayment: true }
+      return {
+        record,
+        accounts: [accountOf(source), accountOf(payment['destination'])],
+        isPayment: true,
+      }
     }
     if (create) {
       const record = {
-        ...common, type: 'create_account', type_i: 0, starting_balance: coins(create['starting_balance'] as string),
-        ...party('funder', source), account: create['destination'],
+        ...common,
+        type: 'create_account',
+        type_i: 0,
+        starting_balance: coins(create['starting_balance'] as string),
+        ...party('funder', source),
+        account: create['destination'],
       }
-      return { record, accounts: [accountOf(source), accountOf(create['destination'])], isPayment: true }
+      return {
+        record,
+        accounts: [accountOf(source), accountOf(create['destination'])],
+        isPayment: true,
+      }
     }
     const record = {
-      ...common, type: 'manage_data', type_i: 10, name: data?.['data_name'], value: data?.['data_value'] ? base64(data['data_value']) : '',
+      ...common,
+      type: 'manage_data',
+      type_i: 10,
+      name: data?.['data_name'],
+      value: data?.['data_value'] ? base64(data['data_value']) : '',
     }
     return { record, accounts: [accountOf(source)], isPayment: false }
   })

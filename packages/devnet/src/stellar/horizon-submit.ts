@@ -2,33 +2,50 @@ import type { Faults } from '../faults.ts'
 import type { StellarChain } from './chain.ts'
 import { Problem } from './horizon-problem.ts'
 import type { StellarPlace } from './horizon-records.ts'
-import { NotATransaction, readTransaction, resultXdr, type Outcome, type StellarTransaction } from './rules.ts'
+import {
+  NotATransaction,
+  readTransaction,
+  resultXdr,
+  type Outcome,
+  type StellarTransaction,
+} from './rules.ts'
 
 /** Horizon answers when a ledger has the transaction, or after this time. */
 const WAIT_MS = 30_000
 
 /** Submits a transaction and waits for its ledger. Undefined: no answer. @throws Problem */
-export async function submitTransaction(chain: StellarChain, faults: Faults, envelope: string | null): Promise<StellarPlace | undefined> {
+export async function submitTransaction(
+  chain: StellarChain,
+  faults: Faults,
+  envelope: string | null,
+): Promise<StellarPlace | undefined> {
   let tx: StellarTransaction
   try {
     tx = readTransaction(envelope ?? '')
   } catch (error) {
     if (!(error instanceof NotATransaction)) throw error
     throw new Problem(
-      400, 'transaction_malformed', 'Transaction Malformed', 'Horizon could not decode the transaction envelope in this request.',
-      { envelope_xdr: envelope }
+      400,
+      'transaction_malformed',
+      'Transaction Malformed',
+      'Horizon could not decode the transaction envelope in this request.',
+      { envelope_xdr: envelope },
     )
   }
-  if (faults.mode === 'reject') throw new Problem(
-    503, 'server_over_capacity', 'Server Over Capacity',
-    'This horizon server is currently overloaded. Please wait for several minutes before trying your request again.'
-  )
+  if (faults.mode === 'reject')
+    throw new Problem(
+      503,
+      'server_over_capacity',
+      'Server Over Capacity',
+      'This horizon server is currently overloaded. Please wait for several minutes before trying your request again.',
+    )
   const { ledgers } = chain
   const deadline = Date.now() + WAIT_MS
   // The same again is answered by what became of it.
   if (!ledgers.places.has(tx.hash) && !ledgers.waiting.some(({ hash }) => hash === tx.hash)) {
     // One transaction of an account at a time: the next waits for the ledger.
-    while (ledgers.waiting.some(({ account }) => account === tx.account)) await nextLedger(chain, deadline)
+    while (ledgers.waiting.some(({ account }) => account === tx.account))
+      await nextLedger(chain, deadline)
     const { verdict, outcome } = ledgers.submit(tx)
     if (verdict !== 'in') throw failed(tx, outcome)
   }
@@ -50,22 +67,37 @@ async function nextLedger({ ledgers }: StellarChain, deadline: number): Promise<
     }
   })
   const inTime = await closed.finally(() => end())
-  if (!inTime) throw new Problem(504, 'timeout', 'Timeout', 'Your request timed out before completing. Please try your request again.')
+  if (!inTime)
+    throw new Problem(
+      504,
+      'timeout',
+      'Timeout',
+      'Your request timed out before completing. Please try your request again.',
+    )
 }
 
 function failed(tx: StellarTransaction, outcome: Outcome): Problem {
-  const operations = outcome.operations === null ? {} : { operations: outcome.operations.map(operationCode) }
+  const operations =
+    outcome.operations === null ? {} : { operations: outcome.operations.map(operationCode) }
   return new Problem(
-    400, 'transaction_failed', 'Transaction Failed',
+    400,
+    'transaction_failed',
+    'Transaction Failed',
     'The transaction failed when submitted to the stellar network. ' +
       'The `extras.result_codes` field on this response contains further details.',
-    { envelope_xdr: tx.raw, result_codes: { transaction: outcome.code, ...operations }, result_xdr: resultXdr(outcome) }
+    {
+      envelope_xdr: tx.raw,
+      result_codes: { transaction: outcome.code, ...operations },
+      result_xdr: resultXdr(outcome),
+    },
   )
 }
 
 /** `{op_inner: {payment: 'underfunded'}}` is `op_underfunded` in Horizon's words. */
 function operationCode(result: unknown): string {
   if (typeof result === 'string') return result
-  const [code = 'failed'] = Object.values((result as { op_inner: Record<string, unknown> }).op_inner).map(String)
+  const [code = 'failed'] = Object.values(
+    (result as { op_inner: Record<string, unknown> }).op_inner,
+  ).map(String)
   return code === 'already_exist' ? 'op_already_exists' : `op_${code}`
 }

@@ -1,7 +1,12 @@
 import type { Faults } from '../faults.ts'
 import type { StellarChain } from './chain.ts'
 import {
-  accountRecord, ledgerRecord, operationRecords, transactionRecord, type HorizonRecord, type StellarPlace,
+  accountRecord,
+  ledgerRecord,
+  operationRecords,
+  transactionRecord,
+  type HorizonRecord,
+  type StellarPlace,
 } from './horizon-records.ts'
 import { badRequest, missing, Problem } from './horizon-problem.ts'
 import { submitTransaction } from './horizon-submit.ts'
@@ -12,14 +17,21 @@ const LIMIT_DEFAULT = 10
 const LIMIT_MAX = 200
 
 type Query = Record<string, string>
-export interface HorizonRequest { method: string; path: string; /** A GET's query as a JSON object, a POST's form. */ body: string }
+export interface HorizonRequest {
+  method: string
+  path: string
+  /** A GET's query as a JSON object, a POST's form. */ body: string
+}
 
 /**
- * Horizon's interface to the local Stellar network: accounts, ledgers, transactions, operations, payments and their
- * submission. `base` is the URL where its paths begin. Undefined: no answer.
+ * Horizon's interface to the local Stellar network: accounts, ledgers, transactions, operations,
+ * payments and their submission. `base` is the URL where its paths begin. Undefined: no answer.
  */
 export async function horizonRest(
-  chain: StellarChain, faults: Faults, base: string, { method, path, body }: HorizonRequest
+  chain: StellarChain,
+  faults: Faults,
+  base: string,
+  { method, path, body }: HorizonRequest,
 ): Promise<{ status: number; body: string } | undefined> {
   try {
     if (method === 'POST') {
@@ -27,7 +39,10 @@ export async function horizonRest(
       const found = await submitTransaction(chain, faults, new URLSearchParams(body).get('tx'))
       return found && { status: 200, body: JSON.stringify(transactionRecord(base, found)) }
     }
-    return { status: 200, body: JSON.stringify(read(chain, base, path, JSON.parse(body) as Query, pageOf)) }
+    return {
+      status: 200,
+      body: JSON.stringify(read(chain, base, path, JSON.parse(body) as Query, pageOf)),
+    }
   } catch (error) {
     if (error instanceof URIError) return { status: 404, body: JSON.stringify(missing().body) }
     if (!(error instanceof Problem)) throw error
@@ -36,15 +51,21 @@ export async function horizonRest(
 }
 
 /**
- * Events as Horizon streams them: the records of a collection after the cursor, those of each ledger as it is closed.
- * Null: no such collection.
+ * Events as Horizon streams them: the records of a collection after the cursor, those of each
+ * ledger as it is closed. Null: no such collection.
  */
 export function horizonEvents(
-  chain: StellarChain, base: string, path: string, query: Query, push: (event: string) => void
+  chain: StellarChain,
+  base: string,
+  path: string,
+  query: Query,
+  push: (event: string) => void,
 ): { close: () => void } | null {
   const records = (): HorizonRecord[] | null => {
     try {
-      const found = read(chain, base, path, query, (_path, all) => ({ all })) as { all?: HorizonRecord[] }
+      const found = read(chain, base, path, query, (_path, all) => ({ all })) as {
+        all?: HorizonRecord[]
+      }
       return found.all ?? null
     } catch (error) {
       if (error instanceof Problem || error instanceof URIError) return null
@@ -54,7 +75,12 @@ export function horizonEvents(
   const first = records()
   if (!first) return null
   const cursor = query['cursor'] ?? ''
-  let last = cursor === 'now' ? BigInt(first.at(-1)?.paging_token ?? 0) : /^\d{1,19}$/.test(cursor) ? BigInt(cursor) : 0n
+  let last =
+    cursor === 'now'
+      ? BigInt(first.at(-1)?.paging_token ?? 0)
+      : /^\d{1,19}$/.test(cursor)
+        ? BigInt(cursor)
+        : 0n
   const tell = (): void => {
     for (const record of records() ?? []) {
       if (BigInt(record.paging_token) <= last) continue
@@ -69,36 +95,61 @@ export function horizonEvents(
 
 type Pages = (path: string, records: HorizonRecord[], query: Query) => unknown
 
-function read(chain: StellarChain, base: string, path: string, query: Query, pages: Pages): unknown {
+function read(
+  chain: StellarChain,
+  base: string,
+  path: string,
+  query: Query,
+  pages: Pages,
+): unknown {
   const { ledgers } = chain
   const [resource = '', id, under, key] = path.split('/').map(decodeURIComponent)
-  const page = (records: HorizonRecord[]) => pages(
-    `${base}/${[resource, id, under].filter((each) => each !== undefined).join('/')}`, records, query
-  )
+  const page = (records: HorizonRecord[]) =>
+    pages(
+      `${base}/${[resource, id, under].filter((each) => each !== undefined).join('/')}`,
+      records,
+      query,
+    )
   const list = (kind: string | undefined, places: StellarPlace[], account?: string): unknown => {
-    const isShown = ({ outcome }: StellarPlace) => query['include_failed'] === 'true' || outcome.code === 'tx_success'
+    const isShown = ({ outcome }: StellarPlace) =>
+      query['include_failed'] === 'true' || outcome.code === 'tx_success'
     if (kind === 'transactions') {
-      const shown = places.filter((place) => isShown(place) && (account === undefined || concerns(place, account)))
+      const shown = places.filter(
+        (place) => isShown(place) && (account === undefined || concerns(place, account)),
+      )
       return page(shown.map((place) => transactionRecord(base, place)))
     }
     if (kind !== 'operations' && kind !== 'payments') throw missing()
-    return page(places.filter(isShown).flatMap((place) => operationRecords(base, place))
-      .filter(
-        ({ accounts, isPayment }) => (kind === 'operations' || isPayment) && (account === undefined || accounts.includes(account))
-      ).map(({ record }) => record))
+    return page(
+      places
+        .filter(isShown)
+        .flatMap((place) => operationRecords(base, place))
+        .filter(
+          ({ accounts, isPayment }) =>
+            (kind === 'operations' || isPayment) &&
+            (account === undefined || accounts.includes(account)),
+        )
+        .map(({ record }) => record),
+    )
   }
   if (resource === '') return root(chain)
   if (resource === 'fee_stats') return feeStats(chain)
   if (id === undefined) {
-    if (resource === 'ledgers') return page(ledgers.ledgers.map((ledger) => ledgerRecord(base, ledger)))
+    if (resource === 'ledgers')
+      return page(ledgers.ledgers.map((ledger) => ledgerRecord(base, ledger)))
     return list(resource, [...ledgers.places.values()])
   }
   switch (resource) {
     case 'accounts': {
       const account = ledgers.accounts.get(id)
-      if (readKey(id)?.account !== id) throw badRequest('account_id', 'Account ID must start with `G` and contain 56 alphanum characters')
+      if (readKey(id)?.account !== id)
+        throw badRequest(
+          'account_id',
+          'Account ID must start with `G` and contain 56 alphanum characters',
+        )
       if (!account) throw missing()
-      if (under === undefined) return accountRecord(base, id, account, ledgers.ledger(account.changed)?.time ?? 0)
+      if (under === undefined)
+        return accountRecord(base, id, account, ledgers.ledger(account.changed)?.time ?? 0)
       if (under !== 'data') return list(under, [...ledgers.places.values()], id)
       const value = account.data[key ?? '']
       if (value === undefined) throw missing()
@@ -107,9 +158,12 @@ function read(chain: StellarChain, base: string, path: string, query: Query, pag
     case 'ledgers': {
       const ledger = /^\d{1,10}$/.test(id) ? ledgers.ledger(Number(id)) : undefined
       if (!ledger) throw missing()
-      return under === undefined ? ledgerRecord(base, ledger) : list(
-        under, ledger.transactions.map((included, order) => ({ ...included, ledger, order }))
-      )
+      return under === undefined
+        ? ledgerRecord(base, ledger)
+        : list(
+            under,
+            ledger.transactions.map((included, order) => ({ ...included, ledger, order })),
+          )
     }
     case 'transactions': {
       const place = ledgers.places.get(id.toLowerCase())
@@ -117,37 +171,54 @@ function read(chain: StellarChain, base: string, path: string, query: Query, pag
       return under === undefined ? transactionRecord(base, place) : list(under, [place])
     }
     case 'operations': {
-      const found = [...ledgers.places.values()].flatMap((place) => operationRecords(base, place)).find(({ record }) => record['id'] === id)
+      const found = [...ledgers.places.values()]
+        .flatMap((place) => operationRecords(base, place))
+        .find(({ record }) => record['id'] === id)
       if (!found || under !== undefined) throw missing()
       return found.record
     }
-    default: throw missing()
+    default:
+      throw missing()
   }
 }
 
 function concerns(place: StellarPlace, account: string): boolean {
-  return place.tx.account === account || operationRecords('', place).some(({ accounts }) => accounts.includes(account))
+  return (
+    place.tx.account === account ||
+    operationRecords('', place).some(({ accounts }) => accounts.includes(account))
+  )
 }
 
 /** One page of what is given in the order of history. */
 function pageOf(path: string, records: HorizonRecord[], query: Query): unknown {
   const limit = Number(query['limit'] ?? LIMIT_DEFAULT)
-  if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX) throw badRequest('limit', `limit must be from 1 to ${LIMIT_MAX}`)
+  if (!Number.isInteger(limit) || limit < 1 || limit > LIMIT_MAX)
+    throw badRequest('limit', `limit must be from 1 to ${LIMIT_MAX}`)
   const order = query['order'] ?? 'asc'
   if (order !== 'asc' && order !== 'desc') throw badRequest('order', 'order must be asc or desc')
   const cursor = query['cursor'] ?? ''
-  if (!/^(now|\d{0,19})$/.test(cursor)) throw badRequest('cursor', 'cursor must contain a place in history, or now')
-  const after = cursor === '' ? null : cursor === 'now' ? BigInt(records.at(-1)?.paging_token ?? 0) : BigInt(cursor)
+  if (!/^(now|\d{0,19})$/.test(cursor))
+    throw badRequest('cursor', 'cursor must contain a place in history, or now')
+  const after =
+    cursor === ''
+      ? null
+      : cursor === 'now'
+        ? BigInt(records.at(-1)?.paging_token ?? 0)
+        : BigInt(cursor)
   const sorted = order === 'asc' ? records : records.toReversed()
-  const shown = sorted.filter(
-    ({ paging_token: token }) => after === null || (order === 'asc' ? BigInt(token) > after : BigInt(token) < after)
-  ).slice(0, limit)
-  const at = (place: string, direction: string) => (
-    { href: `${path}?${new URLSearchParams({ cursor: place, limit: String(limit), order: direction }).toString()}` }
-  )
+  const shown = sorted
+    .filter(
+      ({ paging_token: token }) =>
+        after === null || (order === 'asc' ? BigInt(token) > after : BigInt(token) < after),
+    )
+    .slice(0, limit)
+  const at = (place: string, direction: string) => ({
+    href: `${path}?${new URLSearchParams({ cursor: place, limit: String(limit), order: direction }).toString()}`,
+  })
   return {
     _links: {
-      self: at(cursor, order), next: at(shown.at(-1)?.paging_token ?? cursor, order),
+      self: at(cursor, order),
+      next: at(shown.at(-1)?.paging_token ?? cursor, order),
       prev: at(shown[0]?.paging_token ?? cursor, order === 'asc' ? 'desc' : 'asc'),
     },
     _embedded: { records: shown },
@@ -156,18 +227,35 @@ function pageOf(path: string, records: HorizonRecord[], query: Query): unknown {
 
 function root({ ledgers: { head } }: StellarChain): unknown {
   return {
-    horizon_version: 'local', core_version: 'local', ingest_latest_ledger: head.index, history_latest_ledger: head.index,
+    horizon_version: 'local',
+    core_version: 'local',
+    ingest_latest_ledger: head.index,
+    history_latest_ledger: head.index,
     history_latest_ledger_closed_at: new Date(head.time * 1000).toISOString(),
-    history_elder_ledger: 1, core_latest_ledger: head.index, network_passphrase: PASSPHRASE, current_protocol_version: PROTOCOL,
-    supported_protocol_version: PROTOCOL, core_supported_protocol_version: PROTOCOL,
+    history_elder_ledger: 1,
+    core_latest_ledger: head.index,
+    network_passphrase: PASSPHRASE,
+    current_protocol_version: PROTOCOL,
+    supported_protocol_version: PROTOCOL,
+    core_supported_protocol_version: PROTOCOL,
   }
 }
 
 function feeStats({ ledgers: { head } }: StellarChain): unknown {
   const fee = BASE_FEE.toString()
   const rates = {
-    max: fee, min: fee, mode: fee,
-    ...Object.fromEntries([10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99].map((percent) => [`p${percent}`, fee]))
+    max: fee,
+    min: fee,
+    mode: fee,
+    ...Object.fromEntries(
+      [10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99].map((percent) => [`p${percent}`, fee]),
+    ),
   }
-  return { last_ledger: String(head.index), last_ledger_base_fee: fee, ledger_capacity_usage: '0', fee_charged: rates, max_fee: rates }
+  return {
+    last_ledger: String(head.index),
+    last_ledger_base_fee: fee,
+    ledger_capacity_usage: '0',
+    fee_charged: rates,
+    max_fee: rates,
+  }
 }

@@ -19,7 +19,9 @@ export function localStellarChains(place: Place): LocalChain[] {
 class LocalStellarChain extends LocalLedgers<StellarChain> implements LocalChain {
   readonly code = 'XLM'
 
-  /** Loaded only where it is used, as its protocols are: the XDR of all of Stellar comes with them. */
+  /**
+   * Loaded only where it is used, as its protocols are: the XDR of all of Stellar comes with them.
+   */
   protected async open(home: string, timing: Timing): Promise<StellarChain> {
     const { StellarChain } = await import('./chain.ts')
     return StellarChain.open(home, timing)
@@ -32,12 +34,18 @@ class LocalStellarChain extends LocalLedgers<StellarChain> implements LocalChain
     const chain = await this.chain()
     if (!isHorizon) {
       const { stellarRpc } = await import('./rpc.ts')
-      return { faults, contentType: 'application/json', handle: async (body) => stellarRpc(chain, faults, body) }
+      return {
+        faults,
+        contentType: 'application/json',
+        handle: async (body) => stellarRpc(chain, faults, body),
+      }
     }
     const { horizonEvents, horizonRest } = await import('./horizon.ts')
     const [base, path] = [url + HORIZON, below.slice(HORIZON.length + 1)]
     return {
-      faults, contentType: 'application/json', isGetAllowed: true,
+      faults,
+      contentType: 'application/json',
+      isGetAllowed: true,
       handle: async (body, method) => horizonRest(chain, faults, base, { method, path, body }),
       events: (query, push) => horizonEvents(chain, base, path, query, push),
     }

@@ -6,19 +6,33 @@ import { readKey } from './strkey.ts'
 function tagOf(memo: unknown): string | null {
   if (typeof memo !== 'object' || memo === null) return null
   const { id, text } = memo as { id?: string | number; text?: string }
-  return id !== undefined ? String(id) : text ?? null
+  return id !== undefined ? String(id) : (text ?? null)
 }
 
-/** What a ledger's payments and new accounts received; the number of a muxed address is a tag too. */
+/**
+ * What a ledger's payments and new accounts received; the number of a muxed address is a tag too.
+ */
 export function paymentsOf({ transactions }: StellarLedger): Payment[] {
-  return transactions.flatMap(({ tx: { hash, body }, outcome }) => (outcome.code !== 'tx_success' ? [] : body.operations.flatMap(
-    ({ body: { payment, create_account: create } }, index): Payment[] => {
-      const paid = payment?.['asset'] === 'native' ? { to: payment['destination']!, amount: payment['amount']! } : null
-      const made = create ? { to: create['destination']!, amount: create['starting_balance']! } : null
-      const { to, amount } = paid ?? made ?? {}
-      const key = to === undefined ? undefined : readKey(to)
-      if (!key || amount === undefined) return []
-      const tag = key.id === null ? tagOf(body.memo) : key.id.toString()
-      return [{ hash, index, asset: 'XLM', address: key.account, tag, amount: BigInt(amount) }]
-    })))
+  return transactions.flatMap(({ tx: { hash, body }, outcome }) =>
+    outcome.code !== 'tx_success'
+      ? []
+      : body.operations.flatMap(
+          ({ body: { payment, create_account: create } }, index): Payment[] => {
+            const paid =
+              payment?.['asset'] === 'native'
+                ? { to: payment['destination']!, amount: payment['amount']! }
+                : null
+            const made = create
+              ? { to: create['destination']!, amount: create['starting_balance']! }
+              : null
+            const { to, amount } = paid ?? made ?? {}
+            const key = to === undefined ? undefined : readKey(to)
+            if (!key || amount === undefined) return []
+            const tag = key.id === null ? tagOf(body.memo) : key.id.toString()
+            return [
+              { hash, index, asset: 'XLM', address: key.account, tag, amount: BigInt(amount) },
+            ]
+          },
+        ),
+  )
 }

@@ -3,7 +3,16 @@ import type { Faults } from '../faults.ts'
 import type { Place } from '../ledger-chain.ts'
 import type { StellarChain } from './chain.ts'
 import {
-  BASE_FEE, header, NotATransaction, PASSPHRASE, PROTOCOL, readTransaction, resultXdr, type Account, type Outcome, type StellarLedger,
+  BASE_FEE,
+  header,
+  NotATransaction,
+  PASSPHRASE,
+  PROTOCOL,
+  readTransaction,
+  resultXdr,
+  type Account,
+  type Outcome,
+  type StellarLedger,
   type StellarTransaction,
 } from './rules.ts'
 import { toid } from './toid.ts'
@@ -19,7 +28,11 @@ type Parameters = Record<string, unknown>
 type Answer = Record<string, unknown>
 
 /** JSON-RPC 2.0 with named parameters. Undefined: no answer. */
-export function stellarRpc(chain: StellarChain, faults: Faults, body: string): { status: number; body: string } | undefined {
+export function stellarRpc(
+  chain: StellarChain,
+  faults: Faults,
+  body: string,
+): { status: number; body: string } | undefined {
   let id: unknown = null
   let method = ''
   try {
@@ -27,7 +40,11 @@ export function stellarRpc(chain: StellarChain, faults: Faults, body: string): {
     id = request.id ?? null
     method = String(request.method)
     const parameters = (
-      typeof request.params === 'object' && request.params !== null && !Array.isArray(request.params) ? request.params : {}
+      typeof request.params === 'object' &&
+      request.params !== null &&
+      !Array.isArray(request.params)
+        ? request.params
+        : {}
     ) as Parameters
     const run = METHODS[method]
     if (!run) throw new RpcError(METHOD_NOT_FOUND, 'method not found')
@@ -38,29 +55,62 @@ export function stellarRpc(chain: StellarChain, faults: Faults, body: string): {
     if (!(error instanceof RpcError) && !(error instanceof SyntaxError)) {
       console.error(`devnet: XLM ${method}: ${(error as Error).stack ?? String(error)}`)
     }
-    const code = error instanceof RpcError ? error.code : error instanceof SyntaxError ? -32700 : -32603
-    return { status: 200, body: JSON.stringify({ jsonrpc: '2.0', id, error: { code, message: (error as Error).message } }) }
+    const code =
+      error instanceof RpcError ? error.code : error instanceof SyntaxError ? -32700 : -32603
+    return {
+      status: 200,
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id,
+        error: { code, message: (error as Error).message },
+      }),
+    }
   }
 }
 
-const METHODS: Record<string, (chain: StellarChain, parameters: Parameters, faults: Faults) => Answer> = {
+const METHODS: Record<
+  string,
+  (chain: StellarChain, parameters: Parameters, faults: Faults) => Answer
+> = {
   getHealth: ({ ledgers }) => ({
-    status: 'healthy', latestLedger: ledgers.head.index, oldestLedger: 1, ledgerRetentionWindow: ledgers.head.index,
+    status: 'healthy',
+    latestLedger: ledgers.head.index,
+    oldestLedger: 1,
+    ledgerRetentionWindow: ledgers.head.index,
   }),
   getNetwork: () => ({ passphrase: PASSPHRASE, protocolVersion: PROTOCOL }),
-  getVersionInfo: () => ({ version: '23.0.0', commitHash: '', buildTimestamp: '', captiveCoreVersion: 'local', protocolVersion: PROTOCOL }),
+  getVersionInfo: () => ({
+    version: '23.0.0',
+    commitHash: '',
+    buildTimestamp: '',
+    captiveCoreVersion: 'local',
+    protocolVersion: PROTOCOL,
+  }),
   getLatestLedger: ({ ledgers }) => ({
-    id: ledgers.head.hash, protocolVersion: PROTOCOL, sequence: ledgers.head.index, closeTime: String(ledgers.head.time),
-    headerXdr: headerXdr(ledgers.head), metadataXdr: metadataXdr(ledgers.head),
+    id: ledgers.head.hash,
+    protocolVersion: PROTOCOL,
+    sequence: ledgers.head.index,
+    closeTime: String(ledgers.head.time),
+    headerXdr: headerXdr(ledgers.head),
+    metadataXdr: metadataXdr(ledgers.head),
   }),
   getFeeStats: ({ ledgers }) => {
     const fee = BASE_FEE.toString()
     const distribution = {
-      max: fee, min: fee, mode: fee,
-      ...Object.fromEntries([10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99].map((percent) => [`p${percent}`, fee])), transactionCount: '1',
+      max: fee,
+      min: fee,
+      mode: fee,
+      ...Object.fromEntries(
+        [10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99].map((percent) => [`p${percent}`, fee]),
+      ),
+      transactionCount: '1',
       ledgerCount: 50,
     }
-    return { sorobanInclusionFee: distribution, inclusionFee: distribution, latestLedger: ledgers.head.index }
+    return {
+      sorobanInclusionFee: distribution,
+      inclusionFee: distribution,
+      latestLedger: ledgers.head.index,
+    }
   },
   getLedgerEntries,
   getLedgers,
@@ -70,32 +120,62 @@ const METHODS: Record<string, (chain: StellarChain, parameters: Parameters, faul
 }
 
 export function headerXdr(ledger: StellarLedger): string {
-  return encode('LedgerHeaderHistoryEntry', { hash: ledger.hash, header: header(ledger), ext: 'v0' })
+  return encode('LedgerHeaderHistoryEntry', {
+    hash: ledger.hash,
+    header: header(ledger),
+    ext: 'v0',
+  })
 }
 
 function metadataXdr(ledger: StellarLedger): string {
   return encode('LedgerCloseMeta', {
     v0: {
       ledger_header: { hash: ledger.hash, header: header(ledger), ext: 'v0' },
-      tx_set: { previous_ledger_hash: ledger.parent, txs: ledger.transactions.map(({ tx }) => decode('TransactionEnvelope', tx.raw)) },
-      tx_processing: [], upgrades_processing: [], scp_info: [],
+      tx_set: {
+        previous_ledger_hash: ledger.parent,
+        txs: ledger.transactions.map(({ tx }) => decode('TransactionEnvelope', tx.raw)),
+      },
+      tx_processing: [],
+      upgrades_processing: [],
+      scp_info: [],
     },
   })
 }
 
 /** A result's meta in its third version, without any changes. */
-const RESULT_META = { v3: { ext: 'v0', tx_changes_before: [], operations: [], tx_changes_after: [], soroban_meta: null } }
+const RESULT_META = {
+  v3: {
+    ext: 'v0',
+    tx_changes_before: [],
+    operations: [],
+    tx_changes_after: [],
+    soroban_meta: null,
+  },
+}
 export const resultMetaXdr = (): string => encode('TransactionMeta', RESULT_META)
 
-type LedgerKey = { account?: { account_id: string }; data?: { account_id: string; data_name: string } }
+type LedgerKey = {
+  account?: { account_id: string }
+  data?: { account_id: string; data_name: string }
+}
 
 function getLedgerEntries({ ledgers }: StellarChain, { keys }: Parameters): Answer {
-  if (!Array.isArray(keys) || keys.length > LIMIT_MAX) throw new RpcError(INVALID_PARAMS, 'keys: a list of ledger keys')
+  if (!Array.isArray(keys) || keys.length > LIMIT_MAX)
+    throw new RpcError(INVALID_PARAMS, 'keys: a list of ledger keys')
   const entries = keys.flatMap((key: unknown) => {
     const asked = keyOf(key)
     const account = ledgers.accounts.get(asked.account?.account_id ?? asked.data?.account_id ?? '')
     const found = account && entryOf(asked, account)
-    return found ? [{ key, xdr: encode('LedgerEntryData', found), lastModifiedLedgerSeq: account.changed, extXdr: 'AAAAAA==' }] : []
+    return found
+      ? [
+          {
+            key,
+            xdr: encode('LedgerEntryData', found),
+            lastModifiedLedgerSeq: account.changed,
+            extXdr: 'AAAAAA==',
+          },
+        ]
+      : []
   })
   return { entries, latestLedger: ledgers.head.index }
 }
@@ -112,73 +192,114 @@ function entryOf({ account: plain, data }: LedgerKey, account: Account): unknown
   if (plain) {
     return {
       account: {
-        account_id: plain.account_id, balance: account.balance.toString(), seq_num: account.sequence.toString(),
-        num_sub_entries: Object.keys(account.data).length, inflation_dest: null, flags: 0, home_domain: '', thresholds: '01000000',
-        signers: [], ext: 'v0',
+        account_id: plain.account_id,
+        balance: account.balance.toString(),
+        seq_num: account.sequence.toString(),
+        num_sub_entries: Object.keys(account.data).length,
+        inflation_dest: null,
+        flags: 0,
+        home_domain: '',
+        thresholds: '01000000',
+        signers: [],
+        ext: 'v0',
       },
     }
   }
   const value = data && account.data[data.data_name]
   return value === undefined
     ? undefined
-    : { data: { account_id: data!.account_id, data_name: data!.data_name, data_value: value, ext: 'v0' } }
+    : {
+        data: {
+          account_id: data!.account_id,
+          data_name: data!.data_name,
+          data_value: value,
+          ext: 'v0',
+        },
+      }
 }
 
 function range({ ledgers }: StellarChain): Answer {
   const { head } = ledgers
   const first = ledgers.ledger(1)!
-  return { latestLedger: head.index, latestLedgerCloseTime: String(head.time), oldestLedger: 1, oldestLedgerCloseTime: String(first.time) }
+  return {
+    latestLedger: head.index,
+    latestLedgerCloseTime: String(head.time),
+    oldestLedger: 1,
+    oldestLedgerCloseTime: String(first.time),
+  }
 }
 
 function startOf(chain: StellarChain, start: unknown): number {
   const { head } = chain.ledgers
-  if (typeof start !== 'number' || !Number.isInteger(start)) throw new RpcError(INVALID_PARAMS, 'startLedger must be positive')
+  if (typeof start !== 'number' || !Number.isInteger(start))
+    throw new RpcError(INVALID_PARAMS, 'startLedger must be positive')
   if (start < 1 || start > head.index) {
     throw new RpcError(
       INVALID_REQUEST,
-      `start ledger (${start}) must be between the oldest ledger: 1 and the latest ledger: ${head.index} for this rpc instance`
+      `start ledger (${start}) must be between the oldest ledger: 1 and the latest ledger: ${head.index} for this rpc instance`,
     )
   }
   return start
 }
 
 function paging(parameters: Parameters): { cursor: string | undefined; limit: number } {
-  const { cursor, limit } = (parameters['pagination'] ?? {}) as { cursor?: unknown; limit?: unknown }
+  const { cursor, limit } = (parameters['pagination'] ?? {}) as {
+    cursor?: unknown
+    limit?: unknown
+  }
   if (cursor !== undefined && parameters['startLedger'] !== undefined) {
     throw new RpcError(INVALID_REQUEST, 'startLedger and cursor cannot both be set')
   }
   if (limit !== undefined && (typeof limit !== 'number' || limit < 1 || limit > LIMIT_MAX)) {
     throw new RpcError(INVALID_REQUEST, `limit must not exceed ${LIMIT_MAX}`)
   }
-  if (cursor !== undefined && !/^\d{1,20}$/.test(String(cursor))) throw new RpcError(INVALID_REQUEST, 'cursor is not a number')
-  return { cursor: cursor === undefined ? undefined : String(cursor), limit: limit ?? LIMIT_DEFAULT }
+  if (cursor !== undefined && !/^\d{1,20}$/.test(String(cursor)))
+    throw new RpcError(INVALID_REQUEST, 'cursor is not a number')
+  return {
+    cursor: cursor === undefined ? undefined : String(cursor),
+    limit: limit ?? LIMIT_DEFAULT,
+  }
 }
 
 function getLedgers(chain: StellarChain, parameters: Parameters): Answer {
   const { cursor, limit } = paging(parameters)
-  const start = cursor === undefined ? startOf(chain, parameters['startLedger']) : Number(cursor) + 1
+  const start =
+    cursor === undefined ? startOf(chain, parameters['startLedger']) : Number(cursor) + 1
   const found = chain.ledgers.ledgers.slice(start - 1, start - 1 + limit)
   return {
     ledgers: found.map((ledger) => ({
-      hash: ledger.hash, sequence: ledger.index, ledgerCloseTime: String(ledger.time), headerXdr: headerXdr(ledger),
+      hash: ledger.hash,
+      sequence: ledger.index,
+      ledgerCloseTime: String(ledger.time),
+      headerXdr: headerXdr(ledger),
       metadataXdr: metadataXdr(ledger),
     })),
-    ...range(chain), cursor: String(found.at(-1)?.index ?? start - 1),
+    ...range(chain),
+    cursor: String(found.at(-1)?.index ?? start - 1),
   }
 }
 
 function shown({ tx, outcome, ledger, order }: Place<StellarTransaction, Outcome>): Answer {
   return {
-    status: outcome.code === 'tx_success' ? 'SUCCESS' : 'FAILED', txHash: tx.hash, applicationOrder: order + 1, feeBump: false,
-    envelopeXdr: tx.raw, resultXdr: resultXdr(outcome), resultMetaXdr: resultMetaXdr(), ledger: ledger.index, createdAt: ledger.time,
-    events: { transactionEventsXdr: [], contractEventsXdr: [] }, diagnosticEventsXdr: [],
+    status: outcome.code === 'tx_success' ? 'SUCCESS' : 'FAILED',
+    txHash: tx.hash,
+    applicationOrder: order + 1,
+    feeBump: false,
+    envelopeXdr: tx.raw,
+    resultXdr: resultXdr(outcome),
+    resultMetaXdr: resultMetaXdr(),
+    ledger: ledger.index,
+    createdAt: ledger.time,
+    events: { transactionEventsXdr: [], contractEventsXdr: [] },
+    diagnosticEventsXdr: [],
   }
 }
 
 function getTransactions(chain: StellarChain, parameters: Parameters): Answer {
   const { cursor, limit } = paging(parameters)
   const after = cursor === undefined ? 0n : BigInt(cursor)
-  const start = cursor === undefined ? startOf(chain, parameters['startLedger']) : Number(after >> 32n)
+  const start =
+    cursor === undefined ? startOf(chain, parameters['startLedger']) : Number(after >> 32n)
   const { ledgers } = chain.ledgers
   const transactions: Answer[] = []
   let last = after
@@ -192,8 +313,12 @@ function getTransactions(chain: StellarChain, parameters: Parameters): Answer {
   }
   if (transactions.length < limit) last = toid(ledgers.length, ledgers.at(-1)!.transactions.length)
   return {
-    transactions, latestLedger: ledgers.length, latestLedgerCloseTimestamp: ledgers.at(-1)!.time, oldestLedger: 1,
-    oldestLedgerCloseTimestamp: ledgers[0]!.time, cursor: last.toString(),
+    transactions,
+    latestLedger: ledgers.length,
+    latestLedgerCloseTimestamp: ledgers.at(-1)!.time,
+    oldestLedger: 1,
+    oldestLedgerCloseTimestamp: ledgers[0]!.time,
+    cursor: last.toString(),
   }
 }
 
@@ -217,12 +342,19 @@ function sendTransaction(chain: StellarChain, { transaction }: Parameters, fault
   }
   const { ledgers } = chain
   const answer = (status: string, more: Answer = {}) => ({
-    status, hash: tx.hash, latestLedger: ledgers.head.index, latestLedgerCloseTime: String(ledgers.head.time), ...more,
+    status,
+    hash: tx.hash,
+    latestLedger: ledgers.head.index,
+    latestLedgerCloseTime: String(ledgers.head.time),
+    ...more,
   })
   if (faults.mode === 'reject') return answer('TRY_AGAIN_LATER')
   if (ledgers.waiting.some(({ hash }) => hash === tx.hash)) return answer('DUPLICATE')
   // One transaction of an account at a time, as in core's queue.
-  if (ledgers.waiting.some(({ account }) => account === tx.account)) return answer('TRY_AGAIN_LATER')
+  if (ledgers.waiting.some(({ account }) => account === tx.account))
+    return answer('TRY_AGAIN_LATER')
   const { verdict, outcome } = ledgers.submit(tx)
-  return verdict === 'in' ? answer('PENDING') : answer('ERROR', { errorResultXdr: resultXdr(outcome) })
+  return verdict === 'in'
+    ? answer('PENDING')
+    : answer('ERROR', { errorResultXdr: resultXdr(outcome) })
 }

@@ -21,7 +21,12 @@ export const ROOT_KEY = NETWORK_ID
 export const ROOT_PUBLIC = Buffer.from(ed25519.getPublicKey(ROOT_KEY))
 export const ROOT = encodeKey('G', ROOT_PUBLIC)
 
-export type Account = { balance: bigint; sequence: bigint; data: Record<string, string>; changed: number }
+export type Account = {
+  balance: bigint
+  sequence: bigint
+  data: Record<string, string>
+  changed: number
+}
 /** What the reference library prints of a transaction, as far as it is read here. */
 export type Body = {
   source_account: string
@@ -30,7 +35,12 @@ export type Body = {
   cond:
     | 'none'
     | { time: { min_time: string; max_time: string } }
-    | { v2: { time_bounds?: { min_time: string; max_time: string } | null } & Record<string, unknown> }
+    | {
+        v2: { time_bounds?: { min_time: string; max_time: string } | null } & Record<
+          string,
+          unknown
+        >
+      }
   memo: unknown
   operations: { source_account: string | null; body: Record<string, Record<string, string>> }[]
   ext: unknown
@@ -47,7 +57,9 @@ export type StellarLedger = Ledger<StellarTransaction, Outcome>
 
 export class NotATransaction extends Error {}
 
-/** Of what is signed: network, type of envelope, transaction as the reference library encodes it. */
+/**
+ * Of what is signed: network, type of envelope, transaction as the reference library encodes it.
+ */
 export function readTransaction(base64: string): StellarTransaction {
   let envelope: { tx?: { tx: Body; signatures: StellarTransaction['signatures'] } }
   try {
@@ -59,28 +71,44 @@ export function readTransaction(base64: string): StellarTransaction {
   const { tx: body, signatures } = envelope.tx
   const source = readKey(body.source_account)
   if (!source) throw new NotATransaction('a source that is no account')
-  const hash = sha256(NETWORK_ID, Buffer.from([0, 0, 0, 2]), encodeBytes('Transaction', body)).toString('hex')
+  const hash = sha256(
+    NETWORK_ID,
+    Buffer.from([0, 0, 0, 2]),
+    encodeBytes('Transaction', body),
+  ).toString('hex')
   return { hash, raw: base64, body, signatures, account: source.account }
 }
 
-const FAILED: Record<string, string> = { opNOT_SUPPORTED: 'op_not_supported', opBAD_AUTH: 'op_bad_auth' }
-const reserveOf = (account: Account): bigint => (2n + BigInt(Object.keys(account.data).length)) * BASE_RESERVE
+const FAILED: Record<string, string> = {
+  opNOT_SUPPORTED: 'op_not_supported',
+  opBAD_AUTH: 'op_bad_auth',
+}
+const reserveOf = (account: Account): bigint =>
+  (2n + BigInt(Object.keys(account.data).length)) * BASE_RESERVE
 
 /** Undefined: valid in this place, as core checks it, in its order. */
-function invalid(view: View<Account>, tx: StellarTransaction, time: number): { code: string; verdict: Verdict } | undefined {
+function invalid(
+  view: View<Account>,
+  tx: StellarTransaction,
+  time: number,
+): { code: string; verdict: Verdict } | undefined {
   const { body, account } = tx
   const never = (code: string) => ({ code, verdict: 'never' as const })
   if (body.operations.length === 0) return never('tx_missing_operation')
-  const bounds = body.cond === 'none' ? null : 'time' in body.cond ? body.cond.time : body.cond.v2.time_bounds
+  const bounds =
+    body.cond === 'none' ? null : 'time' in body.cond ? body.cond.time : body.cond.v2.time_bounds
   if (bounds && BigInt(bounds.min_time) > BigInt(time)) return never('tx_too_early')
-  if (bounds && bounds.max_time !== '0' && BigInt(bounds.max_time) < BigInt(time)) return never('tx_too_late')
-  if (BigInt(body.fee) < BASE_FEE * BigInt(body.operations.length)) return never('tx_insufficient_fee')
+  if (bounds && bounds.max_time !== '0' && BigInt(bounds.max_time) < BigInt(time))
+    return never('tx_too_late')
+  if (BigInt(body.fee) < BASE_FEE * BigInt(body.operations.length))
+    return never('tx_insufficient_fee')
   const source = view.get(account)
   if (!source) return never('tx_no_account')
   if (BigInt(body.seq_num) !== source.sequence + 1n) return never('tx_bad_seq')
   const key = readKey(account)!.key
   const signed = tx.signatures.filter(
-    ({ hint, signature }) => hint === key.subarray(-4).toString('hex') && verifies(signature, tx.hash, key)
+    ({ hint, signature }) =>
+      hint === key.subarray(-4).toString('hex') && verifies(signature, tx.hash, key),
   )
   if (signed.length === 0) return never('tx_bad_auth')
   if (signed.length !== tx.signatures.length) return never('tx_bad_auth_extra')
@@ -90,29 +118,41 @@ function invalid(view: View<Account>, tx: StellarTransaction, time: number): { c
 
 function verifies(signature: string, hash: string, key: Buffer): boolean {
   try {
-    return ed25519.verify(Buffer.from(signature, 'hex'), Buffer.from(hash, 'hex'), key, { zip215: false })
+    return ed25519.verify(Buffer.from(signature, 'hex'), Buffer.from(hash, 'hex'), key, {
+      zip215: false,
+    })
   } catch {
     return false
   }
 }
 
 function apply(
-  view: View<Account>, tx: StellarTransaction, { index, time }: { index: number; time: number }
+  view: View<Account>,
+  tx: StellarTransaction,
+  { index, time }: { index: number; time: number },
 ): { verdict: Verdict; outcome: Outcome } {
   const fault = invalid(view, tx, time)
-  if (fault) return { verdict: fault.verdict, outcome: { code: fault.code, fee: 0n, operations: null } }
+  if (fault)
+    return { verdict: fault.verdict, outcome: { code: fault.code, fee: 0n, operations: null } }
   const { account, body } = tx
   const source = view.get(account)!
   const fee = BASE_FEE * BigInt(body.operations.length)
-  const paid = { ...source, balance: source.balance - fee, sequence: source.sequence + 1n, changed: index }
+  const paid = {
+    ...source,
+    balance: source.balance - fee,
+    sequence: source.sequence + 1n,
+    changed: index,
+  }
   // All operations or none.
   const scratch = new Map<string, Account>([[account, paid]])
   const get = (key: string) => scratch.get(key) ?? view.get(key)
   const results: unknown[] = []
   let good = true
   for (const operation of body.operations) {
-    const by = operation.source_account === null ? account : readKey(operation.source_account)?.account
-    const result = by === account ? operate(get, scratch, account, operation.body, index) : FAILED['opBAD_AUTH']
+    const by =
+      operation.source_account === null ? account : readKey(operation.source_account)?.account
+    const result =
+      by === account ? operate(get, scratch, account, operation.body, index) : FAILED['opBAD_AUTH']
     good &&= typeof result === 'object'
     results.push(result)
   }
@@ -121,8 +161,11 @@ function apply(
   return {
     verdict: 'in',
     outcome: {
-      code: good ? 'tx_success' : 'tx_failed', fee,
-      operations: results.map((result) => (typeof result === 'object' ? (result as { ok: unknown }).ok : named(result as string))),
+      code: good ? 'tx_success' : 'tx_failed',
+      fee,
+      operations: results.map((result) =>
+        typeof result === 'object' ? (result as { ok: unknown }).ok : named(result as string),
+      ),
     },
   }
 }
@@ -134,8 +177,11 @@ function named(result: string): unknown {
 }
 
 function operate(
-  get: (key: string) => Account | undefined, set: Map<string, Account>, from: string, body: Record<string, Record<string, string>>,
-  index: number
+  get: (key: string) => Account | undefined,
+  set: Map<string, Account>,
+  from: string,
+  body: Record<string, Record<string, string>>,
+  index: number,
 ): { ok: unknown } | string {
   const source = get(from)!
   const free = source.balance - reserveOf(source)
@@ -171,7 +217,11 @@ function operate(
     const name = data['data_name']!
     const { [name]: _, ...rest } = source.data
     const value = data['data_value']
-    const next = { ...source, data: value === undefined || value === null ? rest : { ...rest, [name]: value }, changed: index }
+    const next = {
+      ...source,
+      data: value === undefined || value === null ? rest : { ...rest, [name]: value },
+      changed: index,
+    }
     if (source.balance < reserveOf(next)) return 'manage_data:low_reserve'
     set.set(from, next)
     return { ok: { op_inner: { manage_data: 'success' } } }
@@ -181,21 +231,45 @@ function operate(
 
 export function resultXdr(outcome: Outcome): string {
   return encode('TransactionResult', {
-    fee_charged: outcome.fee.toString(), result: outcome.operations === null ? outcome.code : { [outcome.code]: outcome.operations },
+    fee_charged: outcome.fee.toString(),
+    result: outcome.operations === null ? outcome.code : { [outcome.code]: outcome.operations },
     ext: 'v0',
   })
 }
 
 const ZERO = '0'.repeat(64)
-const value = (time: number) => ({ tx_set_hash: ZERO, close_time: String(time), upgrades: [], ext: 'basic' })
+const value = (time: number) => ({
+  tx_set_hash: ZERO,
+  close_time: String(time),
+  upgrades: [],
+  ext: 'basic',
+})
 
 /** The ledger's header as the protocol has it: its SHA-256 is the ledger's hash. */
-export function header({ index, time, parent, transactions }: Omit<StellarLedger, 'hash'>): unknown {
+export function header({
+  index,
+  time,
+  parent,
+  transactions,
+}: Omit<StellarLedger, 'hash'>): unknown {
   return {
-    ledger_version: PROTOCOL, previous_ledger_hash: parent, scp_value: { ...value(time), tx_set_hash: setHash(transactions) },
-    tx_set_result_hash: sha256(...transactions.map(({ outcome }) => resultXdr(outcome))).toString('hex'), bucket_list_hash: ZERO,
-    ledger_seq: index, total_coins: TOTAL.toString(), fee_pool: '0', inflation_seq: 0, id_pool: '0', base_fee: Number(BASE_FEE),
-    base_reserve: Number(BASE_RESERVE), max_tx_set_size: 1000, skip_list: [ZERO, ZERO, ZERO, ZERO], ext: 'v0',
+    ledger_version: PROTOCOL,
+    previous_ledger_hash: parent,
+    scp_value: { ...value(time), tx_set_hash: setHash(transactions) },
+    tx_set_result_hash: sha256(...transactions.map(({ outcome }) => resultXdr(outcome))).toString(
+      'hex',
+    ),
+    bucket_list_hash: ZERO,
+    ledger_seq: index,
+    total_coins: TOTAL.toString(),
+    fee_pool: '0',
+    inflation_seq: 0,
+    id_pool: '0',
+    base_fee: Number(BASE_FEE),
+    base_reserve: Number(BASE_RESERVE),
+    max_tx_set_size: 1000,
+    skip_list: [ZERO, ZERO, ZERO, ZERO],
+    ext: 'v0',
   }
 }
 

@@ -40,7 +40,8 @@ function checksum(bytes: Buffer): Buffer {
   let crc = 0
   for (const byte of bytes) {
     crc ^= byte << 8
-    for (let bit = 0; bit < 8; bit += 1) crc = (crc & 0x8000) !== 0 ? ((crc << 1) ^ 0x1021) & 0xffff : (crc << 1) & 0xffff
+    for (let bit = 0; bit < 8; bit += 1)
+      crc = (crc & 0x8000) !== 0 ? ((crc << 1) ^ 0x1021) & 0xffff : (crc << 1) & 0xffff
   }
   return Buffer.from([crc & 255, crc >> 8])
 }
@@ -51,12 +52,18 @@ export function encodeKey(kind: keyof typeof VERSION, payload: Buffer): string {
 }
 
 /** The account behind G… or M…; undefined where the text is neither. */
-export function readKey(text: string): { account: string; key: Buffer; id: bigint | null } | undefined {
+export function readKey(
+  text: string,
+): { account: string; key: Buffer; id: bigint | null } | undefined {
   const kind = text[0] === 'G' ? 'G' : text[0] === 'M' ? 'M' : undefined
   const bytes = kind && unbase32(text)
   if (!kind || !bytes || bytes.length !== (kind === 'G' ? 35 : 43)) return undefined
   const payload = bytes.subarray(1, -2)
   if (encodeKey(kind, payload) !== text) return undefined
   const key = payload.subarray(0, 32)
-  return { account: encodeKey('G', key), key, id: kind === 'M' ? payload.readBigUInt64BE(32) : null }
+  return {
+    account: encodeKey('G', key),
+    key,
+    id: kind === 'M' ? payload.readBigUInt64BE(32) : null,
+  }
 }

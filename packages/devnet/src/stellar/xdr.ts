@@ -2,13 +2,22 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { decode as decodeText, encode as encodeText, initSync } from '@stellar/stellar-xdr-json'
 
-/** XDR by the reference implementation in Rust, compiled to WebAssembly: another library than any client's. */
+/**
+ * XDR by the reference implementation in Rust, compiled to WebAssembly: another library than any
+ * client's.
+ */
 
 let ready = false
 
 function start(): void {
   if (ready) return
-  initSync(readFileSync(fileURLToPath(new URL('stellar_xdr_json_bg.wasm', import.meta.resolve('@stellar/stellar-xdr-json')))))
+  initSync(
+    readFileSync(
+      fileURLToPath(
+        new URL('stellar_xdr_json_bg.wasm', import.meta.resolve('@stellar/stellar-xdr-json')),
+      ),
+    ),
+  )
   ready = true
 }
 
@@ -23,4 +32,5 @@ export function encode(type: string, value: unknown): string {
   return encodeText(type, JSON.stringify(value))
 }
 
-export const encodeBytes = (type: string, value: unknown): Buffer => Buffer.from(encode(type, value), 'base64')
+export const encodeBytes = (type: string, value: unknown): Buffer =>
+  Buffer.from(encode(type, value), 'base64')

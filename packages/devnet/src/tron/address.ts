@@ -48,7 +48,12 @@ export function recover(signature: Uint8Array, digest: Uint8Array): string | und
   const id = v >= 27 ? v - 27 : v
   if (id > 3) return undefined
   try {
-    return addressOf(secp256k1.Signature.fromBytes(signature.subarray(0, 64)).addRecoveryBit(id).recoverPublicKey(digest).toBytes(false))
+    return addressOf(
+      secp256k1.Signature.fromBytes(signature.subarray(0, 64))
+        .addRecoveryBit(id)
+        .recoverPublicKey(digest)
+        .toBytes(false),
+    )
   } catch {
     return undefined
   }

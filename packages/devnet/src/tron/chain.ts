@@ -14,12 +14,32 @@ import { readTransaction, signedHex, writeRaw, type Tx, type Value } from './tra
 import { tokensOf, Tvm, type Call, type TronToken, type TvmResult } from './tvm.ts'
 
 export type Included = { tx: Tx; outcome: Outcome }
-export type Block = { number: number; time: number; id: string; parent: string; root: string; header: Buffer; transactions: Included[] }
-type BlockRecord = { number: number; time: number; id: string; txs: { hex: string; tvm?: TvmResult }[] }
-/** `after`: number of the last block that stays. `clock`: milliseconds by which the operator moved the chain's time. */
+export type Block = {
+  number: number
+  time: number
+  id: string
+  parent: string
+  root: string
+  header: Buffer
+  transactions: Included[]
+}
+type BlockRecord = {
+  number: number
+  time: number
+  id: string
+  txs: { hex: string; tvm?: TvmResult }[]
+}
+/**
+ * `after`: number of the last block that stays. `clock`: milliseconds by which the operator moved
+ * the chain's time.
+ */
 type ChainRecord = { blocks?: BlockRecord[]; after?: number; clock?: number }
 /** What one block after another leads to; a branch is made again from its blocks. */
-type State = { draft: Draft; blocks: Block[]; places: Map<string, { block: Block; included: Included }> }
+type State = {
+  draft: Draft
+  blocks: Block[]
+  places: Map<string, { block: Block; included: Included }>
+}
 
 const GENESIS_TIME = 1_699_999_998_000
 const BUSY_MS = 1000
@@ -35,7 +55,11 @@ const FUND_FEE_LIMIT = 1_000_000_000n
 export const BLOCK_VERSION = 31
 const RICH_SUN = 9_000_000_000n * 1_000_000n
 const ADVANCE_MAX_MS = 400 * 86_400_000
-const CONTRACT_RET: Record<Outcome['contractRet'], number> = { SUCCESS: 1, REVERT: 2, OUT_OF_ENERGY: 10 }
+const CONTRACT_RET: Record<Outcome['contractRet'], number> = {
+  SUCCESS: 1,
+  REVERT: 2,
+  OUT_OF_ENERGY: 10,
+}
 
 /** Worthless by design: whoever reads this has them. */
 const RICH_SECRET = sha256(Buffer.from('local Tron: the rich account'))
@@ -66,7 +90,10 @@ export class TronChain {
     this.#journal = journal
     this.tvm = new Tvm(home, this.tokens, () => this.#calls())
     this.#producer = new Producer({
-      timing, busyMs: BUSY_MS, idleMs: IDLE_MS, isBusy: () => this.#pending.length > 0 || this.#quiet < QUIET_BLOCKS,
+      timing,
+      busyMs: BUSY_MS,
+      idleMs: IDLE_MS,
+      isBusy: () => this.#pending.length > 0 || this.#quiet < QUIET_BLOCKS,
       produce: async () => void (await this.gate.write(() => this.#produce())),
     })
   }
@@ -123,16 +150,22 @@ export class TronChain {
     return this.#state.places.get(id)
   }
 
-  * #calls(): Iterable<Call> {
-    for (const { transactions } of this.#state.blocks) for (const { outcome } of transactions) if (outcome.call) yield outcome.call
+  *#calls(): Iterable<Call> {
+    for (const { transactions } of this.#state.blocks)
+      for (const { outcome } of transactions) if (outcome.call) yield outcome.call
   }
 
   /** A transaction that this node would build now for whoever asks it. */
   build(type: string, value: Value, feeLimit = 0n): Tx {
     const { number, id, time } = this.head
     const raw = writeRaw({
-      type, value, feeLimit, expiration: time + OWN_LIFE_MS, timestamp: this.#timing.now() + this.#funds++,
-      refBlockBytes: (number % REFERENCE_BLOCKS).toString(16).padStart(4, '0'), refBlockHash: id.slice(16, 32),
+      type,
+      value,
+      feeLimit,
+      expiration: time + OWN_LIFE_MS,
+      timestamp: this.#timing.now() + this.#funds++,
+      refBlockBytes: (number % REFERENCE_BLOCKS).toString(16).padStart(4, '0'),
+      refBlockHash: id.slice(16, 32),
     })
     return readTransaction(signedHex(raw, []))
   }
@@ -143,7 +176,10 @@ export class TronChain {
     try {
       tx = readTransaction(hex)
     } catch (error) {
-      throw new Refusal('OTHER_ERROR', `the transaction cannot be read: ${(error as Error).message}`)
+      throw new Refusal(
+        'OTHER_ERROR',
+        `the transaction cannot be read: ${(error as Error).message}`,
+      )
     }
     const turn = this.#last.then(() => this.#admit(tx))
     this.#last = turn.catch(() => undefined)
@@ -156,19 +192,25 @@ export class TronChain {
     if (this.#state.places.has(tx.id) || this.#pending.some(({ id }) => id === tx.id)) {
       throw new Refusal('DUP_TRANSACTION_ERROR', 'Dup transaction.')
     }
-    if (tx.size > BYTES_MAX) throw new Refusal('TOO_BIG_TRANSACTION_ERROR', 'Transaction size is too big.')
+    if (tx.size > BYTES_MAX)
+      throw new Refusal('TOO_BIG_TRANSACTION_ERROR', 'Transaction size is too big.')
     const [signature, more] = tx.signatures
-    if (!signature || more) throw new Refusal('SIGERROR', 'Validate signature error: miss sig or contract')
+    if (!signature || more)
+      throw new Refusal('SIGERROR', 'Validate signature error: miss sig or contract')
     if (tx.contracts !== 1 || tx.typeUrl !== `type.googleapis.com/protocol.${tx.type}`) {
-      throw new Refusal('CONTRACT_VALIDATE_ERROR', 'Contract validate error : contract size should be exactly 1')
+      throw new Refusal(
+        'CONTRACT_VALIDATE_ERROR',
+        'Contract validate error : contract size should be exactly 1',
+      )
     }
-    if (tx.permission !== 0n) throw new Refusal('SIGERROR', "Validate signature error: permission isn't exit")
+    if (tx.permission !== 0n)
+      throw new Refusal('SIGERROR', "Validate signature error: permission isn't exit")
     const signer = recover(signature, sha256(tx.raw))
     if (signer !== tx.value['owner_address']) {
       throw new Refusal(
         'SIGERROR',
         `Validate signature error: ${Buffer.from(signature).toString('hex')} is signed by ${signer ?? 'nobody'} ` +
-          'but it is not contained of permission.'
+          'but it is not contained of permission.',
       )
     }
     const referred = this.#state.blocks[this.#referred(tx.refBlockBytes)]
@@ -178,11 +220,18 @@ export class TronChain {
     const { time } = this.head
     if (tx.expiration <= time || tx.expiration > time + LIFE_MAX_MS) {
       throw new Refusal(
-        'TRANSACTION_EXPIRATION_ERROR', `Transaction expired, transaction expiration time is ${tx.expiration}, but headBlockTime is ${time}`
+        'TRANSACTION_EXPIRATION_ERROR',
+        `Transaction expired, transaction expiration time is ${tx.expiration}, but headBlockTime is ${time}`,
       )
     }
     const draft = new Draft(this.#open)
-    await apply(draft, tx, time, (address) => this.tvm.isContract(address), (call) => this.tvm.simulate(call))
+    await apply(
+      draft,
+      tx,
+      time,
+      (address) => this.tvm.isContract(address),
+      (call) => this.tvm.simulate(call),
+    )
     this.#open.keep(draft)
     this.#pending.push(tx)
   }
@@ -197,13 +246,18 @@ export class TronChain {
 
   async fund(asset: string, address: unknown, amount: unknown): Promise<string> {
     const to = toHex(address)
-    if (to === undefined) throw new RequestError(`address ${JSON.stringify(address)} is not an address of TRX`)
+    if (to === undefined)
+      throw new RequestError(`address ${JSON.stringify(address)} is not an address of TRX`)
     const token = this.tokens.find((candidate) => candidate.asset === asset)
     const value = parseAmount(amount, token?.decimals ?? 6)
     const data = `a9059cbb${to.slice(2).padStart(64, '0')}${value.toString(16).padStart(64, '0')}`
     return this.gate.write(async () => {
       const unsigned = token
-        ? this.build('TriggerSmartContract', { owner_address: RICH, contract_address: token.address, data }, FUND_FEE_LIMIT)
+        ? this.build(
+            'TriggerSmartContract',
+            { owner_address: RICH, contract_address: token.address, data },
+            FUND_FEE_LIMIT,
+          )
         : this.build('TransferContract', { owner_address: RICH, to_address: to, amount: value })
       try {
         await this.broadcast(signedHex(unsigned.raw, [sign(sha256(unsigned.raw), RICH_SECRET)]))
@@ -213,7 +267,8 @@ export class TronChain {
       }
       await this.#produce()
       const place = this.place(unsigned.id)
-      if (place?.included.outcome.contractRet !== 'SUCCESS') throw new Error(`the funding transaction of ${asset} was not executed`)
+      if (place?.included.outcome.contractRet !== 'SUCCESS')
+        throw new Error(`the funding transaction of ${asset} was not executed`)
       return unsigned.id
     })
   }
@@ -223,9 +278,13 @@ export class TronChain {
     return this.head
   }
 
-  /** Moves the chain's time forward for good, and shows it in a block. What was staked still waits its days. */
+  /**
+   * Moves the chain's time forward for good, and shows it in a block. What was staked still waits
+   * its days.
+   */
   async advance(ms: number): Promise<Block> {
-    if (!Number.isInteger(ms) || ms <= 0 || ms > ADVANCE_MAX_MS) throw new RequestError('the clock moves forward, by 400 days at most')
+    if (!Number.isInteger(ms) || ms <= 0 || ms > ADVANCE_MAX_MS)
+      throw new RequestError('the clock moves forward, by 400 days at most')
     return this.gate.write(async () => {
       // From the head: blocks made in a hurry are ahead of the clock.
       const clock = Math.max(this.#clock, this.head.time - this.#timing.now()) + ms
@@ -241,7 +300,10 @@ export class TronChain {
   async reorg(depth: number, drop: boolean): Promise<Block> {
     return this.gate.write(async () => {
       const most = Math.min(SOLID_DEPTH, this.head.number)
-      if (depth > most) throw new RequestError(`depth ${depth} would undo final blocks: at most ${most} can be replaced`)
+      if (depth > most)
+        throw new RequestError(
+          `depth ${depth} would undo final blocks: at most ${most} can be replaced`,
+        )
       const kept = this.#state.blocks.slice(1, this.#state.blocks.length - depth)
       const removed = this.#state.blocks.slice(kept.length + 1)
       const state = await this.#replay(kept.map(recordOf))
@@ -255,7 +317,10 @@ export class TronChain {
       this.#journal.append([{ after: kept.length, blocks: blocks.map(recordOf) }])
       this.tvm.reset()
       this.#state = state
-      this.#pending = [...(drop ? [] : removed.flatMap(({ transactions }) => transactions.map(({ tx }) => tx))), ...this.#pending]
+      this.#pending = [
+        ...(drop ? [] : removed.flatMap(({ transactions }) => transactions.map(({ tx }) => tx))),
+        ...this.#pending,
+      ]
       this.#open = new Draft(state.draft)
       this.#quiet = 0
       this.#producer.wake()
@@ -281,7 +346,10 @@ export class TronChain {
         if (tx.expiration <= before) continue
         const each = new Draft(draft)
         try {
-          transactions.push({ tx, outcome: await apply(each, tx, time, (address) => this.tvm.isContract(address), run) })
+          transactions.push({
+            tx,
+            outcome: await apply(each, tx, time, (address) => this.tvm.isContract(address), run),
+          })
           draft.keep(each)
         } catch (error) {
           // Refused before a call is made: what a call may spend is reckoned beforehand.
@@ -311,12 +379,20 @@ export class TronChain {
       const transactions: Included[] = []
       for (const { hex, tvm } of record.txs) {
         const tx = readTransaction(hex)
-        const outcome = await apply(draft, tx, record.time, (address) => this.tvm.isContract(address), async () => tvm as TvmResult)
+        const outcome = await apply(
+          draft,
+          tx,
+          record.time,
+          (address) => this.tvm.isContract(address),
+          async () => tvm as TvmResult,
+        )
         transactions.push({ tx, outcome })
       }
       const block = seal(state.blocks.at(-1)!, record.time, transactions)
       if (block.id !== record.id || block.number !== record.number) {
-        throw new Error(`block ${record.number} of TRX came back as ${block.id}, the journal has ${record.id}`)
+        throw new Error(
+          `block ${record.number} of TRX came back as ${block.id}, the journal has ${record.id}`,
+        )
       }
       state.draft.keep(draft)
       connect(state, block)
@@ -341,7 +417,15 @@ function connect(state: State, block: Block): void {
 }
 
 function recordOf({ number, time, id, transactions }: Block): BlockRecord {
-  return { number, time, id, txs: transactions.map(({ tx, outcome }) => ({ hex: tx.hex, ...(outcome.tvm ? { tvm: outcome.tvm } : {}) })) }
+  return {
+    number,
+    time,
+    id,
+    txs: transactions.map(({ tx, outcome }) => ({
+      hex: tx.hex,
+      ...(outcome.tvm ? { tvm: outcome.tvm } : {}),
+    })),
+  }
 }
 
 function seal(parent: Block | undefined, time: number, transactions: Included[]): Block {
@@ -349,15 +433,27 @@ function seal(parent: Block | undefined, time: number, transactions: Included[])
   const parentId = parent?.id ?? '0'.repeat(64)
   const root = merkleRoot(
     transactions.map(({ tx, outcome }) =>
-      sha256(Buffer.from(tx.hex, 'hex'), writeBytes(5, writeNumber(3, CONTRACT_RET[outcome.contractRet])))
-    )
+      sha256(
+        Buffer.from(tx.hex, 'hex'),
+        writeBytes(5, writeNumber(3, CONTRACT_RET[outcome.contractRet])),
+      ),
+    ),
   )
   const header = Buffer.concat([
-    writeNumber(1, time), writeBytes(2, root), writeBytes(3, Buffer.from(parentId, 'hex')), writeNumber(7, number),
-    writeBytes(9, Buffer.from(WITNESS, 'hex')), writeNumber(10, BLOCK_VERSION),
+    writeNumber(1, time),
+    writeBytes(2, root),
+    writeBytes(3, Buffer.from(parentId, 'hex')),
+    writeNumber(7, number),
+    writeBytes(9, Buffer.from(WITNESS, 'hex')),
+    writeNumber(10, BLOCK_VERSION),
   ])
   return {
-    number, time, parent: parentId, root: root.toString('hex'), header, transactions,
+    number,
+    time,
+    parent: parentId,
+    root: root.toString('hex'),
+    header,
+    transactions,
     id: number.toString(16).padStart(16, '0') + sha256(header).toString('hex').slice(16),
   }
 }
@@ -366,7 +462,8 @@ const signatures = new WeakMap<Block, string>()
 
 /** Made when it is first asked for: a start seals every block again. */
 export function witnessSignature(block: Block): string {
-  const signature = signatures.get(block) ?? sign(sha256(block.header), WITNESS_SECRET).toString('hex')
+  const signature =
+    signatures.get(block) ?? sign(sha256(block.header), WITNESS_SECRET).toString('hex')
   signatures.set(block, signature)
   return signature
 }
@@ -377,7 +474,9 @@ function merkleRoot(leaves: Buffer[]): Buffer {
   let level = leaves
   while (level.length > 1) {
     const [below, pairs] = [level, Math.ceil(level.length / 2)]
-    level = Array.from({ length: pairs }, (_, at) => (below[2 * at + 1] ? sha256(below[2 * at]!, below[2 * at + 1]!) : below[2 * at]!))
+    level = Array.from({ length: pairs }, (_, at) =>
+      below[2 * at + 1] ? sha256(below[2 * at]!, below[2 * at + 1]!) : below[2 * at]!,
+    )
   }
   return level[0]!
 }

@@ -1,6 +1,13 @@
 import { getExample } from '../examples.ts'
 import type { RpcFace } from '../http-server.ts'
-import type { Endpoint, FundOrder, Head, LocalChain, LocalContract, Payment } from '../local-chain.ts'
+import type {
+  Endpoint,
+  FundOrder,
+  Head,
+  LocalChain,
+  LocalContract,
+  Payment,
+} from '../local-chain.ts'
 import { OnDemand, type Place } from '../on-demand.ts'
 import type { Timing } from '../timing.ts'
 import { addressOfSecret, toBase58 } from './address.ts'
@@ -20,7 +27,7 @@ class LocalTronChain extends OnDemand<TronChain> implements LocalChain {
   readonly code = 'TRX'
   readonly engine = 'own ledger, contracts in anvil'
   override readonly tokens: readonly LocalContract[] = TRON_TOKENS.map(
-    ({ asset, address, decimals }) => ({ asset, address: toBase58(address), decimals })
+    ({ asset, address, decimals }) => ({ asset, address: toBase58(address), decimals }),
   )
 
   protected async open(home: string, timing: Timing): Promise<TronChain> {
@@ -44,7 +51,10 @@ class LocalTronChain extends OnDemand<TronChain> implements LocalChain {
     const { faults } = this
     const chain = await this.chain()
     return {
-      faults, contentType: 'application/json', isGetAllowed: true, handle: async (body) => tronRpc(chain, faults, below.slice(1), body),
+      faults,
+      contentType: 'application/json',
+      isGetAllowed: true,
+      handle: async (body) => tronRpc(chain, faults, below.slice(1), body),
     }
   }
 

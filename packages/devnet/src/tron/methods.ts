@@ -1,10 +1,36 @@
 import { artefact } from '../evm/contracts.ts'
 import { toHex } from './address.ts'
 import { SOLID_DEPTH, type Block, type Included, type TronChain } from './chain.ts'
-import { delegatable, limitOf, matured, PARAMETERS, Refusal, slotOf, unfreezesLeft, usedOf, weightOf, type Account } from './rules.ts'
+import {
+  delegatable,
+  limitOf,
+  matured,
+  PARAMETERS,
+  Refusal,
+  slotOf,
+  unfreezesLeft,
+  usedOf,
+  weightOf,
+  type Account,
+} from './rules.ts'
 import { addressOf, hexOfJson, resourceOf, selectorData, wholeOf, type Body } from './parameters.ts'
-import { abiEntries, accountJson, blockJson, filled, hexText, includedJson, infoJson } from './shapes.ts'
-import { readTransaction, RESOURCE_NAMES, toJson, transactionJson, type Tx, type Value } from './transaction.ts'
+import {
+  abiEntries,
+  accountJson,
+  blockJson,
+  filled,
+  hexText,
+  includedJson,
+  infoJson,
+} from './shapes.ts'
+import {
+  readTransaction,
+  RESOURCE_NAMES,
+  toJson,
+  transactionJson,
+  type Tx,
+  type Value,
+} from './transaction.ts'
 
 /** `solid`: asked of the final part of the chain. */
 type Context = { chain: TronChain; body: Body; visible: boolean; solid: boolean }
@@ -13,7 +39,11 @@ type Method = (context: Context) => unknown
 const AT_ONCE_MAX = 100
 
 /** What is asked for by id, where it is in the part of the chain that is asked. */
-function placeOf({ chain, body, solid }: Context): { block: Block; included: Included } | undefined {
+function placeOf({
+  chain,
+  body,
+  solid,
+}: Context): { block: Block; included: Included } | undefined {
   const place = chain.place(String(body['value']))
   return place && solid && place.block.number > chain.solid.number ? undefined : place
 }
@@ -36,15 +66,24 @@ function resourcesJson({ chain, body }: Context): Record<string, unknown> {
   if (!account) return {}
   const slot = slotOf(chain.head.time)
   return filled({
-    freeNetUsed: usedOf(account.free, slot), freeNetLimit: PARAMETERS.getFreeNetLimit, NetUsed: usedOf(account.usage[0], slot),
-    NetLimit: limitOf(draft, account, 0), TotalNetLimit: PARAMETERS.getTotalNetLimit, TotalNetWeight: weightOf(draft, 0),
-    EnergyUsed: usedOf(account.usage[1], slot), EnergyLimit: limitOf(draft, account, 1),
-    TotalEnergyLimit: PARAMETERS.getTotalEnergyCurrentLimit, TotalEnergyWeight: weightOf(draft, 1),
+    freeNetUsed: usedOf(account.free, slot),
+    freeNetLimit: PARAMETERS.getFreeNetLimit,
+    NetUsed: usedOf(account.usage[0], slot),
+    NetLimit: limitOf(draft, account, 0),
+    TotalNetLimit: PARAMETERS.getTotalNetLimit,
+    TotalNetWeight: weightOf(draft, 0),
+    EnergyUsed: usedOf(account.usage[1], slot),
+    EnergyLimit: limitOf(draft, account, 1),
+    TotalEnergyLimit: PARAMETERS.getTotalEnergyCurrentLimit,
+    TotalEnergyWeight: weightOf(draft, 1),
   })
 }
 
 async function broadcast(
-  chain: TronChain, hex: string, extra: (tx: Tx | undefined) => Record<string, unknown>, spell: (message: string) => string
+  chain: TronChain,
+  hex: string,
+  extra: (tx: Tx | undefined) => Record<string, unknown>,
+  spell: (message: string) => string,
 ): Promise<unknown> {
   try {
     const tx = await chain.broadcast(hex)
@@ -55,22 +94,42 @@ async function broadcast(
     try {
       id = readTransaction(hex).id
     } catch {}
-    return { ...extra(undefined), code: error.code, ...(id === undefined ? {} : { txid: id }), message: spell(error.message) }
+    return {
+      ...extra(undefined),
+      code: error.code,
+      ...(id === undefined ? {} : { txid: id }),
+      message: spell(error.message),
+    }
   }
 }
 
 async function simulate({ chain, body, visible }: Context): Promise<Record<string, unknown>> {
   const from = addressOf(body, 'owner_address')
   const to = addressOf(body, 'contract_address')
-  if (!chain.tvm.isContract(to)) return { result: { code: 'CONTRACT_VALIDATE_ERROR', message: hexText('Smart contract is not exist.') } }
+  if (!chain.tvm.isContract(to))
+    return {
+      result: { code: 'CONTRACT_VALIDATE_ERROR', message: hexText('Smart contract is not exist.') },
+    }
   const data = selectorData(body)
   const result = await chain.tvm.simulate({ from, to, data })
-  const tx = chain.build('TriggerSmartContract', { owner_address: from, contract_address: to, data })
+  const tx = chain.build('TriggerSmartContract', {
+    owner_address: from,
+    contract_address: to,
+    data,
+  })
   return {
-    result: { result: true, ...(result.reverted ? { message: hexText('REVERT opcode executed') } : {}) },
-    energy_used: result.energy, ...(result.penalty > 0 ? { energy_penalty: result.penalty } : {}), constant_result: [result.output],
+    result: {
+      result: true,
+      ...(result.reverted ? { message: hexText('REVERT opcode executed') } : {}),
+    },
+    energy_used: result.energy,
+    ...(result.penalty > 0 ? { energy_penalty: result.penalty } : {}),
+    constant_result: [result.output],
     ...(result.logs.length > 0 ? { logs: result.logs } : {}),
-    transaction: { ret: [result.reverted ? { ret: 'FAILED' } : {}], ...transactionJson(tx, visible) },
+    transaction: {
+      ret: [result.reverted ? { ret: 'FAILED' } : {}],
+      ...transactionJson(tx, visible),
+    },
   }
 }
 
@@ -78,52 +137,73 @@ async function simulate({ chain, body, visible }: Context): Promise<Record<strin
 const builder =
   (type: string, value: (body: Body) => Value): Method =>
   ({ chain, body, visible }) =>
-    transactionJson(chain.build(type, { owner_address: addressOf(body, 'owner_address'), ...value(body) }), visible)
+    transactionJson(
+      chain.build(type, { owner_address: addressOf(body, 'owner_address'), ...value(body) }),
+      visible,
+    )
 
 const BUILDER_METHODS: Record<string, Method> = {
   createtransaction: builder('TransferContract', (body) => ({
-    to_address: addressOf(body, 'to_address'), amount: wholeOf(body, 'amount'),
+    to_address: addressOf(body, 'to_address'),
+    amount: wholeOf(body, 'amount'),
   })),
   freezebalancev2: builder('FreezeBalanceV2Contract', (body) => ({
-    frozen_balance: wholeOf(body, 'frozen_balance'), resource: RESOURCE_NAMES[resourceOf(body)],
+    frozen_balance: wholeOf(body, 'frozen_balance'),
+    resource: RESOURCE_NAMES[resourceOf(body)],
   })),
   unfreezebalancev2: builder('UnfreezeBalanceV2Contract', (body) => ({
-    unfreeze_balance: wholeOf(body, 'unfreeze_balance'), resource: RESOURCE_NAMES[resourceOf(body)],
+    unfreeze_balance: wholeOf(body, 'unfreeze_balance'),
+    resource: RESOURCE_NAMES[resourceOf(body)],
   })),
   withdrawexpireunfreeze: builder('WithdrawExpireUnfreezeContract', () => ({})),
   delegateresource: builder('DelegateResourceContract', (body) => ({
-    receiver_address: addressOf(body, 'receiver_address'), balance: wholeOf(body, 'balance'), resource: RESOURCE_NAMES[resourceOf(body)],
+    receiver_address: addressOf(body, 'receiver_address'),
+    balance: wholeOf(body, 'balance'),
+    resource: RESOURCE_NAMES[resourceOf(body)],
     lock: body['lock'] === true,
   })),
   undelegateresource: builder('UnDelegateResourceContract', (body) => ({
-    receiver_address: addressOf(body, 'receiver_address'), balance: wholeOf(body, 'balance'), resource: RESOURCE_NAMES[resourceOf(body)],
+    receiver_address: addressOf(body, 'receiver_address'),
+    balance: wholeOf(body, 'balance'),
+    resource: RESOURCE_NAMES[resourceOf(body)],
   })),
   triggersmartcontract: ({ chain, body, visible }) => {
     const to = addressOf(body, 'contract_address')
     if (!chain.tvm.isContract(to)) {
       return {
         result: {
-          code: 'CONTRACT_VALIDATE_ERROR', message: hexText('Contract validate error : No contract or not a valid smart contract'),
+          code: 'CONTRACT_VALIDATE_ERROR',
+          message: hexText('Contract validate error : No contract or not a valid smart contract'),
         },
       }
     }
     const value = {
-      owner_address: addressOf(body, 'owner_address'), contract_address: to, data: selectorData(body),
+      owner_address: addressOf(body, 'owner_address'),
+      contract_address: to,
+      data: selectorData(body),
       call_value: wholeOf({ call_value: 0, ...body }, 'call_value'),
     }
     return {
       result: { result: true },
-      transaction: transactionJson(chain.build('TriggerSmartContract', value, wholeOf({ fee_limit: 0, ...body }, 'fee_limit')), visible),
+      transaction: transactionJson(
+        chain.build('TriggerSmartContract', value, wholeOf({ fee_limit: 0, ...body }, 'fee_limit')),
+        visible,
+      ),
     }
   },
   broadcasttransaction: ({ chain, body }) => broadcast(chain, hexOfJson(body), () => ({}), hexText),
   broadcasthex: ({ chain, body, visible }) =>
     broadcast(
-      chain, String(body['transaction']).toLowerCase(),
+      chain,
+      String(body['transaction']).toLowerCase(),
       (tx) => ({
-        code: 'SUCCESS', message: '', ...(tx ? { transaction: JSON.stringify(JSON.parse(toJson(transactionJson(tx, visible)))) } : {}),
+        code: 'SUCCESS',
+        message: '',
+        ...(tx
+          ? { transaction: JSON.stringify(JSON.parse(toJson(transactionJson(tx, visible)))) }
+          : {}),
       }),
-      (message) => message
+      (message) => message,
     ),
 }
 /** What is not asked of the final part of the chain. */
@@ -143,18 +223,26 @@ export const METHODS: Record<string, Method> = {
           ? blockAt(context, Number.parseInt(key.slice(0, 16), 16))
           : blockAt(context, Number(key))
     return blockJson(
-      typeof key === 'string' && key.length === 64 && block?.id !== key ? undefined : block, context.visible,
-      body['detail'] === true || body['detail'] === 'true'
+      typeof key === 'string' && key.length === 64 && block?.id !== key ? undefined : block,
+      context.visible,
+      body['detail'] === true || body['detail'] === 'true',
     )
   },
-  getblockbynum: (context) => blockJson(blockAt(context, Number(wholeOf({ num: 0, ...context.body }, 'num'))), context.visible),
+  getblockbynum: (context) =>
+    blockJson(
+      blockAt(context, Number(wholeOf({ num: 0, ...context.body }, 'num'))),
+      context.visible,
+    ),
   getblockbyid: (context) => {
     const id = String(context.body['value'])
     const block = blockAt(context, Number.parseInt(id.slice(0, 16), 16))
     return blockJson(block?.id === id ? block : undefined, context.visible)
   },
   getblockbylimitnext: (context) => {
-    const [start, end] = [Number(wholeOf(context.body, 'startNum')), Number(wholeOf(context.body, 'endNum'))]
+    const [start, end] = [
+      Number(wholeOf(context.body, 'startNum')),
+      Number(wholeOf(context.body, 'endNum')),
+    ]
     if (end <= start || end - start > AT_ONCE_MAX) return {}
     return {
       block: Array.from({ length: end - start }, (_, index) => blockAt(context, start + index))
@@ -186,21 +274,32 @@ export const METHODS: Record<string, Method> = {
   },
   getaccountresource: resourcesJson,
   getaccountnet: (context) => {
-    const { freeNetUsed, freeNetLimit, NetUsed, NetLimit, TotalNetLimit, TotalNetWeight } = resourcesJson(context)
+    const { freeNetUsed, freeNetLimit, NetUsed, NetLimit, TotalNetLimit, TotalNetWeight } =
+      resourcesJson(context)
     return filled({ freeNetUsed, freeNetLimit, NetUsed, NetLimit, TotalNetLimit, TotalNetWeight })
   },
-  getchainparameters: () => ({ chainParameter: Object.entries(PARAMETERS).map(([key, value]) => ({ key, value })) }),
+  getchainparameters: () => ({
+    chainParameter: Object.entries(PARAMETERS).map(([key, value]) => ({ key, value })),
+  }),
   getenergyprices: () => ({ prices: `0:${PARAMETERS.getEnergyFee}` }),
   getbandwidthprices: () => ({ prices: `0:${PARAMETERS.getTransactionFee}` }),
   getcandelegatedmaxsize: ({ chain, body }) => {
     const draft = chain.accounts
     const account = draft.account(addressOf(body, 'owner_address'))
-    return filled({ max_size: account ? delegatable(draft, account, resourceOf(body, 'type'), slotOf(chain.head.time)) : 0n })
+    return filled({
+      max_size: account
+        ? delegatable(draft, account, resourceOf(body, 'type'), slotOf(chain.head.time))
+        : 0n,
+    })
   },
-  getavailableunfreezecount: (context) => filled({ count: unfreezesLeft(accountOf(context, 'owner_address'), context.chain.head.time) }),
+  getavailableunfreezecount: (context) =>
+    filled({ count: unfreezesLeft(accountOf(context, 'owner_address'), context.chain.head.time) }),
   getcanwithdrawunfreezeamount: (context) => {
     const account = accountOf(context, 'owner_address')
-    const time = context.body['timestamp'] === undefined ? context.chain.head.time : Number(wholeOf(context.body, 'timestamp'))
+    const time =
+      context.body['timestamp'] === undefined
+        ? context.chain.head.time
+        : Number(wholeOf(context.body, 'timestamp'))
     return filled({ amount: account ? matured(account, time) : 0n })
   },
   getdelegatedresourcev2: ({ chain, body }) => {
@@ -208,7 +307,16 @@ export const METHODS: Record<string, Method> = {
     const [bandwidth, energy] = chain.delegations.delegation(from + to) ?? [0n, 0n]
     return {
       delegatedResource:
-        bandwidth + energy === 0n ? [] : [filled({ from, to, frozen_balance_for_bandwidth: bandwidth, frozen_balance_for_energy: energy })],
+        bandwidth + energy === 0n
+          ? []
+          : [
+              filled({
+                from,
+                to,
+                frozen_balance_for_bandwidth: bandwidth,
+                frozen_balance_for_energy: energy,
+              }),
+            ],
     }
   },
   getdelegatedresourceaccountindexv2: ({ chain, body }) => {
@@ -227,8 +335,12 @@ export const METHODS: Record<string, Method> = {
     if (!token) return {}
     const { abi, bytecode } = artefact(token.artefact)
     return {
-      origin_address: token.owner, contract_address: address, abi: { entrys: abiEntries(abi) },
-      bytecode: bytecode.slice(2), name: token.asset, consume_user_resource_percent: 100,
+      origin_address: token.owner,
+      contract_address: address,
+      abi: { entrys: abiEntries(abi) },
+      bytecode: bytecode.slice(2),
+      name: token.asset,
+      consume_user_resource_percent: 100,
     }
   },
   validateaddress: ({ body }) => {
@@ -236,8 +348,10 @@ export const METHODS: Record<string, Method> = {
     return { result: isValid, message: isValid ? 'Base58check format' : 'Invalid address' }
   },
   getnodeinfo: ({ chain }) => ({
-    beginSyncNum: 0, block: `Num:${chain.head.number},ID:${chain.head.id}`,
-    solidityBlock: `Num:${chain.head.number - SOLID_DEPTH},ID:${chain.solid.id}`, currentConnectCount: 0,
+    beginSyncNum: 0,
+    block: `Num:${chain.head.number},ID:${chain.head.id}`,
+    solidityBlock: `Num:${chain.head.number - SOLID_DEPTH},ID:${chain.solid.id}`,
+    currentConnectCount: 0,
     configNodeInfo: { codeVersion: '4.8.1', p2pVersion: '0' },
   }),
 }

@@ -15,7 +15,10 @@ export function addressOf(body: Body, name: string): string {
 /** A whole number, as a number or its digits. */
 export function wholeOf(body: Body, name: string): bigint {
   const value = body[name]
-  if ((typeof value !== 'number' || !Number.isSafeInteger(value)) && !(typeof value === 'string' && /^\d{1,19}$/.test(value))) {
+  if (
+    (typeof value !== 'number' || !Number.isSafeInteger(value)) &&
+    !(typeof value === 'string' && /^\d{1,19}$/.test(value))
+  ) {
     throw new Error(`INVALID ${name}: ${String(value)}`)
   }
   return BigInt(value)
@@ -33,12 +36,18 @@ export function resourceOf(body: Body, name = 'resource'): 0 | 1 {
 export function hexOfJson(body: Body): string {
   const raw = body['raw_data_hex']
   const signatures = body['signature']
-  if (typeof raw !== 'string' || !/^(?:[0-9a-fA-F]{2})+$/.test(raw)) throw new Error('INVALID raw_data_hex')
+  if (typeof raw !== 'string' || !/^(?:[0-9a-fA-F]{2})+$/.test(raw))
+    throw new Error('INVALID raw_data_hex')
   const hex = signedHex(
     Buffer.from(raw, 'hex'),
-    (Array.isArray(signatures) ? signatures : []).map((each) => Buffer.from(String(each).replace(/^0x/, ''), 'hex'))
+    (Array.isArray(signatures) ? signatures : []).map((each) =>
+      Buffer.from(String(each).replace(/^0x/, ''), 'hex'),
+    ),
   )
-  if (body['txID'] !== undefined && body['txID'] !== sha256(Buffer.from(raw, 'hex')).toString('hex')) {
+  if (
+    body['txID'] !== undefined &&
+    body['txID'] !== sha256(Buffer.from(raw, 'hex')).toString('hex')
+  ) {
     throw new Error('INVALID txID: it is not the hash of raw_data')
   }
   return hex
@@ -46,10 +55,16 @@ export function hexOfJson(body: Body): string {
 
 /** What a call hands to a contract: its data, or a selector with its parameters. */
 export function selectorData(body: Body): string {
-  if (typeof body['data'] === 'string' && body['data'] !== '') return body['data'].replace(/^0x/, '').toLowerCase()
+  if (typeof body['data'] === 'string' && body['data'] !== '')
+    return body['data'].replace(/^0x/, '').toLowerCase()
   const selector = String(body['function_selector'] ?? '')
-  const parameter = String(body['parameter'] ?? '').replace(/^0x/, '').toLowerCase()
-  const data = Buffer.from(keccak_256(Buffer.from(selector))).toString('hex').slice(0, 8) + parameter
+  const parameter = String(body['parameter'] ?? '')
+    .replace(/^0x/, '')
+    .toLowerCase()
+  const data =
+    Buffer.from(keccak_256(Buffer.from(selector)))
+      .toString('hex')
+      .slice(0, 8) + parameter
   if (!/^[0-9a-f]*$/.test(data)) throw new Error('INVALID parameter')
   return data
 }

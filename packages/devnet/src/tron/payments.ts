@@ -3,22 +3,45 @@ import type { Payment } from '../local-chain.ts'
 import { toBase58 } from './address.ts'
 import { TRON_TOKENS, type Block } from './chain.ts'
 
-const TRANSFER = Buffer.from(keccak_256(Buffer.from('Transfer(address,address,uint256)'))).toString('hex')
+const TRANSFER = Buffer.from(keccak_256(Buffer.from('Transfer(address,address,uint256)'))).toString(
+  'hex',
+)
 const bare = (hex: string): string => hex.replace(/^0x/, '').toLowerCase()
 
-/** What a block's transactions paid: TRX that was transferred, and what tokens of the registry say was. */
+/**
+ * What a block's transactions paid: TRX that was transferred, and what tokens of the registry say
+ * was.
+ */
 export function paymentsOf({ transactions }: Block): Payment[] {
   return transactions.flatMap(({ tx, outcome }): Payment[] => {
     if (outcome.contractRet !== 'SUCCESS') return []
     if (tx.type === 'TransferContract') {
       const address = toBase58(String(tx.value['to_address']))
-      return [{ hash: tx.id, index: 0, asset: 'TRX', address, tag: null, amount: BigInt(String(tx.value['amount'])) }]
+      return [
+        {
+          hash: tx.id,
+          index: 0,
+          asset: 'TRX',
+          address,
+          tag: null,
+          amount: BigInt(String(tx.value['amount'])),
+        },
+      ]
     }
     return outcome.logs.flatMap(({ address, topics: [kind = '', , receiver], data }, index) => {
       const token = TRON_TOKENS.find((each) => each.address.slice(2) === bare(address).slice(-40))
       if (!token || bare(kind) !== TRANSFER || receiver === undefined) return []
       const to = toBase58(`41${bare(receiver).slice(-40)}`)
-      return [{ hash: tx.id, index, asset: token.asset, address: to, tag: null, amount: BigInt(`0x${bare(data)}`) }]
+      return [
+        {
+          hash: tx.id,
+          index,
+          asset: token.asset,
+          address: to,
+          tag: null,
+          amount: BigInt(`0x${bare(data)}`),
+        },
+      ]
     })
   })
 }

@@ -44,10 +44,12 @@ export function bytesOf(fields: readonly Field[], field: number): Buffer {
 }
 
 export function allBytesOf(fields: readonly Field[], field: number): Buffer[] {
-  return fields.filter((each) => each.field === field).map(({ value }) => {
-    if (typeof value === 'bigint') throw new Error(`field ${field} is not bytes`)
-    return value
-  })
+  return fields
+    .filter((each) => each.field === field)
+    .map(({ value }) => {
+      if (typeof value === 'bigint') throw new Error(`field ${field} is not bytes`)
+      return value
+    })
 }
 
 function varint(value: bigint): Buffer {
@@ -62,7 +64,9 @@ function varint(value: bigint): Buffer {
 
 /** A field with a number; no bytes for 0, which proto3 leaves out. */
 export function writeNumber(field: number, value: bigint | number): Buffer {
-  return BigInt(value) === 0n ? Buffer.alloc(0) : Buffer.concat([varint(BigInt(field * 8)), varint(BigInt(value))])
+  return BigInt(value) === 0n
+    ? Buffer.alloc(0)
+    : Buffer.concat([varint(BigInt(field * 8)), varint(BigInt(value))])
 }
 
 export function writeBytes(field: number, ...parts: Uint8Array[]): Buffer {

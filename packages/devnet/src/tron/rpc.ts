@@ -9,17 +9,25 @@ const BROADCASTS = new Set(['broadcasttransaction', 'broadcasthex'])
 
 /** One request of java-tron's HTTP interface; undefined when there is to be no answer. */
 export async function tronRpc(
-  chain: TronChain, faults: Faults, path: string, text: string
+  chain: TronChain,
+  faults: Faults,
+  path: string,
+  text: string,
 ): Promise<{ status: number; body: string } | undefined> {
   const [side, name = ''] = path.split('/')
   const solid = side === 'walletsolidity'
   const method = solid || side === 'wallet' ? METHODS[name] : undefined
-  if (!method || (solid && BUILDERS.has(name))) return { status: 404, body: '{"Error":"Not Found"}' }
+  if (!method || (solid && BUILDERS.has(name)))
+    return { status: 404, body: '{"Error":"Not Found"}' }
   try {
     const body = text.trim() === '' ? {} : (JSON.parse(text) as Body)
-    if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Error('the body is no JSON object')
+    if (typeof body !== 'object' || body === null || Array.isArray(body))
+      throw new Error('the body is no JSON object')
     if (BROADCASTS.has(name) && faults.mode === 'reject') {
-      return { status: 200, body: toJson({ code: 'SERVER_BUSY', message: hexText('the server is busy') }) }
+      return {
+        status: 200,
+        body: toJson({ code: 'SERVER_BUSY', message: hexText('the server is busy') }),
+      }
     }
     const visible = body['visible'] === true || body['visible'] === 'true'
     const answer = await chain.gate.read(async () => method({ chain, body, visible, solid }))

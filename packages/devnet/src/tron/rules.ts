@@ -31,7 +31,10 @@ export const PARAMETERS = {
 const UNFREEZING_MAX = 32
 /** TRX that others have staked: what a share is of. Like the main network's. */
 const OTHERS_WEIGHT = [25_000_000_000n, 19_000_000_000n] as const
-const TOTAL_LIMIT = [BigInt(PARAMETERS.getTotalNetLimit), BigInt(PARAMETERS.getTotalEnergyCurrentLimit)] as const
+const TOTAL_LIMIT = [
+  BigInt(PARAMETERS.getTotalNetLimit),
+  BigInt(PARAMETERS.getTotalEnergyCurrentLimit),
+] as const
 
 type Pair = [bandwidth: bigint, energy: bigint]
 type Usage = { used: bigint; slot: bigint }
@@ -58,7 +61,8 @@ export class Refusal extends Error {
   }
 }
 
-const invalid = (message: string): Refusal => new Refusal('CONTRACT_VALIDATE_ERROR', `Contract validate error : ${message}`)
+const invalid = (message: string): Refusal =>
+  new Refusal('CONTRACT_VALIDATE_ERROR', `Contract validate error : ${message}`)
 
 interface Below {
   account: (address: string) => Account | undefined
@@ -100,7 +104,9 @@ export class Draft implements Below {
 
   /** Whom an account lends to, and who lends to it. */
   delegationsOf(address: string): { to: string[]; from: string[] } {
-    const keys = [...this.#delegations].filter(([, pair]) => pair[0] + pair[1] > 0n).map(([key]) => key)
+    const keys = [...this.#delegations]
+      .filter(([, pair]) => pair[0] + pair[1] > 0n)
+      .map(([key]) => key)
     return {
       to: keys.filter((key) => key.startsWith(address)).map((key) => key.slice(42)),
       from: keys.filter((key) => key.endsWith(address)).map((key) => key.slice(0, 42)),
@@ -109,8 +115,18 @@ export class Draft implements Below {
 
   create(address: string, time: number): Account {
     const account: Account = {
-      address, created: time, balance: 0n, frozen: [0n, 0n], lent: [0n, 0n], borrowed: [0n, 0n], unfreezing: [],
-      usage: [{ used: 0n, slot: 0n }, { used: 0n, slot: 0n }], free: { used: 0n, slot: 0n },
+      address,
+      created: time,
+      balance: 0n,
+      frozen: [0n, 0n],
+      lent: [0n, 0n],
+      borrowed: [0n, 0n],
+      unfreezing: [],
+      usage: [
+        { used: 0n, slot: 0n },
+        { used: 0n, slot: 0n },
+      ],
+      free: { used: 0n, slot: 0n },
     }
     this.#accounts.set(address, account)
     return account
@@ -126,7 +142,9 @@ export class Draft implements Below {
 
 export function usedOf({ used, slot }: Usage, now: bigint): bigint {
   const passed = now - slot
-  return passed >= WINDOW_SLOTS ? 0n : (used * (WINDOW_SLOTS - (passed > 0n ? passed : 0n))) / WINDOW_SLOTS
+  return passed >= WINDOW_SLOTS
+    ? 0n
+    : (used * (WINDOW_SLOTS - (passed > 0n ? passed : 0n))) / WINDOW_SLOTS
 }
 
 export function weightOf(draft: Below, resource: 0 | 1): bigint {
@@ -135,12 +153,17 @@ export function weightOf(draft: Below, resource: 0 | 1): bigint {
 
 /** Points a day that an account's stake is worth. */
 export function limitOf(draft: Below, account: Account, resource: 0 | 1): bigint {
-  return (((account.frozen[resource] + account.borrowed[resource]) / SUN) * TOTAL_LIMIT[resource]) / weightOf(draft, resource)
+  return (
+    (((account.frozen[resource] + account.borrowed[resource]) / SUN) * TOTAL_LIMIT[resource]) /
+    weightOf(draft, resource)
+  )
 }
 
 /** Stake that can be lent: not what today's use rests on. */
 export function delegatable(draft: Below, account: Account, resource: 0 | 1, slot: bigint): bigint {
-  const used = (usedOf(account.usage[resource], slot) * weightOf(draft, resource) * SUN) / TOTAL_LIMIT[resource]
+  const used =
+    (usedOf(account.usage[resource], slot) * weightOf(draft, resource) * SUN) /
+    TOTAL_LIMIT[resource]
   const ownUse = used > account.borrowed[resource] ? used - account.borrowed[resource] : 0n
   return account.frozen[resource] > ownUse ? account.frozen[resource] - ownUse : 0n
 }
@@ -179,16 +202,33 @@ export function slotOf(time: number): bigint {
 }
 
 /**
- * Applies one transaction at a block's time. Throws Refusal where a node would not take it; an out-of-energy or
- * reverted call is taken, and paid for.
+ * Applies one transaction at a block's time. Throws Refusal where a node would not take it; an
+ * out-of-energy or reverted call is taken, and paid for.
  */
-export async function apply(draft: Draft, tx: Tx, time: number, isContract: (address: string) => boolean, run: Run): Promise<Outcome> {
+export async function apply(
+  draft: Draft,
+  tx: Tx,
+  time: number,
+  isContract: (address: string) => boolean,
+  run: Run,
+): Promise<Outcome> {
   const slot = slotOf(time)
   const owner = draft.account(text(tx, 'owner_address'))
   if (!owner) throw invalid(`account [${text(tx, 'owner_address')}] does not exist`)
   const outcome: Outcome = {
-    contractRet: 'SUCCESS', fee: 0n, netUsage: 0n, netFee: 0n, energyUsage: 0n, energyFee: 0n, energyTotal: 0n, energyPenalty: 0n, logs: [],
-    output: '', message: '', withdrawn: 0n, unfrozen: 0n,
+    contractRet: 'SUCCESS',
+    fee: 0n,
+    netUsage: 0n,
+    netFee: 0n,
+    energyUsage: 0n,
+    energyFee: 0n,
+    energyTotal: 0n,
+    energyPenalty: 0n,
+    logs: [],
+    output: '',
+    message: '',
+    withdrawn: 0n,
+    unfrozen: 0n,
   }
   const creates = tx.type === 'TransferContract' && !draft.account(text(tx, 'to_address'))
   payBandwidth(draft, owner, tx, creates, slot, outcome)
@@ -196,7 +236,8 @@ export async function apply(draft: Draft, tx: Tx, time: number, isContract: (add
     burn(owner, BigInt(PARAMETERS.getMemoFee))
     outcome.fee += BigInt(PARAMETERS.getMemoFee)
   }
-  if (tx.type === 'TriggerSmartContract') await trigger(draft, owner, tx, slot, isContract, run, outcome)
+  if (tx.type === 'TriggerSmartContract')
+    await trigger(draft, owner, tx, slot, isContract, run, outcome)
   else ACTUATORS[tx.type]?.(draft, owner, tx, time, isContract, outcome)
   return outcome
 }
@@ -210,11 +251,19 @@ function number(tx: Tx, name: string): bigint {
 }
 
 function burn(account: Account, sun: bigint): void {
-  if (account.balance < sun) throw new Refusal('BANDWITH_ERROR', 'Account resource insufficient error.')
+  if (account.balance < sun)
+    throw new Refusal('BANDWITH_ERROR', 'Account resource insufficient error.')
   account.balance -= sun
 }
 
-function payBandwidth(draft: Draft, owner: Account, tx: Tx, creates: boolean, slot: bigint, outcome: Outcome): void {
+function payBandwidth(
+  draft: Draft,
+  owner: Account,
+  tx: Tx,
+  creates: boolean,
+  slot: bigint,
+  outcome: Outcome,
+): void {
   const points = BigInt(tx.size + RESULT_BYTES)
   const usage = owner.usage[BANDWIDTH]
   if (limitOf(draft, owner, BANDWIDTH) - usedOf(usage, slot) >= points) {
@@ -228,21 +277,30 @@ function payBandwidth(draft: Draft, owner: Account, tx: Tx, creates: boolean, sl
     outcome.netUsage = points
     return
   }
-  const fee = creates ? BigInt(PARAMETERS.getCreateAccountFee) : points * BigInt(PARAMETERS.getTransactionFee)
+  const fee = creates
+    ? BigInt(PARAMETERS.getCreateAccountFee)
+    : points * BigInt(PARAMETERS.getTransactionFee)
   burn(owner, fee)
   outcome.netFee = fee
   outcome.fee += fee
 }
 
 async function trigger(
-  draft: Draft, owner: Account, tx: Tx, slot: bigint, isContract: (address: string) => boolean, run: Run, outcome: Outcome
+  draft: Draft,
+  owner: Account,
+  tx: Tx,
+  slot: bigint,
+  isContract: (address: string) => boolean,
+  run: Run,
+  outcome: Outcome,
 ): Promise<void> {
   const to = text(tx, 'contract_address')
   if (!isContract(to)) throw invalid('No contract or not a smart contract')
   if (tx.feeLimit < 0n || tx.feeLimit > BigInt(PARAMETERS.getMaxFeeLimit)) {
     throw invalid(`feeLimit must be >= 0 and <= ${PARAMETERS.getMaxFeeLimit}`)
   }
-  if (number(tx, 'call_value') !== 0n || number(tx, 'call_token_value') !== 0n) throw invalid('contracts of this chain take no value')
+  if (number(tx, 'call_value') !== 0n || number(tx, 'call_token_value') !== 0n)
+    throw invalid('contracts of this chain take no value')
   const price = BigInt(PARAMETERS.getEnergyFee)
   const usage = owner.usage[ENERGY]
   const rest = limitOf(draft, owner, ENERGY) - usedOf(usage, slot)
@@ -276,7 +334,14 @@ async function trigger(
   }
 }
 
-type Actuator = (draft: Draft, owner: Account, tx: Tx, time: number, isContract: (address: string) => boolean, outcome: Outcome) => void
+type Actuator = (
+  draft: Draft,
+  owner: Account,
+  tx: Tx,
+  time: number,
+  isContract: (address: string) => boolean,
+  outcome: Outcome,
+) => void
 
 function resourceOf(tx: Tx): 0 | 1 {
   const index = RESOURCE_NAMES.indexOf(text(tx, 'resource') as (typeof RESOURCE_NAMES)[number])
@@ -293,7 +358,9 @@ function release(owner: Account, time: number): bigint {
 }
 
 export function matured(owner: Account, time: number): bigint {
-  return owner.unfreezing.filter(({ expires }) => expires <= time).reduce((sum, { amount }) => sum + amount, 0n)
+  return owner.unfreezing
+    .filter(({ expires }) => expires <= time)
+    .reduce((sum, { amount }) => sum + amount, 0n)
 }
 
 export function unfreezesLeft(owner: Account | undefined, time: number): number {
@@ -310,7 +377,8 @@ const ACTUATORS: Record<string, Actuator> = {
     if (isContract(address)) throw invalid('Cannot transfer TRX to a smartContract.')
     let to = draft.account(address)
     const fee = to ? 0n : BigInt(PARAMETERS.getCreateNewAccountFeeInSystemContract)
-    if (owner.balance < amount + fee) throw invalid('Validate TransferContract error, balance is not sufficient.')
+    if (owner.balance < amount + fee)
+      throw invalid('Validate TransferContract error, balance is not sufficient.')
     to ??= draft.create(address, time)
     owner.balance -= amount + fee
     to.balance += amount
@@ -321,7 +389,8 @@ const ACTUATORS: Record<string, Actuator> = {
     const amount = number(tx, 'frozen_balance')
     const resource = resourceOf(tx)
     if (amount < SUN) throw invalid('frozenBalance must be greater than or equal to 1 TRX')
-    if (amount > owner.balance) throw invalid('frozenBalance must be less than or equal to accountBalance')
+    if (amount > owner.balance)
+      throw invalid('frozenBalance must be less than or equal to accountBalance')
     owner.balance -= amount
     owner.frozen[resource] += amount
     draft.staked[resource] += amount
@@ -330,14 +399,21 @@ const ACTUATORS: Record<string, Actuator> = {
   UnfreezeBalanceV2Contract(draft, owner, tx, time, _isContract, outcome) {
     const amount = number(tx, 'unfreeze_balance')
     const resource = resourceOf(tx)
-    if (owner.frozen[resource] === 0n) throw invalid(`no frozenBalance(${RESOURCE_NAMES[resource]})`)
-    if (amount <= 0n || amount > owner.frozen[resource]) throw invalid(`Invalid unfreeze_balance, [${amount}] is error`)
-    if (unfreezesLeft(owner, time) <= 0) throw invalid('Invalid unfreeze operation, unfreezing times is over limit')
+    if (owner.frozen[resource] === 0n)
+      throw invalid(`no frozenBalance(${RESOURCE_NAMES[resource]})`)
+    if (amount <= 0n || amount > owner.frozen[resource])
+      throw invalid(`Invalid unfreeze_balance, [${amount}] is error`)
+    if (unfreezesLeft(owner, time) <= 0)
+      throw invalid('Invalid unfreeze operation, unfreezing times is over limit')
     outcome.unfrozen = amount
     outcome.withdrawn = release(owner, time)
     owner.frozen[resource] -= amount
     draft.staked[resource] -= amount
-    owner.unfreezing.push({ resource, amount, expires: time + PARAMETERS.getUnfreezeDelayDays * DAY_MS })
+    owner.unfreezing.push({
+      resource,
+      amount,
+      expires: time + PARAMETERS.getUnfreezeDelayDays * DAY_MS,
+    })
   },
 
   WithdrawExpireUnfreezeContract(_draft, owner, _tx, time, _isContract, outcome) {
@@ -349,11 +425,12 @@ const ACTUATORS: Record<string, Actuator> = {
     const amount = number(tx, 'balance')
     const resource = resourceOf(tx)
     const receiver = receiverOf(draft, owner, tx, isContract)
-    if (tx.value['lock'] === true) throw invalid('a locked delegation is not supported by this chain')
+    if (tx.value['lock'] === true)
+      throw invalid('a locked delegation is not supported by this chain')
     if (amount < SUN) throw invalid('delegateBalance must be greater than or equal to 1 TRX')
     if (amount > delegatable(draft, owner, resource, slotOf(time))) {
       throw invalid(
-        `delegateBalance must be less than or equal to available Freeze${resource === ENERGY ? 'Energy' : 'Bandwidth'}V2 balance`
+        `delegateBalance must be less than or equal to available Freeze${resource === ENERGY ? 'Energy' : 'Bandwidth'}V2 balance`,
       )
     }
     owner.frozen[resource] -= amount
@@ -370,7 +447,9 @@ const ACTUATORS: Record<string, Actuator> = {
     if (amount <= 0n) throw invalid('unDelegateBalance must be more than 0 TRX')
     if (lent === 0n) throw invalid('delegated Resource does not exist')
     if (amount > lent) {
-      throw invalid(`insufficient delegatedFrozenBalance(${RESOURCE_NAMES[resource]}), request=${amount}, unlock_balance=${lent}`)
+      throw invalid(
+        `insufficient delegatedFrozenBalance(${RESOURCE_NAMES[resource]}), request=${amount}, unlock_balance=${lent}`,
+      )
     }
     // Use that rested on it goes with it.
     const slot = slotOf(time)
@@ -388,10 +467,16 @@ const ACTUATORS: Record<string, Actuator> = {
   },
 }
 
-function receiverOf(draft: Draft, owner: Account, tx: Tx, isContract: (address: string) => boolean): Account {
+function receiverOf(
+  draft: Draft,
+  owner: Account,
+  tx: Tx,
+  isContract: (address: string) => boolean,
+): Account {
   const address = text(tx, 'receiver_address')
   if (!/^41[0-9a-f]{40}$/.test(address)) throw invalid('Invalid receiverAddress')
-  if (address === owner.address) throw invalid('receiverAddress must not be the same as ownerAddress')
+  if (address === owner.address)
+    throw invalid('receiverAddress must not be the same as ownerAddress')
   if (isContract(address)) throw invalid('Do not allow delegate resources to contract addresses')
   const receiver = draft.account(address)
   if (!receiver) throw invalid(`Account[${address}] not exists`)

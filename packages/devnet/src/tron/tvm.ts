@@ -10,10 +10,27 @@ import { toBase58, toHex } from './address.ts'
 export type Call = { from: string; to: string; data: string }
 export type Log = { address: string; topics: string[]; data: string }
 /** `energy` includes `penalty`, which nodes charge for contracts that are called much. */
-export type TvmResult = { energy: number; penalty: number; output: string; logs: Log[]; reverted: boolean }
-export type TronToken = { asset: string; /** 42 digits. */ address: string; decimals: number; artefact: string; owner: string }
+export type TvmResult = {
+  energy: number
+  penalty: number
+  output: string
+  logs: Log[]
+  reverted: boolean
+}
+export type TronToken = {
+  asset: string
+  /** 42 digits. */ address: string
+  decimals: number
+  artefact: string
+  owner: string
+}
 
-type Trace = { gasUsed: Hex; output?: Hex; error?: string; logs?: { address: Hex; topics: Hex[]; data?: Hex }[] }
+type Trace = {
+  gasUsed: Hex
+  output?: Hex
+  error?: string
+  logs?: { address: Hex; topics: Hex[]; data?: Hex }[]
+}
 
 /** What an EVM charges for a transaction before its code runs; a TVM charges it as bandwidth. */
 const INTRINSIC_GAS = 21_000
@@ -22,34 +39,48 @@ const BYTE_GAS = 16
 const CALL_GAS = 2_000_000
 const SUPPLY = 10n ** 12n
 /**
- * The production USDT does more than ours in a transfer, and its energy factor is high: with these, a transfer
- * costs what it costs there, about 64,300 energy to a holder and 130,300 to another.
+ * The production USDT does more than ours in a transfer, and its energy factor is high: with these,
+ * a transfer costs what it costs there, about 64,300 energy to a holder and 130,300 to another.
  */
 const USDT_WORK = 5_900
 const USDT_FACTOR = 3.86
 /** Calls that fit into one block of the engine when they are repeated. */
 const REPEATED_AT_ONCE = 10
 
-const MACHINE: Machine = { code: 'TRX', chainId: 728126428, hardfork: 'istanbul', genesisTime: 1_700_000_000 }
+const MACHINE: Machine = {
+  code: 'TRX',
+  chainId: 728126428,
+  hardfork: 'istanbul',
+  genesisTime: 1_700_000_000,
+}
 
 export function tokenAddress(asset: string): string {
   return `41${deployedAddress(deployerKey(asset)).slice(2).toLowerCase()}`
 }
 
-/** The tokens that the asset registry names for the local Tron; all of their supply is the owner's. */
+/**
+ * The tokens that the asset registry names for the local Tron; all of their supply is the owner's.
+ */
 export function tokensOf(owner: string, registry: RegistryData = REGISTRY): TronToken[] {
   return localTokens(registry, 'TRX').map(({ asset, ticker, decimals, address: named }) => {
     const address = tokenAddress(asset)
-    if (toHex(named) !== address) throw new Error(
-      `the asset registry has ${asset} at ${named}: on the local chain it is at ${toBase58(address)}`
-    )
-    return { asset, address, decimals, artefact: ticker === 'USDT' ? 'TetherLike' : 'CircleLike', owner }
+    if (toHex(named) !== address)
+      throw new Error(
+        `the asset registry has ${asset} at ${named}: on the local chain it is at ${toBase58(address)}`,
+      )
+    return {
+      asset,
+      address,
+      decimals,
+      artefact: ticker === 'USDT' ? 'TetherLike' : 'CircleLike',
+      owner,
+    }
   })
 }
 
 /**
- * TRC-20 contracts, executed by a real EVM. It holds nothing that is not made again from the calls of the
- * chain's blocks, so it starts on the first call and may be killed at any moment.
+ * TRC-20 contracts, executed by a real EVM. It holds nothing that is not made again from the calls
+ * of the chain's blocks, so it starts on the first call and may be killed at any moment.
  */
 export class Tvm {
   readonly #home: string
@@ -73,17 +104,27 @@ export class Tvm {
   async simulate(call: Call): Promise<TvmResult> {
     const anvil = await this.#anvil()
     const request = requestOf(call)
-    const trace = await anvil.call<Trace>('debug_traceCall', request, 'latest', { tracer: 'callTracer', tracerConfig: { withLog: true } })
+    const trace = await anvil.call<Trace>('debug_traceCall', request, 'latest', {
+      tracer: 'callTracer',
+      tracerConfig: { withLog: true },
+    })
     const work = Number(trace.gasUsed) - intrinsic(call.data)
-    const isUsdt = this.#tokens.some(({ address, artefact: name }) => address === call.to && name === 'TetherLike')
+    const isUsdt = this.#tokens.some(
+      ({ address, artefact: name }) => address === call.to && name === 'TetherLike',
+    )
     const base = isUsdt ? work + USDT_WORK : work
     const energy = isUsdt ? Math.floor(base * USDT_FACTOR) : base
     return {
-      energy, penalty: energy - base, output: (trace.output ?? '0x').slice(2), reverted: trace.error !== undefined,
+      energy,
+      penalty: energy - base,
+      output: (trace.output ?? '0x').slice(2),
+      reverted: trace.error !== undefined,
       logs:
         trace.error === undefined
           ? (trace.logs ?? []).map(({ address, topics, data }) => ({
-              address: address.slice(2), topics: topics.map((topic) => topic.slice(2)), data: (data ?? '0x').slice(2),
+              address: address.slice(2),
+              topics: topics.map((topic) => topic.slice(2)),
+              data: (data ?? '0x').slice(2),
             }))
           : [],
     }
@@ -95,14 +136,18 @@ export class Tvm {
     const hash = await anvil.call<Hex>('eth_sendTransaction', requestOf(call))
     await anvil.call('evm_mine')
     const receipt = await anvil.call<{ status: Hex } | null>('eth_getTransactionReceipt', hash)
-    if (receipt?.status !== '0x1') throw new Error('the engine did not execute a call that it had simulated')
+    if (receipt?.status !== '0x1')
+      throw new Error('the engine did not execute a call that it had simulated')
   }
 
   /** Forgets what was executed: the next call makes the state again from the chain's blocks. */
   reset(): void {
     const engine = this.#engine
     this.#engine = undefined
-    void engine?.then((anvil) => anvil.kill(), () => undefined)
+    void engine?.then(
+      (anvil) => anvil.kill(),
+      () => undefined,
+    )
   }
 
   close(): void {
@@ -112,13 +157,18 @@ export class Tvm {
 
   #anvil(): Promise<Anvil> {
     if (this.#closed) throw new Error('the chain is closed')
-    this.#engine ??= this.#start().then((anvil) => {
-      anvil.onExit(() => { this.#engine = undefined })
-      return anvil
-    }, (error: unknown) => {
-      this.#engine = undefined
-      throw error
-    })
+    this.#engine ??= this.#start().then(
+      (anvil) => {
+        anvil.onExit(() => {
+          this.#engine = undefined
+        })
+        return anvil
+      },
+      (error: unknown) => {
+        this.#engine = undefined
+        throw error
+      },
+    )
     return this.#engine
   }
 
@@ -129,13 +179,24 @@ export class Tvm {
       for (const token of this.#tokens) {
         const { abi, bytecode } = artefact(token.artefact)
         const data = encodeDeployData({
-          abi, bytecode, args: [SUPPLY * 10n ** BigInt(token.decimals), token.decimals, `0x${token.owner.slice(2)}`],
+          abi,
+          bytecode,
+          args: [
+            SUPPLY * 10n ** BigInt(token.decimals),
+            token.decimals,
+            `0x${token.owner.slice(2)}`,
+          ],
         })
         await anvil.call('eth_sendTransaction', {
-          from: privateKeyToAddress(deployerKey(token.asset)), data, gas: `0x${CALL_GAS.toString(16)}`, gasPrice: '0x0',
+          from: privateKeyToAddress(deployerKey(token.asset)),
+          data,
+          gas: `0x${CALL_GAS.toString(16)}`,
+          gasPrice: '0x0',
         })
         await anvil.call('evm_mine')
-        if ((await anvil.call<Hex>('eth_getCode', `0x${token.address.slice(2)}`, 'latest')) === '0x') {
+        if (
+          (await anvil.call<Hex>('eth_getCode', `0x${token.address.slice(2)}`, 'latest')) === '0x'
+        ) {
           throw new Error(`${token.asset} is not at its address`)
         }
       }
@@ -163,9 +224,18 @@ export class Tvm {
 }
 
 function requestOf({ from, to, data }: Call): Record<string, string> {
-  return { from: `0x${from.slice(2)}`, to: `0x${to.slice(2)}`, data: `0x${data}`, gas: `0x${CALL_GAS.toString(16)}`, gasPrice: '0x0' }
+  return {
+    from: `0x${from.slice(2)}`,
+    to: `0x${to.slice(2)}`,
+    data: `0x${data}`,
+    gas: `0x${CALL_GAS.toString(16)}`,
+    gasPrice: '0x0',
+  }
 }
 
 function intrinsic(data: string): number {
-  return Buffer.from(data, 'hex').reduce((sum, byte) => sum + (byte === 0 ? ZERO_BYTE_GAS : BYTE_GAS), INTRINSIC_GAS)
+  return Buffer.from(data, 'hex').reduce(
+    (sum, byte) => sum + (byte === 0 ? ZERO_BYTE_GAS : BYTE_GAS),
+    INTRINSIC_GAS,
+  )
 }

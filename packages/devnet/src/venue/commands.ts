@@ -5,7 +5,11 @@ import { PERMISSIONS, type KeyWish, type Permission, type Venue } from './venue.
 
 type Command = Record<string, unknown>
 
-const ACTIONS: Record<string, (venues: Faces, command: Command) => unknown> = { key, revoke, address }
+const ACTIONS: Record<string, (venues: Faces, command: Command) => unknown> = {
+  key,
+  revoke,
+  address,
+}
 /** In milliseconds, as clients count nonces. */
 const NONCE_WINDOW_MAX = 600_000
 const NAME_LENGTH_MAX = 60
@@ -13,14 +17,26 @@ const ADDRESS_LENGTH_MAX = 200
 /** In a name that nobody has given. */
 const SHOWN_OF_ADDRESS = 16
 
-/** What the holder of an account does at an exchange's web site. @throws RequestError that names what is wrong */
+/**
+ * What the holder of an account does at an exchange's web site. @throws RequestError that names
+ * what is wrong
+ */
 export function venueCommands(venues: Faces, url: string, command: Command): unknown {
   const { action } = command
-  const known = typeof action === 'string' && Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined
+  const known =
+    typeof action === 'string' && Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined
   if (action === 'urls') {
-    return Object.fromEntries(EXCHANGES.map((exchange) => [exchange.toLowerCase(), `${url}/exchanges/${exchange.toLowerCase()}`]))
+    return Object.fromEntries(
+      EXCHANGES.map((exchange) => [
+        exchange.toLowerCase(),
+        `${url}/exchanges/${exchange.toLowerCase()}`,
+      ]),
+    )
   }
-  if (!known) throw new RequestError(`action ${JSON.stringify(action)} is unknown: one of ${Object.keys(ACTIONS).join(', ')}, urls`)
+  if (!known)
+    throw new RequestError(
+      `action ${JSON.stringify(action)} is unknown: one of ${Object.keys(ACTIONS).join(', ')}, urls`,
+    )
   return known(venues, command)
 }
 
@@ -32,28 +48,54 @@ function key(venues: Faces, command: Command): unknown {
 }
 
 function wishIn(command: Command): KeyWish {
-  const { permissions, no_withdraw: noWithdraw, balances, account_of: accountOf, nonce_window: nonceWindow, unlimited } = command
-  const list = String(permissions ?? PERMISSIONS.join(',')).split(',').map((each) => each.trim())
+  const {
+    permissions,
+    no_withdraw: noWithdraw,
+    balances,
+    account_of: accountOf,
+    nonce_window: nonceWindow,
+    unlimited,
+  } = command
+  const list = String(permissions ?? PERMISSIONS.join(','))
+    .split(',')
+    .map((each) => each.trim())
   const unknown = list.find((each) => !PERMISSIONS.includes(each as Permission))
-  if (unknown !== undefined) throw new RequestError(`permission ${JSON.stringify(unknown)} is unknown: of ${PERMISSIONS.join(', ')}`)
+  if (unknown !== undefined)
+    throw new RequestError(
+      `permission ${JSON.stringify(unknown)} is unknown: of ${PERMISSIONS.join(', ')}`,
+    )
   const window = nonceWindow === undefined || nonceWindow === null ? 0 : Number(nonceWindow)
   if (!Number.isInteger(window) || window < 0 || window > NONCE_WINDOW_MAX) {
-    throw new RequestError(`nonce_window ${JSON.stringify(nonceWindow)} is not a whole number up to ${NONCE_WINDOW_MAX}`)
+    throw new RequestError(
+      `nonce_window ${JSON.stringify(nonceWindow)} is not a whole number up to ${NONCE_WINDOW_MAX}`,
+    )
   }
   return {
-    permissions: (list as Permission[]).filter((each) => noWithdraw !== true || each !== 'withdraw'), balances: balancesIn(balances),
-    accountOf: typeof accountOf === 'string' ? accountOf : null, nonceWindow: window, isUnlimited: unlimited === true,
+    permissions: (list as Permission[]).filter(
+      (each) => noWithdraw !== true || each !== 'withdraw',
+    ),
+    balances: balancesIn(balances),
+    accountOf: typeof accountOf === 'string' ? accountOf : null,
+    nonceWindow: window,
+    isUnlimited: unlimited === true,
   }
 }
 
 /** "BTC=1,USD=5000" */
 function balancesIn(text: unknown): Record<string, string> | null {
   if (text === undefined || text === null) return null
-  return Object.fromEntries(String(text).split(',').filter((each) => each !== '').map((each) => {
-    const [, coin, amount] = /^\s*([A-Z0-9]+)=(\d+(?:\.\d+)?)\s*$/.exec(each) ?? []
-    if (coin !== undefined && amount !== undefined) return [coin, amount]
-    throw new RequestError(`balances ${JSON.stringify(text)} are not of the form BTC=1,USD=5000`)
-  }))
+  return Object.fromEntries(
+    String(text)
+      .split(',')
+      .filter((each) => each !== '')
+      .map((each) => {
+        const [, coin, amount] = /^\s*([A-Z0-9]+)=(\d+(?:\.\d+)?)\s*$/.exec(each) ?? []
+        if (coin !== undefined && amount !== undefined) return [coin, amount]
+        throw new RequestError(
+          `balances ${JSON.stringify(text)} are not of the form BTC=1,USD=5000`,
+        )
+      }),
+  )
 }
 
 function revoke(venues: Faces, command: Command): unknown {
@@ -69,27 +111,49 @@ function address(venues: Faces, command: Command): unknown {
   const wanted = tag === undefined || tag === null ? null : String(tag)
   const { routes } = venue.funding
   const route = routes.find((each) => each.asset === asset)
-  if (!route) throw new RequestError(`asset ${JSON.stringify(asset)} is unknown: one of ${routes.map((each) => each.asset).join(', ')}`)
+  if (!route)
+    throw new RequestError(
+      `asset ${JSON.stringify(asset)} is unknown: one of ${routes.map((each) => each.asset).join(', ')}`,
+    )
   if (typeof text !== 'string' || text === '' || text.length > ADDRESS_LENGTH_MAX) {
     throw new RequestError(`address ${JSON.stringify(text)} is not an address`)
   }
-  const label = name ?? `${route.asset} ${text.slice(-SHOWN_OF_ADDRESS)} ${wanted ?? ''}`.trim().slice(0, NAME_LENGTH_MAX)
+  const label =
+    name ??
+    `${route.asset} ${text.slice(-SHOWN_OF_ADDRESS)} ${wanted ?? ''}`
+      .trim()
+      .slice(0, NAME_LENGTH_MAX)
   if (typeof label !== 'string' || label === '' || label.length > NAME_LENGTH_MAX) {
     throw new RequestError(`name has 1 to ${NAME_LENGTH_MAX} characters`)
   }
-  venue.register({ account: found.account, name: label, coin: route.coin, network: route.network, address: text, tag: wanted })
+  venue.register({
+    account: found.account,
+    name: label,
+    coin: route.coin,
+    network: route.network,
+    address: text,
+    tag: wanted,
+  })
   return { api_key: found.key, name: label, asset, address: text, tag: wanted }
 }
 
 function exchangeIn({ exchange }: Command): ExchangeName {
   const known = EXCHANGES.find((each) => each === String(exchange).toUpperCase())
   if (known) return known
-  throw new RequestError(`exchange ${JSON.stringify(exchange)} is unknown: one of ${EXCHANGES.join(', ').toLowerCase()}`)
+  throw new RequestError(
+    `exchange ${JSON.stringify(exchange)} is unknown: one of ${EXCHANGES.join(', ').toLowerCase()}`,
+  )
 }
 
 /** Whose key it is, at whichever exchange. */
-function holderIn(venues: Faces, { api_key: name }: Command): { venue: Venue; found: ReturnType<Venue['keyOf']> } {
-  const venue = EXCHANGES.map((exchange) => venues.venue(exchange)).find(({ keys }) => keys.has(String(name)))
-  if (!venue) throw new RequestError(`api_key ${JSON.stringify(name)} is no key of an exchange here`)
+function holderIn(
+  venues: Faces,
+  { api_key: name }: Command,
+): { venue: Venue; found: ReturnType<Venue['keyOf']> } {
+  const venue = EXCHANGES.map((exchange) => venues.venue(exchange)).find(({ keys }) =>
+    keys.has(String(name)),
+  )
+  if (!venue)
+    throw new RequestError(`api_key ${JSON.stringify(name)} is no key of an exchange here`)
   return { venue, found: venue.keyOf(name) }
 }

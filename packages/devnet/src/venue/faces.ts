@@ -66,18 +66,25 @@ export class VenueFaces {
 
   /** Undefined cuts the connection unanswered. */
   async handle(exchange: ExchangeName, request: HttpRequest): Promise<HttpAnswer | undefined> {
-    const { venue: { faults }, face } = this.#opened(exchange)
+    const {
+      venue: { faults },
+      face,
+    } = this.#opened(exchange)
     const { mode } = faults
     if (mode === 'down') return undefined
     if (mode === 'rate-limited') return face.rateLimited
-    if (mode === 'malformed') return { status: 200, body: '<html><body>Service is being upgraded</body></html>' }
-    // Prices of these protocols have no times: an exchange whose prices stand still says that it is closed.
+    if (mode === 'malformed')
+      return { status: 200, body: '<html><body>Service is being upgraded</body></html>' }
+    // Prices of these protocols have no times: an exchange whose prices stand still says that it is
+    // closed.
     if (mode === 'stale') return face.unavailable
     const { isDeed, ...answer } = await face.handle(request)
     if (mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
     const loss = isDeed ? faults.takeLoss() : null
     if (loss === 'drop-answer') return undefined
-    return loss === 'unknown-answer' ? face.unknown : { ...answer, isStalled: loss === 'stalled-answer' }
+    return loss === 'unknown-answer'
+      ? face.unknown
+      : { ...answer, isStalled: loss === 'stalled-answer' }
   }
 
   #opened(exchange: ExchangeName): { venue: Venue; face: Face } {

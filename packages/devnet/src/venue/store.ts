@@ -2,17 +2,26 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Journal } from '../journal.ts'
 
-interface Big { $n: string }
-const isBig = (value: unknown): value is Big => typeof value === 'object' && value !== null && Object.keys(value).join() === '$n'
+interface Big {
+  $n: string
+}
+const isBig = (value: unknown): value is Big =>
+  typeof value === 'object' && value !== null && Object.keys(value).join() === '$n'
 
-const plain = (value: unknown): unknown => JSON.parse(
-  JSON.stringify(value, (_, each: unknown) => (typeof each === 'bigint' ? { $n: String(each) } : each))) as unknown
-const revived = (value: unknown): unknown => JSON.parse(
-  JSON.stringify(value), (_, each: unknown) => (isBig(each) ? BigInt(each.$n) : each)) as unknown
+const plain = (value: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(value, (_, each: unknown) =>
+      typeof each === 'bigint' ? { $n: String(each) } : each,
+    ),
+  ) as unknown
+const revived = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value), (_, each: unknown) =>
+    isBig(each) ? BigInt(each.$n) : each,
+  ) as unknown
 
 /**
- * What a venue knows, as an append-only file: one record for each operation, with all that it changed, so that an
- * operation is there whole or not at all.
+ * What a venue knows, as an append-only file: one record for each operation, with all that it
+ * changed, so that an operation is there whole or not at all.
  */
 export class Store<Entry extends object> {
   readonly #journal: Journal<unknown>
@@ -24,7 +33,10 @@ export class Store<Entry extends object> {
   static open<Entry extends object>(path: string): { store: Store<Entry>; entries: Entry[] } {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     const { journal, records } = Journal.open<unknown>(path)
-    return { store: new Store<Entry>(journal), entries: records.map((record) => revived(record) as Entry) }
+    return {
+      store: new Store<Entry>(journal),
+      entries: records.map((record) => revived(record) as Entry),
+    }
   }
 
   append(entry: Entry): void {

@@ -65,7 +65,10 @@ export interface VenueKind {
   nameOf: (kind: 'order' | 'trade', number: number, seed: string) => string
 }
 
-/** One local exchange: its customers, books and money. It opens its journal for its first key, or where there is one. */
+/**
+ * One local exchange: its customers, books and money. It opens its journal for its first key, or
+ * where there is one.
+ */
 export class Venue {
   readonly kind: VenueKind
   readonly faults = new VenueFaults()
@@ -81,15 +84,31 @@ export class Venue {
   /** Whether one of them is more than used. */
   #hasNewKeys = false
 
-  constructor(kind: VenueKind, path: string, priceOf: (coin: string) => bigint | undefined, chains: readonly LocalChain[]) {
+  constructor(
+    kind: VenueKind,
+    path: string,
+    priceOf: (coin: string) => bigint | undefined,
+    chains: readonly LocalChain[],
+  ) {
     this.kind = kind
     this.#path = path
     this.priceOf = priceOf
     const now = () => Date.now()
-    this.engine = new Engine({ rules: kind.rules, priceOf, now, name: (what, number) => kind.nameOf(what, number, this.#seed) })
+    this.engine = new Engine({
+      rules: kind.rules,
+      priceOf,
+      now,
+      name: (what, number) => kind.nameOf(what, number, this.#seed),
+    })
     this.funding = new Funding({
-      engine: this.engine, coins: kind.rules.coins, routes: routesOf(kind.rules.coins, chains), chains, seed: () => this.#seed, now,
-      isStuck: () => this.faults.mode === 'stuck-withdrawal', commit: (entry) => this.commit(entry),
+      engine: this.engine,
+      coins: kind.rules.coins,
+      routes: routesOf(kind.rules.coins, chains),
+      chains,
+      seed: () => this.#seed,
+      now,
+      isStuck: () => this.faults.mode === 'stuck-withdrawal',
+      commit: (entry) => this.commit(entry),
     })
     if (existsSync(path)) this.#open()
   }
@@ -113,12 +132,23 @@ export class Venue {
   /** A new account with play money, or another key of one. */
   createKey(o: KeyWish): ApiKey {
     const sister = o.accountOf === null ? null : this.keys.get(o.accountOf)
-    if (sister === undefined) throw new RequestError(`api_key ${JSON.stringify(o.accountOf)} is no key of ${this.kind.exchange}`)
-    const account = sister ? this.engine.accounts.get(sister.account)! : this.#createAccount(o.balances ?? this.kind.playMoney)
+    if (sister === undefined)
+      throw new RequestError(
+        `api_key ${JSON.stringify(o.accountOf)} is no key of ${this.kind.exchange}`,
+      )
+    const account = sister
+      ? this.engine.accounts.get(sister.account)!
+      : this.#createAccount(o.balances ?? this.kind.playMoney)
     if (!this.#store) this.#open()
     const made: ApiKey = {
-      ...this.kind.newKey(), account: account.id, permissions: [...o.permissions], isRevoked: false, nonce: '0',
-      nonceWindow: o.nonceWindow, isUnlimited: o.isUnlimited, createdMs: Date.now(),
+      ...this.kind.newKey(),
+      account: account.id,
+      permissions: [...o.permissions],
+      isRevoked: false,
+      nonce: '0',
+      nonceWindow: o.nonceWindow,
+      isUnlimited: o.isUnlimited,
+      createdMs: Date.now(),
     }
     this.keys.set(made.key, made)
     this.#dirtyKeys.add(made)
@@ -130,7 +160,8 @@ export class Venue {
   /** @throws RequestError where there is no such key */
   keyOf(key: unknown): ApiKey {
     const found = typeof key === 'string' ? this.keys.get(key) : undefined
-    if (!found) throw new RequestError(`api_key ${JSON.stringify(key)} is no key of ${this.kind.exchange}`)
+    if (!found)
+      throw new RequestError(`api_key ${JSON.stringify(key)} is no key of ${this.kind.exchange}`)
     return found
   }
 
@@ -141,7 +172,10 @@ export class Venue {
     this.commit()
   }
 
-  /** Written down with the next change: a nonce that changed nothing may be used again after a restart. */
+  /**
+   * Written down with the next change: a nonce that changed nothing may be used again after a
+   * restart.
+   */
   used(key: ApiKey, nonce: bigint): void {
     key.nonce = String(nonce)
     this.#dirtyKeys.add(key)
@@ -149,9 +183,14 @@ export class Venue {
 
   /** Once more the same changes nothing. @throws RequestError where another address has the name */
   register(known: KnownAddress): void {
-    const same = this.funding.known.find((each) => each.account === known.account && each.name === known.name)
+    const same = this.funding.known.find(
+      (each) => each.account === known.account && each.name === known.name,
+    )
     if (same && JSON.stringify(same) === JSON.stringify(known)) return
-    if (same) throw new RequestError(`name ${JSON.stringify(known.name)} is taken: an account's addresses have names of their own`)
+    if (same)
+      throw new RequestError(
+        `name ${JSON.stringify(known.name)} is taken: an account's addresses have names of their own`,
+      )
     this.funding.known.push(known)
     this.commit({ known: [known] })
   }
@@ -161,8 +200,10 @@ export class Venue {
     const { accounts, orders, trades } = this.engine.changes
     const whole: Entry = {
       ...entry,
-      ...(accounts.size > 0 ? { accounts: [...accounts] } : {}), ...(orders.size > 0 ? { orders: [...orders] } : {}),
-      ...(trades.size > 0 ? { trades: [...trades] } : {}), ...(this.#dirtyKeys.size > 0 ? { keys: [...this.#dirtyKeys] } : {}),
+      ...(accounts.size > 0 ? { accounts: [...accounts] } : {}),
+      ...(orders.size > 0 ? { orders: [...orders] } : {}),
+      ...(trades.size > 0 ? { trades: [...trades] } : {}),
+      ...(this.#dirtyKeys.size > 0 ? { keys: [...this.#dirtyKeys] } : {}),
     }
     const isNonceAlone = Object.keys(whole).every((name) => name === 'keys') && !this.#hasNewKeys
     if (isNonceAlone || !this.#store) return
@@ -177,9 +218,13 @@ export class Venue {
     const account: Account = { id: `A${number}`, number, balances: {}, createdMs: Date.now() }
     for (const [ticker, text] of Object.entries(balances)) {
       const coin = this.kind.rules.coins.get(ticker)
-      if (!coin) throw new RequestError(`coin ${JSON.stringify(ticker)} is not on ${this.kind.exchange}`)
+      if (!coin)
+        throw new RequestError(`coin ${JSON.stringify(ticker)} is not on ${this.kind.exchange}`)
       const total = readDecimal(text, coin.decimals)
-      if (total === null) throw new RequestError(`balance of ${ticker}: ${JSON.stringify(text)} has more than ${coin.decimals} decimals`)
+      if (total === null)
+        throw new RequestError(
+          `balance of ${ticker}: ${JSON.stringify(text)} has more than ${coin.decimals} decimals`,
+        )
       account.balances[ticker] = { total, held: 0n }
     }
     this.engine.accounts.set(account.id, account)
@@ -190,23 +235,54 @@ export class Venue {
   #open(): void {
     const { store, entries } = Store.open<Entry>(this.#path)
     this.#store = store
-    const latest = <Each>(of: (entry: Entry) => Each[] | undefined, key: (each: Each) => string): Each[] => [
-      ...new Map(entries.flatMap((entry) => of(entry) ?? []).map((each) => [key(each), each])).values()]
+    const latest = <Each>(
+      of: (entry: Entry) => Each[] | undefined,
+      key: (each: Each) => string,
+    ): Each[] => [
+      ...new Map(
+        entries.flatMap((entry) => of(entry) ?? []).map((each) => [key(each), each]),
+      ).values(),
+    ]
     this.#seed = entries[0]?.seed ?? randomBytes(32).toString('hex')
     if (entries.length === 0) store.append({ seed: this.#seed })
-    for (const key of latest(({ keys }) => keys, ({ key }) => key)) this.keys.set(key.key, key)
+    for (const key of latest(
+      ({ keys }) => keys,
+      ({ key }) => key,
+    ))
+      this.keys.set(key.key, key)
     this.engine.restore({
-      accounts: latest(({ accounts }) => accounts, ({ id }) => id), orders: latest(({ orders }) => orders, ({ id }) => id),
-      trades: latest(({ trades }) => trades, ({ id }) => id),
+      accounts: latest(
+        ({ accounts }) => accounts,
+        ({ id }) => id,
+      ),
+      orders: latest(
+        ({ orders }) => orders,
+        ({ id }) => id,
+      ),
+      trades: latest(
+        ({ trades }) => trades,
+        ({ id }) => id,
+      ),
     })
     this.funding.restore({
-      addresses: entries.flatMap(({ addresses = [] }) => addresses), deposits: latest(({ deposits }) => deposits, ({ id }) => id),
-      withdrawals: latest(({ withdrawals }) => withdrawals, ({ id }) => id),
-      cursors: latest(({ cursors }) => cursors, ({ network }) => network),
+      addresses: entries.flatMap(({ addresses = [] }) => addresses),
+      deposits: latest(
+        ({ deposits }) => deposits,
+        ({ id }) => id,
+      ),
+      withdrawals: latest(
+        ({ withdrawals }) => withdrawals,
+        ({ id }) => id,
+      ),
+      cursors: latest(
+        ({ cursors }) => cursors,
+        ({ network }) => network,
+      ),
       known: entries.flatMap(({ known = [] }) => known),
     })
   }
 }
 
 /** Bytes that follow from a seed and words. */
-export const digest = (...words: string[]): Buffer => createHash('sha256').update(words.join(' ')).digest()
+export const digest = (...words: string[]): Buffer =>
+  createHash('sha256').update(words.join(' ')).digest()

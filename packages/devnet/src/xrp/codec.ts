@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
 
-/** The XRP Ledger's binary form, read and written by code of our own, so that the client's library is checked by another. */
+/**
+ * The XRP Ledger's binary form, read and written by code of our own, so that the client's library
+ * is checked by another.
+ */
 
 export type Issued = { currency: string; issuer: string; value: string }
 export type Fields = Record<string, string | number | Issued | { Memo: Record<string, string> }[]>
@@ -25,11 +28,30 @@ const ARRAY = 15
 /** [type, number, name] in canonical order. */
 const FIELDS: readonly (readonly [number, number, string])[] = [
   [UINT16, 2, 'TransactionType'],
-  [UINT32, 1, 'NetworkID'], [UINT32, 2, 'Flags'], [UINT32, 3, 'SourceTag'], [UINT32, 4, 'Sequence'], [UINT32, 14, 'DestinationTag'],
-  [UINT32, 27, 'LastLedgerSequence'], [UINT32, 33, 'SetFlag'], [UINT32, 34, 'ClearFlag'], [UINT32, 41, 'TicketSequence'],
-  [HASH256, 9, 'AccountTxnID'], [HASH256, 17, 'InvoiceID'], [AMOUNT, 1, 'Amount'], [AMOUNT, 8, 'Fee'], [AMOUNT, 9, 'SendMax'],
-  [AMOUNT, 10, 'DeliverMin'], [BLOB, 3, 'SigningPubKey'], [BLOB, 4, 'TxnSignature'], [BLOB, 7, 'Domain'], [BLOB, 12, 'MemoType'],
-  [BLOB, 13, 'MemoData'], [BLOB, 14, 'MemoFormat'], [ACCOUNT, 1, 'Account'], [ACCOUNT, 3, 'Destination'], [OBJECT, 10, 'Memo'],
+  [UINT32, 1, 'NetworkID'],
+  [UINT32, 2, 'Flags'],
+  [UINT32, 3, 'SourceTag'],
+  [UINT32, 4, 'Sequence'],
+  [UINT32, 14, 'DestinationTag'],
+  [UINT32, 27, 'LastLedgerSequence'],
+  [UINT32, 33, 'SetFlag'],
+  [UINT32, 34, 'ClearFlag'],
+  [UINT32, 41, 'TicketSequence'],
+  [HASH256, 9, 'AccountTxnID'],
+  [HASH256, 17, 'InvoiceID'],
+  [AMOUNT, 1, 'Amount'],
+  [AMOUNT, 8, 'Fee'],
+  [AMOUNT, 9, 'SendMax'],
+  [AMOUNT, 10, 'DeliverMin'],
+  [BLOB, 3, 'SigningPubKey'],
+  [BLOB, 4, 'TxnSignature'],
+  [BLOB, 7, 'Domain'],
+  [BLOB, 12, 'MemoType'],
+  [BLOB, 13, 'MemoData'],
+  [BLOB, 14, 'MemoFormat'],
+  [ACCOUNT, 1, 'Account'],
+  [ACCOUNT, 3, 'Destination'],
+  [OBJECT, 10, 'Memo'],
   [ARRAY, 9, 'Memos'],
 ]
 const BY_CODE = new Map(FIELDS.map(([type, number, name]) => [type * 256 + number, { type, name }]))
@@ -39,7 +61,8 @@ const NOT_XRP = 1n << 63n
 const POSITIVE = 1n << 62n
 
 const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest()
-export const sha512Half = (...parts: Uint8Array[]): Buffer => createHash('sha512').update(Buffer.concat(parts)).digest().subarray(0, 32)
+export const sha512Half = (...parts: Uint8Array[]): Buffer =>
+  createHash('sha512').update(Buffer.concat(parts)).digest().subarray(0, 32)
 const PREFIX = { sign: Buffer.from('STX\0'), id: Buffer.from('TXN\0') }
 
 /** Base58Check of a 20-byte account id, version 0. */
@@ -76,10 +99,13 @@ export function readTransaction(hex: string): XrpTransaction {
   const reader = new Reader(bytes)
   const { fields, unsigned } = reader.object(false)
   for (const name of ['TransactionType', 'Account', 'Fee', 'Sequence', 'SigningPubKey']) {
-    if (fields[name] === undefined) throw new NotATransaction(`Field '${name}' is required but missing.`)
+    if (fields[name] === undefined)
+      throw new NotATransaction(`Field '${name}' is required but missing.`)
   }
   return {
-    hash: sha512Half(PREFIX.id, bytes).toString('hex').toUpperCase(), raw: hex.toLowerCase(), fields,
+    hash: sha512Half(PREFIX.id, bytes).toString('hex').toUpperCase(),
+    raw: hex.toLowerCase(),
+    fields,
     signingBytes: Buffer.concat([PREFIX.sign, unsigned]),
   }
 }
@@ -115,7 +141,8 @@ class Reader {
       const number = head & 15 || this.#byte()
       const known = BY_CODE.get(type * 256 + number)
       if (!known) throw new NotATransaction(`field ${type}/${number} is not served by this ledger`)
-      if (type * 256 + number <= last) throw new NotATransaction('fields are not in canonical order')
+      if (type * 256 + number <= last)
+        throw new NotATransaction('fields are not in canonical order')
       last = type * 256 + number
       fields[known.name] = this.#value(known.type)
       if (known.name !== 'TxnSignature') unsigned.push(this.#bytes.subarray(start, this.#at))
@@ -129,13 +156,18 @@ class Reader {
       case UINT16: {
         const code = this.#take(2).readUInt16BE()
         const name = TYPES[code]
-        if (!name) throw new NotATransaction(`transactions of type ${code} are not served by this ledger`)
+        if (!name)
+          throw new NotATransaction(`transactions of type ${code} are not served by this ledger`)
         return name
       }
-      case UINT32: return this.#take(4).readUInt32BE()
-      case HASH256: return this.#take(32).toString('hex').toUpperCase()
-      case AMOUNT: return this.#amount()
-      case BLOB: return this.#variable().toString('hex').toUpperCase()
+      case UINT32:
+        return this.#take(4).readUInt32BE()
+      case HASH256:
+        return this.#take(32).toString('hex').toUpperCase()
+      case AMOUNT:
+        return this.#amount()
+      case BLOB:
+        return this.#variable().toString('hex').toUpperCase()
       case ACCOUNT: {
         const id = this.#variable()
         if (id.length !== 20) throw new NotATransaction('an account has 20 bytes')
@@ -150,7 +182,8 @@ class Reader {
           memos.push({ Memo: this.object(true).fields as Record<string, string> })
         }
       }
-      default: throw new NotATransaction('a memo stands alone')
+      default:
+        throw new NotATransaction('a memo stands alone')
     }
   }
 
@@ -171,7 +204,12 @@ class Reader {
     const issuer = encodeAccount(this.#take(20))
     const mantissa = word & ((1n << 54n) - 1n)
     const exponent = Number((word >> 54n) & 0xffn) - 97
-    return { currency, issuer, value: mantissa === 0n ? '0' : `${(word & POSITIVE) === 0n ? '-' : ''}${mantissa}e${exponent}` }
+    return {
+      currency,
+      issuer,
+      value:
+        mantissa === 0n ? '0' : `${(word & POSITIVE) === 0n ? '-' : ''}${mantissa}e${exponent}`,
+    }
   }
 }
 
@@ -181,8 +219,11 @@ export function writeTransaction(fields: Fields): Buffer {
   for (const [type, number, name] of FIELDS) {
     const value = fields[name]
     if (value === undefined) continue
-    parts.push(Buffer.from(number < 16 ? [type << 4 | number] : [type << 4, number]))
-    if (type === UINT16) parts.push(Buffer.from([0, Number(Object.keys(TYPES).find((code) => TYPES[Number(code)] === value))]))
+    parts.push(Buffer.from(number < 16 ? [(type << 4) | number] : [type << 4, number]))
+    if (type === UINT16)
+      parts.push(
+        Buffer.from([0, Number(Object.keys(TYPES).find((code) => TYPES[Number(code)] === value))]),
+      )
     else if (type === UINT32) parts.push(uint32(value as number))
     else if (type === AMOUNT) parts.push(writeAmount(value as string | Issued))
     else if (type === BLOB) parts.push(variable(Buffer.from(value as string, 'hex')))
@@ -204,7 +245,10 @@ function variable(bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from([bytes.length]), bytes])
 }
 
-/** Issued amounts only as a faucet needs them: whole drops' worth of a currency, value = drops × 10^-6. */
+/**
+ * Issued amounts only as a faucet needs them: whole drops' worth of a currency, value = drops ×
+ * 10^-6.
+ */
 function writeAmount(value: string | Issued): Buffer {
   const word = Buffer.alloc(8)
   if (typeof value === 'string') {

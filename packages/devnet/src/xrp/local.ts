@@ -28,7 +28,10 @@ class LocalXrpChain extends LocalLedgers<XrpChain> implements LocalChain {
     const chain = await this.chain()
     const { xrpRpc, xrpSocket } = await import('./rpc.ts')
     return {
-      faults, contentType: 'application/json', handle: async (body) => xrpRpc(chain, faults, body), socket: () => xrpSocket(chain, faults),
+      faults,
+      contentType: 'application/json',
+      handle: async (body) => xrpRpc(chain, faults, body),
+      socket: () => xrpSocket(chain, faults),
     }
   }
 
@@ -44,7 +47,10 @@ class LocalXrpChain extends LocalLedgers<XrpChain> implements LocalChain {
   async paymentsIn(height: number): Promise<Payment[] | undefined> {
     const ledger = (await this.chain()).ledgers.at(height)
     return ledger?.transactions.flatMap(({ tx: { hash, fields }, outcome }): Payment[] => {
-      const { Destination: address, DestinationTag: number } = fields as { Destination: string; DestinationTag?: number }
+      const { Destination: address, DestinationTag: number } = fields as {
+        Destination: string
+        DestinationTag?: number
+      }
       if (outcome.result !== 'tesSUCCESS' || outcome.delivered === undefined) return []
       const tag = number === undefined ? null : String(number)
       return [{ hash, index: 0, asset: this.code, address, tag, amount: outcome.delivered }]

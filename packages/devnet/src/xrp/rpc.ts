@@ -1,9 +1,24 @@
 import type { Faults } from '../faults.ts'
 import type { Received, SocketSession } from '../http-server.ts'
 import type { XrpChain } from './chain.ts'
-import { decodeAccount, issuedOf, NotATransaction, readTransaction, type Fields, type XrpTransaction } from './codec.ts'
 import {
-  BASE_FEE, MESSAGES, NETWORK_ID, RESERVE_BASE, RESERVE_INCREMENT, signatureFault, TOTAL, type Outcome, type XrpLedger,
+  decodeAccount,
+  issuedOf,
+  NotATransaction,
+  readTransaction,
+  type Fields,
+  type XrpTransaction,
+} from './codec.ts'
+import {
+  BASE_FEE,
+  MESSAGES,
+  NETWORK_ID,
+  RESERVE_BASE,
+  RESERVE_INCREMENT,
+  signatureFault,
+  TOTAL,
+  type Outcome,
+  type XrpLedger,
 } from './rules.ts'
 
 /** Seconds from the Unix epoch to the ledger's. */
@@ -33,20 +48,27 @@ class Failure extends Error {
 }
 
 /** rippled's JSON-RPC: errors stand in the result. Undefined: no answer. */
-export function xrpRpc(chain: XrpChain, faults: Faults, body: string): { status: number; body: string } | undefined {
+export function xrpRpc(
+  chain: XrpChain,
+  faults: Faults,
+  body: string,
+): { status: number; body: string } | undefined {
   let method: unknown
   let parameters: Request
   try {
     const parsed = JSON.parse(body) as { method?: unknown; params?: unknown }
     method = parsed.method
-    parameters = (Array.isArray(parsed.params) ? parsed.params[0] ?? {} : {}) as Request
-    if (typeof method !== 'string' || typeof parameters !== 'object' || parameters === null) throw new Error('no method')
+    parameters = (Array.isArray(parsed.params) ? (parsed.params[0] ?? {}) : {}) as Request
+    if (typeof method !== 'string' || typeof parameters !== 'object' || parameters === null)
+      throw new Error('no method')
   } catch {
     return { status: 400, body: 'Unable to parse request' }
   }
   const { answer, error } = run(chain, faults, method as string, parameters)
   if (faults.mode === 'drop-answer' && method === 'submit') return undefined
-  const result = error ? { ...error, request: { ...parameters, command: method }, status: 'error' } : { ...answer, status: 'success' }
+  const result = error
+    ? { ...error, request: { ...parameters, command: method }, status: 'error' }
+    : { ...answer, status: 'success' }
   return { status: 200, body: JSON.stringify({ result }) }
 }
 
@@ -67,12 +89,19 @@ function answerMessage(chain: XrpChain, faults: Faults, text: string): Received 
   if (faults.mode === 'drop-answer' && command === 'submit') return { cut: true }
   return {
     text: JSON.stringify(
-      error ? { id, status: 'error', type: 'response', ...error, request } : { id, status: 'success', type: 'response', result: answer }
-    )
+      error
+        ? { id, status: 'error', type: 'response', ...error, request }
+        : { id, status: 'success', type: 'response', result: answer },
+    ),
   }
 }
 
-function run(chain: XrpChain, faults: Faults, method: string, request: Request): { answer?: Answer; error?: Answer } {
+function run(
+  chain: XrpChain,
+  faults: Faults,
+  method: string,
+  request: Request,
+): { answer?: Answer; error?: Answer } {
   try {
     const command = COMMANDS[method]
     if (!command) throw new Failure('unknownCmd')
@@ -83,7 +112,9 @@ function run(chain: XrpChain, faults: Faults, method: string, request: Request):
       return { error: { error: 'internal', error_code: 73, error_message: 'Internal error.' } }
     }
     const [code, message] = ERRORS[error.error] ?? [0, error.error]
-    return { error: { error: error.error, error_code: code, error_message: message, ...error.more } }
+    return {
+      error: { error: error.error, error_code: code, error_message: message, ...error.more },
+    }
   }
 }
 
@@ -96,7 +127,10 @@ const COMMANDS: Record<string, (chain: XrpChain, request: Request, faults: Fault
   fee,
   account_info: accountInfo,
   account_objects: (chain, request) => ({
-    account: knownAccount(chain, request).address, account_objects: [], validated: true, ledger_index: chain.head.height,
+    account: knownAccount(chain, request).address,
+    account_objects: [],
+    validated: true,
+    ledger_index: chain.head.height,
   }),
   account_tx: accountTx,
   ledger,
@@ -110,12 +144,25 @@ function serverInfo({ ledgers, head }: XrpChain): Answer {
   const xrp = (drops: bigint) => Number(drops) / DROPS
   return {
     info: {
-      build_version: '2.4.0', complete_ledgers: `1-${head.height}`, hostid: 'LOCAL', initial_sync_duration_us: '1', io_latency_ms: 1,
-      load_factor: 1, network_id: NETWORK_ID, peers: 0, server_state: 'full', time: new Date(ledgers.head.time * 1000).toISOString(),
-      uptime: 1, validation_quorum: 1,
+      build_version: '2.4.0',
+      complete_ledgers: `1-${head.height}`,
+      hostid: 'LOCAL',
+      initial_sync_duration_us: '1',
+      io_latency_ms: 1,
+      load_factor: 1,
+      network_id: NETWORK_ID,
+      peers: 0,
+      server_state: 'full',
+      time: new Date(ledgers.head.time * 1000).toISOString(),
+      uptime: 1,
+      validation_quorum: 1,
       validated_ledger: {
-        age: Math.max(0, ledgers.seconds - ledgers.head.time), base_fee_xrp: xrp(BASE_FEE), hash: head.hash,
-        reserve_base_xrp: xrp(RESERVE_BASE), reserve_inc_xrp: xrp(RESERVE_INCREMENT), seq: head.height,
+        age: Math.max(0, ledgers.seconds - ledgers.head.time),
+        base_fee_xrp: xrp(BASE_FEE),
+        hash: head.hash,
+        reserve_base_xrp: xrp(RESERVE_BASE),
+        reserve_inc_xrp: xrp(RESERVE_INCREMENT),
+        seq: head.height,
       },
     },
   }
@@ -124,10 +171,18 @@ function serverInfo({ ledgers, head }: XrpChain): Answer {
 function fee({ ledgers, head }: XrpChain): Answer {
   const base = BASE_FEE.toString()
   return {
-    current_ledger_size: String(ledgers.waiting.length), current_queue_size: '0', expected_ledger_size: '1000', max_queue_size: '20000',
+    current_ledger_size: String(ledgers.waiting.length),
+    current_queue_size: '0',
+    expected_ledger_size: '1000',
+    max_queue_size: '20000',
     ledger_current_index: head.height + 1,
     drops: { base_fee: base, median_fee: '5000', minimum_fee: base, open_ledger_fee: base },
-    levels: { median_level: '128000', minimum_level: '256', open_ledger_level: '256', reference_level: '256' },
+    levels: {
+      median_level: '128000',
+      minimum_level: '256',
+      open_ledger_level: '256',
+      reference_level: '256',
+    },
   }
 }
 
@@ -136,7 +191,12 @@ function knownAccount(chain: XrpChain, request: Request) {
   if (typeof address !== 'string' || !decodeAccount(address)) throw new Failure('actMalformed')
   const open = request['ledger_index'] === 'current' || request['ledger_index'] === undefined
   const account = open ? chain.ledgers.open.get(address) : chain.ledgers.accounts.get(address)
-  if (!account) throw new Failure('actNotFound', { account: address, ledger_index: chain.head.height, validated: !open })
+  if (!account)
+    throw new Failure('actNotFound', {
+      account: address,
+      ledger_index: chain.head.height,
+      validated: !open,
+    })
   return { address, account, open }
 }
 
@@ -144,10 +204,17 @@ function accountInfo(chain: XrpChain, request: Request): Answer {
   const { address, account, open } = knownAccount(chain, request)
   return {
     account_data: {
-      Account: address, Balance: account.balance.toString(), Flags: account.flags, LedgerEntryType: 'AccountRoot',
-      OwnerCount: account.owned, Sequence: account.sequence,
+      Account: address,
+      Balance: account.balance.toString(),
+      Flags: account.flags,
+      LedgerEntryType: 'AccountRoot',
+      OwnerCount: account.owned,
+      Sequence: account.sequence,
     },
-    account_flags: { requireDestinationTag: (account.flags & 0x0002_0000) !== 0, depositAuth: (account.flags & 0x0100_0000) !== 0 },
+    account_flags: {
+      requireDestinationTag: (account.flags & 0x0002_0000) !== 0,
+      depositAuth: (account.flags & 0x0100_0000) !== 0,
+    },
     ...(open
       ? { ledger_current_index: chain.head.height + 1, validated: false }
       : { ledger_index: chain.head.height, ledger_hash: chain.head.hash, validated: true }),
@@ -156,7 +223,10 @@ function accountInfo(chain: XrpChain, request: Request): Answer {
 
 function wanted(chain: XrpChain, request: Request): XrpLedger {
   const { ledgers } = chain
-  const named = request['ledger_hash'] !== undefined ? ledgers.ledgers.find(({ hash }) => hash === request['ledger_hash']) : undefined
+  const named =
+    request['ledger_hash'] !== undefined
+      ? ledgers.ledgers.find(({ hash }) => hash === request['ledger_hash'])
+      : undefined
   const index = request['ledger_index']
   const found =
     request['ledger_hash'] !== undefined
@@ -175,15 +245,29 @@ function ledger(chain: XrpChain, request: Request): Answer {
   const { index, time, hash, parent, transactions } = wanted(chain, request)
   const shown =
     request['expand'] === true
-      ? transactions.map(({ tx: each, outcome }, order) => expanded(each, outcome, order, isModern(request), { index, time, hash }))
+      ? transactions.map(({ tx: each, outcome }, order) =>
+          expanded(each, outcome, order, isModern(request), { index, time, hash }),
+        )
       : transactions.map(({ tx: each }) => each.hash)
   return {
-    ledger_hash: hash, ledger_index: index, validated: true,
+    ledger_hash: hash,
+    ledger_index: index,
+    validated: true,
     ledger: {
-      account_hash: '0'.repeat(64), close_flags: 0, close_time: time - RIPPLE_EPOCH, close_time_human: iso(time), close_time_iso: iso(time),
-      close_time_resolution: 10, closed: true, ledger_hash: hash, ledger_index: isModern(request) ? index : String(index),
-      parent_close_time: (chain.ledgers.ledger(index - 1)?.time ?? time) - RIPPLE_EPOCH, parent_hash: parent, total_coins: TOTAL.toString(),
-      transaction_hash: '0'.repeat(64), ...(request['transactions'] === true ? { transactions: shown } : {}),
+      account_hash: '0'.repeat(64),
+      close_flags: 0,
+      close_time: time - RIPPLE_EPOCH,
+      close_time_human: iso(time),
+      close_time_iso: iso(time),
+      close_time_resolution: 10,
+      closed: true,
+      ledger_hash: hash,
+      ledger_index: isModern(request) ? index : String(index),
+      parent_close_time: (chain.ledgers.ledger(index - 1)?.time ?? time) - RIPPLE_EPOCH,
+      parent_hash: parent,
+      total_coins: TOTAL.toString(),
+      transaction_hash: '0'.repeat(64),
+      ...(request['transactions'] === true ? { transactions: shown } : {}),
     },
   }
 }
@@ -197,18 +281,29 @@ function printed(fields: Fields): Answer {
 
 function metaOf(outcome: Outcome, order: number): Answer {
   return {
-    AffectedNodes: [], TransactionIndex: order, TransactionResult: outcome.result,
+    AffectedNodes: [],
+    TransactionIndex: order,
+    TransactionResult: outcome.result,
     ...(outcome.delivered === undefined ? {} : { delivered_amount: outcome.delivered.toString() }),
   }
 }
 
 function expanded(
-  each: XrpTransaction, outcome: Outcome, order: number, modern: boolean, at: { index: number; time: number; hash: string }
+  each: XrpTransaction,
+  outcome: Outcome,
+  order: number,
+  modern: boolean,
+  at: { index: number; time: number; hash: string },
 ): Answer {
   const meta = metaOf(outcome, order)
   if (!modern) return { ...printed(each.fields), hash: each.hash, metaData: meta }
   return {
-    tx_json: printed(each.fields), meta, hash: each.hash, validated: true, ledger_hash: at.hash, ledger_index: at.index,
+    tx_json: printed(each.fields),
+    meta,
+    hash: each.hash,
+    validated: true,
+    ledger_hash: at.hash,
+    ledger_index: at.index,
     close_time_iso: iso(at.time),
   }
 }
@@ -225,30 +320,58 @@ function tx(chain: XrpChain, request: Request): Answer {
         : { ...printed(waiting.fields), hash, validated: false }
     }
     throw new Failure(
-      'txnNotFound', typeof min === 'number' && typeof max === 'number' ? { searched_all: min >= 1 && max <= chain.head.height } : {}
+      'txnNotFound',
+      typeof min === 'number' && typeof max === 'number'
+        ? { searched_all: min >= 1 && max <= chain.head.height }
+        : {},
     )
   }
   const { ledger: at, outcome, order } = place
   const common = {
-    hash, ledger_index: at.index, ledger_hash: at.hash, close_time_iso: iso(at.time), meta: metaOf(outcome, order), validated: true,
+    hash,
+    ledger_index: at.index,
+    ledger_hash: at.hash,
+    close_time_iso: iso(at.time),
+    meta: metaOf(outcome, order),
+    validated: true,
   }
   return isModern(request)
-    ? { ...common, tx_json: { ...printed(place.tx.fields), date: at.time - RIPPLE_EPOCH, ledger_index: at.index } }
+    ? {
+        ...common,
+        tx_json: {
+          ...printed(place.tx.fields),
+          date: at.time - RIPPLE_EPOCH,
+          ledger_index: at.index,
+        },
+      }
     : { ...printed(place.tx.fields), ...common, date: at.time - RIPPLE_EPOCH, inLedger: at.index }
 }
 
 function accountTx(chain: XrpChain, request: Request): Answer {
   const { address } = knownAccount(chain, { ...request, ledger_index: 'validated' })
   const limit = Math.min(200, Number(request['limit'] ?? 200))
-  const whole = (name: string) => (typeof request[name] === 'number' && request[name] >= 0 ? request[name] : null)
-  const [least, most] = [whole('ledger_index_min') ?? 1, Math.min(whole('ledger_index_max') ?? chain.head.height, chain.head.height)]
+  const whole = (name: string) =>
+    typeof request[name] === 'number' && request[name] >= 0 ? request[name] : null
+  const [least, most] = [
+    whole('ledger_index_min') ?? 1,
+    Math.min(whole('ledger_index_max') ?? chain.head.height, chain.head.height),
+  ]
   const found = [...chain.ledgers.places.values()]
-    .filter(({ tx: each, ledger: { index } }) => index >= least && index <= most
-      && (each.fields['Account'] === address || each.fields['Destination'] === address))
-    .reverse().slice(0, limit)
+    .filter(
+      ({ tx: each, ledger: { index } }) =>
+        index >= least &&
+        index <= most &&
+        (each.fields['Account'] === address || each.fields['Destination'] === address),
+    )
+    .reverse()
+    .slice(0, limit)
   const modern = isModern(request)
   return {
-    account: address, ledger_index_min: least, ledger_index_max: most, limit, validated: true,
+    account: address,
+    ledger_index_min: least,
+    ledger_index_max: most,
+    limit,
+    validated: true,
     transactions: found.map(({ tx: each, outcome, order, ledger: at }) =>
       request['binary'] === true && !modern
         ? { tx_blob: each.raw.toUpperCase(), meta: '', ledger_index: at.index, validated: true }
@@ -256,8 +379,14 @@ function accountTx(chain: XrpChain, request: Request): Answer {
           ? expanded(each, outcome, order, true, at)
           : {
               meta: metaOf(outcome, order),
-              tx: { ...printed(each.fields), hash: each.hash, ledger_index: at.index, date: at.time - RIPPLE_EPOCH }, validated: true,
-            }
+              tx: {
+                ...printed(each.fields),
+                hash: each.hash,
+                ledger_index: at.index,
+                date: at.time - RIPPLE_EPOCH,
+              },
+              validated: true,
+            },
     ),
   }
 }
@@ -273,16 +402,34 @@ function submit(chain: XrpChain, request: Request, faults: Faults): Answer {
     throw new Failure('invalidTransaction', { error_exception: error.message })
   }
   const fault = signatureFault(transaction)
-  if (fault) throw new Failure('invalidTransaction', { error_exception: `fails local checks: ${fault}` })
+  if (fault)
+    throw new Failure('invalidTransaction', { error_exception: `fails local checks: ${fault}` })
   const { ledgers } = chain
-  const known = ledgers.places.has(transaction.hash) || ledgers.waiting.some(({ hash }) => hash === transaction.hash)
-  const result = faults.mode === 'reject' ? 'telCAN_NOT_QUEUE_FULL' : known ? 'tefALREADY' : ledgers.submit(transaction).outcome.result
+  const known =
+    ledgers.places.has(transaction.hash) ||
+    ledgers.waiting.some(({ hash }) => hash === transaction.hash)
+  const result =
+    faults.mode === 'reject'
+      ? 'telCAN_NOT_QUEUE_FULL'
+      : known
+        ? 'tefALREADY'
+        : ledgers.submit(transaction).outcome.result
   const kept = ledgers.waiting.some(({ hash }) => hash === transaction.hash)
   return {
-    accepted: kept, applied: kept && result !== 'terPRE_SEQ', broadcast: kept, kept, queued: false,
-    account_sequence_available: ledgers.open.get(String(transaction.fields['Account']))?.sequence ?? 0,
-    account_sequence_next: ledgers.open.get(String(transaction.fields['Account']))?.sequence ?? 0, engine_result: result,
-    engine_result_code: 0, engine_result_message: MESSAGES[result] ?? result, open_ledger_cost: BASE_FEE.toString(), tx_blob: blob,
-    tx_json: { ...printed(transaction.fields), hash: transaction.hash }, validated_ledger_index: chain.head.height,
+    accepted: kept,
+    applied: kept && result !== 'terPRE_SEQ',
+    broadcast: kept,
+    kept,
+    queued: false,
+    account_sequence_available:
+      ledgers.open.get(String(transaction.fields['Account']))?.sequence ?? 0,
+    account_sequence_next: ledgers.open.get(String(transaction.fields['Account']))?.sequence ?? 0,
+    engine_result: result,
+    engine_result_code: 0,
+    engine_result_message: MESSAGES[result] ?? result,
+    open_ledger_cost: BASE_FEE.toString(),
+    tx_blob: blob,
+    tx_json: { ...printed(transaction.fields), hash: transaction.hash },
+    validated_ledger_index: chain.head.height,
   }
 }

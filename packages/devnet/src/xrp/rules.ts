@@ -13,8 +13,14 @@ export const RESERVE_BASE = 1_000_000n
 export const RESERVE_INCREMENT = 200_000n
 export const TOTAL = 10n ** 17n
 
-/** The key of the seed `masterpassphrase`, which every stand-alone server knows: worthless by design. */
-export const FAUCET_KEY = Buffer.from('1acaaedece405b2a958212629e16f2eb46b153eee94cdd350fdeff52795525b7', 'hex')
+/**
+ * The key of the seed `masterpassphrase`, which every stand-alone server knows: worthless by
+ * design.
+ */
+export const FAUCET_KEY = Buffer.from(
+  '1acaaedece405b2a958212629e16f2eb46b153eee94cdd350fdeff52795525b7',
+  'hex',
+)
 export const FAUCET_PUBLIC = Buffer.from(secp256k1.getPublicKey(FAUCET_KEY))
 export const FAUCET = accountOf(FAUCET_PUBLIC)
 
@@ -41,7 +47,8 @@ export const MESSAGES: Record<string, string> = {
   terNO_ACCOUNT: 'The source account does not exist.',
   terINSUF_FEE_B: "Account balance can't pay fee.",
   telINSUF_FEE_P: 'Fee insufficient.',
-  telNETWORK_ID_MAKES_TX_NON_CANONICAL: 'Transactions submitted to this network MUST NOT include a NetworkID.',
+  telNETWORK_ID_MAKES_TX_NON_CANONICAL:
+    'Transactions submitted to this network MUST NOT include a NetworkID.',
   telCAN_NOT_QUEUE_FULL: 'Can not queue at this time: Queue is full.',
   temBAD_AMOUNT: 'Malformed: Bad amount.',
   temBAD_FEE: 'Invalid fee, negative or not XRP.',
@@ -59,9 +66,14 @@ export function signatureFault({ fields, signingBytes }: XrpTransaction): string
   try {
     const key = Buffer.from(fields['SigningPubKey'] as string, 'hex')
     const signature = Buffer.from((fields['TxnSignature'] ?? '') as string, 'hex')
-    const good = key[0] === 0xed
-      ? ed25519.verify(signature, signingBytes, key.subarray(1))
-      : secp256k1.verify(signature, sha512Half(signingBytes), key, { prehash: false, lowS: true, format: 'der' })
+    const good =
+      key[0] === 0xed
+        ? ed25519.verify(signature, signingBytes, key.subarray(1))
+        : secp256k1.verify(signature, sha512Half(signingBytes), key, {
+            prehash: false,
+            lowS: true,
+            format: 'der',
+          })
     return good ? undefined : 'Invalid signature.'
   } catch {
     return 'Invalid signature.'
@@ -73,7 +85,8 @@ function preflight({ fields }: XrpTransaction): string | undefined {
   const flags = (fields['Flags'] ?? 0) as number
   if (fields['NetworkID'] !== undefined) return 'telNETWORK_ID_MAKES_TX_NON_CANONICAL'
   if (typeof fields['Fee'] !== 'string' || BigInt(fields['Fee']) < 0n) return 'temBAD_FEE'
-  if (fields['TicketSequence'] !== undefined || fields['AccountTxnID'] !== undefined) return 'temDISABLED'
+  if (fields['TicketSequence'] !== undefined || fields['AccountTxnID'] !== undefined)
+    return 'temDISABLED'
   if (fields['Sequence'] === 0) return 'temBAD_SEQUENCE'
   if (fields['TransactionType'] === 'AccountSet') return undefined
   if ((flags & ~(FULLY_CANONICAL | PAYMENT_FLAGS)) !== 0) return 'temINVALID_FLAG'
@@ -82,7 +95,8 @@ function preflight({ fields }: XrpTransaction): string | undefined {
   if (amount === undefined) return 'temBAD_AMOUNT'
   if (typeof amount !== 'string') return 'temDISABLED'
   if (BigInt(amount) <= 0n) return 'temBAD_AMOUNT'
-  // The one payment through an exchange: the faucet's own, which shows what a partial payment can do.
+  // The one payment through an exchange: the faucet's own, which shows what a partial payment can
+  // do.
   if (issuedOf(fields['SendMax']) && fields['Account'] === FAUCET) return undefined
   if (fields['SendMax'] !== undefined) return 'temBAD_SEND_XRP_MAX'
   if ((flags & PARTIAL_PAYMENT) !== 0) return 'temBAD_SEND_XRP_PARTIAL'
@@ -96,9 +110,16 @@ function verdictOf(result: string): Verdict {
 }
 
 /** In the order of a server: form, account and sequence, fee, then the payment itself. */
-function apply(view: View<Account>, tx: XrpTransaction, { index }: { index: number }): { verdict: Verdict; outcome: Outcome } {
+function apply(
+  view: View<Account>,
+  tx: XrpTransaction,
+  { index }: { index: number },
+): { verdict: Verdict; outcome: Outcome } {
   const { fields } = tx
-  const done = (result: string, fee = 0n, delivered?: bigint) => ({ verdict: verdictOf(result), outcome: { result, delivered, fee } })
+  const done = (result: string, fee = 0n, delivered?: bigint) => ({
+    verdict: verdictOf(result),
+    outcome: { result, delivered, fee },
+  })
   const malformed = preflight(tx)
   if (malformed) return done(malformed)
   const from = fields['Account'] as string
@@ -109,7 +130,8 @@ function apply(view: View<Account>, tx: XrpTransaction, { index }: { index: numb
   if (sequence < source.sequence) return done('tefPAST_SEQ')
   if (last !== undefined && last < index) return done('tefMAX_LEDGER')
   if (sequence > source.sequence) return done('terPRE_SEQ')
-  if (accountOf(Buffer.from(fields['SigningPubKey'] as string, 'hex')) !== from) return done('tefBAD_AUTH')
+  if (accountOf(Buffer.from(fields['SigningPubKey'] as string, 'hex')) !== from)
+    return done('tefBAD_AUTH')
   const fee = BigInt(fields['Fee'] as string)
   if (fee < BASE_FEE) return done('telINSUF_FEE_P')
   if (source.balance < fee) return done('terINSUF_FEE_B')
@@ -128,13 +150,19 @@ function apply(view: View<Account>, tx: XrpTransaction, { index }: { index: numb
   const amount = deliveredOf(tx)
   const target = view.get(to)
   if (!target && amount < RESERVE_BASE) return claim('tecNO_DST_INSUF_XRP')
-  if (target && (target.flags & REQUIRE_TAG) !== 0 && fields['DestinationTag'] === undefined) return claim('tecDST_TAG_NEEDED')
+  if (target && (target.flags & REQUIRE_TAG) !== 0 && fields['DestinationTag'] === undefined)
+    return claim('tecDST_TAG_NEEDED')
   if (target && (target.flags & DEPOSIT_AUTH) !== 0) return claim('tecNO_PERMISSION')
   const reserve = RESERVE_BASE + BigInt(source.owned) * RESERVE_INCREMENT
   if (source.balance < amount + (reserve > fee ? reserve : fee)) return claim('tecUNFUNDED_PAYMENT')
   view.set(from, { ...paid, balance: paid.balance - amount })
   const now = view.get(to)
-  view.set(to, now ? { ...now, balance: now.balance + amount } : { balance: amount, sequence: index, flags: 0, owned: 0 })
+  view.set(
+    to,
+    now
+      ? { ...now, balance: now.balance + amount }
+      : { balance: amount, sequence: index, flags: 0, owned: 0 },
+  )
   return done('tesSUCCESS', fee, amount)
 }
 
@@ -156,8 +184,15 @@ export const xrpRules: Rules<Account, XrpTransaction, Outcome> = {
   apply,
   hash: ({ index, time, parent, transactions }) => {
     const header = JSON.stringify([
-      NETWORK_ID, index, time, parent,
-      transactions.map(({ tx, outcome }) => [tx.hash, outcome.result, outcome.delivered?.toString() ?? null]),
+      NETWORK_ID,
+      index,
+      time,
+      parent,
+      transactions.map(({ tx, outcome }) => [
+        tx.hash,
+        outcome.result,
+        outcome.delivered?.toString() ?? null,
+      ]),
     ])
     return sha512Half(Buffer.from('LWR\0'), Buffer.from(header)).toString('hex').toUpperCase()
   },

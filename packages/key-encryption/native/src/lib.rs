@@ -1,5 +1,5 @@
-//! A data key wrapped and unwrapped inside a PKCS#11 token: AES-256-GCM under a key that never leaves it.
-//! Errors cross to JavaScript as the text `CODE|message`.
+//! A data key wrapped and unwrapped inside a PKCS#11 token: AES-256-GCM under a key that never
+//! leaves it. Errors cross to JavaScript as the text `CODE|message`.
 #![deny(unused_must_use)]
 
 use cryptoki::context::{CInitializeArgs, CInitializeFlags, Pkcs11};
@@ -16,7 +16,8 @@ use zeroize::{Zeroize, Zeroizing};
 
 const IV_BYTES: usize = 12;
 const TAG_BITS: u64 = 128;
-/// A module is initialised once in a process: whoever needs it waits for his turn, and leaves nothing open.
+/// A module is initialised once in a process: whoever needs it waits for his turn, and leaves
+/// nothing open.
 static TURN: Mutex<()> = Mutex::new(());
 
 struct Fault(&'static str, String);
@@ -32,10 +33,20 @@ impl From<Fault> for napi::Error {
 fn fault(doing: &str, error: TokenError) -> Fault {
     let code = match &error {
         TokenError::Pkcs11(rv, _) => match rv {
-            RvError::PinIncorrect | RvError::PinInvalid | RvError::PinLenRange | RvError::PinExpired | RvError::PinLocked => "DENIED",
-            RvError::UserNotLoggedIn | RvError::KeyFunctionNotPermitted | RvError::AttributeSensitive => "DENIED",
-            RvError::EncryptedDataInvalid | RvError::EncryptedDataLenRange | RvError::DataInvalid => "SEALED",
-            RvError::MechanismInvalid | RvError::MechanismParamInvalid | RvError::FunctionNotSupported => "SETTING",
+            RvError::PinIncorrect
+            | RvError::PinInvalid
+            | RvError::PinLenRange
+            | RvError::PinExpired
+            | RvError::PinLocked => "DENIED",
+            RvError::UserNotLoggedIn
+            | RvError::KeyFunctionNotPermitted
+            | RvError::AttributeSensitive => "DENIED",
+            RvError::EncryptedDataInvalid
+            | RvError::EncryptedDataLenRange
+            | RvError::DataInvalid => "SEALED",
+            RvError::MechanismInvalid
+            | RvError::MechanismParamInvalid
+            | RvError::FunctionNotSupported => "SETTING",
             // SoftHSM answers a wrong tag so.
             RvError::GeneralError if doing == "unwrap" => "SEALED",
             _ => "AWAY",
@@ -66,8 +77,20 @@ struct Place {
 
 impl From<TokenKey> for Place {
     fn from(key: TokenKey) -> Self {
-        let TokenKey { module, token, label, id, pin } = key;
-        Self { module, token, label, id: id.map(|id| id.to_vec()), pin: Zeroizing::new(pin.to_vec()) }
+        let TokenKey {
+            module,
+            token,
+            label,
+            id,
+            pin,
+        } = key;
+        Self {
+            module,
+            token,
+            label,
+            id: id.map(|id| id.to_vec()),
+            pin: Zeroizing::new(pin.to_vec()),
+        }
     }
 }
 
@@ -83,7 +106,9 @@ fn within<T>(place: &Place, body: impl FnOnce(&Session) -> Outcome<T>) -> Outcom
 }
 
 fn opened(module: &Pkcs11, place: &Place) -> Outcome<Session> {
-    let slots = module.get_slots_with_token().map_err(|e| fault("slots", e))?;
+    let slots = module
+        .get_slots_with_token()
+        .map_err(|e| fault("slots", e))?;
     let mut found = Vec::new();
     for slot in slots {
         let info = module.get_token_info(slot).map_err(|e| fault("token", e))?;
@@ -93,14 +118,29 @@ fn opened(module: &Pkcs11, place: &Place) -> Outcome<Session> {
     }
     let slot = match found[..] {
         [slot] => slot,
-        [] => return Err(Fault("AWAY", format!("token: there is none of the label {:?}", place.token))),
-        _ => return Err(Fault("SETTING", format!("token: several have the label {:?}", place.token))),
+        [] => {
+            return Err(Fault(
+                "AWAY",
+                format!("token: there is none of the label {:?}", place.token),
+            ))
+        }
+        _ => {
+            return Err(Fault(
+                "SETTING",
+                format!("token: several have the label {:?}", place.token),
+            ))
+        }
     };
-    let session = module.open_rw_session(slot).map_err(|e| fault("session", e))?;
-    let mut text = String::from_utf8(place.pin.to_vec()).map_err(|_| Fault("SETTING", "pin: not a text".into()))?;
+    let session = module
+        .open_rw_session(slot)
+        .map_err(|e| fault("session", e))?;
+    let mut text = String::from_utf8(place.pin.to_vec())
+        .map_err(|_| Fault("SETTING", "pin: not a text".into()))?;
     let pin = AuthPin::new(text.clone().into_boxed_str());
     text.zeroize();
-    session.login(UserType::User, Some(&pin)).map_err(|e| fault("login", e))?;
+    session
+        .login(UserType::User, Some(&pin))
+        .map_err(|e| fault("login", e))?;
     Ok(session)
 }
 
@@ -117,17 +157,46 @@ fn key_of(session: &Session, place: &Place) -> Outcome<(ObjectHandle, Vec<u8>)> 
     let found = session.find_objects(&wanted).map_err(|e| fault("key", e))?;
     let key = match found[..] {
         [key] => key,
-        [] => return Err(Fault("NO_KEY", format!("key: the token has no AES key {:?} of that id", place.label))),
-        _ => return Err(Fault("SETTING", format!("key: several have the label {:?}; name one by its id", place.label))),
+        [] => {
+            return Err(Fault(
+                "NO_KEY",
+                format!("key: the token has no AES key {:?} of that id", place.label),
+            ))
+        }
+        _ => {
+            return Err(Fault(
+                "SETTING",
+                format!(
+                    "key: several have the label {:?}; name one by its id",
+                    place.label
+                ),
+            ))
+        }
     };
-    let asked = [AttributeType::Id, AttributeType::Sensitive, AttributeType::Extractable, AttributeType::ValueLen];
+    let asked = [
+        AttributeType::Id,
+        AttributeType::Sensitive,
+        AttributeType::Extractable,
+        AttributeType::ValueLen,
+    ];
     let mut id = None;
-    for attribute in session.get_attributes(key, &asked).map_err(|e| fault("key", e))? {
+    for attribute in session
+        .get_attributes(key, &asked)
+        .map_err(|e| fault("key", e))?
+    {
         match attribute {
             Attribute::Id(bytes) => id = Some(bytes),
-            Attribute::Sensitive(false) => return Err(Fault("SETTING", "key: is not sensitive (CKA_SENSITIVE)".into())),
+            Attribute::Sensitive(false) => {
+                return Err(Fault(
+                    "SETTING",
+                    "key: is not sensitive (CKA_SENSITIVE)".into(),
+                ))
+            }
             Attribute::Extractable(true) => {
-                return Err(Fault("SETTING", "key: may leave the token (CKA_EXTRACTABLE)".into()))
+                return Err(Fault(
+                    "SETTING",
+                    "key: may leave the token (CKA_EXTRACTABLE)".into(),
+                ))
             }
             Attribute::ValueLen(length) if u64::from(length) != 32 => {
                 return Err(Fault("SETTING", "key: is not of 256 bits".into()))
@@ -145,11 +214,18 @@ fn wrap(place: &Place, aad: &[u8], data_key: &[u8]) -> Outcome<Wrapped> {
     within(place, |session| {
         let (key, id) = key_of(session, place)?;
         let mut iv = [0; IV_BYTES];
-        getrandom::fill(&mut iv).map_err(|_| Fault("AWAY", "the system gives no randomness".into()))?;
+        getrandom::fill(&mut iv)
+            .map_err(|_| Fault("AWAY", "the system gives no randomness".into()))?;
         // Some tokens draw the IV themselves and write it here: what was used is read afterwards.
         let params = GcmParams::new(&mut iv, aad, TAG_BITS.into()).map_err(|e| fault("wrap", e))?;
-        let text = session.encrypt(&Mechanism::AesGcm(params), key, data_key).map_err(|e| fault("wrap", e))?;
-        Ok(Wrapped { id, iv: iv.to_vec(), text })
+        let text = session
+            .encrypt(&Mechanism::AesGcm(params), key, data_key)
+            .map_err(|e| fault("wrap", e))?;
+        Ok(Wrapped {
+            id,
+            iv: iv.to_vec(),
+            text,
+        })
     })
 }
 
@@ -157,8 +233,11 @@ fn unwrap(place: &Place, aad: &[u8], iv: &[u8], text: &[u8]) -> Outcome<Zeroizin
     within(place, |session| {
         let (key, _) = key_of(session, place)?;
         let mut iv = iv.to_vec();
-        let params = GcmParams::new(&mut iv, aad, TAG_BITS.into()).map_err(|e| fault("unwrap", e))?;
-        let opened = session.decrypt(&Mechanism::AesGcm(params), key, text).map_err(|e| fault("unwrap", e))?;
+        let params =
+            GcmParams::new(&mut iv, aad, TAG_BITS.into()).map_err(|e| fault("unwrap", e))?;
+        let opened = session
+            .decrypt(&Mechanism::AesGcm(params), key, text)
+            .map_err(|e| fault("unwrap", e))?;
         Ok(Zeroizing::new(opened))
     })
 }
@@ -168,9 +247,17 @@ fn generate(place: &Place) -> Outcome<()> {
         match key_of(session, place) {
             Err(Fault("NO_KEY", _)) => {}
             Err(other) => return Err(other),
-            Ok(_) => return Err(Fault("SETTING", "key: there is one of that label and id already".into())),
+            Ok(_) => {
+                return Err(Fault(
+                    "SETTING",
+                    "key: there is one of that label and id already".into(),
+                ))
+            }
         }
-        let id = place.id.clone().ok_or_else(|| Fault("SETTING", "key: needs an id".into()))?;
+        let id = place
+            .id
+            .clone()
+            .ok_or_else(|| Fault("SETTING", "key: needs an id".into()))?;
         let attributes = [
             Attribute::Token(true),
             Attribute::Private(true),
@@ -182,7 +269,9 @@ fn generate(place: &Place) -> Outcome<()> {
             Attribute::Label(place.label.as_bytes().to_vec()),
             Attribute::Id(id),
         ];
-        session.generate_key(&Mechanism::AesKeyGen, &attributes).map_err(|e| fault("key", e))?;
+        session
+            .generate_key(&Mechanism::AesKeyGen, &attributes)
+            .map_err(|e| fault("key", e))?;
         Ok(())
     })
 }
@@ -210,10 +299,15 @@ impl<T: Send + 'static> Job<T> {
     where
         Self: Task,
     {
-        AsyncTask::new(Self { body: Some(Box::new(body)) })
+        AsyncTask::new(Self {
+            body: Some(Box::new(body)),
+        })
     }
     fn work(&mut self) -> Result<T> {
-        let body = self.body.take().ok_or_else(|| Fault("AWAY", "job run twice".into()))?;
+        let body = self
+            .body
+            .take()
+            .ok_or_else(|| Fault("AWAY", "job run twice".into()))?;
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body));
         Ok(outcome.unwrap_or_else(|_| Err(Fault("AWAY", "the token's module failed".into())))?)
     }
@@ -226,7 +320,11 @@ impl Task for Job<Wrapped> {
         self.work()
     }
     fn resolve(&mut self, _: Env, output: Wrapped) -> Result<WrappedKey> {
-        Ok(WrappedKey { id: output.id.into(), iv: output.iv.into(), text: output.text.into() })
+        Ok(WrappedKey {
+            id: output.id.into(),
+            iv: output.iv.into(),
+            text: output.text.into(),
+        })
     }
 }
 
@@ -254,12 +352,21 @@ impl Task for Job<()> {
 
 #[napi(ts_return_type = "Promise<WrappedKey>")]
 pub fn wrap_key(key: TokenKey, aad: Uint8Array, data_key: Uint8Array) -> AsyncTask<Job<Wrapped>> {
-    let (place, aad, data_key) = (Place::from(key), aad.to_vec(), Zeroizing::new(data_key.to_vec()));
+    let (place, aad, data_key) = (
+        Place::from(key),
+        aad.to_vec(),
+        Zeroizing::new(data_key.to_vec()),
+    );
     Job::run(move || wrap(&place, &aad, &data_key))
 }
 
 #[napi(ts_return_type = "Promise<Uint8Array>")]
-pub fn unwrap_key(key: TokenKey, aad: Uint8Array, iv: Uint8Array, text: Uint8Array) -> AsyncTask<Job<Zeroizing<Vec<u8>>>> {
+pub fn unwrap_key(
+    key: TokenKey,
+    aad: Uint8Array,
+    iv: Uint8Array,
+    text: Uint8Array,
+) -> AsyncTask<Job<Zeroizing<Vec<u8>>>> {
     let (place, aad, iv, text) = (Place::from(key), aad.to_vec(), iv.to_vec(), text.to_vec());
     Job::run(move || unwrap(&place, &aad, &iv, &text))
 }

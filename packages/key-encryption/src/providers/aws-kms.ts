@@ -10,20 +10,31 @@ import type { KeyEncryption, Surroundings } from '../types.ts'
 /** What a refusal means, by AWS's names of exceptions. */
 const REFUSALS: Record<string, [KekErrorCode, string]> = {
   AccessDeniedException: [
-    'DENIED', 'permission denied: credentials_file: may it kms:Encrypt and kms:Decrypt with this key and these words?',
+    'DENIED',
+    'permission denied: credentials_file: may it kms:Encrypt and kms:Decrypt with this key and these words?',
   ],
   UnrecognizedClientException: ['DENIED', 'credentials_file: AWS does not know these credentials'],
-  InvalidSignatureException: ['DENIED', 'credentials_file: the signature was refused: a wrong secret, or this host’s clock'],
+  InvalidSignatureException: [
+    'DENIED',
+    'credentials_file: the signature was refused: a wrong secret, or this host’s clock',
+  ],
   ExpiredTokenException: ['DENIED', 'credentials_file: the credentials have ended'],
   NotFoundException: ['NO_KEY', 'key: there is none of this ARN'],
   DisabledException: ['NO_KEY', 'key: is disabled'],
   KMSInvalidStateException: ['NO_KEY', 'key: is disabled, not ready, or about to be deleted'],
   InvalidKeyUsageException: ['SETTING', 'key: must be symmetric, of usage ENCRYPT_DECRYPT'],
   IncorrectKeyException: ['REFUSED', 'the wrapped key is of another key'],
-  InvalidCiphertextException: ['REFUSED', 'the wrapped key does not open: it belongs elsewhere, or its bytes were changed'],
+  InvalidCiphertextException: [
+    'REFUSED',
+    'the wrapped key does not open: it belongs elsewhere, or its bytes were changed',
+  ],
 }
 
-interface Credentials { accessKeyId: string; secretAccessKey: string; sessionToken?: string }
+interface Credentials {
+  accessKeyId: string
+  secretAccessKey: string
+  sessionToken?: string
+}
 
 /** AWS's own file of credentials: one profile of it. */
 function readCredentials(text: string, profile: string): Credentials {
@@ -34,57 +45,118 @@ function readCredentials(text: string, profile: string): Credentials {
     const pair = /^\s*([a-z_]+)\s*=\s*(\S+)\s*$/.exec(each)
     if (section === profile && pair) found[pair[1]!] = pair[2]!
   }
-  const { aws_access_key_id: accessKeyId, aws_secret_access_key: secretAccessKey, aws_session_token: sessionToken } = found
+  const {
+    aws_access_key_id: accessKeyId,
+    aws_secret_access_key: secretAccessKey,
+    aws_session_token: sessionToken,
+  } = found
   if (!accessKeyId || !secretAccessKey) {
-    throw new KekError('SETTING', `aws-kms: credentials_file: has no aws_access_key_id and aws_secret_access_key in [${profile}]`)
+    throw new KekError(
+      'SETTING',
+      `aws-kms: credentials_file: has no aws_access_key_id and aws_secret_access_key in [${profile}]`,
+    )
   }
   return { accessKeyId, secretAccessKey, ...(sessionToken ? { sessionToken } : {}) }
 }
 
-/** AWS KMS: `Encrypt` and `Decrypt` of one symmetric key, named by its ARN in every call, with an encryption context. */
-export function openAws(settings: SettingsOf<'aws-kms'>, surroundings: Surroundings): KeyEncryption {
+/**
+ * AWS KMS: `Encrypt` and `Decrypt` of one symmetric key, named by its ARN in every call, with an
+ * encryption context.
+ */
+export function openAws(
+  settings: SettingsOf<'aws-kms'>,
+  surroundings: Surroundings,
+): KeyEncryption {
   const [, partition, , region] = settings.key.split(':') as [string, string, string, string]
   const domain = partition === 'aws-cn' ? 'amazonaws.com.cn' : 'amazonaws.com'
-  const address = addressOf('aws-kms: endpoint', settings.endpoint ?? `https://kms.${region}.${domain}`)
-  const ca = settings.ca_file === undefined ? undefined : readFileSync(pathOf('aws-kms: ca_file', settings.ca_file, surroundings), 'utf8')
+  const address = addressOf(
+    'aws-kms: endpoint',
+    settings.endpoint ?? `https://kms.${region}.${domain}`,
+  )
+  const ca =
+    settings.ca_file === undefined
+      ? undefined
+      : readFileSync(pathOf('aws-kms: ca_file', settings.ca_file, surroundings), 'utf8')
   const read = credential('aws-kms: credentials_file', settings.credentials_file, surroundings)
   const id = `aws-kms:${settings.key}`
   const now = surroundings.now ?? Date.now
 
-  async function ask(action: 'Encrypt' | 'Decrypt', fields: Record<string, unknown>): Promise<Record<string, unknown>> {
-    const body = JSON.stringify({ KeyId: settings.key, EncryptionAlgorithm: 'SYMMETRIC_DEFAULT', ...fields })
+  async function ask(
+    action: 'Encrypt' | 'Decrypt',
+    fields: Record<string, unknown>,
+  ): Promise<Record<string, unknown>> {
+    const body = JSON.stringify({
+      KeyId: settings.key,
+      EncryptionAlgorithm: 'SYMMETRIC_DEFAULT',
+      ...fields,
+    })
     const answer = await call(() => {
-      const signed = aws4.sign({
-        service: 'kms', region, method: 'POST', host: address.host, path: '/', body,
-        headers: {
-          'Content-Type': 'application/x-amz-json-1.1', 'X-Amz-Target': `TrentService.${action}`,
-          'X-Amz-Date': new Date(now()).toISOString().replace(/[:-]|\.\d{3}/g, ''),
+      const signed = aws4.sign(
+        {
+          service: 'kms',
+          region,
+          method: 'POST',
+          host: address.host,
+          path: '/',
+          body,
+          headers: {
+            'Content-Type': 'application/x-amz-json-1.1',
+            'X-Amz-Target': `TrentService.${action}`,
+            'X-Amz-Date': new Date(now()).toISOString().replace(/[:-]|\.\d{3}/g, ''),
+          },
         },
-      }, readCredentials(read().toString('utf8'), settings.profile))
+        readCredentials(read().toString('utf8'), settings.profile),
+      )
       const { timeoutMs } = surroundings
-      return { provider: 'aws-kms', method: 'POST', url: new URL('/', address), headers: signed.headers, body, ca, timeoutMs }
+      return {
+        provider: 'aws-kms',
+        method: 'POST',
+        url: new URL('/', address),
+        headers: signed.headers,
+        body,
+        ca,
+        timeoutMs,
+      }
     })
     const json = jsonOf(answer)
     if (answer.status === 200 && json) {
-      if (json['KeyId'] !== settings.key) throw new KekError('REFUSED', 'aws-kms: the answer is of another key than was asked')
+      if (json['KeyId'] !== settings.key)
+        throw new KekError('REFUSED', 'aws-kms: the answer is of another key than was asked')
       return json
     }
-    const name = String(json?.['__type'] ?? '').split('#').at(-1)!
-    const [code, text] = Object.hasOwn(REFUSALS, name) ? REFUSALS[name]!
-      : answer.status >= 500 || answer.status === 429 || name === 'ThrottlingException' || name === 'LimitExceededException'
-        ? ['AWAY', `busy or failing (${answer.status})`] as const : ['SETTING', `refused (${answer.status} ${name.slice(0, 60)})`] as const
+    const name = String(json?.['__type'] ?? '')
+      .split('#')
+      .at(-1)!
+    const [code, text] = Object.hasOwn(REFUSALS, name)
+      ? REFUSALS[name]!
+      : answer.status >= 500 ||
+          answer.status === 429 ||
+          name === 'ThrottlingException' ||
+          name === 'LimitExceededException'
+        ? (['AWAY', `busy or failing (${answer.status})`] as const)
+        : (['SETTING', `refused (${answer.status} ${name.slice(0, 60)})`] as const)
     throw new KekError(code, `aws-kms: ${text}`)
   }
   return {
     id,
     async wrap(dataKey, binding) {
       const plain = Buffer.from(dataKey).toString('base64')
-      const { CiphertextBlob: blob } = await ask('Encrypt', { Plaintext: plain, EncryptionContext: binding })
+      const { CiphertextBlob: blob } = await ask('Encrypt', {
+        Plaintext: plain,
+        EncryptionContext: binding,
+      })
       // Which of a key's materials encrypted is within the blob, and AWS does not say it.
-      return { kek_id: id, kek_version: 'aws', text: fromBase64(blob, 'aws-kms').toString('base64') }
+      return {
+        kek_id: id,
+        kek_version: 'aws',
+        text: fromBase64(blob, 'aws-kms').toString('base64'),
+      }
     },
     async unwrap({ text }, binding) {
-      const { Plaintext: opened } = await ask('Decrypt', { CiphertextBlob: text, EncryptionContext: binding })
+      const { Plaintext: opened } = await ask('Decrypt', {
+        CiphertextBlob: text,
+        EncryptionContext: binding,
+      })
       return dataKeyOf(fromBase64(opened, 'aws-kms'), 'aws-kms')
     },
   }

@@ -8,7 +8,11 @@ declare module 'aws4' {
     body?: string
     headers: Record<string, string>
   }
-  interface Credentials { accessKeyId: string; secretAccessKey: string; sessionToken?: string }
+  interface Credentials {
+    accessKeyId: string
+    secretAccessKey: string
+    sessionToken?: string
+  }
   /** Answers the same request with the headers of its signature. */
   export function sign(request: Request, credentials: Credentials): Request
   const aws4: { sign: typeof sign }

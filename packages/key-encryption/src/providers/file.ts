@@ -1,5 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { pathOf } from '../credential.ts'
 import { KekError } from '../errors.ts'
@@ -10,7 +18,9 @@ import { heldKek } from './local.ts'
 const KEY_BYTES = 32
 
 function read(path: string): Buffer {
-  const fail = (why: string): never => { throw new KekError('SETTING', `file: path: ${path} ${why}`) }
+  const fail = (why: string): never => {
+    throw new KekError('SETTING', `file: path: ${path} ${why}`)
+  }
   let descriptor: number
   try {
     descriptor = openSync(path, 'r')
@@ -30,14 +40,23 @@ function read(path: string): Buffer {
   }
 }
 
-/** 32 random bytes, its owner's alone. For local use, or where the disk is itself encrypted by what is elsewhere. */
-export function openFile({ path: setting }: SettingsOf<'file'>, surroundings: Surroundings): KeyEncryption {
+/**
+ * 32 random bytes, its owner's alone. For local use, or where the disk is itself encrypted by what
+ * is elsewhere.
+ */
+export function openFile(
+  { path: setting }: SettingsOf<'file'>,
+  surroundings: Surroundings,
+): KeyEncryption {
   const path = pathOf('file: path', setting, surroundings)
   return heldKek(`file:${setting}`, 'file: path', async () => read(path))
 }
 
 /** Makes the key file where there is none. Never replaces one. */
-export function makeKeyFile({ path: setting }: SettingsOf<'file'>, surroundings: Surroundings): void {
+export function makeKeyFile(
+  { path: setting }: SettingsOf<'file'>,
+  surroundings: Surroundings,
+): void {
   const path = pathOf('file: path', setting, surroundings)
   if (existsSync(path)) return
   writeFileSync(path, randomBytes(KEY_BYTES), { mode: 0o600, flag: 'wx', flush: true })

@@ -12,18 +12,31 @@ import type { KeyEncryption, Surroundings } from '../types.ts'
 const SCOPE = 'https://www.googleapis.com/auth/cloudkms'
 const TOKEN_S = 600
 const accountSchema = z.object({
-  type: z.literal('service_account'), client_email: z.string(), private_key: z.string(), private_key_id: z.string(), token_uri: z.string(),
+  type: z.literal('service_account'),
+  client_email: z.string(),
+  private_key: z.string(),
+  private_key_id: z.string(),
+  token_uri: z.string(),
 })
-const base64url = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+const base64url = (value: unknown): string =>
+  Buffer.from(JSON.stringify(value)).toString('base64url')
 
 function refusal(answer: Answer, doing: 'token' | 'encrypt' | 'decrypt'): KekError {
   const { status } = answer
   const error = jsonOf(answer)?.['error'] as { status?: unknown; message?: unknown } | undefined
   const said = String(error?.message ?? '').toLowerCase()
-  if (status === 429 || status >= 500) return new KekError('AWAY', `gcp-kms: busy or failing (${status})`)
-  if (doing === 'token') return new KekError('DENIED', `gcp-kms: credentials_file: Google gives this service account no token (${status})`)
+  if (status === 429 || status >= 500)
+    return new KekError('AWAY', `gcp-kms: busy or failing (${status})`)
+  if (doing === 'token')
+    return new KekError(
+      'DENIED',
+      `gcp-kms: credentials_file: Google gives this service account no token (${status})`,
+    )
   if (status === 401 || status === 403) {
-    return new KekError('DENIED', 'gcp-kms: permission denied: credentials_file: has it cryptoKeyEncrypterDecrypter on this key?')
+    return new KekError(
+      'DENIED',
+      'gcp-kms: permission denied: credentials_file: has it cryptoKeyEncrypterDecrypter on this key?',
+    )
   }
   if (status === 404) return new KekError('NO_KEY', 'gcp-kms: key: there is none of this name')
   if (error?.status === 'FAILED_PRECONDITION' || said.includes('not enabled')) {
@@ -31,23 +44,42 @@ function refusal(answer: Answer, doing: 'token' | 'encrypt' | 'decrypt'): KekErr
   }
   if (doing === 'decrypt') {
     return new KekError(
-      'REFUSED', 'gcp-kms: the wrapped key does not open: another key wrapped it, it belongs elsewhere, or its bytes were changed'
+      'REFUSED',
+      'gcp-kms: the wrapped key does not open: another key wrapped it, it belongs elsewhere, or its bytes were changed',
     )
   }
-  return new KekError('SETTING', `gcp-kms: key: does not encrypt (${status}): its purpose must be encryption`)
+  return new KekError(
+    'SETTING',
+    `gcp-kms: key: does not encrypt (${status}): its purpose must be encryption`,
+  )
 }
 
-/** Google Cloud KMS: `:encrypt` and `:decrypt` of one key, with additional data; both directions' checksums are held against each other. */
-export function openGcp(settings: SettingsOf<'gcp-kms'>, surroundings: Surroundings): KeyEncryption {
+/**
+ * Google Cloud KMS: `:encrypt` and `:decrypt` of one key, with additional data; both directions'
+ * checksums are held against each other.
+ */
+export function openGcp(
+  settings: SettingsOf<'gcp-kms'>,
+  surroundings: Surroundings,
+): KeyEncryption {
   const { key } = settings
-  const address = addressOf('gcp-kms: endpoint', settings.endpoint ?? 'https://cloudkms.googleapis.com')
-  const ca = settings.ca_file === undefined ? undefined : readFileSync(pathOf('gcp-kms: ca_file', settings.ca_file, surroundings), 'utf8')
+  const address = addressOf(
+    'gcp-kms: endpoint',
+    settings.endpoint ?? 'https://cloudkms.googleapis.com',
+  )
+  const ca =
+    settings.ca_file === undefined
+      ? undefined
+      : readFileSync(pathOf('gcp-kms: ca_file', settings.ca_file, surroundings), 'utf8')
   const read = credential('gcp-kms: credentials_file', settings.credentials_file, surroundings)
   const id = `gcp-kms:${key}`
   const now = surroundings.now ?? Date.now
   const { timeoutMs } = surroundings
 
-  /** A token for a signed word of the service account (RFC 7523). Asked anew for each call: there are a few in a node's life. */
+  /**
+   * A token for a signed word of the service account (RFC 7523). Asked anew for each call: there
+   * are a few in a node's life.
+   */
   async function token(): Promise<string> {
     let account: z.infer<typeof accountSchema>
     let privateKey
@@ -56,28 +88,54 @@ export function openGcp(settings: SettingsOf<'gcp-kms'>, surroundings: Surroundi
       privateKey = createPrivateKey(account.private_key)
     } catch (error) {
       if (error instanceof KekError) throw error
-      throw new KekError('SETTING', 'gcp-kms: credentials_file: is no key file of a service account')
+      throw new KekError(
+        'SETTING',
+        'gcp-kms: credentials_file: is no key file of a service account',
+      )
     }
     const url = addressOf('gcp-kms: credentials_file: token_uri', account.token_uri)
     const answer = await call(() => {
       const at = Math.floor(now() / 1000)
-      const claims = { iss: account.client_email, scope: SCOPE, aud: account.token_uri, iat: at, exp: at + TOKEN_S }
+      const claims = {
+        iss: account.client_email,
+        scope: SCOPE,
+        aud: account.token_uri,
+        iat: at,
+        exp: at + TOKEN_S,
+      }
       const signed = `${base64url({ alg: 'RS256', typ: 'JWT', kid: account.private_key_id })}.${base64url(claims)}`
       const assertion = `${signed}.${sign('sha256', Buffer.from(signed), privateKey).toString('base64url')}`
       return {
-        provider: 'gcp-kms', method: 'POST', url, ca, timeoutMs, headers: { 'content-type': 'application/x-www-form-urlencoded' },
-        body: new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion }).toString(),
+        provider: 'gcp-kms',
+        method: 'POST',
+        url,
+        ca,
+        timeoutMs,
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams({
+          grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+          assertion,
+        }).toString(),
       }
     })
     const given = jsonOf(answer)?.['access_token']
-    if (answer.status !== 200 || typeof given !== 'string' || !/^[\x21-\x7e]+$/.test(given)) throw refusal(answer, 'token')
+    if (answer.status !== 200 || typeof given !== 'string' || !/^[\x21-\x7e]+$/.test(given))
+      throw refusal(answer, 'token')
     return given
   }
-  async function ask(doing: 'encrypt' | 'decrypt', fields: Record<string, string>): Promise<Record<string, unknown>> {
+  async function ask(
+    doing: 'encrypt' | 'decrypt',
+    fields: Record<string, string>,
+  ): Promise<Record<string, unknown>> {
     const bearer = await token()
     const answer = await call(() => ({
-      provider: 'gcp-kms', method: 'POST', url: new URL(`/v1/${key}:${doing}`, address), ca, timeoutMs,
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${bearer}` }, body: JSON.stringify(fields),
+      provider: 'gcp-kms',
+      method: 'POST',
+      url: new URL(`/v1/${key}:${doing}`, address),
+      ca,
+      timeoutMs,
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${bearer}` },
+      body: JSON.stringify(fields),
     }))
     const json = jsonOf(answer)
     if (answer.status !== 200 || !json) throw refusal(answer, doing)
@@ -85,28 +143,41 @@ export function openGcp(settings: SettingsOf<'gcp-kms'>, surroundings: Surroundi
   }
   /** A 64-bit number in JSON is a text with Google. */
   const sum = (bytes: Uint8Array): string => String(crc32c(bytes))
-  const damaged = (): never => { throw new KekError('AWAY', 'gcp-kms: a checksum does not fit: something changed on the way') }
+  const damaged = (): never => {
+    throw new KekError('AWAY', 'gcp-kms: a checksum does not fit: something changed on the way')
+  }
   return {
     id,
     async wrap(dataKey, binding) {
       const aad = associatedData(binding)
       const json = await ask('encrypt', {
-        plaintext: Buffer.from(dataKey).toString('base64'), plaintextCrc32c: sum(dataKey),
-        additionalAuthenticatedData: aad.toString('base64'), additionalAuthenticatedDataCrc32c: sum(aad),
+        plaintext: Buffer.from(dataKey).toString('base64'),
+        plaintextCrc32c: sum(dataKey),
+        additionalAuthenticatedData: aad.toString('base64'),
+        additionalAuthenticatedDataCrc32c: sum(aad),
       })
       const text = fromBase64(json['ciphertext'], 'gcp-kms')
-      if (json['verifiedPlaintextCrc32c'] !== true || json['verifiedAdditionalAuthenticatedDataCrc32c'] !== true) damaged()
+      if (
+        json['verifiedPlaintextCrc32c'] !== true ||
+        json['verifiedAdditionalAuthenticatedDataCrc32c'] !== true
+      )
+        damaged()
       if (String(json['ciphertextCrc32c']) !== sum(text)) damaged()
       const name = String(json['name'])
-      const version = name.startsWith(`${key}/cryptoKeyVersions/`) ? name.slice(name.lastIndexOf('/') + 1) : ''
-      if (!/^\d{1,9}$/.test(version)) throw new KekError('REFUSED', 'gcp-kms: the answer is of another key than was asked')
+      const version = name.startsWith(`${key}/cryptoKeyVersions/`)
+        ? name.slice(name.lastIndexOf('/') + 1)
+        : ''
+      if (!/^\d{1,9}$/.test(version))
+        throw new KekError('REFUSED', 'gcp-kms: the answer is of another key than was asked')
       return { kek_id: id, kek_version: version, text: text.toString('base64') }
     },
     async unwrap({ text }, binding) {
       const aad = associatedData(binding)
       const json = await ask('decrypt', {
-        ciphertext: text, ciphertextCrc32c: sum(fromBase64(text, 'gcp-kms')),
-        additionalAuthenticatedData: aad.toString('base64'), additionalAuthenticatedDataCrc32c: sum(aad),
+        ciphertext: text,
+        ciphertextCrc32c: sum(fromBase64(text, 'gcp-kms')),
+        additionalAuthenticatedData: aad.toString('base64'),
+        additionalAuthenticatedDataCrc32c: sum(aad),
       })
       const opened = fromBase64(json['plaintext'], 'gcp-kms')
       if (String(json['plaintextCrc32c']) !== sum(opened)) damaged()

@@ -6,9 +6,13 @@ import type { KeyEncryption } from '../types.ts'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** A key that this process holds: AES-256-GCM. Its version is a check value, so that another key is told apart from changed bytes. */
+/**
+ * A key that this process holds: AES-256-GCM. Its version is a check value, so that another key is
+ * told apart from changed bytes.
+ */
 export function heldKek(id: string, setting: string, key: () => Promise<Buffer>): KeyEncryption {
-  const versionOf = (kek: Buffer): string => createHmac('sha256', kek).update('custody/key-encryption/check/v1').digest('hex').slice(0, 16)
+  const versionOf = (kek: Buffer): string =>
+    createHmac('sha256', kek).update('custody/key-encryption/check/v1').digest('hex').slice(0, 16)
   return {
     id,
     async wrap(dataKey, binding) {
@@ -16,20 +20,35 @@ export function heldKek(id: string, setting: string, key: () => Promise<Buffer>)
       const nonce = randomBytes(NONCE_BYTES)
       const cipher = createCipheriv('aes-256-gcm', kek, nonce).setAAD(associatedData(binding))
       const sealed = Buffer.concat([cipher.update(dataKey), cipher.final()])
-      return { kek_id: id, kek_version: versionOf(kek), text: Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64') }
+      return {
+        kek_id: id,
+        kek_version: versionOf(kek),
+        text: Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64'),
+      }
     },
     async unwrap({ kek_version: version, text }, binding) {
       const kek = await key()
-      if (version !== versionOf(kek)) throw new KekError('REFUSED', `${setting}: this is another key than the one that wrapped`)
+      if (version !== versionOf(kek))
+        throw new KekError('REFUSED', `${setting}: this is another key than the one that wrapped`)
       const bytes = fromBase64(text, setting)
       const body = NONCE_BYTES + TAG_BYTES
-      if (bytes.length < body) throw new KekError('REFUSED', `${setting}: the wrapped key is cut off`)
-      const decipher = createDecipheriv('aes-256-gcm', kek, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
-        .setAAD(associatedData(binding)).setAuthTag(bytes.subarray(NONCE_BYTES, body))
+      if (bytes.length < body)
+        throw new KekError('REFUSED', `${setting}: the wrapped key is cut off`)
+      const decipher = createDecipheriv('aes-256-gcm', kek, bytes.subarray(0, NONCE_BYTES), {
+        authTagLength: TAG_BYTES,
+      })
+        .setAAD(associatedData(binding))
+        .setAuthTag(bytes.subarray(NONCE_BYTES, body))
       try {
-        return dataKeyOf(Buffer.concat([decipher.update(bytes.subarray(body)), decipher.final()]), setting)
+        return dataKeyOf(
+          Buffer.concat([decipher.update(bytes.subarray(body)), decipher.final()]),
+          setting,
+        )
       } catch {
-        throw new KekError('REFUSED', `${setting}: the wrapped key does not open: it belongs elsewhere, or its bytes were changed`)
+        throw new KekError(
+          'REFUSED',
+          `${setting}: the wrapped key does not open: it belongs elsewhere, or its bytes were changed`,
+        )
       }
     },
   }

@@ -10,23 +10,38 @@ const LETTERS_MIN = 12
 /** RFC 9106, second recommended option, but one lane: 64 MiB, three passes. About 0.2 s. */
 const COST = { parallelism: 1, tagLength: 32, memory: 65_536, passes: 3 }
 
-/** A key made of what an operator remembers, or what a host hands over in a file, a descriptor or a credential. */
-export function openPassphrase({ file, salt }: SettingsOf<'passphrase'>, surroundings: Surroundings): KeyEncryption {
+/**
+ * A key made of what an operator remembers, or what a host hands over in a file, a descriptor or a
+ * credential.
+ */
+export function openPassphrase(
+  { file, salt }: SettingsOf<'passphrase'>,
+  surroundings: Surroundings,
+): KeyEncryption {
   if (!salt) throw new KekError('SETTING', 'passphrase: salt: is missing')
   const place = file ?? surroundings.passphraseFile
   const setting = file ? 'passphrase: file' : 'CUSTODY_SIGNER_PASSPHRASE_FILE'
   if (!place) {
     throw new KekError(
-      'SETTING', 'passphrase: file: name a file or descriptor (such as /dev/fd/3), at a signer node in CUSTODY_SIGNER_PASSPHRASE_FILE'
+      'SETTING',
+      'passphrase: file: name a file or descriptor (such as /dev/fd/3), at a signer node in CUSTODY_SIGNER_PASSPHRASE_FILE',
     )
   }
   const read = credential(setting, place, surroundings)
   let key: Promise<Buffer> | null = null
-  return heldKek(`passphrase:${salt}`, setting, () => (key ??= (async () => {
-    const message = line(read())
-    if (message.trim().length < LETTERS_MIN) {
-      throw new KekError('SETTING', `${setting}: the passphrase must have at least ${LETTERS_MIN} characters`)
-    }
-    return promisify(argon2)('argon2id', { ...COST, message, nonce: Buffer.from(salt, 'hex') })
-  })()))
+  return heldKek(
+    `passphrase:${salt}`,
+    setting,
+    () =>
+      (key ??= (async () => {
+        const message = line(read())
+        if (message.trim().length < LETTERS_MIN) {
+          throw new KekError(
+            'SETTING',
+            `${setting}: the passphrase must have at least ${LETTERS_MIN} characters`,
+          )
+        }
+        return promisify(argon2)('argon2id', { ...COST, message, nonce: Buffer.from(salt, 'hex') })
+      })()),
+  )
 }

@@ -9,50 +9,83 @@ import type { KeyEncryption, Surroundings } from '../types.ts'
 
 const IV_BYTES = 12
 
-interface TokenKey { module: string; token: string; label: string; id?: Uint8Array; pin: Uint8Array }
+interface TokenKey {
+  module: string
+  token: string
+  label: string
+  id?: Uint8Array
+  pin: Uint8Array
+}
 /** The addon as Rust declares it (`native/src/lib.rs`). */
 interface Addon {
-  wrapKey(key: TokenKey, aad: Uint8Array, dataKey: Uint8Array): Promise<{ id: Uint8Array; iv: Uint8Array; text: Uint8Array }>
+  wrapKey(
+    key: TokenKey,
+    aad: Uint8Array,
+    dataKey: Uint8Array,
+  ): Promise<{ id: Uint8Array; iv: Uint8Array; text: Uint8Array }>
   unwrapKey(key: TokenKey, aad: Uint8Array, iv: Uint8Array, text: Uint8Array): Promise<Uint8Array>
   generateKey(key: TokenKey): Promise<void>
 }
 
 function load(): Addon {
   const path = fileURLToPath(new URL('../../native/pkcs11.node', import.meta.url))
-  if (!existsSync(path)) throw new KekError('SETTING', 'pkcs11: the addon is not built: run `npm run postinstall`')
+  if (!existsSync(path))
+    throw new KekError('SETTING', 'pkcs11: the addon is not built: run `npm run postinstall`')
   return createRequire(import.meta.url)(path) as Addon
 }
 
-/** The setting that a refusal of the token's is about: the addon's messages begin with what was being done. */
+/**
+ * The setting that a refusal of the token's is about: the addon's messages begin with what was
+ * being done.
+ */
 const SETTINGS: Record<string, string> = {
-  login: 'pin_file', module: 'module', token: 'token', slots: 'token', key: 'key', pin: 'pin_file',
+  login: 'pin_file',
+  module: 'module',
+  token: 'token',
+  slots: 'token',
+  key: 'key',
+  pin: 'pin_file',
 }
 
 function kekError(error: unknown): KekError {
   if (error instanceof KekError) return error
-  const [code = '', message = ''] = (error instanceof Error ? error.message : String(error)).split('|')
+  const [code = '', message = ''] = (error instanceof Error ? error.message : String(error)).split(
+    '|',
+  )
   const known: readonly string[] = ['AWAY', 'DENIED', 'NO_KEY', 'SETTING']
   if (code === 'SEALED') {
     return new KekError(
-      'REFUSED', 'pkcs11: the wrapped key does not open: another key wrapped it, it belongs elsewhere, or its bytes were changed'
+      'REFUSED',
+      'pkcs11: the wrapped key does not open: another key wrapped it, it belongs elsewhere, or its bytes were changed',
     )
   }
   const setting = SETTINGS[message.split(':')[0]!]
   const text = `pkcs11:${setting ? ` ${setting}:` : ''} ${message}`
-  return new KekError(known.includes(code) ? code as KekErrorCode : 'AWAY', text.slice(0, 300))
+  return new KekError(known.includes(code) ? (code as KekErrorCode) : 'AWAY', text.slice(0, 300))
 }
 
-function placeOf({ module, token, key: label, id, pin_file: pin }: SettingsOf<'pkcs11'>, surroundings: Surroundings) {
+function placeOf(
+  { module, token, key: label, id, pin_file: pin }: SettingsOf<'pkcs11'>,
+  surroundings: Surroundings,
+) {
   const read = credential('pkcs11: pin_file', pin, surroundings)
   // A module that is not there is a setting, whatever the loader says.
-  if (!existsSync(module)) throw new KekError('SETTING', `pkcs11: module: there is no file ${module}`)
+  if (!existsSync(module))
+    throw new KekError('SETTING', `pkcs11: module: there is no file ${module}`)
   return (version: string | undefined = id): TokenKey => ({
-    module, token, label, pin: Buffer.from(line(read())), ...(version === undefined ? {} : { id: Buffer.from(version, 'hex') }),
+    module,
+    token,
+    label,
+    pin: Buffer.from(line(read())),
+    ...(version === undefined ? {} : { id: Buffer.from(version, 'hex') }),
   })
 }
 
 /** A key that never leaves a token: a session for each call, so that nothing stays logged in. */
-export function openToken(settings: SettingsOf<'pkcs11'>, surroundings: Surroundings): KeyEncryption {
+export function openToken(
+  settings: SettingsOf<'pkcs11'>,
+  surroundings: Surroundings,
+): KeyEncryption {
   const place = placeOf(settings, surroundings)
   const id = `pkcs11:${settings.token}/${settings.key}`
   const addon = load()
@@ -62,7 +95,8 @@ export function openToken(settings: SettingsOf<'pkcs11'>, surroundings: Surround
       try {
         const wrapped = await addon.wrapKey(place(), associatedData(binding), dataKey)
         return {
-          kek_id: id, kek_version: Buffer.from(wrapped.id).toString('hex'),
+          kek_id: id,
+          kek_version: Buffer.from(wrapped.id).toString('hex'),
           text: Buffer.concat([wrapped.iv, wrapped.text]).toString('base64'),
         }
       } catch (error) {
@@ -71,10 +105,17 @@ export function openToken(settings: SettingsOf<'pkcs11'>, surroundings: Surround
     },
     async unwrap({ kek_version: version, text }, binding) {
       const bytes = fromBase64(text, 'pkcs11')
-      if (!/^([0-9a-f]{2})+$/.test(version)) throw new KekError('REFUSED', 'pkcs11: the version is no id of a key')
+      if (!/^([0-9a-f]{2})+$/.test(version))
+        throw new KekError('REFUSED', 'pkcs11: the version is no id of a key')
       try {
         return dataKeyOf(
-          await addon.unwrapKey(place(version), associatedData(binding), bytes.subarray(0, IV_BYTES), bytes.subarray(IV_BYTES)), 'pkcs11'
+          await addon.unwrapKey(
+            place(version),
+            associatedData(binding),
+            bytes.subarray(0, IV_BYTES),
+            bytes.subarray(IV_BYTES),
+          ),
+          'pkcs11',
         )
       } catch (error) {
         throw kekError(error)
@@ -83,9 +124,16 @@ export function openToken(settings: SettingsOf<'pkcs11'>, surroundings: Surround
   }
 }
 
-/** A new AES-256 key in the token, sensitive and not extractable, of the settings' label and id. @throws {KekError} */
-export async function makeTokenKey(settings: SettingsOf<'pkcs11'>, surroundings: Surroundings): Promise<void> {
-  if (settings.id === undefined) throw new KekError('SETTING', 'pkcs11: id: a new key needs one, in hexadecimal digits')
+/**
+ * A new AES-256 key in the token, sensitive and not extractable, of the settings' label and id.
+ * @throws {KekError}
+ */
+export async function makeTokenKey(
+  settings: SettingsOf<'pkcs11'>,
+  surroundings: Surroundings,
+): Promise<void> {
+  if (settings.id === undefined)
+    throw new KekError('SETTING', 'pkcs11: id: a new key needs one, in hexadecimal digits')
   try {
     await load().generateKey(placeOf(settings, surroundings)())
   } catch (error) {

@@ -10,73 +10,128 @@ const TEXT = /^vault:v(\d{1,9}):[A-Za-z0-9+/=]+$/
 
 /** What a refusal of Vault's means; its own words are read, and never passed on whole. */
 function refusal(answer: Answer, key: string, doing: 'encrypt' | 'decrypt' | 'login'): KekError {
-  const said = String((jsonOf(answer)?.['errors'] as unknown[] | undefined)?.[0] ?? '').toLowerCase()
-  if (answer.status === 503) return new KekError('AWAY', said.includes('sealed') ? 'vault: sealed' : 'vault: not available (503)')
-  if (answer.status === 429 || answer.status >= 500) return new KekError('AWAY', `vault: busy or failing (${answer.status})`)
-  if (doing === 'login') return new KekError('DENIED', 'vault: role_id, secret_id_file: the login was refused')
-  if (answer.status === 403) return new KekError('DENIED', `vault: permission denied: token_file: may it ${doing} with ${key}?`)
-  if (answer.status === 404) return new KekError('NO_KEY', `vault: mount, key: there is no ${key}`)
-  if (said.includes('encryption key not found')) return new KekError('NO_KEY', `vault: key: there is no ${key}`)
-  if (said.includes('disallowed by policy') || said.includes('too old')) {
-    return new KekError('NO_KEY', `vault: key: the version that wrapped is below min_decryption_version of ${key}`)
-  }
-  if (said.includes('version')) return new KekError('NO_KEY', `vault: key: ${key} has no such version`)
-  if (doing === 'decrypt') {
+  const said = String(
+    (jsonOf(answer)?.['errors'] as unknown[] | undefined)?.[0] ?? '',
+  ).toLowerCase()
+  if (answer.status === 503)
     return new KekError(
-      'REFUSED', 'vault: the wrapped key does not open: another key wrapped it, it belongs elsewhere, or its bytes were changed'
+      'AWAY',
+      said.includes('sealed') ? 'vault: sealed' : 'vault: not available (503)',
+    )
+  if (answer.status === 429 || answer.status >= 500)
+    return new KekError('AWAY', `vault: busy or failing (${answer.status})`)
+  if (doing === 'login')
+    return new KekError('DENIED', 'vault: role_id, secret_id_file: the login was refused')
+  if (answer.status === 403)
+    return new KekError(
+      'DENIED',
+      `vault: permission denied: token_file: may it ${doing} with ${key}?`,
+    )
+  if (answer.status === 404) return new KekError('NO_KEY', `vault: mount, key: there is no ${key}`)
+  if (said.includes('encryption key not found'))
+    return new KekError('NO_KEY', `vault: key: there is no ${key}`)
+  if (said.includes('disallowed by policy') || said.includes('too old')) {
+    return new KekError(
+      'NO_KEY',
+      `vault: key: the version that wrapped is below min_decryption_version of ${key}`,
     )
   }
-  return new KekError('SETTING', `vault: key: ${key} does not encrypt (${answer.status}): it must be of type aes256-gcm96, not derived`)
+  if (said.includes('version'))
+    return new KekError('NO_KEY', `vault: key: ${key} has no such version`)
+  if (doing === 'decrypt') {
+    return new KekError(
+      'REFUSED',
+      'vault: the wrapped key does not open: another key wrapped it, it belongs elsewhere, or its bytes were changed',
+    )
+  }
+  return new KekError(
+    'SETTING',
+    `vault: key: ${key} does not encrypt (${answer.status}): it must be of type aes256-gcm96, not derived`,
+  )
 }
 
-/** HashiCorp Vault's or OpenBao's transit engine: `encrypt` and `decrypt` of one key, with associated data. */
-export function openVault(settings: SettingsOf<'vault'>, surroundings: Surroundings): KeyEncryption {
+/**
+ * HashiCorp Vault's or OpenBao's transit engine: `encrypt` and `decrypt` of one key, with
+ * associated data.
+ */
+export function openVault(
+  settings: SettingsOf<'vault'>,
+  surroundings: Surroundings,
+): KeyEncryption {
   const { mount, key, namespace, role_id: role } = settings
   const address = addressOf('vault: address', settings.address)
-  const ca = settings.ca_file === undefined ? undefined : readFileSync(pathOf('vault: ca_file', settings.ca_file, surroundings), 'utf8')
+  const ca =
+    settings.ca_file === undefined
+      ? undefined
+      : readFileSync(pathOf('vault: ca_file', settings.ca_file, surroundings), 'utf8')
   const id = `vault:${address.host}/${namespace ? `${namespace}/` : ''}${mount}/${key}`
-  const secret = role === undefined
-    ? credential('vault: token_file', settings.token_file!, surroundings)
-    : credential('vault: secret_id_file', settings.secret_id_file!, surroundings)
-  const post = (path: string, body: unknown, token: string | null): Promise<Answer> => call(() => ({
-    provider: 'vault', method: 'POST', url: new URL(`/v1/${path}`, address), ca, timeoutMs: surroundings.timeoutMs,
-    body: JSON.stringify(body),
-    headers: {
-      'content-type': 'application/json', 'x-vault-request': 'true',
-      ...(token === null ? {} : { 'x-vault-token': token }), ...(namespace ? { 'x-vault-namespace': namespace } : {}),
-    },
-  }))
+  const secret =
+    role === undefined
+      ? credential('vault: token_file', settings.token_file!, surroundings)
+      : credential('vault: secret_id_file', settings.secret_id_file!, surroundings)
+  const post = (path: string, body: unknown, token: string | null): Promise<Answer> =>
+    call(() => ({
+      provider: 'vault',
+      method: 'POST',
+      url: new URL(`/v1/${path}`, address),
+      ca,
+      timeoutMs: surroundings.timeoutMs,
+      body: JSON.stringify(body),
+      headers: {
+        'content-type': 'application/json',
+        'x-vault-request': 'true',
+        ...(token === null ? {} : { 'x-vault-token': token }),
+        ...(namespace ? { 'x-vault-namespace': namespace } : {}),
+      },
+    }))
   async function token(): Promise<string> {
     if (role === undefined) return line(secret())
-    const answer = await post(`auth/${settings.auth_mount}/login`, { role_id: role, secret_id: line(secret()) }, null)
+    const answer = await post(
+      `auth/${settings.auth_mount}/login`,
+      { role_id: role, secret_id: line(secret()) },
+      null,
+    )
     const given = (jsonOf(answer)?.['auth'] as { client_token?: unknown } | undefined)?.client_token
     if (answer.status !== 200 || typeof given !== 'string') throw refusal(answer, id, 'login')
     return given
   }
-  async function ask(doing: 'encrypt' | 'decrypt', body: Record<string, string>): Promise<Record<string, unknown>> {
+  async function ask(
+    doing: 'encrypt' | 'decrypt',
+    body: Record<string, string>,
+  ): Promise<Record<string, unknown>> {
     const held = await token()
-    if (!/^[\x21-\x7e]+$/.test(held)) throw new KekError('SETTING', 'vault: token_file: does not hold a token')
+    if (!/^[\x21-\x7e]+$/.test(held))
+      throw new KekError('SETTING', 'vault: token_file: does not hold a token')
     const answer = await post(`${mount}/${doing}/${key}`, body, held)
     const data = jsonOf(answer)?.['data']
-    if (answer.status !== 200 || typeof data !== 'object' || data === null) throw refusal(answer, id, doing)
+    if (answer.status !== 200 || typeof data !== 'object' || data === null)
+      throw refusal(answer, id, doing)
     return data as Record<string, unknown>
   }
   return {
     id,
     async wrap(dataKey, binding) {
       const data = await ask('encrypt', {
-        plaintext: Buffer.from(dataKey).toString('base64'), associated_data: associatedData(binding).toString('base64'),
+        plaintext: Buffer.from(dataKey).toString('base64'),
+        associated_data: associatedData(binding).toString('base64'),
       })
       const text = data['ciphertext']
-      const version = typeof text === 'string' && text.length < 4096 ? TEXT.exec(text)?.[1] : undefined
+      const version =
+        typeof text === 'string' && text.length < 4096 ? TEXT.exec(text)?.[1] : undefined
       if (version === undefined) throw new KekError('AWAY', 'vault: the answer has another shape')
       return { kek_id: id, kek_version: version, text: text as string }
     },
     async unwrap({ kek_version: version, text }, binding) {
       if (TEXT.exec(text)?.[1] !== version) {
-        throw new KekError('REFUSED', 'vault: the wrapped key is of another version than it says, or none of Vault’s')
+        throw new KekError(
+          'REFUSED',
+          'vault: the wrapped key is of another version than it says, or none of Vault’s',
+        )
       }
-      const data = await ask('decrypt', { ciphertext: text, associated_data: associatedData(binding).toString('base64') })
+      const data = await ask('decrypt', {
+        ciphertext: text,
+        associated_data: associatedData(binding).toString('base64'),
+      })
       return dataKeyOf(fromBase64(data['plaintext'], 'vault'), 'vault')
     },
   }

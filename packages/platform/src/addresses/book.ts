@@ -6,7 +6,10 @@ import { commitScanStart } from './start-scan.ts'
 
 const KEPT_MAX = 100_000
 
-/** Addresses never change, and what is scanned once stays so: what every transfer asks for is kept. Bounded, and forgotten as a whole. */
+/**
+ * Addresses never change, and what is scanned once stays so: what every transfer asks for is kept.
+ * Bounded, and forgotten as a whole.
+ */
 export class AddressBook implements Addresses {
   readonly #services: () => Services
   readonly #known = new Map<string, string>()
@@ -18,14 +21,14 @@ export class AddressBook implements Addresses {
   }
 
   omnibus(network: Network, owner: Owner): Promise<string> {
-    return this.#remembered(
-      `omnibus ${network.code} ${owner.subAccountId}`, (services) => ensureOmnibus(services, services.database, network, owner)
+    return this.#remembered(`omnibus ${network.code} ${owner.subAccountId}`, (services) =>
+      ensureOmnibus(services, services.database, network, owner),
     )
   }
 
   change(network: Network, owner: Owner): Promise<string> {
-    return this.#remembered(
-      `change ${network.code} ${owner.subAccountId}`, (services) => ensureChange(services, services.database, network, owner)
+    return this.#remembered(`change ${network.code} ${owner.subAccountId}`, (services) =>
+      ensureChange(services, services.database, network, owner),
     )
   }
 

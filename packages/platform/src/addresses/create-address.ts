@@ -5,20 +5,36 @@ import { assetName, text } from '../http/schemas.ts'
 import { handOutAddress, readyForAddresses } from './deposit-address.ts'
 import { addressShape, presentAddress } from './present.ts'
 
-/** Hands out a deposit address; the first call of a wallet answers its omnibus address, without a tag. */
+/**
+ * Hands out a deposit address; the first call of a wallet answers its omnibus address, without a
+ * tag.
+ */
 export const createAddress = endpoint({
-  id: 'createAddress', tag: 'Addresses',
-  description: 'Makes one more address whose deposits are credited to the wallet. The first call answers the omnibus address. On '
-    + 'networks with tags it is the same address with a tag of its own. The path lets a caller derive the address from the '
-    + 'nodes’ certificates.',
-  errors: ['UNSUPPORTED_ASSET', 'ASSET_CLOSED', 'WALLET_MISSING', 'WALLET_INACTIVE', 'NETWORK_UNAVAILABLE', 'SIGNERS_UNAVAILABLE'],
-  method: 'POST', path: '/dac/v1/address', summary: 'Create a deposit address', access: 'write',
-  body: z.strictObject({ asset: assetName, label: text(200).optional() }), response: addressShape,
+  id: 'createAddress',
+  tag: 'Addresses',
+  description:
+    'Makes one more address whose deposits are credited to the wallet. The first call answers the omnibus address. On ' +
+    'networks with tags it is the same address with a tag of its own. The path lets a caller derive the address from the ' +
+    'nodes’ certificates.',
+  errors: [
+    'UNSUPPORTED_ASSET',
+    'ASSET_CLOSED',
+    'WALLET_MISSING',
+    'WALLET_INACTIVE',
+    'NETWORK_UNAVAILABLE',
+    'SIGNERS_UNAVAILABLE',
+  ],
+  method: 'POST',
+  path: '/dac/v1/address',
+  summary: 'Create a deposit address',
+  access: 'write',
+  body: z.strictObject({ asset: assetName, label: text(200).optional() }),
+  response: addressShape,
   async handler({ services, caller, body }) {
     const found = findOpenAsset(services, body.asset)
     await readyForAddresses(services, caller.workspaceId, found.network)
-    const row = await services.database.transaction(
-      (tx) => handOutAddress(services, tx, caller, found, { label: body.label ?? null, fresh: false })
+    const row = await services.database.transaction((tx) =>
+      handOutAddress(services, tx, caller, found, { label: body.label ?? null, fresh: false }),
     )
     return { body: presentAddress(row, found, caller.subAccountIndex) }
   },

@@ -1,4 +1,11 @@
-import { familyOf, OMNIBUS_INDEX, pathOf, traitsOf, type Asset, type Network } from '@custody/chains'
+import {
+  familyOf,
+  OMNIBUS_INDEX,
+  pathOf,
+  traitsOf,
+  type Asset,
+  type Network,
+} from '@custody/chains'
 import { ApiError } from '../errors.ts'
 import type { Queryable } from '../database/pool.ts'
 import type { Owner } from '../engine/chain.ts'
@@ -16,7 +23,10 @@ const TAG_BYTES = 6
 
 /** Nine digits, at random: a mistyped tag is most likely nobody's. */
 function newTag(services: Services): string {
-  return String(TAG_LEAST + (Buffer.from(services.environment.bytes(TAG_BYTES)).readUIntBE(0, TAG_BYTES) % TAGS))
+  return String(
+    TAG_LEAST +
+      (Buffer.from(services.environment.bytes(TAG_BYTES)).readUIntBE(0, TAG_BYTES) % TAGS),
+  )
 }
 
 /** The next number of a sub-account's addresses; it is taken under the sub-account's lock. */
@@ -24,12 +34,20 @@ async function nextIndex(tx: Queryable, network: Network, owner: SubAccount): Pr
   const last = await tx.one<{ index: number }>(
     `select coalesce(max(path_index), 0) as index from chain_addresses
      where workspace_id = $3 and network = $1 and sub_account_id = $2 and kind in ('omnibus', 'deposit')`,
-    [network.code, owner.subAccountId, owner.workspaceId])
+    [network.code, owner.subAccountId, owner.workspaceId],
+  )
   return (last?.index ?? 0) + 1
 }
 
-/** Where the next fresh address will most likely be, to ask the chain about it. Nothing is handed out. @throws ApiError 503 */
-export async function likelyAddress(services: Services, owner: SubAccount, network: Network): Promise<string> {
+/**
+ * Where the next fresh address will most likely be, to ask the chain about it. Nothing is handed
+ * out. @throws ApiError 503
+ */
+export async function likelyAddress(
+  services: Services,
+  owner: SubAccount,
+  network: Network,
+): Promise<string> {
   await readyForAddresses(services, owner.workspaceId, network)
   if (traitsOf(network).deposits === 'tagged') return services.addresses.omnibus(network, owner)
   const key = await services.keys.get(owner.workspaceId, network.curve)
@@ -37,34 +55,56 @@ export async function likelyAddress(services: Services, owner: SubAccount, netwo
   return familyOf(network).address(network, key.at(pathOf(network, owner.subAccountIndex, index)))
 }
 
-interface Place { asset: Asset; network: Network }
+interface Place {
+  asset: Asset
+  network: Network
+}
 /** A sub-account that addresses are made for. */
 export type SubAccount = Owner & { subAccountId: string }
 
-/** Asks what can only be asked outside of a database transaction, before {@link handOutAddress}. @throws ApiError 503 */
-export async function readyForAddresses(services: Services, workspaceId: string, network: Network): Promise<void> {
+/**
+ * Asks what can only be asked outside of a database transaction, before {@link handOutAddress}.
+ * @throws ApiError 503
+ */
+export async function readyForAddresses(
+  services: Services,
+  workspaceId: string,
+  network: Network,
+): Promise<void> {
   await services.keys.get(workspaceId, network.curve)
   await services.addresses.startScan(network)
 }
 
 /**
- * Hands out an address of a wallet, within the caller's transaction, and tells the event `address.created`.
- * @param o.fresh an address, or on networks with tags a tag, that was never handed out and never will be again. Without it
- *   the first call of a wallet answers its omnibus address.
+ * Hands out an address of a wallet, within the caller's transaction, and tells the event
+ * `address.created`.
+ * @param o.fresh an address, or on networks with tags a tag, that was never handed out and never
+ *   will be again. Without it the first call of a wallet answers its omnibus address.
  * @throws ApiError `ASSET_CLOSED`, `WALLET_MISSING`, `WALLET_INACTIVE`
  */
 export async function handOutAddress(
-  services: Services, tx: Queryable, owner: SubAccount, place: Place, o: { label: string | null; fresh: boolean }
+  services: Services,
+  tx: Queryable,
+  owner: SubAccount,
+  place: Place,
+  o: { label: string | null; fresh: boolean },
 ): Promise<AddressRow & { wallet_id: string }> {
   const { asset, network } = place
   assertOpen(services, asset)
   // Addresses of a sub-account are numbered one after the other.
-  await tx.query('select 1 from sub_accounts where workspace_id = $2 and id = $1 for update', [owner.subAccountId, owner.workspaceId])
+  await tx.query('select 1 from sub_accounts where workspace_id = $2 and id = $1 for update', [
+    owner.subAccountId,
+    owner.workspaceId,
+  ])
   const wallet = await findWallet(tx, owner, asset.asset_name)
   if (wallet.status !== 'active') {
-    throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and takes no new addresses`, {
-      field: 'asset',
-    })
+    throw new ApiError(
+      'WALLET_INACTIVE',
+      `asset: the ${asset.asset_name} wallet is inactive and takes no new addresses`,
+      {
+        field: 'asset',
+      },
+    )
   }
   const announce = async (created: AddressRow): Promise<AddressRow & { wallet_id: string }> => {
     const shown = JSON.stringify(presentAddress(created, place, owner.subAccountIndex))
@@ -73,9 +113,17 @@ export async function handOutAddress(
   }
   let address = await ensureOmnibus(services, tx, network, owner)
   await listOmnibus(tx, owner.workspaceId, wallet.id, network.code, address)
-  const first = o.fresh ? undefined : await handOutOmnibus(tx, owner.workspaceId, wallet.id, o.label)
+  const first = o.fresh
+    ? undefined
+    : await handOutOmnibus(tx, owner.workspaceId, wallet.id, o.label)
   if (first) {
-    return announce({ ...first, asset: asset.asset_name, address_tag: null, label: o.label, path_index: OMNIBUS_INDEX })
+    return announce({
+      ...first,
+      asset: asset.asset_name,
+      address_tag: null,
+      label: o.label,
+      path_index: OMNIBUS_INDEX,
+    })
   }
   let index = OMNIBUS_INDEX
   const tagged = traitsOf(network).deposits === 'tagged'
@@ -84,8 +132,11 @@ export async function handOutAddress(
     index = await nextIndex(tx, network, owner)
     address = await ensureAddress(services, tx, network, owner, index, 'deposit')
   }
-  return announce(await tx.one<AddressRow>(
-    `insert into wallet_addresses (wallet_id, network, address, label, address_tag, workspace_id) values ($1, $2, $3, $4, $6, $8)
+  return announce(
+    (await tx.one<AddressRow>(
+      `insert into wallet_addresses (wallet_id, network, address, label, address_tag, workspace_id) values ($1, $2, $3, $4, $6, $8)
      returning id, $5::text asset, address, address_tag, label, $7::integer path_index, created_at`,
-    [wallet.id, network.code, address, o.label, asset.asset_name, tag, index, owner.workspaceId]) as AddressRow)
+      [wallet.id, network.code, address, o.label, asset.asset_name, tag, index, owner.workspaceId],
+    )) as AddressRow,
+  )
 }

@@ -1,4 +1,11 @@
-import { CHANGE_INDEX, familyOf, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, type Network } from '@custody/chains'
+import {
+  CHANGE_INDEX,
+  familyOf,
+  OMNIBUS_INDEX,
+  pathOf,
+  TANK_SUB_ACCOUNT,
+  type Network,
+} from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Owner } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
@@ -6,24 +13,43 @@ import type { Services } from '../engine/services.ts'
 export type AddressKind = 'omnibus' | 'deposit' | 'change' | 'tank'
 
 /** Derives an address from the certified workspace key. It is not stored: nobody watches it yet. */
-export async function deriveAddress(services: Services, network: Network, owner: Owner, index: number): Promise<string> {
+export async function deriveAddress(
+  services: Services,
+  network: Network,
+  owner: Owner,
+  index: number,
+): Promise<string> {
   const key = await services.keys.get(owner.workspaceId, network.curve)
   return familyOf(network).address(network, key.at(pathOf(network, owner.subAccountIndex, index)))
 }
 
 /** The owner of a workspace's gas tanks. */
-export const tankOwner = (workspaceId: string): Owner => ({ workspaceId, subAccountId: null, subAccountIndex: TANK_SUB_ACCOUNT })
+export const tankOwner = (workspaceId: string): Owner => ({
+  workspaceId,
+  subAccountId: null,
+  subAccountIndex: TANK_SUB_ACCOUNT,
+})
 
-/** Derives an address from the certified workspace key and stores it; the same call answers the same address. */
+/**
+ * Derives an address from the certified workspace key and stores it; the same call answers the same
+ * address.
+ */
 export async function ensureAddress(
-  services: Services, tx: Queryable, network: Network, owner: Owner, index: number, kind: AddressKind
+  services: Services,
+  tx: Queryable,
+  network: Network,
+  owner: Owner,
+  index: number,
+  kind: AddressKind,
 ): Promise<string> {
   // Before the address exists: what is paid to it must stand in a block that will be scanned.
   await services.addresses.startScan(network)
   const address = await deriveAddress(services, network, owner, index)
   await tx.query(
     `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ($1, $2, $3, $4, $5, $6)
-     on conflict do nothing`, [network.code, address, owner.workspaceId, owner.subAccountId, index, kind])
+     on conflict do nothing`,
+    [network.code, address, owner.workspaceId, owner.subAccountId, index, kind],
+  )
   return address
 }
 
@@ -31,5 +57,9 @@ export const ensureOmnibus = (services: Services, tx: Queryable, network: Networ
   ensureAddress(services, tx, network, owner, OMNIBUS_INDEX, 'omnibus')
 export const ensureChange = (services: Services, tx: Queryable, network: Network, owner: Owner) =>
   ensureAddress(services, tx, network, owner, CHANGE_INDEX, 'change')
-export const ensureTank = (services: Services, tx: Queryable, network: Network, workspaceId: string) =>
-  ensureAddress(services, tx, network, tankOwner(workspaceId), OMNIBUS_INDEX, 'tank')
+export const ensureTank = (
+  services: Services,
+  tx: Queryable,
+  network: Network,
+  workspaceId: string,
+) => ensureAddress(services, tx, network, tankOwner(workspaceId), OMNIBUS_INDEX, 'tank')

@@ -9,38 +9,63 @@ import { addressShape, presentAddress, type AddressRow } from './present.ts'
 const ALL_MAX = 10_000
 const PAGE_USUAL = 100
 
-const pageShape = z.object({
-  data: z.array(addressShape).max(LIMIT_MAX),
-  next: z.string().nullable().meta({ description: 'Pass it as `after` to read on; null at the end of the list' }),
-  has_more: z.boolean().meta({ description: 'Whether the list goes on' }),
-}).meta({ id: 'AddressPage' })
+const pageShape = z
+  .object({
+    data: z.array(addressShape).max(LIMIT_MAX),
+    next: z
+      .string()
+      .nullable()
+      .meta({ description: 'Pass it as `after` to read on; null at the end of the list' }),
+    has_more: z.boolean().meta({ description: 'Whether the list goes on' }),
+  })
+  .meta({ id: 'AddressPage' })
 
 /** Deposit addresses of an asset, oldest first. */
 export const listAddresses = endpoint({
-  id: 'listAddresses', tag: 'Addresses',
-  description: `Addresses of the wallet, the omnibus address first. With \`limit\` or \`after\` a page, an object; else one array of the `
-    + `first ${ALL_MAX} at most.`,
+  id: 'listAddresses',
+  tag: 'Addresses',
+  description:
+    `Addresses of the wallet, the omnibus address first. With \`limit\` or \`after\` a page, an object; else one array of the ` +
+    `first ${ALL_MAX} at most.`,
   errors: ['UNSUPPORTED_ASSET'],
-  method: 'GET', path: '/dac/v1/addresses', summary: 'List deposit addresses of an asset', access: 'read',
+  method: 'GET',
+  path: '/dac/v1/addresses',
+  summary: 'List deposit addresses of an asset',
+  access: 'read',
   query: z.strictObject({
     asset: assetName,
-    after: z.uuid('must be the `next` of an earlier answer').meta({ maxLength: 36 }).optional().meta({
-      description: '`next` of an earlier answer: the addresses that come after it',
-    }),
-    limit: integer(1, LIMIT_MAX, `Addresses of a page; ${PAGE_USUAL} where only \`after\` is given`).optional(),
+    after: z
+      .uuid('must be the `next` of an earlier answer')
+      .meta({ maxLength: 36 })
+      .optional()
+      .meta({
+        description: '`next` of an earlier answer: the addresses that come after it',
+      }),
+    limit: integer(
+      1,
+      LIMIT_MAX,
+      `Addresses of a page; ${PAGE_USUAL} where only \`after\` is given`,
+    ).optional(),
   }),
   response: z.union([z.array(addressShape).max(ALL_MAX), pageShape]),
   async handler({ services, caller, query: { asset, after, limit } }) {
     const found = findAsset(services, asset)
     const isPaged = after !== undefined || limit !== undefined
-    const most = isPaged ? limit ?? PAGE_USUAL : ALL_MAX
+    const most = isPaged ? (limit ?? PAGE_USUAL) : ALL_MAX
     const scope = [caller.subAccountId, found.asset.asset_name, caller.workspaceId]
     const ofWallet = 'w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2'
-    const isKnown = async (id: string) => await services.database.one(
-      `select 1 from wallet_addresses a join wallets w on w.workspace_id = a.workspace_id and w.id = a.wallet_id
-       where ${ofWallet} and a.id = $4 and a.workspace_id = $3`, [...scope, id]) !== undefined
-    if (after !== undefined && !await isKnown(after)) {
-      throw new ApiError('INVALID_REQUEST', `after: must be the \`next\` of an earlier answer for ${asset}`, { field: 'after' })
+    const isKnown = async (id: string) =>
+      (await services.database.one(
+        `select 1 from wallet_addresses a join wallets w on w.workspace_id = a.workspace_id and w.id = a.wallet_id
+       where ${ofWallet} and a.id = $4 and a.workspace_id = $3`,
+        [...scope, id],
+      )) !== undefined
+    if (after !== undefined && !(await isKnown(after))) {
+      throw new ApiError(
+        'INVALID_REQUEST',
+        `after: must be the \`next\` of an earlier answer for ${asset}`,
+        { field: 'after' },
+      )
     }
     const rows = await services.database.query<AddressRow>(
       `select a.id, w.asset, a.address, a.address_tag, a.label, c.path_index, a.created_at
@@ -48,10 +73,14 @@ export const listAddresses = endpoint({
        join chain_addresses c on c.workspace_id = a.workspace_id and c.network = a.network and c.address = a.address
        where ${ofWallet} and a.workspace_id = $3 and ($4::uuid is null or (a.created_at, a.id) > (
          select p.created_at, p.id from wallet_addresses p where p.workspace_id = $3 and p.id = $4))
-       order by a.created_at, a.id limit $5`, [...scope, after ?? null, most + 1])
-    const data = rows.slice(0, most).map((row) => presentAddress(row, found, caller.subAccountIndex))
+       order by a.created_at, a.id limit $5`,
+      [...scope, after ?? null, most + 1],
+    )
+    const data = rows
+      .slice(0, most)
+      .map((row) => presentAddress(row, found, caller.subAccountIndex))
     if (!isPaged) return { body: data }
-    const next = rows.length > most ? data.at(-1)?.id ?? null : null
+    const next = rows.length > most ? (data.at(-1)?.id ?? null) : null
     return { body: { data, next, has_more: next !== null } }
   },
 })

@@ -1,13 +1,20 @@
 import type { Queryable } from '../database/pool.ts'
 
-/** Lists the omnibus address among those of a wallet, not yet handed out; where it is listed nothing changes. */
+/**
+ * Lists the omnibus address among those of a wallet, not yet handed out; where it is listed nothing
+ * changes.
+ */
 export async function listOmnibus(
-  tx: Queryable, workspace: string, walletId: string, network: string, address: string
+  tx: Queryable,
+  workspace: string,
+  walletId: string,
+  network: string,
+  address: string,
 ): Promise<void> {
   await tx.query(
     `insert into wallet_addresses (wallet_id, network, address, handed_out, workspace_id) values ($1, $2, $3, false, $4)
      on conflict do nothing`,
-    [walletId, network, address, workspace]
+    [walletId, network, address, workspace],
   )
 }
 
@@ -16,11 +23,11 @@ export async function handOutOmnibus(
   tx: Queryable,
   workspace: string,
   walletId: string,
-  label: string | null
+  label: string | null,
 ): Promise<{ id: string; address: string; created_at: Date } | undefined> {
   return tx.one(
     `update wallet_addresses set handed_out = true, label = $2 where workspace_id = $3 and wallet_id = $1 and not handed_out
      returning id, address, created_at`,
-    [walletId, label, workspace]
+    [walletId, label, workspace],
   )
 }

@@ -2,25 +2,50 @@ import { paymentUri, pathOf, type Asset, type Network } from '@custody/chains'
 import { z } from 'zod'
 
 export interface AddressRow {
-  id: string; asset: string; address: string; address_tag: string | null; label: string | null; path_index: number; created_at: Date
+  id: string
+  asset: string
+  address: string
+  address_tag: string | null
+  label: string | null
+  path_index: number
+  created_at: Date
 }
 
 /** Where an address is below the workspace's key. */
-export const pathShape = z.array(z.int()).length(3)
-  .meta({ description: '[sub-account, chain, index], not hardened, below the key of GET /dac/v1/keys' })
+export const pathShape = z.array(z.int()).length(3).meta({
+  description: '[sub-account, chain, index], not hardened, below the key of GET /dac/v1/keys',
+})
 
-export const addressShape = z.object({
-  id: z.string(), asset: z.string(), address: z.string(), address_tag: z.string().nullable(), label: z.string().nullable(),
-  payment_uri: z.string().nullable()
-    .meta({ description: 'For a QR code: BIP21, EIP-681, Solana Pay, SEP-7, CIP-13, xrpl:; null where wallets agree on none (TRX)' }),
-  path: pathShape, created_at: z.string(),
-}).meta({ id: 'Address' })
+export const addressShape = z
+  .object({
+    id: z.string(),
+    asset: z.string(),
+    address: z.string(),
+    address_tag: z.string().nullable(),
+    label: z.string().nullable(),
+    payment_uri: z.string().nullable().meta({
+      description:
+        'For a QR code: BIP21, EIP-681, Solana Pay, SEP-7, CIP-13, xrpl:; null where wallets agree on none (TRX)',
+    }),
+    path: pathShape,
+    created_at: z.string(),
+  })
+  .meta({ id: 'Address' })
 
 /** @param subAccount the first element of its sub-account's paths */
-export function presentAddress(row: AddressRow, { asset, network }: { asset: Asset; network: Network }, subAccount: number) {
+export function presentAddress(
+  row: AddressRow,
+  { asset, network }: { asset: Asset; network: Network },
+  subAccount: number,
+) {
   return {
-    id: row.id, asset: row.asset, address: row.address, address_tag: row.address_tag, label: row.label,
+    id: row.id,
+    asset: row.asset,
+    address: row.address,
+    address_tag: row.address_tag,
+    label: row.label,
     payment_uri: paymentUri(network, asset, { address: row.address, addressTag: row.address_tag }),
-    path: pathOf(network, subAccount, row.path_index), created_at: row.created_at.toISOString(),
+    path: pathOf(network, subAccount, row.path_index),
+    created_at: row.created_at.toISOString(),
   }
 }

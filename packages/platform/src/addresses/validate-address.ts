@@ -11,43 +11,79 @@ const AMPLE = 2n ** 62n
 
 /** Says whether an address (and tag) can receive an asset, and why not. */
 export const postValidateAddress = endpoint({
-  id: 'validateAddress', tag: 'Addresses',
-  description: 'Whether an address, with its tag, can be paid on the asset’s network; `reason` says why not. For a valid address of an '
-    + 'asset that takes tags, the answer also says which tag a payment would carry and whether the account refuses payments without one. '
-    + 'Writes nothing, and may be repeated.',
+  id: 'validateAddress',
+  tag: 'Addresses',
+  description:
+    'Whether an address, with its tag, can be paid on the asset’s network; `reason` says why not. For a valid address of an ' +
+    'asset that takes tags, the answer also says which tag a payment would carry and whether the account refuses payments without one. ' +
+    'Writes nothing, and may be repeated.',
   errors: ['UNSUPPORTED_ASSET', 'NETWORK_UNAVAILABLE'],
-  method: 'POST', path: '/dac/v1/validate-address', summary: 'Validate an address', access: 'read',
-  body: z.strictObject({ asset: assetName, address: z.string().max(500), address_tag: z.string().max(200).optional() }),
+  method: 'POST',
+  path: '/dac/v1/validate-address',
+  summary: 'Validate an address',
+  access: 'read',
+  body: z.strictObject({
+    asset: assetName,
+    address: z.string().max(500),
+    address_tag: z.string().max(200).optional(),
+  }),
   response: z.object({
-    valid: z.boolean(), reason: z.string().optional(),
-    address: z.string().optional()
-      .meta({ description: 'The address as transfers to it are listed (`destination_id`), where the request spells it otherwise' }),
-    address_tag: z.string().nullable().optional()
-      .meta({ description: 'Tag that a payment would carry: the one given, or the one inside an X-address; null: none' }),
-    takes_tag: z.boolean().optional()
-      .meta({ description: 'false: the address contains its tag, or states that it has none (X-address, M…), and takes no other' }),
-    requires_tag: z.boolean().nullable().optional()
-      .meta({ description: 'true: the account refuses payments without a tag; null: its chain did not answer within two seconds' }),
+    valid: z.boolean(),
+    reason: z.string().optional(),
+    address: z.string().optional().meta({
+      description:
+        'The address as transfers to it are listed (`destination_id`), where the request spells it otherwise',
+    }),
+    address_tag: z.string().nullable().optional().meta({
+      description:
+        'Tag that a payment would carry: the one given, or the one inside an X-address; null: none',
+    }),
+    takes_tag: z.boolean().optional().meta({
+      description:
+        'false: the address contains its tag, or states that it has none (X-address, M…), and takes no other',
+    }),
+    requires_tag: z.boolean().nullable().optional().meta({
+      description:
+        'true: the account refuses payments without a tag; null: its chain did not answer within two seconds',
+    }),
   }),
   async handler({ services, body }) {
     const { asset, network } = findAsset(services, body.asset)
     const result = validateAddress(services.registry, body.asset, body.address, body.address_tag)
     if (!result.valid) return { body: { valid: false, reason: result.reason } }
     const { tags } = familyOf(network)
-    const known = { valid: true, ...(result.address === body.address ? {} : { address: result.address }) }
+    const known = {
+      valid: true,
+      ...(result.address === body.address ? {} : { address: result.address }),
+    }
     if (!tags) return { body: known }
     const takesTag = !tags.isWithin(body.address)
     return {
       body: {
-        ...known, address_tag: result.address_tag, takes_tag: takesTag,
-        requires_tag: takesTag ? await requiresTag(services, asset, network, result.address) : false,
+        ...known,
+        address_tag: result.address_tag,
+        takes_tag: takesTag,
+        requires_tag: takesTag
+          ? await requiresTag(services, asset, network, result.address)
+          : false,
       },
     }
   },
 })
 
 /** Whether an account refuses payments without a tag; null where its chain does not answer soon. */
-function requiresTag(services: Services, asset: Asset, network: Network, to: string): Promise<boolean | null> {
-  const refusal = services.networks.get(network.code).refusal({ to, tag: null, amount: AMPLE, asset })
-  return soon<boolean | null>(services.environment, refusal.then((reason) => reason?.field === 'address_tag'), null)
+function requiresTag(
+  services: Services,
+  asset: Asset,
+  network: Network,
+  to: string,
+): Promise<boolean | null> {
+  const refusal = services.networks
+    .get(network.code)
+    .refusal({ to, tag: null, amount: AMPLE, asset })
+  return soon<boolean | null>(
+    services.environment,
+    refusal.then((reason) => reason?.field === 'address_tag'),
+    null,
+  )
 }

@@ -4,9 +4,13 @@ import { familyOf, type Network, type Registry } from '@custody/chains'
 export const spaceOf = (network: Network): string => familyOf(network).space ?? network.code
 
 /** The account behind an address: an M… address of Stellar is its G… account. */
-export const accountOf = (network: Network, address: string): string => familyOf(network).accountOf?.(address) ?? address
+export const accountOf = (network: Network, address: string): string =>
+  familyOf(network).accountOf?.(address) ?? address
 
-/** One spelling of an address for comparison within its space. What is no address of the network stays as it is. */
+/**
+ * One spelling of an address for comparison within its space. What is no address of the network
+ * stays as it is.
+ */
 export function addressKey(network: Network, address: string): string {
   const { key, validate } = familyOf(network)
   const account = accountOf(network, address)
@@ -16,8 +20,8 @@ export function addressKey(network: Network, address: string): string {
 }
 
 /**
- * All keys under which an address may have been written down: that of {@link addressKey}, and the text, under which versions before 0.1.0
- * wrote Cardano's addresses.
+ * All keys under which an address may have been written down: that of {@link addressKey}, and the
+ * text, under which versions before 0.1.0 wrote Cardano's addresses.
  */
 export function addressKeys(network: Network, address: string): string[] {
   const checked = familyOf(network).validate(network, accountOf(network, address))
@@ -25,8 +29,8 @@ export function addressKeys(network: Network, address: string): string[] {
 }
 
 /**
- * What one key holder's address looks like on every network of the same format: hex of any EVM chain, the output
- * script of any UTXO network; elsewhere the text.
+ * What one key holder's address looks like on every network of the same format: hex of any EVM
+ * chain, the output script of any UTXO network; elsewhere the text.
  */
 export function formatKey(network: Network, address: string): string {
   const { format } = familyOf(network)

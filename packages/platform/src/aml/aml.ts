@@ -29,7 +29,8 @@ export function createAml(o: {
   const http = new ProviderHttp(o.fetch, o.environment)
   return {
     providers: {
-      CHAINALYSIS: chainalysis(urls.CHAINALYSIS, http), ELLIPTIC: elliptic(urls.ELLIPTIC, http, ellipticThresholds),
+      CHAINALYSIS: chainalysis(urls.CHAINALYSIS, http),
+      ELLIPTIC: elliptic(urls.ELLIPTIC, http, ellipticThresholds),
       TRM: trm(urls.TRM, http, trmChains),
     },
     sanctions: new Sanctions(() => sanctionsFile(o.home, ofacFile), o.log),
@@ -38,5 +39,7 @@ export function createAml(o: {
 }
 
 declare module '../engine/services.ts' {
-  interface Services { aml: Aml }
+  interface Services {
+    aml: Aml
+  }
 }

@@ -8,44 +8,83 @@ import type { RiskLevel } from './levels.ts'
 
 /** A row of `frozen_addresses`: one freeze event. */
 export interface FrozenRow {
-  id: string; workspace_id: string; sub_account_id: string
-  space: string; address_key: string; address: string; address_tag: string | null; asset: string
-  source: string; risk_level: string; transaction_id: string; frozen_at: Date; unfrozen_at: Date | null
+  id: string
+  workspace_id: string
+  sub_account_id: string
+  space: string
+  address_key: string
+  address: string
+  address_tag: string | null
+  asset: string
+  source: string
+  risk_level: string
+  transaction_id: string
+  frozen_at: Date
+  unfrozen_at: Date | null
 }
 
 /** Why an address of a transaction stops it. `freezeId` where it is on the list already. */
-export interface Hit { key: string; address: string; tag: string | null; source: string; level: RiskLevel; freezeId: string | null }
+export interface Hit {
+  key: string
+  address: string
+  tag: string | null
+  source: string
+  level: RiskLevel
+  freezeId: string | null
+}
 
 export function presentFrozen(row: FrozenRow, registry: Registry) {
   return {
-    asset: row.asset, network: registry.asset(row.asset)?.network ?? row.space, address: row.address, address_tag: row.address_tag,
-    source: row.source, risk_level: row.risk_level, transaction_id: row.transaction_id, frozen_at: row.frozen_at.toISOString(),
+    asset: row.asset,
+    network: registry.asset(row.asset)?.network ?? row.space,
+    address: row.address,
+    address_tag: row.address_tag,
+    source: row.source,
+    risk_level: row.risk_level,
+    transaction_id: row.transaction_id,
+    frozen_at: row.frozen_at.toISOString(),
   }
 }
 
-/** Freezing, holding and unfreezing of one sub-account follow each other; until the database transaction ends. */
+/**
+ * Freezing, holding and unfreezing of one sub-account follow each other; until the database
+ * transaction ends.
+ */
 export async function lockFreezing(tx: Queryable, subAccountId: string): Promise<void> {
   await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`aml ${subAccountId}`])
 }
 
 /**
- * Nothing is frozen for this sub-account until the database transaction ends; several may hold it off at once. Before the lock
- * of an account or of any row, as {@link lockFreezing}.
+ * Nothing is frozen for this sub-account until the database transaction ends; several may hold it
+ * off at once. Before the lock of an account or of any row, as {@link lockFreezing}.
  */
 export async function holdOffFreezing(tx: Queryable, subAccountId: string): Promise<void> {
-  await tx.query('select pg_advisory_xact_lock_shared(hashtextextended($1, 0))', [`aml ${subAccountId}`])
+  await tx.query('select pg_advisory_xact_lock_shared(hashtextextended($1, 0))', [
+    `aml ${subAccountId}`,
+  ])
 }
 
 type Screened = Pick<TransactionRow, 'id' | 'workspace_id' | 'sub_account_id'>
-interface Asked { space: string; keys: readonly string[] }
+interface Asked {
+  space: string
+  keys: readonly string[]
+}
 
-/** Which of these addresses are frozen now. Those whose freeze this transaction was released from do not count for it any more. */
-export async function frozenAmong(database: Queryable, row: Screened, o: Asked): Promise<FrozenRow[]> {
+/**
+ * Which of these addresses are frozen now. Those whose freeze this transaction was released from do
+ * not count for it any more.
+ */
+export async function frozenAmong(
+  database: Queryable,
+  row: Screened,
+  o: Asked,
+): Promise<FrozenRow[]> {
   return database.query<FrozenRow>(
     `select f.* from frozen_addresses f
      where f.workspace_id = $5 and f.sub_account_id = $1 and f.space = $2 and f.address_key = any($3) and f.unfrozen_at is null
        and ${NOT_RELEASED}`,
-    [row.sub_account_id, o.space, o.keys, row.id, row.workspace_id])
+    [row.sub_account_id, o.space, o.keys, row.id, row.workspace_id],
+  )
 }
 
 const NOT_RELEASED = `not exists (select 1 from aml_holds h
@@ -57,31 +96,50 @@ const NOT_RELEASED = `not exists (select 1 from aml_holds h
 export async function clearedFor(database: Queryable, row: Screened): Promise<Set<string>> {
   const rows = await database.query<{ address_key: string }>(
     `select e.address_key from aml_holds h join frozen_addresses e on e.workspace_id = h.workspace_id and e.id = h.freeze_id
-     where h.workspace_id = $2 and h.transaction_id = $1 and h.released_at is not null`, [row.id, row.workspace_id])
+     where h.workspace_id = $2 and h.transaction_id = $1 and h.released_at is not null`,
+    [row.id, row.workspace_id],
+  )
   return new Set(rows.map((row) => row.address_key))
 }
 
 /**
- * What stands against a transaction now, under {@link lockFreezing}: addresses may have been frozen or unfrozen since it
- * was screened. Null: what stood against it is gone, and the provider was not asked because of it: screen again.
+ * What stands against a transaction now, under {@link lockFreezing}: addresses may have been frozen
+ * or unfrozen since it was screened. Null: what stood against it is gone, and the provider was not
+ * asked because of it: screen again.
  */
 export async function confirmHits(
-  tx: Queryable, row: Screened, asked: Asked, hits: readonly Hit[]
+  tx: Queryable,
+  row: Screened,
+  asked: Asked,
+  hits: readonly Hit[],
 ): Promise<Hit[] | null> {
   const found = hits.filter(({ freezeId }) => freezeId === null)
   for (const freeze of await frozenAmong(tx, row, asked)) {
     if (!found.some(({ key }) => key === freeze.address_key)) {
       found.push({
-        key: freeze.address_key, address: freeze.address, tag: freeze.address_tag, source: freeze.source,
-        level: freeze.risk_level as RiskLevel, freezeId: freeze.id,
+        key: freeze.address_key,
+        address: freeze.address,
+        tag: freeze.address_tag,
+        source: freeze.source,
+        level: freeze.risk_level as RiskLevel,
+        freezeId: freeze.id,
       })
     }
   }
   return found.length === 0 && hits.length > 0 ? null : found
 }
 
-/** Freezes what is not frozen yet and holds the transaction by each freeze. Under {@link lockFreezing}. */
-export async function hold(services: Services, tx: Queryable, row: TransactionRow, space: string, hits: readonly Hit[]): Promise<void> {
+/**
+ * Freezes what is not frozen yet and holds the transaction by each freeze. Under {@link
+ * lockFreezing}.
+ */
+export async function hold(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+  space: string,
+  hits: readonly Hit[],
+): Promise<void> {
   const at = new Date(services.environment.now())
   for (const hit of hits) {
     const created = await tx.one<FrozenRow>(
@@ -89,53 +147,93 @@ export async function hold(services: Services, tx: Queryable, row: TransactionRo
         risk_level, transaction_id, frozen_at)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
        on conflict (workspace_id, sub_account_id, space, address_key) where unfrozen_at is null do nothing returning *`,
-      [services.environment.uuid(), row.workspace_id, row.sub_account_id, space, hit.key, hit.address, hit.tag, row.asset, hit.source,
-        hit.level, row.id, at])
+      [
+        services.environment.uuid(),
+        row.workspace_id,
+        row.sub_account_id,
+        space,
+        hit.key,
+        hit.address,
+        hit.tag,
+        row.asset,
+        hit.source,
+        hit.level,
+        row.id,
+        at,
+      ],
+    )
     if (created) {
-      await emit(tx, row.workspace_id, row.sub_account_id, 'address.frozen', stringifyJson(presentFrozen(created, services.registry)))
+      await emit(
+        tx,
+        row.workspace_id,
+        row.sub_account_id,
+        'address.frozen',
+        stringifyJson(presentFrozen(created, services.registry)),
+      )
     }
     const owner = { workspaceId: row.workspace_id, subAccountId: row.sub_account_id as string }
-    const freeze = created ?? await findFrozen(tx, owner, space, [hit.key])
+    const freeze = created ?? (await findFrozen(tx, owner, space, [hit.key]))
     if (!freeze) throw new Error('a freeze vanished under its lock')
     await tx.query(
       'insert into aml_holds (workspace_id, transaction_id, freeze_id, held_at) values ($4, $1, $2, $3) on conflict do nothing',
-      [row.id, freeze.id, at, row.workspace_id]
+      [row.id, freeze.id, at, row.workspace_id],
     )
-    if (created) services.log.warn({ transaction: row.id, source: hit.source, level: hit.level }, 'an address was frozen')
+    if (created)
+      services.log.warn(
+        { transaction: row.id, source: hit.source, level: hit.level },
+        'an address was frozen',
+      )
   }
 }
 
 /** Under {@link lockFreezing}. */
 export async function isHeld(tx: Queryable, row: Screened): Promise<boolean> {
-  return await tx.one('select 1 from aml_holds where workspace_id = $2 and transaction_id = $1 and released_at is null limit 1', [
-    row.id, row.workspace_id,
-  ]) !== undefined
+  return (
+    (await tx.one(
+      'select 1 from aml_holds where workspace_id = $2 and transaction_id = $1 and released_at is null limit 1',
+      [row.id, row.workspace_id],
+    )) !== undefined
+  )
 }
 
-/** The frozen address of a sub-account, or undefined. Under {@link lockFreezing} where it is to be lifted. */
+/**
+ * The frozen address of a sub-account, or undefined. Under {@link lockFreezing} where it is to be
+ * lifted.
+ */
 export async function findFrozen(
-  tx: Queryable, { workspaceId, subAccountId }: { workspaceId: string; subAccountId: string }, space: string, keys: readonly string[]
+  tx: Queryable,
+  { workspaceId, subAccountId }: { workspaceId: string; subAccountId: string },
+  space: string,
+  keys: readonly string[],
 ): Promise<FrozenRow | undefined> {
   return tx.one<FrozenRow>(
     `select * from frozen_addresses
      where workspace_id = $4 and sub_account_id = $1 and space = $2 and address_key = any($3) and unfrozen_at is null
      order by frozen_at, id limit 1`,
-    [subAccountId, space, keys, workspaceId]
+    [subAccountId, space, keys, workspaceId],
   )
 }
 
 /** Ends a freeze event and lets go what it held. Under {@link lockFreezing}. */
-export async function lift(tx: Queryable, freeze: FrozenRow, apiKey: string, at: Date): Promise<void> {
+export async function lift(
+  tx: Queryable,
+  freeze: FrozenRow,
+  apiKey: string,
+  at: Date,
+): Promise<void> {
   await tx.query(
     'update frozen_addresses set unfrozen_at = $2, unfrozen_by = $3 where workspace_id = $4 and id = $1 and unfrozen_at is null',
-    [freeze.id, at, apiKey, freeze.workspace_id]
+    [freeze.id, at, apiKey, freeze.workspace_id],
   )
-  await tx.query('update aml_holds set released_at = $2 where workspace_id = $3 and freeze_id = $1 and released_at is null', [
-    freeze.id, at, freeze.workspace_id,
-  ])
+  await tx.query(
+    'update aml_holds set released_at = $2 where workspace_id = $3 and freeze_id = $1 and released_at is null',
+    [freeze.id, at, freeze.workspace_id],
+  )
   // The workers look whether anything else holds them.
   await tx.query(
     `update transactions set next_run_at = $2
      where workspace_id = $3 and id in (select transaction_id from aml_holds where workspace_id = $3 and freeze_id = $1)
-      and state in ('AML_HELD', 'FROZEN') and lease_token is null`, [freeze.id, at, freeze.workspace_id])
+      and state in ('AML_HELD', 'FROZEN') and lease_token is null`,
+    [freeze.id, at, freeze.workspace_id],
+  )
 }

@@ -11,7 +11,10 @@ export type RiskLevel = (typeof LEVELS)[number]
 export function readProvider(text: string): ProviderName {
   const wanted = text.trim().toUpperCase()
   const found = PROVIDERS.find((each) => each === wanted)
-  if (!found) throw new ApiError('INVALID_REQUEST', `provider: must be one of ${PROVIDERS.join(', ')}`, { field: 'provider' })
+  if (!found)
+    throw new ApiError('INVALID_REQUEST', `provider: must be one of ${PROVIDERS.join(', ')}`, {
+      field: 'provider',
+    })
   return found
 }
 
@@ -22,18 +25,28 @@ export function readLevels(text: string): RiskLevel[] {
   if (unknown !== undefined) {
     const wrong = unknown === '' ? 'a level is empty' : `${unknown.slice(0, 40)} is not a level`
     const allowed = `allowed are ${LEVELS.join(', ')}, separated by commas`
-    throw new ApiError('INVALID_REQUEST', `aml_risk_levels: ${wrong}; ${allowed}`, { field: 'aml_risk_levels' })
+    throw new ApiError('INVALID_REQUEST', `aml_risk_levels: ${wrong}; ${allowed}`, {
+      field: 'aml_risk_levels',
+    })
   }
   return LEVELS.filter((level) => words.includes(level))
 }
 
-/** A sentence about levels that pass although a lower one is held; null where there are none. @param held highest first */
+/**
+ * A sentence about levels that pass although a lower one is held; null where there are none. @param
+ * held highest first
+ */
 export function warningOf(held: readonly string[]): string | null {
   const lowest = held.at(-1)
-  const passing = LEVELS.slice(0, LEVELS.findIndex((level) => level === lowest)).filter((level) => !held.includes(level))
+  const passing = LEVELS.slice(
+    0,
+    LEVELS.findIndex((level) => level === lowest),
+  ).filter((level) => !held.includes(level))
   if (lowest === undefined || passing.length === 0) return null
-  return `addresses of the level ${passing.join(' or ')} are not held, although those of the lower level ${lowest} are: `
-    + 'aml_risk_levels names each level that is held, so add the higher ones'
+  return (
+    `addresses of the level ${passing.join(' or ')} are not held, although those of the lower level ${lowest} are: ` +
+    'aml_risk_levels names each level that is held, so add the higher ones'
+  )
 }
 
 /** The higher of two levels; null is none. */

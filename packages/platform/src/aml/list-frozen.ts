@@ -7,21 +7,38 @@ import { presentFrozen, type FrozenRow } from './frozen.ts'
 
 const ROWS_MAX = 10_000
 
-const frozenShape = z.object({
-  asset: z.string(), network: z.string(), address: z.string(), address_tag: z.string().nullable(), source: z.string(),
-  risk_level: z.string(),
-  transaction_id: z.string(), frozen_at: z.string(), held: z.int().meta({ description: 'Transactions that wait for it' }),
-}).meta({ id: 'FrozenAddress' })
+const frozenShape = z
+  .object({
+    asset: z.string(),
+    network: z.string(),
+    address: z.string(),
+    address_tag: z.string().nullable(),
+    source: z.string(),
+    risk_level: z.string(),
+    transaction_id: z.string(),
+    frozen_at: z.string(),
+    held: z.int().meta({ description: 'Transactions that wait for it' }),
+  })
+  .meta({ id: 'FrozenAddress' })
 
-/** Addresses that are frozen now, newest first; `asset`: only those that concern this asset's network. */
+/**
+ * Addresses that are frozen now, newest first; `asset`: only those that concern this asset's
+ * network.
+ */
 export const listFrozen = endpoint({
-  id: 'listFrozenAddresses', tag: 'AML screening',
+  id: 'listFrozenAddresses',
+  tag: 'AML screening',
   description: 'Addresses that screening has frozen for the sub-account, with the reason.',
   errors: ['UNSUPPORTED_ASSET'],
-  method: 'GET', path: '/dac/v1/frozen-addresses', summary: 'List frozen addresses', access: 'read',
-  query: z.strictObject({ asset: assetName.optional() }), response: z.array(frozenShape).max(ROWS_MAX),
+  method: 'GET',
+  path: '/dac/v1/frozen-addresses',
+  summary: 'List frozen addresses',
+  access: 'read',
+  query: z.strictObject({ asset: assetName.optional() }),
+  response: z.array(frozenShape).max(ROWS_MAX),
   async handler({ services, caller, query }) {
-    const space = query.asset === undefined ? null : spaceOf(findAsset(services, query.asset).network)
+    const space =
+      query.asset === undefined ? null : spaceOf(findAsset(services, query.asset).network)
     const rows = await services.database.query<FrozenRow & { held: number }>(
       `select f.*, (
          select count(*)::int from aml_holds h join transactions t on t.workspace_id = h.workspace_id and t.id = h.transaction_id
@@ -29,7 +46,11 @@ export const listFrozen = endpoint({
        ) held
        from frozen_addresses f
        where f.workspace_id = $3 and f.sub_account_id = $1 and f.unfrozen_at is null and ($2::text is null or f.space = $2)
-       order by f.frozen_at desc, f.id limit ${ROWS_MAX}`, [caller.subAccountId, space, caller.workspaceId])
-    return { body: rows.map((row) => ({ ...presentFrozen(row, services.registry), held: row.held })) }
+       order by f.frozen_at desc, f.id limit ${ROWS_MAX}`,
+      [caller.subAccountId, space, caller.workspaceId],
+    )
+    return {
+      body: rows.map((row) => ({ ...presentFrozen(row, services.registry), held: row.held })),
+    }
   },
 })

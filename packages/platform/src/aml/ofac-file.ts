@@ -2,7 +2,6 @@ import { createReadStream, readFileSync, renameSync, writeFileSync } from 'node:
 import { reasonOf } from '@custody/chains/reason'
 import { OfacXml, type SanctionsList } from './ofac-xml.ts'
 
-
 const ADDRESS = /^[A-Za-z0-9:]{14,128}$/
 const ASSET = /^[A-Z0-9]{2,12}$/
 const DATE = /^\d{4}-\d{2}-\d{2}$/
@@ -13,14 +12,24 @@ const SHRINK_MAX = 0.2
 export function checkList(value: unknown): SanctionsList {
   const { source, published, addresses } = (value ?? {}) as Partial<SanctionsList>
   if (typeof source !== 'string' || source === '') throw new Error('the list names no source')
-  if (typeof published !== 'string' || !DATE.test(published) || Number.isNaN(Date.parse(published))) {
+  if (
+    typeof published !== 'string' ||
+    !DATE.test(published) ||
+    Number.isNaN(Date.parse(published))
+  ) {
     throw new Error('the list has no date of publication (YYYY-MM-DD)')
   }
-  if (!Array.isArray(addresses) || addresses.length === 0) throw new Error('the list has no addresses')
+  if (!Array.isArray(addresses) || addresses.length === 0)
+    throw new Error('the list has no addresses')
   const seen = new Set<string>()
   for (const each of addresses as unknown[]) {
     const { asset, address } = (each ?? {}) as { asset?: unknown; address?: unknown }
-    if (typeof asset !== 'string' || !ASSET.test(asset) || typeof address !== 'string' || !ADDRESS.test(address)) {
+    if (
+      typeof asset !== 'string' ||
+      !ASSET.test(asset) ||
+      typeof address !== 'string' ||
+      !ADDRESS.test(address)
+    ) {
       throw new Error(`${JSON.stringify(each).slice(0, 100)} is not an address with its asset`)
     }
     if (seen.has(`${asset} ${address}`)) throw new Error(`${address} is listed twice for ${asset}`)
@@ -39,25 +48,41 @@ export function readList(file: string): SanctionsList {
 
 function unique(found: { asset: string; address: string }[]): { asset: string; address: string }[] {
   return [...new Map(found.map((each) => [`${each.asset} ${each.address}`, each])).values()].sort(
-    (a, b) => (a.asset === b.asset ? (a.address < b.address ? -1 : 1) : a.asset < b.asset ? -1 : 1)
+    (a, b) => (a.asset === b.asset ? (a.address < b.address ? -1 : 1) : a.asset < b.asset ? -1 : 1),
   )
 }
 
-/** One address a line, as `ASSET address` or, with an asset for all, as `address`. Lines that begin with # are comments. */
+/**
+ * One address a line, as `ASSET address` or, with an asset for all, as `address`. Lines that begin
+ * with # are comments.
+ */
 function fromLines(text: string, o: ReadOptions): SanctionsList {
-  const found = text.split(/\r?\n/).map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#')).map((line) => {
-    const words = line.split(/\s+/)
-    if (words.length === 2) return { asset: words[0] as string, address: words[1] as string }
-    if (words.length === 1 && o.asset !== null) return { asset: o.asset, address: words[0] as string }
-    throw new Error(
-      `"${line.slice(0, 100)}" is not "ASSET address"${o.asset === null ? '; where a file holds one asset, name it by --asset' : ''}`
-    )
-  })
-  if (o.published === null) throw new Error('--published: a list without a date needs one (YYYY-MM-DD)')
-  return { source: 'OFAC Specially Designated Nationals list, as lines', published: o.published, addresses: unique(found) }
+  const found = text
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => {
+      const words = line.split(/\s+/)
+      if (words.length === 2) return { asset: words[0] as string, address: words[1] as string }
+      if (words.length === 1 && o.asset !== null)
+        return { asset: o.asset, address: words[0] as string }
+      throw new Error(
+        `"${line.slice(0, 100)}" is not "ASSET address"${o.asset === null ? '; where a file holds one asset, name it by --asset' : ''}`,
+      )
+    })
+  if (o.published === null)
+    throw new Error('--published: a list without a date needs one (YYYY-MM-DD)')
+  return {
+    source: 'OFAC Specially Designated Nationals list, as lines',
+    published: o.published,
+    addresses: unique(found),
+  }
 }
 
-interface ReadOptions { asset: string | null; published: string | null }
+interface ReadOptions {
+  asset: string | null
+  published: string | null
+}
 
 /**
  * Reads a file in any of the known forms, in parts: OFAC's own has more than 100 MB.
@@ -95,18 +120,28 @@ export async function readAnyList(file: string, o: ReadOptions): Promise<Sanctio
   return checkList(text.trimStart().startsWith('{') ? JSON.parse(text) : fromLines(text, o))
 }
 
-/** Replaces a list file in one step. @throws Error where the new list is older, or much shorter and not forced */
+/**
+ * Replaces a list file in one step. @throws Error where the new list is older, or much shorter and
+ * not forced
+ */
 export function replaceList(
-  file: string, current: SanctionsList | null, next: SanctionsList, force: boolean
+  file: string,
+  current: SanctionsList | null,
+  next: SanctionsList,
+  force: boolean,
 ): { added: number; removed: number } {
   const before = new Set(current?.addresses.map(({ address }) => address))
   const after = new Set(next.addresses.map(({ address }) => address))
   const removed = [...before].filter((address) => !after.has(address)).length
   if (!force && current && next.published < current.published) {
-    throw new Error(`the list of ${next.published} is older than the one in use (${current.published}); --force takes it all the same`)
+    throw new Error(
+      `the list of ${next.published} is older than the one in use (${current.published}); --force takes it all the same`,
+    )
   }
   if (!force && removed > before.size * SHRINK_MAX) {
-    throw new Error(`${removed} of ${before.size} addresses would be dropped; was the file cut off? --force takes it all the same`)
+    throw new Error(
+      `${removed} of ${before.size} addresses would be dropped; was the file cut off? --force takes it all the same`,
+    )
   }
   const temporary = `${file}.new`
   writeFileSync(temporary, `${JSON.stringify(next, null, 1)}\n`, { mode: 0o600, flush: true })

@@ -2,19 +2,28 @@ import { reasonOf } from '@custody/chains/reason'
 import { SaxesParser, type SaxesTagNS } from 'saxes'
 
 /** Addresses that OFAC's SDN list names. `published` is the list's own date (YYYY-MM-DD). */
-export interface SanctionsList { source: string; published: string; addresses: { asset: string; address: string }[] }
+export interface SanctionsList {
+  source: string
+  published: string
+  addresses: { asset: string; address: string }[]
+}
 
 const LABEL = /^Digital Currency Address - ([A-Z0-9]+)$/
 const two = (number: string): string => number.trim().padStart(2, '0')
 
-interface Open { name: string; tag: SaxesTagNS; text: string }
+interface Open {
+  name: string
+  tag: SaxesTagNS
+  text: string
+}
 
 const attributeOf = ({ tag }: Open, name: string): string | undefined =>
   Object.values(tag.attributes).find((each) => each.local === name)?.value
 
 /**
- * OFAC's own XML, as it comes in: sdn_advanced.xml (features by a type's number, the type named elsewhere) and sdn.xml
- * (identities by name). The files have more than 100 MB, so that nothing is kept but what is looked for.
+ * OFAC's own XML, as it comes in: sdn_advanced.xml (features by a type's number, the type named
+ * elsewhere) and sdn.xml (identities by name). The files have more than 100 MB, so that nothing is
+ * kept but what is looked for.
  */
 export class OfacXml {
   readonly #parser = new SaxesParser({ xmlns: true })
@@ -30,9 +39,15 @@ export class OfacXml {
 
   constructor() {
     const parser = this.#parser
-    parser.on('xmldecl', ({ encoding = 'utf-8' }) => { this.#encoding = encoding })
-    parser.on('opentag', (tag) => { this.#begin(tag) })
-    parser.on('closetag', () => { this.#end() })
+    parser.on('xmldecl', ({ encoding = 'utf-8' }) => {
+      this.#encoding = encoding
+    })
+    parser.on('opentag', (tag) => {
+      this.#begin(tag)
+    })
+    parser.on('closetag', () => {
+      this.#end()
+    })
     const text = (part: string) => {
       const inside = this.#open.at(-1)
       if (inside) inside.text += part
@@ -44,29 +59,45 @@ export class OfacXml {
   /** @throws Error where it is no XML */
   write(part: string): void {
     this.#told(() => this.#parser.write(part))
-    if (!/^(utf-8|us-ascii)$/i.test(this.#encoding)) throw new Error(`the XML is written in ${this.#encoding}, not in UTF-8`)
+    if (!/^(utf-8|us-ascii)$/i.test(this.#encoding))
+      throw new Error(`the XML is written in ${this.#encoding}, not in UTF-8`)
   }
 
-  /** The list, once the whole file was written. @throws Error where it was cut off, or is another XML */
+  /**
+   * The list, once the whole file was written. @throws Error where it was cut off, or is another
+   * XML
+   */
   end(): SanctionsList {
     this.#told(() => this.#parser.close())
-    if (this.#identities.length === 0 && ![...this.#types.values()].some((asset) => asset !== null)) {
-      throw new Error('the XML names no digital currency addresses: take OFAC’s sdn_advanced.xml or sdn.xml')
+    if (
+      this.#identities.length === 0 &&
+      ![...this.#types.values()].some((asset) => asset !== null)
+    ) {
+      throw new Error(
+        'the XML names no digital currency addresses: take OFAC’s sdn_advanced.xml or sdn.xml',
+      )
     }
     const featured = this.#features.flatMap(({ type, address }) => {
       const asset = this.#types.get(type)
       return asset ? [{ asset, address }] : []
     })
     const { Year, Month, Day } = this.#issued
-    const published = Year && Month && Day ? `${Year.trim()}-${two(Month)}-${two(Day)}` : this.#published
-    return { source: 'OFAC Specially Designated Nationals list', published, addresses: [...featured, ...this.#identities] }
+    const published =
+      Year && Month && Day ? `${Year.trim()}-${two(Month)}-${two(Day)}` : this.#published
+    return {
+      source: 'OFAC Specially Designated Nationals list',
+      published,
+      addresses: [...featured, ...this.#identities],
+    }
   }
 
   #told(parse: () => unknown): void {
     try {
       parse()
     } catch (error) {
-      throw new Error(`the XML is not whole, or not well-formed: ${reasonOf(error).trim()}`, { cause: error })
+      throw new Error(`the XML is not whole, or not well-formed: ${reasonOf(error).trim()}`, {
+        cause: error,
+      })
     }
   }
 
@@ -87,12 +118,16 @@ export class OfacXml {
         const feature = this.#open.findLast((each) => each.name === 'Feature')
         const type = feature && attributeOf(feature, 'FeatureTypeID')
         // A type that is not known yet may still be named.
-        if (type !== undefined && value !== '' && this.#types.get(type) !== null) this.#features.push({ type, address: value })
+        if (type !== undefined && value !== '' && this.#types.get(type) !== null)
+          this.#features.push({ type, address: value })
         break
       }
-      case 'Year': case 'Month': case 'Day':
+      case 'Year':
+      case 'Month':
+      case 'Day':
         // Of the whole list, which is the root.
-        if (this.#open.length === 2 && this.#open[1]?.name === 'DateOfIssue') this.#issued[name] ??= value
+        if (this.#open.length === 2 && this.#open[1]?.name === 'DateOfIssue')
+          this.#issued[name] ??= value
         break
       case 'idType':
         this.#identity.type = value

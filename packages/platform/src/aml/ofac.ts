@@ -18,11 +18,17 @@ export function sanctionsFile(home: string, setting: string | null): string {
   return setting ?? (existsSync(refreshedFile(home)) ? refreshedFile(home) : SHIPPED)
 }
 
-/** OFAC's addresses, matched on every network of the same address format. A refreshed file is taken up without a restart. */
+/**
+ * OFAC's addresses, matched on every network of the same address format. A refreshed file is taken
+ * up without a restart.
+ */
 export class Sanctions {
   readonly #file: () => string
   readonly #log: Logger
-  /** Made when an address is first looked for: a start needs the list, and not the libraries by which it is compared. */
+  /**
+   * Made when an address is first looked for: a start needs the list, and not the libraries by
+   * which it is compared.
+   */
   #keys: Set<string> | null = null
   #state = ''
   #list: SanctionsList
@@ -62,12 +68,16 @@ export class Sanctions {
       if (state === this.#state) return
       this.#list = this.#load()
       this.#log.info(
-        { published: this.#list.published, addresses: this.#list.addresses.length }, 'the list of sanctioned addresses was refreshed'
+        { published: this.#list.published, addresses: this.#list.addresses.length },
+        'the list of sanctioned addresses was refreshed',
       )
     } catch (error) {
       // The last sound list stays in force.
       if (state !== this.#state) {
-        this.#log.error({ err: reasonOf(error) }, 'the list of sanctioned addresses cannot be read; the last one stays in force')
+        this.#log.error(
+          { err: reasonOf(error) },
+          'the list of sanctioned addresses cannot be read; the last one stays in force',
+        )
       }
       this.#state = state
     }

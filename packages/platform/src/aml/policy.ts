@@ -14,13 +14,21 @@ export interface AmlRow {
   updated_at: Date
 }
 
-export async function readPolicy(database: Queryable, workspace: string, subAccountId: string): Promise<AmlRow | undefined> {
-  return database.one<AmlRow>(`select provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at
-    from aml_settings where workspace_id = $2 and sub_account_id = $1`, [subAccountId, workspace])
+export async function readPolicy(
+  database: Queryable,
+  workspace: string,
+  subAccountId: string,
+): Promise<AmlRow | undefined> {
+  return database.one<AmlRow>(
+    `select provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at
+    from aml_settings where workspace_id = $2 and sub_account_id = $1`,
+    [subAccountId, workspace],
+  )
 }
 
 export const isOn = (policy: AmlRow | undefined, direction: Direction): policy is AmlRow =>
-  policy !== undefined && (direction === 'deposit' ? policy.screen_deposits : policy.screen_withdrawals)
+  policy !== undefined &&
+  (direction === 'deposit' ? policy.screen_deposits : policy.screen_withdrawals)
 
 /** What a token is sealed to. */
 export const tokenOwner = (subAccountId: string) => `aml ${subAccountId}`

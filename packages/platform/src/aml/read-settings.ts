@@ -7,14 +7,23 @@ import { amlShape, presentAml } from './present.ts'
 
 /** The screening settings of the caller's sub-account, its token masked. */
 export const readAmlSettings = endpoint({
-  id: 'readAmlSettings', tag: 'AML screening',
+  id: 'readAmlSettings',
+  tag: 'AML screening',
   description: 'The settings without their token. 404 where screening is not set up.',
   errors: ['NOT_FOUND'],
-  method: 'GET', path: '/dac/v1/aml', summary: 'Read the AML screening settings', access: 'read', query: z.strictObject({}),
+  method: 'GET',
+  path: '/dac/v1/aml',
+  summary: 'Read the AML screening settings',
+  access: 'read',
+  query: z.strictObject({}),
   response: amlShape,
   async handler({ services, caller }) {
     const row = await readPolicy(services.database, caller.workspaceId, caller.subAccountId)
-    if (!row) throw new ApiError('NOT_FOUND', 'AML screening is not set up in this sub-account; save it with POST /dac/v1/aml')
+    if (!row)
+      throw new ApiError(
+        'NOT_FOUND',
+        'AML screening is not set up in this sub-account; save it with POST /dac/v1/aml',
+      )
     let token = ''
     try {
       token = openToken(services, caller.subAccountId, row)

@@ -7,21 +7,34 @@ import { sealToken, type AmlRow } from './policy.ts'
 import { amlShape, presentAml } from './present.ts'
 import { ProviderError } from './providers/provider.ts'
 
-/** Saves the screening settings of the caller's sub-account, once the provider has accepted the token. */
+/**
+ * Saves the screening settings of the caller's sub-account, once the provider has accepted the
+ * token.
+ */
 export const saveAmlSettings = endpoint({
-  id: 'saveAmlSettings', tag: 'AML screening',
-  description: 'Provider, token and which levels of risk are held, for the sub-account. The token is tried before it is saved, and '
-    + 'never shown again.',
+  id: 'saveAmlSettings',
+  tag: 'AML screening',
+  description:
+    'Provider, token and which levels of risk are held, for the sub-account. The token is tried before it is saved, and ' +
+    'never shown again.',
   errors: ['PROVIDER_UNAVAILABLE'],
-  method: 'POST', path: '/dac/v1/aml', summary: 'Save the AML screening settings', access: 'write', isSetting: true,
+  method: 'POST',
+  path: '/dac/v1/aml',
+  summary: 'Save the AML screening settings',
+  access: 'write',
+  isSetting: true,
   body: z.strictObject({
     provider: text(40).meta({ enum: [...PROVIDERS], description: 'In any case' }),
-    aml_token: credential(1000).meta({ description: 'API key of the provider; Elliptic: key:secret' }),
+    aml_token: credential(1000).meta({
+      description: 'API key of the provider; Elliptic: key:secret',
+    }),
     aml_risk_levels: text(200).meta({
       pattern: `^(${LEVELS.join('|')})(, ?(${LEVELS.join('|')})){0,${LEVELS.length - 1}}$`,
-      description: `Comma-separated, each level that is held: ${LEVELS.join(', ')}`, examples: ['SEVERE, HIGH'],
+      description: `Comma-separated, each level that is held: ${LEVELS.join(', ')}`,
+      examples: ['SEVERE, HIGH'],
     }),
-    aml_deposit: z.boolean(), aml_withdrawal: z.boolean(),
+    aml_deposit: z.boolean(),
+    aml_withdrawal: z.boolean(),
   }),
   response: amlShape,
   async handler({ services, caller, body }) {
@@ -35,11 +48,15 @@ export const saveAmlSettings = endpoint({
       if (!(error instanceof ProviderError)) throw error
       services.log.warn({ provider, err: error.message }, 'an AML token could not be verified')
       throw new ApiError(
-        'PROVIDER_UNAVAILABLE', `provider: ${provider} cannot be asked whether it accepts the token; nothing was saved, try again`,
-        { field: 'provider' }
+        'PROVIDER_UNAVAILABLE',
+        `provider: ${provider} cannot be asked whether it accepts the token; nothing was saved, try again`,
+        { field: 'provider' },
       )
     }
-    if (!accepted) throw new ApiError('INVALID_REQUEST', `aml_token: is not accepted by ${provider}`, { field: 'aml_token' })
+    if (!accepted)
+      throw new ApiError('INVALID_REQUEST', `aml_token: is not accepted by ${provider}`, {
+        field: 'aml_token',
+      })
     const row = await services.database.one<AmlRow>(
       `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at,
          workspace_id)
@@ -48,13 +65,24 @@ export const saveAmlSettings = endpoint({
          provider = excluded.provider, sealed_token = excluded.sealed_token, risk_levels = excluded.risk_levels,
          screen_deposits = excluded.screen_deposits, screen_withdrawals = excluded.screen_withdrawals, updated_at = excluded.updated_at
        returning *`,
-      [caller.subAccountId, provider, sealToken(services, caller.subAccountId, token), levels,
-        body.aml_deposit, body.aml_withdrawal, new Date(services.environment.now()), caller.workspaceId])
+      [
+        caller.subAccountId,
+        provider,
+        sealToken(services, caller.subAccountId, token),
+        levels,
+        body.aml_deposit,
+        body.aml_withdrawal,
+        new Date(services.environment.now()),
+        caller.workspaceId,
+      ],
+    )
     // What waits for the provider is tried again under the new settings at once.
     await services.database.query(
       `update transactions set next_run_at = $2
        where workspace_id = $3 and sub_account_id = $1 and status = 'pending' and state = 'SCREENING' and lease_token is null
-        and next_run_at is not null`, [caller.subAccountId, services.database.now(), caller.workspaceId])
+        and next_run_at is not null`,
+      [caller.subAccountId, services.database.now(), caller.workspaceId],
+    )
     return { body: presentAml(row as AmlRow, token) }
   },
 })

@@ -12,12 +12,23 @@ import { ProviderError } from './providers/provider.ts'
 export const FRESH_MS = 10 * 60_000
 /** Addresses that are asked for at once. */
 const AT_ONCE = 8
-/** No new question after this time: a step must end before its lease does. Answers are kept, the next step goes on. */
+/**
+ * No new question after this time: a step must end before its lease does. Answers are kept, the
+ * next step goes on.
+ */
 const STEP_MS_MAX = 40_000
 
-export interface Counterparty { address: string; tag: string | null }
-/** One party, and all addresses of theirs that a provider is asked about: it knows addresses by their text. */
-interface Known extends Counterparty { asked: string[] }
+export interface Counterparty {
+  address: string
+  tag: string | null
+}
+/**
+ * One party, and all addresses of theirs that a provider is asked about: it knows addresses by
+ * their text.
+ */
+interface Known extends Counterparty {
+  asked: string[]
+}
 
 /** Screening could not be finished; the transaction waits and is tried again. */
 export class ScreeningWaits extends Error {
@@ -30,23 +41,44 @@ export class ScreeningWaits extends Error {
 }
 
 /**
- * Decides about the other side of a transaction: OFAC's list first, then the frozen list, then the provider where the
- * sub-account has switched this direction on. No hits: it may pass. Only a provider's clear answer ever lets one pass.
+ * Decides about the other side of a transaction: OFAC's list first, then the frozen list, then the
+ * provider where the sub-account has switched this direction on. No hits: it may pass. Only a
+ * provider's clear answer ever lets one pass.
  * @throws ScreeningWaits where the provider gives none
  */
 export async function screen(
-  services: Services, row: TransactionRow, network: Network, direction: Direction, parties: readonly Counterparty[]
+  services: Services,
+  row: TransactionRow,
+  network: Network,
+  direction: Direction,
+  parties: readonly Counterparty[],
 ): Promise<Hit[]> {
   const known = knownOf(network, parties)
-  const sanctioned = [...known].filter(([, { address }]) => services.aml.sanctions.has(network, address))
+  const sanctioned = [...known].filter(([, { address }]) =>
+    services.aml.sanctions.has(network, address),
+  )
   const written = parties.flatMap(({ address }) => addressKeys(network, address))
-  const listed = await frozenAmong(services.database, row, { space: spaceOf(network), keys: written })
-  const hits: Hit[] = sanctioned.map(([key, { address, tag }]) => ({ key, address, tag, source: 'OFAC', level: 'SEVERE', freezeId: null }))
+  const listed = await frozenAmong(services.database, row, {
+    space: spaceOf(network),
+    keys: written,
+  })
+  const hits: Hit[] = sanctioned.map(([key, { address, tag }]) => ({
+    key,
+    address,
+    tag,
+    source: 'OFAC',
+    level: 'SEVERE',
+    freezeId: null,
+  }))
   for (const freeze of listed) {
     if (!hits.some(({ key }) => key === freeze.address_key)) {
       hits.push({
-        key: freeze.address_key, address: freeze.address, tag: freeze.address_tag, source: freeze.source,
-        level: freeze.risk_level as RiskLevel, freezeId: freeze.id,
+        key: freeze.address_key,
+        address: freeze.address,
+        tag: freeze.address_tag,
+        source: freeze.source,
+        level: freeze.risk_level as RiskLevel,
+        freezeId: freeze.id,
       })
     }
   }
@@ -76,8 +108,12 @@ function knownOf(network: Network, parties: readonly Counterparty[]): Map<string
 
 /** The level of each address: recent answers, and the provider for the others. */
 async function levelsOf(
-  services: Services, row: TransactionRow, network: Network, policy: AmlRow, keys: readonly string[],
-  known: ReadonlyMap<string, Known>
+  services: Services,
+  row: TransactionRow,
+  network: Network,
+  policy: AmlRow,
+  keys: readonly string[],
+  known: ReadonlyMap<string, Known>,
 ): Promise<Map<string, RiskLevel | null>> {
   const started = services.environment.now()
   const levels = await freshAnswers(services, row, network, policy, keys)
@@ -91,32 +127,61 @@ async function levelsOf(
   }
   for (let at = 0; at < asked.length; at += AT_ONCE) {
     if (services.environment.now() - started > STEP_MS_MAX) {
-      throw new ScreeningWaits(policy.provider, `${asked.length - at} addresses are still to be screened`)
+      throw new ScreeningWaits(
+        policy.provider,
+        `${asked.length - at} addresses are still to be screened`,
+      )
     }
-    const outcomes = await Promise.allSettled(asked.slice(at, at + AT_ONCE).map(async (key) => {
-      let level: RiskLevel | null = null
-      for (const address of (known.get(key) as Known).asked) {
-        level = higher(level, await services.aml.providers[policy.provider].screen(token, { address, network: network.code }))
-      }
-      await services.database.query(
-        `insert into aml_screenings (workspace_id, transaction_id, provider, address_key, risk_level, screened_at)
+    const outcomes = await Promise.allSettled(
+      asked.slice(at, at + AT_ONCE).map(async (key) => {
+        let level: RiskLevel | null = null
+        for (const address of (known.get(key) as Known).asked) {
+          level = higher(
+            level,
+            await services.aml.providers[policy.provider].screen(token, {
+              address,
+              network: network.code,
+            }),
+          )
+        }
+        await services.database.query(
+          `insert into aml_screenings (workspace_id, transaction_id, provider, address_key, risk_level, screened_at)
          values ($6, $1, $2, $3, $4, $5)`,
-        [row.id, policy.provider, key, level, new Date(services.environment.now()), row.workspace_id])
-      levels.set(key, level)
-    }))
+          [
+            row.id,
+            policy.provider,
+            key,
+            level,
+            new Date(services.environment.now()),
+            row.workspace_id,
+          ],
+        )
+        levels.set(key, level)
+      }),
+    )
     const failed = outcomes.find((outcome) => outcome.status === 'rejected')
     if (!failed) continue
-    if (failed.reason instanceof ProviderError) throw new ScreeningWaits(policy.provider, failed.reason.message)
+    if (failed.reason instanceof ProviderError)
+      throw new ScreeningWaits(policy.provider, failed.reason.message)
     throw failed.reason
   }
   return levels
 }
 
-/** The provider's answers for a transaction that still count: not too old, under these settings, and since the address was last frozen. */
+/**
+ * The provider's answers for a transaction that still count: not too old, under these settings, and
+ * since the address was last frozen.
+ */
 export async function freshAnswers(
-  services: Services, row: TransactionRow, network: Network, policy: AmlRow, keys: readonly string[]
+  services: Services,
+  row: TransactionRow,
+  network: Network,
+  policy: AmlRow,
+  keys: readonly string[],
 ): Promise<Map<string, RiskLevel | null>> {
-  const since = new Date(Math.max(services.environment.now() - FRESH_MS, policy.updated_at.getTime() - 1))
+  const since = new Date(
+    Math.max(services.environment.now() - FRESH_MS, policy.updated_at.getTime() - 1),
+  )
   const rows = await services.database.query<{ address_key: string; risk_level: RiskLevel | null }>(
     `select distinct on (s.address_key) s.address_key, s.risk_level from aml_screenings s
      where s.workspace_id = $7 and s.transaction_id = $1 and s.provider = $2 and s.screened_at > $3 and s.address_key = any($4)
@@ -126,6 +191,7 @@ export async function freshAnswers(
            and f.frozen_at >= s.screened_at
        )
      order by s.address_key, s.screened_at desc, s.id desc`,
-    [row.id, policy.provider, since, keys, row.sub_account_id, spaceOf(network), row.workspace_id])
+    [row.id, policy.provider, since, keys, row.sub_account_id, spaceOf(network), row.workspace_id],
+  )
   return new Map(rows.map((each) => [each.address_key, each.risk_level]))
 }

@@ -10,43 +10,78 @@ import { findFrozen, lift, lockFreezing, presentFrozen } from './frozen.ts'
 
 /** Takes an address off the frozen list: what this freeze event held goes on, once. */
 export const unfreezeAddress = endpoint({
-  id: 'unfreezeAddress', tag: 'AML screening',
-  description: 'Lets what screening holds for this address proceed, once. An address on a list of sanctions is never freed.',
+  id: 'unfreezeAddress',
+  tag: 'AML screening',
+  description:
+    'Lets what screening holds for this address proceed, once. An address on a list of sanctions is never freed.',
   errors: ['UNSUPPORTED_ASSET', 'NOT_FROZEN', 'SANCTIONED'],
-  method: 'POST', path: '/dac/v1/unfreeze-address', summary: 'Remove an address from the AML frozen list', access: 'write', isSetting: true,
+  method: 'POST',
+  path: '/dac/v1/unfreeze-address',
+  summary: 'Remove an address from the AML frozen list',
+  access: 'write',
+  isSetting: true,
   body: z.strictObject({ asset: assetName, address: text(200), address_tag: text(200).optional() }),
-  response: z.object({ asset: z.string(), address: z.string(), address_tag: z.string().nullable(), unfrozen_at: z.string() }),
+  response: z.object({
+    asset: z.string(),
+    address: z.string(),
+    address_tag: z.string().nullable(),
+    unfrozen_at: z.string(),
+  }),
   async handler({ services, caller, body }) {
     const { asset, network } = findAsset(services, body.asset)
     const unfrozen = await services.database.transaction(async (tx) => {
       await lockFreezing(tx, caller.subAccountId)
-      const freeze = await findFrozen(tx, caller, spaceOf(network), addressKeys(network, body.address))
+      const freeze = await findFrozen(
+        tx,
+        caller,
+        spaceOf(network),
+        addressKeys(network, body.address),
+      )
       if (!freeze) {
         throw new ApiError(
-          'NOT_FROZEN', `address: is not on the frozen list of this sub-account for ${asset.asset_name}`, { field: 'address' }
+          'NOT_FROZEN',
+          `address: is not on the frozen list of this sub-account for ${asset.asset_name}`,
+          { field: 'address' },
         )
       }
       // A freeze without a tag covers the whole account, whatever tag is named.
       if (freeze.address_tag !== null && freeze.address_tag !== (body.address_tag ?? null)) {
         const other = `the address is frozen with another address_tag than ${body.address_tag ?? 'none'}`
-        throw new ApiError('NOT_FROZEN', `address_tag: ${other}; see GET /dac/v1/frozen-addresses`, { field: 'address_tag' })
+        throw new ApiError(
+          'NOT_FROZEN',
+          `address_tag: ${other}; see GET /dac/v1/frozen-addresses`,
+          { field: 'address_tag' },
+        )
       }
       if (freeze.source === 'OFAC' && services.aml.sanctions.has(network, freeze.address)) {
         throw new ApiError(
-          'SANCTIONED', 'address: is on OFAC’s list of sanctioned addresses; it stays frozen as long as it is listed', { field: 'address' }
+          'SANCTIONED',
+          'address: is on OFAC’s list of sanctioned addresses; it stays frozen as long as it is listed',
+          { field: 'address' },
         )
       }
       const at = new Date(services.environment.now())
       await lift(tx, freeze, caller.apiKey, at)
       await emit(
-        tx, caller.workspaceId, caller.subAccountId, 'address.unfrozen',
-        stringifyJson({ ...presentFrozen(freeze, services.registry), unfrozen_at: at.toISOString() })
+        tx,
+        caller.workspaceId,
+        caller.subAccountId,
+        'address.unfrozen',
+        stringifyJson({
+          ...presentFrozen(freeze, services.registry),
+          unfrozen_at: at.toISOString(),
+        }),
       )
       return { address: freeze.address, tag: freeze.address_tag, at }
     })
     services.environment.checkpoint('aml.unfrozen')
     return {
-      body: { asset: asset.asset_name, address: unfrozen.address, address_tag: unfrozen.tag, unfrozen_at: unfrozen.at.toISOString() },
+      body: {
+        asset: asset.asset_name,
+        address: unfrozen.address,
+        address_tag: unfrozen.tag,
+        unfrozen_at: unfrozen.at.toISOString(),
+      },
     }
   },
 })

@@ -9,33 +9,58 @@ const RETRY_MAX_MS = 5 * 60_000
 /** After this long somebody must look: it goes on being tried, and is never passed. */
 const PATIENCE_MS = 6 * 60 * 60_000
 
-/** A transaction that no provider answered for stays where it is and is tried again; after six hours with an alert. */
-export async function waitForProvider(services: Services, row: TransactionRow, cause: ScreeningWaits): Promise<void> {
+/**
+ * A transaction that no provider answered for stays where it is and is tried again; after six hours
+ * with an alert.
+ */
+export async function waitForProvider(
+  services: Services,
+  row: TransactionRow,
+  cause: ScreeningWaits,
+): Promise<void> {
   const now = services.environment.now()
   const since = Number(row.plan.screening_since ?? now)
   const alert = now - since >= PATIENCE_MS && row.plan.screening_alerted === undefined
   if (row.attempts === 1) {
-    services.log.warn({ transaction: row.id, provider: cause.provider, err: cause.message }, 'a transaction waits for its screening')
+    services.log.warn(
+      { transaction: row.id, provider: cause.provider, err: cause.message },
+      'a transaction waits for its screening',
+    )
   }
   if (alert) {
     services.log.error(
       {
-        alert: 'aml.screening_overdue', transaction: row.id, provider: cause.provider, since: new Date(since).toISOString(),
+        alert: 'aml.screening_overdue',
+        transaction: row.id,
+        provider: cause.provider,
+        since: new Date(since).toISOString(),
         err: cause.message,
       },
-      'a transaction could not be screened for six hours; it stays held'
+      'a transaction could not be screened for six hours; it stays held',
     )
   }
   await services.database.transaction(async (tx) => {
     if (alert) {
       await emit(
-        tx, row.workspace_id, row.sub_account_id, 'aml.screening_overdue',
-        JSON.stringify({ transaction_id: row.id, provider: cause.provider, since: new Date(since).toISOString(), reason: cause.message })
+        tx,
+        row.workspace_id,
+        row.sub_account_id,
+        'aml.screening_overdue',
+        JSON.stringify({
+          transaction_id: row.id,
+          provider: cause.provider,
+          since: new Date(since).toISOString(),
+          reason: cause.message,
+        }),
       )
     }
     await advance(tx, row, {
-      waits: 'SCREENING', last_error: `${cause.provider}: ${cause.message}`.slice(0, 500),
-      run_in_ms: Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(20, Math.max(0, row.attempts - 1))),
+      waits: 'SCREENING',
+      last_error: `${cause.provider}: ${cause.message}`.slice(0, 500),
+      run_in_ms: Math.min(
+        RETRY_MAX_MS,
+        RETRY_MIN_MS * 2 ** Math.min(20, Math.max(0, row.attempts - 1)),
+      ),
       plan: { screening_since: String(since), ...(alert ? { screening_alerted: '1' } : {}) },
     })
   })

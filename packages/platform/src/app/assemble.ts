@@ -68,7 +68,10 @@ export interface RunningPlatform {
   services: Services
   /** Ends in order: what is under way is finished. */
   stop(): Promise<void>
-  /** Lets go of its ports and connections at once and waits for nothing, as a process does that is killed. */
+  /**
+   * Lets go of its ports and connections at once and waits for nothing, as a process does that is
+   * killed.
+   */
   abandon(): Promise<void>
 }
 
@@ -86,15 +89,28 @@ export interface Ground {
   databaseUrl: string
   /** The database's server is this process's own. */
   isOurs: boolean
-  /** The signer nodes and local chains that this process has started, and that may not be ready yet; null: somebody else's. */
+  /**
+   * The signer nodes and local chains that this process has started, and that may not be ready yet;
+   * null: somebody else's.
+   */
   local: LocalServers | null
 }
 
 /**
- * Makes the platform of its parts and has it listen. What asks the database alone comes first: nodes and chains may be starting.
+ * Makes the platform of its parts and has it listen. What asks the database alone comes first:
+ * nodes and chains may be starting.
  * @throws Error, with what `undo` names still to be done
  */
-export async function assemble({ settings, world, log, undo, operate, databaseUrl, isOurs, local }: Ground): Promise<RunningPlatform> {
+export async function assemble({
+  settings,
+  world,
+  log,
+  undo,
+  operate,
+  databaseUrl,
+  isOurs,
+  local,
+}: Ground): Promise<RunningPlatform> {
   const { environment, fetch } = world
   const { role } = settings
   const isLocal = settings.network === 'local'
@@ -118,7 +134,9 @@ export async function assemble({ settings, world, log, undo, operate, databaseUr
   const applied = await broughtUpToDate(world, databaseUrl, settings)
   if (applied.length > 0) log.info({ applied }, 'database migrated')
   const registry = loadRegistry(settings.network)
-  const devnetUrl = isLocal ? (settings.localChains ?? local?.devnetUrl ?? await devnetUrlOf(settings.home)) : null
+  const devnetUrl = isLocal
+    ? (settings.localChains ?? local?.devnetUrl ?? (await devnetUrlOf(settings.home)))
+    : null
   const endpoints = devnetUrl ? localEndpoints(devnetUrl, registry.networks) : settings.endpoints
   const signers = new SignerNodes(identityFolder(settings.home))
   undo.push(() => signers.close())
@@ -127,43 +145,100 @@ export async function assemble({ settings, world, log, undo, operate, databaseUr
   const addresses = new AddressBook(() => services)
   const pressure = new Pressure(environment.now)
   const aml = createAml({
-    home: settings.home, installation: amlInstallation(settings.aml, devnetUrl), environment, fetch, log,
+    home: settings.home,
+    installation: amlInstallation(settings.aml, devnetUrl),
+    environment,
+    fetch,
+    log,
     secrets: await Secrets.open(settings.home, settings.secretsKey, environment),
   })
   const metrics = createMetrics()
   metrics.watchProcess()
   const services: Services = {
-    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, invoices, kinds: KINDS,
-    hold: new Hold(shortageOf(settings.home, environment.now)), outbox, work, pressure,
-    receipts: new Receipts({ signers, environment, database, log, pressure }), knownWallets: new KnownWallets(database),
+    settings,
+    environment,
+    database,
+    registry,
+    log,
+    signers,
+    keys,
+    addresses,
+    tanks,
+    forwards,
+    invoices,
+    kinds: KINDS,
+    hold: new Hold(shortageOf(settings.home, environment.now)),
+    outbox,
+    work,
+    pressure,
+    receipts: new Receipts({ signers, environment, database, log, pressure }),
+    knownWallets: new KnownWallets(database),
     withdrawals: new Withdrawals(database),
     feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
     reconciling: { job: null },
     checkout: {
       base: settings.publicUrl ?? `http://${settings.host}:${settings.port}`,
-      checkWebhook: (url, field) => checkUrl(services, url, field), moved,
+      checkWebhook: (url, field) => checkUrl(services, url, field),
+      moved,
     },
-    networks: new Networks(connectAll(
-      { registry, database, environment, keys, addresses, report: reportUnreadable(log, metrics) }, endpoints, fetch, { metrics, log })),
+    networks: new Networks(
+      connectAll(
+        {
+          registry,
+          database,
+          environment,
+          keys,
+          addresses,
+          report: reportUnreadable(log, metrics),
+        },
+        endpoints,
+        fetch,
+        { metrics, log },
+      ),
+    ),
     callers: new Callers(database, environment),
     aml,
-    people: createPeople({ database, environment, secrets: aml.secrets, rateLimit: settings.rateLimit }),
+    people: createPeople({
+      database,
+      environment,
+      secrets: aml.secrets,
+      rateLimit: settings.rateLimit,
+    }),
     prices: new Prices({
-      sources: priceSources(prices, environment, fetch), coins: coinsOf(registry), environment, log,
+      sources: priceSources(prices, environment, fetch),
+      coins: coinsOf(registry),
+      environment,
+      log,
       everyMs: prices.everyMs,
     }),
     exchanges: createExchanges({ devnetUrl, database, environment, fetch }),
     trading: { due: new Bell(environment) },
     exchangeTransfers: { due: new Bell(environment) },
-    webhooks: createWebhooks({ services: () => services, environment, allow: settings.webhookAllow, resolve: world.resolve }),
+    webhooks: createWebhooks({
+      services: () => services,
+      environment,
+      allow: settings.webhookAllow,
+      resolve: world.resolve,
+    }),
     metrics,
     devnet: devnetUrl ? devnetControl(devnetUrl) : null,
     readiness: () => readiness(services),
   }
   undo.push(() => services.webhooks.sender.close())
   observe(services)
-  const pages = () => [...checkoutPages(log), ...consolePages(log), ...referencePages(log), ...reservesPages(log)]
-  const server = serves(role) ? await buildServer(services, api, { pages: pages(), webhooks: openApiWebhooks, others: panel, witness })
+  const pages = () => [
+    ...checkoutPages(log),
+    ...consolePages(log),
+    ...referencePages(log),
+    ...reservesPages(log),
+  ]
+  const server = serves(role)
+    ? await buildServer(services, api, {
+        pages: pages(),
+        webhooks: openApiWebhooks,
+        others: panel,
+        witness,
+      })
     : await buildServer(services, [])
   await local?.ready
   const controller = new AbortController()
@@ -176,29 +251,45 @@ export async function assemble({ settings, world, log, undo, operate, databaseUr
   bindHome(settings.home, settings.network)
   await checkSecretsKey(database, aml.secrets, settings.secretsKey)
   // A killed run of this home was the only one that adopted anything.
-  if (isOurs) await database.query('update installation set adopting_until = null where adopting_until is not null')
+  if (isOurs)
+    await database.query(
+      'update installation set adopting_until = null where adopting_until is not null',
+    )
   await Promise.all([holdUntilCompared(services), priced])
   const unpriced = unpricedCoins(services)
-  if (unpriced.length > 0) log.error({ coins: unpriced }, 'no price source has a current price of these coins')
+  if (unpriced.length > 0)
+    log.error({ coins: unpriced }, 'no price source has a current price of these coins')
   const publishing = unlessHeld(services, publishLoop(services, distributor))
   // This home's workers were ours alone: leases of a killed run need not be waited for.
   if (isOurs) await freeLeases(database)
   const id = environment.uuid()
-  const held = new HeldNetworks(services, id, services.networks.all().map(({ network }) => network.code))
+  const held = new HeldNetworks(
+    services,
+    id,
+    services.networks.all().map(({ network }) => network.code),
+  )
   const health = new LoopHealth()
   const heartbeat = heartbeatLoop(services, id, health)
   await heartbeat.run(controller.signal)
   const lasting: Loop[] = [
-    heartbeat, compareLoop(services), publishing, ...loopsOf(services, held).map((loop) => unlessHeld(services, loop)),
+    heartbeat,
+    compareLoop(services),
+    publishing,
+    ...loopsOf(services, held).map((loop) => unlessHeld(services, loop)),
   ]
-  const loops = Promise.all([runLoops(services, lasting, controller.signal, health), services.feed.run(controller.signal)])
+  const loops = Promise.all([
+    runLoops(services, lasting, controller.signal, health),
+    services.feed.run(controller.signal),
+  ])
   if (works(role)) {
     const operator = await operate(services)
     undo.push(() => operator.close())
   }
-  const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
-    throw listenProblem(error, settings)
-  })
+  const address = await server
+    .listen({ port: settings.port, host: settings.host })
+    .catch((error: unknown) => {
+      throw listenProblem(error, settings)
+    })
   const port = Number(new URL(address).port)
   // Port 0 is a free one.
   if (settings.publicUrl === null) services.checkout.base = `http://${settings.host}:${port}`
@@ -209,7 +300,12 @@ export async function assemble({ settings, world, log, undo, operate, databaseUr
       await server.close()
       controller.abort()
       await loops
-      if (scans(role)) await held.release().catch((error: unknown) => log.warn({ err: reasonOf(error) }, 'networks were not given back'))
+      if (scans(role))
+        await held
+          .release()
+          .catch((error: unknown) =>
+            log.warn({ err: reasonOf(error) }, 'networks were not given back'),
+          )
       for (const step of undo.reverse()) await step()
     },
     async abandon() {
@@ -224,10 +320,16 @@ export async function assemble({ settings, world, log, undo, operate, databaseUr
 /** A database of many rows is changed in minutes, and committed in more than a moment. */
 const MIGRATED_MS = 3_600_000
 
-/** Migrates by a connection of its own, which waits for as long as that takes. @returns what was applied */
+/**
+ * Migrates by a connection of its own, which waits for as long as that takes. @returns what was
+ * applied
+ */
 async function broughtUpToDate(world: World, url: string, settings: Settings): Promise<string[]> {
   const database = world.openDatabase(url, {
-    max: 1, pooled: settings.databaseUrl !== null && settings.databasePooled, answerMs: MIGRATED_MS, commitMs: MIGRATED_MS,
+    max: 1,
+    pooled: settings.databaseUrl !== null && settings.databasePooled,
+    answerMs: MIGRATED_MS,
+    commitMs: MIGRATED_MS,
   })
   try {
     return await migrate(database)
@@ -236,27 +338,43 @@ async function broughtUpToDate(world: World, url: string, settings: Settings): P
   }
 }
 
-/** Whatever a killed run of this home held. What is leased is due some time: the index of what is due finds it. */
+/**
+ * Whatever a killed run of this home held. What is leased is due some time: the index of what is
+ * due finds it.
+ */
 async function freeLeases(database: Database): Promise<void> {
   for (const table of ['transactions', 'orders', 'exchange_transfers']) {
     await database.query(
-      `update ${table} set lease_until = null, lease_token = null where next_run_at is not null and lease_token is not null`)
+      `update ${table} set lease_until = null, lease_token = null where next_run_at is not null and lease_token is not null`,
+    )
   }
-  await database.query('update network_scans set lease_until = null, holder = null, held_until = null')
+  await database.query(
+    'update network_scans set lease_until = null, holder = null, held_until = null',
+  )
   await database.query('update rescans set token = null where token is not null')
-  await database.query('update exchange_accounts set lease_until = null where lease_until is not null')
+  await database.query(
+    'update exchange_accounts set lease_until = null where lease_until is not null',
+  )
   await database.query('update exchange_nonces set holder = null where holder is not null')
-  await database.query('update webhook_deliveries set next_at = $1, lease_token = null where lease_token is not null', [database.now()])
+  await database.query(
+    'update webhook_deliveries set next_at = $1, lease_token = null where lease_token is not null',
+    [database.now()],
+  )
 }
 
 /** An endpoint of another chain must not be used for a moment; one that is away is waited for. */
 async function probeEndpoints(services: Services): Promise<void> {
-  await Promise.all(services.networks.all().map(async ({ network, client }) => {
-    try {
-      await client.probe()
-    } catch (error) {
-      if (error instanceof ChainError && error.code === 'WRONG_NETWORK') throw error
-      services.log.warn({ network: network.code, err: reasonOf(error) }, 'an endpoint cannot be reached; its transfers wait')
-    }
-  }))
+  await Promise.all(
+    services.networks.all().map(async ({ network, client }) => {
+      try {
+        await client.probe()
+      } catch (error) {
+        if (error instanceof ChainError && error.code === 'WRONG_NETWORK') throw error
+        services.log.warn(
+          { network: network.code, err: reasonOf(error) },
+          'an endpoint cannot be reached; its transfers wait',
+        )
+      }
+    }),
+  )
 }

@@ -6,53 +6,86 @@ import type { SignerNodes } from '../signing/nodes.ts'
 import { heardStatus } from '../signing/status.ts'
 
 /**
- * Whatever holds coins or keys belongs to one network for good: play money that is shown as money, and an audit that
- * finds no chain to compare with, are worse than a start that is refused.
+ * Whatever holds coins or keys belongs to one network for good: play money that is shown as money,
+ * and an audit that finds no chain to compare with, are worse than a start that is refused.
  */
 const FILE = 'network'
 
 const refusal = (wanted: NetworkMode, what: string, known: string, instead: string): Error =>
-  new Error(`CUSTODY_NETWORK=${wanted}: ${what} belongs to the network "${known}", where it was first started; ${instead}`)
+  new Error(
+    `CUSTODY_NETWORK=${wanted}: ${what} belongs to the network "${known}", where it was first started; ${instead}`,
+  )
 
-/** @throws Error that says what to do where a home belongs to another network. Looked at before anything is started in it. */
+/**
+ * @throws Error that says what to do where a home belongs to another network. Looked at before
+ *   anything is started in it.
+ */
 export function checkHome(home: string, network: NetworkMode): void {
   const file = join(home, FILE)
   // A home with the local processes' ports was started before this file was written.
-  const known = existsSync(file) ? readFileSync(file, 'utf8').trim() : existsSync(join(home, 'ports.json')) ? 'local' : network
-  if (known !== network) throw refusal(network, `the home ${home}`, known, 'name another folder in CUSTODY_HOME')
+  const known = existsSync(file)
+    ? readFileSync(file, 'utf8').trim()
+    : existsSync(join(home, 'ports.json'))
+      ? 'local'
+      : network
+  if (known !== network)
+    throw refusal(network, `the home ${home}`, known, 'name another folder in CUSTODY_HOME')
 }
 
 /** Binds a home to the network of its first start that came about. */
 export function bindHome(home: string, network: NetworkMode): void {
   checkHome(home, network)
-  if (!existsSync(join(home, FILE))) writeFileSync(join(home, FILE), `${network}\n`, { mode: 0o600 })
+  if (!existsSync(join(home, FILE)))
+    writeFileSync(join(home, FILE), `${network}\n`, { mode: 0o600 })
 }
 
 const checkKnown = (row: { network: string } | undefined, network: NetworkMode): void => {
-  if (row && row.network !== network) throw refusal(network, 'this database', row.network, 'name another one in DATABASE_URL')
-}
-
-/** As {@link checkHome}, before the database is migrated: another network's platform may be of another version. */
-export async function checkDatabaseNetwork(database: Database, network: NetworkMode): Promise<void> {
-  const there = await database.one<{ table: string | null }>(`select to_regclass('installation')::text "table"`)
-  if (there?.table) checkKnown(await database.one<{ network: string }>('select network from installation'), network)
-}
-
-/** Binds a database to the network of its first start that came about, in the table `installation`. */
-export async function bindDatabase(database: Database, network: NetworkMode): Promise<void> {
-  checkKnown(await database.one<{ network: string }>(
-    `with made as (insert into installation (network) values ($1) on conflict do nothing returning network)
-     select network from made union all select network from installation limit 1`, [network]), network)
+  if (row && row.network !== network)
+    throw refusal(network, 'this database', row.network, 'name another one in DATABASE_URL')
 }
 
 /**
- * Asks the signer nodes which network they are of. One that is away is not waited for: its keys are certified for its
- * network, and another's are refused whenever they are read.
+ * As {@link checkHome}, before the database is migrated: another network's platform may be of
+ * another version.
+ */
+export async function checkDatabaseNetwork(
+  database: Database,
+  network: NetworkMode,
+): Promise<void> {
+  const there = await database.one<{ table: string | null }>(
+    `select to_regclass('installation')::text "table"`,
+  )
+  if (there?.table)
+    checkKnown(await database.one<{ network: string }>('select network from installation'), network)
+}
+
+/**
+ * Binds a database to the network of its first start that came about, in the table `installation`.
+ */
+export async function bindDatabase(database: Database, network: NetworkMode): Promise<void> {
+  checkKnown(
+    await database.one<{ network: string }>(
+      `with made as (insert into installation (network) values ($1) on conflict do nothing returning network)
+     select network from made union all select network from installation limit 1`,
+      [network],
+    ),
+    network,
+  )
+}
+
+/**
+ * Asks the signer nodes which network they are of. One that is away is not waited for: its keys are
+ * certified for its network, and another's are refused whenever they are read.
  */
 export async function checkNodesNetwork(signers: SignerNodes, network: NetworkMode): Promise<void> {
   for (const { node, status } of await heardStatus(signers)) {
     if (status && status.mode !== network) {
-      throw refusal(network, `signer node ${node}`, status.mode, 'name the folder of this network\'s nodes in CUSTODY_SIGNERS')
+      throw refusal(
+        network,
+        `signer node ${node}`,
+        status.mode,
+        "name the folder of this network's nodes in CUSTODY_SIGNERS",
+      )
     }
   }
 }

@@ -21,12 +21,15 @@ const READY_TIMEOUT_MS = 60_000
 const RESTART_MIN_MS = 200
 const RESTART_MAX_MS = 10_000
 const STOP_TIMEOUT_MS = 6000
-/** Where this process wants the same processor a child makes way, as by `nice`: callers wait for this one alone. */
+/**
+ * Where this process wants the same processor a child makes way, as by `nice`: callers wait for
+ * this one alone.
+ */
 const NICENESS = 5
 
 /**
- * A process that belongs to this one. It reads a pipe that we hold: when we die, however, it ends by itself.
- * When it dies it is started again, after a growing pause, for as long as it takes.
+ * A process that belongs to this one. It reads a pipe that we hold: when we die, however, it ends
+ * by itself. When it dies it is started again, after a growing pause, for as long as it takes.
  */
 export class Child {
   readonly options: ChildOptions
@@ -71,7 +74,10 @@ export class Child {
     try {
       setPriority(pid, NICENESS)
     } catch (error) {
-      this.#log.debug({ child: this.options.name, err: reasonOf(error) }, 'a child has the priority of this process')
+      this.#log.debug(
+        { child: this.options.name, err: reasonOf(error) },
+        'a child has the priority of this process',
+      )
     }
   }
 
@@ -81,11 +87,17 @@ export class Child {
     const child = spawn(process.execPath, [...(nodeArgs ?? []), script, ...args], {
       stdio: ['pipe', 'pipe', log],
       // Least privilege: a child sees nothing of our environment but where programs are.
-      env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', TMPDIR: process.env['TMPDIR'] ?? '/tmp', ...env },
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HOME: process.env['HOME'] ?? '',
+        TMPDIR: process.env['TMPDIR'] ?? '/tmp',
+        ...env,
+      },
     })
     closeSync(log)
     this.#process = child
-    // Before it has threads, which inherit it. Where it could not be started at all, that is told below.
+    // Before it has threads, which inherit it. Where it could not be started at all, that is told
+    // below.
     if (child.pid !== undefined) this.#makeWay(child.pid)
     child.stdin?.on('error', () => undefined)
     return new Promise((resolve, reject) => {
@@ -112,7 +124,12 @@ export class Child {
       child.once('exit', (code, signal) => {
         clearTimeout(timer)
         if (this.#process === child) this.#process = null
-        if (!isReady) return reject(new Error(`${name} did not start (${signal ?? `exit ${String(code)}`}); see ${logFile}`))
+        if (!isReady)
+          return reject(
+            new Error(
+              `${name} did not start (${signal ?? `exit ${String(code)}`}); see ${logFile}`,
+            ),
+          )
         this.#isReady = false
         if (this.#stopping) return
         this.#log.warn({ child: name, code, signal }, 'a process ended; it is started again')
@@ -126,7 +143,10 @@ export class Child {
     this.#restart = setTimeout(() => {
       this.#spawn().catch((error: unknown) => {
         if (this.#stopping) return
-        this.#log.error({ child: this.options.name, err: reasonOf(error) }, 'a process could not be started again; it is tried again')
+        this.#log.error(
+          { child: this.options.name, err: reasonOf(error) },
+          'a process could not be started again; it is tried again',
+        )
         this.#startAgain()
       })
     }, pause)

@@ -11,47 +11,71 @@ import * as list from './families.ts'
 const families: Partial<Record<FamilyName, Connect>> = list
 
 /** Who is told of endpoints: metrics count what they are asked, and how long it takes. */
-export interface Watched { metrics: Metrics; log: Pick<Logger, 'warn'> }
+export interface Watched {
+  metrics: Metrics
+  log: Pick<Logger, 'warn'>
+}
 
 /** The chains of all networks that have an endpoint. @param watched absent: nobody is told */
 export function connectAll(
-  context: ChainContext, endpoints: Readonly<Record<string, NetworkEndpoints>>, fetch: Fetch, watched?: Watched,
+  context: ChainContext,
+  endpoints: Readonly<Record<string, NetworkEndpoints>>,
+  fetch: Fetch,
+  watched?: Watched,
 ): Chain[] {
   return context.registry.networks.flatMap((network) => {
     const own = endpoints[network.code]
     const connect = families[network.family]
     if (!own || !connect) return []
     // A counter that begins above zero shows no increase.
-    for (const kind of ['transaction', 'field']) watched?.metrics.unreadable.labels(network.code, kind).inc(0)
+    for (const kind of ['transaction', 'field'])
+      watched?.metrics.unreadable.labels(network.code, kind).inc(0)
     return [connected(context, network, own, { connect, fetch, watched })]
   })
 }
 
 function connected(
-  context: ChainContext, network: Network, { endpoints, quorum }: NetworkEndpoints,
+  context: ChainContext,
+  network: Network,
+  { endpoints, quorum }: NetworkEndpoints,
   { connect, fetch, watched }: { connect: Connect; fetch: Fetch; watched: Watched | undefined },
 ): Chain {
   const { environment } = context
   const names = endpointNames(endpoints)
-  const paces = endpoints.map(({ requests_per_day: perDay }) => new Pace({ blockMs: network.block_ms, perDay, environment }))
+  const paces = endpoints.map(
+    ({ requests_per_day: perDay }) => new Pace({ blockMs: network.block_ms, perDay, environment }),
+  )
   const group = new EndpointGroup({
-    network, quorum, environment, watch: watchOf(network, watched),
+    network,
+    quorum,
+    environment,
+    watch: watchOf(network, watched),
     endpoints: endpoints.map((endpoint, at) => {
       const [name, pace] = [names[at] as string, paces[at] as Pace]
-      if (pace.perDay !== null) watched?.metrics.rpcRequestsAllowed.labels(network.code, name).set(pace.perDay)
-      return { name, endpoint, fetch: watched ? counted(fetch, watched.metrics, [network.code, name], pace) : fetch }
+      if (pace.perDay !== null)
+        watched?.metrics.rpcRequestsAllowed.labels(network.code, name).set(pace.perDay)
+      return {
+        name,
+        endpoint,
+        fetch: watched ? counted(fetch, watched.metrics, [network.code, name], pace) : fetch,
+      }
     }),
   })
   const chain = connect(context, network, group)
   const { agreement } = group
-  if (agreement) for (const name of names) watched?.metrics.endpointDisagreements.labels(network.code, name).inc(0)
+  if (agreement)
+    for (const name of names)
+      watched?.metrics.endpointDisagreements.labels(network.code, name).inc(0)
   return Object.defineProperties(chain, {
     ...(watched ? { pace: { get: () => paces[group.inUse], enumerable: true } } : {}),
     ...(agreement ? { agreement: { value: agreement, enumerable: true } } : {}),
   })
 }
 
-/** What endpoints are called in logs, metrics and by the doctor: their hosts. A URL may hold a provider's key. */
+/**
+ * What endpoints are called in logs, metrics and by the doctor: their hosts. A URL may hold a
+ * provider's key.
+ */
 export function endpointNames(endpoints: readonly { url: string }[]): string[] {
   const hosts = endpoints.map(({ url }) => new URL(url).host)
   return hosts.map((host, at) => {
@@ -73,14 +97,28 @@ function watchOf({ code }: Network, watched: Watched | undefined): EndpointWatch
   }
 }
 
-/** A question that is not answered, or by the endpoint's own failure, is `failed`; what it refuses is an answer. */
-function counted(fetch: Fetch, metrics: Metrics, [network, endpoint]: [string, string], pace: Pace): Fetch {
+/**
+ * A question that is not answered, or by the endpoint's own failure, is `failed`; what it refuses
+ * is an answer.
+ */
+function counted(
+  fetch: Fetch,
+  metrics: Metrics,
+  [network, endpoint]: [string, string],
+  pace: Pace,
+): Fetch {
   return async (url, init) => {
     pace.asked()
     const ended = metrics.rpcSeconds.labels(network).startTimer()
     try {
       const answer = await inSpan('chain', { network }, () => fetch(url, init))
-      metrics.rpcRequests.labels(network, endpoint, answer.status >= 500 || answer.status === 429 ? 'failed' : 'answered').inc()
+      metrics.rpcRequests
+        .labels(
+          network,
+          endpoint,
+          answer.status >= 500 || answer.status === 429 ? 'failed' : 'answered',
+        )
+        .inc()
       return answer
     } catch (error) {
       metrics.rpcRequests.labels(network, endpoint, 'failed').inc()

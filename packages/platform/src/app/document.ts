@@ -4,7 +4,14 @@ import type { JsonSchema } from '../http/openapi/components.ts'
 import { openApiDocument } from '../http/openapi/document.ts'
 import { endpoints } from './endpoints.ts'
 
-/** The OpenAPI document of this API, without a server. @param base e.g. `https://custody.example.com` */
-export const apiDocument = (base: string): JsonSchema => openApiDocument({
-  base, endpoints, open: OPEN_OPERATIONS, webhooks: openApiWebhooks,
-})
+/**
+ * The OpenAPI document of this API, without a server. @param base e.g.
+ * `https://custody.example.com`
+ */
+export const apiDocument = (base: string): JsonSchema =>
+  openApiDocument({
+    base,
+    endpoints,
+    open: OPEN_OPERATIONS,
+    webhooks: openApiWebhooks,
+  })

@@ -1,4 +1,5 @@
-// Every family of chains, by its name. A new one is a folder in `families` and a line here; `template` stands in none.
+// Every family of chains, by its name. A new one is a folder in `families` and a line here;
+// `template` stands in none.
 export { connectCardano as cardano } from '../families/cardano/index.ts'
 export { connectEvm as evm } from '../families/evm/index.ts'
 export { connectSolana as solana } from '../families/solana/index.ts'

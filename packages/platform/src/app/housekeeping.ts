@@ -7,20 +7,28 @@ import type { Loop } from '../engine/loop.ts'
 /** Changes that are folded in one statement. */
 const FOLDED_MAX = 20_000
 
-/** Adds what has changed in the long lists to their counts, so that what is counted one by one stays short. */
+/**
+ * Adds what has changed in the long lists to their counts, so that what is counted one by one stays
+ * short.
+ */
 export function foldLoop({ database }: Services): Loop {
   return {
     name: 'list counts',
     everyMs: 2000,
     due: 'exists (select 1 from list_deltas)',
     async run() {
-      const row = await database.one<{ folded: number }>('select fold_list_counts($1) folded', [FOLDED_MAX])
+      const row = await database.one<{ folded: number }>('select fold_list_counts($1) folded', [
+        FOLDED_MAX,
+      ])
       return row?.folded === FOLDED_MAX
     },
   }
 }
 
-/** Forgets nonces, rate windows, quotes, refusals of idempotency keys, ends of sign-ins and old events that can no longer matter. */
+/**
+ * Forgets nonces, rate windows, quotes, refusals of idempotency keys, ends of sign-ins and old
+ * events that can no longer matter.
+ */
 export function housekeepingLoop(services: Services): Loop {
   return {
     name: 'housekeeping',
@@ -28,11 +36,17 @@ export function housekeepingLoop(services: Services): Loop {
     async run() {
       const now = services.database.now()
       await services.database.query(
-        'delete from request_nonces where ctid in (select ctid from request_nonces where expires_at < $1 limit 50000)', [now]
+        'delete from request_nonces where ctid in (select ctid from request_nonces where expires_at < $1 limit 50000)',
+        [now],
       )
-      await services.database.query(`delete from rate_windows where window_start < $1::timestamptz - interval '5 minutes'`, [now])
       await services.database.query(
-        `delete from conversions where order_id is null and expires_at < $1::timestamptz - interval '1 day'`, [now])
+        `delete from rate_windows where window_start < $1::timestamptz - interval '5 minutes'`,
+        [now],
+      )
+      await services.database.query(
+        `delete from conversions where order_id is null and expires_at < $1::timestamptz - interval '1 day'`,
+        [now],
+      )
       await forgetRefusals(services.database)
       await forgetSignIns(services)
       await forgetEvents(services)

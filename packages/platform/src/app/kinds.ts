@@ -8,9 +8,21 @@ import { staking } from '../staking/kind.ts'
 import { withdrawal } from '../transactions/kind.ts'
 
 const kinds = {
-  WITHDRAWAL: withdrawal, DEPOSIT: deposit, SWEEP: sweep, FUEL: fuel, DRAIN: drain, TANK_DEPOSIT: tankDeposit,
-  STAKE: staking, UNSTAKE: staking, RELEASE: staking, LEND: lend, LEND_BACK: lendBack,
+  WITHDRAWAL: withdrawal,
+  DEPOSIT: deposit,
+  SWEEP: sweep,
+  FUEL: fuel,
+  DRAIN: drain,
+  TANK_DEPOSIT: tankDeposit,
+  STAKE: staking,
+  UNSTAKE: staking,
+  RELEASE: staking,
+  LEND: lend,
+  LEND_BACK: lendBack,
 } satisfies { [K in TransactionKind]: Kind<K> }
 
-/** What every kind of transaction means. A new one is an object in its product's folder and a line here. */
+/**
+ * What every kind of transaction means. A new one is an object in its product's folder and a line
+ * here.
+ */
 export const KINDS: Kinds = kinds

@@ -12,18 +12,26 @@ const SIGNER = fileURLToPath(new URL('../../../signer/src', import.meta.url))
 const DEVNET = fileURLToPath(new URL('../../../devnet/src/main.ts', import.meta.url))
 
 /**
- * These processes live long and make little garbage: a small young generation keeps an idle platform light. The compile cache is
- * there before their first module, which is TypeScript: the stripper alone takes a tenth of a second to load.
+ * These processes live long and make little garbage: a small young generation keeps an idle
+ * platform light. The compile cache is there before their first module, which is TypeScript: the
+ * stripper alone takes a tenth of a second to load.
  */
-const NODE_ARGS = ['--max-semi-space-size=2', '--import', new URL('../../../../scripts/compile-cache.mjs', import.meta.url).href]
+const NODE_ARGS = [
+  '--max-semi-space-size=2',
+  '--import',
+  new URL('../../../../scripts/compile-cache.mjs', import.meta.url).href,
+]
 
 /** Ports of the processes on this machine, chosen once per home so that URLs stay the same. */
-interface Ports { signers: number[]; devnet: number }
+interface Ports {
+  signers: number[]
+  devnet: number
+}
 
 async function portsOf(home: string): Promise<Ports> {
   const file = join(home, 'ports.json')
   if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as Ports
-  const [devnet, ...signers] = await freePorts(4) as [number, ...number[]]
+  const [devnet, ...signers] = (await freePorts(4)) as [number, ...number[]]
   const ports: Ports = { signers, devnet }
   writeFileSync(file, JSON.stringify(ports), { mode: 0o600 })
   return ports
@@ -31,11 +39,22 @@ async function portsOf(home: string): Promise<Ports> {
 
 const platformIdentity = (home: string) => join(signersFolder(home), 'platform')
 
-const nodesOf = (home: string, log: Logger): Child[] => [1, 2, 3].map((node) => new Child({
-  name: `signer-${node}`, env: tracingSettings(), nodeArgs: NODE_ARGS, script: join(SIGNER, 'main.ts'),
-  args: ['--home', join(signersFolder(home), `node-${node}`)],
-  logFile: join(home, 'logs', `signer-${node}.log`), ready: /^signer \d+ ready (\S+)$/m,
-}, log))
+const nodesOf = (home: string, log: Logger): Child[] =>
+  [1, 2, 3].map(
+    (node) =>
+      new Child(
+        {
+          name: `signer-${node}`,
+          env: tracingSettings(),
+          nodeArgs: NODE_ARGS,
+          script: join(SIGNER, 'main.ts'),
+          args: ['--home', join(signersFolder(home), `node-${node}`)],
+          logFile: join(home, 'logs', `signer-${node}.log`),
+          ready: /^signer \d+ ready (\S+)$/m,
+        },
+        log,
+      ),
+  )
 
 /** Runs something while the three nodes of a home run, and nothing else of it. */
 export async function withNodes<T>(home: string, work: () => Promise<T>): Promise<T> {
@@ -58,8 +77,8 @@ export interface LocalServers {
 }
 
 /**
- * Sets three signer nodes and the local chains on their way; the nodes are set up where there are none.
- * `local` only: three nodes under one user are not custody.
+ * Sets three signer nodes and the local chains on their way; the nodes are set up where there are
+ * none. `local` only: three nodes under one user are not custody.
  */
 export async function startLocal(home: string, log: Logger): Promise<LocalServers> {
   const ports = await portsOf(home)
@@ -67,38 +86,76 @@ export async function startLocal(home: string, log: Logger): Promise<LocalServer
   mkdirSync(logs, { recursive: true, mode: 0o700 })
   if (!existsSync(join(platformIdentity(home), 'peers.json'))) {
     const setup = spawnSync(
-      process.execPath, [join(SIGNER, 'setup.ts'), '--home', signersFolder(home), '--ports', ports.signers.join(','), '--mode', 'local'],
-      { encoding: 'utf8' }
+      process.execPath,
+      [
+        join(SIGNER, 'setup.ts'),
+        '--home',
+        signersFolder(home),
+        '--ports',
+        ports.signers.join(','),
+        '--mode',
+        'local',
+      ],
+      { encoding: 'utf8' },
     )
-    if (setup.status !== 0) throw new Error(`the signer nodes could not be set up: ${(setup.stderr || setup.stdout).trim().slice(-800)}`)
+    if (setup.status !== 0)
+      throw new Error(
+        `the signer nodes could not be set up: ${(setup.stderr || setup.stdout).trim().slice(-800)}`,
+      )
   }
-  const devnet = new Child({
-    // The local CoinGecko answers to the ids that the platform will ask for.
-    env: { CUSTODY_COINGECKO_IDS: process.env['CUSTODY_COINGECKO_IDS'] ?? '' },
-    name: 'devnet', nodeArgs: NODE_ARGS, script: DEVNET,
-    args: ['--home', join(home, 'devnet'), '--port', String(ports.devnet), '--pace', process.env['CUSTODY_LOCAL_PACE'] || '1'],
-    logFile: join(logs, 'devnet.log'), ready: /^devnet ready (\S+)$/m,
-  }, log)
+  const devnet = new Child(
+    {
+      // The local CoinGecko answers to the ids that the platform will ask for.
+      env: { CUSTODY_COINGECKO_IDS: process.env['CUSTODY_COINGECKO_IDS'] ?? '' },
+      name: 'devnet',
+      nodeArgs: NODE_ARGS,
+      script: DEVNET,
+      args: [
+        '--home',
+        join(home, 'devnet'),
+        '--port',
+        String(ports.devnet),
+        '--pace',
+        process.env['CUSTODY_LOCAL_PACE'] || '1',
+      ],
+      logFile: join(logs, 'devnet.log'),
+      ready: /^devnet ready (\S+)$/m,
+    },
+    log,
+  )
   // The chains take longest, so they are first.
   const children = [devnet, ...nodesOf(home, log)]
   const ready = Promise.all(children.map((child) => child.start())).then(() => undefined)
   // Whoever waits for it hears of it; a start that fails before is undone without.
   ready.catch(() => undefined)
   return {
-    devnetUrl: `http://127.0.0.1:${ports.devnet}`, ready,
-    stop: async () => void await Promise.all(children.map((child) => child.stop())),
+    devnetUrl: `http://127.0.0.1:${ports.devnet}`,
+    ready,
+    stop: async () => void (await Promise.all(children.map((child) => child.stop()))),
   }
 }
 
 /** Where traces go to, for a child; its own name there is its own. */
 function tracingSettings(): Record<string, string> {
   const isOurs = (name: string) => name.startsWith('OTEL_') && name !== 'OTEL_SERVICE_NAME'
-  return Object.fromEntries(Object.entries(process.env).flatMap(([name, value]) => (isOurs(name) && value ? [[name, value]] : [])))
+  return Object.fromEntries(
+    Object.entries(process.env).flatMap(([name, value]) =>
+      isOurs(name) && value ? [[name, value]] : [],
+    ),
+  )
 }
 
 /** Where the local chains' RPC is. */
-export function localEndpoints(devnetUrl: string, networks: readonly { code: string }[]): Record<string, NetworkEndpoints> {
-  return Object.fromEntries(networks.map(({ code }) => [code, { endpoints: [{ url: `${devnetUrl}/${code.toLowerCase()}` }], quorum: 1 }]))
+export function localEndpoints(
+  devnetUrl: string,
+  networks: readonly { code: string }[],
+): Record<string, NetworkEndpoints> {
+  return Object.fromEntries(
+    networks.map(({ code }) => [
+      code,
+      { endpoints: [{ url: `${devnetUrl}/${code.toLowerCase()}` }], quorum: 1 },
+    ]),
+  )
 }
 
 export async function devnetUrlOf(home: string): Promise<string> {
@@ -108,17 +165,25 @@ export async function devnetUrlOf(home: string): Promise<string> {
 /** The same where ports have been chosen for the home; null: it was never started. */
 export function knownDevnetUrl(home: string): string | null {
   const file = join(home, 'ports.json')
-  return existsSync(file) ? `http://127.0.0.1:${(JSON.parse(readFileSync(file, 'utf8')) as Ports).devnet}` : null
+  return existsSync(file)
+    ? `http://127.0.0.1:${(JSON.parse(readFileSync(file, 'utf8')) as Ports).devnet}`
+    : null
 }
 
 /** Speaks to the local chains' control face. */
-export function devnetControl(url: string): (command: Record<string, unknown>) => Promise<Record<string, unknown>> {
+export function devnetControl(
+  url: string,
+): (command: Record<string, unknown>) => Promise<Record<string, unknown>> {
   return async (command) => {
     const response = await fetch(`${url}/control`, {
-      method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(command), signal: AbortSignal.timeout(60_000),
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(command),
+      signal: AbortSignal.timeout(60_000),
     })
-    const body = await response.json() as Record<string, unknown>
-    if (!response.ok) throw new Error(String(body['error'] ?? `the local chains answered ${response.status}`))
+    const body = (await response.json()) as Record<string, unknown>
+    if (!response.ok)
+      throw new Error(String(body['error'] ?? `the local chains answered ${response.status}`))
     return body
   }
 }

@@ -20,8 +20,8 @@ import { scans, works } from './duties.ts'
 import { foldLoop, housekeepingLoop } from './housekeeping.ts'
 
 /**
- * What a process does by itself, by its role. Several workers share what is due by leases and locks of rows; of several scanners
- * one follows each network (`held`).
+ * What a process does by itself, by its role. Several workers share what is due by leases and locks
+ * of rows; of several scanners one follows each network (`held`).
  */
 export function loopsOf(services: Services, held: HeldNetworks): Loop[] {
   const { role } = services.settings
@@ -56,11 +56,17 @@ function scanLoops(services: Services, held: HeldNetworks): Loop[] {
   const chains = services.networks.all()
   const pooled = chains.filter(({ mempool }) => mempool).map(({ network }) => network.code)
   // Where nothing is followed nobody can pay: then the database is not asked for it either.
-  const awaitedHere = async () => new Set(
-    pooled.some((network) => held.holds(network)) ? [...await awaited()].filter((network) => held.holds(network)) : [])
+  const awaitedHere = async () =>
+    new Set(
+      pooled.some((network) => held.holds(network))
+        ? [...(await awaited())].filter((network) => held.holds(network))
+        : [],
+    )
   return [
     held.loop(),
     ...chains.map((chain) => scanLoop(services, chain, held.followed)),
-    ...chains.flatMap((chain) => (chain.mempool ? [mempoolLoop(services, chain, chain.mempool, awaitedHere)] : [])),
+    ...chains.flatMap((chain) =>
+      chain.mempool ? [mempoolLoop(services, chain, chain.mempool, awaitedHere)] : [],
+    ),
   ]
 }

@@ -10,19 +10,42 @@ import { lookAtQueues } from './observed/queues.ts'
 import { lookAtScreening } from './observed/screening.ts'
 import { lookAtAccounts } from './observed/accounts.ts'
 
-/** Scrapes come every few seconds from several places; the nodes and the database are asked once for all of them. */
+/**
+ * Scrapes come every few seconds from several places; the nodes and the database are asked once for
+ * all of them.
+ */
 const KEPT_MS = 5000
 
-/** What is looked up at a scrape of /metrics. One that fails keeps none of the others from being told. */
+/**
+ * What is looked up at a scrape of /metrics. One that fails keeps none of the others from being
+ * told.
+ */
 const LOOKS = [
-  lookAtDuties, lookAtNodes, lookAtNetworks, lookAtQueues, lookAtAccounts, lookAtEvents, lookAtScreening, lookAtAudits, lookAtPrices,
+  lookAtDuties,
+  lookAtNodes,
+  lookAtNetworks,
+  lookAtQueues,
+  lookAtAccounts,
+  lookAtEvents,
+  lookAtScreening,
+  lookAtAudits,
+  lookAtPrices,
 ]
 
-/** Lets each scrape of /metrics tell of signer nodes, heads, queues, tanks, events and audits as they are now. */
+/**
+ * Lets each scrape of /metrics tell of signer nodes, heads, queues, tanks, events and audits as
+ * they are now.
+ */
 export function observe(services: Services): void {
-  services.metrics.onScrape(shared(async () => {
-    const looked = await Promise.allSettled(LOOKS.map((look) => look(services)))
-    const failed = looked.find((each) => each.status === 'rejected')
-    if (failed) throw failed.reason
-  }, KEPT_MS, () => services.environment.now()))
+  services.metrics.onScrape(
+    shared(
+      async () => {
+        const looked = await Promise.allSettled(LOOKS.map((look) => look(services)))
+        const failed = looked.find((each) => each.status === 'rejected')
+        if (failed) throw failed.reason
+      },
+      KEPT_MS,
+      () => services.environment.now(),
+    ),
+  )
 }

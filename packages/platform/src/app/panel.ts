@@ -1,11 +1,21 @@
 import { changeApiUser, listApiUsers, requestApiUser, revokeApiUser } from '../console/api-users.ts'
 import { exportAuditLog, listAuditLog } from '../console/audit-log.ts'
-import { confirmPasskey, confirmPasskeyOptions, confirmRecovery, confirmTotp } from '../console/confirm.ts'
+import {
+  confirmPasskey,
+  confirmPasskeyOptions,
+  confirmRecovery,
+  confirmTotp,
+} from '../console/confirm.ts'
 import { openApiOf } from '../console/document.ts'
 import { exportTransactions } from '../console/export-transactions.ts'
 import { readHealth } from '../console/health.ts'
 import { createInvitation, listInvitations, withdrawInvitation } from '../console/invitations.ts'
-import { addMyPasskey, addMyPasskeyOptions, listMyPasskeys, removeMyPasskey } from '../console/my-passkeys.ts'
+import {
+  addMyPasskey,
+  addMyPasskeyOptions,
+  listMyPasskeys,
+  removeMyPasskey,
+} from '../console/my-passkeys.ts'
 import { removeMyPassword, setMyPassword } from '../console/my-password.ts'
 import { renewMyRecoveryCodes } from '../console/my-recovery-codes.ts'
 import { endMySession, endOtherSessions, listMySessions } from '../console/my-sessions.ts'
@@ -33,15 +43,58 @@ import { endpoints } from './endpoints.ts'
 
 /** Every endpoint of the control panel. A new one is a file in `console` and a line here. */
 export const panelEndpoints: readonly PanelEndpoint[] = [
-  readSession, signInPassword, signInTotp, signInRecovery, signInRecoveryCode, signInPasskeyOptions, signInPasskey, signOut,
-  readInvitation, join, joinPasskeyOptions, joinPasskey, joinPassword, joinTotp,
-  listMySessions, endMySession, endOtherSessions, listMyPasskeys, addMyPasskeyOptions, addMyPasskey, removeMyPasskey,
-  setMyPassword, removeMyPassword, setMyTotp, confirmMyTotp, renewMyRecoveryCodes,
-  confirmTotp, confirmRecovery, confirmPasskeyOptions, confirmPasskey,
-  listPeople, changePerson, removePerson, listInvitations, createInvitation, withdrawInvitation, listAuditLog, exportAuditLog,
-  listViews, saveViews, listApiUsers, requestApiUser, changeApiUser, revokeApiUser, readHealth, readSettings,
-  readOverview, readSeries, exportTransactions, readStory,
-  ...mirrorOf(endpoints), openApiOf(() => panelEndpoints),
+  readSession,
+  signInPassword,
+  signInTotp,
+  signInRecovery,
+  signInRecoveryCode,
+  signInPasskeyOptions,
+  signInPasskey,
+  signOut,
+  readInvitation,
+  join,
+  joinPasskeyOptions,
+  joinPasskey,
+  joinPassword,
+  joinTotp,
+  listMySessions,
+  endMySession,
+  endOtherSessions,
+  listMyPasskeys,
+  addMyPasskeyOptions,
+  addMyPasskey,
+  removeMyPasskey,
+  setMyPassword,
+  removeMyPassword,
+  setMyTotp,
+  confirmMyTotp,
+  renewMyRecoveryCodes,
+  confirmTotp,
+  confirmRecovery,
+  confirmPasskeyOptions,
+  confirmPasskey,
+  listPeople,
+  changePerson,
+  removePerson,
+  listInvitations,
+  createInvitation,
+  withdrawInvitation,
+  listAuditLog,
+  exportAuditLog,
+  listViews,
+  saveViews,
+  listApiUsers,
+  requestApiUser,
+  changeApiUser,
+  revokeApiUser,
+  readHealth,
+  readSettings,
+  readOverview,
+  readSeries,
+  exportTransactions,
+  readStory,
+  ...mirrorOf(endpoints),
+  openApiOf(() => panelEndpoints),
 ]
 
 /** The control panel's endpoints with their door. */

@@ -3,7 +3,10 @@ import { reasonOf } from '@custody/chains/reason'
 import { isConnectionError, openDatabase } from '../database/pool.ts'
 import type { Settings } from '../settings/settings.ts'
 
-/** What a start needs is looked at before anything is started, and what is missing is said in one line that names the setting. */
+/**
+ * What a start needs is looked at before anything is started, and what is missing is said in one
+ * line that names the setting.
+ */
 const POSTGRES_VERSION_MIN = 15
 
 class TooOld extends Error {}
@@ -11,15 +14,25 @@ class TooOld extends Error {}
 const codeOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? '')
 
 /** Why an address cannot be listened on, and what to do. */
-export function listenProblem(error: unknown, { host, port }: Pick<Settings, 'host' | 'port'>): Error {
+export function listenProblem(
+  error: unknown,
+  { host, port }: Pick<Settings, 'host' | 'port'>,
+): Error {
   switch (codeOf(error)) {
     case 'EADDRINUSE':
-      return new Error(`port ${port} of ${host} is in use by another program: end it, or name another port, such as PORT=${port + 1}`)
-    case 'EACCES': return new Error(`PORT=${port}: this user may not open it; name one above 1023`)
+      return new Error(
+        `port ${port} of ${host} is in use by another program: end it, or name another port, such as PORT=${port + 1}`,
+      )
+    case 'EACCES':
+      return new Error(`PORT=${port}: this user may not open it; name one above 1023`)
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-    case 'EAI_AGAIN': return new Error(`CUSTODY_HOST=${host}: is not an address of this machine`)
-    default: return new Error(`PORT=${port}, CUSTODY_HOST=${host}: cannot be listened on (${reasonOf(error)})`)
+    case 'EAI_AGAIN':
+      return new Error(`CUSTODY_HOST=${host}: is not an address of this machine`)
+    default:
+      return new Error(
+        `PORT=${port}, CUSTODY_HOST=${host}: cannot be listened on (${reasonOf(error)})`,
+      )
   }
 }
 
@@ -35,38 +48,56 @@ export async function checkPort(settings: Pick<Settings, 'host' | 'port'>): Prom
 /** Why a home cannot be used, and what to do. */
 export function homeProblem(error: unknown, home: string): Error {
   const reasons: Record<string, string> = {
-    EACCES: 'this user may not write there', EPERM: 'this user may not write there', EROFS: 'it is on a read-only file system',
-    ENOTDIR: 'a part of its path is a file', EEXIST: 'it is a file, or a link to nothing', ENOSPC: 'the disk is full',
+    EACCES: 'this user may not write there',
+    EPERM: 'this user may not write there',
+    EROFS: 'it is on a read-only file system',
+    ENOTDIR: 'a part of its path is a file',
+    EEXIST: 'it is a file, or a link to nothing',
+    ENOSPC: 'the disk is full',
   }
   const reason = reasons[codeOf(error)]
-  return reason === undefined && error instanceof Error && codeOf(error) === '' ? error
-    : new Error(`CUSTODY_HOME=${home}: ${reason ?? `cannot be used (${codeOf(error)})`}; name a folder that this user can write to`)
+  return reason === undefined && error instanceof Error && codeOf(error) === ''
+    ? error
+    : new Error(
+        `CUSTODY_HOME=${home}: ${reason ?? `cannot be used (${codeOf(error)})`}; name a folder that this user can write to`,
+      )
 }
 
 /** Why a database cannot be used. Never with its URL, which holds a password. */
 function databaseProblem(error: unknown): Error {
   if (error instanceof TooOld) return new Error(`DATABASE_URL: ${error.message}`)
   const reasons: Record<string, string> = {
-    ECONNREFUSED: 'nothing answers there: start PostgreSQL, or correct host and port', ENOTFOUND: 'its host is not known: correct the name',
-    EAI_AGAIN: 'its host is not known: correct the name', ETIMEDOUT: 'its host does not answer: look at the firewall',
+    ECONNREFUSED: 'nothing answers there: start PostgreSQL, or correct host and port',
+    ENOTFOUND: 'its host is not known: correct the name',
+    EAI_AGAIN: 'its host is not known: correct the name',
+    ETIMEDOUT: 'its host does not answer: look at the firewall',
     ENOENT: 'there is no such socket: start PostgreSQL, or correct the path',
-    '28P01': 'user or password is wrong', 28000: 'this user may not log in (pg_hba.conf)',
+    '28P01': 'user or password is wrong',
+    28000: 'this user may not log in (pg_hba.conf)',
     '3D000': 'there is no such database: make it with createdb',
     42501: 'this user may not make tables there: let it own the database',
-    '08P01': 'a pooler of transactions in front takes no time-outs of a session: set CUSTODY_DATABASE_POOLER=transaction',
+    '08P01':
+      'a pooler of transactions in front takes no time-outs of a session: set CUSTODY_DATABASE_POOLER=transaction',
     ERR_INVALID_URL: 'is not a URL like postgresql://user:password@host:5432/custody',
   }
-  const reason = reasons[codeOf(error)] ?? (isConnectionError(error) ? 'its host does not answer, or ends the connection' : undefined)
-  return new Error(`DATABASE_URL: ${reason ?? `the database cannot be used (${codeOf(error) || reasonOf(error)})`}`)
+  const reason =
+    reasons[codeOf(error)] ??
+    (isConnectionError(error) ? 'its host does not answer, or ends the connection' : undefined)
+  return new Error(
+    `DATABASE_URL: ${reason ?? `the database cannot be used (${codeOf(error) || reasonOf(error)})`}`,
+  )
 }
 
 /** @throws Error that says why the database of DATABASE_URL will not do */
 export async function checkDatabase(url: string, pooled = false): Promise<void> {
   const database = openDatabase(url, { max: 1, pooled, onError: () => undefined })
   try {
-    const version = await database.one<{ version: string }>(`select current_setting('server_version_num') version`)
+    const version = await database.one<{ version: string }>(
+      `select current_setting('server_version_num') version`,
+    )
     const major = Math.floor(Number(version?.version) / 10_000)
-    if (major < POSTGRES_VERSION_MIN) throw new TooOld(`PostgreSQL ${major} is too old; ${POSTGRES_VERSION_MIN} or later is needed`)
+    if (major < POSTGRES_VERSION_MIN)
+      throw new TooOld(`PostgreSQL ${major} is too old; ${POSTGRES_VERSION_MIN} or later is needed`)
   } catch (error) {
     throw databaseProblem(error)
   } finally {

@@ -7,13 +7,15 @@ import { absences, readPresence } from './presence.ts'
 export const SIGNERS_NEEDED = 2
 
 /**
- * Ready when POST /transaction would be accepted: the database answers, is not older than the nodes' records, and there is
- * room on the disk. Nodes and chains may be away; transfers then wait, and `checks.signing` and `checks.loops` say so: one network's
- * trouble ends the service of no other.
+ * Ready when POST /transaction would be accepted: the database answers, is not older than the
+ * nodes' records, and there is room on the disk. Nodes and chains may be away; transfers then wait,
+ * and `checks.signing` and `checks.loops` say so: one network's trouble ends the service of no
+ * other.
  */
 export async function readiness(services: Services): Promise<Readiness> {
   const [presence, nodes] = await Promise.all([
-    readPresence(services).catch(() => null), heardStatus(services.signers),
+    readPresence(services).catch(() => null),
+    heardStatus(services.signers),
   ])
   const answers = presence !== null
   const absent = absences(presence?.duties ?? [])
@@ -31,10 +33,16 @@ export async function readiness(services: Services): Promise<Readiness> {
       signing: signing
         ? 'ok'
         : `dead: ${able} of ${nodes.length} signer nodes can sign, ${SIGNERS_NEEDED} are needed; transfers are accepted and wait`,
-      worker: absent.has('worker') ? `${absent.get('worker')}; transfers are accepted and wait` : 'ok',
-      scanner: absent.has('scanner') ? `${absent.get('scanner')}; deposits are not seen, and nothing is confirmed` : 'ok',
+      worker: absent.has('worker')
+        ? `${absent.get('worker')}; transfers are accepted and wait`
+        : 'ok',
+      scanner: absent.has('scanner')
+        ? `${absent.get('scanner')}; deposits are not seen, and nothing is confirmed`
+        : 'ok',
       clocks: presence?.ahead ?? 'ok',
-      loops: presence?.failing.map((each) => failingLine(each, services.environment.now())).join('; ') || 'ok',
+      loops:
+        presence?.failing.map((each) => failingLine(each, services.environment.now())).join('; ') ||
+        'ok',
       prices: pricesLine(unpricedCoins(services)),
       ...Object.fromEntries(nodes.map((node) => [`signer_${node.node}`, words(node)])),
     },
@@ -43,8 +51,10 @@ export async function readiness(services: Services): Promise<Readiness> {
 
 export const canSign = ({ status }: NodeStatus): boolean => status !== null && status.ready
 
-const pricesLine = (missing: readonly string[]): string => missing.length === 0 ? 'ok'
-  : `no current price of ${missing.join(', ')}; transfers whose platform fee depends on it are refused, or charged the fixed fee`
+const pricesLine = (missing: readonly string[]): string =>
+  missing.length === 0
+    ? 'ok'
+    : `no current price of ${missing.join(', ')}; transfers whose platform fee depends on it are refused, or charged the fixed fee`
 
 function words({ status }: NodeStatus): string {
   if (status === null) return 'cannot be reached'

@@ -3,14 +3,24 @@ import type { Logger } from 'pino'
 import type { Metrics } from '../metrics.ts'
 
 /**
- * Logs and counts what a chain's client could not read. A transaction may hold a deposit that is not credited, so it is an error; for a
- * field another value was used, so it is a warning.
+ * Logs and counts what a chain's client could not read. A transaction may hold a deposit that is
+ * not credited, so it is an error; for a field another value was used, so it is a warning.
  */
-export function reportUnreadable(log: Pick<Logger, 'warn' | 'error'>, metrics: Metrics): ReportUnreadable {
+export function reportUnreadable(
+  log: Pick<Logger, 'warn' | 'error'>,
+  metrics: Metrics,
+): ReportUnreadable {
   return ({ network, kind, name, reason }) => {
     metrics.unreadable.labels(network, kind).inc()
     if (kind === 'transaction') {
-      log.error({ network, hash: name, reason }, 'a transaction on the chain cannot be read; a deposit in it is not credited')
-    } else log.warn({ network, field: name, reason }, 'a field of the chain cannot be read; another value is used')
+      log.error(
+        { network, hash: name, reason },
+        'a transaction on the chain cannot be read; a deposit in it is not credited',
+      )
+    } else
+      log.warn(
+        { network, field: name, reason },
+        'a field of the chain cannot be read; another value is used',
+      )
   }
 }

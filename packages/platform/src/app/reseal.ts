@@ -10,7 +10,12 @@ import { webhookOwner } from '../webhooks/webhook.ts'
 import { AWAY_MS } from './presence.ts'
 import { MARK_OWNER } from './secrets-key.ts'
 
-interface Sealed { table: string; column: string; id: string; owner: (id: string) => string }
+interface Sealed {
+  table: string
+  column: string
+  id: string
+  owner: (id: string) => string
+}
 
 /** Every column with something sealed under the secrets key. */
 export const SEALED: readonly Sealed[] = [
@@ -18,30 +23,47 @@ export const SEALED: readonly Sealed[] = [
   { table: 'exchange_accounts', column: 'sealed_credentials', id: 'id', owner: credentialsOwner },
   { table: 'people', column: 'totp_secret', id: 'id', owner: ownerOfTotp },
   { table: 'reserve_snapshots', column: 'secret', id: 'id', owner: secretOwner },
-  { table: 'webhook_keys', column: 'sealed_private_key', id: 'one', owner: () => PLATFORM_KEY_OWNER },
+  {
+    table: 'webhook_keys',
+    column: 'sealed_private_key',
+    id: 'one',
+    owner: () => PLATFORM_KEY_OWNER,
+  },
   { table: 'webhooks', column: 'sealed_previous_secret', id: 'id', owner: webhookOwner },
   { table: 'webhooks', column: 'sealed_secret', id: 'id', owner: webhookOwner },
   // Last: from its commit on, a process with the old key does not start.
   { table: 'installation', column: 'sealed_mark', id: 'one', owner: () => MARK_OWNER },
 ]
 
-/** @throws Error where a process of the platform was seen a moment ago: it would go on with the old key */
+/**
+ * @throws Error where a process of the platform was seen a moment ago: it would go on with the
+ *   old key
+ */
 async function assertStopped(database: Pick<Database, 'one' | 'now'>): Promise<void> {
   const seen = await database.one<{ role: string; host: string; seen_at: Date }>(
-    'select role, host, seen_at from processes order by seen_at desc limit 1')
+    'select role, host, seen_at from processes order by seen_at desc limit 1',
+  )
   if (!seen) return
   const ago = database.now().getTime() - seen.seen_at.getTime()
   if (ago >= AWAY_MS) return
-  throw new Error(`the ${seen.role} on ${seen.host} was there ${Math.max(0, Math.round(ago / 1000))} s ago: stop every process of the `
-    + `platform, and run this again ${AWAY_MS / 1000} s later`)
+  throw new Error(
+    `the ${seen.role} on ${seen.host} was there ${Math.max(0, Math.round(ago / 1000))} s ago: stop every process of the ` +
+      `platform, and run this again ${AWAY_MS / 1000} s later`,
+  )
 }
 
 /**
- * Seals everything in the database under another secrets key, in one transaction. No process of the platform may run.
+ * Seals everything in the database under another secrets key, in one transaction. No process of the
+ * platform may run.
  * @returns how many secrets each table holds
- * @throws Error that names the table where something does not open under the old key; then nothing is changed
+ * @throws Error that names the table where something does not open under the old key; then
+ *   nothing is changed
  */
-export async function reseal(database: Database, from: Secrets, to: Secrets): Promise<Record<string, number>> {
+export async function reseal(
+  database: Database,
+  from: Secrets,
+  to: Secrets,
+): Promise<Record<string, number>> {
   return database.transaction(async (tx) => {
     // A process that starts now waits here for the new mark.
     await lockMigrations(tx)
@@ -49,20 +71,28 @@ export async function reseal(database: Database, from: Secrets, to: Secrets): Pr
     const counts: Record<string, number> = {}
     for (const { table, column, id, owner } of SEALED) {
       const rows = await tx.query<{ id: string; sealed: Buffer }>(
-        `select ${id}::text id, ${column} sealed from ${table} where ${column} is not null order by 1`)
+        `select ${id}::text id, ${column} sealed from ${table} where ${column} is not null order by 1`,
+      )
       // Rows of statements are only ever added, for everybody else.
-      if (table === 'reserve_snapshots') await tx.query('alter table reserve_snapshots disable trigger user')
+      if (table === 'reserve_snapshots')
+        await tx.query('alter table reserve_snapshots disable trigger user')
       for (const row of rows) {
         let secret: string
         try {
           secret = from.open(owner(row.id), row.sealed)
         } catch {
-          throw new Error(`${table} ${row.id}: ${column} does not open: is CUSTODY_SECRETS_KEY, or secrets.key of the home, the key of `
-            + 'this database? Nothing was changed')
+          throw new Error(
+            `${table} ${row.id}: ${column} does not open: is CUSTODY_SECRETS_KEY, or secrets.key of the home, the key of ` +
+              'this database? Nothing was changed',
+          )
         }
-        await tx.query(`update ${table} set ${column} = $2 where ${column} = $1`, [row.sealed, to.seal(owner(row.id), secret)])
+        await tx.query(`update ${table} set ${column} = $2 where ${column} = $1`, [
+          row.sealed,
+          to.seal(owner(row.id), secret),
+        ])
       }
-      if (table === 'reserve_snapshots') await tx.query('alter table reserve_snapshots enable trigger user')
+      if (table === 'reserve_snapshots')
+        await tx.query('alter table reserve_snapshots enable trigger user')
       counts[table] = (counts[table] ?? 0) + rows.length
     }
     return counts

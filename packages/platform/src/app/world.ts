@@ -6,7 +6,10 @@ import { systemEnvironment, type Environment } from '../environment.ts'
 import type { Resolve } from '../webhooks/reach.ts'
 import { startLocal } from './local.ts'
 
-/** What a platform finds around it. A test gives another: its own clock, its own servers, a network that it can cut. */
+/**
+ * What a platform finds around it. A test gives another: its own clock, its own servers, a network
+ * that it can cut.
+ */
 export interface World {
   environment: Environment
   fetch: typeof globalThis.fetch
@@ -19,9 +22,16 @@ export interface World {
   log: DestinationStream
 }
 
-/** This machine: its clock, its network, PostgreSQL and signer nodes as processes, the log on standard error. */
+/**
+ * This machine: its clock, its network, PostgreSQL and signer nodes as processes, the log on
+ * standard error.
+ */
 export const thisMachine = (): World => ({
-  environment: systemEnvironment(), fetch: globalThis.fetch, resolve: lookup, openDatabase,
-  startPostgres: startEmbeddedPostgres, startLocal,
+  environment: systemEnvironment(),
+  fetch: globalThis.fetch,
+  resolve: lookup,
+  openDatabase,
+  startPostgres: startEmbeddedPostgres,
+  startLocal,
   log: pino.destination(2),
 })

@@ -7,21 +7,42 @@ import type { Services } from '../engine/services.ts'
  * @param field where the caller named it
  * @throws ApiError `UNSUPPORTED_ASSET`, with the ticker meant where only case differs
  */
-export function findAsset(services: Services, ticker: string, field = 'asset'): { asset: Asset; network: Network } {
+export function findAsset(
+  services: Services,
+  ticker: string,
+  field = 'asset',
+): { asset: Asset; network: Network } {
   const asset = services.registry.asset(ticker)
-  if (asset && services.networks.has(asset.network)) return { asset, network: services.registry.networkOf(asset) }
+  if (asset && services.networks.has(asset.network))
+    return { asset, network: services.registry.networkOf(asset) }
   const meant = services.registry.assets.find(
-    (each) => each.asset_name.toLowerCase() === ticker.toLowerCase() && services.networks.has(each.network)
+    (each) =>
+      each.asset_name.toLowerCase() === ticker.toLowerCase() && services.networks.has(each.network),
   )
-  const hint = asset && asset.status !== 'active' ? whyClosed(asset)
-    : meant ? `did you mean ${meant.asset_name}? Tickers are case-sensitive` : 'see GET /assets'
-  throw new ApiError('UNSUPPORTED_ASSET', `${field}: ${ticker.slice(0, 64)} is not supported; ${hint}`, { field })
+  const hint =
+    asset && asset.status !== 'active'
+      ? whyClosed(asset)
+      : meant
+        ? `did you mean ${meant.asset_name}? Tickers are case-sensitive`
+        : 'see GET /assets'
+  throw new ApiError(
+    'UNSUPPORTED_ASSET',
+    `${field}: ${ticker.slice(0, 64)} is not supported; ${hint}`,
+    { field },
+  )
 }
 
-const whyClosed = ({ status, status_since: since, status_reason: reason }: Asset): string => `it is ${status} since ${since}: ${reason}`
+const whyClosed = ({ status, status_since: since, status_reason: reason }: Asset): string =>
+  `it is ${status} since ${since}: ${reason}`
 
-/** Whether wallets and addresses are made: a deprecated asset only where the operator allows it, a retired one never. */
-export const isOpen = ({ settings }: Pick<Services, 'settings'>, { asset_name, status }: Asset): boolean =>
+/**
+ * Whether wallets and addresses are made: a deprecated asset only where the operator allows it, a
+ * retired one never.
+ */
+export const isOpen = (
+  { settings }: Pick<Services, 'settings'>,
+  { asset_name, status }: Asset,
+): boolean =>
   status === 'active' || (status === 'deprecated' && settings.allowDeprecated.has(asset_name))
 
 /** Why no wallet or address of an asset is made; null where they are. */
@@ -31,7 +52,11 @@ export function closureOf(services: Pick<Services, 'settings'>, asset: Asset) {
 }
 
 /** @throws ApiError `ASSET_CLOSED` where no wallet or address of the asset is made */
-export function assertOpen(services: Pick<Services, 'settings'>, asset: Asset, field = 'asset'): void {
+export function assertOpen(
+  services: Pick<Services, 'settings'>,
+  asset: Asset,
+  field = 'asset',
+): void {
   if (isOpen(services, asset)) return
   const message = `${field}: ${asset.asset_name} takes no new wallets and addresses: ${whyClosed(asset)}. What is held can still be sent`
   throw new ApiError('ASSET_CLOSED', message, { field })
@@ -41,21 +66,29 @@ export function assertOpen(services: Pick<Services, 'settings'>, asset: Asset, f
  * As {@link findAsset}, for what makes a wallet or an address.
  * @throws ApiError `UNSUPPORTED_ASSET`, `ASSET_CLOSED`
  */
-export function findOpenAsset(services: Services, ticker: string, field = 'asset'): { asset: Asset; network: Network } {
+export function findOpenAsset(
+  services: Services,
+  ticker: string,
+  field = 'asset',
+): { asset: Asset; network: Network } {
   const asset = services.registry.asset(ticker)
   if (asset) assertOpen(services, asset, field)
   return findAsset(services, ticker, field)
 }
 
 /**
- * For filters of histories: a misspelt ticker would look like an empty one; one whose network is away now has a history all the same.
+ * For filters of histories: a misspelt ticker would look like an empty one; one whose network is
+ * away now has a history all the same.
  * @throws ApiError `UNSUPPORTED_ASSET`
  */
 export function assertKnownAsset(services: Services, ticker: string | undefined): void {
   if (ticker !== undefined && !services.registry.asset(ticker)) findAsset(services, ticker)
 }
 
-/** Assets that this installation can transact now, without those that are retired. `is_active`: wallets and addresses are made. */
+/**
+ * Assets that this installation can transact now, without those that are retired. `is_active`:
+ * wallets and addresses are made.
+ */
 export function listAssets(services: Services) {
   return services.registry.assets
     .filter((asset) => services.networks.has(asset.network) && asset.status !== 'retired')

@@ -2,29 +2,49 @@ import { ApiError } from '../errors.ts'
 import type { Queryable } from '../database/pool.ts'
 
 /** Whose a wallet is. */
-export interface WalletOwner { workspaceId: string; subAccountId: string }
+export interface WalletOwner {
+  workspaceId: string
+  subAccountId: string
+}
 
 /** A row of `wallets`. */
-export interface WalletRow { id: string; asset: string; status: string; created_at: Date; network: string }
+export interface WalletRow {
+  id: string
+  asset: string
+  status: string
+  created_at: Date
+  network: string
+}
 
-/** The wallet of an asset in a sub-account, and the workspace's fee tier. Throws ApiError `WALLET_MISSING`. */
+/**
+ * The wallet of an asset in a sub-account, and the workspace's fee tier. Throws ApiError
+ * `WALLET_MISSING`.
+ */
 export async function findWallet(
-  database: Queryable, { workspaceId, subAccountId }: WalletOwner, asset: string
+  database: Queryable,
+  { workspaceId, subAccountId }: WalletOwner,
+  asset: string,
 ): Promise<WalletRow & { prepaid_tier: string | null }> {
   const row = await database.one<WalletRow & { prepaid_tier: string | null }>(
     `select w.id, w.asset, w.status, w.created_at, w.network, p.tier prepaid_tier
      from wallets w left join prepaid_accounts p on p.workspace_id = w.workspace_id
-     where w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2`, [subAccountId, asset, workspaceId])
+     where w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2`,
+    [subAccountId, asset, workspaceId],
+  )
   if (!row) {
     throw new ApiError(
-      'WALLET_MISSING', `asset: there is no ${asset} wallet in this sub-account; create it with POST /dac/v1/create-wallet`,
-      { field: 'asset' }
+      'WALLET_MISSING',
+      `asset: there is no ${asset} wallet in this sub-account; create it with POST /dac/v1/create-wallet`,
+      { field: 'asset' },
     )
   }
   return row
 }
 
-/** A wallet and its workspace's fee tier, as they were. The wallet is always the same one; who writes by it has the tier checked. */
+/**
+ * A wallet and its workspace's fee tier, as they were. The wallet is always the same one; who
+ * writes by it has the tier checked.
+ */
 export type KnownWallet = Pick<WalletRow, 'id'> & { prepaid_tier: string | null }
 
 const KNOWN_MAX = 20_000
@@ -38,7 +58,10 @@ export class KnownWallets {
     this.#database = database
   }
 
-  /** As {@link findWallet}; the tier may be an earlier one. `again`: what is remembered was out of date. */
+  /**
+   * As {@link findWallet}; the tier may be an earlier one. `again`: what is remembered was out of
+   * date.
+   */
   async find(owner: WalletOwner, asset: string, again = false): Promise<KnownWallet> {
     const name = `${owner.subAccountId} ${asset}`
     const remembered = again ? undefined : this.#known.get(name)

@@ -5,9 +5,14 @@ import { assetShape, assetsForCallers } from './list-assets.ts'
 
 /** `GET /assets` with authentication. */
 export const getSupportedAssets = endpoint({
-  id: 'listSupportedAssets', tag: 'Assets',
+  id: 'listSupportedAssets',
+  tag: 'Assets',
   description: 'The same list as `GET /assets`, for callers that sign every request.',
-  method: 'GET', path: '/dac/v1/supported-assets', summary: 'List assets of the workspace', access: 'read', query: z.strictObject({}),
+  method: 'GET',
+  path: '/dac/v1/supported-assets',
+  summary: 'List assets of the workspace',
+  access: 'read',
+  query: z.strictObject({}),
   response: z.array(assetShape).max(ASSETS_MAX),
   handler: async ({ services }) => ({ body: assetsForCallers(services) }),
 })

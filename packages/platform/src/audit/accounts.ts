@@ -11,7 +11,10 @@ import { stakingDifferences } from './staking.ts'
  * @param only the addresses of one workspace, and one asset there
  */
 export async function accountDifferences(
-  services: Services, chain: Chain, differences: Difference[], only: Scope | null = null,
+  services: Services,
+  chain: Chain,
+  differences: Difference[],
+  only: Scope | null = null,
 ): Promise<{ addresses: number; coins: number }> {
   const { network } = chain
   const expected = await expectedBalances(services.database, services.registry, network)
@@ -21,9 +24,13 @@ export async function accountDifferences(
     const books = expected.get(`${row.address} ${asset.asset_name}`) ?? 0n
     if (books !== amount) {
       differences.push({
-        kind: kindOf(books, amount), network: network.code, workspace: row.workspace, subject: `${row.kind} ${row.address}`,
+        kind: kindOf(books, amount),
+        network: network.code,
+        workspace: row.workspace,
+        subject: `${row.kind} ${row.address}`,
         asset: asset.asset_name,
-        ledger: formatAmount(books, asset.decimals), chain: formatAmount(amount, asset.decimals),
+        ledger: formatAmount(books, asset.decimals),
+        chain: formatAmount(amount, asset.decimals),
       })
     }
   }

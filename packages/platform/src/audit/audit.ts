@@ -11,8 +11,8 @@ const ATTEMPTS_MAX = 15
 const PAUSE_MS = 1000
 
 /**
- * Compares the books with the chains, address by address and coin by coin. What moves while it looks settles
- * within a few seconds: only differences that stay are reported.
+ * Compares the books with the chains, address by address and coin by coin. What moves while it
+ * looks settles within a few seconds: only differences that stay are reported.
  */
 export async function audit(services: Services): Promise<AuditReport> {
   let report = await attempt(services)
@@ -35,14 +35,30 @@ async function attempt(services: Services): Promise<AuditReport> {
         : await accountDifferences(services, chain, differences)
     } catch (error) {
       differences.push({
-        kind: 'unknown', network: network.code, workspace: '', subject: 'endpoint', asset: '', ledger: '', chain: '', note: reasonOf(error),
+        kind: 'unknown',
+        network: network.code,
+        workspace: '',
+        subject: 'endpoint',
+        asset: '',
+        ledger: '',
+        chain: '',
+        note: reasonOf(error),
       })
     }
   }
   await networksNotAsked(services, differences)
   const exchanges = await exchangeDifferences(services, differences)
-  const compared = Object.values(networks).reduce((sum, { addresses, coins }) => sum + addresses + coins, 0) + exchanges.balances
-  return { ok: differences.length === 0 && compared > 0, compared, networks, exchanges, books, differences }
+  const compared =
+    Object.values(networks).reduce((sum, { addresses, coins }) => sum + addresses + coins, 0) +
+    exchanges.balances
+  return {
+    ok: differences.length === 0 && compared > 0,
+    compared,
+    networks,
+    exchanges,
+    books,
+    differences,
+  }
 }
 
 /** Coins in the books on a network without an endpoint: nobody has looked whether they exist. */
@@ -50,42 +66,78 @@ async function networksNotAsked(services: Services, differences: Difference[]): 
   const rows = await services.database.query<{ workspace: string; asset: string; sum: string }>(
     `select w.name workspace, a.asset, sum(a.balance)::text sum from ledger_accounts a join workspaces w on w.id = a.workspace_id
      where a.kind not in ('chain', 'fees', 'prepaid', 'prepaid_reserved', 'venue', 'venue_outside',
-       'venue_fees') and a.balance <> 0 group by 1, 2 order by 1, 2`)
+       'venue_fees') and a.balance <> 0 group by 1, 2 order by 1, 2`,
+  )
   for (const { workspace, asset: ticker, sum } of rows) {
     const asset = services.registry.asset(ticker)
     if (asset && services.networks.has(asset.network)) continue
     const ledger = formatAmount(BigInt(sum), asset?.decimals ?? 0)
     differences.push({
-      kind: 'unknown', network: asset?.network ?? '', workspace, subject: 'not compared', asset: ticker, ledger, chain: '',
+      kind: 'unknown',
+      network: asset?.network ?? '',
+      workspace,
+      subject: 'not compared',
+      asset: ticker,
+      ledger,
+      chain: '',
       note: 'the network has no endpoint: configure it, and audit again',
     })
   }
 }
 
-/** The books themselves: every entry sums to zero per asset, every balance is the sum of its postings. */
-async function checkBooks(services: Services, differences: Difference[]): Promise<AuditReport['books']> {
+/**
+ * The books themselves: every entry sums to zero per asset, every balance is the sum of its
+ * postings.
+ */
+async function checkBooks(
+  services: Services,
+  differences: Difference[],
+): Promise<AuditReport['books']> {
   const unbalanced = await services.database.query<{ id: string; asset: string; sum: string }>(
     `select p.entry_id::text id, a.asset, sum(p.amount)::text sum from ledger_postings p
-      join ledger_accounts a on a.workspace_id = p.workspace_id and a.id = p.account_id group by 1, 2 having sum(p.amount) <> 0 limit 100`)
+      join ledger_accounts a on a.workspace_id = p.workspace_id and a.id = p.account_id group by 1, 2 having sum(p.amount) <> 0 limit 100`,
+  )
   for (const row of unbalanced) {
     differences.push({
-      kind: 'deficit', network: '', workspace: '', subject: `ledger entry ${row.id}`, asset: row.asset, ledger: row.sum, chain: '0',
+      kind: 'deficit',
+      network: '',
+      workspace: '',
+      subject: `ledger entry ${row.id}`,
+      asset: row.asset,
+      ledger: row.sum,
+      chain: '0',
       note: 'the entry does not sum to zero',
     })
   }
-  const drifted = await services.database.query<{ id: string; asset: string; balance: string; sum: string }>(
+  const drifted = await services.database.query<{
+    id: string
+    asset: string
+    balance: string
+    sum: string
+  }>(
     `select a.id::text, a.asset, a.balance::text, coalesce(sum(p.amount), 0)::text sum
      from ledger_accounts a left join ledger_postings p on p.workspace_id = a.workspace_id and p.account_id = a.id
-     group by a.workspace_id, a.id having a.balance <> coalesce(sum(p.amount), 0) limit 100`)
+     group by a.workspace_id, a.id having a.balance <> coalesce(sum(p.amount), 0) limit 100`,
+  )
   for (const row of drifted) {
     differences.push({
-      kind: 'deficit', network: '', workspace: '', subject: `ledger account ${row.id}`, asset: row.asset, ledger: row.balance,
+      kind: 'deficit',
+      network: '',
+      workspace: '',
+      subject: `ledger account ${row.id}`,
+      asset: row.asset,
+      ledger: row.balance,
       chain: row.sum,
       note: 'the balance is not the sum of its postings',
     })
   }
-  // Reserved platform fees are those of transactions that are under way and were neither charged nor given back.
-  const reserved = await services.database.query<{ workspace: string; balance: string; sum: string }>(
+  // Reserved platform fees are those of transactions that are under way and were neither charged
+  // nor given back.
+  const reserved = await services.database.query<{
+    workspace: string
+    balance: string
+    sum: string
+  }>(
     `select w.name workspace, a.balance::text, coalesce(t.sum, 0)::text sum
      from ledger_accounts a join workspaces w on w.id = a.workspace_id
      left join (
@@ -99,14 +151,22 @@ async function checkBooks(services: Services, differences: Difference[]): Promis
          union all select workspace_id, platform_fee from orders where state <> 'ENDED'
        ) reserved group by 1
      ) t on t.workspace_id = a.workspace_id
-     where a.kind = 'prepaid_reserved' and a.balance <> coalesce(t.sum, 0) limit 100`)
+     where a.kind = 'prepaid_reserved' and a.balance <> coalesce(t.sum, 0) limit 100`,
+  )
   for (const row of reserved) {
     differences.push({
-      kind: 'deficit', network: '', workspace: row.workspace, subject: 'reserved platform fees', asset: 'USD',
-      ledger: formatAmount(BigInt(row.balance), USD_DECIMALS), chain: formatAmount(BigInt(row.sum), USD_DECIMALS),
+      kind: 'deficit',
+      network: '',
+      workspace: row.workspace,
+      subject: 'reserved platform fees',
+      asset: 'USD',
+      ledger: formatAmount(BigInt(row.balance), USD_DECIMALS),
+      chain: formatAmount(BigInt(row.sum), USD_DECIMALS),
       note: 'not the sum of the fees that are reserved',
     })
   }
-  const count = await services.database.one<{ count: string }>('select count(*)::text from ledger_entries')
+  const count = await services.database.one<{ count: string }>(
+    'select count(*)::text from ledger_entries',
+  )
   return { entries: Number(count?.count ?? 0), balanced: unbalanced.length + drifted.length === 0 }
 }

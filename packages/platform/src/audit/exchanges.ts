@@ -6,15 +6,27 @@ import { compareAccount } from '../exchanges/reconcile.ts'
 import { showUnits } from '../exchanges/units.ts'
 import { kindOf, type AuditReport, type Difference } from './report.ts'
 
-/** Claims on exchanges against what each says now. An account that cannot be asked is a difference: nobody has looked. */
-export async function exchangeDifferences(services: Services, differences: Difference[]): Promise<AuditReport['exchanges']> {
+/**
+ * Claims on exchanges against what each says now. An account that cannot be asked is a difference:
+ * nobody has looked.
+ */
+export async function exchangeDifferences(
+  services: Services,
+  differences: Difference[],
+): Promise<AuditReport['exchanges']> {
   const rows = await services.database.query<AccountRow & { workspace: string }>(
     `select a.*, w.name workspace from exchange_accounts a join workspaces w on w.id = a.workspace_id where a.status <> 'deleted'
-     order by a.created_at, a.id`)
+     order by a.created_at, a.id`,
+  )
   let [accounts, balances] = [0, 0]
   for (const row of rows) {
-    const of = { network: '', workspace: row.workspace, subject: `${row.exchange} account ${row.id}` }
-    const unknown = (note: string) => differences.push({ ...of, kind: 'unknown', asset: '', ledger: '', chain: '', note })
+    const of = {
+      network: '',
+      workspace: row.workspace,
+      subject: `${row.exchange} account ${row.id}`,
+    }
+    const unknown = (note: string) =>
+      differences.push({ ...of, kind: 'unknown', asset: '', ledger: '', chain: '', note })
     try {
       const compared = await compareAccount(services, row)
       if (compared.gaps === null) {
@@ -27,7 +39,14 @@ export async function exchangeDifferences(services: Services, differences: Diffe
       for (const { coin, ledger, venue } of compared.gaps) {
         const [claimed, told] = [showUnits(BigInt(ledger)), showUnits(BigInt(venue))]
         const kind = kindOf(BigInt(ledger), BigInt(venue))
-        differences.push({ ...of, kind, asset: coin, ledger: claimed, chain: told, note: 'at the exchange' })
+        differences.push({
+          ...of,
+          kind,
+          asset: coin,
+          ledger: claimed,
+          chain: told,
+          note: 'at the exchange',
+        })
       }
     } catch (error) {
       unknown(`not compared: ${reasonOf(error)}`)

@@ -5,22 +5,43 @@ import { audit } from './audit.ts'
 import type { AuditReport } from './report.ts'
 
 /** An audit that was made: what of it is watched. */
-export interface AuditRecord { at: Date; compared: number; differences: number; surpluses: number }
+export interface AuditRecord {
+  at: Date
+  compared: number
+  differences: number
+  surpluses: number
+}
 
-/** Audits the books and writes down how it went, for whoever watches; the report counts also where that cannot be written. */
+/**
+ * Audits the books and writes down how it went, for whoever watches; the report counts also where
+ * that cannot be written.
+ */
 export async function recordedAudit(services: Services): Promise<AuditReport> {
   const began = services.environment.now()
   const report = await audit(services)
-  await services.database.query(
-    'insert into audits (at, took_ms, compared, differences, surpluses, ok) values ($1, $2, $3, $4, $5, $6)',
-    [
-      new Date(began), services.environment.now() - began, report.compared, report.differences.length,
-      report.differences.filter(({ kind }) => kind === 'surplus').length, report.ok,
-    ]
-  ).catch((error: unknown) => services.log.warn({ err: reasonOf(error) }, 'an audit was made and could not be written down'))
+  await services.database
+    .query(
+      'insert into audits (at, took_ms, compared, differences, surpluses, ok) values ($1, $2, $3, $4, $5, $6)',
+      [
+        new Date(began),
+        services.environment.now() - began,
+        report.compared,
+        report.differences.length,
+        report.differences.filter(({ kind }) => kind === 'surplus').length,
+        report.ok,
+      ],
+    )
+    .catch((error: unknown) =>
+      services.log.warn(
+        { err: reasonOf(error) },
+        'an audit was made and could not be written down',
+      ),
+    )
   return report
 }
 
 /** The audit that was made last, by any process. */
 export const latestAudit = (database: Queryable): Promise<AuditRecord | undefined> =>
-  database.one<AuditRecord>('select at, compared, differences, surpluses from audits order by at desc, id desc limit 1')
+  database.one<AuditRecord>(
+    'select at, compared, differences, surpluses from audits order by at desc, id desc limit 1',
+  )

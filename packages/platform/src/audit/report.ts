@@ -1,11 +1,13 @@
 /**
- * `surplus`: the chain or exchange holds more than the books say, which no customer loses by and anybody can cause. `deficit`: the
- * books promise more than there is, or contradict themselves. `unknown`: nothing could be compared.
+ * `surplus`: the chain or exchange holds more than the books say, which no customer loses by and
+ * anybody can cause. `deficit`: the books promise more than there is, or contradict themselves.
+ * `unknown`: nothing could be compared.
  */
 export type DifferenceKind = 'surplus' | 'deficit' | 'unknown'
 
 /** Of two amounts that differ. */
-export const kindOf = (books: bigint, chain: bigint): DifferenceKind => (chain > books ? 'surplus' : 'deficit')
+export const kindOf = (books: bigint, chain: bigint): DifferenceKind =>
+  chain > books ? 'surplus' : 'deficit'
 
 export interface Difference {
   kind: DifferenceKind
@@ -17,8 +19,10 @@ export interface Difference {
   chain: string
   note?: string
 }
-/** `ok` only where something was compared and nothing differs. `compared`: addresses and coins that a chain was asked
- * about, and balances that an exchange was. */
+/**
+ * `ok` only where something was compared and nothing differs. `compared`: addresses and coins that
+ * a chain was asked about, and balances that an exchange was.
+ */
 export interface AuditReport {
   ok: boolean
   compared: number

@@ -1,33 +1,68 @@
-import { formatAmount, type Asset, type Network, type TronClient, type TronResource } from '@custody/chains'
+import {
+  formatAmount,
+  type Asset,
+  type Network,
+  type TronClient,
+  type TronResource,
+} from '@custody/chains'
 import type { Services } from '../engine/services.ts'
 import { stakeAccounts } from '../staking/steps.ts'
 import { kindOf, type Difference } from './report.ts'
 
-interface Held { workspace: string; account: string; kind: string; address: string; balance: bigint }
-interface Moving { account: string; address: string; step: string; resource: TronResource; amount: bigint; withdrawn: bigint }
+interface Held {
+  workspace: string
+  account: string
+  kind: string
+  address: string
+  balance: bigint
+}
+interface Moving {
+  account: string
+  address: string
+  step: string
+  resource: TronResource
+  amount: bigint
+  withdrawn: bigint
+}
 
 const RESOURCES = ['ENERGY', 'BANDWIDTH'] as const
 
 /** Tron: what each account of ours has staked, lent and unstaked, against what the books keep. */
-export async function stakingDifferences(services: Services, network: Network, differences: Difference[]): Promise<void> {
+export async function stakingDifferences(
+  services: Services,
+  network: Network,
+  differences: Difference[],
+): Promise<void> {
   const client = services.networks.stakes(network.code).client
   const { decimals } = services.registry.asset(network.native_asset) as Asset
   const [rows, moving] = await Promise.all([heldBy(services, network), movingOn(services, network)])
   for (const account of new Set(rows.map((row) => row.account))) {
     const own = rows.filter((row) => row.account === account)
     const workspace = own[0]?.workspace ?? ''
-    const books = (kinds: readonly string[], address: string | null) => own
-      .filter((row) => kinds.includes(row.kind) && (address === null || row.address === address))
-      .reduce((sum, { balance }) => sum + balance, 0n)
+    const books = (kinds: readonly string[], address: string | null) =>
+      own
+        .filter((row) => kinds.includes(row.kind) && (address === null || row.address === address))
+        .reduce((sum, { balance }) => sum + balance, 0n)
     // On the chain already, in the books not yet.
-    const moved = (resource: TronResource, steps: Record<string, bigint>, address: string | null) => moving
-      .filter((each) => each.account === account && each.resource === resource && (address === null || each.address === address))
-      .reduce((sum, each) => sum + (steps[each.step] ?? 0n) * each.amount, 0n)
+    const moved = (resource: TronResource, steps: Record<string, bigint>, address: string | null) =>
+      moving
+        .filter(
+          (each) =>
+            each.account === account &&
+            each.resource === resource &&
+            (address === null || each.address === address),
+        )
+        .reduce((sum, each) => sum + (steps[each.step] ?? 0n) * each.amount, 0n)
     const compare = (subject: string, ledger: bigint, chain: bigint) => {
       if (ledger !== chain) {
         differences.push({
-          kind: kindOf(ledger, chain), network: network.code, workspace, subject: `${subject} ${account}`, asset: network.native_asset,
-          ledger: formatAmount(ledger, decimals), chain: formatAmount(chain, decimals),
+          kind: kindOf(ledger, chain),
+          network: network.code,
+          workspace,
+          subject: `${subject} ${account}`,
+          asset: network.native_asset,
+          ledger: formatAmount(ledger, decimals),
+          chain: formatAmount(chain, decimals),
         })
       }
     }
@@ -37,22 +72,26 @@ export async function stakingDifferences(services: Services, network: Network, d
       const { staked, reserved } = stakeAccounts(resource)
       compare(
         `staked for ${resource} by`,
-        books([staked, reserved], account) + moved(resource, { freeze: 1n, delegate: -1n, undelegate: 1n, unfreeze: -1n }, null),
-        found.staked[resource]
+        books([staked, reserved], account) +
+          moved(resource, { freeze: 1n, delegate: -1n, undelegate: 1n, unfreeze: -1n }, null),
+        found.staked[resource],
       )
       for (const { address, lent } of found.lent) {
         compare(
           `lent of ${resource} to ${address} by`,
-          books([staked, reserved], address) + moved(resource, { delegate: 1n, undelegate: -1n }, address), lent[resource]
+          books([staked, reserved], address) +
+            moved(resource, { delegate: 1n, undelegate: -1n }, address),
+          lent[resource],
         )
       }
     }
-    const cooling = moving.filter((each) => each.account === account).reduce(
-      (sum, each) => sum + (each.step === 'unfreeze' ? each.amount : 0n) - each.withdrawn, 0n
-    )
-    compare(
-      'unstaked and not released by', books(['cooling'], null) + cooling, found.cooling
-    )
+    const cooling = moving
+      .filter((each) => each.account === account)
+      .reduce(
+        (sum, each) => sum + (each.step === 'unfreeze' ? each.amount : 0n) - each.withdrawn,
+        0n,
+      )
+    compare('unstaked and not released by', books(['cooling'], null) + cooling, found.cooling)
   }
 }
 
@@ -62,26 +101,45 @@ interface Stake {
   /** Unstaked and not yet released. */ cooling: bigint
 }
 
-/** What the chain says that an account has locked, in sun. @param others whom it may have lent to */
-async function stakeOnChain(client: TronClient, account: string, others: readonly string[]): Promise<Stake> {
+/**
+ * What the chain says that an account has locked, in sun. @param others whom it may have lent to
+ */
+async function stakeOnChain(
+  client: TronClient,
+  account: string,
+  others: readonly string[],
+): Promise<Stake> {
   const found = await client.account(account)
   const lent: Stake['lent'] = []
-  for (const address of others) lent.push({ address, lent: await client.delegated(account, address) })
+  for (const address of others)
+    lent.push({ address, lent: await client.delegated(account, address) })
   return {
-    staked: found?.staked ?? { ENERGY: 0n, BANDWIDTH: 0n }, lent,
+    staked: found?.staked ?? { ENERGY: 0n, BANDWIDTH: 0n },
+    lent,
     cooling: (found?.unfreezing ?? []).reduce((sum, { amount }) => sum + amount, 0n),
   }
 }
 
-/** All that the chain says to be locked in the name of each account of ours that the books know to stake, in sun. */
-export async function stakesOnChain(services: Services, network: Network): Promise<Map<string, bigint>> {
+/**
+ * All that the chain says to be locked in the name of each account of ours that the books know to
+ * stake, in sun.
+ */
+export async function stakesOnChain(
+  services: Services,
+  network: Network,
+): Promise<Map<string, bigint>> {
   const client = services.networks.stakes(network.code).client
   const rows = await heldBy(services, network)
   const all = new Map<string, bigint>()
   for (const account of new Set(rows.map((row) => row.account))) {
     const own = rows.filter((row) => row.account === account).map((row) => row.address)
-    const { staked, lent, cooling } = await stakeOnChain(client, account, [...new Set(own.filter((each) => each !== account))])
-    const locked = [staked, ...lent.map((each) => each.lent)].reduce((sum, each) => sum + RESOURCES.reduce((s, r) => s + each[r], 0n), 0n)
+    const { staked, lent, cooling } = await stakeOnChain(client, account, [
+      ...new Set(own.filter((each) => each !== account)),
+    ])
+    const locked = [staked, ...lent.map((each) => each.lent)].reduce(
+      (sum, each) => sum + RESOURCES.reduce((s, r) => s + each[r], 0n),
+      0n,
+    )
     all.set(account, locked + cooling)
   }
   return all
@@ -96,15 +154,25 @@ async function heldBy(services: Services, network: Network): Promise<Held[]> {
        else o.sub_account_id = w.sub_account_id and o.kind = 'omnibus' end
      where a.asset = $2 and a.kind in (
        'staked_energy', 'staked_bandwidth', 'staked_energy_reserved', 'staked_bandwidth_reserved', 'cooling'
-     )`, [network.code, network.native_asset])
+     )`,
+    [network.code, network.native_asset],
+  )
   return rows.map((row) => ({ ...row, balance: BigInt(row.balance) }))
 }
 
 async function movingOn(services: Services, network: Network): Promise<Moving[]> {
-  const rows = await services.database.query<Omit<Moving, 'amount' | 'withdrawn'> & { amount: string; withdrawn: string }>(
+  const rows = await services.database.query<
+    Omit<Moving, 'amount' | 'withdrawn'> & { amount: string; withdrawn: string }
+  >(
     `select t.source_id account, t.destination_id address, c.step, t.plan->>'resource' resource, t.amount::text,
       coalesce(c.withdrawn, 0)::text withdrawn
      from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
-     where c.network = $1 and c.state = 'INCLUDED' and c.step is not null and c.succeeded`, [network.code])
-  return rows.map((row) => ({ ...row, amount: BigInt(row.amount), withdrawn: BigInt(row.withdrawn) }))
+     where c.network = $1 and c.state = 'INCLUDED' and c.step is not null and c.succeeded`,
+    [network.code],
+  )
+  return rows.map((row) => ({
+    ...row,
+    amount: BigInt(row.amount),
+    withdrawn: BigInt(row.withdrawn),
+  }))
 }

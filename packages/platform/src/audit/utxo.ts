@@ -10,10 +10,18 @@ const FROZEN = `exists (select 1 from deposits d join transactions t on t.worksp
 
 /** UTXO networks: the books of each wallet against its coins, and each coin against the chain. */
 export async function utxoDifferences(
-  services: Services, network: Network, chainCoins: Coins, differences: Difference[]
+  services: Services,
+  network: Network,
+  chainCoins: Coins,
+  differences: Difference[],
 ): Promise<{ addresses: number; coins: number }> {
   const decimals = services.registry.asset(network.native_asset)?.decimals ?? 8
-  const wallets = await services.database.query<{ id: string; workspace: string; books: string; coins: string }>(
+  const wallets = await services.database.query<{
+    id: string
+    workspace: string
+    books: string
+    coins: string
+  }>(
     `select w.id, s.name workspace,
        coalesce(
          (
@@ -30,13 +38,20 @@ export async function utxoDifferences(
            and u.origin = 'change'
          where u.workspace_id = w.workspace_id and u.wallet_id = w.id and (u.spent_by is null or spender.state <> 'CONFIRMED')
            and case when u.origin = 'change' then maker.state = 'CONFIRMED' else u.spendable or ${FROZEN} end), 0)::text coins
-     from wallets w join workspaces s on s.id = w.workspace_id where w.network = $1`, [network.code])
+     from wallets w join workspaces s on s.id = w.workspace_id where w.network = $1`,
+    [network.code],
+  )
   for (const wallet of wallets) {
     if (wallet.books !== wallet.coins) {
       differences.push({
         // Both are the platform's own records, so that no stranger makes them differ.
-        kind: 'deficit', network: network.code, workspace: wallet.workspace, subject: `wallet ${wallet.id}`, asset: network.native_asset,
-        ledger: formatAmount(BigInt(wallet.books), decimals), chain: formatAmount(BigInt(wallet.coins), decimals),
+        kind: 'deficit',
+        network: network.code,
+        workspace: wallet.workspace,
+        subject: `wallet ${wallet.id}`,
+        asset: network.native_asset,
+        ledger: formatAmount(BigInt(wallet.books), decimals),
+        chain: formatAmount(BigInt(wallet.coins), decimals),
         note: 'the books and the wallet’s coins differ',
       })
     }
@@ -48,8 +63,11 @@ export async function utxoDifferences(
     if (coin.there === null || coin.there !== BigInt(coin.value)) {
       differences.push({
         kind: kindOf(BigInt(coin.value), coin.there ?? 0n),
-        network: network.code, workspace: coin.workspace, subject: `${coin.txid}:${coin.vout} of ${coin.address}`,
-        asset: network.native_asset, ledger: formatAmount(BigInt(coin.value), decimals),
+        network: network.code,
+        workspace: coin.workspace,
+        subject: `${coin.txid}:${coin.vout} of ${coin.address}`,
+        asset: network.native_asset,
+        ledger: formatAmount(BigInt(coin.value), decimals),
         chain: coin.there === null ? 'spent or unknown' : formatAmount(coin.there, decimals),
       })
     }
@@ -57,18 +75,30 @@ export async function utxoDifferences(
   return { addresses: 0, coins: count }
 }
 
-interface Coin { txid: string; vout: number; value: string; workspace: string; address: string }
+interface Coin {
+  txid: string
+  vout: number
+  value: string
+  workspace: string
+  address: string
+}
 
 /**
- * What a chain says of coins that the books know: their value where it shows them unspent, its mempool counted, else null.
+ * What a chain says of coins that the books know: their value where it shows them unspent, its
+ * mempool counted, else null.
  * @param where which of them, `u` being the coin
  */
 export async function* coinsOnChain(
-  services: Services, network: Network, chainCoins: Coins, where: string
+  services: Services,
+  network: Network,
+  chainCoins: Coins,
+  where: string,
 ): AsyncGenerator<Coin & { there: bigint | null }> {
   const coins = await services.database.query<Coin>(
     `select u.txid, u.vout, u.value::text, s.name workspace, u.address from utxos u join wallets w on w.workspace_id = u.workspace_id
       and w.id = u.wallet_id
-      join workspaces s on s.id = w.workspace_id where u.network = $1 and ${where}`, [network.code])
+      join workspaces s on s.id = w.workspace_id where u.network = $1 and ${where}`,
+    [network.code],
+  )
   for (const coin of coins) yield { ...coin, there: await chainCoins.unspent(coin.txid, coin.vout) }
 }

@@ -6,16 +6,25 @@ import { endRule } from './end-rules.ts'
 import { findRule, presentRule, ruleShape } from './rule.ts'
 
 /**
- * Ends a rule for good: the caller's signed request is shown to the nodes. `deleting` while fewer than two could be told.
- * It takes `{}`: a signature names no method, and without a body it would be that of a GET as well.
+ * Ends a rule for good: the caller's signed request is shown to the nodes. `deleting` while fewer
+ * than two could be told. It takes `{}`: a signature names no method, and without a body it would
+ * be that of a GET as well.
  */
 export const deleteRule = endpoint({
-  id: 'deleteForwardingRule', tag: 'Auto-forwarding',
-  description: 'Ends a rule for good. The request is the signed void that the nodes keep. Forwards that were made go on. Asked twice '
-    + 'it is asked once.',
+  id: 'deleteForwardingRule',
+  tag: 'Auto-forwarding',
+  description:
+    'Ends a rule for good. The request is the signed void that the nodes keep. Forwards that were made go on. Asked twice ' +
+    'it is asked once.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
-  method: 'DELETE', path: '/dac/v1/auto-forwarding/{id}', summary: 'Delete a forwarding rule', access: 'write', isSetting: true,
-  params: z.strictObject({ id: pathId }), body: emptyBody, response: ruleShape,
+  method: 'DELETE',
+  path: '/dac/v1/auto-forwarding/{id}',
+  summary: 'Delete a forwarding rule',
+  access: 'write',
+  isSetting: true,
+  params: z.strictObject({ id: pathId }),
+  body: emptyBody,
+  response: ruleShape,
   async handler({ services, caller, params, signed }) {
     const rule = await findRule(services, caller, params.id)
     // From here on nothing more is forwarded, whatever the nodes know.
@@ -23,9 +32,21 @@ export const deleteRule = endpoint({
       `update forward_rules set state = 'ENDING', end_request = $2, next_run_at = $3::timestamptz + interval '10 seconds',
         last_error = null, updated_at = $3
        where workspace_id = $4 and id = $1 and state <> 'ENDED'`,
-      [rule.id, JSON.stringify({ api_key: caller.apiKey, ...signed }), services.database.now(), rule.workspace_id])
+      [
+        rule.id,
+        JSON.stringify({ api_key: caller.apiKey, ...signed }),
+        services.database.now(),
+        rule.workspace_id,
+      ],
+    )
     services.environment.checkpoint('rule.ending')
     await endRule(services, await findRule(services, caller, rule.id))
-    return { body: presentRule(await findRule(services, caller, rule.id), services.registry, services.environment.now()) }
+    return {
+      body: presentRule(
+        await findRule(services, caller, rule.id),
+        services.registry,
+        services.environment.now(),
+      ),
+    }
   },
 })

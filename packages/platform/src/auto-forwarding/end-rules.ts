@@ -8,7 +8,10 @@ import { presentRule, RULE_COLUMNS, type RuleRow } from './rule.ts'
 import { endAtNodes } from './show-nodes.ts'
 
 const RETRY_S = 10
-/** A rule that is still pending after this long was left by a process that ended; nobody was told that it was made. */
+/**
+ * A rule that is still pending after this long was left by a process that ended; nobody was told
+ * that it was made.
+ */
 const PENDING_S = 60
 
 /** ENDING → ENDED, once two nodes hold the end. */
@@ -23,31 +26,45 @@ export async function endRule(services: Services, rule: RuleRow): Promise<void> 
          last_error = case when $2 then null else $4 end, updated_at = $6,
          end_hashes = (select coalesce(jsonb_agg(distinct h), '[]') from jsonb_array_elements(end_hashes || $5::jsonb) h)
        where workspace_id = $7 and id = $1 and state = 'ENDING' returning state`,
-      [rule.id, enough, RETRY_S, `waits for the signer nodes: ${problems.join('; ')}`.slice(0, 500), JSON.stringify(signed), tx.now(),
-        rule.workspace_id])
+      [
+        rule.id,
+        enough,
+        RETRY_S,
+        `waits for the signer nodes: ${problems.join('; ')}`.slice(0, 500),
+        JSON.stringify(signed),
+        tx.now(),
+        rule.workspace_id,
+      ],
+    )
     if (written?.state === 'ENDED') await takeBackForwards(services, tx, rule)
-    const ended = await tx.one<RuleRow>(`select ${RULE_COLUMNS} from forward_rules r where r.workspace_id = $2 and r.id = $1`, [
-      rule.id, rule.workspace_id,
-    ])
+    const ended = await tx.one<RuleRow>(
+      `select ${RULE_COLUMNS} from forward_rules r where r.workspace_id = $2 and r.id = $1`,
+      [rule.id, rule.workspace_id],
+    )
     if (written?.state === 'ENDED' && ended?.end_request) {
       await emit(
-        tx, ended.workspace_id, ended.sub_account_id, 'auto_forwarding.deleted',
-        stringifyJson(presentRule(ended, services.registry, services.environment.now()))
+        tx,
+        ended.workspace_id,
+        ended.sub_account_id,
+        'auto_forwarding.deleted',
+        stringifyJson(presentRule(ended, services.registry, services.environment.now())),
       )
     }
   })
 }
 
 /**
- * What the rule has under way is taken back: before a signature at no cost, after it, where the chain allows that, by a
- * payment to oneself under the same nonce or inputs, which the deletion itself authorises at the nodes.
+ * What the rule has under way is taken back: before a signature at no cost, after it, where the
+ * chain allows that, by a payment to oneself under the same nonce or inputs, which the deletion
+ * itself authorises at the nodes.
  */
 async function takeBackForwards(services: Services, tx: Queryable, rule: RuleRow): Promise<void> {
   if (!rule.end_request) return
   const rows = await tx.query<TransactionRow>(
     `select t.* from forwards f join transactions t on t.workspace_id = f.workspace_id and t.id = f.transaction_id
      where f.workspace_id = $2 and f.rule_id = $1 and t.status = 'pending' and t.state <> 'VOIDING' for no key update of t`,
-    [rule.id, rule.workspace_id])
+    [rule.id, rule.workspace_id],
+  )
   for (const row of rows) {
     if (!UNSIGNED_STATES.has(row.state) && !services.networks.get(row.network).replaceable) continue
     await openCancellation(tx, services.environment.uuid(), row, rule.end_request)
@@ -60,9 +77,13 @@ export const IS_ABANDONED = `(state = 'PENDING' and created_at < $1::timestamptz
 /** Rules that nodes have yet to be told of. */
 export async function endRules(services: Services): Promise<void> {
   const now = services.database.now()
-  await services.database.query(`update forward_rules set state = 'ENDING', next_run_at = $1 where ${IS_ABANDONED}`, [now])
+  await services.database.query(
+    `update forward_rules set state = 'ENDING', next_run_at = $1 where ${IS_ABANDONED}`,
+    [now],
+  )
   const rules = await services.database.query<RuleRow>(
-    `select ${RULE_COLUMNS} from forward_rules r where state = 'ENDING' and next_run_at <= $1 order by next_run_at limit 20`, [now]
+    `select ${RULE_COLUMNS} from forward_rules r where state = 'ENDING' and next_run_at <= $1 order by next_run_at limit 20`,
+    [now],
   )
   for (const rule of rules) await endRule(services, rule)
 }

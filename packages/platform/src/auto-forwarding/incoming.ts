@@ -4,9 +4,9 @@ import type { TransactionRow } from '../engine/transaction.ts'
 const generationOf = (row: TransactionRow): number => Number(row.plan.generation ?? '0')
 
 /**
- * A deposit that is credited waits for its wallet's rule, if it came in after the rule was made. Called before the
- * crediting locks accounts: rules are always locked first. What was forwarded ahead of it, before an older database was
- * restored, waits no more.
+ * A deposit that is credited waits for its wallet's rule, if it came in after the rule was made.
+ * Called before the crediting locks accounts: rules are always locked first. What was forwarded
+ * ahead of it, before an older database was restored, waits no more.
  */
 export async function noteIncoming(tx: Queryable, row: TransactionRow, now: Date): Promise<void> {
   if (row.kind !== 'DEPOSIT' || row.wallet_id === null) return
@@ -19,7 +19,8 @@ export async function noteIncoming(tx: Queryable, row: TransactionRow, now: Date
      )
      update forward_rules r set waiting = r.waiting + greatest(0, c.amount - r.ahead), ahead = greatest(0, r.ahead - c.amount),
        next_run_at = $6, updated_at = $6 from counted c where r.workspace_id = $7 and r.id = c.rule_id`,
-    [row.wallet_id, row.id, generationOf(row), row.amount, row.created_at, now, row.workspace_id])
+    [row.wallet_id, row.id, generationOf(row), row.amount, row.created_at, now, row.workspace_id],
+  )
 }
 
 /** A deposit that a reorganisation takes back waits no more. What was forwarded of it is gone. */
@@ -32,5 +33,6 @@ export async function takeBackIncoming(tx: Queryable, row: TransactionRow): Prom
      )
      update forward_rules r set waiting = greatest(0, r.waiting - g.amount), updated_at = $3 from gone g
      where r.workspace_id = $4 and r.id = g.rule_id`,
-    [row.id, generationOf(row), tx.now(), row.workspace_id])
+    [row.id, generationOf(row), tx.now(), row.workspace_id],
+  )
 }

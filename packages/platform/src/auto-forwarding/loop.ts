@@ -15,22 +15,28 @@ const DUE = `exists (select 1 from forward_rules where state in ('ACTIVE', 'ENDI
 /** Forwards what waits, ends what was deleted, lets expire what is over. */
 export function autoForwardingLoop(services: Services): Loop {
   return {
-    name: 'auto-forwarding', everyMs: services.settings.pollMs, due: DUE,
+    name: 'auto-forwarding',
+    everyMs: services.settings.pollMs,
+    due: DUE,
     async run() {
       await expireRules(services.database, new Date(services.environment.now()))
       await endRules(services)
       const rules = await services.database.query<RuleRow>(
         `select * from forward_rules where state = 'ACTIVE' and next_run_at <= $2 order by next_run_at limit $1`,
-        [RULES_PER_RUN, services.database.now()]
+        [RULES_PER_RUN, services.database.now()],
       )
       for (const rule of rules) {
         try {
           await forwardRule(services, rule)
         } catch (error) {
-          services.log.warn({ rule: rule.id, err: reasonOf(error) }, 'a rule could not be looked at; it is tried again')
+          services.log.warn(
+            { rule: rule.id, err: reasonOf(error) },
+            'a rule could not be looked at; it is tried again',
+          )
           await services.database.query(
             `update forward_rules set next_run_at = $3::timestamptz + $2 * interval '1 second' where workspace_id = $4 and id = $1`,
-            [rule.id, ERROR_WAIT_S, services.database.now(), rule.workspace_id])
+            [rule.id, ERROR_WAIT_S, services.database.now(), rule.workspace_id],
+          )
         }
       }
       return rules.length === RULES_PER_RUN

@@ -5,10 +5,14 @@ const RETRY_MIN_S = 30
 const RETRY_MAX_S = 3600
 
 /**
- * A forward that moved nothing: its amount waits again, and is tried after a growing pause. One that its caller took back stays in the
- * wallet.
+ * A forward that moved nothing: its amount waits again, and is tried after a growing pause. One
+ * that its caller took back stays in the wallet.
  */
-export async function returnForward(tx: Queryable, row: TransactionRow, reason: string): Promise<void> {
+export async function returnForward(
+  tx: Queryable,
+  row: TransactionRow,
+  reason: string,
+): Promise<void> {
   if (!isForward(row)) return
   if (row.plan.cancel) return lookAgain(tx, row)
   await tx.query(
@@ -19,7 +23,15 @@ export async function returnForward(tx: Queryable, row: TransactionRow, reason: 
          then $5::timestamptz + least($4::double precision, $3 * power(2, least(r.failures, 20))) * interval '1 second'
          else r.next_run_at end
      from back b where r.workspace_id = $6 and r.id = b.rule_id`,
-    [row.id, `the last forward failed: ${reason}`.slice(0, 500), RETRY_MIN_S, RETRY_MAX_S, tx.now(), row.workspace_id])
+    [
+      row.id,
+      `the last forward failed: ${reason}`.slice(0, 500),
+      RETRY_MIN_S,
+      RETRY_MAX_S,
+      tx.now(),
+      row.workspace_id,
+    ],
+  )
 }
 
 export async function forwardDone(tx: Queryable, row: TransactionRow): Promise<void> {
@@ -30,5 +42,7 @@ export async function forwardDone(tx: Queryable, row: TransactionRow): Promise<v
 async function lookAgain(tx: Queryable, row: TransactionRow): Promise<void> {
   await tx.query(
     `update forward_rules set failures = 0, next_run_at = case when state = 'ACTIVE' then $2 else next_run_at end
-     where workspace_id = $3 and id = $1 and (failures > 0 or last_error is not null)`, [row.plan.rule_id, tx.now(), row.workspace_id])
+     where workspace_id = $3 and id = $1 and (failures > 0 or last_error is not null)`,
+    [row.plan.rule_id, tx.now(), row.workspace_id],
+  )
 }

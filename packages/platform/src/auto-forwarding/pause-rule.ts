@@ -4,29 +4,44 @@ import { endpoint } from '../http/endpoint.ts'
 import { pathId } from '../http/schemas.ts'
 import { findRule, presentRule, ruleShape, type RuleRow } from './rule.ts'
 
-/** A pause is the platform's own: what comes in meanwhile waits, and goes on when the rule is resumed. */
-const turn = (verb: 'pause' | 'resume', summary: string) => endpoint({
-  id: `${verb}ForwardingRule`, tag: 'Auto-forwarding',
-  description: verb === 'pause' ? 'What comes in meanwhile waits. Asked twice it is asked once.'
-    : 'What came in meanwhile is forwarded as well. Asked twice it is asked once.',
-  errors: ['FORBIDDEN', 'NOT_FOUND', 'RULE_FINAL'],
-  method: 'POST', path: `/dac/v1/auto-forwarding/{id}/${verb}`, summary, access: 'write', isSetting: true,
-  params: z.strictObject({ id: pathId }), response: ruleShape,
-  async handler({ services, caller, params }) {
-    const rule = await findRule(services, caller, params.id)
-    const now = new Date(services.environment.now())
-    const [from, to] = verb === 'pause' ? ['ACTIVE', 'PAUSED'] : ['PAUSED', 'ACTIVE']
-    const turned = await services.database.one<RuleRow>(
-      `update forward_rules set state = $3, next_run_at = case when $3 = 'ACTIVE' then $4::timestamptz end, failures = 0,
+/**
+ * A pause is the platform's own: what comes in meanwhile waits, and goes on when the rule is
+ * resumed.
+ */
+const turn = (verb: 'pause' | 'resume', summary: string) =>
+  endpoint({
+    id: `${verb}ForwardingRule`,
+    tag: 'Auto-forwarding',
+    description:
+      verb === 'pause'
+        ? 'What comes in meanwhile waits. Asked twice it is asked once.'
+        : 'What came in meanwhile is forwarded as well. Asked twice it is asked once.',
+    errors: ['FORBIDDEN', 'NOT_FOUND', 'RULE_FINAL'],
+    method: 'POST',
+    path: `/dac/v1/auto-forwarding/{id}/${verb}`,
+    summary,
+    access: 'write',
+    isSetting: true,
+    params: z.strictObject({ id: pathId }),
+    response: ruleShape,
+    async handler({ services, caller, params }) {
+      const rule = await findRule(services, caller, params.id)
+      const now = new Date(services.environment.now())
+      const [from, to] = verb === 'pause' ? ['ACTIVE', 'PAUSED'] : ['PAUSED', 'ACTIVE']
+      const turned = await services.database.one<RuleRow>(
+        `update forward_rules set state = $3, next_run_at = case when $3 = 'ACTIVE' then $4::timestamptz end, failures = 0,
         last_error = null, updated_at = $4
-       where workspace_id = $5 and id = $1 and state = $2 and expires_at > $4 returning *`, [rule.id, from, to, now, rule.workspace_id])
-    const row = turned ?? await findRule(services, caller, rule.id)
-    const shown = presentRule(row, services.registry, now.getTime())
-    // Asked again, it is as it was asked to be.
-    if (row.state !== to || shown.status === 'expired') throw new ApiError('RULE_FINAL', `id: the rule is ${shown.status}`, { field: 'id' })
-    return { body: shown }
-  },
-})
+       where workspace_id = $5 and id = $1 and state = $2 and expires_at > $4 returning *`,
+        [rule.id, from, to, now, rule.workspace_id],
+      )
+      const row = turned ?? (await findRule(services, caller, rule.id))
+      const shown = presentRule(row, services.registry, now.getTime())
+      // Asked again, it is as it was asked to be.
+      if (row.state !== to || shown.status === 'expired')
+        throw new ApiError('RULE_FINAL', `id: the rule is ${shown.status}`, { field: 'id' })
+      return { body: shown }
+    },
+  })
 
 export const pauseRule = turn('pause', 'Pause a forwarding rule')
 export const resumeRule = turn('resume', 'Resume a forwarding rule')

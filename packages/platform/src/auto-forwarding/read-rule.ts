@@ -4,12 +4,23 @@ import { pathId } from '../http/schemas.ts'
 import { findRule, presentRule, ruleShape } from './rule.ts'
 
 export const readRule = endpoint({
-  id: 'readForwardingRule', tag: 'Auto-forwarding',
+  id: 'readForwardingRule',
+  tag: 'Auto-forwarding',
   description: 'One rule, with what waits to be forwarded.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
-  method: 'GET', path: '/dac/v1/auto-forwarding/{id}', summary: 'Read a forwarding rule', access: 'read',
-  params: z.strictObject({ id: pathId }), response: ruleShape,
+  method: 'GET',
+  path: '/dac/v1/auto-forwarding/{id}',
+  summary: 'Read a forwarding rule',
+  access: 'read',
+  params: z.strictObject({ id: pathId }),
+  response: ruleShape,
   async handler({ services, caller, params }) {
-    return { body: presentRule(await findRule(services, caller, params.id), services.registry, services.environment.now()) }
+    return {
+      body: presentRule(
+        await findRule(services, caller, params.id),
+        services.registry,
+        services.environment.now(),
+      ),
+    }
   },
 })

@@ -12,38 +12,88 @@ export type RuleState = 'PENDING' | 'ACTIVE' | 'PAUSED' | 'EXPIRED' | 'ENDING' |
 
 /** A row of `forward_rules`. Amounts are decimal strings in the smallest unit. */
 export interface RuleRow {
-  id: string; workspace_id: string; sub_account_id: string; wallet_id: string; asset: string; network: string
-  min_amount: string; daily_cap: string; destination: string; address_tag: string | null; expires_at: Date; state: RuleState
-  request: SignedRequest; receipts: unknown[]; end_request: (SignedRequest & { api_key: string }) | null
+  id: string
+  workspace_id: string
+  sub_account_id: string
+  wallet_id: string
+  asset: string
+  network: string
+  min_amount: string
+  daily_cap: string
+  destination: string
+  address_tag: string | null
+  expires_at: Date
+  state: RuleState
+  request: SignedRequest
+  receipts: unknown[]
+  end_request: (SignedRequest & { api_key: string }) | null
   /** Hashes that a node named when the rule was ended; of those, what no block holds finally. */
   outstanding?: string[]
-  waiting: string; last_error: string | null; failures: number; next_run_at: Date | null; created_at: Date; updated_at: Date
+  waiting: string
+  last_error: string | null
+  failures: number
+  next_run_at: Date | null
+  created_at: Date
+  updated_at: Date
 }
 
-const STATUS = { PENDING: 'pending', ACTIVE: 'active', PAUSED: 'paused', EXPIRED: 'expired', ENDING: 'deleting', ENDED: 'deleted' } as const
+const STATUS = {
+  PENDING: 'pending',
+  ACTIVE: 'active',
+  PAUSED: 'paused',
+  EXPIRED: 'expired',
+  ENDING: 'deleting',
+  ENDED: 'deleted',
+} as const
 export const STATUSES = Object.values(STATUS)
-export const STATE_OF_STATUS = new Map(Object.entries(STATUS).map(([state, status]) => [status as string, state as RuleState]))
+export const STATE_OF_STATUS = new Map(
+  Object.entries(STATUS).map(([state, status]) => [status as string, state as RuleState]),
+)
 
-export const ruleShape = z.object({
-  id: z.string(), asset: z.string(), status: z.enum(STATUSES), min_amount: z.number(), daily_cap: z.number(),
-  destination_address: z.string(), address_tag: z.string().nullable(),
-  expires_at: z.string(), waiting: z.number().meta({ description: 'Came in since the rule was made and was not forwarded yet' }),
-  reason: z.string().nullable().meta({ description: 'Why what waits was not forwarded' }),
-  outstanding: z.array(z.string()).max(NODES * NAMED_MAX).meta({
-    description: 'Of a deleted rule: hashes of forwards that are signed and not final; they may still be broadcast',
-  }),
-  created_at: z.string(), updated_at: z.string(),
-}).meta({ id: 'ForwardingRule' })
+export const ruleShape = z
+  .object({
+    id: z.string(),
+    asset: z.string(),
+    status: z.enum(STATUSES),
+    min_amount: z.number(),
+    daily_cap: z.number(),
+    destination_address: z.string(),
+    address_tag: z.string().nullable(),
+    expires_at: z.string(),
+    waiting: z
+      .number()
+      .meta({ description: 'Came in since the rule was made and was not forwarded yet' }),
+    reason: z.string().nullable().meta({ description: 'Why what waits was not forwarded' }),
+    outstanding: z
+      .array(z.string())
+      .max(NODES * NAMED_MAX)
+      .meta({
+        description:
+          'Of a deleted rule: hashes of forwards that are signed and not final; they may still be broadcast',
+      }),
+    created_at: z.string(),
+    updated_at: z.string(),
+  })
+  .meta({ id: 'ForwardingRule' })
 
 export function presentRule(row: RuleRow, registry: Registry, now: number) {
   const decimals = registry.asset(row.asset)?.decimals ?? 0
   const amount = (text: string) => exact(formatAmount(BigInt(text), decimals))
-  const expired = (row.state === 'ACTIVE' || row.state === 'PAUSED') && row.expires_at.getTime() <= now
+  const expired =
+    (row.state === 'ACTIVE' || row.state === 'PAUSED') && row.expires_at.getTime() <= now
   return {
-    id: row.id, asset: row.asset, status: expired ? STATUS.EXPIRED : STATUS[row.state],
-    min_amount: amount(row.min_amount), daily_cap: amount(row.daily_cap),
-    destination_address: row.destination, address_tag: row.address_tag, expires_at: row.expires_at.toISOString(),
-    waiting: amount(row.waiting), reason: row.last_error, outstanding: row.outstanding ?? [], created_at: row.created_at.toISOString(),
+    id: row.id,
+    asset: row.asset,
+    status: expired ? STATUS.EXPIRED : STATUS[row.state],
+    min_amount: amount(row.min_amount),
+    daily_cap: amount(row.daily_cap),
+    destination_address: row.destination,
+    address_tag: row.address_tag,
+    expires_at: row.expires_at.toISOString(),
+    waiting: amount(row.waiting),
+    reason: row.last_error,
+    outstanding: row.outstanding ?? [],
+    created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
   }
 }
@@ -63,13 +113,25 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
  * A rule of the caller's sub-account.
  * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
  */
-export async function findRule(services: Services, caller: Caller, given: string): Promise<RuleRow> {
+export async function findRule(
+  services: Services,
+  caller: Caller,
+  given: string,
+): Promise<RuleRow> {
   const id = given.toLowerCase()
-  const missing = () => new ApiError('NOT_FOUND', `id: there is no rule ${given.slice(0, 100)} in this sub-account`, { field: 'id' })
+  const missing = () =>
+    new ApiError('NOT_FOUND', `id: there is no rule ${given.slice(0, 100)} in this sub-account`, {
+      field: 'id',
+    })
   if (!UUID.test(id)) throw missing()
   const row = await services.database.one<RuleRow>(
-    `select ${RULE_COLUMNS} from forward_rules r where r.workspace_id = $2 and r.id = $1`, [id, caller.workspaceId])
-  if (!row && await services.database.one('select 1 from forward_rules where id::text = $1', [id])) {
+    `select ${RULE_COLUMNS} from forward_rules r where r.workspace_id = $2 and r.id = $1`,
+    [id, caller.workspaceId],
+  )
+  if (
+    !row &&
+    (await services.database.one('select 1 from forward_rules where id::text = $1', [id]))
+  ) {
     throw new ApiError('FORBIDDEN', 'id: the rule belongs to another workspace', { field: 'id' })
   }
   if (!row || row.sub_account_id !== caller.subAccountId) throw missing()
@@ -81,5 +143,8 @@ export const IS_EXPIRED = `(state in ('ACTIVE', 'PAUSED') and expires_at <= $1)`
 
 /** Rules whose time is over make room for new ones; what still waits stays in the wallet. */
 export async function expireRules(tx: Queryable, now: Date): Promise<void> {
-  await tx.query(`update forward_rules set state = 'EXPIRED', next_run_at = null, updated_at = $1 where ${IS_EXPIRED}`, [now])
+  await tx.query(
+    `update forward_rules set state = 'EXPIRED', next_run_at = null, updated_at = $1 where ${IS_EXPIRED}`,
+    [now],
+  )
 }

@@ -1,10 +1,23 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { embeddedData, embeddedVersion, startEmbeddedPostgres, takeEmbeddedData } from '../database/embedded.ts'
+import {
+  embeddedData,
+  embeddedVersion,
+  startEmbeddedPostgres,
+  takeEmbeddedData,
+} from '../database/embedded.ts'
 import { writeEmbeddedSettings } from '../database/embedded-settings.ts'
 import { openDatabase } from '../database/pool.ts'
 import { copyVerified } from './folder.ts'
@@ -13,27 +26,56 @@ import { checkLabel } from './names.ts'
 
 type Taken = Manifest['database'] & { folders: string[] }
 
-/** Folders of which PostgreSQL's manual ("Making a Base Backup Using the Low Level API") says that they are made anew. */
+/**
+ * Folders of which PostgreSQL's manual ("Making a Base Backup Using the Low Level API") says that
+ * they are made anew.
+ */
 const MADE_ANEW = new Set([
-  'pg_wal', 'pg_replslot', 'pg_dynshmem', 'pg_notify', 'pg_serial', 'pg_snapshots', 'pg_stat', 'pg_stat_tmp', 'pg_subtrans',
+  'pg_wal',
+  'pg_replslot',
+  'pg_dynshmem',
+  'pg_notify',
+  'pg_serial',
+  'pg_snapshots',
+  'pg_stat',
+  'pg_stat_tmp',
+  'pg_subtrans',
 ])
-/** Also left out: settings, which a restore writes itself, logs, temporary tables, and files that are about to be renamed. */
-const NOT_COPIED = new RegExp(`^(?:${[
-  'postmaster\\.(?:pid|opts)', 'postmaster\\.pid\\.custody', 'pg_internal\\.init.*', 'pgsql_tmp.*', 'backup_label(?:\\.old)?',
-  'tablespace_map(?:\\.old)?', '(?:recovery|standby)\\.signal', 'postgresql\\.(?:auto\\.)?conf', 'pg_(?:hba|ident)\\.conf',
-  'current_logfiles', 'log', 't\\d+_\\d+(?:_.*)?(?:\\..*)?', '.*\\.tmp',
-].join('|')})$`)
+/**
+ * Also left out: settings, which a restore writes itself, logs, temporary tables, and files that
+ * are about to be renamed.
+ */
+const NOT_COPIED = new RegExp(
+  `^(?:${[
+    'postmaster\\.(?:pid|opts)',
+    'postmaster\\.pid\\.custody',
+    'pg_internal\\.init.*',
+    'pgsql_tmp.*',
+    'backup_label(?:\\.old)?',
+    'tablespace_map(?:\\.old)?',
+    '(?:recovery|standby)\\.signal',
+    'postgresql\\.(?:auto\\.)?conf',
+    'pg_(?:hba|ident)\\.conf',
+    'current_logfiles',
+    'log',
+    't\\d+_\\d+(?:_.*)?(?:\\..*)?',
+    '.*\\.tmp',
+  ].join('|')})$`,
+)
 
 /** A file of a running server may go meanwhile: its log knows that too. */
 async function copyTree(from: string, to: string, path: string, folders: string[]): Promise<void> {
   mkdirSync(join(to, path), { mode: 0o700 })
-  const entries = readdirSync(join(from, path), { withFileTypes: true }).filter(({ name }) => !NOT_COPIED.test(name))
+  const entries = readdirSync(join(from, path), { withFileTypes: true }).filter(
+    ({ name }) => !NOT_COPIED.test(name),
+  )
   const isEmptied = MADE_ANEW.has(path)
   if (isEmptied || entries.length === 0) folders.push(path)
   for (const entry of isEmptied ? [] : entries) {
     const name = path === '' ? entry.name : `${path}/${entry.name}`
     if (entry.isDirectory()) await copyTree(from, to, name, folders)
-    else if (entry.isSymbolicLink()) throw new Error(`the database has a tablespace at ${name}: back it up with pgBackRest`)
+    else if (entry.isSymbolicLink())
+      throw new Error(`the database has a tablespace at ${name}: back it up with pgBackRest`)
     else {
       try {
         await copyFile(join(from, name), join(to, name))
@@ -47,15 +89,24 @@ async function copyTree(from: string, to: string, path: string, folders: string[
 }
 
 const migrationsOf = async (client: pg.Client): Promise<string[]> =>
-  (await client.query<{ name: string }>('select name from migrations order by name')).rows.map(({ name }) => name)
+  (await client.query<{ name: string }>('select name from migrations order by name')).rows.map(
+    ({ name }) => name,
+  )
 
 /**
- * The embedded server's files, copied while it runs or, where it does not, while it is started for that: the distribution
- * brings no pg_dump. A replication slot keeps the pieces of the log that make the copy consistent until they are in it too.
+ * The embedded server's files, copied while it runs or, where it does not, while it is started for
+ * that: the distribution brings no pg_dump. A replication slot keeps the pieces of the log that
+ * make the copy consistent until they are in it too.
  */
-export async function takeEmbedded(home: string, to: string, walArchive: string | null, tell: (line: string) => void): Promise<Taken> {
+export async function takeEmbedded(
+  home: string,
+  to: string,
+  walArchive: string | null,
+  tell: (line: string) => void,
+): Promise<Taken> {
   const data = embeddedData(home)
-  if (!statSync(join(data, 'PG_VERSION'), { throwIfNoEntry: false })) throw new Error(`there is no database in ${home}`)
+  if (!statSync(join(data, 'PG_VERSION'), { throwIfNoEntry: false }))
+    throw new Error(`there is no database in ${home}`)
   const server = await startEmbeddedPostgres(home, undefined, { walArchive })
   const client = new pg.Client({ connectionString: server.url, application_name: 'custody backup' })
   client.on('error', () => undefined)
@@ -64,18 +115,27 @@ export async function takeEmbedded(home: string, to: string, walArchive: string 
     const migrations = await migrationsOf(client)
     const slot = `custody_backup_${process.pid}`
     await client.query('select pg_create_physical_replication_slot($1, true, true)', [slot])
-    const begun = (await client.query<{ file: string }>(`select pg_walfile_name(pg_backup_start('custody', true)) as file`)).rows[0]
-    const archiver = (await client.query<{ failing: boolean }>(
-      `select failed_count > 0 and (last_archived_time is null or last_failed_time > last_archived_time) as failing
+    const begun = (
+      await client.query<{ file: string }>(
+        `select pg_walfile_name(pg_backup_start('custody', true)) as file`,
+      )
+    ).rows[0]
+    const archiver = (
+      await client.query<{ failing: boolean }>(
+        `select failed_count > 0 and (last_archived_time is null or last_failed_time > last_archived_time) as failing
        from pg_stat_archiver`,
-    )).rows[0]
+      )
+    ).rows[0]
     if (walArchive !== null && archiver?.failing) {
       tell(`WARNING: the log is not archived to ${walArchive}: see ${join(home, 'postgres.log')}`)
     }
     const folders: string[] = []
     await copyTree(data, to, '', folders)
-    const done = (await client.query<{ lsn: string; labelfile: string; spcmapfile: string; last: string }>(
-      'select lsn::text, labelfile, spcmapfile, pg_walfile_name(lsn) as last from pg_backup_stop(false)')).rows[0]
+    const done = (
+      await client.query<{ lsn: string; labelfile: string; spcmapfile: string; last: string }>(
+        'select lsn::text, labelfile, spcmapfile, pg_walfile_name(lsn) as last from pg_backup_stop(false)',
+      )
+    ).rows[0]
     if (!begun || !done) throw new Error('PostgreSQL did not say where its log stands')
     writeFileSync(join(to, 'backup_label'), done.labelfile, { mode: 0o600 })
     for (const name of readdirSync(join(data, 'pg_wal')).sort()) {
@@ -88,8 +148,12 @@ export async function takeEmbedded(home: string, to: string, walArchive: string 
       if (statSync(join(data, folder), { throwIfNoEntry: false })) folders.push(folder)
     }
     return {
-      form: 'files', postgres: embeddedVersion(), made_with: 'pg_backup_start, a copy of the files and their log, pg_backup_stop',
-      migrations, wal_end: done.lsn, folders,
+      form: 'files',
+      postgres: embeddedVersion(),
+      made_with: 'pg_backup_start, a copy of the files and their log, pg_backup_stop',
+      migrations,
+      wal_end: done.lsn,
+      folders,
     }
   } finally {
     await client.end().catch(() => undefined)
@@ -99,7 +163,10 @@ export async function takeEmbedded(home: string, to: string, walArchive: string 
 
 function program(name: string, args: readonly string[]): string {
   const { status, stdout, stderr, error } = spawnSync(name, args, { encoding: 'utf8' })
-  if (error) throw new Error(`${name} is not there: install PostgreSQL's client programs (Debian: postgresql-client)`)
+  if (error)
+    throw new Error(
+      `${name} is not there: install PostgreSQL's client programs (Debian: postgresql-client)`,
+    )
   // Its messages name host and database, no password.
   if (status !== 0) throw new Error(`${name} failed: ${stderr.trim().slice(-800)}`)
   return stdout
@@ -107,8 +174,11 @@ function program(name: string, args: readonly string[]): string {
 
 /** A password goes by the environment: others of this machine read a process's arguments. */
 function withoutPassword(url: string): { url: string; env: Record<string, string> } {
-  const [, before, password, after] = /^(postgres(?:ql)?:\/\/[^:@/?]*):([^@/?]*)(@.*)$/s.exec(url) ?? []
-  return password === undefined ? { url, env: {} } : { url: `${before}${after}`, env: { PGPASSWORD: decodeURIComponent(password) } }
+  const [, before, password, after] =
+    /^(postgres(?:ql)?:\/\/[^:@/?]*):([^@/?]*)(@.*)$/s.exec(url) ?? []
+  return password === undefined
+    ? { url, env: {} }
+    : { url: `${before}${after}`, env: { PGPASSWORD: decodeURIComponent(password) } }
 }
 
 function withEnvironment<T>(env: Record<string, string>, run: () => T): T {
@@ -133,7 +203,8 @@ export async function takeExternal(databaseUrl: string, to: string): Promise<Tak
   let postgres: number
   try {
     migrations = await migrationsOf(client)
-    const said = (await client.query<{ server_version_num: string }>('show server_version_num')).rows[0]
+    const said = (await client.query<{ server_version_num: string }>('show server_version_num'))
+      .rows[0]
     postgres = Math.floor(Number(said?.server_version_num) / 10_000)
   } finally {
     await client.end()
@@ -141,7 +212,15 @@ export async function takeExternal(databaseUrl: string, to: string): Promise<Tak
   mkdirSync(to, { mode: 0o700 })
   const made = program('pg_dump', ['--version']).trim()
   const { url, env } = withoutPassword(databaseUrl)
-  withEnvironment(env, () => program('pg_dump', ['--format=custom', '--no-owner', '--no-privileges', `--file=${join(to, 'dump')}`, url]))
+  withEnvironment(env, () =>
+    program('pg_dump', [
+      '--format=custom',
+      '--no-owner',
+      '--no-privileges',
+      `--file=${join(to, 'dump')}`,
+      url,
+    ]),
+  )
   chmodSync(join(to, 'dump'), 0o600)
   return { form: 'dump', postgres, made_with: made, migrations, wal_end: null, folders: [] }
 }
@@ -149,31 +228,65 @@ export async function takeExternal(databaseUrl: string, to: string): Promise<Tak
 /** How long a server may read an archived log: a day. */
 const RECOVERY_MS = 24 * 3600_000
 
-/** `archive`: where the database to come archives its log; what is there is not read, but not written over either. */
-export interface Recovery { wal: string | null; until: string | null; archive: string | null }
-
-/** Lines of `postgresql.auto.conf` with which the server reads the log of the copy and then that of `wal`. */
-function recoverySettings({ wal, until, archive }: Recovery): string[] {
-  const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
-  const from = (folder: string): string => `'${folder.replaceAll('%', '%%')}'/%f`
-  // Always to a timeline of its own: what it writes from here on must not have the names of what the lost one has archived.
-  const target = wal === null ? ["recovery_target = 'immediate'", "recovery_target_timeline = 'current'"]
-    : until === null ? [] : [`recovery_target_time = ${quoted(new Date(until).toISOString().replace('T', ' ').replace('Z', '+00'))}`]
-  // Without --wal only the numbers of timelines are looked up: the log of the backup itself is in the copy.
-  const command = wal !== null ? `cp ${from(wal)} "%p"`
-    : archive !== null ? `case "%f" in *.history) cp ${from(archive)} "%p";; *) exit 1;; esac` : 'false'
-  return ['hot_standby = off', "recovery_target_action = 'promote'", ...target, `restore_command = ${quoted(command)}`]
+/**
+ * `archive`: where the database to come archives its log; what is there is not read, but not
+ * written over either.
+ */
+export interface Recovery {
+  wal: string | null
+  until: string | null
+  archive: string | null
 }
 
 /**
- * Copies the files of a backup into an empty home, and has the server read its log: that of the copy, and then what `wal` holds, to
- * its end or to a time. Settings and signal files are written here and never copied. Leaves the server stopped.
+ * Lines of `postgresql.auto.conf` with which the server reads the log of the copy and then that of
+ * `wal`.
+ */
+function recoverySettings({ wal, until, archive }: Recovery): string[] {
+  const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
+  const from = (folder: string): string => `'${folder.replaceAll('%', '%%')}'/%f`
+  // Always to a timeline of its own: what it writes from here on must not have the names of what
+  // the lost one has archived.
+  const target =
+    wal === null
+      ? ["recovery_target = 'immediate'", "recovery_target_timeline = 'current'"]
+      : until === null
+        ? []
+        : [
+            `recovery_target_time = ${quoted(new Date(until).toISOString().replace('T', ' ').replace('Z', '+00'))}`,
+          ]
+  // Without --wal only the numbers of timelines are looked up: the log of the backup itself is in
+  // the copy.
+  const command =
+    wal !== null
+      ? `cp ${from(wal)} "%p"`
+      : archive !== null
+        ? `case "%f" in *.history) cp ${from(archive)} "%p";; *) exit 1;; esac`
+        : 'false'
+  return [
+    'hot_standby = off',
+    "recovery_target_action = 'promote'",
+    ...target,
+    `restore_command = ${quoted(command)}`,
+  ]
+}
+
+/**
+ * Copies the files of a backup into an empty home, and has the server read its log: that of the
+ * copy, and then what `wal` holds, to its end or to a time. Settings and signal files are written
+ * here and never copied. Leaves the server stopped.
  * @throws Error
  */
-export async function placeEmbedded(home: string, from: string, manifest: Manifest, recovery: Recovery): Promise<void> {
+export async function placeEmbedded(
+  home: string,
+  from: string,
+  manifest: Manifest,
+  recovery: Recovery,
+): Promise<void> {
   const data = embeddedData(home)
   mkdirSync(data, { recursive: true, mode: 0o700 })
-  for (const folder of manifest.folders) mkdirSync(join(data, folder), { recursive: true, mode: 0o700 })
+  for (const folder of manifest.folders)
+    mkdirSync(join(data, folder), { recursive: true, mode: 0o700 })
   for (const file of databaseFiles(manifest)) {
     const to = join(data, file.path.slice('database/'.length))
     mkdirSync(dirname(to), { recursive: true, mode: 0o700 })
@@ -183,14 +296,25 @@ export async function placeEmbedded(home: string, from: string, manifest: Manife
   writeEmbeddedSettings(data, recoverySettings(recovery))
   writeFileSync(join(data, 'recovery.signal'), '', { mode: 0o600, flag: 'wx' })
   takeEmbeddedData(home)
-  const server = await startEmbeddedPostgres(home, undefined, { startTimeoutMs: RECOVERY_MS, launchesMax: 1 })
+  const server = await startEmbeddedPostgres(home, undefined, {
+    startTimeoutMs: RECOVERY_MS,
+    launchesMax: 1,
+  })
   const database = openDatabase(server.url, { max: 1 })
   try {
-    while ((await database.one<{ recovering: boolean }>('select pg_is_in_recovery() as recovering'))?.recovering !== false) await sleep(200)
+    while (
+      (await database.one<{ recovering: boolean }>('select pg_is_in_recovery() as recovering'))
+        ?.recovering !== false
+    )
+      await sleep(200)
     await database.one('select count(*) from migrations')
     const spaces = await database.query<{ name: string }>(
-      `select spcname as name from pg_tablespace where spcname not in ('pg_default', 'pg_global')`)
-    if (spaces.length > 0) throw new Error(`the database has the tablespace ${spaces[0]?.name}: tablespaces are not supported`)
+      `select spcname as name from pg_tablespace where spcname not in ('pg_default', 'pg_global')`,
+    )
+    if (spaces.length > 0)
+      throw new Error(
+        `the database has the tablespace ${spaces[0]?.name}: tablespaces are not supported`,
+      )
   } finally {
     await database.close()
     await server.stop()
@@ -207,23 +331,40 @@ export async function checkExternalEmpty(databaseUrl: string): Promise<void> {
     const found = await database.one<{ tables: string }>(
       `select count(*) as tables from pg_class c join pg_namespace n on n.oid = c.relnamespace
        where c.relkind in ('r', 'p', 'S', 'v') and n.nspname not in ('pg_catalog', 'information_schema')
-         and n.nspname not like 'pg_toast%'`)
-    if (found?.tables !== '0') throw new Error('the database of DATABASE_URL is not empty: nothing is restored over what is there')
+         and n.nspname not like 'pg_toast%'`,
+    )
+    if (found?.tables !== '0')
+      throw new Error(
+        'the database of DATABASE_URL is not empty: nothing is restored over what is there',
+      )
   } finally {
     await database.close()
   }
 }
 
 /**
- * Restores a dump in one transaction. What pg_restore reads is a copy in the home that was compared with the manifest.
+ * Restores a dump in one transaction. What pg_restore reads is a copy in the home that was compared
+ * with the manifest.
  * @throws Error
  */
-export async function placeExternal(home: string, databaseUrl: string, from: string, manifest: Manifest): Promise<void> {
+export async function placeExternal(
+  home: string,
+  databaseUrl: string,
+  from: string,
+  manifest: Manifest,
+): Promise<void> {
   const dump = join(home, 'dump')
   await copyVerified(from, entryOf(manifest, 'database/dump'), dump)
   const { url, env } = withoutPassword(databaseUrl)
-  withEnvironment(env, () => program('pg_restore', [
-    '--no-owner', '--no-privileges', '--exit-on-error', '--single-transaction', `--dbname=${url}`, dump,
-  ]))
+  withEnvironment(env, () =>
+    program('pg_restore', [
+      '--no-owner',
+      '--no-privileges',
+      '--exit-on-error',
+      '--single-transaction',
+      `--dbname=${url}`,
+      dump,
+    ]),
+  )
   rmSync(dump)
 }

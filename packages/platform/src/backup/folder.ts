@@ -1,16 +1,35 @@
 import { createHash } from 'node:crypto'
-import { closeSync, constants, fstatSync, fsyncSync, openSync, readdirSync, readFileSync, type BigIntStats, type Dirent } from 'node:fs'
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  type BigIntStats,
+  type Dirent,
+} from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 
-export interface FileEntry { path: string; bytes: number; sha256: string }
+export interface FileEntry {
+  path: string
+  bytes: number
+  sha256: string
+}
 
 /** Bytes that are read at a time. */
 const CHUNK = 1024 ** 2
-/** A folder entry that is swapped for a link or a FIFO meanwhile is neither followed nor waited for. */
+/**
+ * A folder entry that is swapped for a link or a FIFO meanwhile is neither followed nor waited for.
+ */
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
-/** What stands against an entry of a backup folder, before it is read; null: it is a plain file with one name. */
+/**
+ * What stands against an entry of a backup folder, before it is read; null: it is a plain file with
+ * one name.
+ */
 function reasonAgainst(stats: BigIntStats): string | null {
   if (!stats.isFile()) return 'is not a regular file'
   return stats.nlink > 1n ? 'is a hard link: it has another name' : null
@@ -24,17 +43,33 @@ function* entriesBelow(folder: string): Generator<{ path: string; entry: Dirent 
   }
 }
 
-/** Every entry below a folder by its relative name, links not followed: what it is, and why it is refused. */
-export function listBelow(folder: string): Map<string, { isFolder: boolean; reason: string | null }> {
-  return new Map([...entriesBelow(folder)].map(({ path, entry }) => {
-    const isFolder = entry.isDirectory()
-    const reason = isFolder || entry.isFile() ? null : entry.isSymbolicLink() ? 'is a symbolic link' : 'is not a regular file'
-    return [relative(folder, path), { isFolder, reason }]
-  }))
+/**
+ * Every entry below a folder by its relative name, links not followed: what it is, and why it is
+ * refused.
+ */
+export function listBelow(
+  folder: string,
+): Map<string, { isFolder: boolean; reason: string | null }> {
+  return new Map(
+    [...entriesBelow(folder)].map(({ path, entry }) => {
+      const isFolder = entry.isDirectory()
+      const reason =
+        isFolder || entry.isFile()
+          ? null
+          : entry.isSymbolicLink()
+            ? 'is a symbolic link'
+            : 'is not a regular file'
+      return [relative(folder, path), { isFolder, reason }]
+    }),
+  )
 }
 
 const reasonOfCode = (code: string | undefined): string =>
-  (code === 'ELOOP' ? 'is a symbolic link' : code === 'ENOENT' ? 'is missing' : `cannot be read (${code})`)
+  code === 'ELOOP'
+    ? 'is a symbolic link'
+    : code === 'ENOENT'
+      ? 'is missing'
+      : `cannot be read (${code})`
 
 /** @throws Error where it is a link, a special file or has a second name */
 async function openFile(path: string): Promise<FileHandle> {
@@ -59,7 +94,10 @@ async function* chunksOf(handle: FileHandle): AsyncGenerator<Buffer> {
   }
 }
 
-async function measure(handle: FileHandle, each: (chunk: Buffer) => Promise<void>): Promise<Omit<FileEntry, 'path'>> {
+async function measure(
+  handle: FileHandle,
+  each: (chunk: Buffer) => Promise<void>,
+): Promise<Omit<FileEntry, 'path'>> {
   const hash = createHash('sha256')
   let bytes = 0
   for await (const chunk of chunksOf(handle)) {
@@ -87,7 +125,8 @@ export function differenceOf(entry: FileEntry, found: Omit<FileEntry, 'path'>): 
 }
 
 /**
- * Copies one file of a backup and compares what was copied with the manifest: the folder may have been written to since it was checked.
+ * Copies one file of a backup and compares what was copied with the manifest: the folder may have
+ * been written to since it was checked.
  * @throws Error that names the file
  */
 export async function copyVerified(from: string, entry: FileEntry, to: string): Promise<void> {
@@ -118,13 +157,16 @@ export function readPlain(path: string, name: string, bytesMax: number): Buffer 
   try {
     handle = openSync(path, READ)
   } catch (error) {
-    throw new Error(`${name} ${reasonOfCode((error as NodeJS.ErrnoException).code)}`, { cause: error })
+    throw new Error(`${name} ${reasonOfCode((error as NodeJS.ErrnoException).code)}`, {
+      cause: error,
+    })
   }
   try {
     const stats = fstatSync(handle, { bigint: true })
     const reason = reasonAgainst(stats)
     if (reason !== null) throw new Error(`${name} ${reason}`)
-    if (stats.size > BigInt(bytesMax)) throw new Error(`${name} has ${stats.size} bytes: at most ${bytesMax} are read`)
+    if (stats.size > BigInt(bytesMax))
+      throw new Error(`${name} has ${stats.size} bytes: at most ${bytesMax} are read`)
     return readFileSync(handle)
   } finally {
     closeSync(handle)

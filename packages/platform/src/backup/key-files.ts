@@ -2,8 +2,15 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { makeRecoveryPair, readRecoveryHalf, recoveryPublicOf } from './sealed.ts'
 import { signatureKeyOf, signingKeyOf } from './signature.ts'
 
-/** Files of a recovery key: FILE (secret, offline), FILE.pub (public: seals and verifies) and FILE.sign (secret, signs backups). */
-export interface RecoveryFiles { secret: string; public: string; signing: string }
+/**
+ * Files of a recovery key: FILE (secret, offline), FILE.pub (public: seals and verifies) and
+ * FILE.sign (secret, signs backups).
+ */
+export interface RecoveryFiles {
+  secret: string
+  public: string
+  signing: string
+}
 
 const KEY = /^[0-9a-f]{64}$/
 
@@ -12,7 +19,8 @@ export function makeRecoveryFiles(secret: string | null): RecoveryFiles {
   const pair = secret === null ? makeRecoveryPair() : { secret, public: recoveryPublicOf(secret) }
   const signing = signingKeyOf(pair.secret)
   return {
-    secret: `${pair.secret}\n`, signing: `${signing}\n`,
+    secret: `${pair.secret}\n`,
+    signing: `${signing}\n`,
     public: `${JSON.stringify({ public: pair.public, signature_key: signatureKeyOf(signing) })}\n`,
   }
 }
@@ -33,12 +41,15 @@ export function readSignatureKey(path: string, option: string): string {
   readRecoveryHalf(path, 'public', option)
   const key = fieldOf(path, 'signature_key')
   if (typeof key === 'string' && KEY.test(key)) return key
-  throw new Error(`--${option}: ${path} holds no "signature_key": an earlier version wrote it. `
-    + 'Make it again from the recovery secret: npx custody backup-key --from SECRET --out FILE')
+  throw new Error(
+    `--${option}: ${path} holds no "signature_key": an earlier version wrote it. ` +
+      'Make it again from the recovery secret: npx custody backup-key --from SECRET --out FILE',
+  )
 }
 
 /**
- * The key that signs a backup: of a file, or null where none was given and none lies beside the public half as FILE.sign.
+ * The key that signs a backup: of a file, or null where none was given and none lies beside the
+ * public half as FILE.sign.
  * @param path of `--signing-key`; null: not given
  * @param publicFile of `--recovery-key`; null: not given
  * @throws Error that names the option

@@ -8,8 +8,9 @@ import { isSetting, wrongNames } from './names.ts'
 import { SIGNATURE, signManifest, verifyManifest } from './signature.ts'
 
 /**
- * What a backup holds, beside it as `manifest.json`. Paths are relative to its folder, sizes in bytes, times ISO 8601. Version 2 holds
- * no settings of the database server; version 1 listed them, and they are left out when it is restored.
+ * What a backup holds, beside it as `manifest.json`. Paths are relative to its folder, sizes in
+ * bytes, times ISO 8601. Version 2 holds no settings of the database server; version 1 listed them,
+ * and they are left out when it is restored.
  */
 const manifestSchema = z.strictObject({
   version: z.union([z.literal(1), z.literal(2)]),
@@ -17,7 +18,10 @@ const manifestSchema = z.strictObject({
   platform_version: z.string(),
   network: z.string(),
   database: z.strictObject({
-    /** `files`: the embedded server's own, with the log that makes them consistent. `dump`: pg_dump's custom format. */
+    /**
+     * `files`: the embedded server's own, with the log that makes them consistent. `dump`:
+     * pg_dump's custom format.
+     */
     form: z.enum(['files', 'dump']),
     postgres: z.int(),
     made_with: z.string(),
@@ -26,16 +30,28 @@ const manifestSchema = z.strictObject({
     /** Where the log stood when the copy was complete; null for a dump. */
     wal_end: z.string().nullable(),
   }),
-  /** Whether `secrets.sealed` is there: the secrets key and the platform's client key, sealed to the recovery key. */
+  /**
+   * Whether `secrets.sealed` is there: the secrets key and the platform's client key, sealed to the
+   * recovery key.
+   */
   secrets: z.boolean(),
   nodes: z.array(z.strictObject({ node: z.int(), keys: z.int(), record_height: z.int() })),
   /** Folders that are empty and needed. */
   folders: z.array(z.string()),
-  files: z.array(z.strictObject({ path: z.string(), bytes: z.int().nonnegative(), sha256: z.string().regex(/^[0-9a-f]{64}$/) })),
+  files: z.array(
+    z.strictObject({
+      path: z.string(),
+      bytes: z.int().nonnegative(),
+      sha256: z.string().regex(/^[0-9a-f]{64}$/),
+    }),
+  ),
 })
 export type Manifest = z.infer<typeof manifestSchema>
 
-/** What the operator has that a writer to the backup folder has not: proves that a manifest is the one that the platform wrote. */
+/**
+ * What the operator has that a writer to the backup folder has not: proves that a manifest is the
+ * one that the platform wrote.
+ */
 export interface Trust {
   /** SHA-256 of `manifest.json` in hex, as `backup` printed it; null: the operator gave none. */
   manifestSha256: string | null
@@ -54,7 +70,8 @@ const SIGNATURE_BYTES_MAX = 4096
 export async function filesBelow(folder: string): Promise<FileEntry[]> {
   const files: FileEntry[] = []
   for (const [path, { isFolder }] of [...listBelow(folder)].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    if (!isFolder && path !== MANIFEST && path !== SIGNATURE) files.push({ path, ...await measureFile(join(folder, path)) })
+    if (!isFolder && path !== MANIFEST && path !== SIGNATURE)
+      files.push({ path, ...(await measureFile(join(folder, path))) })
   }
   return files
 }
@@ -64,7 +81,11 @@ export async function filesBelow(folder: string): Promise<FileEntry[]> {
  * @param signingKey seed as `signingKeyOf` returns it; null: not signed
  * @returns the manifest's SHA-256, in hex
  */
-export function writeManifest(folder: string, manifest: Manifest, signingKey: string | null): string {
+export function writeManifest(
+  folder: string,
+  manifest: Manifest,
+  signingKey: string | null,
+): string {
   const bytes = Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`)
   const write = (name: string, content: Uint8Array | string): void =>
     writeFileSync(join(folder, name), content, { mode: 0o600, flag: 'wx' })
@@ -78,17 +99,25 @@ function prove(folder: string, bytes: Buffer, { manifestSha256, signatureKey }: 
   if (manifestSha256 !== null) {
     const hash = createHash('sha256').update(bytes).digest()
     if (!timingSafeEqual(hash, Buffer.from(manifestSha256, 'hex'))) {
-      throw new Error(`${join(folder, MANIFEST)} does not have the hash of --manifest-sha256: it was changed, or is of another backup`)
+      throw new Error(
+        `${join(folder, MANIFEST)} does not have the hash of --manifest-sha256: it was changed, or is of another backup`,
+      )
     }
     return 'hash'
   }
   if (signatureKey === null) return null
   if (!existsSync(join(folder, SIGNATURE))) {
-    throw new Error(`${folder} has no signature (${SIGNATURE}): it was removed, or the backup was made without a signing key. `
-      + 'Such a backup is restored only with --manifest-sha256, the hash that "custody backup" printed or that you noted when it was made')
+    throw new Error(
+      `${folder} has no signature (${SIGNATURE}): it was removed, or the backup was made without a signing key. ` +
+        'Such a backup is restored only with --manifest-sha256, the hash that "custody backup" printed or that you noted when it was made',
+    )
   }
   try {
-    verifyManifest(bytes, readPlain(join(folder, SIGNATURE), SIGNATURE, SIGNATURE_BYTES_MAX).toString('utf8'), signatureKey)
+    verifyManifest(
+      bytes,
+      readPlain(join(folder, SIGNATURE), SIGNATURE, SIGNATURE_BYTES_MAX).toString('utf8'),
+      signatureKey,
+    )
   } catch (error) {
     throw new Error(`${folder} is not authentic: ${reasonOf(error)}`, { cause: error })
   }
@@ -115,7 +144,8 @@ export function readManifest(folder: string, trust: Trust): { manifest: Manifest
     throw new Error(`${path} is of form ${version}, which a later version of this platform wrote`)
   }
   const parsed = manifestSchema.safeParse(value)
-  if (!parsed.success) throw new Error(`${path} is not a manifest: ${z.prettifyError(parsed.error)}`)
+  if (!parsed.success)
+    throw new Error(`${path} is not a manifest: ${z.prettifyError(parsed.error)}`)
   const wrong = wrongNames(parsed.data)
   if (wrong.length > 0) throw new Error(`${path} lists what no backup holds: ${shown(wrong)}`)
   return { manifest: parsed.data, proof }
@@ -123,36 +153,50 @@ export function readManifest(folder: string, trust: Trust): { manifest: Manifest
 
 const SHOWN_MAX = 10
 const shown = (wrong: readonly string[]): string =>
-  wrong.slice(0, SHOWN_MAX).join('; ') + (wrong.length > SHOWN_MAX ? `; and ${wrong.length - SHOWN_MAX} more` : '')
+  wrong.slice(0, SHOWN_MAX).join('; ') +
+  (wrong.length > SHOWN_MAX ? `; and ${wrong.length - SHOWN_MAX} more` : '')
 
 /** @returns every folder that the manifest gives a reason for */
 function foldersOf({ files, folders }: Manifest): Set<string> {
   const known = new Set<string>()
-  for (const path of [...files.map((file) => file.path), ...folders.map((name) => `database/${name}/`)]) {
-    for (let parent = dirname(`${path}.`); parent !== '.'; parent = dirname(parent)) known.add(parent)
+  for (const path of [
+    ...files.map((file) => file.path),
+    ...folders.map((name) => `database/${name}/`),
+  ]) {
+    for (let parent = dirname(`${path}.`); parent !== '.'; parent = dirname(parent))
+      known.add(parent)
   }
   return known
 }
 
 /**
- * Compares each file with its size and hash, and the folder with the manifest: no entry more, no link, no special file.
+ * Compares each file with its size and hash, and the folder with the manifest: no entry more, no
+ * link, no special file.
  * @throws Error that names what is missing, was changed or does not belong there, all of it
  */
 export async function checkFiles(folder: string, manifest: Manifest): Promise<void> {
   const wrong: string[] = []
   const entries = listBelow(folder)
-  const [files, folders] = [new Set([MANIFEST, SIGNATURE, ...manifest.files.map(({ path }) => path)]), foldersOf(manifest)]
+  const [files, folders] = [
+    new Set([MANIFEST, SIGNATURE, ...manifest.files.map(({ path }) => path)]),
+    foldersOf(manifest),
+  ]
   // First, because a folder that became a link makes every file below it appear missing.
   for (const [path, { isFolder, reason }] of entries) {
     const isKnown = isFolder ? folders.has(path) : files.has(path)
-    if (!isKnown) wrong.push(`${path} is not of the backup${reason === null ? '' : `, and ${reason}`}`)
+    if (!isKnown)
+      wrong.push(`${path} is not of the backup${reason === null ? '' : `, and ${reason}`}`)
   }
   for (const file of manifest.files) {
     const entry = entries.get(file.path)
     if (!entry) wrong.push(`${file.path} is missing`)
-    else if (entry.isFolder || entry.reason !== null) wrong.push(`${file.path} ${entry.reason ?? 'is a folder'}`)
+    else if (entry.isFolder || entry.reason !== null)
+      wrong.push(`${file.path} ${entry.reason ?? 'is a folder'}`)
     else {
-      const difference = await measureFile(join(folder, file.path)).then((found) => differenceOf(file, found), reasonOf)
+      const difference = await measureFile(join(folder, file.path)).then(
+        (found) => differenceOf(file, found),
+        reasonOf,
+      )
       if (difference !== null) wrong.push(`${file.path} ${difference}`)
     }
   }
@@ -164,4 +208,5 @@ export const databaseFiles = ({ files }: Manifest): FileEntry[] =>
   files.filter(({ path }) => path.startsWith('database/') && !isSetting(path))
 
 /** @returns the entry of a file that `wrongNames` requires */
-export const entryOf = ({ files }: Manifest, path: string): FileEntry => files.find((file) => file.path === path) as FileEntry
+export const entryOf = ({ files }: Manifest, path: string): FileEntry =>
+  files.find((file) => file.path === path) as FileEntry

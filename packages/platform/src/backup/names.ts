@@ -1,25 +1,54 @@
 /**
- * Names that a backup may hold, as paths relative to its folder. Everything else is refused: PostgreSQL reads settings, signal files
- * and links from its data folder and runs the commands that it finds there.
+ * Names that a backup may hold, as paths relative to its folder. Everything else is refused:
+ * PostgreSQL reads settings, signal files and links from its data folder and runs the commands that
+ * it finds there.
  */
 
-/** Settings of the database server, which earlier versions copied. They are never restored: the platform writes its own. */
-const SETTINGS = new Set(['postgresql.conf', 'postgresql.auto.conf', 'pg_hba.conf', 'pg_ident.conf'].map((name) => `database/${name}`))
+/**
+ * Settings of the database server, which earlier versions copied. They are never restored: the
+ * platform writes its own.
+ */
+const SETTINGS = new Set(
+  ['postgresql.conf', 'postgresql.auto.conf', 'pg_hba.conf', 'pg_ident.conf'].map(
+    (name) => `database/${name}`,
+  ),
+)
 
 const RELATION = '(?:t\\d+_)?\\d+(?:_(?:fsm|vm|init))?(?:\\.\\d+)?'
 /** Regular files of a PostgreSQL data folder without tablespaces, as `takeEmbedded` copies it. */
-const DATABASE_FILES = new RegExp(`^database/(?:${[
-  'PG_VERSION', 'backup_label', `base/\\d+/(?:PG_VERSION|pg_filenode\\.map|${RELATION})`,
-  `global/(?:pg_control|pg_filenode\\.map|${RELATION})`, 'pg_wal/(?:[0-9A-F]{24}|[0-9A-F]{8}\\.history)',
-  'pg_(?:xact|commit_ts)/[0-9A-F]{4,15}', 'pg_multixact/(?:members|offsets)/[0-9A-F]{4,15}', 'pg_twophase/[0-9A-F]{8,16}',
-  'pg_logical/(?:replorigin_checkpoint|mappings/map-[0-9a-f-]+(?:_[0-9A-F]+)?|snapshots/[0-9A-F-]+\\.snap)',
-].join('|')})$`)
-const DATABASE_FOLDERS = new RegExp(`^(?:${[
-  'base(?:/\\d+)?', 'global', 'pg_(?:xact|commit_ts|twophase|stat|tblspc)', 'pg_multixact(?:/(?:members|offsets))?',
-  'pg_logical(?:/(?:mappings|snapshots))?', 'pg_wal(?:/(?:archive_status|summaries))?', 'pg_replslot', 'pg_dynshmem', 'pg_notify',
-  'pg_serial', 'pg_snapshots', 'pg_stat_tmp', 'pg_subtrans',
-].join('|')})$`)
-const REQUIRED = ['PG_VERSION', 'backup_label', 'global/pg_control'].map((name) => `database/${name}`)
+const DATABASE_FILES = new RegExp(
+  `^database/(?:${[
+    'PG_VERSION',
+    'backup_label',
+    `base/\\d+/(?:PG_VERSION|pg_filenode\\.map|${RELATION})`,
+    `global/(?:pg_control|pg_filenode\\.map|${RELATION})`,
+    'pg_wal/(?:[0-9A-F]{24}|[0-9A-F]{8}\\.history)',
+    'pg_(?:xact|commit_ts)/[0-9A-F]{4,15}',
+    'pg_multixact/(?:members|offsets)/[0-9A-F]{4,15}',
+    'pg_twophase/[0-9A-F]{8,16}',
+    'pg_logical/(?:replorigin_checkpoint|mappings/map-[0-9a-f-]+(?:_[0-9A-F]+)?|snapshots/[0-9A-F-]+\\.snap)',
+  ].join('|')})$`,
+)
+const DATABASE_FOLDERS = new RegExp(
+  `^(?:${[
+    'base(?:/\\d+)?',
+    'global',
+    'pg_(?:xact|commit_ts|twophase|stat|tblspc)',
+    'pg_multixact(?:/(?:members|offsets))?',
+    'pg_logical(?:/(?:mappings|snapshots))?',
+    'pg_wal(?:/(?:archive_status|summaries))?',
+    'pg_replslot',
+    'pg_dynshmem',
+    'pg_notify',
+    'pg_serial',
+    'pg_snapshots',
+    'pg_stat_tmp',
+    'pg_subtrans',
+  ].join('|')})$`,
+)
+const REQUIRED = ['PG_VERSION', 'backup_label', 'global/pg_control'].map(
+  (name) => `database/${name}`,
+)
 
 export interface Listed {
   version: 1 | 2
@@ -30,19 +59,34 @@ export interface Listed {
   files: readonly { path: string }[]
 }
 
-/** Whether a file is a setting of the database that an earlier version copied and that is left out. */
+/**
+ * Whether a file is a setting of the database that an earlier version copied and that is left out.
+ */
 export const isSetting = (path: string): boolean => SETTINGS.has(path)
 
-function reasonAgainst(path: string, { version, database: { form }, secrets, nodes }: Listed): string | null {
-  if (path.startsWith('/') || path.split('/').some((part) => part === '..' || part === '.' || part === '')) return 'is outside the backup'
+function reasonAgainst(
+  path: string,
+  { version, database: { form }, secrets, nodes }: Listed,
+): string | null {
+  if (
+    path.startsWith('/') ||
+    path.split('/').some((part) => part === '..' || part === '.' || part === '')
+  )
+    return 'is outside the backup'
   if (path === 'secrets.sealed') return secrets ? null : 'is not announced by "secrets"'
   const [, node] = /^nodes\/node-([123])\.json$/.exec(path) ?? []
-  if (node !== undefined) return nodes.some((each) => String(each.node) === node) ? null : 'is not announced by "nodes"'
+  if (node !== undefined)
+    return nodes.some((each) => String(each.node) === node) ? null : 'is not announced by "nodes"'
   if (form === 'dump') return path === 'database/dump' ? null : 'is no part of a backup'
-  if (isSetting(path)) return version === 1 ? null : 'is a setting of the database, which this platform writes itself'
-  if (/^database\/(?:[a-z_]+\.signal|recovery\.conf)$/.test(path)) return 'would change how the database recovers'
-  if (/^database\/(?:pg_tblspc\/|tablespace_map)/.test(path)) return 'is of a tablespace: they are not supported'
-  return DATABASE_FILES.test(path) ? null : 'is no part of a PostgreSQL data folder that is restored'
+  if (isSetting(path))
+    return version === 1 ? null : 'is a setting of the database, which this platform writes itself'
+  if (/^database\/(?:[a-z_]+\.signal|recovery\.conf)$/.test(path))
+    return 'would change how the database recovers'
+  if (/^database\/(?:pg_tblspc\/|tablespace_map)/.test(path))
+    return 'is of a tablespace: they are not supported'
+  return DATABASE_FILES.test(path)
+    ? null
+    : 'is no part of a PostgreSQL data folder that is restored'
 }
 
 /** @returns what is wrong with the names of a manifest, one sentence for each name */
@@ -56,26 +100,41 @@ export function wrongNames(listed: Listed): string[] {
   }
   for (const folder of listed.folders) {
     const isAllowed = listed.database.form === 'files' && DATABASE_FOLDERS.test(folder)
-    if (!isAllowed) wrong.push(`${folder} is no folder of a PostgreSQL data folder that is restored`)
+    if (!isAllowed)
+      wrong.push(`${folder} is no folder of a PostgreSQL data folder that is restored`)
     else if (folders.has(folder)) wrong.push(`${folder} is listed twice`)
     folders.add(folder)
   }
   const required = listed.database.form === 'dump' ? ['database/dump'] : REQUIRED
   for (const path of [
-    ...required, ...(listed.secrets ? ['secrets.sealed'] : []), ...listed.nodes.map(({ node }) => `nodes/node-${node}.json`),
-  ]) if (!files.has(path)) wrong.push(`${path} is not listed`)
+    ...required,
+    ...(listed.secrets ? ['secrets.sealed'] : []),
+    ...listed.nodes.map(({ node }) => `nodes/node-${node}.json`),
+  ])
+    if (!files.has(path)) wrong.push(`${path} is not listed`)
   return wrong
 }
 
-const LABEL = new RegExp(`^(?:${[
-  'START WAL LOCATION: [0-9A-F]+/[0-9A-F]+ \\(file [0-9A-F]{24}\\)', 'CHECKPOINT LOCATION: [0-9A-F]+/[0-9A-F]+',
-  'BACKUP METHOD: streamed', 'BACKUP FROM: primary', 'START TIME: [0-9A-Za-z :+-]{1,60}', 'LABEL: custody', 'START TIMELINE: [0-9]{1,10}',
-].join('|')})$`)
+const LABEL = new RegExp(
+  `^(?:${[
+    'START WAL LOCATION: [0-9A-F]+/[0-9A-F]+ \\(file [0-9A-F]{24}\\)',
+    'CHECKPOINT LOCATION: [0-9A-F]+/[0-9A-F]+',
+    'BACKUP METHOD: streamed',
+    'BACKUP FROM: primary',
+    'START TIME: [0-9A-Za-z :+-]{1,60}',
+    'LABEL: custody',
+    'START TIMELINE: [0-9]{1,10}',
+  ].join('|')})$`,
+)
 
 /** @throws Error where a `backup_label` holds a line that `takeEmbedded` does not write */
 export function checkLabel(text: string): void {
-  const wrong = text.split('\n').find((line, at, lines) => !LABEL.test(line) && !(line === '' && at === lines.length - 1))
+  const wrong = text
+    .split('\n')
+    .find((line, at, lines) => !LABEL.test(line) && !(line === '' && at === lines.length - 1))
   if (wrong !== undefined) {
-    throw new Error(`database/backup_label holds a line that no backup of this platform has: ${JSON.stringify(wrong)}`)
+    throw new Error(
+      `database/backup_label holds a line that no backup of this platform has: ${JSON.stringify(wrong)}`,
+    )
   }
 }

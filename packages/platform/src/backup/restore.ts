@@ -1,6 +1,14 @@
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
@@ -11,7 +19,14 @@ import { assertRestored, identityFolder, RESTORING, signersFolder } from '../hom
 import type { NodePeer } from '../signing/nodes.ts'
 import { checkExternalEmpty, placeEmbedded, placeExternal, type Recovery } from './database.ts'
 import { copyVerified, differenceOf, readPlain } from './folder.ts'
-import { checkFiles, entryOf, readManifest, type Manifest, type Proof, type Trust } from './manifest.ts'
+import {
+  checkFiles,
+  entryOf,
+  readManifest,
+  type Manifest,
+  type Proof,
+  type Trust,
+} from './manifest.ts'
 import { open, sealedSchema } from './sealed.ts'
 import { signatureKeyOf, signingKeyOf } from './signature.ts'
 import type { AskNode } from './take.ts'
@@ -20,11 +35,16 @@ const SETUP = fileURLToPath(new URL('../../../signer/src/setup.ts', import.meta.
 const MIGRATIONS = new URL('../database/migrations/', import.meta.url)
 const SEALED_BYTES_MAX = 16 * 1024 ** 2
 
-const portsSchema = z.strictObject({ signers: z.array(z.int().min(1).max(65_535)).length(3), devnet: z.int().min(1).max(65_535) })
+const portsSchema = z.strictObject({
+  signers: z.array(z.int().min(1).max(65_535)).length(3),
+  devnet: z.int().min(1).max(65_535),
+})
 /** Names are of this list alone: they become files outside the database. */
 const secretsSchema = z.strictObject({
   secrets_key: z.string().nullable(),
-  identity: z.strictObject({ 'tls.key': z.string(), 'tls.crt': z.string(), 'peers.json': z.string() }).partial(),
+  identity: z
+    .strictObject({ 'tls.key': z.string(), 'tls.crt': z.string(), 'peers.json': z.string() })
+    .partial(),
   ports: z.string().nullable(),
 })
 type Secrets = z.infer<typeof secretsSchema>
@@ -39,38 +59,54 @@ export interface Restore extends Recovery {
   recoverySecret: string | null
   /** What proves the manifest. Without a hash and a key it is the key of `recoverySecret`. */
   trust: Trust
-  /** Files with the recovery secrets of nodes whose homes are restored here too, by node: `local` only. */
+  /**
+   * Files with the recovery secrets of nodes whose homes are restored here too, by node: `local`
+   * only.
+   */
   nodeSecrets: ReadonlyMap<number, string>
   askNode: AskNode
   tell: (line: string) => void
 }
 
-/** @returns the trust with the signature key of the recovery secret, where the operator gave neither a hash nor a key */
-export const trustOf = (trust: Trust, recoverySecret: string | null): Trust => (
-  trust.manifestSha256 !== null || trust.signatureKey !== null || recoverySecret === null ? trust
+/**
+ * @returns the trust with the signature key of the recovery secret, where the operator gave
+ *   neither a hash nor a key
+ */
+export const trustOf = (trust: Trust, recoverySecret: string | null): Trust =>
+  trust.manifestSha256 !== null || trust.signatureKey !== null || recoverySecret === null
+    ? trust
     : { manifestSha256: null, signatureKey: signatureKeyOf(signingKeyOf(recoverySecret)) }
-)
 
 /**
- * Compares a backup with its manifest and this version, and proves the manifest as far as `trust` allows.
+ * Compares a backup with its manifest and this version, and proves the manifest as far as `trust`
+ * allows.
  * @throws Error with what is wrong, before anything is written anywhere
  */
-export async function verifyBackup(from: string, trust: Trust): Promise<{ manifest: Manifest; proof: Proof }> {
+export async function verifyBackup(
+  from: string,
+  trust: Trust,
+): Promise<{ manifest: Manifest; proof: Proof }> {
   const { manifest, proof } = readManifest(from, trust)
   await checkFiles(from, manifest)
   const known = new Set(readdirSync(MIGRATIONS))
   const later = manifest.database.migrations.filter((name) => !known.has(name))
   if (later.length > 0) {
     const version = `another version of this platform (${manifest.platform_version})`
-    throw new Error(`${from} was made by ${version}, which knows ${later.join(', ')}: restore it with that one`)
+    throw new Error(
+      `${from} was made by ${version}, which knows ${later.join(', ')}: restore it with that one`,
+    )
   }
   return { manifest, proof }
 }
 
 /** Opens the sealed secrets in memory, and checks them before anything is written. @throws Error */
-function secretsOf({ from, recoverySecret, secretsKey }: Restore, manifest: Manifest): Secrets | null {
+function secretsOf(
+  { from, recoverySecret, secretsKey }: Restore,
+  manifest: Manifest,
+): Secrets | null {
   if (recoverySecret === null) return null
-  if (!manifest.secrets) throw new Error(`${from} holds no secrets: restore it with --without-secrets`)
+  if (!manifest.secrets)
+    throw new Error(`${from} holds no secrets: restore it with --without-secrets`)
   const name = 'secrets.sealed'
   const bytes = readPlain(join(from, name), name, SEALED_BYTES_MAX)
   const found = { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
@@ -80,7 +116,9 @@ function secretsOf({ from, recoverySecret, secretsKey }: Restore, manifest: Mani
   const parsed = secretsSchema.safeParse(JSON.parse(text))
   // Its values are secret: only their names are shown.
   if (!parsed.success) {
-    throw new Error(`${name} holds other fields than a backup has: ${parsed.error.issues.map(({ path }) => path.join('.')).join(', ')}`)
+    throw new Error(
+      `${name} holds other fields than a backup has: ${parsed.error.issues.map(({ path }) => path.join('.')).join(', ')}`,
+    )
   }
   const secrets = parsed.data
   if (secrets.ports !== null) portsSchema.parse(JSON.parse(secrets.ports))
@@ -90,99 +128,160 @@ function secretsOf({ from, recoverySecret, secretsKey }: Restore, manifest: Mani
   return secrets
 }
 
-const write = (path: string, text: string | Uint8Array): void => writeFileSync(path, text, { mode: 0o600, flag: 'wx' })
+const write = (path: string, text: string | Uint8Array): void =>
+  writeFileSync(path, text, { mode: 0o600, flag: 'wx' })
 
-/** @param written receives the name of each file, so that a failure later can remove those that are outside the home */
-function placeSecrets({ home, secretsKey }: Restore, { secrets_key, identity, ports }: Secrets, written: string[]): void {
+/**
+ * @param written receives the name of each file, so that a failure later can remove those that
+ *   are outside the home
+ */
+function placeSecrets(
+  { home, secretsKey }: Restore,
+  { secrets_key, identity, ports }: Secrets,
+  written: string[],
+): void {
   const place = (path: string, content: string | Uint8Array): void => {
     write(path, content)
     written.push(path)
   }
   // A key that the environment gives is not written beside the database.
-  if (secrets_key !== null && secretsKey === null) place(join(home, 'secrets.key'), Buffer.from(secrets_key, 'base64'))
+  if (secrets_key !== null && secretsKey === null)
+    place(join(home, 'secrets.key'), Buffer.from(secrets_key, 'base64'))
   const folder = identityFolder(home)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   for (const [name, text] of Object.entries(identity)) place(join(folder, name), text)
   if (ports !== null) place(join(home, 'ports.json'), ports)
 }
 
-/** The three homes of `local`, from the nodes' own backups; then each takes what its peers recorded, which is nothing. */
-async function placeNodes({ home, from, nodeSecrets, askNode, tell }: Restore, manifest: Manifest): Promise<void> {
+/**
+ * The three homes of `local`, from the nodes' own backups; then each takes what its peers recorded,
+ * which is nothing.
+ */
+async function placeNodes(
+  { home, from, nodeSecrets, askNode, tell }: Restore,
+  manifest: Manifest,
+): Promise<void> {
   const file = join(identityFolder(home), 'peers.json')
   const listed = JSON.parse(readFileSync(file, 'utf8')) as { nodes: NodePeer[] }
   const copies = join(home, 'node-backups')
   mkdirSync(copies, { mode: 0o700 })
   const copyOf = (node: number): string => join(copies, `node-${node}.json`)
   for (const { node } of listed.nodes) {
-    if (!nodeSecrets.has(node)) throw new Error(`peers.json names node ${node}, which --node-secrets does not`)
+    if (!nodeSecrets.has(node))
+      throw new Error(`peers.json names node ${node}, which --node-secrets does not`)
     await copyVerified(from, entryOf(manifest, `nodes/node-${node}.json`), copyOf(node))
   }
   for (const signer of listed.nodes) {
     const nodeHome = join(signersFolder(home), `node-${signer.node}`)
-    const made = spawnSync(process.execPath, [
-      SETUP, '--home', nodeHome, '--restore', copyOf(signer.node),
-      '--recovery-secret-file', nodeSecrets.get(signer.node) as string,
-    ], { encoding: 'utf8' })
-    if (made.status !== 0) throw new Error(`node ${signer.node}: ${(made.stderr || made.stdout).trim().slice(-800)}`)
-    const { socket } = JSON.parse(readFileSync(join(nodeHome, 'config.json'), 'utf8')) as { socket: string }
+    const made = spawnSync(
+      process.execPath,
+      [
+        SETUP,
+        '--home',
+        nodeHome,
+        '--restore',
+        copyOf(signer.node),
+        '--recovery-secret-file',
+        nodeSecrets.get(signer.node) as string,
+      ],
+      { encoding: 'utf8' },
+    )
+    if (made.status !== 0)
+      throw new Error(`node ${signer.node}: ${(made.stderr || made.stdout).trim().slice(-800)}`)
+    const { socket } = JSON.parse(readFileSync(join(nodeHome, 'config.json'), 'utf8')) as {
+      socket: string
+    }
     Object.assign(signer, { socket, home: nodeHome })
   }
   writeFileSync(file, `${JSON.stringify(listed, null, 2)}\n`, { mode: 0o600 })
   const named = ({ node }: NodePeer) => ({
-    file: copyOf(node), recovery_secret_file: nodeSecrets.get(node),
+    file: copyOf(node),
+    recovery_secret_file: nodeSecrets.get(node),
   })
   await withNodes(home, async () => {
-    // Each must have read its backup before a peer can be told what that says; what fails here fails again below, and is told.
-    for (const signer of listed.nodes) await askNode(signer, 'restore', { ...named(signer), preview: true }).catch(() => undefined)
+    // Each must have read its backup before a peer can be told what that says; what fails here
+    // fails again below, and is told.
+    for (const signer of listed.nodes)
+      await askNode(signer, 'restore', { ...named(signer), preview: true }).catch(() => undefined)
     for (const signer of listed.nodes) {
-      const answer = await askNode(signer, 'restore', named(signer)) as { keys: number }
+      const answer = (await askNode(signer, 'restore', named(signer))) as { keys: number }
       tell(`node ${signer.node}: ${answer.keys} keys`)
     }
   })
   rmSync(copies, { recursive: true })
 }
 
-/** The home, and the identity folder where CUSTODY_SIGNERS names one: no link, and nothing that would be written over. @throws Error */
+/**
+ * The home, and the identity folder where CUSTODY_SIGNERS names one: no link, and nothing that
+ * would be written over. @throws Error
+ */
 function checkPlaces({ home, recoverySecret }: Restore): void {
   assertRestored(home)
-  const isLink = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
-  if (isLink(home)) throw new Error(`${home} is a symbolic link: set CUSTODY_HOME to the folder itself`)
-  if (existsSync(home) && readdirSync(home).length > 0) throw new Error(`${home} is not empty: nothing is restored over what is there`)
+  const isLink = (path: string): boolean =>
+    lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+  if (isLink(home))
+    throw new Error(`${home} is a symbolic link: set CUSTODY_HOME to the folder itself`)
+  if (existsSync(home) && readdirSync(home).length > 0)
+    throw new Error(`${home} is not empty: nothing is restored over what is there`)
   if (recoverySecret === null) return
   const folder = identityFolder(home)
-  if (isLink(folder)) throw new Error(`${folder} is a symbolic link: set CUSTODY_SIGNERS to the folder itself`)
+  if (isLink(folder))
+    throw new Error(`${folder} is a symbolic link: set CUSTODY_SIGNERS to the folder itself`)
   for (const name of Object.keys(secretsSchema.shape.identity.shape)) {
     if (lstatSync(join(folder, name), { throwIfNoEntry: false })) {
-      throw new Error(`${join(folder, name)} exists already: nothing is restored over what is there`)
+      throw new Error(
+        `${join(folder, name)} exists already: nothing is restored over what is there`,
+      )
     }
   }
 }
 
-function checkTarget({ databaseUrl, from, nodeSecrets, network, wal, archive }: Restore, manifest: Manifest): void {
-  if (manifest.network !== network) throw new Error(`${from} is of CUSTODY_NETWORK=${manifest.network}, and ${network} is set here`)
+function checkTarget(
+  { databaseUrl, from, nodeSecrets, network, wal, archive }: Restore,
+  manifest: Manifest,
+): void {
+  if (manifest.network !== network)
+    throw new Error(`${from} is of CUSTODY_NETWORK=${manifest.network}, and ${network} is set here`)
   const { form, postgres } = manifest.database
-  if (form === 'dump' && databaseUrl === null) throw new Error(`${from} is of a database of your own: set DATABASE_URL to an empty one`)
-  if (form === 'files' && databaseUrl !== null) throw new Error(`${from} is of an embedded database: restore it without DATABASE_URL`)
+  if (form === 'dump' && databaseUrl === null)
+    throw new Error(`${from} is of a database of your own: set DATABASE_URL to an empty one`)
+  if (form === 'files' && databaseUrl !== null)
+    throw new Error(`${from} is of an embedded database: restore it without DATABASE_URL`)
   if (form === 'files' && postgres !== embeddedVersion()) {
     const brought = `and this platform brings ${embeddedVersion()}`
-    throw new Error(`${from} is of PostgreSQL ${postgres}, ${brought}: restore it with the version that made it`)
+    throw new Error(
+      `${from} is of PostgreSQL ${postgres}, ${brought}: restore it with the version that made it`,
+    )
   }
   if (wal !== null && form === 'dump') {
-    throw new Error('--wal: a dump has no log; your own PostgreSQL restores to a point in time by itself')
+    throw new Error(
+      '--wal: a dump has no log; your own PostgreSQL restores to a point in time by itself',
+    )
   }
   if (wal !== null) assertPlainFolder(wal, '--wal')
   if (archive !== null) assertPlainFolder(archive, 'CUSTODY_WAL_ARCHIVE')
   if (wal !== null && !existsSync(wal)) throw new Error(`--wal: there is no folder ${wal}`)
   if (nodeSecrets.size === 0) return
-  if (network !== 'local') throw new Error('--node-secrets is for local: each node is restored by its operator, on its own host')
-  const missing = [1, 2, 3].filter((node) => !nodeSecrets.has(node) || !manifest.nodes.some((each) => each.node === node))
-  if (missing.length > 0) throw new Error(`--node-secrets: node ${missing.join(', ')} has no secret named, or is not in the backup`)
+  if (network !== 'local')
+    throw new Error(
+      '--node-secrets is for local: each node is restored by its operator, on its own host',
+    )
+  const missing = [1, 2, 3].filter(
+    (node) => !nodeSecrets.has(node) || !manifest.nodes.some((each) => each.node === node),
+  )
+  if (missing.length > 0)
+    throw new Error(
+      `--node-secrets: node ${missing.join(', ')} has no secret named, or is not in the backup`,
+    )
 }
 
 const LOG_LINES = 5
 const LOG_CHARACTERS_MAX = 1500
 
-/** A reason with the end of each log that it refers to, in the place of the path: the log is removed with the rest of the home. */
+/**
+ * A reason with the end of each log that it refers to, in the place of the path: the log is removed
+ * with the rest of the home.
+ */
 function withLogs(reason: string, home: string): string {
   return reason.replaceAll(/see (.+?\.log)\b/g, (all, path: string) => {
     if (!path.startsWith(`${home}/`) || !existsSync(path)) return all
@@ -192,28 +291,40 @@ function withLogs(reason: string, home: string): string {
 }
 
 /**
- * Restores a backup on an empty home. Everything is checked first; what was written is removed where something fails later, so that
- * it can be tried again. An embedded database runs its recovery before any key is unsealed into the home, because its server is a
- * process of this user. The operator's own server has no access to the home, and its database comes last, in one transaction: a full
- * one never stands beside nodes that could not be restored.
+ * Restores a backup on an empty home. Everything is checked first; what was written is removed
+ * where something fails later, so that it can be tried again. An embedded database runs its
+ * recovery before any key is unsealed into the home, because its server is a process of this user.
+ * The operator's own server has no access to the home, and its database comes last, in one
+ * transaction: a full one never stands beside nodes that could not be restored.
  * @throws Error
  */
 export async function restoreBackup(restore: Restore): Promise<Manifest> {
   const { home, from, databaseUrl, recoverySecret, nodeSecrets, wal, tell } = restore
   const trust = trustOf(restore.trust, recoverySecret)
   if (trust.manifestSha256 === null && trust.signatureKey === null) {
-    throw new Error('--recovery-secret, --recovery-key or --manifest-sha256 is needed: '
-      + 'a backup is restored only where it is proved authentic')
+    throw new Error(
+      '--recovery-secret, --recovery-key or --manifest-sha256 is needed: ' +
+        'a backup is restored only where it is proved authentic',
+    )
   }
   const { manifest, proof } = await verifyBackup(from, trust)
-  const proved = proof === 'hash' ? 'the manifest has the hash that was given' : 'the manifest is signed by the recovery key'
-  tell(`${from}: ${proved}, and ${manifest.files.length} files are as it says, made ${manifest.made_at}`)
+  const proved =
+    proof === 'hash'
+      ? 'the manifest has the hash that was given'
+      : 'the manifest is signed by the recovery key'
+  tell(
+    `${from}: ${proved}, and ${manifest.files.length} files are as it says, made ${manifest.made_at}`,
+  )
   checkPlaces(restore)
   checkTarget(restore, manifest)
   if (databaseUrl !== null) await checkExternalEmpty(databaseUrl)
   const secrets = secretsOf(restore, manifest)
-  if (nodeSecrets.size > 0 && secrets === null) throw new Error('--node-secrets needs the secrets of the platform too')
-  if (wal !== null) tell(`WARNING: the archived log in ${wal} is not signed: restore it only where nobody else can write to that folder`)
+  if (nodeSecrets.size > 0 && secrets === null)
+    throw new Error('--node-secrets needs the secrets of the platform too')
+  if (wal !== null)
+    tell(
+      `WARNING: the archived log in ${wal} is not signed: restore it only where nobody else can write to that folder`,
+    )
   mkdirSync(home, { recursive: true, mode: 0o700 })
   const unfinished = join(home, RESTORING)
   write(unfinished, '')
@@ -232,7 +343,10 @@ export async function restoreBackup(restore: Restore): Promise<Manifest> {
     tell('database: restored')
   }
   try {
-    for (const step of databaseUrl === null ? [placeDatabase, placeKeys] : [placeKeys, placeDatabase]) await step()
+    for (const step of databaseUrl === null
+      ? [placeDatabase, placeKeys]
+      : [placeKeys, placeDatabase])
+      await step()
     rmSync(unfinished)
     return manifest
   } catch (error) {

@@ -1,13 +1,22 @@
-import { createPrivateKey, createPublicKey, hkdfSync, sign, verify, type KeyObject } from 'node:crypto'
+import {
+  createPrivateKey,
+  createPublicKey,
+  hkdfSync,
+  sign,
+  verify,
+  type KeyObject,
+} from 'node:crypto'
 import { z } from 'zod'
 
 /**
- * The signature of a backup's manifest: Ed25519, by a key that is derived from the recovery secret. The platform holds the signing
- * key, and whoever holds the recovery secret derives the public half of it on an empty host. A writer to the backup folder has
- * neither. All fields in hex.
+ * The signature of a backup's manifest: Ed25519, by a key that is derived from the recovery secret.
+ * The platform holds the signing key, and whoever holds the recovery secret derives the public half
+ * of it on an empty host. A writer to the backup folder has neither. All fields in hex.
  */
 const signatureSchema = z.strictObject({
-  version: z.literal(1), key: z.string().regex(/^[0-9a-f]{64}$/), signature: z.string().regex(/^[0-9a-f]{128}$/),
+  version: z.literal(1),
+  key: z.string().regex(/^[0-9a-f]{64}$/),
+  signature: z.string().regex(/^[0-9a-f]{128}$/),
 })
 export type ManifestSignature = z.infer<typeof signatureSchema>
 
@@ -17,20 +26,37 @@ export const SIGNATURE = 'manifest.sig'
 const DOMAIN = Buffer.from('custody/backup-manifest/v1\n')
 const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex')
 const privateKey = (seed: string): KeyObject =>
-  createPrivateKey({ key: Buffer.concat([PKCS8, Buffer.from(seed, 'hex')]), format: 'der', type: 'pkcs8' })
+  createPrivateKey({
+    key: Buffer.concat([PKCS8, Buffer.from(seed, 'hex')]),
+    format: 'der',
+    type: 'pkcs8',
+  })
 const publicKey = (raw: string): KeyObject =>
-  createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(raw, 'hex').toString('base64url') }, format: 'jwk' })
+  createPublicKey({
+    key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(raw, 'hex').toString('base64url') },
+    format: 'jwk',
+  })
 
-/** @param secret secret half of the recovery key, in hex. @returns the Ed25519 seed that signs backups, in hex */
+/**
+ * @param secret secret half of the recovery key, in hex. @returns the Ed25519 seed that signs
+ *   backups, in hex
+ */
 export const signingKeyOf = (secret: string): string =>
-  Buffer.from(hkdfSync('sha256', Buffer.from(secret, 'hex'), '', 'custody/backup-signing/v1', 32)).toString('hex')
+  Buffer.from(
+    hkdfSync('sha256', Buffer.from(secret, 'hex'), '', 'custody/backup-signing/v1', 32),
+  ).toString('hex')
 
 /** @param seed as `signingKeyOf` returns it. @returns the raw public key, in hex */
 export const signatureKeyOf = (seed: string): string =>
-  Buffer.from(createPublicKey(privateKey(seed)).export({ format: 'jwk' }).x as string, 'base64url').toString('hex')
+  Buffer.from(
+    createPublicKey(privateKey(seed)).export({ format: 'jwk' }).x as string,
+    'base64url',
+  ).toString('hex')
 
 export const signManifest = (manifest: Uint8Array, seed: string): ManifestSignature => ({
-  version: 1, key: signatureKeyOf(seed), signature: sign(null, Buffer.concat([DOMAIN, manifest]), privateKey(seed)).toString('hex'),
+  version: 1,
+  key: signatureKeyOf(seed),
+  signature: sign(null, Buffer.concat([DOMAIN, manifest]), privateKey(seed)).toString('hex'),
 })
 
 /**
@@ -43,13 +69,26 @@ export function verifyManifest(manifest: Uint8Array, text: string, key: string):
   let value: unknown
   try {
     value = JSON.parse(text)
-  } catch { /* the schema refuses it */ }
+  } catch {
+    /* the schema refuses it */
+  }
   const parsed = signatureSchema.safeParse(value)
   if (!parsed.success) throw new Error(`${SIGNATURE} is not a signature of form 1`)
   if (parsed.data.key !== key) {
-    throw new Error(`${SIGNATURE} was made with another key than the one that was given: use the recovery key of the time of this backup`)
+    throw new Error(
+      `${SIGNATURE} was made with another key than the one that was given: use the recovery key of the time of this backup`,
+    )
   }
-  if (!verify(null, Buffer.concat([DOMAIN, manifest]), publicKey(key), Buffer.from(parsed.data.signature, 'hex'))) {
-    throw new Error(`manifest.json is not the manifest that was signed: it or ${SIGNATURE} was changed`)
+  if (
+    !verify(
+      null,
+      Buffer.concat([DOMAIN, manifest]),
+      publicKey(key),
+      Buffer.from(parsed.data.signature, 'hex'),
+    )
+  ) {
+    throw new Error(
+      `manifest.json is not the manifest that was signed: it or ${SIGNATURE} was changed`,
+    )
   }
 }

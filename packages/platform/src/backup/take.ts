@@ -11,7 +11,11 @@ import { wrongNames } from './names.ts'
 import { seal } from './sealed.ts'
 
 /** What the operator's entrance of a node is asked. */
-export type AskNode = (signer: NodePeer, command: string, body: Record<string, unknown>) => Promise<unknown>
+export type AskNode = (
+  signer: NodePeer,
+  command: string,
+  body: Record<string, unknown>,
+) => Promise<unknown>
 
 export interface Backup {
   home: string
@@ -23,7 +27,10 @@ export interface Backup {
   secretsKey: string | null
   /** Public half of the platform's recovery key, in hex; null: secrets are left out. */
   recoveryKey: string | null
-  /** Seed that signs the manifest, in hex; null: the manifest is not signed, and its hash is the only proof. */
+  /**
+   * Seed that signs the manifest, in hex; null: the manifest is not signed, and its hash is the
+   * only proof.
+   */
   signingKey: string | null
   withNodes: boolean
   askNode: AskNode
@@ -32,7 +39,10 @@ export interface Backup {
   clock: () => Date
 }
 
-/** Files of the platform that are secret or that nobody else can make again: where from, and what they are called in the backup. */
+/**
+ * Files of the platform that are secret or that nobody else can make again: where from, and what
+ * they are called in the backup.
+ */
 const IDENTITY = ['tls.key', 'tls.crt', 'peers.json']
 
 /** @returns as JSON: the secrets key in base64, and files by their name */
@@ -41,15 +51,25 @@ function secretsOf({ home, secretsKey }: Backup): string {
   const key = secretsKey ?? (existsSync(file) ? readFileSync(file).toString('base64') : null)
   const identity = identityFolder(home)
   const files = Object.fromEntries(
-    IDENTITY.filter((name) => existsSync(join(identity, name))).map((name) => [name, readFileSync(join(identity, name), 'utf8')])
+    IDENTITY.filter((name) => existsSync(join(identity, name))).map((name) => [
+      name,
+      readFileSync(join(identity, name), 'utf8'),
+    ]),
   )
   const ports = join(home, 'ports.json')
-  return JSON.stringify({ secrets_key: key, identity: files, ports: existsSync(ports) ? readFileSync(ports, 'utf8') : null })
+  return JSON.stringify({
+    secrets_key: key,
+    identity: files,
+    ports: existsSync(ports) ? readFileSync(ports, 'utf8') : null,
+  })
 }
 
 const mebibytes = (bytes: number): string => `${(bytes / 1024 ** 2).toFixed(1)} MiB`
 
-async function takeNodes({ home, withNodes, askNode, tell }: Backup, to: string): Promise<Manifest['nodes']> {
+async function takeNodes(
+  { home, withNodes, askNode, tell }: Backup,
+  to: string,
+): Promise<Manifest['nodes']> {
   if (!withNodes) {
     tell('nodes: left out as asked; each operator runs "npx custody signer backup"')
     return []
@@ -62,26 +82,38 @@ async function takeNodes({ home, withNodes, askNode, tell }: Backup, to: string)
   mkdirSync(join(to, 'nodes'), { mode: 0o700 })
   for (const signer of nodes) {
     try {
-      if (signer.socket === undefined) throw new Error('is on a host of its own, where its operator runs "npx custody signer backup"')
-      const made = await askNode(signer, 'backup', { file: join(to, 'nodes', `node-${signer.node}.json`) }) as { keys: number }
-      const { record } = await askNode(signer, 'status', {}) as { record: { height: number } }
+      if (signer.socket === undefined)
+        throw new Error(
+          'is on a host of its own, where its operator runs "npx custody signer backup"',
+        )
+      const made = (await askNode(signer, 'backup', {
+        file: join(to, 'nodes', `node-${signer.node}.json`),
+      })) as { keys: number }
+      const { record } = (await askNode(signer, 'status', {})) as { record: { height: number } }
       taken.push({ node: signer.node, keys: made.keys, record_height: record.height })
-      tell(`node ${signer.node}: ${made.keys} keys, encrypted to its recovery key; record ${record.height}`)
+      tell(
+        `node ${signer.node}: ${made.keys} keys, encrypted to its recovery key; record ${record.height}`,
+      )
     } catch (error) {
       missing.push(`node ${signer.node}: ${reasonOf(error)}`)
     }
   }
-  if (missing.length > 0) throw new Error(`${missing.join('; ')}. With --without-nodes a backup is made without them`)
+  if (missing.length > 0)
+    throw new Error(`${missing.join('; ')}. With --without-nodes a backup is made without them`)
   return taken
 }
 
 /**
- * Makes a backup: database, secrets, nodes, and a manifest of it all. The folder has its own name only once everything is on the
- * disk. Nodes come after the database, so that they never know less than it does.
+ * Makes a backup: database, secrets, nodes, and a manifest of it all. The folder has its own name
+ * only once everything is on the disk. Nodes come after the database, so that they never know less
+ * than it does.
  * @throws Error where a part is missing; nothing is left then
  */
-export async function takeBackup(backup: Backup): Promise<{ manifest: Manifest; manifestSha256: string; bytes: number }> {
-  const { home, out, network, databaseUrl, walArchive, recoveryKey, signingKey, tell, clock } = backup
+export async function takeBackup(
+  backup: Backup,
+): Promise<{ manifest: Manifest; manifestSha256: string; bytes: number }> {
+  const { home, out, network, databaseUrl, walArchive, recoveryKey, signingKey, tell, clock } =
+    backup
   const draft = `${out}.partial`
   if (existsSync(out)) throw new Error(`${out} exists already; name another folder`)
   if (!existsSync(home)) throw new Error(`there is no home ${home}`)
@@ -90,35 +122,63 @@ export async function takeBackup(backup: Backup): Promise<{ manifest: Manifest; 
     mkdirSync(draft, { mode: 0o700 })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    throw new Error(`${draft} exists: another backup is under way, or one was cut; remove it if none runs`, { cause: error })
+    throw new Error(
+      `${draft} exists: another backup is under way, or one was cut; remove it if none runs`,
+      { cause: error },
+    )
   }
   try {
     const at = clock()
     const folder = join(draft, 'database')
-    const { folders, ...database } = databaseUrl === null ? await takeEmbedded(home, folder, walArchive, tell)
-      : await takeExternal(databaseUrl, folder)
-    tell(`database: PostgreSQL ${database.postgres}, ${database.migrations.length} migrations (${database.made_with})`)
-    if (recoveryKey === null) tell('secrets: left out as asked; without them sealed tokens of others and the client key are lost')
+    const { folders, ...database } =
+      databaseUrl === null
+        ? await takeEmbedded(home, folder, walArchive, tell)
+        : await takeExternal(databaseUrl, folder)
+    tell(
+      `database: PostgreSQL ${database.postgres}, ${database.migrations.length} migrations (${database.made_with})`,
+    )
+    if (recoveryKey === null)
+      tell(
+        'secrets: left out as asked; without them sealed tokens of others and the client key are lost',
+      )
     else {
-      writeFileSync(join(draft, 'secrets.sealed'), JSON.stringify(seal(secretsOf(backup), recoveryKey)), { mode: 0o600 })
+      writeFileSync(
+        join(draft, 'secrets.sealed'),
+        JSON.stringify(seal(secretsOf(backup), recoveryKey)),
+        { mode: 0o600 },
+      )
       tell('secrets: secrets key and client key, sealed to the recovery key')
     }
     const nodes = await takeNodes(backup, draft)
     const files = await filesBelow(draft)
     const manifest: Manifest = {
-      version: MANIFEST_VERSION, made_at: at.toISOString(), platform_version: packageFile.version, network, database,
-      secrets: recoveryKey !== null, nodes, folders, files,
+      version: MANIFEST_VERSION,
+      made_at: at.toISOString(),
+      platform_version: packageFile.version,
+      network,
+      database,
+      secrets: recoveryKey !== null,
+      nodes,
+      folders,
+      files,
     }
     const wrong = wrongNames(manifest)
-    if (wrong.length > 0) throw new Error(`${home} holds files that no backup holds; move them away: ${wrong.slice(0, 10).join('; ')}`)
+    if (wrong.length > 0)
+      throw new Error(
+        `${home} holds files that no backup holds; move them away: ${wrong.slice(0, 10).join('; ')}`,
+      )
     const manifestSha256 = writeManifest(draft, manifest, signingKey)
     syncBelow(draft)
     renameSync(draft, out)
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
-    tell(`${MANIFEST}: ${files.length} files, ${mebibytes(bytes)}, ${signingKey === null ? 'not signed' : 'signed'}`)
+    tell(
+      `${MANIFEST}: ${files.length} files, ${mebibytes(bytes)}, ${signingKey === null ? 'not signed' : 'signed'}`,
+    )
     if (signingKey === null) {
-      tell('WARNING: the manifest is not signed. Keep its hash where a writer to the backups cannot change it: '
-        + `without it the backup is not restored. npx custody backup-key makes a signing key`)
+      tell(
+        'WARNING: the manifest is not signed. Keep its hash where a writer to the backups cannot change it: ' +
+          `without it the backup is not restored. npx custody backup-key makes a signing key`,
+      )
     }
     tell(`${MANIFEST} SHA-256: ${manifestSha256}`)
     return { manifest, manifestSha256, bytes }

@@ -10,10 +10,16 @@ const INVOICE_ID = /^[\w-]{1,100}$/
 
 /** The page on which an invoice is paid, its files, and the script that shows it in a shop. */
 export function checkoutPages(log: Logger): Page[] {
-  const built = siteOr503(NAME, loadSite, log, 'invoices can be made, and their payers are shown nothing')
+  const built = siteOr503(
+    NAME,
+    loadSite,
+    log,
+    'invoices can be made, and their payers are shown nothing',
+  )
   return [
     {
-      path: '/checkout/{inv_id}', isCounted: true,
+      path: '/checkout/{inv_id}',
+      isCounted: true,
       async handler({ services, params, header }) {
         const id = params['inv_id'] as string
         const origins = INVOICE_ID.test(id) ? await frameAncestors(services, id) : null
@@ -21,16 +27,20 @@ export function checkoutPages(log: Logger): Page[] {
       },
     },
     {
-      path: '/checkout/assets/{name}', isCounted: false,
-      handler: ({ params, header }) => built((site) => {
-        const found = site.asset(params['name'] as string, header('accept-encoding'))
-        if (!found) throw new ApiError('NOT_FOUND', 'no such file of the checkout page')
-        return found
-      }),
+      path: '/checkout/assets/{name}',
+      isCounted: false,
+      handler: ({ params, header }) =>
+        built((site) => {
+          const found = site.asset(params['name'] as string, header('accept-encoding'))
+          if (!found) throw new ApiError('NOT_FOUND', 'no such file of the checkout page')
+          return found
+        }),
     },
     {
-      path: '/widget.js', isCounted: false,
-      handler: ({ header }) => built((site) => site.widget(header('accept-encoding'), header('if-none-match'))),
+      path: '/widget.js',
+      isCounted: false,
+      handler: ({ header }) =>
+        built((site) => site.widget(header('accept-encoding'), header('if-none-match'))),
     },
   ]
 }

@@ -11,25 +11,55 @@ const RANGES_MAX = 100
 const RATE_LIMIT_MAX = 10_000_000
 
 export const rateLimit = wholeNumber(0, RATE_LIMIT_MAX, 'Requests in a minute; 0: as everybody')
-export const label = z.string().max(100).refine((text) => !/[\p{Cc}\p{Cs}]/u.test(text), 'must be of letters that can be seen')
-export const ipAllowList = z.array(
-  z.string().max(50).refine((text) => readRange(text) !== null, 'must be an address or a range such as 203.0.113.0/24 or 2001:db8::/32')
-).max(RANGES_MAX).meta({ description: 'Where the key is used from; empty: from anywhere' })
+export const label = z
+  .string()
+  .max(100)
+  .refine((text) => !/[\p{Cc}\p{Cs}]/u.test(text), 'must be of letters that can be seen')
+export const ipAllowList = z
+  .array(
+    z
+      .string()
+      .max(50)
+      .refine(
+        (text) => readRange(text) !== null,
+        'must be an address or a range such as 203.0.113.0/24 or 2001:db8::/32',
+      ),
+  )
+  .max(RANGES_MAX)
+  .meta({ description: 'Where the key is used from; empty: from anywhere' })
 
 export const commandShape = z.object({
-  where: z.string().meta({ description: 'At whose terminal' }), command: z.string().meta({ description: 'To be pasted into a shell' }),
+  where: z.string().meta({ description: 'At whose terminal' }),
+  command: z.string().meta({ description: 'To be pasted into a shell' }),
 })
 
 export const apiUserShape = z.object({
   id: z.uuid().meta({ description: 'The API key; of a request, its own id' }),
-  api_key: z.uuid().nullable().meta({ description: 'Null: it is asked for, and no operator has made it yet' }),
-  label: z.string().nullable(), sub_account: z.string(), role: z.enum(['full', 'read-only']), rate_limit: z.int().nullable(),
-  ip_allow_list: z.array(z.string()), created_at: time, last_used_at: time.nullable(), revoked_at: time.nullable(),
-  key_fingerprint: z.string().meta({ description: 'SHA-256 of the public key (SubjectPublicKeyInfo), in hexadecimal' }),
-  public_key_pem: z.string().meta({ description: 'PEM in its one spelling, whatever spelling was uploaded' }),
-  person: z.object({ id: z.uuid(), email: z.string(), name: z.string() }).nullable().meta({ description: 'Whose own it is' }),
+  api_key: z
+    .uuid()
+    .nullable()
+    .meta({ description: 'Null: it is asked for, and no operator has made it yet' }),
+  label: z.string().nullable(),
+  sub_account: z.string(),
+  role: z.enum(['full', 'read-only']),
+  rate_limit: z.int().nullable(),
+  ip_allow_list: z.array(z.string()),
+  created_at: time,
+  last_used_at: time.nullable(),
+  revoked_at: time.nullable(),
+  key_fingerprint: z
+    .string()
+    .meta({ description: 'SHA-256 of the public key (SubjectPublicKeyInfo), in hexadecimal' }),
+  public_key_pem: z
+    .string()
+    .meta({ description: 'PEM in its one spelling, whatever spelling was uploaded' }),
+  person: z
+    .object({ id: z.uuid(), email: z.string(), name: z.string() })
+    .nullable()
+    .meta({ description: 'Whose own it is' }),
   enrolment: z.enum(['pending', 'enrolled']).meta({
-    description: 'enrolled: the operator’s command made it, which enrols at the nodes first; each node’s operator sees what his holds',
+    description:
+      'enrolled: the operator’s command made it, which enrols at the nodes first; each node’s operator sees what his holds',
   }),
   commands: z.array(commandShape).meta({ description: 'What operators type, while it is pending' }),
 })
@@ -38,16 +68,25 @@ export const apiUserShape = z.object({
 const quoted = (name: string): string => `'${name}'`
 
 /**
- * What operators type to make an API user of a request: all nodes on this machine, or each on its own.
+ * What operators type to make an API user of a request: all nodes on this machine, or each on its
+ * own.
  * @throws AuthError where the key is none
  */
-export function enrolmentCommands({ signers }: Services, workspace: string, request: ApiUserRequest): z.output<typeof commandShape>[] {
-  // Each is one line of words that no shell reads as anything else: the key, too, is somebody's choice.
+export function enrolmentCommands(
+  { signers }: Services,
+  workspace: string,
+  request: ApiUserRequest,
+): z.output<typeof commandShape>[] {
+  // Each is one line of words that no shell reads as anything else: the key, too, is somebody's
+  // choice.
   const key = `base64:${publicKeyWord(request.public_key_pem)}`
   const wish = `--workspace ${quoted(workspace)} --sub-account ${quoted(request.sub_account)} --role ${request.role} --public-key ${key}`
   // Other requests may have the same key.
   const rest = `${request.rate_limit === null ? '' : ` --rate-limit ${request.rate_limit}`} --request ${request.id}`
-  if (areHere(signers)) return [{ where: 'the platform’s host', command: `${commandName()} api-user create ${wish}${rest}` }]
+  if (areHere(signers))
+    return [
+      { where: 'the platform’s host', command: `${commandName()} api-user create ${wish}${rest}` },
+    ]
   return [
     ...signers.peers.map(({ node }, at) => ({
       where: `signer node ${node}`,
@@ -60,13 +99,26 @@ export function enrolmentCommands({ signers }: Services, workspace: string, requ
   ]
 }
 
-/** What operators type to end an API key at the nodes: what it signed before, and stole, they would sign for. */
-export function revocationCommands({ signers }: Services, apiKey: string): z.output<typeof commandShape>[] {
-  if (areHere(signers)) return [{ where: 'the platform’s host', command: `${commandName()} api-user revoke --api-key ${apiKey}` }]
+/**
+ * What operators type to end an API key at the nodes: what it signed before, and stole, they would
+ * sign for.
+ */
+export function revocationCommands(
+  { signers }: Services,
+  apiKey: string,
+): z.output<typeof commandShape>[] {
+  if (areHere(signers))
+    return [
+      {
+        where: 'the platform’s host',
+        command: `${commandName()} api-user revoke --api-key ${apiKey}`,
+      },
+    ]
   return signers.peers.map(({ node }) => ({
-    where: `signer node ${node}`, command: `${commandName()} signer revoke --home HOME --api-key ${apiKey}`,
+    where: `signer node ${node}`,
+    command: `${commandName()} signer revoke --home HOME --api-key ${apiKey}`,
   }))
 }
 
-const areHere = ({ peers }: Services['signers']): boolean => peers.every(({ socket }) => socket !== undefined)
-
+const areHere = ({ peers }: Services['signers']): boolean =>
+  peers.every(({ socket }) => socket !== undefined)

@@ -14,55 +14,96 @@ import { beginStep, endStep, tryStep } from '../people/steps.ts'
 const response = z.object({ confirmed: z.literal(true) })
 
 /** A factor was shown again: the session may change factors for a while, under another token. */
-async function confirmed(services: Services, visitor: Visitor, factor: Factor, proof: (tx: Queryable) => Promise<void>) {
+async function confirmed(
+  services: Services,
+  visitor: Visitor,
+  factor: Factor,
+  proof: (tx: Queryable) => Promise<void>,
+) {
   const { id } = visitor.session
-  const cookie = await changeOwn(services, visitor, { action: 'session.confirmed', object: id, details: { factor } }, async (tx) => {
-    await proof(tx)
-    await tx.query('update sessions set confirmed_at = $2 where id = $1', [id, tx.now()])
-    return services.people.sessions.rotate(tx, id)
-  })
+  const cookie = await changeOwn(
+    services,
+    visitor,
+    { action: 'session.confirmed', object: id, details: { factor } },
+    async (tx) => {
+      await proof(tx)
+      await tx.query('update sessions set confirmed_at = $2 where id = $1', [id, tx.now()])
+      return services.people.sessions.rotate(tx, id)
+    },
+  )
   return { headers: cookieHeaders(cookie, visitor.from), body: { confirmed: true } }
 }
 
-const byCode = (factor: 'totp' | 'recovery', summary: string) => panelEndpoint({
-  method: 'POST', path: `/console/api/me/confirm/${factor}`, summary, needs: 'anybody', body: z.strictObject({ code }), response,
-  async handler({ services, body, visitor }) {
-    countSignIn(services, visitor.from)
-    const { session: { personId }, from } = visitor
-    return showCode(services, { personId, factor, code: body.code, from }, (trier, take) => (
-      confirmed(services, visitor, factor, async (tx) => {
-        await take(tx)
-        await forgive(tx, trier)
-      })
-    ))
-  },
-})
+const byCode = (factor: 'totp' | 'recovery', summary: string) =>
+  panelEndpoint({
+    method: 'POST',
+    path: `/console/api/me/confirm/${factor}`,
+    summary,
+    needs: 'anybody',
+    body: z.strictObject({ code }),
+    response,
+    async handler({ services, body, visitor }) {
+      countSignIn(services, visitor.from)
+      const {
+        session: { personId },
+        from,
+      } = visitor
+      return showCode(services, { personId, factor, code: body.code, from }, (trier, take) =>
+        confirmed(services, visitor, factor, async (tx) => {
+          await take(tx)
+          await forgive(tx, trier)
+        }),
+      )
+    },
+  })
 
 /** Any factor once more, for what a session alone may not do. */
 export const confirmTotp = byCode('totp', 'Show a code of the authenticator app again')
 export const confirmRecovery = byCode('recovery', 'Show a recovery code')
 
 export const confirmPasskeyOptions = panelEndpoint({
-  method: 'POST', path: '/console/api/me/confirm/passkey/options', summary: 'Show a passkey again, first half', needs: 'anybody',
-  body: z.strictObject({}), response: passkeyOptions,
+  method: 'POST',
+  path: '/console/api/me/confirm/passkey/options',
+  summary: 'Show a passkey again, first half',
+  needs: 'anybody',
+  body: z.strictObject({}),
+  response: passkeyOptions,
   async handler({ services: { database, environment }, visitor: { session, from } }) {
     const { options, challenge } = await authenticationOptions(environment, from)
     const data = { challenge, origin: from.origin, session: session.id }
-    return { body: { challenge_id: await beginStep(database, environment, 'passkey-sign-in', session.personId, data), options } }
+    return {
+      body: {
+        challenge_id: await beginStep(
+          database,
+          environment,
+          'passkey-sign-in',
+          session.personId,
+          data,
+        ),
+        options,
+      },
+    }
   },
 })
 
 export const confirmPasskey = panelEndpoint({
-  method: 'POST', path: '/console/api/me/confirm/passkey', summary: 'Show a passkey again, second half', needs: 'anybody',
-  body: z.strictObject({ challenge_id: token, response: passkeyResponse }), response,
+  method: 'POST',
+  path: '/console/api/me/confirm/passkey',
+  summary: 'Show a passkey again, second half',
+  needs: 'anybody',
+  body: z.strictObject({ challenge_id: token, response: passkeyResponse }),
+  response,
   async handler({ services, body, visitor }) {
     const { database } = services
     const step = await tryStep(database, 'passkey-sign-in', body.challenge_id)
-    if (step?.data.session !== visitor.session.id) throw new ApiError('SIGN_IN_FAILED', 'it was not finished in time: begin again')
+    if (step?.data.session !== visitor.session.id)
+      throw new ApiError('SIGN_IN_FAILED', 'it was not finished in time: begin again')
     return confirmed(services, visitor, 'passkey', async (tx) => {
       const { personId } = await takePasskey(tx, body.response, step.data)
-      if (personId !== visitor.session.personId) throw new ApiError('SIGN_IN_FAILED', 'this passkey is somebody else’s')
-      if (!await endStep(tx, body.challenge_id)) throw new ApiError('SIGN_IN_FAILED', 'it was finished before')
+      if (personId !== visitor.session.personId)
+        throw new ApiError('SIGN_IN_FAILED', 'this passkey is somebody else’s')
+      if (!(await endStep(tx, body.challenge_id)))
+        throw new ApiError('SIGN_IN_FAILED', 'it was finished before')
     })
   },
 })

@@ -6,21 +6,39 @@ import { nameProblem } from '../http/openapi/problems.ts'
 import { panelEndpoint, type PanelEndpoint } from '../people/endpoint.ts'
 
 /** What any endpoint may answer beside its own, by whom it lets in. */
-const REFUSALS = { open: [400, 401, 403, 404, 409, 410, 429, 500], closed: [400, 401, 403, 404, 409, 410, 429, 500, 503] } as const
+const REFUSALS = {
+  open: [400, 401, 403, 404, 409, 410, 429, 500],
+  closed: [400, 401, 403, 404, 409, 410, 429, 500, 503],
+} as const
 
-/** `GET …/people/{id}` is `get_workspaces_people_id`: one name for each, which stays as long as the path does. */
-const nameOf = ({ method, path }: PanelEndpoint): string => [
-  method.toLowerCase(), ...path.replace('/console/api/', '').replace('workspaces/{workspace}', 'workspace')
-    .replace('sub-accounts/{sub_account}', 'sub_account').split(/[^A-Za-z0-9]+/),
-].filter((part) => part !== '').join('_').replaceAll('-', '_')
+/**
+ * `GET …/people/{id}` is `get_workspaces_people_id`: one name for each, which stays as long as the
+ * path does.
+ */
+const nameOf = ({ method, path }: PanelEndpoint): string =>
+  [
+    method.toLowerCase(),
+    ...path
+      .replace('/console/api/', '')
+      .replace('workspaces/{workspace}', 'workspace')
+      .replace('sub-accounts/{sub_account}', 'sub_account')
+      .split(/[^A-Za-z0-9]+/),
+  ]
+    .filter((part) => part !== '')
+    .join('_')
+    .replaceAll('-', '_')
 
 function parametersOf(components: Components, { params, query }: PanelEndpoint): object[] {
   const of = (schema: z.ZodType | undefined, place: 'path' | 'query') => {
     const { properties = {}, required = [] } = (schema ? components.shown(schema) : {}) as {
-      properties?: Record<string, { description?: string }>; required?: string[]
+      properties?: Record<string, { description?: string }>
+      required?: string[]
     }
     return Object.entries(properties).map(([name, { description, ...shape }]) => ({
-      name, in: place, required: place === 'path' || required.includes(name), ...(description === undefined ? {} : { description }),
+      name,
+      in: place,
+      required: place === 'path' || required.includes(name),
+      ...(description === undefined ? {} : { description }),
       schema: shape,
     }))
   }
@@ -33,20 +51,45 @@ function operationOf(components: Components, definition: PanelEndpoint): object 
   const schema = response ? components.shown(response) : { type: 'string' }
   const refusals = REFUSALS[needs === 'nobody' ? 'open' : 'closed']
   return {
-    operationId: nameOf(definition), summary,
-    description: needs === 'nobody' ? 'Open to everybody' : `Needs ${needs === 'anybody' ? 'a session' : `the role ${needs}`}`
-      + `${isSensitive ? ', and a factor shown in the last 15 minutes' : ''}`,
+    operationId: nameOf(definition),
+    summary,
+    description:
+      needs === 'nobody'
+        ? 'Open to everybody'
+        : `Needs ${needs === 'anybody' ? 'a session' : `the role ${needs}`}` +
+          `${isSensitive ? ', and a factor shown in the last 15 minutes' : ''}`,
     security: needs === 'nobody' ? [] : [{ session: [] }],
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(body ? { requestBody: { required: true, content: { 'application/json': { schema: components.taken(body) } } } } : {}),
+    ...(body
+      ? {
+          requestBody: {
+            required: true,
+            content: { 'application/json': { schema: components.taken(body) } },
+          },
+        }
+      : {}),
     responses: {
       200: {
         description: 'Success',
-        content: { [streams ? 'text/event-stream' : response ? 'application/json' : 'application/octet-stream']: { schema } },
+        content: {
+          [streams
+            ? 'text/event-stream'
+            : response
+              ? 'application/json'
+              : 'application/octet-stream']: { schema },
+        },
       },
-      ...Object.fromEntries(refusals.map((status) => [status, {
-        description: STATUS_CODES[status], content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
-      }])),
+      ...Object.fromEntries(
+        refusals.map((status) => [
+          status,
+          {
+            description: STATUS_CODES[status],
+            content: {
+              'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+            },
+          },
+        ]),
+      ),
     },
   }
 }
@@ -56,13 +99,17 @@ export function documentOf(endpoints: readonly PanelEndpoint[]): object {
   const components = new Components()
   nameProblem(components)
   const paths: Record<string, Record<string, object>> = {}
-  for (const each of endpoints) (paths[each.path] ??= {})[each.method.toLowerCase()] = operationOf(components, each)
+  for (const each of endpoints)
+    (paths[each.path] ??= {})[each.method.toLowerCase()] = operationOf(components, each)
   return {
     openapi: '3.1.0',
     info: {
-      title: 'Custody control panel', version: '1', license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-      description: 'What the control panel’s own pages ask. It reads, and keeps people, sessions and API users; it moves no coins: that is '
-        + 'asked of the API by signed requests alone.',
+      title: 'Custody control panel',
+      version: '1',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      description:
+        'What the control panel’s own pages ask. It reads, and keeps people, sessions and API users; it moves no coins: that is ' +
+        'asked of the API by signed requests alone.',
     },
     servers: [{ url: '/' }],
     paths,
@@ -77,7 +124,10 @@ export function documentOf(endpoints: readonly PanelEndpoint[]): object {
 export function openApiOf(all: () => readonly PanelEndpoint[]): PanelEndpoint {
   let text: string | null = null
   return panelEndpoint({
-    method: 'GET', path: '/console/api/openapi.json', summary: 'This document', needs: 'nobody',
-    handler: async () => ({ text: text ??= asInstalled(JSON.stringify(documentOf(all()))) }),
+    method: 'GET',
+    path: '/console/api/openapi.json',
+    summary: 'This document',
+    needs: 'nobody',
+    handler: async () => ({ text: (text ??= asInstalled(JSON.stringify(documentOf(all())))) }),
   })
 }

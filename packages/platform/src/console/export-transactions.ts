@@ -12,22 +12,48 @@ import { SUB_ACCOUNT, subAccountParams } from './mirror.ts'
 const BATCH = 500
 
 const COLUMNS = [
-  'id', 'type', 'status', 'sub_status', 'created_at', 'confirmed_at', 'asset', 'amount', 'amount_in_usd', 'fee', 'fee_asset',
-  'platform_fee', 'source_type', 'source_id', 'destination_type', 'destination_id', 'address_tag', 'hash', 'confirmations', 'memo',
-  'sequence_id', 'failure_reason',
+  'id',
+  'type',
+  'status',
+  'sub_status',
+  'created_at',
+  'confirmed_at',
+  'asset',
+  'amount',
+  'amount_in_usd',
+  'fee',
+  'fee_asset',
+  'platform_fee',
+  'source_type',
+  'source_id',
+  'destination_type',
+  'destination_id',
+  'address_tag',
+  'hash',
+  'confirmations',
+  'memo',
+  'sequence_id',
+  'failure_reason',
 ] as const
 
-/** All transactions that a filter asks for, the newest first, read piece by piece however many they are. */
+/**
+ * All transactions that a filter asks for, the newest first, read piece by piece however many they
+ * are.
+ */
 export const exportTransactions = panelEndpoint({
-  method: 'GET', path: `${SUB_ACCOUNT}/transactions/export`, summary: 'Export transactions as CSV or JSON, any number of them',
-  needs: 'viewer', params: z.strictObject(subAccountParams),
+  method: 'GET',
+  path: `${SUB_ACCOUNT}/transactions/export`,
+  summary: 'Export transactions as CSV or JSON, any number of them',
+  needs: 'viewer',
+  params: z.strictObject(subAccountParams),
   query: z.strictObject({ format: z.enum(['csv', 'json']).default('csv'), ...transactionFilter }),
   async handler({ services, caller, query: { format, ...filter } }) {
     const { found, values } = await matching(services, caller, filter)
     const rows = (signal: AbortSignal) => read(services, found, values, signal)
     return {
       headers: {
-        'content-type': format === 'csv' ? 'text/csv; charset=utf-8' : 'application/json; charset=utf-8',
+        'content-type':
+          format === 'csv' ? 'text/csv; charset=utf-8' : 'application/json; charset=utf-8',
         'content-disposition': `attachment; filename="${fileName(caller, services)}.${format}"`,
       },
       pieces: (signal) => (format === 'csv' ? csv(rows(signal)) : json(rows(signal))),
@@ -37,9 +63,15 @@ export const exportTransactions = panelEndpoint({
 
 type Shown = ReturnType<typeof presentTransaction>
 
-/** Each batch begins where the last one ended: what is made meanwhile stands before the first, and moves nothing. */
+/**
+ * Each batch begins where the last one ended: what is made meanwhile stands before the first, and
+ * moves nothing.
+ */
 async function* read(
-  { database, registry }: Services, found: string, values: readonly unknown[], signal: AbortSignal
+  { database, registry }: Services,
+  found: string,
+  values: readonly unknown[],
+  signal: AbortSignal,
 ): AsyncGenerator<Shown[]> {
   let last: { made: string; id: string } | null = null
   while (!signal.aborted) {
@@ -48,7 +80,8 @@ async function* read(
       `select *, created_at::text made from transactions where ${found}
        ${last === null ? '' : `and (created_at, id) < ($${n + 2}::timestamptz, $${n + 3}::uuid)`}
        order by created_at desc, id desc limit $${n + 1}`,
-      [...values, BATCH, ...(last === null ? [] : [last.made, last.id])])
+      [...values, BATCH, ...(last === null ? [] : [last.made, last.id])],
+    )
     if (rows.length > 0) yield rows.map((row) => presentTransaction(row, registry))
     const end = rows.at(-1)
     if (!end || rows.length < BATCH) return
@@ -58,7 +91,8 @@ async function* read(
 
 async function* csv(batches: AsyncIterable<Shown[]>): AsyncGenerator<string> {
   yield csvLine(COLUMNS)
-  for await (const rows of batches) yield rows.map((row) => csvLine(COLUMNS.map((column) => row[column]))).join('')
+  for await (const rows of batches)
+    yield rows.map((row) => csvLine(COLUMNS.map((column) => row[column]))).join('')
 }
 
 async function* json(batches: AsyncIterable<Shown[]>): AsyncGenerator<string> {
@@ -71,6 +105,7 @@ async function* json(batches: AsyncIterable<Shown[]>): AsyncGenerator<string> {
 }
 
 /** Of the sub-account and the day, in characters that every file system takes. */
-const fileName = ({ workspace, subAccount }: Caller, { environment }: Services): string => [
-  'transactions', workspace, subAccount, new Date(environment.now()).toISOString().slice(0, 10),
-].map((part) => part.replaceAll(/[^\w.-]+/g, '_')).join('-')
+const fileName = ({ workspace, subAccount }: Caller, { environment }: Services): string =>
+  ['transactions', workspace, subAccount, new Date(environment.now()).toISOString().slice(0, 10)]
+    .map((part) => part.replaceAll(/[^\w.-]+/g, '_'))
+    .join('-')

@@ -7,55 +7,107 @@ import { email, role, time } from '../people/shapes.ts'
 import { assertMayManage, changeWorkspace, WORKSPACE, workspaceParams } from './workspace.ts'
 
 export const listInvitations = panelEndpoint({
-  method: 'GET', path: `${WORKSPACE}/invitations`, summary: 'List open invitations', needs: 'admin',
+  method: 'GET',
+  path: `${WORKSPACE}/invitations`,
+  summary: 'List open invitations',
+  needs: 'admin',
   params: z.strictObject(workspaceParams),
-  response: z.array(z.object({
-    id: z.uuid(), email: z.string().nullable(), role, created_at: time, expires_at: time,
-    invited_by: z.string().nullable().meta({ description: 'An e-mail address; null: the operator' }),
-  })),
+  response: z.array(
+    z.object({
+      id: z.uuid(),
+      email: z.string().nullable(),
+      role,
+      created_at: time,
+      expires_at: time,
+      invited_by: z
+        .string()
+        .nullable()
+        .meta({ description: 'An e-mail address; null: the operator' }),
+    }),
+  ),
   async handler({ services: { database }, visitor: { member } }) {
     return {
       body: await database.query(
         `select i.id, i.email, i.role, i.created_at, i.expires_at, p.email invited_by
          from invitations i left join people p on p.id = i.invited_by
          where i.workspace_id = $1 and i.accepted_at is null and i.revoked_at is null and i.expires_at > $2 order by i.created_at desc`,
-        [member.workspaceId, database.now()]),
+        [member.workspaceId, database.now()],
+      ),
     }
   },
 })
 
 /** Makes a link by which one person joins. It is shown now, and never again; nobody is sent it. */
 export const createInvitation = panelEndpoint({
-  method: 'POST', path: `${WORKSPACE}/invitations`, summary: 'Invite somebody', needs: 'admin', params: z.strictObject(workspaceParams),
-  body: z.strictObject({ email: email.optional().meta({ description: 'Absent: whoever has the link' }), role }),
+  method: 'POST',
+  path: `${WORKSPACE}/invitations`,
+  summary: 'Invite somebody',
+  needs: 'admin',
+  params: z.strictObject(workspaceParams),
+  body: z.strictObject({
+    email: email.optional().meta({ description: 'Absent: whoever has the link' }),
+    role,
+  }),
   response: z.object({ id: z.uuid(), link: z.string(), expires_at: time }),
   async handler({ services, visitor, body }) {
     assertMayManage(visitor, body.role)
     const { workspaceId } = visitor.member
     const { personId } = visitor.session
-    const { id, token, expiresAt } = await changeWorkspace(services, visitor, async (tx) => {
-      // Somebody who is removed or demoted meanwhile leaves no invitation behind: this waits for that, or that withdraws it.
-      const now = await tx.one<{ role: Role }>(
-        'select role from memberships where workspace_id = $1 and person_id = $2 for share', [workspaceId, personId])
-      if (!now || !mayManage(now.role, body.role)) throw new ApiError('ROLE_REQUIRED', 'your role was changed meanwhile')
-      return invite(services, tx, { workspaceId, role: body.role, email: body.email ?? null, person: null, by: personId })
-    }, (made) => ({ action: 'invitation.created', object: made.id, details: { role: body.role, email: body.email ?? null } }))
-    return { body: { id, link: linkOf(visitor.from.origin, token), expires_at: expiresAt.toISOString() } }
+    const { id, token, expiresAt } = await changeWorkspace(
+      services,
+      visitor,
+      async (tx) => {
+        // Somebody who is removed or demoted meanwhile leaves no invitation behind: this waits for
+        // that, or that withdraws it.
+        const now = await tx.one<{ role: Role }>(
+          'select role from memberships where workspace_id = $1 and person_id = $2 for share',
+          [workspaceId, personId],
+        )
+        if (!now || !mayManage(now.role, body.role))
+          throw new ApiError('ROLE_REQUIRED', 'your role was changed meanwhile')
+        return invite(services, tx, {
+          workspaceId,
+          role: body.role,
+          email: body.email ?? null,
+          person: null,
+          by: personId,
+        })
+      },
+      (made) => ({
+        action: 'invitation.created',
+        object: made.id,
+        details: { role: body.role, email: body.email ?? null },
+      }),
+    )
+    return {
+      body: { id, link: linkOf(visitor.from.origin, token), expires_at: expiresAt.toISOString() },
+    }
   },
 })
 
 export const withdrawInvitation = panelEndpoint({
-  method: 'DELETE', path: `${WORKSPACE}/invitations/{id}`, summary: 'Withdraw an invitation', needs: 'admin',
-  params: z.strictObject({ ...workspaceParams, id: z.string() }), response: z.object({ withdrawn: z.literal(true) }),
+  method: 'DELETE',
+  path: `${WORKSPACE}/invitations/{id}`,
+  summary: 'Withdraw an invitation',
+  needs: 'admin',
+  params: z.strictObject({ ...workspaceParams, id: z.string() }),
+  response: z.object({ withdrawn: z.literal(true) }),
   async handler({ services, visitor, params: { id } }) {
-    await changeWorkspace(services, visitor, async (tx) => {
-      const row = await tx.one<{ role: Role }>(
-        `update invitations set revoked_at = $3 where id::text = $1 and workspace_id = $2 and accepted_at is null and revoked_at is null
-         returning role`, [id, visitor.member.workspaceId, tx.now()])
-      if (!row) throw new ApiError('NOT_FOUND', 'there is no such open invitation')
-      assertMayManage(visitor, row.role)
-      return row
-    }, (row) => ({ action: 'invitation.withdrawn', object: id, details: { role: row.role } }))
+    await changeWorkspace(
+      services,
+      visitor,
+      async (tx) => {
+        const row = await tx.one<{ role: Role }>(
+          `update invitations set revoked_at = $3 where id::text = $1 and workspace_id = $2 and accepted_at is null and revoked_at is null
+         returning role`,
+          [id, visitor.member.workspaceId, tx.now()],
+        )
+        if (!row) throw new ApiError('NOT_FOUND', 'there is no such open invitation')
+        assertMayManage(visitor, row.role)
+        return row
+      },
+      (row) => ({ action: 'invitation.withdrawn', object: id, details: { role: row.role } }),
+    )
     return { body: { withdrawn: true } }
   },
 })

@@ -7,23 +7,44 @@ import { acceptInvitation, readWorkspace } from '../people/join.ts'
 import { presentSession } from '../people/present.ts'
 import { sessionShape, workspaceName } from '../people/shapes.ts'
 
-/** A person who is signed in accepts an invitation to another workspace. His session gets another token with the role. */
+/**
+ * A person who is signed in accepts an invitation to another workspace. His session gets another
+ * token with the role.
+ */
 export const join = panelEndpoint({
-  method: 'POST', path: '/console/api/join/{token}', summary: 'Accept an invitation as who is signed in', needs: 'anybody',
-  params: z.strictObject({ token: z.string() }), body: z.strictObject({ workspace: workspaceName.optional() }), response: sessionShape,
+  method: 'POST',
+  path: '/console/api/join/{token}',
+  summary: 'Accept an invitation as who is signed in',
+  needs: 'anybody',
+  params: z.strictObject({ token: z.string() }),
+  body: z.strictObject({ workspace: workspaceName.optional() }),
+  response: sessionShape,
   async handler({ services, params, body, visitor: { session, from } }) {
     const { database, people } = services
     const cookie = await database.transaction(async (tx) => {
       const invitation = await openInvitation(tx, { token: params.token }, true)
-      if (invitation.person_id !== null) throw new ApiError('INVITATION_CLOSED', 'this link sets new factors: sign out first')
+      if (invitation.person_id !== null)
+        throw new ApiError('INVITATION_CLOSED', 'this link sets new factors: sign out first')
       if (invitation.email !== null && invitation.email !== session.email) {
-        throw new ApiError('ROLE_REQUIRED', 'the invitation is for another e-mail address than yours')
+        throw new ApiError(
+          'ROLE_REQUIRED',
+          'the invitation is for another e-mail address than yours',
+        )
       }
       const workspace = readWorkspace(services, invitation, body.workspace)
-      await acceptInvitation(services, tx, { id: invitation.id, workspace }, { id: session.personId, email: session.email }, from)
+      await acceptInvitation(
+        services,
+        tx,
+        { id: invitation.id, workspace },
+        { id: session.personId, email: session.email },
+        from,
+      )
       return people.sessions.rotate(tx, session.id)
     })
     people.sessions.forget()
-    return { headers: cookieHeaders(cookie, from), body: await presentSession(services, session.personId, from) }
+    return {
+      headers: cookieHeaders(cookie, from),
+      body: await presentSession(services, session.personId, from),
+    }
   },
 })

@@ -8,11 +8,20 @@ export const SUB_ACCOUNT = '/console/api/workspaces/{workspace}/sub-accounts/{su
 export const subAccountParams = { workspace: z.string(), sub_account: z.string() }
 
 /**
- * The API's reading endpoints once more, below a sub-account's part of the panel: the same handler, asked by a session in place of a
- * signature. What is written is written by signed requests alone, and so is not here.
+ * The API's reading endpoints once more, below a sub-account's part of the panel: the same handler,
+ * asked by a session in place of a signature. What is written is written by signed requests alone,
+ * and so is not here.
  */
-export const mirrorOf = (endpoints: readonly Endpoint[]): PanelEndpoint[] => endpoints.filter(({ access }) => access === 'read').map(
-  (definition) => panelEndpoint({
-    ...definition, path: `${SUB_ACCOUNT}/api${definition.path}`, needs: 'viewer',
-    params: (definition.params as z.ZodObject | undefined ?? z.strictObject({})).extend(subAccountParams),
-  }))
+export const mirrorOf = (endpoints: readonly Endpoint[]): PanelEndpoint[] =>
+  endpoints
+    .filter(({ access }) => access === 'read')
+    .map((definition) =>
+      panelEndpoint({
+        ...definition,
+        path: `${SUB_ACCOUNT}/api${definition.path}`,
+        needs: 'viewer',
+        params: ((definition.params as z.ZodObject | undefined) ?? z.strictObject({})).extend(
+          subAccountParams,
+        ),
+      }),
+    )

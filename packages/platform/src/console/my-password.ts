@@ -8,26 +8,46 @@ import { hashPassword, isPassword } from '../people/password.ts'
 import { assertStrong } from '../people/password-strength.ts'
 import { newPassword, typedPassword } from '../people/shapes.ts'
 
-/** Sets a password, or another one in place of the current; every other session ends. It signs in with an authenticator app alone. */
+/**
+ * Sets a password, or another one in place of the current; every other session ends. It signs in
+ * with an authenticator app alone.
+ */
 export const setMyPassword = panelEndpoint({
-  method: 'POST', path: '/console/api/me/password', summary: 'Set or change your password', needs: 'anybody', isSensitive: true,
+  method: 'POST',
+  path: '/console/api/me/password',
+  summary: 'Set or change your password',
+  needs: 'anybody',
+  isSensitive: true,
   body: z.strictObject({
-    current: typedPassword.optional().meta({ description: 'Needed where there is one' }), password: newPassword,
+    current: typedPassword.optional().meta({ description: 'Needed where there is one' }),
+    password: newPassword,
   }),
-  response: z.object({ has_totp: z.boolean().meta({ description: 'False: set an authenticator app up, or it does not sign in' }) }),
+  response: z.object({
+    has_totp: z
+      .boolean()
+      .meta({ description: 'False: set an authenticator app up, or it does not sign in' }),
+  }),
   async handler({ services, body, visitor }) {
     const { database, people } = services
     const { personId, id, email } = visitor.session
     const trier = { email, ip: visitor.from.ip }
-    const stored = await database.one<{ password_hash: string | null; has_totp: boolean; name: string }>(
-      'select password_hash, totp_secret is not null has_totp, name from people where id = $1', [personId])
+    const stored = await database.one<{
+      password_hash: string | null
+      has_totp: boolean
+      name: string
+    }>('select password_hash, totp_secret is not null has_totp, name from people where id = $1', [
+      personId,
+    ])
     await assertStrong(body.password, [email, stored?.name ?? ''])
-    const hash = await people.hashing.run(trier, () => replacedBy(services, stored?.password_hash ?? null, body, trier))
+    const hash = await people.hashing.run(trier, () =>
+      replacedBy(services, stored?.password_hash ?? null, body, trier),
+    )
     await changeOwn(services, visitor, { action: 'password.set' }, async (tx) => {
       await lockPerson(tx, personId)
       const changed = await tx.one(
         'update people set password_hash = $2 where id = $1 and password_hash is not distinct from $3 returning id',
-        [personId, hash, stored?.password_hash ?? null])
+        [personId, hash, stored?.password_hash ?? null],
+      )
       if (!changed) throw new ApiError('SIGN_IN_FAILED', 'the password was changed meanwhile')
       if (stored?.password_hash) await forgive(tx, trier)
       await people.sessions.end(tx, personId, { except: id })
@@ -36,29 +56,45 @@ export const setMyPassword = panelEndpoint({
   },
 })
 
-/** Checks the current password, where there is one. @returns the hash of the new password @throws ApiError */
+/**
+ * Checks the current password, where there is one. @returns the hash of the new password @throws
+ * ApiError
+ */
 async function replacedBy(
-  { database, environment, people }: Services, stored: string | null, body: { current?: string | undefined; password: string }, trier: Trier
+  { database, environment, people }: Services,
+  stored: string | null,
+  body: { current?: string | undefined; password: string },
+  trier: Trier,
 ): Promise<string> {
   if (stored !== null) {
-    if (body.current === undefined) throw new ApiError('INVALID_REQUEST', 'current: is required', { field: 'current' })
+    if (body.current === undefined)
+      throw new ApiError('INVALID_REQUEST', 'current: is required', { field: 'current' })
     await database.transaction((tx) => countTry(tx, trier))
-    if (!await isPassword(body.current, stored, people.passwordCost)) {
+    if (!(await isPassword(body.current, stored, people.passwordCost))) {
       throw new ApiError('SIGN_IN_FAILED', 'current: is not your password', { field: 'current' })
     }
   }
   return hashPassword(environment, body.password, people.passwordCost)
 }
 
-/** Takes the password away, and with it the authenticator app and the recovery codes: passkeys are left. Every other session ends. */
+/**
+ * Takes the password away, and with it the authenticator app and the recovery codes: passkeys are
+ * left. Every other session ends.
+ */
 export const removeMyPassword = panelEndpoint({
-  method: 'DELETE', path: '/console/api/me/password', summary: 'Remove your password, authenticator app and recovery codes',
-  needs: 'anybody', isSensitive: true, response: z.object({ removed: z.literal(true) }),
+  method: 'DELETE',
+  path: '/console/api/me/password',
+  summary: 'Remove your password, authenticator app and recovery codes',
+  needs: 'anybody',
+  isSensitive: true,
+  response: z.object({ removed: z.literal(true) }),
   async handler({ services, visitor }) {
     const { personId, id } = visitor.session
     await changeOwn(services, visitor, { action: 'password.removed' }, async (tx) => {
       await lockPerson(tx, personId)
-      await tx.query('update people set password_hash = null, totp_secret = null where id = $1', [personId])
+      await tx.query('update people set password_hash = null, totp_secret = null where id = $1', [
+        personId,
+      ])
       await tx.query('delete from recovery_codes where person_id = $1', [personId])
       await assertCanSignIn(tx, personId)
       await services.people.sessions.end(tx, personId, { except: id })

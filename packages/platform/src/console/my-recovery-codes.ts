@@ -5,14 +5,24 @@ import { renewRecoveryCodes } from '../people/recovery-codes.ts'
 
 /** Ten new recovery codes in place of those that were there. */
 export const renewMyRecoveryCodes = panelEndpoint({
-  method: 'POST', path: '/console/api/me/recovery-codes', summary: 'Make ten new recovery codes; the old ones end', needs: 'anybody',
-  isSensitive: true, body: z.strictObject({}), response: z.object({ recovery_codes: z.array(z.string()) }),
+  method: 'POST',
+  path: '/console/api/me/recovery-codes',
+  summary: 'Make ten new recovery codes; the old ones end',
+  needs: 'anybody',
+  isSensitive: true,
+  body: z.strictObject({}),
+  response: z.object({ recovery_codes: z.array(z.string()) }),
   async handler({ services, visitor }) {
     const { personId } = visitor.session
-    const codes = await changeOwn(services, visitor, { action: 'recovery_codes.renewed' }, async (tx) => {
-      await lockPerson(tx, personId)
-      return renewRecoveryCodes(tx, services.environment, personId)
-    })
+    const codes = await changeOwn(
+      services,
+      visitor,
+      { action: 'recovery_codes.renewed' },
+      async (tx) => {
+        await lockPerson(tx, personId)
+        return renewRecoveryCodes(tx, services.environment, personId)
+      },
+    )
     return { body: { recovery_codes: codes } }
   },
 })

@@ -8,41 +8,87 @@ import { ownerOfTotp } from '../people/sign-in.ts'
 import { beginStep, endStep, tryStep } from '../people/steps.ts'
 import { newTotpSecret, otpauthUri, stepOfCode } from '../people/totp.ts'
 
-/** A new secret for an authenticator app, in place of the one that is there once the app has shown a code of it. */
+/**
+ * A new secret for an authenticator app, in place of the one that is there once the app has shown a
+ * code of it.
+ */
 export const setMyTotp = panelEndpoint({
-  method: 'POST', path: '/console/api/me/totp', summary: 'Set an authenticator app up, first half', needs: 'anybody', isSensitive: true,
-  body: z.strictObject({}), response: z.object({ totp_token: z.string(), secret: z.string(), otpauth_uri: z.string() }),
+  method: 'POST',
+  path: '/console/api/me/totp',
+  summary: 'Set an authenticator app up, first half',
+  needs: 'anybody',
+  isSensitive: true,
+  body: z.strictObject({}),
+  response: z.object({ totp_token: z.string(), secret: z.string(), otpauth_uri: z.string() }),
   async handler({ services: { database, environment, people }, visitor: { session } }) {
     const secret = newTotpSecret(environment)
     const sealed = people.secrets.seal(ownerOfTotp(session.personId), secret).toString('base64')
-    const id = await beginStep(database, environment, 'totp-add', session.personId, { secret: sealed })
+    const id = await beginStep(database, environment, 'totp-add', session.personId, {
+      secret: sealed,
+    })
     return { body: { totp_token: id, secret, otpauth_uri: otpauthUri(secret, session.email) } }
   },
 })
 
 export const confirmMyTotp = panelEndpoint({
-  method: 'POST', path: '/console/api/me/totp/confirm', summary: 'Set an authenticator app up, second half: a code of it',
-  needs: 'anybody', isSensitive: true, body: z.strictObject({ totp_token: token, code }),
-  response: z.object({ recovery_codes: z.array(z.string()).nullable().meta({ description: 'Where there were none yet; shown only now' }) }),
+  method: 'POST',
+  path: '/console/api/me/totp/confirm',
+  summary: 'Set an authenticator app up, second half: a code of it',
+  needs: 'anybody',
+  isSensitive: true,
+  body: z.strictObject({ totp_token: token, code }),
+  response: z.object({
+    recovery_codes: z
+      .array(z.string())
+      .nullable()
+      .meta({ description: 'Where there were none yet; shown only now' }),
+  }),
   async handler({ services, body, visitor }) {
     const { database, environment, people } = services
     const { personId, id } = visitor.session
     const begun = await tryStep(database, 'totp-add', body.totp_token)
-    if (begun?.personId !== personId) throw new ApiError('SIGN_IN_FAILED', 'it was not finished in time, or tried too often: begin again')
+    if (begun?.personId !== personId)
+      throw new ApiError(
+        'SIGN_IN_FAILED',
+        'it was not finished in time, or tried too often: begin again',
+      )
     const sealed = Buffer.from(begun.data.secret, 'base64')
-    const step = stepOfCode(people.secrets.open(ownerOfTotp(personId), sealed), body.code.replaceAll(/\s/g, ''), environment.now())
-    if (step === null) throw new ApiError('SIGN_IN_FAILED', 'code: is not the one that the app shows now', { field: 'code' })
-    const codes = await changeOwn(services, visitor, { action: 'authenticator.set' }, async (tx) => {
-      if (!await endStep(tx, body.totp_token)) throw new ApiError('SIGN_IN_FAILED', 'it was finished before')
-      await lockPerson(tx, personId)
-      // Steps are the clock's, so the new secret's go on from here.
-      const earlier = await tx.one('select 1 from people where id = $1 and totp_secret is not null', [personId])
-      await tx.query('update people set totp_secret = $2, totp_step = $3 where id = $1', [personId, sealed, step])
-      // One that takes the place of another ends what the other may have opened, on a phone that was lost.
-      if (earlier) await people.sessions.end(tx, personId, { except: id })
-      const left = await tx.one('select 1 from recovery_codes where person_id = $1 limit 1', [personId])
-      return left ? null : renewRecoveryCodes(tx, environment, personId)
-    })
+    const step = stepOfCode(
+      people.secrets.open(ownerOfTotp(personId), sealed),
+      body.code.replaceAll(/\s/g, ''),
+      environment.now(),
+    )
+    if (step === null)
+      throw new ApiError('SIGN_IN_FAILED', 'code: is not the one that the app shows now', {
+        field: 'code',
+      })
+    const codes = await changeOwn(
+      services,
+      visitor,
+      { action: 'authenticator.set' },
+      async (tx) => {
+        if (!(await endStep(tx, body.totp_token)))
+          throw new ApiError('SIGN_IN_FAILED', 'it was finished before')
+        await lockPerson(tx, personId)
+        // Steps are the clock's, so the new secret's go on from here.
+        const earlier = await tx.one(
+          'select 1 from people where id = $1 and totp_secret is not null',
+          [personId],
+        )
+        await tx.query('update people set totp_secret = $2, totp_step = $3 where id = $1', [
+          personId,
+          sealed,
+          step,
+        ])
+        // One that takes the place of another ends what the other may have opened, on a phone that
+        // was lost.
+        if (earlier) await people.sessions.end(tx, personId, { except: id })
+        const left = await tx.one('select 1 from recovery_codes where person_id = $1 limit 1', [
+          personId,
+        ])
+        return left ? null : renewRecoveryCodes(tx, environment, personId)
+      },
+    )
     return { body: { recovery_codes: codes } }
   },
 })

@@ -13,27 +13,47 @@ const DAY_MS = 86_400_000
 
 /** What a sub-account has, and what asks to be looked at. */
 export const readOverview = panelEndpoint({
-  method: 'GET', path: `${SUB_ACCOUNT}/overview`, summary: 'Balances and what needs attention', needs: 'viewer',
+  method: 'GET',
+  path: `${SUB_ACCOUNT}/overview`,
+  summary: 'Balances and what needs attention',
+  needs: 'viewer',
   params: z.strictObject(subAccountParams),
   response: z.object({
-    balances: z.array(z.object({
-      asset: z.string(), network: z.string(),
-      balance: z.number().meta({ description: 'All that is held' }),
-      available: z.number().meta({ description: 'What can be sent, fees aside' }),
-      pending: z.number().meta({ description: 'Deposits that are not credited yet' }), usd: z.number().nullable(),
-    })),
+    balances: z.array(
+      z.object({
+        asset: z.string(),
+        network: z.string(),
+        balance: z.number().meta({ description: 'All that is held' }),
+        available: z.number().meta({ description: 'What can be sent, fees aside' }),
+        pending: z.number().meta({ description: 'Deposits that are not credited yet' }),
+        usd: z.number().nullable(),
+      }),
+    ),
     total_usd: z.number().meta({ description: 'Of those assets that have a price' }),
     counts: z.object({
-      pending: z.int(), held: z.int().meta({ description: 'By screening' }), frozen: z.int().meta({ description: 'Addresses' }),
+      pending: z.int(),
+      held: z.int().meta({ description: 'By screening' }),
+      frozen: z.int().meta({ description: 'Addresses' }),
       failed_24h: z.int(),
     }),
     tanks_low: z.array(tankShape),
-    prepaid: z.object({ balance: z.number(), reserved: z.number(), status: z.enum(['ok', 'low', 'empty']), tier: z.string() }),
+    prepaid: z.object({
+      balance: z.number(),
+      reserved: z.number(),
+      status: z.enum(['ok', 'low', 'empty']),
+      tier: z.string(),
+    }),
   }),
   async handler({ services, caller }) {
     const { database, registry } = services
     const [rows, counts, tanks, prepaid] = await Promise.all([
-      database.query<{ asset: string; network: string; held: string; available: string; pending: string }>(
+      database.query<{
+        asset: string
+        network: string
+        held: string
+        available: string
+        pending: string
+      }>(
         `select w.asset, w.network, coalesce(a.held, 0)::text held, coalesce(a.available, 0)::text available,
            coalesce((select sum(t.amount) from transactions t
              where t.workspace_id = w.workspace_id and t.sub_account_id = w.sub_account_id and t.wallet_id = w.id and t.kind = 'DEPOSIT'
@@ -42,7 +62,9 @@ export const readOverview = panelEndpoint({
            select sum(balance) filter (where kind = any($2)) held, sum(balance) filter (where kind = 'available') available
            from ledger_accounts a where a.workspace_id = w.workspace_id and a.wallet_id = w.id and a.asset = w.asset
          ) a on true
-         where w.workspace_id = $3 and w.sub_account_id = $1 order by w.asset`, [caller.subAccountId, HELD, caller.workspaceId]),
+         where w.workspace_id = $3 and w.sub_account_id = $1 order by w.asset`,
+        [caller.subAccountId, HELD, caller.workspaceId],
+      ),
       database.one<{ pending: number; held: number; frozen: number; failed_24h: number }>(
         `select count(*) filter (where status = 'pending')::int pending,
            count(*) filter (where status = 'pending' and state in ('AML_HELD', 'FROZEN', 'SCREENING'))::int held,
@@ -52,7 +74,8 @@ export const readOverview = panelEndpoint({
          from transactions
          where workspace_id = $3 and sub_account_id = $1 and kind in ('WITHDRAWAL', 'DEPOSIT', 'STAKE', 'UNSTAKE', 'RELEASE')
            and (status = 'pending' or (status = 'failed' and updated_at > $2))`,
-        [caller.subAccountId, new Date(services.environment.now() - DAY_MS), caller.workspaceId]),
+        [caller.subAccountId, new Date(services.environment.now() - DAY_MS), caller.workspaceId],
+      ),
       gasTanksOf(services, caller.workspaceId),
       accountOf(services, caller.workspaceId),
     ])
@@ -65,14 +88,21 @@ export const readOverview = panelEndpoint({
       total += usd ?? 0n
       const amount = (text: string) => exact(formatAmount(BigInt(text), decimals))
       return {
-        asset: row.asset, network: row.network, balance: amount(row.held), available: amount(row.available), pending: amount(row.pending),
+        asset: row.asset,
+        network: row.network,
+        balance: amount(row.held),
+        available: amount(row.available),
+        pending: amount(row.pending),
         usd: usd === null ? null : exactUsd(usd),
       }
     })
     const { balance, reserved, status, tier } = prepaid
     return {
       body: {
-        balances, total_usd: exactUsd(total), counts, tanks_low: tanks.filter((tank) => tank.status !== 'ok'),
+        balances,
+        total_usd: exactUsd(total),
+        counts,
+        tanks_low: tanks.filter((tank) => tank.status !== 'ok'),
         prepaid: { balance, reserved, status, tier },
       },
     }

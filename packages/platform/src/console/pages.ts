@@ -4,23 +4,29 @@ import { ApiError } from '../errors.ts'
 import type { Page } from '../http/page.ts'
 import { siteOr503 } from '../http/site.ts'
 
-/** The control panel: one page for every address below /console, which reads the address itself, and its files. */
+/**
+ * The control panel: one page for every address below /console, which reads the address itself, and
+ * its files.
+ */
 export function consolePages(log: Logger): Page[] {
   const built = siteOr503(NAME, loadSite, log, 'the API works, and there is no control panel')
   const page: Page['handler'] = ({ params, header }) => {
-    if (/^api(?:\/|$)/.test(params['*'] ?? '')) throw new ApiError('NOT_FOUND', 'no such route of the control panel')
+    if (/^api(?:\/|$)/.test(params['*'] ?? ''))
+      throw new ApiError('NOT_FOUND', 'no such route of the control panel')
     return built((site) => site.page(header('accept-encoding')))
   }
   return [
     { path: '/console', isCounted: false, handler: page },
     { path: '/console/*', isCounted: false, handler: page },
     {
-      path: '/console/assets/{name}', isCounted: false,
-      handler: ({ params, header }) => built((site) => {
-        const found = site.asset(params['name'] as string, header('accept-encoding'))
-        if (!found) throw new ApiError('NOT_FOUND', 'no such file of the control panel')
-        return found
-      }),
+      path: '/console/assets/{name}',
+      isCounted: false,
+      handler: ({ params, header }) =>
+        built((site) => {
+          const found = site.asset(params['name'] as string, header('accept-encoding'))
+          if (!found) throw new ApiError('NOT_FOUND', 'no such file of the control panel')
+          return found
+        }),
     },
   ]
 }

@@ -5,19 +5,33 @@ import { role, time } from '../people/shapes.ts'
 
 /** What a link is for, before somebody takes it. */
 export const readInvitation = panelEndpoint({
-  method: 'GET', path: '/console/api/invitations/{token}', summary: 'Read an invitation by its link’s token', needs: 'nobody',
+  method: 'GET',
+  path: '/console/api/invitations/{token}',
+  summary: 'Read an invitation by its link’s token',
+  needs: 'nobody',
   params: z.strictObject({ token: z.string() }),
   response: z.object({
-    workspace: z.string().nullable().meta({ description: 'Null: the very first owner names it, or the link sets new factors' }),
-    role, email: z.string().nullable(), is_first: z.boolean(),
-    is_reset: z.boolean().meta({ description: 'Takes the factors of a person who lost them away, and sets new ones' }), expires_at: time,
+    workspace: z
+      .string()
+      .nullable()
+      .meta({ description: 'Null: the very first owner names it, or the link sets new factors' }),
+    role,
+    email: z.string().nullable(),
+    is_first: z.boolean(),
+    is_reset: z
+      .boolean()
+      .meta({ description: 'Takes the factors of a person who lost them away, and sets new ones' }),
+    expires_at: time,
   }),
   async handler({ services: { database }, params }) {
     const found = await openInvitation(database, { token: params.token })
     return {
       body: {
-        workspace: found.workspace, role: found.role, email: found.email,
-        is_first: found.workspace_id === null && found.person_id === null, is_reset: found.person_id !== null,
+        workspace: found.workspace,
+        role: found.role,
+        email: found.email,
+        is_first: found.workspace_id === null && found.person_id === null,
+        is_reset: found.person_id !== null,
         expires_at: found.expires_at.toISOString(),
       },
     }

@@ -4,7 +4,11 @@ import { sessionShape } from '../people/shapes.ts'
 
 /** Who is signed in, and where he may look. */
 export const readSession = panelEndpoint({
-  method: 'GET', path: '/console/api/session', summary: 'Who is signed in', needs: 'nobody', response: sessionShape,
+  method: 'GET',
+  path: '/console/api/session',
+  summary: 'Who is signed in',
+  needs: 'nobody',
+  response: sessionShape,
   async handler({ services, visitor: { someone, from } }) {
     return { body: await presentSession(services, someone?.personId ?? null, from) }
   },

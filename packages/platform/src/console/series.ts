@@ -14,28 +14,50 @@ import { SUB_ACCOUNT, subAccountParams } from './mirror.ts'
 const DAY_MS = 86_400_000
 const DAYS_MAX = 366
 
-/** Sums by UTC day, in the smallest unit. `now`: the level that they have led to; null: each day stands for itself. */
-interface Days { sums: ReadonlyMap<string, bigint>; now: bigint | null; decimals: number; unit: string }
+/**
+ * Sums by UTC day, in the smallest unit. `now`: the level that they have led to; null: each day
+ * stands for itself.
+ */
+interface Days {
+  sums: ReadonlyMap<string, bigint>
+  now: bigint | null
+  decimals: number
+  unit: string
+}
 
 /** One value for each of the last days, today included: for a chart. */
 export const readSeries = panelEndpoint({
-  method: 'GET', path: `${SUB_ACCOUNT}/series`, summary: 'A figure over the last days', needs: 'viewer',
+  method: 'GET',
+  path: `${SUB_ACCOUNT}/series`,
+  summary: 'A figure over the last days',
+  needs: 'viewer',
   params: z.strictObject(subAccountParams),
   query: z.strictObject({
     metric: z.enum(['balance', 'volume', 'fees', 'tank']).meta({
-      description: 'balance: of `asset`, at the end of each day. volume: in and out, of `asset`, else in USD. fees: network fees of '
-        + '`network` in its coin, else platform fees in USD. tank: the gas tank of `network`, at the end of each day',
+      description:
+        'balance: of `asset`, at the end of each day. volume: in and out, of `asset`, else in USD. fees: network fees of ' +
+        '`network` in its coin, else platform fees in USD. tank: the gas tank of `network`, at the end of each day',
     }),
-    asset: assetName.optional(), network: z.string().max(20).optional(),
+    asset: assetName.optional(),
+    network: z.string().max(20).optional(),
     days: integer(1, DAYS_MAX, 'Days; 30 where it is absent').default(30),
   }),
-  response: z.object({ metric: z.string(), unit: z.string(), points: z.array(z.object({ at: time, value: z.number() })) }),
+  response: z.object({
+    metric: z.string(),
+    unit: z.string(),
+    points: z.array(z.object({ at: time, value: z.number() })),
+  }),
   async handler({ services, caller, query: { metric, asset, network, days } }) {
     const today = Math.floor(services.environment.now() / DAY_MS) * DAY_MS
     const from = new Date(today - (days - 1) * DAY_MS)
     const found = asset === undefined ? null : findAsset(services, asset).asset
     const coin = network === undefined ? null : nativeOf(services, network)
-    const { sums, now, decimals, unit } = await daysOf(services, caller, metric, { asset: found, coin, network: network ?? null, from })
+    const { sums, now, decimals, unit } = await daysOf(services, caller, metric, {
+      asset: found,
+      coin,
+      network: network ?? null,
+      from,
+    })
     let level = now
     const points = Array.from({ length: days }, (_, back) => {
       const at = new Date(today - back * DAY_MS).toISOString()
@@ -51,60 +73,122 @@ export const readSeries = panelEndpoint({
 
 const IN_OR_OUT = `kind in ('WITHDRAWAL', 'DEPOSIT')`
 
-interface Of { asset: Asset | null; coin: Asset | null; network: string | null; from: Date }
+interface Of {
+  asset: Asset | null
+  coin: Asset | null
+  network: string | null
+  from: Date
+}
 
 function daysOf(services: Services, caller: Caller, metric: string, o: Of): Promise<Days> {
   switch (metric) {
     case 'balance':
       return levels(
-        services, need(o.asset, 'asset'),
+        services,
+        need(o.asset, 'asset'),
         'a.wallet_id in (select id from wallets where workspace_id = $4 and sub_account_id = $1) and a.kind = any($3)',
-        [caller.subAccountId, HELD, caller.workspaceId], o.from)
+        [caller.subAccountId, HELD, caller.workspaceId],
+        o.from,
+      )
     case 'tank':
-      return levels(services, need(o.coin, 'network'), 'a.workspace_id = $1 and a.wallet_id is null and a.kind = any($3)', [
-        caller.workspaceId, ['tank', 'tank_reserved'], caller.workspaceId,
-      ], o.from)
+      return levels(
+        services,
+        need(o.coin, 'network'),
+        'a.workspace_id = $1 and a.wallet_id is null and a.kind = any($3)',
+        [caller.workspaceId, ['tank', 'tank_reserved'], caller.workspaceId],
+        o.from,
+      )
     case 'volume':
-      return o.asset ? flows(services, caller, 'amount', o.asset, o.from, `asset = $3 and ${IN_OR_OUT}`, o.asset.asset_name)
-        : flows(services, caller, 'amount_usd', null, o.from, `$3::text is null and ${IN_OR_OUT}`, null)
+      return o.asset
+        ? flows(
+            services,
+            caller,
+            'amount',
+            o.asset,
+            o.from,
+            `asset = $3 and ${IN_OR_OUT}`,
+            o.asset.asset_name,
+          )
+        : flows(
+            services,
+            caller,
+            'amount_usd',
+            null,
+            o.from,
+            `$3::text is null and ${IN_OR_OUT}`,
+            null,
+          )
     default:
-      return o.coin ? flows(services, caller, 'fee', o.coin, o.from, `network = $3 and kind <> 'DEPOSIT'`, o.network)
+      return o.coin
+        ? flows(
+            services,
+            caller,
+            'fee',
+            o.coin,
+            o.from,
+            `network = $3 and kind <> 'DEPOSIT'`,
+            o.network,
+          )
         : flows(services, caller, 'platform_fee', null, o.from, '$3::text is null', null)
   }
 }
 
 /** A balance: what is there now, and what each day has changed. */
 async function levels(
-  services: Services, asset: Asset, accounts: string, values: [of: string, kinds: readonly string[], workspace: string], from: Date
+  services: Services,
+  asset: Asset,
+  accounts: string,
+  values: [of: string, kinds: readonly string[], workspace: string],
+  from: Date,
 ): Promise<Days> {
   const { database } = services
   const given = [values[0], asset.asset_name, values[1], values[2]]
   const [now, rows] = await Promise.all([
     database.one<{ sum: string }>(
       `select coalesce(sum(a.balance), 0)::text sum from ledger_accounts a where a.workspace_id = $4 and a.asset = $2 and ${accounts}`,
-      given),
+      given,
+    ),
     database.query<{ day: string; sum: string }>(
       `select to_char(e.created_at at time zone 'utc', 'YYYY-MM-DD') as day, sum(p.amount)::text sum
        from ledger_accounts a join ledger_postings p on p.workspace_id = a.workspace_id and p.account_id = a.id
          join ledger_entries e on e.workspace_id = p.workspace_id and e.id = p.entry_id
-       where a.workspace_id = $4 and a.asset = $2 and ${accounts} and e.created_at >= $5 group by 1`, [...given, from]),
+       where a.workspace_id = $4 and a.asset = $2 and ${accounts} and e.created_at >= $5 group by 1`,
+      [...given, from],
+    ),
   ])
-  return { sums: byDay(rows), now: BigInt(now?.sum ?? '0'), decimals: asset.decimals, unit: asset.asset_name }
+  return {
+    sums: byDay(rows),
+    now: BigInt(now?.sum ?? '0'),
+    decimals: asset.decimals,
+    unit: asset.asset_name,
+  }
 }
 
 /** What came and went on each day, of transactions that were confirmed then. */
 async function flows(
-  { database }: Services, caller: Caller, column: 'amount' | 'amount_usd' | 'fee' | 'platform_fee', asset: Asset | null, from: Date,
-  condition: string, value: string | null
+  { database }: Services,
+  caller: Caller,
+  column: 'amount' | 'amount_usd' | 'fee' | 'platform_fee',
+  asset: Asset | null,
+  from: Date,
+  condition: string,
+  value: string | null,
 ): Promise<Days> {
   const rows = await database.query<{ day: string; sum: string }>(
     `select to_char(confirmed_at at time zone 'utc', 'YYYY-MM-DD') as day, coalesce(sum(${column}), 0)::text sum from transactions
      where workspace_id = $4 and sub_account_id = $1 and status = 'confirmed' and confirmed_at >= $2 and ${condition} group by 1`,
-    [caller.subAccountId, from, value, caller.workspaceId])
-  return { sums: byDay(rows), now: null, decimals: asset?.decimals ?? USD_DECIMALS, unit: asset?.asset_name ?? 'USD' }
+    [caller.subAccountId, from, value, caller.workspaceId],
+  )
+  return {
+    sums: byDay(rows),
+    now: null,
+    decimals: asset?.decimals ?? USD_DECIMALS,
+    unit: asset?.asset_name ?? 'USD',
+  }
 }
 
-const byDay = (rows: readonly { day: string; sum: string }[]) => new Map(rows.map(({ day, sum }) => [day, BigInt(sum)]))
+const byDay = (rows: readonly { day: string; sum: string }[]) =>
+  new Map(rows.map(({ day, sum }) => [day, BigInt(sum)]))
 
 /** @throws ApiError that names the parameter */
 function need(asset: Asset | null, field: string): Asset {
@@ -116,6 +200,9 @@ function need(asset: Asset | null, field: string): Asset {
 function nativeOf({ registry }: Services, code: string): Asset {
   const network = registry.network(code)
   const asset = network && registry.asset(network.native_asset)
-  if (!asset) throw new ApiError('INVALID_REQUEST', 'network: is not the code of a network, such as ETH', { field: 'network' })
+  if (!asset)
+    throw new ApiError('INVALID_REQUEST', 'network: is not the code of a network, such as ETH', {
+      field: 'network',
+    })
   return asset
 }

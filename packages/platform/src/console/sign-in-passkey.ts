@@ -8,28 +8,44 @@ import { beginStep, endStep, tryStep } from '../people/steps.ts'
 
 /** What the browser is to show a passkey by. */
 export const signInPasskeyOptions = panelEndpoint({
-  method: 'POST', path: '/console/api/sign-in/passkey/options', summary: 'Sign in by passkey, first half', needs: 'nobody',
-  body: z.strictObject({}), response: passkeyOptions,
+  method: 'POST',
+  path: '/console/api/sign-in/passkey/options',
+  summary: 'Sign in by passkey, first half',
+  needs: 'nobody',
+  body: z.strictObject({}),
+  response: passkeyOptions,
   async handler({ services, visitor: { from } }) {
     const { database, environment } = services
     countSignIn(services, from)
     const { options, challenge } = await authenticationOptions(environment, from)
-    const id = await beginStep(database, environment, 'passkey-sign-in', null, { challenge, origin: from.origin, session: null })
+    const id = await beginStep(database, environment, 'passkey-sign-in', null, {
+      challenge,
+      origin: from.origin,
+      session: null,
+    })
     return { body: { challenge_id: id, options } }
   },
 })
 
 /** Signs in by a passkey: something that one has, shown by something that one is or knows. */
 export const signInPasskey = panelEndpoint({
-  method: 'POST', path: '/console/api/sign-in/passkey', summary: 'Sign in by passkey, second half', needs: 'nobody',
-  body: z.strictObject({ challenge_id: token, response: passkeyResponse }), response: sessionShape,
+  method: 'POST',
+  path: '/console/api/sign-in/passkey',
+  summary: 'Sign in by passkey, second half',
+  needs: 'nobody',
+  body: z.strictObject({ challenge_id: token, response: passkeyResponse }),
+  response: sessionShape,
   async handler({ services, body, visitor: { from, someone } }) {
     countSignIn(services, from)
     const step = await tryStep(services.database, 'passkey-sign-in', body.challenge_id)
-    if (!step || step.data.session !== null) throw new ApiError('SIGN_IN_FAILED', 'the sign-in was not finished in time: begin again')
-    const { personId } = await services.database.transaction((tx) => takePasskey(tx, body.response, step.data))
+    if (!step || step.data.session !== null)
+      throw new ApiError('SIGN_IN_FAILED', 'the sign-in was not finished in time: begin again')
+    const { personId } = await services.database.transaction((tx) =>
+      takePasskey(tx, body.response, step.data),
+    )
     return signIn(services, personId, 'passkey', from, someone, async (tx) => {
-      if (!await endStep(tx, body.challenge_id)) throw new ApiError('SIGN_IN_FAILED', 'this sign-in was finished before')
+      if (!(await endStep(tx, body.challenge_id)))
+        throw new ApiError('SIGN_IN_FAILED', 'this sign-in was finished before')
     })
   },
 })

@@ -5,19 +5,34 @@ import { checkPassword, finishSignIn } from '../people/sign-in.ts'
 
 /** The first half of a sign-in by password. */
 export const signInPassword = panelEndpoint({
-  method: 'POST', path: '/console/api/sign-in/password', summary: 'Sign in by password, first half', needs: 'nobody',
-  body: z.strictObject({ email, password: typedPassword }), response: z.object({ mfa_token: z.string() }),
+  method: 'POST',
+  path: '/console/api/sign-in/password',
+  summary: 'Sign in by password, first half',
+  needs: 'nobody',
+  body: z.strictObject({ email, password: typedPassword }),
+  response: z.object({ mfa_token: z.string() }),
   async handler({ services, body, visitor }) {
-    return { body: { mfa_token: await checkPassword(services, body.email, body.password, visitor.from) } }
+    return {
+      body: { mfa_token: await checkPassword(services, body.email, body.password, visitor.from) },
+    }
   },
 })
 
-const secondHalf = (factor: 'totp' | 'recovery', summary: string) => panelEndpoint({
-  method: 'POST', path: `/console/api/sign-in/${factor}`, summary, needs: 'nobody',
-  body: z.strictObject({ mfa_token: token, code }), response: sessionShape,
-  handler: ({ services, body, visitor }) => finishSignIn(services, body.mfa_token, factor, body.code, visitor.from, visitor.someone),
-})
+const secondHalf = (factor: 'totp' | 'recovery', summary: string) =>
+  panelEndpoint({
+    method: 'POST',
+    path: `/console/api/sign-in/${factor}`,
+    summary,
+    needs: 'nobody',
+    body: z.strictObject({ mfa_token: token, code }),
+    response: sessionShape,
+    handler: ({ services, body, visitor }) =>
+      finishSignIn(services, body.mfa_token, factor, body.code, visitor.from, visitor.someone),
+  })
 
 /** The second half: a code of the authenticator app, or one of the codes that were written down. */
 export const signInTotp = secondHalf('totp', 'Second half: a code of the authenticator app')
-export const signInRecovery = secondHalf('recovery', 'Second half: a recovery code, which is taken once')
+export const signInRecovery = secondHalf(
+  'recovery',
+  'Second half: a recovery code, which is taken once',
+)

@@ -5,8 +5,13 @@ import { code, email, sessionShape } from '../people/shapes.ts'
 
 /** Signs in a person without a password whose passkey is lost. */
 export const signInRecoveryCode = panelEndpoint({
-  method: 'POST', path: '/console/api/sign-in/recovery-code', needs: 'nobody',
-  summary: 'Sign in by e-mail address and recovery code, without a password; all other sessions end',
-  body: z.strictObject({ email, code }), response: sessionShape,
-  handler: ({ services, body, visitor }) => signInByRecoveryCode(services, body.email, body.code, visitor.from, visitor.someone),
+  method: 'POST',
+  path: '/console/api/sign-in/recovery-code',
+  needs: 'nobody',
+  summary:
+    'Sign in by e-mail address and recovery code, without a password; all other sessions end',
+  body: z.strictObject({ email, code }),
+  response: sessionShape,
+  handler: ({ services, body, visitor }) =>
+    signInByRecoveryCode(services, body.email, body.code, visitor.from, visitor.someone),
 })

@@ -8,12 +8,20 @@ import { sessionShape } from '../people/shapes.ts'
 
 /** Ends the session that asks. */
 export const signOut = panelEndpoint({
-  method: 'POST', path: '/console/api/sign-out', summary: 'Sign out', needs: 'anybody', body: z.strictObject({}), response: sessionShape,
+  method: 'POST',
+  path: '/console/api/sign-out',
+  summary: 'Sign out',
+  needs: 'anybody',
+  body: z.strictObject({}),
+  response: sessionShape,
   async handler({ services, visitor: { session, from } }) {
     const { database, people } = services
     await database.transaction(async (tx) => {
       await people.sessions.end(tx, session.personId, { id: session.id })
-      await writeAuditEverywhere(tx, session.personId, actorOf(session, from), { action: 'session.ended', object: session.id })
+      await writeAuditEverywhere(tx, session.personId, actorOf(session, from), {
+        action: 'session.ended',
+        object: session.id,
+      })
     })
     people.sessions.forget()
     return { headers: cookieHeaders(null, from), body: await presentSession(services, null, from) }

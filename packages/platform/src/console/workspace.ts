@@ -12,9 +12,15 @@ export const WORKSPACE = '/console/api/workspaces/{workspace}'
 /** What a path names that begins so. */
 export const workspaceParams = { workspace: z.string() }
 
-/** Changes something of a workspace's, and writes it down in the same transaction. @param deed what was done, once it is known */
+/**
+ * Changes something of a workspace's, and writes it down in the same transaction. @param deed what
+ * was done, once it is known
+ */
 export async function changeWorkspace<T>(
-  { database, people }: Services, { session, from, member }: Visitor, change: (tx: Queryable) => Promise<T>, deed: (done: T) => Deed
+  { database, people }: Services,
+  { session, from, member }: Visitor,
+  change: (tx: Queryable) => Promise<T>,
+  deed: (done: T) => Deed,
 ): Promise<T> {
   const result = await database.transaction(async (tx) => {
     const done = await change(tx)
@@ -28,5 +34,8 @@ export async function changeWorkspace<T>(
 /** @throws ApiError `ROLE_REQUIRED` where the visitor may not give or take a role */
 export function assertMayManage({ member }: Visitor, role: Role): void {
   if (mayManage(member.role, role)) return
-  throw new ApiError('ROLE_REQUIRED', `an ${member.role} gives and takes the roles below his own alone; ${role} is an owner’s to give`)
+  throw new ApiError(
+    'ROLE_REQUIRED',
+    `an ${member.role} gives and takes the roles below his own alone; ${role} is an owner’s to give`,
+  )
 }

@@ -2,11 +2,22 @@ import type { Queryable } from './pool.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** So many rows may be read in the list's order to show a page; a page that would take more is found by the counts. */
+/**
+ * So many rows may be read in the list's order to show a page; a page that would take more is found
+ * by the counts.
+ */
 const WALK_MAX = 2000
 
-/** The lists whose lengths are kept (`migrations/019_list_counts.sql`): tables with `created_at` and `id`. */
-type CountedList = 'transactions' | 'invoices' | 'orders' | 'exchange_transfers' | 'webhook_deliveries'
+/**
+ * The lists whose lengths are kept (`migrations/019_list_counts.sql`): tables with `created_at` and
+ * `id`.
+ */
+type CountedList =
+  | 'transactions'
+  | 'invoices'
+  | 'orders'
+  | 'exchange_transfers'
+  | 'webhook_deliveries'
 
 /** What of a list is asked for. */
 export interface ListQuestion {
@@ -15,9 +26,14 @@ export interface ListQuestion {
   /** The condition in full, and the values that it names; the first is the list's owner. */
   found: string
   values: readonly unknown[]
-  /** The same in columns of which counts are kept: equal to, or one of. Null: it asks for something else too. */
+  /**
+   * The same in columns of which counts are kept: equal to, or one of. Null: it asks for something
+   * else too.
+   */
   kept: Readonly<Record<string, string | readonly string[]>> | null
-  /** What `found` says of the time of creation: all rows are of this time or later, and before that. */
+  /**
+   * What `found` says of the time of creation: all rows are of this time or later, and before that.
+   */
   from: Date | null
   before: Date | null
   /** The kept column that follows the owner in an index, before the time. */
@@ -26,16 +42,27 @@ export interface ListQuestion {
 
 /** Of kept columns those that are asked for. */
 export const given = (
-  asked: Readonly<Record<string, string | readonly string[] | undefined>>
-): Record<string, string | readonly string[]> => Object.fromEntries(
-  Object.entries(asked).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
+  asked: Readonly<Record<string, string | readonly string[] | undefined>>,
+): Record<string, string | readonly string[]> =>
+  Object.fromEntries(
+    Object.entries(asked).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  )
 
 /** Unix seconds as a date; null where none are given. */
-export const dateOf = (seconds: number | undefined): Date | null => (seconds === undefined ? null : new Date(seconds * 1000))
+export const dateOf = (seconds: number | undefined): Date | null =>
+  seconds === undefined ? null : new Date(seconds * 1000)
 
 /** From a bucket, inclusive, to a bucket, exclusive, in milliseconds; null: without an end. */
-interface Span { level: 0 | 1 | 2; from: number | null; to: number | null }
-interface Bucket { from: Date; to: Date; n: number }
+interface Span {
+  level: 0 | 1 | 2
+  from: number | null
+  to: number | null
+}
+interface Bucket {
+  from: Date
+  to: Date
+  n: number
+}
 
 const dayOf = (ms: number): number => Math.floor(ms / DAY_MS) * DAY_MS
 const hourOf = (ms: number): number => Math.floor(ms / HOUR_MS) * HOUR_MS
@@ -44,7 +71,9 @@ const date = (ms: number | null): Date | null => (ms === null ? null : new Date(
 /** Values of a statement, each named where it is given. */
 class Values {
   readonly list: unknown[]
-  constructor(first: readonly unknown[] = []) { this.list = [...first] }
+  constructor(first: readonly unknown[] = []) {
+    this.list = [...first]
+  }
 
   at(value: unknown, type: string): string {
     this.list.push(value)
@@ -52,7 +81,10 @@ class Values {
   }
 }
 
-/** The counts of whole buckets within a time, as few as there are for it. Empty where no whole hour lies in it. */
+/**
+ * The counts of whole buckets within a time, as few as there are for it. Empty where no whole hour
+ * lies in it.
+ */
 function spansWithin(from: number | null, to: number | null): Span[] {
   if (from === null && to === null) return [{ level: 0, from, to }]
   if (from !== null && to !== null && from >= to) return []
@@ -65,37 +97,67 @@ function spansWithin(from: number | null, to: number | null): Span[] {
   return spans
 }
 
-function keptCondition(kept: Readonly<Record<string, string | readonly string[]>>, values: Values): string {
-  const terms = Object.entries(kept).map(([name, value]) => (
-    typeof value === 'string' ? `dims->>'${name}' = ${values.at(value, 'text')}` : `dims->>'${name}' = any(${values.at(value, 'text[]')})`
-  ))
+function keptCondition(
+  kept: Readonly<Record<string, string | readonly string[]>>,
+  values: Values,
+): string {
+  const terms = Object.entries(kept).map(([name, value]) =>
+    typeof value === 'string'
+      ? `dims->>'${name}' = ${values.at(value, 'text')}`
+      : `dims->>'${name}' = any(${values.at(value, 'text[]')})`,
+  )
   return terms.length === 0 ? 'true' : terms.join(' and ')
 }
 
-/** Rows (bucket, dims, n) of the counts and of what is not folded into them yet; the latter by `hour`, an expression of SQL. */
-function countsOf({ list, values: [owner] }: ListQuestion, spans: readonly Span[], values: Values, hour = 'bucket'): string {
+/**
+ * Rows (bucket, dims, n) of the counts and of what is not folded into them yet; the latter by
+ * `hour`, an expression of SQL.
+ */
+function countsOf(
+  { list, values: [owner] }: ListQuestion,
+  spans: readonly Span[],
+  values: Values,
+  hour = 'bucket',
+): string {
   const of = `list = ${values.at(list, 'text')} and owner = ${values.at(owner, 'uuid')}`
-  const bounds = ({ from, to }: Omit<Span, 'level'>): string => [
-    ...(from === null ? [] : [` and bucket >= ${values.at(date(from), 'timestamptz')}`]),
-    ...(to === null ? [] : [` and bucket < ${values.at(date(to), 'timestamptz')}`]),
-  ].join('')
+  const bounds = ({ from, to }: Omit<Span, 'level'>): string =>
+    [
+      ...(from === null ? [] : [` and bucket >= ${values.at(date(from), 'timestamptz')}`]),
+      ...(to === null ? [] : [` and bucket < ${values.at(date(to), 'timestamptz')}`]),
+    ].join('')
   const ends = (pick: (span: Span) => number | null): (number | null)[] => spans.map(pick)
-  const least = ends(({ from }) => from).reduce((a, b) => (a === null || b === null ? null : Math.min(a, b)))
-  const most = ends(({ to }) => to).reduce((a, b) => (a === null || b === null ? null : Math.max(a, b)))
+  const least = ends(({ from }) => from).reduce((a, b) =>
+    a === null || b === null ? null : Math.min(a, b),
+  )
+  const most = ends(({ to }) => to).reduce((a, b) =>
+    a === null || b === null ? null : Math.max(a, b),
+  )
   return [
-    ...spans.map((span) => `select bucket, dims, n from list_counts where ${of} and level = ${span.level}${bounds(span)}`),
+    ...spans.map(
+      (span) =>
+        `select bucket, dims, n from list_counts where ${of} and level = ${span.level}${bounds(span)}`,
+    ),
     `select ${hour}, dims, n from list_deltas where ${of}${bounds({ from: least, to: most })}`,
   ].join(' union all ')
 }
 
-/** How many rows there are, exactly; `walked`: about how many the list's index goes through to find them all. */
-async function totalOf(database: Queryable, question: ListQuestion): Promise<{ total: number; walked: number }> {
+/**
+ * How many rows there are, exactly; `walked`: about how many the list's index goes through to find
+ * them all.
+ */
+async function totalOf(
+  database: Queryable,
+  question: ListQuestion,
+): Promise<{ total: number; walked: number }> {
   const { list, found, kept, from, before, indexed } = question
   const first = from === null ? null : hourOf(from.getTime()) + HOUR_MS
   const end = before === null ? null : hourOf(before.getTime())
   const spans = kept === null ? [] : spansWithin(first, end)
   if (kept === null || spans.length === 0) {
-    const row = await database.one<{ total: string }>(`select count(*)::text total from ${list} where ${found}`, question.values)
+    const row = await database.one<{ total: string }>(
+      `select count(*)::text total from ${list} where ${found}`,
+      question.values,
+    )
     return { total: Number(row?.total), walked: Number(row?.total) }
   }
   const values = new Values(from === null && before === null ? [] : question.values)
@@ -104,32 +166,57 @@ async function totalOf(database: Queryable, question: ListQuestion): Promise<{ t
   const edges = [
     ...(first === null ? [] : [`created_at < ${values.at(date(first), 'timestamptz')}`]),
     ...(end === null ? [] : [`created_at >= ${values.at(date(end), 'timestamptz')}`]),
-  ].map((edge) => ` + (select count(*) from ${list} where ${found} and ${edge})`).join('')
+  ]
+    .map((edge) => ` + (select count(*) from ${list} where ${found} and ${edge})`)
+    .join('')
   const row = await database.one<{ total: string; walked: string }>(
     `select (coalesce(sum(n) filter (where ${keptCondition(kept, values)}), 0)${edges})::text total,
        coalesce(sum(n) filter (where ${keptCondition(walk, values)}), 0)::text walked
-     from (${countsOf(question, spans, values)}) c`, values.list)
+     from (${countsOf(question, spans, values)}) c`,
+    values.list,
+  )
   return { total: Number(row?.total), walked: Number(row?.walked) }
 }
 
-/** Of the days before one (null: of all), the newest first, those that hold what stands between `skip` and `end` in the list. */
+/**
+ * Of the days before one (null: of all), the newest first, those that hold what stands between
+ * `skip` and `end` in the list.
+ */
 async function daysOf(
-  database: Queryable, question: ListQuestion, before: number | null, { skip, end }: { skip: number; end: number },
+  database: Queryable,
+  question: ListQuestion,
+  before: number | null,
+  { skip, end }: { skip: number; end: number },
 ): Promise<{ day: Date; ahead: number }[]> {
   const values = new Values()
-  const counts = countsOf(question, [{ level: 1, from: null, to: before }], values, `date_trunc('day', bucket, 'UTC')`)
+  const counts = countsOf(
+    question,
+    [{ level: 1, from: null, to: before }],
+    values,
+    `date_trunc('day', bucket, 'UTC')`,
+  )
   const rows = await database.query<{ day: Date; ahead: string }>(
     `with days as (
        select bucket, sum(n) n from (${counts}) c
        where ${keptCondition(question.kept ?? {}, values)} group by bucket having sum(n) > 0
      ), places as (select bucket, n, sum(n) over (order by bucket desc) - n ahead from days)
      select bucket "day", ahead::text from places
-     where ahead < ${values.at(end, 'bigint')} and ahead + n > ${values.at(skip, 'bigint')} order by bucket desc`, values.list)
+     where ahead < ${values.at(end, 'bigint')} and ahead + n > ${values.at(skip, 'bigint')} order by bucket desc`,
+    values.list,
+  )
   return rows.map(({ day, ahead }) => ({ day, ahead: Number(ahead) }))
 }
 
-/** The hours of some days in which there is something, the newest first; those before `end` alone, where it is given. */
-async function hoursOf(database: Queryable, question: ListQuestion, days: readonly Date[], end: number | null = null): Promise<Bucket[]> {
+/**
+ * The hours of some days in which there is something, the newest first; those before `end` alone,
+ * where it is given.
+ */
+async function hoursOf(
+  database: Queryable,
+  question: ListQuestion,
+  days: readonly Date[],
+  end: number | null = null,
+): Promise<Bucket[]> {
   const values = new Values()
   const of = `list = ${values.at(question.list, 'text')} and owner = ${values.at(question.values[0], 'uuid')}`
   const until = end === null ? '' : ` and bucket < ${values.at(date(end), 'timestamptz')}`
@@ -138,13 +225,25 @@ async function hoursOf(database: Queryable, question: ListQuestion, days: readon
     `select bucket, sum(n)::text n from unnest(${values.at(days, 'timestamptz[]')}) "day" cross join lateral (
        select bucket, dims, n from list_counts where ${of} and level = 2 and ${within}
        union all select bucket, dims, n from list_deltas where ${of} and ${within}) c
-     where ${keptCondition(question.kept ?? {}, values)} group by bucket having sum(n) > 0 order by bucket desc`, values.list)
-  return rows.map(({ bucket, n }) => ({ from: bucket, to: new Date(bucket.getTime() + HOUR_MS), n: Number(n) }))
+     where ${keptCondition(question.kept ?? {}, values)} group by bucket having sum(n) > 0 order by bucket desc`,
+    values.list,
+  )
+  return rows.map(({ bucket, n }) => ({
+    from: bucket,
+    to: new Date(bucket.getTime() + HOUR_MS),
+    n: Number(n),
+  }))
 }
 
-/** The hours that hold a page, the newest first, and how many rows stand before it in the first of them. */
+/**
+ * The hours that hold a page, the newest first, and how many rows stand before it in the first of
+ * them.
+ */
 async function placeOf(
-  database: Queryable, question: ListQuestion, skip: number, limit: number
+  database: Queryable,
+  question: ListQuestion,
+  skip: number,
+  limit: number,
 ): Promise<{ hours: Bucket[]; skip: number }> {
   const { list, found, before } = question
   const newest: Bucket[] = []
@@ -155,20 +254,41 @@ async function placeOf(
     lastDay = dayOf(end)
     const values = new Values(question.values)
     const part = await database.one<{ n: string }>(
-      `select count(*)::text n from ${list} where ${found} and created_at >= ${values.at(date(end), 'timestamptz')}`, values.list)
-    newest.push({ from: new Date(end), to: before, n: Number(part?.n) }, ...await hoursOf(database, question, [new Date(lastDay)], end))
+      `select count(*)::text n from ${list} where ${found} and created_at >= ${values.at(date(end), 'timestamptz')}`,
+      values.list,
+    )
+    newest.push(
+      { from: new Date(end), to: before, n: Number(part?.n) },
+      ...(await hoursOf(database, question, [new Date(lastDay)], end)),
+    )
   }
   const ahead = newest.reduce((sum, { n }) => sum + n, 0)
-  const days = ahead < skip + limit
-    ? await daysOf(database, question, lastDay, { skip: Math.max(0, skip - ahead), end: skip + limit - ahead }) : []
-  const hours = days.length === 0 ? [] : await hoursOf(database, question, days.map(({ day }) => day))
+  const days =
+    ahead < skip + limit
+      ? await daysOf(database, question, lastDay, {
+          skip: Math.max(0, skip - ahead),
+          end: skip + limit - ahead,
+        })
+      : []
+  const hours =
+    days.length === 0
+      ? []
+      : await hoursOf(
+          database,
+          question,
+          days.map(({ day }) => day),
+        )
   // Whole days, and then the hours of the part before them, stand before the page.
   const passed = days[0]?.ahead ? ahead + days[0].ahead : 0
   return within([...(passed > 0 ? [] : newest), ...hours], skip - passed, limit)
 }
 
 /** Of all hours those that hold the page. */
-function within(all: readonly Bucket[], skip: number, limit: number): { hours: Bucket[]; skip: number } {
+function within(
+  all: readonly Bucket[],
+  skip: number,
+  limit: number,
+): { hours: Bucket[]; skip: number } {
   const hours: Bucket[] = []
   let ahead = 0
   let passed = 0
@@ -181,19 +301,26 @@ function within(all: readonly Bucket[], skip: number, limit: number): { hours: B
 }
 
 /**
- * A page of a list, the newest first, and how long the whole list is, exactly, at a cost that does not grow with the list where
- * only kept columns and times are asked for. What else is asked for is counted row by row, by its index.
+ * A page of a list, the newest first, and how long the whole list is, exactly, at a cost that does
+ * not grow with the list where only kept columns and times are asked for. What else is asked for is
+ * counted row by row, by its index.
  * @param page from 1
  */
 export async function readList<Row>(
-  database: Queryable, question: ListQuestion, page: number, limit: number, walkMax = WALK_MAX,
+  database: Queryable,
+  question: ListQuestion,
+  page: number,
+  limit: number,
+  walkMax = WALK_MAX,
 ): Promise<{ rows: Row[]; total: number }> {
   const { list, columns, found, values, kept } = question
   const skip = (page - 1) * limit
-  const plain = (): Promise<Row[]> => database.query<Row>(
-    `select ${columns} from ${list} where ${found} order by created_at desc, id desc
+  const plain = (): Promise<Row[]> =>
+    database.query<Row>(
+      `select ${columns} from ${list} where ${found} order by created_at desc, id desc
      limit $${values.length + 1} offset $${values.length + 2}`,
-    [...values, limit, skip])
+      [...values, limit, skip],
+    )
   if (kept === null) {
     const [rows, { total }] = await Promise.all([plain(), totalOf(database, question)])
     return { rows, total }
@@ -205,10 +332,18 @@ export async function readList<Row>(
   const place = await placeOf(database, question, skip, limit)
   const all = new Values(values)
   const rows = await database.query<Row>(
-    `select shown.* from unnest(${all.at(place.hours.map(({ from }) => from), 'timestamptz[]')},
-       ${all.at(place.hours.map(({ to }) => to), 'timestamptz[]')}) hour (hour_from, hour_to)
+    `select shown.* from unnest(${all.at(
+      place.hours.map(({ from }) => from),
+      'timestamptz[]',
+    )},
+       ${all.at(
+         place.hours.map(({ to }) => to),
+         'timestamptz[]',
+       )}) hour (hour_from, hour_to)
      cross join lateral (select ${columns} from ${list} where ${found} and created_at >= hour_from and created_at < hour_to
        order by created_at desc, id desc limit ${all.at(place.skip + limit, 'bigint')}) shown
-     order by created_at desc, id desc limit ${all.at(limit, 'bigint')} offset ${all.at(place.skip, 'bigint')}`, all.list)
+     order by created_at desc, id desc limit ${all.at(limit, 'bigint')} offset ${all.at(place.skip, 'bigint')}`,
+    all.list,
+  )
   return { rows, total }
 }

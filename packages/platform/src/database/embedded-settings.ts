@@ -2,8 +2,8 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * Settings of an embedded server whose data folder was not made by initdb here: what initdb writes for the options that
- * `startEmbeddedPostgres` gives it. All else is on the server's command line.
+ * Settings of an embedded server whose data folder was not made by initdb here: what initdb writes
+ * for the options that `startEmbeddedPostgres` gives it. All else is on the server's command line.
  */
 const SETTINGS: Readonly<Record<string, string>> = {
   'postgresql.conf': `# Written by the platform when it restored this database.
@@ -20,9 +20,15 @@ default_text_search_config = 'pg_catalog.english'
   'pg_ident.conf': '',
 }
 
-/** Writes the settings of a data folder, in place of any that are there. @param recovery lines for a recovery that comes first */
+/**
+ * Writes the settings of a data folder, in place of any that are there. @param recovery lines for a
+ * recovery that comes first
+ */
 export function writeEmbeddedSettings(data: string, recovery: readonly string[] = []): void {
-  const files = { ...SETTINGS, 'postgresql.auto.conf': recovery.map((line) => `${line}\n`).join('') }
+  const files = {
+    ...SETTINGS,
+    'postgresql.auto.conf': recovery.map((line) => `${line}\n`).join(''),
+  }
   for (const [name, text] of Object.entries(files)) {
     rmSync(join(data, name), { force: true })
     writeFileSync(join(data, name), text, { mode: 0o600, flag: 'wx' })

@@ -6,30 +6,38 @@ import type { Queryable } from './pool.ts'
 const FOLDER = new URL('./functions/', import.meta.url)
 
 /**
- * Drops whatever has this name, with any parameters. What a trigger hangs on stays while its file does: its head never
- * changes, so that it can be replaced where it stands.
+ * Drops whatever has this name, with any parameters. What a trigger hangs on stays while its file
+ * does: its head never changes, so that it can be replaced where it stands.
  */
 async function drop(tx: Queryable, name: string, triggersToo: boolean): Promise<void> {
   const heads = await tx.query<{ head: string }>(
     `select p.oid::regprocedure::text head from pg_proc p
      where p.pronamespace = current_schema()::regnamespace and p.proname = $1 and ($2 or p.prorettype <> 'trigger'::regtype)`,
-    [name, triggersToo])
+    [name, triggersToo],
+  )
   for (const { head } of heads) await tx.query(`drop function ${head}`)
 }
 
 /**
- * Makes the database's functions what ./functions says: each file holds the one definition of the function that it is named
- * after, and is applied anew when its text has changed, in the order of the names; a function whose file is gone is dropped.
- * Tables come first: call it after the migrations, in the same transaction, so that no migration can use a function.
+ * Makes the database's functions what ./functions says: each file holds the one definition of the
+ * function that it is named after, and is applied anew when its text has changed, in the order of
+ * the names; a function whose file is gone is dropped. Tables come first: call it after the
+ * migrations, in the same transaction, so that no migration can use a function.
  * @returns the names of what was applied or dropped
  */
 export async function applyFunctions(tx: Queryable, folder: URL = FOLDER): Promise<string[]> {
   await tx.query(
     `create table if not exists database_functions (
-       name text primary key, hash text not null, applied_at timestamptz not null default now())`)
-  const rows = await tx.query<{ name: string; hash: string }>('select name, hash from database_functions order by name')
+       name text primary key, hash text not null, applied_at timestamptz not null default now())`,
+  )
+  const rows = await tx.query<{ name: string; hash: string }>(
+    'select name, hash from database_functions order by name',
+  )
   const known = new Map(rows.map(({ name, hash }) => [name, hash]))
-  const names = readdirSync(folder).filter((file) => file.endsWith('.sql')).sort().map((file) => basename(file, '.sql'))
+  const names = readdirSync(folder)
+    .filter((file) => file.endsWith('.sql'))
+    .sort()
+    .map((file) => basename(file, '.sql'))
   const changed: string[] = []
   for (const name of [...known.keys()].filter((each) => !names.includes(each))) {
     await drop(tx, name, true)
@@ -40,12 +48,15 @@ export async function applyFunctions(tx: Queryable, folder: URL = FOLDER): Promi
     const text = readFileSync(new URL(`${name}.sql`, folder), 'utf8')
     const hash = createHash('sha256').update(text).digest('hex')
     if (known.get(name) === hash) continue
-    // Its parameters may be others now, and a second function of the same name would stand beside it.
+    // Its parameters may be others now, and a second function of the same name would stand beside
+    // it.
     await drop(tx, name, false)
     await tx.query(text)
     await tx.query(
       `insert into database_functions (name, hash, applied_at) values ($1, $2, $3)
-       on conflict (name) do update set hash = excluded.hash, applied_at = excluded.applied_at`, [name, hash, tx.now()])
+       on conflict (name) do update set hash = excluded.hash, applied_at = excluded.applied_at`,
+      [name, hash, tx.now()],
+    )
     changed.push(name)
   }
   return changed

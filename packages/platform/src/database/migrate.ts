@@ -9,27 +9,64 @@ export const MIGRATIONS = new URL('./migrations/', import.meta.url)
 /** The last steps of before the squash, for homes that were last started without them. */
 const EARLIER = new URL('./earlier/', import.meta.url)
 
-/** What the migrations were before they were squashed: all of them together made the tables that {@link SQUASHED} make. */
+/**
+ * What the migrations were before they were squashed: all of them together made the tables that
+ * {@link SQUASHED} make.
+ */
 export const BEFORE_SQUASH: readonly string[] = [
-  '001_core', '002_ledger', '003_transactions', '004_work', '005_coinbase', '005_tags', '006_aml', '006_aml_freezes',
-  '008_cardano', '009_replacements', '010_gas_tanks', '011_prepaid_fee', '013_staking', '014_auto_forwarding',
-  '016_tank_energy', '017_deposit_identity', '018_deposit_senders', '019_recovery', '021_voids', '024_forward_fees',
-  '025_shown', '025_suspense', '026_api', '028_installation',
+  '001_core',
+  '002_ledger',
+  '003_transactions',
+  '004_work',
+  '005_coinbase',
+  '005_tags',
+  '006_aml',
+  '006_aml_freezes',
+  '008_cardano',
+  '009_replacements',
+  '010_gas_tanks',
+  '011_prepaid_fee',
+  '013_staking',
+  '014_auto_forwarding',
+  '016_tank_energy',
+  '017_deposit_identity',
+  '018_deposit_senders',
+  '019_recovery',
+  '021_voids',
+  '024_forward_fees',
+  '025_shown',
+  '025_suspense',
+  '026_api',
+  '028_installation',
 ].map((name) => `${name}.sql`)
 
 export const SQUASHED: readonly string[] = [
-  '001_workspaces', '002_wallets', '003_ledger', '004_transactions', '005_deposits', '006_gas_tanks', '007_aml',
-  '008_prepaid_fee', '009_staking', '010_auto_forwarding', '011_recovery',
+  '001_workspaces',
+  '002_wallets',
+  '003_ledger',
+  '004_transactions',
+  '005_deposits',
+  '006_gas_tanks',
+  '007_aml',
+  '008_prepaid_fee',
+  '009_staking',
+  '010_auto_forwarding',
+  '011_recovery',
 ].map((name) => `${name}.sql`)
 
-/** Takes a database of before the squash, once its last steps are done, as one with the squashed ones, which make the same tables. */
+/**
+ * Takes a database of before the squash, once its last steps are done, as one with the squashed
+ * ones, which make the same tables.
+ */
 async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<void> {
   if (!BEFORE_SQUASH.some((name) => known.has(name))) return
   const missing = BEFORE_SQUASH.filter((name) => !known.has(name))
   const kept = readdirSync(EARLIER)
   const lost = missing.filter((name) => !kept.includes(name)).join(', ')
   if (lost !== '') {
-    throw new Error(`the database was made by an early development version and cannot be brought up to date: it lacks ${lost}`)
+    throw new Error(
+      `the database was made by an early development version and cannot be brought up to date: it lacks ${lost}`,
+    )
   }
   for (const name of missing) await tx.query(readFileSync(new URL(name, EARLIER), 'utf8'))
   await tx.query('delete from migrations where name = any($1)', [BEFORE_SQUASH])
@@ -38,43 +75,74 @@ async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<voi
   for (const name of SQUASHED) known.add(name)
 }
 
-/** What {@link migrate} would apply, what it would refuse as a newer version's, and what is applied already. Reads only. */
-export async function compareMigrations(database: Queryable): Promise<{ pending: string[]; beyond: string[]; applied: string[] }> {
-  const files = readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql')).sort()
-  const there = await database.one<{ there: string | null }>(`select to_regclass('migrations')::text as there`)
-  const rows = there?.there ? await database.query<{ name: string }>('select name from migrations') : []
+/**
+ * What {@link migrate} would apply, what it would refuse as a newer version's, and what is applied
+ * already. Reads only.
+ */
+export async function compareMigrations(
+  database: Queryable,
+): Promise<{ pending: string[]; beyond: string[]; applied: string[] }> {
+  const files = readdirSync(MIGRATIONS)
+    .filter((file) => file.endsWith('.sql'))
+    .sort()
+  const there = await database.one<{ there: string | null }>(
+    `select to_regclass('migrations')::text as there`,
+  )
+  const rows = there?.there
+    ? await database.query<{ name: string }>('select name from migrations')
+    : []
   const known = new Set(rows.map(({ name }) => name))
   // A database from before the squash is taken as one with the squashed ones.
   const isEarlier = BEFORE_SQUASH.some((name) => known.has(name))
-  const isApplied = (name: string): boolean => known.has(name) || (isEarlier && SQUASHED.includes(name))
+  const isApplied = (name: string): boolean =>
+    known.has(name) || (isEarlier && SQUASHED.includes(name))
   return {
-    pending: files.filter((name) => !isApplied(name)), applied: files.filter(isApplied),
-    beyond: [...known].filter((name) => !files.includes(name) && !BEFORE_SQUASH.includes(name)).sort(),
+    pending: files.filter((name) => !isApplied(name)),
+    applied: files.filter(isApplied),
+    beyond: [...known]
+      .filter((name) => !files.includes(name) && !BEFORE_SQUASH.includes(name))
+      .sort(),
   }
 }
 
-/** Waits until no other process brings the database up to date, and holds up each that starts until the end of the transaction. */
-export const lockMigrations = (tx: Queryable): Promise<unknown> => tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+/**
+ * Waits until no other process brings the database up to date, and holds up each that starts until
+ * the end of the transaction.
+ */
+export const lockMigrations = (tx: Queryable): Promise<unknown> =>
+  tx.query('select pg_advisory_xact_lock($1)', [LOCK])
 
 /**
- * Brings the database up to date, in one transaction under an advisory lock: the numbered files of ./migrations that were
- * not applied yet, each once, then what rows look like, and the functions.
+ * Brings the database up to date, in one transaction under an advisory lock: the numbered files of
+ * ./migrations that were not applied yet, each once, then what rows look like, and the functions.
  * @returns the names of what was applied
  * @throws where a newer version has been at it
  */
 export async function migrate(database: Database): Promise<string[]> {
   return database.transaction(async (tx) => {
-    // A table of many rows takes longer than a statement may otherwise, and so does the wait for another process that is at it.
+    // A table of many rows takes longer than a statement may otherwise, and so does the wait for
+    // another process that is at it.
     await tx.query('set local statement_timeout = 0')
     await lockMigrations(tx)
-    await tx.query('create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())')
-    const known = new Set((await tx.query<{ name: string }>('select name from migrations')).map((row) => row.name))
+    await tx.query(
+      'create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())',
+    )
+    const known = new Set(
+      (await tx.query<{ name: string }>('select name from migrations')).map((row) => row.name),
+    )
     await recogniseSquashed(tx, known)
-    const files = readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql')).sort()
-    const beyond = [...known].filter((name) => !files.includes(name)).sort().join(', ')
+    const files = readdirSync(MIGRATIONS)
+      .filter((file) => file.endsWith('.sql'))
+      .sort()
+    const beyond = [...known]
+      .filter((name) => !files.includes(name))
+      .sort()
+      .join(', ')
     // Its rows may be of forms that are not known here.
     if (beyond !== '') {
-      throw new Error(`the database was changed by a newer version (${beyond}): start that version, or restore a backup of before`)
+      throw new Error(
+        `the database was changed by a newer version (${beyond}): start that version, or restore a backup of before`,
+      )
     }
     const applied: string[] = []
     for (const name of files) {

@@ -8,27 +8,56 @@ import { revert } from './credit.ts'
 import { expectedBalances } from './expected.ts'
 import { insertDeposit, type OwnAddress } from './record.ts'
 
-/** How often it is looked at until two looks in a row show the amount, and how many that show another one suffice; and the pause. */
+/**
+ * How often it is looked at until two looks in a row show the amount, and how many that show
+ * another one suffice; and the pause.
+ */
 const LOOKS_MAX = 20
 const OTHER_LOOKS = 5
 const PAUSE_MS = 1000
 /** For how many pauses the scan is waited for until it has read what a look has shown. */
 const SCAN_PAUSES_MAX = 30
-/** Blocks beyond the scan that are read for one look at a deposit at its depth; with more it is looked at again later. */
+/**
+ * Blocks beyond the scan that are read for one look at a deposit at its depth; with more it is
+ * looked at again later.
+ */
 const UNREAD_MAX = 16
 
-/** Blocks under an adopted deposit at least, and for how long they are made: endpoints that are ahead of the scan are not for so long. */
+/**
+ * Blocks under an adopted deposit at least, and for how long they are made: endpoints that are
+ * ahead of the scan are not for so long.
+ */
 const BLOCKS_LEAST = 20
 const BURIED_MS_LEAST = 60_000
 
-/** The highest block by which a deposit may be adopted to be compared with the chain and credited now. */
-export const adoptedDue = ({ block_ms: blockMs }: Network, final: number, scanned: number): number =>
-  Math.min(final, scanned - Math.max(BLOCKS_LEAST, blockMs === undefined ? 0 : Math.ceil(BURIED_MS_LEAST / blockMs)))
+/**
+ * The highest block by which a deposit may be adopted to be compared with the chain and credited
+ * now.
+ */
+export const adoptedDue = (
+  { block_ms: blockMs }: Network,
+  final: number,
+  scanned: number,
+): number =>
+  Math.min(
+    final,
+    scanned -
+      Math.max(BLOCKS_LEAST, blockMs === undefined ? 0 : Math.ceil(BURIED_MS_LEAST / blockMs)),
+  )
 
-/** What one look at an address has shown, in the smallest unit. `busy`: stakes under way there change it at moments that are not known. */
-interface Look { surplus: bigint; busy: boolean }
+/**
+ * What one look at an address has shown, in the smallest unit. `busy`: stakes under way there
+ * change it at moments that are not known.
+ */
+interface Look {
+  surplus: bigint
+  busy: boolean
+}
 
-/** A surplus was not adopted; the message is for the operator. `surplus`: what there is instead, where that is known. */
+/**
+ * A surplus was not adopted; the message is for the operator. `surplus`: what there is instead,
+ * where that is known.
+ */
 export class NotAdoptable extends Error {
   readonly surplus: bigint | null
 
@@ -39,20 +68,31 @@ export class NotAdoptable extends Error {
   }
 }
 
-interface Books { atMost: bigint; busy: boolean; quiet: boolean }
+interface Books {
+  atMost: bigint
+  busy: boolean
+  quiet: boolean
+}
 
 /** Of `chain_transactions c`, in SQL: it may be on its chain without the books knowing it. */
 const IN_FLIGHT = `c.state in ('BUILT', 'SIGNED', 'EXPIRED')`
 
 /**
- * The most that an address can hold of what the books know: with all of our own transactions that pay it and may have been included since
- * they were looked at. `quiet`: none of ours is under way there, and all deposits are at their depth but for adopted ones.
+ * The most that an address can hold of what the books know: with all of our own transactions that
+ * pay it and may have been included since they were looked at. `quiet`: none of ours is under way
+ * there, and all deposits are at their depth but for adopted ones.
  */
 async function readBooks(
-  tx: Queryable, services: Services, network: Network, { workspace, address, asset }: { workspace: string; address: string; asset: Asset },
+  tx: Queryable,
+  services: Services,
+  network: Network,
+  { workspace, address, asset }: { workspace: string; address: string; asset: Asset },
 ): Promise<Books> {
   const only = { workspace, asset: asset.asset_name }
-  const expected = (await expectedBalances(tx, services.registry, network, only)).get(`${address} ${asset.asset_name}`) ?? 0n
+  const expected =
+    (await expectedBalances(tx, services.registry, network, only)).get(
+      `${address} ${asset.asset_name}`,
+    ) ?? 0n
   const row = await tx.one<{ arriving: string; busy: boolean; quiet: boolean }>(
     `select coalesce(sum(t.amount) filter (where t.destination_id = $2 and t.asset = $3), 0)::text arriving,
        coalesce(bool_or(t.kind in ('STAKE', 'UNSTAKE', 'RELEASE')), false) busy, count(*) = 0 and not exists (
@@ -61,17 +101,31 @@ async function readBooks(
        ) quiet
      from transactions t where t.network = $1 and t.status = 'pending' and (t.source_id = $2 or t.destination_id = $2)
        and exists (select 1 from chain_transactions c where c.workspace_id = t.workspace_id and c.transaction_id = t.id and ${IN_FLIGHT})`,
-    [network.code, address, asset.asset_name])
-  return { atMost: expected + BigInt(row?.arriving ?? 0), busy: row?.busy ?? false, quiet: row?.quiet ?? true }
+    [network.code, address, asset.asset_name],
+  )
+  return {
+    atMost: expected + BigInt(row?.arriving ?? 0),
+    busy: row?.busy ?? false,
+    quiet: row?.quiet ?? true,
+  }
 }
 
 /** Waits for the scan to have read a block. @throws NotAdoptable where it does not come up to it */
-async function awaitScan({ database, environment }: Services, { code }: Network, height: number): Promise<void> {
+async function awaitScan(
+  { database, environment }: Services,
+  { code }: Network,
+  height: number,
+): Promise<void> {
   for (let pauses = 0; ; pauses++) {
-    const scan = await database.one<{ height: string | null }>('select height::text from network_scans where network = $1', [code])
+    const scan = await database.one<{ height: string | null }>(
+      'select height::text from network_scans where network = $1',
+      [code],
+    )
     if (Number(scan?.height ?? -1) >= height) return
     if (pauses === SCAN_PAUSES_MAX) {
-      throw new NotAdoptable(`the scan of ${code} does not come up to its chain: "custody doctor" says why`)
+      throw new NotAdoptable(
+        `the scan of ${code} does not come up to its chain: "custody doctor" says why`,
+      )
     }
     await environment.sleep(PAUSE_MS)
   }
@@ -80,14 +134,22 @@ async function awaitScan({ database, environment }: Services, { code }: Network,
 const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 /**
- * Makes a deposit without a known sender of all that an address of an account-based network holds beyond the books. It is bound to a
- * block by which the chain held it, waits for that block's depth, is looked at again then, and is screened as any deposit is.
- * @param amount what it must be, in the smallest unit @param hash of the transaction that is shown for it
+ * Makes a deposit without a known sender of all that an address of an account-based network holds
+ * beyond the books. It is bound to a block by which the chain held it, waits for that block's
+ * depth, is looked at again then, and is screened as any deposit is.
+ * @param amount what it must be, in the smallest unit @param hash of the transaction that is
+ *   shown for it
  * @throws NotAdoptable
  */
 export async function adoptSurplus(
-  services: Services, chain: Chain,
-  { owner, asset, amount, hash }: { owner: OwnAddress; asset: Asset; amount: bigint; hash: string | null },
+  services: Services,
+  chain: Chain,
+  {
+    owner,
+    asset,
+    amount,
+    hash,
+  }: { owner: OwnAddress; asset: Asset; amount: bigint; hash: string | null },
 ): Promise<TransactionRow> {
   const { network, client } = chain
   const place = { workspace: owner.workspace_id, address: owner.address, asset }
@@ -102,23 +164,47 @@ export async function adoptSurplus(
     const tip = await client.tip()
     await awaitScan(services, network, tip.height)
     const previous: Look | null = last
-    const outcome = await services.database.transaction(async (tx): Promise<Look | TransactionRow | null> => {
-      // Neither the scan nor a rescan writes deposits meanwhile.
-      const scan = await tx.one<{ height: string }>('select height::text from network_scans where network = $1 for update', [network.code])
-      const block = await tx.one<{ hash: string }>('select hash from blocks where network = $1 and height = $2', [network.code, tip.height])
-      if (Number(scan?.height ?? -1) < tip.height || block?.hash !== tip.hash) return null
-      const after = await readBooks(tx, services, network, place)
-      const seen = { surplus: held - larger(before.atMost, after.atMost), busy: before.busy || after.busy }
-      if (seen.surplus !== amount || seen.busy || previous?.surplus !== amount) return seen
-      const id = services.environment.uuid()
-      const transfer = {
-        txid: `adopted:${id}`, position: 0, asset: asset.asset_name, address, amount, tag: null, sender: null,
-        senders: { addresses: [], complete: false }, coinbase: false,
-      }
-      return insertDeposit(services, tx, {
-        network, asset, block: tip, found: { transfer, owner, occurrence: 0 }, knownAt: tx.now(), hash, isAdopted: true,
-      })
-    })
+    const outcome = await services.database.transaction(
+      async (tx): Promise<Look | TransactionRow | null> => {
+        // Neither the scan nor a rescan writes deposits meanwhile.
+        const scan = await tx.one<{ height: string }>(
+          'select height::text from network_scans where network = $1 for update',
+          [network.code],
+        )
+        const block = await tx.one<{ hash: string }>(
+          'select hash from blocks where network = $1 and height = $2',
+          [network.code, tip.height],
+        )
+        if (Number(scan?.height ?? -1) < tip.height || block?.hash !== tip.hash) return null
+        const after = await readBooks(tx, services, network, place)
+        const seen = {
+          surplus: held - larger(before.atMost, after.atMost),
+          busy: before.busy || after.busy,
+        }
+        if (seen.surplus !== amount || seen.busy || previous?.surplus !== amount) return seen
+        const id = services.environment.uuid()
+        const transfer = {
+          txid: `adopted:${id}`,
+          position: 0,
+          asset: asset.asset_name,
+          address,
+          amount,
+          tag: null,
+          sender: null,
+          senders: { addresses: [], complete: false },
+          coinbase: false,
+        }
+        return insertDeposit(services, tx, {
+          network,
+          asset,
+          block: tip,
+          found: { transfer, owner, occurrence: 0 },
+          knownAt: tx.now(),
+          hash,
+          isAdopted: true,
+        })
+      },
+    )
     if (outcome !== null && 'id' in outcome) {
       services.environment.checkpoint('deposit.adopted')
       services.work.ring()
@@ -127,16 +213,25 @@ export async function adoptSurplus(
     alike = outcome !== null && outcome.surplus === last?.surplus ? alike + 1 : 1
     last = outcome ?? last
   }
-  if (last === null) throw new NotAdoptable(`the chain of ${network.code} changes while it is looked at: try again later`)
-  if (last.busy) throw new NotAdoptable('stakes of this address are under way: try again when they have ended')
+  if (last === null)
+    throw new NotAdoptable(
+      `the chain of ${network.code} changes while it is looked at: try again later`,
+    )
+  if (last.busy)
+    throw new NotAdoptable('stakes of this address are under way: try again when they have ended')
   throw new NotAdoptable('the address does not hold so much beyond the books', last.surplus)
 }
 
 /**
- * What the blocks that the scan has not read bring to an address; null: it cannot be known now. Whatever a balance shows that was asked
- * for before is in a block up to the tip of now.
+ * What the blocks that the scan has not read bring to an address; null: it cannot be known now.
+ * Whatever a balance shows that was asked for before is in a block up to the tip of now.
  */
-async function unreadAt({ client }: Chain, scanned: ScannedTo, address: string, asset: Asset): Promise<bigint | null> {
+async function unreadAt(
+  { client }: Chain,
+  scanned: ScannedTo,
+  address: string,
+  asset: Asset,
+): Promise<bigint | null> {
   const tip = await client.tip()
   if (tip.height < scanned.height || tip.height - scanned.height > UNREAD_MAX) return null
   let { hash } = scanned
@@ -144,7 +239,8 @@ async function unreadAt({ client }: Chain, scanned: ScannedTo, address: string, 
   for (let height = scanned.height + 1; height <= tip.height; height++) {
     const block = await client.block(height)
     if (!block || block.parent !== hash) return null
-    for (const each of block.transfers) if (each.address === address && each.asset === asset.asset_name) amount += each.amount
+    for (const each of block.transfers)
+      if (each.address === address && each.asset === asset.asset_name) amount += each.amount
     ;({ hash } = block)
   }
   return hash === tip.hash ? amount : null
@@ -154,13 +250,22 @@ async function unreadAt({ client }: Chain, scanned: ScannedTo, address: string, 
 type ScannedTo = Pick<ChainTip, 'height' | 'hash'>
 
 /**
- * Whether the chain still holds an adopted deposit beside all that has come into the books since, now that its block is final: an endpoint
- * that was ahead of the scan may have shown another deposit twice. What the chain does not hold is taken back. What comes in blocks that
- * the scan has not read, so that the books do not know it, does not count.
+ * Whether the chain still holds an adopted deposit beside all that has come into the books since,
+ * now that its block is final: an endpoint that was ahead of the scan may have shown another
+ * deposit twice. What the chain does not hold is taken back. What comes in blocks that the scan has
+ * not read, so that the books do not know it, does not count.
  */
-async function isStillHeld(services: Services, workspace: string, id: string, scanned: ScannedTo): Promise<boolean> {
+async function isStillHeld(
+  services: Services,
+  workspace: string,
+  id: string,
+  scanned: ScannedTo,
+): Promise<boolean> {
   const { database, registry } = services
-  const row = await database.one<TransactionRow>('select * from transactions where workspace_id = $1 and id = $2', [workspace, id])
+  const row = await database.one<TransactionRow>(
+    'select * from transactions where workspace_id = $1 and id = $2',
+    [workspace, id],
+  )
   const asset = row && registry.asset(row.asset)
   if (!row || !asset) return false
   const chain = services.networks.get(row.network)
@@ -176,19 +281,34 @@ async function isStillHeld(services: Services, workspace: string, id: string, sc
   if (!before.quiet || !after.quiet || unread > 0n) return false
   await database.transaction(async (tx) => {
     const fresh = await tx.one<TransactionRow>(
-      `select * from transactions where workspace_id = $1 and id = $2 and state = 'CONFIRMING' for update`, [workspace, id])
-    if (fresh) await revert(services, tx, fresh, 'the chain does not hold what was adopted; see "custody audit"')
+      `select * from transactions where workspace_id = $1 and id = $2 and state = 'CONFIRMING' for update`,
+      [workspace, id],
+    )
+    if (fresh)
+      await revert(
+        services,
+        tx,
+        fresh,
+        'the chain does not hold what was adopted; see "custody audit"',
+      )
   })
-  services.log.warn({ transaction: id, address, asset: row.asset }, 'an adopted deposit is not there any more, and was not credited')
+  services.log.warn(
+    { transaction: id, address, asset: row.asset },
+    'an adopted deposit is not there any more, and was not credited',
+  )
   return false
 }
 
 /**
- * Those of some adopted deposits at their depth that the chain still holds, one after another. Where the endpoint does not answer, the
- * rest waits for the next pass: an adopted deposit holds back nothing else of its network.
+ * Those of some adopted deposits at their depth that the chain still holds, one after another.
+ * Where the endpoint does not answer, the rest waits for the next pass: an adopted deposit holds
+ * back nothing else of its network.
  */
 export async function* stillHeld<T extends { workspace_id: string; id: string }>(
-  services: Services, network: Network, adopted: readonly T[], scanned: ScannedTo,
+  services: Services,
+  network: Network,
+  adopted: readonly T[],
+  scanned: ScannedTo,
 ): AsyncGenerator<T> {
   for (const each of adopted) {
     let isHeld
@@ -196,7 +316,10 @@ export async function* stillHeld<T extends { workspace_id: string; id: string }>
       isHeld = await isStillHeld(services, each.workspace_id, each.id, scanned)
     } catch (error) {
       const err = reasonOf(error)
-      services.log.warn({ network: network.code, transaction: each.id, err }, 'an adopted deposit cannot be compared with the chain yet')
+      services.log.warn(
+        { network: network.code, transaction: each.id, err },
+        'an adopted deposit cannot be compared with the chain yet',
+      )
       return
     }
     if (isHeld) yield each

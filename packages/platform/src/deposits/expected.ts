@@ -2,18 +2,24 @@ import { traitsOf, type Network, type Registry } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 
 /**
- * What the books keep at each address of an account-based network, by address and asset, in the smallest unit: with the deposits that the
- * scan has seen, and with what our own transactions have done in blocks that are not deep enough to be booked.
+ * What the books keep at each address of an account-based network, by address and asset, in the
+ * smallest unit: with the deposits that the scan has seen, and with what our own transactions have
+ * done in blocks that are not deep enough to be booked.
  * @param only one workspace, by its id, and one asset: what is answered of others is not complete
  */
 export async function expectedBalances(
-  database: Queryable, registry: Registry, network: Network, only: { workspace: string; asset: string } | null = null,
+  database: Queryable,
+  registry: Registry,
+  network: Network,
+  only: { workspace: string; asset: string } | null = null,
 ): Promise<Map<string, bigint>> {
   const workspace = only?.workspace ?? null
-  const assets = only === null ? registry.assetsOf(network.code).map((asset) => asset.asset_name) : [only.asset]
+  const assets =
+    only === null ? registry.assetsOf(network.code).map((asset) => asset.asset_name) : [only.asset]
   const expected = new Map<string, bigint>()
   const add = (address: string | null, asset: string, amount: bigint) => {
-    if (address !== null) expected.set(`${address} ${asset}`, (expected.get(`${address} ${asset}`) ?? 0n) + amount)
+    if (address !== null)
+      expected.set(`${address} ${asset}`, (expected.get(`${address} ${asset}`) ?? 0n) + amount)
   }
   const accounts = await database.query<{ address: string | null; asset: string; balance: string }>(
     `select case when a.kind in ('available', 'reserved') then o.address when a.kind in ('tank',
@@ -26,7 +32,8 @@ export async function expectedBalances(
      where a.asset = any($2) and ($3::uuid is null or a.workspace_id = $3) and a.kind in (
        'available', 'reserved', 'unswept', 'frozen', 'float', 'float_reserved', 'suspense', 'tank', 'tank_reserved'
      ) group by 1, 2`,
-    [network.code, assets, workspace])
+    [network.code, assets, workspace],
+  )
   for (const row of accounts) add(row.address, row.asset, BigInt(row.balance))
   // On the chain already, in the books not yet. Fuel is booked with its block, where it cannot die.
   const moving = await database.query<{
@@ -46,21 +53,33 @@ export async function expectedBalances(
       t.amount::text, t.source_id, t.destination_id, coalesce(c.fee, 0)::text fee, c.succeeded
      from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
      where c.network = $1 and c.state = 'INCLUDED' and (t.kind <> 'FUEL' or $2) and ($3::uuid is null or c.workspace_id = $3)`,
-    [network.code, traitsOf(network).nothingExcludes === true, workspace])
+    [network.code, traitsOf(network).nothingExcludes === true, workspace],
+  )
   for (const row of moving) {
     // Of a stake only the freezing takes from the balance, and what has cooled down returns to it.
     if (row.succeeded) {
-      add(row.source_id, row.asset, row.step === null || row.step === 'freeze' ? -BigInt(row.amount) : BigInt(row.withdrawn))
+      add(
+        row.source_id,
+        row.asset,
+        row.step === null || row.step === 'freeze' ? -BigInt(row.amount) : BigInt(row.withdrawn),
+      )
     }
-    if (row.succeeded && (row.kind === 'SWEEP' || row.kind === 'FUEL')) add(row.destination_id, row.asset, BigInt(row.amount))
-    add(row.kind === 'SWEEP' && row.receiver_pays ? row.destination_id : row.source_id, row.fee_asset, -BigInt(row.fee))
+    if (row.succeeded && (row.kind === 'SWEEP' || row.kind === 'FUEL'))
+      add(row.destination_id, row.asset, BigInt(row.amount))
+    add(
+      row.kind === 'SWEEP' && row.receiver_pays ? row.destination_id : row.source_id,
+      row.fee_asset,
+      -BigInt(row.fee),
+    )
   }
   const arriving = await database.query<{ destination_id: string; asset: string; amount: string }>(
     `select t.destination_id, t.asset, t.amount::text from transactions t
        join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
       where t.network = $1 and t.state in ('CONFIRMING', 'SCREENING') and not t.plan ? 'frozen_wallet' and t.kind in ('DEPOSIT',
       'TANK_DEPOSIT') and d.block_height is not null and t.status = 'pending'
-        and ($2::uuid is null or t.workspace_id = $2)`, [network.code, workspace])
+        and ($2::uuid is null or t.workspace_id = $2)`,
+    [network.code, workspace],
+  )
   for (const row of arriving) add(row.destination_id, row.asset, BigInt(row.amount))
   return expected
 }

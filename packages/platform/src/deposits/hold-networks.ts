@@ -8,10 +8,11 @@ const RENEW_MS = 6000
 const EVERY_MS_MAX = 1000
 
 /**
- * Of several scanners one follows a network, and the others stand by: they ask no chain, and the database only who holds what.
- * One that dies is followed by another once its time is over; one that ends in order gives its networks back. That two may think
- * they hold a network for a moment (clocks differ, a process was asleep) does no harm: each pass has a token of its own, and the
- * one that was taken over writes nothing.
+ * Of several scanners one follows a network, and the others stand by: they ask no chain, and the
+ * database only who holds what. One that dies is followed by another once its time is over; one
+ * that ends in order gives its networks back. That two may think they hold a network for a moment
+ * (clocks differ, a process was asleep) does no harm: each pass has a token of its own, and the one
+ * that was taken over writes nothing.
  */
 export class HeldNetworks {
   readonly #services: Services
@@ -32,7 +33,8 @@ export class HeldNetworks {
   }
 
   /** Those that it holds now. */
-  readonly followed = async (): Promise<Set<string>> => new Set(this.#networks.filter((network) => this.holds(network)))
+  readonly followed = async (): Promise<Set<string>> =>
+    new Set(this.#networks.filter((network) => this.holds(network)))
 
   /** Of `network_scans`, in SQL, at the time $1. */
   #due(): string {
@@ -56,10 +58,13 @@ export class HeldNetworks {
           `update network_scans s set holder = $2, held_until = $3,
              lease_until = case when s.holder = $2 then s.lease_until end, lease_token = case when s.holder = $2 then s.lease_token end
            from (select network, holder from network_scans where ${due} order by network for update skip locked) before
-           where s.network = before.network returning s.network, before.holder was`, [database.now(), this.#id, new Date(until)])
+           where s.network = before.network returning s.network, before.holder was`,
+          [database.now(), this.#id, new Date(until)],
+        )
         for (const { network, was } of rows) {
           this.#until.set(network, until)
-          if (was !== null && was !== this.#id) log.info({ network }, 'the scanner of this network is away; this one follows it')
+          if (was !== null && was !== this.#id)
+            log.info({ network }, 'the scanner of this network is away; this one follows it')
         }
         return false
       },
@@ -69,6 +74,9 @@ export class HeldNetworks {
   /** Gives all back, so that another need not wait. */
   async release(): Promise<void> {
     this.#until.clear()
-    await this.#services.database.query('update network_scans set holder = null, held_until = null where holder = $1', [this.#id])
+    await this.#services.database.query(
+      'update network_scans set holder = null, held_until = null where holder = $1',
+      [this.#id],
+    )
   }
 }

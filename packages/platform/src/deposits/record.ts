@@ -1,4 +1,11 @@
-import { traitsOf, type Asset, type ChainBlock, type ChainTransfer, type Network, type Senders } from '@custody/chains'
+import {
+  traitsOf,
+  type Asset,
+  type ChainBlock,
+  type ChainTransfer,
+  type Network,
+  type Senders,
+} from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
@@ -13,52 +20,95 @@ import { occurrences, tagOf } from './identity.ts'
 /** How long a scan waits for the senders of one block's deposits. */
 const SENDERS_PATIENCE_MS = 3000
 
-export interface OwnAddress { address: string; workspace_id: string; sub_account_id: string | null; path_index: number; kind: string }
+export interface OwnAddress {
+  address: string
+  workspace_id: string
+  sub_account_id: string | null
+  path_index: number
+  kind: string
+}
 /** `occurrence`: see {@link occurrences}. */
-interface Found { transfer: ChainTransfer; owner: OwnAddress; occurrence: number }
+interface Found {
+  transfer: ChainTransfer
+  owner: OwnAddress
+  occurrence: number
+}
 
 /**
- * The transfers of some blocks that reach addresses of ours and are no doing of the platform itself, block by block.
+ * The transfers of some blocks that reach addresses of ours and are no doing of the platform
+ * itself, block by block.
  * @param mayBeOurs leaves out none of some addresses that is ours
  */
 export async function findDeposits(
-  services: Services, network: Network, blocks: readonly ChainBlock[], mayBeOurs: (addresses: readonly string[]) => string[],
+  services: Services,
+  network: Network,
+  blocks: readonly ChainBlock[],
+  mayBeOurs: (addresses: readonly string[]) => string[],
 ): Promise<Found[][]> {
-  const addresses = [...new Set(mayBeOurs(blocks.flatMap(({ transfers }) => transfers.map(({ address }) => address))))]
+  const addresses = [
+    ...new Set(
+      mayBeOurs(blocks.flatMap(({ transfers }) => transfers.map(({ address }) => address))),
+    ),
+  ]
   if (addresses.length === 0) return blocks.map(() => [])
-  const owners = new Map((await services.database.query<OwnAddress>(
-    `select address, workspace_id, sub_account_id, path_index, kind from chain_addresses
-     where network = $1 and address = any($2)`, [network.code, addresses])).map((row) => [row.address, row]))
+  const owners = new Map(
+    (
+      await services.database.query<OwnAddress>(
+        `select address, workspace_id, sub_account_id, path_index, kind from chain_addresses
+     where network = $1 and address = any($2)`,
+        [network.code, addresses],
+      )
+    ).map((row) => [row.address, row]),
+  )
   const found: Found[][] = []
   for (const block of blocks) found.push(await findOwned(services, network, block, owners))
   return found
 }
 
 async function findOwned(
-  services: Services, network: Network, block: ChainBlock, owners: ReadonlyMap<string, OwnAddress>
+  services: Services,
+  network: Network,
+  block: ChainBlock,
+  owners: ReadonlyMap<string, OwnAddress>,
 ): Promise<Found[]> {
   const numbers = occurrences(block.transfers.filter(({ address }) => owners.has(address)))
-  const hits = [...numbers].map(([transfer, occurrence]) => ({ transfer, owner: owners.get(transfer.address) as OwnAddress, occurrence }))
+  const hits = [...numbers].map(([transfer, occurrence]) => ({
+    transfer,
+    owner: owners.get(transfer.address) as OwnAddress,
+    occurrence,
+  }))
   if (hits.length === 0) return []
   // Fuel and sweeps stay inside the books; change is known from its own transaction.
   const own = await services.database.query<{ hash: string; kind: string }>(
     `select c.hash, t.kind from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
      where c.network = $1 and c.hash = any($2)`,
-    [network.code, hits.map(({ transfer }) => transfer.txid)])
+    [network.code, hits.map(({ transfer }) => transfer.txid)],
+  )
   const kinds = new Map(own.map(({ hash, kind }) => [hash, kind]))
   const senders = [
-    ...new Set(hits.flatMap(({ transfer }) => (transfer.sender !== null && !kinds.has(transfer.txid) ? [transfer.sender] : []))),
+    ...new Set(
+      hits.flatMap(({ transfer }) =>
+        transfer.sender !== null && !kinds.has(transfer.txid) ? [transfer.sender] : [],
+      ),
+    ),
   ]
-  const ownSenders = new Set((senders.length === 0 ? [] : await services.database.query<{ address: string }>(
-    `select address from chain_addresses where network = $1 and address = any($2) and kind in ('tank', 'deposit')`,
-    [network.code, senders])).map((row) => row.address))
+  const ownSenders = new Set(
+    (senders.length === 0
+      ? []
+      : await services.database.query<{ address: string }>(
+          `select address from chain_addresses where network = $1 and address = any($2) and kind in ('tank', 'deposit')`,
+          [network.code, senders],
+        )
+    ).map((row) => row.address),
+  )
   const found = hits.filter(({ transfer, owner }) => {
     const kind = kinds.get(transfer.txid)
     if (kind === undefined && transfer.sender !== null && ownSenders.has(transfer.sender)) {
-      // Only the platform sends from its own addresses: a database without this transaction is older than the chain.
+      // Only the platform sends from its own addresses: a database without this transaction is
+      // older than the chain.
       services.log.error(
         { network: network.code, txid: transfer.txid, sender: transfer.sender },
-        'a transaction of our own is unknown here and is not credited; was an old backup restored?'
+        'a transaction of our own is unknown here and is not credited; was an old backup restored?',
       )
       return false
     }
@@ -68,7 +118,9 @@ async function findOwned(
   for (const hit of found) {
     // Native value on an account-based chain moves only if the transaction succeeded.
     if (hit.transfer.position === -1) {
-      const status = await services.networks.client(network.code).status(hit.transfer.txid, undefined, { fee: false })
+      const status = await services.networks
+        .client(network.code)
+        .status(hit.transfer.txid, undefined, { fee: false })
       if (status.state !== 'included' || status.blockHash !== block.hash) {
         throw new Error(`${network.code}: block ${block.height} changed while it was read`)
       }
@@ -81,10 +133,15 @@ async function findOwned(
 }
 
 /**
- * Whose coins a transaction spends is asked for beside its block, which may take a question for each of a thousand
- * parents: the scan waits for a moment. What is not known then is asked for again before anything is credited.
+ * Whose coins a transaction spends is asked for beside its block, which may take a question for
+ * each of a thousand parents: the scan waits for a moment. What is not known then is asked for
+ * again before anything is credited.
  */
-async function nameSenders(services: Services, network: Network, found: readonly Found[]): Promise<void> {
+async function nameSenders(
+  services: Services,
+  network: Network,
+  found: readonly Found[],
+): Promise<void> {
   const unnamed = found.filter(({ transfer }) => transfer.senders === null && !transfer.coinbase)
   if (unnamed.length === 0) return
   const answered = new AbortController()
@@ -96,54 +153,86 @@ async function nameSenders(services: Services, network: Network, found: readonly
   const asked = new Map<string, Senders | null>()
   for (const { transfer } of unnamed) {
     const { txid } = transfer
-    if (!asked.has(txid)) asked.set(txid, isLate ? null : await Promise.race([sendersSoon(services, network, txid), late]))
+    if (!asked.has(txid))
+      asked.set(
+        txid,
+        isLate ? null : await Promise.race([sendersSoon(services, network, txid), late]),
+      )
     transfer.senders = asked.get(txid) ?? null
     transfer.sender ??= transfer.senders?.addresses[0] ?? null
   }
   answered.abort()
 }
 
-async function sendersSoon(services: Services, network: Network, txid: string): Promise<Senders | null> {
+async function sendersSoon(
+  services: Services,
+  network: Network,
+  txid: string,
+): Promise<Senders | null> {
   try {
-    return await services.networks.get(network.code).coins?.senders(txid) ?? null
+    return (await services.networks.get(network.code).coins?.senders(txid)) ?? null
   } catch (error) {
     const err = reasonOf(error)
-    services.log.warn({ network: network.code, txid, err }, 'the senders of a deposit cannot be asked for yet')
+    services.log.warn(
+      { network: network.code, txid, err },
+      'the senders of a deposit cannot be asked for yet',
+    )
     return null
   }
 }
 
-/** The wallet that a deposit is for: without a tag the sub-account's, else the one that its tag was handed out for, if any. */
+/**
+ * The wallet that a deposit is for: without a tag the sub-account's, else the one that its tag was
+ * handed out for, if any.
+ */
 async function walletOf(
-  tx: Queryable, network: Network, owner: OwnAddress, asset: Asset, address: string, tag: string | null
+  tx: Queryable,
+  network: Network,
+  owner: OwnAddress,
+  asset: Asset,
+  address: string,
+  tag: string | null,
 ): Promise<{ id: string } | undefined> {
   if (tag === null) {
     const known = await ownWallet(tx, owner, asset.asset_name)
     if (known || asset.type !== 'native' || traitsOf(network).deposits !== 'spendable') return known
-    // The address was handed out, so its wallet existed and a restored older database lost it: the coins need it again.
+    // The address was handed out, so its wallet existed and a restored older database lost it: the
+    // coins need it again.
     return tx.one(
       'insert into wallets (sub_account_id, asset, workspace_id, network) values ($1, $2, $3, $4) returning id',
-      [owner.sub_account_id, asset.asset_name, owner.workspace_id, asset.network])
+      [owner.sub_account_id, asset.asset_name, owner.workspace_id, asset.network],
+    )
   }
   return tx.one(
     'select wallet_id id from wallet_addresses where workspace_id = $4 and network = $1 and address = $2 and address_tag = $3',
-    [asset.network, address, tag, owner.workspace_id])
+    [asset.network, address, tag, owner.workspace_id],
+  )
 }
 
-async function ownWallet(tx: Queryable, owner: OwnAddress, asset: string): Promise<{ id: string } | undefined> {
-  return tx.one('select id from wallets where workspace_id = $3 and sub_account_id = $1 and asset = $2', [
-    owner.sub_account_id, asset, owner.workspace_id,
-  ])
+async function ownWallet(
+  tx: Queryable,
+  owner: OwnAddress,
+  asset: string,
+): Promise<{ id: string } | undefined> {
+  return tx.one(
+    'select id from wallets where workspace_id = $3 and sub_account_id = $1 and asset = $2',
+    [owner.sub_account_id, asset, owner.workspace_id],
+  )
 }
 
 /**
- * Writes a deposit as detected; the very same deposit that a reorganisation took back comes to life again. A transfer
- * that differs in address, asset, amount or tag is a deposit of its own.
+ * Writes a deposit as detected; the very same deposit that a reorganisation took back comes to life
+ * again. A transfer that differs in address, asset, amount or tag is a deposit of its own.
  * @param knownAt when the chain was last known up to its tip, without it
  * @returns whether it is new, or came back; false: it was known
  */
 export async function recordDeposit(
-  services: Services, tx: Queryable, network: Network, block: ChainBlock, found: Found, knownAt: Date
+  services: Services,
+  tx: Queryable,
+  network: Network,
+  block: ChainBlock,
+  found: Found,
+  knownAt: Date,
 ): Promise<boolean> {
   const { transfer, owner, occurrence } = found
   const asset = services.registry.asset(transfer.asset)
@@ -153,49 +242,94 @@ export async function recordDeposit(
     `select transaction_id, block_hash from deposits
      where workspace_id = $8 and network = $1 and txid = $2 and address = $3 and asset = $4 and amount = $5
        and tag is not distinct from $6 and occurrence = $7`,
-    [network.code, transfer.txid, transfer.address, asset.asset_name, transfer.amount.toString(), tag, occurrence, owner.workspace_id])
+    [
+      network.code,
+      transfer.txid,
+      transfer.address,
+      asset.asset_name,
+      transfer.amount.toString(),
+      tag,
+      occurrence,
+      owner.workspace_id,
+    ],
+  )
   if (existing?.block_hash === block.hash) {
-    if (traitsOf(network).deposits === 'spendable') await moveCoin(tx, network, block, transfer, owner, existing.transaction_id)
+    if (traitsOf(network).deposits === 'spendable')
+      await moveCoin(tx, network, block, transfer, owner, existing.transaction_id)
     return false
   }
-  if (!existing?.block_hash && await isInAdopted(services, tx, network, block, found)) return false
+  if (!existing?.block_hash && (await isInAdopted(services, tx, network, block, found)))
+    return false
   if (existing) {
-    // Two blocks of one chain cannot hold the same deposit: an endpoint that shows it twice is not believed.
+    // Two blocks of one chain cannot hold the same deposit: an endpoint that shows it twice is not
+    // believed.
     if (existing.block_hash !== null) {
-      const where = { network: network.code, txid: transfer.txid, block: block.hash, recorded: existing.block_hash }
-      services.log.error(where, 'a block shows a deposit that another block of the chain holds; it is not credited again')
+      const where = {
+        network: network.code,
+        txid: transfer.txid,
+        block: block.hash,
+        recorded: existing.block_hash,
+      }
+      services.log.error(
+        where,
+        'a block shows a deposit that another block of the chain holds; it is not credited again',
+      )
       return false
     }
     // The sender may differ in the new block: a contract may pay out what somebody else paid in.
     await tx.query(
       `update deposits set block_height = $2, block_hash = $3, position = $4, sender = $5, senders = $6, senders_complete = $7
        where workspace_id = $8 and transaction_id = $1`,
-      [existing.transaction_id, block.height, block.hash, transfer.position, ...sendersFor(transfer), owner.workspace_id])
+      [
+        existing.transaction_id,
+        block.height,
+        block.hash,
+        transfer.position,
+        ...sendersFor(transfer),
+        owner.workspace_id,
+      ],
+    )
     const back = await tx.one<TransactionRow>(
       `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null, waiting = null, source_id = $2,
            updated_at = $3
        where workspace_id = $4 and id = $1 and state = 'REORGED' returning *`,
-      [existing.transaction_id, transfer.sender, tx.now(), owner.workspace_id])
+      [existing.transaction_id, transfer.sender, tx.now(), owner.workspace_id],
+    )
     if (back?.kind === 'DEPOSIT') await tellDetected(services, tx, owner, back)
   } else {
-    await insertDeposit(services, tx, { network, asset, block, found, knownAt, hash: transfer.txid })
+    await insertDeposit(services, tx, {
+      network,
+      asset,
+      block,
+      found,
+      knownAt,
+      hash: transfer.txid,
+    })
   }
-  if (traitsOf(network).deposits === 'spendable') await recordCoin(tx, network, block, transfer, owner)
+  if (traitsOf(network).deposits === 'spendable')
+    await recordCoin(tx, network, block, transfer, owner)
   return true
 }
 
 /**
- * A deposit as it is written first. `hash`: the transaction that is shown for it, if any. `isAdopted`: an operator made it of what the
- * address holds beyond the books.
+ * A deposit as it is written first. `hash`: the transaction that is shown for it, if any.
+ * `isAdopted`: an operator made it of what the address holds beyond the books.
  */
 interface NewDeposit {
-  network: Network; asset: Asset; block: Pick<ChainBlock, 'height' | 'hash'>; found: Found; knownAt: Date; hash: string | null
+  network: Network
+  asset: Asset
+  block: Pick<ChainBlock, 'height' | 'hash'>
+  found: Found
+  knownAt: Date
+  hash: string | null
   isAdopted?: boolean
 }
 
 /** Writes a deposit as detected. @returns its transaction */
 export async function insertDeposit(
-  services: Services, tx: Queryable, { network, asset, block, found, knownAt, hash, isAdopted = false }: NewDeposit,
+  services: Services,
+  tx: Queryable,
+  { network, asset, block, found, knownAt, hash, isAdopted = false }: NewDeposit,
 ): Promise<TransactionRow> {
   const { transfer, owner, occurrence } = found
   const tag = tagOf(transfer)
@@ -203,63 +337,125 @@ export async function insertDeposit(
   const wallet = tank ? undefined : await walletOf(tx, network, owner, asset, transfer.address, tag)
   const id = services.environment.uuid()
   const row = await insertTransaction(tx, {
-    id, kind: tank ? 'TANK_DEPOSIT' : 'DEPOSIT', state: 'CONFIRMING', next_run_at: null,
-    workspace_id: owner.workspace_id, sub_account_id: owner.sub_account_id, wallet_id: wallet?.id ?? null,
-    asset: asset.asset_name, network: network.code, amount: transfer.amount, fee_asset: asset.fee_asset,
-    source_type: 'EXTERNAL', source_id: transfer.sender, destination_type: tank
-      ? 'GAS_TANK'
-      : 'INTERNAL', destination_id: transfer.address,
-    address_tag: tag, hash, confirmations: 1,
-    // From memory, and null without a price: crediting waits for nothing. A reorganisation that mines it again leaves it as it is.
+    id,
+    kind: tank ? 'TANK_DEPOSIT' : 'DEPOSIT',
+    state: 'CONFIRMING',
+    next_run_at: null,
+    workspace_id: owner.workspace_id,
+    sub_account_id: owner.sub_account_id,
+    wallet_id: wallet?.id ?? null,
+    asset: asset.asset_name,
+    network: network.code,
+    amount: transfer.amount,
+    fee_asset: asset.fee_asset,
+    source_type: 'EXTERNAL',
+    source_id: transfer.sender,
+    destination_type: tank ? 'GAS_TANK' : 'INTERNAL',
+    destination_id: transfer.address,
+    address_tag: tag,
+    hash,
+    confirmations: 1,
+    // From memory, and null without a price: crediting waits for nothing. A reorganisation that
+    // mines it again leaves it as it is.
     amount_usd: valueNow(services, asset, transfer.amount),
   })
   await tx.query(
     `insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete,
        block_height, block_hash, coinbase, asset, amount, tag, occurrence, known_at, workspace_id, adopted)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
-    [id, network.code, transfer.txid, transfer.position, transfer.address, ...sendersFor(transfer),
-      block.height, block.hash, transfer.coinbase, asset.asset_name, transfer.amount.toString(), tag, occurrence, knownAt,
-      owner.workspace_id, isAdopted])
+    [
+      id,
+      network.code,
+      transfer.txid,
+      transfer.position,
+      transfer.address,
+      ...sendersFor(transfer),
+      block.height,
+      block.hash,
+      transfer.coinbase,
+      asset.asset_name,
+      transfer.amount.toString(),
+      tag,
+      occurrence,
+      knownAt,
+      owner.workspace_id,
+      isAdopted,
+    ],
+  )
   if (!tank) await tellDetected(services, tx, owner, row)
   return row
 }
 
 /**
- * Whether a transfer that is not in the books is part of what was adopted: its address held it already in a block by which a surplus
- * of that address was adopted, which was all that the books did not know.
+ * Whether a transfer that is not in the books is part of what was adopted: its address held it
+ * already in a block by which a surplus of that address was adopted, which was all that the books
+ * did not know.
  */
 async function isInAdopted(
-  services: Services, tx: Queryable, network: Network, block: ChainBlock, { owner, transfer }: Found,
+  services: Services,
+  tx: Queryable,
+  network: Network,
+  block: ChainBlock,
+  { owner, transfer }: Found,
 ): Promise<boolean> {
   const { address, asset, amount, txid } = transfer
   const adopted = await tx.one<{ transaction_id: string }>(
     `select transaction_id from deposits
      where adopted and network = $1 and address = $2 and asset = $3 and block_height >= $4 and workspace_id = $5
      order by block_height limit 1`,
-    [network.code, address, asset, block.height, owner.workspace_id])
+    [network.code, address, asset, block.height, owner.workspace_id],
+  )
   if (!adopted) return false
   services.log.warn(
-    { network: network.code, txid, address, asset, amount: amount.toString(), transaction: adopted.transaction_id },
-    'a transfer that the scan had missed is part of an adopted surplus: it is not credited again')
+    {
+      network: network.code,
+      txid,
+      address,
+      asset,
+      amount: amount.toString(),
+      transaction: adopted.transaction_id,
+    },
+    'a transfer that the scan had missed is part of an adopted surplus: it is not credited again',
+  )
   return true
 }
 
-async function tellDetected(services: Services, tx: Queryable, owner: OwnAddress, row: TransactionRow): Promise<void> {
+async function tellDetected(
+  services: Services,
+  tx: Queryable,
+  owner: OwnAddress,
+  row: TransactionRow,
+): Promise<void> {
   const shown = stringifyJson(presentTransaction(row, services.registry))
   await emit(tx, owner.workspace_id, owner.sub_account_id, 'deposit.detected', shown)
   await services.invoices.moved(tx, row)
 }
 
 /** Columns `sender`, `senders`, `senders_complete`. */
-function sendersFor({ sender, senders }: ChainTransfer): [string | null, string | null, boolean | null] {
+function sendersFor({
+  sender,
+  senders,
+}: ChainTransfer): [string | null, string | null, boolean | null] {
   return [sender, senders && JSON.stringify(senders.addresses), senders && senders.complete]
 }
 
-/** Of `utxos u`, in SQL: our own change stays what we made it, and what one workspace spends becomes no other's. */
+/**
+ * Of `utxos u`, in SQL: our own change stays what we made it, and what one workspace spends becomes
+ * no other's.
+ */
 const IS_MOVABLE = `u.origin = 'deposit' and (u.spent_by is null or u.workspace_id = excluded.workspace_id)`
 
-/** The coin that a deposit is. Whose it is follows from the address it lies at now, and it waits for its crediting. */
-async function recordCoin(tx: Queryable, network: Network, block: ChainBlock, transfer: ChainTransfer, owner: OwnAddress): Promise<void> {
+/**
+ * The coin that a deposit is. Whose it is follows from the address it lies at now, and it waits for
+ * its crediting.
+ */
+async function recordCoin(
+  tx: Queryable,
+  network: Network,
+  block: ChainBlock,
+  transfer: ChainTransfer,
+  owner: OwnAddress,
+): Promise<void> {
   const wallet = await ownWallet(tx, owner, transfer.asset)
   if (!wallet) return
   await tx.query(
@@ -271,27 +467,45 @@ async function recordCoin(tx: Queryable, network: Network, block: ChainBlock, tr
        wallet_id = case when ${IS_MOVABLE} then excluded.wallet_id else u.wallet_id end,
        value = case when ${IS_MOVABLE} then excluded.value else u.value end,
        path_index = case when ${IS_MOVABLE} then excluded.path_index else u.path_index end`,
-    [network.code, transfer.txid, transfer.position, transfer.address, wallet.id, transfer.amount.toString(),
-      owner.path_index, block.height, owner.workspace_id])
+    [
+      network.code,
+      transfer.txid,
+      transfer.position,
+      transfer.address,
+      wallet.id,
+      transfer.amount.toString(),
+      owner.path_index,
+      block.height,
+      owner.workspace_id,
+    ],
+  )
 }
 
 /**
- * A coin that waits for its depth and that an endpoint shows at another place of its transaction than one before: it is where it was
- * shown last, and is credited only there.
+ * A coin that waits for its depth and that an endpoint shows at another place of its transaction
+ * than one before: it is where it was shown last, and is credited only there.
  */
 async function moveCoin(
-  tx: Queryable, network: Network, block: ChainBlock, transfer: ChainTransfer, owner: OwnAddress, deposit: string,
+  tx: Queryable,
+  network: Network,
+  block: ChainBlock,
+  transfer: ChainTransfer,
+  owner: OwnAddress,
+  deposit: string,
 ): Promise<void> {
   const moved = await tx.one<{ position: number }>(
     `update deposits d set position = $3, coinbase = $4 from deposits old, transactions t
      where d.workspace_id = $1 and d.transaction_id = $2 and (d.position, d.coinbase) <> ($3, $4)
        and old.workspace_id = $1 and old.transaction_id = $2 and t.workspace_id = $1 and t.id = $2 and t.state = 'CONFIRMING'
-     returning old.position`, [owner.workspace_id, deposit, transfer.position, transfer.coinbase])
+     returning old.position`,
+    [owner.workspace_id, deposit, transfer.position, transfer.coinbase],
+  )
   if (!moved) return
   await tx.query(
     `delete from utxos u where u.workspace_id = $1 and u.network = $2 and u.txid = $3 and u.vout = $4 and u.origin = 'deposit'
        and not u.spendable and u.spent_by is null and not exists (
          select 1 from deposits d where d.workspace_id = $1 and d.network = $2 and d.txid = $3 and d.position = $4)`,
-    [owner.workspace_id, network.code, transfer.txid, moved.position])
+    [owner.workspace_id, network.code, transfer.txid, moved.position],
+  )
   await recordCoin(tx, network, block, transfer, owner)
 }

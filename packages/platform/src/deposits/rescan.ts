@@ -16,38 +16,72 @@ const FAILURES_MAX = 12
 const PAUSE_MS = 1000
 const PAUSE_MS_MAX = 5000
 
-/** `next`: the height that is read next; above `to` all are read. `isRunning`: a process works on it. */
-export interface Rescan { network: string; from: number; to: number; next: number; found: number; error: string | null; isRunning: boolean }
+/**
+ * `next`: the height that is read next; above `to` all are read. `isRunning`: a process works on
+ * it.
+ */
+export interface Rescan {
+  network: string
+  from: number
+  to: number
+  next: number
+  found: number
+  error: string | null
+  isRunning: boolean
+}
 
 /** Another process has taken this rescan, or it was stopped. */
 export class RescanTaken extends Error {}
 
 interface Row {
-  from_height: string; to_height: string; next_height: string; found: number; last_error: string | null; token: string | null
+  from_height: string
+  to_height: string
+  next_height: string
+  found: number
+  last_error: string | null
+  token: string | null
   updated_at: Date
 }
 
 export async function readRescan({ database }: Services, network: string): Promise<Rescan | null> {
   const row = await database.one<Row>(
     `select from_height::text, to_height::text, next_height::text, found, last_error, token, updated_at from rescans where network = $1`,
-    [network])
-  return row ? {
-    network, from: Number(row.from_height), to: Number(row.to_height), next: Number(row.next_height), found: row.found,
-    error: row.last_error,
-    // Whose last height is read has nothing left to do, also before its process has written that it ended.
-    isRunning: row.token !== null && Number(row.next_height) <= Number(row.to_height)
-      && database.now().getTime() - row.updated_at.getTime() < STALE_MS,
-  } : null
+    [network],
+  )
+  return row
+    ? {
+        network,
+        from: Number(row.from_height),
+        to: Number(row.to_height),
+        next: Number(row.next_height),
+        found: row.found,
+        error: row.last_error,
+        // Whose last height is read has nothing left to do, also before its process has written
+        // that it ended.
+        isRunning:
+          row.token !== null &&
+          Number(row.next_height) <= Number(row.to_height) &&
+          database.now().getTime() - row.updated_at.getTime() < STALE_MS,
+      }
+    : null
 }
 
 /**
- * Takes the rescan of some heights for this process. One of the same heights that was interrupted is continued.
+ * Takes the rescan of some heights for this process. One of the same heights that was interrupted
+ * is continued.
  * @returns its token; null: a process works on the network's rescan
  */
-export async function takeRescan({ database, environment }: Services, network: string, from: number, to: number): Promise<string | null> {
+export async function takeRescan(
+  { database, environment }: Services,
+  network: string,
+  from: number,
+  to: number,
+): Promise<string | null> {
   const token = environment.uuid()
-  const isUnfinished = 'r.from_height = excluded.from_height and r.to_height = excluded.to_height and r.next_height <= r.to_height'
-  const kept = (column: string, fresh: string) => `${column} = case when ${isUnfinished} then r.${column} else ${fresh} end`
+  const isUnfinished =
+    'r.from_height = excluded.from_height and r.to_height = excluded.to_height and r.next_height <= r.to_height'
+  const kept = (column: string, fresh: string) =>
+    `${column} = case when ${isUnfinished} then r.${column} else ${fresh} end`
   const taken = await database.query(
     `insert into rescans as r (network, from_height, to_height, next_height, token, started_at, updated_at)
        values ($1, $2, $3, $2, $4, $5, $5)
@@ -55,21 +89,32 @@ export async function takeRescan({ database, environment }: Services, network: s
        ${kept('next_height', 'excluded.next_height')}, ${kept('last_hash', 'null')}, ${kept('found', '0')},
        ${kept('started_at', 'excluded.started_at')}, token = excluded.token, updated_at = excluded.updated_at
      where r.token is null or r.next_height > r.to_height or r.updated_at < $5::timestamptz - $6 * interval '1 millisecond' returning 1`,
-    [network, from, to, token, database.now(), STALE_MS])
+    [network, from, to, token, database.now(), STALE_MS],
+  )
   return taken.length === 1 ? token : null
 }
 
-/** Ends the work on a rescan; it can be continued. @param token null: whichever process works on it */
-export async function stopRescan({ database }: Services, network: string, token: string | null, error: string | null): Promise<void> {
+/**
+ * Ends the work on a rescan; it can be continued. @param token null: whichever process works on it
+ */
+export async function stopRescan(
+  { database }: Services,
+  network: string,
+  token: string | null,
+  error: string | null,
+): Promise<void> {
   await database.query(
     `update rescans set token = null, last_error = $3, updated_at = $4 where network = $1 and token is not null
-       and ($2::uuid is null or token = $2)`, [network, token, error, database.now()])
+       and ($2::uuid is null or token = $2)`,
+    [network, token, error, database.now()],
+  )
 }
 
 /**
- * Reads the heights of a rescan that are left, and records the deposits that the scan has missed, as the scan does: they are credited at
- * their depth, after their screening. Each part is written together with what it has found, so that it can end at any moment.
- * Deposits that are known stay as they are.
+ * Reads the heights of a rescan that are left, and records the deposits that the scan has missed,
+ * as the scan does: they are credited at their depth, after their screening. Each part is written
+ * together with what it has found, so that it can end at any moment. Deposits that are known stay
+ * as they are.
  * @throws RescanTaken; ChainError after several failures in a row, with the endpoint's reason
  */
 export async function runRescan(services: Services, chain: Chain, token: string): Promise<void> {
@@ -77,15 +122,16 @@ export async function runRescan(services: Services, chain: Chain, token: string)
   const ahead = new BlocksAhead(client)
   for (let failures = 0; ;) {
     try {
-      if (!await readPart(services, network, ahead, token)) return
+      if (!(await readPart(services, network, ahead, token))) return
       failures = 0
     } catch (error) {
       // Whatever is not the endpoint's ends it: the database is away, or the process ends.
       if (!(error instanceof ChainError)) throw error
       ahead.drop()
-      await services.database.query('update rescans set last_error = $3, updated_at = $4 where network = $1 and token = $2', [
-        network.code, token, reasonOf(error), services.database.now(),
-      ])
+      await services.database.query(
+        'update rescans set last_error = $3, updated_at = $4 where network = $1 and token = $2',
+        [network.code, token, reasonOf(error), services.database.now()],
+      )
       if (++failures >= FAILURES_MAX) throw error
       await services.environment.sleep(Math.min(PAUSE_MS_MAX, PAUSE_MS * failures))
     }
@@ -93,11 +139,19 @@ export async function runRescan(services: Services, chain: Chain, token: string)
 }
 
 /** @returns whether heights are left */
-async function readPart(services: Services, network: Network, ahead: BlocksAhead, token: string): Promise<boolean> {
+async function readPart(
+  services: Services,
+  network: Network,
+  ahead: BlocksAhead,
+  token: string,
+): Promise<boolean> {
   const { database } = services
   const rescan = await database.one<{ next: string; to: string; last_hash: string | null }>(
-    `select next_height::text next, to_height::text "to", last_hash from rescans where network = $1 and token = $2`, [network.code, token])
-  if (!rescan) throw new RescanTaken(`the rescan of ${network.code} was stopped, or taken by another process`)
+    `select next_height::text next, to_height::text "to", last_hash from rescans where network = $1 and token = $2`,
+    [network.code, token],
+  )
+  if (!rescan)
+    throw new RescanTaken(`the rescan of ${network.code} was stopped, or taken by another process`)
   const [next, to] = [Number(rescan.next), Number(rescan.to)]
   if (next > to) return false
   const taken = await ahead.take(next, to)
@@ -106,20 +160,28 @@ async function readPart(services: Services, network: Network, ahead: BlocksAhead
     // The block below has gone, or two nodes answer for one endpoint: it is read again.
     await database.query(
       `update rescans set next_height = greatest(from_height, next_height - 1), last_hash = null, updated_at = $3
-       where network = $1 and token = $2`, [network.code, token, database.now()])
-    throw new RpcUnavailable(`${network.code}: the block at ${next} does not stand on the block that was shown at ${next - 1}`)
+       where network = $1 and token = $2`,
+      [network.code, token, database.now()],
+    )
+    throw new RpcUnavailable(
+      `${network.code}: the block at ${next} does not stand on the block that was shown at ${next - 1}`,
+    )
   }
   const newest = blocks.at(-1)
-  if (!newest) throw new RpcUnavailable(`${network.code}: the endpoint does not have the block at ${next}`)
+  if (!newest)
+    throw new RpcUnavailable(`${network.code}: the endpoint does not have the block at ${next}`)
   const all = (addresses: readonly string[]) => [...addresses]
   const [deposits, coins, aside] = await Promise.all([
-    findDeposits(services, network, blocks, all), placedCoins(database, network, blocks), findAside(database, network, blocks, all),
+    findDeposits(services, network, blocks, all),
+    placedCoins(database, network, blocks),
+    findAside(database, network, blocks, all),
   ])
   await database.transaction(async (tx) => {
     await checkScanned(tx, network, blocks)
     let found = 0
     for (const [at, block] of blocks.entries()) {
-      for (const deposit of deposits[at] ?? []) if (await recordDeposit(services, tx, network, block, deposit, tx.now())) found++
+      for (const deposit of deposits[at] ?? [])
+        if (await recordDeposit(services, tx, network, block, deposit, tx.now())) found++
       await recordRiders(tx, network, block)
       await recordAside(services, tx, network, block, aside[at] ?? [])
     }
@@ -127,8 +189,10 @@ async function readPart(services: Services, network: Network, ahead: BlocksAhead
     const moved = await tx.query(
       `update rescans set next_height = $3, last_hash = $4, found = found + $5, last_error = null, updated_at = $6
        where network = $1 and token = $2 and next_height = $7 returning 1`,
-      [network.code, token, newest.height + 1, newest.hash, found, tx.now(), next])
-    if (moved.length !== 1) throw new RescanTaken(`the rescan of ${network.code} was taken by another process`)
+      [network.code, token, newest.height + 1, newest.hash, found, tx.now(), next],
+    )
+    if (moved.length !== 1)
+      throw new RescanTaken(`the rescan of ${network.code} was taken by another process`)
   })
   services.environment.checkpoint('rescan.part')
   services.work.ring()
@@ -136,23 +200,42 @@ async function readPart(services: Services, network: Network, ahead: BlocksAhead
 }
 
 /**
- * Locks the scan of a network where it is, and checks that it has read these very blocks, or that they are final: what a
- * reorganisation takes back later is taken back by the scan, which knows deposits by the heights of their blocks.
+ * Locks the scan of a network where it is, and checks that it has read these very blocks, or that
+ * they are final: what a reorganisation takes back later is taken back by the scan, which knows
+ * deposits by the heights of their blocks.
  * @throws RpcUnavailable
  */
-async function checkScanned(tx: Queryable, { code }: Network, blocks: readonly ChainBlock[]): Promise<void> {
+async function checkScanned(
+  tx: Queryable,
+  { code }: Network,
+  blocks: readonly ChainBlock[],
+): Promise<void> {
   const scan = await tx.one<{ height: string; final: string | null }>(
-    'select height::text, final_height::text final from network_scans where network = $1 for share', [code])
-  const kept = new Map((await tx.query<{ height: string; hash: string }>(
-    'select height::text, hash from blocks where network = $1 and height = any($2::bigint[])', [code, blocks.map(({ height }) => height)],
-  )).map(({ height, hash }) => [Number(height), hash]))
+    'select height::text, final_height::text final from network_scans where network = $1 for share',
+    [code],
+  )
+  const kept = new Map(
+    (
+      await tx.query<{ height: string; hash: string }>(
+        'select height::text, hash from blocks where network = $1 and height = any($2::bigint[])',
+        [code, blocks.map(({ height }) => height)],
+      )
+    ).map(({ height, hash }) => [Number(height), hash]),
+  )
   for (const { height, hash } of blocks) {
     const known = kept.get(height)
-    if (height > Number(scan?.height ?? -1) || (known === undefined && height > Number(scan?.final ?? -1))) {
-      throw new RpcUnavailable(`${code}: the scan has not read the block at ${height}, which may have been reorganised`)
+    if (
+      height > Number(scan?.height ?? -1) ||
+      (known === undefined && height > Number(scan?.final ?? -1))
+    ) {
+      throw new RpcUnavailable(
+        `${code}: the scan has not read the block at ${height}, which may have been reorganised`,
+      )
     }
     if (known !== undefined && known !== hash) {
-      throw new RpcUnavailable(`${code}: the endpoint shows another block at ${height} than the scan has read`)
+      throw new RpcUnavailable(
+        `${code}: the endpoint shows another block at ${height} than the scan has read`,
+      )
     }
   }
 }

@@ -1,4 +1,10 @@
-import { RpcUnavailable, traitsOf, type ChainBlock, type ChainTip, type Network } from '@custody/chains'
+import {
+  RpcUnavailable,
+  traitsOf,
+  type ChainBlock,
+  type ChainTip,
+  type Network,
+} from '@custody/chains'
 import { isStarted } from '../addresses/start-scan.ts'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
@@ -17,27 +23,36 @@ import { hasRiders, recordRiders } from './riders.ts'
 import { TakenOver, WatchedAddresses } from './watched.ts'
 
 const SCAN_LEASE_MS = 20_000
-/** A run ends after so many turns, or when half of its lease is over: it is called again at once. */
+/**
+ * A run ends after so many turns, or when half of its lease is over: it is called again at once.
+ */
 const TURNS_PER_RUN = 50
-/** Blocks remembered per network at least; a reorganisation deeper than what is remembered stops the scanner with an error. */
+/**
+ * Blocks remembered per network at least; a reorganisation deeper than what is remembered stops the
+ * scanner with an error.
+ */
 const BLOCKS_KEPT = 2000
 /**
- * Blocks remembered per network at most. Blocks that are not final are remembered up to this number: 200 ms apart, they reach back for
- * five and a half hours.
+ * Blocks remembered per network at most. Blocks that are not final are remembered up to this
+ * number: 200 ms apart, they reach back for five and a half hours.
  */
 const BLOCKS_KEPT_MAX = 100_000
 /** They are forgotten when a height has been passed that this divides. */
 const BLOCKS_FORGOTTEN = 100
 
-/** An endpoint that tells of a block for so long without showing it fails the scan, which is reported then. */
+/**
+ * An endpoint that tells of a block for so long without showing it fails the scan, which is
+ * reported then.
+ */
 const UNSHOWN_MS = 60_000
 
 /** While a chain stands still the database is asked for what else may be due this often only. */
 const FULL_PASS_MS = 5000
 
 /**
- * What this process knows of a scan that it has taken. It stays from one pass to the next: each write of the position gives the scan
- * another token, and is done only where it still has the one before. So whoever's token it has left the row as he knows it.
+ * What this process knows of a scan that it has taken. It stays from one pass to the next: each
+ * write of the position gives the scan another token, and is done only where it still has the one
+ * before. So whoever's token it has left the row as he knows it.
  */
 interface Scan {
   token: string
@@ -54,32 +69,51 @@ interface Scan {
 }
 
 /**
- * What one pass came to. `more`: blocks are left that can be had now; `isKnown`: all up to the tip were read; `isShort`: the endpoint does
- * not show the next block of the head that it tells of.
+ * What one pass came to. `more`: blocks are left that can be had now; `isKnown`: all up to the tip
+ * were read; `isShort`: the endpoint does not show the next block of the head that it tells of.
  */
-interface Pass { more: boolean; isKnown: boolean; isShort: boolean }
+interface Pass {
+  more: boolean
+  isKnown: boolean
+  isShort: boolean
+}
 
-/** Blocks below this height are forgotten: final ones beyond {@link BLOCKS_KEPT}, and any beyond {@link BLOCKS_KEPT_MAX}. */
+/**
+ * Blocks below this height are forgotten: final ones beyond {@link BLOCKS_KEPT}, and any beyond
+ * {@link BLOCKS_KEPT_MAX}.
+ */
 export const forgottenBelow = (height: number, final: number): number =>
   Math.max(Math.min(height - BLOCKS_KEPT, final), height - BLOCKS_KEPT_MAX)
 
-const isSame = (a: ChainTip, b: ChainTip): boolean => a.hash === b.hash && a.height === b.height && a.finalHeight === b.finalHeight
+const isSame = (a: ChainTip, b: ChainTip): boolean =>
+  a.hash === b.hash && a.height === b.height && a.finalHeight === b.finalHeight
 
 /**
- * Follows one network block by block: finds deposits, credits them at depth, walks back over reorganisations.
- * @param followed networks that this process is to follow now: what it knew of one it forgets when it is another's
+ * Follows one network block by block: finds deposits, credits them at depth, walks back over
+ * reorganisations.
+ * @param followed networks that this process is to follow now: what it knew of one it forgets
+ *   when it is another's
  */
-export function scanLoop(services: Services, several: Chain, followed: () => Promise<Set<string>>): Loop {
+export function scanLoop(
+  services: Services,
+  several: Chain,
+  followed: () => Promise<Set<string>>,
+): Loop {
   const { network } = several
   let probed = false
   let scan: Scan | null = null
   /** The tip at which a pass found nothing left to do, and when. */
   let done: { tip: ChainTip; at: number } | null = null
-  /** When the head was looked at and nothing was left to do, and for how long it is left alone then. */
+  /**
+   * When the head was looked at and nothing was left to do, and for how long it is left alone then.
+   */
   let rest = { since: 0, forMs: 0 }
   const restFrom = (now: number) => {
     // The loop comes by each `pollMs`, and a little early.
-    rest = { since: now, forMs: (several.pace?.pauseMs(services.settings.pollMs) ?? 0) - services.settings.pollMs / 2 }
+    rest = {
+      since: now,
+      forMs: (several.pace?.pauseMs(services.settings.pollMs) ?? 0) - services.settings.pollMs / 2,
+    }
   }
   /** When this process last knew the chain up to its tip. */
   let knownAt: Date | null = null
@@ -90,7 +124,8 @@ export function scanLoop(services: Services, several: Chain, followed: () => Pro
     everyMs: services.settings.pollMs,
     due: isStarted(network),
     async run() {
-      // Until an address of ours exists on it the network is left alone: a local chain starts on first use.
+      // Until an address of ours exists on it the network is left alone: a local chain starts on
+      // first use.
       if (!(await followed()).has(network.code)) {
         done = null
         knownAt = null
@@ -117,10 +152,16 @@ export function scanLoop(services: Services, several: Chain, followed: () => Pro
       if (!scan) return false
       const taken = scan
       try {
-        const { more, isKnown, isShort } = await scanOnce(
-          services, chain, taken, tip, { askedAt: new Date(now), knownAt: knownAt ?? taken.knownAt })
+        const { more, isKnown, isShort } = await scanOnce(services, chain, taken, tip, {
+          askedAt: new Date(now),
+          knownAt: knownAt ?? taken.knownAt,
+        })
         services.work.ring()
-        unshown = !isShort ? null : unshown?.height === taken.height + 1 ? unshown : { height: taken.height + 1, since: now }
+        unshown = !isShort
+          ? null
+          : unshown?.height === taken.height + 1
+            ? unshown
+            : { height: taken.height + 1, since: now }
         if (unshown !== null && now - unshown.since >= UNSHOWN_MS) {
           const reason = `the endpoint tells of a head at ${tip.height} and does not show ${unshown.height}`
           several.agreement?.distrust(chain.client, reason)
@@ -136,7 +177,8 @@ export function scanLoop(services: Services, several: Chain, followed: () => Pro
       } catch (error) {
         if (!(error instanceof TakenOver)) throw error
         scan = null
-        // Where the network is still this process's, it was the operator who moved the scan: it goes on from there.
+        // Where the network is still this process's, it was the operator who moved the scan: it
+        // goes on from there.
         if (!(await followed()).has(network.code)) throw error
         return true
       } finally {
@@ -146,7 +188,13 @@ export function scanLoop(services: Services, several: Chain, followed: () => Pro
   }
 }
 
-interface TakenRow { height: string; lease_token: string; known_at: Date | null; hash: string | null; below: string }
+interface TakenRow {
+  height: string
+  lease_token: string
+  known_at: Date | null
+  hash: string | null
+  below: string
+}
 
 /** Takes a scan for this process; null: another has it, or it has not begun. */
 async function take(services: Services, network: Network): Promise<Scan | null> {
@@ -155,36 +203,58 @@ async function take(services: Services, network: Network): Promise<Scan | null> 
      where network = $1 and height is not null and (lease_until is null or lease_until < $3)
      returning height::text, lease_token, known_at, pg_snapshot_xmin(pg_current_snapshot())::text below,
        (select hash from blocks b where b.network = $1 and b.height = network_scans.height) hash`,
-    [network.code, SCAN_LEASE_MS, services.database.now()])
-  return row ? {
-    token: row.lease_token, height: Number(row.height), hash: row.hash ?? undefined, knownAt: row.known_at, isLeased: true, next: null,
-    watched: new WatchedAddresses(network, row.below),
-  } : null
+    [network.code, SCAN_LEASE_MS, services.database.now()],
+  )
+  return row
+    ? {
+        token: row.lease_token,
+        height: Number(row.height),
+        hash: row.hash ?? undefined,
+        knownAt: row.known_at,
+        isLeased: true,
+        next: null,
+        watched: new WatchedAddresses(network, row.below),
+      }
+    : null
 }
 
-/** Between two passes anybody may take a scan, and whoever had it sees by its token that somebody has. */
+/**
+ * Between two passes anybody may take a scan, and whoever had it sees by its token that somebody
+ * has.
+ */
 async function release({ database }: Services, network: Network, scan: Scan): Promise<void> {
   if (!scan.isLeased) return
-  await database.query('update network_scans set lease_until = null where network = $1 and lease_token = any($2::uuid[])', [
-    network.code, [scan.token, scan.next ?? scan.token],
-  ])
+  await database.query(
+    'update network_scans set lease_until = null where network = $1 and lease_token = any($2::uuid[])',
+    [network.code, [scan.token, scan.next ?? scan.token]],
+  )
   scan.isLeased = false
 }
 
 /** @param askedAt when the tip was asked for */
 async function scanOnce(
-  services: Services, chain: Chain, scan: Scan, tip: ChainTip, { askedAt, knownAt }: { askedAt: Date; knownAt: Date | null }
+  services: Services,
+  chain: Chain,
+  scan: Scan,
+  tip: ChainTip,
+  { askedAt, knownAt }: { askedAt: Date; knownAt: Date | null },
 ): Promise<Pass> {
   const { network, client } = chain
   let mayBeReady = true
   let moved = false
   let isShort = false
-  if (tip.height < scan.height || (tip.height === scan.height && scan.hash !== tip.hash)) await walkBack(services, chain, scan)
+  if (tip.height < scan.height || (tip.height === scan.height && scan.hash !== tip.hash))
+    await walkBack(services, chain, scan)
   const ahead = new BlocksAhead(client)
   const until = services.environment.now() + SCAN_LEASE_MS / 2
   const learn = () => scan.watched.learn(services.database, scan.token)
-  for (let turn = 0; turn < TURNS_PER_RUN && scan.height < tip.height && services.environment.now() < until; turn++) {
-    // The block that the tip told of was there before this is asked, and so was whatever it pays: both are waited for together.
+  for (
+    let turn = 0;
+    turn < TURNS_PER_RUN && scan.height < tip.height && services.environment.now() < until;
+    turn++
+  ) {
+    // The block that the tip told of was there before this is asked, and so was whatever it pays:
+    // both are waited for together.
     const isNext = scan.height + 1 === tip.height
     const [taken] = await Promise.all([ahead.take(scan.height + 1, tip.height), isNext && learn()])
     const blocks = following(scan.hash, taken)
@@ -194,7 +264,8 @@ async function scanOnce(
       await walkBack(services, chain, scan)
       if (scan.height < from) continue
       throw new RpcUnavailable(
-        `${network.code}: the block at ${from + 1} does not stand on the block at ${from} that the same endpoint shows`)
+        `${network.code}: the block at ${from + 1} does not stand on the block at ${from} that the same endpoint shows`,
+      )
     }
     const newest = blocks.at(-1)
     if (!newest) {
@@ -205,25 +276,34 @@ async function scanOnce(
     if (!isNext || newest.hash !== tip.hash) await learn()
     const among = (addresses: readonly string[]) => scan.watched.among(addresses)
     const [deposits, coins, aside] = await Promise.all([
-      findDeposits(services, network, blocks, among), placedCoins(services.database, network, blocks),
+      findDeposits(services, network, blocks, among),
+      placedCoins(services.database, network, blocks),
       findAside(services.database, network, blocks, among),
     ])
-    const next = scan.next = services.environment.uuid()
+    const next = (scan.next = services.environment.uuid())
     // By this write, of which it may never be heard whether it was done.
     scan.isLeased ||= newest.height < tip.height
-    const write = (tx: Queryable) => move(tx, network, scan, next, blocks, {
-      tip: tip.height, final: finalAt(network, tip, newest.height), askedAt,
-    })
+    const write = (tx: Queryable) =>
+      move(tx, network, scan, next, blocks, {
+        tip: tip.height,
+        final: finalAt(network, tip, newest.height),
+        askedAt,
+      })
     const hasDeposits = deposits.some(({ length }) => length > 0)
     // Most blocks hold nothing of ours: one statement says so.
-    const isEmpty = !hasDeposits && coins.size === 0 && !blocks.some(hasRiders) && aside.every(({ length }) => length === 0)
+    const isEmpty =
+      !hasDeposits &&
+      coins.size === 0 &&
+      !blocks.some(hasRiders) &&
+      aside.every(({ length }) => length === 0)
     let written: Moved
     if (isEmpty) written = await write(services.database)
     else {
       written = await services.database.transaction(async (tx) => {
         const written = await write(tx)
         for (const [at, block] of blocks.entries()) {
-          for (const deposit of deposits[at] ?? []) await recordDeposit(services, tx, network, block, deposit, knownAt ?? askedAt)
+          for (const deposit of deposits[at] ?? [])
+            await recordDeposit(services, tx, network, block, deposit, knownAt ?? askedAt)
           await recordRiders(tx, network, block)
           await recordAside(services, tx, network, block, aside[at] ?? [])
         }
@@ -232,48 +312,84 @@ async function scanOnce(
       })
     }
     services.environment.checkpoint('scan.block')
-    Object.assign(scan, { token: next, next: null, height: newest.height, hash: newest.hash, isLeased: newest.height < tip.height })
+    Object.assign(scan, {
+      token: next,
+      next: null,
+      height: newest.height,
+      hash: newest.hash,
+      isLeased: newest.height < tip.height,
+    })
     scan.watched.moved(written.below)
     moved = true
     mayBeReady = written.waiting || hasDeposits
     services.metrics.scanned.labels(network.code).set(scan.height)
     const passed = blocks.find(({ height }) => height % BLOCKS_FORGOTTEN === 0)
-    if (passed) await forget(services.database, network, scan, forgottenBelow(passed.height, finalAt(network, tip, scan.height)))
+    if (passed)
+      await forget(
+        services.database,
+        network,
+        scan,
+        forgottenBelow(passed.height, finalAt(network, tip, scan.height)),
+      )
   }
   const final = finalAt(network, tip, scan.height)
-  if (!moved && await finalMoved(services.database, network, scan, tip, final)) await wake(services.database, network.code)
+  if (!moved && (await finalMoved(services.database, network, scan, tip, final)))
+    await wake(services.database, network.code)
   if (mayBeReady) await creditReady(services, chain, scan, final)
   return { more: scan.height < tip.height && !isShort, isKnown: scan.height >= tip.height, isShort }
 }
 
-/** Writes the final height of a scan that did not move. @returns whether it is another than before @throws TakenOver */
-async function finalMoved(database: Queryable, network: Network, { token }: Scan, tip: ChainTip, final: number): Promise<boolean> {
+/**
+ * Writes the final height of a scan that did not move. @returns whether it is another than before
+ * @throws TakenOver
+ */
+async function finalMoved(
+  database: Queryable,
+  network: Network,
+  { token }: Scan,
+  tip: ChainTip,
+  final: number,
+): Promise<boolean> {
   const row = await database.one<{ isMoved: boolean }>(
     `with ours as (select final_height from network_scans where network = $1 and lease_token = $2), moved as (
        update network_scans set tip_height = $3, final_height = $4
        where network = $1 and lease_token = $2 and final_height <> $4 returning 1
-     ) select exists (select 1 from moved) "isMoved" from ours`, [network.code, token, tip.height, final])
+     ) select exists (select 1 from moved) "isMoved" from ours`,
+    [network.code, token, tip.height, final],
+  )
   if (!row) throw new TakenOver(network)
   return row.isMoved
 }
 
-async function hashAt(services: Services, network: Network, height: number): Promise<string | undefined> {
+async function hashAt(
+  services: Services,
+  network: Network,
+  height: number,
+): Promise<string | undefined> {
   const known = await services.database.one<{ hash: string }>(
-    'select hash from blocks where network = $1 and height = $2', [network.code, height]
+    'select hash from blocks where network = $1 and height = $2',
+    [network.code, height],
   )
   return known?.hash
 }
 
 /** `waiting`: deposits of before wait for their depth. `below`: see {@link WatchedAddresses}. */
-interface Moved { waiting: boolean; below: string }
+interface Moved {
+  waiting: boolean
+  below: string
+}
 
 /**
- * Writes the position and the blocks that led to it, and makes what waits for the chain due (as `wake` does), in one statement. At the
- * tip the lease ends with it, before it goes on.
+ * Writes the position and the blocks that led to it, and makes what waits for the chain due (as
+ * `wake` does), in one statement. At the tip the lease ends with it, before it goes on.
  * @param next the scan's next token @throws TakenOver
  */
 async function move(
-  tx: Queryable, network: Network, scan: Scan, next: string, blocks: readonly ChainBlock[],
+  tx: Queryable,
+  network: Network,
+  scan: Scan,
+  next: string,
+  blocks: readonly ChainBlock[],
   { tip, final, askedAt }: { tip: number; final: number; askedAt: Date },
 ): Promise<Moved> {
   const row = await tx.one<Moved>(
@@ -290,54 +406,100 @@ async function move(
        update transactions set next_run_at = $6 where network = $1 and ${AWAITS_CHAIN} and exists (select 1 from moved)
      ) select exists (select 1 from transactions t where ${WAITS_FOR_DEPTH}) waiting,
        pg_snapshot_xmin(pg_current_snapshot())::text below from moved`,
-    [network.code, scan.token, blocks.at(-1)?.height, tip, final, tx.now(), askedAt,
-      blocks.map(({ height }) => height), blocks.map(({ hash }) => hash), blocks.map(({ parent }) => parent), next])
+    [
+      network.code,
+      scan.token,
+      blocks.at(-1)?.height,
+      tip,
+      final,
+      tx.now(),
+      askedAt,
+      blocks.map(({ height }) => height),
+      blocks.map(({ hash }) => hash),
+      blocks.map(({ parent }) => parent),
+      next,
+    ],
+  )
   if (!row) throw new TakenOver(network)
   return row
 }
 
-/** Forgets blocks below a height. By a statement of its own: beside it `move` would be planned anew each time, for longer than it takes. */
-async function forget(database: Queryable, network: Network, { token }: Scan, below: number): Promise<void> {
+/**
+ * Forgets blocks below a height. By a statement of its own: beside it `move` would be planned anew
+ * each time, for longer than it takes.
+ */
+async function forget(
+  database: Queryable,
+  network: Network,
+  { token }: Scan,
+  below: number,
+): Promise<void> {
   await database.query(
     `delete from blocks where network = $1 and height < $2
-       and exists (select 1 from network_scans where network = $1 and lease_token = $3)`, [network.code, below, token])
+       and exists (select 1 from network_scans where network = $1 and lease_token = $3)`,
+    [network.code, below, token],
+  )
 }
 
-/** Which of our coins that no block held yet these blocks hold, by transaction. Where no coins are spent, there are none. */
-export async function placedCoins(tx: Queryable, network: Network, blocks: readonly ChainBlock[]): Promise<Map<string, number>> {
+/**
+ * Which of our coins that no block held yet these blocks hold, by transaction. Where no coins are
+ * spent, there are none.
+ */
+export async function placedCoins(
+  tx: Queryable,
+  network: Network,
+  blocks: readonly ChainBlock[],
+): Promise<Map<string, number>> {
   if (traitsOf(network).deposits !== 'spendable') return new Map()
   const waiting = await tx.query<{ txid: string }>(
-    'select distinct txid from utxos where network = $1 and block_height is null', [network.code])
+    'select distinct txid from utxos where network = $1 and block_height is null',
+    [network.code],
+  )
   if (waiting.length === 0) return new Map()
-  const heights = new Map(blocks.flatMap(({ height, txids }) => txids.map((txid) => [txid, height])))
-  return new Map(waiting.flatMap(({ txid }) => {
-    const height = heights.get(txid)
-    return height === undefined ? [] : [[txid, height]]
-  }))
+  const heights = new Map(
+    blocks.flatMap(({ height, txids }) => txids.map((txid) => [txid, height])),
+  )
+  return new Map(
+    waiting.flatMap(({ txid }) => {
+      const height = heights.get(txid)
+      return height === undefined ? [] : [[txid, height]]
+    }),
+  )
 }
 
 /** Writes down which blocks hold coins of ours. */
-export async function placeCoins(tx: Queryable, network: Network, coins: ReadonlyMap<string, number>): Promise<void> {
+export async function placeCoins(
+  tx: Queryable,
+  network: Network,
+  coins: ReadonlyMap<string, number>,
+): Promise<void> {
   if (coins.size === 0) return
   await tx.query(
     `update utxos u set block_height = b.height from unnest($2::text[], $3::bigint[]) b (txid, height)
      where u.network = $1 and u.txid = b.txid and u.block_height is distinct from b.height`,
-    [network.code, [...coins.keys()], [...coins.values()]])
+    [network.code, [...coins.keys()], [...coins.values()]],
+  )
 }
 
 /**
- * Where several endpoints must agree: what was final is taken back only if so many show another block there. @throws RpcUnavailable where
- * they do not; the endpoint that showed it is left aside for a while
+ * Where several endpoints must agree: what was final is taken back only if so many show another
+ * block there. @throws RpcUnavailable where they do not; the endpoint that showed it is left aside
+ * for a while
  */
 async function agreeOnTakingBack(
-  { database }: Services, { network, client, agreement }: Chain, gone: { height: number; hash: string },
+  { database }: Services,
+  { network, client, agreement }: Chain,
+  gone: { height: number; hash: string },
 ): Promise<void> {
   if (!agreement) return
-  // What an endpoint called final it can call otherwise a moment later: what was credited stays final.
+  // What an endpoint called final it can call otherwise a moment later: what was credited stays
+  // final.
   const was = await database.one<{ final: boolean }>(
     `select exists (select 1 from network_scans where network = $1 and final_height >= $2)
        or exists (select 1 from deposits d join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
-         where d.network = $1 and d.block_height >= $2 and t.state <> 'CONFIRMING') final`, [network.code, gone.height])
+         where d.network = $1 and d.block_height >= $2 and t.state <> 'CONFIRMING') final`,
+    [network.code, gone.height],
+  )
   if (was?.final !== true) return
   let count = 0
   for await (const { answer } of agreement.votes((each) => each.block(gone.height))) {
@@ -348,7 +510,10 @@ async function agreeOnTakingBack(
   throw new RpcUnavailable(`${network.code}: an endpoint is left aside: ${reason}`)
 }
 
-/** Goes back to the last block that is still part of the chain and takes back what stood in the others. */
+/**
+ * Goes back to the last block that is still part of the chain and takes back what stood in the
+ * others.
+ */
 async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<void> {
   const { network, client } = chain
   const from = scan.height
@@ -361,7 +526,9 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
     known = await hashAt(services, network, height)
     if (known === undefined) {
       if (differs) await agreeOnTakingBack(services, chain, gone)
-      throw new Error(`${network.code}: a reorganisation goes back further than the blocks that are kept`)
+      throw new Error(
+        `${network.code}: a reorganisation goes back further than the blocks that are kept`,
+      )
     }
     const block = await client.block(height)
     if (block && block.hash === known) break
@@ -372,20 +539,23 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
   // Heights that a lagging endpoint does not know yet are no reorganisation.
   if (!differs) return
   await agreeOnTakingBack(services, chain, gone)
-  const next = scan.next = services.environment.uuid()
+  const next = (scan.next = services.environment.uuid())
   await services.database.transaction(async (tx) => {
     // First: one that was asleep meanwhile must not take back what another has read since.
     const moved = await tx.query(
       'update network_scans set height = $3, lease_token = $4 where network = $1 and lease_token = $2 returning 1',
-      [network.code, scan.token, height, next])
+      [network.code, scan.token, height, next],
+    )
     if (moved.length !== 1) throw new TakenOver(network)
     const gone = await tx.query<TransactionRow>(
       `select t.* from transactions t join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
-       where d.network = $1 and d.block_height > $2 for update of t`, [network.code, height])
+       where d.network = $1 and d.block_height > $2 for update of t`,
+      [network.code, height],
+    )
     for (const row of gone) await revert(services, tx, row)
     await tx.query(
       `update utxos set block_height = null, spendable = (origin = 'change' and not contested) where network = $1 and block_height > $2`,
-      [network.code, height]
+      [network.code, height],
     )
     await takeBackAside(tx, network, height)
     await tx.query('delete from blocks where network = $1 and height > $2', [network.code, height])

@@ -15,18 +15,28 @@ import { NO_WAIT, waitForProvider } from '../aml/waiting.ts'
 
 const HELD_POLL_MS = 10 * 60_000
 
-/** CONFIRMING → SCREENING, when a deposit has reached its depth. What fills a gas tank is credited at once. */
-export async function depthReached(services: Services, tx: Queryable, row: TransactionRow, confirmations: number): Promise<void> {
-  if (row.kind !== 'DEPOSIT' || row.sub_account_id === null) return credit(services, tx, row, confirmations)
+/**
+ * CONFIRMING → SCREENING, when a deposit has reached its depth. What fills a gas tank is credited
+ * at once.
+ */
+export async function depthReached(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+  confirmations: number,
+): Promise<void> {
+  if (row.kind !== 'DEPOSIT' || row.sub_account_id === null)
+    return credit(services, tx, row, confirmations)
   await tx.query(
     `update transactions set state = 'SCREENING', confirmations = $2, attempts = 0, next_run_at = $3, updated_at = $3
      where workspace_id = $4 and id = $1`,
-    [row.id, confirmations, tx.now(), row.workspace_id]
+    [row.id, confirmations, tx.now(), row.workspace_id],
   )
 }
 
 /** The reason shown for a deposit that is held because not all its senders are known. */
-const UNKNOWN = 'held: part of what paid has no known address, so that nobody can be screened; the operator decides'
+const UNKNOWN =
+  'held: part of what paid has no known address, so that nobody can be screened; the operator decides'
 
 /** SCREENING → CREDITED or FROZEN. Without a clear answer it stays, uncredited. */
 export async function screenDeposit(services: Services, row: TransactionRow): Promise<void> {
@@ -35,14 +45,17 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
   let frozen: boolean | null
   try {
     const { parties, unknown } = await partiesOf(services, row, network)
-    // A sender without an address cannot be screened: where deposits are screened, such a deposit is held.
-    const isUnknown = unknown && isOn(await readPolicy(services.database, row.workspace_id, subAccountId), 'deposit')
+    // A sender without an address cannot be screened: where deposits are screened, such a deposit
+    // is held.
+    const isUnknown =
+      unknown &&
+      isOn(await readPolicy(services.database, row.workspace_id, subAccountId), 'deposit')
     const hits = await screen(services, row, network, 'deposit', parties)
     frozen = await services.database.transaction(async (tx) => {
       await lockFreezing(tx, subAccountId)
       const fresh = await tx.one<TransactionRow>(
         'select * from transactions where workspace_id = $3 and id = $1 and lease_token = $2 for update',
-        [row.id, row.lease_token, row.workspace_id]
+        [row.id, row.lease_token, row.workspace_id],
       )
       if (!fresh) throw new LeaseLost(row.id)
       const keys = parties.flatMap(({ address }) => addressKeys(network, address))
@@ -63,45 +76,81 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
     if (error instanceof ScreeningWaits) return waitForProvider(services, row, error)
     throw error
   }
-  if (frozen !== null) services.environment.checkpoint(frozen ? 'deposit.frozen' : 'deposit.credited')
+  if (frozen !== null)
+    services.environment.checkpoint(frozen ? 'deposit.frozen' : 'deposit.credited')
 }
 
-/** Books a held deposit as frozen: the coins are ours on the chain, and no wallet may spend them. */
+/**
+ * Books a held deposit as frozen: the coins are ours on the chain, and no wallet may spend them.
+ */
 async function freeze(
-  services: Services, tx: Queryable, row: TransactionRow, hits: readonly Hit[], space: string, isUnknown: boolean,
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+  hits: readonly Hit[],
+  space: string,
+  isUnknown: boolean,
 ): Promise<void> {
   await hold(services, tx, row, space, hits)
   if (row.plan.frozen_wallet === undefined) {
     await post(tx, 'deposit-frozen', depositReference(row), [
       { workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount: -BigInt(row.amount) },
       {
-        workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'frozen', address: row.destination_id,
+        workspace: row.workspace_id,
+        wallet: row.wallet_id,
+        asset: row.asset,
+        kind: 'frozen',
+        address: row.destination_id,
         amount: BigInt(row.amount),
       },
     ])
   }
   const reason = isUnknown ? UNKNOWN : null
-  const shown = presentTransaction({ ...row, state: 'FROZEN', failure_reason: reason }, services.registry)
+  const shown = presentTransaction(
+    { ...row, state: 'FROZEN', failure_reason: reason },
+    services.registry,
+  )
   await emit(tx, row.workspace_id, row.sub_account_id, 'deposit.frozen', stringifyJson(shown))
-  // The wallet is written down: it may be given to the deposit later, and the books are to be undone as they were made.
+  // The wallet is written down: it may be given to the deposit later, and the books are to be
+  // undone as they were made.
   await advance(tx, row, {
-    state: 'FROZEN', waits: 'AML_HELD', last_error: null, failure_reason: reason, run_in_ms: HELD_POLL_MS,
-    plan: { ...NO_WAIT, frozen_wallet: row.plan.frozen_wallet ?? row.wallet_id ?? '', unknown_sender: isUnknown ? '1' : null },
+    state: 'FROZEN',
+    waits: 'AML_HELD',
+    last_error: null,
+    failure_reason: reason,
+    run_in_ms: HELD_POLL_MS,
+    plan: {
+      ...NO_WAIT,
+      frozen_wallet: row.plan.frozen_wallet ?? row.wallet_id ?? '',
+      unknown_sender: isUnknown ? '1' : null,
+    },
   })
   await services.invoices.moved(tx, row)
 }
 
-/** FROZEN → SCREENING, once no freeze holds the deposit any more; its other senders may still have to be screened. */
-export async function awaitDepositUnfreezing(services: Services, row: TransactionRow): Promise<void> {
+/**
+ * FROZEN → SCREENING, once no freeze holds the deposit any more; its other senders may still have
+ * to be screened.
+ */
+export async function awaitDepositUnfreezing(
+  services: Services,
+  row: TransactionRow,
+): Promise<void> {
   await services.database.transaction(async (tx) => {
     await lockFreezing(tx, row.sub_account_id as string)
-    // The plan is read under the lock: the operator may have released the unknown sender a moment ago.
-    const fresh = await tx.one<Pick<TransactionRow, 'plan'>>('select plan from transactions where workspace_id = $2 and id = $1', [
-      row.id, row.workspace_id,
-    ])
+    // The plan is read under the lock: the operator may have released the unknown sender a moment
+    // ago.
+    const fresh = await tx.one<Pick<TransactionRow, 'plan'>>(
+      'select plan from transactions where workspace_id = $2 and id = $1',
+      [row.id, row.workspace_id],
+    )
     const isUnknown = fresh?.plan.unknown_sender === '1' && !fresh.plan.senders_released
-    const waits = isUnknown || await isHeld(tx, row)
-    await advance(tx, row, waits ? { waits: 'AML_HELD', run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
+    const waits = isUnknown || (await isHeld(tx, row))
+    await advance(
+      tx,
+      row,
+      waits ? { waits: 'AML_HELD', run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 },
+    )
     if (!waits) await services.invoices.moved(tx, row)
   })
 }

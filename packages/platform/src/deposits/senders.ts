@@ -15,7 +15,10 @@ interface Deposit {
   occurrence: number
 }
 
-/** Whom a deposit is screened for. `unknown`: part of what paid has no address, so it cannot be screened. */
+/**
+ * Whom a deposit is screened for. `unknown`: part of what paid has no address, so it cannot be
+ * screened.
+ */
 export interface Parties {
   parties: Counterparty[]
   unknown: boolean
@@ -25,11 +28,15 @@ export interface Parties {
  * Everyone a deposit was paid by, but for the sub-account's own addresses. Asked for once.
  * @throws ScreeningWaits where the chain cannot be asked: that says nothing about who paid
  */
-export async function partiesOf(services: Services, row: TransactionRow, network: Network): Promise<Parties> {
+export async function partiesOf(
+  services: Services,
+  row: TransactionRow,
+  network: Network,
+): Promise<Parties> {
   const deposit = await services.database.one<Deposit>(
     `select senders, senders_complete, coinbase, txid, block_height::text, block_hash, occurrence
      from deposits where workspace_id = $2 and transaction_id = $1`,
-    [row.id, row.workspace_id]
+    [row.id, row.workspace_id],
   )
   if (!deposit || deposit.coinbase) return { parties: [], unknown: false }
   const { addresses, complete } =
@@ -39,21 +46,30 @@ export async function partiesOf(services: Services, row: TransactionRow, network
   const own = await services.database.query<{ address: string }>(
     `select address from chain_addresses
      where network = $1 and address = any($2) and workspace_id = $3 and (sub_account_id = $4 or sub_account_id is null)`,
-    [network.code, addresses, row.workspace_id, row.sub_account_id]
+    [network.code, addresses, row.workspace_id, row.sub_account_id],
   )
   const ours = new Set(own.map(({ address }) => address))
   return {
-    parties: addresses.filter((address) => !ours.has(address)).map((address) => ({ address, tag: null })),
+    parties: addresses
+      .filter((address) => !ours.has(address))
+      .map((address) => ({ address, tag: null })),
     unknown: !complete || addresses.length === 0,
   }
 }
 
-async function ask(services: Services, row: TransactionRow, network: Network, deposit: Deposit): Promise<Senders> {
+async function ask(
+  services: Services,
+  row: TransactionRow,
+  network: Network,
+  deposit: Deposit,
+): Promise<Senders> {
   let found: Senders
   try {
     // Where a transaction spends coins, its chain is asked whose they were.
     const { coins } = services.networks.get(network.code)
-    found = coins ? await coins.senders(deposit.txid) : await fromBlock(services, row, network, deposit)
+    found = coins
+      ? await coins.senders(deposit.txid)
+      : await fromBlock(services, row, network, deposit)
   } catch (error) {
     throw new ScreeningWaits('chain', `the senders are not known yet: ${reasonOf(error)}`)
   }
@@ -61,30 +77,44 @@ async function ask(services: Services, row: TransactionRow, network: Network, de
     await tx.query(
       `update deposits set senders = $2, senders_complete = $3, sender = coalesce(sender, $4)
        where workspace_id = $5 and transaction_id = $1`,
-      [row.id, JSON.stringify(found.addresses), found.complete, found.addresses[0] ?? null, row.workspace_id]
+      [
+        row.id,
+        JSON.stringify(found.addresses),
+        found.complete,
+        found.addresses[0] ?? null,
+        row.workspace_id,
+      ],
     )
-    await tx.query('update transactions set source_id = coalesce(source_id, $2) where workspace_id = $3 and id = $1', [
-      row.id,
-      found.addresses[0] ?? null,
-      row.workspace_id,
-    ])
+    await tx.query(
+      'update transactions set source_id = coalesce(source_id, $2) where workspace_id = $3 and id = $1',
+      [row.id, found.addresses[0] ?? null, row.workspace_id],
+    )
   })
   return found
 }
 
 /** A deposit that was recorded without its senders is found again in its block. */
-async function fromBlock(services: Services, row: TransactionRow, network: Network, deposit: Deposit): Promise<Senders> {
+async function fromBlock(
+  services: Services,
+  row: TransactionRow,
+  network: Network,
+  deposit: Deposit,
+): Promise<Senders> {
   const block = await services.networks.client(network.code).block(Number(deposit.block_height))
-  if (!block || block.hash !== deposit.block_hash) throw new Error(`the endpoint does not show block ${String(deposit.block_height)}`)
+  if (!block || block.hash !== deposit.block_hash)
+    throw new Error(`the endpoint does not show block ${String(deposit.block_height)}`)
   const transfers = block.transfers.filter(
     ({ txid, address, asset, amount, ...rest }) =>
       txid === deposit.txid &&
       address === row.destination_id &&
       asset === row.asset &&
       amount === BigInt(row.amount) &&
-      tagOf(rest) === row.address_tag
+      tagOf(rest) === row.address_tag,
   )
   const found = [...occurrences(transfers)].find(([, number]) => number === deposit.occurrence)?.[0]
-  if (!found?.senders) throw new Error(`block ${String(deposit.block_height)} does not name the senders of ${deposit.txid}`)
+  if (!found?.senders)
+    throw new Error(
+      `block ${String(deposit.block_height)} does not name the senders of ${deposit.txid}`,
+    )
   return found.senders
 }

@@ -19,9 +19,15 @@ export const sweep: Kind<'SWEEP'> = {
       `select c.path_index, s.path_index sub from chain_addresses c join sub_accounts s on s.workspace_id = c.workspace_id
         and s.id = c.sub_account_id
         where c.workspace_id = $3 and c.network = $1 and c.address = $2`,
-      [row.network, row.source_id, row.workspace_id])
+      [row.network, row.source_id, row.workspace_id],
+    )
     if (!address) throw new Error('a sweep of an unknown address')
-    return { kind: 'sweep', sub_account: address.sub, asset: row.asset, address_index: address.path_index }
+    return {
+      kind: 'sweep',
+      sub_account: address.sub,
+      asset: row.asset,
+      address_index: address.path_index,
+    }
   },
   async settle(services, tx, row, o) {
     await book(services, tx, row, o)
@@ -30,7 +36,8 @@ export const sweep: Kind<'SWEEP'> = {
         `update transactions set state = 'SWEPT', updated_at = $3
          where workspace_id = $4 and kind = 'DEPOSIT' and sub_account_id = $5 and lower(destination_id) = lower($2) and destination_id = $2
            and wallet_id = $1 and state = 'CREDITED'`,
-        [row.wallet_id, row.source_id, tx.now(), row.workspace_id, row.sub_account_id])
+        [row.wallet_id, row.source_id, tx.now(), row.workspace_id, row.sub_account_id],
+      )
     }
     await takeEnergyBack(services, tx, row)
     await endTransaction(services, tx, row, o, false)
@@ -42,29 +49,64 @@ export const sweep: Kind<'SWEEP'> = {
   },
 }
 
-async function book(services: Services, tx: Queryable, row: TransactionRow, o: Outcome): Promise<void> {
-  if (!services.networks.get(row.network).fuelled || row.plan.own === '1') return bookOwn(tx, row, o)
+async function book(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+  o: Outcome,
+): Promise<void> {
+  if (!services.networks.get(row.network).fuelled || row.plan.own === '1')
+    return bookOwn(tx, row, o)
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const [amount, held] = [BigInt(row.amount), BigInt(row.plan.need ?? '0')]
   const moved = o.succeeded
     ? [
-      { ...account, kind: 'unswept' as const, address: row.source_id, amount: -amount }, { ...account, kind: 'available' as const, amount },
-    ]
+        { ...account, kind: 'unswept' as const, address: row.source_id, amount: -amount },
+        { ...account, kind: 'available' as const, amount },
+      ]
     : []
-  await post(tx, 'settle', row.id, [...moved, ...floatPostings(row, held, o.fee)], overdraws(held, o.fee))
+  await post(
+    tx,
+    'settle',
+    row.id,
+    [...moved, ...floatPostings(row, held, o.fee)],
+    overdraws(held, o.fee),
+  )
 }
 
-/** A sweep that pays for itself, out of what it moves or (of a token) from another wallet of the sub-account. */
+/**
+ * A sweep that pays for itself, out of what it moves or (of a token) from another wallet of the
+ * sub-account.
+ */
 async function bookOwn(tx: Queryable, row: TransactionRow, o: Outcome): Promise<void> {
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const moved = o.succeeded ? BigInt(row.amount) : 0n
   const paysItself = row.plan.fee_wallet === undefined
-  await post(tx, 'settle', row.id, [
-    { ...account, kind: 'unswept', address: row.source_id, amount: -moved - (paysItself ? o.fee : 0n) },
-    { ...account, kind: 'available', amount: moved },
-    ...(paysItself
-      ? [{ workspace: row.workspace_id, asset: row.fee_asset, kind: 'chain' as const, amount: o.fee }]
-      : otherWalletPostings(row, o.fee)),
-    // Tron: where another transaction took the free bandwidth first, more was paid than was kept back.
-  ], overdraws(BigInt(row.plan.need ?? o.fee), o.fee))
+  await post(
+    tx,
+    'settle',
+    row.id,
+    [
+      {
+        ...account,
+        kind: 'unswept',
+        address: row.source_id,
+        amount: -moved - (paysItself ? o.fee : 0n),
+      },
+      { ...account, kind: 'available', amount: moved },
+      ...(paysItself
+        ? [
+            {
+              workspace: row.workspace_id,
+              asset: row.fee_asset,
+              kind: 'chain' as const,
+              amount: o.fee,
+            },
+          ]
+        : otherWalletPostings(row, o.fee)),
+      // Tron: where another transaction took the free bandwidth first, more was paid than was kept
+      // back.
+    ],
+    overdraws(BigInt(row.plan.need ?? o.fee), o.fee),
+  )
 }

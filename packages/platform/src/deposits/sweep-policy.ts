@@ -10,20 +10,39 @@ import type { TransactionRow } from '../engine/transaction.ts'
 import { advance } from '../engine/lease.ts'
 
 const SCALE = 10n ** BigInt(MULTIPLE_DECIMALS)
-/** Fees fall and prices rise: how often a sweep that waits is looked at again. New deposits wake it. */
+/**
+ * Fees fall and prices rise: how often a sweep that waits is looked at again. New deposits wake it.
+ */
 const WAIT_MS = 600_000
 
-export interface SweepPolicy { /** In thousandths; 0: whatever it costs. */ multiple: bigint; /** Smallest unit. */ minAmount: bigint }
+export interface SweepPolicy {
+  /** In thousandths; 0: whatever it costs. */ multiple: bigint
+  /** Smallest unit. */ minAmount: bigint
+}
 
-const scopesOf = (asset: Pick<Asset, 'asset_name' | 'network'>): string[] => [`asset:${asset.asset_name}`, `network:${asset.network}`, '*']
+const scopesOf = (asset: Pick<Asset, 'asset_name' | 'network'>): string[] => [
+  `asset:${asset.asset_name}`,
+  `network:${asset.network}`,
+  '*',
+]
 
-/** The operator's commands before the configuration, at each scope; the narrowest scope that says anything decides. */
+/**
+ * The operator's commands before the configuration, at each scope; the narrowest scope that says
+ * anything decides.
+ */
 export async function sweepPolicyOf(
-  services: Services, database: Queryable, asset: Pick<Asset, 'asset_name' | 'network'>
+  services: Services,
+  database: Queryable,
+  asset: Pick<Asset, 'asset_name' | 'network'>,
 ): Promise<SweepPolicy> {
   const scopes = scopesOf(asset)
-  const rows = await database.query<{ scope: string; cost_multiple: string | null; min_amount: string | null }>(
-    'select scope, trunc(cost_multiple * 1000)::text cost_multiple, min_amount::text from sweep_settings where scope = any($1)', [scopes]
+  const rows = await database.query<{
+    scope: string
+    cost_multiple: string | null
+    min_amount: string | null
+  }>(
+    'select scope, trunc(cost_multiple * 1000)::text cost_multiple, min_amount::text from sweep_settings where scope = any($1)',
+    [scopes],
   )
   const set = new Map(rows.map((row) => [row.scope, row]))
   const first = (name: 'cost_multiple' | 'min_amount'): bigint => {
@@ -37,13 +56,17 @@ export async function sweepPolicyOf(
 }
 
 /**
- * Answers true where what a deposit address holds is not worth its sweep yet, which then waits. Value and cost are
- * compared in the network's coin, for a token in USD, by the last known prices. Without any price a token is swept from its smallest
- * amount, by default one whole unit.
- * @param cost the most that the sweep costs, in the smallest native unit; `own`: it is paid out of what is swept
+ * Answers true where what a deposit address holds is not worth its sweep yet, which then waits.
+ * Value and cost are compared in the network's coin, for a token in USD, by the last known prices.
+ * Without any price a token is swept from its smallest amount, by default one whole unit.
+ * @param cost the most that the sweep costs, in the smallest native unit; `own`: it is paid out
+ *   of what is swept
  */
 export async function sweepWaits(
-  services: Services, row: TransactionRow, { network }: Chain, o: { amount: bigint; cost: bigint; own: boolean },
+  services: Services,
+  row: TransactionRow,
+  { network }: Chain,
+  o: { amount: bigint; cost: bigint; own: boolean },
 ): Promise<boolean> {
   const asset = services.registry.asset(row.asset) as Asset
   const policy = await sweepPolicyOf(services, services.database, asset)
@@ -52,35 +75,54 @@ export async function sweepWaits(
     if (row.plan.waits !== undefined) {
       await services.database.query(
         `update transactions set plan = plan - 'waits' where workspace_id = $3 and id = $1 and lease_token = $2`,
-        [row.id, row.lease_token, row.workspace_id]
+        [row.id, row.lease_token, row.workspace_id],
       )
     }
     return false
   }
   await services.database.transaction(async (tx) => {
-    // Locked before the row: a deposit that is credited just now is seen here, or wakes this sweep afterwards.
+    // Locked before the row: a deposit that is credited just now is seen here, or wakes this sweep
+    // afterwards.
     const held = await lockedBalance(tx, {
-      workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'unswept', address: row.source_id,
+      workspace: row.workspace_id,
+      wallet: row.wallet_id,
+      asset: row.asset,
+      kind: 'unswept',
+      address: row.source_id,
     })
-    await advance(tx, row, { waits: 'SWEEP_COST', last_error: reason, plan: { waits: '1' }, run_in_ms: held === o.amount ? WAIT_MS : 0 })
+    await advance(tx, row, {
+      waits: 'SWEEP_COST',
+      last_error: reason,
+      plan: { waits: '1' },
+      run_in_ms: held === o.amount ? WAIT_MS : 0,
+    })
   })
   return true
 }
 
 function notWorth(
-  services: Services, network: Network, asset: Asset, { multiple, minAmount }: SweepPolicy,
-  { amount, cost, own }: { amount: bigint; cost: bigint; own: boolean }
+  services: Services,
+  network: Network,
+  asset: Asset,
+  { multiple, minAmount }: SweepPolicy,
+  { amount, cost, own }: { amount: bigint; cost: bigint; own: boolean },
 ): string | null {
   const native = services.registry.asset(network.native_asset) as Asset
   const show = (value: bigint, of: Asset) => `${formatAmount(value, of.decimals)} ${of.asset_name}`
-  if (amount < minAmount) return `waits: ${show(amount, asset)} are less than the smallest sweep of ${show(minAmount, asset)}`
-  // A sweep that pays its own fee must always bring more than it costs: the signer nodes refuse it otherwise.
+  if (amount < minAmount)
+    return `waits: ${show(amount, asset)} are less than the smallest sweep of ${show(minAmount, asset)}`
+  // A sweep that pays its own fee must always bring more than it costs: the signer nodes refuse it
+  // otherwise.
   const times = own && multiple < 2n * SCALE ? 2n * SCALE : multiple
   if (times === 0n) return null
   let [value, price] = [amount, cost]
   if (asset.asset_name !== native.asset_name) {
-    const [mine, theirs] = [services.prices.price(coinOf(asset)), services.prices.price(coinOf(native))]
-    // A price that was not refreshed for a while is closer than none: dust is not swept because the sources of prices are away.
+    const [mine, theirs] = [
+      services.prices.price(coinOf(asset)),
+      services.prices.price(coinOf(native)),
+    ]
+    // A price that was not refreshed for a while is closer than none: dust is not swept because the
+    // sources of prices are away.
     if (!mine || !theirs) {
       const least = minAmount > 0n ? minAmount : 10n ** BigInt(asset.decimals)
       const what = `${show(amount, asset)} are less than the smallest sweep of ${show(least, asset)}`

@@ -8,8 +8,15 @@ import type { WalletOwner, WalletRow } from '../assets/find-wallet.ts'
 import { isSuspended } from './credit.ts'
 import { queueSweep } from './sweeps.ts'
 
-/** Coins that arrived before the wallet of their asset existed move from suspense to the new wallet. */
-export async function creditWaitingDeposits(services: Services, tx: Queryable, owner: WalletOwner, wallet: WalletRow): Promise<void> {
+/**
+ * Coins that arrived before the wallet of their asset existed move from suspense to the new wallet.
+ */
+export async function creditWaitingDeposits(
+  services: Services,
+  tx: Queryable,
+  owner: WalletOwner,
+  wallet: WalletRow,
+): Promise<void> {
   const rows = await tx.query<TransactionRow & { address_kind: string }>(
     `select t.*, c.kind address_kind from transactions t
        join chain_addresses c on c.workspace_id = t.workspace_id and c.network = t.network and c.address = t.destination_id
@@ -18,7 +25,11 @@ export async function creditWaitingDeposits(services: Services, tx: Queryable, o
     [owner.subAccountId, wallet.asset, owner.workspaceId],
   )
   for (const row of rows) {
-    await tx.query('update transactions set wallet_id = $2 where workspace_id = $3 and id = $1', [row.id, wallet.id, row.workspace_id])
+    await tx.query('update transactions set wallet_id = $2 where workspace_id = $3 and id = $1', [
+      row.id,
+      wallet.id,
+      row.workspace_id,
+    ])
     if (isSuspended(row)) await leaveSuspense(services, tx, row, wallet.id, row.address_kind)
   }
 }
@@ -36,10 +47,19 @@ export async function leaveSuspense(
   const unswept = addressKind === 'deposit'
   await post(tx, 'deposit-assigned', row.id, [
     { ...scope, kind: 'suspense', address: row.destination_id, amount: -amount },
-    { ...scope, wallet: walletId, kind: unswept ? 'unswept' : 'available', address: unswept ? row.destination_id : null, amount },
+    {
+      ...scope,
+      wallet: walletId,
+      kind: unswept ? 'unswept' : 'available',
+      address: unswept ? row.destination_id : null,
+      amount,
+    },
   ])
   const end = {
-    wallet_id: walletId, state: 'CREDITED' as const, status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()),
+    wallet_id: walletId,
+    state: 'CREDITED' as const,
+    status: 'confirmed' as const,
+    confirmed_at: new Date(services.environment.now()),
   }
   await tx.query(
     `update transactions set wallet_id = $2, state = $3, status = $4, confirmed_at = $5, updated_at = $6
@@ -53,6 +73,7 @@ export async function leaveSuspense(
     'deposit.confirmed',
     stringifyJson(presentTransaction({ ...row, ...end }, services.registry)),
   )
-  if (unswept) await queueSweep(services, tx, { ...row, wallet_id: walletId, source_id: row.destination_id })
+  if (unswept)
+    await queueSweep(services, tx, { ...row, wallet_id: walletId, source_id: row.destination_id })
   await services.invoices.moved(tx, row)
 }

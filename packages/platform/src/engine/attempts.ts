@@ -7,11 +7,24 @@ import type { ReplacementKind } from './replacement.ts'
 
 type Owned = Pick<TransactionRow, 'workspace_id' | 'network'>
 
-/** One signed transaction of a transfer. There are several where one has replaced another; only one can be mined. */
+/**
+ * One signed transaction of a transfer. There are several where one has replaced another; only one
+ * can be mined.
+ */
 export interface Attempt {
-  id: string; attempt: number; hash: string; signed: string; unsigned: UnsignedTransaction; fee_max: string; fee: string | null;
-  succeeded: boolean | null; state: string
-  account: string | null; nonce: string | null; valid_until: string | null; broadcast_at: Date | null
+  id: string
+  attempt: number
+  hash: string
+  signed: string
+  unsigned: UnsignedTransaction
+  fee_max: string
+  fee: string | null
+  succeeded: boolean | null
+  state: string
+  account: string | null
+  nonce: string | null
+  valid_until: string | null
+  broadcast_at: Date | null
   /** The block that was last seen to hold it. */
   block_hash: string | null
   /** Why it replaced an earlier attempt; null: it is the first. */
@@ -19,27 +32,40 @@ export interface Attempt {
 }
 
 /** The attempts that are signed and may still be mined, the newest first. */
-export async function liveAttempts(database: Queryable, of: Pick<TransactionRow, 'id' | 'workspace_id'>): Promise<Attempt[]> {
+export async function liveAttempts(
+  database: Queryable,
+  of: Pick<TransactionRow, 'id' | 'workspace_id'>,
+): Promise<Attempt[]> {
   return database.query<Attempt>(
     `select c.id, c.attempt, c.hash, c.signed, c.unsigned, c.fee_max::text, c.fee::text, c.succeeded, c.state, c.account,
       c.nonce::text, c.valid_until::text, c.broadcast_at, c.block_hash, r.kind replacement
      from chain_transactions c left join replacements r on r.workspace_id = c.workspace_id and r.id = c.replacement_id
      where c.workspace_id = $2 and c.transaction_id = $1 and c.state in ('SIGNED', 'INCLUDED') order by c.attempt desc`,
-    [of.id, of.workspace_id])
+    [of.id, of.workspace_id],
+  )
 }
 
-/** What a token transfer must have left in its logs, unless it was cancelled; undefined: nothing is looked for there. */
+/**
+ * What a token transfer must have left in its logs, unless it was cancelled; undefined: nothing is
+ * looked for there.
+ */
 export function expectedOf(
-  { registry }: Pick<Services, 'registry'>, row: TransactionRow, { replacement }: Attempt,
+  { registry }: Pick<Services, 'registry'>,
+  row: TransactionRow,
+  { replacement }: Attempt,
 ): ExpectedTransfer | undefined {
   const asset = registry.asset(row.asset)
-  if (replacement === 'CANCEL' || asset?.type !== 'token' || !row.source_id || !row.destination_id) return undefined
+  if (replacement === 'CANCEL' || asset?.type !== 'token' || !row.source_id || !row.destination_id)
+    return undefined
   return { asset, from: row.source_id, to: row.destination_id }
 }
 
 /** The attempt that is in a block, with its status; else the newest with its own. */
 export async function findIncluded(
-  services: Services, row: TransactionRow, attempts: readonly Attempt[], client = services.networks.client(row.network)
+  services: Services,
+  row: TransactionRow,
+  attempts: readonly Attempt[],
+  client = services.networks.client(row.network),
 ): Promise<{ attempt: Attempt; status: TransactionStatus }> {
   let newest: { attempt: Attempt; status: TransactionStatus } | undefined
   for (const attempt of attempts) {
@@ -51,66 +77,99 @@ export async function findIncluded(
   return newest
 }
 
-/** What waits for a block now. @throws ApiError `TRANSACTION_FINAL` where a block holds it already */
+/**
+ * What waits for a block now. @throws ApiError `TRANSACTION_FINAL` where a block holds it already
+ */
 export async function waitingAttempts(services: Services, row: TransactionRow): Promise<Attempt[]> {
   const attempts = await liveAttempts(services.database, row)
   let found: { status: TransactionStatus }
   try {
     found = await findIncluded(services, row, attempts)
   } catch {
-    throw new ApiError('NETWORK_UNAVAILABLE', `${row.network} cannot be reached now, so that nobody knows whether the transfer still waits`)
+    throw new ApiError(
+      'NETWORK_UNAVAILABLE',
+      `${row.network} cannot be reached now, so that nobody knows whether the transfer still waits`,
+    )
   }
-  if (found.status.state === 'included') throw new ApiError('TRANSACTION_FINAL', 'id: the transfer is in a block already', { field: 'id' })
+  if (found.status.state === 'included')
+    throw new ApiError('TRANSACTION_FINAL', 'id: the transfer is in a block already', {
+      field: 'id',
+    })
   return attempts
 }
 
-/** UTXO: refuses where a later transfer spends the change of these attempts: it would vanish with them. */
-export async function assertUnspentChange(database: Queryable, row: Owned, attempts: readonly Attempt[]): Promise<void> {
+/**
+ * UTXO: refuses where a later transfer spends the change of these attempts: it would vanish with
+ * them.
+ */
+export async function assertUnspentChange(
+  database: Queryable,
+  row: Owned,
+  attempts: readonly Attempt[],
+): Promise<void> {
   const spent = await changeSpender(database, row, attempts)
   if (spent) {
     throw new ApiError(
-      'NOT_REPLACEABLE', `id: transfer ${spent} spends its change already; speed that one up, and this one is mined with it`,
-      { field: 'id' }
+      'NOT_REPLACEABLE',
+      `id: transfer ${spent} spends its change already; speed that one up, and this one is mined with it`,
+      { field: 'id' },
     )
   }
 }
 
 /** The transfer that spends the change of these attempts; null: none does. */
 export async function changeSpender(
-  database: Queryable, row: Owned, attempts: readonly Pick<Attempt, 'hash'>[]
+  database: Queryable,
+  row: Owned,
+  attempts: readonly Pick<Attempt, 'hash'>[],
 ): Promise<string | null> {
   const spender = await database.one<{ transaction_id: string }>(
     `select c.transaction_id from utxos u join chain_transactions c on c.workspace_id = u.workspace_id and c.id = u.spent_by
      where u.workspace_id = $2 and u.network = $3 and u.origin = 'change' and u.txid = any($1) and c.state <> 'VOID' limit 1`,
-    [attempts.map(({ hash }) => hash), row.workspace_id, row.network])
+    [attempts.map(({ hash }) => hash), row.workspace_id, row.network],
+  )
   return spender?.transaction_id ?? null
 }
 
 /**
- * Ends the other attempts of a transfer once one is final. UTXO: the winner's coins are spent, coins that only the
- * others would have spent are free again, and of all the change only the winner's exists.
+ * Ends the other attempts of a transfer once one is final. UTXO: the winner's coins are spent,
+ * coins that only the others would have spent are free again, and of all the change only the
+ * winner's exists.
  */
 export async function resolveAttempts(
-  tx: Queryable, row: Owned, winner: Attempt, consumes: readonly string[], attempts: readonly Attempt[]
+  tx: Queryable,
+  row: Owned,
+  winner: Attempt,
+  consumes: readonly string[],
+  attempts: readonly Attempt[],
 ): Promise<void> {
   const losers = attempts.filter(({ id }) => id !== winner.id)
   if (losers.length === 0) return
   const all = attempts.map(({ id }) => id)
-  await tx.query(`update chain_transactions set state = 'REPLACED' where workspace_id = $2 and id = any($1)`, [
-    losers.map(({ id }) => id), row.workspace_id,
-  ])
+  await tx.query(
+    `update chain_transactions set state = 'REPLACED' where workspace_id = $2 and id = any($1)`,
+    [losers.map(({ id }) => id), row.workspace_id],
+  )
   await tx.query(
     `update utxos set spent_by = case when txid || ':' || vout = any($2) then $3::uuid end where workspace_id = $4 and spent_by = any($1)`,
-    [all, consumes, winner.id, row.workspace_id])
-  await tx.query(`delete from utxos where workspace_id = $2 and network = $3 and origin = 'change' and txid = any($1)`, [
-    losers.map(({ hash }) => hash), row.workspace_id, row.network,
-  ])
+    [all, consumes, winner.id, row.workspace_id],
+  )
+  await tx.query(
+    `delete from utxos where workspace_id = $2 and network = $3 and origin = 'change' and txid = any($1)`,
+    [losers.map(({ hash }) => hash), row.workspace_id, row.network],
+  )
   await freeChange(tx, row, winner.hash)
 }
 
 /** Change of which it is known that its transaction is the one that will exist: it can be spent. */
-export async function freeChange(tx: Queryable, row: Owned, hash: string | undefined): Promise<void> {
+export async function freeChange(
+  tx: Queryable,
+  row: Owned,
+  hash: string | undefined,
+): Promise<void> {
   await tx.query(
     `update utxos set contested = false, spendable = true
-     where workspace_id = $2 and network = $3 and origin = 'change' and txid = $1`, [hash, row.workspace_id, row.network])
+     where workspace_id = $2 and network = $3 and origin = 'change' and txid = $1`,
+    [hash, row.workspace_id, row.network],
+  )
 }

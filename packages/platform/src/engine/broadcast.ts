@@ -8,7 +8,10 @@ import { startReplacing } from './replace.ts'
 
 const REJECTED_RETRY_MS = 3000
 
-/** SIGNED or BROADCASTING → CONFIRMING: the same bytes as often as needed. An error is unknown, never failed. */
+/**
+ * SIGNED or BROADCASTING → CONFIRMING: the same bytes as often as needed. An error is unknown,
+ * never failed.
+ */
 export async function broadcast(services: Services, row: TransactionRow): Promise<void> {
   const attempts = await liveAttempts(services.database, row)
   const [chain] = attempts
@@ -20,7 +23,9 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
       const rows = await tx.query(
         `update transactions set hash = $3, state = 'BROADCASTING', updated_at = $4
           where workspace_id = $5 and id = $1 and lease_token = $2
-          returning 1`, [row.id, row.lease_token, chain.hash, tx.now(), row.workspace_id])
+          returning 1`,
+        [row.id, row.lease_token, chain.hash, tx.now(), row.workspace_id],
+      )
       if (rows.length === 1) await services.kinds[row.kind].broadcast?.(services, tx, row)
       return rows.length === 1
     })
@@ -30,27 +35,38 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
   if (chain.broadcast_at === null) {
     await services.database.query(
       'update chain_transactions set broadcast_at = $2 where workspace_id = $3 and id = $1 and broadcast_at is null',
-      [chain.id, services.database.now(), row.workspace_id])
+      [chain.id, services.database.now(), row.workspace_id],
+    )
   }
   const result = await client.broadcast(chain.signed)
   services.environment.checkpoint('transaction.broadcast')
   if (result.kind === 'rejected') {
-    // A node also rejects what it has mined already: the chain is asked before the rejection is believed.
+    // A node also rejects what it has mined already: the chain is asked before the rejection is
+    // believed.
     const { status } = await findIncluded(services, row, attempts)
     if (status.state === 'absent') {
       if (await buryDead(services, row, chain)) return
       await replaceForGas(services, row, chain, result.reason)
       if (await startReplacing(services, row)) return
       if (row.attempts <= 1) {
-        services.log.warn({ transaction: row.id, reason: result.reason }, 'broadcast was rejected; the same bytes are sent again')
+        services.log.warn(
+          { transaction: row.id, reason: result.reason },
+          'broadcast was rejected; the same bytes are sent again',
+        )
       }
       return advance(services.database, row, {
-        state: 'BROADCASTING', hash: chain.hash, waits: 'ENDPOINT', last_error: `broadcast rejected: ${result.reason}`.slice(0, 500),
+        state: 'BROADCASTING',
+        hash: chain.hash,
+        waits: 'ENDPOINT',
+        last_error: `broadcast rejected: ${result.reason}`.slice(0, 500),
         run_in_ms: REJECTED_RETRY_MS,
       })
     }
   }
   await advance(services.database, row, {
-    state: 'CONFIRMING', hash: chain.hash, last_error: result.kind === 'unknown' ? `broadcast: ${result.reason}` : null, run_in_ms: 1000,
+    state: 'CONFIRMING',
+    hash: chain.hash,
+    last_error: result.kind === 'unknown' ? `broadcast: ${result.reason}` : null,
+    run_in_ms: 1000,
   })
 }

@@ -6,7 +6,10 @@ import { advance } from './lease.ts'
 import type { Services } from './services.ts'
 import { planned, type TransactionRow } from './transaction.ts'
 
-/** QUEUED → SIGNING, or → FUELING where the workspace's tank pays: fixes inputs or nonce, and the unsigned bytes, in one commit. */
+/**
+ * QUEUED → SIGNING, or → FUELING where the workspace's tank pays: fixes inputs or nonce, and the
+ * unsigned bytes, in one commit.
+ */
 export async function build(services: Services, row: TransactionRow): Promise<void> {
   const kind = services.kinds[row.kind]
   if (await kind.heldBack?.(services, row)) return
@@ -18,11 +21,14 @@ export async function build(services: Services, row: TransactionRow): Promise<vo
   const refusal = await kind.refusal?.(services, chain, task)
   if (refusal) return refuse(services, row, refusal)
   if (!chain.fuelled || isPlanned) return prepareAndCommit(services, task)
-  const priced = await (kind.price?.(services, chain, task) ?? chain.fuelled.price(task, await services.tanks.maxGasPrice(services, row)))
+  const priced = await (kind.price?.(services, chain, task) ??
+    chain.fuelled.price(task, await services.tanks.maxGasPrice(services, row)))
   if (priced.kind !== 'priced') return halt(services, row, priced)
-  // A sweep that the tank pays for also costs its fuel; one that pays for itself must only bring more than its fee.
+  // A sweep that the tank pays for also costs its fuel; one that pays for itself must only bring
+  // more than its fee.
   const cost = priced.own ? priced.worst : priced.worst + priced.fuel.cost
-  if (await kind.postpones?.(services, row, chain, { amount: task.amount, cost, own: priced.own })) return
+  if (await kind.postpones?.(services, row, chain, { amount: task.amount, cost, own: priced.own }))
+    return
   if (!priced.own) return services.tanks.start(services, row, chain, priced)
   await prepareAndCommit(services, { ...task, row: { ...row, plan: planned(row, priced.plan) } })
 }
@@ -31,7 +37,9 @@ export async function build(services: Services, row: TransactionRow): Promise<vo
 export async function buildFuelled(services: Services, row: TransactionRow): Promise<void> {
   const task = await taskOf(services, row)
   // A staking call is one of several: what the chain allowed before the first it may refuse now.
-  const refusal = task.action ? await services.kinds[row.kind].refusal?.(services, services.networks.get(row.network), task) : null
+  const refusal = task.action
+    ? await services.kinds[row.kind].refusal?.(services, services.networks.get(row.network), task)
+    : null
   if (refusal) return refuse(services, row, refusal)
   await prepareAndCommit(services, task)
 }
@@ -41,9 +49,14 @@ async function prepareAndCommit(services: Services, task: Task): Promise<void> {
   const chain = services.networks.get(row.network)
   const prepared = await chain.prepare(task)
   if (prepared.kind !== 'prepared') return halt(services, row, prepared)
-  if (prepared.cost && await services.kinds[row.kind].postpones?.(services, row, chain, {
-    amount: task.amount, cost: prepared.cost.worst, own: prepared.cost.own,
-  })) {
+  if (
+    prepared.cost &&
+    (await services.kinds[row.kind].postpones?.(services, row, chain, {
+      amount: task.amount,
+      cost: prepared.cost.worst,
+      own: prepared.cost.own,
+    }))
+  ) {
     return
   }
   await commitBuilt(services, row, prepared)
@@ -54,7 +67,13 @@ async function taskOf(services: Services, row: TransactionRow): Promise<Task> {
   if (!asset) throw new ChainError('ASSET', `asset ${row.asset} is not available`)
   const kind = services.kinds[row.kind]
   const sweeps = kind.sweeps ?? false
-  return { row, asset, sweeps, amount: sweeps ? await sweepable(services, row) : BigInt(row.amount), action: kind.action?.(row) ?? null }
+  return {
+    row,
+    asset,
+    sweeps,
+    amount: sweeps ? await sweepable(services, row) : BigInt(row.amount),
+    action: kind.action?.(row) ?? null,
+  }
 }
 
 /** What a deposit address holds for its wallet. */
@@ -62,14 +81,19 @@ async function sweepable(services: Services, row: TransactionRow): Promise<bigin
   const found = await services.database.one<{ balance: string }>(
     `select balance::text from ledger_accounts
      where workspace_id = $4 and wallet_id = $1 and asset = $2 and kind = 'unswept' and address = $3`,
-    [row.wallet_id, row.asset, row.source_id, row.workspace_id])
+    [row.wallet_id, row.asset, row.source_id, row.workspace_id],
+  )
   const balance = BigInt(found?.balance ?? '0')
   return balance > 0n ? balance : 0n
 }
 
 async function halt(services: Services, row: TransactionRow, answer: Wait | Fail): Promise<void> {
   if (answer.kind === 'fail') return refuse(services, row, answer.reason)
-  await advance(services.database, row, { waits: answer.code, last_error: answer.reason, run_in_ms: answer.inMs })
+  await advance(services.database, row, {
+    waits: answer.code,
+    last_error: answer.reason,
+    run_in_ms: answer.inMs,
+  })
 }
 
 const refuse = (services: Services, row: TransactionRow, reason: string) =>

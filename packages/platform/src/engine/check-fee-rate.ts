@@ -4,7 +4,8 @@ import { feeRateInteger } from './fee-rate.ts'
 
 /**
  * A caller's fee_rate as the chain's own integer.
- * @throws ApiError `INVALID_REQUEST` where the network would not relay it or the nodes would not sign it
+ * @throws ApiError `INVALID_REQUEST` where the network would not relay it or the nodes would not
+ *   sign it
  */
 export function checkedFeeRate(text: string, network: Network, registry: Registry): bigint {
   const { feeRateDecimals, leastRate, leastFee } = traitsOf(network)
@@ -15,7 +16,7 @@ export function checkedFeeRate(text: string, network: Network, registry: Registr
     throw new ApiError(
       'INVALID_REQUEST',
       `fee_rate: must be a decimal in ${network.fee_rate_unit} with at most ${feeRateDecimals} decimals`,
-      { field: 'fee_rate' }
+      { field: 'fee_rate' },
     )
   }
   const least = leastRate(network)
@@ -23,16 +24,17 @@ export function checkedFeeRate(text: string, network: Network, registry: Registr
     throw new ApiError(
       'INVALID_REQUEST',
       `fee_rate: must be at least ${formatAmount(least, feeRateDecimals)} ${network.fee_rate_unit}, the least that ${network.name} relays`,
-      { field: 'fee_rate' }
+      { field: 'fee_rate' },
     )
   // A rate whose smallest fee passes the nodes' cap can never be signed.
   const [cost, cap] = [leastFee(rate), BigInt(network.fee_cap)]
   if (cost > cap) {
-    const show = (value: bigint) => `${formatAmount(value, registry.asset(network.native_asset)?.decimals ?? 0)} ${network.native_asset}`
+    const show = (value: bigint) =>
+      `${formatAmount(value, registry.asset(network.native_asset)?.decimals ?? 0)} ${network.native_asset}`
     throw new ApiError(
       'INVALID_REQUEST',
       `fee_rate: the smallest transaction would cost ${show(cost)}; one may cost at most ${show(cap)}, the signer nodes' cap`,
-      { field: 'fee_rate' }
+      { field: 'fee_rate' },
     )
   }
   return rate

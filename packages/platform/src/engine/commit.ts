@@ -11,16 +11,26 @@ import type { Replacement } from './replacement.ts'
 import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 
-/** What a transaction takes the place of: `attempts` wait for a block, and whichever is mined decides. */
-export interface InPlaceOf { replacement: Replacement; attempts: readonly Attempt[] }
+/**
+ * What a transaction takes the place of: `attempts` wait for a block, and whichever is mined
+ * decides.
+ */
+export interface InPlaceOf {
+  replacement: Replacement
+  attempts: readonly Attempt[]
+}
 
 /**
- * The one place where an unsigned transaction is written: under the lock of its coins or its account it is fixed, held
- * against the network's cap, paid for by its wallet, stored, and its coins are taken, in one commit.
- * A replacement that cannot be is answered; a transaction that cannot be begins to fail.
+ * The one place where an unsigned transaction is written: under the lock of its coins or its
+ * account it is fixed, held against the network's cap, paid for by its wallet, stored, and its
+ * coins are taken, in one commit. A replacement that cannot be is answered; a transaction that
+ * cannot be begins to fail.
  */
 export async function commitBuilt(
-  services: Services, row: TransactionRow, prepared: Prepared, inPlaceOf?: InPlaceOf
+  services: Services,
+  row: TransactionRow,
+  prepared: Prepared,
+  inPlaceOf?: InPlaceOf,
 ): Promise<Fail | null> {
   const { network } = services.networks.get(row.network)
   const key = await services.keys.get(row.workspace_id, network.curve)
@@ -31,18 +41,32 @@ export async function commitBuilt(
     if (spender) return fail(`transfer ${spender} spends its change already`)
     const answer = await prepared.build(tx, await unsweptOf(services, tx, row))
     if (answer.kind === 'wait') {
-      await advance(tx, row, { waits: answer.code, last_error: answer.reason, run_in_ms: answer.inMs })
+      await advance(tx, row, {
+        waits: answer.code,
+        last_error: answer.reason,
+        run_in_ms: answer.inMs,
+      })
       return null
     }
     const id = services.environment.uuid()
-    const refusal = answer.kind === 'fail' ? answer : overCap(services, network, answer.worst) ?? await holdFee(
-      services, tx, row, id, answer, inPlaceOf
-    )
+    const refusal =
+      answer.kind === 'fail'
+        ? answer
+        : (overCap(services, network, answer.worst) ??
+          (await holdFee(services, tx, row, id, answer, inPlaceOf)))
     if (refusal) {
       if (!inPlaceOf) await startFailing(services, tx, row, refusal.reason)
       return refusal
     }
-    await write(services, tx, row, id, answer as Built, decode(services.registry, (answer as Built).unsigned, key.at), inPlaceOf)
+    await write(
+      services,
+      tx,
+      row,
+      id,
+      answer as Built,
+      decode(services.registry, (answer as Built).unsigned, key.at),
+      inPlaceOf,
+    )
     return null
   })
   services.environment.checkpoint(inPlaceOf ? 'transaction.replacement-built' : 'transaction.built')
@@ -52,14 +76,20 @@ export async function commitBuilt(
 /** Before any row of `chain_transactions` and any account of the ledger. */
 async function takeLock(tx: Queryable, row: TransactionRow, { lock }: Prepared): Promise<void> {
   if (lock === 'account') return openAccount(tx, row.network, row.source_id as string)
-  await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`wallet ${row.wallet_id}`])
+  await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
+    `wallet ${row.wallet_id}`,
+  ])
 }
 
 /** What a deposit address holds for its wallet, locked. */
 async function unsweptOf(services: Services, tx: Queryable, row: TransactionRow): Promise<bigint> {
   if (!services.kinds[row.kind].sweeps) return 0n
   return lockedBalance(tx, {
-    workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'unswept', address: row.source_id,
+    workspace: row.workspace_id,
+    wallet: row.wallet_id,
+    asset: row.asset,
+    kind: 'unswept',
+    address: row.source_id,
   })
 }
 
@@ -74,77 +104,137 @@ export function overCap(services: Services, network: Network, worst: bigint): Fa
 
 /** Adjusts what the wallet holds for the fee to the fee of the transaction as it was built. */
 async function holdFee(
-  services: Services, tx: Queryable, row: TransactionRow, id: string, { hold }: Built, inPlaceOf: InPlaceOf | undefined,
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+  id: string,
+  { hold }: Built,
+  inPlaceOf: InPlaceOf | undefined,
 ): Promise<Fail | null> {
   if (!hold) return null
   const held = BigInt(row.plan[hold.noted] ?? '0')
   const difference = heldAfter(row, hold, inPlaceOf) - held
   const account = { workspace: row.workspace_id, wallet: hold.wallet, asset: hold.asset.asset_name }
-  const left = difference > 0n ? await lockedBalance(tx, { ...account, kind: 'available' }) - hold.kept : difference
+  const left =
+    difference > 0n
+      ? (await lockedBalance(tx, { ...account, kind: 'available' })) - hold.kept
+      : difference
   if (left < difference) {
-    const show = (value: bigint) => `${formatAmount(value < 0n ? 0n : value, hold.asset.decimals)} ${hold.asset.asset_name}`
+    const show = (value: bigint) =>
+      `${formatAmount(value < 0n ? 0n : value, hold.asset.decimals)} ${hold.asset.asset_name}`
     const stays = hold.kept > 0n ? ` and the ${show(hold.kept)} that must stay on the account` : ''
-    if (inPlaceOf) return fail(`the higher fee of ${show(hold.amount)} is more than the wallet holds beside the amount`)
+    if (inPlaceOf)
+      return fail(
+        `the higher fee of ${show(hold.amount)} is more than the wallet holds beside the amount`,
+      )
     const has = `${show(held)} is held for it, and the wallet has ${show(left)} beside the amount${stays}`
     return fail(`a network fee of up to ${show(hold.amount)} is needed: ${has}`)
   }
   await post(tx, 'reserve-adjust', id, [
-    { ...account, kind: 'available', amount: -difference }, { ...account, kind: 'reserved', amount: difference },
+    { ...account, kind: 'available', amount: -difference },
+    { ...account, kind: 'reserved', amount: difference },
   ])
   return null
 }
 
-/** A cheaper replacement frees nothing of what is held for the fee: the dearer transaction may still be mined. */
+/**
+ * A cheaper replacement frees nothing of what is held for the fee: the dearer transaction may still
+ * be mined.
+ */
 function heldAfter(row: TransactionRow, hold: Hold, inPlaceOf: InPlaceOf | undefined): bigint {
   const held = BigInt(row.plan[hold.noted] ?? '0')
   return inPlaceOf && hold.amount < held ? held : hold.amount
 }
 
 async function write(
-  services: Services, tx: Queryable, row: TransactionRow, id: string, built: Built, decoded: ReturnType<typeof decode>,
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+  id: string,
+  built: Built,
+  decoded: ReturnType<typeof decode>,
   inPlaceOf: InPlaceOf | undefined,
 ): Promise<void> {
   const { unsigned, account = null, hold } = built
-  if (account !== null && decoded.from.at(-1) !== account) throw new Error('the derived address is not the source address')
-  // Expired attempts of this transfer are excluded by this one, which takes their number and coins: none is ever taken up again.
+  if (account !== null && decoded.from.at(-1) !== account)
+    throw new Error('the derived address is not the source address')
+  // Expired attempts of this transfer are excluded by this one, which takes their number and coins:
+  // none is ever taken up again.
   const dead = await tx.query<{ id: string }>(
     `update chain_transactions set state = 'VOID' where workspace_id = $2 and transaction_id = $1 and state = 'EXPIRED' returning id`,
-    [row.id, row.workspace_id]
+    [row.id, row.workspace_id],
   )
   await insertChainTransaction(tx, {
-    id, workspace_id: row.workspace_id, transaction_id: row.id, network: row.network, state: 'BUILT', account,
-    nonce: built.nonce ?? null, unsigned,
-    fee_max: decoded.fee_max, valid_until: built.validUntil ?? null, step: decoded.action?.kind ?? null,
-    replaces: inPlaceOf?.attempts.at(-1)?.id ?? null, replacement_id: inPlaceOf?.replacement.id ?? null,
+    id,
+    workspace_id: row.workspace_id,
+    transaction_id: row.id,
+    network: row.network,
+    state: 'BUILT',
+    account,
+    nonce: built.nonce ?? null,
+    unsigned,
+    fee_max: decoded.fee_max,
+    valid_until: built.validUntil ?? null,
+    step: decoded.action?.kind ?? null,
+    replaces: inPlaceOf?.attempts.at(-1)?.id ?? null,
+    replacement_id: inPlaceOf?.replacement.id ?? null,
   })
-  for (const coin of built.coins ?? []) await takeCoin(tx, row, id, coin, dead.map((each) => each.id), inPlaceOf)
+  for (const coin of built.coins ?? [])
+    await takeCoin(
+      tx,
+      row,
+      id,
+      coin,
+      dead.map((each) => each.id),
+      inPlaceOf,
+    )
   const noted = hold ? { [hold.noted]: heldAfter(row, hold, inPlaceOf).toString() } : {}
   if (inPlaceOf) {
-    await tx.query(`update utxos set contested = true, spendable = false where workspace_id = $2 and network = $3 and origin = 'change'
-      and txid = any($1)`, [
-      inPlaceOf.attempts.map(({ hash }) => hash), row.workspace_id, row.network,
-    ])
+    await tx.query(
+      `update utxos set contested = true, spendable = false where workspace_id = $2 and network = $3 and origin = 'change'
+      and txid = any($1)`,
+      [inPlaceOf.attempts.map(({ hash }) => hash), row.workspace_id, row.network],
+    )
   }
   await advance(tx, row, {
-    ...(inPlaceOf ? {} : { state: 'SIGNING' }), ...(built.fee === undefined ? {} : { fee: built.fee }),
-    ...(built.amount === undefined ? {} : { amount: built.amount }), plan: { ...built.plan, ...noted }, last_error: null, run_in_ms: 0,
+    ...(inPlaceOf ? {} : { state: 'SIGNING' }),
+    ...(built.fee === undefined ? {} : { fee: built.fee }),
+    ...(built.amount === undefined ? {} : { amount: built.amount }),
+    plan: { ...built.plan, ...noted },
+    last_error: null,
+    run_in_ms: 0,
   })
 }
 
-/** Takes a coin that is free or was held by a dead attempt of the same transfer; a replacement keeps those of the waiting ones. */
+/**
+ * Takes a coin that is free or was held by a dead attempt of the same transfer; a replacement keeps
+ * those of the waiting ones.
+ */
 async function takeCoin(
-  tx: Queryable, row: TransactionRow, id: string, { txid, vout }: {
+  tx: Queryable,
+  row: TransactionRow,
+  id: string,
+  {
+    txid,
+    vout,
+  }: {
     txid: string
     vout: number
-  }, dead: readonly string[], inPlaceOf: InPlaceOf | undefined,
+  },
+  dead: readonly string[],
+  inPlaceOf: InPlaceOf | undefined,
 ): Promise<void> {
   const taken = await tx.query(
     `update utxos set spent_by = $4
      where workspace_id = $6 and network = $1 and txid = $2 and vout = $3 and (spent_by is null or spent_by = any($5)) returning 1`,
-    [row.network, txid, vout, id, dead, row.workspace_id])
+    [row.network, txid, vout, id, dead, row.workspace_id],
+  )
   if (taken.length === 1) return
-  const own = inPlaceOf && await tx.one(
-    'select 1 from utxos where workspace_id = $5 and network = $1 and txid = $2 and vout = $3 and spent_by = any($4)',
-    [row.network, txid, vout, inPlaceOf.attempts.map((attempt) => attempt.id), row.workspace_id])
+  const own =
+    inPlaceOf &&
+    (await tx.one(
+      'select 1 from utxos where workspace_id = $5 and network = $1 and txid = $2 and vout = $3 and spent_by = any($4)',
+      [row.network, txid, vout, inPlaceOf.attempts.map((attempt) => attempt.id), row.workspace_id],
+    ))
   if (!own) throw new Error('a coin was taken by another transfer')
 }

@@ -5,55 +5,99 @@ import { advance } from './lease.ts'
 import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 
-interface Expiring { id: string; hash: string; valid_until: string | null; account: string | null; unsigned: UnsignedTransaction }
-
-/** Accounts have no sequence and wallets no coins: a transaction that died cannot be followed by another that excludes it. */
-export const nothingExcludes = ({ network }: Chain): boolean => traitsOf(network).nothingExcludes
-
-const AGAIN = 'it expired before the chain included it; the amount is back, and it can be sent again as a new transfer'
+interface Expiring {
+  id: string
+  hash: string
+  valid_until: string | null
+  account: string | null
+  unsigned: UnsignedTransaction
+}
 
 /**
- * Gives a signed transaction up whose time is over and which the chain proves to be absent. The transfer is built again
- * on the same sequence or the same coins, which excludes the first; on chains that know neither it fails. Answers false
- * where the transaction may still be included.
+ * Accounts have no sequence and wallets no coins: a transaction that died cannot be followed by
+ * another that excludes it.
  */
-export async function buryDead(services: Services, row: TransactionRow, dead: Expiring): Promise<boolean> {
+export const nothingExcludes = ({ network }: Chain): boolean => traitsOf(network).nothingExcludes
+
+const AGAIN =
+  'it expired before the chain included it; the amount is back, and it can be sent again as a new transfer'
+
+/**
+ * Gives a signed transaction up whose time is over and which the chain proves to be absent. The
+ * transfer is built again on the same sequence or the same coins, which excludes the first; on
+ * chains that know neither it fails. Answers false where the transaction may still be included.
+ */
+export async function buryDead(
+  services: Services,
+  row: TransactionRow,
+  dead: Expiring,
+): Promise<boolean> {
   if (dead.valid_until === null) return false
   const chain = services.networks.get(row.network)
-  if (!await chain.isDead?.(dead.hash, Number(dead.valid_until))) return false
-  const other = await chain.findSigned?.(dead.account ?? row.source_id as string, dead.unsigned.bytes, Number(dead.valid_until))
+  if (!(await chain.isDead?.(dead.hash, Number(dead.valid_until)))) return false
+  const other = await chain.findSigned?.(
+    dead.account ?? (row.source_id as string),
+    dead.unsigned.bytes,
+    Number(dead.valid_until),
+  )
   if (other) {
-    // The nodes may have signed the message twice, and the signature that we do not hold was published: the payment was made.
+    // The nodes may have signed the message twice, and the signature that we do not hold was
+    // published: the payment was made.
     const found = { transaction: row.id, hash: dead.hash, found: other.hash }
-    services.log.error(found, 'the transaction was published under another signature, whose hash is taken over')
+    services.log.error(
+      found,
+      'the transaction was published under another signature, whose hash is taken over',
+    )
     await services.database.transaction(async (tx) => {
-      await tx.query(`update chain_transactions set hash = $2, signed = $3 where workspace_id = $4 and id = $1`, [
-        dead.id, other.hash, other.raw, row.workspace_id,
-      ])
+      await tx.query(
+        `update chain_transactions set hash = $2, signed = $3 where workspace_id = $4 and id = $1`,
+        [dead.id, other.hash, other.raw, row.workspace_id],
+      )
       const reason = 'it was published under another signature'
-      await advance(tx, row, { state: 'CONFIRMING', hash: other.hash, last_error: reason, run_in_ms: 0 })
+      await advance(tx, row, {
+        state: 'CONFIRMING',
+        hash: other.hash,
+        last_error: reason,
+        run_in_ms: 0,
+      })
     })
     return true
   }
   const kind = services.kinds[row.kind]
   // For a transfer that was adopted without its caller's request the nodes would sign nothing more.
-  const again = (kind.isAskedFor?.(row) ?? true) && (!nothingExcludes(chain) || kind.retriesFailure === true)
+  const again =
+    (kind.isAskedFor?.(row) ?? true) && (!nothingExcludes(chain) || kind.retriesFailure === true)
   services.log.warn(
     { transaction: row.id, hash: dead.hash },
-    `a transaction expired without being included; ${again ? 'it is built again' : 'the transfer fails'}`
+    `a transaction expired without being included; ${again ? 'it is built again' : 'the transfer fails'}`,
   )
   await services.database.transaction(async (tx) => {
-    await tx.query(`update chain_transactions set state = 'EXPIRED', block_height = null, block_hash = null
-      where workspace_id = $2 and id = $1`, [dead.id, row.workspace_id])
+    await tx.query(
+      `update chain_transactions set state = 'EXPIRED', block_height = null, block_hash = null
+      where workspace_id = $2 and id = $1`,
+      [dead.id, row.workspace_id],
+    )
     // The dead transaction's change will never be made.
     await tx.query(
       `update utxos set spendable = false, block_height = null
        where workspace_id = $3 and network = $1 and txid = $2 and origin = 'change'`,
-      [row.network, dead.hash, row.workspace_id]
+      [row.network, dead.hash, row.workspace_id],
     )
-    // On chains where nothing excludes the dead transaction the nodes sign no other for this transfer.
-    if (!again) return startFailing(services, tx, row, kind.action?.(row) ? 'a call of it expired before the chain included it' : AGAIN)
-    await advance(tx, row, { state: 'QUEUED', confirmations: 0, last_error: 'expired without being included', run_in_ms: 0 })
+    // On chains where nothing excludes the dead transaction the nodes sign no other for this
+    // transfer.
+    if (!again)
+      return startFailing(
+        services,
+        tx,
+        row,
+        kind.action?.(row) ? 'a call of it expired before the chain included it' : AGAIN,
+      )
+    await advance(tx, row, {
+      state: 'QUEUED',
+      confirmations: 0,
+      last_error: 'expired without being included',
+      run_in_ms: 0,
+    })
   })
   services.environment.checkpoint('transaction.expired')
   return true

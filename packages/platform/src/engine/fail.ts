@@ -12,13 +12,24 @@ import { ASKED_FOR, planned, type State, type TransactionRow } from './transacti
 const RETURN_RETRY_MS = 30_000
 
 /**
- * Begins the end of a transaction that was never signed. A withdrawal is voided at the nodes before `failed`
- * is shown, so that a hostile platform cannot use the request again after the caller has paid by other means.
+ * Begins the end of a transaction that was never signed. A withdrawal is voided at the nodes before
+ * `failed` is shown, so that a hostile platform cannot use the request again after the caller has
+ * paid by other means.
  */
-export async function startFailing(services: Services, tx: Queryable, row: TransactionRow, reason: string): Promise<void> {
+export async function startFailing(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+  reason: string,
+): Promise<void> {
   // The return of lent energy never fails for good: it is tried until the stake is back.
   if (services.kinds[row.kind].retriesFailure) {
-    return advance(tx, row, { state: 'QUEUED', waits: 'INTERNAL', last_error: reason, run_in_ms: RETURN_RETRY_MS })
+    return advance(tx, row, {
+      state: 'QUEUED',
+      waits: 'INTERNAL',
+      last_error: reason,
+      run_in_ms: RETURN_RETRY_MS,
+    })
   }
   if (ASKED_FOR.has(row.kind) && row.source_type !== 'GAS_TANK') {
     return advance(tx, row, { state: 'VOIDING', plan: { reason }, last_error: null, run_in_ms: 0 })
@@ -26,20 +37,28 @@ export async function startFailing(services: Services, tx: Queryable, row: Trans
   await finish(services, tx, row, reason)
 }
 
-/** States that a cancellation ends at once. In FUELING it waits for the fuel, so that the books know where that lies. */
+/**
+ * States that a cancellation ends at once. In FUELING it waits for the fuel, so that the books know
+ * where that lies.
+ */
 const ENDED_BY_CANCEL = new Set(['CREATED', 'SCREENING', 'AML_HELD', 'QUEUED', 'SIGNING'])
 const CANCELLED = 'it was cancelled before it was signed; the amount is back'
 
 /** Ends a transfer that the caller takes back before anything was signed for it. */
 export async function cancelUnsigned(
-  services: Services, row: TransactionRow, states: ReadonlySet<string> = ENDED_BY_CANCEL
+  services: Services,
+  row: TransactionRow,
+  states: ReadonlySet<string> = ENDED_BY_CANCEL,
 ): Promise<boolean> {
   if (!row.plan.cancel || !states.has(row.state)) return false
   await services.database.transaction((tx) => startFailing(services, tx, row, CANCELLED))
   return true
 }
 
-/** What names a transfer to the nodes: its caller's request, its place among a rule's forwards, or (where it was adopted) its id. */
+/**
+ * What names a transfer to the nodes: its caller's request, its place among a rule's forwards, or
+ * (where it was adopted) its id.
+ */
 function voidedBy(row: TransactionRow): Parameters<typeof voidIntent>[1] {
   if (row.plan.rule_id !== undefined) return { forward: { rule: row.plan.rule_id, id: row.id } }
   if (row.request === null) return { transaction_id: row.id }
@@ -48,8 +67,9 @@ function voidedBy(row: TransactionRow): Parameters<typeof voidIntent>[1] {
 }
 
 /**
- * Hashes of signed transactions that need not stop a failing transfer: those that died on the chain, steps that are done,
- * and the transfer's fuel, which went to an address of ours and has books of its own. Anything else may still move money.
+ * Hashes of signed transactions that need not stop a failing transfer: those that died on the
+ * chain, steps that are done, and the transfer's fuel, which went to an address of ours and has
+ * books of its own. Anything else may still move money.
  */
 const HARMLESS = `select hash from chain_transactions where workspace_id = $2 and hash is not null and transaction_id = any(array(
     select $1::uuid union select id from transactions where workspace_id = $2 and parent_id = $1 and source_type = 'GAS_TANK'
@@ -58,66 +78,111 @@ const HARMLESS = `select hash from chain_transactions where workspace_id = $2 an
 
 /** VOIDING → FAILED, once two nodes hold the void. */
 export async function voidAndFail(services: Services, row: TransactionRow): Promise<void> {
-  const harmless = await services.database.query<{ hash: string }>(HARMLESS, [row.id, row.workspace_id])
-  const outcome = await voidIntent(services, voidedBy(row), harmless.map(({ hash }) => hash))
+  const harmless = await services.database.query<{ hash: string }>(HARMLESS, [
+    row.id,
+    row.workspace_id,
+  ])
+  const outcome = await voidIntent(
+    services,
+    voidedBy(row),
+    harmless.map(({ hash }) => hash),
+  )
   if (outcome.signed.length > 0 && row.plan.cancel) {
-    // The nodes finished the signature just before: the transfer goes on, and its cancellation competes with it on the chain.
+    // The nodes finished the signature just before: the transfer goes on, and its cancellation
+    // competes with it on the chain.
     const built = await services.database.one(
-      `select 1 from chain_transactions where workspace_id = $2 and transaction_id = $1 and state = 'BUILT'`, [row.id, row.workspace_id])
+      `select 1 from chain_transactions where workspace_id = $2 and transaction_id = $1 and state = 'BUILT'`,
+      [row.id, row.workspace_id],
+    )
     if (built) {
-      return advance(services.database, row, { state: 'SIGNING', plan: { cancel: null, reason: null }, last_error: null, run_in_ms: 0 })
+      return advance(services.database, row, {
+        state: 'SIGNING',
+        plan: { cancel: null, reason: null },
+        last_error: null,
+        run_in_ms: 0,
+      })
     }
   }
   if (outcome.signed.length > 0) {
-    // The nodes have signed for this request and this database does not know it: an old backup. Money may have moved.
+    // The nodes have signed for this request and this database does not know it: an old backup.
+    // Money may have moved.
     services.log.error(
       { transaction: row.id, hashes: outcome.signed },
-      'the signer nodes hold a signature that this database does not know; reconcile by hand'
+      'the signer nodes hold a signature that this database does not know; reconcile by hand',
     )
     return advance(services.database, row, {
-      state: 'VOIDING', waits: 'INTERNAL', last_error: `signed already: ${outcome.signed.join(', ')}`, run_in_ms: 60_000,
+      state: 'VOIDING',
+      waits: 'INTERNAL',
+      last_error: `signed already: ${outcome.signed.join(', ')}`,
+      run_in_ms: 60_000,
     })
   }
-  if (!outcome.enough) throw new Error(`only ${outcome.held} signer nodes hold the void; ${outcome.needed} are needed`)
+  if (!outcome.enough)
+    throw new Error(`only ${outcome.held} signer nodes hold the void; ${outcome.needed} are needed`)
   const voided = { ...row, voids: outcome.voids }
   await services.database.transaction(async (tx) => {
     await finish(services, tx, voided, row.plan.reason ?? 'failed')
     await tx.query('update transactions set voids = $2 where workspace_id = $3 and id = $1', [
-      row.id, JSON.stringify(outcome.voids), row.workspace_id,
+      row.id,
+      JSON.stringify(outcome.voids),
+      row.workspace_id,
     ])
   })
   services.environment.checkpoint('transaction.failed')
 }
 
-/** Ends a transfer as failed: frees the coins of its unsigned and dead attempts, and its kind gives every reservation back. */
-async function finish(services: Services, tx: Queryable, row: TransactionRow, reason: string): Promise<void> {
+/**
+ * Ends a transfer as failed: frees the coins of its unsigned and dead attempts, and its kind gives
+ * every reservation back.
+ */
+async function finish(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+  reason: string,
+): Promise<void> {
   const kind = services.kinds[row.kind]
   await kind.failing?.(services, tx, row, reason)
   await tx.query(
     `update utxos set spent_by = null
      where workspace_id = $2 and spent_by in (
        select id from chain_transactions where workspace_id = $2 and transaction_id = $1 and state in ('BUILT', 'EXPIRED'))`,
-    [row.id, row.workspace_id])
+    [row.id, row.workspace_id],
+  )
   const given = await tx.query<{ account: string | null; nonce: string | null }>(
     `update chain_transactions set state = 'VOID' where workspace_id = $2 and transaction_id = $1 and state in ('BUILT', 'EXPIRED')
-     returning account, nonce::text`, [row.id, row.workspace_id])
+     returning account, nonce::text`,
+    [row.id, row.workspace_id],
+  )
   for (const place of given) if (place.nonce !== null) await wakeNextNonce(tx, row, place)
-  const ending = await kind.release?.(services, tx, row, reason) ?? {}
+  const ending = (await kind.release?.(services, tx, row, reason)) ?? {}
   if (row.plan.cancel) {
-    await tx.query(`update replacements set state = 'DONE', updated_at = $2 where workspace_id = $3 and id = $1`, [
-      row.plan.cancel, tx.now(), row.workspace_id,
-    ])
+    await tx.query(
+      `update replacements set state = 'DONE', updated_at = $2 where workspace_id = $3 and id = $1`,
+      [row.plan.cancel, tx.now(), row.workspace_id],
+    )
   }
   await tx.query(
     `update replacements set state = 'REFUSED', reason = 'the transfer has failed', updated_at = $2
-     where workspace_id = $3 and transaction_id = $1 and state in ('PENDING', 'FUELING')`, [row.id, tx.now(), row.workspace_id])
-  const state: State = row.plan.cancel ? 'CANCELLED' : ending.state ?? 'FAILED'
+     where workspace_id = $3 and transaction_id = $1 and state in ('PENDING', 'FUELING')`,
+    [row.id, tx.now(), row.workspace_id],
+  )
+  const state: State = row.plan.cancel ? 'CANCELLED' : (ending.state ?? 'FAILED')
   // A transfer that never reached a chain has cost nothing.
-  const end = { state, status: 'failed' as const, failure_reason: ending.reason ?? reason, fee: ending.fee ?? 0n, plan: ending.plan ?? {} }
+  const end = {
+    state,
+    status: 'failed' as const,
+    failure_reason: ending.reason ?? reason,
+    fee: ending.fee ?? 0n,
+    plan: ending.plan ?? {},
+  }
   await advance(tx, row, end)
   noteEnd(services, row, 'failed')
   await kind.failed?.(services, tx, row, ending)
   if (!ASKED_FOR.has(row.kind)) return
-  const shown = presentTransaction({ ...row, ...end, fee: end.fee.toString(), plan: planned(row, end.plan) }, services.registry)
+  const shown = presentTransaction(
+    { ...row, ...end, fee: end.fee.toString(), plan: planned(row, end.plan) },
+    services.registry,
+  )
   await emit(tx, row.workspace_id, row.sub_account_id, 'transaction.failed', stringifyJson(shown))
 }

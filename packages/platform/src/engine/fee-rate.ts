@@ -13,7 +13,9 @@ function levelRate(rates: LevelRates, level: string | null): bigint {
 
 /** The rate that is asked for: the caller's own, else that of the level. */
 export async function chosenRate(
-  { network, rates }: { network: Network; rates(): Promise<LevelRates> }, feeRate: string | null, level: string | null,
+  { network, rates }: { network: Network; rates(): Promise<LevelRates> },
+  feeRate: string | null,
+  level: string | null,
 ): Promise<bigint> {
   return feeRate === null ? levelRate(await rates(), level) : feeRateInteger(network, feeRate)
 }

@@ -6,17 +6,28 @@ import type { TransactionRow } from './transaction.ts'
 
 const FUELLED = new Set(['FUELING'])
 
-/** FUELING: once what was taken of the tank is booked at the source address, the transaction itself is built. */
+/**
+ * FUELING: once what was taken of the tank is booked at the source address, the transaction itself
+ * is built.
+ */
 export async function awaitFuel(services: Services, row: TransactionRow): Promise<void> {
-  const fails = (reason: string) => services.database.transaction((tx) => startFailing(services, tx, row, reason))
+  const fails = (reason: string) =>
+    services.database.transaction((tx) => startFailing(services, tx, row, reason))
   const recorded = await services.kinds[row.kind].recorded?.(services, row)
   if (recorded && 'reason' in recorded) return fails(recorded.reason)
-  if (recorded) return advance(services.database, row, { state: 'CONFIRMING', hash: recorded.hash, last_error: null, run_in_ms: 0 })
+  if (recorded)
+    return advance(services.database, row, {
+      state: 'CONFIRMING',
+      hash: recorded.hash,
+      last_error: null,
+      run_in_ms: 0,
+    })
   const fuel = await services.tanks.arrived(services, row)
   if (fuel === 'waits') {
     await advance(services.database, row, { waits: 'GAS_TANK', run_in_ms: null })
     // Fuel that came while this was under way could not wake it.
-    if (await services.tanks.arrived(services, row) !== 'waits') await wakeOne(services.database, row.workspace_id, row.id)
+    if ((await services.tanks.arrived(services, row)) !== 'waits')
+      await wakeOne(services.database, row.workspace_id, row.id)
     return
   }
   if (fuel === 'alone') return services.tanks.startAlone(services, row)

@@ -5,22 +5,34 @@ import { refuse, type Replacement } from './replacement.ts'
 import { freeChange, liveAttempts } from './attempts.ts'
 
 /** Gives a replacement up that cannot be made: the waiting transaction goes on waiting. */
-export async function giveUp(services: Services, row: TransactionRow, replacement: Replacement, reason: string): Promise<void> {
+export async function giveUp(
+  services: Services,
+  row: TransactionRow,
+  replacement: Replacement,
+  reason: string,
+): Promise<void> {
   services.log.warn(
-    { transaction: row.id, replacement: replacement.kind, reason }, 'a replacement is given up; what was signed before goes on'
+    { transaction: row.id, replacement: replacement.kind, reason },
+    'a replacement is given up; what was signed before goes on',
   )
   await services.database.transaction(async (tx) => {
-    await tx.query(`update utxos set spent_by = null where workspace_id = $2 and spent_by in (select id from chain_transactions
-      where workspace_id = $2 and replacement_id = $1 and state = 'BUILT')`, [replacement.id, row.workspace_id])
-    await tx.query(`update chain_transactions set state = 'VOID' where workspace_id = $2 and replacement_id = $1 and state = 'BUILT'`, [
-      replacement.id, row.workspace_id,
-    ])
+    await tx.query(
+      `update utxos set spent_by = null where workspace_id = $2 and spent_by in (select id from chain_transactions
+      where workspace_id = $2 and replacement_id = $1 and state = 'BUILT')`,
+      [replacement.id, row.workspace_id],
+    )
+    await tx.query(
+      `update chain_transactions set state = 'VOID' where workspace_id = $2 and replacement_id = $1 and state = 'BUILT'`,
+      [replacement.id, row.workspace_id],
+    )
     const live = await liveAttempts(tx, row)
     if (live.length === 1) await freeChange(tx, row, live[0]?.hash)
     await refuse(tx, replacement, reason)
     await advance(tx, row, {
-      state: 'BROADCASTING', last_error: `replacement given up: ${reason}`.slice(0, 500), run_in_ms: 0, plan: { cancel: null },
+      state: 'BROADCASTING',
+      last_error: `replacement given up: ${reason}`.slice(0, 500),
+      run_in_ms: 0,
+      plan: { cancel: null },
     })
   })
 }
-

@@ -3,8 +3,8 @@ import type { Queryable } from '../database/pool.ts'
 import type { Plan, StateOf, TransactionKind, TransactionRow } from './transaction.ts'
 
 /**
- * A transaction as its maker knows it: columns that are absent have the table's default. Due at once, unless `next_run_at` says
- * otherwise.
+ * A transaction as its maker knows it: columns that are absent have the table's default. Due at
+ * once, unless `next_run_at` says otherwise.
  */
 export interface NewTransaction<K extends TransactionKind> {
   id: string
@@ -42,24 +42,42 @@ export interface NewTransaction<K extends TransactionKind> {
   next_run_at?: Date | null
 }
 
-const record = (tx: Queryable, { amount, fee, amount_usd: usd, ...row }: NewTransaction<TransactionKind>): string => {
+const record = (
+  tx: Queryable,
+  { amount, fee, amount_usd: usd, ...row }: NewTransaction<TransactionKind>,
+): string => {
   const now = tx.now()
   const made = row.created_at ?? now
   return JSON.stringify({
-    next_run_at: now, updated_at: made, ...row, status: 'pending', amount: amount.toString(), fee: (fee ?? 0n).toString(), created_at: made,
+    next_run_at: now,
+    updated_at: made,
+    ...row,
+    status: 'pending',
+    amount: amount.toString(),
+    fee: (fee ?? 0n).toString(),
+    created_at: made,
     amount_usd: usd?.toString() ?? null,
   })
 }
 
-/** Writes a transaction. @throws a database error with code 23505 where its id, or an index of its kind, is taken */
-export async function insertTransaction<K extends TransactionKind>(tx: Queryable, row: NewTransaction<K>): Promise<TransactionRow> {
-  const [written] = await tx.query<TransactionRow>('select * from write_transaction($1)', [record(tx, row)])
+/**
+ * Writes a transaction. @throws a database error with code 23505 where its id, or an index of its
+ * kind, is taken
+ */
+export async function insertTransaction<K extends TransactionKind>(
+  tx: Queryable,
+  row: NewTransaction<K>,
+): Promise<TransactionRow> {
+  const [written] = await tx.query<TransactionRow>('select * from write_transaction($1)', [
+    record(tx, row),
+  ])
   return written as TransactionRow
 }
 
 /** The same, where there may be one already: undefined then. */
 export async function insertUnlessThere<K extends TransactionKind>(
-  tx: Queryable, row: NewTransaction<K>
+  tx: Queryable,
+  row: NewTransaction<K>,
 ): Promise<TransactionRow | undefined> {
   return tx.one<TransactionRow>('select * from write_transaction($1, true)', [record(tx, row)])
 }
@@ -85,15 +103,37 @@ export interface NewChainTransaction {
   signed?: { raw: string; hash: string; at: Date }
 }
 
-/** The one place where a row of `chain_transactions` is made: the next attempt of its transaction. */
-export async function insertChainTransaction(tx: Queryable, row: NewChainTransaction): Promise<void> {
+/**
+ * The one place where a row of `chain_transactions` is made: the next attempt of its transaction.
+ */
+export async function insertChainTransaction(
+  tx: Queryable,
+  row: NewChainTransaction,
+): Promise<void> {
   await tx.query(
     `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, attempt, valid_until, step,
        replaces, replacement_id, signed, hash, broadcast_at, created_at, workspace_id)
      values ($1, $2, $3, $4, $5, $6, $7, $8,
        (select coalesce(max(attempt), 0) + 1 from chain_transactions where workspace_id = $17 and transaction_id = $2),
        $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
-    [row.id, row.transaction_id, row.network, row.state, row.account, row.nonce?.toString() ?? null, JSON.stringify(row.unsigned),
-      row.fee_max.toString(), row.valid_until, row.step, row.replaces, row.replacement_id, row.signed?.raw ?? null,
-      row.signed?.hash ?? null, row.signed?.at ?? null, row.signed?.at ?? tx.now(), row.workspace_id])
+    [
+      row.id,
+      row.transaction_id,
+      row.network,
+      row.state,
+      row.account,
+      row.nonce?.toString() ?? null,
+      JSON.stringify(row.unsigned),
+      row.fee_max.toString(),
+      row.valid_until,
+      row.step,
+      row.replaces,
+      row.replacement_id,
+      row.signed?.raw ?? null,
+      row.signed?.hash ?? null,
+      row.signed?.at ?? null,
+      row.signed?.at ?? tx.now(),
+      row.workspace_id,
+    ],
+  )
 }

@@ -3,7 +3,10 @@ import type { Services } from './services.ts'
 import { reasonFor, type WaitCode } from './waiting.ts'
 import { ASKED_FOR, type Plan, type State, type TransactionRow } from './transaction.ts'
 
-/** For so long a row is left to the worker that took it; while it works on it, it says so again. One that dies is followed after this. */
+/**
+ * For so long a row is left to the worker that took it; while it works on it, it says so again. One
+ * that dies is followed after this.
+ */
 export const LEASE_MS = 20_000
 /** Said again after this time. */
 export const RENEW_MS = 5000
@@ -26,14 +29,20 @@ export async function claim(services: Services, limit: number): Promise<Transact
      ) update transactions t set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid(),
       attempts = t.attempts + 1
      from mine where t.workspace_id = mine.workspace_id and t.id = mine.id
-     returning t.*`, [limit, LEASE_MS, services.database.now()])
+     returning t.*`,
+    [limit, LEASE_MS, services.database.now()],
+  )
 }
 
 /** Holds what these tokens stand for longer, with what was taken beside it. */
-export async function renew({ database }: Pick<Services, 'database'>, tokens: readonly string[]): Promise<void> {
+export async function renew(
+  { database }: Pick<Services, 'database'>,
+  tokens: readonly string[],
+): Promise<void> {
   await database.query(
     `update transactions set lease_until = $2::timestamptz + $3 * interval '1 millisecond' where lease_token = any($1::uuid[])`,
-    [tokens, database.now(), LEASE_MS])
+    [tokens, database.now(), LEASE_MS],
+  )
 }
 
 /** Changes that a step writes; a field that is absent stays. */
@@ -50,17 +59,38 @@ export interface Change {
   amount?: bigint
   plan?: Plan
   confirmed_at?: Date
-  /** Milliseconds until the next step; null: a wake-up from elsewhere, with a slow poll as fallback. */
+  /**
+   * Milliseconds until the next step; null: a wake-up from elsewhere, with a slow poll as fallback.
+   */
   run_in_ms?: number | null
 }
 
-const COLUMNS = ['state', 'status', 'failure_reason', 'last_error', 'hash', 'confirmations', 'fee', 'amount', 'confirmed_at'] as const
+const COLUMNS = [
+  'state',
+  'status',
+  'failure_reason',
+  'last_error',
+  'hash',
+  'confirmations',
+  'fee',
+  'amount',
+  'confirmed_at',
+] as const
 const FALLBACK_POLL_MS = 15_000
 
 /** Writes a step's outcome and gives the lease back. Throws {@link LeaseLost}. */
 export async function advance(tx: Queryable, row: TransactionRow, change: Change): Promise<void> {
-  const values: unknown[] = [row.id, row.lease_token, change.state !== undefined && change.state !== row.state, tx.now()]
-  const sets = ['updated_at = case when $3 then $4::timestamptz else updated_at end', 'lease_until = null', 'lease_token = null']
+  const values: unknown[] = [
+    row.id,
+    row.lease_token,
+    change.state !== undefined && change.state !== row.state,
+    tx.now(),
+  ]
+  const sets = [
+    'updated_at = case when $3 then $4::timestamptz else updated_at end',
+    'lease_until = null',
+    'lease_token = null',
+  ]
   for (const column of COLUMNS) {
     const value = change[column]
     if (value === undefined) continue
@@ -73,7 +103,9 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
     // The time stays as long as the code does.
     const waiting = { code, reason: reasonFor(code), since: tx.now().toISOString() }
     values.push(code, JSON.stringify(waiting))
-    sets.push(`waiting = case when waiting->>'code' = $${values.length - 1} then waiting else $${values.length}::jsonb end`)
+    sets.push(
+      `waiting = case when waiting->>'code' = $${values.length - 1} then waiting else $${values.length}::jsonb end`,
+    )
   }
   if (change.plan) {
     values.push(JSON.stringify(change.plan))
@@ -85,9 +117,13 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
     sets.push(`next_run_at = $4::timestamptz + $${values.length} * interval '1 millisecond'`)
   }
   if (change.state !== undefined && change.state !== row.state) sets.push('attempts = 0')
-  // The event of a change is written by the same statement. Terminal states have events of their own, with the whole transaction.
+  // The event of a change is written by the same statement. Terminal states have events of their
+  // own, with the whole transaction.
   const isTold =
-    ASKED_FOR.has(row.kind) && change.state !== undefined && change.state !== row.state && (change.status ?? 'pending') === 'pending'
+    ASKED_FOR.has(row.kind) &&
+    change.state !== undefined &&
+    change.state !== row.state &&
+    (change.status ?? 'pending') === 'pending'
   values.push(isTold, row.workspace_id)
   const written = await tx.query<{ id: string }>(
     `with written as (
@@ -99,34 +135,57 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
          'id', id, 'status', 'pending', 'sub_status', state, 'hash', hash, 'confirmations', confirmations
        )
        from written where $${values.length - 1}
-     ) select id from written`, values)
+     ) select id from written`,
+    values,
+  )
   if (written.length !== 1) throw new LeaseLost(row.id)
-  if (isTold) tx.tell({ type: 'transaction.updated', workspace: row.workspace_id, payload: JSON.stringify({ id: row.id }) })
+  if (isTold)
+    tx.tell({
+      type: 'transaction.updated',
+      workspace: row.workspace_id,
+      payload: JSON.stringify({ id: row.id }),
+    })
 }
 
-/** Makes a transaction due now that waits for something which has happened; one that a worker holds is left to it. */
+/**
+ * Makes a transaction due now that waits for something which has happened; one that a worker holds
+ * is left to it.
+ */
 export async function wakeOne(tx: Queryable, workspace: string, id: string | null): Promise<void> {
   await tx.query(
-    'update transactions set next_run_at = $2 where workspace_id = $3 and id = $1 and lease_token is null', [id, tx.now(), workspace])
+    'update transactions set next_run_at = $2 where workspace_id = $3 and id = $1 and lease_token is null',
+    [id, tx.now(), workspace],
+  )
 }
 
-/** Makes the oldest transaction of a wallet due now that waits to be built: coins have come that it may spend. */
-export async function wakeBuilding(tx: Queryable, workspace: string, walletId: string): Promise<void> {
+/**
+ * Makes the oldest transaction of a wallet due now that waits to be built: coins have come that it
+ * may spend.
+ */
+export async function wakeBuilding(
+  tx: Queryable,
+  workspace: string,
+  walletId: string,
+): Promise<void> {
   await tx.query(
     `update transactions set next_run_at = $2 where lease_token is null and workspace_id = $3 and id = (
        select id from transactions where workspace_id = $3 and wallet_id = $1 and state = 'QUEUED' and status = 'pending'
          and lease_token is null
-       order by created_at, id limit 1)`, [walletId, tx.now(), workspace])
+       order by created_at, id limit 1)`,
+    [walletId, tx.now(), workspace],
+  )
 }
 
 /** Of `transactions`, in SQL: whether it was sent and waits for its chain to move. */
-export const AWAITS_CHAIN =
-  `status = 'pending' and state in ('CONFIRMING', 'BROADCASTING') and lease_token is null and next_run_at is not null`
+export const AWAITS_CHAIN = `status = 'pending' and state in ('CONFIRMING', 'BROADCASTING') and lease_token is null and next_run_at is not null`
 
 /**
- * Makes the sent transactions of a network due now: its chain has moved. What waits for fuel is woken when that is booked:
- * a crowd behind one tank would else be asked anew at every block.
+ * Makes the sent transactions of a network due now: its chain has moved. What waits for fuel is
+ * woken when that is booked: a crowd behind one tank would else be asked anew at every block.
  */
 export async function wake(tx: Queryable, network: string): Promise<void> {
-  await tx.query(`update transactions set next_run_at = $2 where network = $1 and ${AWAITS_CHAIN}`, [network, tx.now()])
+  await tx.query(
+    `update transactions set next_run_at = $2 where network = $1 and ${AWAITS_CHAIN}`,
+    [network, tx.now()],
+  )
 }

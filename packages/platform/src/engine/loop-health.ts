@@ -1,9 +1,16 @@
-/** A loop that fails for so long is reported: an endpoint that is away for a moment is not worth a word. */
+/**
+ * A loop that fails for so long is reported: an endpoint that is away for a moment is not worth a
+ * word.
+ */
 const REPORTED_MS = 120_000
 const REASON_MAX = 300
 
 /** `since`: Unix milliseconds of the first failure in a row. `reason`: of the last one. */
-export interface FailingLoop { loop: string; since: number; reason: string }
+export interface FailingLoop {
+  loop: string
+  since: number
+  reason: string
+}
 
 /** Which loops of this process fail, since when, and why. */
 export class LoopHealth {
@@ -21,7 +28,9 @@ export class LoopHealth {
 
   /** The loops that have failed for minutes, the longest first. */
   failing(now: number): FailingLoop[] {
-    return [...this.#failing.values()].filter(({ since }) => now - since >= REPORTED_MS).sort((a, b) => a.since - b.since)
+    return [...this.#failing.values()]
+      .filter(({ since }) => now - since >= REPORTED_MS)
+      .sort((a, b) => a.since - b.since)
   }
 }
 

@@ -21,7 +21,8 @@ export class Networks {
   /** @throws ApiError `NETWORK_UNAVAILABLE` where the network has no endpoint */
   get(code: string): Chain {
     const found = this.#chains.get(code)
-    if (!found) throw new ApiError('NETWORK_UNAVAILABLE', `network ${code} has no endpoint configured`)
+    if (!found)
+      throw new ApiError('NETWORK_UNAVAILABLE', `network ${code} has no endpoint configured`)
     return found
   }
 

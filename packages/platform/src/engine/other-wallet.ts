@@ -3,8 +3,8 @@ import { post, type Posting } from '../ledger/post.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /**
- * Postings of a fee that another wallet of the sub-account pays: what it held for it less the fee is free again. Empty
- * where no other wallet pays.
+ * Postings of a fee that another wallet of the sub-account pays: what it held for it less the fee
+ * is free again. Empty where no other wallet pays.
  * @param fee what the chain took, smallest unit of the fee asset
  */
 export function otherWalletPostings(row: TransactionRow, fee: bigint): Posting[] {
@@ -20,5 +20,6 @@ export function otherWalletPostings(row: TransactionRow, fee: bigint): Posting[]
 
 /** Gives what another wallet held for the fee of a transaction that failed back to it. */
 export async function releaseOtherWallet(tx: Queryable, row: TransactionRow): Promise<void> {
-  if (row.plan.fee_wallet !== undefined) await post(tx, 'fee-release', row.id, otherWalletPostings(row, 0n))
+  if (row.plan.fee_wallet !== undefined)
+    await post(tx, 'fee-release', row.id, otherWalletPostings(row, 0n))
 }

@@ -1,6 +1,9 @@
 import type { Environment } from '../environment.ts'
 
-/** A chain's head is looked at this often in the time of one of its blocks; and at least every 30 seconds. */
+/**
+ * A chain's head is looked at this often in the time of one of its blocks; and at least every 30
+ * seconds.
+ */
 const LOOKS_PER_BLOCK = 10
 const PAUSE_MS_MAX = 30_000
 /** At most this long where the day's requests would not last. */
@@ -10,9 +13,10 @@ const DAY_MS = 86_400_000
 const SAVED_MS = 3_600_000
 
 /**
- * How often a network's head is looked at: by how fast its blocks come, and more seldom as the requests of this process use up what the
- * endpoint's plan allows. Only looking waits. Blocks that are there are all read, and transfers ask what they need: a chain whose
- * blocks alone cost more than the plan is not slowed below them.
+ * How often a network's head is looked at: by how fast its blocks come, and more seldom as the
+ * requests of this process use up what the endpoint's plan allows. Only looking waits. Blocks that
+ * are there are all read, and transfers ask what they need: a chain whose blocks alone cost more
+ * than the plan is not slowed below them.
  */
 export class Pace {
   /** What a day allows; null: no limit was configured. */
@@ -23,8 +27,15 @@ export class Pace {
   #left: number
   #at: number
 
-  /** @param blockMs the usual time between two blocks; absent: blocks come on command, and the head is looked at as often as may be */
-  constructor(o: { blockMs: number | undefined; perDay: number | undefined; environment: Pick<Environment, 'now'> }) {
+  /**
+   * @param blockMs the usual time between two blocks; absent: blocks come on command, and the
+   *   head is looked at as often as may be
+   */
+  constructor(o: {
+    blockMs: number | undefined
+    perDay: number | undefined
+    environment: Pick<Environment, 'now'>
+  }) {
     this.perDay = o.perDay ?? null
     this.#blockMs = o.blockMs
     this.#environment = o.environment

@@ -2,8 +2,15 @@ import type { Environment } from '../environment.ts'
 
 const PATIENCE_MS = 2000
 
-/** What a chain answers, or `otherwise` where it is away or takes longer than two seconds: a caller's answer does not wait for it. */
-export async function soon<T>(environment: Environment, answer: Promise<T>, otherwise: T): Promise<T> {
+/**
+ * What a chain answers, or `otherwise` where it is away or takes longer than two seconds: a
+ * caller's answer does not wait for it.
+ */
+export async function soon<T>(
+  environment: Environment,
+  answer: Promise<T>,
+  otherwise: T,
+): Promise<T> {
   const done = new AbortController()
   const late = environment.sleep(PATIENCE_MS, done.signal).then(() => otherwise)
   try {

@@ -7,39 +7,84 @@ import { voidShape } from '../signing/void.ts'
 import type { TransactionKind, TransactionRow } from './transaction.ts'
 
 const TYPES: Record<TransactionKind, string> = {
-  WITHDRAWAL: 'Withdraw', DEPOSIT: 'Deposit', SWEEP: 'Sweep', FUEL: 'Fuel', TANK_DEPOSIT: 'GasTankDeposit', DRAIN: 'GasTankDrain',
-  STAKE: 'Stake', UNSTAKE: 'Unstake', RELEASE: 'Release', LEND: 'EnergyLoan', LEND_BACK: 'EnergyReturn',
+  WITHDRAWAL: 'Withdraw',
+  DEPOSIT: 'Deposit',
+  SWEEP: 'Sweep',
+  FUEL: 'Fuel',
+  TANK_DEPOSIT: 'GasTankDeposit',
+  DRAIN: 'GasTankDrain',
+  STAKE: 'Stake',
+  UNSTAKE: 'Unstake',
+  RELEASE: 'Release',
+  LEND: 'EnergyLoan',
+  LEND_BACK: 'EnergyReturn',
 }
 
 /** Kinds by their public type. */
-export const KIND_OF_TYPE = new Map(Object.entries(TYPES).map(([kind, type]) => [type, kind as TransactionKind]))
+export const KIND_OF_TYPE = new Map(
+  Object.entries(TYPES).map(([kind, type]) => [type, kind as TransactionKind]),
+)
 export const TYPE_NAMES = Object.values(TYPES)
 export const STATUSES = ['pending', 'confirmed', 'failed'] as const
 
-export const transactionShape = z.object({
-  id: z.string(), type: z.string(), hash: z.string().nullable(), asset: z.string(), amount: z.number(), fee: z.number().meta({
-    description: 'Network fee: the estimate until confirmed, then what was paid; 0 of one that failed before it reached a chain',
-  }), fee_asset: z.string(),
-  source_type: z.string(), source_id: z.string().nullable(), destination_type: z.string(), destination_id: z.string().nullable(),
-  address_tag: z.string().nullable(),
-  status: z.enum(STATUSES), sub_status: z.string(), confirmations: z.int(), memo: z.string().meta({
-    description: 'The note given at creation; empty where none was given, as with deposits',
-  }),
-  sequence_id: z.string().nullable(), failure_reason: z.string().nullable(), amount_in_usd: z.number().nullable().meta({
-    description: 'Value at the price of the moment at which it was created, or a deposit was first seen in a block; it never changes. '
-      + 'null where there was no current price',
-  }),
-  platform_fee: z.number().nullable()
-    .meta({ description: 'In USD; of one that failed, what was charged all the same. null: none is taken for it' }),
-  voids: z.array(voidShape).max(NODES)
-    .meta({ description: 'Of a transfer that failed before it was paid: the signer nodes will sign nothing for it any more' }),
-  created_at: z.string(), updated_at: z.string(), confirmed_at: z.string().nullable(),
-}).meta({ id: 'Transaction' })
+export const transactionShape = z
+  .object({
+    id: z.string(),
+    type: z.string(),
+    hash: z.string().nullable(),
+    asset: z.string(),
+    amount: z.number(),
+    fee: z.number().meta({
+      description:
+        'Network fee: the estimate until confirmed, then what was paid; 0 of one that failed before it reached a chain',
+    }),
+    fee_asset: z.string(),
+    source_type: z.string(),
+    source_id: z.string().nullable(),
+    destination_type: z.string(),
+    destination_id: z.string().nullable(),
+    address_tag: z.string().nullable(),
+    status: z.enum(STATUSES),
+    sub_status: z.string(),
+    confirmations: z.int(),
+    memo: z.string().meta({
+      description: 'The note given at creation; empty where none was given, as with deposits',
+    }),
+    sequence_id: z.string().nullable(),
+    failure_reason: z.string().nullable(),
+    amount_in_usd: z
+      .number()
+      .nullable()
+      .meta({
+        description:
+          'Value at the price of the moment at which it was created, or a deposit was first seen in a block; it never changes. ' +
+          'null where there was no current price',
+      }),
+    platform_fee: z.number().nullable().meta({
+      description:
+        'In USD; of one that failed, what was charged all the same. null: none is taken for it',
+    }),
+    voids: z.array(voidShape).max(NODES).meta({
+      description:
+        'Of a transfer that failed before it was paid: the signer nodes will sign nothing for it any more',
+    }),
+    created_at: z.string(),
+    updated_at: z.string(),
+    confirmed_at: z.string().nullable(),
+  })
+  .meta({ id: 'Transaction' })
 
-/** As it is read now. Events and the answer that made a transaction are kept as they were written, and say nothing of its waiting. */
-export const transactionNowShape = transactionShape.extend({
-  waiting: waitingShape.nullable().meta({ description: 'What a pending transfer waits for; null where it is being processed' }),
-}).meta({ id: 'TransactionNow' })
+/**
+ * As it is read now. Events and the answer that made a transaction are kept as they were written,
+ * and say nothing of its waiting.
+ */
+export const transactionNowShape = transactionShape
+  .extend({
+    waiting: waitingShape
+      .nullable()
+      .meta({ description: 'What a pending transfer waits for; null where it is being processed' }),
+  })
+  .meta({ id: 'TransactionNow' })
 
 /** The public shape of a transaction. `fee` is the estimate until it is confirmed. */
 export function presentTransaction(row: TransactionRow, registry: Registry) {
@@ -66,16 +111,25 @@ export function presentTransaction(row: TransactionRow, registry: Registry) {
     sequence_id: row.sequence_id,
     failure_reason: row.failure_reason,
     amount_in_usd: row.amount_usd ? exactUsd(BigInt(row.amount_usd)) : null,
-    platform_fee: row.platform_fee ? exactUsd(row.plan.refunded === '1' ? 0n : BigInt(row.platform_fee)) : null,
+    platform_fee: row.platform_fee
+      ? exactUsd(row.plan.refunded === '1' ? 0n : BigInt(row.platform_fee))
+      : null,
     voids: row.status === 'failed' ? (row.voids ?? []) : [],
     created_at: row.created_at.toISOString(),
-    // An event is made of a row that was read before the statement that set `updated_at`: it was updated no earlier than confirmed.
-    updated_at: (row.confirmed_at && row.confirmed_at > row.updated_at ? row.confirmed_at : row.updated_at).toISOString(),
+    // An event is made of a row that was read before the statement that set `updated_at`: it was
+    // updated no earlier than confirmed.
+    updated_at: (row.confirmed_at && row.confirmed_at > row.updated_at
+      ? row.confirmed_at
+      : row.updated_at
+    ).toISOString(),
     confirmed_at: row.confirmed_at?.toISOString() ?? null,
   }
 }
 
 /** The public shape of a transaction that was read from the database now. */
 export function presentNow(row: TransactionRow, registry: Registry) {
-  return { ...presentTransaction(row, registry), waiting: row.status === 'pending' ? (row.waiting ?? null) : null }
+  return {
+    ...presentTransaction(row, registry),
+    waiting: row.status === 'pending' ? (row.waiting ?? null) : null,
+  }
 }

@@ -3,8 +3,14 @@ import type { Replacement } from './replacement.ts'
 import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 
-/** Under whose authority a transaction, or what replaces it, asks the nodes to sign: its kind knows. */
-export async function askPurpose(services: Services, row: TransactionRow, replacement?: Replacement): Promise<Purpose> {
+/**
+ * Under whose authority a transaction, or what replaces it, asks the nodes to sign: its kind knows.
+ */
+export async function askPurpose(
+  services: Services,
+  row: TransactionRow,
+  replacement?: Replacement,
+): Promise<Purpose> {
   const purpose = await services.kinds[row.kind].purpose?.(services, row, replacement, askPurpose)
   if (!purpose) throw new Error(`${row.kind} is never signed`)
   return purpose

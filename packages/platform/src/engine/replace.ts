@@ -10,11 +10,16 @@ import { noteShown } from './shown.ts'
 import { noteSigned, signBuilt, UNAVAILABLE_RETRY_MS } from './sign.ts'
 import { isForward, NO_REPLACEMENT, type TransactionRow } from './transaction.ts'
 
-interface Built { id: string; unsigned: UnsignedTransaction; account: string | null; nonce: string | null }
+interface Built {
+  id: string
+  unsigned: UnsignedTransaction
+  account: string | null
+  nonce: string | null
+}
 
 /** Begins the replacement that was asked for a waiting transaction; false where none was. */
 export async function startReplacing(services: Services, row: TransactionRow): Promise<boolean> {
-  if (!await openReplacement(services.database, row)) return false
+  if (!(await openReplacement(services.database, row))) return false
   await advance(services.database, row, { state: 'REPLACING', last_error: null, run_in_ms: 0 })
   return true
 }
@@ -23,22 +28,30 @@ export async function startReplacing(services: Services, row: TransactionRow): P
 export async function replace(services: Services, row: TransactionRow): Promise<void> {
   const replacement = await openReplacement(services.database, row)
   if (!replacement) return advance(services.database, row, { state: 'BROADCASTING', run_in_ms: 0 })
-  // A forward has no caller's request that could allow a higher fee: the platform alone chooses its price.
-  if (isForward(row) && replacement.kind === 'SPEED_UP') return giveUp(services, row, replacement, NO_REPLACEMENT)
+  // A forward has no caller's request that could allow a higher fee: the platform alone chooses its
+  // price.
+  if (isForward(row) && replacement.kind === 'SPEED_UP')
+    return giveUp(services, row, replacement, NO_REPLACEMENT)
   const built = await services.database.one<Built>(
     `select id, unsigned, account, nonce::text from chain_transactions
      where workspace_id = $3 and transaction_id = $1 and replacement_id = $2 and state = 'BUILT'`,
-    [row.id, replacement.id, row.workspace_id])
+    [row.id, replacement.id, row.workspace_id],
+  )
   if (built) return signReplacement(services, row, replacement, built)
   await buildReplacement(services, row, replacement)
 }
 
-async function buildReplacement(services: Services, row: TransactionRow, replacement: Replacement): Promise<void> {
+async function buildReplacement(
+  services: Services,
+  row: TransactionRow,
+  replacement: Replacement,
+): Promise<void> {
   const { network, replaceable } = services.networks.get(row.network)
   if (!replaceable) return giveUp(services, row, replacement, whyFinal(network))
   const attempts = await liveAttempts(services.database, row)
   const { status } = await findIncluded(services, row, attempts)
-  // Fuel that is under way for the replacement is waited for all the same, so that the books know where it lies.
+  // Fuel that is under way for the replacement is waited for all the same, so that the books know
+  // where it lies.
   if (status.state === 'included' && replacement.state !== 'FUELING') {
     return giveUp(services, row, replacement, 'a block holds the transaction already')
   }
@@ -49,12 +62,18 @@ async function buildReplacement(services: Services, row: TransactionRow, replace
     if (fuel === 'waits') return advance(services.database, row, { run_in_ms: null })
     if (fuel !== 'arrived') return giveUp(services, row, replacement, fuel.reason)
   }
-  const wanted: Wanted = { kind: replacement.kind, feeRate: replacement.fee_rate, level: replacement.fee_level as FeeLevel | null }
+  const wanted: Wanted = {
+    kind: replacement.kind,
+    feeRate: replacement.fee_rate,
+    level: replacement.fee_level as FeeLevel | null,
+  }
   const ask = (fuelled: boolean) => replaceable.prepare(row, asset, wanted, attempts, fuelled)
   let prepared = await ask(replacement.state === 'FUELING')
   // Rates may rise between the asking and the reserving: only what was reserved is ever paid.
   while (prepared.kind === 'dearer') {
-    const more = overCap(services, network, prepared.worst) ?? await services.tanks.startMore(services, row, replacement, prepared)
+    const more =
+      overCap(services, network, prepared.worst) ??
+      (await services.tanks.startMore(services, row, replacement, prepared))
     if (more === 'started') return
     prepared = more === 'taken' ? await ask(false) : more
   }
@@ -64,34 +83,68 @@ async function buildReplacement(services: Services, row: TransactionRow, replace
 }
 
 async function signReplacement(
-  services: Services, row: TransactionRow, replacement: Replacement, built: Built
+  services: Services,
+  row: TransactionRow,
+  replacement: Replacement,
+  built: Built,
 ): Promise<void> {
   // What it takes the place of is signed already: nothing holds it back any more.
   await noteShown(services.database, row, built.id)
   const outcome = await signBuilt(services, row, built, replacement)
   if (outcome.kind === 'unavailable') {
-    return advance(services.database, row, { waits: 'SIGNER_NODES', last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
+    return advance(services.database, row, {
+      waits: 'SIGNER_NODES',
+      last_error: outcome.message,
+      run_in_ms: UNAVAILABLE_RETRY_MS,
+    })
   }
-  if (outcome.kind === 'refused') return giveUp(services, row, replacement, `the signer nodes refuse: ${outcome.code}: ${outcome.message}`)
+  if (outcome.kind === 'refused')
+    return giveUp(
+      services,
+      row,
+      replacement,
+      `the signer nodes refuse: ${outcome.code}: ${outcome.message}`,
+    )
   const { signed, decoded, nodes } = outcome
   await services.database.transaction(async (tx) => {
     await noteSigned(tx, row.workspace_id, built.id, signed, nodes)
     // What returns to the wallet lies in the change output, or in the only one of a cancellation.
-    const returned = decoded.change ? { ...decoded.change, output: built.unsigned.change?.output ?? 0 }
-      : services.networks.get(row.network).coins && replacement.kind === 'CANCEL' && decoded.payments[0] ? {
-        ...decoded.payments[0], output: 0,
-      } : null
+    const returned = decoded.change
+      ? { ...decoded.change, output: built.unsigned.change?.output ?? 0 }
+      : services.networks.get(row.network).coins &&
+          replacement.kind === 'CANCEL' &&
+          decoded.payments[0]
+        ? {
+            ...decoded.payments[0],
+            output: 0,
+          }
+        : null
     if (returned) {
       await tx.query(
         `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, contested, workspace_id)
          select $1, $2, $3, $4, $5, $6, path_index, 'change', false, true, $7 from chain_addresses
          where workspace_id = $7 and network = $1 and address = $4 on conflict do nothing`,
-        [row.network, signed.hash, returned.output, returned.address, row.wallet_id, returned.amount.toString(), row.workspace_id])
+        [
+          row.network,
+          signed.hash,
+          returned.output,
+          returned.address,
+          row.wallet_id,
+          returned.amount.toString(),
+          row.workspace_id,
+        ],
+      )
     }
-    await tx.query(`update replacements set state = 'DONE', updated_at = $2 where workspace_id = $3 and id = $1`, [
-      replacement.id, tx.now(), row.workspace_id,
-    ])
-    await advance(tx, row, { state: 'BROADCASTING', hash: signed.hash, last_error: null, run_in_ms: 0 })
+    await tx.query(
+      `update replacements set state = 'DONE', updated_at = $2 where workspace_id = $3 and id = $1`,
+      [replacement.id, tx.now(), row.workspace_id],
+    )
+    await advance(tx, row, {
+      state: 'BROADCASTING',
+      hash: signed.hash,
+      last_error: null,
+      run_in_ms: 0,
+    })
   })
   services.environment.checkpoint('transaction.replaced')
 }

@@ -2,12 +2,21 @@ import type { SignedRequest } from '@custody/request-auth'
 import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 
-/** A caller's request as the nodes take it, with the newest receipts: they arrive after the row was made. */
+/**
+ * A caller's request as the nodes take it, with the newest receipts: they arrive after the row was
+ * made.
+ */
 export async function receiptsOf(
-  { database }: Services, request: TransactionRow['request'], table: 'transactions' | 'replacements', id: string,
+  { database }: Services,
+  request: TransactionRow['request'],
+  table: 'transactions' | 'replacements',
+  id: string,
 ): Promise<{ request: SignedRequest; receipts: unknown[] }> {
   if (!request) throw new Error('an order without the request that it is for')
   const { api_key: _, ...signed } = request
-  const fresh = await database.one<{ receipts: unknown[] }>(`select receipts from ${table} where id = $1`, [id])
+  const fresh = await database.one<{ receipts: unknown[] }>(
+    `select receipts from ${table} where id = $1`,
+    [id],
+  )
   return { request: signed, receipts: fresh?.receipts ?? [] }
 }

@@ -9,7 +9,10 @@ import type { Services } from './services.ts'
 import { mayBeShown } from './shown.ts'
 import type { TransactionRow } from './transaction.ts'
 
-/** A built transaction that is signed together with the one before it, leased for the worker that has that one. */
+/**
+ * A built transaction that is signed together with the one before it, leased for the worker that
+ * has that one.
+ */
 export interface Follower {
   row: TransactionRow
   built: { id: string; unsigned: UnsignedTransaction }
@@ -18,18 +21,25 @@ export interface Follower {
 }
 
 /**
- * Takes the payments of the account that wait behind one, number after number, for the worker that has it: they are signed in one
- * session. They count as shown once this returns: a node may have signed any of them, whatever becomes of this process.
+ * Takes the payments of the account that wait behind one, number after number, for the worker that
+ * has it: they are signed in one session. They count as shown once this returns: a node may have
+ * signed any of them, whatever becomes of this process.
  * @param head the chain transaction that is shown already, before all of them
  */
 export async function takeFollowers(
-  services: Services, row: TransactionRow, head: { id: string; account: string }
+  services: Services,
+  row: TransactionRow,
+  head: { id: string; account: string },
 ): Promise<readonly Follower[]> {
   if (!services.kinds[row.kind].isSignedTogether?.(row)) return []
   const taken = await services.database.transaction(async (tx) => {
     await lockAccount(tx, row.network, head.account)
     const waiting = await tx.query<{
-      transaction_id: string; id: string; unsigned: UnsignedTransaction; is_new: boolean; ahead: string
+      transaction_id: string
+      id: string
+      unsigned: UnsignedTransaction
+      is_new: boolean
+      ahead: string
     }>(
       `select c.transaction_id, c.id, c.unsigned, c.shown_at is null is_new, (c.nonce - h.nonce)::text ahead
        from chain_transactions h
@@ -38,16 +48,28 @@ export async function takeFollowers(
        join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
        where h.workspace_id = $4 and h.id = $1 and c.state = 'BUILT' and c.replaces is null
          and t.kind = $3 and t.state = 'SIGNING' and t.lease_token is null and not t.plan ? 'cancel'
-       order by c.nonce for update of t skip locked`, [head.id, RUN_MAX, row.kind, row.workspace_id])
-    // Whatever is missing between two numbers waits for something: what stands behind it is not signed before it.
+       order by c.nonce for update of t skip locked`,
+      [head.id, RUN_MAX, row.kind, row.workspace_id],
+    )
+    // Whatever is missing between two numbers waits for something: what stands behind it is not
+    // signed before it.
     const run = waiting.filter(({ ahead }, at) => Number(ahead) === at + 1)
     if (run.length === 0) return []
     const rows = await tx.query<TransactionRow>(
       `update transactions set lease_until = $2::timestamptz + $3 * interval '1 millisecond', lease_token = $4, attempts = attempts + 1
        where workspace_id = $5 and id = any($1) returning *`,
-      [run.map((each) => each.transaction_id), tx.now(), LEASE_MS, row.lease_token, row.workspace_id])
+      [
+        run.map((each) => each.transaction_id),
+        tx.now(),
+        LEASE_MS,
+        row.lease_token,
+        row.workspace_id,
+      ],
+    )
     return run.map(({ transaction_id: of, id, unsigned, is_new: isNew }) => ({
-      isNew, built: { id, unsigned }, row: rows.find((each) => each.id === of) as TransactionRow,
+      isNew,
+      built: { id, unsigned },
+      row: rows.find((each) => each.id === of) as TransactionRow,
     }))
   })
   const ready = await keepReady(services, taken)
@@ -57,14 +79,19 @@ export async function takeFollowers(
 }
 
 /**
- * From here on they keep their numbers. Under the account's lock, as where another would take the place of one that was given up.
- * Answers those up to the first that may not be shown.
+ * From here on they keep their numbers. Under the account's lock, as where another would take the
+ * place of one that was given up. Answers those up to the first that may not be shown.
  */
-async function show(services: Services, row: TransactionRow, account: string, all: readonly Follower[]): Promise<readonly Follower[]> {
+async function show(
+  services: Services,
+  row: TransactionRow,
+  account: string,
+  all: readonly Follower[],
+): Promise<readonly Follower[]> {
   return services.database.transaction(async (tx) => {
     let allowed = 0
     for (const { isNew, row: follower } of all) {
-      if (isNew && !await mayBeShown(services, tx, follower)) break
+      if (isNew && !(await mayBeShown(services, tx, follower))) break
       allowed++
     }
     const ready = all.slice(0, allowed)
@@ -72,7 +99,13 @@ async function show(services: Services, row: TransactionRow, account: string, al
     const shown = await tx.query(
       `update chain_transactions c set shown_at = coalesce(c.shown_at, $3) from unnest($1::uuid[], $2::text[]) as r(id, bytes)
        where c.workspace_id = $4 and c.id = r.id and c.state = 'BUILT' and c.unsigned->>'bytes' = r.bytes returning 1`,
-      [ready.map(({ built }) => built.id), ready.map(({ built }) => built.unsigned.bytes), tx.now(), row.workspace_id])
+      [
+        ready.map(({ built }) => built.id),
+        ready.map(({ built }) => built.unsigned.bytes),
+        tx.now(),
+        row.workspace_id,
+      ],
+    )
     if (shown.length !== ready.length) throw new LeaseLost(row.id)
     return ready
   })
@@ -83,7 +116,8 @@ async function keepReady(services: Services, taken: readonly Follower[]): Promis
   const ready: Follower[] = []
   for (const follower of taken) {
     const kind = services.kinds[follower.row.kind]
-    if (!kind.isSignedTogether?.(follower.row) || await kind.heldBack?.(services, follower.row)) break
+    if (!kind.isSignedTogether?.(follower.row) || (await kind.heldBack?.(services, follower.row)))
+      break
     ready.push(follower)
   }
   await letGo(services.database, taken.slice(ready.length))
@@ -91,10 +125,16 @@ async function keepReady(services: Services, taken: readonly Follower[]): Promis
 }
 
 /**
- * Gives followers back unsigned; the signing of the one before wakes the next. One that was held back has no lease of ours any more.
- * @param isUntouched no node has begun to sign: those that were shown for the first time may take other numbers again
+ * Gives followers back unsigned; the signing of the one before wakes the next. One that was held
+ * back has no lease of ours any more.
+ * @param isUntouched no node has begun to sign: those that were shown for the first time may take
+ *   other numbers again
  */
-export async function letGo(database: Queryable, followers: readonly Follower[], isUntouched = false): Promise<void> {
+export async function letGo(
+  database: Queryable,
+  followers: readonly Follower[],
+  isUntouched = false,
+): Promise<void> {
   if (followers.length === 0) return
   const unshown = isUntouched ? followers.filter(({ isNew }) => isNew) : []
   if (unshown.length > 0) {
@@ -102,12 +142,23 @@ export async function letGo(database: Queryable, followers: readonly Follower[],
       `update chain_transactions c set shown_at = null from transactions t
        where c.workspace_id = $3 and c.id = any($1) and c.state = 'BUILT'
          and t.workspace_id = $3 and t.id = c.transaction_id and t.lease_token = $2`,
-      [unshown.map(({ built }) => built.id), followers[0]?.row.lease_token, followers[0]?.row.workspace_id])
+      [
+        unshown.map(({ built }) => built.id),
+        followers[0]?.row.lease_token,
+        followers[0]?.row.workspace_id,
+      ],
+    )
   }
   await database.query(
     `update transactions set lease_until = null, lease_token = null, next_run_at = $3::timestamptz + interval '15 seconds'
      where workspace_id = $4 and id = any($1) and lease_token = $2 and state = 'SIGNING'`,
-    [followers.map(({ row }) => row.id), followers[0]?.row.lease_token, database.now(), followers[0]?.row.workspace_id])
+    [
+      followers.map(({ row }) => row.id),
+      followers[0]?.row.lease_token,
+      database.now(),
+      followers[0]?.row.workspace_id,
+    ],
+  )
 }
 
 /** One of a run, be it the first. */
@@ -120,30 +171,49 @@ export type Together =
   /** Number `at` is refused, for now or for good; null: nobody knows which. */
   | { kind: 'refused'; at: number | null; isUntouched: boolean }
 
-/** Asks the nodes to sign payments of one account in one session, and assembles and verifies each here as well. */
-export async function signTogether(services: Services, run: readonly Member[], account: string): Promise<Together> {
+/**
+ * Asks the nodes to sign payments of one account in one session, and assembles and verifies each
+ * here as well.
+ */
+export async function signTogether(
+  services: Services,
+  run: readonly Member[],
+  account: string,
+): Promise<Together> {
   const [first] = run as [Member]
   const { network } = services.networks.get(first.row.network)
-  const workspace = await services.database.one<{ name: string }>('select name from workspaces where id = $1', [first.row.workspace_id])
+  const workspace = await services.database.one<{ name: string }>(
+    'select name from workspaces where id = $1',
+    [first.row.workspace_id],
+  )
   const orders: Omit<SignOrder, 'workspace'>[] = []
-  for (const { row, built } of run) orders.push({ purpose: await askPurpose(services, row), unsigned: built.unsigned })
+  for (const { row, built } of run)
+    orders.push({ purpose: await askPurpose(services, row), unsigned: built.unsigned })
   const startMs = services.environment.now()
   const outcome = await signRun(services, workspace?.name as string, orders, account)
   // The session is told of in the trace of the first; the others say where.
   const told = { together_with: first.row.id, payments: run.length, outcome: outcome.kind }
-  for (const { row } of run.slice(1)) notePart(row.id, 'signing', told, startMs, services.environment.now())
+  for (const { row } of run.slice(1))
+    notePart(row.id, 'signing', told, startMs, services.environment.now())
   if (outcome.kind !== 'signed') {
     const { isUntouched } = outcome
     const at = outcome.kind === 'refused' ? outcome.body['at'] : outcome.at
     const place = typeof at === 'number' && at >= 0 && at < run.length ? at : null
-    // A budget of one sub-account, say, that is used up for now: those before it do not wait with it.
+    // A budget of one sub-account, say, that is used up for now: those before it do not wait with
+    // it.
     const isOfOne = outcome.kind === 'refused' || (place !== null && place > 0)
-    return isOfOne ? { kind: 'refused', isUntouched, at: place } : { kind: 'unavailable', isUntouched, message: outcome.message }
+    return isOfOne
+      ? { kind: 'refused', isUntouched, at: place }
+      : { kind: 'unavailable', isUntouched, message: outcome.message }
   }
-  if (outcome.signatures.length !== run.length) throw new Error('the signer nodes answered for another number of transactions')
+  if (outcome.signatures.length !== run.length)
+    throw new Error('the signer nodes answered for another number of transactions')
   const { at: key } = await services.keys.get(first.row.workspace_id, network.curve)
   return {
-    kind: 'signed', nodes: outcome.nodes,
-    signed: run.map(({ built }, at) => assemble(services.registry, built.unsigned, outcome.signatures[at] ?? [], key)),
+    kind: 'signed',
+    nodes: outcome.nodes,
+    signed: run.map(({ built }, at) =>
+      assemble(services.registry, built.unsigned, outcome.signatures[at] ?? [], key),
+    ),
   }
 }

@@ -22,7 +22,10 @@ export const RETRY_MAX_MS = 30_000
 /** A lease is given back, or has been another's, by then. */
 const GIVE_BACK_MS = 90_000
 
-/** What is done next in each state of an outgoing transaction; a kind may have states and steps of its own. */
+/**
+ * What is done next in each state of an outgoing transaction; a kind may have states and steps of
+ * its own.
+ */
 const STEPS: Partial<Record<State, Step>> = {
   QUEUED: build,
   FUELING: awaitFuel,
@@ -37,31 +40,50 @@ const STEPS: Partial<Record<State, Step>> = {
 /** One step of one leased transaction. An error leaves the state as it is and tries again later. */
 export async function runStep(services: Services, row: TransactionRow): Promise<void> {
   const { kind, asset, network, state, attempts } = row
-  await inTrace(row.id, state.toLowerCase(), { kind, asset, network, attempts }, () => doStep(services, row))
+  await inTrace(row.id, state.toLowerCase(), { kind, asset, network, attempts }, () =>
+    doStep(services, row),
+  )
 }
 
 async function doStep(services: Services, row: TransactionRow): Promise<void> {
   const step = services.kinds[row.kind].steps?.[row.state] ?? STEPS[row.state]
   try {
     if (!step) throw new Error(`state ${row.state} has no step`)
-    if (!await cancelUnsigned(services, row)) await step(services, row)
+    if (!(await cancelUnsigned(services, row))) await step(services, row)
     services.metrics.steps.labels(row.kind, row.state, 'done').inc()
-    services.log.debug({ transaction: row.id, kind: row.kind, asset: row.asset, state: row.state, attempts: row.attempts }, 'step done')
+    services.log.debug(
+      {
+        transaction: row.id,
+        kind: row.kind,
+        asset: row.asset,
+        state: row.state,
+        attempts: row.attempts,
+      },
+      'step done',
+    )
   } catch (error) {
     services.metrics.steps.labels(row.kind, row.state, 'failed').inc()
     if (error instanceof LeaseLost) return
     const message = reasonOf(error)
     if (row.attempts === 1 || row.attempts % 20 === 0) {
       services.log.warn(
-        { transaction: row.id, state: row.state, attempts: row.attempts, err: message }, 'a step made no progress; it is tried again'
+        { transaction: row.id, state: row.state, attempts: row.attempts, err: message },
+        'a step made no progress; it is tried again',
       )
     }
     const pause = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(10, row.attempts - 1))
-    await giveBack(services, row, { waits: codeOf(error, row.state), last_error: message.slice(0, 500), run_in_ms: pause })
+    await giveBack(services, row, {
+      waits: codeOf(error, row.state),
+      last_error: message.slice(0, 500),
+      run_in_ms: pause,
+    })
   }
 }
 
-/** Gives the lease back; while the database is away, again and again, or the row would wait for its lease to end. */
+/**
+ * Gives the lease back; while the database is away, again and again, or the row would wait for its
+ * lease to end.
+ */
 async function giveBack(services: Services, row: TransactionRow, change: Change): Promise<void> {
   const until = services.environment.now() + GIVE_BACK_MS
   while (services.environment.now() < until) {

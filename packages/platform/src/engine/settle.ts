@@ -7,24 +7,55 @@ import { presentTransaction } from './present.ts'
 import type { Outcome, Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 
-const CANCELLED = 'it was cancelled; the amount is back, the network fee of the cancellation was spent'
-const REVERTED = 'the chain executed the transaction and reverted it; the amount is back, the network fee was spent'
+const CANCELLED =
+  'it was cancelled; the amount is back, the network fee of the cancellation was spent'
+const REVERTED =
+  'the chain executed the transaction and reverted it; the amount is back, the network fee was spent'
 
 /** The public end of a transaction that its kind has booked; `told`: its caller hears of it. */
-export async function endTransaction(services: Services, tx: Queryable, row: TransactionRow, o: Outcome, told: boolean): Promise<void> {
+export async function endTransaction(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+  o: Outcome,
+  told: boolean,
+): Promise<void> {
   const end = o.succeeded
-    ? { state: 'CONFIRMED' as const, status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()) }
+    ? {
+        state: 'CONFIRMED' as const,
+        status: 'confirmed' as const,
+        confirmed_at: new Date(services.environment.now()),
+      }
     : {
-      state: o.cancelled ? 'CANCELLED' as const : 'REVERTED' as const, status: 'failed' as const,
-      failure_reason: o.cancelled ? CANCELLED : REVERTED,
-    }
+        state: o.cancelled ? ('CANCELLED' as const) : ('REVERTED' as const),
+        status: 'failed' as const,
+        failure_reason: o.cancelled ? CANCELLED : REVERTED,
+      }
   await advance(tx, row, {
-    ...end, ...(row.hash === null ? {} : { hash: row.hash }), fee: o.fee, confirmations: o.confirmations, last_error: null,
+    ...end,
+    ...(row.hash === null ? {} : { hash: row.hash }),
+    fee: o.fee,
+    confirmations: o.confirmations,
+    last_error: null,
   })
   noteEnd(services, row, end.status)
   if (!told) return
   const shown = presentTransaction(
-    { ...row, confirmed_at: null, failure_reason: null, ...end, fee: o.fee.toString(), confirmations: o.confirmations }, services.registry
+    {
+      ...row,
+      confirmed_at: null,
+      failure_reason: null,
+      ...end,
+      fee: o.fee.toString(),
+      confirmations: o.confirmations,
+    },
+    services.registry,
   )
-  await emit(tx, row.workspace_id, row.sub_account_id, o.succeeded ? 'transaction.confirmed' : 'transaction.failed', stringifyJson(shown))
+  await emit(
+    tx,
+    row.workspace_id,
+    row.sub_account_id,
+    o.succeeded ? 'transaction.confirmed' : 'transaction.failed',
+    stringifyJson(shown),
+  )
 }

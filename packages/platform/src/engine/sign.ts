@@ -1,4 +1,10 @@
-import { assemble, decode, type DecodedTransaction, type SignedTransaction, type UnsignedTransaction } from '@custody/chains'
+import {
+  assemble,
+  decode,
+  type DecodedTransaction,
+  type SignedTransaction,
+  type UnsignedTransaction,
+} from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from './services.ts'
 import { signOrder, type SignOutcome } from '../signing/sign.ts'
@@ -15,42 +21,64 @@ import { rebuildStale, returnToEarlier, STILL_BUILT } from './stale.ts'
 export const UNAVAILABLE_RETRY_MS = 2000
 
 type Signed =
-  | { kind: 'signed'; signed: SignedTransaction; decoded: DecodedTransaction; nodes: [number, number] }
+  | {
+      kind: 'signed'
+      signed: SignedTransaction
+      decoded: DecodedTransaction
+      nodes: [number, number]
+    }
   | Exclude<SignOutcome, { kind: 'signed' }>
 
 /**
- * Asks the nodes for the signatures of a built transaction, and assembles and verifies them here as well: what one node answers is not
- * believed.
+ * Asks the nodes for the signatures of a built transaction, and assembles and verifies them here as
+ * well: what one node answers is not believed.
  */
 export async function signBuilt(
-  services: Services, row: TransactionRow, built: { unsigned: UnsignedTransaction; account: string | null; nonce: string | null },
+  services: Services,
+  row: TransactionRow,
+  built: { unsigned: UnsignedTransaction; account: string | null; nonce: string | null },
   replacement?: Replacement,
 ): Promise<Signed> {
   const workspace = (
-    await services.database.one<{ name: string }>('select name from workspaces where id = $1', [row.workspace_id])
+    await services.database.one<{ name: string }>('select name from workspaces where id = $1', [
+      row.workspace_id,
+    ])
   )?.name as string
   const { unsigned, account, nonce } = built
   const order = { workspace, purpose: await askPurpose(services, row, replacement), unsigned }
   const outcome = await signOrder(services, order, nonce === null ? null : account)
   if (outcome.kind === 'unavailable' && row.attempts === 1) {
-    services.log.warn({ transaction: row.id, reason: outcome.message }, 'signing waits for the signer nodes')
+    services.log.warn(
+      { transaction: row.id, reason: outcome.message },
+      'signing waits for the signer nodes',
+    )
   }
   if (outcome.kind !== 'signed') return outcome
-  const key = await services.keys.get(row.workspace_id, services.networks.get(row.network).network.curve)
+  const key = await services.keys.get(
+    row.workspace_id,
+    services.networks.get(row.network).network.curve,
+  )
   return {
-    kind: 'signed', nodes: outcome.nodes, signed: assemble(services.registry, built.unsigned, outcome.signatures, key.at),
+    kind: 'signed',
+    nodes: outcome.nodes,
+    signed: assemble(services.registry, built.unsigned, outcome.signatures, key.at),
     decoded: decode(services.registry, built.unsigned, key.at),
   }
 }
 
 /** Commits the signed bytes of a built transaction, and who signed it. */
 export async function noteSigned(
-  tx: Queryable, workspace: string, id: string, signed: SignedTransaction, nodes: readonly number[]
+  tx: Queryable,
+  workspace: string,
+  id: string,
+  signed: SignedTransaction,
+  nodes: readonly number[],
 ): Promise<void> {
   await tx.query(
     `update chain_transactions set state = 'SIGNED', signed = $2, hash = $3, signed_by = $4
      where workspace_id = $5 and id = $1 and ${STILL_BUILT}`,
-    [id, signed.raw, signed.hash, nodes, workspace])
+    [id, signed.raw, signed.hash, nodes, workspace],
+  )
 }
 
 /** SIGNING → SIGNED: signed bytes and hash are committed before any broadcast. */
@@ -65,7 +93,9 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
     step: string | null
   }>(
     `select id, unsigned, valid_until::text, account, nonce::text, step from chain_transactions
-     where workspace_id = $2 and transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`, [row.id, row.workspace_id])
+     where workspace_id = $2 and transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`,
+    [row.id, row.workspace_id],
+  )
   if (!built) throw new Error('SIGNING without an unsigned transaction')
   if (await rebuildStale(services, row, built)) return
   const unsigned = await placeToSign(services, row, built)
@@ -74,13 +104,25 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
   if (await signRunOf(services, row, built, unsigned)) return
   const outcome = await signBuilt(services, row, { ...built, unsigned })
   if (outcome.kind === 'unavailable') {
-    return advance(services.database, row, { waits: 'SIGNER_NODES', last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
+    return advance(services.database, row, {
+      waits: 'SIGNER_NODES',
+      last_error: outcome.message,
+      run_in_ms: UNAVAILABLE_RETRY_MS,
+    })
   }
   if (outcome.kind === 'refused') {
-    if (outcome.code === 'NOT_EXCLUSIVE' && await returnToEarlier(services, row, built)) return
-    services.log.error({ transaction: row.id, code: outcome.code, reason: outcome.message }, 'the signer nodes refuse')
-    return services.database.transaction(
-      (tx) => startFailing(services, tx, row, `the signer nodes refuse: ${outcome.code}: ${outcome.message}`)
+    if (outcome.code === 'NOT_EXCLUSIVE' && (await returnToEarlier(services, row, built))) return
+    services.log.error(
+      { transaction: row.id, code: outcome.code, reason: outcome.message },
+      'the signer nodes refuse',
+    )
+    return services.database.transaction((tx) =>
+      startFailing(
+        services,
+        tx,
+        row,
+        `the signer nodes refuse: ${outcome.code}: ${outcome.message}`,
+      ),
     )
   }
   const { signed, decoded, nodes } = outcome
@@ -90,8 +132,17 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
       await tx.query(
         `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, workspace_id)
          values ($1, $2, $3, $4, $5, $6, $7, 'change', true, $8) on conflict do nothing`,
-        [row.network, signed.hash, unsigned.change.output, decoded.change.address, row.wallet_id, decoded.change.amount.toString(),
-          unsigned.change.path[2], row.workspace_id])
+        [
+          row.network,
+          signed.hash,
+          unsigned.change.output,
+          decoded.change.address,
+          row.wallet_id,
+          decoded.change.amount.toString(),
+          unsigned.change.path[2],
+          row.workspace_id,
+        ],
+      )
       if (row.wallet_id !== null) await wakeBuilding(tx, row.workspace_id, row.wallet_id)
     }
     if (built.nonce !== null) await wakeNextNonce(tx, row, built)
@@ -101,11 +152,14 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
 }
 
 /**
- * Signs a payment together with those that wait behind it at its account. Answers false where it is alone, or where the nodes
- * refuse the first of them: it is asked for by itself then, as the refusal of one must not be that of another.
+ * Signs a payment together with those that wait behind it at its account. Answers false where it is
+ * alone, or where the nodes refuse the first of them: it is asked for by itself then, as the
+ * refusal of one must not be that of another.
  */
 async function signRunOf(
-  services: Services, row: TransactionRow, built: { id: string; account: string | null; nonce: string | null },
+  services: Services,
+  row: TransactionRow,
+  built: { id: string; account: string | null; nonce: string | null },
   unsigned: UnsignedTransaction,
 ): Promise<boolean> {
   const { id, account, nonce } = built
@@ -120,7 +174,11 @@ async function signRunOf(
       if (outcome.kind === 'unavailable') {
         await letGo(services.database, followers, isUntouched)
         followers = []
-        await advance(services.database, row, { waits: 'SIGNER_NODES', last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
+        await advance(services.database, row, {
+          waits: 'SIGNER_NODES',
+          last_error: outcome.message,
+          run_in_ms: UNAVAILABLE_RETRY_MS,
+        })
         return true
       }
       if (outcome.kind === 'signed') {
@@ -140,7 +198,10 @@ async function signRunOf(
 }
 
 async function keepRun(
-  services: Services, run: readonly Member[], { signed, nodes }: Extract<Together, { kind: 'signed' }>, place: { account: string | null }
+  services: Services,
+  run: readonly Member[],
+  { signed, nodes }: Extract<Together, { kind: 'signed' }>,
+  place: { account: string | null },
 ): Promise<void> {
   const [first] = run as [Member]
   await services.database.transaction(async (tx) => {

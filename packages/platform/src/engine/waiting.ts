@@ -3,19 +3,26 @@ import { z } from 'zod'
 import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
 
 /**
- * Why a transaction waits, for the API. The sentences are fixed, so that neither text of an endpoint, a provider or a node nor anything
- * internal can be in them; `last_error` of the row has the details, for the operator alone.
+ * Why a transaction waits, for the API. The sentences are fixed, so that neither text of an
+ * endpoint, a provider or a node nor anything internal can be in them; `last_error` of the row has
+ * the details, for the operator alone.
  */
 const REASONS = {
-  NETWORK_FEES: 'The network fee is above the most that the gas tank pays. The transfer continues when it falls.',
+  NETWORK_FEES:
+    'The network fee is above the most that the gas tank pays. The transfer continues when it falls.',
   GAS_TANK: 'The gas tank sends the network fee to the source address first.',
-  COINS: 'The coins of the wallet that are free now do not cover the transfer. It continues when change of an earlier transfer arrives.',
+  COINS:
+    'The coins of the wallet that are free now do not cover the transfer. It continues when change of an earlier transfer arrives.',
   EARLIER_TRANSFER: 'An earlier transfer has to be processed first.',
   SCREENING: 'The screening provider has not answered yet. The transfer continues when it does.',
-  AML_HELD: 'Screening holds it until the frozen addresses are unfrozen or the operator releases it.',
-  SIGNER_NODES: 'Two signer nodes have to answer and at least one of them does not. The step is retried.',
-  ENDPOINT: 'The endpoint of the network cannot be reached, or could not process a request. The step is retried.',
-  CHAIN_REFUSAL: 'The chain would refuse the transfer now. It is checked again, and fails if the chain continues to refuse it.',
+  AML_HELD:
+    'Screening holds it until the frozen addresses are unfrozen or the operator releases it.',
+  SIGNER_NODES:
+    'Two signer nodes have to answer and at least one of them does not. The step is retried.',
+  ENDPOINT:
+    'The endpoint of the network cannot be reached, or could not process a request. The step is retried.',
+  CHAIN_REFUSAL:
+    'The chain would refuse the transfer now. It is checked again, and fails if the chain continues to refuse it.',
   SWEEP_COST: 'The amount does not justify the network fee of a sweep yet.',
   INTERNAL: 'The platform could not complete a step. It is retried.',
 } as const
@@ -24,13 +31,21 @@ export type WaitCode = keyof typeof REASONS
 export const WAIT_CODES = Object.keys(REASONS) as WaitCode[]
 
 /** As it is stored with the row. `since`: when the row began to wait for this code. */
-export interface Waiting { code: WaitCode; reason: string; since: string }
+export interface Waiting {
+  code: WaitCode
+  reason: string
+  since: string
+}
 
-export const waitingShape = z.object({
-  code: z.string().meta({ description: `Today ${WAIT_CODES.join(', ')}; further codes may be added` }),
-  reason: z.string().meta({ description: 'A sentence for people; may change' }),
-  since: z.string().meta({ description: 'When it began to wait for this code' }),
-}).meta({ id: 'Waiting' })
+export const waitingShape = z
+  .object({
+    code: z
+      .string()
+      .meta({ description: `Today ${WAIT_CODES.join(', ')}; further codes may be added` }),
+    reason: z.string().meta({ description: 'A sentence for people; may change' }),
+    since: z.string().meta({ description: 'When it began to wait for this code' }),
+  })
+  .meta({ id: 'Waiting' })
 
 export const reasonFor = (code: WaitCode): string => REASONS[code]
 

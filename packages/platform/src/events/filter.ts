@@ -11,18 +11,36 @@ const NAMES = [...PATTERNS].map((name) => name.replaceAll(/[.*]/g, String.raw`\$
 const EVENT_PATTERN = `^(${NAMES})$`
 export const EVENTS_PATTERN = `^(${NAMES})(,(${NAMES})){0,${PATTERNS_MAX - 1}}$`
 
-/** A name of an event, all of a group (`invoice.*`), or all (`*`), in any case. Read as lower case. */
-export const eventPattern = z.string().max(100, 'must have at most 100 characters').transform((given, context) => {
-  const pattern = given.trim().toLowerCase()
-  if (PATTERNS.has(pattern)) return pattern
-  context.addIssue({
-    code: 'custom',
-    message: `"${given.slice(0, 60)}" is no event: * is all, ${GROUPS.map((group) => `${group}.*`).join(', ')} all of a group; `
-      + 'GET /openapi.json names each',
+/**
+ * A name of an event, all of a group (`invoice.*`), or all (`*`), in any case. Read as lower case.
+ */
+export const eventPattern = z
+  .string()
+  .max(100, 'must have at most 100 characters')
+  .transform((given, context) => {
+    const pattern = given.trim().toLowerCase()
+    if (PATTERNS.has(pattern)) return pattern
+    context.addIssue({
+      code: 'custom',
+      message:
+        `"${given.slice(0, 60)}" is no event: * is all, ${GROUPS.map((group) => `${group}.*`).join(', ')} all of a group; ` +
+        'GET /openapi.json names each',
+    })
+    return z.NEVER
   })
-  return z.NEVER
-}).meta({ type: 'string', pattern: EVENT_PATTERN, examples: ['transaction.confirmed', 'invoice.*', '*'] })
+  .meta({
+    type: 'string',
+    pattern: EVENT_PATTERN,
+    examples: ['transaction.confirmed', 'invoice.*', '*'],
+  })
 
 /** The types that patterns name. */
-export const typesOf = (patterns: readonly string[]): EventType[] => EVENT_TYPES.filter((type) => patterns.some((pattern) =>
-  pattern === '*' || pattern === type || (pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1)))))
+export const typesOf = (patterns: readonly string[]): EventType[] =>
+  EVENT_TYPES.filter((type) =>
+    patterns.some(
+      (pattern) =>
+        pattern === '*' ||
+        pattern === type ||
+        (pattern.endsWith('.*') && type.startsWith(pattern.slice(0, -1))),
+    ),
+  )

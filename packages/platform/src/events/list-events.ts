@@ -6,28 +6,41 @@ import { eventShape } from './registry.ts'
 
 /** The log of events, oldest first: what webhooks are made from. */
 export const listEvents = endpoint({
-  id: 'listEvents', tag: 'Events',
+  id: 'listEvents',
+  tag: 'Events',
   description: `The log, the oldest first: go on with \`next\` of the last answer. It goes back ${KEPT_DAYS} days.`,
   errors: ['CURSOR_EXPIRED'],
-  method: 'GET', path: '/dac/v1/events', summary: 'List events, the oldest first', access: 'read',
+  method: 'GET',
+  path: '/dac/v1/events',
+  summary: 'List events, the oldest first',
+  access: 'read',
   query: z.strictObject({
-    after: cursor.optional(), type: typeFilter.optional(),
+    after: cursor.optional(),
+    type: typeFilter.optional(),
     limit: integer(1, LIMIT_MAX, 'Events of an answer; 100 where it is absent').default(100),
   }),
   response: z.object({
     data: z.array(eventShape()).max(LIMIT_MAX),
-    next: z.string().nullable().meta({ description: 'For the next `after`; null where there was no event yet' }),
+    next: z
+      .string()
+      .nullable()
+      .meta({ description: 'For the next `after`; null where there was no event yet' }),
     has_more: z.boolean().meta({ description: 'More are there already' }),
   }),
   async handler({ services: { database }, caller, query: { after, type, limit } }) {
     const from = after === undefined ? '0' : await positionOf(database, caller, after, 'after')
     const rows = await readLog(database, caller, {
-      after: from, upTo: await endOfLog(database), types: type ?? null, limit: limit + 1,
+      after: from,
+      upTo: await endOfLog(database),
+      types: type ?? null,
+      limit: limit + 1,
     })
     const shown = rows.slice(0, limit)
     return {
       body: {
-        data: shown.map((row) => messageOf(row)), next: shown.at(-1)?.uid ?? after ?? null, has_more: rows.length > limit,
+        data: shown.map((row) => messageOf(row)),
+        next: shown.at(-1)?.uid ?? after ?? null,
+        has_more: rows.length > limit,
       },
     }
   },

@@ -11,54 +11,94 @@ export const KEPT_DAYS = 90
 
 /** What a message is made of. */
 export interface Told {
-  uid: string; type: EventType; created_at: Date; object: string; version: string
+  uid: string
+  type: EventType
+  created_at: Date
+  object: string
+  version: string
   /** JSON text. */ payload: string
 }
 
-/** An event as callers get it. Numbers are as exact as they were written. @param data in place of its payload */
+/**
+ * An event as callers get it. Numbers are as exact as they were written. @param data in place of
+ * its payload
+ */
 export const messageOf = (event: Told, data: unknown = parseJson(event.payload)) => ({
-  type: event.type, timestamp: event.created_at.toISOString(), data, id: event.uid, object: event.object,
+  type: event.type,
+  timestamp: event.created_at.toISOString(),
+  data,
+  id: event.uid,
+  object: event.object,
   version: new JsonNumber(event.version),
 })
 
 /** Names, groups or `*`, separated by commas. */
-export const typeFilter = z.string().max(2000).transform((given, context): EventType[] | null => {
-  const patterns: string[] = []
-  const parts = given.split(',')
-  if (parts.length > PATTERNS_MAX) context.addIssue({ code: 'custom', message: `must name at most ${PATTERNS_MAX}` })
-  for (const part of parts.slice(0, PATTERNS_MAX)) {
-    const read = eventPattern.safeParse(part)
-    if (read.success) patterns.push(read.data)
-    else context.addIssue({ code: 'custom', message: read.error.issues[0]?.message ?? 'is not valid' })
-  }
-  return patterns.includes('*') ? null : typesOf(patterns)
-}).meta({ type: 'string', pattern: EVENTS_PATTERN, description: 'Names of events, `group.*` or `*`, separated by commas, in any case' })
+export const typeFilter = z
+  .string()
+  .max(2000)
+  .transform((given, context): EventType[] | null => {
+    const patterns: string[] = []
+    const parts = given.split(',')
+    if (parts.length > PATTERNS_MAX)
+      context.addIssue({ code: 'custom', message: `must name at most ${PATTERNS_MAX}` })
+    for (const part of parts.slice(0, PATTERNS_MAX)) {
+      const read = eventPattern.safeParse(part)
+      if (read.success) patterns.push(read.data)
+      else
+        context.addIssue({
+          code: 'custom',
+          message: read.error.issues[0]?.message ?? 'is not valid',
+        })
+    }
+    return patterns.includes('*') ? null : typesOf(patterns)
+  })
+  .meta({
+    type: 'string',
+    pattern: EVENTS_PATTERN,
+    description: 'Names of events, `group.*` or `*`, separated by commas, in any case',
+  })
 
-export const cursor = z.string().max(100).meta({ minLength: 1, description: 'The `id` of an event: those that came after it' })
+export const cursor = z
+  .string()
+  .max(100)
+  .meta({ minLength: 1, description: 'The `id` of an event: those that came after it' })
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
- * Where in the log an event stands that the caller has seen. Its id is the cursor, and no number: it tells nothing of others'
- * events, and one that a restored older database does not know is no other event there.
+ * Where in the log an event stands that the caller has seen. Its id is the cursor, and no number:
+ * it tells nothing of others' events, and one that a restored older database does not know is no
+ * other event there.
  * @param field what to name where it is wrong
  * @throws ApiError `INVALID_REQUEST`, `CURSOR_EXPIRED`
  */
-export async function positionOf(database: Queryable, caller: Caller, after: string, field: string): Promise<string> {
-  if (!UUID.test(after)) throw new ApiError('INVALID_REQUEST', `${field}: must be the id of an event`, { field })
+export async function positionOf(
+  database: Queryable,
+  caller: Caller,
+  after: string,
+  field: string,
+): Promise<string> {
+  if (!UUID.test(after))
+    throw new ApiError('INVALID_REQUEST', `${field}: must be the id of an event`, { field })
   const row = await database.one<{ position: string }>(
     `select position::text from events where workspace_id = $2 and ${VISIBLE('$3')} and uid = $1 and position is not null`,
-    [after, caller.workspaceId, caller.subAccountId])
+    [after, caller.workspaceId, caller.subAccountId],
+  )
   if (row) return row.position
   throw new ApiError(
     'CURSOR_EXPIRED',
-    `${field}: the log does not hold this event, and what came after it may be missing: events are kept for ${KEPT_DAYS} days. `
-      + `Begin again without ${field}, and look at what you follow`,
-    { field })
+    `${field}: the log does not hold this event, and what came after it may be missing: events are kept for ${KEPT_DAYS} days. ` +
+      `Begin again without ${field}, and look at what you follow`,
+    { field },
+  )
 }
 
-/** Of its workspace's events a key sees those of its own sub-account, and those that concern the whole workspace. */
-const VISIBLE = (subAccount: string): string => `(sub_account_id is null or sub_account_id = ${subAccount})`
+/**
+ * Of its workspace's events a key sees those of its own sub-account, and those that concern the
+ * whole workspace.
+ */
+const VISIBLE = (subAccount: string): string =>
+  `(sub_account_id is null or sub_account_id = ${subAccount})`
 
 /** Where the log ends now; everything up to there is committed. */
 export async function endOfLog(database: Queryable): Promise<string> {
@@ -66,17 +106,22 @@ export async function endOfLog(database: Queryable): Promise<string> {
 }
 
 /** Events of the caller between two positions, the oldest first. @param types null: all */
-export async function readLog(database: Queryable, caller: Caller, o: {
-  after: string
-  upTo: string
-  types: EventType[] | null
-  limit: number
-}): Promise<(Told & { position: string })[]> {
+export async function readLog(
+  database: Queryable,
+  caller: Caller,
+  o: {
+    after: string
+    upTo: string
+    types: EventType[] | null
+    limit: number
+  },
+): Promise<(Told & { position: string })[]> {
   return database.query(
     `select uid, type, created_at, object, version::text, payload::text, position::text from events
      where workspace_id = $1 and ${VISIBLE('$2')} and position > $3 and position <= $4 and ($5::text[] is null or type = any($5))
      order by events.position limit $6`,
-    [caller.workspaceId, caller.subAccountId, o.after, o.upTo, o.types, o.limit])
+    [caller.workspaceId, caller.subAccountId, o.after, o.upTo, o.types, o.limit],
+  )
 }
 
 /** A message as JSON text. */

@@ -35,32 +35,45 @@ const CROWD_BUSY_MS = 250
 /** Other processes write events too, and are not heard. */
 const POLL_MS_MAX = 1000
 
-export const eventPollMs = (services: Pick<Services, 'settings'>): number => Math.min(services.settings.pollMs, POLL_MS_MAX)
+export const eventPollMs = (services: Pick<Services, 'settings'>): number =>
+  Math.min(services.settings.pollMs, POLL_MS_MAX)
 
 interface Row {
-  id: string; uid: string; workspace_id: string; sub_account_id: string | null; type: EventType; payload: string; created_at: Date
+  id: string
+  uid: string
+  workspace_id: string
+  sub_account_id: string | null
+  type: EventType
+  payload: string
+  created_at: Date
 }
 
 /** Of `events`, in SQL: not yet in the log. */
 const IS_WAITING = 'position is null'
 
 /**
- * Gives committed events their place in the log, in the order of their ids: so whoever reads by position misses none that was
- * committed late. Writes nothing where there is none.
+ * Gives committed events their place in the log, in the order of their ids: so whoever reads by
+ * position misses none that was committed late. Writes nothing where there is none.
  * @returns how many were published
  */
 export async function publish(services: Services, distributor: Distributor): Promise<number> {
   const { database } = services
-  if (await database.one(`select 1 from events where ${IS_WAITING} limit 1`) === undefined) return 0
-  const published = await batch(services, distributor.write, BATCH).catch(async (error: unknown) => {
-    if (isPassing(error)) throw error
-    // What one event is about must not keep all others from being told.
-    return batch(services, distributor.write, 1).catch(async (reason: unknown) => {
-      if (isPassing(reason)) throw reason
-      services.log.error({ err: reasonOf(reason) }, 'an event could not be given to its webhooks; it is in the log alone')
-      return batch(services, async () => undefined, 1)
-    })
-  })
+  if ((await database.one(`select 1 from events where ${IS_WAITING} limit 1`)) === undefined)
+    return 0
+  const published = await batch(services, distributor.write, BATCH).catch(
+    async (error: unknown) => {
+      if (isPassing(error)) throw error
+      // What one event is about must not keep all others from being told.
+      return batch(services, distributor.write, 1).catch(async (reason: unknown) => {
+        if (isPassing(reason)) throw reason
+        services.log.error(
+          { err: reasonOf(reason) },
+          'an event could not be given to its webhooks; it is in the log alone',
+        )
+        return batch(services, async () => undefined, 1)
+      })
+    },
+  )
   if (published > 0) {
     services.environment.checkpoint('events.published')
     services.feed.ring()
@@ -69,21 +82,36 @@ export async function publish(services: Services, distributor: Distributor): Pro
   return published
 }
 
-/** Publishes the oldest events that are not yet. One process at a time does, and the others' events are in its next batch. */
-async function batch(services: Services, write: Distributor['write'], limit: number): Promise<number> {
+/**
+ * Publishes the oldest events that are not yet. One process at a time does, and the others' events
+ * are in its next batch.
+ */
+async function batch(
+  services: Services,
+  write: Distributor['write'],
+  limit: number,
+): Promise<number> {
   return services.database.transaction(async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
     const rows = await tx.query<Row>(
       `select id::text, uid, workspace_id, sub_account_id, type, payload::text payload, created_at from events
-       where ${IS_WAITING} order by events.id limit $1`, [limit])
+       where ${IS_WAITING} order by events.id limit $1`,
+      [limit],
+    )
     if (rows.length === 0) return 0
     const events = await numbered(tx, rows)
     await tx.query(
       `update events e set position = n.position, object = n.object, version = n.version
        from unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::uuid[]) n (id, position, object, version, workspace)
        where e.workspace_id = n.workspace and e.id = n.id`,
-      [events.map(({ id }) => id), events.map(({ position }) => position), events.map(({ object }) => object),
-        events.map(({ version }) => version), events.map(({ workspaceId }) => workspaceId)])
+      [
+        events.map(({ id }) => id),
+        events.map(({ position }) => position),
+        events.map(({ object }) => object),
+        events.map(({ version }) => version),
+        events.map(({ workspaceId }) => workspaceId),
+      ],
+    )
     await write(services, tx, events)
     return rows.length
   })
@@ -92,39 +120,61 @@ async function batch(services: Services, write: Distributor['write'], limit: num
 /** Positions from the log's end on, and each object's next versions. */
 async function numbered(tx: Queryable, rows: readonly Row[]): Promise<Published[]> {
   const found = rows.map((row) => ({
-    row, object: objectOf(row.type, (JSON.parse(row.payload) ?? {}) as Record<string, unknown>, row.workspace_id),
+    row,
+    object: objectOf(
+      row.type,
+      (JSON.parse(row.payload) ?? {}) as Record<string, unknown>,
+      row.workspace_id,
+    ),
   }))
-  const log = await tx.one<{ last: string }>('update event_log set last = last + $1 returning last::text', [rows.length])
+  const log = await tx.one<{ last: string }>(
+    'update event_log set last = last + $1 returning last::text',
+    [rows.length],
+  )
   let position = BigInt(log?.last ?? '0') - BigInt(rows.length)
   const objects = await tx.query<{ workspace_id: string; object: string; version: string }>(
     `insert into event_objects as o (workspace_id, object, version)
      select w, name, count(*) from unnest($1::uuid[], $2::text[]) e (w, name) group by w, name
      on conflict (workspace_id, object) do update set version = o.version + excluded.version
      returning o.workspace_id, o.object, o.version::text`,
-    [found.map(({ row }) => row.workspace_id), found.map(({ object }) => object)])
+    [found.map(({ row }) => row.workspace_id), found.map(({ object }) => object)],
+  )
   const key = (workspace: string, object: string) => `${workspace} ${object}`
   const counts = new Map<string, bigint>()
   for (const { row, object } of found) {
     const name = key(row.workspace_id, object)
     counts.set(name, (counts.get(name) ?? 0n) + 1n)
   }
-  const versions = new Map(objects.map(({ workspace_id, object, version }) => {
-    const name = key(workspace_id, object)
-    return [name, BigInt(version) - (counts.get(name) ?? 0n)] as const
-  }))
+  const versions = new Map(
+    objects.map(({ workspace_id, object, version }) => {
+      const name = key(workspace_id, object)
+      return [name, BigInt(version) - (counts.get(name) ?? 0n)] as const
+    }),
+  )
   return found.map(({ row, object }) => {
     position += 1n
     const name = key(row.workspace_id, object)
     const version = (versions.get(name) ?? 0n) + 1n
     versions.set(name, version)
     return {
-      id: BigInt(row.id), uid: row.uid, workspaceId: row.workspace_id, subAccountId: row.sub_account_id, type: row.type, object, version,
-      position, createdAt: row.created_at, payload: row.payload,
+      id: BigInt(row.id),
+      uid: row.uid,
+      workspaceId: row.workspace_id,
+      subAccountId: row.sub_account_id,
+      type: row.type,
+      object,
+      version,
+      position,
+      createdAt: row.created_at,
+      payload: row.payload,
     }
   })
 }
 
-/** Publishes as soon as this process has committed an event, and looks for those of others now and then. */
+/**
+ * Publishes as soon as this process has committed an event, and looks for those of others now and
+ * then.
+ */
 export function publishLoop(services: Services, distributor: Distributor): Loop {
   return {
     name: 'publish events',
@@ -135,7 +185,10 @@ export function publishLoop(services: Services, distributor: Distributor): Loop 
       const published = await publish(services, distributor)
       // What comes in a crowd is published together.
       if (published > 0 && published < BATCH) {
-        await services.environment.sleep(services.pressure.isHigh ? CROWD_BUSY_MS : CROWD_MS, signal)
+        await services.environment.sleep(
+          services.pressure.isHigh ? CROWD_BUSY_MS : CROWD_MS,
+          signal,
+        )
       }
       return published > 0
     },

@@ -8,14 +8,42 @@ import { EVENTS, eventShape } from './registry.ts'
 type Data = Record<string, unknown>
 
 const DEPOSIT: Data = {
-  type: 'Deposit', source_type: 'EXTERNAL', destination_type: 'INTERNAL', fee: 0, platform_fee: null, memo: '', sequence_id: null,
+  type: 'Deposit',
+  source_type: 'EXTERNAL',
+  destination_type: 'INTERNAL',
+  fee: 0,
+  platform_fee: null,
+  memo: '',
+  sequence_id: null,
 }
-const CONFIRMED: Data = { status: 'confirmed', sub_status: 'CONFIRMED', confirmations: 3, confirmed_at: EXAMPLE_TIME }
-const HELD: Data = { ...DEPOSIT, sub_status: 'AML_HELD', confirmations: 3, failure_reason: 'the sender is on the frozen list' }
+const CONFIRMED: Data = {
+  status: 'confirmed',
+  sub_status: 'CONFIRMED',
+  confirmations: 3,
+  confirmed_at: EXAMPLE_TIME,
+}
+const HELD: Data = {
+  ...DEPOSIT,
+  sub_status: 'AML_HELD',
+  confirmations: 3,
+  failure_reason: 'the sender is on the frozen list',
+}
 const REASON = 'EAPI:Invalid key'
-const STAKED: Data = { asset: 'TRX', address: 'TD3AWYqUF6hcGN5N9Ggg9yGpemnZ6vUYfH', amount: 100, resource: 'ENERGY' }
+const STAKED: Data = {
+  asset: 'TRX',
+  address: 'TD3AWYqUF6hcGN5N9Ggg9yGpemnZ6vUYfH',
+  amount: 100,
+  resource: 'ENERGY',
+}
 const UNPAID: Data = {
-  exception: null, payments: [], refunds: [], refundable: [], excess: [], cancelled_at: null, marked: null, paid_amount: 0,
+  exception: null,
+  payments: [],
+  refunds: [],
+  refundable: [],
+  excess: [],
+  cancelled_at: null,
+  marked: null,
+  paid_amount: 0,
   payer: { email: 'payer@example.org', name: 'A. Payer' },
 }
 const WORKING: Data = { failures: 0, difference: [], warnings: [], reason: null, status: 'active' }
@@ -26,15 +54,28 @@ const SAYS: Readonly<Record<EventType, (usual: Data) => Data>> = {
   'transaction.updated': () => ({ sub_status: 'CONFIRMING' }),
   'transaction.confirmed': () => CONFIRMED,
   'transaction.failed': () => ({
-    status: 'failed', sub_status: 'FAILED', hash: null, confirmations: 0, fee: 0, failure_reason: 'the chain refused the transfer',
+    status: 'failed',
+    sub_status: 'FAILED',
+    hash: null,
+    confirmations: 0,
+    fee: 0,
+    failure_reason: 'the chain refused the transfer',
   }),
   'deposit.detected': () => ({ ...DEPOSIT, confirmations: 1 }),
   'deposit.confirmed': () => ({ ...DEPOSIT, ...CONFIRMED }),
   'deposit.frozen': () => HELD,
   'deposit.released': () => ({ ...DEPOSIT, sub_status: 'SCREENING', confirmations: 3 }),
-  'deposit.suspended': () => ({ ...DEPOSIT, confirmations: 3, failure_reason: 'there is no wallet of the asset' }),
+  'deposit.suspended': () => ({
+    ...DEPOSIT,
+    confirmations: 3,
+    failure_reason: 'there is no wallet of the asset',
+  }),
   'deposit.reverted': () => ({
-    ...DEPOSIT, status: 'failed', sub_status: 'REVERTED', confirmations: 0, failure_reason: 'a reorganisation removed its block',
+    ...DEPOSIT,
+    status: 'failed',
+    sub_status: 'REVERTED',
+    confirmations: 0,
+    failure_reason: 'a reorganisation removed its block',
   }),
   'address.created': () => ({}),
   'address.frozen': () => ({}),
@@ -54,10 +95,21 @@ const SAYS: Readonly<Record<EventType, (usual: Data) => Data>> = {
   'auto_forwarding.deleted': () => ({ status: 'deleted', waiting: 0, outstanding: [] }),
   'aml.screening_overdue': () => ({ since: EXAMPLE_TIME, reason: 'the provider does not answer' }),
   'invoice.created': () => UNPAID,
-  'invoice.updated': (usual) => ({ ...UNPAID, ...paidWith(usual, 'seen', 0), due_amount: usual['crypto_amount'], paid_amount: 0 }),
-  'invoice.processing': (usual) => ({ ...UNPAID, inv_status: 'Processing', ...paidWith(usual, 'detected', 1) }),
+  'invoice.updated': (usual) => ({
+    ...UNPAID,
+    ...paidWith(usual, 'seen', 0),
+    due_amount: usual['crypto_amount'],
+    paid_amount: 0,
+  }),
+  'invoice.processing': (usual) => ({
+    ...UNPAID,
+    inv_status: 'Processing',
+    ...paidWith(usual, 'detected', 1),
+  }),
   'invoice.paid': (usual) => ({
-    ...UNPAID, inv_status: 'Paid', ...paidWith(usual, 'confirmed', 3),
+    ...UNPAID,
+    inv_status: 'Paid',
+    ...paidWith(usual, 'confirmed', 3),
     refundable: [{ asset: usual['asset'], amount: usual['crypto_amount'] }],
   }),
   'invoice.expired': () => ({ ...UNPAID, inv_status: 'Expired' }),
@@ -65,44 +117,91 @@ const SAYS: Readonly<Record<EventType, (usual: Data) => Data>> = {
   'exchange_account.created': () => WORKING,
   'exchange_account.updated': () => WORKING,
   'exchange_account.failing': () => ({ ...WORKING, status: 'failing', reason: REASON }),
-  'exchange_account.difference': () => ({ ...WORKING, difference: [{ asset: 'BTC', ledger: 1.5, venue: 1.25, difference: -0.25 }] }),
+  'exchange_account.difference': () => ({
+    ...WORKING,
+    difference: [{ asset: 'BTC', ledger: 1.5, venue: 1.25, difference: -0.25 }],
+  }),
   'exchange_account.deleted': () => WORKING,
   'order.created': () => ({ ...orderOf(0), sub_status: 'NEW', exchange_order_id: null }),
   'order.updated': () => ({ ...orderOf(0.015), status: 'filled', sub_status: 'ENDED' }),
-  'exchange_transfer.created': () => ({ credited: null, fee: null, hash: null, exchange_transfer_id: null, sub_status: 'NEW' }),
-  'exchange_transfer.updated': ({ amount }) => ({ credited: amount, fee: null, status: 'completed', sub_status: 'DONE' }),
+  'exchange_transfer.created': () => ({
+    credited: null,
+    fee: null,
+    hash: null,
+    exchange_transfer_id: null,
+    sub_status: 'NEW',
+  }),
+  'exchange_transfer.updated': ({ amount }) => ({
+    credited: amount,
+    fee: null,
+    status: 'completed',
+    sub_status: 'DONE',
+  }),
   'webhook.test': () => ({}),
-  'webhook.disabled': () => ({ failures: 50, reason: '50 tries in a row failed; the last one answered 500' }),
+  'webhook.disabled': () => ({
+    failures: 50,
+    reason: '50 tries in a row failed; the last one answered 500',
+  }),
 }
 
 /** An invoice with one payment of the whole amount. */
 const paidWith = (usual: Data, status: string, confirmations: number): Data => ({
-  paid_amount: usual['crypto_amount'], due_amount: 0,
-  payments: [{ ...(usual['payments'] as Data[])[0], amount: usual['crypto_amount'], status, confirmations, note: null }],
+  paid_amount: usual['crypto_amount'],
+  due_amount: 0,
+  payments: [
+    {
+      ...(usual['payments'] as Data[])[0],
+      amount: usual['crypto_amount'],
+      status,
+      confirmations,
+      note: null,
+    },
+  ],
 })
 
 const orderOf = (filled: number): Data => ({
-  type: 'limit', quote_amount: null, protection_price: null, max_slippage_bps: null, post_only: false, filled,
-  remaining: filled === 0 ? 0.015 : 0, average_price: filled === 0 ? null : 87500.5, cost: filled * 87500.5,
+  type: 'limit',
+  quote_amount: null,
+  protection_price: null,
+  max_slippage_bps: null,
+  post_only: false,
+  filled,
+  remaining: filled === 0 ? 0.015 : 0,
+  average_price: filled === 0 ? null : 87500.5,
+  cost: filled * 87500.5,
   fees: filled === 0 ? [] : [{ asset: 'USD', amount: 2.1 }],
 })
 
 /** The usual example of a type's data, which the OpenAPI document shows too. */
 function usualData(type: EventType): Data {
   const components = new Components()
-  return (exampleOf(components, components.shown(eventShape(EVENTS[type].data, z.literal(type)))) as { data: Data }).data
+  return (
+    exampleOf(components, components.shown(eventShape(EVENTS[type].data, z.literal(type)))) as {
+      data: Data
+    }
+  ).data
 }
 
 /** Its times are now, and its ids new ones: the same within a field's name. */
-function fresh(value: unknown, field: string, now: string, idOf: (field: string) => string): unknown {
+function fresh(
+  value: unknown,
+  field: string,
+  now: string,
+  idOf: (field: string) => string,
+): unknown {
   if (value === EXAMPLE_TIME) return now
   if (value === EXAMPLE_ID) return idOf(field)
   if (Array.isArray(value)) return value.map((each) => fresh(each, field, now, idOf))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, fresh(each, name, now, idOf)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [name, fresh(each, name, now, idOf)]),
+  )
 }
 
-/** Data of an event that did not happen, for tests of receivers: made up, and consistent with its type. */
+/**
+ * Data of an event that did not happen, for tests of receivers: made up, and consistent with its
+ * type.
+ */
 export function sampleData(type: EventType, nowMs: number, uuid: () => string = randomUUID): Data {
   const usual = usualData(type)
   const ids = new Map<string, string>()
@@ -111,6 +210,13 @@ export function sampleData(type: EventType, nowMs: number, uuid: () => string = 
     ids.set(field, id)
     return id
   }
-  const says = Object.entries(SAYS[type](usual)).filter(([name]) => name in usual || name === 'resource')
-  return fresh({ ...usual, ...Object.fromEntries(says) }, '', new Date(nowMs).toISOString(), idOf) as Data
+  const says = Object.entries(SAYS[type](usual)).filter(
+    ([name]) => name in usual || name === 'resource',
+  )
+  return fresh(
+    { ...usual, ...Object.fromEntries(says) },
+    '',
+    new Date(nowMs).toISOString(),
+    idOf,
+  ) as Data
 }

@@ -7,26 +7,45 @@ import { eventShape } from './registry.ts'
 
 const BATCH = 100
 
-/** The log as it grows: each event once, in order. What a client has missed comes first when it comes back. */
+/**
+ * The log as it grows: each event once, in order. What a client has missed comes first when it
+ * comes back.
+ */
 export const streamEvents = endpoint({
-  id: 'streamEvents', tag: 'Events',
-  description: 'Server-sent events as they are committed; first those that came after the one you have seen. Reconnect with `Last-'
-    + 'Event-ID`.',
+  id: 'streamEvents',
+  tag: 'Events',
+  description:
+    'Server-sent events as they are committed; first those that came after the one you have seen. Reconnect with `Last-' +
+    'Event-ID`.',
   errors: ['CURSOR_EXPIRED'],
-  method: 'GET', path: '/dac/v1/events/stream', access: 'read', streams: true,
+  method: 'GET',
+  path: '/dac/v1/events/stream',
+  access: 'read',
+  streams: true,
   summary: 'Events as they come (server-sent events); those after `Last-Event-ID` or `after` first',
-  query: z.strictObject({ after: cursor.optional(), type: typeFilter.optional() }), response: eventShape(),
+  query: z.strictObject({ after: cursor.optional(), type: typeFilter.optional() }),
+  response: eventShape(),
   async handler({ services, caller, query, lastEventId }) {
     // What the client has seen goes before where it once began.
-    const [seen, field] = lastEventId === undefined || lastEventId === '' ? [query.after, 'after'] : [lastEventId, 'Last-Event-ID']
+    const [seen, field] =
+      lastEventId === undefined || lastEventId === ''
+        ? [query.after, 'after']
+        : [lastEventId, 'Last-Event-ID']
     const { database } = services
-    const from = seen === undefined ? await endOfLog(database) : await positionOf(database, caller, seen, field)
+    const from =
+      seen === undefined
+        ? await endOfLog(database)
+        : await positionOf(database, caller, seen, field)
     return { stream: (signal) => follow(services, caller, from, query.type ?? null, signal) }
   },
 })
 
 async function* follow(
-  services: Services, caller: Caller, from: string, types: EventType[] | null, signal: AbortSignal
+  services: Services,
+  caller: Caller,
+  from: string,
+  types: EventType[] | null,
+  signal: AbortSignal,
 ): AsyncGenerator<ServerEvent> {
   const { database, feed } = services
   const listener = feed.listen({ workspace: caller.workspaceId })
@@ -37,8 +56,8 @@ async function* follow(
       const rows = await readLog(database, caller, { after: at, upTo, types, limit: BATCH })
       for (const row of rows) yield { id: row.uid, event: row.type, data: textOf(row) }
       const isAll = rows.length < BATCH
-      at = isAll ? upTo : rows.at(-1)?.position ?? upTo
-      if (isAll && !await listener.next(signal)) return
+      at = isAll ? upTo : (rows.at(-1)?.position ?? upTo)
+      if (isAll && !(await listener.next(signal))) return
     }
   } finally {
     listener.close()

@@ -8,78 +8,157 @@ import type { Caller } from '../http/endpoint.ts'
 import { coinAt, presentExchangeTransfer, toUnits, type ExchangeTransferRow } from './transfer.ts'
 
 /** An address as its family spells it. */
-interface Place { address: string; tag: string | null }
+interface Place {
+  address: string
+  tag: string | null
+}
 
 /** Where an exchange takes an asset, and where coins of it last went to. */
-export interface ExchangeAddress { now: Place; before: Place | null; isNew: boolean }
+export interface ExchangeAddress {
+  now: Place
+  before: Place | null
+  isNew: boolean
+}
 
-const isSame = (one: Place, other: Place): boolean => one.address === other.address && one.tag === other.tag
+const isSame = (one: Place, other: Place): boolean =>
+  one.address === other.address && one.tag === other.tag
 
 /**
  * Asks an exchange where it takes an asset.
  * @param field of the request that names the account
- * @throws ApiError `EXCHANGE_UNAVAILABLE`, `EXCHANGE_KEY_REFUSED`, `EXCHANGE_UNSUPPORTED`; `EXCHANGE_UNAVAILABLE` too where what it
- * names is no address of that network
+ * @throws ApiError `EXCHANGE_UNAVAILABLE`, `EXCHANGE_KEY_REFUSED`, `EXCHANGE_UNSUPPORTED`;
+ *   `EXCHANGE_UNAVAILABLE` too where what it names is no address of that network
  */
 export async function askForAddress(
-  services: Services, account: AccountRow, asset: Asset, network: Network, field: string
+  services: Services,
+  account: AccountRow,
+  asset: Asset,
+  network: Network,
+  field: string,
 ): Promise<ExchangeAddress> {
   const { address, tag } = await venueOf(services, account)
     .then((venue) => venue.depositAddress(coinAt(asset), network.code))
-    .catch((error: unknown) => { throw venueProblem(error, field) })
+    .catch((error: unknown) => {
+      throw venueProblem(error, field)
+    })
   const valid = validateAddress(services.registry, asset.asset_name, address, tag)
   if (!valid.valid) {
     throw new ApiError(
-      'EXCHANGE_UNAVAILABLE', `${field}: what ${account.exchange} names for ${asset.asset_name} is no address of ${network.code}; nothing `
-        + 'was sent', { field })
+      'EXCHANGE_UNAVAILABLE',
+      `${field}: what ${account.exchange} names for ${asset.asset_name} is no address of ${network.code}; nothing ` +
+        'was sent',
+      { field },
+    )
   }
   const now = { address: valid.address, tag: valid.address_tag }
   const known = await services.database.one<{ address: string; address_tag: string | null }>(
-    'select address, address_tag from exchange_addresses where account_id = $1 and asset = $2', [account.id, asset.asset_name])
+    'select address, address_tag from exchange_addresses where account_id = $1 and asset = $2',
+    [account.id, asset.asset_name],
+  )
   const before = known ? { address: known.address, tag: known.address_tag } : null
   return { now, before, isNew: before !== null && !isSame(before, now) }
 }
 
-const show = ({ address, tag }: Place): string => (tag === null ? address : `${address} with tag ${tag}`)
+const show = ({ address, tag }: Place): string =>
+  tag === null ? address : `${address} with tag ${tag}`
 
 /**
- * Holds a transfer to an exchange against what the exchange says now: its caller has signed the address, and one that has changed since
- * the last transfer he names once more.
+ * Holds a transfer to an exchange against what the exchange says now: its caller has signed the
+ * address, and one that has changed since the last transfer he names once more.
  * @returns what is written beside the transfer, in its commit; null for one that goes elsewhere
- * @throws ApiError `INVALID_REQUEST`, `INVALID_ADDRESS`, `EXCHANGE_ADDRESS_CHANGED` (409), and what {@link askForAddress} throws
+ * @throws ApiError `INVALID_REQUEST`, `INVALID_ADDRESS`, `EXCHANGE_ADDRESS_CHANGED` (409), and
+ *   what {@link askForAddress} throws
  */
 export async function checkExchangeDestination(
-  services: Services, caller: Caller, body: TransferBody, { asset, network, amount }: { asset: Asset; network: Network; amount: bigint }
+  services: Services,
+  caller: Caller,
+  body: TransferBody,
+  { asset, network, amount }: { asset: Asset; network: Network; amount: bigint },
 ): Promise<{ row: ExchangeTransferRow; shown: string } | null> {
-  const refused = (field: string, reason: string) => new ApiError('INVALID_REQUEST', `${field}: ${reason}`, { field })
+  const refused = (field: string, reason: string) =>
+    new ApiError('INVALID_REQUEST', `${field}: ${reason}`, { field })
   if (body.destination_type !== 'EXCHANGE') {
-    const extra = (['destination_id', 'confirm_address'] as const).find((field) => body[field] !== undefined)
+    const extra = (['destination_id', 'confirm_address'] as const).find(
+      (field) => body[field] !== undefined,
+    )
     if (extra) throw refused(extra, 'belongs to destination_type EXCHANGE')
     return null
   }
-  if (body.destination_id === undefined) throw refused('destination_id', 'names the exchange account, with destination_type EXCHANGE')
-  const account = await findAccount(services.database, caller, body.destination_id, 'destination_id')
-  const { now, before, isNew } = await askForAddress(services, account, asset, network, 'destination_id')
-  const signed = validateAddress(services.registry, asset.asset_name, body.destination_address, body.address_tag ?? null)
+  if (body.destination_id === undefined)
+    throw refused('destination_id', 'names the exchange account, with destination_type EXCHANGE')
+  const account = await findAccount(
+    services.database,
+    caller,
+    body.destination_id,
+    'destination_id',
+  )
+  const { now, before, isNew } = await askForAddress(
+    services,
+    account,
+    asset,
+    network,
+    'destination_id',
+  )
+  const signed = validateAddress(
+    services.registry,
+    asset.asset_name,
+    body.destination_address,
+    body.address_tag ?? null,
+  )
   if (!signed.valid || !isSame({ address: signed.address, tag: signed.address_tag }, now)) {
-    const field = signed.valid && signed.address === now.address ? 'address_tag' : 'destination_address'
+    const field =
+      signed.valid && signed.address === now.address ? 'address_tag' : 'destination_address'
     throw new ApiError(
-      'INVALID_ADDRESS', `${field}: ${account.exchange} takes ${asset.asset_name} of this account at ${show(now)}; sign that, or look `
-        + 'there why it says something else', { field, details: { address: now.address, address_tag: now.tag } })
+      'INVALID_ADDRESS',
+      `${field}: ${account.exchange} takes ${asset.asset_name} of this account at ${show(now)}; sign that, or look ` +
+        'there why it says something else',
+      { field, details: { address: now.address, address_tag: now.tag } },
+    )
   }
   if (isNew && body.confirm_address !== now.address) {
     throw new ApiError(
-      'EXCHANGE_ADDRESS_CHANGED', `confirm_address: ${account.exchange} took ${asset.asset_name} at ${show(before as Place)} and says `
-        + `${show(now)} now; look there whether that is so, and name the new address`,
-      { field: 'confirm_address', details: { address: now.address, address_tag: now.tag, previous: before } })
+      'EXCHANGE_ADDRESS_CHANGED',
+      `confirm_address: ${account.exchange} took ${asset.asset_name} at ${show(before as Place)} and says ` +
+        `${show(now)} now; look there whether that is so, and name the new address`,
+      {
+        field: 'confirm_address',
+        details: { address: now.address, address_tag: now.tag, previous: before },
+      },
+    )
   }
   const at = new Date(services.environment.now())
   const row: ExchangeTransferRow = {
-    id: services.environment.uuid(), workspace_id: caller.workspaceId, sub_account_id: caller.subAccountId, account_id: account.id,
-    exchange: account.exchange, direction: 'to_exchange', asset: asset.asset_name, network: network.code, coin: coinAt(asset),
-    amount: toUnits(amount, asset).toString(), credited: null, fee: null, address: now.address, address_tag: now.tag, venue_key: null,
-    client_id: null, venue_id: null, transaction_id: null, hash: null, state: 'MOVING', status: 'pending', reason: null, last_error: null,
-    sent_at: null, overdue_at: null, sequence_id: null, version: 1, attempts: 0, lease_token: null, created_at: at, updated_at: at,
+    id: services.environment.uuid(),
+    workspace_id: caller.workspaceId,
+    sub_account_id: caller.subAccountId,
+    account_id: account.id,
+    exchange: account.exchange,
+    direction: 'to_exchange',
+    asset: asset.asset_name,
+    network: network.code,
+    coin: coinAt(asset),
+    amount: toUnits(amount, asset).toString(),
+    credited: null,
+    fee: null,
+    address: now.address,
+    address_tag: now.tag,
+    venue_key: null,
+    client_id: null,
+    venue_id: null,
+    transaction_id: null,
+    hash: null,
+    state: 'MOVING',
+    status: 'pending',
+    reason: null,
+    last_error: null,
+    sent_at: null,
+    overdue_at: null,
+    sequence_id: null,
+    version: 1,
+    attempts: 0,
+    lease_token: null,
+    created_at: at,
+    updated_at: at,
   }
   return { row, shown: stringifyJson(presentExchangeTransfer(row)) }
 }

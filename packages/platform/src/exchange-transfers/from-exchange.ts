@@ -18,54 +18,91 @@ const CLOCK_MS = 60_000
 /** So long after the answer was lost, somebody is told. */
 const ALERT_MS = 120_000
 
-/** A withdrawal from an exchange: asked for once, found again by what the exchange lists, and followed until it is a deposit here. */
+/**
+ * A withdrawal from an exchange: asked for once, found again by what the exchange lists, and
+ * followed until it is a deposit here.
+ */
 export async function bringOut(step: Step): Promise<void> {
   const { row } = step
   switch (row.state) {
-    case 'NEW': return send(step)
+    case 'NEW':
+      return send(step)
     // A worker that died in between may have sent it: only the exchange knows.
-    case 'SENDING': case 'ASKING': return ask(step)
-    default: return follow(step)
+    case 'SENDING':
+    case 'ASKING':
+      return ask(step)
+    default:
+      return follow(step)
   }
 }
 
 async function send({ services, row, account, venue }: Step): Promise<void> {
   const now = services.environment.now()
   const isLate = now - row.created_at.getTime() > TRY_AGAIN_MS
-  if (isLate && row.last_error !== null) return fail({ services, row, account, venue }, row.last_error)
-  // Where an exchange takes no id of ours, two that look alike are told apart by time alone: one after the other.
-  const isBlocked = !venue.traits.withdrawalId && await services.database.one(
-    `select 1 from exchange_transfers where workspace_id = $3 and account_id = $1 and coin = $2 and direction = 'from_exchange'
+  if (isLate && row.last_error !== null)
+    return fail({ services, row, account, venue }, row.last_error)
+  // Where an exchange takes no id of ours, two that look alike are told apart by time alone: one
+  // after the other.
+  const isBlocked =
+    !venue.traits.withdrawalId &&
+    (await services.database.one(
+      `select 1 from exchange_transfers where workspace_id = $3 and account_id = $1 and coin = $2 and direction = 'from_exchange'
        and state in ('SENDING', 'ASKING')`,
-    [row.account_id, row.coin, row.workspace_id])
+      [row.account_id, row.coin, row.workspace_id],
+    ))
   if (isBlocked) {
-    await services.database.transaction((tx) => advance(tx, TRANSFERS, row, { again: TRY_AGAIN_WAIT_MS }))
+    await services.database.transaction((tx) =>
+      advance(tx, TRANSFERS, row, { again: TRY_AGAIN_WAIT_MS }),
+    )
     return
   }
-  const sending = await services.database.transaction(
-    (tx) => advance(tx, TRANSFERS, row, { state: 'SENDING', sent_at: new Date(now), again: 'hold' }))
+  const sending = await services.database.transaction((tx) =>
+    advance(tx, TRANSFERS, row, { state: 'SENDING', sent_at: new Date(now), again: 'hold' }),
+  )
   services.environment.checkpoint('exchange-withdrawal.sending')
-  const placed = await venue.withdraw({
-    clientId: row.client_id as string, coin: row.coin, network: row.network, address: row.address, tag: row.address_tag,
-    amount: BigInt(row.amount), key: row.venue_key,
-  }, now + LEAVES_WITHIN_MS)
+  const placed = await venue.withdraw(
+    {
+      clientId: row.client_id as string,
+      coin: row.coin,
+      network: row.network,
+      address: row.address,
+      tag: row.address_tag,
+      amount: BigInt(row.amount),
+      key: row.venue_key,
+    },
+    now + LEAVES_WITHIN_MS,
+  )
   services.environment.checkpoint('exchange-withdrawal.answered')
   const after: Step = { services, row: sending, account, venue }
   switch (placed.kind) {
     case 'refused':
       if (placed.code === 'KEY_REFUSED') {
-        await noteRefused(services, account.id, new VenueError('refused', `${row.exchange} refused a withdrawal`))
+        await noteRefused(
+          services,
+          account.id,
+          new VenueError('refused', `${row.exchange} refused a withdrawal`),
+        )
       }
       return fail(after, placed.code)
     case 'later':
-      await services.database.transaction((tx) => advance(tx, TRANSFERS, sending, {
-        state: 'NEW', sent_at: null, last_error: placed.code, again: TRY_AGAIN_WAIT_MS,
-      }))
+      await services.database.transaction((tx) =>
+        advance(tx, TRANSFERS, sending, {
+          state: 'NEW',
+          sent_at: null,
+          last_error: placed.code,
+          again: TRY_AGAIN_WAIT_MS,
+        }),
+      )
       return
     case 'unknown':
-      await services.database.transaction((tx) => advance(tx, TRANSFERS, sending, {
-        state: 'ASKING', status: 'unknown', last_error: placed.reason, again: 0,
-      }))
+      await services.database.transaction((tx) =>
+        advance(tx, TRANSFERS, sending, {
+          state: 'ASKING',
+          status: 'unknown',
+          last_error: placed.reason,
+          again: 0,
+        }),
+      )
       return
     case 'accepted':
       if (placed.venueId === null) return ask(after)
@@ -75,14 +112,22 @@ async function send({ services, row, account, venue }: Step): Promise<void> {
 
 /** Nothing has left the exchange. */
 async function fail({ services, row }: Step, reason: string): Promise<void> {
-  await services.database.transaction((tx) => advance(tx, TRANSFERS, row, { state: 'FAILED', status: 'failed', reason, again: null }))
+  await services.database.transaction((tx) =>
+    advance(tx, TRANSFERS, row, { state: 'FAILED', status: 'failed', reason, again: null }),
+  )
 }
 
 /** The exchange has it: from now on it owes so much less. */
 async function taken({ services, row, account }: Step, venueId: string): Promise<void> {
   await services.database.transaction(async (tx) => {
     await bookWithdrawal(tx, account, row.id, row.coin, BigInt(row.amount))
-    await advance(tx, TRANSFERS, row, { state: 'WITHDRAWING', status: 'pending', venue_id: venueId, last_error: null, again: 0 })
+    await advance(tx, TRANSFERS, row, {
+      state: 'WITHDRAWING',
+      status: 'pending',
+      venue_id: venueId,
+      last_error: null,
+      again: 0,
+    })
   })
   services.environment.checkpoint('exchange-withdrawal.taken')
 }
@@ -96,16 +141,23 @@ async function ask(step: Step): Promise<void> {
   const now = services.environment.now()
   const sentAt = (row.sent_at ?? row.created_at).getTime()
   const listed = await withdrawalsOf(step)
-  const others = new Set((await services.database.query<{ venue_id: string }>(
-    `select venue_id from exchange_transfers
+  const others = new Set(
+    (
+      await services.database.query<{ venue_id: string }>(
+        `select venue_id from exchange_transfers
      where workspace_id = $2 and account_id = $1 and direction = 'from_exchange' and venue_id is not null`,
-    [row.account_id, row.workspace_id])).map(({ venue_id }) => venue_id))
+        [row.account_id, row.workspace_id],
+      )
+    ).map(({ venue_id }) => venue_id),
+  )
   const found = listed.find((each) => isOurs(row, each, sentAt) && !others.has(each.venueId))
   if (found) return taken(step, found.venueId)
   const { absence } = venue.traits
   const waited = now - sentAt
-  const isProof = absence !== null && waited > Math.max(absence.afterMs, LEAVES_WITHIN_MS)
-    && (absence.beforeMs === null || waited < absence.beforeMs)
+  const isProof =
+    absence !== null &&
+    waited > Math.max(absence.afterMs, LEAVES_WITHIN_MS) &&
+    (absence.beforeMs === null || waited < absence.beforeMs)
   if (isProof) {
     return fail(step, 'NOT_TAKEN')
   }
@@ -117,21 +169,33 @@ async function ask(step: Step): Promise<void> {
   return waitOn(services, row, { state: 'ASKING', status: 'unknown' })
 }
 
-/** By our id where the exchange keeps it; else by what it is: lists tell the amount with the fee or without. */
+/**
+ * By our id where the exchange keeps it; else by what it is: lists tell the amount with the fee or
+ * without.
+ */
 function isOurs(row: ExchangeTransferRow, each: Transfer, sentAt: number): boolean {
   if (each.clientId !== null) return each.clientId === row.client_id
   const amount = BigInt(row.amount)
-  // What a list does not tell speaks against nothing: a withdrawal that is overlooked would be asked for again.
-  return (each.address ?? row.address) === row.address && (each.tag ?? row.address_tag) === row.address_tag && each.at >= sentAt - CLOCK_MS
-    && (each.amount === amount || each.amount + (each.fee ?? 0n) === amount)
+  // What a list does not tell speaks against nothing: a withdrawal that is overlooked would be
+  // asked for again.
+  return (
+    (each.address ?? row.address) === row.address &&
+    (each.tag ?? row.address_tag) === row.address_tag &&
+    each.at >= sentAt - CLOCK_MS &&
+    (each.amount === amount || each.amount + (each.fee ?? 0n) === amount)
+  )
 }
 
-/** In SQL, of a deposit `d` of a transaction `t`: what paid it; of one that the operator made of a surplus, what he named for it. */
+/**
+ * In SQL, of a deposit `d` of a transaction `t`: what paid it; of one that the operator made of a
+ * surplus, what he named for it.
+ */
 const TXID = 'case when d.adopted then t.hash else d.txid end'
 
 /**
- * Until the coins are a deposit of the wallet, which is no stranger's then; or until the exchange gives them back. It may pay several
- * withdrawals in one transaction: each is the deposit nearest to its amount that is no other's.
+ * Until the coins are a deposit of the wallet, which is no stranger's then; or until the exchange
+ * gives them back. It may pay several withdrawals in one transaction: each is the deposit nearest
+ * to its amount that is no other's.
  */
 async function follow(step: Step): Promise<void> {
   const { services, row, account } = step
@@ -141,9 +205,15 @@ async function follow(step: Step): Promise<void> {
     await services.database.transaction(async (tx) => {
       await bookWithdrawalBack(tx, account, row.id, row.coin, BigInt(row.amount))
       await advance(tx, TRANSFERS, row, {
-        state: 'FAILED', status: 'failed', reason: 'the exchange cancelled it, and has the coins', again: null,
+        state: 'FAILED',
+        status: 'failed',
+        reason: 'the exchange cancelled it, and has the coins',
+        again: null,
       })
-      await tx.query('update exchange_accounts set reconcile_at = $2 where id = $1', [account.id, tx.now()])
+      await tx.query('update exchange_accounts set reconcile_at = $2 where id = $1', [
+        account.id,
+        tx.now(),
+      ])
     })
     return
   }
@@ -157,16 +227,35 @@ async function follow(step: Step): Promise<void> {
        and not exists (select 1 from exchange_transfers other
          where other.workspace_id = $8 and other.transaction_id = t.id and other.id <> $6)
      order by abs(d.amount - $7::numeric), d.position limit 1`,
-    [row.network, row.address, row.address_tag, row.asset, hash.toLowerCase().replace(/^0x/, ''), row.id,
-      toAmount(there?.amount ?? BigInt(row.amount), services.registry.asset(row.asset)).toString(), row.workspace_id])
-  if (!deposit || !sameHash(deposit.txid, hash)) return waitOn(services, row, { state: 'MOVING', hash, fee })
+    [
+      row.network,
+      row.address,
+      row.address_tag,
+      row.asset,
+      hash.toLowerCase().replace(/^0x/, ''),
+      row.id,
+      toAmount(there?.amount ?? BigInt(row.amount), services.registry.asset(row.asset)).toString(),
+      row.workspace_id,
+    ],
+  )
+  if (!deposit || !sameHash(deposit.txid, hash))
+    return waitOn(services, row, { state: 'MOVING', hash, fee })
   const isIn = ['CREDITED', 'SWEPT'].includes(deposit.state)
   await services.database.transaction(async (tx) => {
-    await tx.query(`update transactions set source_type = 'EXCHANGE', source_id = $2
-      where workspace_id = $3 and id = $1 and source_type <> 'EXCHANGE'`, [deposit.id, row.account_id, row.workspace_id])
+    await tx.query(
+      `update transactions set source_type = 'EXCHANGE', source_id = $2
+      where workspace_id = $3 and id = $1 and source_type <> 'EXCHANGE'`,
+      [deposit.id, row.account_id, row.workspace_id],
+    )
     if (!isIn) return
     await advance(tx, TRANSFERS, row, {
-      state: 'DONE', status: 'completed', hash, fee, transaction_id: deposit.id, last_error: null, again: null,
+      state: 'DONE',
+      status: 'completed',
+      hash,
+      fee,
+      transaction_id: deposit.id,
+      last_error: null,
+      again: null,
     })
   })
   if (!isIn) await waitOn(services, row, { state: 'MOVING', hash, fee, transaction_id: deposit.id })

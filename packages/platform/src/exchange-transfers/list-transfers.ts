@@ -2,19 +2,33 @@ import { z } from 'zod'
 import { given, readList } from '../database/counted.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { oneOf, pageOf, pageQuery, text } from '../http/schemas.ts'
-import { DIRECTIONS, exchangeTransferShape, presentExchangeTransfer, TRANSFER_STATUSES, type ExchangeTransferRow } from './transfer.ts'
+import {
+  DIRECTIONS,
+  exchangeTransferShape,
+  presentExchangeTransfer,
+  TRANSFER_STATUSES,
+  type ExchangeTransferRow,
+} from './transfer.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** Transfers between the sub-account's wallets and exchanges, newest first. */
 export const listExchangeTransfers = endpoint({
-  id: 'listExchangeTransfers', tag: 'Exchange transfers',
+  id: 'listExchangeTransfers',
+  tag: 'Exchange transfers',
   description: 'Transfers between own wallets and exchanges, both ways, newest first.',
   errors: ['NOT_FOUND', 'UNSUPPORTED_ASSET', 'EXCHANGE_UNSUPPORTED'],
-  method: 'GET', path: '/dac/v1/exchange-transfers', summary: 'List exchange transfers', access: 'read',
+  method: 'GET',
+  path: '/dac/v1/exchange-transfers',
+  summary: 'List exchange transfers',
+  access: 'read',
   query: z.strictObject({
-    exchange_account: text(100).optional(), asset: text(64).optional(), direction: oneOf(DIRECTIONS).optional(),
-    status: oneOf(TRANSFER_STATUSES).optional(), transaction_id: text(100).optional(), ...pageQuery,
+    exchange_account: text(100).optional(),
+    asset: text(64).optional(),
+    direction: oneOf(DIRECTIONS).optional(),
+    status: oneOf(TRANSFER_STATUSES).optional(),
+    transaction_id: text(100).optional(),
+    ...pageQuery,
   }),
   response: pageOf(exchangeTransferShape),
   async handler({ services, caller, query }) {
@@ -31,13 +45,33 @@ export const listExchangeTransfers = endpoint({
     where(query.direction, (at) => `direction = ${at}`)
     where(query.status, (at) => `status = ${at}`)
     // What is no id is nobody's.
-    where(query.transaction_id, (at) => (UUID.test(query.transaction_id ?? '') ? `transaction_id = ${at}::uuid` : `${at}::text is null`))
-    const { rows, total } = await readList<ExchangeTransferRow>(services.database, {
-      list: 'exchange_transfers', columns: '*', found: conditions.join(' and '), values,
-      kept: query.transaction_id !== undefined ? null : given({
-        account_id: query.exchange_account?.toLowerCase(), asset: query.asset, direction: query.direction, status: query.status,
-      }), from: null, before: null,
-    }, page, limit)
+    where(query.transaction_id, (at) =>
+      UUID.test(query.transaction_id ?? '')
+        ? `transaction_id = ${at}::uuid`
+        : `${at}::text is null`,
+    )
+    const { rows, total } = await readList<ExchangeTransferRow>(
+      services.database,
+      {
+        list: 'exchange_transfers',
+        columns: '*',
+        found: conditions.join(' and '),
+        values,
+        kept:
+          query.transaction_id !== undefined
+            ? null
+            : given({
+                account_id: query.exchange_account?.toLowerCase(),
+                asset: query.asset,
+                direction: query.direction,
+                status: query.status,
+              }),
+        from: null,
+        before: null,
+      },
+      page,
+      limit,
+    )
     return { body: { data: rows.map(presentExchangeTransfer), page, limit, total } }
   },
 })

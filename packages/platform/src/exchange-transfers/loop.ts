@@ -12,9 +12,15 @@ export interface ExchangeTransfers {
 }
 
 declare module '../engine/services.ts' {
-  interface Services { exchangeTransfers: ExchangeTransfers }
+  interface Services {
+    exchangeTransfers: ExchangeTransfers
+  }
 }
 
 /** Follows transfers to and from exchanges. */
 export const exchangeTransferLoop = (services: Services): Loop =>
-  leasedLoop(services, TRANSFERS, { name: 'exchange transfers', due: services.exchangeTransfers.due, step: stepTransfer })
+  leasedLoop(services, TRANSFERS, {
+    name: 'exchange transfers',
+    due: services.exchangeTransfers.due,
+    step: stepTransfer,
+  })

@@ -4,12 +4,19 @@ import { exchangeTransferShape, findTransfer, presentExchangeTransfer } from './
 
 /** One transfer between wallet and exchange. */
 export const readExchangeTransfer = endpoint({
-  id: 'readExchangeTransfer', tag: 'Exchange transfers',
+  id: 'readExchangeTransfer',
+  tag: 'Exchange transfers',
   description: 'One transfer, from the exchange’s word to the chain’s.',
   errors: ['NOT_FOUND'],
-  method: 'GET', path: '/dac/v1/exchange-transfers/{id}', summary: 'Read an exchange transfer', access: 'read', params: idParam,
+  method: 'GET',
+  path: '/dac/v1/exchange-transfers/{id}',
+  summary: 'Read an exchange transfer',
+  access: 'read',
+  params: idParam,
   response: exchangeTransferShape,
   async handler({ services, caller, params }) {
-    return { body: presentExchangeTransfer(await findTransfer(services.database, caller, params.id)) }
+    return {
+      body: presentExchangeTransfer(await findTransfer(services.database, caller, params.id)),
+    }
   },
 })

@@ -14,7 +14,10 @@ const REFUSED_WAIT_MS = 30_000
 /** One step of a leased transfer. */
 export async function stepTransfer(services: Services, row: ExchangeTransferRow): Promise<void> {
   try {
-    const account = await services.database.one<AccountRow>('select * from exchange_accounts where id = $1', [row.account_id]) as AccountRow
+    const account = (await services.database.one<AccountRow>(
+      'select * from exchange_accounts where id = $1',
+      [row.account_id],
+    )) as AccountRow
     const step = { services, row, account, venue: await venueOf(services, account) }
     await (row.direction === 'to_exchange' ? bringIn(step) : bringOut(step))
   } catch (error) {
@@ -22,7 +25,12 @@ export async function stepTransfer(services: Services, row: ExchangeTransferRow)
     if (!(error instanceof VenueError)) throw error
     if (error.kind === 'refused') await noteRefused(services, row.account_id, error)
     const again = error.kind === 'refused' ? REFUSED_WAIT_MS : pause(row.attempts)
-    await services.database.transaction((tx) => advance(tx, TRANSFERS, row, { last_error: reasonOf(error).slice(0, 200), again }))
-      .catch((lost: unknown) => { if (!(lost instanceof LeaseLost)) throw lost })
+    await services.database
+      .transaction((tx) =>
+        advance(tx, TRANSFERS, row, { last_error: reasonOf(error).slice(0, 200), again }),
+      )
+      .catch((lost: unknown) => {
+        if (!(lost instanceof LeaseLost)) throw lost
+      })
   }
 }

@@ -8,44 +8,84 @@ import { waitOn, type Step } from './wait.ts'
 const BEFORE_MS = 900_000
 
 /** The transfer as the chain has it. */
-interface Carrier { status: 'pending' | 'confirmed' | 'failed'; hash: string | null; confirmations: number; failure_reason: string | null }
+interface Carrier {
+  status: 'pending' | 'confirmed' | 'failed'
+  hash: string | null
+  confirmations: number
+  failure_reason: string | null
+}
 
 /** Some write hashes with a prefix, or in capitals. */
 export const sameHash = (one: string | null, other: string | null): boolean =>
   one !== null && other !== null && plain(one) === plain(other)
 const plain = (hash: string): string => hash.toLowerCase().replace(/^0x/, '')
 
-/** The exchange's deposit that a transaction made: more outputs of it may have come to the account. */
-function depositOf(deposits: readonly Transfer[], hash: string, address: string, tag: string | null): Transfer | undefined {
+/**
+ * The exchange's deposit that a transaction made: more outputs of it may have come to the account.
+ */
+function depositOf(
+  deposits: readonly Transfer[],
+  hash: string,
+  address: string,
+  tag: string | null,
+): Transfer | undefined {
   const same = deposits.filter((each) => sameHash(each.hash, hash))
-  return same.find((each) => each.address === address && (tag === null || each.tag === null || each.tag === tag)) ?? same[0]
+  return (
+    same.find(
+      (each) => each.address === address && (tag === null || each.tag === null || each.tag === tag),
+    ) ?? same[0]
+  )
 }
 
-/** A transfer on its way to an exchange: until a block holds it, and until the exchange credits it. */
+/**
+ * A transfer on its way to an exchange: until a block holds it, and until the exchange credits it.
+ */
 export async function bringIn({ services, row, account, venue }: Step): Promise<void> {
-  const carrier = await services.database.one<Carrier>(
+  const carrier = (await services.database.one<Carrier>(
     'select status, hash, confirmations, failure_reason from transactions where workspace_id = $2 and id = $1',
-    [row.transaction_id, row.workspace_id]) as Carrier
+    [row.transaction_id, row.workspace_id],
+  )) as Carrier
   if (carrier.status === 'failed') {
-    await services.database.transaction((tx) => advance(tx, TRANSFERS, row, {
-      state: 'FAILED', status: 'failed', reason: carrier.failure_reason ?? 'the transfer failed', again: null,
-    }))
+    await services.database.transaction((tx) =>
+      advance(tx, TRANSFERS, row, {
+        state: 'FAILED',
+        status: 'failed',
+        reason: carrier.failure_reason ?? 'the transfer failed',
+        again: null,
+      }),
+    )
     return
   }
-  if (carrier.hash === null || carrier.confirmations === 0) return waitOn(services, row, { hash: carrier.hash })
+  if (carrier.hash === null || carrier.confirmations === 0)
+    return waitOn(services, row, { hash: carrier.hash })
   const deposits = await venue.deposits(row.coin, row.created_at.getTime() - BEFORE_MS)
   const found = depositOf(deposits, carrier.hash, row.address, row.address_tag)
   if (found?.status !== 'done') {
-    const reason = found?.status === 'failed' ? 'the exchange has the coins and does not credit them: look there' : null
-    return waitOn(services, row, { hash: carrier.hash, ...(found ? { venue_id: found.venueId, reason } : {}) })
+    const reason =
+      found?.status === 'failed'
+        ? 'the exchange has the coins and does not credit them: look there'
+        : null
+    return waitOn(services, row, {
+      hash: carrier.hash,
+      ...(found ? { venue_id: found.venueId, reason } : {}),
+    })
   }
   await services.database.transaction(async (tx) => {
     await bookDeposit(tx, account, row.id, row.coin, found.amount)
     await advance(tx, TRANSFERS, row, {
-      state: 'DONE', status: 'completed', hash: carrier.hash, venue_id: found.venueId, credited: found.amount.toString(), reason: null,
-      last_error: null, again: null,
+      state: 'DONE',
+      status: 'completed',
+      hash: carrier.hash,
+      venue_id: found.venueId,
+      credited: found.amount.toString(),
+      reason: null,
+      last_error: null,
+      again: null,
     })
-    await tx.query('update exchange_accounts set reconcile_at = $2 where id = $1', [account.id, tx.now()])
+    await tx.query('update exchange_accounts set reconcile_at = $2 where id = $1', [
+      account.id,
+      tx.now(),
+    ])
   })
   services.environment.checkpoint('exchange-transfer.credited')
 }

@@ -16,70 +16,171 @@ export const TRANSFER_STATUSES = ['pending', 'completed', 'failed', 'unknown'] a
 
 /** A row of `exchange_transfers`. Amounts are decimal strings of 18 decimals. */
 export interface ExchangeTransferRow {
-  id: string; workspace_id: string; sub_account_id: string; account_id: string; exchange: string
-  direction: (typeof DIRECTIONS)[number]; asset: string; network: string; coin: string; amount: string; credited: string | null
-  fee: string | null; address: string; address_tag: string | null; venue_key: string | null; client_id: string | null
-  venue_id: string | null; transaction_id: string | null; hash: string | null
-  state: (typeof STATES)[number]; status: (typeof TRANSFER_STATUSES)[number]; reason: string | null; last_error: string | null
-  sent_at: Date | null; overdue_at: Date | null; sequence_id: string | null; version: number; attempts: number
-  lease_token: string | null; created_at: Date; updated_at: Date
+  id: string
+  workspace_id: string
+  sub_account_id: string
+  account_id: string
+  exchange: string
+  direction: (typeof DIRECTIONS)[number]
+  asset: string
+  network: string
+  coin: string
+  amount: string
+  credited: string | null
+  fee: string | null
+  address: string
+  address_tag: string | null
+  venue_key: string | null
+  client_id: string | null
+  venue_id: string | null
+  transaction_id: string | null
+  hash: string | null
+  state: (typeof STATES)[number]
+  status: (typeof TRANSFER_STATUSES)[number]
+  reason: string | null
+  last_error: string | null
+  sent_at: Date | null
+  overdue_at: Date | null
+  sequence_id: string | null
+  version: number
+  attempts: number
+  lease_token: string | null
+  created_at: Date
+  updated_at: Date
 }
 
-export const exchangeTransferShape = z.object({
-  id: z.string(), exchange_account: z.string(), exchange: z.string(), direction: z.enum(DIRECTIONS), asset: z.string(),
-  amount: units, credited: units.nullable().meta({ description: 'What the exchange credited' }),
-  fee: units.nullable().meta({ description: 'What the exchange took for a withdrawal, out of the amount or beside it' }),
-  address: z.string(), address_tag: z.string().nullable(), status: z.enum(TRANSFER_STATUSES), sub_status: z.enum(STATES).meta({
-    description: 'NEW: not asked for; SENDING; ASKING: the answer was lost, and the exchange is asked; WITHDRAWING: the exchange has it; '
-      + 'MOVING: on the chain; DONE: credited where it goes; FAILED',
-  }),
-  transaction_id: z.string().nullable().meta({ description: 'The transfer that brings it, or the deposit that it arrived as' }),
-  exchange_transfer_id: z.string().nullable().meta({ description: 'By which the exchange knows it' }), hash: z.string().nullable(),
-  reason: z.string().nullable(), overdue: z.boolean().meta({ description: 'It takes longer than it should' }),
-  sequence_id: z.string().nullable(), version: z.int(), created_at: z.string(), updated_at: z.string(),
-}).meta({ id: 'ExchangeTransfer' })
+export const exchangeTransferShape = z
+  .object({
+    id: z.string(),
+    exchange_account: z.string(),
+    exchange: z.string(),
+    direction: z.enum(DIRECTIONS),
+    asset: z.string(),
+    amount: units,
+    credited: units.nullable().meta({ description: 'What the exchange credited' }),
+    fee: units.nullable().meta({
+      description: 'What the exchange took for a withdrawal, out of the amount or beside it',
+    }),
+    address: z.string(),
+    address_tag: z.string().nullable(),
+    status: z.enum(TRANSFER_STATUSES),
+    sub_status: z.enum(STATES).meta({
+      description:
+        'NEW: not asked for; SENDING; ASKING: the answer was lost, and the exchange is asked; WITHDRAWING: the exchange has it; ' +
+        'MOVING: on the chain; DONE: credited where it goes; FAILED',
+    }),
+    transaction_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'The transfer that brings it, or the deposit that it arrived as' }),
+    exchange_transfer_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'By which the exchange knows it' }),
+    hash: z.string().nullable(),
+    reason: z.string().nullable(),
+    overdue: z.boolean().meta({ description: 'It takes longer than it should' }),
+    sequence_id: z.string().nullable(),
+    version: z.int(),
+    created_at: z.string(),
+    updated_at: z.string(),
+  })
+  .meta({ id: 'ExchangeTransfer' })
 
 export function presentExchangeTransfer(row: ExchangeTransferRow) {
   const orNull = (text: string | null) => decimalOrNull(text === null ? null : BigInt(text))
   return {
-    id: row.id, exchange_account: row.account_id, exchange: row.exchange, direction: row.direction, asset: row.asset,
-    amount: exact(showUnits(BigInt(row.amount))), credited: orNull(row.credited), fee: orNull(row.fee), address: row.address,
-    address_tag: row.address_tag, status: row.status, sub_status: row.state, transaction_id: row.transaction_id,
-    exchange_transfer_id: row.venue_id, hash: row.hash, reason: row.reason, overdue: row.overdue_at !== null,
-    sequence_id: row.sequence_id, version: row.version, created_at: row.created_at.toISOString(), updated_at: row.updated_at.toISOString(),
+    id: row.id,
+    exchange_account: row.account_id,
+    exchange: row.exchange,
+    direction: row.direction,
+    asset: row.asset,
+    amount: exact(showUnits(BigInt(row.amount))),
+    credited: orNull(row.credited),
+    fee: orNull(row.fee),
+    address: row.address,
+    address_tag: row.address_tag,
+    status: row.status,
+    sub_status: row.state,
+    transaction_id: row.transaction_id,
+    exchange_transfer_id: row.venue_id,
+    hash: row.hash,
+    reason: row.reason,
+    overdue: row.overdue_at !== null,
+    sequence_id: row.sequence_id,
+    version: row.version,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
   }
 }
 
 /** Tells an event of a transfer, whose row is locked. */
 export async function tellTransfer(
-  tx: Queryable, row: ExchangeTransferRow, type: 'exchange_transfer.created' | 'exchange_transfer.updated'
+  tx: Queryable,
+  row: ExchangeTransferRow,
+  type: 'exchange_transfer.created' | 'exchange_transfer.updated',
 ): Promise<void> {
-  await emit(tx, row.workspace_id, row.sub_account_id, type, stringifyJson(presentExchangeTransfer(row)))
+  await emit(
+    tx,
+    row.workspace_id,
+    row.sub_account_id,
+    type,
+    stringifyJson(presentExchangeTransfer(row)),
+  )
 }
 
 export const TRANSFERS: LeasedTable<ExchangeTransferRow> = {
-  name: 'exchange_transfers', json: new Set(), interrupt: null,
-  told: ['state', 'status', 'reason', 'venue_id', 'hash', 'transaction_id', 'credited', 'overdue_at'],
+  name: 'exchange_transfers',
+  json: new Set(),
+  interrupt: null,
+  told: [
+    'state',
+    'status',
+    'reason',
+    'venue_id',
+    'hash',
+    'transaction_id',
+    'credited',
+    'overdue_at',
+  ],
   tell: (tx, row) => tellTransfer(tx, row, 'exchange_transfer.updated'),
 }
 
-/** An amount of an asset in its smallest unit, as the units in which everything at a venue is kept. */
-export const toUnits = (amount: bigint, { decimals }: Asset): bigint => amount * 10n ** BigInt(VENUE_DECIMALS - decimals)
+/**
+ * An amount of an asset in its smallest unit, as the units in which everything at a venue is kept.
+ */
+export const toUnits = (amount: bigint, { decimals }: Asset): bigint =>
+  amount * 10n ** BigInt(VENUE_DECIMALS - decimals)
 
 /** The way back; what is less than the smallest unit is cut off. */
-export const toAmount = (units: bigint, asset: Asset | undefined): bigint => units / 10n ** BigInt(VENUE_DECIMALS - (asset?.decimals ?? 0))
+export const toAmount = (units: bigint, asset: Asset | undefined): bigint =>
+  units / 10n ** BigInt(VENUE_DECIMALS - (asset?.decimals ?? 0))
 
 /** The exchange's name of an asset's coin. */
 export const coinAt = ({ ticker }: Asset): string => ticker
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** A transfer of the caller's sub-account; what another has reads as none. @throws ApiError `NOT_FOUND` */
-export async function findTransfer(database: Queryable, caller: Caller, given: string): Promise<ExchangeTransferRow> {
+/**
+ * A transfer of the caller's sub-account; what another has reads as none. @throws ApiError
+ * `NOT_FOUND`
+ */
+export async function findTransfer(
+  database: Queryable,
+  caller: Caller,
+  given: string,
+): Promise<ExchangeTransferRow> {
   const id = given.toLowerCase()
-  const row = UUID.test(id) ? await database.one<ExchangeTransferRow>(
-    'select * from exchange_transfers where workspace_id = $3 and id = $1 and sub_account_id = $2',
-    [id, caller.subAccountId, caller.workspaceId]) : undefined
+  const row = UUID.test(id)
+    ? await database.one<ExchangeTransferRow>(
+        'select * from exchange_transfers where workspace_id = $3 and id = $1 and sub_account_id = $2',
+        [id, caller.subAccountId, caller.workspaceId],
+      )
+    : undefined
   if (row) return row
-  throw new ApiError('NOT_FOUND', `id: there is no exchange transfer ${given.slice(0, 100)} in this sub-account`, { field: 'id' })
+  throw new ApiError(
+    'NOT_FOUND',
+    `id: there is no exchange transfer ${given.slice(0, 100)} in this sub-account`,
+    { field: 'id' },
+  )
 }

@@ -15,16 +15,40 @@ import { VenueError } from './venue.ts'
 import type { Credentials } from './venues.ts'
 
 /** One coin of which the venue says another total than the books. Units, as decimal strings. */
-export interface Gap { coin: string; ledger: string; venue: string }
-/** What was found, and stays suspect until it has been found for long enough. `since` in milliseconds since the Unix Epoch. */
-export interface Suspected extends Gap { since: number }
+export interface Gap {
+  coin: string
+  ledger: string
+  venue: string
+}
+/**
+ * What was found, and stays suspect until it has been found for long enough. `since` in
+ * milliseconds since the Unix Epoch.
+ */
+export interface Suspected extends Gap {
+  since: number
+}
 
 /** A row of `exchange_accounts`. */
 export interface AccountRow {
-  id: string; workspace_id: string; sub_account_id: string; exchange: string; label: string; status: 'active' | 'failing' | 'deleted'
-  reason: string | null; sealed_credentials: Buffer | null; credentials_version: number; key_hash: string; key_hint: string
-  allow_withdrawal: boolean; permissions: Permissions; checked_at: Date; balances_at: Date; difference: Gap[]; suspected: Suspected[]
-  created_at: Date; updated_at: Date
+  id: string
+  workspace_id: string
+  sub_account_id: string
+  exchange: string
+  label: string
+  status: 'active' | 'failing' | 'deleted'
+  reason: string | null
+  sealed_credentials: Buffer | null
+  credentials_version: number
+  key_hash: string
+  key_hint: string
+  allow_withdrawal: boolean
+  permissions: Permissions
+  checked_at: Date
+  balances_at: Date
+  difference: Gap[]
+  suspected: Suspected[]
+  created_at: Date
+  updated_at: Date
 }
 
 /** One for each permission of a key. */
@@ -33,43 +57,80 @@ const WARNINGS_MAX = 3
 const told = z.boolean().nullable().meta({ description: 'null: the exchange does not tell' })
 const coins = z.number().meta({ description: 'Decimal, exact' })
 
-export const accountShape = z.object({
-  id: z.string(), exchange: z.string(), label: z.string(),
-  status: z.enum(['active', 'failing']).meta({ description: 'failing: the exchange refused the key when it was last asked' }),
-  reason: z.string().nullable(), key_hint: z.string().meta({ description: 'Last characters of the key' }),
-  permissions: z.object({ trade: told, withdraw: told, ip_restricted: told }), allow_withdrawal: z.boolean(),
-  warnings: z.array(z.string()).max(WARNINGS_MAX), checked_at: z.string(),
-  difference: z.array(z.object({ asset: z.string(), ledger: coins, venue: coins, difference: coins })).max(LIST_MAX)
-    .meta({ description: 'Where the exchange goes on saying another total than the books' }),
-  created_at: z.string(), updated_at: z.string(),
-}).meta({ id: 'ExchangeAccount' })
+export const accountShape = z
+  .object({
+    id: z.string(),
+    exchange: z.string(),
+    label: z.string(),
+    status: z
+      .enum(['active', 'failing'])
+      .meta({ description: 'failing: the exchange refused the key when it was last asked' }),
+    reason: z.string().nullable(),
+    key_hint: z.string().meta({ description: 'Last characters of the key' }),
+    permissions: z.object({ trade: told, withdraw: told, ip_restricted: told }),
+    allow_withdrawal: z.boolean(),
+    warnings: z.array(z.string()).max(WARNINGS_MAX),
+    checked_at: z.string(),
+    difference: z
+      .array(z.object({ asset: z.string(), ledger: coins, venue: coins, difference: coins }))
+      .max(LIST_MAX)
+      .meta({ description: 'Where the exchange goes on saying another total than the books' }),
+    created_at: z.string(),
+    updated_at: z.string(),
+  })
+  .meta({ id: 'ExchangeAccount' })
 
 export const idParam = z.strictObject({ id: pathId })
 
-const warningsOf = ({ permissions: { trade, withdraw, ip_restricted }, allow_withdrawal }: AccountRow): string[] => [
-  ...(withdraw === true ? [allow_withdrawal
-    ? 'the key may withdraw: whoever steals it from this platform could empty the account at the exchange'
-    : 'the key may withdraw now, which was not allowed here: take that permission from it'] : []),
-  ...(withdraw === null ? ['the exchange does not tell whether the key may withdraw: look there'] : []),
+const warningsOf = ({
+  permissions: { trade, withdraw, ip_restricted },
+  allow_withdrawal,
+}: AccountRow): string[] => [
+  ...(withdraw === true
+    ? [
+        allow_withdrawal
+          ? 'the key may withdraw: whoever steals it from this platform could empty the account at the exchange'
+          : 'the key may withdraw now, which was not allowed here: take that permission from it',
+      ]
+    : []),
+  ...(withdraw === null
+    ? ['the exchange does not tell whether the key may withdraw: look there']
+    : []),
   ...(trade === false ? ['the key may not trade: orders will be refused'] : []),
-  ...(ip_restricted === false ? ['the key works from every address: restrict it to the addresses of this platform'] : []),
+  ...(ip_restricted === false
+    ? ['the key works from every address: restrict it to the addresses of this platform']
+    : []),
 ]
 
 export function presentAccount(row: AccountRow) {
   return {
-    id: row.id, exchange: row.exchange, label: row.label, status: row.status === 'failing' ? 'failing' as const : 'active' as const,
-    reason: row.reason, key_hint: row.key_hint, permissions: row.permissions, allow_withdrawal: row.allow_withdrawal,
-    warnings: warningsOf(row), checked_at: row.checked_at.toISOString(),
+    id: row.id,
+    exchange: row.exchange,
+    label: row.label,
+    status: row.status === 'failing' ? ('failing' as const) : ('active' as const),
+    reason: row.reason,
+    key_hint: row.key_hint,
+    permissions: row.permissions,
+    allow_withdrawal: row.allow_withdrawal,
+    warnings: warningsOf(row),
+    checked_at: row.checked_at.toISOString(),
     difference: row.difference.slice(0, LIST_MAX).map(({ coin, ledger, venue }) => ({
-      asset: coin, ledger: exact(showUnits(BigInt(ledger))), venue: exact(showUnits(BigInt(venue))),
+      asset: coin,
+      ledger: exact(showUnits(BigInt(ledger))),
+      venue: exact(showUnits(BigInt(venue))),
       difference: exact(showUnits(BigInt(venue) - BigInt(ledger))),
     })),
-    created_at: row.created_at.toISOString(), updated_at: row.updated_at.toISOString(),
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
   }
 }
 
 /** Tells an event of an account, whose row is locked; its payload is what the API answers. */
-export async function tellAccount(tx: Queryable, row: AccountRow, type: Extract<EventType, `exchange_account.${string}`>): Promise<void> {
+export async function tellAccount(
+  tx: Queryable,
+  row: AccountRow,
+  type: Extract<EventType, `exchange_account.${string}`>,
+): Promise<void> {
   await emit(tx, row.workspace_id, row.sub_account_id, type, stringifyJson(presentAccount(row)))
 }
 
@@ -79,13 +140,26 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
  * An exchange account of the caller's sub-account; what another has reads as none.
  * @param field by which the caller named it @throws ApiError `NOT_FOUND`
  */
-export async function findAccount(database: Queryable, caller: Caller, given: string, field = 'id', locked = false): Promise<AccountRow> {
+export async function findAccount(
+  database: Queryable,
+  caller: Caller,
+  given: string,
+  field = 'id',
+  locked = false,
+): Promise<AccountRow> {
   const id = given.toLowerCase()
-  const row = UUID.test(id) ? await database.one<AccountRow>(
-    `select * from exchange_accounts where id = $1 and sub_account_id = $2 and status <> 'deleted'${locked ? ' for update' : ''}`,
-    [id, caller.subAccountId]) : undefined
+  const row = UUID.test(id)
+    ? await database.one<AccountRow>(
+        `select * from exchange_accounts where id = $1 and sub_account_id = $2 and status <> 'deleted'${locked ? ' for update' : ''}`,
+        [id, caller.subAccountId],
+      )
+    : undefined
   if (row) return row
-  throw new ApiError('NOT_FOUND', `${field}: there is no exchange account ${given.slice(0, 100)} in this sub-account`, { field })
+  throw new ApiError(
+    'NOT_FOUND',
+    `${field}: there is no exchange account ${given.slice(0, 100)} in this sub-account`,
+    { field },
+  )
 }
 
 /** What credentials are sealed to. */
@@ -96,15 +170,23 @@ export const sealCredentials = (services: Services, id: string, credentials: Cre
 
 /** The API key of an account, as its exchange knows it. It is no secret of its own. */
 export function keyIn(services: Services, { id, sealed_credentials: sealed }: AccountRow): string {
-  return sealed === null ? '' : (JSON.parse(services.aml.secrets.open(credentialsOwner(id), sealed)) as Credentials).apiKey
+  return sealed === null
+    ? ''
+    : (JSON.parse(services.aml.secrets.open(credentialsOwner(id), sealed)) as Credentials).apiKey
 }
 
-/** The venue of an account. @throws VenueError where its secrets do not open, or its exchange cannot be loaded */
+/**
+ * The venue of an account. @throws VenueError where its secrets do not open, or its exchange cannot
+ * be loaded
+ */
 export async function venueOf(services: Services, row: AccountRow): Promise<Venue> {
   const { id, exchange, sealed_credentials: sealed, credentials_version: version } = row
   if (sealed === null) throw new VenueError('refused', `the account at ${exchange} is deleted`)
   return services.exchanges.account({
-    id, exchange, key: String(version), open: () => JSON.parse(services.aml.secrets.open(credentialsOwner(id), sealed)) as Credentials,
+    id,
+    exchange,
+    key: String(version),
+    open: () => JSON.parse(services.aml.secrets.open(credentialsOwner(id), sealed)) as Credentials,
   })
 }
 
@@ -112,10 +194,21 @@ export async function venueOf(services: Services, row: AccountRow): Promise<Venu
 export function venueProblem(error: unknown, field: string): unknown {
   if (!(error instanceof VenueError)) return error
   switch (error.kind) {
-    case 'refused': return new ApiError('EXCHANGE_KEY_REFUSED', `${field}: the exchange refuses the key (${error.message})`, { field })
-    case 'missing': return new ApiError('NOT_FOUND', `${field}: ${error.message}`, { field })
-    case 'unsupported': return new ApiError('EXCHANGE_UNSUPPORTED', `${field}: ${error.message}`, { field })
-    case 'unavailable': return new ApiError(
-      'EXCHANGE_UNAVAILABLE', `${field}: the exchange cannot be asked (${error.message}); nothing was changed, try again`, { field })
+    case 'refused':
+      return new ApiError(
+        'EXCHANGE_KEY_REFUSED',
+        `${field}: the exchange refuses the key (${error.message})`,
+        { field },
+      )
+    case 'missing':
+      return new ApiError('NOT_FOUND', `${field}: ${error.message}`, { field })
+    case 'unsupported':
+      return new ApiError('EXCHANGE_UNSUPPORTED', `${field}: ${error.message}`, { field })
+    case 'unavailable':
+      return new ApiError(
+        'EXCHANGE_UNAVAILABLE',
+        `${field}: the exchange cannot be asked (${error.message}); nothing was changed, try again`,
+        { field },
+      )
   }
 }

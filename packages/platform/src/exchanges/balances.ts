@@ -10,35 +10,65 @@ import type { Balance } from './venue.ts'
 
 const coins = z.number().meta({ description: 'Decimal, exact' })
 
-export const balanceShape = z.object({
-  asset: z.string(), available: coins, total: coins, usd: z.number().nullable().meta({ description: 'null: no current price' }),
-}).meta({ id: 'ExchangeBalance' })
+export const balanceShape = z
+  .object({
+    asset: z.string(),
+    available: coins,
+    total: coins,
+    usd: z.number().nullable().meta({ description: 'null: no current price' }),
+  })
+  .meta({ id: 'ExchangeBalance' })
 
-/** What the venue said, in place of what it said before. Call it under the lock of the account's row. */
-export async function keepBalances(tx: Queryable, accountId: string, balances: readonly Balance[]): Promise<void> {
+/**
+ * What the venue said, in place of what it said before. Call it under the lock of the account's
+ * row.
+ */
+export async function keepBalances(
+  tx: Queryable,
+  accountId: string,
+  balances: readonly Balance[],
+): Promise<void> {
   await tx.query('delete from exchange_balances where account_id = $1', [accountId])
   await tx.query(
     `insert into exchange_balances (account_id, coin, available, total)
      select $1, b.coin, b.available, b.total from jsonb_to_recordset($2) as b(coin text, available numeric, total numeric)`,
-    [accountId, JSON.stringify(balances.map(({ coin, available, total }) => (
-      { coin, available: available.toString(), total: total.toString() })))])
-  await tx.query('update exchange_accounts set balances_at = $2 where id = $1', [accountId, tx.now()])
+    [
+      accountId,
+      JSON.stringify(
+        balances.map(({ coin, available, total }) => ({
+          coin,
+          available: available.toString(),
+          total: total.toString(),
+        })),
+      ),
+    ],
+  )
+  await tx.query('update exchange_accounts set balances_at = $2 where id = $1', [
+    accountId,
+    tx.now(),
+  ])
 }
 
 /** Balances as they were last read, coin by coin, with what they are worth now. */
 export async function presentBalances(services: Services, row: AccountRow) {
   const rows = await services.database.query<{ coin: string; available: string; total: string }>(
-    'select coin, available::text, total::text from exchange_balances where account_id = $1 order by coin limit $2', [row.id, LIST_MAX])
+    'select coin, available::text, total::text from exchange_balances where account_id = $1 order by coin limit $2',
+    [row.id, LIST_MAX],
+  )
   return rows.map(({ coin, available, total }) => {
     const worth = worthOf(services, coin, BigInt(total))
     return {
-      asset: coin, available: exact(showUnits(BigInt(available))), total: exact(showUnits(BigInt(total))),
+      asset: coin,
+      available: exact(showUnits(BigInt(available))),
+      total: exact(showUnits(BigInt(total))),
       usd: worth === null ? null : exactUsd(worth),
     }
   })
 }
 
-/** Millionths of a USD that an amount at a venue is worth now; null where no current price is known. */
+/**
+ * Millionths of a USD that an amount at a venue is worth now; null where no current price is known.
+ */
 export function worthOf(services: Services, coin: string, amount: bigint): bigint | null {
   if (coin === 'USD') return amount / 10n ** BigInt(VENUE_DECIMALS - USD_DECIMALS)
   const price = services.prices.price(coin)

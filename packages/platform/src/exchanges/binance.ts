@@ -4,15 +4,27 @@ import { allPages, BEFORE_MS, dict, NETWORKS, WORDS, words, type Manner } from '
 const TRADES_MAX = 1000
 const LIST_MAX = 1000
 
-/** Binance spot REST; codes: binance-spot-api-docs, errors.md. A 5xx and −1007 leave the outcome open. */
+/**
+ * Binance spot REST; codes: binance-spot-api-docs, errors.md. A 5xx and −1007 leave the outcome
+ * open.
+ */
 export const binance: Manner = {
   traits: {
     // A fresh order may read as unknown for minutes.
-    orders: 'tested', absence: { afterMs: 300_000, beforeMs: null }, passphrase: false, postOnly: true, timesInForce: ['GTC', 'IOC', 'FOK'],
+    orders: 'tested',
+    absence: { afterMs: 300_000, beforeMs: null },
+    passphrase: false,
+    postOnly: true,
+    timesInForce: ['GTC', 'IOC', 'FOK'],
     withdrawalId: true,
   },
   options: {
-    options: { fetchMarkets: { types: ['spot'] }, fetchMargins: false, defaultType: 'spot', recvWindow: 5000 },
+    options: {
+      fetchMarkets: { types: ['spot'] },
+      fetchMargins: false,
+      defaultType: 'spot',
+      recvWindow: 5000,
+    },
   },
   serial: false,
   said: (body) => {
@@ -28,40 +40,71 @@ export const binance: Manner = {
     [/^-2010 .*(Market is closed|not enabled|Rest API trading|too many)/i, 'refused', WORDS.closed],
     [/^-2010 (?!.*duplicate)/i, 'refused', WORDS.order],
     [/^-1013 .*MAX_NUM/, 'refused', WORDS.many],
-    [/^-1013\b|^-11(?:0\d|1[0-9]|2[0-9]|3[0-9]|4[0-9])\b|^-1106\b|^-1165\b/, 'refused', WORDS.order],
+    [
+      /^-1013\b|^-11(?:0\d|1[0-9]|2[0-9]|3[0-9]|4[0-9])\b|^-1106\b|^-1165\b/,
+      'refused',
+      WORDS.order,
+    ],
     [/^-10(?:03|15)\b/, 'later', WORDS.limit],
     [/^-1021\b/, 'refused', WORDS.clock],
     [/^-1002\b|^-1022\b|^-2014\b|^-2015\b/, 'key', WORDS.key],
   ],
   isSound: (body) => typeof body === 'object' && body !== null,
   orderParams: ({ clientId, timeInForce, postOnly }) => ({
-    clientOrderId: clientId, ...(postOnly ? { postOnly: true } : { timeInForce }),
+    clientOrderId: clientId,
+    ...(postOnly ? { postOnly: true } : { timeInForce }),
   }),
   async find({ client, unlessMissing, found, market }, { venueId, clientId, symbol, sentAt }) {
-    const order = await unlessMissing(() => client.fetchOrder(venueId ?? '', symbol, venueId === null ? { clientOrderId: clientId } : {}))
+    const order = await unlessMissing(() =>
+      client.fetchOrder(venueId ?? '', symbol, venueId === null ? { clientOrderId: clientId } : {}),
+    )
     if (order) return found(order, market(symbol))
     const since = await client.fetchOrders(symbol, sentAt - BEFORE_MS, LIST_MAX)
     const listed = since.find((each) => each.clientOrderId === clientId)
-    if (!listed && since.length >= LIST_MAX) throw new Error('the list of orders does not reach to now')
+    if (!listed && since.length >= LIST_MAX)
+      throw new Error('the list of orders does not reach to now')
     return listed ? found(listed, market(symbol)) : { kind: 'absent' }
   },
-  cancelBy: ({ venueId, clientId }) => (venueId === null ? { id: '', params: { clientOrderId: clientId } } : { id: venueId, params: {} }),
+  cancelBy: ({ venueId, clientId }) =>
+    venueId === null
+      ? { id: '', params: { clientOrderId: clientId } }
+      : { id: venueId, params: {} },
   async fills({ client, fill, market }, { venueId, symbol }) {
-    const trades = await allPages<CcxtTrade>((last) => client.fetchOrderTrades(venueId, symbol, undefined, TRADES_MAX,
-      last === undefined ? {} : { fromId: (BigInt(last.id as string) + 1n).toString() }), TRADES_MAX)
+    const trades = await allPages<CcxtTrade>(
+      (last) =>
+        client.fetchOrderTrades(
+          venueId,
+          symbol,
+          undefined,
+          TRADES_MAX,
+          last === undefined ? {} : { fromId: (BigInt(last.id as string) + 1n).toString() },
+        ),
+      TRADES_MAX,
+    )
     return trades.map((trade) => fill(trade, market(symbol)))
   },
   async permissions(client) {
-    const { enableWithdrawals, enableSpotAndMarginTrading, ipRestrict } = await callOwn(client, 'sapiGetAccountApiRestrictions', {})
+    const { enableWithdrawals, enableSpotAndMarginTrading, ipRestrict } = await callOwn(
+      client,
+      'sapiGetAccountApiRestrictions',
+      {},
+    )
     const told = (value: unknown) => (typeof value === 'boolean' ? value : null)
-    return { trade: told(enableSpotAndMarginTrading), withdraw: told(enableWithdrawals), ip_restricted: told(ipRestrict) }
+    return {
+      trade: told(enableSpotAndMarginTrading),
+      withdraw: told(enableWithdrawals),
+      ip_restricted: told(ipRestrict),
+    }
   },
   networks: NETWORKS,
   states: { PENDING_NEW: 'open', PENDING_CANCEL: 'open', EXPIRED_IN_MATCH: 'cancelled' },
-  // Flexible Simple Earn: `LDBTC` is BTC that must be redeemed before it can be spent. `LDO` is a coin.
+  // Flexible Simple Earn: `LDBTC` is BTC that must be redeemed before it can be spent. `LDO` is a
+  // coin.
   variant(code, isCoin) {
     const coin = code.slice(2)
-    return code.startsWith('LD') && !isCoin(code) && isCoin(coin) ? { coin, isSpendable: false } : null
+    return code.startsWith('LD') && !isCoin(code) && isCoin(coin)
+      ? { coin, isSpendable: false }
+      : null
   },
   withdrawParams: (clientId, network) => ({ network, withdrawOrderId: clientId }),
 }

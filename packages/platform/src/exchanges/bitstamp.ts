@@ -1,9 +1,16 @@
 import { dict, list, NETWORKS, WORDS, words, type Manner } from './manner.ts'
 
-/** Bitstamp v2; codes: its "Error codes" (`response_code`). ccxt reads neither post-only nor a time in force for it. */
+/**
+ * Bitstamp v2; codes: its "Error codes" (`response_code`). ccxt reads neither post-only nor a time
+ * in force for it.
+ */
 export const bitstamp: Manner = {
   traits: {
-    orders: 'tested', absence: { afterMs: 120_000, beforeMs: null }, passphrase: false, postOnly: true, timesInForce: ['GTC', 'IOC', 'FOK'],
+    orders: 'tested',
+    absence: { afterMs: 120_000, beforeMs: null },
+    passphrase: false,
+    postOnly: true,
+    timesInForce: ['GTC', 'IOC', 'FOK'],
     withdrawalId: false,
   },
   options: {},
@@ -11,36 +18,62 @@ export const bitstamp: Manner = {
   said: (body) => {
     const { status, error, reason, code, response_code: own } = dict(body)
     if (status !== 'error' && error === undefined) return null
-    const why = typeof reason === 'object' && reason !== null ? Object.values(reason).flatMap((each) => list(each)) : [reason]
+    const why =
+      typeof reason === 'object' && reason !== null
+        ? Object.values(reason).flatMap((each) => list(each))
+        : [reason]
     return words(own, code, typeof error === 'string' ? error : undefined, ...why)
   },
   codes: [
     [/^404\.002\b|Order not found/, 'missing', WORDS.missing],
     [/You (have|need|can) only|Check your account balance/, 'refused', WORDS.funds],
-    [/^(400\.002 )?.*(Minimum order size|Ensure that there are no more|Price is more than|Ensure this value)/, 'refused', WORDS.order],
+    [
+      /^(400\.002 )?.*(Minimum order size|Ensure that there are no more|Price is more than|Ensure this value)/,
+      'refused',
+      WORDS.order,
+    ],
     [/^400\.(009|012|046)\b/, 'refused', WORDS.funds],
     [/^400\.029\b|maker-or-cancel/i, 'refused', WORDS.maker],
     [/^400\.(002|067)\b.*(rate|limit exceeded)|^429|Request rate limit/i, 'later', WORDS.limit],
-    [/^(403\.00[1-9]|401\.\d+)\b|\bAPI00(0[1235679]|1[01278])\b|API key not found|No permission found|IP address not allowed/,
-      'key', WORDS.key],
+    [
+      /^(403\.00[1-9]|401\.\d+)\b|\bAPI00(0[1235679]|1[01278])\b|API key not found|No permission found|IP address not allowed/,
+      'key',
+      WORDS.key,
+    ],
     [/\bAPI0004\b|Invalid nonce/, 'later', WORDS.limit],
     // 400.019: the client id was used, so that the order is there.
     [/^400\.(?!019)\d{3}\b/, 'refused', WORDS.order],
   ],
   isSound: (body) => typeof body === 'object' && body !== null,
   orderParams: ({ clientId, timeInForce, postOnly }) => ({
-    client_order_id: clientId, ...(postOnly ? { moc_order: 'True' } : {}), ...(timeInForce === 'IOC' ? { ioc_order: 'True' } : {}),
+    client_order_id: clientId,
+    ...(postOnly ? { moc_order: 'True' } : {}),
+    ...(timeInForce === 'IOC' ? { ioc_order: 'True' } : {}),
     ...(timeInForce === 'FOK' ? { fok_order: 'True' } : {}),
   }),
   async find({ client, unlessMissing, found, market }, { venueId, clientId, symbol }) {
-    const order = await unlessMissing(() => client.fetchOrder(venueId ?? '', symbol, venueId === null ? { client_order_id: clientId } : {}))
+    const order = await unlessMissing(() =>
+      client.fetchOrder(
+        venueId ?? '',
+        symbol,
+        venueId === null ? { client_order_id: clientId } : {},
+      ),
+    )
     if (order === null) return { kind: 'absent' }
     const answer = found({ ...order, filled: undefined } as never, market(symbol))
     if (answer.kind === 'absent' || !answer.order.fills) return answer
-    return { kind: 'found', order: { ...answer.order, filled: answer.order.fills.reduce((sum, { amount }) => sum + amount, 0n) } }
+    return {
+      kind: 'found',
+      order: {
+        ...answer.order,
+        filled: answer.order.fills.reduce((sum, { amount }) => sum + amount, 0n),
+      },
+    }
   },
-  cancelBy: ({ venueId, clientId }) => (
-    venueId === null ? { id: '', params: { id: undefined, client_order_id: clientId } } : { id: venueId, params: {} }),
+  cancelBy: ({ venueId, clientId }) =>
+    venueId === null
+      ? { id: '', params: { id: undefined, client_order_id: clientId } }
+      : { id: venueId, params: {} },
   async fills({ client, fill, market }, { venueId, symbol }) {
     const order = await client.fetchOrder(venueId, symbol)
     return (order.trades ?? []).map((trade) => fill(trade, market(symbol)))

@@ -15,47 +15,106 @@ const claim = ({ id, workspace_id: workspace }: Owner, coin: string, amount: big
 ]
 
 /** What the venue held when the account was linked. */
-export async function bookOpening(tx: Queryable, owner: Owner, balances: readonly Balance[]): Promise<void> {
-  await post(tx, 'venue-opening', owner.id, balances.flatMap(({ coin, total }) => claim(owner, coin, total)))
+export async function bookOpening(
+  tx: Queryable,
+  owner: Owner,
+  balances: readonly Balance[],
+): Promise<void> {
+  await post(
+    tx,
+    'venue-opening',
+    owner.id,
+    balances.flatMap(({ coin, total }) => claim(owner, coin, total)),
+  )
 }
 
 /** What the books held when the account was taken off: nothing is claimed any more. */
 export async function bookClosing(tx: Queryable, owner: Owner): Promise<void> {
   const held = await claims(tx, owner)
-  await post(tx, 'venue-closing', owner.id, [...held].flatMap(([coin, amount]) => claim(owner, coin, -amount)))
+  await post(
+    tx,
+    'venue-closing',
+    owner.id,
+    [...held].flatMap(([coin, amount]) => claim(owner, coin, -amount)),
+  )
 }
 
-/** The caller's word that what the venue says is right, though no order here says why. @param reference once each */
-export async function bookCorrection(tx: Queryable, owner: Owner, reference: string, changes: ReadonlyMap<string, bigint>): Promise<void> {
-  await post(tx, 'venue-correction', reference, [...changes].flatMap(([coin, amount]) => claim(owner, coin, amount)))
+/**
+ * The caller's word that what the venue says is right, though no order here says why. @param
+ * reference once each
+ */
+export async function bookCorrection(
+  tx: Queryable,
+  owner: Owner,
+  reference: string,
+  changes: ReadonlyMap<string, bigint>,
+): Promise<void> {
+  await post(
+    tx,
+    'venue-correction',
+    reference,
+    [...changes].flatMap(([coin, amount]) => claim(owner, coin, amount)),
+  )
 }
 
 /** One fill, once: what came, what went, and the fee. A rebate is a fee below zero. */
 export async function bookFill(
-  tx: Queryable, owner: Owner, o: { market: string; base: string; quote: string; side: 'buy' | 'sell'; fill: Fill },
+  tx: Queryable,
+  owner: Owner,
+  o: { market: string; base: string; quote: string; side: 'buy' | 'sell'; fill: Fill },
 ): Promise<void> {
-  const { market, base, quote, side, fill: { tradeId, amount, cost, fee, feeCoin } } = o
+  const {
+    market,
+    base,
+    quote,
+    side,
+    fill: { tradeId, amount, cost, fee, feeCoin },
+  } = o
   const sign = side === 'buy' ? 1n : -1n
   const workspace = owner.workspace_id
-  await post(tx, 'venue-fill', `${owner.id}:${market}:${tradeId}`, merged([
-    ...claim(owner, base, sign * amount), ...claim(owner, quote, -sign * cost),
-    { workspace, asset: claimOn(feeCoin), kind: 'venue', address: owner.id, amount: -fee },
-    { workspace, asset: claimOn(feeCoin), kind: 'venue_fees', address: owner.id, amount: fee },
-  ]))
+  await post(
+    tx,
+    'venue-fill',
+    `${owner.id}:${market}:${tradeId}`,
+    merged([
+      ...claim(owner, base, sign * amount),
+      ...claim(owner, quote, -sign * cost),
+      { workspace, asset: claimOn(feeCoin), kind: 'venue', address: owner.id, amount: -fee },
+      { workspace, asset: claimOn(feeCoin), kind: 'venue_fees', address: owner.id, amount: fee },
+    ]),
+  )
 }
 
 /** What a venue credited of a transfer to it. */
-export async function bookDeposit(tx: Queryable, owner: Owner, transferId: string, coin: string, amount: bigint): Promise<void> {
+export async function bookDeposit(
+  tx: Queryable,
+  owner: Owner,
+  transferId: string,
+  coin: string,
+  amount: bigint,
+): Promise<void> {
   await post(tx, 'venue-deposit', transferId, claim(owner, coin, amount))
 }
 
 /** What a venue took for a withdrawal; its fee is in it. */
-export async function bookWithdrawal(tx: Queryable, owner: Owner, transferId: string, coin: string, amount: bigint): Promise<void> {
+export async function bookWithdrawal(
+  tx: Queryable,
+  owner: Owner,
+  transferId: string,
+  coin: string,
+  amount: bigint,
+): Promise<void> {
   await post(tx, 'venue-withdrawal', transferId, claim(owner, coin, -amount))
 }
 
 /** What it gave back, as it did not pay. */
-export async function bookWithdrawalBack(tx: Queryable, owner: Owner, transferId: string, coin: string, amount: bigint): Promise<void> {
+export async function bookWithdrawalBack(
+  tx: Queryable,
+  owner: Owner,
+  transferId: string,
+  coin: string,
+  amount: bigint,
+): Promise<void> {
   await post(tx, 'venue-withdrawal-back', transferId, claim(owner, coin, amount))
 }
 
@@ -73,6 +132,10 @@ function merged(postings: readonly Posting[]): Posting[] {
 export async function claims(database: Queryable, owner: Owner): Promise<Map<string, bigint>> {
   const rows = await database.query<{ asset: string; balance: string }>(
     `select asset, balance::text from ledger_accounts
-     where workspace_id = $2 and kind = 'venue' and address = $1 and balance <> 0 order by asset`, [owner.id, owner.workspace_id])
-  return new Map(rows.map(({ asset, balance }) => [asset.slice(claimOn('').length), BigInt(balance)]))
+     where workspace_id = $2 and kind = 'venue' and address = $1 and balance <> 0 order by asset`,
+    [owner.id, owner.workspace_id],
+  )
+  return new Map(
+    rows.map(({ asset, balance }) => [asset.slice(claimOn('').length), BigInt(balance)]),
+  )
 }

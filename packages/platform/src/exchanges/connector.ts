@@ -5,19 +5,40 @@ import { REFUSED_BY_CLASS } from './generic.ts'
 import type { Manner, Meaning, Tools } from './manner.ts'
 import { readUnits, showUnits, times } from './units.ts'
 import {
-  VenueError, type Balance, type DepositAddress, type Fill, type Found, type Market, type NewOrder, type NewWithdrawal, type OrderRef,
-  type Permissions, type Placed, type Transfer, type Venue, type VenueOrder, type VenueTraits,
+  VenueError,
+  type Balance,
+  type DepositAddress,
+  type Fill,
+  type Found,
+  type Market,
+  type NewOrder,
+  type NewWithdrawal,
+  type OrderRef,
+  type Permissions,
+  type Placed,
+  type Transfer,
+  type Venue,
+  type VenueOrder,
+  type VenueTraits,
 } from './venue.ts'
 
 /** What the answers to one call of ours were: calls of one client overlap. */
-interface Exchanged { last: RawAnswer | null; sent: boolean; mayLeave(): boolean }
+interface Exchanged {
+  last: RawAnswer | null
+  sent: boolean
+  mayLeave(): boolean
+}
 const exchanged = new AsyncLocalStorage<Exchanged>()
 
-/** For the client's `onAnswer`: notes what came back to the call that is under way. @throws Error where a request is too late to leave */
+/**
+ * For the client's `onAnswer`: notes what came back to the call that is under way. @throws Error
+ * where a request is too late to leave
+ */
 export function note(answer: RawAnswer): void {
   const call = exchanged.getStore()
   if (!call) return
-  if (answer.status === null && !call.mayLeave()) throw new Error('the request waited too long and was not sent')
+  if (answer.status === null && !call.mayLeave())
+    throw new Error('the request waited too long and was not sent')
   call.sent = true
   call.last = answer
 }
@@ -27,7 +48,11 @@ const NOT_SENT = 'NOT_SENT'
 const OK_STATUS_MAX = 499
 const REQUEST_TIMEOUT = 408
 
-interface Judged { meaning: Meaning | null; word: string; said: string | null }
+interface Judged {
+  meaning: Meaning | null
+  word: string
+  said: string | null
+}
 
 function bodyOf(answer: RawAnswer | null): unknown {
   if (answer?.text === null || answer?.text === undefined) return undefined
@@ -55,7 +80,12 @@ export class Connector implements Venue {
   /** Loads the markets that the client shares with others of its exchange. */
   readonly #ready: () => Promise<void>
 
-  constructor(o: { client: Client; manner: Manner; now: () => number; ready: () => Promise<void> }) {
+  constructor(o: {
+    client: Client
+    manner: Manner
+    now: () => number
+    ready: () => Promise<void>
+  }) {
     this.exchange = o.client.id
     this.traits = o.manner.traits
     this.#client = o.client
@@ -77,9 +107,12 @@ export class Connector implements Venue {
       for (const [code, amount] of Object.entries(total)) {
         const held = readUnits(amount)
         if (held === null || held === 0n) continue
-        const { coin, isSpendable } = this.#manner.variant?.(code, isCoin) ?? { coin: code, isSpendable: true }
+        const { coin, isSpendable } = this.#manner.variant?.(code, isCoin) ?? {
+          coin: code,
+          isSpendable: true,
+        }
         const before = all.get(coin) ?? { coin, total: 0n, available: 0n }
-        const available = isSpendable ? readUnits(free[code]) ?? held : 0n
+        const available = isSpendable ? (readUnits(free[code]) ?? held) : 0n
         all.set(coin, { coin, total: before.total + held, available: before.available + available })
       }
       return [...all.values()]
@@ -88,8 +121,18 @@ export class Connector implements Venue {
 
   async place(order: NewOrder, notAfter: number): Promise<Placed> {
     const { symbol, side, amount, price } = order
-    return this.#change(() => this.#client.createOrder(
-      symbol, 'limit', side, showUnits(amount), showUnits(price), this.#manner.orderParams(order, this.#clock())), notAfter)
+    return this.#change(
+      () =>
+        this.#client.createOrder(
+          symbol,
+          'limit',
+          side,
+          showUnits(amount),
+          showUnits(price),
+          this.#manner.orderParams(order, this.#clock()),
+        ),
+      notAfter,
+    )
   }
 
   find(ref: OrderRef): Promise<Found> {
@@ -98,7 +141,9 @@ export class Connector implements Venue {
 
   async cancel(ref: OrderRef): Promise<'asked' | 'gone'> {
     const { id, params } = this.#manner.cancelBy(ref)
-    const answer = await this.#unlessMissing(() => this.#ask(() => this.#client.cancelOrder(id, ref.symbol, params).then(() => true)))
+    const answer = await this.#unlessMissing(() =>
+      this.#ask(() => this.#client.cancelOrder(id, ref.symbol, params).then(() => true)),
+    )
     return answer ? 'asked' : 'gone'
   }
 
@@ -108,17 +153,32 @@ export class Connector implements Venue {
 
   async depositAddress(coin: string, network: string): Promise<DepositAddress> {
     const there = this.#networkOf(network)
-    const known = await this.#ask(() => this.#manner.depositAddress?.(this.#client, coin, network)
-      ?? this.#client.fetchDepositAddress(coin, { network: there }))
-    if (!known.address) throw new VenueError('missing', `${this.exchange} names no address for ${coin} on ${network}`)
-    return { address: known.address, tag: known.tag === undefined || known.tag === '' ? null : known.tag, network }
+    const known = await this.#ask(
+      () =>
+        this.#manner.depositAddress?.(this.#client, coin, network) ??
+        this.#client.fetchDepositAddress(coin, { network: there }),
+    )
+    if (!known.address)
+      throw new VenueError('missing', `${this.exchange} names no address for ${coin} on ${network}`)
+    return {
+      address: known.address,
+      tag: known.tag === undefined || known.tag === '' ? null : known.tag,
+      network,
+    }
   }
 
   async deposits(coin: string, sinceMs: number): Promise<Transfer[]> {
-    return (await this.#ask(() => this.#client.fetchDeposits(coin, sinceMs))).map((each) => transferOf(each, coin))
+    return (await this.#ask(() => this.#client.fetchDeposits(coin, sinceMs))).map((each) =>
+      transferOf(each, coin),
+    )
   }
 
-  async withdrawalKey(coin: string, network: string, address: string, tag: string | null): Promise<string | null> {
+  async withdrawalKey(
+    coin: string,
+    network: string,
+    address: string,
+    tag: string | null,
+  ): Promise<string | null> {
     this.#networkOf(network)
     const { withdrawalKey } = this.#manner
     if (!withdrawalKey) return null
@@ -126,29 +186,50 @@ export class Connector implements Venue {
     if (key !== null) return key
     const place = tag === null ? address : `${address} with tag ${tag}`
     throw new VenueError(
-      'missing', `${this.exchange} knows no withdrawal address ${place} for ${coin}; register it there first, under any name`)
+      'missing',
+      `${this.exchange} knows no withdrawal address ${place} for ${coin}; register it there first, under any name`,
+    )
   }
 
-  async withdraw({ clientId, coin, network, address, tag, amount, key }: NewWithdrawal, notAfter: number): Promise<Placed> {
+  async withdraw(
+    { clientId, coin, network, address, tag, amount, key }: NewWithdrawal,
+    notAfter: number,
+  ): Promise<Placed> {
     const there = this.#networkOf(network)
-    return this.#change(() => this.#client.withdraw(
-      coin, showUnits(amount), address, tag ?? undefined, this.#manner.withdrawParams(clientId, there, key)), notAfter)
+    return this.#change(
+      () =>
+        this.#client.withdraw(
+          coin,
+          showUnits(amount),
+          address,
+          tag ?? undefined,
+          this.#manner.withdrawParams(clientId, there, key),
+        ),
+      notAfter,
+    )
   }
 
   async withdrawals(coin: string, sinceMs: number): Promise<Transfer[]> {
-    return (await this.#ask(() => this.#client.fetchWithdrawals(coin, sinceMs))).map((each) => transferOf(each, coin))
+    return (await this.#ask(() => this.#client.fetchWithdrawals(coin, sinceMs))).map((each) =>
+      transferOf(each, coin),
+    )
   }
 
   #networkOf(network: string): string {
     const there = this.#manner.networks[network]
-    if (there === undefined) throw new VenueError('unsupported', `${network} has no name at ${this.exchange} that is known here`)
+    if (there === undefined)
+      throw new VenueError(
+        'unsupported',
+        `${network} has no name at ${this.exchange} that is known here`,
+      )
     return there
   }
 
   #tools(): Tools {
     const manner = this.#manner
     return {
-      client: this.#client, unlessMissing: (ask) => this.#unlessMissing(() => this.#judged(ask)),
+      client: this.#client,
+      unlessMissing: (ask) => this.#unlessMissing(() => this.#judged(ask)),
       market: (symbol) => marketOf(this.#client.market(symbol), manner),
       fill: (trade, market) => fillOf(trade, market),
       found: (order, market) => ({ kind: 'found', order: orderOf(order, market, manner) }),
@@ -171,7 +252,8 @@ export class Connector implements Venue {
       const answer = await work()
       const { last } = exchanged.getStore() as Exchanged
       // What is no answer of this venue would read as an empty one.
-      if (last !== null && !this.#manner.isSound(bodyOf(last))) throw new Error('the answer is not one of this exchange')
+      if (last !== null && !this.#manner.isSound(bodyOf(last)))
+        throw new Error('the answer is not one of this exchange')
       return answer
     })
   }
@@ -189,7 +271,10 @@ export class Connector implements Venue {
   }
 
   /** Runs the one request that would change something, and says what is known of it afterwards. */
-  async #change(work: () => Promise<{ id?: string; status?: string }>, notAfter: number): Promise<Placed> {
+  async #change(
+    work: () => Promise<{ id?: string; status?: string }>,
+    notAfter: number,
+  ): Promise<Placed> {
     const call: Exchanged = { last: null, sent: false, mayLeave: () => this.#clock() <= notAfter }
     try {
       await this.#ready()
@@ -199,7 +284,8 @@ export class Connector implements Venue {
     let failure: unknown = null
     try {
       const { id, status } = await exchanged.run(call, work)
-      if (typeof id === 'string' && id !== '' && status !== 'rejected') return { kind: 'accepted', venueId: id }
+      if (typeof id === 'string' && id !== '' && status !== 'rejected')
+        return { kind: 'accepted', venueId: id }
     } catch (error) {
       failure = error
     }
@@ -207,22 +293,28 @@ export class Connector implements Venue {
     const { meaning, word, said } = this.#judge(call.last, failure)
     if (meaning === 'refused' || meaning === 'key') return { kind: 'refused', code: word }
     if (meaning === 'later') return { kind: 'later', code: word }
-    return { kind: 'unknown', reason: said ?? (failure === null ? 'the answer names no id' : failureOf(failure, call.last)) }
+    return {
+      kind: 'unknown',
+      reason: said ?? (failure === null ? 'the answer names no id' : failureOf(failure, call.last)),
+    }
   }
 
   /** What an answer means by the venue's own codes. A 5xx means nothing, whatever it says. */
   #judge(answer: RawAnswer | null, error: unknown): Judged {
     const status = answer?.status ?? null
-    if (status === null || status > OK_STATUS_MAX || status === REQUEST_TIMEOUT) return { meaning: null, word: '', said: null }
+    if (status === null || status > OK_STATUS_MAX || status === REQUEST_TIMEOUT)
+      return { meaning: null, word: '', said: null }
     const said = this.#manner.said(bodyOf(answer))
-    const [, meaning, word] = (said === null ? undefined : this.#manner.codes.find(([code]) => code.test(said))) ?? []
+    const [, meaning, word] =
+      (said === null ? undefined : this.#manner.codes.find(([code]) => code.test(said))) ?? []
     if (meaning) return { meaning, word: word as string, said }
     if (status === 401 || status === 403) return { meaning: 'key', word: 'KEY_REFUSED', said }
     if (this.#manner.codes.length === 0) {
       const name = error instanceof Error ? error.constructor.name : ''
       if (name === 'OrderNotFound') return { meaning: 'missing', word: '', said }
       const refusal = REFUSED_BY_CLASS[name]
-      if (refusal !== undefined) return { meaning: refusal === 'KEY_REFUSED' ? 'key' : 'refused', word: refusal, said }
+      if (refusal !== undefined)
+        return { meaning: refusal === 'KEY_REFUSED' ? 'key' : 'refused', word: refusal, said }
     }
     return { meaning: null, word: '', said }
   }
@@ -232,45 +324,80 @@ export class Connector implements Venue {
 export function marketOf(market: CcxtMarket, manner: Manner): Market {
   const read = (text: string | undefined) => (text === undefined ? null : readUnits(text))
   return {
-    symbol: market.symbol, base: market.base, quote: market.quote, active: market.active !== false,
-    amountStep: read(market.precision.amount) ?? 1n, priceStep: read(manner.priceStep?.(market)) ?? read(market.precision.price) ?? 1n,
-    amountMin: read(market.limits.amount?.min), amountMax: read(market.limits.amount?.max), costMin: read(market.limits.cost?.min),
-    makerFee: read(market.maker), takerFee: read(market.taker),
+    symbol: market.symbol,
+    base: market.base,
+    quote: market.quote,
+    active: market.active !== false,
+    amountStep: read(market.precision.amount) ?? 1n,
+    priceStep: read(manner.priceStep?.(market)) ?? read(market.precision.price) ?? 1n,
+    amountMin: read(market.limits.amount?.min),
+    amountMax: read(market.limits.amount?.max),
+    costMin: read(market.limits.cost?.min),
+    makerFee: read(market.maker),
+    takerFee: read(market.taker),
   }
 }
 
 const STATES: Readonly<Record<string, VenueOrder['state']>> = {
-  open: 'open', closed: 'closed', canceled: 'cancelled', expired: 'cancelled', rejected: 'rejected', canceling: 'open',
+  open: 'open',
+  closed: 'closed',
+  canceled: 'cancelled',
+  expired: 'cancelled',
+  rejected: 'rejected',
+  canceling: 'open',
 }
 
 function orderOf(order: CcxtOrder, market: Market, manner: Manner): VenueOrder {
   const state = STATES[order.status ?? ''] ?? manner.states?.[order.status ?? '']
-  if (order.id === undefined || state === undefined) throw new Error('an order without an id or a known state')
-  const fills = order.trades?.every(({ price, amount }) => price !== undefined && amount !== undefined) === true
-    ? order.trades.map((trade) => fillOf(trade, market)) : null
+  if (order.id === undefined || state === undefined)
+    throw new Error('an order without an id or a known state')
+  const fills =
+    order.trades?.every(({ price, amount }) => price !== undefined && amount !== undefined) === true
+      ? order.trades.map((trade) => fillOf(trade, market))
+      : null
   const filled = order.filled === undefined ? null : readUnits(order.filled)
   return { venueId: order.id, state, filled, fills: fills?.length ? fills : null }
 }
 
 function fillOf(trade: CcxtTrade, market: Market): Fill {
   const [price, amount] = [readUnits(trade.price), readUnits(trade.amount)]
-  if (trade.id === undefined || price === null || amount === null) throw new Error('a fill without its id, price or amount')
+  if (trade.id === undefined || price === null || amount === null)
+    throw new Error('a fill without its id, price or amount')
   return {
-    tradeId: trade.id, price, amount, cost: readUnits(trade.cost) ?? times(amount, price), fee: readUnits(trade.fee?.cost) ?? 0n,
-    feeCoin: trade.fee?.currency ?? market.quote, maker: trade.takerOrMaker === undefined ? null : trade.takerOrMaker === 'maker',
+    tradeId: trade.id,
+    price,
+    amount,
+    cost: readUnits(trade.cost) ?? times(amount, price),
+    fee: readUnits(trade.fee?.cost) ?? 0n,
+    feeCoin: trade.fee?.currency ?? market.quote,
+    maker: trade.takerOrMaker === undefined ? null : trade.takerOrMaker === 'maker',
     at: trade.timestamp ?? 0,
   }
 }
 
-const TRANSFERS: Readonly<Record<string, Transfer['status']>> = { pending: 'pending', ok: 'done', failed: 'failed', canceled: 'failed' }
+const TRANSFERS: Readonly<Record<string, Transfer['status']>> = {
+  pending: 'pending',
+  ok: 'done',
+  failed: 'failed',
+  canceled: 'failed',
+}
 
 function transferOf(each: CcxtTransfer, coin: string): Transfer {
   const amount = readUnits(each.amount)
-  if (each.id === undefined || amount === null) throw new Error('a transfer without its id or amount')
+  if (each.id === undefined || amount === null)
+    throw new Error('a transfer without its id or amount')
   const client = each.info['withdrawOrderId'] ?? each.info['clientId'] ?? each.info['idem']
   return {
-    venueId: each.id, clientId: typeof client === 'string' && client !== '' ? client : null, coin: each.currency ?? coin,
-    network: each.network ?? null, amount, fee: readUnits(each.fee?.cost), address: each.address ?? null, tag: each.tag ?? null,
-    hash: each.txid ?? null, status: TRANSFERS[each.status ?? ''] ?? 'unknown', at: each.timestamp ?? 0,
+    venueId: each.id,
+    clientId: typeof client === 'string' && client !== '' ? client : null,
+    coin: each.currency ?? coin,
+    network: each.network ?? null,
+    amount,
+    fee: readUnits(each.fee?.cost),
+    address: each.address ?? null,
+    tag: each.tag ?? null,
+    hash: each.txid ?? null,
+    status: TRANSFERS[each.status ?? ''] ?? 'unknown',
+    at: each.timestamp ?? 0,
   }
 }

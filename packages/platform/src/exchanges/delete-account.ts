@@ -4,34 +4,54 @@ import { endpoint } from '../http/endpoint.ts'
 import { findAccount, idParam, tellAccount, type AccountRow } from './account.ts'
 import { bookClosing } from './books.ts'
 
-/** Takes an account off: its secrets are erased, its orders stay to be read, and nothing is claimed of the exchange any more. */
+/**
+ * Takes an account off: its secrets are erased, its orders stay to be read, and nothing is claimed
+ * of the exchange any more.
+ */
 export const deleteAccount = endpoint({
-  id: 'deleteExchangeAccount', tag: 'Exchange accounts',
+  id: 'deleteExchangeAccount',
+  tag: 'Exchange accounts',
   description: 'Forgets the key. Refused while orders or transfers of the account are under way.',
   errors: ['NOT_FOUND', 'EXCHANGE_ACCOUNT_BUSY'],
-  method: 'DELETE', path: '/dac/v1/exchange-accounts/{id}', summary: 'Unlink an exchange account',
-  access: 'write', isSetting: true, params: idParam,
+  method: 'DELETE',
+  path: '/dac/v1/exchange-accounts/{id}',
+  summary: 'Unlink an exchange account',
+  access: 'write',
+  isSetting: true,
+  params: idParam,
   response: z.object({ id: z.string(), deleted: z.literal(true) }),
   async handler({ services, caller, params }) {
     const { id } = await services.database.transaction(async (tx) => {
       const row = await findAccount(tx, caller, params.id, 'id', true)
       const open = await tx.one<{ id: string; count: string }>(
         `select min(id::text) id, count(*)::text count from orders
-         where workspace_id = $2 and account_id = $1 and state <> 'ENDED' having count(*) > 0`, [row.id, row.workspace_id])
+         where workspace_id = $2 and account_id = $1 and state <> 'ENDED' having count(*) > 0`,
+        [row.id, row.workspace_id],
+      )
       if (open) {
         throw new ApiError(
-          'EXCHANGE_ACCOUNT_BUSY', `id: ${open.count} of its orders are under way (such as ${open.id}); cancel them first`, { field: 'id' })
+          'EXCHANGE_ACCOUNT_BUSY',
+          `id: ${open.count} of its orders are under way (such as ${open.id}); cancel them first`,
+          { field: 'id' },
+        )
       }
       const moving = await tx.one<{ id: string }>(
         `select id from exchange_transfers where workspace_id = $2 and account_id = $1 and state not in ('DONE', 'FAILED') limit 1`,
-        [row.id, row.workspace_id])
+        [row.id, row.workspace_id],
+      )
       if (moving) {
-        throw new ApiError('EXCHANGE_ACCOUNT_BUSY', `id: coins are on their way (transfer ${moving.id}); wait for them`, { field: 'id' })
+        throw new ApiError(
+          'EXCHANGE_ACCOUNT_BUSY',
+          `id: coins are on their way (transfer ${moving.id}); wait for them`,
+          { field: 'id' },
+        )
       }
       await bookClosing(tx, row)
-      const after = await tx.one<AccountRow>(
+      const after = (await tx.one<AccountRow>(
         `update exchange_accounts set status = 'deleted', sealed_credentials = null, reconcile_at = null, updated_at = $2
-         where id = $1 returning *`, [row.id, tx.now()]) as AccountRow
+         where id = $1 returning *`,
+        [row.id, tx.now()],
+      )) as AccountRow
       await tx.query('delete from exchange_balances where account_id = $1', [row.id])
       await tellAccount(tx, after, 'exchange_account.deleted')
       return row

@@ -10,16 +10,30 @@ const LOCAL = ['kraken', 'binance']
 
 /**
  * The exchanges of an installation.
- * @param devnetUrl base of the local chains, whose exchanges stand in for the real ones and are the only ones; null: the real ones
+ * @param devnetUrl base of the local chains, whose exchanges stand in for the real ones and are
+ *   the only ones; null: the real ones
  */
-export function createExchanges(o: { devnetUrl: string | null; database: Queryable; environment: Environment; fetch: Fetch }): Venues {
+export function createExchanges(o: {
+  devnetUrl: string | null
+  database: Queryable
+  environment: Environment
+  fetch: Fetch
+}): Venues {
   const { devnetUrl, database, environment, fetch } = o
   return new Venues({
-    urls: devnetUrl === null ? {} : Object.fromEntries(LOCAL.map((name) => [name, localExchangeUrl(devnetUrl, name)])),
-    only: devnetUrl === null ? null : LOCAL, environment, fetch, nonces: databaseNonces(database),
+    urls:
+      devnetUrl === null
+        ? {}
+        : Object.fromEntries(LOCAL.map((name) => [name, localExchangeUrl(devnetUrl, name)])),
+    only: devnetUrl === null ? null : LOCAL,
+    environment,
+    fetch,
+    nonces: databaseNonces(database),
   })
 }
 
 declare module '../engine/services.ts' {
-  interface Services { exchanges: Venues }
+  interface Services {
+    exchanges: Venues
+  }
 }

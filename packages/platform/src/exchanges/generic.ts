@@ -2,16 +2,27 @@ import type { Client } from './client.ts'
 import { BEFORE_MS, NETWORKS, WORDS, type Manner } from './manner.ts'
 
 /**
- * Every other exchange, by what ccxt says of it. Its codes are nobody's here: what ccxt calls a refusal is one only where the
- * exchange answered it (`RefusedByClass`), and no absence of an order proves anything.
+ * Every other exchange, by what ccxt says of it. Its codes are nobody's here: what ccxt calls a
+ * refusal is one only where the exchange answered it (`RefusedByClass`), and no absence of an order
+ * proves anything.
  */
 export function generic(has: Readonly<Record<string, unknown>>): Manner {
-  const lists = has['fetchOpenOrders'] === true && (has['fetchClosedOrders'] === true || has['fetchOrders'] === true)
-  const isTradable = has['createOrder'] === true && has['cancelOrder'] === true && has['fetchOrder'] === true && lists
-    && (has['fetchOrderTrades'] === true || has['fetchMyTrades'] === true)
+  const lists =
+    has['fetchOpenOrders'] === true &&
+    (has['fetchClosedOrders'] === true || has['fetchOrders'] === true)
+  const isTradable =
+    has['createOrder'] === true &&
+    has['cancelOrder'] === true &&
+    has['fetchOrder'] === true &&
+    lists &&
+    (has['fetchOrderTrades'] === true || has['fetchMyTrades'] === true)
   return {
     traits: {
-      orders: isTradable ? 'generic' : 'none', absence: null, passphrase: false, postOnly: false, timesInForce: ['GTC'],
+      orders: isTradable ? 'generic' : 'none',
+      absence: null,
+      passphrase: false,
+      postOnly: false,
+      timesInForce: ['GTC'],
       withdrawalId: false,
     },
     options: { options: { defaultType: 'spot' } },
@@ -25,17 +36,27 @@ export function generic(has: Readonly<Record<string, unknown>>): Manner {
         const order = await unlessMissing(() => client.fetchOrder(venueId, symbol))
         if (order) return found(order, market(symbol))
       }
-      const rest = (from: Client) => (has['fetchClosedOrders'] === true
-        ? from.fetchClosedOrders(symbol, sentAt - BEFORE_MS) : from.fetchOrders(symbol, sentAt - BEFORE_MS))
-      const orders = [...await client.fetchOpenOrders(symbol), ...await rest(client)]
-      const mine = orders.find((order) => order.clientOrderId === clientId || (venueId !== null && order.id === venueId))
+      const rest = (from: Client) =>
+        has['fetchClosedOrders'] === true
+          ? from.fetchClosedOrders(symbol, sentAt - BEFORE_MS)
+          : from.fetchOrders(symbol, sentAt - BEFORE_MS)
+      const orders = [...(await client.fetchOpenOrders(symbol)), ...(await rest(client))]
+      const mine = orders.find(
+        (order) => order.clientOrderId === clientId || (venueId !== null && order.id === venueId),
+      )
       return mine ? found(mine, market(symbol)) : { kind: 'absent' }
     },
-    cancelBy: ({ venueId, clientId }) => ({ id: venueId ?? '', params: venueId === null ? { clientOrderId: clientId } : {} }),
+    cancelBy: ({ venueId, clientId }) => ({
+      id: venueId ?? '',
+      params: venueId === null ? { clientOrderId: clientId } : {},
+    }),
     async fills({ client, fill, market }, { venueId, symbol, sentAt }) {
-      const trades = has['fetchOrderTrades'] === true
-        ? await client.fetchOrderTrades(venueId, symbol)
-        : (await client.fetchMyTrades(symbol, sentAt - BEFORE_MS)).filter((trade) => trade.order === venueId)
+      const trades =
+        has['fetchOrderTrades'] === true
+          ? await client.fetchOrderTrades(venueId, symbol)
+          : (await client.fetchMyTrades(symbol, sentAt - BEFORE_MS)).filter(
+              (trade) => trade.order === venueId,
+            )
       return trades.map((trade) => fill(trade, market(symbol)))
     },
     permissions: async () => ({ trade: null, withdraw: null, ip_restricted: null }),
@@ -46,6 +67,11 @@ export function generic(has: Readonly<Record<string, unknown>>): Manner {
 
 /** ccxt's classes of refusals, by name, for exchanges whose codes are not known here. */
 export const REFUSED_BY_CLASS: Readonly<Record<string, string>> = {
-  InsufficientFunds: WORDS.funds, InvalidOrder: WORDS.order, BadSymbol: WORDS.order, AuthenticationError: WORDS.key,
-  PermissionDenied: WORDS.key, AccountSuspended: WORDS.account, OrderImmediatelyFillable: WORDS.maker,
+  InsufficientFunds: WORDS.funds,
+  InvalidOrder: WORDS.order,
+  BadSymbol: WORDS.order,
+  AuthenticationError: WORDS.key,
+  PermissionDenied: WORDS.key,
+  AccountSuspended: WORDS.account,
+  OrderImmediatelyFillable: WORDS.maker,
 }

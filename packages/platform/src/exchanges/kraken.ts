@@ -2,30 +2,51 @@ import { callOwn, type CcxtOrder } from './client.ts'
 import { BEFORE_MS, dict, list, NETWORKS, WORDS, words, type Manner } from './manner.ts'
 import { VenueError } from './venue.ts'
 
-/** After this time the venue itself refuses a request that has not arrived; it allows 2 to 60 seconds. */
+/**
+ * After this time the venue itself refuses a request that has not arrived; it allows 2 to 60
+ * seconds.
+ */
 const DEADLINE_MS = 20_000
 const TRADES_AT_ONCE = 20
 
 /** Words by which its funding methods name a network, exactly one of which must fit. */
 const METHODS: Readonly<Record<string, RegExp>> = {
-  BTC: /^Bitcoin$/, LTC: /^Litecoin$/, DASH: /^Dash$/, DOGE: /^Dogecoin$/, BCH: /^Bitcoin Cash$/,
-  ETH: /^(Ether|Ethereum)( \(Hex\))?$|\((ERC20|Ethereum)\)|- Ethereum\b/, TRX: /^Tron$|\((TRC20|Tron)\)|- Tron\b/,
+  BTC: /^Bitcoin$/,
+  LTC: /^Litecoin$/,
+  DASH: /^Dash$/,
+  DOGE: /^Dogecoin$/,
+  BCH: /^Bitcoin Cash$/,
+  ETH: /^(Ether|Ethereum)( \(Hex\))?$|\((ERC20|Ethereum)\)|- Ethereum\b/,
+  TRX: /^Tron$|\((TRC20|Tron)\)|- Tron\b/,
   XRP: /^Ripple( XRP)?$|^XRP$/,
-  XLM: /^Stellar( XLM)?$/, ADA: /^(ADA|Cardano)$/, SOL: /^Solana$|\(SPL\)|\(Solana\)|- Solana\b/, ARB: /Arbitrum/, BASE: /\bBase\b/,
-  OP_ETH: /Optimism/, POL: /Polygon/, AVAX: /Avalanche/, BSC: /\bBSC\b|BEP20|BNB Smart Chain/,
+  XLM: /^Stellar( XLM)?$/,
+  ADA: /^(ADA|Cardano)$/,
+  SOL: /^Solana$|\(SPL\)|\(Solana\)|- Solana\b/,
+  ARB: /Arbitrum/,
+  BASE: /\bBase\b/,
+  OP_ETH: /Optimism/,
+  POL: /Polygon/,
+  AVAX: /Avalanche/,
+  BSC: /\bBSC\b|BEP20|BNB Smart Chain/,
 }
 
 /**
- * Balances of a coin that earn or are on hold: `BTC.F` in Kraken Rewards, which can be spent as usual; `.B` and `.S` bonded and staked
- * (`DOT28.S`: for 28 days), `.M` opted in to rewards, `.P` parachains, `.HOLD` money on hold. `.T` is a token of its own.
+ * Balances of a coin that earn or are on hold: `BTC.F` in Kraken Rewards, which can be spent as
+ * usual; `.B` and `.S` bonded and staked (`DOT28.S`: for 28 days), `.M` opted in to rewards, `.P`
+ * parachains, `.HOLD` money on hold. `.T` is a token of its own.
  */
 const VARIANT = /^([A-Z0-9]+?)(?:\d\d)?\.(F|B|S|M|P|HOLD)$/
 
 /** Kraken spot REST; codes: docs.kraken.com, "Error messages". */
 export const kraken: Manner = {
   traits: {
-    orders: 'tested', absence: { afterMs: 90_000, beforeMs: null }, passphrase: false, secretIsBase64: true, postOnly: true,
-    timesInForce: ['GTC', 'IOC', 'FOK'], withdrawalId: false,
+    orders: 'tested',
+    absence: { afterMs: 90_000, beforeMs: null },
+    passphrase: false,
+    secretIsBase64: true,
+    postOnly: true,
+    timesInForce: ['GTC', 'IOC', 'FOK'],
+    withdrawalId: false,
   },
   options: {},
   serial: true,
@@ -38,11 +59,22 @@ export const kraken: Manner = {
     [/^EOrder:Insufficient (funds|margin)/, 'refused', WORDS.funds],
     [/^EOrder:Post only/, 'refused', WORDS.maker],
     [/^EOrder:(Orders limit|Positions limit|Scheduled orders limit)/, 'refused', WORDS.many],
-    [/^EOrder:(Order minimum|Cost minimum|Tick size|Invalid price|Invalid order|Margin|Cannot open|Reduce only|Limit price|Domain)/,
-      'refused', WORDS.order],
+    [
+      /^EOrder:(Order minimum|Cost minimum|Tick size|Invalid price|Invalid order|Margin|Cannot open|Reduce only|Limit price|Domain)/,
+      'refused',
+      WORDS.order,
+    ],
     [/^EOrder:(Trading agreement|Not permitted|User)/, 'refused', WORDS.account],
-    [/^EOrder:Rate limit exceeded|^EAPI:Rate limit exceeded|^EGeneral:Temporary lockout|^EAPI:Invalid nonce/, 'later', WORDS.limit],
-    [/^EAPI:(Invalid key|Invalid signature|Feature disabled)|^EGeneral:Permission denied|^EAuth:/, 'key', WORDS.key],
+    [
+      /^EOrder:Rate limit exceeded|^EAPI:Rate limit exceeded|^EGeneral:Temporary lockout|^EAPI:Invalid nonce/,
+      'later',
+      WORDS.limit,
+    ],
+    [
+      /^EAPI:(Invalid key|Invalid signature|Feature disabled)|^EGeneral:Permission denied|^EAuth:/,
+      'key',
+      WORDS.key,
+    ],
     [/^EAccount:/, 'key', WORDS.account],
     [/^EGeneral:Invalid arguments|^EQuery:|^EGeneral:Unknown method/, 'refused', WORDS.order],
     [/^EService:Market in (cancel_only|post_only|limit_only)/, 'refused', WORDS.closed],
@@ -50,9 +82,13 @@ export const kraken: Manner = {
   ],
   isSound: (body) => 'result' in dict(body),
   orderParams: ({ clientId, timeInForce, postOnly }, now) => ({
-    // Whatever the side, the fee is taken in the quote coin: what is booked must not hang on a default.
-    clientOrderId: clientId, oflags: 'fciq', deadline: new Date(now + DEADLINE_MS).toISOString(),
-    ...(timeInForce === 'GTC' ? {} : { timeInForce }), ...(postOnly ? { postOnly: true } : {}),
+    // Whatever the side, the fee is taken in the quote coin: what is booked must not hang on a
+    // default.
+    clientOrderId: clientId,
+    oflags: 'fciq',
+    deadline: new Date(now + DEADLINE_MS).toISOString(),
+    ...(timeInForce === 'GTC' ? {} : { timeInForce }),
+    ...(postOnly ? { postOnly: true } : {}),
   }),
   async find({ client, unlessMissing, found, market }, ref) {
     const { venueId, symbol, clientId, sentAt } = ref
@@ -60,20 +96,32 @@ export const kraken: Manner = {
       const order = await unlessMissing(() => client.fetchOrder(venueId, symbol))
       if (order) return found({ ...order, trades: undefined } as CcxtOrder, market(symbol))
     }
-    // ccxt's fetchOrder would send the client id as another field, so that the lists are asked by it.
+    // ccxt's fetchOrder would send the client id as another field, so that the lists are asked by
+    // it.
     const params = { clientOrderId: clientId }
-    const mine = (orders: CcxtOrder[]) => orders.find((order) => order.clientOrderId === clientId || order.id === venueId)
-    const order = mine(await client.fetchOpenOrders(symbol, undefined, undefined, params))
-      ?? mine(await client.fetchClosedOrders(symbol, sentAt - BEFORE_MS, undefined, params))
-    return order ? found({ ...order, trades: undefined } as CcxtOrder, market(symbol)) : { kind: 'absent' }
+    const mine = (orders: CcxtOrder[]) =>
+      orders.find((order) => order.clientOrderId === clientId || order.id === venueId)
+    const order =
+      mine(await client.fetchOpenOrders(symbol, undefined, undefined, params)) ??
+      mine(await client.fetchClosedOrders(symbol, sentAt - BEFORE_MS, undefined, params))
+    return order
+      ? found({ ...order, trades: undefined } as CcxtOrder, market(symbol))
+      : { kind: 'absent' }
   },
-  cancelBy: ({ venueId, clientId }) => (venueId === null ? { id: '', params: { clientOrderId: clientId } } : { id: venueId, params: {} }),
+  cancelBy: ({ venueId, clientId }) =>
+    venueId === null
+      ? { id: '', params: { clientOrderId: clientId } }
+      : { id: venueId, params: {} },
   async fills({ client, fill, market }, { venueId, symbol }) {
     const order = await client.fetchOrder(venueId, symbol)
     const ids = (order.trades ?? []).map(({ id }) => id).filter((id) => id !== undefined)
     const trades = []
     for (let at = 0; at < ids.length; at += TRADES_AT_ONCE) {
-      trades.push(...await client.fetchOrderTrades(venueId, symbol, undefined, undefined, { trades: ids.slice(at, at + TRADES_AT_ONCE) }))
+      trades.push(
+        ...(await client.fetchOrderTrades(venueId, symbol, undefined, undefined, {
+          trades: ids.slice(at, at + TRADES_AT_ONCE),
+        })),
+      )
     }
     return trades.map((trade) => fill(trade, market(symbol)))
   },
@@ -84,7 +132,8 @@ export const kraken: Manner = {
     if (granted.size === 0) return { trade: null, withdraw: null, ip_restricted: null }
     const addresses = ipAllowlist ?? allowed
     return {
-      trade: granted.has('modify-trades'), withdraw: granted.has('withdraw-funds'),
+      trade: granted.has('modify-trades'),
+      withdraw: granted.has('withdraw-funds'),
       ip_restricted: Array.isArray(addresses) ? addresses.length > 0 : null,
     }
   },
@@ -92,10 +141,13 @@ export const kraken: Manner = {
     // Ether that was staked before withdrawals of it were possible.
     if (code === 'ETH2') return { coin: 'ETH', isSpendable: false }
     const [, coin, kind] = VARIANT.exec(code) ?? []
-    return coin === undefined ? null : { coin: coin === 'ETH2' ? 'ETH' : coin, isSpendable: kind === 'F' }
+    return coin === undefined
+      ? null
+      : { coin: coin === 'ETH2' ? 'ETH' : coin, isSpendable: kind === 'F' }
   },
   // Its prices may have more decimals than the grid on which they must lie.
-  priceStep: ({ info }) => (info['tick_size'] === undefined ? undefined : String(info['tick_size'])),
+  priceStep: ({ info }) =>
+    info['tick_size'] === undefined ? undefined : String(info['tick_size']),
   networks: NETWORKS,
   // With a method of its own for the coin ccxt asks for no other network.
   async depositAddress(client, coin, network) {
@@ -104,18 +156,36 @@ export const kraken: Manner = {
     const names = list(result).map((method) => String(dict(method)['method']))
     const fitting = names.filter((name) => METHODS[network]?.test(name))
     if (fitting.length !== 1) {
-      throw new VenueError('unsupported', `kraken takes ${coin} by ${names.join(', ')}, of which not exactly one is ${network}`)
+      throw new VenueError(
+        'unsupported',
+        `kraken takes ${coin} by ${names.join(', ')}, of which not exactly one is ${network}`,
+      )
     }
-    const ask = async (more: object) => list(
-      (await callOwn(client, 'privatePostDepositAddresses', { asset, method: fitting[0], ...more }))['result']).map(dict)
+    const ask = async (more: object) =>
+      list(
+        (
+          await callOwn(client, 'privatePostDepositAddresses', {
+            asset,
+            method: fitting[0],
+            ...more,
+          })
+        )['result'],
+      ).map(dict)
     const first = (await ask({}))[0] ?? (await ask({ new: true }))[0] ?? {}
     const tag = first['tag'] ?? first['memo']
-    return { address: String(first['address'] ?? ''), ...(tag === undefined || tag === null ? {} : { tag: String(tag) }) }
+    return {
+      address: String(first['address'] ?? ''),
+      ...(tag === undefined || tag === null ? {} : { tag: String(tag) }),
+    }
   },
   async withdrawalKey(client, { coin, network, address, tag }) {
-    const { result } = await callOwn(client, 'privatePostWithdrawAddresses', { asset: client.currency(coin).id })
-    const isThis = (each: Record<string, unknown>) => each['address'] === address
-      && METHODS[network]?.test(String(each['method'])) === true && String(each['tag'] ?? each['memo'] ?? '') === (tag ?? '')
+    const { result } = await callOwn(client, 'privatePostWithdrawAddresses', {
+      asset: client.currency(coin).id,
+    })
+    const isThis = (each: Record<string, unknown>) =>
+      each['address'] === address &&
+      METHODS[network]?.test(String(each['method'])) === true &&
+      String(each['tag'] ?? each['memo'] ?? '') === (tag ?? '')
     const found = list(result).map(dict).find(isThis)
     return found === undefined ? null : String(found['key'])
   },

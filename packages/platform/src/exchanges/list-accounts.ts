@@ -5,9 +5,13 @@ import { accountShape, presentAccount, type AccountRow } from './account.ts'
 
 /** The sub-account's accounts at exchanges, newest first. */
 export const listAccounts = endpoint({
-  id: 'listExchangeAccounts', tag: 'Exchange accounts',
+  id: 'listExchangeAccounts',
+  tag: 'Exchange accounts',
   description: 'Linked accounts of the sub-account.',
-  method: 'GET', path: '/dac/v1/exchange-accounts', summary: 'List exchange accounts', access: 'read',
+  method: 'GET',
+  path: '/dac/v1/exchange-accounts',
+  summary: 'List exchange accounts',
+  access: 'read',
   query: z.strictObject({ exchange: text(40).optional(), ...pageQuery }),
   response: pageOf(accountShape),
   async handler({ services, caller, query: { exchange, page, limit } }) {
@@ -15,9 +19,13 @@ export const listAccounts = endpoint({
     const values = [caller.subAccountId, exchange?.toLowerCase() ?? null]
     const [rows, count] = await Promise.all([
       services.database.query<AccountRow>(
-        `select * ${from} order by created_at desc, id desc limit $3 offset $4`, [...values, limit, (page - 1) * limit]),
+        `select * ${from} order by created_at desc, id desc limit $3 offset $4`,
+        [...values, limit, (page - 1) * limit],
+      ),
       services.database.one<{ total: string }>(`select count(*)::text total ${from}`, values),
     ])
-    return { body: { data: rows.map(presentAccount), page, limit, total: Number(count?.total ?? 0) } }
+    return {
+      body: { data: rows.map(presentAccount), page, limit, total: Number(count?.total ?? 0) },
+    }
   },
 })

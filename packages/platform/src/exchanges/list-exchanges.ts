@@ -11,31 +11,49 @@ let known: { exchange: string; name: string; features: Features }[] | undefined
 
 /** Every exchange that may be linked here, and what it supports. */
 export const listExchanges = endpoint({
-  id: 'listExchanges', tag: 'Exchange accounts',
+  id: 'listExchanges',
+  tag: 'Exchange accounts',
   description: 'Exchanges that can be linked, and what each can do here.',
-  method: 'GET', path: '/dac/v1/exchanges', summary: 'List the exchanges', access: 'read', query: z.strictObject({}),
+  method: 'GET',
+  path: '/dac/v1/exchanges',
+  summary: 'List the exchanges',
+  access: 'read',
+  query: z.strictObject({}),
   response: z.object({
-    data: z.array(z.object({
-      exchange: z.string(), name: z.string(),
-      support: z.enum(['tested', 'generic', 'read-only']).meta({
-        description: 'tested: orders are held to the exchange’s own codes; generic: to what ccxt says of it; read-only: no orders, since '
-          + 'the fate of one could not be asked',
-      }),
-      passphrase: z.boolean().meta({ description: 'A key needs its passphrase' }),
-      features: z.record(z.string(), z.boolean()).meta({ maxProperties: EXCHANGES_MAX, description: 'What ccxt says of it' }),
-    })).max(EXCHANGES_MAX),
+    data: z
+      .array(
+        z.object({
+          exchange: z.string(),
+          name: z.string(),
+          support: z.enum(['tested', 'generic', 'read-only']).meta({
+            description:
+              'tested: orders are held to the exchange’s own codes; generic: to what ccxt says of it; read-only: no orders, since ' +
+              'the fate of one could not be asked',
+          }),
+          passphrase: z.boolean().meta({ description: 'A key needs its passphrase' }),
+          features: z
+            .record(z.string(), z.boolean())
+            .meta({ maxProperties: EXCHANGES_MAX, description: 'What ccxt says of it' }),
+        }),
+      )
+      .max(EXCHANGES_MAX),
   }),
   async handler({ services }) {
     known ??= JSON.parse(readFileSync(FILE, 'utf8')) as NonNullable<typeof known>
     return {
       body: {
-        data: known.filter(({ exchange }) => services.exchanges.has(exchange)).map(({ exchange, name, features }) => {
-          const traits = MANNERS[exchange]?.traits
-          return {
-            exchange, name, support: traits ? 'tested' : isAskable(features) ? 'generic' : 'read-only',
-            passphrase: features['passphrase'] === true, features,
-          }
-        }),
+        data: known
+          .filter(({ exchange }) => services.exchanges.has(exchange))
+          .map(({ exchange, name, features }) => {
+            const traits = MANNERS[exchange]?.traits
+            return {
+              exchange,
+              name,
+              support: traits ? 'tested' : isAskable(features) ? 'generic' : 'read-only',
+              passphrase: features['passphrase'] === true,
+              features,
+            }
+          }),
       },
     }
   },
@@ -43,6 +61,6 @@ export const listExchanges = endpoint({
 
 /** The same as {@link ./generic.ts} asks of a client. */
 const isAskable = (has: Features): boolean =>
-  ['createOrder', 'cancelOrder', 'fetchOrder', 'fetchOpenOrders'].every((name) => has[name])
-  && (has['fetchClosedOrders'] === true || has['fetchOrders'] === true)
-  && (has['fetchOrderTrades'] === true || has['fetchMyTrades'] === true)
+  ['createOrder', 'cancelOrder', 'fetchOrder', 'fetchOpenOrders'].every((name) => has[name]) &&
+  (has['fetchClosedOrders'] === true || has['fetchOrders'] === true) &&
+  (has['fetchOrderTrades'] === true || has['fetchMyTrades'] === true)

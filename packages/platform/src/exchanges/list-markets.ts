@@ -4,31 +4,67 @@ import { endpoint } from '../http/endpoint.ts'
 import { text } from '../http/schemas.ts'
 import { asked, decimalOrNull, marketQuery, units } from './market-data.ts'
 
-/** Markets of an exchange for immediate delivery, with the grids on which amounts and prices lie. */
+/**
+ * Markets of an exchange for immediate delivery, with the grids on which amounts and prices lie.
+ */
 export const listMarkets = endpoint({
-  id: 'listMarkets', tag: 'Trading',
-  description: 'Markets of an exchange with their grid: the steps of amount and price, and the least of an order.',
+  id: 'listMarkets',
+  tag: 'Trading',
+  description:
+    'Markets of an exchange with their grid: the steps of amount and price, and the least of an order.',
   errors: ['EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
-  method: 'GET', path: '/dac/v1/markets', summary: 'List the markets of an exchange', access: 'read',
-  query: z.strictObject({ exchange: marketQuery.exchange, base: text(40).optional(), quote: text(40).optional() }),
+  method: 'GET',
+  path: '/dac/v1/markets',
+  summary: 'List the markets of an exchange',
+  access: 'read',
+  query: z.strictObject({
+    exchange: marketQuery.exchange,
+    base: text(40).optional(),
+    quote: text(40).optional(),
+  }),
   response: z.object({
-    data: z.array(z.object({
-      market: z.string(), base: z.string(), quote: z.string(), active: z.boolean(), amount_step: units, price_step: units,
-      min_amount: units.nullable(), max_amount: units.nullable(), min_cost: units.nullable(), maker_fee: units.nullable(),
-      taker_fee: units.nullable().meta({ description: 'Share of the cost before any discount, such as 0.0026' }),
-    })).max(LIST_MAX).meta({ description: `The first ${LIST_MAX}; base and quote select` }),
+    data: z
+      .array(
+        z.object({
+          market: z.string(),
+          base: z.string(),
+          quote: z.string(),
+          active: z.boolean(),
+          amount_step: units,
+          price_step: units,
+          min_amount: units.nullable(),
+          max_amount: units.nullable(),
+          min_cost: units.nullable(),
+          maker_fee: units.nullable(),
+          taker_fee: units
+            .nullable()
+            .meta({ description: 'Share of the cost before any discount, such as 0.0026' }),
+        }),
+      )
+      .max(LIST_MAX)
+      .meta({ description: `The first ${LIST_MAX}; base and quote select` }),
   }),
   async handler({ services, query: { exchange, base, quote } }) {
     const markets = await asked(services, exchange, (name) => services.exchanges.markets(name))
-    const found = [...markets.values()].filter((market) =>
-      (base === undefined || market.base === base.toUpperCase()) && (quote === undefined || market.quote === quote.toUpperCase()))
+    const found = [...markets.values()].filter(
+      (market) =>
+        (base === undefined || market.base === base.toUpperCase()) &&
+        (quote === undefined || market.quote === quote.toUpperCase()),
+    )
     return {
       body: {
         data: found.slice(0, LIST_MAX).map((market) => ({
-          market: market.symbol, base: market.base, quote: market.quote, active: market.active,
-          amount_step: decimalOrNull(market.amountStep), price_step: decimalOrNull(market.priceStep),
-          min_amount: decimalOrNull(market.amountMin), max_amount: decimalOrNull(market.amountMax), min_cost: decimalOrNull(market.costMin),
-          maker_fee: decimalOrNull(market.makerFee), taker_fee: decimalOrNull(market.takerFee),
+          market: market.symbol,
+          base: market.base,
+          quote: market.quote,
+          active: market.active,
+          amount_step: decimalOrNull(market.amountStep),
+          price_step: decimalOrNull(market.priceStep),
+          min_amount: decimalOrNull(market.amountMin),
+          max_amount: decimalOrNull(market.amountMax),
+          min_cost: decimalOrNull(market.costMin),
+          maker_fee: decimalOrNull(market.makerFee),
+          taker_fee: decimalOrNull(market.takerFee),
         })),
       },
     }

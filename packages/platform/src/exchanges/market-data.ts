@@ -9,14 +9,20 @@ import { showUnits } from './units.ts'
 import type { Market } from './venue.ts'
 
 export const marketQuery = {
-  exchange: text(40).meta({ examples: ['kraken'] }), market: text(60).meta({ description: 'Such as BTC/USD', examples: ['BTC/USD'] }),
+  exchange: text(40).meta({ examples: ['kraken'] }),
+  market: text(60).meta({ description: 'Such as BTC/USD', examples: ['BTC/USD'] }),
 }
 
-export const decimalOrNull = (units: bigint | null) => (units === null ? null : exact(showUnits(units)))
+export const decimalOrNull = (units: bigint | null) =>
+  units === null ? null : exact(showUnits(units))
 export const units = z.number().meta({ description: 'Decimal, exact' })
 
 /** What an exchange is asked, with its failures as the API answers them. */
-export async function asked<T>(services: Services, exchange: string, ask: (name: string) => Promise<T>): Promise<T> {
+export async function asked<T>(
+  services: Services,
+  exchange: string,
+  ask: (name: string) => Promise<T>,
+): Promise<T> {
   const name = exchange.toLowerCase()
   assertExchange(services, name)
   try {
@@ -26,13 +32,28 @@ export async function asked<T>(services: Services, exchange: string, ask: (name:
   }
 }
 
-/** A market by its name. @throws ApiError `INVALID_REQUEST` that names the field, `EXCHANGE_UNAVAILABLE` */
-export async function findMarket(services: Services, exchange: string, given: string): Promise<Market> {
+/**
+ * A market by its name. @throws ApiError `INVALID_REQUEST` that names the field,
+ * `EXCHANGE_UNAVAILABLE`
+ */
+export async function findMarket(
+  services: Services,
+  exchange: string,
+  given: string,
+): Promise<Market> {
   const markets = await asked(services, exchange, (name) => services.exchanges.markets(name))
   const market = markets.get(given.toUpperCase())
   if (market) return market
   const [base] = given.toUpperCase().split('/')
-  const others = [...markets.values()].filter((each) => each.base === base).slice(0, 5).map(({ symbol }) => symbol)
-  const hint = others.length > 0 ? `of ${base} it has ${others.join(', ')}` : 'GET /dac/v1/markets lists them'
-  throw new ApiError('INVALID_REQUEST', `market: ${exchange} has no market ${given.slice(0, 60)}; ${hint}`, { field: 'market' })
+  const others = [...markets.values()]
+    .filter((each) => each.base === base)
+    .slice(0, 5)
+    .map(({ symbol }) => symbol)
+  const hint =
+    others.length > 0 ? `of ${base} it has ${others.join(', ')}` : 'GET /dac/v1/markets lists them'
+  throw new ApiError(
+    'INVALID_REQUEST',
+    `market: ${exchange} has no market ${given.slice(0, 60)}; ${hint}`,
+    { field: 'market' },
+  )
 }

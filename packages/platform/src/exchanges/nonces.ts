@@ -1,7 +1,10 @@
 import type { Queryable } from '../database/pool.ts'
 import { TURN_MS, type Nonces } from './turns.ts'
 
-/** Numbers and turns in the database, where every process sees them: a number never falls, whatever a clock does. */
+/**
+ * Numbers and turns in the database, where every process sees them: a number never falls, whatever
+ * a clock does.
+ */
 export const databaseNonces = (database: Queryable): Nonces => ({
   async take(keyHash, token) {
     const now = database.now()
@@ -10,10 +13,14 @@ export const databaseNonces = (database: Queryable): Nonces => ({
        on conflict (key_hash) do update set last = greatest(n.last + 1, excluded.last), holder = excluded.holder,
          held_until = excluded.held_until
        where n.holder is null or n.held_until < $5 returning last::text`,
-      [keyHash, now.getTime(), token, new Date(now.getTime() + TURN_MS), now])
+      [keyHash, now.getTime(), token, new Date(now.getTime() + TURN_MS), now],
+    )
     return row ? BigInt(row.last) : null
   },
   async giveBack(keyHash, token) {
-    await database.query('update exchange_nonces set holder = null where key_hash = $1 and holder = $2', [keyHash, token])
+    await database.query(
+      'update exchange_nonces set holder = null where key_hash = $1 and holder = $2',
+      [keyHash, token],
+    )
   },
 })

@@ -4,13 +4,26 @@ import { allPages, dict, list, NETWORKS, WORDS, words, type Manner } from './man
 const TRADES_MAX = 100
 const HOUR_MS = 3_600_000
 
-/** OKX v5; codes: its "Error Code". An order that was cancelled unfilled is forgotten after two hours. */
+/**
+ * OKX v5; codes: its "Error Code". An order that was cancelled unfilled is forgotten after two
+ * hours.
+ */
 export const okx: Manner = {
   traits: {
-    orders: 'tested', absence: { afterMs: 120_000, beforeMs: 2 * HOUR_MS - 600_000 }, passphrase: true, postOnly: true,
-    timesInForce: ['GTC', 'IOC', 'FOK'], withdrawalId: true,
+    orders: 'tested',
+    absence: { afterMs: 120_000, beforeMs: 2 * HOUR_MS - 600_000 },
+    passphrase: true,
+    postOnly: true,
+    timesInForce: ['GTC', 'IOC', 'FOK'],
+    withdrawalId: true,
   },
-  options: { options: { fetchMarkets: { types: ['spot'] }, defaultType: 'spot', createOrder: 'privatePostTradeOrder' } },
+  options: {
+    options: {
+      fetchMarkets: { types: ['spot'] },
+      defaultType: 'spot',
+      createOrder: 'privatePostTradeOrder',
+    },
+  },
   serial: false,
   said: (body) => {
     const { code, msg, data } = dict(body)
@@ -30,16 +43,31 @@ export const okx: Manner = {
   ],
   isSound: (body) => 'code' in dict(body),
   orderParams: ({ clientId, timeInForce, postOnly }) => ({
-    clientOrderId: clientId, ...(postOnly ? { postOnly: true } : timeInForce === 'GTC' ? {} : { timeInForce }),
+    clientOrderId: clientId,
+    ...(postOnly ? { postOnly: true } : timeInForce === 'GTC' ? {} : { timeInForce }),
   }),
   async find({ client, unlessMissing, found, market }, { venueId, clientId, symbol }) {
-    const order = await unlessMissing(() => client.fetchOrder(venueId ?? '', symbol, venueId === null ? { clientOrderId: clientId } : {}))
+    const order = await unlessMissing(() =>
+      client.fetchOrder(venueId ?? '', symbol, venueId === null ? { clientOrderId: clientId } : {}),
+    )
     return order ? found(order, market(symbol)) : { kind: 'absent' }
   },
-  cancelBy: ({ venueId, clientId }) => (venueId === null ? { id: '', params: { clientOrderId: clientId } } : { id: venueId, params: {} }),
+  cancelBy: ({ venueId, clientId }) =>
+    venueId === null
+      ? { id: '', params: { clientOrderId: clientId } }
+      : { id: venueId, params: {} },
   async fills({ client, fill, market }, { venueId, symbol }) {
-    const trades = await allPages<CcxtTrade>((last) => client.fetchOrderTrades(venueId, symbol, undefined, TRADES_MAX,
-      last === undefined ? {} : { after: last.info['billId'] }), TRADES_MAX)
+    const trades = await allPages<CcxtTrade>(
+      (last) =>
+        client.fetchOrderTrades(
+          venueId,
+          symbol,
+          undefined,
+          TRADES_MAX,
+          last === undefined ? {} : { after: last.info['billId'] },
+        ),
+      TRADES_MAX,
+    )
     return trades.map((trade) => fill(trade, market(symbol)))
   },
   async permissions(client) {
@@ -47,7 +75,11 @@ export const okx: Manner = {
     const { perm, ip } = dict(list(data)[0])
     if (typeof perm !== 'string') return { trade: null, withdraw: null, ip_restricted: null }
     const granted = new Set(perm.split(','))
-    return { trade: granted.has('trade'), withdraw: granted.has('withdraw'), ip_restricted: typeof ip === 'string' ? ip !== '' : null }
+    return {
+      trade: granted.has('trade'),
+      withdraw: granted.has('withdraw'),
+      ip_restricted: typeof ip === 'string' ? ip !== '' : null,
+    }
   },
   networks: NETWORKS,
   withdrawParams: (clientId, network) => ({ network, clientId }),

@@ -9,16 +9,27 @@ import { reconcileAccount } from './reconcile.ts'
 /** Balances of this age are shown as they are. */
 const FRESH_MS = 5000
 
-/** One account with its balances: read from the exchange where it answers soon, else as they were, with their age. */
+/**
+ * One account with its balances: read from the exchange where it answers soon, else as they were,
+ * with their age.
+ */
 export const readAccount = endpoint({
-  id: 'readExchangeAccount', tag: 'Exchange accounts',
+  id: 'readExchangeAccount',
+  tag: 'Exchange accounts',
   description: 'One account with its balances at the exchange.',
   errors: ['NOT_FOUND', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
-  method: 'GET', path: '/dac/v1/exchange-accounts/{id}', summary: 'Read an exchange account', access: 'read', params: idParam,
-  response: accountShape.extend({
-    balances: z.array(balanceShape).max(LIST_MAX), balances_at: z.string(),
-    balances_age_ms: z.int().meta({ description: 'How old the balances are, in milliseconds' }),
-  }).meta({ id: 'ExchangeAccountWithBalances' }),
+  method: 'GET',
+  path: '/dac/v1/exchange-accounts/{id}',
+  summary: 'Read an exchange account',
+  access: 'read',
+  params: idParam,
+  response: accountShape
+    .extend({
+      balances: z.array(balanceShape).max(LIST_MAX),
+      balances_at: z.string(),
+      balances_age_ms: z.int().meta({ description: 'How old the balances are, in milliseconds' }),
+    })
+    .meta({ id: 'ExchangeAccountWithBalances' }),
   async handler({ services, caller, params }) {
     let row = await findAccount(services.database, caller, params.id)
     const isOld = services.environment.now() - row.balances_at.getTime() > FRESH_MS
@@ -28,7 +39,9 @@ export const readAccount = endpoint({
     }
     return {
       body: {
-        ...presentAccount(row), balances: await presentBalances(services, row), balances_at: row.balances_at.toISOString(),
+        ...presentAccount(row),
+        balances: await presentBalances(services, row),
+        balances_at: row.balances_at.toISOString(),
         balances_age_ms: Math.max(0, services.environment.now() - row.balances_at.getTime()),
       },
     }

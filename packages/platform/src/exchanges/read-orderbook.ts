@@ -10,23 +10,45 @@ const levels = z.array(z.object({ price: units, amount: units })).max(DEPTH_MAX)
 
 /** Open orders of a market, best first. */
 export const readOrderBook = endpoint({
-  id: 'readOrderBook', tag: 'Trading',
+  id: 'readOrderBook',
+  tag: 'Trading',
   description: 'Bids and asks of a market, best first.',
   errors: ['EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
-  method: 'GET', path: '/dac/v1/orderbook', summary: 'Read an order book', access: 'read',
+  method: 'GET',
+  path: '/dac/v1/orderbook',
+  summary: 'Read an order book',
+  access: 'read',
   query: z.strictObject({
     ...marketQuery,
-    depth: integer(1, DEPTH_MAX, 'Levels of each side, as far as the exchange tells them; 20 where it is absent').default(20),
+    depth: integer(
+      1,
+      DEPTH_MAX,
+      'Levels of each side, as far as the exchange tells them; 20 where it is absent',
+    ).default(20),
   }),
   response: z.object({
-    market: z.string(), bids: levels, asks: levels,
+    market: z.string(),
+    bids: levels,
+    asks: levels,
     at: z.string(),
   }),
   async handler({ services, query: { exchange, market, depth } }) {
     const { symbol } = await findMarket(services, exchange, market)
-    const { bids, asks, at } = await asked(services, exchange, (name) => services.exchanges.orderBook(name, symbol, depth))
-    const shown = (side: Level[]) => side.slice(0, depth).map(({ price, amount }) => (
-      { price: decimalOrNull(price), amount: decimalOrNull(amount) }))
-    return { body: { market: symbol, bids: shown(bids), asks: shown(asks), at: new Date(at).toISOString() } }
+    const { bids, asks, at } = await asked(services, exchange, (name) =>
+      services.exchanges.orderBook(name, symbol, depth),
+    )
+    const shown = (side: Level[]) =>
+      side.slice(0, depth).map(({ price, amount }) => ({
+        price: decimalOrNull(price),
+        amount: decimalOrNull(amount),
+      }))
+    return {
+      body: {
+        market: symbol,
+        bids: shown(bids),
+        asks: shown(asks),
+        at: new Date(at).toISOString(),
+      },
+    }
   },
 })

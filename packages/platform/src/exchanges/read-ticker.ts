@@ -4,19 +4,34 @@ import { asked, decimalOrNull, findMarket, marketQuery, units } from './market-d
 
 /** Best bid and ask, and the last price, as the exchange says now. */
 export const readTicker = endpoint({
-  id: 'readTicker', tag: 'Trading',
+  id: 'readTicker',
+  tag: 'Trading',
   description: 'Best bid and ask, and the last price, of a market.',
   errors: ['EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
-  method: 'GET', path: '/dac/v1/ticker', summary: 'Read a ticker', access: 'read', query: z.strictObject(marketQuery),
+  method: 'GET',
+  path: '/dac/v1/ticker',
+  summary: 'Read a ticker',
+  access: 'read',
+  query: z.strictObject(marketQuery),
   response: z.object({
-    market: z.string(), bid: units.nullable(), ask: units.nullable(), last: units.nullable(), at: z.string(),
+    market: z.string(),
+    bid: units.nullable(),
+    ask: units.nullable(),
+    last: units.nullable(),
+    at: z.string(),
   }),
   async handler({ services, query: { exchange, market } }) {
     const { symbol } = await findMarket(services, exchange, market)
-    const { bid, ask, last, at } = await asked(services, exchange, (name) => services.exchanges.ticker(name, symbol))
+    const { bid, ask, last, at } = await asked(services, exchange, (name) =>
+      services.exchanges.ticker(name, symbol),
+    )
     return {
       body: {
-        market: symbol, bid: decimalOrNull(bid), ask: decimalOrNull(ask), last: decimalOrNull(last), at: new Date(at).toISOString(),
+        market: symbol,
+        bid: decimalOrNull(bid),
+        ask: decimalOrNull(ask),
+        last: decimalOrNull(last),
+        at: new Date(at).toISOString(),
       },
     }
   },

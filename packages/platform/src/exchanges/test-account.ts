@@ -2,21 +2,40 @@ import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
 import type { Services } from '../engine/services.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { accountShape, findAccount, idParam, presentAccount, tellAccount, venueOf, type AccountRow } from './account.ts'
+import {
+  accountShape,
+  findAccount,
+  idParam,
+  presentAccount,
+  tellAccount,
+  venueOf,
+  type AccountRow,
+} from './account.ts'
 import { keepBalances } from './balances.ts'
 import { noteRefused } from './reconcile.ts'
 import { VenueError, type Balance, type Permissions } from './venue.ts'
 
 /** Asks the exchange whether the key works and what it may do, and keeps what it says. */
 export const testAccount = endpoint({
-  id: 'testExchangeAccount', tag: 'Exchange accounts',
+  id: 'testExchangeAccount',
+  tag: 'Exchange accounts',
   description: 'Asks the exchange with the linked key, and says what it answers.',
   errors: ['NOT_FOUND', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
-  method: 'POST', path: '/dac/v1/exchange-accounts/{id}/test', summary: 'Test an exchange account', access: 'write', params: idParam,
+  method: 'POST',
+  path: '/dac/v1/exchange-accounts/{id}/test',
+  summary: 'Test an exchange account',
+  access: 'write',
+  params: idParam,
   body: z.strictObject({}),
-  response: accountShape.extend({
-    ok: z.boolean(), error: z.string().nullable().meta({ description: 'Why the exchange did not answer, or refused the key' }),
-  }).meta({ id: 'ExchangeAccountTest' }),
+  response: accountShape
+    .extend({
+      ok: z.boolean(),
+      error: z
+        .string()
+        .nullable()
+        .meta({ description: 'Why the exchange did not answer, or refused the key' }),
+    })
+    .meta({ id: 'ExchangeAccountTest' }),
   async handler({ services, caller, params }) {
     const row = await findAccount(services.database, caller, params.id)
     let answer: { permissions: Permissions; balances: Balance[] }
@@ -24,26 +43,42 @@ export const testAccount = endpoint({
       const venue = await venueOf(services, row)
       answer = { permissions: await venue.probe(), balances: await venue.balances() }
     } catch (error) {
-      if (error instanceof VenueError && error.kind === 'refused') await noteRefused(services, row.id, error)
+      if (error instanceof VenueError && error.kind === 'refused')
+        await noteRefused(services, row.id, error)
       const known = await findAccount(services.database, caller, params.id)
       return { body: { ...presentAccount(known), ok: false, error: reasonOf(error) } }
     }
-    return { body: { ...presentAccount(await keep(services, row, answer) ?? row), ok: true, error: null } }
+    return {
+      body: {
+        ...presentAccount((await keep(services, row, answer)) ?? row),
+        ok: true,
+        error: null,
+      },
+    }
   },
 })
 
 async function keep(
-  services: Services, { id }: AccountRow, { permissions, balances }: { permissions: Permissions; balances: Balance[] }
+  services: Services,
+  { id }: AccountRow,
+  { permissions, balances }: { permissions: Permissions; balances: Balance[] },
 ): Promise<AccountRow | undefined> {
   return services.database.transaction(async (tx) => {
-    const before = await tx.one<AccountRow>(`select * from exchange_accounts where id = $1 and status <> 'deleted' for update`, [id])
+    const before = await tx.one<AccountRow>(
+      `select * from exchange_accounts where id = $1 and status <> 'deleted' for update`,
+      [id],
+    )
     if (!before) return undefined
     await keepBalances(tx, id, balances)
-    const isChanged = before.status === 'failing' || JSON.stringify(sorted(before.permissions)) !== JSON.stringify(sorted(permissions))
-    const after = await tx.one<AccountRow>(
+    const isChanged =
+      before.status === 'failing' ||
+      JSON.stringify(sorted(before.permissions)) !== JSON.stringify(sorted(permissions))
+    const after = (await tx.one<AccountRow>(
       `update exchange_accounts set status = 'active', reason = null, permissions = $2, checked_at = $3,
          updated_at = case when $4 then $3 else updated_at end
-       where id = $1 returning *`, [id, JSON.stringify(permissions), tx.now(), isChanged]) as AccountRow
+       where id = $1 returning *`,
+      [id, JSON.stringify(permissions), tx.now(), isChanged],
+    )) as AccountRow
     if (isChanged) await tellAccount(tx, after, 'exchange_account.updated')
     return after
   })

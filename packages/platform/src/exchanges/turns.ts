@@ -5,7 +5,10 @@ import type { Client } from './client.ts'
 export const TURN_MS = 15_000
 const ASK_AGAIN_MS = 40
 
-/** Numbers of keys whose requests must carry one that rises, in the order in which the venue gets them. */
+/**
+ * Numbers of keys whose requests must carry one that rises, in the order in which the venue gets
+ * them.
+ */
 export interface Nonces {
   /** The turn of a key and its next number; null while another has it. */
   take(keyHash: string, token: string): Promise<bigint | null>
@@ -13,8 +16,8 @@ export interface Nonces {
 }
 
 /**
- * Sends requests of one key one after another, over all processes that have the key: two that overtook each other would be
- * refused, and too many of those lock the key out.
+ * Sends requests of one key one after another, over all processes that have the key: two that
+ * overtook each other would be refused, and too many of those lock the key out.
  */
 export class Turns {
   readonly #nonces: Nonces
@@ -41,7 +44,9 @@ export class Turns {
       const cost = client.calculateRateLimiterCost(api, method, path, params ?? {}, config ?? {})
       // Orders are counted by the venue apart, and never wait behind questions.
       if (isLimited && cost > 0) await client.throttle(cost)
-      return api === 'private' ? this.#inTurn(() => send(path, api, ...rest)) : send(path, api, ...rest)
+      return api === 'private'
+        ? this.#inTurn(() => send(path, api, ...rest))
+        : send(path, api, ...rest)
     }
   }
 
@@ -55,7 +60,8 @@ export class Turns {
       let nonce = await this.#nonces.take(this.#keyHash, token)
       const until = this.#environment.now() + TURN_MS * 2
       while (nonce === null) {
-        if (this.#environment.now() > until) throw new Error('another process has the turn of this key')
+        if (this.#environment.now() > until)
+          throw new Error('another process has the turn of this key')
         await this.#environment.sleep(ASK_AGAIN_MS)
         nonce = await this.#nonces.take(this.#keyHash, token)
       }

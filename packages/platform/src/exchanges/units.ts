@@ -1,15 +1,21 @@
 import { formatAmount } from '@custody/chains'
 
-/** Everything at a venue (amounts, prices, fees, of whatever coin) is kept as an integer of this many decimals. */
+/**
+ * Everything at a venue (amounts, prices, fees, of whatever coin) is kept as an integer of this
+ * many decimals.
+ */
 export const VENUE_DECIMALS = 18
 const ONE = 10n ** BigInt(VENUE_DECIMALS)
 
 /**
- * A venue's decimal as an integer, exponents and a sign included; what lies beyond 18 decimals is cut off.
+ * A venue's decimal as an integer, exponents and a sign included; what lies beyond 18 decimals is
+ * cut off.
  * @returns null where it is none
  */
 export function readUnits(given: unknown): bigint | null {
-  const match = /^([+-]?)(\d{1,40})(?:\.(\d{0,60}))?(?:[eE]([+-]?\d{1,2}))?$/.exec(String(given ?? ''))
+  const match = /^([+-]?)(\d{1,40})(?:\.(\d{0,60}))?(?:[eE]([+-]?\d{1,2}))?$/.exec(
+    String(given ?? ''),
+  )
   if (!match) return null
   const [, sign, whole = '0', fraction = '', exponent = '0'] = match
   const scale = VENUE_DECIMALS + Number(exponent) - fraction.length
@@ -27,6 +33,7 @@ export const times = (amount: bigint, price: bigint): bigint => (amount * price)
 export const over = (quote: bigint, price: bigint): bigint => (quote * ONE) / price
 
 /** Down to a multiple of a step. */
-export const floorTo = (units: bigint, step: bigint): bigint => (step <= 1n ? units : units - (units % step))
+export const floorTo = (units: bigint, step: bigint): bigint =>
+  step <= 1n ? units : units - (units % step)
 /** Up to a multiple of a step. */
 export const ceilTo = (units: bigint, step: bigint): bigint => -floorTo(-units - step + 1n, step)

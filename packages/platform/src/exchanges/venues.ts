@@ -13,21 +13,42 @@ import type { Manner } from './manner.ts'
 import { okx } from './okx.ts'
 import { Turns, type Nonces } from './turns.ts'
 import { readUnits } from './units.ts'
-import { VenueError, type Market, type OrderBook, type Ticker, type Venue, type VenueTraits } from './venue.ts'
+import {
+  VenueError,
+  type Market,
+  type OrderBook,
+  type Ticker,
+  type Venue,
+  type VenueTraits,
+} from './venue.ts'
 
 /** Those whose codes, look-ups and outcomes are known here. */
-export const MANNERS: Readonly<Record<string, Manner>> = { kraken, binance, coinbase, okx, bitstamp }
+export const MANNERS: Readonly<Record<string, Manner>> = {
+  kraken,
+  binance,
+  coinbase,
+  okx,
+  bitstamp,
+}
 
 /** By which a key is known again without being kept: the same at the same exchange only. */
-export const hashOfKey = (exchange: string, apiKey: string): string => createHash('sha256').update(`${exchange} ${apiKey}`).digest('hex')
+export const hashOfKey = (exchange: string, apiKey: string): string =>
+  createHash('sha256').update(`${exchange} ${apiKey}`).digest('hex')
 
 const MARKETS_MS = 3_600_000
 const CLIENTS_MAX = 200
-/** Whoever asks in this time for the same is answered the same: readers use up no venue's patience with others. */
+/**
+ * Whoever asks in this time for the same is answered the same: readers use up no venue's patience
+ * with others.
+ */
 const RECENT_MS = 500
 const RECENT_MAX = 1000
 
-export interface Credentials { apiKey: string; apiSecret: string; passphrase: string | null }
+export interface Credentials {
+  apiKey: string
+  apiSecret: string
+  passphrase: string | null
+}
 
 interface VenuesOptions {
   /** Base URLs by exchange, in place of their own hosts. */
@@ -42,8 +63,17 @@ interface VenuesOptions {
   paced?: boolean
 }
 
-/** An exchange without a key: what everybody may ask of it. Its markets are shared by all accounts there. */
-interface Public { client: Client; manner: Manner; loadedAt: number; loading: Promise<void> | null; markets: Map<string, Market> }
+/**
+ * An exchange without a key: what everybody may ask of it. Its markets are shared by all accounts
+ * there.
+ */
+interface Public {
+  client: Client
+  manner: Manner
+  loadedAt: number
+  loading: Promise<void> | null
+  markets: Map<string, Market>
+}
 
 /** The exchanges, each loaded when it is first used. */
 export class Venues {
@@ -74,7 +104,13 @@ export class Venues {
     const { client } = await this.#loaded(exchange)
     return this.#asked(client, `ticker ${symbol}`, async () => {
       const { bid, ask, last, timestamp } = await client.fetchTicker(symbol)
-      return { symbol, bid: readUnits(bid), ask: readUnits(ask), last: readUnits(last), at: timestamp ?? this.#o.environment.now() }
+      return {
+        symbol,
+        bid: readUnits(bid),
+        ask: readUnits(ask),
+        last: readUnits(last),
+        at: timestamp ?? this.#o.environment.now(),
+      }
     })
   }
 
@@ -84,11 +120,17 @@ export class Venues {
     const book = await this.#asked(client, `book ${symbol}`, async () => {
       // Venues take some depths only: all take what they give by themselves.
       const whole = await client.fetchOrderBook(symbol)
-      const levels = (side: [string, string][]) => side.flatMap(([price, amount]) => {
-        const [at, of] = [readUnits(price), readUnits(amount)]
-        return at === null || of === null ? [] : [{ price: at, amount: of }]
-      })
-      return { symbol, bids: levels(whole.bids), asks: levels(whole.asks), at: whole.timestamp ?? this.#o.environment.now() }
+      const levels = (side: [string, string][]) =>
+        side.flatMap(([price, amount]) => {
+          const [at, of] = [readUnits(price), readUnits(amount)]
+          return at === null || of === null ? [] : [{ price: at, amount: of }]
+        })
+      return {
+        symbol,
+        bids: levels(whole.bids),
+        asks: levels(whole.asks),
+        at: whole.timestamp ?? this.#o.environment.now(),
+      }
     })
     return { ...book, bids: book.bids.slice(0, depth), asks: book.asks.slice(0, depth) }
   }
@@ -104,7 +146,8 @@ export class Venues {
     this.#accounts.delete(o.id)
     this.#accounts.set(o.id, { key: o.key, venue })
     venue.catch(() => this.#accounts.delete(o.id))
-    if (this.#accounts.size > CLIENTS_MAX) this.#accounts.delete([...this.#accounts.keys()][0] as string)
+    if (this.#accounts.size > CLIENTS_MAX)
+      this.#accounts.delete([...this.#accounts.keys()][0] as string)
     return venue
   }
 
@@ -125,15 +168,30 @@ export class Venues {
     const shared = await this.#exchange(exchange)
     const { manner } = shared
     const client = await openClient<Client>({
-      id: exchange, url: this.#o.urls[exchange] ?? null, fetch: this.#o.fetch, rateLimited: this.#isPaced(exchange),
-      onAnswer: note, ...(this.#o.timeoutMs === undefined ? {} : { timeoutMs: this.#o.timeoutMs }),
-      more: { ...manner.options, apiKey, secret: apiSecret, ...(passphrase === null ? {} : { password: passphrase }) },
+      id: exchange,
+      url: this.#o.urls[exchange] ?? null,
+      fetch: this.#o.fetch,
+      rateLimited: this.#isPaced(exchange),
+      onAnswer: note,
+      ...(this.#o.timeoutMs === undefined ? {} : { timeoutMs: this.#o.timeoutMs }),
+      more: {
+        ...manner.options,
+        apiKey,
+        secret: apiSecret,
+        ...(passphrase === null ? {} : { password: passphrase }),
+      },
     })
     if (manner.serial) {
-      new Turns({ nonces: this.#o.nonces, keyHash: hashOfKey(exchange, apiKey), environment: this.#o.environment }).guard(client)
+      new Turns({
+        nonces: this.#o.nonces,
+        keyHash: hashOfKey(exchange, apiKey),
+        environment: this.#o.environment,
+      }).guard(client)
     }
     return new Connector({
-      client, manner, now: () => this.#o.environment.now(),
+      client,
+      manner,
+      now: () => this.#o.environment.now(),
       ready: async () => {
         const { client: source } = await this.#loaded(exchange)
         if (client.markets !== source.markets) client.setMarketsFromExchange(source)
@@ -149,12 +207,22 @@ export class Venues {
     const known = this.#public.get(exchange)
     if (known) return known
     const opening = (async (): Promise<Public> => {
-      if (!this.has(exchange)) throw new VenueError('unsupported', `there is no exchange ${exchange}`)
+      if (!this.has(exchange))
+        throw new VenueError('unsupported', `there is no exchange ${exchange}`)
       const client = await openClient<Client>({
-        id: exchange, url: this.#o.urls[exchange] ?? null, fetch: this.#o.fetch, rateLimited: this.#isPaced(exchange),
+        id: exchange,
+        url: this.#o.urls[exchange] ?? null,
+        fetch: this.#o.fetch,
+        rateLimited: this.#isPaced(exchange),
         ...(MANNERS[exchange] ? { more: MANNERS[exchange].options } : {}),
       })
-      return { client, manner: MANNERS[exchange] ?? generic(client.has), loadedAt: 0, loading: null, markets: new Map() }
+      return {
+        client,
+        manner: MANNERS[exchange] ?? generic(client.has),
+        loadedAt: 0,
+        loading: null,
+        markets: new Map(),
+      }
     })()
     this.#public.set(exchange, opening)
     opening.catch(() => this.#public.delete(exchange))
@@ -177,7 +245,9 @@ export class Venues {
       await shared.client.loadMarkets(true)
       const markets = Object.values(shared.client.markets ?? {}).filter(({ spot }) => spot === true)
       if (markets.length === 0) throw new Error('no market in the answer')
-      shared.markets = new Map(markets.map((market) => [market.symbol, marketOf(market, shared.manner)]))
+      shared.markets = new Map(
+        markets.map((market) => [market.symbol, marketOf(market, shared.manner)]),
+      )
       shared.loadedAt = this.#o.environment.now()
     } catch (error) {
       if (shared.markets.size === 0) throw unavailable(shared.client.id, error)
@@ -189,7 +259,8 @@ export class Venues {
     const now = this.#o.environment.now()
     const key = `${client.id} ${what}`
     const known = this.#recent.get(key)
-    const answer = known && Math.abs(now - known.at) < RECENT_MS ? known.answer as Promise<T> : ask()
+    const answer =
+      known && Math.abs(now - known.at) < RECENT_MS ? (known.answer as Promise<T>) : ask()
     if (answer !== known?.answer) {
       if (this.#recent.size >= RECENT_MAX) this.#recent.clear()
       this.#recent.set(key, { at: now, answer })
@@ -204,4 +275,6 @@ export class Venues {
 }
 
 const unavailable = (exchange: string, error: unknown): VenueError =>
-  error instanceof VenueError ? error : new VenueError('unavailable', `${exchange}: ${redacted(error)}`)
+  error instanceof VenueError
+    ? error
+    : new VenueError('unavailable', `${exchange}: ${redacted(error)}`)

@@ -12,9 +12,14 @@ const ERROR_WAIT_MS = 10_000
 /** One step of a row that this worker holds. */
 export type StepOf<Row> = (services: Services, row: Row) => Promise<void>
 
-/** Works on rows that are due, several at once, few of one account. @param due rung when one of this process is */
+/**
+ * Works on rows that are due, several at once, few of one account. @param due rung when one of this
+ * process is
+ */
 export function leasedLoop<Row extends Leased>(
-  services: Services, table: LeasedTable<Row>, { name, due, step }: { name: string; due: Bell; step: StepOf<Row> }
+  services: Services,
+  table: LeasedTable<Row>,
+  { name, due, step }: { name: string; due: Bell; step: StepOf<Row> },
 ): Loop {
   const busy = new Map<string, number>()
   const running = new Set<Promise<void>>()
@@ -28,9 +33,14 @@ export function leasedLoop<Row extends Leased>(
     running.add(work)
   }
   return {
-    name, everyMs: services.settings.pollMs, due: hasDue(table), bell: due,
+    name,
+    everyMs: services.settings.pollMs,
+    due: hasDue(table),
+    bell: due,
     async run(signal) {
-      const full = [...busy].filter(([, count]) => count >= OF_AN_ACCOUNT).map(([account]) => account)
+      const full = [...busy]
+        .filter(([, count]) => count >= OF_AN_ACCOUNT)
+        .map(([account]) => account)
       const row = running.size < AT_ONCE ? await claim(services, table, full) : undefined
       if (row) start(row)
       // What is under way is waited for here, so that it has ended when this loop has.
@@ -43,15 +53,26 @@ export function leasedLoop<Row extends Leased>(
 
 /** One step. What goes wrong with one row keeps no other waiting. */
 export async function workOn<Row extends Leased>(
-  services: Services, { name }: LeasedTable<Row>, row: Row, step: StepOf<Row>
+  services: Services,
+  { name }: LeasedTable<Row>,
+  row: Row,
+  step: StepOf<Row>,
 ): Promise<void> {
   try {
     await step(services, row)
   } catch (error) {
     services.log.warn({ [name]: row.id, err: reasonOf(error) }, 'a step failed; it is tried again')
-    await services.database.query(
-      `update ${name} set lease_until = null, lease_token = null, next_run_at = $3
+    await services.database
+      .query(
+        `update ${name} set lease_until = null, lease_token = null, next_run_at = $3
        where workspace_id = $4 and id = $1 and lease_token = $2`,
-      [row.id, row.lease_token, new Date(services.environment.now() + ERROR_WAIT_MS), row.workspace_id]).catch(() => undefined)
+        [
+          row.id,
+          row.lease_token,
+          new Date(services.environment.now() + ERROR_WAIT_MS),
+          row.workspace_id,
+        ],
+      )
+      .catch(() => undefined)
   }
 }

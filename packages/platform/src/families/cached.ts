@@ -10,13 +10,19 @@ export interface Cached<T> {
   readAt(): number | null
 }
 
-/** As {@link shared}, and says when it was last answered: a later failure changes nothing of that. */
+/**
+ * As {@link shared}, and says when it was last answered: a later failure changes nothing of that.
+ */
 export function cached<T>(ask: () => Promise<T>, keptMs: number, clock: () => number): Cached<T> {
   let at: number | null = null
-  const answer = shared(async () => {
-    const value = await ask()
-    at = clock()
-    return value
-  }, keptMs, clock)
+  const answer = shared(
+    async () => {
+      const value = await ask()
+      at = clock()
+      return value
+    },
+    keptMs,
+    clock,
+  )
   return Object.assign(answer, { readAt: () => at })
 }

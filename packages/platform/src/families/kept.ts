@@ -6,11 +6,14 @@ const FRESH_MS = 10_000
 const KNOWN_MAX = 10_000
 
 /**
- * What must stay on an account, at most ten seconds old. Where the chain is away or slow it is what was said last of
- * that account, and `fallback` where nothing ever was: a caller's answer does not wait for the chain.
+ * What must stay on an account, at most ten seconds old. Where the chain is away or slow it is what
+ * was said last of that account, and `fallback` where nothing ever was: a caller's answer does not
+ * wait for the chain.
  */
 export function keptOn(
-  environment: Environment, ask: (address: string) => Promise<bigint>, fallback: bigint,
+  environment: Environment,
+  ask: (address: string) => Promise<bigint>,
+  fallback: bigint,
 ): (address: string) => Promise<bigint> {
   const known = new Map<string, { value: bigint; at: number }>()
   const read = async (address: string): Promise<bigint> => {

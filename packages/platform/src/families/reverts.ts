@@ -7,10 +7,14 @@ const RETRY_MS = 3000
 const WOULD_REFUSE = 'the chain would refuse this transfer'
 
 /**
- * Waits where the chain would refuse a transfer now, since the next blocks may change that; fails after too many looks. The look
- * before must have seen the same: after an outage, whose looks count as well, one answer of a node that lags behind proves nothing.
+ * Waits where the chain would refuse a transfer now, since the next blocks may change that; fails
+ * after too many looks. The look before must have seen the same: after an outage, whose looks count
+ * as well, one answer of a node that lags behind proves nothing.
  */
 export const wouldRevert = (row: TransactionRow, reason: string): Wait | Fail => {
-  const isSeenAgain = row.attempts >= ATTEMPTS_MAX && row.last_error?.startsWith(WOULD_REFUSE) === true
-  return isSeenAgain ? fail(`${WOULD_REFUSE}: ${reason}`) : wait('CHAIN_REFUSAL', `${WOULD_REFUSE} now: ${reason}`, RETRY_MS)
+  const isSeenAgain =
+    row.attempts >= ATTEMPTS_MAX && row.last_error?.startsWith(WOULD_REFUSE) === true
+  return isSeenAgain
+    ? fail(`${WOULD_REFUSE}: ${reason}`)
+    : wait('CHAIN_REFUSAL', `${WOULD_REFUSE} now: ${reason}`, RETRY_MS)
 }

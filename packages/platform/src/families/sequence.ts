@@ -6,20 +6,31 @@ import type { TransactionRow } from '../engine/transaction.ts'
 const RETRY_MS = 1000
 
 /**
- * The lowest free sequence. A transfer that was signed and expired keeps its own, so that the transactions before it stay
- * excluded.
+ * The lowest free sequence. A transfer that was signed and expired keeps its own, so that the
+ * transactions before it stay excluded.
  * @param next what the chain would take of the account now
  */
-export async function sequenceOf(tx: Queryable, row: TransactionRow, account: string, next: bigint): Promise<bigint | Wait | Fail> {
+export async function sequenceOf(
+  tx: Queryable,
+  row: TransactionRow,
+  account: string,
+  next: bigint,
+): Promise<bigint | Wait | Fail> {
   const earlier = await tx.one<{ nonce: string; hash: string | null }>(
     'select nonce::text, hash from chain_transactions where workspace_id = $2 and transaction_id = $1 order by attempt desc limit 1',
-    [row.id, row.workspace_id])
+    [row.id, row.workspace_id],
+  )
   const free = await lowestFree(tx, row, account, next)
   if (!earlier?.hash) return free
   const own = BigInt(earlier.nonce)
   // Another transaction would no longer exclude the one that was signed, dead as it is.
   if (own < next) return fail('it expired, and its sequence was used by another transaction')
   if (free >= own) return own
-  if (!await isGapClosing(tx, row, account)) return fail('it expired behind a transfer that was given up')
-  return wait('EARLIER_TRANSFER', 'waits for a later transfer to take the place of one that was given up', RETRY_MS)
+  if (!(await isGapClosing(tx, row, account)))
+    return fail('it expired behind a transfer that was given up')
+  return wait(
+    'EARLIER_TRANSFER',
+    'waits for a later transfer to take the place of one that was given up',
+    RETRY_MS,
+  )
 }

@@ -3,13 +3,18 @@ import type { Queryable } from '../database/pool.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 
 /** Path of the address that a transaction spends from. */
-export async function sourcePath(database: Queryable, row: TransactionRow, network: Network): Promise<number[]> {
+export async function sourcePath(
+  database: Queryable,
+  row: TransactionRow,
+  network: Network,
+): Promise<number[]> {
   if (row.source_type === 'GAS_TANK') return pathOf(network, TANK_SUB_ACCOUNT, OMNIBUS_INDEX)
   const found = await database.one<{ path_index: number; sub: number }>(
     `select c.path_index, s.path_index sub from chain_addresses c join sub_accounts s on s.workspace_id = c.workspace_id
       and s.id = c.sub_account_id
      where c.network = $1 and c.address = $2 and c.workspace_id = $3`,
-    [network.code, row.source_id, row.workspace_id])
+    [network.code, row.source_id, row.workspace_id],
+  )
   if (!found) throw new Error(`source ${row.source_id} is not an address of ours`)
   return pathOf(network, found.sub, found.path_index)
 }

@@ -13,33 +13,59 @@ const RATE_MAX = (1n << 128n) - 1n
 
 /** What a transfer would cost at a fee rate, in the network's native coin. */
 export const estimateFeeEndpoint = endpoint({
-  id: 'estimateFee', tag: 'Fees',
-  description: 'What a transfer would cost at a fee rate. Without an amount it is that of a typical transfer. Writes nothing.',
-  errors: ['UNSUPPORTED_ASSET', 'INVALID_ADDRESS', 'INVALID_AMOUNT', 'NETWORK_UNAVAILABLE', 'SIGNERS_UNAVAILABLE'],
+  id: 'estimateFee',
+  tag: 'Fees',
+  description:
+    'What a transfer would cost at a fee rate. Without an amount it is that of a typical transfer. Writes nothing.',
+  errors: [
+    'UNSUPPORTED_ASSET',
+    'INVALID_ADDRESS',
+    'INVALID_AMOUNT',
+    'NETWORK_UNAVAILABLE',
+    'SIGNERS_UNAVAILABLE',
+  ],
   example: { asset: 'BTC', fee_rate: 3.2, amount: 0.015 },
-  method: 'POST', path: '/dac/v1/estimate-fee', summary: 'Estimate a network fee', access: 'read',
+  method: 'POST',
+  path: '/dac/v1/estimate-fee',
+  summary: 'Estimate a network fee',
+  access: 'read',
   body: z.strictObject({
-    asset: assetName, fee_rate: positive, amount: positive.optional(),
+    asset: assetName,
+    fee_rate: positive,
+    amount: positive.optional(),
     destination_address: text(500).optional().meta({
-      description: 'Where it is known, rent and activation are exact, and so is what a token’s contract takes',
+      description:
+        'Where it is known, rent and activation are exact, and so is what a token’s contract takes',
     }),
   }),
   response: z.object({
-    asset: z.string(), fee: z.number().meta({
-      description: 'All that the transfer pays, in the network’s native coin; `rent`, `activation` and `l1_fee` are parts of it',
-    }), fee_rate: z.number(), fee_rate_unit: z.string(), fee_asset: z.string(),
+    asset: z.string(),
+    fee: z.number().meta({
+      description:
+        'All that the transfer pays, in the network’s native coin; `rent`, `activation` and `l1_fee` are parts of it',
+    }),
+    fee_rate: z.number(),
+    fee_rate_unit: z.string(),
+    fee_asset: z.string(),
     basis: z.enum(['wallet', 'typical']).meta({
-      description: '`wallet`: from the caller’s own coins; `typical`: one input and two outputs, or usual gas',
+      description:
+        '`wallet`: from the caller’s own coins; `typical`: one input and two outputs, or usual gas',
     }),
-    rent: z.number().optional().meta({
-      description: 'Part of `fee`: deposit of the receiver’s token account (Solana) where it has none; '
-        + 'without a destination_address it is assumed to have none',
-    }),
+    rent: z
+      .number()
+      .optional()
+      .meta({
+        description:
+          'Part of `fee`: deposit of the receiver’s token account (Solana) where it has none; ' +
+          'without a destination_address it is assumed to have none',
+      }),
     activation: z.number().optional().meta({
-      description: 'Part of `fee`: what creating the receiver’s account costs (Tron), likewise; it takes the place of bandwidth',
+      description:
+        'Part of `fee`: what creating the receiver’s account costs (Tron), likewise; it takes the place of bandwidth',
     }),
     l1_fee: z.number().optional().meta({
-      description: 'Part of `fee` that a roll-up of the OP Stack charges on top of gas: for publishing on the chain below and its operator',
+      description:
+        'Part of `fee` that a roll-up of the OP Stack charges on top of gas: for publishing on the chain below and its operator',
     }),
   }),
   async handler({ services, caller, body }) {
@@ -52,27 +78,45 @@ export const estimateFeeEndpoint = endpoint({
       throw new ApiError(
         'INVALID_REQUEST',
         `fee_rate: must be a decimal in ${network.fee_rate_unit} with at most ${traitsOf(network).feeRateDecimals} decimals`,
-        { field: 'fee_rate' }
+        { field: 'fee_rate' },
       )
     }
-    if (rate > RATE_MAX) throw new ApiError('INVALID_REQUEST', 'fee_rate: is too large', { field: 'fee_rate' })
-    if (rate === 0n) throw new ApiError('INVALID_REQUEST', 'fee_rate: must be greater than zero', { field: 'fee_rate' })
+    if (rate > RATE_MAX)
+      throw new ApiError('INVALID_REQUEST', 'fee_rate: is too large', { field: 'fee_rate' })
+    if (rate === 0n)
+      throw new ApiError('INVALID_REQUEST', 'fee_rate: must be greater than zero', {
+        field: 'fee_rate',
+      })
     const amount = body.amount === undefined ? null : readAmount(body.amount, asset, 'amount')
-    if (amount === 0n) throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })
+    if (amount === 0n)
+      throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })
     let to: string | null = null
     if (body.destination_address !== undefined) {
       const checked = validateAddress(services.registry, asset.asset_name, body.destination_address)
-      if (!checked.valid) throw new ApiError('INVALID_ADDRESS', `destination_address: ${checked.reason}`, { field: 'destination_address' })
+      if (!checked.valid)
+        throw new ApiError('INVALID_ADDRESS', `destination_address: ${checked.reason}`, {
+          field: 'destination_address',
+        })
       to = checked.address
     }
-    const estimate = await services.networks.get(network.code).quote({ owner: caller, asset, rate, amount, to })
+    const estimate = await services.networks
+      .get(network.code)
+      .quote({ owner: caller, asset, rate, amount, to })
     const { extra } = estimate
     return {
       body: {
-        asset: asset.asset_name, fee: exact(formatAmount(estimate.fee, native.decimals)),
-        fee_rate: exact(body.fee_rate), fee_rate_unit: network.fee_rate_unit, fee_asset: asset.fee_asset, basis: estimate.basis,
-        ...(extra === undefined ? {} : { [extra.name]: exact(formatAmount(extra.amount, native.decimals)) }),
-        ...(estimate.l1Fee === undefined ? {} : { l1_fee: exact(formatAmount(estimate.l1Fee, native.decimals)) }),
+        asset: asset.asset_name,
+        fee: exact(formatAmount(estimate.fee, native.decimals)),
+        fee_rate: exact(body.fee_rate),
+        fee_rate_unit: network.fee_rate_unit,
+        fee_asset: asset.fee_asset,
+        basis: estimate.basis,
+        ...(extra === undefined
+          ? {}
+          : { [extra.name]: exact(formatAmount(extra.amount, native.decimals)) }),
+        ...(estimate.l1Fee === undefined
+          ? {}
+          : { l1_fee: exact(formatAmount(estimate.l1Fee, native.decimals)) }),
       },
     }
   },

@@ -4,20 +4,35 @@ import { endpoint } from '../http/endpoint.ts'
 import { exact } from '../decimals.ts'
 import { quotedRates } from './rates.ts'
 
-/** Current fee rates of an asset's network, read at most ten seconds ago; `warning` where the node has no estimate now. */
+/**
+ * Current fee rates of an asset's network, read at most ten seconds ago; `warning` where the node
+ * has no estimate now.
+ */
 export const networkFeeRates = endpoint({
-  id: 'readNetworkFeeRates', tag: 'Fees',
-  description: 'Low, medium and high, in the unit of the chain (`fee_rate_unit`): what `fee_rate` of a transfer takes. '
-    + '503 where the node has no estimate and nothing else says a rate that would do.',
+  id: 'readNetworkFeeRates',
+  tag: 'Fees',
+  description:
+    'Low, medium and high, in the unit of the chain (`fee_rate_unit`): what `fee_rate` of a transfer takes. ' +
+    '503 where the node has no estimate and nothing else says a rate that would do.',
   errors: ['UNSUPPORTED_ASSET', 'NETWORK_UNAVAILABLE'],
-  method: 'GET', path: '/dac/v1/network-fee-rates/{asset}', summary: 'Current network fee rates', access: 'read',
+  method: 'GET',
+  path: '/dac/v1/network-fee-rates/{asset}',
+  summary: 'Current network fee rates',
+  access: 'read',
   params: z.strictObject({ asset: z.string().max(64) }),
   response: z.object({
-    asset: z.string(), fee_rate_unit: z.string(), low: z.number(), medium: z.number(), high: z.number(),
+    asset: z.string(),
+    fee_rate_unit: z.string(),
+    low: z.number(),
+    medium: z.number(),
+    high: z.number(),
     updated_at: z.string().meta({
-      description: 'When the rates were read from the node; where it has no estimate now, when it last had one',
+      description:
+        'When the rates were read from the node; where it has no estimate now, when it last had one',
     }),
-    warning: z.string().optional().meta({ description: 'Only where the node has no estimate now: which rates these are instead' }),
+    warning: z.string().optional().meta({
+      description: 'Only where the node has no estimate now: which rates these are instead',
+    }),
   }),
   async handler({ services, params }) {
     const { asset, network } = findAsset(services, params.asset)
@@ -26,7 +41,10 @@ export const networkFeeRates = endpoint({
     const warning = chain.ratesWarning?.() ?? null
     return {
       body: {
-        asset: asset.asset_name, fee_rate_unit: network.fee_rate_unit, low: exact(rates.low), medium: exact(rates.medium),
+        asset: asset.asset_name,
+        fee_rate_unit: network.fee_rate_unit,
+        low: exact(rates.low),
+        medium: exact(rates.medium),
         high: exact(rates.high),
         updated_at: new Date(chain.ratesReadAt() ?? services.environment.now()).toISOString(),
         ...(warning === null ? {} : { warning }),

@@ -3,9 +3,11 @@ import type { Chain, FeeLevel } from '../engine/chain.ts'
 import { ApiError } from '../errors.ts'
 
 /**
- * Current fee rates in the unit of the network. EVM: what a transaction is expected to pay per gas, base fee and tip, not
- * the maximum that it allows. Tron: of a point of bandwidth (TRX) or energy (tokens).
- * @throws ApiError `NETWORK_UNAVAILABLE` that names the network, and says where its node has no estimate
+ * Current fee rates in the unit of the network. EVM: what a transaction is expected to pay per gas,
+ * base fee and tip, not the maximum that it allows. Tron: of a point of bandwidth (TRX) or energy
+ * (tokens).
+ * @throws ApiError `NETWORK_UNAVAILABLE` that names the network, and says where its node has no
+ *   estimate
  */
 export async function quotedRates(chain: Chain, asset: Asset): Promise<Record<FeeLevel, string>> {
   const { network } = chain
@@ -16,6 +18,9 @@ export async function quotedRates(chain: Chain, asset: Asset): Promise<Record<Fe
   } catch (error) {
     if (error instanceof ApiError) throw error
     if (error instanceof NoFeeEstimate) throw new ApiError('NETWORK_UNAVAILABLE', error.message)
-    throw new ApiError('NETWORK_UNAVAILABLE', `${network.name} (${network.code}) cannot be reached now; its fee rates are not known`)
+    throw new ApiError(
+      'NETWORK_UNAVAILABLE',
+      `${network.name} (${network.code}) cannot be reached now; its fee rates are not known`,
+    )
   }
 }

@@ -6,29 +6,41 @@ import type { Services } from '../engine/services.ts'
 import type { Loop } from '../engine/loop.ts'
 
 /** True where network fees are paid by the workspace's tank. */
-export const hasTank = (chain: Chain): chain is Chain & { fuelled: Fuelled } => chain.fuelled !== null
+export const hasTank = (chain: Chain): chain is Chain & { fuelled: Fuelled } =>
+  chain.fuelled !== null
 
 const oneCoin = (services: Services, { native_asset: name }: Network): bigint =>
   10n ** BigInt(services.registry.asset(name)?.decimals ?? 18)
 
 /** The amount a local tank will get on first use; 0 on mainnet. */
-export const firstFill = (services: Services, { fuelled }: Chain): bigint => (
-  services.settings.network === 'local' ? fuelled?.firstFill ?? 0n : 0n
-)
+export const firstFill = (services: Services, { fuelled }: Chain): bigint =>
+  services.settings.network === 'local' ? (fuelled?.firstFill ?? 0n) : 0n
 
 /** What the row of a workspace's tank says besides its place. Amounts in the smallest unit. */
-export const tankTerms = (services: Services, chain: Chain & { fuelled: Fuelled }): { threshold: string; first_fill: string } => (
-  { threshold: chain.fuelled.threshold.toString(), first_fill: firstFill(services, chain).toString() })
+export const tankTerms = (
+  services: Services,
+  chain: Chain & { fuelled: Fuelled },
+): { threshold: string; first_fill: string } => ({
+  threshold: chain.fuelled.threshold.toString(),
+  first_fill: firstFill(services, chain).toString(),
+})
 
-/** Makes the workspace's tank of a network; a local one is filled in the background from then on. */
-export async function ensureGasTank(services: Services, workspaceId: string, network: Network): Promise<void> {
+/**
+ * Makes the workspace's tank of a network; a local one is filled in the background from then on.
+ */
+export async function ensureGasTank(
+  services: Services,
+  workspaceId: string,
+  network: Network,
+): Promise<void> {
   const chain = services.networks.get(network.code)
   if (!hasTank(chain)) return
   const address = await ensureTank(services, services.database, network, workspaceId)
   const terms = tankTerms(services, chain)
   await services.database.query(
     `insert into gas_tanks (workspace_id, network, address, threshold, first_fill) values ($1, $2, $3, $4, $5) on conflict do nothing`,
-    [workspaceId, network.code, address, terms.threshold, terms.first_fill])
+    [workspaceId, network.code, address, terms.threshold, terms.first_fill],
+  )
 }
 
 /** Of `gas_tanks g`, in SQL: whether a payment into the tank was ever credited. */
@@ -37,11 +49,19 @@ export const IS_FILLED = `exists (
   where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed'
 )`
 
-/** True while a local tank waits for its first fill: it is about to hold enough, so nothing fails for it. */
-export async function isFilling(database: Queryable, workspaceId: string, network: string): Promise<boolean> {
+/**
+ * True while a local tank waits for its first fill: it is about to hold enough, so nothing fails
+ * for it.
+ */
+export async function isFilling(
+  database: Queryable,
+  workspaceId: string,
+  network: string,
+): Promise<boolean> {
   const row = await database.one(
     `select 1 from gas_tanks g where g.workspace_id = $1 and g.network = $2 and g.first_fill > 0 and not ${IS_FILLED}`,
-    [workspaceId, network])
+    [workspaceId, network],
+  )
   return row !== undefined
 }
 
@@ -58,15 +78,26 @@ export function fillTanksLoop(services: Services): Loop {
       if (!devnet) return false
       // Locked for as long as it takes: another worker fills another tank.
       return services.database.transaction(async (tx) => {
-        const tank = await tx.one<{ id: string; network: string; address: string; first_fill: string }>(
-          `select id, network, address, first_fill::text from gas_tanks where ${IS_UNFILLED} limit 1 for no key update skip locked`)
+        const tank = await tx.one<{
+          id: string
+          network: string
+          address: string
+          first_fill: string
+        }>(
+          `select id, network, address, first_fill::text from gas_tanks where ${IS_UNFILLED} limit 1 for no key update skip locked`,
+        )
         if (!tank) return false
         const network = services.networks.get(tank.network).network
         const { hash } = await devnet({
-          command: 'fund', asset: network.native_asset, address: tank.address,
+          command: 'fund',
+          asset: network.native_asset,
+          address: tank.address,
           amount: (BigInt(tank.first_fill) / oneCoin(services, network)).toString(),
         })
-        await tx.query('update gas_tanks set first_fill_hash = $2 where id = $1', [tank.id, String(hash)])
+        await tx.query('update gas_tanks set first_fill_hash = $2 where id = $1', [
+          tank.id,
+          String(hash),
+        ])
         return true
       })
     },

@@ -2,7 +2,10 @@ import type { Queryable } from '../database/pool.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { post, type Posting } from '../ledger/post.ts'
 
-/** Postings of a transfer's fuel once its fee was paid: the rest goes from the address's reserved float to its float. */
+/**
+ * Postings of a transfer's fuel once its fee was paid: the rest goes from the address's reserved
+ * float to its float.
+ */
 export function floatPostings(row: TransactionRow, held: bigint, fee: bigint): Posting[] {
   const scope = { workspace: row.workspace_id, asset: row.fee_asset, address: row.source_id }
   return [
@@ -13,29 +16,55 @@ export function floatPostings(row: TransactionRow, held: bigint, fee: bigint): P
 }
 
 /**
- * Whether a fee may overdraw its address's reserved float. Tron gives staked energy to whichever transaction comes first,
- * so one may pay more than was held for it; the address owes the difference until the other transaction is booked.
+ * Whether a fee may overdraw its address's reserved float. Tron gives staked energy to whichever
+ * transaction comes first, so one may pay more than was held for it; the address owes the
+ * difference until the other transaction is booked.
  */
-export const overdraws = (held: bigint, fee: bigint): { overdraw: boolean } => ({ overdraw: fee > held })
+export const overdraws = (held: bigint, fee: bigint): { overdraw: boolean } => ({
+  overdraw: fee > held,
+})
 
-/** Turns what a failed transaction held at its address back into float: float that it took, and fuel that has come for it. */
+/**
+ * Turns what a failed transaction held at its address back into float: float that it took, and fuel
+ * that has come for it.
+ */
 export async function releaseFloat(tx: Queryable, row: TransactionRow): Promise<void> {
-  const fuel = row.plan.fuel_id ? await fuelOf(tx, row.workspace_id, row.plan.fuel_id, row.id) : undefined
+  const fuel = row.plan.fuel_id
+    ? await fuelOf(tx, row.workspace_id, row.plan.fuel_id, row.id)
+    : undefined
   const came = fuel?.settled === '1' ? BigInt(fuel.amount) : 0n
   const held = BigInt(row.plan.float_taken ?? '0') + came - BigInt(row.plan.fees_paid ?? '0')
   const scope = { workspace: row.workspace_id, asset: row.fee_asset, address: row.source_id }
-  await post(tx, 'float-release', row.id, [{ ...scope, kind: 'float_reserved', amount: -held }, { ...scope, kind: 'float', amount: held }])
+  await post(tx, 'float-release', row.id, [
+    { ...scope, kind: 'float_reserved', amount: -held },
+    { ...scope, kind: 'float', amount: held },
+  ])
 }
 
-/** A fuel transaction or a loan, as the transfer sees it that waits for it. `settled` is '1' once the books know where it lies. */
-export interface Supply { status: string; amount: string; failure_reason: string | null; settled: string | null }
+/**
+ * A fuel transaction or a loan, as the transfer sees it that waits for it. `settled` is '1' once
+ * the books know where it lies.
+ */
+export interface Supply {
+  status: string
+  amount: string
+  failure_reason: string | null
+  settled: string | null
+}
 
 /** @param forId the transfer, where several share the fuel: `amount` is its part */
-export async function fuelOf(database: Queryable, workspace: string, id: string, forId: string | null = null): Promise<Supply> {
+export async function fuelOf(
+  database: Queryable,
+  workspace: string,
+  id: string,
+  forId: string | null = null,
+): Promise<Supply> {
   const fuel = await database.one<Supply>(
     `select status, failure_reason, plan->>'settled' settled, coalesce(
        (select p.amount from fuel_parts p where p.workspace_id = $3 and p.fuel_id = t.id and p.transaction_id = $2), amount)::text amount
-     from transactions t where t.workspace_id = $3 and t.id = $1`, [id, forId, workspace])
+     from transactions t where t.workspace_id = $3 and t.id = $1`,
+    [id, forId, workspace],
+  )
   if (!fuel) throw new Error('fuel of this transfer is missing')
   return fuel
 }

@@ -8,28 +8,46 @@ import { post } from '../ledger/post.ts'
 import type { Purpose } from '../signing/sign.ts'
 import { awaitsCompany, partsOf, wakeFuelled } from './shared-fuel.ts'
 
-/** All of a tank's transactions wait behind one that is stuck, so fuel is bumped whether the operator turned it on or not. */
+/**
+ * All of a tank's transactions wait behind one that is stuck, so fuel is bumped whether the
+ * operator turned it on or not.
+ */
 const FUEL_BUMP_AFTER_MS = 60_000
 
-/** Coins of a tank that pay for the fee of one transfer, or of several at one address, under their authority. */
+/**
+ * Coins of a tank that pay for the fee of one transfer, or of several at one address, under their
+ * authority.
+ */
 export const fuel: Kind<'FUEL'> = {
   heldBack: awaitsCompany,
   isSignedTogether: (row) => row.plan.together !== undefined,
   async purpose(services, row, _replacement, of) {
     const parts = await partsOf(services.database, row.workspace_id, row.id)
     if (parts.length > 0) return sharedPurpose(services, row.workspace_id, parts, of)
-    const parent = await services.database.one<TransactionRow>('select * from transactions where workspace_id = $2 and id = $1', [
-      row.parent_id, row.workspace_id,
-    ])
+    const parent = await services.database.one<TransactionRow>(
+      'select * from transactions where workspace_id = $2 and id = $1',
+      [row.parent_id, row.workspace_id],
+    )
     if (!parent) throw new Error('fuel without the transfer it is for')
-    const { replacement: id, for_gas: gas, for_max_fee_per_gas: price, for_l1_fee: l1Fee } = row.plan
-    const replacement = id ? (await replacementsOf(services.database, parent)).find((each) => each.id === id) : undefined
+    const {
+      replacement: id,
+      for_gas: gas,
+      for_max_fee_per_gas: price,
+      for_l1_fee: l1Fee,
+    } = row.plan
+    const replacement = id
+      ? (await replacementsOf(services.database, parent)).find((each) => each.id === id)
+      : undefined
     return {
-      kind: 'fuel', for: await of(services, parent, replacement), gas: String(gas), max_fee_per_gas: String(price), l1_fee: l1Fee ?? '0',
+      kind: 'fuel',
+      for: await of(services, parent, replacement),
+      gas: String(gas),
+      max_fee_per_gas: String(price),
+      l1_fee: l1Fee ?? '0',
     }
   },
-  // Fuel is booked as soon as a block holds it: the transfer waits for it, and its bytes stay valid if the block goes. On
-  // chains where they may die it is booked when it is final.
+  // Fuel is booked as soon as a block holds it: the transfer waits for it, and its bytes stay valid
+  // if the block goes. On chains where they may die it is booked when it is final.
   async included(services, tx, row, o) {
     if (o.final || !nothingExcludes(services.networks.get(row.network))) await bookFuel(tx, row, o)
   },
@@ -40,25 +58,36 @@ export const fuel: Kind<'FUEL'> = {
 
 /** Each transfer's own request, with what it may cost. */
 async function sharedPurpose(
-  services: Services, workspace: string, parts: Awaited<ReturnType<typeof partsOf>>, of: AskPurpose
+  services: Services,
+  workspace: string,
+  parts: Awaited<ReturnType<typeof partsOf>>,
+  of: AskPurpose,
 ): Promise<Purpose> {
-  const rows = await services.database.query<TransactionRow>('select * from transactions where workspace_id = $2 and id = any($1)', [
-    parts.map(({ transaction_id: id }) => id), workspace,
-  ])
-  const shown = await Promise.all(parts.map(async ({ transaction_id: id, gas, max_fee_per_gas, l1_fee }) => {
-    const row = rows.find((each) => each.id === id)
-    if (!row) throw new Error('fuel without the transfer it is for')
-    return { for: await of(services, row), gas, max_fee_per_gas, l1_fee }
-  }))
+  const rows = await services.database.query<TransactionRow>(
+    'select * from transactions where workspace_id = $2 and id = any($1)',
+    [parts.map(({ transaction_id: id }) => id), workspace],
+  )
+  const shown = await Promise.all(
+    parts.map(async ({ transaction_id: id, gas, max_fee_per_gas, l1_fee }) => {
+      const row = rows.find((each) => each.id === id)
+      if (!row) throw new Error('fuel without the transfer it is for')
+      return { for: await of(services, row), gas, max_fee_per_gas, l1_fee }
+    }),
+  )
   const [first, ...beside] = shown
   if (!first) throw new Error('fuel without the transfer it is for')
   return { kind: 'fuel', ...first, ...(beside.length === 0 ? {} : { beside }) }
 }
 
-async function bookFuel(tx: Queryable, row: TransactionRow, { fee, feeMax, succeeded, final }: Included): Promise<void> {
+async function bookFuel(
+  tx: Queryable,
+  row: TransactionRow,
+  { fee, feeMax, succeeded, final }: Included,
+): Promise<void> {
   const scope = { workspace: row.workspace_id, asset: row.asset }
   const amount = BigInt(row.amount)
-  // `need` includes what a roll-up's base chain charges, which the transaction's own fee limit does not name.
+  // `need` includes what a roll-up's base chain charges, which the transaction's own fee limit does
+  // not name.
   const reserved = amount + BigInt(row.plan.need ?? feeMax)
   const moved = succeeded ? amount : 0n
   const done = await post(tx, 'fuel', row.id, [
@@ -71,23 +100,38 @@ async function bookFuel(tx: Queryable, row: TransactionRow, { fee, feeMax, succe
     if (final) await correctFee(tx, row, fee)
     return
   }
-  if (succeeded) await tx.query(`update transactions set plan = plan || '{"settled":"1"}' where workspace_id = $2 and id = $1`, [
-    row.id, row.workspace_id,
-  ])
+  if (succeeded)
+    await tx.query(
+      `update transactions set plan = plan || '{"settled":"1"}' where workspace_id = $2 and id = $1`,
+      [row.id, row.workspace_id],
+    )
   await wakeFuelled(tx, row)
 }
 
-/** A block that gave way to another may have had another base fee: the difference is the tank's, once the fee is final. */
+/**
+ * A block that gave way to another may have had another base fee: the difference is the tank's,
+ * once the fee is final.
+ */
 async function correctFee(tx: Queryable, row: TransactionRow, fee: bigint): Promise<void> {
   const booked = await tx.one<{ amount: string }>(
     `select p.amount::text from ledger_entries e join ledger_postings p on p.workspace_id = e.workspace_id and p.entry_id = e.id
        join ledger_accounts a on a.workspace_id = p.workspace_id and a.id = p.account_id
-     where e.workspace_id = $2 and e.kind = 'fuel' and e.reference = $1 and a.kind = 'chain'`, [row.id, row.workspace_id])
+     where e.workspace_id = $2 and e.kind = 'fuel' and e.reference = $1 and a.kind = 'chain'`,
+    [row.id, row.workspace_id],
+  )
   const more = fee - BigInt(booked?.amount ?? '0')
   if (more === 0n) return
   const scope = { workspace: row.workspace_id, asset: row.asset }
   await post(
-    tx, 'fuel-fee', row.id, [{ ...scope, kind: 'tank', amount: -more }, { ...scope, kind: 'chain', amount: more }], { overdraw: true })
+    tx,
+    'fuel-fee',
+    row.id,
+    [
+      { ...scope, kind: 'tank', amount: -more },
+      { ...scope, kind: 'chain', amount: more },
+    ],
+    { overdraw: true },
+  )
 }
 
 /** All that a tank holds, sent to where the operator's recorded order says. */
@@ -110,10 +154,17 @@ export const drain: Kind<'DRAIN'> = {
 /** What fills a tank: the scan credits it. */
 export const tankDeposit: Kind<'TANK_DEPOSIT'> = {}
 
-async function giveBack(tx: Queryable, row: TransactionRow, fee: bigint): Promise<Record<string, never>> {
+async function giveBack(
+  tx: Queryable,
+  row: TransactionRow,
+  fee: bigint,
+): Promise<Record<string, never>> {
   const scope = { workspace: row.workspace_id, asset: row.asset }
   const held = BigInt(row.amount) + fee
-  await post(tx, 'release', row.id, [{ ...scope, kind: 'tank_reserved', amount: -held }, { ...scope, kind: 'tank', amount: held }])
+  await post(tx, 'release', row.id, [
+    { ...scope, kind: 'tank_reserved', amount: -held },
+    { ...scope, kind: 'tank', amount: held },
+  ])
   await wakeFuelled(tx, row)
   return {}
 }

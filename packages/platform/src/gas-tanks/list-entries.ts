@@ -7,34 +7,62 @@ import { pageOf, pageQuery, text } from '../http/schemas.ts'
 import { hasTank } from './ensure-tank.ts'
 
 const TYPES: Record<string, string> = {
-  deposit: 'deposit', 'deposit-reverted': 'deposit_reverted', 'fuel-reserve': 'fuel_reservation', 'fuel-bump': 'fuel_reservation',
-  fuel: 'fuel', 'fuel-fee': 'fuel', release: 'release',
-  'float-reserve': 'float_reservation', 'float-release': 'float_release', settle: 'use', 'drain-reserve': 'drain_reservation',
-  'loan-reserve': 'energy_loan_reservation', loan: 'energy_loan', 'loan-return': 'energy_return', 'loan-release': 'release',
+  deposit: 'deposit',
+  'deposit-reverted': 'deposit_reverted',
+  'fuel-reserve': 'fuel_reservation',
+  'fuel-bump': 'fuel_reservation',
+  fuel: 'fuel',
+  'fuel-fee': 'fuel',
+  release: 'release',
+  'float-reserve': 'float_reservation',
+  'float-release': 'float_release',
+  settle: 'use',
+  'drain-reserve': 'drain_reservation',
+  'loan-reserve': 'energy_loan_reservation',
+  loan: 'energy_loan',
+  'loan-return': 'energy_return',
+  'loan-release': 'release',
   'tank-stake-reserve': 'stake_reservation',
-  'staking-freeze': 'stake', 'staking-unfreeze': 'unstake', 'staking-withdraw': 'stake_release', 'staking-release': 'stake_release',
+  'staking-freeze': 'stake',
+  'staking-unfreeze': 'unstake',
+  'staking-withdraw': 'stake_release',
+  'staking-release': 'stake_release',
   'tank-fee-release': 'release',
 }
 
-/** Every movement of a tank and of the fuel that it left at addresses, newest first. The changes sum up to its balance. */
+/**
+ * Every movement of a tank and of the fuel that it left at addresses, newest first. The changes sum
+ * up to its balance.
+ */
 export const listTankEntries = endpoint({
-  id: 'listGasTankEntries', tag: 'Gas tanks',
+  id: 'listGasTankEntries',
+  tag: 'Gas tanks',
   description: 'Every movement of the tank of a network, newest first.',
   errors: ['NOT_FOUND'],
-  method: 'GET', path: '/dac/v1/gas-tanks/{network}/entries', summary: 'List the movements of a gas tank', access: 'read',
+  method: 'GET',
+  path: '/dac/v1/gas-tanks/{network}/entries',
+  summary: 'List the movements of a gas tank',
+  access: 'read',
   params: z.strictObject({ network: text(50) }),
   query: z.strictObject(pageQuery),
-  response: pageOf(z.object({
-    id: z.string(), type: z.string(),
-    balance_change: z.number().meta({ description: 'What the tank can spend' }),
-    reserved_change: z.number().meta({ description: 'Held for transactions under way' }),
-    float_change: z.number().meta({ description: 'Fuel of the tank’s at addresses' }),
-    transaction_id: z.string().nullable(), for_transaction_id: z.string().nullable(), created_at: z.string(),
-  })),
+  response: pageOf(
+    z.object({
+      id: z.string(),
+      type: z.string(),
+      balance_change: z.number().meta({ description: 'What the tank can spend' }),
+      reserved_change: z.number().meta({ description: 'Held for transactions under way' }),
+      float_change: z.number().meta({ description: 'Fuel of the tank’s at addresses' }),
+      transaction_id: z.string().nullable(),
+      for_transaction_id: z.string().nullable(),
+      created_at: z.string(),
+    }),
+  ),
   async handler({ services, caller, params, query: { page, limit } }) {
     const found = services.networks.all().find(({ network }) => network.code === params.network)
     if (!found || !hasTank(found)) {
-      throw new ApiError('NOT_FOUND', `network: ${params.network.slice(0, 50)} has no gas tank`, { field: 'network' })
+      throw new ApiError('NOT_FOUND', `network: ${params.network.slice(0, 50)} has no gas tank`, {
+        field: 'network',
+      })
     }
     const native = services.registry.asset(found.network.native_asset) as Asset
     const from = `from ledger_entries e join ledger_postings p on p.workspace_id = e.workspace_id and p.entry_id = e.id
@@ -59,17 +87,30 @@ export const listTankEntries = endpoint({
            ${from} group by e.workspace_id, e.id order by e.id desc limit $3 offset $4) m
          left join transactions t on t.workspace_id = $1 and t.id = case
            when m.reference ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(:|$)' then left(m.reference, 36)::uuid end
-         order by m.id desc`, [caller.workspaceId, native.asset_name, limit, (page - 1) * limit]),
-      services.database.one<{ total: string }>(`select count(distinct e.id)::text total ${from}`, [caller.workspaceId, native.asset_name]),
+         order by m.id desc`,
+        [caller.workspaceId, native.asset_name, limit, (page - 1) * limit],
+      ),
+      services.database.one<{ total: string }>(`select count(distinct e.id)::text total ${from}`, [
+        caller.workspaceId,
+        native.asset_name,
+      ]),
     ])
     const show = (text: string) => exact(formatAmount(BigInt(text), native.decimals))
     return {
       body: {
         data: rows.map((row) => ({
-          id: row.id, type: TYPES[row.kind] ?? row.kind, balance_change: show(row.tank), reserved_change: show(row.reserved),
+          id: row.id,
+          type: TYPES[row.kind] ?? row.kind,
+          balance_change: show(row.tank),
+          reserved_change: show(row.reserved),
           float_change: show(row.float),
-          transaction_id: row.transaction_id, for_transaction_id: row.parent_id, created_at: row.created_at.toISOString(),
-        })), page, limit, total: Number(count?.total ?? 0),
+          transaction_id: row.transaction_id,
+          for_transaction_id: row.parent_id,
+          created_at: row.created_at.toISOString(),
+        })),
+        page,
+        limit,
+        total: Number(count?.total ?? 0),
       },
     }
   },

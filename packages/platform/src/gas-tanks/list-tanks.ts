@@ -6,14 +6,27 @@ import { exact } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import { firstFill, hasTank, IS_FILLED } from './ensure-tank.ts'
 
-export const tankShape = z.object({
-  id: z.string().nullable(), network: z.string(), asset: z.string(), address: z.string().nullable(), balance: z.number(),
-  threshold: z.number(), status: z.enum(['ok', 'low', 'empty']),
-  float: z.number().meta({ description: 'Fuel of the tank’s that transactions left at addresses; used first' }),
-  fee_cap: z.number().nullable(), max_gas_price: z.number().nullable(),
-}).meta({ id: 'GasTank' })
+export const tankShape = z
+  .object({
+    id: z.string().nullable(),
+    network: z.string(),
+    asset: z.string(),
+    address: z.string().nullable(),
+    balance: z.number(),
+    threshold: z.number(),
+    status: z.enum(['ok', 'low', 'empty']),
+    float: z
+      .number()
+      .meta({ description: 'Fuel of the tank’s that transactions left at addresses; used first' }),
+    fee_cap: z.number().nullable(),
+    max_gas_price: z.number().nullable(),
+  })
+  .meta({ id: 'GasTank' })
 
-/** Tanks of a workspace, one per configured network that has them. Unused ones show what they will get. */
+/**
+ * Tanks of a workspace, one per configured network that has them. Unused ones show what they will
+ * get.
+ */
 export async function gasTanksOf(services: Services, workspaceId: string) {
   const rows = await services.database.query<{
     id: string
@@ -43,32 +56,63 @@ export async function gasTanksOf(services: Services, workspaceId: string) {
        )::text float,
        ${IS_FILLED} deposits
      from gas_tanks g where g.workspace_id = $1`,
-    [workspaceId, JSON.stringify(Object.fromEntries(services.registry.networks.map((network) => [network.code, network.native_asset])))])
-  return services.networks.all().filter(hasTank).map((chain) => {
-    const { network, fuelled } = chain
-    const decimals = services.registry.asset(network.native_asset)?.decimals ?? 18
-    const row = rows.find((each) => each.network === network.code)
-    // Until the first fill has arrived the tank shows the amount it will get.
-    const filling = row ? BigInt(row.first_fill) > 0n && !row.deposits : firstFill(services, chain) > 0n
-    const balance = filling ? (row ? BigInt(row.first_fill) : firstFill(services, chain)) : BigInt(row?.balance ?? '0')
-    const threshold = row ? BigInt(row.threshold) : fuelled.threshold
-    return {
-      id: row?.id ?? null, network: network.code, asset: network.native_asset, address: row?.address ?? null,
-      balance: exact(formatAmount(balance, decimals)), threshold: exact(formatAmount(threshold, decimals)),
-      float: exact(formatAmount(BigInt(row?.float ?? '0'), decimals)),
-      fee_cap: row?.fee_cap ? exact(formatAmount(BigInt(row.fee_cap), decimals)) : null,
-      max_gas_price: row?.max_gas_price ? exact(formatAmount(BigInt(row.max_gas_price), traitsOf(network).feeRateDecimals)) : null,
-      status: balance <= 0n ? 'empty' : balance < threshold ? 'low' : 'ok',
-    }
-  })
+    [
+      workspaceId,
+      JSON.stringify(
+        Object.fromEntries(
+          services.registry.networks.map((network) => [network.code, network.native_asset]),
+        ),
+      ),
+    ],
+  )
+  return services.networks
+    .all()
+    .filter(hasTank)
+    .map((chain) => {
+      const { network, fuelled } = chain
+      const decimals = services.registry.asset(network.native_asset)?.decimals ?? 18
+      const row = rows.find((each) => each.network === network.code)
+      // Until the first fill has arrived the tank shows the amount it will get.
+      const filling = row
+        ? BigInt(row.first_fill) > 0n && !row.deposits
+        : firstFill(services, chain) > 0n
+      const balance = filling
+        ? row
+          ? BigInt(row.first_fill)
+          : firstFill(services, chain)
+        : BigInt(row?.balance ?? '0')
+      const threshold = row ? BigInt(row.threshold) : fuelled.threshold
+      return {
+        id: row?.id ?? null,
+        network: network.code,
+        asset: network.native_asset,
+        address: row?.address ?? null,
+        balance: exact(formatAmount(balance, decimals)),
+        threshold: exact(formatAmount(threshold, decimals)),
+        float: exact(formatAmount(BigInt(row?.float ?? '0'), decimals)),
+        fee_cap: row?.fee_cap ? exact(formatAmount(BigInt(row.fee_cap), decimals)) : null,
+        max_gas_price: row?.max_gas_price
+          ? exact(formatAmount(BigInt(row.max_gas_price), traitsOf(network).feeRateDecimals))
+          : null,
+        status: balance <= 0n ? 'empty' : balance < threshold ? 'low' : 'ok',
+      }
+    })
 }
 
 export const listGasTanks = endpoint({
-  id: 'listGasTanks', tag: 'Gas tanks',
-  description: 'The workspace’s reserves of native coin that pay network fees, one for each network, with the address that fills '
-    + 'them up.',
+  id: 'listGasTanks',
+  tag: 'Gas tanks',
+  description:
+    'The workspace’s reserves of native coin that pay network fees, one for each network, with the address that fills ' +
+    'them up.',
   errors: ['SIGNERS_UNAVAILABLE'],
-  method: 'GET', path: '/dac/v1/gas-tanks', summary: 'List gas tanks', access: 'read', query: z.strictObject({}),
+  method: 'GET',
+  path: '/dac/v1/gas-tanks',
+  summary: 'List gas tanks',
+  access: 'read',
+  query: z.strictObject({}),
   response: z.array(tankShape).max(ASSETS_MAX),
-  handler: async ({ services, caller }) => ({ body: await gasTanksOf(services, caller.workspaceId) }),
+  handler: async ({ services, caller }) => ({
+    body: await gasTanksOf(services, caller.workspaceId),
+  }),
 })

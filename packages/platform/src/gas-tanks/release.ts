@@ -5,8 +5,15 @@ import type { TransactionRow } from '../engine/transaction.ts'
 import { releaseFloat } from './float.ts'
 import { takeEnergyBack } from './lend.ts'
 
-/** Gives back what a failed payment held for its network fee outside its own wallet: in another wallet, lent, or as float. */
-export async function releaseNetworkFee(services: Services, tx: Queryable, row: TransactionRow): Promise<void> {
+/**
+ * Gives back what a failed payment held for its network fee outside its own wallet: in another
+ * wallet, lent, or as float.
+ */
+export async function releaseNetworkFee(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+): Promise<void> {
   await releaseOtherWallet(tx, row)
   await takeEnergyBack(services, tx, row)
   await releaseFloat(tx, row)

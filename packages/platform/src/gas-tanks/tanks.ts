@@ -14,84 +14,126 @@ import { partsOf } from './shared-fuel.ts'
 
 /** The workspaces' gas tanks, as the engine asks for fuel. */
 export const tanks: Tanks = {
-  maxGasPrice: async ({ database }, row) => (await tankLimits(database, row.workspace_id, row.network)).maxGasPrice,
+  maxGasPrice: async ({ database }, row) =>
+    (await tankLimits(database, row.workspace_id, row.network)).maxGasPrice,
   start: startFuelling,
   async arrived({ database }, row) {
-    const fuel = row.plan.fuel_id ? await fuelOf(database, row.workspace_id, row.plan.fuel_id) : undefined
-    if (fuel?.status === 'failed' && await isShared(database, row)) return 'alone'
-    if (fuel?.status === 'failed') return fail(`its fuel failed: ${fuel.failure_reason ?? 'unknown'}`)
+    const fuel = row.plan.fuel_id
+      ? await fuelOf(database, row.workspace_id, row.plan.fuel_id)
+      : undefined
+    if (fuel?.status === 'failed' && (await isShared(database, row))) return 'alone'
+    if (fuel?.status === 'failed')
+      return fail(`its fuel failed: ${fuel.failure_reason ?? 'unknown'}`)
     if (fuel && fuel.settled !== '1') return 'waits'
     const loan = await loanOf(database, row)
-    if (loan?.status === 'failed') return fail(`energy of the gas tank could not be lent: ${loan.failure_reason ?? 'unknown'}`)
+    if (loan?.status === 'failed')
+      return fail(`energy of the gas tank could not be lent: ${loan.failure_reason ?? 'unknown'}`)
     return loan && loan.settled !== '1' ? 'waits' : 'arrived'
   },
   startAlone: refuelAlone,
   startMore: (services, row, replacement, dearer) =>
-    row.source_type === 'GAS_TANK' ? reserveMore(services, row, dearer.more) : fuelMore(services, row, replacement, dearer),
+    row.source_type === 'GAS_TANK'
+      ? reserveMore(services, row, dearer.more)
+      : fuelMore(services, row, replacement, dearer),
   arrivedMore,
 }
 
-const isShared = async (database: Queryable, { workspace_id: workspace, plan }: TransactionRow): Promise<boolean> =>
-  (await partsOf(database, workspace, plan.fuel_id as string)).length > 1
+const isShared = async (
+  database: Queryable,
+  { workspace_id: workspace, plan }: TransactionRow,
+): Promise<boolean> => (await partsOf(database, workspace, plan.fuel_id as string)).length > 1
 
 /** Reserves the higher fee of a replacement where the tank itself is the sender. */
-async function reserveMore(services: Services, row: TransactionRow, amount: bigint): Promise<'taken' | Fail> {
+async function reserveMore(
+  services: Services,
+  row: TransactionRow,
+  amount: bigint,
+): Promise<'taken' | Fail> {
   const scope = { workspace: row.workspace_id, asset: row.asset }
   return services.database.transaction(async (tx) => {
-    if (await lockedBalance(tx, { ...scope, kind: 'tank' }) < amount) return fail('the gas tank holds too little for a higher fee')
+    if ((await lockedBalance(tx, { ...scope, kind: 'tank' })) < amount)
+      return fail('the gas tank holds too little for a higher fee')
     const need = (BigInt(row.plan.need ?? '0') + amount).toString()
     const written = await tx.query(
       `update transactions set plan = plan || jsonb_build_object('need', $3::text)
        where workspace_id = $5 and id = $1 and lease_token = $2 and plan->>'need' = $4 returning 1`,
-      [row.id, row.lease_token, need, row.plan.need, row.workspace_id])
-    if (written.length !== 1) throw new Error('the plan of this fuel was changed by another worker')
-    await post(
-      tx, 'fuel-bump', `${row.id}:${need}`, [{ ...scope, kind: 'tank', amount: -amount }, { ...scope, kind: 'tank_reserved', amount }]
+      [row.id, row.lease_token, need, row.plan.need, row.workspace_id],
     )
+    if (written.length !== 1) throw new Error('the plan of this fuel was changed by another worker')
+    await post(tx, 'fuel-bump', `${row.id}:${need}`, [
+      { ...scope, kind: 'tank', amount: -amount },
+      { ...scope, kind: 'tank_reserved', amount },
+    ])
     row.plan.need = need
     return 'taken'
   })
 }
 
-/** Takes further fuel for a replacement that its caller asked for; one of the platform's own gets none. */
-async function fuelMore(services: Services, row: TransactionRow, replacement: Replacement, dearer: Dearer): Promise<'started' | Fail> {
+/**
+ * Takes further fuel for a replacement that its caller asked for; one of the platform's own gets
+ * none.
+ */
+async function fuelMore(
+  services: Services,
+  row: TransactionRow,
+  replacement: Replacement,
+  dearer: Dearer,
+): Promise<'started' | Fail> {
   if (replacement.kind === 'AUTO') return fail(dearer.short)
   const native = services.registry.asset(row.fee_asset) as Asset
   return services.database.transaction(async (tx) => {
     const fuel = await reserveFuel(services, tx, row, native, dearer, replacement.id)
     if ('reason' in fuel) return fuel
-    await tx.query(`update replacements set state = 'FUELING', plan = $2, updated_at = $3 where workspace_id = $4 and id = $1`,
-      [replacement.id, JSON.stringify({ fuel_id: fuel.fuelId, float_taken: fuel.floatTaken.toString() }), tx.now(), row.workspace_id])
+    await tx.query(
+      `update replacements set state = 'FUELING', plan = $2, updated_at = $3 where workspace_id = $4 and id = $1`,
+      [
+        replacement.id,
+        JSON.stringify({ fuel_id: fuel.fuelId, float_taken: fuel.floatTaken.toString() }),
+        tx.now(),
+        row.workspace_id,
+      ],
+    )
     await advance(tx, row, {
-      waits: fuel.fuelId === null ? null : 'GAS_TANK', last_error: null, run_in_ms: fuel.fuelId === null ? 0 : null,
+      waits: fuel.fuelId === null ? null : 'GAS_TANK',
+      last_error: null,
+      run_in_ms: fuel.fuelId === null ? 0 : null,
     })
     return 'started'
   })
 }
 
 /** Holds fuel that has come to the address for a replacement as fuel of the transfer. */
-async function arrivedMore(services: Services, row: TransactionRow, replacement: Replacement): Promise<'arrived' | 'waits' | Fail> {
+async function arrivedMore(
+  services: Services,
+  row: TransactionRow,
+  replacement: Replacement,
+): Promise<'arrived' | 'waits' | Fail> {
   const { fuel_id: fuelId, float_taken: float, counted } = replacement.plan
   if (counted === '1') return 'arrived'
-  const fuel: Supply | null = fuelId ? await fuelOf(services.database, row.workspace_id, fuelId) : null
+  const fuel: Supply | null = fuelId
+    ? await fuelOf(services.database, row.workspace_id, fuelId)
+    : null
   if (fuel && fuel.status !== 'failed' && fuel.settled !== '1') return 'waits'
   const floatTaken = BigInt(float ?? '0')
   const failed = fuel?.status === 'failed'
   await services.database.transaction(async (tx) => {
-    await tx.query(`update replacements set plan = plan || '{"counted":"1"}' where workspace_id = $2 and id = $1`, [
-      replacement.id, row.workspace_id,
-    ])
+    await tx.query(
+      `update replacements set plan = plan || '{"counted":"1"}' where workspace_id = $2 and id = $1`,
+      [replacement.id, row.workspace_id],
+    )
     if (failed) {
       const scope = { workspace: row.workspace_id, asset: row.fee_asset, address: row.source_id }
       await post(tx, 'float-release', replacement.id, [
-        { ...scope, kind: 'float_reserved', amount: -floatTaken }, { ...scope, kind: 'float', amount: floatTaken },
+        { ...scope, kind: 'float_reserved', amount: -floatTaken },
+        { ...scope, kind: 'float', amount: floatTaken },
       ])
       return
     }
     const need = BigInt(row.plan.need ?? '0') + floatTaken + BigInt(fuel?.amount ?? '0')
-    await tx.query(`update transactions set plan = plan || jsonb_build_object('need', $2::text) where workspace_id = $3 and id = $1`, [
-      row.id, need.toString(), row.workspace_id,
-    ])
+    await tx.query(
+      `update transactions set plan = plan || jsonb_build_object('need', $2::text) where workspace_id = $3 and id = $1`,
+      [row.id, need.toString(), row.workspace_id],
+    )
     row.plan.need = need.toString()
   })
   return failed ? fail('its fuel failed') : 'arrived'

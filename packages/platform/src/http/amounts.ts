@@ -6,8 +6,8 @@ import type { JsonSchema } from './openapi/components.ts'
 export const TEXT_AMOUNTS = 'application/json; amounts=string'
 
 /**
- * Whether the caller wants decimals as texts of digits, because its JSON reader makes doubles of numbers: `Accept: application/json;
- * amounts=string`.
+ * Whether the caller wants decimals as texts of digits, because its JSON reader makes doubles of
+ * numbers: `Accept: application/json; amounts=string`.
  * @throws ApiError `INVALID_REQUEST`, field `accept`, where `amounts` is something else
  */
 export function wantsTexts(accept: string | undefined): boolean {
@@ -20,35 +20,75 @@ export function wantsTexts(accept: string | undefined): boolean {
     })
   })
   const wrong = values.find((value) => value !== 'string' && value !== 'number')
-  if (wrong !== undefined) throw new ApiError('INVALID_REQUEST', 'accept: amounts must be string or number', { field: 'accept' })
+  if (wrong !== undefined)
+    throw new ApiError('INVALID_REQUEST', 'accept: amounts must be string or number', {
+      field: 'accept',
+    })
   return values.includes('string')
 }
 
 /** Where an answer has decimals. */
-export interface Decimals { isDecimal: boolean; fields: Map<string, Decimals>; items: Decimals | null; others: Decimals | null }
+export interface Decimals {
+  isDecimal: boolean
+  fields: Map<string, Decimals>
+  items: Decimals | null
+  others: Decimals | null
+}
 
 const EMPTY = (): Decimals => ({ isDecimal: false, fields: new Map(), items: null, others: null })
 
 function join(a: Decimals | null, b: Decimals | null): Decimals | null {
   if (a === null || b === null) return a ?? b
   const fields = new Map(a.fields)
-  for (const [name, each] of b.fields) fields.set(name, join(fields.get(name) ?? null, each) as Decimals)
-  return { isDecimal: a.isDecimal || b.isDecimal, fields, items: join(a.items, b.items), others: join(a.others, b.others) }
+  for (const [name, each] of b.fields)
+    fields.set(name, join(fields.get(name) ?? null, each) as Decimals)
+  return {
+    isDecimal: a.isDecimal || b.isDecimal,
+    fields,
+    items: join(a.items, b.items),
+    others: join(a.others, b.others),
+  }
 }
 
-/** Of a schema of the OpenAPI document: every number with the format `decimal`. @param resolve the schema that a reference stands for */
-export function decimalsOf(schema: JsonSchema, resolve: (schema: JsonSchema) => JsonSchema): Decimals {
-  const { type, format, properties = {}, items, additionalProperties: others, anyOf, oneOf, allOf } = resolve(schema) as {
-    type?: unknown; format?: unknown; properties?: Record<string, JsonSchema>; items?: JsonSchema
-    additionalProperties?: JsonSchema | boolean; anyOf?: JsonSchema[]; oneOf?: JsonSchema[]; allOf?: JsonSchema[]
+/**
+ * Of a schema of the OpenAPI document: every number with the format `decimal`. @param resolve the
+ * schema that a reference stands for
+ */
+export function decimalsOf(
+  schema: JsonSchema,
+  resolve: (schema: JsonSchema) => JsonSchema,
+): Decimals {
+  const {
+    type,
+    format,
+    properties = {},
+    items,
+    additionalProperties: others,
+    anyOf,
+    oneOf,
+    allOf,
+  } = resolve(schema) as {
+    type?: unknown
+    format?: unknown
+    properties?: Record<string, JsonSchema>
+    items?: JsonSchema
+    additionalProperties?: JsonSchema | boolean
+    anyOf?: JsonSchema[]
+    oneOf?: JsonSchema[]
+    allOf?: JsonSchema[]
   }
   const of = (each: JsonSchema) => decimalsOf(each, resolve)
   const own: Decimals = {
-    ...EMPTY(), isDecimal: [type].flat().includes('number') && format === 'decimal',
+    ...EMPTY(),
+    isDecimal: [type].flat().includes('number') && format === 'decimal',
     fields: new Map(Object.entries(properties).map(([name, each]) => [name, of(each)])),
-    items: items ? of(items) : null, others: typeof others === 'object' ? of(others) : null,
+    items: items ? of(items) : null,
+    others: typeof others === 'object' ? of(others) : null,
   }
-  return [...anyOf ?? [], ...oneOf ?? [], ...allOf ?? []].reduce<Decimals>((all, each) => join(all, of(each)) as Decimals, own)
+  return [...(anyOf ?? []), ...(oneOf ?? []), ...(allOf ?? [])].reduce<Decimals>(
+    (all, each) => join(all, of(each)) as Decimals,
+    own,
+  )
 }
 
 /** The same JSON text with its decimals as texts, of exactly their digits. */
@@ -58,7 +98,12 @@ export function withTexts(json: string, decimals: Decimals): string {
     if (value instanceof JsonNumber) return at.isDecimal ? value.text : value
     if (Array.isArray(value)) return value.map((each) => changed(each, at.items))
     if (typeof value !== 'object' || value === null) return value
-    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, changed(each, at.fields.get(name) ?? at.others)]))
+    return Object.fromEntries(
+      Object.entries(value).map(([name, each]) => [
+        name,
+        changed(each, at.fields.get(name) ?? at.others),
+      ]),
+    )
   }
   return stringifyJson(changed(parseJson(json), decimals))
 }

@@ -9,8 +9,16 @@ import type { Endpoint } from './endpoint.ts'
 import { assertExactTarget } from './exact-target.ts'
 import type { AddressLimits, RateState } from './rate-limit.ts'
 
-/** Told of what is asked to be changed, before anything is: by a key that belongs to a person, and of settings by any key. */
-export type Witness = (services: Services, caller: KnownCaller, signed: SignedRequest, ip: string) => Promise<void>
+/**
+ * Told of what is asked to be changed, before anything is: by a key that belongs to a person, and
+ * of settings by any key.
+ */
+export type Witness = (
+  services: Services,
+  caller: KnownCaller,
+  signed: SignedRequest,
+  ip: string,
+) => Promise<void>
 
 /** The door of the API: callers sign each request. */
 export function apiDoor(limits: AddressLimits, witness: Witness | null): Door<Endpoint> {
@@ -23,11 +31,13 @@ export function apiDoor(limits: AddressLimits, witness: Witness | null): Door<En
         return { admission: {}, holder: null }
       }
       const { caller, signed } = await admitCaller(services, limits, request, rawBody, definition)
-      const isTold = definition.access === 'write' && (caller.personId !== null || definition.isSetting)
+      const isTold =
+        definition.access === 'write' && (caller.personId !== null || definition.isSetting)
       if (isTold) await witness?.(services, caller, signed, request.ip)
       const holder: Holder = {
-        name: `key ${caller.apiKey}`, share: `workspace ${caller.workspaceId}`,
-        stays: async () => await services.callers.find(caller.apiKey) !== null,
+        name: `key ${caller.apiKey}`,
+        share: `workspace ${caller.workspaceId}`,
+        stays: async () => (await services.callers.find(caller.apiKey)) !== null,
       }
       return { admission: { caller, signed }, holder }
     },
@@ -40,20 +50,25 @@ async function admitCaller(
   limits: AddressLimits,
   request: FastifyRequest,
   rawBody: string,
-  { access, path }: Endpoint
+  { access, path }: Endpoint,
 ): Promise<{ caller: KnownCaller; signed: SignedRequest }> {
   try {
     const { caller, signed, rate } = await authenticate(services, request, rawBody, path)
     request.rate = rate
     if (access === 'write' && caller.role !== 'full')
-      throw new ApiError('READ_ONLY', 'this API key is read-only; the operation needs a key with the role full')
+      throw new ApiError(
+        'READ_ONLY',
+        'this API key is read-only; the operation needs a key with the role full',
+      )
     if (access === 'write') assertExactTarget(request.raw.url ?? '', path)
     if (access === 'write') services.hold.assertOpen()
     return { caller, signed }
   } catch (error) {
-    const rate = error instanceof ApiError ? (error.details?.['rate'] as RateState | undefined) : undefined
+    const rate =
+      error instanceof ApiError ? (error.details?.['rate'] as RateState | undefined) : undefined
     if (rate) request.rate = rate
-    else if (error instanceof ApiError && error.status === 401) countAddress(limits.strangers, services, request)
+    else if (error instanceof ApiError && error.status === 401)
+      countAddress(limits.strangers, services, request)
     throw error
   }
 }

@@ -8,37 +8,63 @@ import { isAllowed } from './ip-allow-list.ts'
 import type { RateState } from './rate-limit.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-/** Signer nodes compare a key byte by byte with the claim `sub`, and ids of transfers are made of it: it has one spelling. */
-const NO_KEY = 'must be an API key as it was issued: a UUID with its letters in lower case, the same as the claim sub'
+/**
+ * Signer nodes compare a key byte by byte with the claim `sub`, and ids of transfers are made of
+ * it: it has one spelling.
+ */
+const NO_KEY =
+  'must be an API key as it was issued: a UUID with its letters in lower case, the same as the claim sub'
 
-/** A header that appears once, or null. Throws where it appears twice: Node would silently keep the first. */
+/**
+ * A header that appears once, or null. Throws where it appears twice: Node would silently keep the
+ * first.
+ */
 function onlyHeader(message: IncomingMessage, name: string): string | null {
   const values: string[] = []
   for (let at = 0; at < message.rawHeaders.length; at += 2) {
-    if ((message.rawHeaders[at] as string).toLowerCase() === name) values.push(message.rawHeaders[at + 1] as string)
+    if ((message.rawHeaders[at] as string).toLowerCase() === name)
+      values.push(message.rawHeaders[at + 1] as string)
   }
   if (values.length > 1) throw new AuthError(name, 'appears more than once')
   return values[0] ?? null
 }
 
-export interface Authenticated { caller: KnownCaller; signed: SignedRequest; rate: RateState }
+export interface Authenticated {
+  caller: KnownCaller
+  signed: SignedRequest
+  rate: RateState
+}
 
 /**
- * Authenticates a request in the fixed order; the nonce is spent last, so that a forgery cannot burn one.
- * @throws ApiError 401 that names the claim, 403 from an address that the key is not used from, 429 beyond the allowance
+ * Authenticates a request in the fixed order; the nonce is spent last, so that a forgery cannot
+ * burn one.
+ * @throws ApiError 401 that names the claim, 403 from an address that the key is not used from,
+ *   429 beyond the allowance
  */
-export async function authenticate(services: Services, request: FastifyRequest, rawBody: string, route: string): Promise<Authenticated> {
+export async function authenticate(
+  services: Services,
+  request: FastifyRequest,
+  rawBody: string,
+  route: string,
+): Promise<Authenticated> {
   try {
     return await attempt(services, request, rawBody, route)
   } catch (error) {
-    if (error instanceof AuthError) throw new ApiError('UNAUTHORIZED', `${error.claim}: ${error.message}`, { field: error.claim })
+    if (error instanceof AuthError)
+      throw new ApiError('UNAUTHORIZED', `${error.claim}: ${error.message}`, { field: error.claim })
     throw error
   }
 }
 
-async function attempt(services: Services, { raw: message, ip }: FastifyRequest, rawBody: string, route: string): Promise<Authenticated> {
+async function attempt(
+  services: Services,
+  { raw: message, ip }: FastifyRequest,
+  rawBody: string,
+  route: string,
+): Promise<Authenticated> {
   const authorization = onlyHeader(message, 'authorization')
-  if (authorization === null) throw new AuthError('Authorization', 'header is missing: send "Bearer <JWT>"')
+  if (authorization === null)
+    throw new AuthError('Authorization', 'header is missing: send "Bearer <JWT>"')
   const apiKey = onlyHeader(message, 'x-api-key')
   if (apiKey === null) throw new AuthError('x-api-key', 'header is missing')
   const match = /^(?:Bearer|Token) +([^\s]+)$/i.exec(authorization.trim())
@@ -46,27 +72,52 @@ async function attempt(services: Services, { raw: message, ip }: FastifyRequest,
   if (!UUID.test(apiKey)) throw new AuthError('x-api-key', NO_KEY)
   const caller = await services.callers.find(apiKey)
   if (!caller) throw new AuthError('x-api-key', 'is unknown or revoked')
-  const signed: SignedRequest = { token: match[1] as string, method: message.method ?? 'GET', uri: message.url ?? '/', body: rawBody }
+  const signed: SignedRequest = {
+    token: match[1] as string,
+    method: message.method ?? 'GET',
+    uri: message.url ?? '/',
+    body: rawBody,
+  }
   const now = services.environment.now()
   const claims = await verifyRequest({
-    request: signed, apiKey, publicKey: caller.publicKey, now: Math.floor(now / 1000), age: 'live', legacy: services.settings.authLegacy,
+    request: signed,
+    apiKey,
+    publicKey: caller.publicKey,
+    now: Math.floor(now / 1000),
+    age: 'live',
+    legacy: services.settings.authLegacy,
   })
   // After the signature: who cannot sign learns nothing of the list.
   if (!isAllowed(caller.ipAllowList, ip)) {
-    throw new ApiError('IP_NOT_ALLOWED', `this API key is not used from ${ip}: its list of addresses does not hold it`)
+    throw new ApiError(
+      'IP_NOT_ALLOWED',
+      `this API key is not used from ${ip}: its list of addresses does not hold it`,
+    )
   }
   const limit = caller.rateLimit ?? services.settings.rateLimit
   // HEAD asks for what GET does.
   const method = message.method === 'HEAD' ? 'GET' : message.method
-  const subject = services.settings.rateScope === 'endpoint' ? `${apiKey} ${method} ${route}` : apiKey
-  const { nonceOk, requests, window } = await services.callers.admit({ apiKey, nonce: claims.nonce, subject, limit })
+  const subject =
+    services.settings.rateScope === 'endpoint' ? `${apiKey} ${method} ${route}` : apiKey
+  const { nonceOk, requests, window } = await services.callers.admit({
+    apiKey,
+    nonce: claims.nonce,
+    subject,
+    limit,
+  })
   const rate = { remaining: Math.max(0, limit - requests), reset: window.end }
   if (requests > limit) {
     throw new ApiError(
-      'RATE_LIMITED', `more than ${limit} requests in this minute; wait until ${new Date(window.end).toISOString()}`, { details: { rate } }
+      'RATE_LIMITED',
+      `more than ${limit} requests in this minute; wait until ${new Date(window.end).toISOString()}`,
+      { details: { rate } },
     )
   }
-  if (!nonceOk) throw new ApiError('UNAUTHORIZED', 'nonce: was used before', { field: 'nonce', details: { rate } })
+  if (!nonceOk)
+    throw new ApiError('UNAUTHORIZED', 'nonce: was used before', {
+      field: 'nonce',
+      details: { rate },
+    })
   services.callers.used(apiKey)
   return { caller, signed, rate }
 }

@@ -27,12 +27,24 @@ const ADMITTED_MAX = 200
 const ADMITTING_MAX = 1
 
 /** A request whose signature was verified. `subject`: what is counted. */
-interface Asking { apiKey: string; nonce: string; subject: string; limit: number }
+interface Asking {
+  apiKey: string
+  nonce: string
+  subject: string
+  limit: number
+}
 
 /** `requests`: of its subject in this window, itself included. */
-interface Admitted { nonceOk: boolean; requests: number; window: { start: number; end: number } }
+interface Admitted {
+  nonceOk: boolean
+  requests: number
+  window: { start: number; end: number }
+}
 
-/** Looks callers up by API key and keeps them for a moment; a public key that has not changed is not parsed again. */
+/**
+ * Looks callers up by API key and keeps them for a moment; a public key that has not changed is not
+ * parsed again.
+ */
 export class Callers {
   readonly #database: Database
   readonly #environment: Environment
@@ -46,12 +58,16 @@ export class Callers {
   constructor(database: Database, environment: Environment) {
     this.#database = database
     this.#environment = environment
-    this.#admissions = new Batch((asking) => this.#admit(asking), { most: ADMITTED_MAX, lanes: ADMITTING_MAX })
+    this.#admissions = new Batch((asking) => this.#admit(asking), {
+      most: ADMITTED_MAX,
+      lanes: ADMITTING_MAX,
+    })
   }
 
   /** Spends the nonce and counts the request, durably. One beyond its limit keeps its nonce. */
   admit(asking: Asking): Promise<Admitted> {
-    // One that waits behind a call without an answer does not wait for its own in addition. It may be admitted later, for nothing.
+    // One that waits behind a call without an answer does not wait for its own in addition. It may
+    // be admitted later, for nothing.
     return within(this.#admissions.ask(asking), this.#database.soonMs)
   }
 
@@ -59,10 +75,16 @@ export class Callers {
     const now = this.#environment.now()
     const window = windowOf(now)
     const rows = await this.#database.query<{ nonce_ok: boolean; requests: number }>(
-      'select nonce_ok, requests from admit_requests($1, $2, $3, $4, $5, $6)', [
-        asking.map(({ apiKey }) => apiKey), asking.map(({ nonce }) => nonce), asking.map(({ subject }) => subject),
-        asking.map(({ limit }) => limit), new Date(window.start), new Date(now),
-      ])
+      'select nonce_ok, requests from admit_requests($1, $2, $3, $4, $5, $6)',
+      [
+        asking.map(({ apiKey }) => apiKey),
+        asking.map(({ nonce }) => nonce),
+        asking.map(({ subject }) => subject),
+        asking.map(({ limit }) => limit),
+        new Date(window.start),
+        new Date(now),
+      ],
+    )
     return rows.map(({ nonce_ok: nonceOk, requests }) => ({ nonceOk, requests, window }))
   }
 
@@ -81,22 +103,44 @@ export class Callers {
 
   async #look(apiKey: string): Promise<KnownCaller | null> {
     const row = await this.#database.one<{
-      api_key: string; role: 'full' | 'read-only'; public_key_pem: string; rate_limit: number | null; sub_account_id: string
-      ip_allow_list: string[]; person_id: string | null
-      sub_account: string; path_index: number; workspace_id: string; workspace: string
+      api_key: string
+      role: 'full' | 'read-only'
+      public_key_pem: string
+      rate_limit: number | null
+      sub_account_id: string
+      ip_allow_list: string[]
+      person_id: string | null
+      sub_account: string
+      path_index: number
+      workspace_id: string
+      workspace: string
     }>(
       `select u.api_key, u.role, u.public_key_pem, u.rate_limit, u.ip_allow_list, u.person_id,
               s.id sub_account_id, s.name sub_account, s.path_index,
               w.id workspace_id, w.name workspace
        from api_users u join sub_accounts s on s.id = u.sub_account_id join workspaces w on w.id = s.workspace_id
-       where u.api_key = $1 and u.revoked_at is null`, [apiKey])
+       where u.api_key = $1 and u.revoked_at is null`,
+      [apiKey],
+    )
     const known = this.#known.get(apiKey)
-    const caller = row ? {
-      apiKey: row.api_key, role: row.role, workspaceId: row.workspace_id, workspace: row.workspace, subAccountId: row.sub_account_id,
-      subAccount: row.sub_account, subAccountIndex: row.path_index,
-      publicKey: known?.pem === row.public_key_pem ? known.caller.publicKey : parsePublicKey(row.public_key_pem),
-      rateLimit: row.rate_limit, ipAllowList: readRanges(row.ip_allow_list), personId: row.person_id,
-    } : null
+    const caller = row
+      ? {
+          apiKey: row.api_key,
+          role: row.role,
+          workspaceId: row.workspace_id,
+          workspace: row.workspace,
+          subAccountId: row.sub_account_id,
+          subAccount: row.sub_account,
+          subAccountIndex: row.path_index,
+          publicKey:
+            known?.pem === row.public_key_pem
+              ? known.caller.publicKey
+              : parsePublicKey(row.public_key_pem),
+          rateLimit: row.rate_limit,
+          ipAllowList: readRanges(row.ip_allow_list),
+          personId: row.person_id,
+        }
+      : null
     // Unknown keys are not remembered: their number has no bound.
     if (row && caller) {
       if (this.#known.size >= REMEMBERED_MAX) this.#known.clear()
@@ -105,15 +149,21 @@ export class Callers {
     return caller
   }
 
-  /** Writes down that a key was used, at most once a minute. Nobody waits for it: a line that is lost is one minute's. */
+  /**
+   * Writes down that a key was used, at most once a minute. Nobody waits for it: a line that is
+   * lost is one minute's.
+   */
   used(apiKey: string): void {
     const now = this.#environment.now()
     if (Math.abs(now - (this.#used.get(apiKey) ?? 0)) < USED_EVERY_MS) return
     if (this.#used.size >= REMEMBERED_MAX) this.#used.clear()
     this.#used.set(apiKey, now)
-    this.#database.query(
-      `update api_users set last_used_at = $2 where api_key = $1 and (last_used_at is null or last_used_at < $2)`, [apiKey, new Date(now)]
-    ).catch(() => this.#used.delete(apiKey))
+    this.#database
+      .query(
+        `update api_users set last_used_at = $2 where api_key = $1 and (last_used_at is null or last_used_at < $2)`,
+        [apiKey, new Date(now)],
+      )
+      .catch(() => this.#used.delete(apiKey))
   }
 
   forget(): void {
@@ -123,5 +173,7 @@ export class Callers {
 }
 
 declare module '../engine/services.ts' {
-  interface Services { callers: Callers }
+  interface Services {
+    callers: Callers
+  }
 }

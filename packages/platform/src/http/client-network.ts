@@ -9,14 +9,19 @@ export interface ClientNetworks {
 }
 
 /**
- * @param ip address of the client. An IPv4 address that is written as IPv6 (::ffff:…) counts as IPv4. A text that is no address
- * counts as itself.
+ * @param ip address of the client. An IPv4 address that is written as IPv6 (::ffff:…) counts as
+ *   IPv4. A text that is no address counts as itself.
  */
 export function clientNetworks(ip: string): ClientNetworks {
   if (!ipaddr.isValid(ip)) return { network: ip, site: ip }
   const address = ipaddr.process(ip)
-  if (!(address instanceof ipaddr.IPv6)) return { network: address.toString(), site: address.toString() }
-  const first = (parts: number) => address.parts.slice(0, parts).map((part) => part.toString(16)).join(':')
+  if (!(address instanceof ipaddr.IPv6))
+    return { network: address.toString(), site: address.toString() }
+  const first = (parts: number) =>
+    address.parts
+      .slice(0, parts)
+      .map((part) => part.toString(16))
+      .join(':')
   return { network: `${first(4)}::/64`, site: `${first(3)}::/48` }
 }
 

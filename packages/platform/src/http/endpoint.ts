@@ -29,13 +29,18 @@ export interface Context<Body, Query, Params> extends Admission {
   body: Body
   query: Query
   params: Params
-  /** When the request came, before anybody was asked who sent it: milliseconds of this process's clock. */
+  /**
+   * When the request came, before anybody was asked who sent it: milliseconds of this process's
+   * clock.
+   */
   askedAt: number
   /** `Last-Event-ID`: what the client of a stream has seen already. */
   lastEventId?: string | undefined
 }
 
-/** What a stream sends: see the HTML standard, server-sent events. `data` may have several lines. */
+/**
+ * What a stream sends: see the HTML standard, server-sent events. `data` may have several lines.
+ */
 export interface ServerEvent {
   /** Comes back as `Last-Event-ID` when the client reconnects. */ id?: string
   event?: string
@@ -58,16 +63,29 @@ export interface Reply {
   headers?: Record<string, string>
   body?: unknown
   /** JSON text to send as it is. */ text?: string
-  /** Server-sent events in place of a body. They must end soon after the signal: the client has left, or the server closes. */
+  /**
+   * Server-sent events in place of a body. They must end soon after the signal: the client has
+   * left, or the server closes.
+   */
   stream?(signal: AbortSignal): AsyncIterable<ServerEvent>
-  /** What a stream without a key reports on, for example `invoice …`: those of one resource are counted together. */
+  /**
+   * What a stream without a key reports on, for example `invoice …`: those of one resource are
+   * counted together.
+   */
   resource?: string
-  /** A body of any length, a piece after the other, asked for no faster than the client reads. It has its `content-type`. */
+  /**
+   * A body of any length, a piece after the other, asked for no faster than the client reads. It
+   * has its `content-type`.
+   */
   pieces?(signal: AbortSignal): AsyncIterable<string>
 }
 
 /** What is asked for at one path by one method, whoever may ask. */
-export interface Operation<B extends z.ZodType = z.ZodType, Q extends z.ZodType = z.ZodType, P extends z.ZodType = z.ZodType> {
+export interface Operation<
+  B extends z.ZodType = z.ZodType,
+  Q extends z.ZodType = z.ZodType,
+  P extends z.ZodType = z.ZodType,
+> {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   path: string
   summary: string
@@ -82,21 +100,28 @@ export interface Operation<B extends z.ZodType = z.ZodType, Q extends z.ZodType 
   mediaType?: string
   handler(context: Context<z.output<B>, z.output<Q>, z.output<P>>): Promise<Reply>
   /**
-   * The answer that the request's idempotency key has already; null where it is new, or cannot be read. It is looked up where the
-   * request is refused, and takes the place of the refusal: what was made under the key exists, whatever is wrong with this request.
+   * The answer that the request's idempotency key has already; null where it is new, or cannot be
+   * read. It is looked up where the request is refused, and takes the place of the refusal: what
+   * was made under the key exists, whatever is wrong with this request.
    */
   earlier?(request: Repeated<z.output<B>>): Promise<Reply | null>
 }
 
 /** One endpoint of the API: one file holds its schemas and handler. */
-export interface Endpoint<B extends z.ZodType = z.ZodType, Q extends z.ZodType = z.ZodType, P extends z.ZodType = z.ZodType>
-  extends Operation<B, Q, P> {
+export interface Endpoint<
+  B extends z.ZodType = z.ZodType,
+  Q extends z.ZodType = z.ZodType,
+  P extends z.ZodType = z.ZodType,
+> extends Operation<B, Q, P> {
   /** `operationId`: what generated clients call it. Never changed. */
   id: string
   tag: Tag
   /** What it does, for its caller: Markdown. */
   description: string
-  /** Its own codes, beside those that follow from method and access. What it answers is held against them in the tests. */
+  /**
+   * Its own codes, beside those that follow from method and access. What it answers is held against
+   * them in the tests.
+   */
   errors?: readonly ErrorCode[]
   /** A body as it is usually sent, where that of the schema alone says little. */
   example?: Record<string, unknown>
@@ -107,6 +132,8 @@ export interface Endpoint<B extends z.ZodType = z.ZodType, Q extends z.ZodType =
 }
 
 /** Keeps the types of one endpoint's schemas for its handler. */
-export function endpoint<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(definition: Endpoint<B, Q, P>): Endpoint {
+export function endpoint<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(
+  definition: Endpoint<B, Q, P>,
+): Endpoint {
   return definition as unknown as Endpoint
 }

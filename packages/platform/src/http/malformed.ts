@@ -16,19 +16,39 @@ const MEANINGS: Record<string, [ErrorCode, string]> = {
  * @param routes for requests by a method that Node does not parse
  */
 export function answerMalformed(
-  services: Services, limits: AddressLimits, error: { code?: string; rawPacket?: unknown }, socket: Socket, routes?: Routes
+  services: Services,
+  limits: AddressLimits,
+  error: { code?: string; rawPacket?: unknown },
+  socket: Socket,
+  routes?: Routes,
 ): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return
-  const unrouted = error.code === 'HPE_INVALID_METHOD' && error.rawPacket instanceof Buffer
-    ? routes?.unknownMethod(error.rawPacket) : undefined
-  if (unrouted) return answerOnSocket(services, limits, unrouted.error, socket, unrouted.allow === null ? {} : { allow: unrouted.allow })
-  const [code, message] = MEANINGS[error.code ?? ''] ?? ['INVALID_REQUEST', 'the bytes received are not a valid HTTP request']
+  const unrouted =
+    error.code === 'HPE_INVALID_METHOD' && error.rawPacket instanceof Buffer
+      ? routes?.unknownMethod(error.rawPacket)
+      : undefined
+  if (unrouted)
+    return answerOnSocket(
+      services,
+      limits,
+      unrouted.error,
+      socket,
+      unrouted.allow === null ? {} : { allow: unrouted.allow },
+    )
+  const [code, message] = MEANINGS[error.code ?? ''] ?? [
+    'INVALID_REQUEST',
+    'the bytes received are not a valid HTTP request',
+  ]
   answerOnSocket(services, limits, new ApiError(code, message), socket)
 }
 
 /** Writes an error to a socket and ends it. */
 export function answerOnSocket(
-  services: Services, limits: AddressLimits, error: ApiError, socket: Socket, more: Readonly<Record<string, string>> = {}
+  services: Services,
+  limits: AddressLimits,
+  error: ApiError,
+  socket: Socket,
+  more: Readonly<Record<string, string>> = {},
 ): void {
   const requestId = services.environment.uuid()
   const body = JSON.stringify(problemOf(services.checkout.base, error, requestId))
@@ -44,6 +64,9 @@ export function answerOnSocket(
   const lines = Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')
-  services.log.info({ request_id: requestId, status: error.status, code: error.code, ip: socket.remoteAddress }, 'request refused')
+  services.log.info(
+    { request_id: requestId, status: error.status, code: error.code, ip: socket.remoteAddress },
+    'request refused',
+  )
   socket.end(`HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}\r\n${lines}\r\n${body}`)
 }

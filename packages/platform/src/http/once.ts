@@ -13,7 +13,10 @@ export interface Key {
   askedAt: number
 }
 
-/** To be called first in the commit that makes what is asked for. @throws where the key has an answer by then */
+/**
+ * To be called first in the commit that makes what is asked for. @throws where the key has an
+ * answer by then
+ */
 export type Admit = (tx: Queryable) => Promise<void>
 
 interface Refusal {
@@ -33,20 +36,25 @@ class Answered extends Error {
 }
 
 /**
- * Makes something that others outside are asked about first, at most once for a key, and with one answer: whoever comes to its end
- * first decides for all that are under way with the key and the same payload. What was made meanwhile is answered, and what was
- * refused meanwhile is refused, for its caller has been told that nothing was done. A refusal that time may heal (5xx) decides
+ * Makes something that others outside are asked about first, at most once for a key, and with one
+ * answer: whoever comes to its end first decides for all that are under way with the key and the
+ * same payload. What was made meanwhile is answered, and what was refused meanwhile is refused, for
+ * its caller has been told that nothing was done. A refusal that time may heal (5xx) decides
  * nothing: it tells callers to ask again.
  * @param answered what was answered to the key before
  */
 export async function decidedOnce(
-  database: Database, key: Key, answered: (database: Queryable) => Promise<Reply | null>, make: (admit: Admit) => Promise<Reply>
+  database: Database,
+  key: Key,
+  answered: (database: Queryable) => Promise<Reply | null>,
+  make: (admit: Admit) => Promise<Reply>,
 ): Promise<Reply> {
   if (key.name === undefined) return make(async () => undefined)
   const before = await refusalOf(database, key)
   const early = await answered(database)
   if (early) return early
-  // It may have stood still between its coming and this, for long enough that its caller was refused by another.
+  // It may have stood still between its coming and this, for long enough that its caller was
+  // refused by another.
   if (before && before.refused_at.getTime() > key.askedAt) throw asError(before)
   try {
     return await make(async (tx) => {
@@ -63,7 +71,8 @@ export async function decidedOnce(
     const late = await database.transaction(async (tx) => {
       await lockKey(tx, key)
       const found = await answered(tx)
-      if (!found && error instanceof ApiError && error.status < 500) await noteRefusal(tx, key, error)
+      if (!found && error instanceof ApiError && error.status < 500)
+        await noteRefusal(tx, key, error)
       return found
     })
     if (late) return late
@@ -71,23 +80,45 @@ export async function decidedOnce(
   }
 }
 
-/** Answers and refusals of one key follow each other; until the database transaction ends. Before every other lock. */
+/**
+ * Answers and refusals of one key follow each other; until the database transaction ends. Before
+ * every other lock.
+ */
 const lockKey = (tx: Queryable, { scope, subAccountId, name }: Key) =>
-  tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`key ${scope} ${subAccountId} ${name}`])
+  tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
+    `key ${scope} ${subAccountId} ${name}`,
+  ])
 
-const refusalOf = (database: Queryable, { scope, subAccountId, name, payloadHash }: Key) => database.one<Refusal>(
-  'select refusals, refused_at, refusal from refused_keys where sub_account_id = $1 and scope = $2 and name = $3 and payload_hash = $4',
-  [subAccountId, scope, name, payloadHash])
+const refusalOf = (database: Queryable, { scope, subAccountId, name, payloadHash }: Key) =>
+  database.one<Refusal>(
+    'select refusals, refused_at, refusal from refused_keys where sub_account_id = $1 and scope = $2 and name = $3 and payload_hash = $4',
+    [subAccountId, scope, name, payloadHash],
+  )
 
 const asError = ({ refusal: { code, message, field, details } }: Refusal): ApiError =>
-  new ApiError(code, message, { ...(field === undefined ? {} : { field }), ...(details === undefined ? {} : { details }) })
+  new ApiError(code, message, {
+    ...(field === undefined ? {} : { field }),
+    ...(details === undefined ? {} : { details }),
+  })
 
-async function noteRefusal(tx: Queryable, key: Key, { code, message, field, details }: ApiError): Promise<void> {
+async function noteRefusal(
+  tx: Queryable,
+  key: Key,
+  { code, message, field, details }: ApiError,
+): Promise<void> {
   await tx.query(
     `insert into refused_keys (sub_account_id, scope, name, payload_hash, refusal, refused_at) values ($1, $2, $3, $4, $5, $6)
      on conflict (sub_account_id, scope, name, payload_hash)
      do update set refusals = refused_keys.refusals + 1, refusal = excluded.refusal, refused_at = excluded.refused_at`,
-    [key.subAccountId, key.scope, key.name, key.payloadHash, JSON.stringify({ code, message, field, details }), tx.now()])
+    [
+      key.subAccountId,
+      key.scope,
+      key.name,
+      key.payloadHash,
+      JSON.stringify({ code, message, field, details }),
+      tx.now(),
+    ],
+  )
 }
 
 /** No request is under way for so long. */
@@ -96,5 +127,7 @@ const FORGOTTEN_MS = 3_600_000
 /** Forgets refusals that no request under way can be older than. */
 export async function forgetRefusals(database: Queryable): Promise<void> {
   await database.query(
-    `delete from refused_keys where refused_at < $1::timestamptz - $2 * interval '1 millisecond'`, [database.now(), FORGOTTEN_MS])
+    `delete from refused_keys where refused_at < $1::timestamptz - $2 * interval '1 millisecond'`,
+    [database.now(), FORGOTTEN_MS],
+  )
 }

@@ -19,14 +19,29 @@ const READINESS_KEPT_MS = 1000
 const INDEX = {
   name: 'Custody API',
   description: 'Digital-asset custody: threshold-signed wallets, idempotent transfers',
-  links: { reference: '/reference', openapi: '/openapi.json', assets: '/assets', live: '/livez', ready: '/readyz' },
-  authentication: 'Two headers: Authorization: Bearer <JWT>, x-api-key: <UUID>; /reference signs for you, docs/requests.md says how',
-  documentation: ['README.md', 'docs/index.md', 'docs/requests.md', 'SECURITY.md', 'ARCHITECTURE.md', 'CHANGELOG.md'],
+  links: {
+    reference: '/reference',
+    openapi: '/openapi.json',
+    assets: '/assets',
+    live: '/livez',
+    ready: '/readyz',
+  },
+  authentication:
+    'Two headers: Authorization: Bearer <JWT>, x-api-key: <UUID>; /reference signs for you, docs/requests.md says how',
+  documentation: [
+    'README.md',
+    'docs/index.md',
+    'docs/requests.md',
+    'SECURITY.md',
+    'ARCHITECTURE.md',
+    'CHANGELOG.md',
+  ],
 }
 
 const DEEP = z.strictObject({
   deep: z.enum(['', '1', 'true']).optional().meta({
-    description: 'Given: 503 also where fewer than two signer nodes can sign, or no worker or no scanner is there',
+    description:
+      'Given: 503 also where fewer than two signer nodes can sign, or no worker or no scanner is there',
   }),
 })
 
@@ -37,50 +52,76 @@ const DOCUMENT = z.strictObject({
 })
 
 const INDEX_SHAPE = z.object({
-  name: z.string(), description: z.string(),
-  links: z.record(z.string(), z.string()).meta({ maxProperties: Object.keys(INDEX.links).length }), authentication: z.string(),
+  name: z.string(),
+  description: z.string(),
+  links: z.record(z.string(), z.string()).meta({ maxProperties: Object.keys(INDEX.links).length }),
+  authentication: z.string(),
   documentation: z.array(z.string()).max(INDEX.documentation.length),
 })
 /** Of readiness: the database, each signer node, the roles. */
 const CHECKS_MAX = 50
 const READINESS_SHAPE = z.object({
-  status: z.enum(['ok', 'unavailable']), checks: z.record(z.string(), z.string()).meta({ maxProperties: CHECKS_MAX }),
+  status: z.enum(['ok', 'unavailable']),
+  checks: z.record(z.string(), z.string()).meta({ maxProperties: CHECKS_MAX }),
 })
 
 /** The same, for the OpenAPI document. */
 export const OPEN_OPERATIONS: readonly OpenOperation[] = [
   {
-    path: '/', id: 'readIndex', summary: 'Where things are', description: 'Links, and the documents of this version.',
+    path: '/',
+    id: 'readIndex',
+    summary: 'Where things are',
+    description: 'Links, and the documents of this version.',
     response: INDEX_SHAPE,
   },
   {
-    path: '/openapi.json', id: 'readOpenApi', summary: 'This document',
-    description: 'OpenAPI 3.1; to be read by people: /reference. With `amounts=string` for generated clients whose numbers are doubles: '
-      + 'its decimals are texts.',
-    query: DOCUMENT, response: z.looseObject({ openapi: z.literal('3.1.0') }).meta({ maxProperties: 20 }),
+    path: '/openapi.json',
+    id: 'readOpenApi',
+    summary: 'This document',
+    description:
+      'OpenAPI 3.1; to be read by people: /reference. With `amounts=string` for generated clients whose numbers are doubles: ' +
+      'its decimals are texts.',
+    query: DOCUMENT,
+    response: z.looseObject({ openapi: z.literal('3.1.0') }).meta({ maxProperties: 20 }),
   },
   {
-    path: '/livez', id: 'readLiveness', summary: 'Whether the process runs', description: 'Costs nothing; for supervisors.',
+    path: '/livez',
+    id: 'readLiveness',
+    summary: 'Whether the process runs',
+    description: 'Costs nothing; for supervisors.',
     response: z.object({ status: z.literal('ok') }),
   },
   {
-    path: '/readyz', id: 'readReadiness', summary: 'Whether transfers are accepted',
-    description: '200 where POST /dac/v1/transaction would be accepted, else 503; with `deep`, whether it would also be worked on and '
-      + 'signed.',
-    query: DEEP, response: READINESS_SHAPE, alsoUnavailable: true,
+    path: '/readyz',
+    id: 'readReadiness',
+    summary: 'Whether transfers are accepted',
+    description:
+      '200 where POST /dac/v1/transaction would be accepted, else 503; with `deep`, whether it would also be worked on and ' +
+      'signed.',
+    query: DEEP,
+    response: READINESS_SHAPE,
+    alsoUnavailable: true,
   },
   {
-    path: '/metrics', id: 'readMetrics', summary: 'Metrics', response: null,
+    path: '/metrics',
+    id: 'readMetrics',
+    summary: 'Metrics',
+    response: null,
     description: 'Prometheus text format; from loopback, or where CUSTODY_METRICS_ALLOW says.',
-    mediaType: 'text/plain', errors: ['NOT_FOUND'],
+    mediaType: 'text/plain',
+    errors: ['NOT_FOUND'],
   },
 ]
 
-const takesNoQuery = (request: FastifyRequest) => void readQuery(null, request.query as Record<string, unknown>)
+const takesNoQuery = (request: FastifyRequest) =>
+  void readQuery(null, request.query as Record<string, unknown>)
 
 /** What needs no key and is no endpoint of the API: where things are. */
 export function registerOpenRoutes(
-  server: FastifyInstance, services: Services, limits: AddressLimits, document: (base: string) => JsonSchema
+  server: FastifyInstance,
+  services: Services,
+  limits: AddressLimits,
+  document: (base: string) => JsonSchema,
 ): void {
   const counted = async (request: FastifyRequest) => {
     countAddress(limits.open, services, request)
@@ -96,12 +137,19 @@ export function registerOpenRoutes(
     const made = () => (amounts === 'string' ? withTextAmounts(document(base)) : document(base))
     const text = texts.get(`${amounts} ${base}`) ?? asInstalled(JSON.stringify(made()))
     texts.set(`${amounts} ${base}`, text)
-    return reply.type('application/json; charset=utf-8').serializer((each) => each as string).send(text)
+    return reply
+      .type('application/json; charset=utf-8')
+      .serializer((each) => each as string)
+      .send(text)
   })
 }
 
 /** How the process is: what every role answers. */
-export function registerProbes(server: FastifyInstance, services: Services, limits: AddressLimits): void {
+export function registerProbes(
+  server: FastifyInstance,
+  services: Services,
+  limits: AddressLimits,
+): void {
   // A probe is never refused, and costs its address nothing.
   const look = async (request: FastifyRequest) => {
     request.rate = limits.open.look(request.ip, services.environment.now())
@@ -114,7 +162,7 @@ export function registerProbes(server: FastifyInstance, services: Services, limi
   const ready = shared(
     () => services.readiness(),
     READINESS_KEPT_MS,
-    () => services.environment.now()
+    () => services.environment.now(),
   )
   server.get('/readyz', { preHandler: look }, async (request, reply) => {
     const { deep } = readQuery(DEEP, request.query as Record<string, unknown>, ['deep'])
@@ -124,7 +172,8 @@ export function registerProbes(server: FastifyInstance, services: Services, limi
   })
   server.get('/metrics', { preHandler: probe }, async (request, reply) => {
     // A request that a proxy passed on comes from outside, whatever its last hop.
-    const isForwarded = request.headers['x-forwarded-for'] !== undefined || request.headers['forwarded'] !== undefined
+    const isForwarded =
+      request.headers['x-forwarded-for'] !== undefined || request.headers['forwarded'] !== undefined
     if (isForwarded || !isWithin(services.settings.metricsAllow, request.ip))
       throw new ApiError('NOT_FOUND', 'no such path: GET /metrics')
     return reply

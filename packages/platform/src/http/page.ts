@@ -10,7 +10,10 @@ interface PageReply {
   body: Buffer | string
 }
 
-/** A page or a file of one, open to everybody. It is no endpoint of the API, and not in its document. */
+/**
+ * A page or a file of one, open to everybody. It is no endpoint of the API, and not in its
+ * document.
+ */
 export interface Page {
   path: string
   /** Costs the client's address one of its open requests; what lies in memory costs nothing. */
@@ -24,13 +27,24 @@ export interface Page {
 }
 
 /** Makes a page a route. */
-export function registerPage(server: FastifyInstance, services: Services, page: Page, limits: AddressLimits): void {
+export function registerPage(
+  server: FastifyInstance,
+  services: Services,
+  page: Page,
+  limits: AddressLimits,
+): void {
   server.get(page.path.replaceAll(/\{(\w+)\}/g, ':$1'), async (request, reply) => {
     if (page.isCounted) countAddress(limits.open, services, request)
     else request.rate = limits.open.look(request.ip, services.environment.now())
     const { status, headers, body } = await page.handler({
-      services, params: request.params as Record<string, string>, header: (name) => request.headers[name]?.toString(),
+      services,
+      params: request.params as Record<string, string>,
+      header: (name) => request.headers[name]?.toString(),
     })
-    return reply.code(status).headers(headers).serializer((data) => data as string).send(body)
+    return reply
+      .code(status)
+      .headers(headers)
+      .serializer((data) => data as string)
+      .send(body)
   })
 }

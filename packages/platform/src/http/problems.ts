@@ -11,7 +11,11 @@ const FIELD_LOGGED_MAX = 100
 const PATH_LOGGED_MAX = 200
 
 /** The body of an error. */
-export function problemOf(base: string, error: ApiError, requestId: string): Record<string, unknown> {
+export function problemOf(
+  base: string,
+  error: ApiError,
+  requestId: string,
+): Record<string, unknown> {
   const [status, title] = ERRORS[error.code]
   const { rate: _, ...details } = error.details ?? {}
   const message = error.message.slice(0, MESSAGE_MAX)
@@ -29,18 +33,30 @@ export function problemOf(base: string, error: ApiError, requestId: string): Rec
   }
 }
 
-/** Answers an error; one that is not in the registry is logged and answered without a word of it. */
-export async function sendError(services: Services, request: FastifyRequest, reply: FastifyReply, error: unknown): Promise<void> {
+/**
+ * Answers an error; one that is not in the registry is logged and answered without a word of it.
+ */
+export async function sendError(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: unknown,
+): Promise<void> {
   let known = translate(error, request)
   if (!known) {
     services.log.error({ err: error, request_id: request.id }, 'unexpected error')
     known = new ApiError('INTERNAL', 'Unexpected server error; a retry may succeed')
   }
-  request.problem = { code: known.code, ...(known.field === undefined ? {} : { field: known.field.slice(0, FIELD_LOGGED_MAX) }) }
+  request.problem = {
+    code: known.code,
+    ...(known.field === undefined ? {} : { field: known.field.slice(0, FIELD_LOGGED_MAX) }),
+  }
   const { status } = known
   if (status === 429) {
     const reset =
-      (known.details?.['rate'] as RateState | undefined)?.reset ?? request.rate?.reset ?? windowOf(services.environment.now()).end
+      (known.details?.['rate'] as RateState | undefined)?.reset ??
+      request.rate?.reset ??
+      windowOf(services.environment.now()).end
     reply.header('retry-after', Math.max(1, Math.ceil((reset - services.environment.now()) / 1000)))
   }
   if (status === 503) reply.header('retry-after', 5)
@@ -52,7 +68,10 @@ export async function sendError(services: Services, request: FastifyRequest, rep
     .send(stringifyJson(problemOf(services.checkout.base, known, request.id)))
 }
 
-/** One line for each answer that is an error. Without the query and the body: both are the caller's own. */
+/**
+ * One line for each answer that is an error. Without the query and the body: both are the caller's
+ * own.
+ */
 export function logProblem(services: Services, request: FastifyRequest, reply: FastifyReply): void {
   const { code, field } = request.problem ?? {}
   const path = withoutToken(request.url.split('?', 1)[0] as string).slice(0, PATH_LOGGED_MAX)
@@ -70,17 +89,34 @@ export function logProblem(services: Services, request: FastifyRequest, reply: F
 }
 
 /** A path without the token of a link: whoever reads the log could open it. */
-const withoutToken = (path: string): string => path.replace(/(\/(?:join|invitations)\/)[^/]+/i, '$1{token}')
+const withoutToken = (path: string): string =>
+  path.replace(/(\/(?:join|invitations)\/)[^/]+/i, '$1{token}')
 
 /** A parameter of a path may have so many characters. */
 export const PATH_PART_MAX = 200
-const TOO_LONG: [ErrorCode, string, string] = ['URI_TOO_LONG', `path: a part of it has more than ${PATH_PART_MAX} characters`, 'path']
+const TOO_LONG: [ErrorCode, string, string] = [
+  'URI_TOO_LONG',
+  `path: a part of it has more than ${PATH_PART_MAX} characters`,
+  'path',
+]
 
 /** The framework's errors in our words. */
 const FRAMEWORK: Record<string, [ErrorCode, string, field?: string]> = {
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['UNSUPPORTED_MEDIA_TYPE', 'Content-Type: must be application/json', 'Content-Type'],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['INVALID_REQUEST', 'body: has another length than Content-Length says', 'body'],
-  FST_ERR_BAD_URL: ['INVALID_REQUEST', 'path: has a percent sign that is followed by no two hexadecimal digits of UTF-8', 'path'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: [
+    'UNSUPPORTED_MEDIA_TYPE',
+    'Content-Type: must be application/json',
+    'Content-Type',
+  ],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: [
+    'INVALID_REQUEST',
+    'body: has another length than Content-Length says',
+    'body',
+  ],
+  FST_ERR_BAD_URL: [
+    'INVALID_REQUEST',
+    'path: has a percent sign that is followed by no two hexadecimal digits of UTF-8',
+    'path',
+  ],
   FST_ERR_MAX_PARAM_LENGTH: TOO_LONG,
   FST_ERR_ROUTE_MAX_PARAM_LENGTH: TOO_LONG,
 }
@@ -89,16 +125,27 @@ function translate(error: unknown, request: FastifyRequest): ApiError | null {
   if (error instanceof ApiError) return error
   const { code, statusCode } = (error ?? {}) as { code?: string; statusCode?: number }
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE')
-    return new ApiError('PAYLOAD_TOO_LARGE', `body: must have at most ${request.routeOptions.bodyLimit} bytes`, { field: 'body' })
+    return new ApiError(
+      'PAYLOAD_TOO_LARGE',
+      `body: must have at most ${request.routeOptions.bodyLimit} bytes`,
+      { field: 'body' },
+    )
   const known = code === undefined || !Object.hasOwn(FRAMEWORK, code) ? undefined : FRAMEWORK[code]
-  if (known) return new ApiError(known[0], known[1], known[2] === undefined ? {} : { field: known[2] })
+  if (known)
+    return new ApiError(known[0], known[1], known[2] === undefined ? {} : { field: known[2] })
   if (statusCode === 404) return new ApiError('NOT_FOUND', 'no such path')
-  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return new ApiError('INVALID_REQUEST', 'the request is not valid')
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
+    return new ApiError('INVALID_REQUEST', 'the request is not valid')
   const shortage = shortageOfDatabase(error)
-  if (shortage !== null) return new ApiError('UNAVAILABLE', `the database cannot take this now: ${shortage}; try again`)
+  if (shortage !== null)
+    return new ApiError('UNAVAILABLE', `the database cannot take this now: ${shortage}; try again`)
   if (error instanceof CommitUnknown) {
-    return new ApiError('UNAVAILABLE', 'the database did not say whether this was written; ask again with the same sequence_id')
+    return new ApiError(
+      'UNAVAILABLE',
+      'the database did not say whether this was written; ask again with the same sequence_id',
+    )
   }
-  if (isConnectionError(error)) return new ApiError('UNAVAILABLE', 'the database cannot be reached; try again')
+  if (isConnectionError(error))
+    return new ApiError('UNAVAILABLE', 'the database cannot be reached; try again')
   return null
 }

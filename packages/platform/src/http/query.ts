@@ -1,7 +1,10 @@
 /** A value of a query string that is not percent-encoded UTF-8. */
 export const UNDECODABLE = Symbol('not percent-encoded UTF-8')
 
-/** @returns null where a percent sign is not followed by two hexadecimal digits, or the bytes are not UTF-8 */
+/**
+ * @returns null where a percent sign is not followed by two hexadecimal digits, or the bytes are
+ *   not UTF-8
+ */
 function decoded(text: string): string | null {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))
@@ -11,8 +14,9 @@ function decoded(text: string): string | null {
 }
 
 /**
- * The parameters of a query string, as forms encode them. One that is given twice has a list of its values; one that cannot be
- * decoded has {@link UNDECODABLE}, and keeps its name as it was sent where that is the name.
+ * The parameters of a query string, as forms encode them. One that is given twice has a list of its
+ * values; one that cannot be decoded has {@link UNDECODABLE}, and keeps its name as it was sent
+ * where that is the name.
  */
 export function parseQuery(text: string): Record<string, unknown> {
   const parameters = Object.create(null) as Record<string, unknown>

@@ -34,7 +34,10 @@ export function rateHeaders({ remaining, reset }: RateState): Record<string, str
   }
 }
 
-/** Requests of each name in one window. A count is never below the requests that were made, however many names there are. */
+/**
+ * Requests of each name in one window. A count is never below the requests that were made, however
+ * many names there are.
+ */
 class WindowCounts {
   readonly #namesMax: number
   readonly #counts = new Map<string, number>()
@@ -70,13 +73,17 @@ class WindowCounts {
 
   #slot(name: string): number {
     if (this.#secret === '') this.#secret = randomBytes(32).toString('hex')
-    return createHash('sha256').update(this.#secret + name).digest().readUInt16BE(0)
+    return createHash('sha256')
+      .update(this.#secret + name)
+      .digest()
+      .readUInt16BE(0)
   }
 }
 
 /**
- * Counts requests in this process. A name that is an IP address counts as its network: an IPv4 address, also in IPv6 notation, as
- * itself, and an IPv6 address as its /64, of which all in one /48 have {@link SITE_FACTOR} times the limit together.
+ * Counts requests in this process. A name that is an IP address counts as its network: an IPv4
+ * address, also in IPv6 notation, as itself, and an IPv6 address as its /64, of which all in one
+ * /48 have {@link SITE_FACTOR} times the limit together.
  */
 export class AddressLimit {
   readonly #limit: number
@@ -84,7 +91,10 @@ export class AddressLimit {
   readonly #sites: WindowCounts
   #window = 0
 
-  /** @param namesMax networks that have a counter of their own in one window; all others share counters */
+  /**
+   * @param namesMax networks that have a counter of their own in one window; all others share
+   *   counters
+   */
   constructor(limit: number, namesMax = NAMES_MAX) {
     this.#limit = limit
     this.#networks = new WindowCounts(namesMax)
@@ -95,7 +105,10 @@ export class AddressLimit {
   count(address: string, now: number): RateState & { exceeded: boolean } {
     this.#turn(now)
     const { network, site } = clientNetworks(address)
-    const left = this.#left(this.#networks.add(network), site === network ? 0 : this.#sites.add(site))
+    const left = this.#left(
+      this.#networks.add(network),
+      site === network ? 0 : this.#sites.add(site),
+    )
     return { remaining: Math.max(0, left), reset: windowOf(now).end, exceeded: left < 0 }
   }
 
@@ -121,9 +134,15 @@ export class AddressLimit {
   }
 }
 
-/** Allowances of a client address, apart from each other: whoever reads open endpoints may still mistype a key. */
+/**
+ * Allowances of a client address, apart from each other: whoever reads open endpoints may still
+ * mistype a key.
+ */
 export class AddressLimits {
-  /** Requests that never reached a caller: refused before routing, no such path, failed authentication. */
+  /**
+   * Requests that never reached a caller: refused before routing, no such path, failed
+   * authentication.
+   */
   readonly strangers: AddressLimit
   /** Endpoints that need no key. */
   readonly open: AddressLimit

@@ -11,14 +11,21 @@ import { assertStorablePath, fieldsOf, readBody, readParams, readQuery } from '.
 
 /** Makes an endpoint a route: lets the caller in, validates, calls its handler. */
 export function register<O extends Operation>(
-  server: FastifyInstance, services: Services, definition: O, door: Door<O>, streams: Streams
+  server: FastifyInstance,
+  services: Services,
+  definition: O,
+  door: Door<O>,
+  streams: Streams,
 ): void {
   const bodyLimit = door.bodyBytesMax(definition)
   let decimals: Decimals | undefined
   /** Known at the first answer with texts. */
   const decimalsHere = (): Decimals => {
     const components = new Components()
-    return decimals ??= decimalsOf(definition.response ? components.shown(definition.response) : {}, (schema) => components.resolve(schema))
+    return (decimals ??= decimalsOf(
+      definition.response ? components.shown(definition.response) : {},
+      (schema) => components.resolve(schema),
+    ))
   }
   server.route({
     method: definition.method,
@@ -29,45 +36,79 @@ export function register<O extends Operation>(
       const isText = wantsTexts(request.headers.accept)
       const { holder, answer } = await services.pressure.during(() => answered(request))
       for (const [name, value] of Object.entries(answer.headers ?? {})) reply.header(name, value)
-      if (answer.stream) return streams.sendEvents(request, reply, holder, answer.stream, answer.resource)
+      if (answer.stream)
+        return streams.sendEvents(request, reply, holder, answer.stream, answer.resource)
       if (answer.pieces) return streams.sendPieces(request, reply, holder, answer.pieces)
       reply.code(answer.status ?? 200)
       const text = answer.text ?? stringifyJson(answer.body)
       const isJson = answer.headers?.['content-type'] === undefined
-      if (isJson) reply.type(isText ? `${TEXT_AMOUNTS}; charset=utf-8` : 'application/json; charset=utf-8')
-      return reply.serializer((data) => data as string).send(isText && isJson ? withTexts(text, decimalsHere()) : text)
+      if (isJson)
+        reply.type(isText ? `${TEXT_AMOUNTS}; charset=utf-8` : 'application/json; charset=utf-8')
+      return reply
+        .serializer((data) => data as string)
+        .send(isText && isJson ? withTexts(text, decimalsHere()) : text)
     },
   })
-  async function answered(request: FastifyRequest): Promise<{ holder: Holder | null; answer: Reply }> {
+  async function answered(
+    request: FastifyRequest,
+  ): Promise<{ holder: Holder | null; answer: Reply }> {
     const askedAt = services.environment.now()
-    // Before the caller is authenticated, because that already reads the database by parts of the path.
+    // Before the caller is authenticated, because that already reads the database by parts of the
+    // path.
     assertStorablePath(request.params as Record<string, string>)
     const rawBody = request.body instanceof Buffer ? request.body.toString('utf8') : ''
-    const { admission, holder } = await services.database.soon(
-      () => door.admit(services, request, rawBody, definition))
+    const { admission, holder } = await services.database.soon(() =>
+      door.admit(services, request, rawBody, definition),
+    )
     let body: unknown
     try {
       // Without a schema a body may be absent, or an empty object.
       const given =
-        definition.body || (definition.method !== 'GET' && rawBody.trim() !== '') ? readBody(definition.body ?? null, rawBody) : undefined
+        definition.body || (definition.method !== 'GET' && rawBody.trim() !== '')
+          ? readBody(definition.body ?? null, rawBody)
+          : undefined
       const query = readQuery(definition.query ?? null, request.query as Record<string, unknown>)
       const params = definition.params ? readParams(definition.params, request.params) : undefined
       body = given
       const lastEventId = request.headers['last-event-id']?.toString()
-      const context = { services, ...(admission as Admission), body, query, params, askedAt, lastEventId }
+      const context = {
+        services,
+        ...(admission as Admission),
+        body,
+        query,
+        params,
+        askedAt,
+        lastEventId,
+      }
       const handled = () => definition.handler(context)
       // What is written is waited for longer: its caller would not know whether it was made.
-      return { holder, answer: await (definition.method === 'GET' ? services.database.soon(handled) : handled()) }
+      return {
+        holder,
+        answer: await (definition.method === 'GET' ? services.database.soon(handled) : handled()),
+      }
     } catch (refusal) {
-      const earlier = await earlierAnswer(refusal, rawBody, body, request.params as Record<string, string>, admission as Admission)
+      const earlier = await earlierAnswer(
+        refusal,
+        rawBody,
+        body,
+        request.params as Record<string, string>,
+        admission as Admission,
+      )
       if (earlier) return { holder, answer: earlier }
       throw refusal
     }
   }
 
-  /** What was answered to the request's idempotency key before, in place of a refusal; a lost connection refuses nothing. */
+  /**
+   * What was answered to the request's idempotency key before, in place of a refusal; a lost
+   * connection refuses nothing.
+   */
   async function earlierAnswer(
-    refusal: unknown, rawBody: string, body: unknown, params: Record<string, string>, { caller }: Admission
+    refusal: unknown,
+    rawBody: string,
+    body: unknown,
+    params: Record<string, string>,
+    { caller }: Admission,
   ): Promise<Reply | null> {
     if (definition.earlier === undefined || !(refusal instanceof ApiError)) return null
     const fields = fieldsOf(rawBody)

@@ -5,8 +5,14 @@ import { ApiError } from '../errors.ts'
 const PATH_SHOWN_MAX = 200
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~\w-]{1,30}) (\S+) HTTP\/1\.[01]\r?\n/
 
-/** Why a request has no endpoint. `allow`: the methods of its path; null where there is no such path. */
-export interface Unrouted { error: ApiError; allow: string | null }
+/**
+ * Why a request has no endpoint. `allow`: the methods of its path; null where there is no such
+ * path.
+ */
+export interface Unrouted {
+  error: ApiError
+  allow: string | null
+}
 
 /** The paths of a server, and the methods of each. */
 export class Routes {
@@ -15,7 +21,9 @@ export class Routes {
   /** Before the first route is added. */
   constructor(server: FastifyInstance) {
     server.addHook('onRoute', ({ method, url }) => {
-      const pattern = new RegExp(`^${url.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll(/:\w+/g, '[^/]+')}$`)
+      const pattern = new RegExp(
+        `^${url.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll(/:\w+/g, '[^/]+')}$`,
+      )
       for (const each of [method].flat()) this.#routes.push({ method: each, pattern })
     })
   }
@@ -24,13 +32,26 @@ export class Routes {
   unrouted(method: string, target: string): Unrouted {
     const path = target.split(/[?#]/, 1)[0] as string
     const decoded = decodedPath(path)
-    const methods = [...new Set(this.#routes.filter(({ pattern }) => pattern.test(decoded)).map((route) => route.method))]
+    const methods = [
+      ...new Set(
+        this.#routes.filter(({ pattern }) => pattern.test(decoded)).map((route) => route.method),
+      ),
+    ]
     if (methods.length === 0) {
-      return { error: new ApiError('NOT_FOUND', `no such path: ${method} ${path.slice(0, PATH_SHOWN_MAX)}`), allow: null }
+      return {
+        error: new ApiError(
+          'NOT_FOUND',
+          `no such path: ${method} ${path.slice(0, PATH_SHOWN_MAX)}`,
+        ),
+        allow: null,
+      }
     }
     const isOtherCase = METHODS.includes(method.toUpperCase()) && method !== method.toUpperCase()
     const hint = isOtherCase ? '; methods are case-sensitive' : ''
-    const error = new ApiError('METHOD_NOT_ALLOWED', `${method} is not supported here${hint}; use ${methods.join(' or ')}`)
+    const error = new ApiError(
+      'METHOD_NOT_ALLOWED',
+      `${method} is not supported here${hint}; use ${methods.join(' or ')}`,
+    )
     return { error, allow: methods.join(', ') }
   }
 
@@ -41,7 +62,9 @@ export class Routes {
    */
   unknownMethod(bytes: Buffer): Unrouted | null {
     const [, method, target] = REQUEST_LINE.exec(bytes.toString('latin1', 0, 20_000)) ?? []
-    return method === undefined || target === undefined || METHODS.includes(method) ? null : this.unrouted(method, target)
+    return method === undefined || target === undefined || METHODS.includes(method)
+      ? null
+      : this.unrouted(method, target)
   }
 }
 

@@ -5,24 +5,40 @@ import { mustBeOneOf } from './validate.ts'
 
 import { text, textSchema } from '@custody/request-auth/bodies'
 
-export { assetName, decimal, positive, positiveSchema, text, textSchema } from '@custody/request-auth/bodies'
+export {
+  assetName,
+  decimal,
+  positive,
+  positiveSchema,
+  text,
+  textSchema,
+} from '@custody/request-auth/bodies'
 
-/** The id of something in a path. In another form it is nothing's, and the answer is 404: whoever looks it up sees to that. */
+/**
+ * The id of something in a path. In another form it is nothing's, and the answer is 404: whoever
+ * looks it up sees to that.
+ */
 export const pathId = z.string().meta({
-  minLength: 36, maxLength: 36, pattern: '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$',
+  minLength: 36,
+  maxLength: 36,
+  pattern: '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$',
   examples: [EXAMPLE_ID],
 })
 
-/** Whether a text can be sent in a header as it is: what a provider issues as a key is such a text. */
+/**
+ * Whether a text can be sent in a header as it is: what a provider issues as a key is such a text.
+ */
 export const isPrintable = (value: string): boolean => /^[\x20-\x7e]*$/.test(value)
 /** Spaces of another kind are allowed around it, which the document does not say. */
 const PRINTABLE_TEXT = String.raw`^[\x20-\x7e]*$`
 export const PRINTABLE = 'must consist of printable ASCII characters, as the provider shows it'
 
 /** A key or token that another service has issued, without the spaces around it. */
-export const credential = (max: number) => text(max)
-  .refine((value) => isPrintable(value.trim()), PRINTABLE).transform((value) => value.trim())
-  .meta({ ...textSchema(max), pattern: PRINTABLE_TEXT })
+export const credential = (max: number) =>
+  text(max)
+    .refine((value) => isPrintable(value.trim()), PRINTABLE)
+    .transform((value) => value.trim())
+    .meta({ ...textSchema(max), pattern: PRINTABLE_TEXT })
 
 /** One of a few words in any case; what is read is the word as it stands in the list. */
 export const oneOf = <T extends string>(values: readonly T[], description?: string) =>
@@ -34,14 +50,19 @@ export const oneOf = <T extends string>(values: readonly T[], description?: stri
       context.addIssue({ code: 'custom', message: mustBeOneOf(values) })
       return z.NEVER
     })
-    .meta({ type: 'string', enum: [...values], ...(description === undefined ? {} : { description }) })
+    .meta({
+      type: 'string',
+      enum: [...values],
+      ...(description === undefined ? {} : { description }),
+    })
 
 /** An integer in a query string. */
 export const integer = (min: number, max: number, description: string) =>
   z
     .string()
     .transform((value, context): number => {
-      if (/^\d{1,10}$/.test(value) && Number(value) >= min && Number(value) <= max) return Number(value)
+      if (/^\d{1,10}$/.test(value) && Number(value) >= min && Number(value) <= max)
+        return Number(value)
       context.addIssue({ code: 'custom', message: `must be an integer from ${min} to ${max}` })
       return z.NEVER
     })
@@ -75,6 +96,10 @@ export const pageQuery = {
 }
 
 /** A page of a list, as it is answered. */
-export const pageOf = <T extends z.ZodType>(shape: T, limitMax = LIMIT_MAX) => z.object({
-  data: z.array(shape).max(limitMax), page: z.int().min(1).max(PAGE_MAX), limit: z.int().min(1).max(limitMax), total: z.int().min(0),
-})
+export const pageOf = <T extends z.ZodType>(shape: T, limitMax = LIMIT_MAX) =>
+  z.object({
+    data: z.array(shape).max(limitMax),
+    page: z.int().min(1).max(PAGE_MAX),
+    limit: z.int().min(1).max(limitMax),
+    total: z.int().min(0),
+  })

@@ -33,9 +33,15 @@ const REQUEST_TIMEOUT_MS = 30_000
 const REQUEST_CHECK_EVERY_MS = 1000
 
 /** Endpoints with a door of their own, that are none of the API. */
-export interface OtherEndpoints<O extends Operation = never> { list: readonly O[]; door(limits: AddressLimits): Door<O> }
+export interface OtherEndpoints<O extends Operation = never> {
+  list: readonly O[]
+  door(limits: AddressLimits): Door<O>
+}
 
-/** What the server has beside the API's endpoints. `webhooks`: of the OpenAPI document, what it sends by itself. */
+/**
+ * What the server has beside the API's endpoints. `webhooks`: of the OpenAPI document, what it
+ * sends by itself.
+ */
 export interface Beside<O extends Operation = never> {
   pages?: readonly Page[]
   webhooks?(components: Components): Record<string, object>
@@ -43,9 +49,14 @@ export interface Beside<O extends Operation = never> {
   witness?: Witness
 }
 
-/** Builds the HTTP server. It does not listen yet. Without endpoints it tells how the process is, and nothing else. */
+/**
+ * Builds the HTTP server. It does not listen yet. Without endpoints it tells how the process is,
+ * and nothing else.
+ */
 export async function buildServer<O extends Operation = never>(
-  services: Services, endpoints: readonly Endpoint[], { pages = [], webhooks = () => ({}), others, witness }: Beside<O> = {}
+  services: Services,
+  endpoints: readonly Endpoint[],
+  { pages = [], webhooks = () => ({}), others, witness }: Beside<O> = {},
 ): Promise<FastifyInstance> {
   const limits = new AddressLimits(services.settings.rateLimit)
   const finish = (request: FastifyRequest, reply: FastifyReply): void => {
@@ -59,22 +70,29 @@ export async function buildServer<O extends Operation = never>(
   }
   const server = Fastify({
     bodyLimit: BODY_BYTES_MAX,
-    // As many of the last hops are ours; what stands before them the client may have written itself.
+    // As many of the last hops are ours; what stands before them the client may have written
+    // itself.
     trustProxy: (_address, hop) => hop < services.settings.trustProxy,
     genReqId: () => services.environment.uuid(),
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: 65_000,
     exposeHeadRoutes: true,
-    // What still arrives while the server closes is answered: everything it needs is closed after it.
+    // What still arrives while the server closes is answered: everything it needs is closed after
+    // it.
     return503OnClosing: false,
     // Node answers such a request itself, without our headers; so it is refused below.
     http: {
-      requireHostHeader: false, connectionsCheckingInterval: REQUEST_CHECK_EVERY_MS,
+      requireHostHeader: false,
+      connectionsCheckingInterval: REQUEST_CHECK_EVERY_MS,
       // Where it is longer than the request's, as it is by default, Node takes each for the other.
       headersTimeout: REQUEST_TIMEOUT_MS,
     },
     rewriteUrl: originForm,
-    routerOptions: { maxParamLength: PATH_PART_MAX, ignoreTrailingSlash: false, querystringParser: parseQuery },
+    routerOptions: {
+      maxParamLength: PATH_PART_MAX,
+      ignoreTrailingSlash: false,
+      querystringParser: parseQuery,
+    },
     logger: false,
     frameworkErrors(error, request, reply) {
       // No hook runs for these.
@@ -91,20 +109,27 @@ export async function buildServer<O extends Operation = never>(
       services,
       limits,
       new ApiError('METHOD_NOT_ALLOWED', 'CONNECT is not supported: this is no proxy'),
-      socket as Parameters<typeof answerOnSocket>[3]
-    )
+      socket as Parameters<typeof answerOnSocket>[3],
+    ),
   )
-  // An expectation that nobody knows may be passed over (RFC 9110); Node would answer it without our headers.
-  server.server.on('checkExpectation', (request, response) => void server.server.emit('request', request, response))
+  // An expectation that nobody knows may be passed over (RFC 9110); Node would answer it without
+  // our headers.
+  server.server.on(
+    'checkExpectation',
+    (request, response) => void server.server.emit('request', request, response),
+  )
   server.removeAllContentTypeParsers()
   // Hash first, parse after: the raw bytes are what the caller signed.
   server.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) =>
-    done(refusedBytes(request, body as Buffer), body)
+    done(refusedBytes(request, body as Buffer), body),
   )
   server.setValidatorCompiler(() => () => true)
   server.setSerializerCompiler(() => (data) => stringifyJson(data))
   const routes = new Routes(server)
-  const sendUnrouted = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+  const sendUnrouted = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> => {
     countAddress(limits.strangers, services, request)
     const { error, allow } = routes.unrouted(request.method, request.url)
     if (allow !== null) reply.header('allow', allow)
@@ -117,11 +142,19 @@ export async function buildServer<O extends Operation = never>(
     // Before its body is read, which may be of any type.
     if (request.is404) return sendUnrouted(request, reply)
     if (!request.url.startsWith('/'))
-      throw new ApiError('INVALID_REQUEST', 'path: must begin with a slash, or with http:// or https:// and a host', { field: 'path' })
+      throw new ApiError(
+        'INVALID_REQUEST',
+        'path: must begin with a slash, or with http:// or https:// and a host',
+        { field: 'path' },
+      )
     if ((request.method === 'GET' || request.method === 'HEAD') && hasBody(request)) {
-      throw new ApiError('INVALID_REQUEST', `body: a ${request.method} has none; send what it asks for as query parameters`, {
-        field: 'body',
-      })
+      throw new ApiError(
+        'INVALID_REQUEST',
+        `body: a ${request.method} has none; send what it asks for as query parameters`,
+        {
+          field: 'body',
+        },
+      )
     }
     assertPlainBody(request)
     return undefined
@@ -145,11 +178,14 @@ export async function buildServer<O extends Operation = never>(
   const door = apiDoor(limits, witness ?? null)
   for (const definition of endpoints) register(server, services, definition, door, streams)
   const otherDoor = others?.door(limits)
-  if (others && otherDoor) for (const definition of others.list) register(server, services, definition, otherDoor, streams)
+  if (others && otherDoor)
+    for (const definition of others.list) register(server, services, definition, otherDoor, streams)
   for (const page of pages) registerPage(server, services, page, limits)
   registerProbes(server, services, limits)
   if (endpoints.length > 0) {
-    registerOpenRoutes(server, services, limits, (base) => openApiDocument({ base, endpoints, open: OPEN_OPERATIONS, webhooks }))
+    registerOpenRoutes(server, services, limits, (base) =>
+      openApiDocument({ base, endpoints, open: OPEN_OPERATIONS, webhooks }),
+    )
   }
   return server
 }
@@ -157,19 +193,36 @@ export async function buildServer<O extends Operation = never>(
 const hasBody = ({ headers }: FastifyRequest): boolean =>
   headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? '')
 
-/** Nothing here decompresses: the signed hash covers the bytes as sent. @throws ApiError `UNSUPPORTED_MEDIA_TYPE` */
+/**
+ * Nothing here decompresses: the signed hash covers the bytes as sent. @throws ApiError
+ * `UNSUPPORTED_MEDIA_TYPE`
+ */
 function assertPlainBody({ headers }: FastifyRequest): void {
   const coding = headers['content-encoding']
   if (coding === undefined || /^identity$/i.test(coding)) return
   throw new ApiError(
-    'UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding: must be absent or identity; send the body without compression, as the body hash covers '
-    + 'the bytes as sent', { field: 'Content-Encoding' })
+    'UNSUPPORTED_MEDIA_TYPE',
+    'Content-Encoding: must be absent or identity; send the body without compression, as the body hash covers ' +
+      'the bytes as sent',
+    { field: 'Content-Encoding' },
+  )
 }
 
-/** Bytes that are no text cannot be hashed again from the stored request, nor shown to a signer node. */
+/**
+ * Bytes that are no text cannot be hashed again from the stored request, nor shown to a signer
+ * node.
+ */
 function refusedBytes(request: FastifyRequest, body: Buffer): ApiError | null {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(request.headers['content-type'] ?? '')?.[1]
   if (charset !== undefined && !/^utf-?8$/i.test(charset))
-    return new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Type: its charset must be utf-8, as JSON is', { field: 'Content-Type' })
-  return isUtf8(body) ? null : new ApiError('INVALID_JSON', 'body: is not UTF-8 text, which JSON has to be', { field: 'body' })
+    return new ApiError(
+      'UNSUPPORTED_MEDIA_TYPE',
+      'Content-Type: its charset must be utf-8, as JSON is',
+      { field: 'Content-Type' },
+    )
+  return isUtf8(body)
+    ? null
+    : new ApiError('INVALID_JSON', 'body: is not UTF-8 text, which JSON has to be', {
+        field: 'body',
+      })
 }

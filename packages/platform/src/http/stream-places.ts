@@ -1,20 +1,35 @@
 import { ApiError } from '../errors.ts'
 
 /**
- * Most streams that one process has open: with an API key or a session (`keyed`) and without (`open`); of one API key or session
- * (`holder`); without one: of one client network (`address`) and of one resource such as an invoice (`resource`).
+ * Most streams that one process has open: with an API key or a session (`keyed`) and without
+ * (`open`); of one API key or session (`holder`); without one: of one client network (`address`)
+ * and of one resource such as an invoice (`resource`).
  */
-export const STREAMS_MAX = { holder: 16, address: 64, resource: 64, keyed: 1000, open: 1000 } as const
+export const STREAMS_MAX = {
+  holder: 16,
+  address: 64,
+  resource: 64,
+  keyed: 1000,
+  open: 1000,
+} as const
 type Limits = { readonly [Name in keyof typeof STREAMS_MAX]: number }
 
 /** Who opens a stream. */
 export type StreamOwner =
-  /** `name`: one API key or session; `share`: workspace or person, among whom places are divided. */
+  /**
+   * `name`: one API key or session; `share`: workspace or person, among whom places are divided.
+   */
   | { kind: 'holder'; name: string; share: string }
-  /** `network` and `site` as of `clientNetworks`; `resource`: what the stream reports on, for example `invoice inv_…`. */
+  /**
+   * `network` and `site` as of `clientNetworks`; `resource`: what the stream reports on, for
+   * example `invoice inv_…`.
+   */
   | { kind: 'open'; network: string; site: string; resource: string | null }
 
-interface Place { owner: StreamOwner; end: (() => void) | null }
+interface Place {
+  owner: StreamOwner
+  end: (() => void) | null
+}
 
 /** Streams counted by the name of who has them. */
 class Groups {
@@ -43,9 +58,10 @@ class Groups {
 const NONE: ReadonlySet<Place> = new Set()
 
 /**
- * Places for open streams. Streams without a key never use the places of those with one. When all places of a kind are taken, a new
- * stream replaces one of the share that has the most, where that leaves this share with no fewer streams than the new one's; otherwise
- * it is refused. So a share that has fewer than an equal part always gets a place.
+ * Places for open streams. Streams without a key never use the places of those with one. When all
+ * places of a kind are taken, a new stream replaces one of the share that has the most, where that
+ * leaves this share with no fewer streams than the new one's; otherwise it is refused. So a share
+ * that has fewer than an equal part always gets a place.
  */
 export class StreamPlaces {
   readonly #limits: Limits
@@ -58,16 +74,21 @@ export class StreamPlaces {
     this.#limits = limits
   }
 
-  /** @throws ApiError `RATE_LIMITED` or `UNAVAILABLE` where {@link take} would throw. Ends no stream. */
+  /**
+   * @throws ApiError `RATE_LIMITED` or `UNAVAILABLE` where {@link take} would throw. Ends no
+   *   stream.
+   */
   assertFree(owner: StreamOwner): void {
     this.#victims(owner)
   }
 
   /**
    * Takes a place for a stream.
-   * @param end ends the stream, so that another one gets its place; null where it must not be cut off
+   * @param end ends the stream, so that another one gets its place; null where it must not be cut
+   *   off
    * @returns gives the place back; further calls do nothing
-   * @throws ApiError `RATE_LIMITED` where the quota of its owner is used up, `UNAVAILABLE` where all places are taken fairly
+   * @throws ApiError `RATE_LIMITED` where the quota of its owner is used up, `UNAVAILABLE` where
+   *   all places are taken fairly
    */
   take(owner: StreamOwner, end: (() => void) | null): () => void {
     for (const victim of this.#victims(owner)) {
@@ -98,14 +119,19 @@ export class StreamPlaces {
   #victims(owner: StreamOwner): Place[] {
     const victims: Place[] = []
     if (owner.kind === 'holder') {
-      this.#assertQuota(this.#holders.of(owner.name), this.#limits.holder, owner.name.split(' ')[0] as string)
+      this.#assertQuota(
+        this.#holders.of(owner.name),
+        this.#limits.holder,
+        owner.name.split(' ')[0] as string,
+      )
     } else {
       this.#assertQuota(this.#networks.of(owner.network), this.#limits.address, 'address')
       const { resource } = owner
       if (resource !== null) {
         const places = this.#resources.of(resource)
         const victim = replaceable(places, this.#limits.resource, owner)
-        if (victim === undefined) this.#assertQuota(places, this.#limits.resource, resource.split(' ')[0] as string)
+        if (victim === undefined)
+          this.#assertQuota(places, this.#limits.resource, resource.split(' ')[0] as string)
         if (victim) victims.push(victim)
       }
     }
@@ -114,14 +140,19 @@ export class StreamPlaces {
     const victim = replaceable(this.#places[owner.kind], most, owner)
     if (victim === undefined) {
       throw new ApiError(
-        'UNAVAILABLE', `${most} streams ${owner.kind === 'holder' ? 'with' : 'without'} a key are open, which is the most; try later`)
+        'UNAVAILABLE',
+        `${most} streams ${owner.kind === 'holder' ? 'with' : 'without'} a key are open, which is the most; try later`,
+      )
     }
     return victim ? [victim] : []
   }
 
   #assertQuota(places: ReadonlySet<Place>, most: number, what: string): void {
     if (places.size < most) return
-    throw new ApiError('RATE_LIMITED', `${most} streams of this ${what} are open, which is the most; close one, or try later`)
+    throw new ApiError(
+      'RATE_LIMITED',
+      `${most} streams of this ${what} are open, which is the most; close one, or try later`,
+    )
   }
 
   #remove(place: Place): void {
@@ -137,8 +168,15 @@ export class StreamPlaces {
 
 const shareOf = (owner: StreamOwner): string => (owner.kind === 'holder' ? owner.share : owner.site)
 
-/** @returns null where a place is free; the stream that one of this owner replaces; undefined where it has to be refused */
-function replaceable(places: ReadonlySet<Place>, most: number, owner: StreamOwner): Place | null | undefined {
+/**
+ * @returns null where a place is free; the stream that one of this owner replaces; undefined
+ *   where it has to be refused
+ */
+function replaceable(
+  places: ReadonlySet<Place>,
+  most: number,
+  owner: StreamOwner,
+): Place | null | undefined {
   if (places.size < most) return null
   const counts = new Map<string, { all: number; newest: Place | undefined }>()
   for (const place of places) {

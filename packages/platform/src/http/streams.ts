@@ -8,7 +8,10 @@ import type { Holder } from './door.ts'
 import type { ServerEvent } from './endpoint.ts'
 import { StreamPlaces, type StreamOwner } from './stream-places.ts'
 
-/** A comment this often keeps proxies from closing a stream on which nothing happens, and finds clients that are gone. */
+/**
+ * A comment this often keeps proxies from closing a stream on which nothing happens, and finds
+ * clients that are gone.
+ */
 const COMMENT_EVERY_MS = 15_000
 /** What a browser waits before it comes back, unless it is told otherwise. */
 const RETRY_MS = 3000
@@ -25,35 +28,57 @@ export class Streams {
   }
 
   /**
-   * Answers with server-sent events: of `events`, and a comment now and then, until the client leaves, the events end, its API key
-   * or session is revoked, or the server closes.
-   * @param holder null: the stream needs no key, and counts for the client's network and its resource
+   * Answers with server-sent events: of `events`, and a comment now and then, until the client
+   * leaves, the events end, its API key or session is revoked, or the server closes.
+   * @param holder null: the stream needs no key, and counts for the client's network and its
+   *   resource
    * @param events called once; its iteration ends soon after the signal
    * @param resource what the stream reports on, for example `invoice …`
    * @throws ApiError `RATE_LIMITED` or `UNAVAILABLE` where {@link StreamPlaces} has no place
    */
   async sendEvents(
-    request: FastifyRequest, reply: FastifyReply, holder: Holder | null, events: (signal: AbortSignal) => AsyncIterable<ServerEvent>,
-    resource: string | null = null
+    request: FastifyRequest,
+    reply: FastifyReply,
+    holder: Holder | null,
+    events: (signal: AbortSignal) => AsyncIterable<ServerEvent>,
+    resource: string | null = null,
   ): Promise<FastifyReply> {
     const owner = ownerOf(request, holder, resource)
-    // A client of events reconnects and continues where it stopped, so its stream may be ended for another holder's.
-    return this.#send(request, reply, { owner, mayEnd: true }, (signal) => this.#frames(events(signal), holder, signal), () => {
-      reply.header('x-accel-buffering', 'no').type('text/event-stream; charset=utf-8')
-    })
+    // A client of events reconnects and continues where it stopped, so its stream may be ended for
+    // another holder's.
+    return this.#send(
+      request,
+      reply,
+      { owner, mayEnd: true },
+      (signal) => this.#frames(events(signal), holder, signal),
+      () => {
+        reply.header('x-accel-buffering', 'no').type('text/event-stream; charset=utf-8')
+      },
+    )
   }
 
-  /** Answers with a body of any length, on the same terms. One that breaks off breaks the connection: nobody takes a part for all. */
+  /**
+   * Answers with a body of any length, on the same terms. One that breaks off breaks the
+   * connection: nobody takes a part for all.
+   */
   async sendPieces(
-    request: FastifyRequest, reply: FastifyReply, holder: Holder | null, pieces: (signal: AbortSignal) => AsyncIterable<string>
+    request: FastifyRequest,
+    reply: FastifyReply,
+    holder: Holder | null,
+    pieces: (signal: AbortSignal) => AsyncIterable<string>,
   ): Promise<FastifyReply> {
     const owner = ownerOf(request, holder, null)
-    return this.#send(request, reply, { owner, mayEnd: false }, (signal) => this.#whole(pieces(signal), holder, signal))
+    return this.#send(request, reply, { owner, mayEnd: false }, (signal) =>
+      this.#whole(pieces(signal), holder, signal),
+    )
   }
 
   async #send(
-    request: FastifyRequest, reply: FastifyReply, { owner, mayEnd }: { owner: StreamOwner; mayEnd: boolean },
-    text: (signal: AbortSignal) => AsyncIterable<string>, begin: () => void = () => undefined
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { owner, mayEnd }: { owner: StreamOwner; mayEnd: boolean },
+    text: (signal: AbortSignal) => AsyncIterable<string>,
+    begin: () => void = () => undefined,
   ): Promise<FastifyReply> {
     if (this.#isClosed) throw new ApiError('UNAVAILABLE', 'the server is closing; come back')
     // HEAD returns the headers only; a stream behind them would never end.
@@ -86,19 +111,29 @@ export class Streams {
     for (const leaving of this.#open) leaving.abort()
   }
 
-  async *#whole(pieces: AsyncIterable<string>, holder: Holder | null, signal: AbortSignal): AsyncGenerator<string> {
+  async *#whole(
+    pieces: AsyncIterable<string>,
+    holder: Holder | null,
+    signal: AbortSignal,
+  ): AsyncGenerator<string> {
     try {
       for await (const piece of pieces) {
-        if (signal.aborted || await hasLeft(holder)) throw new Error('its client may not, or cannot, be told more')
+        if (signal.aborted || (await hasLeft(holder)))
+          throw new Error('its client may not, or cannot, be told more')
         yield piece
       }
     } catch (error) {
-      if (!signal.aborted) this.#services.log.warn({ err: reasonOf(error) }, 'a long answer broke off')
+      if (!signal.aborted)
+        this.#services.log.warn({ err: reasonOf(error) }, 'a long answer broke off')
       throw error
     }
   }
 
-  async *#frames(events: AsyncIterable<ServerEvent>, holder: Holder | null, signal: AbortSignal): AsyncGenerator<string> {
+  async *#frames(
+    events: AsyncIterable<ServerEvent>,
+    holder: Holder | null,
+    signal: AbortSignal,
+  ): AsyncGenerator<string> {
     const { environment, log } = this.#services
     const iterator = events[Symbol.asyncIterator]()
     try {
@@ -107,15 +142,17 @@ export class Streams {
       while (!signal.aborted) {
         const passed = new AbortController()
         // Ends with the signal as well.
-        const pause = environment.sleep(COMMENT_EVERY_MS, AbortSignal.any([signal, passed.signal])).then(() => null)
+        const pause = environment
+          .sleep(COMMENT_EVERY_MS, AbortSignal.any([signal, passed.signal]))
+          .then(() => null)
         const first = await Promise.race([next, pause])
         passed.abort()
         if (first === null) {
-          if (signal.aborted || await hasLeft(holder)) return
+          if (signal.aborted || (await hasLeft(holder))) return
           yield ': \n\n'
           continue
         }
-        if (first.done || await hasLeft(holder)) return
+        if (first.done || (await hasLeft(holder))) return
         yield frameOf(first.value)
         next = iterator.next()
         // Its failure is told where it is waited for.
@@ -130,14 +167,22 @@ export class Streams {
   }
 }
 
-function ownerOf(request: FastifyRequest, holder: Holder | null, resource: string | null): StreamOwner {
+function ownerOf(
+  request: FastifyRequest,
+  holder: Holder | null,
+  resource: string | null,
+): StreamOwner {
   if (holder) return { kind: 'holder', name: holder.name, share: holder.share }
   return { kind: 'open', ...clientNetworks(request.ip), resource }
 }
 
-const hasLeft = async (holder: Holder | null): Promise<boolean> => holder !== null && !await holder.stays()
+const hasLeft = async (holder: Holder | null): Promise<boolean> =>
+  holder !== null && !(await holder.stays())
 
-/** One event as the HTML standard's section on server-sent events writes it. Neither id nor name may hold a line break. */
+/**
+ * One event as the HTML standard's section on server-sent events writes it. Neither id nor name may
+ * hold a line break.
+ */
 function frameOf({ id, event, data }: ServerEvent): string {
   const lines = data.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`)
   return `${id === undefined ? '' : `id: ${id}\n`}${event === undefined ? '' : `event: ${event}\n`}${lines.join('')}\n`

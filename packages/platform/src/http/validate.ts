@@ -9,7 +9,8 @@ const NAME_SHOWN_MAX = 100
 const BYTE_ORDER_MARK = '\uFEFF'
 
 /**
- * The fields of a JSON body. `null` for an optional field is the same as none: clients of typed languages send it.
+ * The fields of a JSON body. `null` for an optional field is the same as none: clients of typed
+ * languages send it.
  * @param schema null: the request takes no fields
  * @throws ApiError 400 that names the field
  */
@@ -17,32 +18,47 @@ export function readBody<T>(schema: z.ZodType<T> | null, rawBody: string): T {
   const given = parseObject(rawBody)
   const fields = schema ? namesOf(schema) : []
   const unknown = Object.keys(given).find((name) => !fields.includes(name))
-  if (unknown !== undefined) throw unknownName(unknown, 'field', fields, 'which takes an empty object')
+  if (unknown !== undefined)
+    throw unknownName(unknown, 'field', fields, 'which takes an empty object')
   const present = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
   return schema ? parse(schema, present, 'body') : (undefined as T)
 }
 
 /**
- * The parameters of a query string, as `parseQuery` reads them. An empty one is refused: as a filter it would find nothing.
+ * The parameters of a query string, as `parseQuery` reads them. An empty one is refused: as a
+ * filter it would find nothing.
  * @param schema null: the request takes none
  * @param mayBeEmpty names that stand without a value
  * @throws ApiError 400 that names the parameter
  */
-export function readQuery<T>(schema: z.ZodType<T> | null, given: Record<string, unknown>, mayBeEmpty: readonly string[] = []): T {
+export function readQuery<T>(
+  schema: z.ZodType<T> | null,
+  given: Record<string, unknown>,
+  mayBeEmpty: readonly string[] = [],
+): T {
   const names = schema ? namesOf(schema) : []
   for (const [name, value] of Object.entries(given)) {
     if (!names.includes(name)) throw unknownName(name, 'parameter', names, 'which takes none')
-    if (Array.isArray(value)) throw new ApiError('INVALID_REQUEST', `${name}: is given twice; give it once`, { field: name })
+    if (Array.isArray(value))
+      throw new ApiError('INVALID_REQUEST', `${name}: is given twice; give it once`, {
+        field: name,
+      })
     if (value === UNDECODABLE) {
       throw new ApiError(
-        'INVALID_REQUEST', `${name}: is not percent-encoded UTF-8: write % as %25, and other characters as the bytes of their UTF-8`,
-        { field: name })
+        'INVALID_REQUEST',
+        `${name}: is not percent-encoded UTF-8: write % as %25, and other characters as the bytes of their UTF-8`,
+        { field: name },
+      )
     }
   }
   const query = schema ? parse(schema, given, 'query') : (undefined as T)
   const empty = Object.keys(given).find((name) => given[name] === '' && !mayBeEmpty.includes(name))
   if (empty !== undefined) {
-    throw new ApiError('INVALID_REQUEST', `${empty}: must not be empty; leave it out for no filter`, { field: empty })
+    throw new ApiError(
+      'INVALID_REQUEST',
+      `${empty}: must not be empty; leave it out for no filter`,
+      { field: empty },
+    )
   }
   return query
 }
@@ -63,9 +79,12 @@ export function fieldsOf(rawBody: string): Record<string, unknown> | null {
 }
 
 function parseObject(rawBody: string): Record<string, unknown> {
-  const invalid = (message: string) => new ApiError('INVALID_JSON', `body: ${message}`, { field: 'body' })
-  if (rawBody.trim() === '') throw invalid('is missing; send a JSON object with Content-Type: application/json')
-  if (rawBody.startsWith(BYTE_ORDER_MARK)) throw invalid('begins with a byte order mark, which JSON does not have')
+  const invalid = (message: string) =>
+    new ApiError('INVALID_JSON', `body: ${message}`, { field: 'body' })
+  if (rawBody.trim() === '')
+    throw invalid('is missing; send a JSON object with Content-Type: application/json')
+  if (rawBody.startsWith(BYTE_ORDER_MARK))
+    throw invalid('begins with a byte order mark, which JSON does not have')
   let value: unknown
   try {
     value = parseJson(rawBody)
@@ -73,16 +92,27 @@ function parseObject(rawBody: string): Record<string, unknown> {
     if (error instanceof AuthError) throw invalid(error.message)
     throw error
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber)
+  if (
+    typeof value !== 'object' ||
+    value === null ||
+    Array.isArray(value) ||
+    value instanceof JsonNumber
+  )
     throw invalid('must be a JSON object')
   return value as Record<string, unknown>
 }
 
 /** Every schema of a body or query is an object's. */
-const namesOf = (schema: z.ZodType): string[] => Object.keys((schema as unknown as { shape: Record<string, unknown> }).shape)
+const namesOf = (schema: z.ZodType): string[] =>
+  Object.keys((schema as unknown as { shape: Record<string, unknown> }).shape)
 
 /** Told before anything that is missing: the misspelt field mostly is the missing one. */
-function unknownName(name: string, what: 'field' | 'parameter', known: readonly string[], none: string): ApiError {
+function unknownName(
+  name: string,
+  what: 'field' | 'parameter',
+  known: readonly string[],
+  none: string,
+): ApiError {
   const shown = name.slice(0, NAME_SHOWN_MAX)
   const likely = likelyName(name, known)
   const hint =
@@ -96,7 +126,8 @@ function unknownName(name: string, what: 'field' | 'parameter', known: readonly 
 
 function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T {
   const result = parsedBy(schema, value, { error: inOurWords })
-  if (result === null) throw new ApiError('INVALID_REQUEST', `${part}: has a value of another kind`, { field: part })
+  if (result === null)
+    throw new ApiError('INVALID_REQUEST', `${part}: has a value of another kind`, { field: part })
   if (result.success) {
     assertStorable(value, [], part)
     return result.data
@@ -104,16 +135,25 @@ function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T {
   const [issue] = result.error.issues
   const field = issue && issue.path.length > 0 ? issue.path.map(String).join('.') : part
   // A schema's own message, such as "must be EXTERNAL", says less of a field that is not there.
-  const isAbsent = issue?.path.length === 1 && !Object.hasOwn(value as object, issue.path[0] as PropertyKey)
-  throw new ApiError('INVALID_REQUEST', `${field}: ${isAbsent ? 'is required' : (issue?.message ?? 'is not valid')}`, { field })
+  const isAbsent =
+    issue?.path.length === 1 && !Object.hasOwn(value as object, issue.path[0] as PropertyKey)
+  throw new ApiError(
+    'INVALID_REQUEST',
+    `${field}: ${isAbsent ? 'is required' : (issue?.message ?? 'is not valid')}`,
+    { field },
+  )
 }
 
-/** Whether PostgreSQL stores a text as it is: it has no NUL, and stores half of a surrogate pair as another character. */
+/**
+ * Whether PostgreSQL stores a text as it is: it has no NUL, and stores half of a surrogate pair as
+ * another character.
+ */
 const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
 
 /** @throws ApiError `NOT_FOUND` where a part of the path is no text that the database could hold */
 export function assertStorablePath(params: Record<string, string>): void {
-  if (!Object.values(params).every(isStorable)) throw new ApiError('NOT_FOUND', 'no such path: a part of it contains the character NUL')
+  if (!Object.values(params).every(isStorable))
+    throw new ApiError('NOT_FOUND', 'no such path: a part of it contains the character NUL')
 }
 
 /**
@@ -124,7 +164,11 @@ function assertStorable(value: unknown, path: readonly string[], part: string): 
   if (typeof value === 'string') {
     if (isStorable(value)) return
     const field = path.length > 0 ? path.join('.') : part
-    throw new ApiError('INVALID_REQUEST', `${field}: must not contain the character NUL or half of a surrogate pair`, { field })
+    throw new ApiError(
+      'INVALID_REQUEST',
+      `${field}: must not contain the character NUL or half of a surrogate pair`,
+      { field },
+    )
   }
   if (typeof value !== 'object' || value === null || value instanceof JsonNumber) return
   for (const [name, each] of Object.entries(value)) {
@@ -155,7 +199,9 @@ function inOurWords(issue: z.core.$ZodRawIssue): string {
           : `must have at least ${issue.minimum} characters`
         : `must be at least ${issue.minimum}`
     case 'too_big':
-      return issue.origin === 'string' ? `must have at most ${issue.maximum} characters` : `must be at most ${issue.maximum}`
+      return issue.origin === 'string'
+        ? `must have at most ${issue.maximum} characters`
+        : `must be at most ${issue.maximum}`
     default:
       return 'is not valid'
   }

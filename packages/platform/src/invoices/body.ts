@@ -18,56 +18,91 @@ export const TOLERANCE_PERCENT = { usual: '0.5', most: 10 }
 
 /** The id of an invoice in a path. In another form it is no invoice's, and the answer is 404. */
 export const pathInvoiceId = z.string().meta({
-  minLength: 36, maxLength: 36, pattern: '^inv_[0-9a-f]{32}$', examples: ['inv_7c9e6679742540de944be07fc1f90ae7'],
+  minLength: 36,
+  maxLength: 36,
+  pattern: '^inv_[0-9a-f]{32}$',
+  examples: ['inv_7c9e6679742540de944be07fc1f90ae7'],
 })
 
 /** Control characters, spaces and other protocols are refused. */
 const WEB_URL = String.raw`^[hH][tT][tT][pP][sS]?:[^\u0000-\u001f\u007f]*$`
 
-/** An address of the web that a payer or an event is sent to. Nothing but http(s): the checkout makes links of them. */
-const webUrl = (description: string) => text(URL_MAX)
-  .refine((value) => {
-    const url = URL.canParse(value) ? new URL(value) : null
-    return url !== null && (url.protocol === 'https:' || url.protocol === 'http:') && url.username === '' && url.password === ''
-  }, 'must be an http(s) URL without user and password')
-  .meta({ ...textSchema(URL_MAX), pattern: WEB_URL, format: 'uri', description })
+/**
+ * An address of the web that a payer or an event is sent to. Nothing but http(s): the checkout
+ * makes links of them.
+ */
+const webUrl = (description: string) =>
+  text(URL_MAX)
+    .refine((value) => {
+      const url = URL.canParse(value) ? new URL(value) : null
+      return (
+        url !== null &&
+        (url.protocol === 'https:' || url.protocol === 'http:') &&
+        url.username === '' &&
+        url.password === ''
+      )
+    }, 'must be an http(s) URL without user and password')
+    .meta({ ...textSchema(URL_MAX), pattern: WEB_URL, format: 'uri', description })
 
-/** A tolerance as a text: no more than ten, and no more than four decimals that are not zero. Exponents are read, but not documented. */
+/**
+ * A tolerance as a text: no more than ten, and no more than four decimals that are not zero.
+ * Exponents are read, but not documented.
+ */
 const TOLERANCE_TEXT = /^0*(\d(\.\d{1,4}0*)?|10(\.0+)?)$/
 const TOLERANCE = `0 to ${TOLERANCE_PERCENT.most}, four decimals`
 
 const isTolerance = (value: string): boolean => Number(value) <= TOLERANCE_PERCENT.most
 
-export const toleranceField = decimal.refine(isTolerance, `must be at most ${TOLERANCE_PERCENT.most} percent`).meta({
-  anyOf: [
-    { type: 'number', minimum: 0, maximum: TOLERANCE_PERCENT.most, multipleOf: 0.0001 },
-    { type: 'string', pattern: TOLERANCE_TEXT.source, maxLength: 100 },
-  ],
-  description: `Percent of the amount that may be missing; ${TOLERANCE}`,
-})
+export const toleranceField = decimal
+  .refine(isTolerance, `must be at most ${TOLERANCE_PERCENT.most} percent`)
+  .meta({
+    anyOf: [
+      { type: 'number', minimum: 0, maximum: TOLERANCE_PERCENT.most, multipleOf: 0.0001 },
+      { type: 'string', pattern: TOLERANCE_TEXT.source, maxLength: 100 },
+    ],
+    description: `Percent of the amount that may be missing; ${TOLERANCE}`,
+  })
 
 export const expiresInField = wholeNumber(
-  EXPIRES_IN_S.least, EXPIRES_IN_S.most, `Seconds until it expires; at least ${EXPIRES_IN_S.leastReal} on real networks`
+  EXPIRES_IN_S.least,
+  EXPIRES_IN_S.most,
+  `Seconds until it expires; at least ${EXPIRES_IN_S.leastReal} on real networks`,
 )
 
 /** Body of POST /dac/v1/invoices. */
 export const invoiceBody = z.strictObject({
   fiat: optional(oneOf(FIATS, 'Currency of `fiat_amount`')),
-  fiat_amount: optional(positive).meta({ description: 'What the payer owes, in the currency `fiat`; six decimals at most' }),
-  asset: optional(assetName).meta({ description: 'In place of a currency: the asset that `amount` is counted in' }),
+  fiat_amount: optional(positive).meta({
+    description: 'What the payer owes, in the currency `fiat`; six decimals at most',
+  }),
+  asset: optional(assetName).meta({
+    description: 'In place of a currency: the asset that `amount` is counted in',
+  }),
   amount: optional(positive),
   assets: optional(z.array(assetName).min(1).max(OFFERS_MAX)).meta({
-    description: 'What the payer may choose; without it every asset that the sub-account has an active wallet of, or `asset` alone',
+    description:
+      'What the payer may choose; without it every asset that the sub-account has an active wallet of, or `asset` alone',
   }),
   memo: optional(text(1000)).meta({ description: 'Shown to the payer' }),
-  order_id: optional(text(200)).meta({ description: 'Your own number of the order; shown to the payer' }),
-  payer: optional(z.strictObject({ email: optional(text(320)), name: optional(text(200)) }, 'must be an object of email and name')),
-  webhook_url: optional(webUrl('Told of this invoice’s events, beside the webhooks of the sub-account')),
+  order_id: optional(text(200)).meta({
+    description: 'Your own number of the order; shown to the payer',
+  }),
+  payer: optional(
+    z.strictObject(
+      { email: optional(text(320)), name: optional(text(200)) },
+      'must be an object of email and name',
+    ),
+  ),
+  webhook_url: optional(
+    webUrl('Told of this invoice’s events, beside the webhooks of the sub-account'),
+  ),
   success_url: optional(webUrl('Where the checkout sends the payer who has paid')),
   failed_url: optional(webUrl('Where the checkout sends the payer who has not')),
   expires_in: optional(expiresInField),
   tolerance: optional(toleranceField),
-  sequence_id: optional(sequenceId).meta({ description: 'Idempotency key, unique within the sub-account' }),
+  sequence_id: optional(sequenceId).meta({
+    description: 'Idempotency key, unique within the sub-account',
+  }),
 })
 
 /** What {@link invoiceBody} reads. */

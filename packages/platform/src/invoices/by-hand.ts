@@ -5,15 +5,21 @@ import { look, type ByHand } from './look.ts'
 
 /**
  * Changes an invoice by its merchant's word.
- * @param decide sees the invoice as it is at this moment, its payments counted; null: nothing is to be changed
+ * @param decide sees the invoice as it is at this moment, its payments counted; null: nothing is
+ *   to be changed
  * @throws ApiError `NOT_FOUND`, `FORBIDDEN`, and what `decide` throws
  */
 export async function byHand(
-  services: Services, caller: Caller, id: string, decide: (invoice: Invoice) => ByHand | null
+  services: Services,
+  caller: Caller,
+  id: string,
+  decide: (invoice: Invoice) => ByHand | null,
 ): Promise<Invoice> {
   return services.database.transaction(async (tx) => {
     // What came in a moment ago counts before it is decided.
-    const own = await lockInvoice(services, tx, { id, workspace_id: caller.workspaceId }) ?? await readInvoice(services, tx, id)
+    const own =
+      (await lockInvoice(services, tx, { id, workspace_id: caller.workspaceId })) ??
+      (await readInvoice(services, tx, id))
     const invoice = await look(services, tx, ownInvoice(own, caller, id))
     const change = decide(invoice)
     return change === null ? invoice : look(services, tx, invoice, change)

@@ -8,18 +8,29 @@ import { invoiceShape, presentInvoice } from './present.ts'
 
 /** Ends an invoice that is not paid. What is paid all the same is credited, and shown as late. */
 export const cancelInvoice = endpoint({
-  id: 'cancelInvoice', tag: 'Invoices',
-  description: 'Ends an invoice that is pending. What is paid all the same is credited, and shown as late.',
+  id: 'cancelInvoice',
+  tag: 'Invoices',
+  description:
+    'Ends an invoice that is pending. What is paid all the same is credited, and shown as late.',
   errors: ['FORBIDDEN', 'NOT_FOUND', 'INVOICE_FINAL'],
-  method: 'POST', path: '/dac/v1/invoices/{id}/cancel', summary: 'Cancel an invoice', access: 'write',
-  params: z.strictObject({ id: pathInvoiceId }), body: emptyBody, response: invoiceShape,
+  method: 'POST',
+  path: '/dac/v1/invoices/{id}/cancel',
+  summary: 'Cancel an invoice',
+  access: 'write',
+  params: z.strictObject({ id: pathInvoiceId }),
+  body: emptyBody,
+  response: invoiceShape,
   async handler({ services, caller, params: { id } }) {
     const invoice = await byHand(services, caller, id, ({ row }) => {
       if (row.cancelled_at !== null) return null
       if (row.status !== 'Pending') {
-        throw new ApiError('INVOICE_FINAL', `inv_id: the invoice is ${row.status}; only a pending one can be cancelled`, {
-          field: 'inv_id',
-        })
+        throw new ApiError(
+          'INVOICE_FINAL',
+          `inv_id: the invoice is ${row.status}; only a pending one can be cancelled`,
+          {
+            field: 'inv_id',
+          },
+        )
       }
       return { cancelled_at: new Date(services.environment.now()) }
     })

@@ -3,24 +3,41 @@ import type { Services } from '../engine/services.ts'
 import { checkoutShape, checkoutState, invoiceParams } from './checkout-state.ts'
 import { noInvoice, readInvoice } from './invoice.ts'
 
-/** While a payment waits for blocks nothing is told of each: it is looked at this often, to show how deep it is. */
+/**
+ * While a payment waits for blocks nothing is told of each: it is looked at this often, to show how
+ * deep it is.
+ */
 const DEEPER_EVERY_MS = 2000
 
 /** The state of an invoice at once, and again whenever it changes. */
 export const checkoutEvents = endpoint({
-  id: 'streamCheckout', tag: 'Checkout',
+  id: 'streamCheckout',
+  tag: 'Checkout',
   description: 'Server-sent events: the state as soon as it changes. Needs no key.',
   errors: ['NOT_FOUND'],
-  method: 'GET', path: '/checkout/{inv_id}/events', summary: 'State of an invoice as it changes, for its payer', access: 'public',
-  params: invoiceParams, response: checkoutShape, streams: true,
+  method: 'GET',
+  path: '/checkout/{inv_id}/events',
+  summary: 'State of an invoice as it changes, for its payer',
+  access: 'public',
+  params: invoiceParams,
+  response: checkoutShape,
+  streams: true,
   async handler({ services, params: { inv_id } }) {
     const invoice = await readInvoice(services, services.database, inv_id)
     if (!invoice) throw noInvoice(inv_id)
-    return { stream: (signal) => statesOf(services, inv_id, invoice.row.workspace_id, signal), resource: `invoice ${invoice.row.id}` }
+    return {
+      stream: (signal) => statesOf(services, inv_id, invoice.row.workspace_id, signal),
+      resource: `invoice ${invoice.row.id}`,
+    }
   },
 })
 
-async function* statesOf(services: Services, id: string, workspace: string, signal: AbortSignal): AsyncGenerator<ServerEvent> {
+async function* statesOf(
+  services: Services,
+  id: string,
+  workspace: string,
+  signal: AbortSignal,
+): AsyncGenerator<ServerEvent> {
   const listener = services.feed.listen({ workspace, object: id })
   let shown = ''
   try {
@@ -37,7 +54,11 @@ async function* statesOf(services: Services, id: string, workspace: string, sign
       }
       const waits = state.payments.some(({ status }) => status === 'detected')
       const over = new AbortController()
-      const deeper = waits ? services.environment.sleep(DEEPER_EVERY_MS, AbortSignal.any([signal, over.signal])).then(() => null) : null
+      const deeper = waits
+        ? services.environment
+            .sleep(DEEPER_EVERY_MS, AbortSignal.any([signal, over.signal]))
+            .then(() => null)
+        : null
       const first = await (deeper ? Promise.race([told, deeper]) : told)
       over.abort()
       if (first !== null) told = listener.next(signal)

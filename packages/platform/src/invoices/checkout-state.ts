@@ -11,65 +11,157 @@ import { explorerUrl, placeOf, stillDue, tagsOf, uriOf } from './present.ts'
 import { showRate } from './quote.ts'
 import { readInvoiceSettings } from './settings.ts'
 
-const amount = z.string().meta({ description: 'Decimal, exact; a text, since browsers read numbers as doubles' })
-const coin = { asset: z.string(), ticker: z.string(), name: z.string(), network: z.string(), network_name: z.string() }
+const amount = z
+  .string()
+  .meta({ description: 'Decimal, exact; a text, since browsers read numbers as doubles' })
+const coin = {
+  asset: z.string(),
+  ticker: z.string(),
+  name: z.string(),
+  network: z.string(),
+  network_name: z.string(),
+}
 
 /** What a payer sees of an invoice. It names nobody but the merchant. */
-export const checkoutShape = z.object({
-  inv_id: z.string(), inv_status: z.enum(INVOICE_STATUSES), exception: z.enum(EXCEPTIONS).nullable(), merchant: z.string(),
-  memo: z.string().nullable(), order_id: z.string().nullable(), fiat: z.string().nullable(), fiat_amount: amount.nullable(),
-  created_at: z.string(), expiry: z.string(), now: z.string().meta({ description: 'The platform’s time, to count down by' }),
-  assets: z.array(z.object({ ...coin, takes_tag: z.boolean(), requires_tag: z.boolean(), crypto_amount: amount })).max(OFFERS_MAX),
-  selected: z.object({
-    ...coin, address: z.string(), address_tag: z.string().nullable(), tag_name: z.string().nullable(), crypto_amount: amount,
-    paid_amount: amount, due_amount: amount, payment_uri: z.string().nullable(), rate: amount.nullable(), rate_at: z.string().nullable(),
-  }).nullable(),
-  payments: z.array(z.object({
-    hash: z.string(), asset: z.string(), ticker: z.string(), amount, status: z.enum(PAYMENT_STATUSES),
-    confirmations: z.int(), required: z.int(), counts: z.boolean(), seen_at: z.string(), explorer_url: z.string().nullable(),
-  })).max(LIST_MAX),
-  success_url: z.string().nullable(), failed_url: z.string().nullable(), cancelled: z.boolean(),
-}).meta({ id: 'Checkout' })
+export const checkoutShape = z
+  .object({
+    inv_id: z.string(),
+    inv_status: z.enum(INVOICE_STATUSES),
+    exception: z.enum(EXCEPTIONS).nullable(),
+    merchant: z.string(),
+    memo: z.string().nullable(),
+    order_id: z.string().nullable(),
+    fiat: z.string().nullable(),
+    fiat_amount: amount.nullable(),
+    created_at: z.string(),
+    expiry: z.string(),
+    now: z.string().meta({ description: 'The platform’s time, to count down by' }),
+    assets: z
+      .array(
+        z.object({
+          ...coin,
+          takes_tag: z.boolean(),
+          requires_tag: z.boolean(),
+          crypto_amount: amount,
+        }),
+      )
+      .max(OFFERS_MAX),
+    selected: z
+      .object({
+        ...coin,
+        address: z.string(),
+        address_tag: z.string().nullable(),
+        tag_name: z.string().nullable(),
+        crypto_amount: amount,
+        paid_amount: amount,
+        due_amount: amount,
+        payment_uri: z.string().nullable(),
+        rate: amount.nullable(),
+        rate_at: z.string().nullable(),
+      })
+      .nullable(),
+    payments: z
+      .array(
+        z.object({
+          hash: z.string(),
+          asset: z.string(),
+          ticker: z.string(),
+          amount,
+          status: z.enum(PAYMENT_STATUSES),
+          confirmations: z.int(),
+          required: z.int(),
+          counts: z.boolean(),
+          seen_at: z.string(),
+          explorer_url: z.string().nullable(),
+        }),
+      )
+      .max(LIST_MAX),
+    success_url: z.string().nullable(),
+    failed_url: z.string().nullable(),
+    cancelled: z.boolean(),
+  })
+  .meta({ id: 'Checkout' })
 export type CheckoutState = z.output<typeof checkoutShape>
 
 /** The state of an invoice as its payer sees it, at this moment. */
 export async function checkoutState(services: Services, invoice: Invoice): Promise<CheckoutState> {
   const { row, offers, payments } = invoice
   const { displayName } = await readInvoiceSettings(services.database, row.workspace_id)
-  const merchant = displayName
-    ?? (await services.database.one<{ name: string }>('select name from workspaces where id = $1', [row.workspace_id]))?.name ?? ''
-  const show = (name: string, value: bigint) => formatAmount(value, services.registry.asset(name)?.decimals ?? 0)
+  const merchant =
+    displayName ??
+    (
+      await services.database.one<{ name: string }>('select name from workspaces where id = $1', [
+        row.workspace_id,
+      ])
+    )?.name ??
+    ''
+  const show = (name: string, value: bigint) =>
+    formatAmount(value, services.registry.asset(name)?.decimals ?? 0)
   const coinOf = (name: string) => {
     const { asset, network } = placeOf(services, name)
-    return { asset: name, ticker: asset.ticker, name: asset.name, network: network.code, network_name: network.name }
+    return {
+      asset: name,
+      ticker: asset.ticker,
+      name: asset.name,
+      network: network.code,
+      network_name: network.name,
+    }
   }
   // A network whose endpoint was taken out of the configuration still has invoices.
-  const tagName = (code: string) => (services.networks.has(code) ? services.networks.get(code).tagName : undefined) ?? 'tag'
+  const tagName = (code: string) =>
+    (services.networks.has(code) ? services.networks.get(code).tagName : undefined) ?? 'tag'
   const selectedOf = (offer: OfferRow & { address: string }) => {
     const { paid, due } = stillDue(invoice, offer)
     return {
-      ...coinOf(offer.asset), address: offer.address, address_tag: offer.address_tag,
+      ...coinOf(offer.asset),
+      address: offer.address,
+      address_tag: offer.address_tag,
       tag_name: offer.address_tag === null ? null : tagName(offer.network),
-      crypto_amount: show(offer.asset, BigInt(offer.amount)), paid_amount: show(offer.asset, paid), due_amount: show(offer.asset, due),
-      payment_uri: uriOf(services, invoice, offer), rate: offer.rate === null ? null : showRate(BigInt(offer.rate)),
+      crypto_amount: show(offer.asset, BigInt(offer.amount)),
+      paid_amount: show(offer.asset, paid),
+      due_amount: show(offer.asset, due),
+      payment_uri: uriOf(services, invoice, offer),
+      rate: offer.rate === null ? null : showRate(BigInt(offer.rate)),
       rate_at: offer.rate_at?.toISOString() ?? null,
     }
   }
-  const chosen = offers.find((offer): offer is OfferRow & { address: string } => offer.asset === row.selected && offer.address !== null)
+  const chosen = offers.find(
+    (offer): offer is OfferRow & { address: string } =>
+      offer.asset === row.selected && offer.address !== null,
+  )
   return {
-    inv_id: row.id, inv_status: row.status, exception: row.exception, merchant, memo: row.memo, order_id: row.order_id, fiat: row.fiat,
+    inv_id: row.id,
+    inv_status: row.status,
+    exception: row.exception,
+    merchant,
+    memo: row.memo,
+    order_id: row.order_id,
+    fiat: row.fiat,
     fiat_amount: row.fiat_amount === null ? null : showUsd(BigInt(row.fiat_amount)),
-    created_at: row.created_at.toISOString(), expiry: row.expires_at.toISOString(), now: new Date(services.environment.now()).toISOString(),
+    created_at: row.created_at.toISOString(),
+    expiry: row.expires_at.toISOString(),
+    now: new Date(services.environment.now()).toISOString(),
     assets: offers.map((offer) => ({
-      ...coinOf(offer.asset), ...tagsOf(services, offer.asset), crypto_amount: show(offer.asset, BigInt(offer.amount)),
+      ...coinOf(offer.asset),
+      ...tagsOf(services, offer.asset),
+      crypto_amount: show(offer.asset, BigInt(offer.amount)),
     })),
     selected: chosen ? selectedOf(chosen) : null,
     payments: payments.slice(0, LIST_MAX).map((each) => ({
-      hash: each.hash, asset: each.asset, ticker: services.registry.asset(each.asset)?.ticker ?? each.asset,
-      amount: show(each.asset, BigInt(each.amount)), status: each.status, confirmations: each.confirmations, required: each.required,
-      counts: each.counts, seen_at: each.seen_at.toISOString(), explorer_url: explorerUrl(services, each),
+      hash: each.hash,
+      asset: each.asset,
+      ticker: services.registry.asset(each.asset)?.ticker ?? each.asset,
+      amount: show(each.asset, BigInt(each.amount)),
+      status: each.status,
+      confirmations: each.confirmations,
+      required: each.required,
+      counts: each.counts,
+      seen_at: each.seen_at.toISOString(),
+      explorer_url: explorerUrl(services, each),
     })),
-    success_url: row.success_url, failed_url: row.failed_url, cancelled: row.cancelled_at !== null,
+    success_url: row.success_url,
+    failed_url: row.failed_url,
+    cancelled: row.cancelled_at !== null,
   }
 }
 
@@ -77,11 +169,17 @@ export const invoiceParams = z.strictObject({ inv_id: pathInvoiceId })
 
 /** What the checkout shows. Whoever knows the id may ask. */
 export const readCheckout = endpoint({
-  id: 'readCheckout', tag: 'Checkout',
-  description: 'What the payer’s page shows. The id is the secret: whoever has the link may look. Needs no key.',
+  id: 'readCheckout',
+  tag: 'Checkout',
+  description:
+    'What the payer’s page shows. The id is the secret: whoever has the link may look. Needs no key.',
   errors: ['NOT_FOUND'],
-  method: 'GET', path: '/checkout/{inv_id}/state', summary: 'State of an invoice, for its payer', access: 'public',
-  params: invoiceParams, response: checkoutShape,
+  method: 'GET',
+  path: '/checkout/{inv_id}/state',
+  summary: 'State of an invoice, for its payer',
+  access: 'public',
+  params: invoiceParams,
+  response: checkoutShape,
   async handler({ services, params: { inv_id } }) {
     const invoice = await readInvoice(services, services.database, inv_id)
     if (!invoice) throw noInvoice(inv_id)

@@ -6,14 +6,30 @@ import { choose } from './choose.ts'
 
 /** The payer chooses what to pay in, and is answered an address. */
 export const chooseAsset = endpoint({
-  id: 'chooseCheckoutAsset', tag: 'Checkout',
-  description: 'The payer chooses the coin of an invoice that offers several; the address comes with the answer. Needs no key.',
+  id: 'chooseCheckoutAsset',
+  tag: 'Checkout',
+  description:
+    'The payer chooses the coin of an invoice that offers several; the address comes with the answer. Needs no key.',
   errors: [
-    'NOT_FOUND', 'INVALID_AMOUNT', 'INVOICE_CLOSED', 'WALLET_MISSING', 'WALLET_INACTIVE', 'UNSUPPORTED_ASSET', 'SIGNERS_UNAVAILABLE',
-    'NETWORK_UNAVAILABLE', 'PRICE_UNAVAILABLE', 'INSUFFICIENT_BALANCE', 'ASSET_CLOSED',
+    'NOT_FOUND',
+    'INVALID_AMOUNT',
+    'INVOICE_CLOSED',
+    'WALLET_MISSING',
+    'WALLET_INACTIVE',
+    'UNSUPPORTED_ASSET',
+    'SIGNERS_UNAVAILABLE',
+    'NETWORK_UNAVAILABLE',
+    'PRICE_UNAVAILABLE',
+    'INSUFFICIENT_BALANCE',
+    'ASSET_CLOSED',
   ],
-  method: 'POST', path: '/checkout/{inv_id}/asset', summary: 'Choose the asset of an invoice, as its payer', access: 'public',
-  params: invoiceParams, body: z.strictObject({ asset: assetName }), response: checkoutShape,
+  method: 'POST',
+  path: '/checkout/{inv_id}/asset',
+  summary: 'Choose the asset of an invoice, as its payer',
+  access: 'public',
+  params: invoiceParams,
+  body: z.strictObject({ asset: assetName }),
+  response: checkoutShape,
   async handler({ services, params: { inv_id }, body }) {
     return { body: await checkoutState(services, await choose(services, inv_id, body.asset)) }
   },

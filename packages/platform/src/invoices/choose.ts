@@ -12,39 +12,67 @@ import { placeOf } from './present.ts'
 export const CHOICES_MAX = 10
 
 /** Whose address it is, and that it was handed out for an invoice. */
-interface Place { wallet_id: string; address: string; address_tag: string | null; path: number[] }
+interface Place {
+  wallet_id: string
+  address: string
+  address_tag: string | null
+  path: number[]
+}
 
 /**
  * An address, or a tag, that is this invoice's alone and for ever.
  * @throws ApiError `WALLET_INACTIVE`
  */
 export async function placeFor(
-  services: Services, tx: Queryable, owner: SubAccount, asset: Asset, network: Network, invoice: string
+  services: Services,
+  tx: Queryable,
+  owner: SubAccount,
+  asset: Asset,
+  network: Network,
+  invoice: string,
 ): Promise<Place> {
-  const made = await handOutAddress(services, tx, owner, { asset, network }, { label: invoice, fresh: true })
+  const made = await handOutAddress(
+    services,
+    tx,
+    owner,
+    { asset, network },
+    { label: invoice, fresh: true },
+  )
   const { wallet_id, address, address_tag } = made
-  return { wallet_id, address, address_tag, path: [...pathOf(network, owner.subAccountIndex, made.path_index)] }
+  return {
+    wallet_id,
+    address,
+    address_tag,
+    path: [...pathOf(network, owner.subAccountIndex, made.path_index)],
+  }
 }
 
 /**
- * Asks what can only be asked outside of a database transaction, before {@link placeFor}: and whether the chain would take a payment
- * of this amount, since one that is too small makes no account.
+ * Asks what can only be asked outside of a database transaction, before {@link placeFor}: and
+ * whether the chain would take a payment of this amount, since one that is too small makes no
+ * account.
  * @param field whose fault it is
  * @throws ApiError `INVALID_AMOUNT`, 503
  */
 export async function readyFor(
-  services: Services, owner: SubAccount, { asset, network }: { asset: Asset; network: Network }, amount: bigint, field: string
+  services: Services,
+  owner: SubAccount,
+  { asset, network }: { asset: Asset; network: Network },
+  amount: bigint,
+  field: string,
 ): Promise<void> {
   const payment = { to: await likelyAddress(services, owner, network), tag: null, amount, asset }
   const chain = services.networks.get(network.code)
-  const refusal = chain.unfit(payment) ?? await refusalSoon(services, chain, payment)
-  if (refusal?.field === 'amount') throw new ApiError('INVALID_AMOUNT', `${field}: ${refusal.reason}`, { field })
+  const refusal = chain.unfit(payment) ?? (await refusalSoon(services, chain, payment))
+  if (refusal?.field === 'amount')
+    throw new ApiError('INVALID_AMOUNT', `${field}: ${refusal.reason}`, { field })
 }
 
 /**
- * The payer chooses one of the assets that are offered: it gets an address of its own, once; an address that was shown before
- * stays this invoice's. The same choice again changes nothing.
- * @throws ApiError `NOT_FOUND`, `INVOICE_CLOSED`, `INVALID_REQUEST`, `INVALID_AMOUNT`, `WALLET_INACTIVE`, 503
+ * The payer chooses one of the assets that are offered: it gets an address of its own, once; an
+ * address that was shown before stays this invoice's. The same choice again changes nothing.
+ * @throws ApiError `NOT_FOUND`, `INVOICE_CLOSED`, `INVALID_REQUEST`, `INVALID_AMOUNT`,
+ *   `WALLET_INACTIVE`, 503
  */
 export async function choose(services: Services, id: string, asset: string): Promise<Invoice> {
   const seen = await readInvoice(services, services.database, id)
@@ -58,44 +86,76 @@ export async function choose(services: Services, id: string, asset: string): Pro
     await readyFor(services, owner, found, BigInt(wanted.amount), 'asset')
   }
   return services.database.transaction(async (tx) => {
-    const locked = await lockInvoice(services, tx, seen.row) as Invoice
+    const locked = (await lockInvoice(services, tx, seen.row)) as Invoice
     const offer = offerIn(locked, asset)
     if (locked.row.selected === asset && offer.address !== null) return locked
     assertOpen(services, locked)
     if (offer.address !== null) return look(services, tx, locked, { selected: asset })
     if (locked.offers.filter(({ address }) => address !== null).length >= CHOICES_MAX) {
-      throw new ApiError('INVOICE_CLOSED', `asset: ${CHOICES_MAX} assets were chosen for this invoice already, which is the most`, {
-        field: 'asset',
-      })
+      throw new ApiError(
+        'INVOICE_CLOSED',
+        `asset: ${CHOICES_MAX} assets were chosen for this invoice already, which is the most`,
+        {
+          field: 'asset',
+        },
+      )
     }
     const place = await placeFor(services, tx, owner, found.asset, found.network, id)
     await tx.query(
       `update invoice_offers set wallet_id = $3, address = $4, address_tag = $5, path = $6, chosen_at = $7
        where workspace_id = $8 and invoice_id = $1 and asset = $2`,
-      [id, asset, place.wallet_id, place.address, place.address_tag, place.path, tx.now(), locked.row.workspace_id])
-    const offers = locked.offers.map((each) => (each.asset === asset ? { ...each, ...place, chosen_at: tx.now() } : each))
+      [
+        id,
+        asset,
+        place.wallet_id,
+        place.address,
+        place.address_tag,
+        place.path,
+        tx.now(),
+        locked.row.workspace_id,
+      ],
+    )
+    const offers = locked.offers.map((each) =>
+      each.asset === asset ? { ...each, ...place, chosen_at: tx.now() } : each,
+    )
     return look(services, tx, { ...locked, offers }, { selected: asset })
   })
 }
 
 async function ownerOf({ database }: Services, { row }: Invoice): Promise<SubAccount> {
-  const found = await database.one<{ path_index: number }>('select path_index from sub_accounts where id = $1', [row.sub_account_id])
-  return { workspaceId: row.workspace_id, subAccountId: row.sub_account_id, subAccountIndex: found?.path_index as number }
+  const found = await database.one<{ path_index: number }>(
+    'select path_index from sub_accounts where id = $1',
+    [row.sub_account_id],
+  )
+  return {
+    workspaceId: row.workspace_id,
+    subAccountId: row.sub_account_id,
+    subAccountIndex: found?.path_index as number,
+  }
 }
 
 function offerIn({ offers }: Invoice, asset: string) {
   const offer = offers.find((each) => each.asset === asset)
   if (offer) return offer
   const known = offers.map((each) => each.asset).join(', ')
-  throw new ApiError('INVALID_REQUEST', `asset: this invoice is not paid in ${asset.slice(0, 64)}; choose one of ${known}`, {
-    field: 'asset',
-  })
+  throw new ApiError(
+    'INVALID_REQUEST',
+    `asset: this invoice is not paid in ${asset.slice(0, 64)}; choose one of ${known}`,
+    {
+      field: 'asset',
+    },
+  )
 }
 
 function assertOpen({ environment }: Services, { row }: Invoice): void {
   if (row.status === 'Pending' && environment.now() < row.expires_at.getTime()) return
   const state = row.status === 'Pending' ? 'Expired' : row.status
-  throw new ApiError('INVOICE_CLOSED', `asset: the invoice is ${state} and takes no payment any more`, {
-    field: 'asset', details: { inv_status: state },
-  })
+  throw new ApiError(
+    'INVOICE_CLOSED',
+    `asset: the invoice is ${state} and takes no payment any more`,
+    {
+      field: 'asset',
+      details: { inv_status: state },
+    },
+  )
 }

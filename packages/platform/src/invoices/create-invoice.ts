@@ -12,21 +12,48 @@ import { invoiceShape, presentInvoice } from './present.ts'
 import { microOf } from './quote.ts'
 import { depthFor, readInvoiceSettings, readLife, readTolerance } from './settings.ts'
 
-/** Asks a payer for money, at rates that stay; at most one invoice per sub-account and `sequence_id`. */
+/**
+ * Asks a payer for money, at rates that stay; at most one invoice per sub-account and
+ * `sequence_id`.
+ */
 export const createInvoice = endpoint({
-  id: 'createInvoice', tag: 'Invoices',
-  description: 'Asks a payer for an amount in fiat or in coin. Rates are locked until it expires, and each chosen asset gets an '
-    + 'address of its own. Show `checkout_url`, or the address. Give a `sequence_id`: then a lost answer is asked for again '
-    + 'and makes one invoice.',
+  id: 'createInvoice',
+  tag: 'Invoices',
+  description:
+    'Asks a payer for an amount in fiat or in coin. Rates are locked until it expires, and each chosen asset gets an ' +
+    'address of its own. Show `checkout_url`, or the address. Give a `sequence_id`: then a lost answer is asked for again ' +
+    'and makes one invoice.',
   errors: [
-    'UNSUPPORTED_ASSET', 'WALLET_MISSING', 'WALLET_INACTIVE', 'INVALID_AMOUNT', 'PRICE_UNAVAILABLE', 'SIGNERS_UNAVAILABLE',
-    'NETWORK_UNAVAILABLE', 'ASSET_CLOSED',
+    'UNSUPPORTED_ASSET',
+    'WALLET_MISSING',
+    'WALLET_INACTIVE',
+    'INVALID_AMOUNT',
+    'PRICE_UNAVAILABLE',
+    'SIGNERS_UNAVAILABLE',
+    'NETWORK_UNAVAILABLE',
+    'ASSET_CLOSED',
   ],
-  example: { fiat: 'USD', fiat_amount: 25.5, assets: ['BTC', 'ETH'], order_id: 'order-1001', sequence_id: 'order-1001' },
-  method: 'POST', path: '/dac/v1/invoices', summary: 'Create an invoice', access: 'write',
-  body: invoiceBody, response: invoiceShape,
+  example: {
+    fiat: 'USD',
+    fiat_amount: 25.5,
+    assets: ['BTC', 'ETH'],
+    order_id: 'order-1001',
+    sequence_id: 'order-1001',
+  },
+  method: 'POST',
+  path: '/dac/v1/invoices',
+  summary: 'Create an invoice',
+  access: 'write',
+  body: invoiceBody,
+  response: invoiceShape,
   earlier: ({ services, caller, fields, body }) =>
-    answeredTo(services.database, 'invoices', caller, sequenceIdIn(fields['sequence_id']), body ? hashAsked(body) : UNREADABLE_PAYLOAD),
+    answeredTo(
+      services.database,
+      'invoices',
+      caller,
+      sequenceIdIn(fields['sequence_id']),
+      body ? hashAsked(body) : UNREADABLE_PAYLOAD,
+    ),
   async handler({ services, caller, body }) {
     const payloadHash = hashAsked(body)
     return onceOnly(
@@ -40,46 +67,106 @@ export const createInvoice = endpoint({
 const hashAsked = ({ payer, ...body }: InvoiceBody): string =>
   hashPayload({ ...body, payer_email: payer?.email, payer_name: payer?.name })
 
-async function create(services: Services, caller: Caller, body: InvoiceBody, payloadHash: string): Promise<Reply> {
-  if (body.webhook_url !== undefined) services.checkout.checkWebhook(body.webhook_url, 'webhook_url')
+async function create(
+  services: Services,
+  caller: Caller,
+  body: InvoiceBody,
+  payloadHash: string,
+): Promise<Reply> {
+  if (body.webhook_url !== undefined)
+    services.checkout.checkWebhook(body.webhook_url, 'webhook_url')
   const asked = whatIsAsked(services, body)
   const offers = await offersOf(services, caller, body, asked)
   const settings = await readInvoiceSettings(services.database, caller.workspaceId)
-  const tolerance = body.tolerance === undefined ? settings.tolerance : readTolerance(body.tolerance)
+  const tolerance =
+    body.tolerance === undefined ? settings.tolerance : readTolerance(body.tolerance)
   const lifeS = readLife(services, body.expires_in) ?? settings.expiresInS
   const now = new Date(services.environment.now())
   const row: InvoiceRow = {
-    id: newInvoiceId(services), workspace_id: caller.workspaceId, sub_account_id: caller.subAccountId, status: 'Pending', exception: null,
-    fiat: asked.fiat?.currency ?? null, fiat_amount: asked.fiat?.amount.toString() ?? null, memo: body.memo ?? null,
-    order_id: body.order_id ?? null, payer: body.payer ?? null, webhook_url: body.webhook_url ?? null,
-    success_url: body.success_url ?? null, failed_url: body.failed_url ?? null, tolerance, selected: null, cancelled_at: null,
-    marked: null, marked_reason: null, marked_at: null, version: 1, sequence_id: body.sequence_id ?? null,
-    expires_at: new Date(now.getTime() + lifeS * 1000), created_at: now, updated_at: now,
+    id: newInvoiceId(services),
+    workspace_id: caller.workspaceId,
+    sub_account_id: caller.subAccountId,
+    status: 'Pending',
+    exception: null,
+    fiat: asked.fiat?.currency ?? null,
+    fiat_amount: asked.fiat?.amount.toString() ?? null,
+    memo: body.memo ?? null,
+    order_id: body.order_id ?? null,
+    payer: body.payer ?? null,
+    webhook_url: body.webhook_url ?? null,
+    success_url: body.success_url ?? null,
+    failed_url: body.failed_url ?? null,
+    tolerance,
+    selected: null,
+    cancelled_at: null,
+    marked: null,
+    marked_reason: null,
+    marked_at: null,
+    version: 1,
+    sequence_id: body.sequence_id ?? null,
+    expires_at: new Date(now.getTime() + lifeS * 1000),
+    created_at: now,
+    updated_at: now,
   }
   const confirmations = depthFor(settings.depths, asked.value && microOf(asked.value))
   const rows = offers.map(({ asset, network, amount, rate }): OfferRow => ({
-    asset: asset.asset_name, network: network.code, amount: amount.toString(), rate: rate?.price.toString() ?? null,
-    rate_at: rate && new Date(rate.at), confirmations, address: null, address_tag: null, path: null, chosen_at: null,
+    asset: asset.asset_name,
+    network: network.code,
+    amount: amount.toString(),
+    rate: rate?.price.toString() ?? null,
+    rate_at: rate && new Date(rate.at),
+    confirmations,
+    address: null,
+    address_tag: null,
+    path: null,
+    chosen_at: null,
   }))
   // Where there is nothing to choose the payer need not.
-  const only = offers.length === 1 ? offers[0] as Offered : null
-  if (only) await readyFor(services, caller, only, only.amount, asked.fiat ? 'fiat_amount' : 'amount')
+  const only = offers.length === 1 ? (offers[0] as Offered) : null
+  if (only)
+    await readyFor(services, caller, only, only.amount, asked.fiat ? 'fiat_amount' : 'amount')
   const response = await services.database.transaction(async (tx) => {
-    const place = only && await placeFor(services, tx, caller, only.asset, only.network, row.id)
+    const place = only && (await placeFor(services, tx, caller, only.asset, only.network, row.id))
     const invoice: Invoice = {
       row: { ...row, selected: only?.asset.asset_name ?? null },
-      offers: place ? rows.map((offer) => ({
-        ...offer, address: place.address, address_tag: place.address_tag, path: place.path, chosen_at: now,
-      })) : rows,
-      payments: [], refunds: [],
+      offers: place
+        ? rows.map((offer) => ({
+            ...offer,
+            address: place.address,
+            address_tag: place.address_tag,
+            path: place.path,
+            chosen_at: now,
+          }))
+        : rows,
+      payments: [],
+      refunds: [],
     }
     const text = stringifyJson(presentInvoice(services, invoice))
     await tx.query(
       `insert into invoices (id, workspace_id, sub_account_id, fiat, fiat_amount, memo, order_id, payer, webhook_url, success_url,
          failed_url, tolerance, selected, due_at, sequence_id, payload_hash, response, expires_at, created_at, updated_at)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $14, $18, $18)`,
-      [row.id, row.workspace_id, row.sub_account_id, row.fiat, row.fiat_amount, row.memo, row.order_id, row.payer, row.webhook_url,
-        row.success_url, row.failed_url, row.tolerance, invoice.row.selected, row.expires_at, row.sequence_id, payloadHash, text, now])
+      [
+        row.id,
+        row.workspace_id,
+        row.sub_account_id,
+        row.fiat,
+        row.fiat_amount,
+        row.memo,
+        row.order_id,
+        row.payer,
+        row.webhook_url,
+        row.success_url,
+        row.failed_url,
+        row.tolerance,
+        invoice.row.selected,
+        row.expires_at,
+        row.sequence_id,
+        payloadHash,
+        text,
+        now,
+      ],
+    )
     await tx.query(
       `insert into invoice_offers (workspace_id, invoice_id, asset, network, position, amount, rate, rate_at, confirmations, wallet_id,
          address, address_tag, path, chosen_at)
@@ -87,7 +174,13 @@ async function create(services: Services, caller: Caller, body: InvoiceBody, pay
          o.chosen_at
        from jsonb_to_recordset($2) as o(asset text, network text, n integer, amount numeric, rate numeric, rate_at timestamptz,
          confirmations integer, address text, address_tag text, path integer[], chosen_at timestamptz)`,
-      [row.id, JSON.stringify(invoice.offers.map((offer, n) => ({ ...offer, n }))), place?.wallet_id ?? null, row.workspace_id])
+      [
+        row.id,
+        JSON.stringify(invoice.offers.map((offer, n) => ({ ...offer, n }))),
+        place?.wallet_id ?? null,
+        row.workspace_id,
+      ],
+    )
     await tellInvoice(services, tx, invoice, 'invoice.created')
     return text
   })

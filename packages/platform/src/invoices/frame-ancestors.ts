@@ -1,9 +1,17 @@
 import type { Services } from '../engine/services.ts'
 
-/** Origins whose pages may show an invoice's checkout in a frame, as its workspace has set them; null: there is no such invoice. */
-export async function frameAncestors(services: Services, invoice: string): Promise<string[] | null> {
+/**
+ * Origins whose pages may show an invoice's checkout in a frame, as its workspace has set them;
+ * null: there is no such invoice.
+ */
+export async function frameAncestors(
+  services: Services,
+  invoice: string,
+): Promise<string[] | null> {
   const row = await services.database.one<{ origins: string[] }>(
     `select coalesce(s.allowed_origins, '[]') origins from invoices i left join invoice_settings s on s.workspace_id = i.workspace_id
-     where lower(i.id) = $1`, [invoice])
+     where lower(i.id) = $1`,
+    [invoice],
+  )
   return row?.origins ?? null
 }

@@ -4,45 +4,99 @@ import type { Caller } from '../http/endpoint.ts'
 import type { Services } from '../engine/services.ts'
 import type { InvoiceException, InvoiceStatus, PaymentStatus, Payment, Terms } from './evaluate.ts'
 
-/** A row of `invoices`. Amounts are decimal strings: of fiat in millionths, of coins in the smallest unit. */
+/**
+ * A row of `invoices`. Amounts are decimal strings: of fiat in millionths, of coins in the smallest
+ * unit.
+ */
 export interface InvoiceRow {
-  id: string; workspace_id: string; sub_account_id: string; status: InvoiceStatus; exception: InvoiceException | null
-  fiat: string | null; fiat_amount: string | null; memo: string | null; order_id: string | null
-  payer: { email?: string; name?: string } | null; webhook_url: string | null; success_url: string | null; failed_url: string | null
-  tolerance: number; selected: string | null; cancelled_at: Date | null
-  marked: 'settled' | 'invalid' | null; marked_reason: string | null; marked_at: Date | null
-  version: number; sequence_id: string | null; expires_at: Date; created_at: Date; updated_at: Date
-}
-
-/** A row of `invoice_offers`: what an invoice may be paid in. `address` and its path are null until it is chosen. */
-export interface OfferRow {
-  asset: string; network: string; amount: string; rate: string | null; rate_at: Date | null; confirmations: number
-  address: string | null; address_tag: string | null; path: number[] | null; chosen_at: Date | null
+  id: string
+  workspace_id: string
+  sub_account_id: string
+  status: InvoiceStatus
+  exception: InvoiceException | null
+  fiat: string | null
+  fiat_amount: string | null
+  memo: string | null
+  order_id: string | null
+  payer: { email?: string; name?: string } | null
+  webhook_url: string | null
+  success_url: string | null
+  failed_url: string | null
+  tolerance: number
+  selected: string | null
+  cancelled_at: Date | null
+  marked: 'settled' | 'invalid' | null
+  marked_reason: string | null
+  marked_at: Date | null
+  version: number
+  sequence_id: string | null
+  expires_at: Date
+  created_at: Date
+  updated_at: Date
 }
 
 /**
- * A payment to an invoice's address: a deposit, or with `transaction_id` null what waits, or waited, in a mempool. `confirmations`
- * by the scan; 0 where no block holds it. `required` before it counts as settled.
+ * A row of `invoice_offers`: what an invoice may be paid in. `address` and its path are null until
+ * it is chosen.
+ */
+export interface OfferRow {
+  asset: string
+  network: string
+  amount: string
+  rate: string | null
+  rate_at: Date | null
+  confirmations: number
+  address: string | null
+  address_tag: string | null
+  path: number[] | null
+  chosen_at: Date | null
+}
+
+/**
+ * A payment to an invoice's address: a deposit, or with `transaction_id` null what waits, or
+ * waited, in a mempool. `confirmations` by the scan; 0 where no block holds it. `required` before
+ * it counts as settled.
  */
 export interface PaymentRow {
-  transaction_id: string | null; hash: string; asset: string; network: string; amount: string; status: PaymentStatus
-  confirmations: number; required: number; block_height: number | null; counts: boolean; seen_at: Date
+  transaction_id: string | null
+  hash: string
+  asset: string
+  network: string
+  amount: string
+  status: PaymentStatus
+  confirmations: number
+  required: number
+  block_height: number | null
+  counts: boolean
+  seen_at: Date
   /** The time that counts: when the chain was last known without it. */
   since: Date
 }
 
 /** A transfer that gave something back. */
 export interface RefundRow {
-  transaction_id: string; asset: string; amount: string; status: 'pending' | 'confirmed' | 'failed'; hash: string | null
+  transaction_id: string
+  asset: string
+  amount: string
+  status: 'pending' | 'confirmed' | 'failed'
+  hash: string | null
 }
 
 /** An invoice with all that its presentation needs. */
-export interface Invoice { row: InvoiceRow; offers: OfferRow[]; payments: PaymentRow[]; refunds: RefundRow[] }
+export interface Invoice {
+  row: InvoiceRow
+  offers: OfferRow[]
+  payments: PaymentRow[]
+  refunds: RefundRow[]
+}
 
 const OFFERS = `select invoice_id, asset, network, amount::text, rate::text, rate_at, confirmations, address, address_tag, path, chosen_at
   from invoice_offers where workspace_id = any($2) and invoice_id = any($1) order by invoice_id, position`
 
-/** What lies at the invoice's addresses, whatever was asked for; a tag that was given to nobody is nobody's invoice. */
+/**
+ * What lies at the invoice's addresses, whatever was asked for; a tag that was given to nobody is
+ * nobody's invoice.
+ */
 const PAYMENTS = `select o.invoice_id, t.id transaction_id, t.hash, t.asset, t.network, t.amount::text, t.state, t.created_at seen_at,
     d.known_at, d.block_height::text, s.height::text scanned, p.status noted, m.waiting, m.seen_at pool_seen_at,
     m.known_at pool_known_at, true is_current
@@ -57,7 +111,10 @@ const PAYMENTS = `select o.invoice_id, t.id transaction_id, t.hash, t.asset, t.n
   where o.workspace_id = any($2) and o.invoice_id = any($1) and o.address is not null
   order by t.created_at, d.block_height, d.txid, d.position`
 
-/** What no block has held yet; and what one holds by now, as long as the invoice was not looked at since. */
+/**
+ * What no block has held yet; and what one holds by now, as long as the invoice was not looked at
+ * since.
+ */
 const POOLED = `select m.invoice_id, null transaction_id, m.txid hash, m.asset, m.network, m.amount::text, 'POOLED' state,
     m.seen_at, m.known_at, null block_height, null scanned, m.noted, m.waiting, null pool_seen_at, null pool_known_at,
     d.txid is null is_current
@@ -73,10 +130,21 @@ const REFUNDS = `select r.invoice_id, r.transaction_id, t.asset, t.amount::text,
   where r.workspace_id = any($2) and r.invoice_id = any($1) order by t.created_at, t.id`
 
 interface Found {
-  transaction_id: string | null; hash: string; asset: string; network: string; amount: string; state: string; seen_at: Date
-  known_at: Date | null; block_height: string | null; scanned: string | null; noted: PaymentStatus | null
+  transaction_id: string | null
+  hash: string
+  asset: string
+  network: string
+  amount: string
+  state: string
+  seen_at: Date
+  known_at: Date | null
+  block_height: string | null
+  scanned: string | null
+  noted: PaymentStatus | null
   /** In a mempool: it is there now; it is not any more; null: it was never seen in one. */
-  waiting: boolean | null; pool_seen_at: Date | null; pool_known_at: Date | null
+  waiting: boolean | null
+  pool_seen_at: Date | null
+  pool_known_at: Date | null
   /** False: a deposit stands for it. */
   is_current: boolean
 }
@@ -89,23 +157,39 @@ function paymentOf(services: Services, offers: readonly OfferRow[], row: Found):
   const depth = services.registry.network(row.network)?.confirmations ?? 1
   const required = Math.max(depth, offer?.confirmations ?? 0)
   const height = row.block_height === null ? null : Number(row.block_height)
-  const confirmations = height === null ? 0 : Math.max(1, Number(row.scanned ?? height) - height + 1)
+  const confirmations =
+    height === null ? 0 : Math.max(1, Number(row.scanned ?? height) - height + 1)
   const isDeep = confirmations >= (offer?.confirmations ?? 0)
-  const times = [row.seen_at, row.known_at, row.pool_seen_at, row.pool_known_at].flatMap((time) => time?.getTime() ?? [])
+  const times = [row.seen_at, row.known_at, row.pool_seen_at, row.pool_known_at].flatMap(
+    (time) => time?.getTime() ?? [],
+  )
   return {
-    transaction_id: row.transaction_id, hash: row.hash, asset: row.asset, network: row.network, amount: row.amount,
-    status: statusOf(row, isDeep), confirmations, required, block_height: height, counts: offer !== undefined, seen_at: row.seen_at,
+    transaction_id: row.transaction_id,
+    hash: row.hash,
+    asset: row.asset,
+    network: row.network,
+    amount: row.amount,
+    status: statusOf(row, isDeep),
+    confirmations,
+    required,
+    block_height: height,
+    counts: offer !== undefined,
+    seen_at: row.seen_at,
     since: new Date(Math.min(...times)),
   }
 }
 
 function statusOf({ state, waiting }: Found, isDeep: boolean): PaymentStatus {
   switch (state) {
-    case 'POOLED': return waiting ? 'seen' : 'dropped'
+    case 'POOLED':
+      return waiting ? 'seen' : 'dropped'
     // What a reorganisation takes out of a block usually waits again.
-    case 'REORGED': return waiting ? 'seen' : 'reverted'
-    case 'FROZEN': return 'held'
-    default: return CREDITED.has(state) && isDeep ? 'confirmed' : 'detected'
+    case 'REORGED':
+      return waiting ? 'seen' : 'reverted'
+    case 'FROZEN':
+      return 'held'
+    default:
+      return CREDITED.has(state) && isDeep ? 'confirmed' : 'detected'
   }
 }
 
@@ -115,15 +199,22 @@ export const INVOICE_COLUMNS = `id, workspace_id, sub_account_id, status, except
   expires_at, created_at, updated_at`
 
 /** What belongs to an invoice, beside its row. */
-interface Part { invoice_id: string }
+interface Part {
+  invoice_id: string
+}
 
 async function partsOf(
-  services: Services, tx: Queryable, rows: readonly InvoiceRow[]
+  services: Services,
+  tx: Queryable,
+  rows: readonly InvoiceRow[],
 ): Promise<(Invoice & { found: Found[] })[]> {
   const ids = rows.map(({ id }) => id)
   const workspaces = [...new Set(rows.map(({ workspace_id: workspace }) => workspace))]
   const read = async <T>(statement: string): Promise<(id: string) => T[]> => {
-    const parts = Map.groupBy(await tx.query<Part & T>(statement, [ids, workspaces]), ({ invoice_id }) => invoice_id)
+    const parts = Map.groupBy(
+      await tx.query<Part & T>(statement, [ids, workspaces]),
+      ({ invoice_id }) => invoice_id,
+    )
     return (id) => parts.get(id) ?? []
   }
   const offers = await read<OfferRow>(OFFERS)
@@ -133,15 +224,26 @@ async function partsOf(
   const found = (id: string) => [...deposits(id), ...pooled(id)]
   const refunds = ids.some((id) => found(id).length > 0) ? await read<RefundRow>(REFUNDS) : () => []
   return rows.map((row) => ({
-    row, offers: offers(row.id), payments: found(row.id).map((each) => paymentOf(services, offers(row.id), each)), refunds: refunds(row.id),
+    row,
+    offers: offers(row.id),
+    payments: found(row.id).map((each) => paymentOf(services, offers(row.id), each)),
+    refunds: refunds(row.id),
     found: found(row.id),
   }))
 }
 
-/** Invoices whose rows are known. What is shown agrees with the state beside it: payments are as they were when that was evaluated. */
-export async function withParts(services: Services, tx: Queryable, rows: readonly InvoiceRow[]): Promise<Invoice[]> {
+/**
+ * Invoices whose rows are known. What is shown agrees with the state beside it: payments are as
+ * they were when that was evaluated.
+ */
+export async function withParts(
+  services: Services,
+  tx: Queryable,
+  rows: readonly InvoiceRow[],
+): Promise<Invoice[]> {
   return (await partsOf(services, tx, rows)).map(({ found, ...invoice }) => ({
-    ...invoice, payments: invoice.payments.flatMap((payment, at) => {
+    ...invoice,
+    payments: invoice.payments.flatMap((payment, at) => {
       const status = found[at]?.noted
       return status ? [{ ...payment, status }] : []
     }),
@@ -151,13 +253,30 @@ export async function withParts(services: Services, tx: Queryable, rows: readonl
 /** What names an invoice. */
 type Named = Pick<InvoiceRow, 'id' | 'workspace_id'>
 
-const rowOf = async (tx: Queryable, { id, workspace_id: workspace }: Named, lock: string): Promise<InvoiceRow | undefined> =>
-  ID.test(id) ? tx.one<InvoiceRow>(
-    `select ${INVOICE_COLUMNS} from invoices where workspace_id = $2 and id = $1 ${lock}`, [id, workspace]) : undefined
+const rowOf = async (
+  tx: Queryable,
+  { id, workspace_id: workspace }: Named,
+  lock: string,
+): Promise<InvoiceRow | undefined> =>
+  ID.test(id)
+    ? tx.one<InvoiceRow>(
+        `select ${INVOICE_COLUMNS} from invoices where workspace_id = $2 and id = $1 ${lock}`,
+        [id, workspace],
+      )
+    : undefined
 
-/** An invoice as it is shown, whosever it is: a payer knows its id alone. Undefined where there is none. */
-export async function readInvoice(services: Services, tx: Queryable, id: string): Promise<Invoice | undefined> {
-  const row = ID.test(id) ? await tx.one<InvoiceRow>(`select ${INVOICE_COLUMNS} from invoices where lower(id) = $1`, [id]) : undefined
+/**
+ * An invoice as it is shown, whosever it is: a payer knows its id alone. Undefined where there is
+ * none.
+ */
+export async function readInvoice(
+  services: Services,
+  tx: Queryable,
+  id: string,
+): Promise<Invoice | undefined> {
+  const row = ID.test(id)
+    ? await tx.one<InvoiceRow>(`select ${INVOICE_COLUMNS} from invoices where lower(id) = $1`, [id])
+    : undefined
   return row && (await withParts(services, tx, [row]))[0]
 }
 
@@ -165,14 +284,29 @@ export async function readInvoice(services: Services, tx: Queryable, id: string)
  * A caller's invoice as it is shown.
  * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
  */
-export async function readOwnInvoice(services: Services, tx: Queryable, caller: Caller, id: string): Promise<Invoice> {
+export async function readOwnInvoice(
+  services: Services,
+  tx: Queryable,
+  caller: Caller,
+  id: string,
+): Promise<Invoice> {
   const row = await rowOf(tx, { id, workspace_id: caller.workspaceId }, '')
-  return ownInvoice(row ? (await withParts(services, tx, [row]))[0] : await readInvoice(services, tx, id), caller, id)
+  return ownInvoice(
+    row ? (await withParts(services, tx, [row]))[0] : await readInvoice(services, tx, id),
+    caller,
+    id,
+  )
 }
 
-/** An invoice to be changed: its row locked, its payments as they stand now. Undefined where there is none, or `lock` passes it over. */
+/**
+ * An invoice to be changed: its row locked, its payments as they stand now. Undefined where there
+ * is none, or `lock` passes it over.
+ */
 export async function lockInvoice(
-  services: Services, tx: Queryable, invoice: Named, lock: 'for update' | 'for update skip locked' = 'for update'
+  services: Services,
+  tx: Queryable,
+  invoice: Named,
+  lock: 'for update' | 'for update skip locked' = 'for update',
 ): Promise<Invoice | undefined> {
   const row = await rowOf(tx, invoice, lock)
   if (!row) return undefined
@@ -186,7 +320,8 @@ const ID = /^inv_[0-9a-f]{32}$/
 const ID_BYTES = 16
 
 /** 128 random bits: nobody guesses it. */
-export const newInvoiceId = (services: Services): string => `inv_${Buffer.from(services.environment.bytes(ID_BYTES)).toString('hex')}`
+export const newInvoiceId = (services: Services): string =>
+  `inv_${Buffer.from(services.environment.bytes(ID_BYTES)).toString('hex')}`
 
 export const noInvoice = (id: string): ApiError =>
   new ApiError('NOT_FOUND', `inv_id: there is no invoice ${id.slice(0, 100)}`, { field: 'inv_id' })
@@ -198,7 +333,9 @@ export const noInvoice = (id: string): ApiError =>
 export function ownInvoice(invoice: Invoice | undefined, caller: Caller, id: string): Invoice {
   if (!invoice) throw noInvoice(id)
   if (invoice.row.workspace_id !== caller.workspaceId) {
-    throw new ApiError('FORBIDDEN', 'inv_id: the invoice belongs to another workspace', { field: 'inv_id' })
+    throw new ApiError('FORBIDDEN', 'inv_id: the invoice belongs to another workspace', {
+      field: 'inv_id',
+    })
   }
   if (invoice.row.sub_account_id !== caller.subAccountId) throw noInvoice(id)
   return invoice
@@ -207,10 +344,18 @@ export function ownInvoice(invoice: Invoice | undefined, caller: Caller, id: str
 /** What the state of an invoice follows from. */
 export function termsOf({ row, offers }: Pick<Invoice, 'row' | 'offers'>): Terms {
   return {
-    offers: new Map(offers.map(({ asset, amount }) => [asset, BigInt(amount)])), tolerance: row.tolerance,
-    expiresAt: row.expires_at.getTime(), cancelledAt: row.cancelled_at?.getTime() ?? null, marked: row.marked,
+    offers: new Map(offers.map(({ asset, amount }) => [asset, BigInt(amount)])),
+    tolerance: row.tolerance,
+    expiresAt: row.expires_at.getTime(),
+    cancelledAt: row.cancelled_at?.getTime() ?? null,
+    marked: row.marked,
   }
 }
 
 export const paymentsOf = ({ payments }: Pick<Invoice, 'payments'>): Payment[] =>
-  payments.map(({ asset, amount, status, since }) => ({ asset, amount: BigInt(amount), status, seenAt: since.getTime() }))
+  payments.map(({ asset, amount, status, since }) => ({
+    asset,
+    amount: BigInt(amount),
+    status,
+    seenAt: since.getTime(),
+  }))

@@ -11,10 +11,14 @@ const INT32_MAX = 2_147_483_647
 
 /** Invoices of the sub-account, newest first. */
 export const listInvoices = endpoint({
-  id: 'listInvoices', tag: 'Invoices',
+  id: 'listInvoices',
+  tag: 'Invoices',
   description: 'Newest first, a page at a time.',
   errors: ['UNSUPPORTED_ASSET'],
-  method: 'GET', path: '/dac/v1/invoices', summary: 'List invoices', access: 'read',
+  method: 'GET',
+  path: '/dac/v1/invoices',
+  summary: 'List invoices',
+  access: 'read',
   query: z.strictObject({
     status: oneOf(INVOICE_STATUSES).optional(),
     exception: oneOf(EXCEPTIONS).optional(),
@@ -38,18 +42,37 @@ export const listInvoices = endpoint({
     where(query.status, (at) => `status = ${at}`)
     where(query.exception, (at) => `exception = ${at}`)
     where(query.order_id, (at) => `order_id = ${at}`)
-    where(query.asset, (at) => (
-      `exists (select 1 from invoice_offers o where o.workspace_id = $2 and o.invoice_id = invoices.id and o.asset = ${at})`))
+    where(
+      query.asset,
+      (at) =>
+        `exists (select 1 from invoice_offers o where o.workspace_id = $2 and o.invoice_id = invoices.id and o.asset = ${at})`,
+    )
     where(query.from, (at) => `created_at >= to_timestamp(${at}::bigint)`)
     where(query.to, (at) => `created_at < to_timestamp(${at}::bigint)`)
     const found = conditions.join(' and ')
     const isKept = query.order_id === undefined && query.asset === undefined
-    const { rows, total } = await readList<InvoiceRow>(services.database, {
-      list: 'invoices', columns: INVOICE_COLUMNS, found, values,
-      kept: isKept ? given({ status: query.status, exception: query.exception }) : null,
-      from: dateOf(query.from), before: dateOf(query.to),
-    }, page, limit)
+    const { rows, total } = await readList<InvoiceRow>(
+      services.database,
+      {
+        list: 'invoices',
+        columns: INVOICE_COLUMNS,
+        found,
+        values,
+        kept: isKept ? given({ status: query.status, exception: query.exception }) : null,
+        from: dateOf(query.from),
+        before: dateOf(query.to),
+      },
+      page,
+      limit,
+    )
     const invoices = await withParts(services, services.database, rows)
-    return { body: { data: invoices.map((invoice) => presentInvoice(services, invoice)), page, limit, total } }
+    return {
+      body: {
+        data: invoices.map((invoice) => presentInvoice(services, invoice)),
+        page,
+        limit,
+        total,
+      },
+    }
   },
 })

@@ -6,7 +6,8 @@ import { look } from './look.ts'
 
 /** Of `invoices i`, in SQL, at the time $1. */
 const IS_TIMELY = '(i.due_at <= $1)'
-const DEEP = 'network_scans s join invoices i on i.due_network = s.network and i.due_height <= s.height'
+const DEEP =
+  'network_scans s join invoices i on i.due_network = s.network and i.due_height <= s.height'
 
 type Due = Pick<InvoiceRow, 'id' | 'workspace_id'>
 
@@ -15,53 +16,72 @@ const AT_ONCE = 8
 /** One that could not be looked at is tried again after this time; the others go on. */
 const ERROR_WAIT_MS = 10_000
 
-/** What invoices are told of deposits. One statement by index: most deposits are nobody's invoice. */
+/**
+ * What invoices are told of deposits. One statement by index: most deposits are nobody's invoice.
+ */
 export const invoices: Invoices = {
   async moved(tx, { workspace_id: workspace, network, destination_id, address_tag }) {
     await tx.query(
       `update invoices i set due_at = $4 from invoice_offers o
        where o.workspace_id = $5 and o.network = $1 and o.address = $2 and coalesce(o.address_tag, '') = coalesce($3, '')
          and i.workspace_id = $5 and i.id = o.invoice_id`,
-      [network, destination_id, address_tag, tx.now(), workspace])
+      [network, destination_id, address_tag, tx.now(), workspace],
+    )
   },
 }
 
 /**
- * Looks at invoices whose payments have moved, whose time is over, or whose payments have become deep enough; at so many, which the
- * longest wait for. @returns how many there were
+ * Looks at invoices whose payments have moved, whose time is over, or whose payments have become
+ * deep enough; at so many, which the longest wait for. @returns how many there were
  */
 export async function lookAtDue(services: Services): Promise<number> {
   const due = await services.database.query<Due>(
     `(select i.workspace_id, i.id from invoices i where ${IS_TIMELY} order by i.due_at limit $2)
      union (select i.workspace_id, i.id from ${DEEP} limit $2)`,
-    [services.database.now(), INVOICES_PER_RUN])
+    [services.database.now(), INVOICES_PER_RUN],
+  )
   let next = 0
-  await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-    for (let one = due[next++]; one !== undefined; one = due[next++]) await lookAt(services, one)
-  }))
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (let one = due[next++]; one !== undefined; one = due[next++]) await lookAt(services, one)
+    }),
+  )
   return due.length
 }
 
-/** Looks as soon as this process has told of a deposit, and now and then for what others have done. */
+/**
+ * Looks as soon as this process has told of a deposit, and now and then for what others have done.
+ */
 export function invoiceLoop(services: Services): Loop {
   return {
-    name: 'invoices', everyMs: services.settings.pollMs, bell: services.checkout.moved,
+    name: 'invoices',
+    everyMs: services.settings.pollMs,
+    bell: services.checkout.moved,
     due: `exists (select 1 from invoices i where ${IS_TIMELY}) or exists (select 1 from ${DEEP})`,
-    run: async () => await lookAtDue(services) > 0,
+    run: async () => (await lookAtDue(services)) > 0,
   }
 }
 
 async function lookAt(services: Services, { id, workspace_id: workspace }: Due): Promise<void> {
   try {
     await services.database.transaction(async (tx) => {
-      const invoice = await lockInvoice(services, tx, { id, workspace_id: workspace }, 'for update skip locked')
+      const invoice = await lockInvoice(
+        services,
+        tx,
+        { id, workspace_id: workspace },
+        'for update skip locked',
+      )
       if (invoice) await look(services, tx, invoice)
     })
     services.environment.checkpoint('invoice.looked')
   } catch (error) {
-    services.log.warn({ invoice: id, err: reasonOf(error) }, 'an invoice could not be looked at; it is tried again')
+    services.log.warn(
+      { invoice: id, err: reasonOf(error) },
+      'an invoice could not be looked at; it is tried again',
+    )
     await services.database.query(
       'update invoices set due_at = $2, due_network = null, due_height = null where workspace_id = $3 and id = $1',
-      [id, new Date(services.environment.now() + ERROR_WAIT_MS), workspace])
+      [id, new Date(services.environment.now() + ERROR_WAIT_MS), workspace],
+    )
   }
 }

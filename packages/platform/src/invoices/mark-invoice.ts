@@ -5,24 +5,39 @@ import { pathInvoiceId } from './body.ts'
 import { byHand } from './by-hand.ts'
 import { invoiceShape, presentInvoice } from './present.ts'
 
-/** The merchant's word goes before what was paid: a late payment is taken, a paid invoice is refused. The last word counts. */
+/**
+ * The merchant's word goes before what was paid: a late payment is taken, a paid invoice is
+ * refused. The last word counts.
+ */
 export const markInvoice = endpoint({
-  id: 'markInvoice', tag: 'Invoices',
-  description: 'Your word goes before what was paid: `settled` or `invalid`, with a reason. The last one counts.',
+  id: 'markInvoice',
+  tag: 'Invoices',
+  description:
+    'Your word goes before what was paid: `settled` or `invalid`, with a reason. The last one counts.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   example: { status: 'settled', reason: 'Paid in cash' },
-  method: 'POST', path: '/dac/v1/invoices/{id}/mark', summary: 'Mark an invoice as settled or invalid', access: 'write',
+  method: 'POST',
+  path: '/dac/v1/invoices/{id}/mark',
+  summary: 'Mark an invoice as settled or invalid',
+  access: 'write',
   params: z.strictObject({ id: pathInvoiceId }),
   body: z.strictObject({
-    status: z.enum(['settled', 'invalid']).meta({ description: 'settled: it becomes Paid; invalid: Invalid' }),
+    status: z
+      .enum(['settled', 'invalid'])
+      .meta({ description: 'settled: it becomes Paid; invalid: Invalid' }),
     reason: text(1000),
   }),
   response: invoiceShape,
   async handler({ services, caller, params: { id }, body }) {
-    const invoice = await byHand(services, caller, id, ({ row }) => (
+    const invoice = await byHand(services, caller, id, ({ row }) =>
       row.marked === body.status && row.marked_reason === body.reason
         ? null
-        : { marked: body.status, marked_reason: body.reason, marked_at: new Date(services.environment.now()) }))
+        : {
+            marked: body.status,
+            marked_reason: body.reason,
+            marked_at: new Date(services.environment.now()),
+          },
+    )
     return { body: presentInvoice(services, invoice) }
   },
 })

@@ -7,7 +7,10 @@ import { shared } from '../engine/shared.ts'
 
 /** Transactions that are read in one look; the others are read in the next, at once. */
 const READ_PER_LOOK = 400
-/** Of what waited before the first look so many are read: a full pool of Bitcoin's would be 100,000 questions. */
+/**
+ * Of what waited before the first look so many are read: a full pool of Bitcoin's would be 100,000
+ * questions.
+ */
 const BACKLOG_MAX = 2000
 /** The ids of a long pool are a long answer: they are asked for the less often. */
 const PAUSE_MS_PER_ID = 0.2
@@ -16,19 +19,27 @@ const REFUSED_WAIT_MS = 60_000
 /** Payments that have left the pool without a block, asked for one by one in one look. */
 const GONE_PER_LOOK = 50
 
-/** Networks where a payment may be waited for: an invoice is open there, or something was seen that no block has held yet. */
+/**
+ * Networks where a payment may be waited for: an invoice is open there, or something was seen that
+ * no block has held yet.
+ */
 const AWAITED = `select distinct o.network from invoices i
     join invoice_offers o on o.workspace_id = i.workspace_id and o.invoice_id = i.id
   where i.status in ('Pending', 'Processing') and o.address is not null
   union select distinct network from invoice_mempool where waiting`
 
 async function awaitedNetworks({ database }: Services): Promise<Set<string>> {
-  return new Set((await database.query<{ network: string }>(AWAITED, [])).map(({ network }) => network))
+  return new Set(
+    (await database.query<{ network: string }>(AWAITED, [])).map(({ network }) => network),
+  )
 }
 
 /** What a process remembers of a pool between two looks; a new one reads the pool anew. */
 export class PoolMemory {
-  /** Ids that were there last time and have been read, or were too many to be. Null before the first look. */
+  /**
+   * Ids that were there last time and have been read, or were too many to be. Null before the first
+   * look.
+   */
   known: Set<string> | null = null
   /** Payments that were missing last time. */
   missing: ReadonlySet<string> = new Set()
@@ -37,12 +48,15 @@ export class PoolMemory {
 }
 
 /**
- * Looks once through what waits to be mined, and marks the invoices that it pays, or that it pays no more. What is seen so is
- * never credited; it makes an invoice Processing.
+ * Looks once through what waits to be mined, and marks the invoices that it pays, or that it pays
+ * no more. What is seen so is never credited; it makes an invoice Processing.
  * @returns how many transactions wait, and whether some of them are still to be read
  */
 export async function lookAtMempool(
-  services: Services, { network, client }: Pick<Chain, 'network' | 'client'>, mempool: Mempool, memory: PoolMemory
+  services: Services,
+  { network, client }: Pick<Chain, 'network' | 'client'>,
+  mempool: Mempool,
+  memory: PoolMemory,
 ): Promise<{ size: number; more: boolean }> {
   const askedAt = new Date(services.environment.now())
   const ids = await mempool.waiting()
@@ -51,35 +65,54 @@ export async function lookAtMempool(
   const unread = ids.filter((id) => !known.has(id))
   const skipped = first ? unread.splice(BACKLOG_MAX) : []
   if (skipped.length > 0) {
-    services.log.info({ network: network.code, waiting: ids.length, skipped: skipped.length }, 'payments among them show with their block')
+    services.log.info(
+      { network: network.code, waiting: ids.length, skipped: skipped.length },
+      'payments among them show with their block',
+    )
   }
   const batch = unread.slice(0, READ_PER_LOOK)
   const transfers = batch.length > 0 ? await mempool.transfers(batch) : []
-  const seen = transfers.filter(({ asset, coinbase }) => asset === network.native_asset && !coinbase)
+  const seen = transfers.filter(
+    ({ asset, coinbase }) => asset === network.native_asset && !coinbase,
+  )
   let moved = await noteSeen(services, network.code, seen, memory.knownAt)
   const waiting = new Set(ids)
   memory.known = new Set([...known, ...skipped, ...batch].filter((id) => waiting.has(id)))
   const more = unread.length > batch.length
   if (!more) memory.knownAt = askedAt
 
-  // One node of several behind an endpoint may not have heard of it yet: only what is missing twice is asked for.
+  // One node of several behind an endpoint may not have heard of it yet: only what is missing twice
+  // is asked for.
   const missing = (await unconfirmed(services, network.code)).filter((txid) => !waiting.has(txid))
   for (const txid of missing.filter((each) => memory.missing.has(each)).slice(0, GONE_PER_LOOK)) {
     // One that a block holds is a deposit as soon as that block is scanned.
-    if ((await client.status(txid)).state === 'absent') moved = await noteGone(services, network.code, txid) || moved
+    if ((await client.status(txid)).state === 'absent')
+      moved = (await noteGone(services, network.code, txid)) || moved
   }
   memory.missing = new Set(missing)
   if (moved) services.checkout.moved.ring()
   return { size: ids.length, more }
 }
 
-/** Sums what each transaction pays to each invoice, and writes what is new. @returns whether something is */
+/**
+ * Sums what each transaction pays to each invoice, and writes what is new. @returns whether
+ * something is
+ */
 async function noteSeen(
-  services: Services, network: string, transfers: readonly ChainTransfer[], knownAt: Date | null
+  services: Services,
+  network: string,
+  transfers: readonly ChainTransfer[],
+  knownAt: Date | null,
 ): Promise<boolean> {
   if (transfers.length === 0) return false
-  const rows = transfers.map(({ txid, asset, address, amount }) => ({ txid, asset, address, amount: amount.toString() }))
-  // The memory of a process is short: what it does not know of the pool, the scan of the chain says.
+  const rows = transfers.map(({ txid, asset, address, amount }) => ({
+    txid,
+    asset,
+    address,
+    amount: amount.toString(),
+  }))
+  // The memory of a process is short: what it does not know of the pool, the scan of the chain
+  // says.
   const changed = await services.database.query(
     `with seen as (
        select s.txid, o.workspace_id, o.invoice_id, s.asset, sum(s.amount) amount
@@ -95,20 +128,28 @@ async function noteSeen(
        returning workspace_id, invoice_id
      )
      update invoices i set due_at = $3 from written w where i.workspace_id = w.workspace_id and i.id = w.invoice_id returning 1`,
-    [network, JSON.stringify(rows), services.database.now(), knownAt])
+    [network, JSON.stringify(rows), services.database.now(), knownAt],
+  )
   services.environment.checkpoint('mempool.seen')
   return changed.length > 0
 }
 
-/** Payments that were seen and that no block is known to hold. Those that one holds by now wait no more. */
+/**
+ * Payments that were seen and that no block is known to hold. Those that one holds by now wait no
+ * more.
+ */
 async function unconfirmed({ database }: Services, network: string): Promise<string[]> {
   await database.query(
     `update invoice_mempool m set waiting = false
      from deposits d join invoice_offers o on o.workspace_id = d.workspace_id and o.network = d.network and o.address = d.address
      where m.workspace_id = d.workspace_id and m.network = $1 and m.waiting and d.network = $1 and d.txid = m.txid
-       and o.invoice_id = m.invoice_id and d.block_hash is not null`, [network])
+       and o.invoice_id = m.invoice_id and d.block_hash is not null`,
+    [network],
+  )
   const rows = await database.query<{ txid: string }>(
-    'select distinct txid from invoice_mempool where network = $1 and waiting', [network])
+    'select distinct txid from invoice_mempool where network = $1 and waiting',
+    [network],
+  )
   return rows.map(({ txid }) => txid)
 }
 
@@ -118,22 +159,36 @@ async function noteGone({ database }: Services, network: string, txid: string): 
     `with gone as (
        update invoice_mempool set waiting = false where network = $1 and txid = $2 and waiting returning workspace_id, invoice_id
      ) update invoices i set due_at = $3 from gone g where i.workspace_id = g.workspace_id and i.id = g.invoice_id returning 1`,
-    [network, txid, database.now()])
+    [network, txid, database.now()],
+  )
   return rows.length > 0
 }
 
-/** The same for many loops that ask at the same pace: one query serves them all, whichever asks first. */
+/**
+ * The same for many loops that ask at the same pace: one query serves them all, whichever asks
+ * first.
+ */
 export function awaitedNetworksShared(services: Services): () => Promise<Set<string>> {
-  return shared(() => awaitedNetworks(services), services.settings.pollMs * 0.9, () => services.environment.now())
+  return shared(
+    () => awaitedNetworks(services),
+    services.settings.pollMs * 0.9,
+    () => services.environment.now(),
+  )
 }
 
 /** Follows what waits on one network, while somebody may pay an invoice there. */
-export function mempoolLoop(services: Services, chain: Chain, mempool: Mempool, awaited: () => Promise<Set<string>>): Loop {
+export function mempoolLoop(
+  services: Services,
+  chain: Chain,
+  mempool: Mempool,
+  awaited: () => Promise<Set<string>>,
+): Loop {
   const { code } = chain.network
   let memory = new PoolMemory()
   let refused = false
   return {
-    name: `mempool ${code}`, everyMs: services.settings.pollMs,
+    name: `mempool ${code}`,
+    everyMs: services.settings.pollMs,
     async run(signal) {
       if (!(await awaited()).has(code)) {
         memory = new PoolMemory()
@@ -147,7 +202,10 @@ export function mempoolLoop(services: Services, chain: Chain, mempool: Mempool, 
         if (!(error instanceof RpcRefused)) throw error
         if (!refused) {
           const where = { network: code, err: reasonOf(error) }
-          services.log.warn(where, 'the endpoint does not show what waits to be mined: payments show with their block')
+          services.log.warn(
+            where,
+            'the endpoint does not show what waits to be mined: payments show with their block',
+          )
         }
         refused = true
         await services.environment.sleep(REFUSED_WAIT_MS, signal)

@@ -6,7 +6,17 @@ import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
 import type { Services } from '../engine/services.ts'
 import { OFFERS_MAX, type InvoiceBody } from './body.ts'
-import { amountFor, currentRate, FIATS, leastOf, readFiat, valueOfCoin, valueOfFiat, type Rate, type Value } from './quote.ts'
+import {
+  amountFor,
+  currentRate,
+  FIATS,
+  leastOf,
+  readFiat,
+  valueOfCoin,
+  valueOfFiat,
+  type Rate,
+  type Value,
+} from './quote.ts'
 
 /** What an invoice asks for. `fiat` in millionths; null: an amount of an asset was asked for. */
 export interface Asked {
@@ -18,55 +28,89 @@ export interface Asked {
 }
 
 /** One of the assets that it may be paid in: its amount in the smallest unit. */
-export interface Offered { asset: Asset; network: Network; amount: bigint; rate: Rate | null }
+export interface Offered {
+  asset: Asset
+  network: Network
+  amount: bigint
+  rate: Rate | null
+}
 
-const invalid = (field: string, reason: string) => new ApiError('INVALID_REQUEST', `${field}: ${reason}`, { field })
-const unpriced = (asset: Asset, field: string) => new ApiError(
-  'PRICE_UNAVAILABLE', `${field}: there is no current price of ${asset.asset_name}; nothing is asked for by a stale one, try again`,
-  { field, details: { asset: asset.asset_name } })
+const invalid = (field: string, reason: string) =>
+  new ApiError('INVALID_REQUEST', `${field}: ${reason}`, { field })
+const unpriced = (asset: Asset, field: string) =>
+  new ApiError(
+    'PRICE_UNAVAILABLE',
+    `${field}: there is no current price of ${asset.asset_name}; nothing is asked for by a stale one, try again`,
+    { field, details: { asset: asset.asset_name } },
+  )
 
 /** What is owed: in a currency, or in an asset. */
 export function whatIsAsked(services: Services, body: InvoiceBody): Asked {
   if (body.fiat_amount !== undefined || body.fiat !== undefined) {
-    if (body.fiat === undefined) throw invalid('fiat', `is required beside fiat_amount; prices are known in ${FIATS.join(', ')}`)
+    if (body.fiat === undefined)
+      throw invalid(
+        'fiat',
+        `is required beside fiat_amount; prices are known in ${FIATS.join(', ')}`,
+      )
     if (body.fiat_amount === undefined) throw invalid('fiat_amount', 'is required beside fiat')
     for (const field of ['asset', 'amount'] as const) {
-      if (body[field] !== undefined) throw invalid(field, 'give either fiat and fiat_amount, or asset and amount')
+      if (body[field] !== undefined)
+        throw invalid(field, 'give either fiat and fiat_amount, or asset and amount')
     }
     const amount = readFiat(body.fiat_amount)
-    return { fiat: { currency: body.fiat, amount }, value: valueOfFiat(amount), asset: null, amount }
+    return {
+      fiat: { currency: body.fiat, amount },
+      value: valueOfFiat(amount),
+      asset: null,
+      amount,
+    }
   }
-  if (body.asset === undefined) throw invalid('fiat', 'give fiat and fiat_amount, or asset and amount')
+  if (body.asset === undefined)
+    throw invalid('fiat', 'give fiat and fiat_amount, or asset and amount')
   if (body.amount === undefined) throw invalid('amount', 'is required beside asset')
   const { asset } = findAsset(services, body.asset)
   const amount = readAmount(body.amount, asset, 'amount')
-  if (amount === 0n) throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })
+  if (amount === 0n)
+    throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })
   const rate = currentRate(services, asset)
   return { fiat: null, value: rate && valueOfCoin(amount, asset, rate), asset, amount }
 }
 
 /**
- * What an invoice may be paid in, each at its current price. What the caller has named must be possible; of the sub-account's own
- * wallets those are left out that are not.
+ * What an invoice may be paid in, each at its current price. What the caller has named must be
+ * possible; of the sub-account's own wallets those are left out that are not.
  * @throws ApiError that names the asset
  */
-export async function offersOf(services: Services, caller: Caller, body: InvoiceBody, asked: Asked): Promise<Offered[]> {
+export async function offersOf(
+  services: Services,
+  caller: Caller,
+  body: InvoiceBody,
+  asked: Asked,
+): Promise<Offered[]> {
   const named = body.assets ?? (asked.asset ? [asked.asset.asset_name] : undefined)
   if (named) {
     const field = body.assets ? 'assets' : 'asset'
     if (new Set(named).size !== named.length) throw invalid(field, 'names an asset twice')
-    return Promise.all(named.map(async (name) => {
-      const found = findOpenAsset(services, name, field)
-      const wallet = await nameField(() => findWallet(services.database, caller, name), field)
-      if (wallet.status !== 'active') {
-        throw new ApiError('WALLET_INACTIVE', `${field}: the ${name} wallet is inactive and takes no new addresses`, { field })
-      }
-      return offered(services, found, asked, field)
-    }))
+    return Promise.all(
+      named.map(async (name) => {
+        const found = findOpenAsset(services, name, field)
+        const wallet = await nameField(() => findWallet(services.database, caller, name), field)
+        if (wallet.status !== 'active') {
+          throw new ApiError(
+            'WALLET_INACTIVE',
+            `${field}: the ${name} wallet is inactive and takes no new addresses`,
+            { field },
+          )
+        }
+        return offered(services, found, asked, field)
+      }),
+    )
   }
   const wallets = await services.database.query<{ asset: string }>(
     `select asset from wallets where workspace_id = $2 and sub_account_id = $1 and status = 'active'
-     order by created_at, id limit 1000`, [caller.subAccountId, caller.workspaceId])
+     order by created_at, id limit 1000`,
+    [caller.subAccountId, caller.workspaceId],
+  )
   let problem: ApiError | null = null
   const possible = wallets.flatMap(({ asset }) => {
     try {
@@ -78,7 +122,8 @@ export async function offersOf(services: Services, caller: Caller, body: Invoice
     }
   })
   if (possible.length > 0) return possible.slice(0, OFFERS_MAX)
-  const none = 'assets: this sub-account has no active wallet; create one with POST /dac/v1/create-wallet'
+  const none =
+    'assets: this sub-account has no active wallet; create one with POST /dac/v1/create-wallet'
   throw problem ?? new ApiError('WALLET_MISSING', none, { field: 'assets' })
 }
 
@@ -92,19 +137,27 @@ async function nameField<T>(find: () => Promise<T>, field: string): Promise<T> {
   }
 }
 
-function offered(services: Services, { asset, network }: { asset: Asset; network: Network }, asked: Asked, field: string): Offered {
+function offered(
+  services: Services,
+  { asset, network }: { asset: Asset; network: Network },
+  asked: Asked,
+  field: string,
+): Offered {
   const rate = currentRate(services, asset)
   const isAsked = asked.asset?.asset_name === asset.asset_name
   if (!isAsked && rate === null) throw unpriced(asset, field)
   if (!isAsked && asked.value === null) throw unpriced(asked.asset as Asset, 'asset')
-  const amount = isAsked ? asked.amount : amountFor(asked.value as Value, (rate as Rate).price, asset.decimals)
+  const amount = isAsked
+    ? asked.amount
+    : amountFor(asked.value as Value, (rate as Rate).price, asset.decimals)
   const least = leastOf(asset)
   const amountField = asked.fiat ? 'fiat_amount' : 'amount'
   if (amount < least) {
     throw new ApiError(
       'INVALID_AMOUNT',
       `${amountField}: comes to ${formatAmount(amount, asset.decimals)} ${asset.asset_name}; at least ${asset.min_withdrawal} can be paid`,
-      { field: amountField })
+      { field: amountField },
+    )
   }
   return { asset, network, amount, rate }
 }

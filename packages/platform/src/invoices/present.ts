@@ -6,50 +6,122 @@ import { exact, exactUsd } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import type { Bell } from '../ledger/bell.ts'
 import { OFFERS_MAX, TOLERANCE_PERCENT } from './body.ts'
-import { EXCEPTIONS, INVOICE_STATUSES, partOf, PAYMENT_STATUSES, shareOf, stands } from './evaluate.ts'
+import {
+  EXCEPTIONS,
+  INVOICE_STATUSES,
+  partOf,
+  PAYMENT_STATUSES,
+  shareOf,
+  stands,
+} from './evaluate.ts'
 import { paymentsOf, termsOf, type Invoice, type OfferRow, type PaymentRow } from './invoice.ts'
 import { showRate } from './quote.ts'
 
 const coins = z.number().meta({ description: 'Decimal in the asset’s native unit, exact' })
 const time = z.string().meta({ format: 'date-time' })
 
-const paymentShape = z.object({
-  transaction_id: z.string().nullable().meta({ description: 'Null while no block has held it' }),
-  hash: z.string(), asset: z.string(), amount: coins,
-  status: z.enum(PAYMENT_STATUSES), confirmations: z.int(), required: z.int(),
-  counts: z.boolean().meta({ description: 'False: in an asset that was not offered; it pays nothing of the invoice' }),
-  note: z.enum(['other_asset', 'late']).nullable(), seen_at: time, explorer_url: z.string().nullable(),
-}).meta({ id: 'InvoicePayment' })
+const paymentShape = z
+  .object({
+    transaction_id: z.string().nullable().meta({ description: 'Null while no block has held it' }),
+    hash: z.string(),
+    asset: z.string(),
+    amount: coins,
+    status: z.enum(PAYMENT_STATUSES),
+    confirmations: z.int(),
+    required: z.int(),
+    counts: z.boolean().meta({
+      description: 'False: in an asset that was not offered; it pays nothing of the invoice',
+    }),
+    note: z.enum(['other_asset', 'late']).nullable(),
+    seen_at: time,
+    explorer_url: z.string().nullable(),
+  })
+  .meta({ id: 'InvoicePayment' })
 
-export const invoiceShape = z.object({
-  inv_id: z.string(), inv_status: z.enum(INVOICE_STATUSES), exception: z.enum(EXCEPTIONS).nullable(),
-  fiat: z.string().nullable(), fiat_amount: z.number().nullable(),
-  asset: z.string().nullable().meta({ description: 'The one that was chosen last; null: the payer has not chosen' }),
-  address: z.string().nullable(), address_tag: z.string().nullable(), path: pathShape.nullable(), crypto_amount: coins.nullable(),
-  paid_amount: coins.nullable(), due_amount: coins.nullable(), payment_uri: z.string().nullable(),
-  expiry: time, checkout_url: z.string(),
-  assets: z.array(z.object({
-    asset: z.string(), network: z.string(), takes_tag: z.boolean(), requires_tag: z.boolean(), crypto_amount: coins,
-    rate: z.number().nullable(), rate_at: time.nullable(),
-    address: z.string().nullable(), address_tag: z.string().nullable(), path: pathShape.nullable(),
-  })).max(OFFERS_MAX).meta({ description: 'What it may be paid in; amounts and rates never change' }),
-  payments: z.array(paymentShape).max(LIST_MAX).meta({ description: `The first ${LIST_MAX}, the oldest first` }),
-  refunds: z.array(z.object({
-    transaction_id: z.string(), asset: z.string(), amount: coins, status: z.enum(['pending', 'confirmed', 'failed']),
-    hash: z.string().nullable(),
-  })).max(LIST_MAX).meta({ description: `The latest ${LIST_MAX}` }),
-  refundable: z.array(z.object({ asset: z.string(), amount: coins })).max(ASSETS_MAX).meta({ description: 'Credited and not given back' }),
-  excess: z.array(z.object({ asset: z.string(), amount: coins })).max(ASSETS_MAX).meta({
-    description: 'Of it, what is beyond the amount that was asked',
-  }),
-  memo: z.string().nullable(), order_id: z.string().nullable(),
-  payer: z.object({ email: z.string().nullable(), name: z.string().nullable() }).nullable(),
-  webhook_url: z.string().nullable(), success_url: z.string().nullable(), failed_url: z.string().nullable(),
-  tolerance: z.number().min(0).max(TOLERANCE_PERCENT.most).meta({ description: 'Percent of the amount that may be missing' }),
-  sequence_id: z.string().nullable(), version: z.int().meta({ description: 'Grows with every change' }),
-  cancelled_at: time.nullable(), marked: z.object({ status: z.enum(['settled', 'invalid']), reason: z.string(), at: time }).nullable(),
-  created_at: time, updated_at: time,
-}).meta({ id: 'Invoice' })
+export const invoiceShape = z
+  .object({
+    inv_id: z.string(),
+    inv_status: z.enum(INVOICE_STATUSES),
+    exception: z.enum(EXCEPTIONS).nullable(),
+    fiat: z.string().nullable(),
+    fiat_amount: z.number().nullable(),
+    asset: z
+      .string()
+      .nullable()
+      .meta({ description: 'The one that was chosen last; null: the payer has not chosen' }),
+    address: z.string().nullable(),
+    address_tag: z.string().nullable(),
+    path: pathShape.nullable(),
+    crypto_amount: coins.nullable(),
+    paid_amount: coins.nullable(),
+    due_amount: coins.nullable(),
+    payment_uri: z.string().nullable(),
+    expiry: time,
+    checkout_url: z.string(),
+    assets: z
+      .array(
+        z.object({
+          asset: z.string(),
+          network: z.string(),
+          takes_tag: z.boolean(),
+          requires_tag: z.boolean(),
+          crypto_amount: coins,
+          rate: z.number().nullable(),
+          rate_at: time.nullable(),
+          address: z.string().nullable(),
+          address_tag: z.string().nullable(),
+          path: pathShape.nullable(),
+        }),
+      )
+      .max(OFFERS_MAX)
+      .meta({ description: 'What it may be paid in; amounts and rates never change' }),
+    payments: z
+      .array(paymentShape)
+      .max(LIST_MAX)
+      .meta({ description: `The first ${LIST_MAX}, the oldest first` }),
+    refunds: z
+      .array(
+        z.object({
+          transaction_id: z.string(),
+          asset: z.string(),
+          amount: coins,
+          status: z.enum(['pending', 'confirmed', 'failed']),
+          hash: z.string().nullable(),
+        }),
+      )
+      .max(LIST_MAX)
+      .meta({ description: `The latest ${LIST_MAX}` }),
+    refundable: z
+      .array(z.object({ asset: z.string(), amount: coins }))
+      .max(ASSETS_MAX)
+      .meta({ description: 'Credited and not given back' }),
+    excess: z
+      .array(z.object({ asset: z.string(), amount: coins }))
+      .max(ASSETS_MAX)
+      .meta({
+        description: 'Of it, what is beyond the amount that was asked',
+      }),
+    memo: z.string().nullable(),
+    order_id: z.string().nullable(),
+    payer: z.object({ email: z.string().nullable(), name: z.string().nullable() }).nullable(),
+    webhook_url: z.string().nullable(),
+    success_url: z.string().nullable(),
+    failed_url: z.string().nullable(),
+    tolerance: z
+      .number()
+      .min(0)
+      .max(TOLERANCE_PERCENT.most)
+      .meta({ description: 'Percent of the amount that may be missing' }),
+    sequence_id: z.string().nullable(),
+    version: z.int().meta({ description: 'Grows with every change' }),
+    cancelled_at: time.nullable(),
+    marked: z
+      .object({ status: z.enum(['settled', 'invalid']), reason: z.string(), at: time })
+      .nullable(),
+    created_at: time,
+    updated_at: time,
+  })
+  .meta({ id: 'Invoice' })
 
 /** A tolerance is kept in millionths and shown in percent. */
 export const TOLERANCE_DECIMALS = 4
@@ -59,17 +131,30 @@ export function placeOf({ registry }: Services, name: string): { asset: Asset; n
   return { asset, network: registry.networkOf(asset) }
 }
 
-const checkoutUrl = ({ checkout }: Services, id: string): string => `${checkout.base}/checkout/${id}`
+const checkoutUrl = ({ checkout }: Services, id: string): string =>
+  `${checkout.base}/checkout/${id}`
 
-export const explorerUrl = ({ registry }: Services, { network, hash }: Pick<PaymentRow, 'network' | 'hash'>): string | null => {
+export const explorerUrl = (
+  { registry }: Services,
+  { network, hash }: Pick<PaymentRow, 'network' | 'hash'>,
+): string | null => {
   const base = registry.network(network)?.explorer_transaction_url
   return base === undefined ? null : `${base}${hash}`
 }
 
-/** What of an offer is paid and what is missing, by all that stands at the invoice's addresses. Smallest unit. */
+/**
+ * What of an offer is paid and what is missing, by all that stands at the invoice's addresses.
+ * Smallest unit.
+ */
 export function stillDue(invoice: Invoice, offer: OfferRow): { paid: bigint; due: bigint } {
   const { offers } = termsOf(invoice)
-  return partOf(BigInt(offer.amount), shareOf(offers, paymentsOf(invoice).filter(({ status }) => stands(status))))
+  return partOf(
+    BigInt(offer.amount),
+    shareOf(
+      offers,
+      paymentsOf(invoice).filter(({ status }) => stands(status)),
+    ),
+  )
 }
 
 /** What a wallet is told: the whole amount, or what is missing of it. */
@@ -78,35 +163,51 @@ export function uriOf(services: Services, invoice: Invoice, offer: OfferRow): st
   const { asset, network } = placeOf(services, offer.asset)
   const { due } = stillDue(invoice, offer)
   const amount = due > 0n ? due : BigInt(offer.amount)
-  return paymentUri(network, asset, { address: offer.address, addressTag: offer.address_tag, amount })
+  return paymentUri(network, asset, {
+    address: offer.address,
+    addressTag: offer.address_tag,
+    amount,
+  })
 }
 
 /** What was credited, asset by asset, less what was given back or is about to be. Smallest unit. */
 function refundable({ payments, refunds }: Invoice): Map<string, bigint> {
   const left = new Map<string, bigint>()
   const add = (asset: string, change: bigint) => left.set(asset, (left.get(asset) ?? 0n) + change)
-  for (const { asset, amount: paid, status } of payments) if (status === 'confirmed') add(asset, BigInt(paid))
-  for (const { asset, amount: given, status } of refunds) if (status !== 'failed') add(asset, -BigInt(given))
+  for (const { asset, amount: paid, status } of payments)
+    if (status === 'confirmed') add(asset, BigInt(paid))
+  for (const { asset, amount: given, status } of refunds)
+    if (status !== 'failed') add(asset, -BigInt(given))
   return new Map([...left].filter(([, value]) => value > 0n))
 }
 
-/** Of what can be given back, what is beyond the whole amount; the last asset that came is given back first. */
+/**
+ * Of what can be given back, what is beyond the whole amount; the last asset that came is given
+ * back first.
+ */
 function excess(invoice: Invoice, left: Map<string, bigint>): Map<string, bigint> {
   const { offers } = termsOf(invoice)
   const found = new Map([...left].filter(([asset]) => !offers.has(asset)))
   const settled = paymentsOf(invoice).filter(({ status }) => status === 'confirmed')
   const { numerator, denominator } = shareOf(offers, settled)
   const last = settled.findLast(({ asset }) => offers.has(asset))?.asset
-  const most = last === undefined ? 0n : left.get(last) ?? 0n
+  const most = last === undefined ? 0n : (left.get(last) ?? 0n)
   if (last === undefined || most === 0n || numerator <= denominator) return found
-  const given = invoice.refunds.filter(({ asset, status }) => asset === last && status !== 'failed')
+  const given = invoice.refunds
+    .filter(({ asset, status }) => asset === last && status !== 'failed')
     .reduce((sum, each) => sum + BigInt(each.amount), 0n)
   const over = ((numerator - denominator) * (offers.get(last) as bigint)) / denominator - given
   return over > 0n ? found.set(last, over < most ? over : most) : found
 }
 
-/** Whether payments of an asset may carry a tag, and whether its addresses are complete only with one. */
-export function tagsOf({ registry }: Services, name: string): { takes_tag: boolean; requires_tag: boolean } {
+/**
+ * Whether payments of an asset may carry a tag, and whether its addresses are complete only with
+ * one.
+ */
+export function tagsOf(
+  { registry }: Services,
+  name: string,
+): { takes_tag: boolean; requires_tag: boolean } {
   const asset = registry.asset(name)
   return { takes_tag: asset?.takes_tag ?? false, requires_tag: asset?.requires_tag ?? false }
 }
@@ -114,46 +215,88 @@ export function tagsOf({ registry }: Services, name: string): { takes_tag: boole
 /** The public shape of an invoice, for its merchant. */
 export function presentInvoice(services: Services, invoice: Invoice) {
   const { row, offers, payments, refunds } = invoice
-  const show = (asset: string, value: bigint) => exact(formatAmount(value, services.registry.asset(asset)?.decimals ?? 0))
-  const amounts = (map: Map<string, bigint>) => [...map].map(([asset, value]) => ({ asset, amount: show(asset, value) }))
+  const show = (asset: string, value: bigint) =>
+    exact(formatAmount(value, services.registry.asset(asset)?.decimals ?? 0))
+  const amounts = (map: Map<string, bigint>) =>
+    [...map].map(([asset, value]) => ({ asset, amount: show(asset, value) }))
   const chosen = offers.find(({ asset }) => asset === row.selected) ?? null
   const part = chosen && stillDue(invoice, chosen)
   const end = Math.min(row.expires_at.getTime(), row.cancelled_at?.getTime() ?? Infinity)
   const left = refundable(invoice)
   return {
-    inv_id: row.id, inv_status: row.status, exception: row.exception,
-    fiat: row.fiat, fiat_amount: row.fiat_amount === null ? null : exactUsd(BigInt(row.fiat_amount)),
-    asset: chosen?.asset ?? null, address: chosen?.address ?? null, address_tag: chosen?.address_tag ?? null, path: chosen?.path ?? null,
+    inv_id: row.id,
+    inv_status: row.status,
+    exception: row.exception,
+    fiat: row.fiat,
+    fiat_amount: row.fiat_amount === null ? null : exactUsd(BigInt(row.fiat_amount)),
+    asset: chosen?.asset ?? null,
+    address: chosen?.address ?? null,
+    address_tag: chosen?.address_tag ?? null,
+    path: chosen?.path ?? null,
     crypto_amount: chosen && show(chosen.asset, BigInt(chosen.amount)),
-    paid_amount: chosen && part && show(chosen.asset, part.paid), due_amount: chosen && part && show(chosen.asset, part.due),
+    paid_amount: chosen && part && show(chosen.asset, part.paid),
+    due_amount: chosen && part && show(chosen.asset, part.due),
     payment_uri: chosen && uriOf(services, invoice, chosen),
-    expiry: row.expires_at.toISOString(), checkout_url: checkoutUrl(services, row.id),
+    expiry: row.expires_at.toISOString(),
+    checkout_url: checkoutUrl(services, row.id),
     assets: offers.map((each) => ({
-      asset: each.asset, network: each.network, ...tagsOf(services, each.asset), crypto_amount: show(each.asset, BigInt(each.amount)),
-      rate: each.rate === null ? null : exact(showRate(BigInt(each.rate))), rate_at: each.rate_at?.toISOString() ?? null,
-      address: each.address, address_tag: each.address_tag, path: each.path,
+      asset: each.asset,
+      network: each.network,
+      ...tagsOf(services, each.asset),
+      crypto_amount: show(each.asset, BigInt(each.amount)),
+      rate: each.rate === null ? null : exact(showRate(BigInt(each.rate))),
+      rate_at: each.rate_at?.toISOString() ?? null,
+      address: each.address,
+      address_tag: each.address_tag,
+      path: each.path,
     })),
     payments: payments.slice(0, LIST_MAX).map((each) => ({
-      transaction_id: each.transaction_id, hash: each.hash, asset: each.asset, amount: show(each.asset, BigInt(each.amount)),
-      status: each.status, confirmations: each.confirmations, required: each.required, counts: each.counts,
-      note: each.counts ? (each.since.getTime() >= end ? 'late' : null) : 'other_asset', seen_at: each.seen_at.toISOString(),
+      transaction_id: each.transaction_id,
+      hash: each.hash,
+      asset: each.asset,
+      amount: show(each.asset, BigInt(each.amount)),
+      status: each.status,
+      confirmations: each.confirmations,
+      required: each.required,
+      counts: each.counts,
+      note: each.counts ? (each.since.getTime() >= end ? 'late' : null) : 'other_asset',
+      seen_at: each.seen_at.toISOString(),
       explorer_url: explorerUrl(services, each),
     })),
-    refunds: refunds.slice(-LIST_MAX).map(({ transaction_id, asset, amount, status, hash }) => (
-      { transaction_id, asset, amount: show(asset, BigInt(amount)), status, hash })),
-    refundable: amounts(left), excess: amounts(excess(invoice, left)),
-    memo: row.memo, order_id: row.order_id, payer: row.payer && { email: row.payer.email ?? null, name: row.payer.name ?? null },
-    webhook_url: row.webhook_url, success_url: row.success_url, failed_url: row.failed_url,
-    tolerance: exact(formatAmount(BigInt(row.tolerance), TOLERANCE_DECIMALS)), sequence_id: row.sequence_id, version: row.version,
+    refunds: refunds.slice(-LIST_MAX).map(({ transaction_id, asset, amount, status, hash }) => ({
+      transaction_id,
+      asset,
+      amount: show(asset, BigInt(amount)),
+      status,
+      hash,
+    })),
+    refundable: amounts(left),
+    excess: amounts(excess(invoice, left)),
+    memo: row.memo,
+    order_id: row.order_id,
+    payer: row.payer && { email: row.payer.email ?? null, name: row.payer.name ?? null },
+    webhook_url: row.webhook_url,
+    success_url: row.success_url,
+    failed_url: row.failed_url,
+    tolerance: exact(formatAmount(BigInt(row.tolerance), TOLERANCE_DECIMALS)),
+    sequence_id: row.sequence_id,
+    version: row.version,
     cancelled_at: row.cancelled_at?.toISOString() ?? null,
-    marked: row.marked && { status: row.marked, reason: row.marked_reason ?? '', at: (row.marked_at ?? row.updated_at).toISOString() },
-    created_at: row.created_at.toISOString(), updated_at: row.updated_at.toISOString(),
+    marked: row.marked && {
+      status: row.marked,
+      reason: row.marked_reason ?? '',
+      at: (row.marked_at ?? row.updated_at).toISOString(),
+    },
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
   }
 }
 
 /** Of the checkout. */
 declare module '../engine/services.ts' {
-  interface Services { checkout: Checkout }
+  interface Services {
+    checkout: Checkout
+  }
 }
 
 export interface Checkout {
@@ -161,6 +304,8 @@ export interface Checkout {
   base: string
   /** Rung when a deposit was told of in this process. */
   moved: Bell
-  /** Whether events may be sent to a URL. @throws ApiError `INVALID_REQUEST` that names the field */
+  /**
+   * Whether events may be sent to a URL. @throws ApiError `INVALID_REQUEST` that names the field
+   */
   checkWebhook(url: string, field: string): void
 }

@@ -6,12 +6,19 @@ import { invoiceShape, presentInvoice } from './present.ts'
 
 /** One invoice of the caller's sub-account. */
 export const getInvoice = endpoint({
-  id: 'readInvoice', tag: 'Invoices',
+  id: 'readInvoice',
+  tag: 'Invoices',
   description: 'One invoice with what was paid.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
-  method: 'GET', path: '/dac/v1/invoices/{id}', summary: 'Read an invoice', access: 'read',
-  params: z.strictObject({ id: pathInvoiceId }), response: invoiceShape,
+  method: 'GET',
+  path: '/dac/v1/invoices/{id}',
+  summary: 'Read an invoice',
+  access: 'read',
+  params: z.strictObject({ id: pathInvoiceId }),
+  response: invoiceShape,
   async handler({ services, caller, params: { id } }) {
-    return { body: presentInvoice(services, await readOwnInvoice(services, services.database, caller, id)) }
+    return {
+      body: presentInvoice(services, await readOwnInvoice(services, services.database, caller, id)),
+    }
   },
 })

@@ -8,29 +8,56 @@ import { pathInvoiceId } from './body.ts'
 import { readOwnInvoice } from './invoice.ts'
 
 /**
- * Gives back what was paid: the caller's own signed transfer, as of POST /dac/v1/transaction, linked with the invoice. No more of an
- * asset than was credited.
+ * Gives back what was paid: the caller's own signed transfer, as of POST /dac/v1/transaction,
+ * linked with the invoice. No more of an asset than was credited.
  */
 export const refundInvoice = endpoint({
-  id: 'refundInvoice', tag: 'Invoices',
-  description: 'A transfer like every other, with its own signed body, linked with the invoice: together never more than was paid.',
+  id: 'refundInvoice',
+  tag: 'Invoices',
+  description:
+    'A transfer like every other, with its own signed body, linked with the invoice: together never more than was paid.',
   errors: [
-    'FORBIDDEN', 'NOT_FOUND', 'UNSUPPORTED_ASSET', 'WALLET_MISSING', 'WALLET_INACTIVE', 'INVALID_ADDRESS', 'INVALID_AMOUNT',
-    'INSUFFICIENT_BALANCE', 'PREPAID_FEE_EXHAUSTED', 'PRICE_UNAVAILABLE', 'NETWORK_UNAVAILABLE', 'SIGNERS_UNAVAILABLE',
-    'EXCHANGE_ADDRESS_CHANGED', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED',
+    'FORBIDDEN',
+    'NOT_FOUND',
+    'UNSUPPORTED_ASSET',
+    'WALLET_MISSING',
+    'WALLET_INACTIVE',
+    'INVALID_ADDRESS',
+    'INVALID_AMOUNT',
+    'INSUFFICIENT_BALANCE',
+    'PREPAID_FEE_EXHAUSTED',
+    'PRICE_UNAVAILABLE',
+    'NETWORK_UNAVAILABLE',
+    'SIGNERS_UNAVAILABLE',
+    'EXCHANGE_ADDRESS_CHANGED',
+    'EXCHANGE_KEY_REFUSED',
+    'EXCHANGE_UNAVAILABLE',
+    'EXCHANGE_UNSUPPORTED',
   ],
-  method: 'POST', path: '/dac/v1/invoices/{id}/refund', summary: 'Refund an invoice by a transfer', access: 'write',
-  params: z.strictObject({ id: pathInvoiceId }), body: transferBody, response: transactionShape,
+  method: 'POST',
+  path: '/dac/v1/invoices/{id}/refund',
+  summary: 'Refund an invoice by a transfer',
+  access: 'write',
+  params: z.strictObject({ id: pathInvoiceId }),
+  body: transferBody,
+  response: transactionShape,
   async handler({ services, caller, params: { id }, body, signed }) {
     if (body.destination_type !== 'EXTERNAL') {
-      throw new ApiError('INVALID_REQUEST', 'destination_type: must be EXTERNAL for a refund', { field: 'destination_type' })
+      throw new ApiError('INVALID_REQUEST', 'destination_type: must be EXTERNAL for a refund', {
+        field: 'destination_type',
+      })
     }
     const { row } = await readOwnInvoice(services, services.database, caller, id)
     return createTransfer({ services, caller, body, signed }, row.id)
   },
   async earlier(request) {
     const { services, caller, params } = request
-    const { row } = await readOwnInvoice(services, services.database, caller, params['id'] as string)
+    const { row } = await readOwnInvoice(
+      services,
+      services.database,
+      caller,
+      params['id'] as string,
+    )
     return earlierTransfer(request, row.id)
   },
 })

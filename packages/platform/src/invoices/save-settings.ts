@@ -4,7 +4,14 @@ import { parseUsd } from '../decimals.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { decimal, text, wholeNumber } from '../http/schemas.ts'
-import { CONFIRMATIONS_MAX, DEPTHS_MAX, expiresInField, FROM_USD_MAX, ORIGINS_MAX, toleranceField } from './body.ts'
+import {
+  CONFIRMATIONS_MAX,
+  DEPTHS_MAX,
+  expiresInField,
+  FROM_USD_MAX,
+  ORIGINS_MAX,
+  toleranceField,
+} from './body.ts'
 import { presentSettings, settingsShape } from './read-settings.ts'
 import { readInvoiceSettings, readLife, readTolerance } from './settings.ts'
 
@@ -22,33 +29,80 @@ const FROM_USD = {
 const isOrigin = (value: string): boolean => {
   const url = URL.canParse(value) ? new URL(value) : null
   // A browser's own origin has no wildcard; a policy would read one as every server.
-  return url !== null && /^https?:$/.test(url.protocol) && url.origin === value && !url.host.includes('*')
+  return (
+    url !== null &&
+    /^https?:$/.test(url.protocol) &&
+    url.origin === value &&
+    !url.host.includes('*')
+  )
 }
 
-/** Saves what holds for the workspace's new invoices, as a whole: what is left out is the installation's own. */
+/**
+ * Saves what holds for the workspace's new invoices, as a whole: what is left out is the
+ * installation's own.
+ */
 export const saveInvoiceSettings = endpoint({
-  id: 'saveInvoiceSettings', tag: 'Invoices',
+  id: 'saveInvoiceSettings',
+  tag: 'Invoices',
   description: 'As a whole: what is left out is the installation’s own.',
-  example: { display_name: 'Hats', confirmations: [{ from_usd: 500, confirmations: 6 }], expires_in: 900 },
-  method: 'PUT', path: '/dac/v1/invoice-settings', summary: 'Save the settings of invoices', access: 'write', isSetting: true,
+  example: {
+    display_name: 'Hats',
+    confirmations: [{ from_usd: 500, confirmations: 6 }],
+    expires_in: 900,
+  },
+  method: 'PUT',
+  path: '/dac/v1/invoice-settings',
+  summary: 'Save the settings of invoices',
+  access: 'write',
+  isSetting: true,
   body: z.strictObject({
-    display_name: optional(text(100)).meta({ description: 'What payers read; the workspace’s name where it is left out' }),
-    allowed_origins: optional(z.array(text(200)
-      .refine(isOrigin, 'must be an origin such as https://shop.example, without path')).max(ORIGINS_MAX)).meta({
+    display_name: optional(text(100)).meta({
+      description: 'What payers read; the workspace’s name where it is left out',
+    }),
+    allowed_origins: optional(
+      z
+        .array(
+          text(200).refine(
+            isOrigin,
+            'must be an origin such as https://shop.example, without path',
+          ),
+        )
+        .max(ORIGINS_MAX),
+    ).meta({
       description: 'Origins of pages that may show the checkout in a frame',
     }),
-    confirmations: optional(z.array(z.strictObject({
-      from_usd: decimal.meta(FROM_USD),
-      confirmations: wholeNumber(0, CONFIRMATIONS_MAX, 'Blocks that a payment needs beside being credited'),
-    })).max(DEPTHS_MAX)).meta({ description: 'By the worth of an invoice, from_usd rising; never fewer than the network’s depth' }),
+    confirmations: optional(
+      z
+        .array(
+          z.strictObject({
+            from_usd: decimal.meta(FROM_USD),
+            confirmations: wholeNumber(
+              0,
+              CONFIRMATIONS_MAX,
+              'Blocks that a payment needs beside being credited',
+            ),
+          }),
+        )
+        .max(DEPTHS_MAX),
+    ).meta({
+      description:
+        'By the worth of an invoice, from_usd rising; never fewer than the network’s depth',
+    }),
     tolerance: optional(toleranceField),
     expires_in: optional(expiresInField),
   }),
   response: settingsShape,
   async handler({ services, caller, body }) {
-    const depths = (body.confirmations ?? []).map(({ from_usd, confirmations }) => ({ from_usd: readUsd(from_usd), confirmations }))
+    const depths = (body.confirmations ?? []).map(({ from_usd, confirmations }) => ({
+      from_usd: readUsd(from_usd),
+      confirmations,
+    }))
     if (depths.some(({ from_usd }, at) => at > 0 && from_usd <= (depths[at - 1]?.from_usd ?? 0n))) {
-      throw new ApiError('INVALID_REQUEST', 'confirmations: from_usd must rise from one to the next', { field: 'confirmations' })
+      throw new ApiError(
+        'INVALID_REQUEST',
+        'confirmations: from_usd must rise from one to the next',
+        { field: 'confirmations' },
+      )
     }
     await services.database.query(
       `insert into invoice_settings (workspace_id, display_name, allowed_origins, confirmations, tolerance, expires_in_s, updated_at)
@@ -56,11 +110,19 @@ export const saveInvoiceSettings = endpoint({
        on conflict (workspace_id) do update set display_name = excluded.display_name, allowed_origins = excluded.allowed_origins,
          confirmations = excluded.confirmations, tolerance = excluded.tolerance, expires_in_s = excluded.expires_in_s,
          updated_at = excluded.updated_at`,
-      [caller.workspaceId, body.display_name ?? null, JSON.stringify([...new Set(body.allowed_origins ?? [])]),
+      [
+        caller.workspaceId,
+        body.display_name ?? null,
+        JSON.stringify([...new Set(body.allowed_origins ?? [])]),
         JSON.stringify(depths.map((each) => ({ ...each, from_usd: each.from_usd.toString() }))),
-        body.tolerance === undefined ? null : readTolerance(body.tolerance), readLife(services, body.expires_in) ?? null,
-        new Date(services.environment.now())])
-    return { body: presentSettings(await readInvoiceSettings(services.database, caller.workspaceId)) }
+        body.tolerance === undefined ? null : readTolerance(body.tolerance),
+        readLife(services, body.expires_in) ?? null,
+        new Date(services.environment.now()),
+      ],
+    )
+    return {
+      body: presentSettings(await readInvoiceSettings(services.database, caller.workspaceId)),
+    }
   },
 })
 

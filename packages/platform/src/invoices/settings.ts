@@ -6,7 +6,10 @@ import { EXPIRES_IN_S, TOLERANCE_PERCENT } from './body.ts'
 import { TOLERANCE_DECIMALS } from './present.ts'
 
 /** How many blocks a payment needs, by what it is worth: `fromUsd` in millionths, rising. */
-export interface Depth { fromUsd: bigint; confirmations: number }
+export interface Depth {
+  fromUsd: bigint
+  confirmations: number
+}
 
 /** What holds for a workspace's new invoices. `tolerance` in millionths. */
 export interface InvoiceSettings {
@@ -18,13 +21,17 @@ export interface InvoiceSettings {
 }
 
 interface Row {
-  display_name: string | null; allowed_origins: string[]; confirmations: { from_usd: string; confirmations: number }[]
-  tolerance: number | null; expires_in_s: number | null
+  display_name: string | null
+  allowed_origins: string[]
+  confirmations: { from_usd: string; confirmations: number }[]
+  tolerance: number | null
+  expires_in_s: number | null
 }
 
 /** @throws ApiError `INVALID_REQUEST` that names the field */
 export function readTolerance(percent: string): number {
-  const refused = (reason: string) => new ApiError('INVALID_REQUEST', `tolerance: ${reason}`, { field: 'tolerance' })
+  const refused = (reason: string) =>
+    new ApiError('INVALID_REQUEST', `tolerance: ${reason}`, { field: 'tolerance' })
   let value: bigint
   try {
     value = parseAmount(percent, TOLERANCE_DECIMALS)
@@ -39,26 +46,41 @@ export function readTolerance(percent: string): number {
 
 /** Seconds of an invoice's life. @throws ApiError `INVALID_REQUEST` */
 export function readLife({ settings }: Services, seconds: number | undefined): number | undefined {
-  if (seconds === undefined || settings.network === 'local' || seconds >= EXPIRES_IN_S.leastReal) return seconds
-  throw new ApiError('INVALID_REQUEST', `expires_in: must be an integer from ${EXPIRES_IN_S.leastReal} to ${EXPIRES_IN_S.most}`, {
-    field: 'expires_in',
-  })
+  if (seconds === undefined || settings.network === 'local' || seconds >= EXPIRES_IN_S.leastReal)
+    return seconds
+  throw new ApiError(
+    'INVALID_REQUEST',
+    `expires_in: must be an integer from ${EXPIRES_IN_S.leastReal} to ${EXPIRES_IN_S.most}`,
+    {
+      field: 'expires_in',
+    },
+  )
 }
 
-export async function readInvoiceSettings(database: Queryable, workspaceId: string): Promise<InvoiceSettings> {
+export async function readInvoiceSettings(
+  database: Queryable,
+  workspaceId: string,
+): Promise<InvoiceSettings> {
   const row = await database.one<Row>(
     'select display_name, allowed_origins, confirmations, tolerance, expires_in_s from invoice_settings where workspace_id = $1',
-    [workspaceId])
+    [workspaceId],
+  )
   return {
     displayName: row?.display_name ?? null,
     allowedOrigins: row?.allowed_origins ?? [],
-    depths: (row?.confirmations ?? []).map(({ from_usd, confirmations }) => ({ fromUsd: BigInt(from_usd), confirmations })),
+    depths: (row?.confirmations ?? []).map(({ from_usd, confirmations }) => ({
+      fromUsd: BigInt(from_usd),
+      confirmations,
+    })),
     tolerance: row?.tolerance ?? readTolerance(TOLERANCE_PERCENT.usual),
     expiresInS: row?.expires_in_s ?? EXPIRES_IN_S.usual,
   }
 }
 
-/** Blocks that a payment of this worth needs beside being credited. @param micro millionths of a USD; null: nobody knows it */
+/**
+ * Blocks that a payment of this worth needs beside being credited. @param micro millionths of a
+ * USD; null: nobody knows it
+ */
 export function depthFor(depths: readonly Depth[], micro: bigint | null): number {
   if (micro === null) return Math.max(0, ...depths.map(({ confirmations }) => confirmations))
   return depths.findLast(({ fromUsd }) => fromUsd <= micro)?.confirmations ?? 0

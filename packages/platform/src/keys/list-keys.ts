@@ -5,37 +5,66 @@ import { endpoint } from '../http/endpoint.ts'
 const HEX = 'lower-case hex'
 /** A workspace has one key of each. */
 const CURVES = ['secp256k1', 'ed25519'] as const
-const keyShape = z.object({
-  workspace: z.string(), curve: z.enum(CURVES), key_id: z.string(),
-  public_key: z.string().meta({ description: HEX }), chain_code: z.string().meta({ description: HEX }),
-  mode: z.string().meta({ description: 'Network mode that the nodes certified the key for' }), epoch: z.int(),
-  certificates: z.array(z.object({
-    node: z.int(),
-    signature: z.string()
-      .meta({ description: `Ed25519, ${HEX}, over custody/key-certificate/v1, a line feed, and the JSON of the fields above` }),
-  })).max(NODES),
-}).meta({ id: 'CertifiedKey' })
+const keyShape = z
+  .object({
+    workspace: z.string(),
+    curve: z.enum(CURVES),
+    key_id: z.string(),
+    public_key: z.string().meta({ description: HEX }),
+    chain_code: z.string().meta({ description: HEX }),
+    mode: z.string().meta({ description: 'Network mode that the nodes certified the key for' }),
+    epoch: z.int(),
+    certificates: z
+      .array(
+        z.object({
+          node: z.int(),
+          signature: z.string().meta({
+            description: `Ed25519, ${HEX}, over custody/key-certificate/v1, a line feed, and the JSON of the fields above`,
+          }),
+        }),
+      )
+      .max(NODES),
+  })
+  .meta({ id: 'CertifiedKey' })
 
 interface KeyRow {
-  curve: string; key_id: string; public_key: string; chain_code: string; epoch: number; certificates: { node: number; signature: string }[]
+  curve: string
+  key_id: string
+  public_key: string
+  chain_code: string
+  epoch: number
+  certificates: { node: number; signature: string }[]
 }
 
 /**
- * The workspace's public keys with what each signer node certified: everything to derive and verify its addresses
- * without believing this service.
+ * The workspace's public keys with what each signer node certified: everything to derive and verify
+ * its addresses without believing this service.
  */
 export const listKeys = endpoint({
-  id: 'listKeys', tag: 'Addresses',
-  description: 'Public keys, chain codes and the certificates of the three signer nodes: with the trust file of the operator, '
-    + 'everything that verifies an address without believing this service.',
-  method: 'GET', path: '/dac/v1/keys', summary: "List the workspace's keys with the signer nodes' certificates", access: 'read',
+  id: 'listKeys',
+  tag: 'Addresses',
+  description:
+    'Public keys, chain codes and the certificates of the three signer nodes: with the trust file of the operator, ' +
+    'everything that verifies an address without believing this service.',
+  method: 'GET',
+  path: '/dac/v1/keys',
+  summary: "List the workspace's keys with the signer nodes' certificates",
+  access: 'read',
   response: z.object({ network: z.string(), keys: z.array(keyShape).max(CURVES.length) }),
   async handler({ services, caller }) {
     const mode = services.settings.network
     const rows = await services.database.query<KeyRow>(
       `select curve, key_id, encode(public_key, 'hex') public_key, encode(chain_code, 'hex') chain_code, epoch, certificates
-       from workspace_keys where workspace_id = $1 order by curve desc`, [caller.workspaceId])
-    const keys = rows.map(({ epoch, certificates, ...key }) => ({ workspace: caller.workspace, ...key, mode, epoch, certificates }))
+       from workspace_keys where workspace_id = $1 order by curve desc`,
+      [caller.workspaceId],
+    )
+    const keys = rows.map(({ epoch, certificates, ...key }) => ({
+      workspace: caller.workspace,
+      ...key,
+      mode,
+      epoch,
+      certificates,
+    }))
     return { body: { network: mode, keys } }
   },
 })

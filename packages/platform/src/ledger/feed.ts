@@ -5,11 +5,20 @@ import type { Environment } from '../environment.ts'
 import { Bell } from './bell.ts'
 
 /** Whose events somebody waits for. Without `object` all of the workspace's. */
-export interface Wanted { workspace: string; object?: string }
+export interface Wanted {
+  workspace: string
+  object?: string
+}
 
-/** Somebody who waits for events. What came since the last call is not missed: look first, then wait, then look again. */
+/**
+ * Somebody who waits for events. What came since the last call is not missed: look first, then
+ * wait, then look again.
+ */
 export interface Listener {
-  /** Resolves with true once something came that is wanted, and with false with the signal. One call at a time. */
+  /**
+   * Resolves with true once something came that is wanted, and with false with the signal. One call
+   * at a time.
+   */
   next(signal: AbortSignal): Promise<boolean>
   close(): void
 }
@@ -17,11 +26,14 @@ export interface Listener {
 const BATCH = 1000
 const FAILED_PAUSE_MS = 2000
 
-interface Listening { wanted: Wanted; bell: Bell }
+interface Listening {
+  wanted: Wanted
+  bell: Bell
+}
 
 /**
- * Tells listeners of this process that events were published, in whichever process that was. However many listen, the log is
- * asked once; and not at all where nobody does.
+ * Tells listeners of this process that events were published, in whichever process that was.
+ * However many listen, the log is asked once; and not at all where nobody does.
  */
 export class Feed {
   readonly #o: { database: Database; environment: Environment; log: Logger; pollMs: number }
@@ -63,7 +75,8 @@ export class Feed {
           pauseMs = null
         } else await this.#tell()
       } catch (error) {
-        if (!signal.aborted) this.#o.log.warn({ err: reasonOf(error) }, 'the log of events cannot be read; it goes on')
+        if (!signal.aborted)
+          this.#o.log.warn({ err: reasonOf(error) }, 'the log of events cannot be read; it goes on')
         pauseMs = FAILED_PAUSE_MS
       }
       await this.#bell.wait(pauseMs, signal)
@@ -79,12 +92,18 @@ export class Feed {
       return
     }
     for (;;) {
-      const rows = await this.#o.database.query<{ position: string; workspace_id: string; object: string }>(
+      const rows = await this.#o.database.query<{
+        position: string
+        workspace_id: string
+        object: string
+      }>(
         'select position::text, workspace_id, object from events where position > $1 order by events.position limit $2',
-        [this.#told.toString(), BATCH])
+        [this.#told.toString(), BATCH],
+      )
       for (const { wanted, bell } of this.#listening) {
         const isWanted = ({ workspace_id, object }: (typeof rows)[number]) =>
-          workspace_id === wanted.workspace && (wanted.object === undefined || object === wanted.object)
+          workspace_id === wanted.workspace &&
+          (wanted.object === undefined || object === wanted.object)
         if (rows.some(isWanted)) bell.ring()
       }
       if (rows.length > 0) this.#told = BigInt(rows.at(-1)?.position ?? '0')

@@ -16,13 +16,28 @@ const WORDS: Partial<Record<EventType, ['info' | 'warn', string]>> = {
   'deposit.reverted': ['warn', 'deposit taken back by a reorganisation'],
   'address.frozen': ['warn', 'address frozen by screening'],
   'exchange_account.failing': ['warn', 'an exchange refuses a key'],
-  'exchange_account.difference': ['warn', 'an exchange says another balance than the books, or no longer does'],
+  'exchange_account.difference': [
+    'warn',
+    'an exchange says another balance than the books, or no longer does',
+  ],
   'order.created': ['info', 'order created'],
   'exchange_transfer.created': ['info', 'exchange transfer created'],
 }
 
 /** Nothing of a request, and no memo: both may hold what callers would not want in a log. */
-const FIELDS = ['id', 'type', 'asset', 'network', 'amount', 'fee', 'fee_asset', 'hash', 'address', 'failure_reason', 'sub_status'] as const
+const FIELDS = [
+  'id',
+  'type',
+  'asset',
+  'network',
+  'amount',
+  'fee',
+  'fee_asset',
+  'hash',
+  'address',
+  'failure_reason',
+  'sub_status',
+] as const
 
 /** One line of the log for each event that was committed: what happened to whose coins. */
 export function narrate(log: Logger, { type, workspace, payload }: ToldEvent): void {
@@ -31,19 +46,33 @@ export function narrate(log: Logger, { type, workspace, payload }: ToldEvent): v
   const told = parseJson(payload) as Record<string, unknown>
   const fields = FIELDS.flatMap((name) => {
     const value = told[name]
-    return value === undefined || value === null ? [] : [[name, value instanceof JsonNumber ? value.text : value]]
+    return value === undefined || value === null
+      ? []
+      : [[name, value instanceof JsonNumber ? value.text : value]]
   })
   log[level]({ event: type, workspace_id: workspace, ...Object.fromEntries(fields) }, words)
 }
 
 /**
- * One line of the log for each entry of an audit log. Without names and details, which may be personal, and without the query of a
- * signed request. By its hash an export that was made later is verified.
+ * One line of the log for each entry of an audit log. Without names and details, which may be
+ * personal, and without the query of a signed request. By its hash an export that was made later is
+ * verified.
  */
-export function narrateAudit(log: Logger, { workspace, seq, hash, action, object, actorType, actorId, ip }: ToldAudit): void {
+export function narrateAudit(
+  log: Logger,
+  { workspace, seq, hash, action, object, actorType, actorId, ip }: ToldAudit,
+): void {
   log.info(
     {
-      action, workspace_id: workspace, seq, hash, object: object?.split('?', 1)[0] ?? null, actor_type: actorType, actor_id: actorId, ip,
-    }, 'audit log entry written'
+      action,
+      workspace_id: workspace,
+      seq,
+      hash,
+      object: object?.split('?', 1)[0] ?? null,
+      actor_type: actorType,
+      actor_id: actorId,
+      ip,
+    },
+    'audit log entry written',
   )
 }

@@ -2,13 +2,32 @@ import type { EventType } from '../database/event-types.ts'
 import type { Queryable } from '../database/pool.ts'
 
 export type AccountKind =
-  | 'available' | 'reserved' | 'unswept' | 'frozen' | 'suspense' | 'chain'
-  | 'tank' | 'tank_reserved' | 'float' | 'float_reserved'
-  | 'prepaid' | 'prepaid_reserved' | 'fees'
-  | 'venue' | 'venue_outside' | 'venue_fees'
-  | 'staked_energy' | 'staked_bandwidth' | 'staked_energy_reserved' | 'staked_bandwidth_reserved' | 'cooling'
+  | 'available'
+  | 'reserved'
+  | 'unswept'
+  | 'frozen'
+  | 'suspense'
+  | 'chain'
+  | 'tank'
+  | 'tank_reserved'
+  | 'float'
+  | 'float_reserved'
+  | 'prepaid'
+  | 'prepaid_reserved'
+  | 'fees'
+  | 'venue'
+  | 'venue_outside'
+  | 'venue_fees'
+  | 'staked_energy'
+  | 'staked_bandwidth'
+  | 'staked_energy_reserved'
+  | 'staked_bandwidth_reserved'
+  | 'cooling'
 
-/** One side of an entry, all of them of one workspace. Amounts in the asset's smallest unit; positive raises the account. */
+/**
+ * One side of an entry, all of them of one workspace. Amounts in the asset's smallest unit;
+ * positive raises the account.
+ */
 export interface Posting {
   workspace: string
   wallet?: string | null
@@ -23,37 +42,67 @@ export interface Posting {
  * @throws a database error with code 23514 where an account would fall below zero
  */
 export async function post(
-  tx: Queryable, kind: string, reference: string, postings: readonly Posting[], options: { overdraw?: boolean } = {}
+  tx: Queryable,
+  kind: string,
+  reference: string,
+  postings: readonly Posting[],
+  options: { overdraw?: boolean } = {},
 ): Promise<boolean> {
   const workspace = postings[0]?.workspace
   // An account at an exchange that held nothing has nothing to book.
   if (workspace === undefined) return true
-  if (postings.some((each) => each.workspace !== workspace)) throw new Error(`the entry ${kind} ${reference} is of two workspaces`)
-  const rows = postings.filter((each) => each.amount !== 0n).map(({ wallet, asset, kind: of, address, amount }) => ({
-    wallet: wallet ?? null, asset, kind: of, address: address ?? null, amount: amount.toString(),
-  }))
+  if (postings.some((each) => each.workspace !== workspace))
+    throw new Error(`the entry ${kind} ${reference} is of two workspaces`)
+  const rows = postings
+    .filter((each) => each.amount !== 0n)
+    .map(({ wallet, asset, kind: of, address, amount }) => ({
+      wallet: wallet ?? null,
+      asset,
+      kind: of,
+      address: address ?? null,
+      amount: amount.toString(),
+    }))
   const answer = await tx.one<{ done: boolean }>('select ledger_post($1, $2, $3, $4, $5) done', [
-    workspace, kind, reference, JSON.stringify(rows), options.overdraw ?? false,
+    workspace,
+    kind,
+    reference,
+    JSON.stringify(rows),
+    options.overdraw ?? false,
   ])
   return answer?.done ?? false
 }
 
 /** An account's balance, its row locked until the transaction ends. */
-export async function lockedBalance(tx: Queryable, account: Omit<Posting, 'amount'>): Promise<bigint> {
+export async function lockedBalance(
+  tx: Queryable,
+  account: Omit<Posting, 'amount'>,
+): Promise<bigint> {
   const row = await tx.one<{ balance: string }>(
     // In a subquery of its own: else the function would be asked for every row of the table.
     'select balance::text from ledger_accounts where workspace_id = $1 and id = (select ledger_account($1, $2, $3, $4, $5)) for update',
-    [account.workspace, account.wallet ?? null, account.asset, account.kind, account.address ?? null])
+    [
+      account.workspace,
+      account.wallet ?? null,
+      account.asset,
+      account.kind,
+      account.address ?? null,
+    ],
+  )
   return BigInt(row?.balance ?? '0')
 }
 
 /**
- * Adds an event to the outbox, in the transaction of what it tells of: after the row of its object is locked, so that the events
- * of one object have the order of its changes. @param subAccount null: it concerns the whole workspace
+ * Adds an event to the outbox, in the transaction of what it tells of: after the row of its object
+ * is locked, so that the events of one object have the order of its changes. @param subAccount
+ * null: it concerns the whole workspace
  * @param payload its JSON text, as the registry of events describes it
  */
 export async function emit(
-  tx: Queryable, workspace: string, subAccount: string | null, type: EventType, payload: string
+  tx: Queryable,
+  workspace: string,
+  subAccount: string | null,
+  type: EventType,
+  payload: string,
 ): Promise<void> {
   await tx.query('select emit_event($1, $2, $3, $4)', [workspace, subAccount, type, payload])
   tx.tell({ type, workspace, payload })

@@ -23,8 +23,16 @@ function amountOf(typed: string, { asset_name: name, decimals }: Asset): bigint 
   return amount
 }
 
-/** @throws OperatorError where other addresses of the workspace hold less than the books say: then coins moved between its own addresses */
-async function assertNoDeficit(services: Services, chain: Chain, workspace: string, asset: string): Promise<void> {
+/**
+ * @throws OperatorError where other addresses of the workspace hold less than the books say: then
+ *   coins moved between its own addresses
+ */
+async function assertNoDeficit(
+  services: Services,
+  chain: Chain,
+  workspace: string,
+  asset: string,
+): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     const differences: Difference[] = []
     await accountDifferences(services, chain, differences, { workspace, asset })
@@ -32,8 +40,9 @@ async function assertNoDeficit(services: Services, chain: Chain, workspace: stri
     if (!deficit) return
     if (attempt === ATTEMPTS_MAX) {
       throw new OperatorError(
-        `the ${asset} of ${workspace} have a deficit as well, at ${deficit.subject}: coins may only have moved between its addresses, `
-        + 'and a surplus is not credited until the books say how ("npx custody audit")')
+        `the ${asset} of ${workspace} have a deficit as well, at ${deficit.subject}: coins may only have moved between its addresses, ` +
+          'and a surplus is not credited until the books say how ("npx custody audit")',
+      )
     }
     await services.environment.sleep(PAUSE_MS)
   }
@@ -47,30 +56,51 @@ async function assertCarriedOut({ network, client }: Chain, txid: string): Promi
   } catch (error) {
     throw new OperatorError(`--txid: ${reasonOf(error)}`)
   }
-  if (status.state !== 'included') throw new OperatorError(`--txid: ${network.code} has no block with ${JSON.stringify(txid)}`)
-  if (!status.succeeded) throw new OperatorError(`--txid: the transaction failed on ${network.code} and has moved nothing`)
+  if (status.state !== 'included')
+    throw new OperatorError(`--txid: ${network.code} has no block with ${JSON.stringify(txid)}`)
+  if (!status.succeeded)
+    throw new OperatorError(
+      `--txid: the transaction failed on ${network.code} and has moved nothing`,
+    )
 }
 
-/** Makes a deposit of what an address holds beyond the books, such as ether that a contract has sent. */
+/**
+ * Makes a deposit of what an address holds beyond the books, such as ether that a contract has
+ * sent.
+ */
 export const adoptIntoBooks: Command = async (services, input) => {
   const [ticker, typed, address, txid] = [
-    given(input, 'asset') ?? '', given(input, 'amount') ?? '', given(input, 'address') ?? '', given(input, 'txid'),
+    given(input, 'asset') ?? '',
+    given(input, 'amount') ?? '',
+    given(input, 'address') ?? '',
+    given(input, 'txid'),
   ]
   const asset = services.registry.asset(ticker)
-  if (!asset) throw new OperatorError(`--asset: ${JSON.stringify(ticker)} is not an asset, such as ETH or USDT_ETH`)
+  if (!asset)
+    throw new OperatorError(
+      `--asset: ${JSON.stringify(ticker)} is not an asset, such as ETH or USDT_ETH`,
+    )
   const { network: code } = asset
   const network = services.registry.network(code)
-  if (!network || !services.networks.has(code)) throw new OperatorError(`--asset: ${code} has no endpoint configured`)
+  if (!network || !services.networks.has(code))
+    throw new OperatorError(`--asset: ${code} has no endpoint configured`)
   if (traitsOf(network).deposits === 'spendable') {
-    throw new OperatorError(`--asset: on ${code} every coin has its transaction: "npx custody rescan ${code} --from HEIGHT" finds it`)
+    throw new OperatorError(
+      `--asset: on ${code} every coin has its transaction: "npx custody rescan ${code} --from HEIGHT" finds it`,
+    )
   }
   const amount = amountOf(typed, asset)
   const valid = validateAddress(services.registry, ticker, address)
   if (!valid.valid) throw new OperatorError(`--address: ${valid.reason}`)
   const owner = await services.database.one<OwnAddress & { workspace: string }>(
     `select c.address, c.workspace_id, c.sub_account_id, c.path_index, c.kind, w.name workspace from chain_addresses c
-      join workspaces w on w.id = c.workspace_id where c.network = $1 and c.address = $2`, [code, valid.address])
-  if (!owner) throw new OperatorError(`--address: ${JSON.stringify(address)} is no address of ours on ${code}`)
+      join workspaces w on w.id = c.workspace_id where c.network = $1 and c.address = $2`,
+    [code, valid.address],
+  )
+  if (!owner)
+    throw new OperatorError(
+      `--address: ${JSON.stringify(address)} is no address of ours on ${code}`,
+    )
   const chain = services.networks.get(code)
   if (txid !== null) await assertCarriedOut(chain, txid)
   await assertNoDeficit(services, chain, owner.workspace, asset.asset_name)
@@ -78,12 +108,22 @@ export const adoptIntoBooks: Command = async (services, input) => {
     const row = await adoptSurplus(services, chain, { owner, asset, amount, hash: txid })
     services.log.warn(
       { transaction: row.id, address: owner.address, asset: ticker, amount: row.amount, txid },
-      'the operator adopted what an address holds beyond the books')
-    return { id: row.id, asset: ticker, amount: formatAmount(amount, asset.decimals), address: owner.address, workspace: owner.workspace }
+      'the operator adopted what an address holds beyond the books',
+    )
+    return {
+      id: row.id,
+      asset: ticker,
+      amount: formatAmount(amount, asset.decimals),
+      address: owner.address,
+      workspace: owner.workspace,
+    }
   } catch (error) {
     if (!(error instanceof NotAdoptable)) throw error
     if (error.surplus === null) throw new OperatorError(error.message)
-    const more = error.surplus > 0n ? `${formatAmount(error.surplus, asset.decimals)} more` : 'no more'
-    throw new OperatorError(`--amount: the address holds ${more} than the books say: all of it is adopted, or nothing`)
+    const more =
+      error.surplus > 0n ? `${formatAmount(error.surplus, asset.decimals)} more` : 'no more'
+    throw new OperatorError(
+      `--amount: the address holds ${more} than the books say: all of it is adopted, or nothing`,
+    )
   }
 }

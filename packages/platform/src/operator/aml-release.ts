@@ -6,37 +6,50 @@ import type { TransactionRow } from '../engine/transaction.ts'
 import { OperatorError, type Command } from './command.ts'
 
 /**
- * Lets one deposit go on whose senders are not all known. Those that are known stay screened, and a deposit that a
- * reorganisation brings again is held again.
+ * Lets one deposit go on whose senders are not all known. Those that are known stay screened, and a
+ * deposit that a reorganisation brings again is held again.
  */
 export const releaseDeposit: Command = async (services, input) => {
   const id = String(input['transaction'] ?? '')
-  const found = await services.database.one<{ workspace_id: string; sub_account_id: string | null }>(
+  const found = await services.database.one<{
+    workspace_id: string
+    sub_account_id: string | null
+  }>(
     `select workspace_id, sub_account_id from transactions where id::text = $1 and kind = 'DEPOSIT'`,
-    [id]
+    [id],
   )
   if (!found)
-    throw new OperatorError(`--transaction: there is no deposit ${id === '' ? 'without an id' : id}; its id is in GET /dac/v1/transactions`)
+    throw new OperatorError(
+      `--transaction: there is no deposit ${id === '' ? 'without an id' : id}; its id is in GET /dac/v1/transactions`,
+    )
   return services.database.transaction(async (tx) => {
     await lockFreezing(tx, String(found.sub_account_id))
-    const row = (await tx.one<TransactionRow>('select * from transactions where workspace_id = $2 and id = $1 for update', [
-      id,
-      found.workspace_id,
-    ])) as TransactionRow
+    const row = (await tx.one<TransactionRow>(
+      'select * from transactions where workspace_id = $2 and id = $1 for update',
+      [id, found.workspace_id],
+    )) as TransactionRow
     const result = { transaction: row.id, asset: row.asset, hash: row.hash }
     const before = row.plan.senders_released
     if (before) return { ...result, released_at: before, again: true }
     if (row.status !== 'pending' || row.plan.unknown_sender !== '1')
-      throw new OperatorError(`--transaction: the deposit is not held for an unknown sender but ${row.state}`)
+      throw new OperatorError(
+        `--transaction: the deposit is not held for an unknown sender but ${row.state}`,
+      )
     const at = new Date(services.environment.now())
     await tx.query(
       'update transactions set plan = plan || $2::jsonb, next_run_at = $3, updated_at = $3 where workspace_id = $4 and id = $1',
-      [row.id, JSON.stringify({ senders_released: at.toISOString() }), at, row.workspace_id]
+      [row.id, JSON.stringify({ senders_released: at.toISOString() }), at, row.workspace_id],
     )
-    await emit(tx, row.workspace_id, row.sub_account_id, 'deposit.released', stringifyJson(presentTransaction(row, services.registry)))
+    await emit(
+      tx,
+      row.workspace_id,
+      row.sub_account_id,
+      'deposit.released',
+      stringifyJson(presentTransaction(row, services.registry)),
+    )
     services.log.warn(
       { transaction: row.id, hash: row.hash, asset: row.asset, amount: row.amount },
-      'the operator released a deposit whose senders are not all known'
+      'the operator released a deposit whose senders are not all known',
     )
     return { ...result, released_at: at.toISOString() }
   })

@@ -5,57 +5,102 @@ import { OPERATOR, writeAudit } from '../people/audit-log.ts'
 import { ensureWorkspace } from '../prepaid-fee/ensure-workspace.ts'
 
 /**
- * Writes an API user down, and its workspace and sub-account where they do not exist. API key and index come from the
- * operator, who has them from the signer nodes. The same again changes nothing. Without the id of a request of the control panel the
- * API user has no label and no owner.
+ * Writes an API user down, and its workspace and sub-account where they do not exist. API key and
+ * index come from the operator, who has them from the signer nodes. The same again changes nothing.
+ * Without the id of a request of the control panel the API user has no label and no owner.
  */
 export const createApiUser: Command = async (services, input) => {
   const wish = readWish({
-    workspace: String(input['workspace'] ?? ''), subAccount: String(input['sub_account'] ?? ''), role: String(input['role'] ?? ''),
-    publicKeyPem: String(input['public_key_pem'] ?? ''), apiKey: readApiKey(input['api_key']), index: Number(input['sub_account_index']),
+    workspace: String(input['workspace'] ?? ''),
+    subAccount: String(input['sub_account'] ?? ''),
+    role: String(input['role'] ?? ''),
+    publicKeyPem: String(input['public_key_pem'] ?? ''),
+    apiKey: readApiKey(input['api_key']),
+    index: Number(input['sub_account_index']),
   })
   const rateLimit = input['rate_limit'] === undefined ? null : Number(input['rate_limit'])
-  if (rateLimit !== null && (!Number.isInteger(rateLimit) || rateLimit < 1 || rateLimit > 10_000_000)) {
+  if (
+    rateLimit !== null &&
+    (!Number.isInteger(rateLimit) || rateLimit < 1 || rateLimit > 10_000_000)
+  ) {
     throw new OperatorError('--rate-limit: must be an integer from 1 to 10000000')
   }
   const request = input['request'] === undefined ? null : String(input['request'])
   return services.database.transaction(async (tx) => {
     const workspace = await ensureWorkspace(services, tx, wish.workspace)
-    await tx.query('insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) on conflict do nothing', [
-      workspace, wish.subAccount, wish.index,
-    ])
+    await tx.query(
+      'insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) on conflict do nothing',
+      [workspace, wish.subAccount, wish.index],
+    )
     const subs = await tx.query<{ id: string; name: string; path_index: number }>(
       `select id, name, path_index from sub_accounts
-       where workspace_id = $1 and (name = $2 or path_index = $3)`, [workspace, wish.subAccount, wish.index])
+       where workspace_id = $1 and (name = $2 or path_index = $3)`,
+      [workspace, wish.subAccount, wish.index],
+    )
     const sub = subs.find((each) => each.name === wish.subAccount && each.path_index === wish.index)
     if (!sub) {
       const here = subs.map((each) => `${each.name} has ${each.path_index}`).join(' and ')
-      throw new OperatorError(`the signer nodes have the sub-account ${wish.subAccount} under index ${wish.index}; here ${here}`)
+      throw new OperatorError(
+        `the signer nodes have the sub-account ${wish.subAccount} under index ${wish.index}; here ${here}`,
+      )
     }
     const made = await tx.one(
       `insert into api_users (api_key, sub_account_id, role, public_key_pem, rate_limit) values ($1, $2, $3, $4, $5)
         on conflict do nothing returning api_key`,
-      [wish.apiKey, sub.id, wish.role, wish.publicKeyPem, rateLimit])
+      [wish.apiKey, sub.id, wish.role, wish.publicKeyPem, rateLimit],
+    )
     const same = await tx.one(
       `select 1 from api_users where api_key = $1 and sub_account_id = $2 and role = $3 and public_key_pem = $4
-        and revoked_at is null`, [wish.apiKey, sub.id, wish.role, wish.publicKeyPem])
-    if (!same) throw new OperatorError(`--api-key: ${wish.apiKey} exists already, for something else or revoked`)
+        and revoked_at is null`,
+      [wish.apiKey, sub.id, wish.role, wish.publicKeyPem],
+    )
+    if (!same)
+      throw new OperatorError(
+        `--api-key: ${wish.apiKey} exists already, for something else or revoked`,
+      )
     if (made) {
-      if (request !== null && !await fulfilRequest(tx, request, { workspaceId: workspace, ...wish, apiKey: wish.apiKey })) {
-        throw new OperatorError(`--request: ${wish.workspace} has no open request ${request} for this public key, role and sub-account; `
-          + 'read it again in the panel')
+      if (
+        request !== null &&
+        !(await fulfilRequest(tx, request, {
+          workspaceId: workspace,
+          ...wish,
+          apiKey: wish.apiKey,
+        }))
+      ) {
+        throw new OperatorError(
+          `--request: ${wish.workspace} has no open request ${request} for this public key, role and sub-account; ` +
+            'read it again in the panel',
+        )
       }
       await writeAudit(tx, workspace, OPERATOR, {
-        action: 'api_user.created', object: wish.apiKey,
-        details: { sub_account: wish.subAccount, role: wish.role, key_fingerprint: wish.fingerprint, request },
+        action: 'api_user.created',
+        object: wish.apiKey,
+        details: {
+          sub_account: wish.subAccount,
+          role: wish.role,
+          key_fingerprint: wish.fingerprint,
+          request,
+        },
       })
     }
-    if (!made && request !== null
-      && !await tx.one('select 1 from api_user_requests where id::text = $1 and api_key = $2', [request, wish.apiKey])) {
-      throw new OperatorError(`--request: ${wish.apiKey} exists already, and was not made for this request`)
+    if (
+      !made &&
+      request !== null &&
+      !(await tx.one('select 1 from api_user_requests where id::text = $1 and api_key = $2', [
+        request,
+        wish.apiKey,
+      ]))
+    ) {
+      throw new OperatorError(
+        `--request: ${wish.apiKey} exists already, and was not made for this request`,
+      )
     }
     return {
-      api_key: wish.apiKey, workspace: wish.workspace, sub_account: wish.subAccount, sub_account_index: sub.path_index, role: wish.role,
+      api_key: wish.apiKey,
+      workspace: wish.workspace,
+      sub_account: wish.subAccount,
+      sub_account_index: sub.path_index,
+      role: wish.role,
     }
   })
 }
@@ -65,7 +110,9 @@ export const listApiUsers: Command = async (services, input) => {
     `select u.api_key, w.name workspace, s.name sub_account, s.path_index sub_account_index, u.role, u.rate_limit, u.created_at,
       u.revoked_at
      from api_users u join sub_accounts s on s.id = u.sub_account_id join workspaces w on w.id = s.workspace_id
-     where $1::text is null or w.name = $1 order by u.created_at`, [input['workspace'] ?? null])
+     where $1::text is null or w.name = $1 order by u.created_at`,
+    [input['workspace'] ?? null],
+  )
   return { api_users: rows }
 }
 
@@ -73,14 +120,22 @@ export const revokeApiUser: Command = async (services, input) => {
   const row = await services.database.transaction(async (tx) => {
     const before = await tx.one<{ api_key: string; workspace_id: string; revoked_at: Date | null }>(
       `select u.api_key, s.workspace_id, u.revoked_at from api_users u join sub_accounts s on s.id = u.sub_account_id
-       where u.api_key::text = $1 for update of u`, [String(input['api_key'] ?? '')])
+       where u.api_key::text = $1 for update of u`,
+      [String(input['api_key'] ?? '')],
+    )
     if (!before || before.revoked_at) return before
-    await tx.query('update api_users set revoked_at = $2 where api_key = $1', [before.api_key, tx.now()])
-    await writeAudit(tx, before.workspace_id, OPERATOR, { action: 'api_user.revoked', object: before.api_key })
+    await tx.query('update api_users set revoked_at = $2 where api_key = $1', [
+      before.api_key,
+      tx.now(),
+    ])
+    await writeAudit(tx, before.workspace_id, OPERATOR, {
+      action: 'api_user.revoked',
+      object: before.api_key,
+    })
     return before
   })
-  if (!row) throw new OperatorError(`--api-key: there is no API user ${String(input['api_key'] ?? '')}`)
+  if (!row)
+    throw new OperatorError(`--api-key: there is no API user ${String(input['api_key'] ?? '')}`)
   services.callers.forget()
   return { api_key: row.api_key, revoked: true }
 }
-

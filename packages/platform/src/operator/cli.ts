@@ -1,7 +1,10 @@
 import '../../../../scripts/compile-cache.mjs'
 import { homeOf } from '../home.ts'
 
-/** `npx custody …`, and `custody …` of the platform's bundle. What a command needs is loaded when it is run. */
+/**
+ * `npx custody …`, and `custody …` of the platform's bundle. What a command needs is loaded when it
+ * is run.
+ */
 const { main } = await import('./cli/program.ts')
 const { COMMANDS } = await import('./cli/commands.ts')
 await main(process.argv.slice(2), homeOf(process.env), COMMANDS)

@@ -13,4 +13,7 @@ export class OperatorError extends TerminalError {
 export const given = (input: Record<string, unknown>, name: string): string | null =>
   input[name] === undefined || input[name] === null ? null : String(input[name])
 
-export type Command = (services: Services, input: Record<string, unknown>) => Promise<Record<string, unknown>>
+export type Command = (
+  services: Services,
+  input: Record<string, unknown>,
+) => Promise<Record<string, unknown>>

@@ -4,33 +4,49 @@ import type { NodePeer } from '../signing/nodes.ts'
 import { identityFolder } from '../home.ts'
 import { OperatorError } from './command.ts'
 
-/** Not imported: an import of this module loads all that it names, fetch and WebSocket too, which is half of what a command takes. */
+/**
+ * Not imported: an import of this module loads all that it names, fetch and WebSocket too, which is
+ * half of what a command takes.
+ */
 const { request } = process.getBuiltinModule('node:http')
 
 const TIMEOUT_MS = 120_000
 
-function post(socketPath: string, path: string, body: string): Promise<{ status: number; body: Record<string, unknown> }> {
+function post(
+  socketPath: string,
+  path: string,
+  body: string,
+): Promise<{ status: number; body: Record<string, unknown> }> {
   return new Promise((resolve, reject) => {
     // A connection of its own: one that was kept may have been closed by the other side meanwhile.
-    const outgoing = request({
-      agent: false, socketPath, path, method: 'POST', timeout: TIMEOUT_MS,
-      headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
-    }, (response) => {
-      const chunks: Buffer[] = []
-      response.on('data', (chunk: Buffer) => chunks.push(chunk))
-      response.on('error', reject)
-      response.on('end', () => {
-        let answer: Record<string, unknown>
-        try {
-          answer = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Record<string, unknown>
-        } catch {
-          return reject(new Error(`status ${String(response.statusCode)} without JSON`))
-        }
-        resolve({ status: response.statusCode ?? 0, body: answer })
-      })
-    })
+    const outgoing = request(
+      {
+        agent: false,
+        socketPath,
+        path,
+        method: 'POST',
+        timeout: TIMEOUT_MS,
+        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+      },
+      (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('error', reject)
+        response.on('end', () => {
+          let answer: Record<string, unknown>
+          try {
+            answer = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Record<string, unknown>
+          } catch {
+            return reject(new Error(`status ${String(response.statusCode)} without JSON`))
+          }
+          resolve({ status: response.statusCode ?? 0, body: answer })
+        })
+      },
+    )
     outgoing.on('error', reject)
-    outgoing.on('timeout', () => outgoing.destroy(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)))
+    outgoing.on('timeout', () =>
+      outgoing.destroy(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)),
+    )
     outgoing.end(body)
   })
 }
@@ -38,16 +54,27 @@ function post(socketPath: string, path: string, body: string): Promise<{ status:
 /** The platform did not answer: whether it did what was asked is not known. */
 export class PlatformAway extends OperatorError {}
 
-/** Runs a command in the platform of a home. Throws OperatorError with the platform's own sentence. */
-export async function callPlatform(home: string, command: string, input: Record<string, unknown>): Promise<Record<string, unknown>> {
+/**
+ * Runs a command in the platform of a home. Throws OperatorError with the platform's own sentence.
+ */
+export async function callPlatform(
+  home: string,
+  command: string,
+  input: Record<string, unknown>,
+): Promise<Record<string, unknown>> {
   const file = join(home, 'operator.path')
   const hint = `the platform does not run on ${home}: start it with "npm start", or set CUSTODY_HOME`
   if (!existsSync(file)) throw new PlatformAway(hint)
-  const answer = await post(readFileSync(file, 'utf8'), '/', JSON.stringify({ command, input })).catch((error: NodeJS.ErrnoException) => {
+  const answer = await post(
+    readFileSync(file, 'utf8'),
+    '/',
+    JSON.stringify({ command, input }),
+  ).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') throw new PlatformAway(hint)
     throw error
   })
-  if (answer.status !== 200) throw new OperatorError(String(answer.body['error'] ?? `status ${answer.status}`))
+  if (answer.status !== 200)
+    throw new OperatorError(String(answer.body['error'] ?? `status ${answer.status}`))
   return answer.body
 }
 
@@ -55,15 +82,27 @@ export async function callPlatform(home: string, command: string, input: Record<
 export function localSigners(home: string): NodePeer[] {
   const file = join(identityFolder(home), 'peers.json')
   if (!existsSync(file)) throw new OperatorError(`there are no signer nodes at ${file}`)
-  return (JSON.parse(readFileSync(file, 'utf8')) as { nodes: NodePeer[] }).nodes.filter((node) => node.socket !== undefined)
+  return (JSON.parse(readFileSync(file, 'utf8')) as { nodes: NodePeer[] }).nodes.filter(
+    (node) => node.socket !== undefined,
+  )
 }
 
 /** Runs a command at a node's own entrance. */
-export async function callSigner(signer: NodePeer, command: string, body: Record<string, unknown>): Promise<unknown> {
-  const answer = await post(signer.socket as string, `/${command}`, JSON.stringify(body)).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') throw new OperatorError(`signer ${signer.node} does not run`)
-    throw error
-  })
-  if (answer.status !== 200) throw new OperatorError(String(answer.body['message'] ?? answer.body['error'] ?? `status ${answer.status}`))
+export async function callSigner(
+  signer: NodePeer,
+  command: string,
+  body: Record<string, unknown>,
+): Promise<unknown> {
+  const answer = await post(signer.socket as string, `/${command}`, JSON.stringify(body)).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED')
+        throw new OperatorError(`signer ${signer.node} does not run`)
+      throw error
+    },
+  )
+  if (answer.status !== 200)
+    throw new OperatorError(
+      String(answer.body['message'] ?? answer.body['error'] ?? `status ${answer.status}`),
+    )
   return answer.body
 }

@@ -16,10 +16,13 @@ function readEmail(text: string | null): string | null {
   return read.data
 }
 
-const linkFor = ({ settings, checkout }: Services, token: string): string => linkOf(
-  consoleOrigin(settings, Number(new URL(checkout.base).port || settings.port)), token)
+const linkFor = ({ settings, checkout }: Services, token: string): string =>
+  linkOf(consoleOrigin(settings, Number(new URL(checkout.base).port || settings.port)), token)
 
-/** A link by which somebody joins a workspace's control panel, with any role: also where no owner can sign in any more. */
+/**
+ * A link by which somebody joins a workspace's control panel, with any role: also where no owner
+ * can sign in any more.
+ */
 export const inviteToConsole: Command = async (services, input) => {
   const workspace = readName(input['workspace'], 'workspace')
   const role = ROLES.find((each) => each === input['role'])
@@ -28,13 +31,20 @@ export const inviteToConsole: Command = async (services, input) => {
   const { token, expiresAt } = await services.database.transaction(async (tx) => {
     const workspaceId = await ensureWorkspace(services, tx, workspace)
     const made = await invite(services, tx, { workspaceId, role, email, person: null, by: null })
-    await writeAudit(tx, workspaceId, OPERATOR, { action: 'invitation.created', object: made.id, details: { role, email } })
+    await writeAudit(tx, workspaceId, OPERATOR, {
+      action: 'invitation.created',
+      object: made.id,
+      details: { role, email },
+    })
     return made
   })
   return { workspace, role, link: linkFor(services, token), expires_at: expiresAt.toISOString() }
 }
 
-/** A link by which a person who has lost every factor sets new ones; it ends those before it. Until it is taken the old factors stand. */
+/**
+ * A link by which a person who has lost every factor sets new ones; it ends those before it. Until
+ * it is taken the old factors stand.
+ */
 export const resetPerson: Command = async (services, input) => {
   const email = readEmail(given(input, 'email'))
   const { token, expiresAt } = await services.database.transaction(async (tx) => {
@@ -43,8 +53,18 @@ export const resetPerson: Command = async (services, input) => {
     // Of two links that are made at once, the later commit ends the earlier one.
     await lockPerson(tx, person.id)
     await withdrawResets(tx, person.id)
-    const made = await invite(services, tx, { workspaceId: null, role: 'viewer', email, person: person.id, by: null })
-    await writeAuditEverywhere(tx, person.id, OPERATOR, { action: 'person.reset_offered', object: person.id, details: { email } })
+    const made = await invite(services, tx, {
+      workspaceId: null,
+      role: 'viewer',
+      email,
+      person: person.id,
+      by: null,
+    })
+    await writeAuditEverywhere(tx, person.id, OPERATOR, {
+      action: 'person.reset_offered',
+      object: person.id,
+      details: { email },
+    })
     return made
   })
   return { email, link: linkFor(services, token), expires_at: expiresAt.toISOString() }
@@ -52,11 +72,19 @@ export const resetPerson: Command = async (services, input) => {
 
 /** Who uses the control panel. */
 export const listConsolePeople: Command = async ({ database }, input) => ({
-  people: await database.query<{ email: string; name: string; workspace: string; role: Role; sessions: number }>(
+  people: await database.query<{
+    email: string
+    name: string
+    workspace: string
+    role: Role
+    sessions: number
+  }>(
     `select p.email, p.name, w.name workspace, m.role,
        (select count(*)::int from sessions s where s.person_id = p.id and s.ended_at is null and s.expires_at > $2) sessions
      from memberships m join people p on p.id = m.person_id join workspaces w on w.id = m.workspace_id
-     where $1::text is null or w.name = $1 order by w.name, p.email`, [given(input, 'workspace'), database.now()]),
+     where $1::text is null or w.name = $1 order by w.name, p.email`,
+    [given(input, 'workspace'), database.now()],
+  ),
 })
 
 const TEXT_MAX = 64 * 1024 * 1024
@@ -64,12 +92,17 @@ const TEXT_MAX = 64 * 1024 * 1024
 /** A workspace's whole audit log, as the panel exports it. */
 export const exportAuditLog: Command = async ({ database }, input) => {
   const workspace = readName(input['workspace'], 'workspace')
-  const found = await database.one<{ id: string }>('select id from workspaces where name = $1', [workspace])
+  const found = await database.one<{ id: string }>('select id from workspaces where name = $1', [
+    workspace,
+  ])
   if (!found) throw new ApiError('NOT_FOUND', `--workspace: there is no workspace ${workspace}`)
   let text = ''
   for await (const part of exportAudit(database, found.id)) {
     text += part
-    if (text.length > TEXT_MAX) throw new OperatorError('the audit log is longer than 64 MiB: export it from the control panel')
+    if (text.length > TEXT_MAX)
+      throw new OperatorError(
+        'the audit log is longer than 64 MiB: export it from the control panel',
+      )
   }
   return { workspace, text }
 }

@@ -2,7 +2,11 @@ import { parseJson, requestHeaders, signRequest, JsonNumber } from '@custody/req
 import type { ErrorCode } from '../errors.ts'
 import { replayNotice, replayOf } from './replay-notice.ts'
 
-export interface User { apiKey: string; privateKey: string; name: string }
+export interface User {
+  apiKey: string
+  privateKey: string
+  name: string
+}
 
 /** What the demo's calls are made with; a test has its own. */
 export interface Means {
@@ -12,7 +16,10 @@ export interface Means {
   say: (text: string) => void
 }
 
-/** The errors at which nothing was done and that go by themselves: another 503 may come after something was written. */
+/**
+ * The errors at which nothing was done and that go by themselves: another 503 may come after
+ * something was written.
+ */
 const PASSES: ReadonlySet<string> = new Set<ErrorCode>(['NETWORK_UNAVAILABLE', 'RATE_LIMITED'])
 /** On a busy machine the local chains need their time to start. */
 const PATIENCE_MS = 180_000
@@ -36,25 +43,52 @@ function waitOf(response: Response): number {
 }
 
 /**
- * One request to the API, signed where a user asks; asked again for some minutes while a chain is not reached or too much is asked.
- * @throws Error with status and message of any other refusal, and where the `sequence_id` is that of another request
+ * One request to the API, signed where a user asks; asked again for some minutes while a chain is
+ * not reached or too much is asked.
+ * @throws Error with status and message of any other refusal, and where the `sequence_id` is that
+ *   of another request
  */
 export async function callApi<T>(
-  { fetch, clock, sleep, say }: Means, base: string, user: User | null, method: string, path: string, body?: unknown
+  { fetch, clock, sleep, say }: Means,
+  base: string,
+  user: User | null,
+  method: string,
+  path: string,
+  body?: unknown,
 ): Promise<T> {
   const text = body === undefined ? '' : JSON.stringify(body)
   const until = clock() + PATIENCE_MS
   for (;;) {
-    const headers = user ? requestHeaders(
-      await signRequest({ apiKey: user.apiKey, privateKey: user.privateKey, method, uri: path, body: text }), user.apiKey
-    ) : {}
-    const response = await fetch(`${base}${path}`, { method, headers, ...(text === '' ? {} : { body: text }) })
-    const answer = plain(parseJson(await response.text())) as T & { message?: string; code?: string }
+    const headers = user
+      ? requestHeaders(
+          await signRequest({
+            apiKey: user.apiKey,
+            privateKey: user.privateKey,
+            method,
+            uri: path,
+            body: text,
+          }),
+          user.apiKey,
+        )
+      : {}
+    const response = await fetch(`${base}${path}`, {
+      method,
+      headers,
+      ...(text === '' ? {} : { body: text }),
+    })
+    const answer = plain(parseJson(await response.text())) as T & {
+      message?: string
+      code?: string
+    }
     const replay = replayOf(response.headers)
     if (replay.mismatch) throw new Error(`${method} ${path}: ${String(replayNotice(replay))}`)
     if (response.ok) return answer
     const wait = waitOf(response)
-    if (!PASSES.has(answer.code ?? '') || ![429, 503].includes(response.status) || clock() + wait > until) {
+    if (
+      !PASSES.has(answer.code ?? '') ||
+      ![429, 503].includes(response.status) ||
+      clock() + wait > until
+    ) {
       throw new Error(`${method} ${path}: ${response.status} ${answer.message ?? ''}`)
     }
     say(`${method} ${path}: ${answer.message ?? ''}; asked again in ${wait / 1000} s`)

@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { callPlatform } from './connect.ts'
 
-/** What the demo lends to one of its parts: `call` with a user's signature, a line on the screen, and waiting. */
+/**
+ * What the demo lends to one of its parts: `call` with a user's signature, a line on the screen,
+ * and waiting.
+ */
 export interface DemoTools {
   home: string
   call<T>(method: string, path: string, body?: unknown): Promise<T>
@@ -9,61 +12,123 @@ export interface DemoTools {
   waitFor<T>(what: string, read: () => Promise<T | null>): Promise<T>
 }
 
-interface Account { id: string; warnings: string[]; balances: { asset: string; total: string }[] }
-interface Order { id: string; status: string; filled: string; average_price: string; fees: { asset: string; amount: string }[] }
-interface Moved { id: string; status: string; credited: string | null; fee: string | null; reason: string | null }
+interface Account {
+  id: string
+  warnings: string[]
+  balances: { asset: string; total: string }[]
+}
+interface Order {
+  id: string
+  status: string
+  filled: string
+  average_price: string
+  fees: { asset: string; amount: string }[]
+}
+interface Moved {
+  id: string
+  status: string
+  credited: string | null
+  fee: string | null
+  reason: string | null
+}
 
 const COIN = 'BTC'
 const FUND = '1'
 const SENT = '0.5'
 const BACK = '0.25'
 
-/** Links an account at the local Kraken, sends a coin there, trades it, and brings it back. @throws where anything ends otherwise */
+/**
+ * Links an account at the local Kraken, sends a coin there, trades it, and brings it back. @throws
+ * where anything ends otherwise
+ */
 export async function tradeInDemo({ home, call, say, waitFor }: DemoTools): Promise<void> {
-  const key = await callPlatform(home, 'devnet', { command: 'venue', action: 'key', exchange: 'kraken' }) as Record<string, string>
+  const key = (await callPlatform(home, 'devnet', {
+    command: 'venue',
+    action: 'key',
+    exchange: 'kraken',
+  })) as Record<string, string>
   const { id: account } = await call<Account>('POST', '/dac/v1/exchange-accounts', {
-    exchange: 'kraken', label: 'demo', allow_withdrawal: true, ...key,
+    exchange: 'kraken',
+    label: 'demo',
+    allow_withdrawal: true,
+    ...key,
   })
-  const held = async (asset: string) => (await call<Account>('GET', `/dac/v1/exchange-accounts/${account}`))
-    .balances.find((each) => each.asset === asset)?.total ?? '0'
-  say(`trading: an account at the local Kraken is linked; it holds ${await held(COIN)} ${COIN} and ${await held('USD')} USD`)
+  const held = async (asset: string) =>
+    (await call<Account>('GET', `/dac/v1/exchange-accounts/${account}`)).balances.find(
+      (each) => each.asset === asset,
+    )?.total ?? '0'
+  say(
+    `trading: an account at the local Kraken is linked; it holds ${await held(COIN)} ${COIN} and ${await held('USD')} USD`,
+  )
 
   await call('POST', '/dac/v1/create-wallet', { asset: COIN })
-  const { address: own } = await call<{ address: string }>('POST', '/dac/v1/address', { asset: COIN })
+  const { address: own } = await call<{ address: string }>('POST', '/dac/v1/address', {
+    asset: COIN,
+  })
   await callPlatform(home, 'devnet', { command: 'fund', asset: COIN, address: own, amount: FUND })
   await waitFor('trading: the wallet’s deposit', async () => {
     const [wallet] = await call<{ balance: string }[]>('GET', `/dac/v1/wallets?asset=${COIN}`)
     return Number(wallet?.balance) > 0 ? true : null
   })
-  const end = (id: string) => waitFor(`trading: exchange transfer ${id}`, async () => {
-    const now = await call<Moved>('GET', `/dac/v1/exchange-transfers/${id}`)
-    if (now.status === 'failed') throw new Error(`trading: exchange transfer ${id}: ${now.reason ?? 'failed'}`)
-    return now.status === 'completed' ? now : null
-  })
-  const { address } = await call<{ address: string }>('GET', `/dac/v1/exchange-accounts/${account}/deposit-address?asset=${COIN}`)
+  const end = (id: string) =>
+    waitFor(`trading: exchange transfer ${id}`, async () => {
+      const now = await call<Moved>('GET', `/dac/v1/exchange-transfers/${id}`)
+      if (now.status === 'failed')
+        throw new Error(`trading: exchange transfer ${id}: ${now.reason ?? 'failed'}`)
+      return now.status === 'completed' ? now : null
+    })
+  const { address } = await call<{ address: string }>(
+    'GET',
+    `/dac/v1/exchange-accounts/${account}/deposit-address?asset=${COIN}`,
+  )
   const { id: transfer } = await call<{ id: string }>('POST', '/dac/v1/transaction', {
-    asset: COIN, amount: SENT, destination_type: 'EXCHANGE', destination_id: account, destination_address: address, source_type: 'INTERNAL',
+    asset: COIN,
+    amount: SENT,
+    destination_type: 'EXCHANGE',
+    destination_id: account,
+    destination_address: address,
+    source_type: 'INTERNAL',
     sequence_id: randomUUID(),
   })
-  const { data: [way] } = await call<{ data: Moved[] }>('GET', `/dac/v1/exchange-transfers?transaction_id=${transfer}`)
-  say(`trading: ${(await end((way as Moved).id)).credited} ${COIN} sent to ${address} and credited by the exchange`)
+  const {
+    data: [way],
+  } = await call<{ data: Moved[] }>('GET', `/dac/v1/exchange-transfers?transaction_id=${transfer}`)
+  say(
+    `trading: ${(await end((way as Moved).id)).credited} ${COIN} sent to ${address} and credited by the exchange`,
+  )
 
-  for (const [side, amount] of [['buy', '0.01'], ['sell', '0.02']] as const) {
+  for (const [side, amount] of [
+    ['buy', '0.01'],
+    ['sell', '0.02'],
+  ] as const) {
     const { id } = await call<Order>('POST', '/dac/v1/orders', {
-      exchange_account: account, market: `${COIN}/USD`, side, type: 'market', amount, sequence_id: randomUUID(),
+      exchange_account: account,
+      market: `${COIN}/USD`,
+      side,
+      type: 'market',
+      amount,
+      sequence_id: randomUUID(),
     })
     const order = await waitFor(`trading: order ${id}`, async () => {
       const now = await call<Order>('GET', `/dac/v1/orders/${id}`)
-      if (now.status === 'rejected' || now.status === 'cancelled') throw new Error(`trading: the order to ${side} was ${now.status}`)
+      if (now.status === 'rejected' || now.status === 'cancelled')
+        throw new Error(`trading: the order to ${side} was ${now.status}`)
       return now.status === 'filled' ? now : null
     })
     const fee = order.fees.map((each) => `${each.amount} ${each.asset}`).join(', ')
-    say(`trading: ${side === 'buy' ? 'bought' : 'sold'} ${order.filled} ${COIN} at ${order.average_price} USD; the exchange’s fee ${fee}`)
+    say(
+      `trading: ${side === 'buy' ? 'bought' : 'sold'} ${order.filled} ${COIN} at ${order.average_price} USD; the exchange’s fee ${fee}`,
+    )
   }
   const { id: withdrawal } = await call<Moved>('POST', '/dac/v1/exchange-withdrawals', {
-    exchange_account: account, asset: COIN, amount: BACK, sequence_id: randomUUID(),
+    exchange_account: account,
+    asset: COIN,
+    amount: BACK,
+    sequence_id: randomUUID(),
   })
   const back = await end(withdrawal)
   const left = await held(COIN)
-  say(`trading: ${BACK} ${COIN} withdrawn to the wallet, less the exchange’s fee of ${back.fee ?? '0'}; it holds ${left} ${COIN} now`)
+  say(
+    `trading: ${BACK} ${COIN} withdrawn to the wallet, less the exchange’s fee of ${back.fee ?? '0'}; it holds ${left} ${COIN} now`,
+  )
 }

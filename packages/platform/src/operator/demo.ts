@@ -12,7 +12,10 @@ import { tradeInDemo } from './demo-trading.ts'
 import { createApiUserEverywhere } from './enrol.ts'
 import { keygen } from './keygen.ts'
 
-/** `npm run demo`: a newcomer's walk through the platform, on the local chains. Exit 0 only if all was confirmed. */
+/**
+ * `npm run demo`: a newcomer's walk through the platform, on the local chains. Exit 0 only if all
+ * was confirmed.
+ */
 
 const FUND = '25'
 const SEND = '1.5'
@@ -20,7 +23,12 @@ const CONFIRM_TIMEOUT_MS = 180_000
 /** About forty assets are polled at a time, and a key has 1,000 requests a minute. */
 const POLL_MS = 2000
 
-interface Asset { asset_name: string; network: string; name: string; fee_asset: string }
+interface Asset {
+  asset_name: string
+  network: string
+  name: string
+  fee_asset: string
+}
 interface Transaction {
   id: string
   hash: string | null
@@ -35,10 +43,19 @@ interface Transaction {
 
 const home = homeOf(process.env)
 const started = Date.now()
-const say = (text: string) => process.stdout.write(`${((Date.now() - started) / 1000).toFixed(1).padStart(6)}s  ${oneLine(text)}\n`)
+const say = (text: string) =>
+  process.stdout.write(
+    `${((Date.now() - started) / 1000).toFixed(1).padStart(6)}s  ${oneLine(text)}\n`,
+  )
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms))
 
-const call = <T>(base: string, user: User | null, method: string, path: string, body?: unknown): Promise<T> =>
+const call = <T>(
+  base: string,
+  user: User | null,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<T> =>
   callApi<T>({ fetch, clock: Date.now, sleep: pause, say }, base, user, method, path, body)
 
 async function isFree(port: number): Promise<boolean> {
@@ -54,16 +71,24 @@ async function platform(): Promise<{ base: string; child: ChildProcess | null }>
   const urlFile = join(home, 'url')
   if (existsSync(urlFile)) {
     const base = readFileSync(urlFile, 'utf8')
-    if (await fetch(`${base}/livez`, { signal: AbortSignal.timeout(1000) }).then((answer) => answer.ok, () => false)) {
+    if (
+      await fetch(`${base}/livez`, { signal: AbortSignal.timeout(1000) }).then(
+        (answer) => answer.ok,
+        () => false,
+      )
+    ) {
       say(`using the platform that runs at ${base}`)
       return { base, child: null }
     }
   }
   say('starting the platform: PostgreSQL, three signer nodes, the local chains, API and workers')
-  const port = process.env['PORT'] ?? (await isFree(8080) ? '8080' : '0')
+  const port = process.env['PORT'] ?? ((await isFree(8080)) ? '8080' : '0')
   const child = spawn(process.execPath, [fileURLToPath(new URL('../main.ts', import.meta.url))], {
-    stdio: ['ignore', 'pipe', 'inherit'], env: {
-      ...process.env, PORT: port, CUSTODY_LOG_LEVEL: process.env['CUSTODY_LOG_LEVEL'] ?? 'error',
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: {
+      ...process.env,
+      PORT: port,
+      CUSTODY_LOG_LEVEL: process.env['CUSTODY_LOG_LEVEL'] ?? 'error',
     },
   })
   const base = await new Promise<string>((done, fail) => {
@@ -73,7 +98,9 @@ async function platform(): Promise<{ base: string; child: ChildProcess | null }>
       const match = /^ready (http:\S+)/m.exec(text)
       if (match) done(match[1] as string)
     })
-    child.once('exit', (code) => fail(new Error(`the platform ended with ${String(code)} before it was ready`)))
+    child.once('exit', (code) =>
+      fail(new Error(`the platform ended with ${String(code)} before it was ready`)),
+    )
   })
   say(`the platform listens at ${base}`)
   return { base, child }
@@ -82,7 +109,10 @@ async function platform(): Promise<{ base: string; child: ChildProcess | null }>
 async function makeUser(workspace: string, keyFile: string): Promise<User> {
   if (!existsSync(keyFile)) await keygen({ out: keyFile })
   const { apiKey, answers } = await createApiUserEverywhere(home, {
-    workspace, subAccount: 'main', role: 'full', publicKeyPem: readFileSync(`${keyFile}.pub`, 'utf8'),
+    workspace,
+    subAccount: 'main',
+    role: 'full',
+    publicKeyPem: readFileSync(`${keyFile}.pub`, 'utf8'),
   })
   say(`API user ${apiKey} of workspace ${workspace}, enrolled at ${answers.length} signer nodes`)
   return { apiKey, privateKey: readFileSync(keyFile, 'utf8'), name: workspace }
@@ -98,20 +128,49 @@ async function waitFor<T>(what: string, read: () => Promise<T | null>): Promise<
   }
 }
 
-const balanceOf = async (base: string, user: User, asset: string) => (
-  await call<{ balance: string; omnibus_balance: string }[]>(base, user, 'GET', `/dac/v1/wallets?asset=${asset}`)
-)[0]
+const balanceOf = async (base: string, user: User, asset: string) =>
+  (
+    await call<{ balance: string; omnibus_balance: string }[]>(
+      base,
+      user,
+      'GET',
+      `/dac/v1/wallets?asset=${asset}`,
+    )
+  )[0]
 
-interface Line { asset: string; hash: string; fee: string; before: string; after: string; received: string; seconds: string }
+interface Line {
+  asset: string
+  hash: string
+  fee: string
+  before: string
+  after: string
+  received: string
+  seconds: string
+}
 
 /** Receives and sends one asset; the receiver is a customer of another workspace. */
 async function oneAsset(base: string, asset: Asset, sender: User, receiver: User): Promise<Line> {
   const ticker = asset.asset_name
-  for (const user of [sender, receiver]) await call(base, user, 'POST', '/dac/v1/create-wallet', { asset: ticker })
-  const { address } = await call<{ address: string }>(base, sender, 'POST', '/dac/v1/address', { asset: ticker })
-  const target = await call<{ address: string; address_tag: string | null }>(base, receiver, 'POST', '/dac/v1/address', { asset: ticker })
+  for (const user of [sender, receiver])
+    await call(base, user, 'POST', '/dac/v1/create-wallet', { asset: ticker })
+  const { address } = await call<{ address: string }>(base, sender, 'POST', '/dac/v1/address', {
+    asset: ticker,
+  })
+  const target = await call<{ address: string; address_tag: string | null }>(
+    base,
+    receiver,
+    'POST',
+    '/dac/v1/address',
+    { asset: ticker },
+  )
   say(`${ticker}: wallet at ${address}`)
-  const { hash } = await callPlatform(home, 'devnet', { command: 'fund', asset: ticker, address, amount: FUND, tag: null })
+  const { hash } = await callPlatform(home, 'devnet', {
+    command: 'fund',
+    asset: ticker,
+    address,
+    amount: FUND,
+    tag: null,
+  })
   say(`${ticker}: ${FUND} deposited by ${String(hash)}`)
   const before = await waitFor(`${ticker}: deposit`, async () => {
     const wallet = await balanceOf(base, sender, ticker)
@@ -119,19 +178,31 @@ async function oneAsset(base: string, asset: Asset, sender: User, receiver: User
   })
   const sentAt = Date.now()
   const transfer = await call<Transaction>(base, sender, 'POST', '/dac/v1/transaction', {
-    asset: ticker, amount: SEND, destination_address: target.address, ...(target.address_tag === null ? {} : {
-      address_tag: target.address_tag,
-    }),
-    destination_type: 'EXTERNAL', source_type: 'INTERNAL', sequence_id: `demo-${ticker}`, memo: 'demo',
+    asset: ticker,
+    amount: SEND,
+    destination_address: target.address,
+    ...(target.address_tag === null
+      ? {}
+      : {
+          address_tag: target.address_tag,
+        }),
+    destination_type: 'EXTERNAL',
+    source_type: 'INTERNAL',
+    sequence_id: `demo-${ticker}`,
+    memo: 'demo',
   })
   say(`${ticker}: credited ${before}; sending ${SEND} as ${transfer.id}`)
   let shown = ''
   const done = await waitFor(`${ticker}: transfer ${transfer.id}`, async () => {
     const now = await call<Transaction>(base, sender, 'GET', `/dac/v1/transaction/${transfer.id}`)
-    const line = now.hash === null ? now.sub_status : `${now.hash}  ${now.sub_status}, ${now.confirmations} confirmations`
+    const line =
+      now.hash === null
+        ? now.sub_status
+        : `${now.hash}  ${now.sub_status}, ${now.confirmations} confirmations`
     if (line !== shown && now.status === 'pending') say(`${ticker}: ${line}`)
     shown = line
-    if (now.status === 'failed') throw new Error(`${ticker}: transfer failed: ${now.failure_reason ?? ''}`)
+    if (now.status === 'failed')
+      throw new Error(`${ticker}: transfer failed: ${now.failure_reason ?? ''}`)
     return now.status === 'confirmed' ? now : null
   })
   const seconds = ((Date.now() - sentAt) / 1000).toFixed(1)
@@ -141,86 +212,185 @@ async function oneAsset(base: string, asset: Asset, sender: User, receiver: User
     return wallet && Number(wallet.balance) > 0 ? wallet.balance : null
   })
   const after = (await balanceOf(base, sender, ticker))?.balance ?? '?'
-  return { asset: ticker, hash: String(done.hash), fee: `${done.fee} ${done.fee_asset}`, before, after, received, seconds }
+  return {
+    asset: ticker,
+    hash: String(done.hash),
+    fee: `${done.fee} ${done.fee_asset}`,
+    before,
+    after,
+    received,
+    seconds,
+  }
 }
 
-/** Shows a flagged deposit held, and released. The sender of the local coins is flagged for this customer alone. */
+/**
+ * Shows a flagged deposit held, and released. The sender of the local coins is flagged for this
+ * customer alone.
+ */
 async function screening(base: string, user: User): Promise<void> {
   await call(base, user, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
-  const { address } = await call<{ address: string }>(base, user, 'POST', '/dac/v1/address', { asset: 'ETH' })
-  await call(
-    base, user, 'POST', '/dac/v1/aml',
-    { provider: 'CHAINALYSIS', aml_token: 'sandbox', aml_risk_levels: 'SEVERE, HIGH', aml_deposit: true, aml_withdrawal: true }
-  )
-  const deposit = async (state: string) => (
-    await call<{ data: (Transaction & { source_id: string })[] }>(base, user, 'GET', '/dac/v1/transactions?type=Deposit&limit=1')
-  ).data.find((each) => each.sub_status === state) ?? null
-  const fund = () => callPlatform(home, 'devnet', { command: 'fund', asset: 'ETH', address, amount: '1', tag: null })
+  const { address } = await call<{ address: string }>(base, user, 'POST', '/dac/v1/address', {
+    asset: 'ETH',
+  })
+  await call(base, user, 'POST', '/dac/v1/aml', {
+    provider: 'CHAINALYSIS',
+    aml_token: 'sandbox',
+    aml_risk_levels: 'SEVERE, HIGH',
+    aml_deposit: true,
+    aml_withdrawal: true,
+  })
+  const deposit = async (state: string) =>
+    (
+      await call<{ data: (Transaction & { source_id: string })[] }>(
+        base,
+        user,
+        'GET',
+        '/dac/v1/transactions?type=Deposit&limit=1',
+      )
+    ).data.find((each) => each.sub_status === state) ?? null
+  const fund = () =>
+    callPlatform(home, 'devnet', { command: 'fund', asset: 'ETH', address, amount: '1', tag: null })
   await fund()
-  const { source_id: source } = await waitFor('screening: a clean deposit', () => deposit('CREDITED'))
+  const { source_id: source } = await waitFor('screening: a clean deposit', () =>
+    deposit('CREDITED'),
+  )
   await callPlatform(home, 'devnet', { command: 'risk', address: source, level: 'SEVERE' })
   await fund()
   const held = await waitFor('screening: a flagged deposit', () => deposit('AML_HELD'))
   const wallet = await balanceOf(base, user, 'ETH')
-  say(`screening: 1 ETH from ${source} is held (${held.sub_status}); spendable ${wallet?.balance}, on the chain ${wallet?.omnibus_balance}`)
+  say(
+    `screening: 1 ETH from ${source} is held (${held.sub_status}); spendable ${wallet?.balance}, on the chain ${wallet?.omnibus_balance}`,
+  )
   await callPlatform(home, 'devnet', { command: 'risk', address: source, level: 'none' })
   await call(base, user, 'POST', '/dac/v1/unfreeze-address', { asset: 'ETH', address: source })
-  await waitFor('screening: the released deposit', async () => ((await balanceOf(base, user, 'ETH'))?.balance === '2' ? true : null))
+  await waitFor('screening: the released deposit', async () =>
+    (await balanceOf(base, user, 'ETH'))?.balance === '2' ? true : null,
+  )
   say('screening: unfrozen, and credited; spendable 2')
 }
 
 /** Shows a standing rule: what comes in goes on to the customer by itself. */
 async function forwarding(base: string, user: User, customer: User): Promise<void> {
-  for (const each of [user, customer]) await call(base, each, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' }).catch(() => null)
-  const { address } = await call<{ address: string }>(base, user, 'POST', '/dac/v1/address', { asset: 'ETH' })
-  const { address: to } = await call<{ address: string }>(base, customer, 'POST', '/dac/v1/address', { asset: 'ETH' })
-  const rule = await call<{ id: string }>(
-    base, user, 'POST', '/dac/v1/auto-forwarding',
-    { asset: 'ETH', min_amount: 1, destination_address: to, daily_cap: 10, expires_at: new Date(Date.now() + 86_400_000).toISOString() }
+  for (const each of [user, customer])
+    await call(base, each, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' }).catch(() => null)
+  const { address } = await call<{ address: string }>(base, user, 'POST', '/dac/v1/address', {
+    asset: 'ETH',
+  })
+  const { address: to } = await call<{ address: string }>(
+    base,
+    customer,
+    'POST',
+    '/dac/v1/address',
+    { asset: 'ETH' },
   )
-  await callPlatform(home, 'devnet', { command: 'fund', asset: 'ETH', address, amount: '2', tag: null })
+  const rule = await call<{ id: string }>(base, user, 'POST', '/dac/v1/auto-forwarding', {
+    asset: 'ETH',
+    min_amount: 1,
+    destination_address: to,
+    daily_cap: 10,
+    expires_at: new Date(Date.now() + 86_400_000).toISOString(),
+  })
+  await callPlatform(home, 'devnet', {
+    command: 'fund',
+    asset: 'ETH',
+    address,
+    amount: '2',
+    tag: null,
+  })
   const done = await waitFor(
     'forwarding: a forward',
-    async () => (
-      await call<{ data: Transaction[] }>(base, user, 'GET', `/dac/v1/auto-forwarding/${rule.id}/history`)
-    ).data.find(({ status }) => status === 'confirmed') ?? null
+    async () =>
+      (
+        await call<{ data: Transaction[] }>(
+          base,
+          user,
+          'GET',
+          `/dac/v1/auto-forwarding/${rule.id}/history`,
+        )
+      ).data.find(({ status }) => status === 'confirmed') ?? null,
   )
-  say(`forwarding: 2 ETH came in and went on by rule ${rule.id}: ${done.amount} in ${String(done.hash)}`)
+  say(
+    `forwarding: 2 ETH came in and went on by rule ${rule.id}: ${done.amount} in ${String(done.hash)}`,
+  )
 }
 
 /** Shows a stake, and the cooldown of a part of it. */
 async function staking(base: string, user: User): Promise<void> {
   await call(base, user, 'POST', '/dac/v1/create-wallet', { asset: 'TRX' })
-  const { address } = await call<{ address: string }>(base, user, 'POST', '/dac/v1/address', { asset: 'TRX' })
-  await callPlatform(home, 'devnet', { command: 'fund', asset: 'TRX', address, amount: '200', tag: null })
-  await waitFor('staking: a deposit', async () => ((await balanceOf(base, user, 'TRX'))?.balance === '200' ? true : null))
+  const { address } = await call<{ address: string }>(base, user, 'POST', '/dac/v1/address', {
+    asset: 'TRX',
+  })
+  await callPlatform(home, 'devnet', {
+    command: 'fund',
+    asset: 'TRX',
+    address,
+    amount: '200',
+    tag: null,
+  })
+  await waitFor('staking: a deposit', async () =>
+    (await balanceOf(base, user, 'TRX'))?.balance === '200' ? true : null,
+  )
   const ended = async (path: string, amount: number) => {
-    const { id } = await call<Transaction>(base, user, 'POST', `/dav/v1/${path}`, { asset: 'TRX', address, resource: 'ENERGY', amount })
+    const { id } = await call<Transaction>(base, user, 'POST', `/dav/v1/${path}`, {
+      asset: 'TRX',
+      address,
+      resource: 'ENERGY',
+      amount,
+    })
     return waitFor(`staking: ${path}`, async () => {
       const now = await call<Transaction>(base, user, 'GET', `/dac/v1/transaction/${id}`)
-      if (now.status === 'failed') throw new Error(`staking: ${path} failed: ${now.failure_reason ?? ''}`)
+      if (now.status === 'failed')
+        throw new Error(`staking: ${path} failed: ${now.failure_reason ?? ''}`)
       return now.status === 'confirmed' ? now : null
     })
   }
   const staked = await ended('stake', 100)
-  say(`staking: 100 TRX staked for energy by ${String(staked.hash)}; spendable ${(await balanceOf(base, user, 'TRX'))?.balance}`)
+  say(
+    `staking: 100 TRX staked for energy by ${String(staked.hash)}; spendable ${(await balanceOf(base, user, 'TRX'))?.balance}`,
+  )
   await ended('unstake', 40)
   const { cooling } = await call<{ cooling: { amount: string; release_at: string }[] }>(
-    base, user, 'GET', `/dav/v1/staking?address=${address}`
+    base,
+    user,
+    'GET',
+    `/dav/v1/staking?address=${address}`,
   )
-  say(`staking: ${cooling[0]?.amount} TRX unstaked, cooling until ${cooling[0]?.release_at}; then release-unstaked brings them back`)
+  say(
+    `staking: ${cooling[0]?.amount} TRX unstaked, cooling until ${cooling[0]?.release_at}; then release-unstaked brings them back`,
+  )
 }
 
-/** Shows an invoice from its charge to its payment; its page can be opened in a browser meanwhile. */
+/**
+ * Shows an invoice from its charge to its payment; its page can be opened in a browser meanwhile.
+ */
 async function charging(base: string, merchant: User): Promise<void> {
   await call(base, merchant, 'POST', '/dac/v1/create-wallet', { asset: 'ETH' })
-  const { inv_id: id, checkout_url: url, address, crypto_amount: amount } = await call<{
-    inv_id: string; checkout_url: string; address: string; crypto_amount: string
-  }>(base, merchant, 'POST', '/dac/v1/invoices', { fiat: 'USD', fiat_amount: 25, assets: ['ETH'], memo: 'Two hats', order_id: '1001' })
+  const {
+    inv_id: id,
+    checkout_url: url,
+    address,
+    crypto_amount: amount,
+  } = await call<{
+    inv_id: string
+    checkout_url: string
+    address: string
+    crypto_amount: string
+  }>(base, merchant, 'POST', '/dac/v1/invoices', {
+    fiat: 'USD',
+    fiat_amount: 25,
+    assets: ['ETH'],
+    memo: 'Two hats',
+    order_id: '1001',
+  })
   say(`invoice: 25 USD charged, ${amount} ETH to ${address}; the payer's page is ${url}`)
   await callPlatform(home, 'devnet', { command: 'fund', asset: 'ETH', address, amount, tag: null })
   const paid = await waitFor('invoice: its payment', async () => {
-    const now = await call<{ inv_status: string; payments: { hash: string }[] }>(base, merchant, 'GET', `/dac/v1/invoices/${id}`)
+    const now = await call<{ inv_status: string; payments: { hash: string }[] }>(
+      base,
+      merchant,
+      'GET',
+      `/dac/v1/invoices/${id}`,
+    )
     return now.inv_status === 'Paid' ? now : null
   })
   say(`invoice: paid by ${paid.payments.map(({ hash }) => hash).join(', ')} and confirmed`)
@@ -228,8 +398,17 @@ async function charging(base: string, merchant: User): Promise<void> {
 
 function table(cells: string[][]): string {
   const rows = cells.map((row) => row.map(oneLine))
-  const widths = (rows[0] as string[]).map((_, column) => Math.max(...rows.map((row) => (row[column] as string).length)))
-  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] as number)).join('  ').trimEnd()).join('\n')
+  const widths = (rows[0] as string[]).map((_, column) =>
+    Math.max(...rows.map((row) => (row[column] as string).length)),
+  )
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] as number))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
 }
 
 async function demo(): Promise<number> {
@@ -243,59 +422,99 @@ async function demo(): Promise<number> {
     const receiver = await makeUser(`demo-${run}-customer`, join(folder, 'key.pem'))
     const assets = await call<Asset[]>(base, null, 'GET', '/assets')
     say(`assets: ${assets.map((asset) => asset.asset_name).join(', ')}`)
-    const prepaid = () => call<{ balance: string; tier: string; fees: { percent: string; minimum: string }; volume_30d: string }>(
-      base, sender, 'POST', '/dac/v1/prepaid-fee', {}
-    )
+    const prepaid = () =>
+      call<{
+        balance: string
+        tier: string
+        fees: { percent: string; minimum: string }
+        volume_30d: string
+      }>(base, sender, 'POST', '/dac/v1/prepaid-fee', {})
     const paidIn = await prepaid()
     const { percent, minimum } = paidIn.fees
-    say(`prepaid fee account: ${paidIn.balance} USD; ${paidIn.tier}: ${percent} % of a transfer, at least ${minimum} USD`)
+    say(
+      `prepaid fee account: ${paidIn.balance} USD; ${paidIn.tier}: ${percent} % of a transfer, at least ${minimum} USD`,
+    )
     // One asset of a network after the other, networks side by side.
     const networks = [...new Set(assets.map((asset) => asset.network))]
     const lines: Line[] = []
     const failures: string[] = []
-    await Promise.all(networks.map(async (network) => {
-      for (const asset of assets.filter((each) => each.network === network)) {
-        await oneAsset(base, asset, sender, receiver).then((line) => lines.push(line), (error: Error) => {
-          failures.push(error.message)
-          say(`FAILED  ${error.message}`)
-        })
-      }
-    }))
+    await Promise.all(
+      networks.map(async (network) => {
+        for (const asset of assets.filter((each) => each.network === network)) {
+          await oneAsset(base, asset, sender, receiver).then(
+            (line) => lines.push(line),
+            (error: Error) => {
+              failures.push(error.message)
+              say(`FAILED  ${error.message}`)
+            },
+          )
+        }
+      }),
+    )
     await screening(base, await makeUser(`demo-${run}-screened`, join(folder, 'key.pem'))).catch(
-      (error: Error) => failures.push(error.message)
+      (error: Error) => failures.push(error.message),
     )
     const left = await prepaid()
-    say(`prepaid fee account: ${left.balance} USD left of ${paidIn.balance}, for transfers worth ${left.volume_30d} USD`)
+    say(
+      `prepaid fee account: ${left.balance} USD left of ${paidIn.balance}, for transfers worth ${left.volume_30d} USD`,
+    )
     await staking(base, await makeUser(`demo-${run}-staking`, join(folder, 'key.pem'))).catch(
-      (error: Error) => failures.push(error.message)
+      (error: Error) => failures.push(error.message),
     )
-    await forwarding(base, await makeUser(`demo-${run}-forwarding`, join(folder, 'key.pem')), receiver).catch(
-      (error: Error) => failures.push(error.message)
-    )
+    await forwarding(
+      base,
+      await makeUser(`demo-${run}-forwarding`, join(folder, 'key.pem')),
+      receiver,
+    ).catch((error: Error) => failures.push(error.message))
     await charging(base, await makeUser(`demo-${run}-merchant`, join(folder, 'key.pem'))).catch(
-      (error: Error) => failures.push(error.message)
+      (error: Error) => failures.push(error.message),
     )
     const desk = await makeUser(`demo-${run}-desk`, join(folder, 'key.pem'))
-    await tradeInDemo({ home, say, waitFor, call: (method, path, body) => call(base, desk, method, path, body) }).catch((error: Error) => {
+    await tradeInDemo({
+      home,
+      say,
+      waitFor,
+      call: (method, path, body) => call(base, desk, method, path, body),
+    }).catch((error: Error) => {
       failures.push(error.message)
       say(`FAILED  ${error.message}`)
     })
     say('comparing the books with the chains, and the claims with the exchanges')
-    const audit = await callPlatform(home, 'audit', {}) as { ok: boolean; differences: unknown[] }
+    const audit = (await callPlatform(home, 'audit', {})) as { ok: boolean; differences: unknown[] }
     if (!audit.ok) failures.push(`audit: ${JSON.stringify(audit.differences)}`)
     const order = new Map(assets.map((asset, at) => [asset.asset_name, at]))
     lines.sort((a, b) => (order.get(a.asset) ?? 0) - (order.get(b.asset) ?? 0))
-    process.stdout.write(`\n${table([['asset', 'received', 'sent', 'network fee', 'left', 'customer got', 'seconds', 'hash'],
-      ...lines.map((line) => [line.asset, line.before, SEND, line.fee, line.after, line.received, line.seconds, line.hash])])}\n\n`)
-    process.stdout.write(failures.length === 0
-      ? `All ${lines.length} transfers were confirmed, and the books agree with the chains and the exchange.\n`
-      : `${failures.length} failed:\n${failures.map((failure) => `  ${oneLine(failure)}`).join('\n')}\n`)
+    process.stdout.write(
+      `\n${table([
+        ['asset', 'received', 'sent', 'network fee', 'left', 'customer got', 'seconds', 'hash'],
+        ...lines.map((line) => [
+          line.asset,
+          line.before,
+          SEND,
+          line.fee,
+          line.after,
+          line.received,
+          line.seconds,
+          line.hash,
+        ]),
+      ])}\n\n`,
+    )
+    process.stdout.write(
+      failures.length === 0
+        ? `All ${lines.length} transfers were confirmed, and the books agree with the chains and the exchange.\n`
+        : `${failures.length} failed:\n${failures.map((failure) => `  ${oneLine(failure)}`).join('\n')}\n`,
+    )
     const keyFile = relative(process.cwd(), join(folder, 'key.pem'))
     const payment = JSON.stringify({
-      asset: 'ETH', amount: 0.1, destination_address: '0x00000000000000000000000000000000000000AA',
-      destination_type: 'EXTERNAL', source_type: 'INTERNAL', sequence_id: 'mine-1',
+      asset: 'ETH',
+      amount: 0.1,
+      destination_address: '0x00000000000000000000000000000000000000AA',
+      destination_type: 'EXTERNAL',
+      source_type: 'INTERNAL',
+      sequence_id: 'mine-1',
     })
-    process.stdout.write(`\nNext:${child ? '\n  npm start                          # runs the platform and stays' : ''}
+    process.stdout
+      .write(`\nNext:${child ? '\n  npm start                          # runs the platform and stays' : ''}
   export CUSTODY_API_KEY=${sender.apiKey} CUSTODY_KEY=${keyFile}
   npx custody request GET '/dac/v1/wallets?asset=BTC'
   npx custody request GET /dac/v1/transactions

@@ -5,19 +5,37 @@ import { SignerNodes } from '../signing/nodes.ts'
 import { heardStatus } from '../signing/status.ts'
 
 const DAY_MS = 86_400_000
-/** Days before the end of a TLS certificate from which the doctor reports it; the same as in deploy/monitoring/custody.rules.yml. */
+/**
+ * Days before the end of a TLS certificate from which the doctor reports it; the same as in
+ * deploy/monitoring/custody.rules.yml.
+ */
 const WARN_DAYS = 30
 const RENEW = 'custody tls renew --home'
 
 export interface CertificateDiagnosis {
   /** `platform`, or `signer 1`. */ of: string
-  /** `unknown`: the node presented no certificate of its pinned key. */ state: 'ok' | 'expires soon' | 'expired' | 'unknown'
+  /** `unknown`: the node presented no certificate of its pinned key. */ state:
+    | 'ok'
+    | 'expires soon'
+    | 'expired'
+    | 'unknown'
   expires_at: string | null
   advice: string | null
 }
 
-function diagnose(of: string, expiry: Date | undefined, nowMs: number, advice: string): CertificateDiagnosis {
-  if (!expiry) return { of, state: 'unknown', expires_at: null, advice: `${commandName()} signer status says whether the node runs` }
+function diagnose(
+  of: string,
+  expiry: Date | undefined,
+  nowMs: number,
+  advice: string,
+): CertificateDiagnosis {
+  if (!expiry)
+    return {
+      of,
+      state: 'unknown',
+      expires_at: null,
+      advice: `${commandName()} signer status says whether the node runs`,
+    }
   const expires_at = expiry.toISOString()
   const leftMs = expiry.getTime() - nowMs
   if (leftMs > WARN_DAYS * DAY_MS) return { of, state: 'ok', expires_at, advice: null }
@@ -25,20 +43,35 @@ function diagnose(of: string, expiry: Date | undefined, nowMs: number, advice: s
 }
 
 /**
- * Reads when the TLS certificates of the platform and of the signer nodes expire. It connects to each node.
+ * Reads when the TLS certificates of the platform and of the signer nodes expire. It connects to
+ * each node.
  * @param folder the platform's folder with tls.key, tls.crt and peers.json
  * @returns nothing where the folder is not set up
  */
-export async function diagnoseCertificates(folder: string, clock: () => number = Date.now): Promise<CertificateDiagnosis[]> {
+export async function diagnoseCertificates(
+  folder: string,
+  clock: () => number = Date.now,
+): Promise<CertificateDiagnosis[]> {
   if (!existsSync(join(folder, 'peers.json'))) return []
   const signers = new SignerNodes(folder, clock)
   try {
     await heardStatus(signers)
     const { platform, nodes } = signers.certificateExpiries()
     return [
-      diagnose('platform', platform, clock(), `run: ${RENEW} ${folder}; the platform needs no restart`),
-      ...signers.peers.map(({ node }) => (
-        diagnose(`signer ${node}`, nodes.get(node), clock(), `on its host, run: ${RENEW} HOME; the node needs no restart`))),
+      diagnose(
+        'platform',
+        platform,
+        clock(),
+        `run: ${RENEW} ${folder}; the platform needs no restart`,
+      ),
+      ...signers.peers.map(({ node }) =>
+        diagnose(
+          `signer ${node}`,
+          nodes.get(node),
+          clock(),
+          `on its host, run: ${RENEW} HOME; the node needs no restart`,
+        ),
+      ),
     ]
   } finally {
     signers.close()
@@ -49,5 +82,7 @@ export async function diagnoseCertificates(folder: string, clock: () => number =
 export function certificateLines(each: CertificateDiagnosis): string[] {
   if (each.state !== 'expires soon' && each.state !== 'expired') return []
   const verb = each.state === 'expired' ? 'expired' : 'expires'
-  return [`${each.of}: the TLS certificate ${verb} on ${each.expires_at?.slice(0, 10)}; ${each.advice}`]
+  return [
+    `${each.of}: the TLS certificate ${verb} on ${each.expires_at?.slice(0, 10)}; ${each.advice}`,
+  ]
 }

@@ -12,25 +12,42 @@ const MEBIBYTE = 1024 ** 2
 const CONNECTIONS_SHARE = 0.9
 const TIMEOUT_MS = 5000
 
-/** What a database says of itself. Its clock is not asked for: no statement of the platform uses it. */
+/**
+ * What a database says of itself. Its clock is not asked for: no statement of the platform uses it.
+ */
 export interface DatabaseFacts {
-  version: string; version_num: number; bytes: number; read_only: boolean; connections: number; connections_max: number
+  version: string
+  version_num: number
+  bytes: number
+  read_only: boolean
+  connections: number
+  connections_max: number
   /** Names of the migrations that were applied; empty where there are none yet. */
   migrations: string[]
 }
 
 async function databaseFacts(database: Queryable): Promise<DatabaseFacts> {
-  const row = await database.one<Record<'version' | 'number' | 'bytes' | 'read_only' | 'used' | 'most' | 'migrated', string>>(
+  const row = await database.one<
+    Record<'version' | 'number' | 'bytes' | 'read_only' | 'used' | 'most' | 'migrated', string>
+  >(
     `select current_setting('server_version') version, current_setting('server_version_num') number,
        pg_database_size(current_database())::text bytes,
        (pg_is_in_recovery() or current_setting('transaction_read_only') = 'on')::text read_only,
        (select count(*) from pg_stat_activity)::text used,
-       current_setting('max_connections') most, (to_regclass('migrations') is not null)::text migrated`)
+       current_setting('max_connections') most, (to_regclass('migrations') is not null)::text migrated`,
+  )
   if (!row) throw new Error('the database answered nothing')
-  const names = row.migrated === 'true' ? await database.query<{ name: string }>('select name from migrations order by name') : []
+  const names =
+    row.migrated === 'true'
+      ? await database.query<{ name: string }>('select name from migrations order by name')
+      : []
   return {
-    version: row.version, version_num: Number(row.number), bytes: Number(row.bytes), read_only: row.read_only === 'true',
-    connections: Number(row.used), connections_max: Number(row.most),
+    version: row.version,
+    version_num: Number(row.number),
+    bytes: Number(row.bytes),
+    read_only: row.read_only === 'true',
+    connections: Number(row.used),
+    connections_max: Number(row.most),
     migrations: names.map(({ name }) => name),
   }
 }
@@ -51,37 +68,82 @@ export async function askDatabase(url: string, pooled: boolean): Promise<Databas
   }
 }
 
-/** @param facts what it says, or why it could not be asked @param isRunning whether a platform runs, which migrates at its start */
-export function databaseFindings(facts: DatabaseFacts | { error: unknown }, isRunning: boolean): Finding[] {
+/**
+ * @param facts what it says, or why it could not be asked @param isRunning whether a platform
+ *   runs, which migrates at its start
+ */
+export function databaseFindings(
+  facts: DatabaseFacts | { error: unknown },
+  isRunning: boolean,
+): Finding[] {
   if ('error' in facts) {
-    return [problem('database', `cannot be asked: ${reasonOf(facts.error)}`,
-      'check that the server runs, and DATABASE_URL; docs/production/database.md')]
+    return [
+      problem(
+        'database',
+        `cannot be asked: ${reasonOf(facts.error)}`,
+        'check that the server runs, and DATABASE_URL; docs/production/database.md',
+      ),
+    ]
   }
   const { version, version_num, bytes, read_only, connections, connections_max, migrations } = facts
-  const files = readdirSync(MIGRATIONS).filter((name) => name.endsWith('.sql')).sort()
+  const files = readdirSync(MIGRATIONS)
+    .filter((name) => name.endsWith('.sql'))
+    .sort()
   const beyond = migrations.filter((name) => !files.includes(name))
   const pending = migrations.length === 0 ? [] : files.filter((name) => !migrations.includes(name))
   const found: Finding[] = []
-  if (version_num < VERSION_MIN) found.push(problem('database', `PostgreSQL ${version} is too old`, 'upgrade it to 15 or later'))
+  if (version_num < VERSION_MIN)
+    found.push(problem('database', `PostgreSQL ${version} is too old`, 'upgrade it to 15 or later'))
   if (read_only) {
-    found.push(problem('database', 'the server only reads: it is a standby',
-      'let DATABASE_URL lead to the primary (docs/production/database.md)'))
+    found.push(
+      problem(
+        'database',
+        'the server only reads: it is a standby',
+        'let DATABASE_URL lead to the primary (docs/production/database.md)',
+      ),
+    )
   }
   if (beyond.length > 0) {
-    found.push(problem('database', `it was changed by a newer version (${beyond.join(', ')})`,
-      'start that version, or restore a backup of before'))
+    found.push(
+      problem(
+        'database',
+        `it was changed by a newer version (${beyond.join(', ')})`,
+        'start that version, or restore a backup of before',
+      ),
+    )
   }
   if (pending.length > 0) {
-    found.push(isRunning
-      ? problem('database', `migrations are missing: ${pending.join(', ')}`, 'restart the platform with the version that is installed')
-      : warning('database', `migrations are missing: ${pending.join(', ')}`, 'the next start of the platform applies them: back up first'))
+    found.push(
+      isRunning
+        ? problem(
+            'database',
+            `migrations are missing: ${pending.join(', ')}`,
+            'restart the platform with the version that is installed',
+          )
+        : warning(
+            'database',
+            `migrations are missing: ${pending.join(', ')}`,
+            'the next start of the platform applies them: back up first',
+          ),
+    )
   }
   if (connections > connections_max * CONNECTIONS_SHARE) {
-    found.push(warning('database', `${connections} of ${connections_max} connections are in use`,
-      'raise max_connections, or put a pooler in front (docs/production/database.md)'))
+    found.push(
+      warning(
+        'database',
+        `${connections} of ${connections_max} connections are in use`,
+        'raise max_connections, or put a pooler in front (docs/production/database.md)',
+      ),
+    )
   }
   if (found.length > 0) return found
   const size = `${Math.ceil(bytes / MEBIBYTE)} MiB`
-  return [ok('database', migrations.length === 0 ? `PostgreSQL ${version}, empty: the first start makes its tables`
-    : `PostgreSQL ${version}, ${migrations.length} migrations, ${size}`)]
+  return [
+    ok(
+      'database',
+      migrations.length === 0
+        ? `PostgreSQL ${version}, empty: the first start makes its tables`
+        : `PostgreSQL ${version}, ${migrations.length} migrations, ${size}`,
+    ),
+  ]
 }

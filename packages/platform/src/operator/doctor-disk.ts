@@ -9,18 +9,26 @@ const WARNING_BYTES = 5 * GIBIBYTE
 const FILES_MIN = 10_000
 
 /** Of a file system: bytes and files that may still be written; `files` 0: it counts none. */
-export interface Room { bytes: number; files: number; filesFree: number }
+export interface Room {
+  bytes: number
+  files: number
+  filesFree: number
+}
 
 function roomOf(folder: string): Room {
   const { bavail, bsize, files, ffree } = statfsSync(folder)
   return { bytes: bavail * bsize, files, filesFree: ffree }
 }
 
-const sizeOf = (bytes: number): string => (
-  bytes < GIBIBYTE ? `${Math.floor(bytes / MEBIBYTE)} MiB` : `${Math.floor(bytes / GIBIBYTE)} GiB`)
+const sizeOf = (bytes: number): string =>
+  bytes < GIBIBYTE ? `${Math.floor(bytes / MEBIBYTE)} MiB` : `${Math.floor(bytes / GIBIBYTE)} GiB`
 
 /** Free room of a folder's disk. @param what such as `the data folder` */
-export function diagnoseDisk(what: string, folder: string, read: (folder: string) => Room = roomOf): Finding[] {
+export function diagnoseDisk(
+  what: string,
+  folder: string,
+  read: (folder: string) => Room = roomOf,
+): Finding[] {
   let room: Room
   try {
     room = read(folder)
@@ -28,12 +36,20 @@ export function diagnoseDisk(what: string, folder: string, read: (folder: string
     return [ok('disk', `${what} ${folder} does not exist yet`)]
   }
   const message = `${sizeOf(room.bytes)} free on the disk of ${what} ${folder}`
-  const advice = 'delete what is not the platform’s, or enlarge the disk: below 64 MiB nothing new is accepted'
-  const found = room.bytes < ERROR_BYTES ? problem('disk', message, advice)
-    : room.bytes < WARNING_BYTES ? warning('disk', message, advice) : ok('disk', message)
+  const advice =
+    'delete what is not the platform’s, or enlarge the disk: below 64 MiB nothing new is accepted'
+  const found =
+    room.bytes < ERROR_BYTES
+      ? problem('disk', message, advice)
+      : room.bytes < WARNING_BYTES
+        ? warning('disk', message, advice)
+        : ok('disk', message)
   if (room.files > 0 && room.filesFree < FILES_MIN) {
     const few = `only ${room.filesFree} more files fit on the disk of ${what} ${folder}`
-    return [found, problem('disk', few, 'delete small files, or make a file system with more inodes')]
+    return [
+      found,
+      problem('disk', few, 'delete small files, or make a file system with more inodes'),
+    ]
   }
   return [found]
 }

@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { AuthError, canonicalPublicKey, fingerprintOfKey, parsePublicKey } from '@custody/request-auth'
+import {
+  AuthError,
+  canonicalPublicKey,
+  fingerprintOfKey,
+  parsePublicKey,
+} from '@custody/request-auth'
 import type { NodePeer } from '../signing/nodes.ts'
 import { OperatorError } from './command.ts'
 import { callPlatform, callSigner, localSigners, PlatformAway } from './connect.ts'
@@ -8,7 +13,12 @@ import { readName } from './workspaces.ts'
 
 /** What the operator says of an API user; the API key is made here, never by the platform. */
 export interface Wish {
-  workspace: string; subAccount: string; role: string; publicKeyPem: string; apiKey?: string; index?: number
+  workspace: string
+  subAccount: string
+  role: string
+  publicKeyPem: string
+  apiKey?: string
+  index?: number
   /** Id of the control panel's request that it fulfils. */
   request?: string
 }
@@ -23,24 +33,42 @@ export interface Trust {
   nodes: { node: number; identity: string }[]
 }
 
-export interface Enrolled { apiKey: string; index: number; fingerprint: string; trust: Trust; answers: NodeAnswer[]; problems: string[] }
+export interface Enrolled {
+  apiKey: string
+  index: number
+  fingerprint: string
+  trust: Trust
+  answers: NodeAnswer[]
+  problems: string[]
+}
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** An API key as an operator typed it. */
 export function readApiKey(value: unknown): string {
   if (typeof value !== 'string' || !UUID.test(value)) {
-    throw new OperatorError('--api-key: must be a UUID in lower case, as "api-user create" printed it')
+    throw new OperatorError(
+      '--api-key: must be a UUID in lower case, as "api-user create" printed it',
+    )
   }
   return value
 }
 
-/** Everything that was typed, checked before anyone hears of it. @throws OperatorError that names the option */
-export function readWish(wish: Wish): Required<Omit<Wish, 'index' | 'request'>> & { index?: number; fingerprint: string } {
+/**
+ * Everything that was typed, checked before anyone hears of it. @throws OperatorError that names
+ * the option
+ */
+export function readWish(
+  wish: Wish,
+): Required<Omit<Wish, 'index' | 'request'>> & { index?: number; fingerprint: string } {
   const workspace = readName(wish.workspace, 'workspace')
   const subAccount = readName(wish.subAccount, 'sub-account')
-  if (wish.role !== 'full' && wish.role !== 'read-only') throw new OperatorError('--role: must be full or read-only')
-  if (wish.index !== undefined && (!Number.isInteger(wish.index) || wish.index < 1 || wish.index > 0x7fffffff)) {
+  if (wish.role !== 'full' && wish.role !== 'read-only')
+    throw new OperatorError('--role: must be full or read-only')
+  if (
+    wish.index !== undefined &&
+    (!Number.isInteger(wish.index) || wish.index < 1 || wish.index > 0x7fffffff)
+  ) {
     throw new OperatorError('--index: must be an integer from 1')
   }
   try {
@@ -48,7 +76,13 @@ export function readWish(wish: Wish): Required<Omit<Wish, 'index' | 'request'>> 
     const fingerprint = fingerprintOfKey(parsePublicKey(publicKeyPem))
     const apiKey = wish.apiKey === undefined ? randomUUID() : readApiKey(wish.apiKey)
     return {
-      workspace, subAccount, role: wish.role, publicKeyPem, apiKey, fingerprint, ...(wish.index === undefined ? {} : { index: wish.index }),
+      workspace,
+      subAccount,
+      role: wish.role,
+      publicKeyPem,
+      apiKey,
+      fingerprint,
+      ...(wish.index === undefined ? {} : { index: wish.index }),
     }
   } catch (error) {
     if (error instanceof AuthError) throw new OperatorError(`--public-key: ${error.message}`)
@@ -57,27 +91,44 @@ export function readWish(wish: Wish): Required<Omit<Wish, 'index' | 'request'>> 
 }
 
 /**
- * Enrols an API key at these nodes. A node that holds anything but what was typed makes it fail loudly, and the key, which
- * nobody was given yet, is revoked everywhere.
+ * Enrols an API key at these nodes. A node that holds anything but what was typed makes it fail
+ * loudly, and the key, which nobody was given yet, is revoked everywhere.
  */
 export async function enrolAtNodes(signers: readonly NodePeer[], wish: Wish): Promise<Enrolled> {
   const { workspace, subAccount, role, publicKeyPem, apiKey, fingerprint, index } = readWish(wish)
   const body = {
-    api_key: apiKey, public_key_pem: publicKeyPem, role, workspace, sub_account: subAccount, ...(index === undefined ? {} : { index }),
+    api_key: apiKey,
+    public_key_pem: publicKeyPem,
+    role,
+    workspace,
+    sub_account: subAccount,
+    ...(index === undefined ? {} : { index }),
   }
   const expect = {
-    api_key: apiKey, key_fingerprint: fingerprint, role, workspace, sub_account: subAccount,
+    api_key: apiKey,
+    key_fingerprint: fingerprint,
+    role,
+    workspace,
+    sub_account: subAccount,
     ...(index === undefined ? {} : { sub_account_index: index }),
   }
-  const { answers, problems } = await orderNodes(
-    signers, 'enrol', body, { expect, alike: ['sub_account_index', 'mode', 'identities'] }
-  ).catch(async (error: unknown) => {
-    if (wish.apiKey === undefined) await Promise.allSettled(signers.map((signer) => callSigner(signer, 'revoke', { api_key: apiKey })))
+  const { answers, problems } = await orderNodes(signers, 'enrol', body, {
+    expect,
+    alike: ['sub_account_index', 'mode', 'identities'],
+  }).catch(async (error: unknown) => {
+    if (wish.apiKey === undefined)
+      await Promise.allSettled(
+        signers.map((signer) => callSigner(signer, 'revoke', { api_key: apiKey })),
+      )
     throw error
   })
   const [{ sub_account_index, mode, identities }] = answers as [NodeAnswer]
   const trust = {
-    version: 1 as const, network: String(mode), workspace, sub_account: subAccount, sub_account_index: Number(sub_account_index),
+    version: 1 as const,
+    network: String(mode),
+    workspace,
+    sub_account: subAccount,
+    sub_account_index: Number(sub_account_index),
     nodes: identities as Trust['nodes'],
   }
   return { apiKey, index: Number(sub_account_index), fingerprint, trust, answers, problems }
@@ -92,35 +143,61 @@ export function enrolmentLine(answer: NodeAnswer): string {
 }
 
 /**
- * Makes an API user: at the nodes first, then at the platform, which is told the nodes' index and never asked for one.
- * @param signers none: the nodes are elsewhere, each told by its own operator; then `apiKey` and `index` are theirs
+ * Makes an API user: at the nodes first, then at the platform, which is told the nodes' index and
+ * never asked for one.
+ * @param signers none: the nodes are elsewhere, each told by its own operator; then `apiKey` and
+ *   `index` are theirs
  */
 export async function createApiUserEverywhere(
-  home: string, wish: Wish, rateLimit?: number, signers = localSigners(home)
-): Promise<Enrolled | { apiKey: string; index: number; fingerprint: string; trust: null; answers: []; problems: [] }> {
+  home: string,
+  wish: Wish,
+  rateLimit?: number,
+  signers = localSigners(home),
+): Promise<
+  | Enrolled
+  | { apiKey: string; index: number; fingerprint: string; trust: null; answers: []; problems: [] }
+> {
   const { workspace, subAccount, role, publicKeyPem, fingerprint } = readWish(wish)
   if (signers.length === 0 && (wish.apiKey === undefined || wish.index === undefined)) {
-    throw new OperatorError('the signer nodes are on hosts of their own: run "custody signer enrol" at each, '
-      + 'then this with the --api-key and --index that they printed (docs/enrolment.md)')
+    throw new OperatorError(
+      'the signer nodes are on hosts of their own: run "custody signer enrol" at each, ' +
+        'then this with the --api-key and --index that they printed (docs/enrolment.md)',
+    )
   }
   // Whether it runs at all; what it answers goes nowhere.
   await callPlatform(home, 'api-user list', { workspace })
-  const enrolled = signers.length === 0
-    ? { apiKey: readApiKey(wish.apiKey), index: wish.index as number, fingerprint, trust: null, answers: [] as [], problems: [] as [] }
-    : await enrolAtNodes(signers, wish)
+  const enrolled =
+    signers.length === 0
+      ? {
+          apiKey: readApiKey(wish.apiKey),
+          index: wish.index as number,
+          fingerprint,
+          trust: null,
+          answers: [] as [],
+          problems: [] as [],
+        }
+      : await enrolAtNodes(signers, wish)
   try {
     await callPlatform(home, 'api-user create', {
-      api_key: enrolled.apiKey, workspace, sub_account: subAccount, sub_account_index: enrolled.index, role, public_key_pem: publicKeyPem,
-      rate_limit: rateLimit, request: wish.request,
+      api_key: enrolled.apiKey,
+      workspace,
+      sub_account: subAccount,
+      sub_account_index: enrolled.index,
+      role,
+      public_key_pem: publicKeyPem,
+      rate_limit: rateLimit,
+      request: wish.request,
     })
   } catch (error) {
     if (error instanceof PlatformAway || !(error instanceof OperatorError)) {
       throw new OperatorError(
-        `the signer nodes hold API key ${enrolled.apiKey}, but the platform did not answer: repeat with --api-key ${enrolled.apiKey}`
+        `the signer nodes hold API key ${enrolled.apiKey}, but the platform did not answer: repeat with --api-key ${enrolled.apiKey}`,
       )
     }
     if (wish.apiKey === undefined) {
-      await Promise.allSettled(signers.map((signer) => callSigner(signer, 'revoke', { api_key: enrolled.apiKey })))
+      await Promise.allSettled(
+        signers.map((signer) => callSigner(signer, 'revoke', { api_key: enrolled.apiKey })),
+      )
     }
     throw error
   }
@@ -128,15 +205,34 @@ export async function createApiUserEverywhere(
 }
 
 /** An enrolment that two nodes tell alike, for one that was away: the nodes' own knowledge. */
-export async function enrolmentOfNodes(signers: readonly NodePeer[], apiKey: string): Promise<Wish & { index: number }> {
-  const { answers } = await orderNodes(signers, 'enrolment', { api_key: readApiKey(apiKey) }, {
-    expect: { api_key: apiKey, revoked: false }, alike: [
-      'key_fingerprint', 'role', 'workspace', 'sub_account', 'sub_account_index', 'public_key_pem',
-    ],
-  }, 2)
+export async function enrolmentOfNodes(
+  signers: readonly NodePeer[],
+  apiKey: string,
+): Promise<Wish & { index: number }> {
+  const { answers } = await orderNodes(
+    signers,
+    'enrolment',
+    { api_key: readApiKey(apiKey) },
+    {
+      expect: { api_key: apiKey, revoked: false },
+      alike: [
+        'key_fingerprint',
+        'role',
+        'workspace',
+        'sub_account',
+        'sub_account_index',
+        'public_key_pem',
+      ],
+    },
+    2,
+  )
   const [known] = answers as [NodeAnswer]
   return {
-    workspace: String(known['workspace']), subAccount: String(known['sub_account']), role: String(known['role']),
-    publicKeyPem: String(known['public_key_pem']), apiKey, index: Number(known['sub_account_index']),
+    workspace: String(known['workspace']),
+    subAccount: String(known['sub_account']),
+    role: String(known['role']),
+    publicKeyPem: String(known['public_key_pem']),
+    apiKey,
+    index: Number(known['sub_account_index']),
   }
 }

@@ -5,16 +5,21 @@ export type Field = { found: true; text: string } | { found: false; reason: stri
 
 function kindOf(value: unknown): string {
   if (value === null) return 'null'
-  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : `a list of ${value.length}, from 0 to ${value.length - 1}`
+  if (Array.isArray(value))
+    return value.length === 0
+      ? 'an empty list'
+      : `a list of ${value.length}, from 0 to ${value.length - 1}`
   if (typeof value !== 'object') return `a ${typeof value} without fields`
   const names = Object.keys(value)
   const shown = names.slice(0, NAMES_MAX).join(', ')
-  return names.length === 0 ? 'an empty object' : `an object with ${shown}${names.length > NAMES_MAX ? ', …' : ''}`
+  return names.length === 0
+    ? 'an empty object'
+    : `an object with ${shown}${names.length > NAMES_MAX ? ', …' : ''}`
 }
 
 /**
- * One field of an answer by its path of names and positions: `address`, `data.0.id`. Of a signed request's answer the path begins in
- * its body. `null` is an empty text, and an object stays JSON.
+ * One field of an answer by its path of names and positions: `address`, `data.0.id`. Of a signed
+ * request's answer the path begins in its body. `null` is an empty text, and an object stays JSON.
  */
 export function findField(result: Record<string, unknown>, path: string): Field {
   let value: unknown = 'status' in result && 'body' in result ? result['body'] : result
@@ -22,7 +27,10 @@ export function findField(result: Record<string, unknown>, path: string): Field 
   for (const name of path.split('.')) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) {
       const place = walked.length === 0 ? 'the answer' : `"${walked.join('.')}"`
-      return { found: false, reason: `the answer has no field "${path}": ${place} is ${kindOf(value)}` }
+      return {
+        found: false,
+        reason: `the answer has no field "${path}": ${place} is ${kindOf(value)}`,
+      }
     }
     value = (value as Record<string, unknown>)[name]
     walked.push(name)

@@ -14,8 +14,14 @@ const FILL_CHECKS = 60
 const FILL_CHECK_MS = 500
 
 async function workspaceOf(services: Services, input: Record<string, unknown>): Promise<string> {
-  const row = await services.database.one<{ id: string }>('select id from workspaces where name = $1', [String(input['workspace'] ?? '')])
-  if (!row) throw new OperatorError(`--workspace: there is no workspace ${String(input['workspace'] ?? '')}`)
+  const row = await services.database.one<{ id: string }>(
+    'select id from workspaces where name = $1',
+    [String(input['workspace'] ?? '')],
+  )
+  if (!row)
+    throw new OperatorError(
+      `--workspace: there is no workspace ${String(input['workspace'] ?? '')}`,
+    )
   return row.id
 }
 
@@ -23,26 +29,37 @@ function chainOf(services: Services, input: Record<string, unknown>): Chain & { 
   const code = String(input['network'] ?? '')
   const chains = services.networks.all().filter(hasTank)
   const found = chains.find(({ network }) => network.code === code)
-  if (!found) throw new OperatorError(`--network: must be one of ${chains.map(({ network }) => network.code).join(', ')}`)
+  if (!found)
+    throw new OperatorError(
+      `--network: must be one of ${chains.map(({ network }) => network.code).join(', ')}`,
+    )
   return found
 }
 
-export const listTanks: Command = async (services, input) => JSON.parse(stringifyJson({
-  gas_tanks: await gasTanksOf(services, await workspaceOf(services, input)),
-})) as Record<string, unknown>
+export const listTanks: Command = async (services, input) =>
+  JSON.parse(
+    stringifyJson({
+      gas_tanks: await gasTanksOf(services, await workspaceOf(services, input)),
+    }),
+  ) as Record<string, unknown>
 
 export const tankAddress: Command = async (services, input) => {
   const workspaceId = await workspaceOf(services, input)
   const { network } = chainOf(services, input)
   await ensureGasTank(services, workspaceId, network)
-  const row = await services.database.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [
-    workspaceId, network.code,
-  ])
+  const row = await services.database.one<{ address: string }>(
+    'select address from gas_tanks where workspace_id = $1 and network = $2',
+    [workspaceId, network.code],
+  )
   return { network: network.code, address: row?.address }
 }
 
 /** A decimal of an option; `none` takes the limit away. */
-function limit(input: Record<string, unknown>, name: string, decimals: number): string | null | undefined {
+function limit(
+  input: Record<string, unknown>,
+  name: string,
+  decimals: number,
+): string | null | undefined {
   const value = input[name]
   if (value === undefined || value === null) return undefined
   if (value === 'none') return null
@@ -59,37 +76,46 @@ export const setTank: Command = async (services, input) => {
   const { network } = chainOf(services, input)
   const { decimals } = services.registry.asset(network.native_asset) as Asset
   const changes = {
-    threshold: limit(input, 'threshold', decimals), fee_cap: limit(input, 'fee_cap', decimals),
+    threshold: limit(input, 'threshold', decimals),
+    fee_cap: limit(input, 'fee_cap', decimals),
     max_gas_price: limit(input, 'max_gas_price', traitsOf(network).feeRateDecimals),
   }
-  if (changes.threshold === null) throw new OperatorError('--threshold: must be an amount; 0 turns the warning off')
+  if (changes.threshold === null)
+    throw new OperatorError('--threshold: must be an amount; 0 turns the warning off')
   const named = Object.entries(changes).filter(([, value]) => value !== undefined)
-  if (named.length === 0) throw new OperatorError('give at least one of --threshold, --fee-cap and --max-gas-price')
+  if (named.length === 0)
+    throw new OperatorError('give at least one of --threshold, --fee-cap and --max-gas-price')
   for (const [name, value] of named) {
     if (name !== 'threshold' && value === '0') {
-      throw new OperatorError(`--${name.replaceAll('_', '-')}: must be more than zero; none takes the limit away`)
+      throw new OperatorError(
+        `--${name.replaceAll('_', '-')}: must be more than zero; none takes the limit away`,
+      )
     }
   }
   await ensureGasTank(services, workspaceId, network)
   await services.database.query(
     `update gas_tanks set ${named.map(([name], at) => `${name} = $${at + 3}`).join(', ')} where workspace_id = $1 and network = $2`,
-    [workspaceId, network.code, ...named.map(([, value]) => value)]
+    [workspaceId, network.code, ...named.map(([, value]) => value)],
   )
-  const tank = (await gasTanksOf(services, workspaceId)).find((each) => each.network === network.code)
+  const tank = (await gasTanksOf(services, workspaceId)).find(
+    (each) => each.network === network.code,
+  )
   return JSON.parse(stringifyJson(tank)) as Record<string, unknown>
 }
 
-/** Whether nothing under way will leave the tank: fuel would take the free bandwidth before a drain. */
+/**
+ * Whether nothing under way will leave the tank: fuel would take the free bandwidth before a drain.
+ */
 async function isIdle(services: Services, workspaceId: string, native: Asset): Promise<boolean> {
-  return !await services.database.one(
+  return !(await services.database.one(
     `select 1 from ledger_accounts where workspace_id = $1 and asset = $2 and kind = 'tank_reserved' and balance <> 0`,
-    [workspaceId, native.asset_name]
-  )
+    [workspaceId, native.asset_name],
+  ))
 }
 
 /**
- * Sends all that a tank holds to an address; on Tron a fee is set aside only where no free bandwidth carries it. The order was recorded
- * at the signer nodes by the operator before.
+ * Sends all that a tank holds to an address; on Tron a fee is set aside only where no free
+ * bandwidth carries it. The order was recorded at the signer nodes by the operator before.
  */
 export const drainTank: Command = async (services, input) => {
   const workspaceId = await workspaceOf(services, input)
@@ -97,37 +123,67 @@ export const drainTank: Command = async (services, input) => {
   const native = services.registry.asset(network.native_asset) as Asset
   const to = validateAddress(services.registry, native.asset_name, String(input['to'] ?? ''))
   if (!to.valid) throw new OperatorError(`--to: ${to.reason}`)
-  for (let count = 0; count < FILL_CHECKS && await isFilling(services.database, workspaceId, network.code); count++) {
+  for (
+    let count = 0;
+    count < FILL_CHECKS && (await isFilling(services.database, workspaceId, network.code));
+    count++
+  ) {
     await services.environment.sleep(FILL_CHECK_MS)
   }
-  const tank = await services.database.one<{ address: string }>('select address from gas_tanks where workspace_id = $1 and network = $2', [
-    workspaceId, network.code,
-  ])
+  const tank = await services.database.one<{ address: string }>(
+    'select address from gas_tanks where workspace_id = $1 and network = $2',
+    [workspaceId, network.code],
+  )
   if (!tank) throw new OperatorError(`the workspace has no gas tank on ${network.code} yet`)
   if (to.address === tank.address) throw new OperatorError('--to: is the tank itself')
-  const drained = await fuelled.drain({ from: tank.address, to: to.address, idle: await isIdle(services, workspaceId, native) })
+  const drained = await fuelled.drain({
+    from: tank.address,
+    to: to.address,
+    idle: await isIdle(services, workspaceId, native),
+  })
   if (drained.kind === 'fail') throw new OperatorError(`--to: ${drained.reason}`)
   const { worst: fee, plan } = drained
   return services.database.transaction(async (tx) => {
-    const balance = await lockedBalance(tx, { workspace: workspaceId, asset: native.asset_name, kind: 'tank' })
+    const balance = await lockedBalance(tx, {
+      workspace: workspaceId,
+      asset: native.asset_name,
+      kind: 'tank',
+    })
     if (balance <= fee) {
       const [held, needed] = [balance, fee].map((value) => formatAmount(value, native.decimals))
-      throw new OperatorError(`the tank holds ${held} ${native.asset_name}, not more than the network fee of ${needed}`)
+      throw new OperatorError(
+        `the tank holds ${held} ${native.asset_name}, not more than the network fee of ${needed}`,
+      )
     }
     const amount = balance - fee
     const id = services.environment.uuid()
     const scope = { workspace: workspaceId, asset: native.asset_name }
-    await post(
-      tx, 'drain-reserve', id, [{ ...scope, kind: 'tank', amount: -balance }, { ...scope, kind: 'tank_reserved', amount: balance }]
-    )
+    await post(tx, 'drain-reserve', id, [
+      { ...scope, kind: 'tank', amount: -balance },
+      { ...scope, kind: 'tank_reserved', amount: balance },
+    ])
     await insertTransaction(tx, {
-      id, kind: 'DRAIN', state: 'QUEUED', workspace_id: workspaceId, network: network.code,
-      asset: native.asset_name, amount, fee, fee_asset: native.asset_name,
-      source_type: 'GAS_TANK', source_id: tank.address, destination_type: 'EXTERNAL', destination_id: to.address,
+      id,
+      kind: 'DRAIN',
+      state: 'QUEUED',
+      workspace_id: workspaceId,
+      network: network.code,
+      asset: native.asset_name,
+      amount,
+      fee,
+      fee_asset: native.asset_name,
+      source_type: 'GAS_TANK',
+      source_id: tank.address,
+      destination_type: 'EXTERNAL',
+      destination_id: to.address,
       plan: { order: String(input['order']), reserved_fee: fee.toString(), ...plan },
     })
     return {
-      id, amount: formatAmount(amount, native.decimals), fee: formatAmount(fee, native.decimals), asset: native.asset_name, to: to.address,
+      id,
+      amount: formatAmount(amount, native.decimals),
+      fee: formatAmount(fee, native.decimals),
+      asset: native.asset_name,
+      to: to.address,
     }
   })
 }
@@ -135,7 +191,8 @@ export const drainTank: Command = async (services, input) => {
 /** State of a drain, for the command that waits for it. */
 export const transactionState: Command = async (services, input) => {
   const row = await services.database.one<Record<string, unknown>>(
-    'select id, state, status, hash, failure_reason, last_error from transactions where id::text = $1', [String(input['id'] ?? '')]
+    'select id, state, status, hash, failure_reason, last_error from transactions where id::text = $1',
+    [String(input['id'] ?? '')],
   )
   if (!row) throw new OperatorError('there is no such transaction')
   return row

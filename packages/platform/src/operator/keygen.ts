@@ -7,17 +7,25 @@ import { OperatorError } from './command.ts'
 
 const generate = promisify(generateKeyPair)
 
-/** Makes an RSA-4096 pair: FILE holds the private key (mode 0600), FILE.pub the public one. Never overwrites. */
+/**
+ * Makes an RSA-4096 pair: FILE holds the private key (mode 0600), FILE.pub the public one. Never
+ * overwrites.
+ */
 export async function keygen(
-  values: Record<string, string | boolean | undefined>
+  values: Record<string, string | boolean | undefined>,
 ): Promise<{ result: Record<string, unknown>; text: string | string[] }> {
   const file = resolve(typeof values['out'] === 'string' ? values['out'] : 'custody-key.pem')
   for (const path of [file, `${file}.pub`]) {
-    if (existsSync(path)) throw new OperatorError(`${path} exists already; name another file with --out`)
+    if (existsSync(path))
+      throw new OperatorError(`${path} exists already; name another file with --out`)
   }
   const { privateKey, publicKey } = await generate('rsa', {
-    modulusLength: 4096, publicExponent: 65_537, privateKeyEncoding: { type: 'pkcs8', format: 'pem' }, publicKeyEncoding: {
-      type: 'spki', format: 'pem',
+    modulusLength: 4096,
+    publicExponent: 65_537,
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    publicKeyEncoding: {
+      type: 'spki',
+      format: 'pem',
     },
   })
   writeFileSync(file, privateKey, { mode: 0o600, flag: 'wx' })
@@ -25,6 +33,10 @@ export async function keygen(
   const fingerprint = fingerprintOfKey(parsePublicKey(publicKey))
   return {
     result: { private_key: file, public_key: `${file}.pub`, key_fingerprint: fingerprint },
-    text: [`private key: ${file} (keep it secret)`, `public key:  ${file}.pub`, `SHA-256:     ${fingerprint}`],
+    text: [
+      `private key: ${file} (keep it secret)`,
+      `public key:  ${file}.pub`,
+      `SHA-256:     ${fingerprint}`,
+    ],
   }
 }

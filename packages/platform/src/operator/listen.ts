@@ -14,13 +14,29 @@ const SECRET_FILE = 'listen.secret'
 
 type Values = Record<string, string | boolean | undefined>
 interface Event {
-  id: string; type: string; workspace: string; sub_account: string | null; object: string; version: number; timestamp: string; body: string
+  id: string
+  type: string
+  workspace: string
+  sub_account: string | null
+  object: string
+  version: number
+  timestamp: string
+  body: string
   x_signature?: string
 }
-interface Page { cursor: string; events: Event[] }
-interface Forwarded { status: number | null; error: string | null; duration_ms: number }
+interface Page {
+  cursor: string
+  events: Event[]
+}
+interface Forwarded {
+  status: number | null
+  error: string | null
+  duration_ms: number
+}
 
-/** The secret under which this home's events are forwarded to developers: made once, no webhook's. */
+/**
+ * The secret under which this home's events are forwarded to developers: made once, no webhook's.
+ */
 function secretOf(home: string): string {
   const file = join(home, SECRET_FILE)
   if (!existsSync(file)) writeFileSync(file, newSecret(randomBytes(SECRET_BYTES)), { mode: 0o600 })
@@ -37,41 +53,68 @@ function forwardUrl(text: string | boolean | undefined): string | null {
 
 async function forward(url: string, event: Event, secret: string): Promise<Forwarded> {
   const from = performance.now()
-  const signed = await headersFor({ id: event.id, body: event.body, secrets: [secret], now: Date.now(), key: null })
+  const signed = await headersFor({
+    id: event.id,
+    body: event.body,
+    secrets: [secret],
+    now: Date.now(),
+    key: null,
+  })
   const { 'content-length': _, ...headers } = signed
   const took = () => Math.round(performance.now() - from)
   try {
     const answer = await fetch(url, {
-      method: 'POST', body: event.body, redirect: 'manual', signal: AbortSignal.timeout(FORWARD_TIMEOUT_MS),
-      headers: { ...headers, ...(event.x_signature === undefined ? {} : { 'x-signature': event.x_signature }) },
+      method: 'POST',
+      body: event.body,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(FORWARD_TIMEOUT_MS),
+      headers: {
+        ...headers,
+        ...(event.x_signature === undefined ? {} : { 'x-signature': event.x_signature }),
+      },
     })
     await answer.body?.cancel()
-    return { status: answer.status, error: answer.ok ? null : `answered ${answer.status}`, duration_ms: took() }
+    return {
+      status: answer.status,
+      error: answer.ok ? null : `answered ${answer.status}`,
+      duration_ms: took(),
+    }
   } catch (error) {
     return { status: null, error: reasonOf((error as Error).cause ?? error), duration_ms: took() }
   }
 }
 
 function lineOf(event: Event, forwarded: Forwarded | null): string {
-  const owner = event.sub_account === null ? event.workspace : `${event.workspace}/${event.sub_account}`
-  const answer = forwarded === null ? '' : `  → ${forwarded.error ?? forwarded.status} (${forwarded.duration_ms} ms)`
+  const owner =
+    event.sub_account === null ? event.workspace : `${event.workspace}/${event.sub_account}`
+  const answer =
+    forwarded === null
+      ? ''
+      : `  → ${forwarded.error ?? forwarded.status} (${forwarded.duration_ms} ms)`
   return `${event.timestamp.slice(11, 19)}  ${event.type.padEnd(22)} ${owner}  ${event.object} v${event.version}${answer}`
 }
 
 /**
- * Shows the events of the running platform as they come, from now on, and posts them, signed, to a developer's machine. A receiver
- * that fails is told of and not asked again: `POST …/deliveries/{delivery}/resend` is for real webhooks.
+ * Shows the events of the running platform as they come, from now on, and posts them, signed, to a
+ * developer's machine. A receiver that fails is told of and not asked again: `POST
+ * …/deliveries/{delivery}/resend` is for real webhooks.
  * @param signal ends it
  */
 export async function listen(
-  home: string, values: Values, write: (line: string) => void, signal: AbortSignal
+  home: string,
+  values: Values,
+  write: (line: string) => void,
+  signal: AbortSignal,
 ): Promise<{ result: Record<string, unknown>; text: string }> {
   const url = forwardUrl(values['forward'])
   const isJson = values['json'] === true
   const ask = async (after: string | null): Promise<Page> =>
-    await callPlatform(home, 'events', {
-      after, workspace: values['workspace'] ?? null, events: values['events'] ?? null, sign: url !== null,
-    }) as unknown as Page
+    (await callPlatform(home, 'events', {
+      after,
+      workspace: values['workspace'] ?? null,
+      events: values['events'] ?? null,
+      sign: url !== null,
+    })) as unknown as Page
   let { cursor } = await ask(null)
   const secret = url === null ? null : secretOf(home)
   if (!isJson) {
@@ -88,8 +131,15 @@ export async function listen(
         if (signal.aborted) break
         const forwarded = url === null || secret === null ? null : await forward(url, event, secret)
         const { body, x_signature: __, ...shown } = event
-        write(isJson ? JSON.stringify({ ...shown, event: JSON.parse(body) as unknown, ...(forwarded === null ? {} : { forwarded }) })
-          : lineOf(event, forwarded))
+        write(
+          isJson
+            ? JSON.stringify({
+                ...shown,
+                event: JSON.parse(body) as unknown,
+                ...(forwarded === null ? {} : { forwarded }),
+              })
+            : lineOf(event, forwarded),
+        )
         count++
       }
       cursor = page.cursor

@@ -7,18 +7,23 @@ import { OperatorError } from './command.ts'
 import { callSigner } from './connect.ts'
 
 /**
- * Orders of the operator at the signer nodes' own entrances. Only what he typed, or what the nodes know themselves, ever
- * reaches a node: a platform that was taken over must not be able to put its words into his order.
+ * Orders of the operator at the signer nodes' own entrances. Only what he typed, or what the nodes
+ * know themselves, ever reaches a node: a platform that was taken over must not be able to put its
+ * words into his order.
  */
 
-export interface NodeAnswer { node: number; [field: string]: unknown }
+export interface NodeAnswer {
+  node: number
+  [field: string]: unknown
+}
 
 const say = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** The node whose home is on this machine, as its operator names it. */
 export function nodeAt(home: string): NodePeer {
   const file = join(home, 'config.json')
-  if (!existsSync(file)) throw new OperatorError(`--home: ${home} is not a signer node's home, it has no config.json`)
+  if (!existsSync(file))
+    throw new OperatorError(`--home: ${home} is not a signer node's home, it has no config.json`)
   const { node, host, port, socket } = JSON.parse(readFileSync(file, 'utf8')) as {
     node: number
     host: string
@@ -39,12 +44,17 @@ interface Comparison {
 }
 
 /** Sentences about where the nodes' answers differ from what was typed, or from each other. */
-export function differences(answers: readonly NodeAnswer[], { expect, alike = [] }: Comparison): string[] {
+export function differences(
+  answers: readonly NodeAnswer[],
+  { expect, alike = [] }: Comparison,
+): string[] {
   const found: string[] = []
   for (const answer of answers) {
     for (const [field, value] of Object.entries(expect)) {
       if (say(answer[field]) === say(value)) continue
-      found.push(`signer ${answer.node} has ${field} ${say(answer[field] ?? 'nothing')} where you said ${say(value)}`)
+      found.push(
+        `signer ${answer.node} has ${field} ${say(answer[field] ?? 'nothing')} where you said ${say(value)}`,
+      )
     }
   }
   const [first, ...others] = answers
@@ -52,7 +62,9 @@ export function differences(answers: readonly NodeAnswer[], { expect, alike = []
   for (const answer of others) {
     for (const field of alike) {
       if (say(answer[field]) === say(first[field])) continue
-      found.push(`signer ${answer.node} has ${field} ${say(answer[field])}, signer ${first.node} has ${say(first[field])}`)
+      found.push(
+        `signer ${answer.node} has ${field} ${say(answer[field])}, signer ${first.node} has ${say(first[field])}`,
+      )
     }
   }
   return found
@@ -64,25 +76,38 @@ export function differences(answers: readonly NodeAnswer[], { expect, alike = []
  * @throws OperatorError where too few accepted, or where a node wrote down something else
  */
 export async function orderNodes(
-  signers: readonly NodePeer[], command: string, body: Record<string, unknown>, comparison: Comparison, least = Math.min(2, signers.length),
+  signers: readonly NodePeer[],
+  command: string,
+  body: Record<string, unknown>,
+  comparison: Comparison,
+  least = Math.min(2, signers.length),
 ): Promise<{ answers: NodeAnswer[]; problems: string[] }> {
   if (signers.length === 0) {
-    throw new OperatorError('no signer node is on this machine; give the order at each node with "custody signer …" (docs/enrolment.md)')
+    throw new OperatorError(
+      'no signer node is on this machine; give the order at each node with "custody signer …" (docs/enrolment.md)',
+    )
   }
-  const settled = await Promise.allSettled(signers.map((signer) => callSigner(signer, command, body)))
-  const problems = settled.flatMap((each, at) => (
-    each.status === 'rejected' ? [`signer ${signers[at]?.node}: ${reasonOf(each.reason)}`] : []))
-  const answers = settled.flatMap(
-    (each, at) => (each.status === 'fulfilled' ? [{ ...(each.value as NodeAnswer), node: signers[at]?.node as number }] : [])
+  const settled = await Promise.allSettled(
+    signers.map((signer) => callSigner(signer, command, body)),
+  )
+  const problems = settled.flatMap((each, at) =>
+    each.status === 'rejected' ? [`signer ${signers[at]?.node}: ${reasonOf(each.reason)}`] : [],
+  )
+  const answers = settled.flatMap((each, at) =>
+    each.status === 'fulfilled'
+      ? [{ ...(each.value as NodeAnswer), node: signers[at]?.node as number }]
+      : [],
   )
   if (answers.length < least) {
     throw new OperatorError(
-      `${least === 2 ? 'fewer than two signer nodes' : 'the signer node'} accepted${least === 2 ? '' : ' nothing'}: ${problems.join('; ')}`
+      `${least === 2 ? 'fewer than two signer nodes' : 'the signer node'} accepted${least === 2 ? '' : ' nothing'}: ${problems.join('; ')}`,
     )
   }
   const differing = differences(answers, comparison)
   if (differing.length > 0) {
-    throw new OperatorError(`THE SIGNER NODES DO NOT HOLD WHAT YOU ORDERED, find out why before you go on: ${differing.join('; ')}`)
+    throw new OperatorError(
+      `THE SIGNER NODES DO NOT HOLD WHAT YOU ORDERED, find out why before you go on: ${differing.join('; ')}`,
+    )
   }
   return { answers, problems }
 }

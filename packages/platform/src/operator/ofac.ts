@@ -5,17 +5,26 @@ import { refreshedFile, sanctionsFile } from '../aml/ofac.ts'
 import { readVariable } from '../settings/settings.ts'
 import { OperatorError } from './command.ts'
 
-interface Outcome { result: Record<string, unknown>; text: string }
+interface Outcome {
+  result: Record<string, unknown>
+  text: string
+}
 
-/** Replaces the list of sanctioned addresses. A running platform on this home takes it up at once. */
-export async function refreshOfac(home: string, file: string | undefined, o: {
-  asset: string | null
-  published: string | null
-  force: boolean
-}): Promise<Outcome> {
+/**
+ * Replaces the list of sanctioned addresses. A running platform on this home takes it up at once.
+ */
+export async function refreshOfac(
+  home: string,
+  file: string | undefined,
+  o: {
+    asset: string | null
+    published: string | null
+    force: boolean
+  },
+): Promise<Outcome> {
   if (file === undefined) {
     throw new OperatorError(
-      'aml refresh-ofac FILE: name OFAC’s sdn_advanced.xml or sdn.xml, a list of this platform, or a file with one address a line'
+      'aml refresh-ofac FILE: name OFAC’s sdn_advanced.xml or sdn.xml, a list of this platform, or a file with one address a line',
     )
   }
   if (!existsSync(file)) throw new OperatorError(`there is no file ${file}`)
@@ -23,7 +32,12 @@ export async function refreshOfac(home: string, file: string | undefined, o: {
   try {
     const next = await readAnyList(file, o)
     const inUse = sanctionsFile(home, setting)
-    const { added, removed } = replaceList(setting ?? refreshedFile(home), existsSync(inUse) ? readList(inUse) : null, next, o.force)
+    const { added, removed } = replaceList(
+      setting ?? refreshedFile(home),
+      existsSync(inUse) ? readList(inUse) : null,
+      next,
+      o.force,
+    )
     return {
       result: { published: next.published, addresses: next.addresses.length, added, removed },
       text: `${next.addresses.length} sanctioned addresses as of ${next.published}: ${added} new, ${removed} gone`,

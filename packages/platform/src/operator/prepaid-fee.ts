@@ -13,7 +13,9 @@ const AMOUNT_MAX = 10n ** 18n
 function readAmount(value: unknown): bigint {
   const [, sign, digits] = /^([+-]?)(\d{1,15}(?:\.\d{1,30})?)$/.exec(String(value ?? '')) ?? []
   if (digits === undefined) {
-    throw new OperatorError('--amount: must be a USD amount such as 250, 12.50 or (with an equals sign) --amount=-12.5')
+    throw new OperatorError(
+      '--amount: must be a USD amount such as 250, 12.50 or (with an equals sign) --amount=-12.5',
+    )
   }
   let amount: bigint
   try {
@@ -22,7 +24,8 @@ function readAmount(value: unknown): bigint {
     if (error instanceof ChainError) throw new OperatorError(`--amount: ${error.message}`)
     throw error
   }
-  if (amount === 0n || amount > AMOUNT_MAX) throw new OperatorError('--amount: must not be zero, nor more than 1000000000000')
+  if (amount === 0n || amount > AMOUNT_MAX)
+    throw new OperatorError('--amount: must not be zero, nor more than 1000000000000')
   return sign === '-' ? -amount : amount
 }
 
@@ -33,10 +36,14 @@ export const adjustPrepaidFee: Command = async (services, input) => {
   try {
     const balance = await services.database.transaction(async (tx) => {
       const workspace = await ensureWorkspace(services, tx, name)
-      const { least } = tierNamed(services.settings.prepaidTiers, await tierOfWorkspace(tx, workspace))
-      const row = await tx.one<{ balance: string }>('select prepaid_adjust($1, $2, $3, $4)::text balance', [
-        workspace, services.environment.uuid(), amount.toString(), least.toString(),
-      ])
+      const { least } = tierNamed(
+        services.settings.prepaidTiers,
+        await tierOfWorkspace(tx, workspace),
+      )
+      const row = await tx.one<{ balance: string }>(
+        'select prepaid_adjust($1, $2, $3, $4)::text balance',
+        [workspace, services.environment.uuid(), amount.toString(), least.toString()],
+      )
       return BigInt(row?.balance ?? '0')
     })
     return { workspace: name, balance: Number(showUsd(balance)), currency: 'USD' }
@@ -44,15 +51,22 @@ export const adjustPrepaidFee: Command = async (services, input) => {
     const held = balanceOfRefusal(error)
     if (held === null) throw error
     throw new OperatorError(
-      `--amount: the account holds ${showUsd(held)} USD beside what is reserved; ${showUsd(amount)} would leave it below zero`
+      `--amount: the account holds ${showUsd(held)} USD beside what is reserved; ${showUsd(amount)} would leave it below zero`,
     )
   }
 }
 
 export const showPrepaidFee: Command = async (services, input) => {
-  const row = await services.database.one<{ id: string; name: string }>('select id, name from workspaces where name = $1', [
-    String(input['workspace'] ?? ''),
-  ])
-  if (!row) throw new OperatorError(`--workspace: there is no workspace ${String(input['workspace'] ?? '')}`)
-  return { workspace: row.name, ...JSON.parse(stringifyJson(await accountOf(services, row.id))) as Record<string, unknown> }
+  const row = await services.database.one<{ id: string; name: string }>(
+    'select id, name from workspaces where name = $1',
+    [String(input['workspace'] ?? '')],
+  )
+  if (!row)
+    throw new OperatorError(
+      `--workspace: there is no workspace ${String(input['workspace'] ?? '')}`,
+    )
+  return {
+    workspace: row.name,
+    ...(JSON.parse(stringifyJson(await accountOf(services, row.id))) as Record<string, unknown>),
+  }
 }

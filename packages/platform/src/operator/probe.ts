@@ -1,5 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { ChainError, loadRegistry, type Fetch, type Network, type RpcEndpoint } from '@custody/chains'
+import {
+  ChainError,
+  loadRegistry,
+  type Fetch,
+  type Network,
+  type RpcEndpoint,
+} from '@custody/chains'
 import { probeEndpoint, type ProbeEnvironment, type ProbeResult } from '@custody/chains/probe'
 import { systemEnvironment } from '../environment.ts'
 import { readVariable } from '../settings/settings.ts'
@@ -11,21 +17,36 @@ const STATE_WIDTH = 9
 const CODE_WIDTH = 23
 
 const CLOCKS: ProbeEnvironment = {
-  now: () => Date.now(), elapsed: () => performance.now(), sleep: (milliseconds) => systemEnvironment().sleep(milliseconds),
+  now: () => Date.now(),
+  elapsed: () => performance.now(),
+  sleep: (milliseconds) => systemEnvironment().sleep(milliseconds),
 }
 
-/** `custody probe`: checks an endpoint that no platform is configured with yet. Needs no platform and no database. */
-export const probeRun: Run = ({ words: [network = '', url = ''], values }) => probe({ network, url, values })
+/**
+ * `custody probe`: checks an endpoint that no platform is configured with yet. Needs no platform
+ * and no database.
+ */
+export const probeRun: Run = ({ words: [network = '', url = ''], values }) =>
+  probe({ network, url, values })
 
 /** @throws OperatorError where the words are wrong, or nothing answers there */
 export async function probe(
-  { network: code, url, values }: { network: string; url: string; values: Values }, ask: Fetch = fetch, clocks = CLOCKS,
+  { network: code, url, values }: { network: string; url: string; values: Values },
+  ask: Fetch = fetch,
+  clocks = CLOCKS,
 ): Promise<Outcome> {
   const network = networkOf(code)
-  const endpoint = { url: urlOf(url), ...credentialsOf(values), headers: headersOf(values['header']) }
+  const endpoint = {
+    url: urlOf(url),
+    ...credentialsOf(values),
+    headers: headersOf(values['header']),
+  }
   try {
     const found = await probeEndpoint(network, endpoint, ask, clocks)
-    return { ...shown(found), exitCode: found.verdict === 'usable' || found.verdict === 'usable with limits' ? 0 : 1 }
+    return {
+      ...shown(found),
+      exitCode: found.verdict === 'usable' || found.verdict === 'usable with limits' ? 0 : 1,
+    }
   } catch (error) {
     if (error instanceof ChainError) throw new OperatorError(error.message)
     throw error
@@ -37,16 +58,20 @@ function networkOf(code: string): Network {
   const { networks, network, asset } = loadRegistry(mode)
   const found = network(code)
   if (found) return found
-  const hint = [network(code.toUpperCase())?.code ?? asset(code.toUpperCase())?.network].filter((each) => each !== undefined)
+  const hint = [network(code.toUpperCase())?.code ?? asset(code.toUpperCase())?.network].filter(
+    (each) => each !== undefined,
+  )
   throw new OperatorError(
     `there is no network ${code}${hint.length > 0 ? `: did you mean ${hint.join()}?` : ''} (CUSTODY_NETWORK=${mode})`,
-    `one of ${networks.map((each) => each.code).join(', ')}`)
+    `one of ${networks.map((each) => each.code).join(', ')}`,
+  )
 }
 
 /** Says what is wrong without the URL itself, which may contain a key. */
 function urlOf(text: string): string {
   const url = URL.parse(text)
-  if (!url) throw new OperatorError('URL: must be an http(s) URL, such as https://node.example:8545')
+  if (!url)
+    throw new OperatorError('URL: must be an http(s) URL, such as https://node.example:8545')
   if (url.protocol === 'ws:' || url.protocol === 'wss:') {
     throw new OperatorError('URL: is a WebSocket URL: use the http(s) URL of the same endpoint')
   }
@@ -54,30 +79,45 @@ function urlOf(text: string): string {
     throw new OperatorError(`URL: must begin with http:// or https://, not ${url.protocol}`)
   }
   if (url.username !== '' || url.password !== '') {
-    throw new OperatorError('URL: must not contain a user name or password: use --username and --password-file')
+    throw new OperatorError(
+      'URL: must not contain a user name or password: use --username and --password-file',
+    )
   }
   return text
 }
 
-function credentialsOf({ username, 'password-file': file }: Values): Pick<RpcEndpoint, 'username' | 'password'> {
-  if (typeof file === 'string' && username === undefined) throw new OperatorError('--password-file: needs --username')
+function credentialsOf({
+  username,
+  'password-file': file,
+}: Values): Pick<RpcEndpoint, 'username' | 'password'> {
+  if (typeof file === 'string' && username === undefined)
+    throw new OperatorError('--password-file: needs --username')
   if (typeof username !== 'string') return {}
-  return { username, ...(typeof file === 'string' ? { password: contentOf('password-file', file) } : {}) }
+  return {
+    username,
+    ...(typeof file === 'string' ? { password: contentOf('password-file', file) } : {}),
+  }
 }
 
 function headersOf(given: Values[string]): Record<string, string> {
   const lines = typeof given === 'string' ? given.split('\n') : []
-  return Object.fromEntries(lines.map((line) => {
-    const [, name, value] = HEADER.exec(line) ?? []
-    if (name === undefined || value === undefined) {
-      throw new OperatorError('--header: must be NAME:VALUE, such as "project_id: KEY"; repeat the option for several headers')
-    }
-    const content = value.startsWith('@') ? contentOf('header', value.slice(1)) : value
-    if (/[^\t\x20-\x7e\x80-\xff]/.test(content)) {
-      throw new OperatorError(`--header: the value of ${name} has characters that no header may have`)
-    }
-    return [name, content]
-  }))
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [, name, value] = HEADER.exec(line) ?? []
+      if (name === undefined || value === undefined) {
+        throw new OperatorError(
+          '--header: must be NAME:VALUE, such as "project_id: KEY"; repeat the option for several headers',
+        )
+      }
+      const content = value.startsWith('@') ? contentOf('header', value.slice(1)) : value
+      if (/[^\t\x20-\x7e\x80-\xff]/.test(content)) {
+        throw new OperatorError(
+          `--header: the value of ${name} has characters that no header may have`,
+        )
+      }
+      return [name, content]
+    }),
+  )
 }
 
 /** The first line of a file. */
@@ -97,23 +137,55 @@ const VERDICTS: Record<ProbeResult['verdict'], string> = {
 
 /** As a table, and as an object whose codes are stable. */
 function shown(found: ProbeResult): { result: Record<string, unknown>; text: string[] } {
-  const { network, host, verdict, complete, checks, questions, rateLimited, latency, slowest, headAge } = found
-  const line = ({ code, state, reason, advice }: ProbeResult['checks'][number]) => (
-    `${state.padEnd(STATE_WIDTH)}${code.padEnd(CODE_WIDTH)}${reason}${advice === null ? '' : `. What to do: ${advice}`}`)
-  const note = (name: string, text: string) => `${''.padEnd(STATE_WIDTH)}${name.padEnd(CODE_WIDTH)}${text}`
+  const {
+    network,
+    host,
+    verdict,
+    complete,
+    checks,
+    questions,
+    rateLimited,
+    latency,
+    slowest,
+    headAge,
+  } = found
+  const line = ({ code, state, reason, advice }: ProbeResult['checks'][number]) =>
+    `${state.padEnd(STATE_WIDTH)}${code.padEnd(CODE_WIDTH)}${reason}${advice === null ? '' : `. What to do: ${advice}`}`
+  const note = (name: string, text: string) =>
+    `${''.padEnd(STATE_WIDTH)}${name.padEnd(CODE_WIDTH)}${text}`
   const notes = [
-    ...(latency === null ? [] : [note('times', (
-      `${latency} ms for the newest block (median); slowest answer ${slowest.milliseconds} ms (${slowest.what})`))]),
-    ...(headAge === null ? [] : [note('clock', (
-      `the newest block is ${Math.abs(headAge)} s ${headAge < 0 ? 'ahead of' : 'behind'} this machine’s clock`))]),
+    ...(latency === null
+      ? []
+      : [
+          note(
+            'times',
+            `${latency} ms for the newest block (median); slowest answer ${slowest.milliseconds} ms (${slowest.what})`,
+          ),
+        ]),
+    ...(headAge === null
+      ? []
+      : [
+          note(
+            'clock',
+            `the newest block is ${Math.abs(headAge)} s ${headAge < 0 ? 'ahead of' : 'behind'} this machine’s clock`,
+          ),
+        ]),
   ]
   const rest = complete ? '' : '; the remaining checks were not made'
   const last = `${network}: ${VERDICTS[verdict]}${rest}; ${questions} questions asked`
   return {
     result: {
-      ok: verdict === 'usable' || verdict === 'usable with limits', network, host, verdict, complete, checks, questions,
+      ok: verdict === 'usable' || verdict === 'usable with limits',
+      network,
+      host,
+      verdict,
+      complete,
+      checks,
+      questions,
       rate_limited: rateLimited,
-      latency_ms: latency, slowest: { question: slowest.what, milliseconds: slowest.milliseconds }, head_age_s: headAge,
+      latency_ms: latency,
+      slowest: { question: slowest.what, milliseconds: slowest.milliseconds },
+      head_age_s: headAge,
     },
     text: [`${network} at ${host}`, ...checks.map(line), ...notes, last],
   }

@@ -28,23 +28,30 @@ function words(report: ReconcileReport): string[] {
   const lines = [
     `heard: signer ${report.nodes.heard.join(', ')}`,
     ...report.nodes.missing.map(({ node, reason }) => `not heard: signer ${node}: ${reason}`),
-    ...report.users.map((user) => `API user ${user.api_key} of ${user.workspace}/${user.sub_account}: ${user.done}`),
+    ...report.users.map(
+      (user) => `API user ${user.api_key} of ${user.workspace}/${user.sub_account}: ${user.done}`,
+    ),
     ...report.wallets.map(({ workspace, asset }) => `wallet of ${asset} in ${workspace}: created`),
-    ...report.transactions.map((each) =>
-      `${report.dry_run ? 'would adopt' : `adopted (${each.done})`}: ${each.kind} ${each.id} of ${each.workspace}: ` +
+    ...report.transactions.map(
+      (each) =>
+        `${report.dry_run ? 'would adopt' : `adopted (${each.done})`}: ${each.kind} ${each.id} of ${each.workspace}: ` +
         `${each.amount} ${each.asset} ${each.hash} ${each.state ?? ''}`.trimEnd(),
     ),
     ...report.watched.map(
-      (each) => `watched: addresses ${each.from} to ${each.to} of ${each.workspace}/${each.sub_account} on ${each.network}`,
+      (each) =>
+        `watched: addresses ${each.from} to ${each.to} of ${each.workspace}/${each.sub_account} on ${each.network}`,
     ),
-    ...report.addresses.map(({ network, address, asset }) => `address found again: ${address} of ${asset} on ${network}`),
+    ...report.addresses.map(
+      ({ network, address, asset }) => `address found again: ${address} of ${asset} on ${network}`,
+    ),
     ...report.deposits.map(
       (each) =>
         `deposit ${each.id} of ${each.workspace}: ${each.amount} ${each.asset} to ${each.address}` +
         `${each.tag === null ? '' : ` tag ${each.tag}`} ${each.hash} ${each.state}`,
     ),
     ...report.rules.map(
-      ({ rule, workspace, asset }) => `standing rule ${rule} of ${asset} in ${workspace} is lost: its maker must make it again`,
+      ({ rule, workspace, asset }) =>
+        `standing rule ${rule} of ${asset} in ${workspace} is lost: its maker must make it again`,
     ),
     ...report.unadopted.map(
       (each) =>
@@ -53,11 +60,11 @@ function words(report: ReconcileReport): string[] {
     ),
     ...report.waiting.map((each) => `still waiting: ${each}`),
     ...(report.audit?.differences ?? []).map((each) =>
-      `${each.network} ${each.subject} ${each.asset}: books ${each.ledger}, chain ${each.chain} (${each.kind}) ${each.note ?? ''}`
-        .trimEnd(),
+      `${each.network} ${each.subject} ${each.asset}: books ${each.ledger}, chain ${each.chain} (${each.kind}) ${each.note ?? ''}`.trimEnd(),
     ),
   ]
-  if (report.audit?.compared === 0) lines.push('NOTHING was compared: no address and no coin is known on any configured network')
+  if (report.audit?.compared === 0)
+    lines.push('NOTHING was compared: no address and no coin is known on any configured network')
   const last = report.dry_run
     ? 'nothing was changed'
     : report.ok

@@ -3,10 +3,17 @@ import { reconcile, type ReconcileReport } from '../recovery/reconcile.ts'
 import type { Services } from '../engine/services.ts'
 import { OperatorError, type Command } from './command.ts'
 
-/** Scanning a week of blocks takes longer than a call may: it goes on by itself, and is asked for. */
-interface Job { report: ReconcileReport | null; error: Error | null }
+/**
+ * Scanning a week of blocks takes longer than a call may: it goes on by itself, and is asked for.
+ */
+interface Job {
+  report: ReconcileReport | null
+  error: Error | null
+}
 declare module '../engine/services.ts' {
-  interface Services { reconciling: { job: Job | null } }
+  interface Services {
+    reconciling: { job: Job | null }
+  }
 }
 
 const GAP_DEFAULT = 20
@@ -17,7 +24,8 @@ const WAIT_MAX_S = 86_400
 function wholeNumber(value: unknown, option: string, fallback: number, max: number): number {
   if (value === undefined || value === null) return fallback
   const number = Number(value)
-  if (!Number.isInteger(number) || number < 0 || number > max) throw new OperatorError(`--${option}: must be an integer from 0 to ${max}`)
+  if (!Number.isInteger(number) || number < 0 || number > max)
+    throw new OperatorError(`--${option}: must be an integer from 0 to ${max}`)
   return number
 }
 
@@ -26,7 +34,12 @@ function scanFrom(services: Services, value: unknown): Record<string, number> {
   const heights: Record<string, number> = {}
   for (const part of typeof value === 'string' && value !== '' ? value.split(',') : []) {
     const [network, height, ...more] = part.split('=')
-    if (!network || !services.registry.network(network) || !/^\d{1,12}$/.test(height ?? '') || more.length > 0)
+    if (
+      !network ||
+      !services.registry.network(network) ||
+      !/^\d{1,12}$/.test(height ?? '') ||
+      more.length > 0
+    )
       throw new OperatorError(`--scan-from: ${part} is not NETWORK=HEIGHT`)
     heights[network] = Number(height)
   }
@@ -36,7 +49,8 @@ function scanFrom(services: Services, value: unknown): Record<string, number> {
 /** Begins to adopt what the signer nodes have recorded; one at a time. */
 export const startReconcile: Command = async (services, input) => {
   const running = services.reconciling.job
-  if (running && running.report === null && running.error === null) throw new OperatorError('it is under way already')
+  if (running && running.report === null && running.error === null)
+    throw new OperatorError('it is under way already')
   const options = {
     dryRun: input['dry_run'] === true,
     scanFrom: scanFrom(services, input['scan_from']),
@@ -45,17 +59,25 @@ export const startReconcile: Command = async (services, input) => {
   }
   const job: Job = { report: null, error: null }
   services.reconciling.job = job
-  reconcile(services, options).then((report) => { job.report = report }, (error: unknown) => {
-    job.error = error instanceof Error ? error : new Error(String(error))
-    if (!(error instanceof NotAdopted)) services.log.error({ err: error }, 'reconciling stopped')
-  })
+  reconcile(services, options).then(
+    (report) => {
+      job.report = report
+    },
+    (error: unknown) => {
+      job.error = error instanceof Error ? error : new Error(String(error))
+      if (!(error instanceof NotAdopted)) services.log.error({ err: error }, 'reconciling stopped')
+    },
+  )
   return { started: true }
 }
 
 /** What became of it; `done` false while it goes on. */
 export const reconcileOutcome: Command = async (services) => {
   const { job } = services.reconciling
-  if (!job) throw new OperatorError('nothing is being reconciled; the platform may have been started again: run it once more')
+  if (!job)
+    throw new OperatorError(
+      'nothing is being reconciled; the platform may have been started again: run it once more',
+    )
   if (job.error) throw new OperatorError(job.error.message)
   return job.report ? { done: true, ...job.report } : { done: false }
 }

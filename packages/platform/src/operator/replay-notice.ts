@@ -1,5 +1,8 @@
 /** What the headers of an answer say of its `sequence_id`. */
-export interface Replay { replayed: boolean; /** Another payload was sent under it: nothing was done for this one. */ mismatch: boolean }
+export interface Replay {
+  replayed: boolean
+  /** Another payload was sent under it: nothing was done for this one. */ mismatch: boolean
+}
 
 /** The platform's warn-code (http/replay.ts). A proxy may add warnings with other codes. */
 const MISMATCH = /(?:^|,)\s*299 custody /
@@ -12,8 +15,12 @@ export function replayOf(headers: Headers): Replay {
 /** For the person at the terminal; null for the answer to a new request. */
 export function replayNotice({ replayed, mismatch }: Replay): string | null {
   if (mismatch) {
-    return 'warning: sequence_id: was used before with another payload. The answer is that of the earlier request, and nothing was '
-      + 'created for this one. If this one is to be carried out too, send it with a new sequence_id'
+    return (
+      'warning: sequence_id: was used before with another payload. The answer is that of the earlier request, and nothing was ' +
+      'created for this one. If this one is to be carried out too, send it with a new sequence_id'
+    )
   }
-  return replayed ? 'note: sequence_id: the same request was sent before. The answer is that of then, and nothing new was created' : null
+  return replayed
+    ? 'note: sequence_id: the same request was sent before. The answer is that of then, and nothing new was created'
+    : null
 }

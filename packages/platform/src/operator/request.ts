@@ -21,11 +21,18 @@ function readPrivateKey(file: string): KeyObject {
   try {
     return parsePrivateKey(pem)
   } catch (error) {
-    throw new OperatorError(`--key: ${file} ${error instanceof AuthError ? error.message : 'cannot be used'}`)
+    throw new OperatorError(
+      `--key: ${file} ${error instanceof AuthError ? error.message : 'cannot be used'}`,
+    )
   }
 }
 
-interface Outcome { result: Record<string, unknown>; text: string | string[]; exitCode: number; notices?: string[] }
+interface Outcome {
+  result: Record<string, unknown>
+  text: string | string[]
+  exitCode: number
+  notices?: string[]
+}
 type Values = Record<string, string | boolean | undefined>
 
 const USAGE = 'usage: custody request METHOD PATH [BODY] --api-key KEY --key FILE'
@@ -34,32 +41,58 @@ const UNTIL_PAUSE_MS = 1000
 /** Answers after which the same GET may succeed a moment later. */
 const PASSING = new Set([429, 502, 503, 504])
 
-interface Call { base: string; apiKey: string; privateKey: KeyObject; method: string; path: string; body: string | undefined }
+interface Call {
+  base: string
+  apiKey: string
+  privateKey: KeyObject
+  method: string
+  path: string
+  body: string | undefined
+}
 
 /**
- * Sends one signed request to the running platform and answers its body; with `--until`, again until it says what is waited for.
- * Exit code 2: the `sequence_id` was used before with another payload, and nothing was done for this request.
+ * Sends one signed request to the running platform and answers its body; with `--until`, again
+ * until it says what is waited for. Exit code 2: the `sequence_id` was used before with another
+ * payload, and nothing was done for this request.
  */
 export async function sendRequest(home: string, words: string[], values: Values): Promise<Outcome> {
   const [method = '', path = '', body] = words
-  if (!METHODS.includes(method.toUpperCase()) || !path.startsWith('/')) throw new OperatorError(USAGE)
+  if (!METHODS.includes(method.toUpperCase()) || !path.startsWith('/'))
+    throw new OperatorError(USAGE)
   const apiKey = values['api-key'] ?? process.env['CUSTODY_API_KEY']
   const keyFile = values['key'] ?? process.env['CUSTODY_KEY']
-  if (typeof apiKey !== 'string') throw new OperatorError('--api-key (or CUSTODY_API_KEY) is needed')
-  if (typeof keyFile !== 'string') throw new OperatorError('--key (or CUSTODY_KEY) is needed: the file of your private key')
+  if (typeof apiKey !== 'string')
+    throw new OperatorError('--api-key (or CUSTODY_API_KEY) is needed')
+  if (typeof keyFile !== 'string')
+    throw new OperatorError('--key (or CUSTODY_KEY) is needed: the file of your private key')
   const privateKey = readPrivateKey(keyFile)
   if (values['print-token'] === true) {
-    const { token } = await signRequest({ apiKey, privateKey, method, uri: path, ...(body === undefined ? {} : { body }) })
+    const { token } = await signRequest({
+      apiKey,
+      privateKey,
+      method,
+      uri: path,
+      ...(body === undefined ? {} : { body }),
+    })
     return { result: { token }, text: token, exitCode: 0 }
   }
   const until = typeof values['until'] === 'string' ? readUntil(values['until'], method) : null
   const urlFile = join(home, 'url')
-  const base = typeof values['url'] === 'string' ? values['url'] : existsSync(urlFile) ? readFileSync(urlFile, 'utf8') : null
-  if (base === null) throw new OperatorError(`the platform does not run on ${home}: start it with "npm start", or give --url`)
+  const base =
+    typeof values['url'] === 'string'
+      ? values['url']
+      : existsSync(urlFile)
+        ? readFileSync(urlFile, 'utf8')
+        : null
+  if (base === null)
+    throw new OperatorError(
+      `the platform does not run on ${home}: start it with "npm start", or give --url`,
+    )
   const call = { base: base.replace(/\/$/, ''), apiKey, privateKey, method, path, body }
   if (until === null) return send(call)
   const seconds = values['timeout'] === undefined ? UNTIL_DEFAULT_S : Number(values['timeout'])
-  if (!Number.isInteger(seconds) || seconds < 1) throw new OperatorError('--timeout: must be a whole number of seconds')
+  if (!Number.isInteger(seconds) || seconds < 1)
+    throw new OperatorError('--timeout: must be a whole number of seconds')
   const deadline = Date.now() + seconds * 1000
   for (;;) {
     const outcome = await send(call)
@@ -68,11 +101,15 @@ export async function sendRequest(home: string, words: string[], values: Values)
     if (field?.found && field.text === until.value) return outcome
     const isRefused = outcome.exitCode !== 0 && !PASSING.has(status)
     if (isRefused || Date.now() > deadline) {
-      const reason = field === null ? `the answer is ${status}`
-        : field.found ? `${until.field} is ${field.text === '' ? 'empty' : field.text}, not ${until.value}` : field.reason
+      const reason =
+        field === null
+          ? `the answer is ${status}`
+          : field.found
+            ? `${until.field} is ${field.text === '' ? 'empty' : field.text}, not ${until.value}`
+            : field.reason
       throw new OperatorError(
         `--until: ${reason}, ${isRefused ? `so ${until.field}=${until.value} is not waited for` : `after ${seconds} s`}`,
-        ...([outcome.text].flat())
+        ...[outcome.text].flat(),
       )
     }
     await new Promise((resolve) => setTimeout(resolve, UNTIL_PAUSE_MS))
@@ -81,30 +118,52 @@ export async function sendRequest(home: string, words: string[], values: Values)
 
 function readUntil(text: string, method: string): { field: string; value: string } {
   const at = text.indexOf('=')
-  if (at < 1) throw new OperatorError('--until: must be FIELD=VALUE, such as data.0.status=confirmed')
-  if (method.toUpperCase() !== 'GET') throw new OperatorError('--until: only a GET is sent again and again')
+  if (at < 1)
+    throw new OperatorError('--until: must be FIELD=VALUE, such as data.0.status=confirmed')
+  if (method.toUpperCase() !== 'GET')
+    throw new OperatorError('--until: only a GET is sent again and again')
   return { field: text.slice(0, at), value: text.slice(at + 1) }
 }
 
 async function send({ base, apiKey, privateKey, method, path, body }: Call): Promise<Outcome> {
-  const signed = await signRequest({ apiKey, privateKey, method, uri: path, ...(body === undefined ? {} : { body }) })
-  const response = await fetch(`${base}${path}`, {
-    method: signed.method, headers: requestHeaders(signed, apiKey), ...(body === undefined ? {} : { body }),
+  const signed = await signRequest({
+    apiKey,
+    privateKey,
+    method,
+    uri: path,
+    ...(body === undefined ? {} : { body }),
   })
-    .catch(() => { throw new OperatorError(`nothing answers at ${base}: check that the platform runs there`) })
+  const response = await fetch(`${base}${path}`, {
+    method: signed.method,
+    headers: requestHeaders(signed, apiKey),
+    ...(body === undefined ? {} : { body }),
+  }).catch(() => {
+    throw new OperatorError(`nothing answers at ${base}: check that the platform runs there`)
+  })
   const text = await response.text()
   const head = `${response.status} ${response.statusText}`
   const replay = replayOf(response.headers)
   const notice = replayNotice(replay)
   const exitCode = replay.mismatch ? 2 : response.ok ? 0 : 1
   const more = { exitCode, ...(notice === null ? {} : { notices: [notice] }) }
-  const said = replay.replayed ? { replayed: true, ...(replay.mismatch ? { mismatch: true } : {}) } : {}
+  const said = replay.replayed
+    ? { replayed: true, ...(replay.mismatch ? { mismatch: true } : {}) }
+    : {}
   try {
     // Re-indented only where no digits can be lost by it.
     const parsed: unknown = JSON.parse(text)
-    const shown = JSON.stringify(parsed) === text ? JSON.stringify(parsed, null, 2).split('\n') : [text]
-    return { result: { status: response.status, ...said, body: parsed }, text: [head, ...shown], ...more }
+    const shown =
+      JSON.stringify(parsed) === text ? JSON.stringify(parsed, null, 2).split('\n') : [text]
+    return {
+      result: { status: response.status, ...said, body: parsed },
+      text: [head, ...shown],
+      ...more,
+    }
   } catch {
-    return { result: { status: response.status, ...said, body: text }, text: [head, ...text.split('\n')], ...more }
+    return {
+      result: { status: response.status, ...said, body: text },
+      text: [head, ...text.split('\n')],
+      ...more,
+    }
   }
 }

@@ -6,7 +6,14 @@ const POLL_MS = 300
 const LINE_MS = 5000
 
 interface Progress {
-  network: string; from: number; to: number; heights: number; deposits: number; done: boolean; running: boolean; reason: string | null
+  network: string
+  from: number
+  to: number
+  heights: number
+  deposits: number
+  done: boolean
+  running: boolean
+  reason: string | null
 }
 
 const line = ({ network, from, to, heights, deposits, reason }: Progress): string =>
@@ -14,12 +21,17 @@ const line = ({ network, from, to, heights, deposits, reason }: Progress): strin
 
 /** `custody rescan`: starts it in the platform, prints how far it is, and ends with it. */
 export async function rescan(home: string, network: string, values: Values): Promise<Outcome> {
-  const ask = async (command: string) => await callPlatform(home, command, { network }) as unknown as Progress
+  const ask = async (command: string) =>
+    (await callPlatform(home, command, { network })) as unknown as Progress
   if (values['stop'] === true) {
     const stopped = await ask('rescan stop')
     return { result: { ...stopped }, text: `${line(stopped)}; stopped` }
   }
-  await callPlatform(home, 'rescan start', { network, from: need(values, 'from'), to: values['to'] })
+  await callPlatform(home, 'rescan start', {
+    network,
+    from: need(values, 'from'),
+    to: values['to'],
+  })
   // One JSON object, or one field, is all that is wanted of standard output then.
   const print = values['json'] === true || values['field'] !== undefined ? printNotice : printLines
   for (let printed = '', at = -Infinity; ;) {
@@ -34,10 +46,15 @@ export async function rescan(home: string, network: string, values: Values): Pro
     if (ended) {
       const again = `run the command again to continue at ${progress.from + progress.heights}`
       return {
-        result: { ...progress }, exitCode: progress.done ? 0 : 1,
-        text: progress.done ? `heights ${progress.from} to ${progress.to} of ${network} were read again` : `stopped; ${again}`,
+        result: { ...progress },
+        exitCode: progress.done ? 0 : 1,
+        text: progress.done
+          ? `heights ${progress.from} to ${progress.to} of ${network} were read again`
+          : `stopped; ${again}`,
       }
     }
-    await new Promise((resolve) => { setTimeout(resolve, POLL_MS) })
+    await new Promise((resolve) => {
+      setTimeout(resolve, POLL_MS)
+    })
   }
 }

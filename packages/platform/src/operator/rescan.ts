@@ -13,51 +13,84 @@ function networkOf(services: Services, typed: unknown): Network {
     const codes = services.registry.networks.map((each) => each.code).join(', ')
     throw new OperatorError(`NETWORK: ${JSON.stringify(code)} is not a network; one of ${codes}`)
   }
-  if (!services.networks.has(code)) throw new OperatorError(`NETWORK: ${code} has no endpoint configured`)
+  if (!services.networks.has(code))
+    throw new OperatorError(`NETWORK: ${code} has no endpoint configured`)
   return network
 }
 
 function heightOf(typed: unknown, option: string): number {
   const text = String(typed)
-  if (!HEIGHT.test(text)) throw new OperatorError(`--${option}: ${JSON.stringify(text)} is not a height: an integer of at most 15 digits`)
+  if (!HEIGHT.test(text))
+    throw new OperatorError(
+      `--${option}: ${JSON.stringify(text)} is not a height: an integer of at most 15 digits`,
+    )
   return Number(text)
 }
 
-/** Begins to read heights of a network again, or continues the rescan of the same heights; one at a time for each network. */
+/**
+ * Begins to read heights of a network again, or continues the rescan of the same heights; one at a
+ * time for each network.
+ */
 export const startRescan: Command = async (services, input) => {
   const network = networkOf(services, input['network'])
   const from = heightOf(input['from'], 'from')
-  const typed = input['to'] === undefined || input['to'] === null ? null : heightOf(input['to'], 'to')
+  const typed =
+    input['to'] === undefined || input['to'] === null ? null : heightOf(input['to'], 'to')
   const { code } = network
   const scan = await services.database.one<{ height: string }>(
-    'select height::text from network_scans where network = $1 and height is not null', [code])
-  if (!scan) throw new OperatorError(`NETWORK: ${code} is not scanned: no address of this platform exists on it`)
+    'select height::text from network_scans where network = $1 and height is not null',
+    [code],
+  )
+  if (!scan)
+    throw new OperatorError(
+      `NETWORK: ${code} is not scanned: no address of this platform exists on it`,
+    )
   const head = Number(scan.height)
-  if (from > head) throw new OperatorError(`--from: ${from} is beyond ${head}, the last height of ${code} that the scan has read`)
+  if (from > head)
+    throw new OperatorError(
+      `--from: ${from} is beyond ${head}, the last height of ${code} that the scan has read`,
+    )
   if (typed !== null && typed > head) {
-    throw new OperatorError(`--to: ${typed} is beyond ${head}, the last height of ${code} that the scan has read`)
+    throw new OperatorError(
+      `--to: ${typed} is beyond ${head}, the last height of ${code} that the scan has read`,
+    )
   }
   const known = await readRescan(services, code)
   // Without --to an interrupted rescan from the same height is continued to its own end.
-  const isSame = known !== null && known.from === from && known.next <= known.to && (typed === null || typed === known.to)
-  const to = isSame ? known.to : typed ?? head
+  const isSame =
+    known !== null &&
+    known.from === from &&
+    known.next <= known.to &&
+    (typed === null || typed === known.to)
+  const to = isSame ? known.to : (typed ?? head)
   if (from > to) throw new OperatorError(`--from: ${from} is above --to, which is ${to}`)
   if (known?.isRunning) {
     if (isSame) return { network: code, from, to, started: false }
     throw new OperatorError(
-      `the rescan of ${code} from ${known.from} to ${known.to} is under way, at ${known.next}: wait for it, `
-      + `or end it with "npx custody rescan ${code} --stop"`)
+      `the rescan of ${code} from ${known.from} to ${known.to} is under way, at ${known.next}: wait for it, ` +
+        `or end it with "npx custody rescan ${code} --stop"`,
+    )
   }
   const token = await takeRescan(services, code, from, to)
-  if (token === null) throw new OperatorError(`another process has begun a rescan of ${code}: run the command again to follow it`)
-  void runRescan(services, services.networks.get(code), token).then(
-    () => stopRescan(services, code, token, null),
-    async (error: unknown) => {
-      if (error instanceof RescanTaken) return
-      services.log.warn({ network: code, err: reasonOf(error) }, 'a rescan stopped')
-      await stopRescan(services, code, token, reasonOf(error))
-    },
-  ).catch((error: unknown) => services.log.warn({ network: code, err: reasonOf(error) }, 'the end of a rescan could not be written'))
+  if (token === null)
+    throw new OperatorError(
+      `another process has begun a rescan of ${code}: run the command again to follow it`,
+    )
+  void runRescan(services, services.networks.get(code), token)
+    .then(
+      () => stopRescan(services, code, token, null),
+      async (error: unknown) => {
+        if (error instanceof RescanTaken) return
+        services.log.warn({ network: code, err: reasonOf(error) }, 'a rescan stopped')
+        await stopRescan(services, code, token, reasonOf(error))
+      },
+    )
+    .catch((error: unknown) =>
+      services.log.warn(
+        { network: code, err: reasonOf(error) },
+        'the end of a rescan could not be written',
+      ),
+    )
   return { network: code, from, to, started: true }
 }
 
@@ -67,7 +100,16 @@ export const rescanProgress: Command = async (services, input) => {
   const rescan = await readRescan(services, code)
   if (!rescan) throw new OperatorError(`${code} was never rescanned`)
   const { from, to, next, found, error, isRunning } = rescan
-  return { network: code, from, to, heights: next - from, deposits: found, done: next > to, running: isRunning, reason: error }
+  return {
+    network: code,
+    from,
+    to,
+    heights: next - from,
+    deposits: found,
+    done: next > to,
+    running: isRunning,
+    reason: error,
+  }
 }
 
 /** Ends a rescan that is under way; what it has found stays. */

@@ -4,33 +4,67 @@ import { surplusOf, type AssetEntry, type Look } from '../reserves/snapshot.ts'
 import { getSnapshot, listSnapshots, presentSnapshot, type SnapshotRow } from '../reserves/store.ts'
 import { given, OperatorError, type Command } from './command.ts'
 
-interface Told { time: string; networks: Look[]; assets: AssetEntry[] }
+interface Told {
+  time: string
+  networks: Look[]
+  assets: AssetEntry[]
+}
 
-/** What an operator is told of a statement: its totals, and where more is owed than held. Amounts in the smallest unit. */
+/**
+ * What an operator is told of a statement: its totals, and where more is owed than held. Amounts in
+ * the smallest unit.
+ */
 const tell = (row: Pick<SnapshotRow, 'id' | 'hash' | 'statement' | 'signatures'>) => {
   const { time, networks, assets } = JSON.parse(row.statement) as Told
   return {
-    id: row.id, time, hash: row.hash, signed_by: row.signatures.map(({ node }) => node), networks, assets,
+    id: row.id,
+    time,
+    hash: row.hash,
+    signed_by: row.signatures.map(({ node }) => node),
+    networks,
+    assets,
     short: assets.filter((each) => surplusOf(each) < 0n).map(({ asset }) => asset),
   }
 }
 
-/** Publishes what is held and owed now; `short` is what an operator must explain, and is published all the same. */
+/**
+ * Publishes what is held and owed now; `short` is what an operator must explain, and is published
+ * all the same.
+ */
 export const publish: Command = async (services) => {
   const made = await publishReserves(services)
   return { ...tell(made), problems: made.problems }
 }
 
-export const list: Command = async ({ database }) => ({ statements: (await listSnapshots(database, 100, 0)).map(tell) })
+export const list: Command = async ({ database }) => ({
+  statements: (await listSnapshots(database, 100, 0)).map(tell),
+})
 
-/** One statement as it was published, the newest where none is named; its list of addresses where that is asked for. */
+/**
+ * One statement as it was published, the newest where none is named; its list of addresses where
+ * that is asked for.
+ */
 export const show: Command = async ({ database }, input) => {
   const id = given(input, 'id')
-  const row = id === null ? (await listSnapshots(database, 1, 0))[0] : await getSnapshot(database, id).catch((error: unknown) => {
-    throw error instanceof ApiError ? new OperatorError(error.message) : error
-  })
+  const row =
+    id === null
+      ? (await listSnapshots(database, 1, 0))[0]
+      : await getSnapshot(database, id).catch((error: unknown) => {
+          throw error instanceof ApiError ? new OperatorError(error.message) : error
+        })
   if (!row) throw new OperatorError('nothing was published yet: npx custody reserves publish')
-  const holdings = input['holdings'] === true
-    ? (await database.one<{ holdings: string }>('select holdings from reserve_snapshots where id = $1', [row.id]))?.holdings : undefined
-  return { ...tell(row), published: presentSnapshot(row), ...(holdings === undefined ? {} : { holdings }) }
+  const holdings =
+    input['holdings'] === true
+      ? (
+          await database.one<{ holdings: string }>(
+            'select holdings from reserve_snapshots where id = $1',
+            [row.id],
+          )
+        )?.holdings
+      : undefined
+  return {
+    ...tell(row),
+    published: presentSnapshot(row),
+    ...(holdings === undefined ? {} : { holdings }),
+  }
 }

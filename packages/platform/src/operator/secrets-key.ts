@@ -11,28 +11,44 @@ import { Secrets, secretsFile, secretsKeyStatus, wrapSecretsKey } from '../secre
 import { OperatorError } from './command.ts'
 import { need, type Run } from './cli/typed.ts'
 
-const fileOf = (home: string): string => secretsFile(process.env['CUSTODY_SECRETS_KEY'] ?? null) ?? join(home, 'secrets.key')
+const fileOf = (home: string): string =>
+  secretsFile(process.env['CUSTODY_SECRETS_KEY'] ?? null) ?? join(home, 'secrets.key')
 
-/** The file of the secrets key under another key-encryption key, or for the first time under one; the platform may run. */
+/**
+ * The file of the secrets key under another key-encryption key, or for the first time under one;
+ * the platform may run.
+ */
 export const wrap: Run = async ({ home, values }) => {
   const setting = process.env['CUSTODY_SECRETS_KEY']
   if (setting && secretsFile(setting) === null) {
     throw new OperatorError(
-      'CUSTODY_SECRETS_KEY holds the key itself: write its 32 bytes into secrets.key of the home and unset it, then wrap that'
+      'CUSTODY_SECRETS_KEY holds the key itself: write its 32 bytes into secrets.key of the home and unset it, then wrap that',
     )
   }
-  const { provider, kek_id, kek_version } = await wrapSecretsKey(fileOf(home), readKek('--kek', need(values, 'kek')), process.env)
-  return { result: { provider, kek_id, kek_version }, text: `${fileOf(home)}: wrapped by ${kek_id}, version ${kek_version}` }
+  const { provider, kek_id, kek_version } = await wrapSecretsKey(
+    fileOf(home),
+    readKek('--kek', need(values, 'kek')),
+    process.env,
+  )
+  return {
+    result: { provider, kek_id, kek_version },
+    text: `${fileOf(home)}: wrapped by ${kek_id}, version ${kek_version}`,
+  }
 }
 
 export const status: Run = ({ home }) => {
   const found = secretsKeyStatus(fileOf(home))
-  const text = found.provider === 'none' ? 'in the clear: secrets-key wrap puts it under a provider'
-    : `wrapped by ${found.kek_id}, version ${found.kek_version}`
+  const text =
+    found.provider === 'none'
+      ? 'in the clear: secrets-key wrap puts it under a provider'
+      : `wrapped by ${found.kek_id}, version ${found.kek_version}`
   return { result: { ...found }, text }
 }
 
-/** The new key: of a file with its 32 bytes, with their base64 (as CUSTODY_SECRETS_KEY takes it), or wrapped by a provider. */
+/**
+ * The new key: of a file with its 32 bytes, with their base64 (as CUSTODY_SECRETS_KEY takes it), or
+ * wrapped by a provider.
+ */
 async function newKeyOf(file: string, home: string): Promise<Secrets> {
   if (!existsSync(file)) throw new OperatorError(`--new-key: there is no file ${file}`)
   const text = readFileSync(file, 'utf8').trim()
@@ -44,14 +60,22 @@ async function newKeyOf(file: string, home: string): Promise<Secrets> {
   }
 }
 
-/** Seals all secrets of the database under another key, while no process of the platform runs. The key files stay as they are. */
+/**
+ * Seals all secrets of the database under another key, while no process of the platform runs. The
+ * key files stay as they are.
+ */
 export const change: Run = async ({ home, values }) => {
   const file = resolve(need(values, 'new-key'))
   const current = process.env['CUSTODY_SECRETS_KEY'] ?? null
   if (current === null && !existsSync(join(home, 'secrets.key'))) {
-    throw new OperatorError('the key of now is needed: CUSTODY_SECRETS_KEY, or secrets.key in the home (CUSTODY_HOME)')
+    throw new OperatorError(
+      'the key of now is needed: CUSTODY_SECRETS_KEY, or secrets.key in the home (CUSTODY_HOME)',
+    )
   }
-  const [from, to] = [await Secrets.open(home, current, systemEnvironment()), await newKeyOf(file, home)]
+  const [from, to] = [
+    await Secrets.open(home, current, systemEnvironment()),
+    await newKeyOf(file, home),
+  ]
   const url = process.env['DATABASE_URL']
   if (!url) assertRestored(home)
   const server = url ? null : await startEmbeddedPostgres(home)
@@ -59,7 +83,10 @@ export const change: Run = async ({ home, values }) => {
   try {
     const sealed = await reseal(database, from, to)
     const count = Object.values(sealed).reduce((sum, each) => sum + each, 0)
-    const place = current === null ? `put it in the place of ${join(home, 'secrets.key')}` : 'set CUSTODY_SECRETS_KEY to it on every host'
+    const place =
+      current === null
+        ? `put it in the place of ${join(home, 'secrets.key')}`
+        : 'set CUSTODY_SECRETS_KEY to it on every host'
     return {
       result: { changed: true, sealed },
       text: `${count} secrets are sealed under the key of ${file}: ${place}, then start the platform`,

@@ -18,7 +18,11 @@ import { doctorFacts } from './doctor-database.ts'
 import { eventsAfter } from './events.ts'
 import { reconcileOutcome, startReconcile } from './reconcile.ts'
 import { endRescan, rescanProgress, startRescan } from './rescan.ts'
-import { list as listReserves, publish as publishReserves, show as showReserves } from './reserves.ts'
+import {
+  list as listReserves,
+  publish as publishReserves,
+  show as showReserves,
+} from './reserves.ts'
 import { setSweep, showSweep } from './sweeps.ts'
 import { assignSuspense, listSuspense } from './suspense.ts'
 import { adjustPrepaidFee, showPrepaidFee } from './prepaid-fee.ts'
@@ -31,12 +35,19 @@ import { drainTank, listTanks, setTank, tankAddress, transactionState } from './
 const SOCKET_LENGTH_MAX = 100
 const BODY_BYTES_MAX = 1024 * 1024
 
-/** Where the operator's socket of a home is: in it, or below the temporary folder where the path would be too long. */
+/**
+ * Where the operator's socket of a home is: in it, or below the temporary folder where the path
+ * would be too long.
+ */
 function operatorSocket(home: string): string {
   const path = join(home, 'operator.sock')
-  return Buffer.byteLength(path) <= SOCKET_LENGTH_MAX ? path : join(
-    tmpdir(), `custody-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`, 'platform.sock'
-  )
+  return Buffer.byteLength(path) <= SOCKET_LENGTH_MAX
+    ? path
+    : join(
+        tmpdir(),
+        `custody-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`,
+        'platform.sock',
+      )
 }
 
 const COMMANDS: Record<string, Command> = {
@@ -76,9 +87,10 @@ const COMMANDS: Record<string, Command> = {
   events: eventsAfter,
   doctor: doctorFacts,
   'failing loops': async (services) => ({ failing: (await readPresence(services)).failing }),
-  audit: async (services) => ({ ...await recordedAudit(services) }),
+  audit: async (services) => ({ ...(await recordedAudit(services)) }),
   devnet: async (services, input) => {
-    if (!services.devnet) throw new OperatorError('the local chains exist only with CUSTODY_NETWORK=local')
+    if (!services.devnet)
+      throw new OperatorError('the local chains exist only with CUSTODY_NETWORK=local')
     try {
       return await services.devnet(input)
     } catch (error) {
@@ -86,20 +98,43 @@ const COMMANDS: Record<string, Command> = {
     }
   },
   'signer status': async (services) => ({
-    nodes: await Promise.all(services.signers.peers.map(({ node }) => services.signers.call<Record<string, unknown>>(
-      node, 'GET', '/status', undefined, 3000
-    )
-      .catch((error: Error) => ({ node, ready: false, error: error.message })))),
+    nodes: await Promise.all(
+      services.signers.peers.map(({ node }) =>
+        services.signers
+          .call<Record<string, unknown>>(node, 'GET', '/status', undefined, 3000)
+          .catch((error: Error) => ({ node, ready: false, error: error.message })),
+      ),
+    ),
   }),
 }
 
 /** What changes nothing, or brings a database up to date. */
 const WHILE_HELD = new Set([
-  'api-user list', 'api-user revoke', 'api-user enrolment', 'gas-tank list', 'prepaid-fee show', 'suspense list', 'sweep show',
-  'waiting', 'wallet list', 'reserves list', 'reserves show',
-  'console people', 'console reset', 'audit-log export',
-  'transaction', 'events', 'doctor', 'failing loops', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome',
-  'rescan progress', 'rescan stop',
+  'api-user list',
+  'api-user revoke',
+  'api-user enrolment',
+  'gas-tank list',
+  'prepaid-fee show',
+  'suspense list',
+  'sweep show',
+  'waiting',
+  'wallet list',
+  'reserves list',
+  'reserves show',
+  'console people',
+  'console reset',
+  'audit-log export',
+  'transaction',
+  'events',
+  'doctor',
+  'failing loops',
+  'audit',
+  'devnet',
+  'signer status',
+  'reconcile start',
+  'reconcile outcome',
+  'rescan progress',
+  'rescan stop',
 ])
 
 /** Opens the operator's entrance: HTTP on a Unix socket that only this user may open. */
@@ -128,23 +163,31 @@ export async function startOperatorServer(services: Services): Promise<{ close()
   chmodSync(path, 0o600)
   writeFileSync(join(services.settings.home, 'operator.path'), path, { mode: 0o600 })
   return {
-    close: () => new Promise((resolve) => {
-      server.close(() => resolve())
-      server.closeAllConnections()
-    }),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
   }
 }
 
-async function answer(services: Services, text: string): Promise<{ status: number; body: Record<string, unknown> }> {
+async function answer(
+  services: Services,
+  text: string,
+): Promise<{ status: number; body: Record<string, unknown> }> {
   try {
-    const { command, input } = JSON.parse(text) as { command: string; input?: Record<string, unknown> }
+    const { command, input } = JSON.parse(text) as {
+      command: string
+      input?: Record<string, unknown>
+    }
     const run = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined
     if (!run) throw new OperatorError(`unknown command ${command}`)
     // A sub-account that is made by an older database would get the keys of one that exists.
     if (!WHILE_HELD.has(command)) services.hold.assertNone()
     return { status: 200, body: await run(services, input ?? {}) }
   } catch (error) {
-    if (error instanceof OperatorError || error instanceof ApiError) return { status: 400, body: { error: error.message } }
+    if (error instanceof OperatorError || error instanceof ApiError)
+      return { status: 400, body: { error: error.message } }
     services.log.error({ err: error }, 'an operator command failed')
     return { status: 500, body: { error: reasonOf(error) } }
   }

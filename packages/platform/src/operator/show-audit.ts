@@ -1,12 +1,28 @@
 import type { AuditReport, Difference, DifferenceKind } from '../audit/report.ts'
 
-const KINDS: Readonly<Record<DifferenceKind, string>> = { surplus: 'surplus', deficit: 'DEFICIT', unknown: 'not compared' }
+const KINDS: Readonly<Record<DifferenceKind, string>> = {
+  surplus: 'surplus',
+  deficit: 'DEFICIT',
+  unknown: 'not compared',
+}
 
-/** An audit's report for a terminal: a line for each difference with its kind, then how many there are and what to do first. */
-export function showAudit({ differences, networks, exchanges, books, compared }: AuditReport): string[] {
-  const looked = Object.entries(networks).map(
-    ([code, { addresses, coins }]) => `${code}: ${addresses > 0 ? `${addresses} addresses` : `${coins} coins`}`
-  ).join(', ')
+/**
+ * An audit's report for a terminal: a line for each difference with its kind, then how many there
+ * are and what to do first.
+ */
+export function showAudit({
+  differences,
+  networks,
+  exchanges,
+  books,
+  compared,
+}: AuditReport): string[] {
+  const looked = Object.entries(networks)
+    .map(
+      ([code, { addresses, coins }]) =>
+        `${code}: ${addresses > 0 ? `${addresses} addresses` : `${coins} coins`}`,
+    )
+    .join(', ')
   const { accounts, balances } = exchanges
   const claims = accounts > 0 ? `; ${balances} balances of ${accounts} exchange accounts` : ''
   const lines = differences.map((each) => {
@@ -14,18 +30,29 @@ export function showAudit({ differences, networks, exchanges, books, compared }:
     const note = [KINDS[each.kind], each.note].filter(Boolean).join('; ')
     return `DIFFERENCE ${where}: books ${each.ledger}, chain ${each.chain} (${note})`
   })
-  const agreement = compared > 0
-    ? `the books agree with the chains${accounts > 0 ? ' and the exchanges' : ''}`
-    : 'NOTHING was compared: no address and no coin is known on any configured network, and no balance at an exchange'
-  return [`${books.entries} ledger entries; ${looked}${claims}`, ...lines, lines.length > 0 ? verdictOn(differences) : agreement]
+  const agreement =
+    compared > 0
+      ? `the books agree with the chains${accounts > 0 ? ' and the exchanges' : ''}`
+      : 'NOTHING was compared: no address and no coin is known on any configured network, and no balance at an exchange'
+  return [
+    `${books.entries} ledger entries; ${looked}${claims}`,
+    ...lines,
+    lines.length > 0 ? verdictOn(differences) : agreement,
+  ]
 }
 
 function verdictOn(differences: readonly Difference[]): string {
   const count = (kind: DifferenceKind) => differences.filter((each) => each.kind === kind).length
   const [deficits, surpluses, unknown] = [count('deficit'), count('surplus'), count('unknown')]
   const advice = [
-    ...(deficits > 0 ? ['A deficit means that the books promise more than there is: stop withdrawals.'] : []),
-    ...(surpluses > 0 ? ['A surplus means that there is more than the books promise: it is no reason to stop withdrawals.'] : []),
+    ...(deficits > 0
+      ? ['A deficit means that the books promise more than there is: stop withdrawals.']
+      : []),
+    ...(surpluses > 0
+      ? [
+          'A surplus means that there is more than the books promise: it is no reason to stop withdrawals.',
+        ]
+      : []),
     ...(unknown > 0 ? ['Where nothing was compared, repair the endpoint and audit again.'] : []),
   ].join(' ')
   return `${differences.length} differences: deficits ${deficits}, surpluses ${surpluses}, not compared ${unknown}. ${advice}`

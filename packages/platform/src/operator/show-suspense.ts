@@ -1,18 +1,17 @@
 /** One line each, which begins with the id that `suspense assign` takes. */
 export const showSuspense = (rows: readonly Record<string, unknown>[]): string[] => {
-  const lines = rows
-    .map((each) =>
-      [
-        each['id'],
-        each['created_at'],
-        `${String(each['amount'])} ${String(each['asset'])}`,
-        `to ${String(each['address'])} tag ${String(each['address_tag'] ?? '-')}`,
-        `from ${String(each['sender'] ?? '?')}`,
-        each['workspace'],
-        each['hash'],
-      ]
-        .map(String)
-        .join('  '),
-    )
+  const lines = rows.map((each) =>
+    [
+      each['id'],
+      each['created_at'],
+      `${String(each['amount'])} ${String(each['asset'])}`,
+      `to ${String(each['address'])} tag ${String(each['address_tag'] ?? '-')}`,
+      `from ${String(each['sender'] ?? '?')}`,
+      each['workspace'],
+      each['hash'],
+    ]
+      .map(String)
+      .join('  '),
+  )
   return lines.length > 0 ? lines : ['nothing in suspense']
 }

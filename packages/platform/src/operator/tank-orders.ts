@@ -1,4 +1,11 @@
-import { loadRegistry, parseAmount, traitsOf, validateAddress, type Asset, type Registry } from '@custody/chains'
+import {
+  loadRegistry,
+  parseAmount,
+  traitsOf,
+  validateAddress,
+  type Asset,
+  type Registry,
+} from '@custody/chains'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
@@ -10,23 +17,37 @@ const LEAST_SUN = 1_000_000n
 
 export type StakeAction = 'stake' | 'unstake' | 'release'
 /** Amount in sun; a release has no resource and takes all that has matured. */
-export interface StakeTerms { amount: string; resource: 'ENERGY' | 'BANDWIDTH' | null }
+export interface StakeTerms {
+  amount: string
+  resource: 'ENERGY' | 'BANDWIDTH' | null
+}
 
-/** What an order about a tank's stake says, out of what was typed alone. @throws OperatorError that names the option */
-export function stakeTerms(registry: Registry, input: {
-  network: string
-  action: StakeAction
-  amount: unknown
-  resource: unknown
-}): StakeTerms {
+/**
+ * What an order about a tank's stake says, out of what was typed alone. @throws OperatorError that
+ * names the option
+ */
+export function stakeTerms(
+  registry: Registry,
+  input: {
+    network: string
+    action: StakeAction
+    amount: unknown
+    resource: unknown
+  },
+): StakeTerms {
   const network = registry.network(input.network)
-  if (!network || !traitsOf(network).staking) throw new OperatorError('--network: must be TRX; nothing is staked elsewhere')
+  if (!network || !traitsOf(network).staking)
+    throw new OperatorError('--network: must be TRX; nothing is staked elsewhere')
   if (input.action === 'release') return { amount: '0', resource: null }
   const resource = String(input.resource ?? 'ENERGY')
-  if (resource !== 'ENERGY' && resource !== 'BANDWIDTH') throw new OperatorError('--resource: must be ENERGY or BANDWIDTH')
+  if (resource !== 'ENERGY' && resource !== 'BANDWIDTH')
+    throw new OperatorError('--resource: must be ENERGY or BANDWIDTH')
   let amount: bigint
   try {
-    amount = parseAmount(String(input.amount ?? ''), (registry.asset(network.native_asset) as Asset).decimals)
+    amount = parseAmount(
+      String(input.amount ?? ''),
+      (registry.asset(network.native_asset) as Asset).decimals,
+    )
   } catch (error) {
     throw new OperatorError(`--amount: ${reasonOf(error)}`)
   }
@@ -36,39 +57,66 @@ export function stakeTerms(registry: Registry, input: {
 
 /** The networks that a signer node signs for, by the mode in the configuration of its home. */
 export function registryAt(home: string): Registry {
-  return loadRegistry((JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')) as { mode: 'local' | 'mainnet' }).mode)
+  return loadRegistry(
+    (JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')) as { mode: 'local' | 'mainnet' })
+      .mode,
+  )
 }
 
-export interface TankOrder { order: string; workspace: string; network: string; answers: NodeAnswer[]; problems: string[] }
-
-/** Gives these nodes the order to send all that a tank holds to an address. */
-export async function orderDrain(signers: readonly NodePeer[], registry: Registry, typed: {
+export interface TankOrder {
   order: string
   workspace: string
   network: string
-  to: string
-}): Promise<TankOrder> {
+  answers: NodeAnswer[]
+  problems: string[]
+}
+
+/** Gives these nodes the order to send all that a tank holds to an address. */
+export async function orderDrain(
+  signers: readonly NodePeer[],
+  registry: Registry,
+  typed: {
+    order: string
+    workspace: string
+    network: string
+    to: string
+  },
+): Promise<TankOrder> {
   const network = registry.network(typed.network)
   if (!network) throw new OperatorError(`--network: there is no network ${typed.network}`)
   const to = validateAddress(registry, network.native_asset, typed.to)
   if (!to.valid) throw new OperatorError(`--to: ${to.reason}`)
   const { order, workspace } = typed
   const expect = { order, workspace, network: network.code, to_address: to.address }
-  return { order, workspace, network: network.code, ...await orderNodes(signers, 'drain', expect, { expect }) }
+  return {
+    order,
+    workspace,
+    network: network.code,
+    ...(await orderNodes(signers, 'drain', expect, { expect })),
+  }
 }
 
 /** Gives these nodes the order about a tank's stake. */
-export async function orderStake(signers: readonly NodePeer[], registry: Registry, typed: {
-  order: string
-  workspace: string
-  network: string
-  action: StakeAction
-  amount: unknown
-  resource: unknown
-}): Promise<TankOrder> {
+export async function orderStake(
+  signers: readonly NodePeer[],
+  registry: Registry,
+  typed: {
+    order: string
+    workspace: string
+    network: string
+    action: StakeAction
+    amount: unknown
+    resource: unknown
+  },
+): Promise<TankOrder> {
   const { order, workspace, network, action } = typed
   const expect = { order, workspace, network, action, ...stakeTerms(registry, typed) }
-  return { order, workspace, network, ...await orderNodes(signers, 'tank-stake', expect, { expect }) }
+  return {
+    order,
+    workspace,
+    network,
+    ...(await orderNodes(signers, 'tank-stake', expect, { expect })),
+  }
 }
 
 /** A line for what a node wrote down. */

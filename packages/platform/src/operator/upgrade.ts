@@ -10,11 +10,15 @@ import type { Outcome, Run } from './cli/typed.ts'
 
 /** Processes of the platform that were there a moment ago, as `role on host`. */
 async function runningIn(database: Database): Promise<string[]> {
-  const table = await database.one<{ there: string | null }>(`select to_regclass('processes')::text as there`)
+  const table = await database.one<{ there: string | null }>(
+    `select to_regclass('processes')::text as there`,
+  )
   if (!table?.there) return []
   const since = new Date(database.now().getTime() - AWAY_MS)
   const rows = await database.query<{ role: string; host: string }>(
-    'select role, host from processes where seen_at > $1 order by role, host', [since])
+    'select role, host from processes where seen_at > $1 order by role, host',
+    [since],
+  )
   return rows.map(({ role, host }) => `${role} on ${host}`)
 }
 
@@ -25,23 +29,31 @@ async function compare(database: Database): Promise<Outcome> {
   const can = beyond.length === 0
   const lines = [
     `custody ${version} knows ${applied.length + pending.length} migrations; the database has ${applied.length + beyond.length}`,
-    ...(can ? [] : [
-      `NOT possible: the database was changed by a newer version (${beyond.join(', ')}): start that version, or restore a backup `
-        + 'from before',
-    ]),
+    ...(can
+      ? []
+      : [
+          `NOT possible: the database was changed by a newer version (${beyond.join(', ')}): start that version, or restore a backup ` +
+            'from before',
+        ]),
     ...pending.map((name) => `would be applied: ${name}`),
     ...(can && pending.length === 0 ? ['nothing would be applied'] : []),
     ...running.map((each) => `running: ${each}; stop it before the upgrade`),
   ]
-  return { result: { version, possible: can, pending, beyond, running }, text: lines, exitCode: can ? 0 : 1 }
+  return {
+    result: { version, possible: can, pending, beyond, running },
+    text: lines,
+    exitCode: can ? 0 : 1,
+  }
 }
 
 /** Compares the migrations of this version with those of the database. Reads only. */
 export const upgrade: Run = async ({ home, values }) => {
-  if (values['check'] !== true) throw new OperatorError('--check is needed: the upgrade itself is the start of the new version')
+  if (values['check'] !== true)
+    throw new OperatorError('--check is needed: the upgrade itself is the start of the new version')
   const url = process.env['DATABASE_URL']
   if (!url) assertRestored(home)
-  if (!url && !existsSync(embeddedData(home))) throw new OperatorError(`there is no database in ${home}: set CUSTODY_HOME, or DATABASE_URL`)
+  if (!url && !existsSync(embeddedData(home)))
+    throw new OperatorError(`there is no database in ${home}: set CUSTODY_HOME, or DATABASE_URL`)
   const server = url ? null : await startEmbeddedPostgres(home)
   const database = openDatabase(url || (server?.url ?? ''), { max: 1 })
   try {

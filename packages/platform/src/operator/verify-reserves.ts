@@ -2,11 +2,16 @@ import { existsSync, readFileSync } from 'node:fs'
 import { formatAmount } from '@custody/chains'
 import { OperatorError } from './command.ts'
 
-interface Outcome { result: Record<string, unknown>; text: string | string[]; exitCode: number }
+interface Outcome {
+  result: Record<string, unknown>
+  text: string | string[]
+  exitCode: number
+}
 type Values = Record<string, string | boolean | undefined>
 
 function readText(file: string | boolean | undefined, option: string): string {
-  if (typeof file !== 'string' || file === '') throw new OperatorError(`${option} is needed: a file`)
+  if (typeof file !== 'string' || file === '')
+    throw new OperatorError(`${option} is needed: a file`)
   if (!existsSync(file)) throw new OperatorError(`${option}: there is no file ${file}`)
   return readFileSync(file, 'utf8')
 }
@@ -23,30 +28,61 @@ function readJson(file: string | boolean | undefined, option: string): unknown {
 }
 
 /**
- * Checks a statement of reserves, and what it owes to a sub-account, without the platform and without a network, by the code that the
- * client checks with. A statement that owes more than it holds is true all the same: it is told, and the exit code is 0.
+ * Checks a statement of reserves, and what it owes to a sub-account, without the platform and
+ * without a network, by the code that the client checks with. A statement that owes more than it
+ * holds is true all the same: it is told, and the exit code is 0.
  */
 export async function verifyReservesCommand(words: string[], values: Values): Promise<Outcome> {
-  const [published, trust] = [readJson(values['statement'], '--statement'), readJson(values['trust'], '--trust')]
+  const [published, trust] = [
+    readJson(values['statement'], '--statement'),
+    readJson(values['trust'], '--trust'),
+  ]
   const proof = words[0] === undefined ? undefined : readJson(words[0], 'FILE')
-  const holdings = values['holdings'] === undefined ? undefined : readText(values['holdings'], '--holdings')
+  const holdings =
+    values['holdings'] === undefined ? undefined : readText(values['holdings'], '--holdings')
   const { VerificationError, verifyReserves } = await import('@custody/client/verify-reserves')
   try {
-    const found = await verifyReserves({ published, proof, trust, holdings } as Parameters<typeof verifyReserves>[0])
+    const found = await verifyReserves({ published, proof, trust, holdings } as Parameters<
+      typeof verifyReserves
+    >[0])
     const { statement, ...rest } = found
-    const owed = found.proven.map(({ asset, decimals, balance }) => `${formatAmount(BigInt(balance), decimals)} ${asset}`)
+    const owed = found.proven.map(
+      ({ asset, decimals, balance }) => `${formatAmount(BigInt(balance), decimals)} ${asset}`,
+    )
     const lines = [
       `the statement ${statement.id} of ${statement.time} is signed by signer nodes ${(found.signed_by ?? []).join(', ')}`,
       `SHA-256 ${found.hash}`,
-      ...(proof === undefined ? [] : [owed.length > 0 ? `it owes you ${owed.join(', ')}` : 'it owes you NOTHING: no leaf is yours']),
-      ...(found.addresses === null ? [] : [`${found.addresses} addresses are derived from certified keys and add up to what is held`]),
-      ...(found.short.length > 0 ? [`BY ITS OWN WORD it owes more than it holds of ${found.short.join(', ')}`] : []),
+      ...(proof === undefined
+        ? []
+        : [
+            owed.length > 0
+              ? `it owes you ${owed.join(', ')}`
+              : 'it owes you NOTHING: no leaf is yours',
+          ]),
+      ...(found.addresses === null
+        ? []
+        : [
+            `${found.addresses} addresses are derived from certified keys and add up to what is held`,
+          ]),
+      ...(found.short.length > 0
+        ? [`BY ITS OWN WORD it owes more than it holds of ${found.short.join(', ')}`]
+        : []),
     ]
-    return { result: { valid: true, id: statement.id, time: statement.time, ...rest }, text: lines, exitCode: 0 }
+    return {
+      result: { valid: true, id: statement.id, time: statement.time, ...rest },
+      text: lines,
+      exitCode: 0,
+    }
   } catch (error) {
     if (!(error instanceof VerificationError)) throw error
     const { code, message, expected, actual } = error
-    const result = { valid: false, code, reason: message, expected: expected ?? null, actual: actual ?? null }
+    const result = {
+      valid: false,
+      code,
+      reason: message,
+      expected: expected ?? null,
+      actual: actual ?? null,
+    }
     return { result, text: message, exitCode: 1 }
   }
 }

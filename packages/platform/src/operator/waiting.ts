@@ -4,11 +4,26 @@ import { given, type Command } from './command.ts'
 const ROWS_MAX = 1000
 
 interface Row {
-  id: string; parent_id: string | null; workspace: string; kind: string; state: string; network: string; asset: string; amount: string
-  hash: string | null; last_error: string | null; attempts: number; created_at: Date; updated_at: Date; next_run_at: Date | null
+  id: string
+  parent_id: string | null
+  workspace: string
+  kind: string
+  state: string
+  network: string
+  asset: string
+  amount: string
+  hash: string | null
+  last_error: string | null
+  attempts: number
+  created_at: Date
+  updated_at: Date
+  next_run_at: Date | null
 }
 
-/** What is under way and not finished, oldest first, with the reason why the last attempt made no progress. Changes nothing. */
+/**
+ * What is under way and not finished, oldest first, with the reason why the last attempt made no
+ * progress. Changes nothing.
+ */
 export const listWaiting: Command = async ({ database, registry }, input) => {
   const rows = await database.query<Row>(
     `select t.id, t.parent_id, w.name workspace, t.kind, t.state, t.network, t.asset, t.amount::text, t.hash, t.last_error, t.attempts,
@@ -16,12 +31,19 @@ export const listWaiting: Command = async ({ database, registry }, input) => {
      from transactions t join workspaces w on w.id = t.workspace_id
      where t.status = 'pending' and ($1::text is null or t.state = $1) and ($2::text is null or t.network = $2)
        and ($3::text is null or w.name = $3)
-     order by t.created_at, t.id limit ${ROWS_MAX + 1}`, [given(input, 'state'), given(input, 'network'), given(input, 'workspace')])
+     order by t.created_at, t.id limit ${ROWS_MAX + 1}`,
+    [given(input, 'state'), given(input, 'network'), given(input, 'workspace')],
+  )
   return {
-    waiting: rows.slice(0, ROWS_MAX).map(({ amount, created_at, updated_at, next_run_at, ...row }) => ({
-      ...row, amount: formatAmount(BigInt(amount), registry.asset(row.asset)?.decimals ?? 0), created_at: created_at.toISOString(),
-      updated_at: updated_at.toISOString(), next_run_at: next_run_at?.toISOString() ?? null,
-    })),
+    waiting: rows
+      .slice(0, ROWS_MAX)
+      .map(({ amount, created_at, updated_at, next_run_at, ...row }) => ({
+        ...row,
+        amount: formatAmount(BigInt(amount), registry.asset(row.asset)?.decimals ?? 0),
+        created_at: created_at.toISOString(),
+        updated_at: updated_at.toISOString(),
+        next_run_at: next_run_at?.toISOString() ?? null,
+      })),
     more: rows.length > ROWS_MAX,
   }
 }

@@ -32,68 +32,78 @@ async function findOne(services: Services, input: Record<string, unknown>): Prom
   const found = await services.database.one<Found>(
     `${FOUND} where ($1::text is null or x.id::text = lower($1)) and ($2::text is null or w.name = $2) and ($3::text is null or s.name = $3)
        and ($4::text is null or x.asset = $4)`,
-    [id, workspace, subAccount, asset]
+    [id, workspace, subAccount, asset],
   )
   if (!found)
     throw new OperatorError(
       id === null
         ? `there is no ${asset} wallet of ${workspace} / ${subAccount}`
-        : `--id: there is no wallet ${id}; "custody wallet list" shows them`
+        : `--id: there is no wallet ${id}; "custody wallet list" shows them`,
     )
   return found
 }
 
 /**
- * Makes a wallet inactive or active again. An inactive one takes no new addresses and no new transfers, stakes or
- * forwards; deposits are credited, and what was begun goes on. Each change is kept for good.
+ * Makes a wallet inactive or active again. An inactive one takes no new addresses and no new
+ * transfers, stakes or forwards; deposits are credited, and what was begun goes on. Each change is
+ * kept for good.
  */
 export const setWallet: Command = async (services, input) => {
   const status = given(input, 'status')
-  if (status === null || !STATUSES.includes(status)) throw new OperatorError(`--status: must be ${STATUSES.join(' or ')}`)
+  if (status === null || !STATUSES.includes(status))
+    throw new OperatorError(`--status: must be ${STATUSES.join(' or ')}`)
   const reason = given(input, 'reason')
   if (reason !== null && (reason.length > REASON_MAX || reason.includes('\0')))
     throw new OperatorError(`--reason: must have at most ${REASON_MAX} characters`)
-  const { workspace_id: workspaceId, sub_account_id: subAccountId, ...wallet } = await findOne(services, input)
+  const {
+    workspace_id: workspaceId,
+    sub_account_id: subAccountId,
+    ...wallet
+  } = await findOne(services, input)
   const at = new Date(services.environment.now())
   const changed = await services.database.transaction(async (tx) => {
-    const written = await tx.query('update wallets set status = $2 where workspace_id = $3 and id = $1 and status <> $2 returning 1', [
-      wallet.id,
-      status,
-      workspaceId,
-    ])
+    const written = await tx.query(
+      'update wallets set status = $2 where workspace_id = $3 and id = $1 and status <> $2 returning 1',
+      [wallet.id, status, workspaceId],
+    )
     if (written.length === 0) return false
     await tx.query(
       'insert into wallet_status_changes (wallet_id, status, reason, changed_at, workspace_id) values ($1, $2, $3, $4, $5)',
-      [wallet.id, status, reason, at, workspaceId]
+      [wallet.id, status, reason, at, workspaceId],
     )
     await emit(
       tx,
       workspaceId,
       subAccountId,
       'wallet.updated',
-      JSON.stringify({ id: wallet.id, asset: wallet.asset, status, updated_at: at.toISOString() })
+      JSON.stringify({ id: wallet.id, asset: wallet.asset, status, updated_at: at.toISOString() }),
     )
     // Rules that wait for the wallet look at it again.
     if (status === 'active')
-      await tx.query(`update forward_rules set next_run_at = $2 where workspace_id = $3 and wallet_id = $1 and state = 'ACTIVE'`, [
-        wallet.id,
-        at,
-        workspaceId,
-      ])
+      await tx.query(
+        `update forward_rules set next_run_at = $2 where workspace_id = $3 and wallet_id = $1 and state = 'ACTIVE'`,
+        [wallet.id, at, workspaceId],
+      )
     return true
   })
-  if (changed) services.log.warn({ wallet: wallet.id, asset: wallet.asset, status, reason }, 'the operator changed the status of a wallet')
+  if (changed)
+    services.log.warn(
+      { wallet: wallet.id, asset: wallet.asset, status, reason },
+      'the operator changed the status of a wallet',
+    )
   return { ...wallet, status, changed }
 }
 
 /** Wallets, each with the operator's changes of its status. */
 export const listWallets: Command = async (services, input) => {
-  const rows = await services.database.query<Found & { changes: { status: string; reason: string | null; changed_at: string }[] }>(
+  const rows = await services.database.query<
+    Found & { changes: { status: string; reason: string | null; changed_at: string }[] }
+  >(
     `select f.id, f.workspace, f.sub_account, f.asset, f.network, f.status,
        coalesce((select jsonb_agg(jsonb_build_object('status', c.status, 'reason', c.reason, 'changed_at', c.changed_at) order by c.id)
          from wallet_status_changes c where c.workspace_id = f.workspace_id and c.wallet_id = f.id), '[]') changes
      from (${FOUND}) f where $1::text is null or f.workspace = $1 order by f.workspace, f.sub_account, f.asset limit 10000`,
-    [given(input, 'workspace')]
+    [given(input, 'workspace')],
   )
   return { wallets: rows }
 }

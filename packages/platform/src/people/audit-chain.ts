@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@custody/request-auth'
 
-/** What a line tells beside what it did. `details`: strings, whole numbers, true, false, null, lists and objects of them. */
-export type Details = { [name: string]: string | number | boolean | null | Details | readonly (string | Details)[] }
+/**
+ * What a line tells beside what it did. `details`: strings, whole numbers, true, false, null, lists
+ * and objects of them.
+ */
+export type Details = {
+  [name: string]: string | number | boolean | null | Details | readonly (string | Details)[]
+}
 
 /** One line of a workspace's audit log, as it is exported. */
 export interface AuditLine {
@@ -23,12 +28,15 @@ export interface AuditLine {
 export const FIRST_HASH = '0'.repeat(64)
 
 /** SHA-256, in hexadecimal, over a line's canonical JSON (RFC 8785) without its own hash. */
-export const hashOfLine = (line: Omit<AuditLine, 'hash'>): string => (
-  createHash('sha256').update(canonicalJson({ ...line, hash: undefined })).digest('hex')
-)
+export const hashOfLine = (line: Omit<AuditLine, 'hash'>): string =>
+  createHash('sha256')
+    .update(canonicalJson({ ...line, hash: undefined }))
+    .digest('hex')
 
 /** How an export ends: so that one that was cut off is not taken for all. */
-export interface AuditEnd { end: { workspace: string; seq: number; hash: string } }
+export interface AuditEnd {
+  end: { workspace: string; seq: number; hash: string }
+}
 
 /** What is wrong with an exported log, with the number of its line in the file. */
 export class BrokenLog extends Error {
@@ -38,20 +46,39 @@ export class BrokenLog extends Error {
   }
 }
 
-const NAMES = ['workspace', 'seq', 'at', 'actor', 'session', 'ip', 'action', 'object', 'details', 'prev_hash', 'hash']
+const NAMES = [
+  'workspace',
+  'seq',
+  'at',
+  'actor',
+  'session',
+  'ip',
+  'action',
+  'object',
+  'details',
+  'prev_hash',
+  'hash',
+]
 
 /**
- * Verifies an exported log: nothing changed, removed, added or in another order, from its first line to its end.
+ * Verifies an exported log: nothing changed, removed, added or in another order, from its first
+ * line to its end.
  * @param lines of the file
- * @param head a hash that was noted earlier: the log must still hold its line. Only this finds a log that was made anew as a whole
+ * @param head a hash that was noted earlier: the log must still hold its line. Only this finds a
+ *   log that was made anew as a whole
  * @returns the lines' number and the newest hash
  * @throws BrokenLog
  */
 export async function verifyLog(
-  lines: AsyncIterable<string> | Iterable<string>, head: string | null = null
+  lines: AsyncIterable<string> | Iterable<string>,
+  head: string | null = null,
 ): Promise<{ lines: number; hash: string; workspace: string | null }> {
   let [at, seq, hash] = [0, 0, FIRST_HASH]
-  let [workspace, ended, isHeadFound]: [string | null, boolean, boolean] = [null, false, head === null || head === FIRST_HASH]
+  let [workspace, ended, isHeadFound]: [string | null, boolean, boolean] = [
+    null,
+    false,
+    head === null || head === FIRST_HASH,
+  ]
   for await (const text of lines) {
     at++
     if (text.trim() === '') continue
@@ -59,22 +86,28 @@ export async function verifyLog(
     const line = parse(text, at)
     if ('end' in line) {
       const { end } = line
-      if (end.seq !== seq || end.hash !== hash) throw new BrokenLog(at, `the log ends with line ${end.seq}, and here with ${seq}`)
+      if (end.seq !== seq || end.hash !== hash)
+        throw new BrokenLog(at, `the log ends with line ${end.seq}, and here with ${seq}`)
       workspace ??= end.workspace
-      if (end.workspace !== workspace) throw new BrokenLog(at, 'is the end of another workspace’s log')
+      if (end.workspace !== workspace)
+        throw new BrokenLog(at, 'is the end of another workspace’s log')
       ended = true
       continue
     }
     workspace ??= line.workspace
     if (line.workspace !== workspace) throw new BrokenLog(at, 'belongs to another workspace')
-    if (line.seq !== seq + 1) throw new BrokenLog(at, `has number ${line.seq} where ${seq + 1} is due`)
-    if (line.prev_hash !== hash) throw new BrokenLog(at, `number ${line.seq} is not chained to the line before it`)
-    if (hashOfLine(line) !== line.hash) throw new BrokenLog(at, `number ${line.seq} was changed: its hash is another`)
+    if (line.seq !== seq + 1)
+      throw new BrokenLog(at, `has number ${line.seq} where ${seq + 1} is due`)
+    if (line.prev_hash !== hash)
+      throw new BrokenLog(at, `number ${line.seq} is not chained to the line before it`)
+    if (hashOfLine(line) !== line.hash)
+      throw new BrokenLog(at, `number ${line.seq} was changed: its hash is another`)
     ;({ seq, hash } = line)
     isHeadFound ||= hash === head
   }
   if (!ended) throw new BrokenLog(at + 1, 'the log has no end: it was cut off')
-  if (!isHeadFound) throw new BrokenLog(at, 'the hash that was noted is of none of its lines: this is another log')
+  if (!isHeadFound)
+    throw new BrokenLog(at, 'the hash that was noted is of none of its lines: this is another log')
   return { lines: seq, hash, workspace }
 }
 
@@ -85,10 +118,12 @@ function parse(text: string, at: number): AuditLine | AuditEnd {
   } catch {
     throw new BrokenLog(at, 'is not JSON')
   }
-  if (typeof value !== 'object' || value === null) throw new BrokenLog(at, 'is not a line of an audit log')
+  if (typeof value !== 'object' || value === null)
+    throw new BrokenLog(at, 'is not a line of an audit log')
   const names = Object.keys(value)
   const end = (value as Partial<AuditEnd>).end
   if (names.length === 1 && typeof end === 'object' && end !== null) return value as AuditEnd
-  if (names.length === NAMES.length && NAMES.every((name) => names.includes(name))) return value as AuditLine
+  if (names.length === NAMES.length && NAMES.every((name) => names.includes(name)))
+    return value as AuditLine
   throw new BrokenLog(at, 'is not a line of an audit log')
 }

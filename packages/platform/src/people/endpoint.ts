@@ -14,18 +14,29 @@ export interface Visitor {
   member: { workspaceId: string; workspace: string; role: Role }
 }
 
-/** `caller`: the session as a reading key of the sub-account that the path names. `signed` is never there. */
-export interface PanelContext<Body, Query, Params> extends Context<Body, Query, Params> { visitor: Visitor }
+/**
+ * `caller`: the session as a reading key of the sub-account that the path names. `signed` is never
+ * there.
+ */
+export interface PanelContext<Body, Query, Params> extends Context<Body, Query, Params> {
+  visitor: Visitor
+}
 
 /**
- * Who may ask. `nobody`: everybody, signed in or not. `anybody`: who is signed in. A role: its holders, and those above, in the
- * workspace of the path.
+ * Who may ask. `nobody`: everybody, signed in or not. `anybody`: who is signed in. A role: its
+ * holders, and those above, in the workspace of the path.
  */
 export type Needs = 'nobody' | 'anybody' | Role
 
-/** One endpoint of the control panel, asked by its pages in a session. It is none of the API, and moves no coins. */
-export interface PanelEndpoint<B extends z.ZodType = z.ZodType, Q extends z.ZodType = z.ZodType, P extends z.ZodType = z.ZodType>
-  extends Operation<B, Q, P> {
+/**
+ * One endpoint of the control panel, asked by its pages in a session. It is none of the API, and
+ * moves no coins.
+ */
+export interface PanelEndpoint<
+  B extends z.ZodType = z.ZodType,
+  Q extends z.ZodType = z.ZodType,
+  P extends z.ZodType = z.ZodType,
+> extends Operation<B, Q, P> {
   needs: Needs
   /** Asked only by who has shown a factor of his in the last quarter of an hour. */
   isSensitive?: true
@@ -34,7 +45,7 @@ export interface PanelEndpoint<B extends z.ZodType = z.ZodType, Q extends z.ZodT
 
 /** Keeps the types of one endpoint's schemas for its handler. */
 export function panelEndpoint<B extends z.ZodType, Q extends z.ZodType, P extends z.ZodType>(
-  definition: PanelEndpoint<B, Q, P>
+  definition: PanelEndpoint<B, Q, P>,
 ): PanelEndpoint {
   return definition as unknown as PanelEndpoint
 }

@@ -6,33 +6,57 @@ import { hashOfToken, newToken } from './token.ts'
 
 /** A link is good for so long. */
 const LIFE_MS = 7 * 86_400_000
-/** Life of a link that replaces a person's factors, and of the first owner's, which no owner can withdraw. */
+/**
+ * Life of a link that replaces a person's factors, and of the first owner's, which no owner can
+ * withdraw.
+ */
 const SHORT_LIFE_MS = 3_600_000
 
 export interface Invitation {
-  id: string; workspace_id: string | null; workspace: string | null; role: Role; email: string | null; person_id: string | null
-  expires_at: Date; accepted_at: Date | null; revoked_at: Date | null
+  id: string
+  workspace_id: string | null
+  workspace: string | null
+  role: Role
+  email: string | null
+  person_id: string | null
+  expires_at: Date
+  accepted_at: Date | null
+  revoked_at: Date | null
   /** Null: the operator. */
   invited_by: string | null
   /** Role that the person who invited has in the workspace now; null: none. */
   inviter_role: Role | null
 }
 
-/** What an invitation is for. `workspace`: null for the very first owner's. `person`: whose new beginning it is. */
-export interface Wanted { workspaceId: string | null; role: Role; email: string | null; person: string | null; by: string | null }
+/**
+ * What an invitation is for. `workspace`: null for the very first owner's. `person`: whose new
+ * beginning it is.
+ */
+export interface Wanted {
+  workspaceId: string | null
+  role: Role
+  email: string | null
+  person: string | null
+  by: string | null
+}
 
 /** Makes an invitation. @returns the token of its link, which is kept nowhere */
 export async function invite(
-  { environment }: Services, tx: Queryable, { workspaceId, role, email, person, by }: Wanted
+  { environment }: Services,
+  tx: Queryable,
+  { workspaceId, role, email, person, by }: Wanted,
 ): Promise<{ id: string; token: string; expiresAt: Date }> {
   const id = environment.uuid()
   const token = newToken(environment)
   const now = tx.now()
-  const expiresAt = new Date(now.getTime() + (person !== null || workspaceId === null ? SHORT_LIFE_MS : LIFE_MS))
+  const expiresAt = new Date(
+    now.getTime() + (person !== null || workspaceId === null ? SHORT_LIFE_MS : LIFE_MS),
+  )
   await tx.query(
     `insert into invitations (id, token_hash, workspace_id, role, email, person_id, invited_by, created_at, expires_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-    [id, hashOfToken(token), workspaceId, role, email, person, by, now, expiresAt])
+    [id, hashOfToken(token), workspaceId, role, email, person, by, now, expiresAt],
+  )
   return { id, token, expiresAt }
 }
 
@@ -43,58 +67,96 @@ const COLUMNS = `i.id, i.workspace_id, w.name workspace, i.role, i.email, i.pers
 
 /**
  * The invitation of a link.
- * @throws ApiError `NOT_FOUND`, or `INVITATION_CLOSED` where it was taken, revoked, or its time is over
+ * @throws ApiError `NOT_FOUND`, or `INVITATION_CLOSED` where it was taken, revoked, or its time
+ *   is over
  */
-export async function openInvitation(tx: Queryable, by: { token: string } | { id: string }, lock = false): Promise<Invitation> {
+export async function openInvitation(
+  tx: Queryable,
+  by: { token: string } | { id: string },
+  lock = false,
+): Promise<Invitation> {
   const [column, value] = 'token' in by ? ['token_hash', hashOfToken(by.token)] : ['id', by.id]
-  const found = await tx.one<Invitation>(`select ${COLUMNS} where i.${column} = $1 ${lock ? 'for update of i' : ''}`, [value])
+  const found = await tx.one<Invitation>(
+    `select ${COLUMNS} where i.${column} = $1 ${lock ? 'for update of i' : ''}`,
+    [value],
+  )
   if (!found) throw new ApiError('NOT_FOUND', 'there is no such invitation')
   // Somebody who was removed or demoted gives no role any more, by a link of before either.
-  const mayGive = found.invited_by === null || (found.inviter_role !== null && mayManage(found.inviter_role, found.role))
+  const mayGive =
+    found.invited_by === null ||
+    (found.inviter_role !== null && mayManage(found.inviter_role, found.role))
   if (found.accepted_at || found.revoked_at || found.expires_at <= tx.now() || !mayGive) {
-    throw new ApiError('INVITATION_CLOSED', 'the invitation was taken or withdrawn, or its time is over: ask for another')
+    throw new ApiError(
+      'INVITATION_CLOSED',
+      'the invitation was taken or withdrawn, or its time is over: ask for another',
+    )
   }
   return found
 }
 
-/** Where people open the panel: at a name, since passkeys belong to none of an address's numbers. */
-export const consoleOrigin = ({ publicUrl }: Pick<Services['settings'], 'publicUrl'>, port: number): string => (
+/**
+ * Where people open the panel: at a name, since passkeys belong to none of an address's numbers.
+ */
+export const consoleOrigin = (
+  { publicUrl }: Pick<Services['settings'], 'publicUrl'>,
+  port: number,
+): string =>
   publicUrl?.startsWith('https://') ? new URL(publicUrl).origin : `http://localhost:${port}`
-)
 
 /** Where its link leads. */
 export const linkOf = (origin: string, token: string): string => `${origin}/console/join/${token}`
 
 /**
- * Withdraws the open invitations to a workspace that a person made, and those to their own address: whoever is removed or demoted would
- * come back by one.
+ * Withdraws the open invitations to a workspace that a person made, and those to their own address:
+ * whoever is removed or demoted would come back by one.
  * @returns their ids
  */
-export async function withdrawInvitationsOf(tx: Queryable, workspaceId: string, person: { id: string; email: string }): Promise<string[]> {
+export async function withdrawInvitationsOf(
+  tx: Queryable,
+  workspaceId: string,
+  person: { id: string; email: string },
+): Promise<string[]> {
   const rows = await tx.query<{ id: string }>(
     `update invitations set revoked_at = $4 where workspace_id = $1 and (invited_by = $2 or email = $3)
-       and accepted_at is null and revoked_at is null returning id`, [workspaceId, person.id, person.email, tx.now()])
+       and accepted_at is null and revoked_at is null returning id`,
+    [workspaceId, person.id, person.email, tx.now()],
+  )
   return rows.map(({ id }) => id)
 }
 
 /** Withdraws the open links by which a person sets new factors. */
-export const withdrawResets = (tx: Queryable, personId: string): Promise<unknown> => tx.query(
-  'update invitations set revoked_at = $2 where person_id = $1 and accepted_at is null and revoked_at is null', [personId, tx.now()])
+export const withdrawResets = (tx: Queryable, personId: string): Promise<unknown> =>
+  tx.query(
+    'update invitations set revoked_at = $2 where person_id = $1 and accepted_at is null and revoked_at is null',
+    [personId, tx.now()],
+  )
 
 /** Withdraws links of the very first owner's that nobody took. */
-export const withdrawFirst = (tx: Queryable): Promise<unknown> => tx.query(
-  'update invitations set revoked_at = $1 where workspace_id is null and person_id is null and accepted_at is null and revoked_at is null',
-  [tx.now()])
+export const withdrawFirst = (tx: Queryable): Promise<unknown> =>
+  tx.query(
+    'update invitations set revoked_at = $1 where workspace_id is null and person_id is null and accepted_at is null and revoked_at is null',
+    [tx.now()],
+  )
 
-export const hasOwner = async (tx: Queryable): Promise<boolean> => (
-  await tx.one(`select 1 from memberships where role = 'owner' limit 1`) !== undefined
-)
+export const hasOwner = async (tx: Queryable): Promise<boolean> =>
+  (await tx.one(`select 1 from memberships where role = 'owner' limit 1`)) !== undefined
 
-/** While no workspace has an owner: a new invitation for the first one, in place of those before. Null: there is an owner. */
-export async function firstOwnerInvitation(services: Services): Promise<{ token: string; expiresAt: Date } | null> {
+/**
+ * While no workspace has an owner: a new invitation for the first one, in place of those before.
+ * Null: there is an owner.
+ */
+export async function firstOwnerInvitation(
+  services: Services,
+): Promise<{ token: string; expiresAt: Date } | null> {
   return services.database.transaction(async (tx) => {
     if (await hasOwner(tx)) return null
     await withdrawFirst(tx)
-    return invite(services, tx, { workspaceId: null, role: 'owner', email: null, person: null, by: null })
+    return invite(services, tx, {
+      workspaceId: null,
+      role: 'owner',
+      email: null,
+      person: null,
+      by: null,
+    })
   })
 }

@@ -1,6 +1,9 @@
 import { isIP } from 'node:net'
 import type {
-  AuthenticationResponseJSON, PublicKeyCredentialCreationOptionsJSON, PublicKeyCredentialRequestOptionsJSON, RegistrationResponseJSON,
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
 } from '@simplewebauthn/server'
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
@@ -16,7 +19,10 @@ const CHALLENGE_BYTES = 32
 // Loaded by who uses it alone: its readers of certificates are a tenth of a start.
 const webauthn = () => import('@simplewebauthn/server')
 
-/** For which host passkeys of a page are; null where it has none, for an address of numbers is no name. */
+/**
+ * For which host passkeys of a page are; null where it has none, for an address of numbers is no
+ * name.
+ */
 export function rpIdOf(origin: string): string | null {
   const { hostname } = new URL(origin)
   return isIP(hostname.replaceAll(/[[\]]/g, '')) === 0 ? hostname : null
@@ -28,19 +34,33 @@ function needRpId(origin: string): string {
   if (rpId !== null) return rpId
   const { port } = new URL(origin)
   throw new ApiError(
-    'PASSKEY_UNAVAILABLE', `passkeys belong to a name, and not to an address of numbers: open http://localhost:${port}/console`)
+    'PASSKEY_UNAVAILABLE',
+    `passkeys belong to a name, and not to an address of numbers: open http://localhost:${port}/console`,
+  )
 }
 
 /** What a browser is asked to make a passkey by, and the challenge that it signs. */
 export async function registrationOptions(
-  environment: Environment, tx: Queryable, from: From, person: { id: string; email: string; name: string }
+  environment: Environment,
+  tx: Queryable,
+  from: From,
+  person: { id: string; email: string; name: string },
 ): Promise<{ options: PublicKeyCredentialCreationOptionsJSON; challenge: string }> {
   const rpID = needRpId(from.origin)
   const { generateRegistrationOptions } = await webauthn()
-  const known = await tx.query<{ credential_id: string }>('select credential_id from passkeys where person_id = $1', [person.id])
+  const known = await tx.query<{ credential_id: string }>(
+    'select credential_id from passkeys where person_id = $1',
+    [person.id],
+  )
   const options = await generateRegistrationOptions({
-    rpName: RP_NAME, rpID, userName: person.email, userDisplayName: person.name, userID: new TextEncoder().encode(person.id),
-    challenge: new Uint8Array(environment.bytes(CHALLENGE_BYTES)), attestationType: 'none', supportedAlgorithmIDs: ALGORITHMS,
+    rpName: RP_NAME,
+    rpID,
+    userName: person.email,
+    userDisplayName: person.name,
+    userID: new TextEncoder().encode(person.id),
+    challenge: new Uint8Array(environment.bytes(CHALLENGE_BYTES)),
+    attestationType: 'none',
+    supportedAlgorithmIDs: ALGORITHMS,
     excludeCredentials: known.map(({ credential_id }) => ({ id: credential_id })),
     // Found without a name, and shown by finger, face or PIN: two factors in one.
     authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
@@ -49,46 +69,87 @@ export async function registrationOptions(
 }
 
 /** What a new passkey is stored as. */
-export interface NewPasskey { credentialId: string; publicKey: Buffer; counter: number; transports: string[] }
+export interface NewPasskey {
+  credentialId: string
+  publicKey: Buffer
+  counter: number
+  transports: string[]
+}
 
 /** @throws ApiError `SIGN_IN_FAILED` where the browser's answer is none to what it was asked */
 export async function verifyRegistration(
-  response: unknown, { challenge, origin }: { challenge: string; origin: string }
+  response: unknown,
+  { challenge, origin }: { challenge: string; origin: string },
 ): Promise<NewPasskey> {
   const { verifyRegistrationResponse } = await webauthn()
   try {
     const { verified, registrationInfo } = await verifyRegistrationResponse({
-      response: plain(response) as RegistrationResponseJSON, expectedChallenge: challenge, expectedOrigin: origin,
-      expectedRPID: needRpId(origin), requireUserVerification: true, supportedAlgorithmIDs: ALGORITHMS,
+      response: plain(response) as RegistrationResponseJSON,
+      expectedChallenge: challenge,
+      expectedOrigin: origin,
+      expectedRPID: needRpId(origin),
+      requireUserVerification: true,
+      supportedAlgorithmIDs: ALGORITHMS,
     })
     if (!verified) throw new Error('not verified')
     const { id, publicKey, counter, transports } = registrationInfo.credential
-    return { credentialId: id, publicKey: Buffer.from(publicKey), counter, transports: [...transports ?? []] }
+    return {
+      credentialId: id,
+      publicKey: Buffer.from(publicKey),
+      counter,
+      transports: [...(transports ?? [])],
+    }
   } catch {
-    throw new ApiError('SIGN_IN_FAILED', 'response: is no passkey made for this page just now', { field: 'response' })
+    throw new ApiError('SIGN_IN_FAILED', 'response: is no passkey made for this page just now', {
+      field: 'response',
+    })
   }
 }
 
 export async function addPasskey(
-  tx: Queryable, environment: Environment, personId: string, passkey: NewPasskey, name: string
+  tx: Queryable,
+  environment: Environment,
+  personId: string,
+  passkey: NewPasskey,
+  name: string,
 ): Promise<string> {
   const id = environment.uuid()
   const added = await tx.one(
     `insert into passkeys (id, person_id, credential_id, public_key, counter, transports, name, created_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (credential_id) do nothing returning id`,
-    [id, personId, passkey.credentialId, passkey.publicKey, passkey.counter, passkey.transports, name, tx.now()])
-  if (!added) throw new ApiError('SIGN_IN_FAILED', 'response: this passkey is known already', { field: 'response' })
+    [
+      id,
+      personId,
+      passkey.credentialId,
+      passkey.publicKey,
+      passkey.counter,
+      passkey.transports,
+      name,
+      tx.now(),
+    ],
+  )
+  if (!added)
+    throw new ApiError('SIGN_IN_FAILED', 'response: this passkey is known already', {
+      field: 'response',
+    })
   return id
 }
 
-/** What a browser is asked to show a passkey by: any that it has for this host, for nobody has said a name yet. */
+/**
+ * What a browser is asked to show a passkey by: any that it has for this host, for nobody has said
+ * a name yet.
+ */
 export async function authenticationOptions(
-  environment: Environment, from: From
+  environment: Environment,
+  from: From,
 ): Promise<{ options: PublicKeyCredentialRequestOptionsJSON; challenge: string }> {
   const rpID = needRpId(from.origin)
   const { generateAuthenticationOptions } = await webauthn()
   const options = await generateAuthenticationOptions({
-    rpID, challenge: new Uint8Array(environment.bytes(CHALLENGE_BYTES)), userVerification: 'required', allowCredentials: [],
+    rpID,
+    challenge: new Uint8Array(environment.bytes(CHALLENGE_BYTES)),
+    userVerification: 'required',
+    allowCredentials: [],
   })
   return { options, challenge: options.challenge }
 }
@@ -98,24 +159,50 @@ export async function authenticationOptions(
  * @throws ApiError `SIGN_IN_FAILED`
  */
 export async function takePasskey(
-  tx: Queryable, response: unknown, { challenge, origin }: { challenge: string; origin: string }
+  tx: Queryable,
+  response: unknown,
+  { challenge, origin }: { challenge: string; origin: string },
 ): Promise<{ personId: string; passkey: string }> {
-  const failed = new ApiError('SIGN_IN_FAILED', 'the passkey is not known here, or was not shown for this page just now')
+  const failed = new ApiError(
+    'SIGN_IN_FAILED',
+    'the passkey is not known here, or was not shown for this page just now',
+  )
   const { id } = (plain(response) ?? {}) as { id?: unknown }
-  const row = typeof id !== 'string' ? undefined : await tx.one<{
-    id: string; person_id: string; credential_id: string; public_key: Buffer; counter: string
-  }>('select id, person_id, credential_id, public_key, counter from passkeys where credential_id = $1 for update', [id])
+  const row =
+    typeof id !== 'string'
+      ? undefined
+      : await tx.one<{
+          id: string
+          person_id: string
+          credential_id: string
+          public_key: Buffer
+          counter: string
+        }>(
+          'select id, person_id, credential_id, public_key, counter from passkeys where credential_id = $1 for update',
+          [id],
+        )
   if (!row) throw failed
   const { verifyAuthenticationResponse } = await webauthn()
   try {
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
-      response: plain(response) as AuthenticationResponseJSON, expectedChallenge: challenge, expectedOrigin: origin,
-      expectedRPID: needRpId(origin), requireUserVerification: true,
+      response: plain(response) as AuthenticationResponseJSON,
+      expectedChallenge: challenge,
+      expectedOrigin: origin,
+      expectedRPID: needRpId(origin),
+      requireUserVerification: true,
       // The library refuses a counter that did not grow: somebody copied the authenticator.
-      credential: { id: row.credential_id, publicKey: new Uint8Array(row.public_key), counter: Number(row.counter) },
+      credential: {
+        id: row.credential_id,
+        publicKey: new Uint8Array(row.public_key),
+        counter: Number(row.counter),
+      },
     })
     if (!verified) throw failed
-    await tx.query('update passkeys set counter = $2, last_used_at = $3 where id = $1', [row.id, authenticationInfo.newCounter, tx.now()])
+    await tx.query('update passkeys set counter = $2, last_used_at = $3 where id = $1', [
+      row.id,
+      authenticationInfo.newCounter,
+      tx.now(),
+    ])
     return { personId: row.person_id, passkey: row.id }
   } catch {
     throw failed

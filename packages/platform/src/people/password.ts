@@ -2,41 +2,78 @@ import { scrypt, timingSafeEqual } from 'node:crypto'
 import type { Environment } from '../environment.ts'
 
 /** What one try costs: scrypt's N (as a power of two), r and p. */
-export interface PasswordCost { log2N: number; r: number; p: number }
+export interface PasswordCost {
+  log2N: number
+  r: number
+  p: number
+}
 
-/** 32 MiB and three passes for each try, of the equal settings of OWASP's Password Storage Cheat Sheet. */
+/**
+ * 32 MiB and three passes for each try, of the equal settings of OWASP's Password Storage Cheat
+ * Sheet.
+ */
 export const PASSWORD_COST: PasswordCost = { log2N: 15, r: 8, p: 3 }
 export const PASSWORD_LENGTH = { min: 12, max: 256 } as const
 
 const SALT_BYTES = 16
 const HASH_BYTES = 32
 
-const derive = (password: string, salt: Uint8Array, { log2N, r, p }: PasswordCost): Promise<Buffer> => new Promise((resolve, reject) => {
-  const N = 2 ** log2N
-  // One password in two ways to write its characters is one password.
-  scrypt(password.normalize('NFKC'), salt, HASH_BYTES, { N, r, p, maxmem: 256 * N * r }, (error, hash) => {
-    if (error) reject(error)
-    else resolve(hash)
+const derive = (
+  password: string,
+  salt: Uint8Array,
+  { log2N, r, p }: PasswordCost,
+): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const N = 2 ** log2N
+    // One password in two ways to write its characters is one password.
+    scrypt(
+      password.normalize('NFKC'),
+      salt,
+      HASH_BYTES,
+      { N, r, p, maxmem: 256 * N * r },
+      (error, hash) => {
+        if (error) reject(error)
+        else resolve(hash)
+      },
+    )
   })
-})
 
 /** A password as it is stored: `scrypt$log2N$r$p$salt$hash`, the last two in base64. */
-export async function hashPassword(environment: Environment, password: string, cost: PasswordCost): Promise<string> {
+export async function hashPassword(
+  environment: Environment,
+  password: string,
+  cost: PasswordCost,
+): Promise<string> {
   const salt = Buffer.from(environment.bytes(SALT_BYTES))
   const hash = await derive(password, salt, cost)
-  return ['scrypt', cost.log2N, cost.r, cost.p, salt.toString('base64'), hash.toString('base64')].join('$')
+  return [
+    'scrypt',
+    cost.log2N,
+    cost.r,
+    cost.p,
+    salt.toString('base64'),
+    hash.toString('base64'),
+  ].join('$')
 }
 
 /**
  * Whether a password is the stored one.
  * @param stored null: there is none, which takes as long to find out at this cost
  */
-export async function isPassword(password: string, stored: string | null, cost: PasswordCost): Promise<boolean> {
+export async function isPassword(
+  password: string,
+  stored: string | null,
+  cost: PasswordCost,
+): Promise<boolean> {
   const [, log2N, r, p, salt, hash] = stored?.split('$') ?? []
   if (salt === undefined || hash === undefined) {
     await derive(password, Buffer.alloc(SALT_BYTES), cost)
     return false
   }
-  const found = await derive(password, Buffer.from(salt, 'base64'), { log2N: Number(log2N), r: Number(r), p: Number(p) })
+  const found = await derive(password, Buffer.from(salt, 'base64'), {
+    log2N: Number(log2N),
+    r: Number(r),
+    p: Number(p),
+  })
   return timingSafeEqual(found, Buffer.from(hash, 'base64'))
 }

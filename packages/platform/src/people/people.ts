@@ -23,15 +23,30 @@ export interface People {
 }
 
 declare module '../engine/services.ts' {
-  interface Services { people: People }
+  interface Services {
+    people: People
+  }
 }
 
-export function createPeople({ database, environment, secrets, rateLimit, passwordCost = PASSWORD_COST }: {
-  database: Database; environment: Environment; secrets: Secrets; rateLimit: number; passwordCost?: PasswordCost
+export function createPeople({
+  database,
+  environment,
+  secrets,
+  rateLimit,
+  passwordCost = PASSWORD_COST,
+}: {
+  database: Database
+  environment: Environment
+  secrets: Secrets
+  rateLimit: number
+  passwordCost?: PasswordCost
 }): People {
   return {
-    sessions: new Sessions(database, environment), secrets, passwordCost,
-    hashing: new PasswordQueue(environment), signIns: new AddressLimit(SIGN_INS_MAX),
+    sessions: new Sessions(database, environment),
+    secrets,
+    passwordCost,
+    hashing: new PasswordQueue(environment),
+    signIns: new AddressLimit(SIGN_INS_MAX),
     requests: new AddressLimit(rateLimit),
   }
 }

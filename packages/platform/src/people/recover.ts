@@ -10,43 +10,68 @@ import { ownerOfRecoveryCode, takeRecoveryCode } from './recovery-codes.ts'
 import { actorOf, type From, type Session } from './sessions.ts'
 import { countSignIn, signIn } from './sign-in.ts'
 
-const wrong = () => new ApiError('SIGN_IN_FAILED', 'the e-mail address or the recovery code is wrong')
+const wrong = () =>
+  new ApiError('SIGN_IN_FAILED', 'the e-mail address or the recovery code is wrong')
 
 /**
- * Signs in a person without a password by e-mail address and recovery code, after their passkey is lost. All their other sessions
- * end, since one of them may be open on the lost device. Limits, locks and the queue are those of passwords; unknown address, wrong
- * code, no codes and a person with a password get the same answer.
+ * Signs in a person without a password by e-mail address and recovery code, after their passkey is
+ * lost. All their other sessions end, since one of them may be open on the lost device. Limits,
+ * locks and the queue are those of passwords; unknown address, wrong code, no codes and a person
+ * with a password get the same answer.
  * @throws ApiError `SIGN_IN_FAILED`, `RATE_LIMITED`, `UNAVAILABLE`
  */
 export async function signInByRecoveryCode(
-  services: Services, email: string, code: string, from: From, before: Session | null
+  services: Services,
+  email: string,
+  code: string,
+  from: From,
+  before: Session | null,
 ): Promise<Reply> {
   countSignIn(services, from)
   const trier = { email, ip: from.ip }
   return services.people.hashing.run(trier, () => tryCode(services, trier, code, from, before))
 }
 
-async function tryCode(services: Services, trier: Trier, code: string, from: From, before: Session | null): Promise<Reply> {
+async function tryCode(
+  services: Services,
+  trier: Trier,
+  code: string,
+  from: From,
+  before: Session | null,
+): Promise<Reply> {
   const { database, people } = services
   await database.transaction((tx) => countTry(tx, trier))
-  // 80 random bits need no slow hash. It costs what a password does, so that the time does not reveal what was found.
+  // 80 random bits need no slow hash. It costs what a password does, so that the time does not
+  // reveal what was found.
   await isPassword(code, null, people.passwordCost)
   const personId = await ownerOfRecoveryCode(database, trier.email, code)
   if (personId === null) throw wrong()
   return signIn(services, personId, 'recovery', from, before, async (tx) => {
     await lockPerson(tx, personId)
     // Read again under the lock: a concurrent request may have used the code, or set a password.
-    if (await ownerOfRecoveryCode(tx, trier.email, code) !== personId || !await takeRecoveryCode(tx, personId, code)) throw wrong()
+    if (
+      (await ownerOfRecoveryCode(tx, trier.email, code)) !== personId ||
+      !(await takeRecoveryCode(tx, personId, code))
+    )
+      throw wrong()
     const ended = await people.sessions.end(tx, personId)
     await forgive(tx, trier, { all: true })
-    await writeAuditEverywhere(tx, personId, { ...actorOf({ id: '', personId, email: trier.email }, from), session: null }, {
-      action: 'recovery_code.used', details: { codes_left: await codesLeft(tx, personId), sessions_ended: ended.length },
-    })
+    await writeAuditEverywhere(
+      tx,
+      personId,
+      { ...actorOf({ id: '', personId, email: trier.email }, from), session: null },
+      {
+        action: 'recovery_code.used',
+        details: { codes_left: await codesLeft(tx, personId), sessions_ended: ended.length },
+      },
+    )
   })
 }
 
 async function codesLeft(tx: Queryable, personId: string): Promise<number> {
   const row = await tx.one<{ left: number }>(
-    'select count(*)::int "left" from recovery_codes where person_id = $1 and used_at is null', [personId])
+    'select count(*)::int "left" from recovery_codes where person_id = $1 and used_at is null',
+    [personId],
+  )
   return row?.left ?? 0
 }

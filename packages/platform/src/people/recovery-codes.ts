@@ -7,7 +7,10 @@ const BYTES = 10
 /** Crockford's: none of its letters is taken for another, or for a digit. */
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 
-const hashOf = (code: string): Buffer => createHash('sha256').update(code.toUpperCase().replaceAll(/[^0-9A-Z]/g, '')).digest()
+const hashOf = (code: string): Buffer =>
+  createHash('sha256')
+    .update(code.toUpperCase().replaceAll(/[^0-9A-Z]/g, ''))
+    .digest()
 
 /** 80 random bits as four groups of four. */
 function newCode(environment: Environment): string {
@@ -20,26 +23,52 @@ function newCode(environment: Environment): string {
   return text.replaceAll(/(.{4})(?=.)/g, '$1-')
 }
 
-/** Gives a person ten codes in place of those that were there; they are shown now, and never again. */
-export async function renewRecoveryCodes(tx: Queryable, environment: Environment, personId: string): Promise<string[]> {
+/**
+ * Gives a person ten codes in place of those that were there; they are shown now, and never again.
+ */
+export async function renewRecoveryCodes(
+  tx: Queryable,
+  environment: Environment,
+  personId: string,
+): Promise<string[]> {
   const codes = Array.from({ length: COUNT }, () => newCode(environment))
   await tx.query('delete from recovery_codes where person_id = $1', [personId])
-  await tx.query('insert into recovery_codes (person_id, code_hash) select $1, unnest($2::bytea[])', [personId, codes.map(hashOf)])
+  await tx.query(
+    'insert into recovery_codes (person_id, code_hash) select $1, unnest($2::bytea[])',
+    [personId, codes.map(hashOf)],
+  )
   return codes
 }
 
-/** Takes a code, once, in whatever case and with whatever between its groups. False: it is none, or was taken. */
-export async function takeRecoveryCode(tx: Queryable, personId: string, code: string): Promise<boolean> {
+/**
+ * Takes a code, once, in whatever case and with whatever between its groups. False: it is none, or
+ * was taken.
+ */
+export async function takeRecoveryCode(
+  tx: Queryable,
+  personId: string,
+  code: string,
+): Promise<boolean> {
   const taken = await tx.one(
     'update recovery_codes set used_at = $3 where person_id = $1 and code_hash = $2 and used_at is null returning person_id',
-    [personId, hashOf(code), tx.now()])
+    [personId, hashOf(code), tx.now()],
+  )
   return taken !== undefined
 }
 
-/** Finds the person without a password whose unused code it is. One with a password shows that first. */
-export async function ownerOfRecoveryCode(tx: Queryable, email: string, code: string): Promise<string | null> {
+/**
+ * Finds the person without a password whose unused code it is. One with a password shows that
+ * first.
+ */
+export async function ownerOfRecoveryCode(
+  tx: Queryable,
+  email: string,
+  code: string,
+): Promise<string | null> {
   const found = await tx.one<{ id: string }>(
     `select p.id from people p join recovery_codes r on r.person_id = p.id
-     where p.email = $1 and p.password_hash is null and r.code_hash = $2 and r.used_at is null`, [email, hashOf(code)])
+     where p.email = $1 and p.password_hash is null and r.code_hash = $2 and r.used_at is null`,
+    [email, hashOf(code)],
+  )
   return found?.id ?? null
 }

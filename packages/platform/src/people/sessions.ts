@@ -14,7 +14,12 @@ const REMEMBERED_MAX = 10_000
 const USER_AGENT_MAX = 300
 
 /** From where somebody asks. */
-export interface From { ip: string; userAgent: string; origin: string; isSecure: boolean }
+export interface From {
+  ip: string
+  userAgent: string
+  origin: string
+  isSecure: boolean
+}
 
 export interface Session {
   id: string
@@ -25,7 +30,12 @@ export interface Session {
   confirmedAt: Date
 }
 
-interface Known { session: Session; isOver(now: number): boolean; at: number; seenAt: number }
+interface Known {
+  session: Session
+  isOver(now: number): boolean
+  at: number
+  seenAt: number
+}
 
 /** Who is signed in. A session's token is in its cookie alone; here is what it hashes to. */
 export class Sessions {
@@ -44,25 +54,44 @@ export class Sessions {
     const now = this.#environment.now()
     const key = hash.toString('hex')
     const known = this.#known.get(key)
-    const isKnown = known && Math.abs(now - known.at) < REMEMBER_MS && Math.abs(now - known.seenAt) < SEEN_EVERY_MS
+    const isKnown =
+      known &&
+      Math.abs(now - known.at) < REMEMBER_MS &&
+      Math.abs(now - known.seenAt) < SEEN_EVERY_MS
     if (isKnown) return known.isOver(now) ? null : known.session
     const row = await this.#database.one<{
-      id: string; person_id: string; email: string; name: string; confirmed_at: Date; expires_at: Date; last_seen_at: Date
+      id: string
+      person_id: string
+      email: string
+      name: string
+      confirmed_at: Date
+      expires_at: Date
+      last_seen_at: Date
     }>(
       `select s.id, s.person_id, p.email, p.name, s.confirmed_at, s.expires_at, s.last_seen_at
        from sessions s join people p on p.id = s.person_id
        where s.token_hash = $1 and s.ended_at is null and s.expires_at > $2 and s.last_seen_at > $3`,
-      [hash, new Date(now), new Date(now - IDLE_MS)])
+      [hash, new Date(now), new Date(now - IDLE_MS)],
+    )
     if (!row) {
       this.#known.delete(key)
       return null
     }
     let seenAt = row.last_seen_at.getTime()
     if (now - seenAt >= SEEN_EVERY_MS) {
-      await this.#database.query('update sessions set last_seen_at = $2 where id = $1 and last_seen_at < $2', [row.id, new Date(now)])
+      await this.#database.query(
+        'update sessions set last_seen_at = $2 where id = $1 and last_seen_at < $2',
+        [row.id, new Date(now)],
+      )
       seenAt = now
     }
-    const session = { id: row.id, personId: row.person_id, email: row.email, name: row.name, confirmedAt: row.confirmed_at }
+    const session = {
+      id: row.id,
+      personId: row.person_id,
+      email: row.email,
+      name: row.name,
+      confirmedAt: row.confirmed_at,
+    }
     if (this.#known.size >= REMEMBERED_MAX) this.#known.clear()
     const expires = row.expires_at.getTime()
     this.#known.set(key, { session, isOver: (at) => at >= expires, at: now, seenAt })
@@ -80,7 +109,16 @@ export class Sessions {
     await tx.query(
       `insert into sessions (id, person_id, token_hash, created_at, last_seen_at, confirmed_at, expires_at, ip, user_agent)
        values ($1, $2, $3, $4, $4, $4, $5, $6, $7)`,
-      [id, personId, hashOfToken(token), now, new Date(now.getTime() + LIFE_MS), from.ip, from.userAgent.slice(0, USER_AGENT_MAX)])
+      [
+        id,
+        personId,
+        hashOfToken(token),
+        now,
+        new Date(now.getTime() + LIFE_MS),
+        from.ip,
+        from.userAgent.slice(0, USER_AGENT_MAX),
+      ],
+    )
     return { id, token }
   }
 
@@ -96,11 +134,16 @@ export class Sessions {
    * @param which one of them, or all but one; absent: all
    * @returns their ids
    */
-  async end(tx: Queryable, personId: string, which: { id?: string; except?: string } = {}): Promise<string[]> {
+  async end(
+    tx: Queryable,
+    personId: string,
+    which: { id?: string; except?: string } = {},
+  ): Promise<string[]> {
     const rows = await tx.query<{ id: string }>(
       `update sessions set ended_at = $2 where person_id = $1 and ended_at is null
          and ($3::uuid is null or id = $3) and ($4::uuid is null or id <> $4) returning id`,
-      [personId, tx.now(), which.id ?? null, which.except ?? null])
+      [personId, tx.now(), which.id ?? null, which.except ?? null],
+    )
     return rows.map(({ id }) => id)
   }
 
@@ -111,6 +154,13 @@ export class Sessions {
 }
 
 /** A signed-in person as the audit log names him. */
-export const actorOf = (session: Pick<Session, 'id' | 'personId' | 'email'>, from: Pick<From, 'ip'>): Actor => ({
-  type: 'person', id: session.personId, name: session.email, session: session.id, ip: from.ip,
+export const actorOf = (
+  session: Pick<Session, 'id' | 'personId' | 'email'>,
+  from: Pick<From, 'ip'>,
+): Actor => ({
+  type: 'person',
+  id: session.personId,
+  name: session.email,
+  session: session.id,
+  ip: from.ip,
 })

@@ -8,16 +8,26 @@ const EMAIL_MAX = 254
 
 const plain = (value: string): boolean => !/[\p{Cc}\p{Cs}]/u.test(value)
 
-export const email = z.string().max(EMAIL_MAX).transform((text) => text.trim().normalize('NFC').toLowerCase())
+export const email = z
+  .string()
+  .max(EMAIL_MAX)
+  .transform((text) => text.trim().normalize('NFC').toLowerCase())
   .refine((text) => /^[^\s@]+@[^\s@]+$/.test(text) && plain(text), 'must be an e-mail address')
   .meta({ type: 'string', format: 'email', maxLength: EMAIL_MAX })
 
 /** A name that people read: of a person, a passkey, a view. */
-export const title = (max = 100) => z.string().min(1).max(max).transform((text) => text.trim().normalize('NFC'))
-  .refine((text) => text !== '' && plain(text), 'must be of letters that can be seen')
-  .meta({ type: 'string', minLength: 1, maxLength: max })
+export const title = (max = 100) =>
+  z
+    .string()
+    .min(1)
+    .max(max)
+    .transform((text) => text.trim().normalize('NFC'))
+    .refine((text) => text !== '' && plain(text), 'must be of letters that can be seen')
+    .meta({ type: 'string', minLength: 1, maxLength: max })
 
-export const workspaceName = z.string().regex(WORKSPACE_NAME, 'must be 1 to 100 letters, digits, spaces or . _ @ -')
+export const workspaceName = z
+  .string()
+  .regex(WORKSPACE_NAME, 'must be 1 to 100 letters, digits, spaces or . _ @ -')
 
 export const newPassword = z.string().min(PASSWORD_LENGTH.min).max(PASSWORD_LENGTH.max)
 export const typedPassword = z.string().max(PASSWORD_LENGTH.max)
@@ -27,17 +37,33 @@ export const role = z.enum(ROLES)
 /** What a browser's `navigator.credentials` answers, as @simplewebauthn/browser writes it. */
 export const passkeyResponse = z.record(z.string(), z.unknown())
 /** What it is asked: options for @simplewebauthn/browser. */
-export const passkeyOptions = z.object({ challenge_id: z.string(), options: z.record(z.string(), z.unknown()) })
+export const passkeyOptions = z.object({
+  challenge_id: z.string(),
+  options: z.record(z.string(), z.unknown()),
+})
 
 export const time = z.iso.datetime()
 
 export const sessionShape = z.object({
-  person: z.object({
-    id: z.uuid(), email: z.string(), name: z.string(), has_password: z.boolean(), has_totp: z.boolean(), recovery_codes_left: z.int(),
-    passkeys: z.int(),
-  }).nullable().meta({ description: 'Null: nobody is signed in' }),
+  person: z
+    .object({
+      id: z.uuid(),
+      email: z.string(),
+      name: z.string(),
+      has_password: z.boolean(),
+      has_totp: z.boolean(),
+      recovery_codes_left: z.int(),
+      passkeys: z.int(),
+    })
+    .nullable()
+    .meta({ description: 'Null: nobody is signed in' }),
   workspaces: z.array(z.object({ name: z.string(), role, sub_accounts: z.array(z.string()) })),
-  passkeys_available: z.boolean().meta({ description: 'False where the page’s address is one of numbers: open http://localhost instead' }),
-  network: z.enum(['local', 'mainnet']), version: z.string(),
-  command: z.enum(['npx custody', 'custody']).meta({ description: 'How this installation calls the command line: in a bundle `custody`' }),
+  passkeys_available: z.boolean().meta({
+    description: 'False where the page’s address is one of numbers: open http://localhost instead',
+  }),
+  network: z.enum(['local', 'mainnet']),
+  version: z.string(),
+  command: z
+    .enum(['npx custody', 'custody'])
+    .meta({ description: 'How this installation calls the command line: in a bundle `custody`' }),
 })

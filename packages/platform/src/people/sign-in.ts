@@ -17,21 +17,32 @@ export type Factor = 'totp' | 'recovery' | 'passkey'
 
 export const ownerOfTotp = (personId: string): string => `authenticator ${personId}`
 
-/** @throws ApiError `RATE_LIMITED` where the client's address has begun too many sign-ins in this minute */
+/**
+ * @throws ApiError `RATE_LIMITED` where the client's address has begun too many sign-ins in this
+ *   minute
+ */
 export function countSignIn({ people, environment }: Services, { ip }: Pick<From, 'ip'>): void {
   const { exceeded, reset } = people.signIns.count(ip, environment.now())
   if (!exceeded) return
   throw new ApiError(
-    'RATE_LIMITED', `too many sign-ins from this address in this minute; wait until ${new Date(reset).toISOString()}`,
-    { details: { rate: { remaining: 0, reset } } })
+    'RATE_LIMITED',
+    `too many sign-ins from this address in this minute; wait until ${new Date(reset).toISOString()}`,
+    { details: { rate: { remaining: 0, reset } } },
+  )
 }
 
 /**
- * The first half of a sign-in by password. Whoever it is, and whatever is wrong, the answer and the time that it takes are alike.
+ * The first half of a sign-in by password. Whoever it is, and whatever is wrong, the answer and the
+ * time that it takes are alike.
  * @returns the token for the second half
  * @throws ApiError `SIGN_IN_FAILED`, `RATE_LIMITED`, `UNAVAILABLE`
  */
-export async function checkPassword(services: Services, email: string, password: string, from: From): Promise<string> {
+export async function checkPassword(
+  services: Services,
+  email: string,
+  password: string,
+  from: From,
+): Promise<string> {
   countSignIn(services, from)
   const trier = { email, ip: from.ip }
   // What the queue refuses was not looked at, so it counts as no failure.
@@ -41,12 +52,19 @@ export async function checkPassword(services: Services, email: string, password:
 async function tryPassword(services: Services, trier: Trier, password: string): Promise<string> {
   const { database, environment, people } = services
   await database.transaction((tx) => countTry(tx, trier))
-  const person = await database.one<{ id: string; password_hash: string | null; has_second: boolean }>(
+  const person = await database.one<{
+    id: string
+    password_hash: string | null
+    has_second: boolean
+  }>(
     `select id, password_hash, totp_secret is not null
        or exists (select 1 from recovery_codes where person_id = people.id and used_at is null) has_second
-     from people where email = $1`, [trier.email])
+     from people where email = $1`,
+    [trier.email],
+  )
   const isRight = await isPassword(password, person?.password_hash ?? null, people.passwordCost)
-  if (!person || !isRight || !person.has_second) throw new ApiError('SIGN_IN_FAILED', 'the e-mail address or the password is wrong')
+  if (!person || !isRight || !person.has_second)
+    throw new ApiError('SIGN_IN_FAILED', 'the e-mail address or the password is wrong')
   return database.transaction(async (tx) => {
     await forgive(tx, trier)
     return beginStep(tx, environment, 'sign-in', person.id, {})
@@ -55,83 +73,128 @@ async function tryPassword(services: Services, trier: Trier, password: string): 
 
 const STEP_GONE = 'the sign-in was not finished in time, or tried too often: begin again'
 
-/** The second half: a code of the authenticator app, or one of the recovery codes. @throws ApiError `SIGN_IN_FAILED`, `RATE_LIMITED` */
+/**
+ * The second half: a code of the authenticator app, or one of the recovery codes. @throws ApiError
+ * `SIGN_IN_FAILED`, `RATE_LIMITED`
+ */
 export async function finishSignIn(
-  services: Services, token: string, factor: 'totp' | 'recovery', code: string, from: From, before: Session | null
+  services: Services,
+  token: string,
+  factor: 'totp' | 'recovery',
+  code: string,
+  from: From,
+  before: Session | null,
 ): Promise<Reply> {
   countSignIn(services, from)
   const step = await tryStep(services.database, 'sign-in', token)
   if (!step?.personId) throw new ApiError('SIGN_IN_FAILED', STEP_GONE)
   const { personId } = step
-  return showCode(services, { personId, factor, code, from }, (trier, take) => (
+  return showCode(services, { personId, factor, code, from }, (trier, take) =>
     signIn(services, personId, factor, from, before, async (tx) => {
       await take(tx)
-      if (!await endStep(tx, token)) throw new ApiError('SIGN_IN_FAILED', STEP_GONE)
+      if (!(await endStep(tx, token))) throw new ApiError('SIGN_IN_FAILED', STEP_GONE)
       await forgive(tx, trier, { all: true })
-    })
-  ))
+    }),
+  )
 }
 
 /** A code is wrong, or was taken. */
 class WrongCode extends ApiError {
   constructor(factor: 'totp' | 'recovery') {
-    super('SIGN_IN_FAILED', factor === 'totp' ? 'code: is wrong, or was used before' : 'code: is none of yours, or was used', {
-      field: 'code',
-    })
+    super(
+      'SIGN_IN_FAILED',
+      factor === 'totp'
+        ? 'code: is wrong, or was used before'
+        : 'code: is none of yours, or was used',
+      {
+        field: 'code',
+      },
+    )
   }
 }
 
 /**
- * Counts a try at a person's second factor, and lets `use` take the code in the transaction of what it is for: one that was taken
- * for nothing is lost.
- * @throws ApiError `SIGN_IN_FAILED`, which the audit log tells of: whoever tried had a right password, or a session
+ * Counts a try at a person's second factor, and lets `use` take the code in the transaction of what
+ * it is for: one that was taken for nothing is lost.
+ * @throws ApiError `SIGN_IN_FAILED`, which the audit log tells of: whoever tried had a right
+ *   password, or a session
  */
 export async function showCode<T>(
-  services: Services, { personId, factor, code, from }: { personId: string; factor: 'totp' | 'recovery'; code: string; from: From },
-  use: (trier: Trier, take: (tx: Queryable) => Promise<void>) => Promise<T>
+  services: Services,
+  {
+    personId,
+    factor,
+    code,
+    from,
+  }: { personId: string; factor: 'totp' | 'recovery'; code: string; from: From },
+  use: (trier: Trier, take: (tx: Queryable) => Promise<void>) => Promise<T>,
 ): Promise<T> {
   const { database } = services
-  const person = await database.one<{ email: string; totp_secret: Buffer | null }>('select email, totp_secret from people where id = $1', [
-    personId,
-  ])
+  const person = await database.one<{ email: string; totp_secret: Buffer | null }>(
+    'select email, totp_secret from people where id = $1',
+    [personId],
+  )
   if (!person) throw new ApiError('SIGN_IN_FAILED', STEP_GONE)
   const trier = { email: person.email, ip: from.ip }
   await database.transaction((tx) => countTry(tx, trier))
   const step = factor === 'totp' ? stepNow(services, personId, person.totp_secret, code) : null
   try {
     return await use(trier, async (tx) => {
-      const isTaken = factor === 'recovery'
-        ? await takeRecoveryCode(tx, personId, code) : step !== null && await takeStep(tx, personId, step)
+      const isTaken =
+        factor === 'recovery'
+          ? await takeRecoveryCode(tx, personId, code)
+          : step !== null && (await takeStep(tx, personId, step))
       if (!isTaken) throw new WrongCode(factor)
     })
   } catch (error) {
     if (error instanceof WrongCode) {
       const actor = { ...actorOf({ id: '', personId, email: person.email }, from), session: null }
-      await database.transaction((tx) => writeAuditEverywhere(tx, personId, actor, { action: 'sign_in.failed', details: { factor } }))
+      await database.transaction((tx) =>
+        writeAuditEverywhere(tx, personId, actor, {
+          action: 'sign_in.failed',
+          details: { factor },
+        }),
+      )
     }
     throw error
   }
 }
 
-/** The step that a code is of now; null where it is of none. @throws ApiError `UNAVAILABLE` where the secret cannot be opened */
-function stepNow({ people, environment }: Services, personId: string, sealed: Buffer | null, code: string): number | null {
+/**
+ * The step that a code is of now; null where it is of none. @throws ApiError `UNAVAILABLE` where
+ * the secret cannot be opened
+ */
+function stepNow(
+  { people, environment }: Services,
+  personId: string,
+  sealed: Buffer | null,
+  code: string,
+): number | null {
   if (sealed === null) return null
   let secret: string
   try {
     secret = people.secrets.open(ownerOfTotp(personId), sealed)
   } catch {
-    throw new ApiError('UNAVAILABLE', 'the authenticator’s secret cannot be opened: the operator has another secrets key than before')
+    throw new ApiError(
+      'UNAVAILABLE',
+      'the authenticator’s secret cannot be opened: the operator has another secrets key than before',
+    )
   }
   return stepOfCode(secret, code.replaceAll(/\s/g, ''), environment.now())
 }
 
 /**
- * Opens a session for a person who has shown his factors, in place of the one that this browser had: nobody can have known its
- * token before.
+ * Opens a session for a person who has shown his factors, in place of the one that this browser
+ * had: nobody can have known its token before.
  * @param proof what else is committed with it
  */
 export async function signIn(
-  services: Services, personId: string, factor: Factor, from: From, before: Session | null, proof: (tx: Queryable) => Promise<void>
+  services: Services,
+  personId: string,
+  factor: Factor,
+  from: From,
+  before: Session | null,
+  proof: (tx: Queryable) => Promise<void>,
 ): Promise<Reply> {
   const { database, people } = services
   const token = await database.transaction(async (tx) => {
@@ -139,18 +202,35 @@ export async function signIn(
     return openSession(services, tx, personId, factor, from, before)
   })
   people.sessions.forget()
-  return { headers: cookieHeaders(token, from), body: await presentSession(services, personId, from) }
+  return {
+    headers: cookieHeaders(token, from),
+    body: await presentSession(services, personId, from),
+  }
 }
 
 /** The session itself, within a transaction. @returns its token */
 export async function openSession(
-  { people }: Services, tx: Queryable, personId: string, factor: Factor, from: From, before: Session | null
+  { people }: Services,
+  tx: Queryable,
+  personId: string,
+  factor: Factor,
+  from: From,
+  before: Session | null,
 ): Promise<string> {
   if (before) await people.sessions.end(tx, before.personId, { id: before.id })
   const { id, token } = await people.sessions.open(tx, personId, from)
-  const person = await tx.one<{ email: string }>('select email from people where id = $1', [personId])
-  await writeAuditEverywhere(tx, personId, actorOf({ id, personId, email: person?.email ?? '' }, from), {
-    action: 'session.opened', object: id, details: { factor, user_agent: from.userAgent.slice(0, 300) },
-  })
+  const person = await tx.one<{ email: string }>('select email from people where id = $1', [
+    personId,
+  ])
+  await writeAuditEverywhere(
+    tx,
+    personId,
+    actorOf({ id, personId, email: person?.email ?? '' }, from),
+    {
+      action: 'session.opened',
+      object: id,
+      details: { factor, user_agent: from.userAgent.slice(0, 300) },
+    },
+  )
   return token
 }

@@ -22,16 +22,33 @@ export interface StepData {
 }
 
 /** Somebody who accepts an invitation. `person`: the id that he will have, or has. */
-export interface Joining { invitation: string; person: string; email: string; name: string; workspace: string | null }
+export interface Joining {
+  invitation: string
+  person: string
+  email: string
+  name: string
+  workspace: string | null
+}
 
 /** Begins a step. @returns the token that finishes it */
 export async function beginStep<K extends keyof StepData>(
-  tx: Queryable, environment: Environment, kind: K, personId: string | null, data: StepData[K]
+  tx: Queryable,
+  environment: Environment,
+  kind: K,
+  personId: string | null,
+  data: StepData[K],
 ): Promise<string> {
   const token = newToken(environment)
-  await tx.query('insert into sign_in_steps (token_hash, kind, person_id, data, expires_at) values ($1, $2, $3, $4, $5)', [
-    hashOfToken(token), kind, personId, JSON.stringify(data), new Date(tx.now().getTime() + LIFE_MS),
-  ])
+  await tx.query(
+    'insert into sign_in_steps (token_hash, kind, person_id, data, expires_at) values ($1, $2, $3, $4, $5)',
+    [
+      hashOfToken(token),
+      kind,
+      personId,
+      JSON.stringify(data),
+      new Date(tx.now().getTime() + LIFE_MS),
+    ],
+  )
   return token
 }
 
@@ -40,15 +57,25 @@ export async function beginStep<K extends keyof StepData>(
  * @returns null where there is no such step, its time is over, or it was tried too often
  */
 export async function tryStep<K extends keyof StepData>(
-  tx: Queryable, kind: K, token: string
+  tx: Queryable,
+  kind: K,
+  token: string,
 ): Promise<{ personId: string | null; data: StepData[K] } | null> {
   const row = await tx.one<{ person_id: string | null; data: StepData[K] }>(
     `update sign_in_steps set tries = tries + 1 where token_hash = $1 and kind = $2 and expires_at > $3 and tries < $4
-     returning person_id, data`, [hashOfToken(token), kind, tx.now(), TRIES_MAX])
+     returning person_id, data`,
+    [hashOfToken(token), kind, tx.now(), TRIES_MAX],
+  )
   return row ? { personId: row.person_id, data: row.data } : null
 }
 
-/** Ends a step, in the transaction of what it led to. False: somebody else finished it meanwhile. */
+/**
+ * Ends a step, in the transaction of what it led to. False: somebody else finished it meanwhile.
+ */
 export async function endStep(tx: Queryable, token: string): Promise<boolean> {
-  return await tx.one('delete from sign_in_steps where token_hash = $1 returning kind', [hashOfToken(token)]) !== undefined
+  return (
+    (await tx.one('delete from sign_in_steps where token_hash = $1 returning kind', [
+      hashOfToken(token),
+    ])) !== undefined
+  )
 }

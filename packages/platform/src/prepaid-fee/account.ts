@@ -8,12 +8,19 @@ import { tierNamed } from '../settings/tiers.ts'
 export const VOLUME_DAYS = 30
 
 export interface AccountView {
-  balance: JsonNumber; reserved: JsonNumber; currency: 'USD'; status: 'ok' | 'low' | 'empty'; tier: string
+  balance: JsonNumber
+  reserved: JsonNumber
+  currency: 'USD'
+  status: 'ok' | 'low' | 'empty'
+  tier: string
   fees: { basis_points: number; percent: JsonNumber; minimum: JsonNumber; monthly: JsonNumber }
   volume_30d: JsonNumber
 }
 
-/** A workspace's account as it is shown. `balance` is what is paid in, less what is charged and reserved. */
+/**
+ * A workspace's account as it is shown. `balance` is what is paid in, less what is charged and
+ * reserved.
+ */
 export async function accountOf(services: Services, workspaceId: string): Promise<AccountView> {
   const row = await services.database.one<{
     tier: string | null
@@ -31,7 +38,9 @@ export async function accountOf(services: Services, workspaceId: string): Promis
          where workspace_id = w.id and wallet_id is null and asset = 'USD' and kind = 'prepaid_reserved'
        ) reserved,
        (select sum(amount_usd)::text from prepaid_volumes where workspace_id = w.id and day > $2::date - ${VOLUME_DAYS}) volume
-     from workspaces w left join prepaid_accounts a on a.workspace_id = w.id where w.id = $1`, [workspaceId, utcDay(services)])
+     from workspaces w left join prepaid_accounts a on a.workspace_id = w.id where w.id = $1`,
+    [workspaceId, utcDay(services)],
+  )
   const tier = tierNamed(services.settings.prepaidTiers, row?.tier ?? null)
   const balance = BigInt(row?.balance ?? '0')
   const volume = BigInt(row?.volume ?? '0')
@@ -39,15 +48,22 @@ export async function accountOf(services: Services, workspaceId: string): Promis
     balance: exactUsd(balance),
     reserved: exactUsd(BigInt(row?.reserved ?? '0')),
     currency: 'USD',
-    status: balance <= 0n || balance < tier.least ? 'empty' : balance * 5n <= BigInt(row?.level ?? '0') ? 'low' : 'ok',
+    status:
+      balance <= 0n || balance < tier.least
+        ? 'empty'
+        : balance * 5n <= BigInt(row?.level ?? '0')
+          ? 'low'
+          : 'ok',
     tier: tier.name,
     fees: {
-      basis_points: Number(tier.basisPoints), percent: exact(percent(tier.basisPoints)), minimum: exactUsd(tier.least),
+      basis_points: Number(tier.basisPoints),
+      percent: exact(percent(tier.basisPoints)),
+      minimum: exactUsd(tier.least),
       monthly: exactUsd(tier.monthly),
     },
     volume_30d: exactUsd(volume < 0n ? 0n : volume),
   }
 }
 
-const percent =
-  (basisPoints: bigint): string => `${basisPoints / 100n}.${(basisPoints % 100n).toString().padStart(2, '0')}`.replace(/\.?0+$/, '')
+const percent = (basisPoints: bigint): string =>
+  `${basisPoints / 100n}.${(basisPoints % 100n).toString().padStart(2, '0')}`.replace(/\.?0+$/, '')

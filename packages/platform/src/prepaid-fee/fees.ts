@@ -19,24 +19,35 @@ export interface FeeQuote {
 }
 
 /** The UTC day now, as YYYY-MM-DD. */
-export const utcDay = (services: Services): string => new Date(services.environment.now()).toISOString().slice(0, 10)
+export const utcDay = (services: Services): string =>
+  new Date(services.environment.now()).toISOString().slice(0, 10)
 
 /**
  * Values an amount at the price of now and names its fee. From memory: it waits for nothing.
  * @param tierName the workspace's tier
- * @throws ApiError `PRICE_UNAVAILABLE` where the fee depends on a price that no source has, or that is older than 5 minutes, and the
- *   operator has set no fee for that case
+ * @throws ApiError `PRICE_UNAVAILABLE` where the fee depends on a price that no source has, or
+ *   that is older than 5 minutes, and the operator has set no fee for that case
  */
-export function quotePlatformFee(services: Services, tierName: string | null, asset: Asset, amount: bigint): FeeQuote {
+export function quotePlatformFee(
+  services: Services,
+  tierName: string | null,
+  asset: Asset,
+  amount: bigint,
+): FeeQuote {
   const tier = tierNamed(services.settings.prepaidTiers, tierName)
   const price = services.prices.price(coinOf(asset))
   if (!price || price.stale) {
     if (tier.basisPoints === 0n) return { amountUsd: null, fee: tier.least, least: tier.least }
     const fixed = services.settings.prices?.feesWithoutPrice[coinOf(asset)]
-    if (fixed !== undefined) return { amountUsd: null, fee: fixed > tier.least ? fixed : tier.least, least: tier.least }
-    const why = price ? `the last one is of ${new Date(price.at).toISOString()}` : 'no source has one'
+    if (fixed !== undefined)
+      return { amountUsd: null, fee: fixed > tier.least ? fixed : tier.least, least: tier.least }
+    const why = price
+      ? `the last one is of ${new Date(price.at).toISOString()}`
+      : 'no source has one'
     const missing = `there is no current USD price of ${asset.asset_name} (${why}), so that its platform fee is unknown`
-    throw new ApiError('PRICE_UNAVAILABLE', `asset: ${missing}; nothing was created, try again`, { field: 'asset' })
+    throw new ApiError('PRICE_UNAVAILABLE', `asset: ${missing}; nothing was created, try again`, {
+      field: 'asset',
+    })
   }
   const amountUsd = usdValue(amount, asset.decimals, price.price)
   return { amountUsd, fee: feeOf(tier, amountUsd), least: tier.least }
@@ -47,7 +58,10 @@ export function exhausted(error: unknown, fee: bigint): ApiError | null {
   const { code, detail } = raised(error)
   if (code !== RAISED.prepaidShort) return null
   const short = `holds ${showUsd(BigInt(detail ?? '0'))} USD, less than the platform fee of ${showUsd(fee)} USD`
-  return new ApiError('PREPAID_FEE_EXHAUSTED', `the prepaid fee account ${short}; top it up. Wallets are not affected`)
+  return new ApiError(
+    'PREPAID_FEE_EXHAUSTED',
+    `the prepaid fee account ${short}; top it up. Wallets are not affected`,
+  )
 }
 
 /** The balance that a database error of this account carries; null for any other error. */
@@ -56,36 +70,75 @@ export function balanceOfRefusal(error: unknown): bigint | null {
   return code === RAISED.prepaidShort ? BigInt(detail ?? '0') : null
 }
 
-export async function tierOfWorkspace(database: Queryable, workspaceId: string): Promise<string | null> {
-  return (await database.one<{ tier: string }>('select tier from prepaid_accounts where workspace_id = $1', [workspaceId]))?.tier ?? null
+export async function tierOfWorkspace(
+  database: Queryable,
+  workspaceId: string,
+): Promise<string | null> {
+  return (
+    (
+      await database.one<{ tier: string }>(
+        'select tier from prepaid_accounts where workspace_id = $1',
+        [workspaceId],
+      )
+    )?.tier ?? null
+  )
 }
 
 /**
- * Reserves the platform fee of a transaction whose row is written already, in the same database transaction, as the
- * last thing that it locks. A withdrawal does this inside `create_withdrawal`.
+ * Reserves the platform fee of a transaction whose row is written already, in the same database
+ * transaction, as the last thing that it locks. A withdrawal does this inside `create_withdrawal`.
  * @throws ApiError `PREPAID_FEE_EXHAUSTED`; the database transaction is then to be given up
  */
-export async function reservePlatformFee(tx: Queryable, o: { transactionId: string; workspaceId: string; quote: FeeQuote }): Promise<void> {
+export async function reservePlatformFee(
+  tx: Queryable,
+  o: { transactionId: string; workspaceId: string; quote: FeeQuote },
+): Promise<void> {
   const { amountUsd, fee, least } = o.quote
-  await tx.query('update transactions set amount_usd = $2, platform_fee = $3 where workspace_id = $4 and id = $1', [
-    o.transactionId, amountUsd?.toString() ?? null, fee.toString(), o.workspaceId,
-  ])
+  await tx.query(
+    'update transactions set amount_usd = $2, platform_fee = $3 where workspace_id = $4 and id = $1',
+    [o.transactionId, amountUsd?.toString() ?? null, fee.toString(), o.workspaceId],
+  )
   try {
-    await tx.query('select prepaid_reserve($1, $2, $3, $4)', [o.workspaceId, o.transactionId, fee.toString(), least.toString()])
+    await tx.query('select prepaid_reserve($1, $2, $3, $4)', [
+      o.workspaceId,
+      o.transactionId,
+      fee.toString(),
+      least.toString(),
+    ])
   } catch (error) {
     throw exhausted(error, fee) ?? error
   }
 }
 
-/** Takes the reserved fee, once: before the signed bytes first go out. Does nothing where none was reserved. */
-export async function chargePlatformFee(services: Services, tx: Queryable, row: TransactionRow): Promise<void> {
-  if (row.platform_fee) await tx.query('select prepaid_charge($1, $2, $3)', [row.workspace_id, row.id, utcDay(services)])
+/**
+ * Takes the reserved fee, once: before the signed bytes first go out. Does nothing where none was
+ * reserved.
+ */
+export async function chargePlatformFee(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+): Promise<void> {
+  if (row.platform_fee)
+    await tx.query('select prepaid_charge($1, $2, $3)', [
+      row.workspace_id,
+      row.id,
+      utcDay(services),
+    ])
 }
 
-/** What a kind of transaction does with its platform fee: taken when it goes out, given back (`refunded`) where it never did. */
+/**
+ * What a kind of transaction does with its platform fee: taken when it goes out, given back
+ * (`refunded`) where it never did.
+ */
 export const platformFee = {
   broadcast: chargePlatformFee,
   async failed(services, tx, row, { plan }) {
-    if (plan?.['refunded']) await tx.query('select prepaid_release($1, $2, $3)', [row.workspace_id, row.id, utcDay(services)])
+    if (plan?.['refunded'])
+      await tx.query('select prepaid_release($1, $2, $3)', [
+        row.workspace_id,
+        row.id,
+        utcDay(services),
+      ])
   },
 } satisfies Kind<'WITHDRAWAL' | 'STAKE' | 'UNSTAKE' | 'RELEASE'>

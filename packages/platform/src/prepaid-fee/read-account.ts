@@ -4,16 +4,29 @@ import { accountOf } from './account.ts'
 
 /** The workspace's prepaid fee account. A POST by its document, yet it changes nothing. */
 export const readPrepaidFee = endpoint({
-  id: 'readPrepaidFee', tag: 'Prepaid fee account',
-  description: 'Balance, tier and fees of the workspace’s USD account, from which platform fees are charged. It is no wallet. Writes '
-    + 'nothing.',
-  method: 'POST', path: '/dac/v1/prepaid-fee', summary: 'Read the prepaid fee account', access: 'read',
+  id: 'readPrepaidFee',
+  tag: 'Prepaid fee account',
+  description:
+    'Balance, tier and fees of the workspace’s USD account, from which platform fees are charged. It is no wallet. Writes ' +
+    'nothing.',
+  method: 'POST',
+  path: '/dac/v1/prepaid-fee',
+  summary: 'Read the prepaid fee account',
+  access: 'read',
   body: z.strictObject({}),
   response: z.object({
-    balance: z.number(), reserved: z.number(), currency: z.literal('USD'), status: z.enum(['ok', 'low', 'empty']), tier: z.string(),
+    balance: z.number(),
+    reserved: z.number(),
+    currency: z.literal('USD'),
+    status: z.enum(['ok', 'low', 'empty']),
+    tier: z.string(),
     fees: z.object({
-      basis_points: z.int(), percent: z.number().meta({ format: 'double' }), minimum: z.number(), monthly: z.number(),
-    }), volume_30d: z.number(),
+      basis_points: z.int(),
+      percent: z.number().meta({ format: 'double' }),
+      minimum: z.number(),
+      monthly: z.number(),
+    }),
+    volume_30d: z.number(),
   }),
   async handler({ services, caller }) {
     return { body: await accountOf(services, caller.workspaceId) }

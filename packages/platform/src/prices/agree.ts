@@ -4,25 +4,36 @@ import type { Quote } from './source.ts'
 export const FRESH_MS = 60_000
 /** A price that is older is stale: nothing is created by it. */
 export const STALE_MS = 300_000
-/** A quote that is this much further from the median than the others is left out, in basis points. */
+/**
+ * A quote that is this much further from the median than the others is left out, in basis points.
+ */
 const OUTLIER_BASIS_POINTS = 200n
 
-export interface Agreed { price: bigint; at: number; sources: string[] }
+export interface Agreed {
+  price: bigint
+  at: number
+  sources: string[]
+}
 
 /**
- * The price that the sources agree on: the median of what is fresher than a minute, without what lies more than 2 %
- * off it. Where nothing is so fresh, of what is not yet stale; else of anything. Null where nothing is left, as when two
- * sources are far apart.
+ * The price that the sources agree on: the median of what is fresher than a minute, without what
+ * lies more than 2 % off it. Where nothing is so fresh, of what is not yet stale; else of anything.
+ * Null where nothing is left, as when two sources are far apart.
  */
 export function agree(quotes: readonly (Quote & { source: string })[], now: number): Agreed | null {
-  const aged = (limit: number) => quotes.filter(({ at }) => now - at <= limit && at <= now + FRESH_MS)
+  const aged = (limit: number) =>
+    quotes.filter(({ at }) => now - at <= limit && at <= now + FRESH_MS)
   const used = [FRESH_MS, STALE_MS, Infinity].map(aged).find(({ length }) => length > 0)
   if (!used) return null
   const middle = median(used.map(({ price }) => price))
-  const kept = used.filter(({ price }) => (price > middle ? price - middle : middle - price) * 10_000n <= middle * OUTLIER_BASIS_POINTS)
+  const kept = used.filter(
+    ({ price }) =>
+      (price > middle ? price - middle : middle - price) * 10_000n <= middle * OUTLIER_BASIS_POINTS,
+  )
   if (kept.length === 0) return null
   return {
-    price: median(kept.map(({ price }) => price)), at: Math.min(now, Math.max(...kept.map(({ at }) => at))),
+    price: median(kept.map(({ price }) => price)),
+    at: Math.min(now, Math.max(...kept.map(({ at }) => at))),
     sources: kept.map(({ source }) => source).sort(),
   }
 }

@@ -35,7 +35,12 @@ export function coinGecko(o: CoinGeckoOptions): PriceSource {
         // A coin that it does not know is left out of the answer, one without a market is null.
         if (typeof entry !== 'object' || entry === null) return []
         const { usd, last_updated_at: updated } = entry as Record<string, unknown>
-        if (!(usd instanceof JsonNumber) || !(updated instanceof JsonNumber) || !/^\d{1,12}$/.test(updated.text)) return []
+        if (
+          !(usd instanceof JsonNumber) ||
+          !(updated instanceof JsonNumber) ||
+          !/^\d{1,12}$/.test(updated.text)
+        )
+          return []
         const price = parsePrice(usd.text)
         return price === null ? [] : [{ coin, price, at: Number(updated.text) * 1000 }]
       })
@@ -51,7 +56,12 @@ function objectOf(text: string): Record<string, unknown> {
     if (error instanceof AuthError) throw new SourceError('the answer is not JSON')
     throw error
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof JsonNumber) {
+  if (
+    typeof value !== 'object' ||
+    value === null ||
+    Array.isArray(value) ||
+    value instanceof JsonNumber
+  ) {
     throw new SourceError('the answer is not an object')
   }
   return value as Record<string, unknown>
@@ -62,18 +72,22 @@ async function ask(o: CoinGeckoOptions, url: string): Promise<string> {
   let text: string | null
   try {
     response = await o.fetch(url, {
-      headers: { accept: 'application/json', ...(o.key ? { [o.key.header]: o.key.value } : {}) }, redirect: 'error',
+      headers: { accept: 'application/json', ...(o.key ? { [o.key.header]: o.key.value } : {}) },
+      redirect: 'error',
       signal: AbortSignal.timeout(o.timeoutMs ?? TIMEOUT_MS),
     })
     text = await readText(response, ANSWER_BYTES_MAX)
   } catch (error) {
     throw new SourceError(
-      `cannot be reached: ${error instanceof Error ? (error.cause instanceof Error ? error.cause.message : error.message) : 'unknown'}`
+      `cannot be reached: ${error instanceof Error ? (error.cause instanceof Error ? error.cause.message : error.message) : 'unknown'}`,
     )
   }
   if (response.status === 429) {
     const asked = Number(response.headers.get('retry-after') ?? '') * 1000
-    throw new SourceError('limits requests (429)', asked > 0 ? Math.min(asked, LIMITED_WAIT_MS_MAX) : LIMITED_WAIT_MS)
+    throw new SourceError(
+      'limits requests (429)',
+      asked > 0 ? Math.min(asked, LIMITED_WAIT_MS_MAX) : LIMITED_WAIT_MS,
+    )
   }
   if (response.status !== 200) throw new SourceError(`answers ${response.status}`)
   if (text === null) throw new SourceError('the answer is too long')

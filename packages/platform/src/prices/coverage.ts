@@ -5,15 +5,27 @@ import { STALE_MS } from './agree.ts'
 import { coinOf } from './coins.ts'
 import type { PriceSource } from './source.ts'
 
-/** Coins of the assets that an installation transacts: those of its networks, without retired assets. */
-export function coinsInUse(registry: Registry, isConfigured: (network: string) => boolean): string[] {
+/**
+ * Coins of the assets that an installation transacts: those of its networks, without retired
+ * assets.
+ */
+export function coinsInUse(
+  registry: Registry,
+  isConfigured: (network: string) => boolean,
+): string[] {
   const isUsed = ({ network, status }: Asset) => isConfigured(network) && status !== 'retired'
   return [...new Set(registry.assets.filter(isUsed).map(coinOf))]
 }
 
 /** Coins in use that have no price, or none that is young enough to charge by. */
-export function unpricedCoins({ registry, networks, prices }: Pick<Services, 'registry' | 'networks' | 'prices'>): string[] {
-  return coinsInUse(registry, (network) => networks.has(network)).filter((coin) => prices.price(coin)?.stale ?? true)
+export function unpricedCoins({
+  registry,
+  networks,
+  prices,
+}: Pick<Services, 'registry' | 'networks' | 'prices'>): string[] {
+  return coinsInUse(registry, (network) => networks.has(network)).filter(
+    (coin) => prices.price(coin)?.stale ?? true,
+  )
 }
 
 export interface PriceDiagnosis {
@@ -29,20 +41,33 @@ export interface PriceDiagnosis {
 
 /** Asks each source once for each coin. @param clock milliseconds since the Unix Epoch */
 export async function diagnosePrices(
-  sources: readonly PriceSource[], coins: readonly string[], clock: () => number = Date.now,
+  sources: readonly PriceSource[],
+  coins: readonly string[],
+  clock: () => number = Date.now,
 ): Promise<PriceDiagnosis> {
   const failed: PriceDiagnosis['failed'] = []
   const newest = new Map<string, number>()
-  if (coins.length > 0) await Promise.all(sources.map(async (source) => {
-    try {
-      for (const { coin, at } of await source.quotes(coins)) newest.set(coin, Math.max(at, newest.get(coin) ?? -Infinity))
-    } catch (error) {
-      failed.push({ source: source.name, reason: reasonOf(error) })
-    }
-  }))
+  if (coins.length > 0)
+    await Promise.all(
+      sources.map(async (source) => {
+        try {
+          for (const { coin, at } of await source.quotes(coins))
+            newest.set(coin, Math.max(at, newest.get(coin) ?? -Infinity))
+        } catch (error) {
+          failed.push({ source: source.name, reason: reasonOf(error) })
+        }
+      }),
+    )
   const nowMs = clock()
-  const stale = [...newest].filter(([, at]) => nowMs - at > STALE_MS).map(([coin, at]) => ({ coin, at }))
-  return { failed, missing: coins.filter((coin) => !newest.has(coin)), stale, asked: sources.map(({ name }) => name) }
+  const stale = [...newest]
+    .filter(([, at]) => nowMs - at > STALE_MS)
+    .map(([coin, at]) => ({ coin, at }))
+  return {
+    failed,
+    missing: coins.filter((coin) => !newest.has(coin)),
+    stale,
+    asked: sources.map(({ name }) => name),
+  }
 }
 
 /** One line for each source that failed and each coin without a price. */
@@ -51,10 +76,18 @@ export function priceLines({ failed, missing, stale, asked }: PriceDiagnosis): s
     ...failed.map(({ source, reason }) => `prices  ${source} ${reason}`),
     // A name is wrong only where somebody answered.
     ...(missing.length > 0 && failed.length === asked.length
-      ? [`prices  no source answers, so ${missing.join(', ')} have no price: check the network and the sources named above`]
-      : missing.map((coin) => `prices  no source (${asked.join(', ')}) has a price of ${coin}: correct its name by CUSTODY_COINGECKO_IDS, `
-      + 'add an exchange to CUSTODY_PRICE_EXCHANGES, or set a fixed fee by CUSTODY_FEES_WITHOUT_PRICE')),
-    ...stale.map(({ coin, at }) => `prices  the newest price of ${coin} is of ${new Date(at).toISOString()}, too old to charge by: check `
-      + 'this machine’s clock and the sources, or add an exchange to CUSTODY_PRICE_EXCHANGES'),
+      ? [
+          `prices  no source answers, so ${missing.join(', ')} have no price: check the network and the sources named above`,
+        ]
+      : missing.map(
+          (coin) =>
+            `prices  no source (${asked.join(', ')}) has a price of ${coin}: correct its name by CUSTODY_COINGECKO_IDS, ` +
+            'add an exchange to CUSTODY_PRICE_EXCHANGES, or set a fixed fee by CUSTODY_FEES_WITHOUT_PRICE',
+        )),
+    ...stale.map(
+      ({ coin, at }) =>
+        `prices  the newest price of ${coin} is of ${new Date(at).toISOString()}, too old to charge by: check ` +
+        'this machine’s clock and the sources, or add an exchange to CUSTODY_PRICE_EXCHANGES',
+    ),
   ]
 }

@@ -2,7 +2,10 @@
 export const PRICE_DECIMALS = 12
 const USD_DECIMALS = 6
 
-/** A decimal of a source, exponents and more digits than we keep included; null where it is none, or not above zero. */
+/**
+ * A decimal of a source, exponents and more digits than we keep included; null where it is none, or
+ * not above zero.
+ */
 export function parsePrice(text: string): bigint | null {
   const match = /^(\d{1,30})(?:\.(\d{1,60}))?(?:[eE]([+-]?\d{1,2}))?$/.exec(text)
   if (!match) return null
@@ -18,4 +21,3 @@ export function usdValue(amount: bigint, decimals: number, price: bigint): bigin
   const divisor = 10n ** BigInt(decimals + PRICE_DECIMALS - USD_DECIMALS)
   return (amount * price * 2n + divisor) / (2n * divisor)
 }
-

@@ -4,7 +4,12 @@ import type { Environment } from '../environment.ts'
 import { parsePrice } from './decimals.ts'
 import { SourceError, type PriceSource, type Quote } from './source.ts'
 
-interface Ticker { symbol: string; bid?: string; ask?: string; timestamp?: number }
+interface Ticker {
+  symbol: string
+  bid?: string
+  ask?: string
+  timestamp?: number
+}
 interface Exchange extends CcxtClient {
   markets: Record<string, { symbol: string; active?: boolean; spot?: boolean }> | undefined
   fetchTickers(symbols: string[]): Promise<Record<string, Ticker>>
@@ -27,12 +32,18 @@ export interface ExchangeOptions {
 }
 
 /**
- * Tickers of an exchange through ccxt, against real USD only. The price is the middle of bid and ask, which are of
- * now, as the last trade need not be.
+ * Tickers of an exchange through ccxt, against real USD only. The price is the middle of bid and
+ * ask, which are of now, as the last trade need not be.
  */
 export function exchange(o: ExchangeOptions): PriceSource {
-  // At once, and not when a price is waited for: ccxt's module takes a while to read. Few calls at a pace of our own need no limiter.
-  const opening = openClient<Exchange>({ id: o.id, url: o.url, fetch: o.fetch, timeoutMs: o.timeoutMs ?? TIMEOUT_MS })
+  // At once, and not when a price is waited for: ccxt's module takes a while to read. Few calls at
+  // a pace of our own need no limiter.
+  const opening = openClient<Exchange>({
+    id: o.id,
+    url: o.url,
+    fetch: o.fetch,
+    timeoutMs: o.timeoutMs ?? TIMEOUT_MS,
+  })
   // Whoever asks for a price is told.
   opening.catch(() => undefined)
   let loadedAt = 0
@@ -48,17 +59,21 @@ export function exchange(o: ExchangeOptions): PriceSource {
         }
         const wanted = new Map(coins.map((coin) => [`${coin}/USD`, coin]))
         const symbols = [...wanted.keys()].filter(
-          (symbol) => client.markets?.[symbol]?.active !== false && client.markets?.[symbol] !== undefined
+          (symbol) =>
+            client.markets?.[symbol]?.active !== false && client.markets?.[symbol] !== undefined,
         )
         if (symbols.length === 0) return []
-        const tickers = client.has['fetchTickers'] === true
-          ? Object.values(await client.fetchTickers(symbols))
-          : await Promise.all(symbols.map((symbol) => client.fetchTicker(symbol)))
+        const tickers =
+          client.has['fetchTickers'] === true
+            ? Object.values(await client.fetchTickers(symbols))
+            : await Promise.all(symbols.map((symbol) => client.fetchTicker(symbol)))
         if (tickers.length === 0) throw new SourceError('no tickers in the answer')
         return tickers.flatMap((ticker): Quote[] => {
           const coin = wanted.get(ticker.symbol)
           const price = middle(ticker)
-          return coin === undefined || price === null ? [] : [{ coin, price, at: ticker.timestamp ?? askedAt }]
+          return coin === undefined || price === null
+            ? []
+            : [{ coin, price, at: ticker.timestamp ?? askedAt }]
         })
       } catch (error) {
         if (error instanceof SourceError) throw error

@@ -14,16 +14,27 @@ const NAMES = String.raw`^[^,\s]{1,${NAME_MAX}}(,[^,\s]{1,${NAME_MAX}}){0,${ASSE
 /** Sources of a price: CoinGecko and the exchanges of CUSTODY_PRICE_EXCHANGES. */
 const SOURCES_MAX = 1 + EXCHANGES_MAX
 
-const priceShape = z.object({
-  asset: z.string(), price_usd: z.number(), sources: z.array(z.string()).max(SOURCES_MAX), updated_at: z.string(), stale: z.boolean(),
-}).meta({ id: 'Price' })
+const priceShape = z
+  .object({
+    asset: z.string(),
+    price_usd: z.number(),
+    sources: z.array(z.string()).max(SOURCES_MAX),
+    updated_at: z.string(),
+    stale: z.boolean(),
+  })
+  .meta({ id: 'Price' })
 
 /** Live prices in USD. A token has the price of its coin on every network. */
 export const listPrices = endpoint({
-  id: 'listPrices', tag: 'Prices',
-  description: 'The median of the sources that answered, with their number and age. `stale` where it is too old to charge by.',
+  id: 'listPrices',
+  tag: 'Prices',
+  description:
+    'The median of the sources that answered, with their number and age. `stale` where it is too old to charge by.',
   errors: ['UNSUPPORTED_ASSET', 'PRICE_UNAVAILABLE'],
-  method: 'GET', path: '/dac/v1/prices', summary: 'Live prices in USD', access: 'read',
+  method: 'GET',
+  path: '/dac/v1/prices',
+  summary: 'Live prices in USD',
+  access: 'read',
   query: z.strictObject({
     assets: z.string().max(4000).meta({ pattern: NAMES }).optional().meta({
       description: 'Asset names, comma-separated; every asset that has a price where it is absent',
@@ -31,24 +42,41 @@ export const listPrices = endpoint({
   }),
   response: z.array(priceShape).max(REGISTRY_MAX),
   async handler({ services, query }) {
-    const named = query.assets === undefined ? null : [...new Set(query.assets.split(',').map((name) => name.trim()))]
-    if (named && (named.length > ASSETS_MAX || named.some((name) => name === '' || name.length > NAME_MAX))) {
+    const named =
+      query.assets === undefined
+        ? null
+        : [...new Set(query.assets.split(',').map((name) => name.trim()))]
+    if (
+      named &&
+      (named.length > ASSETS_MAX || named.some((name) => name === '' || name.length > NAME_MAX))
+    ) {
       throw new ApiError(
-        'INVALID_REQUEST', `assets: must be 1 to ${ASSETS_MAX} asset names of at most ${NAME_MAX} characters, comma-separated`,
-        { field: 'assets' })
+        'INVALID_REQUEST',
+        `assets: must be 1 to ${ASSETS_MAX} asset names of at most ${NAME_MAX} characters, comma-separated`,
+        { field: 'assets' },
+      )
     }
-    const assets = named ? named.map((name) => found(name, () => findAsset(services, name, 'assets').asset)) : listAssets(services)
+    const assets = named
+      ? named.map((name) => found(name, () => findAsset(services, name, 'assets').asset))
+      : listAssets(services)
     return {
       body: assets.flatMap((asset) => {
         const price = services.prices.price(coinOf(asset))
         if (!price) {
           if (!named) return []
-          throw new ApiError('PRICE_UNAVAILABLE', `assets: no source knows a price of ${asset.asset_name}`, { field: 'assets' })
+          throw new ApiError(
+            'PRICE_UNAVAILABLE',
+            `assets: no source knows a price of ${asset.asset_name}`,
+            { field: 'assets' },
+          )
         }
         return [
           {
-            asset: asset.asset_name, price_usd: exact(formatAmount(price.price, PRICE_DECIMALS)), sources: price.sources,
-            updated_at: new Date(price.at).toISOString(), stale: price.stale,
+            asset: asset.asset_name,
+            price_usd: exact(formatAmount(price.price, PRICE_DECIMALS)),
+            sources: price.sources,
+            updated_at: new Date(price.at).toISOString(),
+            stale: price.stale,
           },
         ]
       }),
@@ -60,7 +88,8 @@ function found<T>(name: string, find: () => T): T {
   try {
     return find()
   } catch (error) {
-    if (error instanceof ApiError) throw new ApiError(error.code, error.message, { field: 'assets', details: { asset: name } })
+    if (error instanceof ApiError)
+      throw new ApiError(error.code, error.message, { field: 'assets', details: { asset: name } })
     throw error
   }
 }

@@ -4,13 +4,15 @@ import type { Environment } from '../environment.ts'
 import { agree, FRESH_MS, STALE_MS, type Agreed } from './agree.ts'
 import { SourceError, type PriceSource, type Quote } from './source.ts'
 
-export interface Price extends Agreed { stale: boolean }
+export interface Price extends Agreed {
+  stale: boolean
+}
 
 const FIRST_ANSWER_MS = 5000
 
 /**
- * Prices in USD, in memory: each source is asked in the background at its own pace, and one that is away or slow
- * keeps nobody waiting. Each process has its own.
+ * Prices in USD, in memory: each source is asked in the background at its own pace, and one that is
+ * away or slow keeps nobody waiting. Each process has its own.
  */
 export class Prices {
   readonly coins: ReadonlySet<string>
@@ -35,13 +37,20 @@ export class Prices {
     this.#everyMs = o.everyMs
   }
 
-  /** The price of a coin; null where none was ever known. Where the sources disagree, the last on which they agreed. */
+  /**
+   * The price of a coin; null where none was ever known. Where the sources disagree, the last on
+   * which they agreed.
+   */
   price(coin: string): Price | null {
     const now = this.#environment.now()
-    const quotes = [...this.#quotes.get(coin)?.entries() ?? []].map(([source, quote]) => ({ ...quote, source }))
+    const quotes = [...(this.#quotes.get(coin)?.entries() ?? [])].map(([source, quote]) => ({
+      ...quote,
+      source,
+    }))
     const agreed = agree(quotes, now)
     const last = this.#last.get(coin)
-    const price = agreed && (!last || agreed.at >= last.at || now - agreed.at <= FRESH_MS) ? agreed : last
+    const price =
+      agreed && (!last || agreed.at >= last.at || now - agreed.at <= FRESH_MS) ? agreed : last
     if (!price) return null
     this.#last.set(coin, price)
     return { ...price, stale: now - price.at > STALE_MS }
@@ -59,7 +68,9 @@ export class Prices {
 
   /** Starts asking. Resolves when every source has answered once, or after a few seconds. */
   async start(signal: AbortSignal): Promise<void> {
-    const first = this.#sources.map((source) => new Promise<void>((resolve) => void this.#run(source, signal, resolve)))
+    const first = this.#sources.map(
+      (source) => new Promise<void>((resolve) => void this.#run(source, signal, resolve)),
+    )
     await Promise.race([Promise.all(first), this.#environment.sleep(FIRST_ANSWER_MS, signal)])
   }
 
@@ -69,13 +80,17 @@ export class Prices {
       let pause = this.#everyMs
       try {
         await this.refresh(source)
-        if (failures > 0) this.#log.info({ source: source.name }, 'a source of prices answers again')
+        if (failures > 0)
+          this.#log.info({ source: source.name }, 'a source of prices answers again')
         failures = 0
       } catch (error) {
         failures++
         if (error instanceof SourceError) pause = Math.max(pause, error.waitMs)
         if (failures === 1 || failures % 100 === 0) {
-          this.#log.warn({ source: source.name, failures, err: reasonOf(error) }, 'a source of prices does not answer')
+          this.#log.warn(
+            { source: source.name, failures, err: reasonOf(error) },
+            'a source of prices does not answer',
+          )
         }
       }
       asked()
@@ -85,5 +100,7 @@ export class Prices {
 }
 
 declare module '../engine/services.ts' {
-  interface Services { prices: Prices }
+  interface Services {
+    prices: Prices
+  }
 }

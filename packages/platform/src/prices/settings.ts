@@ -23,27 +23,53 @@ const EVERY_MS = 20_000
 
 /**
  * What prices are read with.
- * @param devnetUrl base of the local chains, whose faces stand in for the sources; null: the sources themselves
+ * @param devnetUrl base of the local chains, whose faces stand in for the sources; null: the
+ *   sources themselves
  * @param registry whose coins have prices
  */
-export function pricesInstallation(settings: PriceSettings, devnetUrl: string | null, registry: Registry): PricesInstallation {
+export function pricesInstallation(
+  settings: PriceSettings,
+  devnetUrl: string | null,
+  registry: Registry,
+): PricesInstallation {
   const { coinGeckoPlan: plan, coinGeckoKey: key } = settings
   return {
-    coinGeckoUrl: settings.coinGeckoUrl ?? (devnetUrl !== null ? `${devnetUrl}/prices/coingecko` : plan === 'pro' ? PRO_URL : PUBLIC_URL),
+    coinGeckoUrl:
+      settings.coinGeckoUrl ??
+      (devnetUrl !== null
+        ? `${devnetUrl}/prices/coingecko`
+        : plan === 'pro'
+          ? PRO_URL
+          : PUBLIC_URL),
     coinGeckoKey: key === null ? null : { header: `x-cg-${plan}-api-key`, value: key },
     // The registry's names of coins, which the setting corrects.
     coinGeckoIds: {
-      ...Object.fromEntries(Object.values(registry.coins).map((coin) => [coin.ticker, coin.coingecko_id])), ...settings.coinGeckoIds,
+      ...Object.fromEntries(
+        Object.values(registry.coins).map((coin) => [coin.ticker, coin.coingecko_id]),
+      ),
+      ...settings.coinGeckoIds,
     },
-    exchanges: settings.exchanges.map((id) => ({ id, url: devnetUrl === null ? null : localExchangeUrl(devnetUrl, id) })),
+    exchanges: settings.exchanges.map((id) => ({
+      id,
+      url: devnetUrl === null ? null : localExchangeUrl(devnetUrl, id),
+    })),
     everyMs: settings.everyMs ?? (devnetUrl === null ? EVERY_MS : LOCAL_EVERY_MS),
   }
 }
 
 /** The sources of an installation. */
-export function priceSources(installation: PricesInstallation, environment: Environment, fetch: Fetch): PriceSource[] {
+export function priceSources(
+  installation: PricesInstallation,
+  environment: Environment,
+  fetch: Fetch,
+): PriceSource[] {
   return [
-    coinGecko({ url: installation.coinGeckoUrl, key: installation.coinGeckoKey, ids: installation.coinGeckoIds, fetch }),
+    coinGecko({
+      url: installation.coinGeckoUrl,
+      key: installation.coinGeckoKey,
+      ids: installation.coinGeckoIds,
+      fetch,
+    }),
     ...installation.exchanges.map(({ id, url }) => exchange({ id, url, environment, fetch })),
   ]
 }

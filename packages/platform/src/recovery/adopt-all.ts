@@ -65,10 +65,18 @@ export async function openAll(
   return all
 }
 
-const isFuel = ([{ recorded }]: readonly [Opened, ...Opened[]]): boolean => recorded.purpose === 'fuel'
+const isFuel = ([{ recorded }]: readonly [Opened, ...Opened[]]): boolean =>
+  recorded.purpose === 'fuel'
 
-/** Adopts what can be adopted, each transaction in a commit of its own, and says why the rest cannot. */
-export async function adoptAll(services: Services, recorded: readonly Recorded[], scanFrom: ScanFrom): Promise<AdoptedAll> {
+/**
+ * Adopts what can be adopted, each transaction in a commit of its own, and says why the rest
+ * cannot.
+ */
+export async function adoptAll(
+  services: Services,
+  recorded: readonly Recorded[],
+  scanFrom: ScanFrom,
+): Promise<AdoptedAll> {
   const all: AdoptedAll = { transactions: [], wallets: [], unadopted: [] }
   const groups = new Map<string, [Opened, ...Opened[]]>()
   for (const { recorded: each, opened, error } of await openAll(services, recorded)) {
@@ -82,20 +90,41 @@ export async function adoptAll(services: Services, recorded: readonly Recorded[]
     else groups.set(key, [opened])
   }
   // Fuel comes last: the transactions that it was for tell which addresses are ours.
-  for (const attempts of [...groups.values()].sort((a, b) => Number(isFuel(a)) - Number(isFuel(b)))) {
+  for (const attempts of [...groups.values()].sort(
+    (a, b) => Number(isFuel(a)) - Number(isFuel(b)),
+  )) {
     try {
-      const { adopted, walletsMade } = await adopt(services, await groupOf(services, attempts), scanFrom)
-      all.transactions.push({ ...adopted, amount: show(services, adopted.asset, BigInt(adopted.amount)) })
+      const { adopted, walletsMade } = await adopt(
+        services,
+        await groupOf(services, attempts),
+        scanFrom,
+      )
+      all.transactions.push({
+        ...adopted,
+        amount: show(services, adopted.asset, BigInt(adopted.amount)),
+      })
       all.wallets.push(...walletsMade.map((asset) => ({ workspace: adopted.workspace, asset })))
     } catch (error) {
-      all.unadopted.push(...attempts.map((each) => ({ recorded: each.recorded, error: notAdopted(services, error) })))
+      all.unadopted.push(
+        ...attempts.map((each) => ({
+          recorded: each.recorded,
+          error: notAdopted(services, error),
+        })),
+      )
     }
   }
   return all
 }
 
-/** Keeps the transactions that could not be adopted: they are reported until they are, and do not hold the database. */
-export async function noteUnadopted(services: Services, { unadopted }: AdoptedAll, tried: readonly Recorded[]): Promise<void> {
+/**
+ * Keeps the transactions that could not be adopted: they are reported until they are, and do not
+ * hold the database.
+ */
+export async function noteUnadopted(
+  services: Services,
+  { unadopted }: AdoptedAll,
+  tried: readonly Recorded[],
+): Promise<void> {
   const failed = new Set(unadopted.map(({ recorded }) => recorded.id))
   await services.database.query('delete from unadopted_steps where id = any($1)', [
     tried.map(({ id }) => id).filter((id) => !failed.has(id)),
@@ -104,6 +133,13 @@ export async function noteUnadopted(services: Services, { unadopted }: AdoptedAl
     await services.database.query(
       `insert into unadopted_steps (id, recorded, reason, matters, noted_at) values ($1, $2, $3, $4, $5) on conflict (id) do update
          set reason = excluded.reason, matters = excluded.matters, recorded = excluded.recorded`,
-      [recorded.id, JSON.stringify(recorded), error.message, error.matters, new Date(services.environment.now())])
+      [
+        recorded.id,
+        JSON.stringify(recorded),
+        error.message,
+        error.matters,
+        new Date(services.environment.now()),
+      ],
+    )
   }
 }

@@ -38,7 +38,9 @@ interface Place {
 /** Wallets and addresses that the transaction itself proves. */
 async function placeOf(services: Services, group: Group, scanFrom: ScanFrom): Promise<Place> {
   const [{ network, workspaceId, subAccount, coins }] = group.attempts
-  const delayDays = group.attempts[0].decoded.action ? (await services.networks.stakes(network.code).parameters()).unfreezeDelayDays : 0
+  const delayDays = group.attempts[0].decoded.action
+    ? (await services.networks.stakes(network.code).parameters()).unfreezeDelayDays
+    : 0
   if (subAccount === TANK_SUB_ACCOUNT) {
     await ensureScan(services, network, scanFrom)
     await ensureGasTank(services, workspaceId, network)
@@ -47,7 +49,10 @@ async function placeOf(services: Services, group: Group, scanFrom: ScanFrom): Pr
       [network.code, group.to],
     )
     return {
-      subAccountId: group.kind === 'FUEL' || group.kind === 'LEND' || group.kind === 'LEND_BACK' ? (target?.sub_account_id ?? null) : null,
+      subAccountId:
+        group.kind === 'FUEL' || group.kind === 'LEND' || group.kind === 'LEND_BACK'
+          ? (target?.sub_account_id ?? null)
+          : null,
       walletId: null,
       feeWalletId: null,
       walletsMade: [],
@@ -57,19 +62,44 @@ async function placeOf(services: Services, group: Group, scanFrom: ScanFrom): Pr
   const owner = await subAccountAt(services, workspaceId, subAccount)
   const wallet = await ensureWallet(services, owner, group.asset, network, scanFrom)
   const native = services.registry.asset(network.native_asset)
-  const paysElsewhere = traitsOf(network).feesFrom === 'wallet' && group.asset.type === 'token' && native
-  const feeWallet = paysElsewhere ? await ensureWallet(services, owner, native, network, scanFrom) : null
+  const paysElsewhere =
+    traitsOf(network).feesFrom === 'wallet' && group.asset.type === 'token' && native
+  const feeWallet = paysElsewhere
+    ? await ensureWallet(services, owner, native, network, scanFrom)
+    : null
   await ensurePath(services, network, owner, group.pathIndex)
   for (const { pathIndex } of coins) await ensurePath(services, network, owner, pathIndex)
-  const made = [...(wallet.made ? [group.asset.asset_name] : []), ...(feeWallet?.made ? [network.native_asset] : [])]
-  return { subAccountId: owner.subAccountId, walletId: wallet.id, feeWalletId: feeWallet?.id ?? null, walletsMade: made, delayDays }
+  const made = [
+    ...(wallet.made ? [group.asset.asset_name] : []),
+    ...(feeWallet?.made ? [network.native_asset] : []),
+  ]
+  return {
+    subAccountId: owner.subAccountId,
+    walletId: wallet.id,
+    feeWalletId: feeWallet?.id ?? null,
+    walletsMade: made,
+    delayDays,
+  }
 }
 
-/** The row that this database has of a recorded transaction: under its id, or one that was about to do the same. */
+/**
+ * The row that this database has of a recorded transaction: under its id, or one that was about to
+ * do the same.
+ */
 async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | undefined> {
-  const byId = await tx.one<TransactionRow>('select * from transactions where id::text = $1 for update', [group.id])
+  const byId = await tx.one<TransactionRow>(
+    'select * from transactions where id::text = $1 for update',
+    [group.id],
+  )
   if (byId) return byId
-  const [{ network, decoded, workspaceId, unsigned: { bytes } }] = group.attempts
+  const [
+    {
+      network,
+      decoded,
+      workspaceId,
+      unsigned: { bytes },
+    },
+  ] = group.attempts
   const built = await tx.one<TransactionRow>(
     `select t.* from transactions t join chain_transactions c on c.workspace_id = t.workspace_id and c.transaction_id = t.id
      where c.network = $1 and c.unsigned->>'bytes' = $2 and c.state = 'BUILT' limit 1 for update of t`,
@@ -77,13 +107,18 @@ async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | unde
   )
   if (built) return built
   if (group.kind === 'WITHDRAWAL') return undefined
-  // A known transaction was signed for the same place in the account's order: the recorded one is a dearer attempt of it.
-  const sibling = decoded.nonce === null ? undefined : await tx.one<TransactionRow>(
-    `select t.* from transactions t join chain_transactions c on c.workspace_id = t.workspace_id and c.transaction_id = t.id
+  // A known transaction was signed for the same place in the account's order: the recorded one is a
+  // dearer attempt of it.
+  const sibling =
+    decoded.nonce === null
+      ? undefined
+      : await tx.one<TransactionRow>(
+          `select t.* from transactions t join chain_transactions c on c.workspace_id = t.workspace_id and c.transaction_id = t.id
      where c.workspace_id = $6 and c.network = $1 and c.account = $2 and c.nonce = $3 and c.hash is not null and c.state <> 'VOID'
        and t.kind = $4
-       and t.destination_id = $5 limit 1 for update of t`, [network.code, group.from, decoded.nonce.toString(), group.kind, group.to,
-      workspaceId])
+       and t.destination_id = $5 limit 1 for update of t`,
+          [network.code, group.from, decoded.nonce.toString(), group.kind, group.to, workspaceId],
+        )
   if (sibling) return sibling
   const unsigned = `and status = 'pending'
     and not exists (select 1 from chain_transactions c
@@ -121,22 +156,30 @@ async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | unde
 }
 
 /**
- * Makes a recorded transaction known, in one commit: its row or the one that was about to do the same, its attempts
- * with their signed bytes, the coins that they spend and make. Confirming and booking it is the ordinary steps' work,
- * so that nothing is booked but what the chain confirms at its depth.
+ * Makes a recorded transaction known, in one commit: its row or the one that was about to do the
+ * same, its attempts with their signed bytes, the coins that they spend and make. Confirming and
+ * booking it is the ordinary steps' work, so that nothing is booked but what the chain confirms at
+ * its depth.
  * @throws NotAdopted
  */
-export async function adopt(services: Services, group: Group, scanFrom: ScanFrom): Promise<{ adopted: Adopted; walletsMade: string[] }> {
+export async function adopt(
+  services: Services,
+  group: Group,
+  scanFrom: ScanFrom,
+): Promise<{ adopted: Adopted; walletsMade: string[] }> {
   const { network, workspaceId, recorded } = group.attempts[0]
   const place = await placeOf(services, group, scanFrom)
-  // Where the bytes do not tell their end, the one of a transaction that was built now is later than theirs.
-  const end = await services.networks.get(network.code).latestEnd?.() ?? null
+  // Where the bytes do not tell their end, the one of a transaction that was built now is later
+  // than theirs.
+  const end = (await services.networks.get(network.code).latestEnd?.()) ?? null
   const newest = group.attempts.at(-1) as Group['attempts'][0]
   const adopted = await services.database.transaction(async (tx) => {
     const known = await rowOf(tx, group)
-    if (known && !isOf(known, group, workspaceId)) throw new NotAdopted(`another transaction has its id ${known.id} here`)
-    if (known && known.status !== 'pending') throw new NotAdopted(`the transaction ${known.id} has ended here as ${known.state}`)
-    const row = known ?? await create(services, tx, group, place)
+    if (known && !isOf(known, group, workspaceId))
+      throw new NotAdopted(`another transaction has its id ${known.id} here`)
+    if (known && known.status !== 'pending')
+      throw new NotAdopted(`the transaction ${known.id} has ended here as ${known.state}`)
+    const row = known ?? (await create(services, tx, group, place))
     const signedBefore = await writeAttempts(services, tx, group, row, end)
     if (known) await goOn(services, tx, group, row, place)
     const done: Adopted['done'] = !known ? 'created' : signedBefore ? 'replacement' : 'continued'
@@ -154,24 +197,45 @@ export async function adopt(services: Services, group: Group, scanFrom: ScanFrom
   return { adopted, walletsMade: place.walletsMade }
 }
 
-/** Whether a row fits what was recorded. Amounts of sweeps and releases do not count: they are known at the end only. */
+/**
+ * Whether a row fits what was recorded. Amounts of sweeps and releases do not count: they are known
+ * at the end only.
+ */
 function isOf(known: TransactionRow, group: Group, workspaceId: string): boolean {
   const isFixed = known.kind !== 'SWEEP' && known.kind !== 'RELEASE'
-  const isSame = known.workspace_id === workspaceId && known.kind === group.kind && known.asset === group.asset.asset_name
+  const isSame =
+    known.workspace_id === workspaceId &&
+    known.kind === group.kind &&
+    known.asset === group.asset.asset_name
   return isSame && (!isFixed || known.amount === group.amount.toString())
 }
 
 /** Names of what a kind leaves from and goes to, as transactions show it. */
-function endsOf(kind: TransactionRow['kind'], isTank: boolean): [source: string, destination: string] {
-  if (isTank) return ['GAS_TANK', kind === 'DRAIN' ? 'EXTERNAL' : /^(?:UN)?STAKE$|^RELEASE$/.test(kind) ? 'STAKING' : 'OMNIBUS']
+function endsOf(
+  kind: TransactionRow['kind'],
+  isTank: boolean,
+): [source: string, destination: string] {
+  if (isTank)
+    return [
+      'GAS_TANK',
+      kind === 'DRAIN' ? 'EXTERNAL' : /^(?:UN)?STAKE$|^RELEASE$/.test(kind) ? 'STAKING' : 'OMNIBUS',
+    ]
   if (kind === 'STAKE') return ['INTERNAL', 'STAKING']
   if (kind === 'UNSTAKE') return ['STAKING', 'STAKING']
   if (kind === 'RELEASE') return ['STAKING', 'INTERNAL']
   return ['INTERNAL', kind === 'WITHDRAWAL' ? 'EXTERNAL' : 'OMNIBUS']
 }
 
-/** Makes a row for a recorded transaction, with the reservations that an ordinary one has when it is signed. */
-async function create(services: Services, tx: Queryable, group: Group, place: Place): Promise<TransactionRow> {
+/**
+ * Makes a row for a recorded transaction, with the reservations that an ordinary one has when it is
+ * signed.
+ */
+async function create(
+  services: Services,
+  tx: Queryable,
+  group: Group,
+  place: Place,
+): Promise<TransactionRow> {
   const { network, workspaceId, recorded } = group.attempts[0]
   const at = new Date(recorded.at)
   const fee = worstFee(group)
@@ -182,7 +246,8 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
       )
     : undefined
   const [source, destination] = endsOf(group.kind, place.walletId === null)
-  const loan = group.kind === 'LEND_BACK' ? await returnedLoan(tx, workspaceId, network.code, group) : null
+  const loan =
+    group.kind === 'LEND_BACK' ? await returnedLoan(tx, workspaceId, network.code, group) : null
   const plan: Plan = {
     // The caller's request is not here: nothing more can be signed for an adopted transaction.
     adopted: '1',
@@ -191,17 +256,39 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
     ...(group.order === null ? {} : { order: group.order }),
     ...reservedIn(network, group, place, loan === null ? fee : BigInt(loan.fee)),
     ...(group.attempts[0].decoded.action
-      ? { fee_limit: '0', step: '0', fees_paid: '0', delay_days: String(place.delayDays), adopted_steps: '1' }
+      ? {
+          fee_limit: '0',
+          step: '0',
+          fees_paid: '0',
+          delay_days: String(place.delayDays),
+          adopted_steps: '1',
+        }
       : {}),
     ...(group.resource === null ? {} : { resource: group.resource }),
   }
   const row = await insertTransaction(tx, {
-    id: group.id, kind: group.kind, state: 'CONFIRMING',
-    workspace_id: workspaceId, sub_account_id: place.subAccountId, wallet_id: place.walletId,
-    asset: group.asset.asset_name, network: network.code, amount: group.amount, fee, fee_asset: group.asset.fee_asset,
-    source_type: source, source_id: group.from, destination_type: destination, destination_id: group.to, address_tag: group.tag,
-    sequence_id: group.sequenceId, hash: group.attempts.at(-1)?.signed.hash ?? null, memo: rule ? `auto-forwarding ${rule.id}` : null, plan,
-    created_at: at, updated_at: tx.now(),
+    id: group.id,
+    kind: group.kind,
+    state: 'CONFIRMING',
+    workspace_id: workspaceId,
+    sub_account_id: place.subAccountId,
+    wallet_id: place.walletId,
+    asset: group.asset.asset_name,
+    network: network.code,
+    amount: group.amount,
+    fee,
+    fee_asset: group.asset.fee_asset,
+    source_type: source,
+    source_id: group.from,
+    destination_type: destination,
+    destination_id: group.to,
+    address_tag: group.tag,
+    sequence_id: group.sequenceId,
+    hash: group.attempts.at(-1)?.signed.hash ?? null,
+    memo: rule ? `auto-forwarding ${rule.id}` : null,
+    plan,
+    created_at: at,
+    updated_at: tx.now(),
   })
   if (loan === null) await reserve(tx, row, fee)
   if (source === 'GAS_TANK')
@@ -215,18 +302,35 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
     await tx.query(
       `insert into idempotency (workspace_id, wallet_id, sequence_id, transaction_id, payload_hash, response)
        values ($6, $1, $2, $3, $4, $5) on conflict do nothing`,
-      [place.walletId, group.sequenceId, row.id, ADOPTED_PAYLOAD, answerOf(services, row), workspaceId],
+      [
+        place.walletId,
+        group.sequenceId,
+        row.id,
+        ADOPTED_PAYLOAD,
+        answerOf(services, row),
+        workspaceId,
+      ],
     )
   }
   return row
 }
 
-/** The answer that the caller's request got; a staking request is answered with id, status and hash alone. */
+/**
+ * The answer that the caller's request got; a staking request is answered with id, status and hash
+ * alone.
+ */
 const answerOf = (services: Services, row: TransactionRow): string =>
-  stringifyJson(row.kind === 'WITHDRAWAL' ? presentTransaction(row, services.registry) : { id: row.id, status: row.status, hash: row.hash })
+  stringifyJson(
+    row.kind === 'WITHDRAWAL'
+      ? presentTransaction(row, services.registry)
+      : { id: row.id, status: row.status, hash: row.hash },
+  )
 
 const worstFee = (group: Group): bigint =>
-  group.attempts.reduce((most, { decoded }) => (decoded.fee_max > most ? decoded.fee_max : most), 0n)
+  group.attempts.reduce(
+    (most, { decoded }) => (decoded.fee_max > most ? decoded.fee_max : most),
+    0n,
+  )
 
 /** A sweep of a native coin, whose fee no tank has paid. */
 const paysForItself = (network: Network, group: Group): boolean =>
@@ -235,8 +339,10 @@ const paysForItself = (network: Network, group: Group): boolean =>
 /** What the plan of an ordinary transaction says of its reservations, as the booking reads it. */
 function reservedIn(network: Network, group: Group, place: Place, fee: bigint): Plan {
   if (group.kind === 'FUEL') return { need: fee.toString() }
-  if (group.kind === 'LEND' || group.kind === 'LEND_BACK') return { reserved_fee: fee.toString(), back_fee: '0' }
-  if (group.kind === 'DRAIN' || (group.attempts[0].decoded.action && place.walletId === null)) return { reserved_fee: fee.toString() }
+  if (group.kind === 'LEND' || group.kind === 'LEND_BACK')
+    return { reserved_fee: fee.toString(), back_fee: '0' }
+  if (group.kind === 'DRAIN' || (group.attempts[0].decoded.action && place.walletId === null))
+    return { reserved_fee: fee.toString() }
   if (paysForItself(network, group)) return { need: '0', own: '1' }
   // The fee is paid from the float at the address, where its fuel is booked as well.
   if (traitsOf(network).feesFrom === 'tank') return { need: '0' }
@@ -244,16 +350,25 @@ function reservedIn(network: Network, group: Group, place: Place, fee: bigint): 
   return group.kind === 'WITHDRAWAL' ? { fee_reserve: fee.toString() } : {}
 }
 
-/** Takes a forward off what waits for its rule; deposits that are not found again yet are noted as forwarded ahead. */
-async function noteForward(tx: Queryable, row: TransactionRow, ruleId: string, network: Network, fee: bigint, at: Date): Promise<void> {
-  const gross = BigInt(row.amount) + (traitsOf(network).feesFrom === 'wallet' && row.asset === row.fee_asset ? fee : 0n)
-  await tx.query('insert into forwards (transaction_id, rule_id, amount, created_at, workspace_id) values ($1, $2, $3, $4, $5)', [
-    row.id,
-    ruleId,
-    gross.toString(),
-    at,
-    row.workspace_id,
-  ])
+/**
+ * Takes a forward off what waits for its rule; deposits that are not found again yet are noted as
+ * forwarded ahead.
+ */
+async function noteForward(
+  tx: Queryable,
+  row: TransactionRow,
+  ruleId: string,
+  network: Network,
+  fee: bigint,
+  at: Date,
+): Promise<void> {
+  const gross =
+    BigInt(row.amount) +
+    (traitsOf(network).feesFrom === 'wallet' && row.asset === row.fee_asset ? fee : 0n)
+  await tx.query(
+    'insert into forwards (transaction_id, rule_id, amount, created_at, workspace_id) values ($1, $2, $3, $4, $5)',
+    [row.id, ruleId, gross.toString(), at, row.workspace_id],
+  )
   await tx.query(
     `update forward_rules set ahead = ahead + greatest(0, $2 - waiting), waiting = greatest(0, waiting - $2)
      where workspace_id = $3 and id = $1`,
@@ -261,8 +376,17 @@ async function noteForward(tx: Queryable, row: TransactionRow, ruleId: string, n
   )
 }
 
-/** Moves a known row that was not signed here to CONFIRMING; from then on it is an ordinary transaction. */
-async function goOn(services: Services, tx: Queryable, group: Group, row: TransactionRow, place: Place): Promise<void> {
+/**
+ * Moves a known row that was not signed here to CONFIRMING; from then on it is an ordinary
+ * transaction.
+ */
+async function goOn(
+  services: Services,
+  tx: Queryable,
+  group: Group,
+  row: TransactionRow,
+  place: Place,
+): Promise<void> {
   const newest = group.attempts.at(-1) as Group['attempts'][0]
   if (newest.decoded.action) {
     await tx.query(
@@ -283,14 +407,22 @@ async function goOn(services: Services, tx: Queryable, group: Group, row: Transa
        lease_until = null,
        lease_token = null, next_run_at = $4, updated_at = $4, plan = plan - 'cancel' - 'reason' - 'waits'
      where workspace_id = $5 and id = $1`,
-    [row.id, newest.signed.hash, group.amount.toString(), new Date(services.environment.now()), row.workspace_id])
-  if (paysForItself(group.attempts[0].network, group)) {
-    await tx.query(`update transactions set plan = plan || '{"need":"0","own":"1"}' where workspace_id = $2 and id = $1`, [
+    [
       row.id,
+      newest.signed.hash,
+      group.amount.toString(),
+      new Date(services.environment.now()),
       row.workspace_id,
-    ])
+    ],
+  )
+  if (paysForItself(group.attempts[0].network, group)) {
+    await tx.query(
+      `update transactions set plan = plan || '{"need":"0","own":"1"}' where workspace_id = $2 and id = $1`,
+      [row.id, row.workspace_id],
+    )
   }
-  if (place.feeWalletId !== null && row.plan.fee_wallet === undefined) await lendFeeWallet(tx, row, place.feeWalletId, worstFee(group))
+  if (place.feeWalletId !== null && row.plan.fee_wallet === undefined)
+    await lendFeeWallet(tx, row, place.feeWalletId, worstFee(group))
   // Its bytes may have been public since before the backup was restored.
   await chargePlatformFee(services, tx, row)
 }

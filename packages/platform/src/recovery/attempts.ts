@@ -9,12 +9,19 @@ import { openAccount } from '../engine/nonce-order.ts'
 import { isStaking } from '../staking/steps.ts'
 import { stepUnderWay } from '../staking/recorded.ts'
 
-interface Stored { id: string; workspace_id: string; transaction_id: string; state: string; attempt: number; bytes: string }
+interface Stored {
+  id: string
+  workspace_id: string
+  transaction_id: string
+  state: string
+  attempt: number
+  bytes: string
+}
 
 /**
- * Writes the signed bytes of each attempt, the coins that they spend and the change that they make. Whatever was built
- * here for the same transaction, or on the same coins and nonces, and that no node has ever seen, gives way.
- * Answers whether something of it was signed here before.
+ * Writes the signed bytes of each attempt, the coins that they spend and the change that they make.
+ * Whatever was built here for the same transaction, or on the same coins and nonces, and that no
+ * node has ever seen, gives way. Answers whether something of it was signed here before.
  */
 export async function writeAttempts(
   services: Services,
@@ -39,11 +46,21 @@ export async function writeAttempts(
     await freePlace(services, tx, each, row, account)
     const step = decoded.action?.kind ?? null
     const isLater = step !== null && isStaking(row) && stepUnderWay(row) !== step
-    const replacement = recorded.purpose === 'cancel' ? await noteCancel(services, tx, row, recorded.at) : null
+    const replacement =
+      recorded.purpose === 'cancel' ? await noteCancel(services, tx, row, recorded.at) : null
     await insertChainTransaction(tx, {
-      id, workspace_id: row.workspace_id, transaction_id: row.id, network: network.code, account,
-      nonce: decoded.nonce, unsigned, fee_max: decoded.fee_max,
-      valid_until: decoded.valid_until ?? end, step, replaces: step === null ? first : null, replacement_id: replacement,
+      id,
+      workspace_id: row.workspace_id,
+      transaction_id: row.id,
+      network: network.code,
+      account,
+      nonce: decoded.nonce,
+      unsigned,
+      fee_max: decoded.fee_max,
+      valid_until: decoded.valid_until ?? end,
+      step,
+      replaces: step === null ? first : null,
+      replacement_id: replacement,
       signed: { ...each.signed, at: new Date(recorded.at) },
       // One call of a staking transaction is under way at a time; the later ones wait for it.
       state: isLater ? 'VOID' : 'SIGNED',
@@ -55,21 +72,43 @@ export async function writeAttempts(
   return signed.length > 0
 }
 
-/** Voids a transaction that was built here and shown to no node, and frees its coins: it is built again on others. */
+/**
+ * Voids a transaction that was built here and shown to no node, and frees its coins: it is built
+ * again on others.
+ */
 async function giveWay(tx: Queryable, built: Stored): Promise<void> {
-  await tx.query(`update chain_transactions set state = 'VOID' where workspace_id = $2 and id = $1`, [built.id, built.workspace_id])
-  await tx.query('update utxos set spent_by = null where workspace_id = $2 and spent_by = $1', [built.id, built.workspace_id])
+  await tx.query(
+    `update chain_transactions set state = 'VOID' where workspace_id = $2 and id = $1`,
+    [built.id, built.workspace_id],
+  )
+  await tx.query('update utxos set spent_by = null where workspace_id = $2 and spent_by = $1', [
+    built.id,
+    built.workspace_id,
+  ])
 }
 
-async function freePlace(services: Services, tx: Queryable, opened: Opened, row: TransactionRow, account: string | null): Promise<void> {
+async function freePlace(
+  services: Services,
+  tx: Queryable,
+  opened: Opened,
+  row: TransactionRow,
+  account: string | null,
+): Promise<void> {
   const { network, decoded, coins } = opened
   const others = await tx.query<Stored>(
     `select c.id, c.workspace_id, c.transaction_id, c.state, c.attempt, '' bytes from chain_transactions c
      where c.workspace_id = $6 and c.network = $1 and c.transaction_id <> $2 and c.state not in ('VOID', 'REPLACED', 'EXPIRED')
        and (c.account = $3 and c.nonce = $4 or c.id in (select spent_by from utxos u where u.workspace_id = $6 and u.network = $1
          and u.txid || ':' || u.vout = any($5))) for update`,
-    [network.code, row.id, account, decoded.nonce?.toString() ?? null, coins.map(({ txid, vout }) => `${txid}:${vout}`),
-      row.workspace_id])
+    [
+      network.code,
+      row.id,
+      account,
+      decoded.nonce?.toString() ?? null,
+      coins.map(({ txid, vout }) => `${txid}:${vout}`),
+      row.workspace_id,
+    ],
+  )
   for (const other of others) {
     if (other.state !== 'BUILT')
       throw new NotAdopted(
@@ -86,7 +125,12 @@ async function freePlace(services: Services, tx: Queryable, opened: Opened, row:
 }
 
 /** Writes that a transfer was cancelled by its caller, whose signed request is lost. */
-async function noteCancel(services: Services, tx: Queryable, row: TransactionRow, at: number): Promise<string> {
+async function noteCancel(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+  at: number,
+): Promise<string> {
   const id = services.environment.uuid()
   await tx.query(
     `insert into replacements (id, workspace_id, transaction_id, kind, state, created_at, updated_at)
@@ -96,7 +140,10 @@ async function noteCancel(services: Services, tx: Queryable, row: TransactionRow
   return id
 }
 
-/** Writes the coins that an attempt spends and makes. An unknown one is a deposit's: the scanner credits it at its block. */
+/**
+ * Writes the coins that an attempt spends and makes. An unknown one is a deposit's: the scanner
+ * credits it at its block.
+ */
 async function writeCoins(
   tx: Queryable,
   { network, decoded, unsigned, coins, signed }: Opened,
@@ -109,7 +156,17 @@ async function writeCoins(
       `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, spent_by, workspace_id)
        values ($1, $2, $3, $4, $5, $6, $7, 'deposit', false, $8, $9)
        on conflict (network, txid, vout) do update set spent_by = excluded.spent_by`,
-      [network.code, txid, vout, decoded.from[at], row.wallet_id, value.toString(), pathIndex, id, row.workspace_id],
+      [
+        network.code,
+        txid,
+        vout,
+        decoded.from[at],
+        row.wallet_id,
+        value.toString(),
+        pathIndex,
+        id,
+        row.workspace_id,
+      ],
     )
   }
   if (decoded.change && unsigned.change) {

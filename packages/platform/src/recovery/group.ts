@@ -1,12 +1,21 @@
 import { createHash } from 'node:crypto'
-import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, traitsOf, type Asset, type TronResource } from '@custody/chains'
+import {
+  OMNIBUS_INDEX,
+  TANK_SUB_ACCOUNT,
+  traitsOf,
+  type Asset,
+  type TronResource,
+} from '@custody/chains'
 import type { Services } from '../engine/services.ts'
 import type { TransactionKind, TransactionRow } from '../engine/transaction.ts'
 import { NotAdopted, type Opened } from './open.ts'
 import { addressOf } from './places.ts'
 import { loanIn, stakesOf } from './stake-steps.ts'
 
-/** Recorded transactions of which at most one is mined: the attempts of one transaction of ours, the first of them first. */
+/**
+ * Recorded transactions of which at most one is mined: the attempts of one transaction of ours, the
+ * first of them first.
+ */
 export interface Group {
   /** Of the transaction's row: the caller's request names it, or the record itself. */
   id: string
@@ -49,7 +58,10 @@ function uuidOf(text: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
-/** Transactions with one key are attempts of one: those of a request, of an order, or of one place in an account's order. */
+/**
+ * Transactions with one key are attempts of one: those of a request, of an order, or of one place
+ * in an account's order.
+ */
 export function keyOf({ recorded, decoded, network }: Opened): string {
   if (BY_REQUEST.has(recorded.purpose)) return `request ${recorded.transaction_id ?? ''}`
   if (recorded.purpose === 'drain' || recorded.purpose === 'tank-stake') return recorded.step
@@ -67,16 +79,19 @@ function parts(text: string | null | undefined): unknown[] {
 }
 
 /**
- * What a group of attempts is in the books. The nodes name the purpose; that it is possible is checked against what
- * was decoded, so that a node that lies books nothing that the transaction does not do.
+ * What a group of attempts is in the books. The nodes name the purpose; that it is possible is
+ * checked against what was decoded, so that a node that lies books nothing that the transaction
+ * does not do.
  * @throws NotAdopted
  */
 export async function groupOf(services: Services, attempts: [Opened, ...Opened[]]): Promise<Group> {
-  // A cancellation only pays its own sender: the attempt that it cancels says what the transaction was for.
+  // A cancellation only pays its own sender: the attempt that it cancels says what the transaction
+  // was for.
   const main = attempts.find(({ recorded }) => recorded.purpose !== 'cancel') ?? attempts[0]
   const { recorded, decoded, network, subAccount, workspaceId } = main
   const kind = Object.hasOwn(KINDS, recorded.purpose) ? KINDS[recorded.purpose] : undefined
-  if (!kind) throw new NotAdopted(`transactions of the purpose ${recorded.purpose} are not known here`)
+  if (!kind)
+    throw new NotAdopted(`transactions of the purpose ${recorded.purpose} are not known here`)
   if (recorded.purpose === 'cancel') return cancelOf(services, attempts)
   if (
     attempts.some(
@@ -92,12 +107,20 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
   const isCoin = traitsOf(network).deposits === 'spendable'
   const pathIndex = isCoin ? OMNIBUS_INDEX : (recorded.unsigned.inputs.at(-1)?.path[2] as number)
   const base: Group = {
-    id: '', asset, sequenceId: null, ruleId: null, order: null, pathIndex,
-    from: isCoin ? await addressOf(services, network, workspaceId, subAccount, OMNIBUS_INDEX) : (decoded.from.at(-1) as string),
+    id: '',
+    asset,
+    sequenceId: null,
+    ruleId: null,
+    order: null,
+    pathIndex,
+    from: isCoin
+      ? await addressOf(services, network, workspaceId, subAccount, OMNIBUS_INDEX)
+      : (decoded.from.at(-1) as string),
     ...didOf(recorded.purpose, kind, attempts, main),
   }
   const isTank = subAccount === TANK_SUB_ACCOUNT
-  const impossible = () => new NotAdopted(`it does not do what the signer nodes call it, ${recorded.purpose}`)
+  const impossible = () =>
+    new NotAdopted(`it does not do what the signer nodes call it, ${recorded.purpose}`)
   if (BY_REQUEST.has(recorded.purpose)) {
     if (
       isTank ||
@@ -129,7 +152,8 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
   const id = uuidOf(keyOf(main))
   if (recorded.purpose === 'lend' || recorded.purpose === 'tank-stake') {
     const order = recorded.purpose === 'tank-stake' ? parts(recorded.step)[1] : null
-    if (!isTank || (order === null) !== (base.kind === 'LEND' || base.kind === 'LEND_BACK')) throw impossible()
+    if (!isTank || (order === null) !== (base.kind === 'LEND' || base.kind === 'LEND_BACK'))
+      throw impossible()
     return { ...base, id, order: typeof order === 'string' ? order : null }
   }
   if (kind === 'SWEEP') {
@@ -149,7 +173,9 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
     [network.code, base.to, workspaceId],
   )
   if ((own !== undefined) !== (kind === 'FUEL'))
-    throw kind === 'FUEL' ? new NotAdopted('it is fuel for an address that is not known here', true) : impossible()
+    throw kind === 'FUEL'
+      ? new NotAdopted('it is fuel for an address that is not known here', true)
+      : impossible()
   return { ...base, id, order: typeof order === 'string' ? order : null }
 }
 
@@ -164,7 +190,14 @@ function didOf(
   if (purpose === 'lend') return { attempts, tag: null, ...loanIn(attempts[0]) }
   const [payment, more] = decoded.payments
   if (!payment || more) throw new NotAdopted(`it makes ${decoded.payments.length} payments`)
-  return { kind, attempts, amount: payment.amount, to: payment.address, tag: payment.tag, resource: null }
+  return {
+    kind,
+    attempts,
+    amount: payment.amount,
+    to: payment.address,
+    tag: payment.tag,
+    resource: null,
+  }
 }
 
 /** A cancellation of a transfer whose own transaction is known here. */
@@ -175,7 +208,8 @@ async function cancelOf(services: Services, attempts: Group['attempts']): Promis
     [recorded.transaction_id ?? '', workspaceId],
   )
   const asset = row && services.registry.asset(row.asset)
-  if (!row || !asset || row.network !== network.code) throw new NotAdopted('it cancels a transfer that is not known here')
+  if (!row || !asset || row.network !== network.code)
+    throw new NotAdopted('it cancels a transfer that is not known here')
   return {
     id: row.id,
     kind: 'WITHDRAWAL',

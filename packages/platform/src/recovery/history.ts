@@ -5,8 +5,9 @@ import type { Services } from '../engine/services.ts'
 import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
 
 /**
- * What the signer nodes have recorded since this database last compared itself with them. Whatever they sign was
- * committed here first, so a recorded transaction that is not found is a commit that this database has lost.
+ * What the signer nodes have recorded since this database last compared itself with them. Whatever
+ * they sign was committed here first, so a recorded transaction that is not found is a commit that
+ * this database has lost.
  */
 const TIMEOUT_MS = 15_000
 /** Two nodes sign, so any two of the three know of every transaction. */
@@ -32,7 +33,12 @@ const BODIES = {
   signed: z.object({
     step_height: z.int(),
     signatures: z
-      .array(z.object({ signature: z.string().regex(/^[0-9a-f]{128}$/), recovery_id: z.int().min(0).max(3).nullable() }))
+      .array(
+        z.object({
+          signature: z.string().regex(/^[0-9a-f]{128}$/),
+          recovery_id: z.int().min(0).max(3).nullable(),
+        }),
+      )
       .max(400),
   }),
   void: z.object({ keys: z.array(name).max(16), transaction_id: name.nullish() }),
@@ -46,12 +52,22 @@ const BODIES = {
   }),
   allocate: z.object({ workspace: name, curve: z.enum(['secp256k1', 'ed25519']) }),
   revoke: z.object({ api_key: name }),
-  rule: z.object({ rule: name, workspace: name, sub_account: z.int(), asset: name, destination: name }),
+  rule: z.object({
+    rule: name,
+    workspace: name,
+    sub_account: z.int(),
+    asset: name,
+    destination: name,
+  }),
 } as const
 type Body<K extends keyof typeof BODIES> = z.infer<(typeof BODIES)[K]>
 
 const pageSchema = z.object({
-  generation: z.int().min(0), height: z.int().min(0), before: z.string().nullable(), hash: z.string().nullable(), next: z.int().min(1),
+  generation: z.int().min(0),
+  height: z.int().min(0),
+  before: z.string().nullable(),
+  hash: z.string().nullable(),
+  next: z.int().min(1),
   entries: z.array(z.object({ height: z.int(), at: z.int(), kind: name, body: z.unknown() })),
 })
 
@@ -61,7 +77,9 @@ export interface Recorded extends Omit<Body<'step'>, 'unsigned'> {
   id: string
   at: number
   unsigned: UnsignedTransaction
-  /** Each node's finished signatures: one that verifies is enough, none that does not is believed. */
+  /**
+   * Each node's finished signatures: one that verifies is enough, none that does not is believed.
+   */
   signatures: Body<'signed'>['signatures'][]
   nodes: number[]
   /** The nodes' records of it differ. */
@@ -69,13 +87,24 @@ export interface Recorded extends Omit<Body<'step'>, 'unsigned'> {
 }
 
 /** An API user as nodes have it enrolled. */
-export interface Enrolled extends Body<'enrol'> { nodes: number[]; revokedBy: number[] }
+export interface Enrolled extends Body<'enrol'> {
+  nodes: number[]
+  revokedBy: number[]
+}
 
-export interface Mark { node: number; generation: number; height: number; hash: string }
+export interface Mark {
+  node: number
+  generation: number
+  height: number
+  hash: string
+}
 
 export interface History {
   unknown: Recorded[]
-  /** Transactions that this database knows as unsigned, on networks where their change would look like a deposit. */
+  /**
+   * Transactions that this database knows as unsigned, on networks where their change would look
+   * like a deposit.
+   */
   unsigned: Recorded[]
   enrolled: Enrolled[]
   rules: Body<'rule'>[]
@@ -88,11 +117,18 @@ export interface History {
 }
 
 /**
- * What tells a transaction from every other: the bytes of one account may be those of another with the same number (EVM
- * names the sender by the signature alone), so whose key signs belongs to it.
+ * What tells a transaction from every other: the bytes of one account may be those of another with
+ * the same number (EVM names the sender by the signature alone), so whose key signs belongs to it.
  */
-const idOf = (workspace: string, network: string, bytes: string, paths: readonly (readonly number[])[]): string =>
-  createHash('sha256').update(JSON.stringify([workspace, network, bytes, paths])).digest('hex')
+const idOf = (
+  workspace: string,
+  network: string,
+  bytes: string,
+  paths: readonly (readonly number[])[],
+): string =>
+  createHash('sha256')
+    .update(JSON.stringify([workspace, network, bytes, paths]))
+    .digest('hex')
 
 interface NodeHistory {
   node: number
@@ -107,18 +143,32 @@ interface NodeHistory {
 }
 
 /**
- * Asks every node for what it has recorded since the marks, and keeps what this database does not know.
+ * Asks every node for what it has recorded since the marks, and keeps what this database does not
+ * know.
  * @param whole enrolments and rules from the beginning, not only since the marks
  */
 export async function readHistory(services: Services, whole: boolean): Promise<History> {
   const marks = new Map(
-    (await services.database.query<Mark & { height: string }>('select node, generation, height::text, hash from signer_marks')).map(
-      (row) => [row.node, { ...row, height: Number(row.height) }],
-    ),
+    (
+      await services.database.query<Mark & { height: string }>(
+        'select node, generation, height::text, hash from signer_marks',
+      )
+    ).map((row) => [row.node, { ...row, height: Number(row.height) }]),
   )
   const nodes = services.signers.peers.map(({ node }) => node)
-  const answers = await Promise.allSettled(nodes.map((node) => readNode(services, node, whole ? undefined : marks.get(node))))
-  const merged: History = { unknown: [], unsigned: [], enrolled: [], rules: [], keys: [], voided: new Set(), marks: [], missing: [] }
+  const answers = await Promise.allSettled(
+    nodes.map((node) => readNode(services, node, whole ? undefined : marks.get(node))),
+  )
+  const merged: History = {
+    unknown: [],
+    unsigned: [],
+    enrolled: [],
+    rules: [],
+    keys: [],
+    voided: new Set(),
+    marks: [],
+    missing: [],
+  }
   const steps = new Map<string, Recorded>()
   const built = new Set<string>()
   const keys = new Map<string, History['keys'][0]>()
@@ -126,9 +176,21 @@ export async function readHistory(services: Services, whole: boolean): Promise<H
   answers.forEach((answer, at) => {
     const node = nodes[at] as number
     if (answer.status === 'rejected') {
-      if (!(answer.reason instanceof NodeRefused || answer.reason instanceof NodeUnavailable || answer.reason instanceof z.ZodError))
+      if (
+        !(
+          answer.reason instanceof NodeRefused ||
+          answer.reason instanceof NodeUnavailable ||
+          answer.reason instanceof z.ZodError
+        )
+      )
         throw answer.reason
-      merged.missing.push({ node, reason: answer.reason instanceof z.ZodError ? 'its answer has another shape' : answer.reason.message })
+      merged.missing.push({
+        node,
+        reason:
+          answer.reason instanceof z.ZodError
+            ? 'its answer has another shape'
+            : answer.reason.message,
+      })
       return
     }
     const { mark, ...told } = answer.value
@@ -141,14 +203,20 @@ export async function readHistory(services: Services, whole: boolean): Promise<H
     }
     for (const each of told.enrolled.values()) {
       const text = JSON.stringify([
-        each.api_key, each.public_key_pem.trim(), each.role, each.workspace, each.sub_account, each.sub_account_name,
+        each.api_key,
+        each.public_key_pem.trim(),
+        each.role,
+        each.workspace,
+        each.sub_account,
+        each.sub_account_name,
       ])
       const known = enrolled.get(text) ?? { ...each, nodes: [], revokedBy: [] }
       enrolled.set(text, known)
       known.nodes.push(node)
       if (told.revoked.has(each.api_key)) known.revokedBy.push(node)
     }
-    for (const rule of told.rules) if (!merged.rules.some((known) => known.rule === rule.rule)) merged.rules.push(rule)
+    for (const rule of told.rules)
+      if (!merged.rules.some((known) => known.rule === rule.rule)) merged.rules.push(rule)
     for (const key of told.voided) merged.voided.add(key)
     for (const key of told.keys) {
       const known = keys.get(`${key.curve} ${key.workspace}`)
@@ -159,7 +227,8 @@ export async function readHistory(services: Services, whole: boolean): Promise<H
   const all = [...steps.values()].sort((a, b) => a.at - b.at)
   merged.unknown = all.filter(({ id }) => !built.has(id))
   merged.unsigned = all.filter(
-    ({ id, signatures, unsigned }) => built.has(id) && signatures.length > 0 && hasChange(services, unsigned.network),
+    ({ id, signatures, unsigned }) =>
+      built.has(id) && signatures.length > 0 && hasChange(services, unsigned.network),
   )
   merged.enrolled = [...enrolled.values()]
   merged.keys = [...keys.values()]
@@ -188,7 +257,11 @@ function join(known: Recorded, step: Recorded): void {
   known.nodes.push(...step.nodes)
 }
 
-async function readNode(services: Services, node: number, mark: Mark | undefined): Promise<NodeHistory> {
+async function readNode(
+  services: Services,
+  node: number,
+  mark: Mark | undefined,
+): Promise<NodeHistory> {
   const told: NodeHistory = {
     node,
     mark: mark ?? { node, generation: 0, height: 0, hash: '' },
@@ -196,24 +269,37 @@ async function readNode(services: Services, node: number, mark: Mark | undefined
     built: new Set(),
     enrolled: new Map(),
     revoked: new Set(),
-    rules: [], keys: [],
+    rules: [],
+    keys: [],
     voided: [],
   }
   for (let from = (mark?.height ?? 0) + 1; ;) {
-    const page = pageSchema.parse(await services.signers.call(node, 'POST', '/history', { from }, TIMEOUT_MS))
+    const page = pageSchema.parse(
+      await services.signers.call(node, 'POST', '/history', { from }, TIMEOUT_MS),
+    )
     // Another record than the one that was compared: the node was restored, or set up anew.
-    if (mark && mark.height > 0 && from === mark.height + 1 && (page.before !== mark.hash || page.generation !== mark.generation))
+    if (
+      mark &&
+      mark.height > 0 &&
+      from === mark.height + 1 &&
+      (page.before !== mark.hash || page.generation !== mark.generation)
+    )
       return readNode(services, node, undefined)
     await take(services, told, page.entries)
     if (page.hash === null) throw new NodeUnavailable(node, 'its record ends before what it told')
     // What is being signed while this is read is looked at again the next time.
-    if (told.built.size === 0) told.mark = { node, generation: page.generation, height: page.next - 1, hash: page.hash }
+    if (told.built.size === 0)
+      told.mark = { node, generation: page.generation, height: page.next - 1, hash: page.hash }
     if (page.next <= from || page.next > page.height) return told
     from = page.next
   }
 }
 
-async function take(services: Services, told: NodeHistory, entries: z.infer<typeof pageSchema>['entries']): Promise<void> {
+async function take(
+  services: Services,
+  told: NodeHistory,
+  entries: z.infer<typeof pageSchema>['entries'],
+): Promise<void> {
   const steps: { height: number; step: Recorded }[] = []
   for (const { kind, height, at, body } of entries) {
     if (kind === 'step') {
@@ -224,7 +310,12 @@ async function take(services: Services, told: NodeHistory, entries: z.infer<type
         step: {
           ...step,
           unsigned: change ? { ...rest, change } : rest,
-          id: idOf(step.workspace, unsigned.network, unsigned.bytes, unsigned.inputs.map((input) => input.path)),
+          id: idOf(
+            step.workspace,
+            unsigned.network,
+            unsigned.bytes,
+            unsigned.inputs.map((input) => input.path),
+          ),
           at,
           signatures: [],
           nodes: [told.node],
@@ -239,7 +330,10 @@ async function take(services: Services, told: NodeHistory, entries: z.infer<type
     else if (kind === 'rule') told.rules.push(BODIES.rule.parse(body))
     else if (kind === 'void') told.voided.push(...BODIES.void.parse(body).keys)
   }
-  const known = await knownOf(services, steps.map(({ step }) => step))
+  const known = await knownOf(
+    services,
+    steps.map(({ step }) => step),
+  )
   for (const { height, step } of steps) {
     const state = known.get(step.id)
     if (state === 'BUILT') told.built.add(step.id)
@@ -253,15 +347,32 @@ async function take(services: Services, told: NodeHistory, entries: z.infer<type
 }
 
 /** Which of the recorded transactions this database has, with their states. */
-export async function knownOf(services: Services, steps: readonly Recorded[]): Promise<Map<string, string>> {
+export async function knownOf(
+  services: Services,
+  steps: readonly Recorded[],
+): Promise<Map<string, string>> {
   if (steps.length === 0) return new Map()
-  // Not the whole of it: an unsigned transaction holds the ones that it spends, which can be megabytes.
-  const rows = await services.database.query<{ workspace: string; network: string; bytes: string; paths: number[][]; state: string }>(
+  // Not the whole of it: an unsigned transaction holds the ones that it spends, which can be
+  // megabytes.
+  const rows = await services.database.query<{
+    workspace: string
+    network: string
+    bytes: string
+    paths: number[][]
+    state: string
+  }>(
     `select w.name workspace, c.unsigned->>'network' network, c.unsigned->>'bytes' bytes,
        jsonb_path_query_array(c.unsigned, '$.inputs[*].path') paths, c.state
      from chain_transactions c join workspaces w on w.id = c.workspace_id
-     where c.unsigned->>'bytes' = any($1) order by c.state = 'BUILT', c.attempt desc`, [steps.map(({ unsigned }) => unsigned.bytes)])
-  return new Map(rows.map(({ workspace, network, bytes, paths, state }) => [idOf(workspace, network, bytes, paths), state]))
+     where c.unsigned->>'bytes' = any($1) order by c.state = 'BUILT', c.attempt desc`,
+    [steps.map(({ unsigned }) => unsigned.bytes)],
+  )
+  return new Map(
+    rows.map(({ workspace, network, bytes, paths, state }) => [
+      idOf(workspace, network, bytes, paths),
+      state,
+    ]),
+  )
 }
 
 /** Writes down how far the records were compared, once nothing in them is unknown any more. */
@@ -271,6 +382,7 @@ export async function saveMarks(services: Services, marks: readonly Mark[]): Pro
       `insert into signer_marks (node, generation, height, hash, compared_at) values ($1, $2, $3, $4, $5)
        on conflict (node) do update set generation = excluded.generation, height = excluded.height, hash = excluded.hash,
          compared_at = excluded.compared_at`,
-      [mark.node, mark.generation, mark.height, mark.hash, new Date(services.environment.now())])
+      [mark.node, mark.generation, mark.height, mark.hash, new Date(services.environment.now())],
+    )
   }
 }

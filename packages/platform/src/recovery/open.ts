@@ -1,9 +1,19 @@
-import { assemble, decode, type DecodedTransaction, type Network, type SignedTransaction, type UnsignedTransaction } from '@custody/chains'
+import {
+  assemble,
+  decode,
+  type DecodedTransaction,
+  type Network,
+  type SignedTransaction,
+  type UnsignedTransaction,
+} from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { Services } from '../engine/services.ts'
 import type { Recorded } from './history.ts'
 
-/** Why something recorded is not adopted, in words for the operator. `matters`: it may have moved something. */
+/**
+ * Why something recorded is not adopted, in words for the operator. `matters`: it may have moved
+ * something.
+ */
 export class NotAdopted extends Error {
   readonly matters: boolean
   constructor(message: string, matters = true) {
@@ -27,21 +37,36 @@ export interface Opened {
 }
 
 /**
- * Believes nothing of a recorded transaction but its bytes and paths: what it does is decoded with the workspace's
- * certified key, and the signatures must be the key's over these very bytes.
+ * Believes nothing of a recorded transaction but its bytes and paths: what it does is decoded with
+ * the workspace's certified key, and the signatures must be the key's over these very bytes.
  * @param raws signed transactions that were opened before, by hash: the chain may not have them
  * @throws NotAdopted
  */
-export async function open(services: Services, recorded: Recorded, raws: ReadonlyMap<string, string>): Promise<Opened> {
+export async function open(
+  services: Services,
+  recorded: Recorded,
+  raws: ReadonlyMap<string, string>,
+): Promise<Opened> {
   const network = services.registry.network(recorded.unsigned.network)
-  if (!network) throw new NotAdopted(`the network ${recorded.unsigned.network} is not in the registry`)
-  if (!services.networks.has(network.code)) throw new NotAdopted(`${network.code} has no endpoint configured`)
+  if (!network)
+    throw new NotAdopted(`the network ${recorded.unsigned.network} is not in the registry`)
+  if (!services.networks.has(network.code))
+    throw new NotAdopted(`${network.code} has no endpoint configured`)
   if (recorded.disputed) throw new NotAdopted('the signer nodes tell different things of it')
-  const workspace = await services.database.one<{ id: string }>('select id from workspaces where name = $1', [recorded.workspace])
-  if (!workspace) throw new NotAdopted(`the workspace ${recorded.workspace} is not known, and no two signer nodes have an API user of it`)
+  const workspace = await services.database.one<{ id: string }>(
+    'select id from workspaces where name = $1',
+    [recorded.workspace],
+  )
+  if (!workspace)
+    throw new NotAdopted(
+      `the workspace ${recorded.workspace} is not known, and no two signer nodes have an API user of it`,
+    )
   const [subAccount, ...others] = new Set(recorded.unsigned.inputs.map(({ path }) => path[0]))
-  const foreign = recorded.unsigned.inputs.some(({ path }) => path.length !== 3 || path[1] !== network.chain_index)
-  if (subAccount === undefined || others.length > 0 || foreign) throw new NotAdopted('its paths are not those of one wallet')
+  const foreign = recorded.unsigned.inputs.some(
+    ({ path }) => path.length !== 3 || path[1] !== network.chain_index,
+  )
+  if (subAccount === undefined || others.length > 0 || foreign)
+    throw new NotAdopted('its paths are not those of one wallet')
   const key = await services.keys.get(workspace.id, network.curve)
   const unsigned = await withPrevious(services, network, recorded.unsigned, raws)
   let decoded: DecodedTransaction
@@ -58,7 +83,16 @@ export async function open(services: Services, recorded: Recorded, raws: Readonl
     value: value ?? 0n,
     pathIndex: unsigned.inputs[at]?.path[2] as number,
   }))
-  return { recorded, workspaceId: workspace.id, network, unsigned, decoded, signed, subAccount, coins }
+  return {
+    recorded,
+    workspaceId: workspace.id,
+    network,
+    unsigned,
+    decoded,
+    signed,
+    subAccount,
+    coins,
+  }
 }
 
 function assembled(
@@ -73,7 +107,10 @@ function assembled(
       return assemble(
         services.registry,
         unsigned,
-        signatures.map((each) => ({ signature: new Uint8Array(Buffer.from(each.signature, 'hex')), recoveryId: each.recovery_id })),
+        signatures.map((each) => ({
+          signature: new Uint8Array(Buffer.from(each.signature, 'hex')),
+          recoveryId: each.recovery_id,
+        })),
         at,
       )
     } catch (error) {
@@ -84,7 +121,10 @@ function assembled(
   throw new NotAdopted('it entered signing, and no signer node has its signatures', false)
 }
 
-/** Adds the transactions that the inputs come from, which a record leaves out: the chain is asked for them. */
+/**
+ * Adds the transactions that the inputs come from, which a record leaves out: the chain is asked
+ * for them.
+ */
 async function withPrevious(
   services: Services,
   network: Network,
@@ -100,9 +140,13 @@ async function withPrevious(
     throw new NotAdopted(`it cannot be decoded: ${reasonOf(error)}`)
   }
   const found = new Map<string, string>()
-  for (const { txid } of coins) if (!found.has(txid)) found.set(txid, await chain.previous(txid, raws.get(txid)))
+  for (const { txid } of coins)
+    if (!found.has(txid)) found.set(txid, await chain.previous(txid, raws.get(txid)))
   return {
     ...unsigned,
-    inputs: unsigned.inputs.map((input, at) => ({ ...input, previous: found.get(coins[at]?.txid as string) as string })),
+    inputs: unsigned.inputs.map((input, at) => ({
+      ...input,
+      previous: found.get(coins[at]?.txid as string) as string,
+    })),
   }
 }

@@ -1,5 +1,19 @@
-import { CHANGE_INDEX, familyOf, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, traitsOf, type Asset, type Network } from '@custody/chains'
-import { ensureAddress, ensureChange, ensureOmnibus, type AddressKind } from '../addresses/derive.ts'
+import {
+  CHANGE_INDEX,
+  familyOf,
+  OMNIBUS_INDEX,
+  pathOf,
+  TANK_SUB_ACCOUNT,
+  traitsOf,
+  type Asset,
+  type Network,
+} from '@custody/chains'
+import {
+  ensureAddress,
+  ensureChange,
+  ensureOmnibus,
+  type AddressKind,
+} from '../addresses/derive.ts'
 import type { Owner } from '../engine/chain.ts'
 import { listOmnibus } from '../addresses/omnibus.ts'
 import { startedNetworks } from '../addresses/start-scan.ts'
@@ -13,13 +27,16 @@ import { NotAdopted } from './open.ts'
 export type ScanFrom = Readonly<Record<string, number>>
 
 /**
- * API users that two nodes have enrolled alike and this database does not know, with their workspaces and sub-accounts;
- * and those that two nodes have revoked. One node alone can neither add nor revoke an API user.
+ * API users that two nodes have enrolled alike and this database does not know, with their
+ * workspaces and sub-accounts; and those that two nodes have revoked. One node alone can neither
+ * add nor revoke an API user.
  */
 export async function adoptUsers(
   services: Services,
   enrolled: readonly Enrolled[],
-): Promise<{ api_key: string; workspace: string; sub_account: string; done: 'created' | 'revoked' }[]> {
+): Promise<
+  { api_key: string; workspace: string; sub_account: string; done: 'created' | 'revoked' }[]
+> {
   const done: Awaited<ReturnType<typeof adoptUsers>> = []
   for (const user of enrolled) {
     if (user.nodes.length < NODES_NEEDED) continue
@@ -31,34 +48,39 @@ export async function adoptUsers(
       )
       if (known) {
         if (!revoked || known.revoked_at !== null) return null
-        await tx.query('update api_users set revoked_at = $2 where api_key = $1', [user.api_key, new Date(services.environment.now())])
+        await tx.query('update api_users set revoked_at = $2 where api_key = $1', [
+          user.api_key,
+          new Date(services.environment.now()),
+        ])
         return { sub_account: known.name, done: 'revoked' as const }
       }
       const workspace = await ensureWorkspace(services, tx, user.workspace)
-      // A name that another index has stays there: the path index decides whose the coins are, not the name.
+      // A name that another index has stays there: the path index decides whose the coins are, not
+      // the name.
       const wanted = user.sub_account_name ?? `sub-account ${user.sub_account}`
-      await tx.query('insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) on conflict do nothing', [
-        workspace,
-        wanted,
-        user.sub_account,
-      ])
-      await tx.query('insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) on conflict do nothing', [
-        workspace,
-        `${wanted} (${user.sub_account})`,
-        user.sub_account,
-      ])
+      await tx.query(
+        'insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) on conflict do nothing',
+        [workspace, wanted, user.sub_account],
+      )
+      await tx.query(
+        'insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) on conflict do nothing',
+        [workspace, `${wanted} (${user.sub_account})`, user.sub_account],
+      )
       const sub = await tx.one<{ id: string; name: string }>(
         'select id, name from sub_accounts where workspace_id = $1 and path_index = $2',
         [workspace, user.sub_account],
       )
       if (!sub) throw new Error('a sub-account could be made under no name')
-      await tx.query('insert into api_users (api_key, sub_account_id, role, public_key_pem, revoked_at) values ($1, $2, $3, $4, $5)', [
-        user.api_key,
-        sub.id,
-        user.role,
-        user.public_key_pem.trim(),
-        revoked ? new Date(services.environment.now()) : null,
-      ])
+      await tx.query(
+        'insert into api_users (api_key, sub_account_id, role, public_key_pem, revoked_at) values ($1, $2, $3, $4, $5)',
+        [
+          user.api_key,
+          sub.id,
+          user.role,
+          user.public_key_pem.trim(),
+          revoked ? new Date(services.environment.now()) : null,
+        ],
+      )
       return { sub_account: sub.name, done: 'created' as const }
     })
     if (change) done.push({ api_key: user.api_key, workspace: user.workspace, ...change })
@@ -67,7 +89,10 @@ export async function adoptUsers(
   return done
 }
 
-/** Keys of workspaces that this database has lost: without them their addresses cannot be watched. Certified by all three nodes. */
+/**
+ * Keys of workspaces that this database has lost: without them their addresses cannot be watched.
+ * Certified by all three nodes.
+ */
 export async function adoptKeys(services: Services, keys: History['keys']): Promise<void> {
   for (const { workspace, curve, nodes } of keys) {
     if (nodes.length < NODES_NEEDED) continue
@@ -80,12 +105,21 @@ export async function adoptKeys(services: Services, keys: History['keys']): Prom
   }
 }
 
-/** Commits from where a network is scanned that was never scanned: at the local chains from their first block. */
-export async function ensureScan(services: Services, network: Network, scanFrom: ScanFrom): Promise<void> {
+/**
+ * Commits from where a network is scanned that was never scanned: at the local chains from their
+ * first block.
+ */
+export async function ensureScan(
+  services: Services,
+  network: Network,
+  scanFrom: ScanFrom,
+): Promise<void> {
   if ((await startedNetworks(services)).has(network.code)) return
   const from = scanFrom[network.code] ?? (services.settings.network === 'local' ? 0 : undefined)
   if (from === undefined)
-    throw new NotAdopted(`${network.code} was never scanned by this database: say from which block with --scan-from ${network.code}=HEIGHT`)
+    throw new NotAdopted(
+      `${network.code} was never scanned by this database: say from which block with --scan-from ${network.code}=HEIGHT`,
+    )
   const client = services.networks.client(network.code)
   const [tip, start] = [await client.tip(), await client.block(from)]
   if (!start) throw new NotAdopted(`${network.code} does not have the block ${from}`)
@@ -94,28 +128,37 @@ export async function ensureScan(services: Services, network: Network, scanFrom:
       `insert into network_scans as s (network, height, tip_height, final_height) values ($1, $2, $3, $2)
        on conflict (network) do update set
          height = excluded.height, tip_height = excluded.tip_height, final_height = excluded.final_height
-       where s.height is null returning 1`, [network.code, from, tip.height])
+       where s.height is null returning 1`,
+      [network.code, from, tip.height],
+    )
     if (mine.length === 1)
-      await tx.query('insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4) on conflict do nothing', [
-        network.code,
-        start.height,
-        start.hash,
-        start.parent,
-      ])
+      await tx.query(
+        'insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4) on conflict do nothing',
+        [network.code, start.height, start.hash, start.parent],
+      )
   })
 }
 
 /** The sub-account that a path begins with. @throws NotAdopted */
-export async function subAccountAt(services: Services, workspaceId: string, index: number): Promise<Owner> {
-  const row = await services.database.one<{ id: string }>('select id from sub_accounts where workspace_id = $1 and path_index = $2', [
-    workspaceId,
-    index,
-  ])
-  if (!row) throw new NotAdopted(`sub-account ${index} of the workspace is not known, and no two signer nodes have an API user of it`)
+export async function subAccountAt(
+  services: Services,
+  workspaceId: string,
+  index: number,
+): Promise<Owner> {
+  const row = await services.database.one<{ id: string }>(
+    'select id from sub_accounts where workspace_id = $1 and path_index = $2',
+    [workspaceId, index],
+  )
+  if (!row)
+    throw new NotAdopted(
+      `sub-account ${index} of the workspace is not known, and no two signer nodes have an API user of it`,
+    )
   return { workspaceId, subAccountId: row.id, subAccountIndex: index }
 }
 
-/** The wallet of an asset with the addresses that making one stores; `made` where it was missing. */
+/**
+ * The wallet of an asset with the addresses that making one stores; `made` where it was missing.
+ */
 export async function ensureWallet(
   services: Services,
   owner: Owner,
@@ -144,7 +187,12 @@ export async function ensureWallet(
 }
 
 /** The address at a path of the owner's, stored. */
-export async function ensurePath(services: Services, network: Network, owner: Owner, index: number): Promise<string> {
+export async function ensurePath(
+  services: Services,
+  network: Network,
+  owner: Owner,
+  index: number,
+): Promise<string> {
   const kind: AddressKind =
     owner.subAccountIndex === TANK_SUB_ACCOUNT
       ? 'tank'

@@ -4,11 +4,25 @@ import type { Services } from '../engine/services.ts'
 import type { Adopted } from './adopt.ts'
 import { adoptAll, noteUnadopted, openAll, show, shown, type Unadopted } from './adopt-all.ts'
 import { whileAdopting } from './adopting.ts'
-import { knownOf, NODES_NEEDED, readHistory, saveMarks, type History, type Recorded } from './history.ts'
+import {
+  knownOf,
+  NODES_NEEDED,
+  readHistory,
+  saveMarks,
+  type History,
+  type Recorded,
+} from './history.ts'
 import { compareRecords } from './hold.ts'
 import { NotAdopted } from './open.ts'
 import { adoptKeys, adoptUsers, type ScanFrom } from './places.ts'
-import { endSearch, listFound, rememberScans, scanAgain, watchAhead, type Watched } from './window.ts'
+import {
+  endSearch,
+  listFound,
+  rememberScans,
+  scanAgain,
+  watchAhead,
+  type Watched,
+} from './window.ts'
 
 export interface ReconcileOptions {
   dryRun: boolean
@@ -38,7 +52,10 @@ export interface ReconcileReport {
   watched: Watched[]
   addresses: { network: string; address: string; asset: string }[]
   deposits: Deposit[]
-  /** Standing rules that the nodes hold and this database does not know: their makers are to make them again. */
+  /**
+   * Standing rules that the nodes hold and this database does not know: their makers are to make
+   * them again.
+   */
   rules: { rule: string; workspace: string; asset: string; destination: string }[]
   unadopted: Unadopted[]
   waiting: string[]
@@ -48,10 +65,13 @@ export interface ReconcileReport {
 const POLL_MS = 500
 
 /**
- * Makes a database that was restored from an older backup know what the signer nodes have recorded and the chains
- * show. It can be run again at any time: what is known is left as it is.
+ * Makes a database that was restored from an older backup know what the signer nodes have recorded
+ * and the chains show. It can be run again at any time: what is known is left as it is.
  */
-export async function reconcile(services: Services, options: ReconcileOptions): Promise<ReconcileReport> {
+export async function reconcile(
+  services: Services,
+  options: ReconcileOptions,
+): Promise<ReconcileReport> {
   const startedAt = new Date(services.environment.now())
   const history = await readHistory(services, true)
   if (history.marks.length < NODES_NEEDED)
@@ -60,8 +80,19 @@ export async function reconcile(services: Services, options: ReconcileOptions): 
         history.missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; '),
     )
   const report: ReconcileReport = {
-    ok: false, dry_run: options.dryRun, nodes: { heard: history.marks.map(({ node }) => node), missing: history.missing },
-    users: [], transactions: [], wallets: [], watched: [], addresses: [], deposits: [], rules: [], unadopted: [], waiting: [], audit: null,
+    ok: false,
+    dry_run: options.dryRun,
+    nodes: { heard: history.marks.map(({ node }) => node), missing: history.missing },
+    users: [],
+    transactions: [],
+    wallets: [],
+    watched: [],
+    addresses: [],
+    deposits: [],
+    rules: [],
+    unadopted: [],
+    waiting: [],
+    audit: null,
   }
   if (options.dryRun) {
     for (const { recorded, opened, error } of await openAll(services, history.unknown)) {
@@ -79,36 +110,60 @@ export async function reconcile(services: Services, options: ReconcileOptions): 
     }
     return { ...report, ok: history.unknown.length === 0 }
   }
-  await whileAdopting(services, () => services.hold.during('what the signer nodes have recorded is being adopted', async () => {
-    report.users = await adoptUsers(services, history.enrolled)
-    await adoptKeys(services, history.keys)
-    await adoptRecorded(services, history, options, report)
-    await rememberScans(services)
-    report.watched = await watchAhead(services, options.gap)
-    await saveMarks(services, history.marks)
-  }))
+  await whileAdopting(services, () =>
+    services.hold.during('what the signer nodes have recorded is being adopted', async () => {
+      report.users = await adoptUsers(services, history.enrolled)
+      await adoptKeys(services, history.keys)
+      await adoptRecorded(services, history, options, report)
+      await rememberScans(services)
+      report.watched = await watchAhead(services, options.gap)
+      await saveMarks(services, history.marks)
+    }),
+  )
   await compareRecords(services)
   const isSearched = await search(services, options, report)
   report.rules = await lostRules(services, history)
   report.deposits = await depositsSince(services, startedAt)
   report.audit = await audit(services)
   for (const each of report.transactions) {
-    const row = await services.database.one<{ state: string }>('select state from transactions where id::text = $1', [each.id])
+    const row = await services.database.one<{ state: string }>(
+      'select state from transactions where id::text = $1',
+      [each.id],
+    )
     each.state = row?.state ?? ''
   }
-  return { ...report, ok: report.audit.ok && isSearched && !report.unadopted.some(({ matters }) => matters) }
+  return {
+    ...report,
+    ok: report.audit.ok && isSearched && !report.unadopted.some(({ matters }) => matters),
+  }
 }
 
 /** Everything that is recorded and not known, and what could not be adopted before. */
-async function adoptRecorded(services: Services, history: History, { scanFrom }: ReconcileOptions, report: ReconcileReport): Promise<void> {
-  const noted = await services.database.query<{ recorded: Recorded }>('select recorded from unadopted_steps')
+async function adoptRecorded(
+  services: Services,
+  history: History,
+  { scanFrom }: ReconcileOptions,
+  report: ReconcileReport,
+): Promise<void> {
+  const noted = await services.database.query<{ recorded: Recorded }>(
+    'select recorded from unadopted_steps',
+  )
   // What was adopted and not answered, as the connection broke, is adopted all the same.
-  const known = await knownOf(services, noted.map(({ recorded }) => recorded))
+  const known = await knownOf(
+    services,
+    noted.map(({ recorded }) => recorded),
+  )
   await services.database.query('delete from unadopted_steps where id = any($1)', [
     [...known].flatMap(([id, state]) => (state === 'BUILT' ? [] : [id])),
   ])
-  const open = noted.flatMap(({ recorded }) => (known.has(recorded.id) && known.get(recorded.id) !== 'BUILT' ? [] : [recorded]))
-  const steps = [...new Map([...open, ...history.unknown, ...history.unsigned].map((each) => [each.id, each])).values()]
+  const open = noted.flatMap(({ recorded }) =>
+    known.has(recorded.id) && known.get(recorded.id) !== 'BUILT' ? [] : [recorded],
+  )
+  const steps = [
+    ...new Map(
+      [...open, ...history.unknown, ...history.unsigned].map((each) => [each.id, each]),
+    ).values(),
+  ]
   const all = await adoptAll(services, steps, scanFrom)
   await noteUnadopted(services, all, steps)
   report.transactions.push(...all.transactions)
@@ -117,15 +172,20 @@ async function adoptRecorded(services: Services, history: History, { scanFrom }:
 }
 
 /**
- * Waits for the scanners and for what was adopted; where deposits lie on the last addresses that are watched, more are.
- * Answers whether every network was scanned to its tip: what only waits for its depth is the ordinary work's.
+ * Waits for the scanners and for what was adopted; where deposits lie on the last addresses that
+ * are watched, more are. Answers whether every network was scanned to its tip: what only waits for
+ * its depth is the ordinary work's.
  */
-async function search(services: Services, { gap, waitMs }: ReconcileOptions, report: ReconcileReport): Promise<boolean> {
+async function search(
+  services: Services,
+  { gap, waitMs }: ReconcileOptions,
+  report: ReconcileReport,
+): Promise<boolean> {
   const deadline = services.environment.now() + waitMs
   const left = () => deadline - services.environment.now()
   for (;;) {
     report.waiting = await waitUntil(services, left, () => unscanned(services))
-    report.addresses.push(...await listFound(services))
+    report.addresses.push(...(await listFound(services)))
     if (report.waiting.length > 0) return false
     const more = await watchAhead(services, gap)
     report.watched.push(...more)
@@ -133,11 +193,20 @@ async function search(services: Services, { gap, waitMs }: ReconcileOptions, rep
     await scanAgain(services, [...new Set(more.map(({ network }) => network))])
   }
   await endSearch(services)
-  report.waiting = await waitUntil(services, left, () => unconfirmed(services, report.transactions.map(({ id }) => id)))
+  report.waiting = await waitUntil(services, left, () =>
+    unconfirmed(
+      services,
+      report.transactions.map(({ id }) => id),
+    ),
+  )
   return true
 }
 
-async function waitUntil(services: Services, left: () => number, read: () => Promise<string[]>): Promise<string[]> {
+async function waitUntil(
+  services: Services,
+  left: () => number,
+  read: () => Promise<string[]>,
+): Promise<string[]> {
   for (;;) {
     const waiting = await read()
     if (waiting.length === 0 || left() <= 0) return waiting
@@ -151,13 +220,19 @@ async function unscanned(services: Services): Promise<string[]> {
     `select s.network, s.height::text, exists (select 1 from transactions t
        join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
        where t.network = s.network and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')
-         and d.block_height <= s.final_height and not d.coinbase and not d.adopted) due from network_scans s where s.height is not null`)
+         and d.block_height <= s.final_height and not d.coinbase and not d.adopted) due from network_scans s where s.height is not null`,
+  )
   const waiting: string[] = []
   for (const { network, height, due } of scans) {
     if (!services.networks.has(network)) continue
-    const tip = await services.networks.client(network).tip().catch(() => null)
+    const tip = await services.networks
+      .client(network)
+      .tip()
+      .catch(() => null)
     if (tip === null || Number(height) < tip.height - TIP_SLACK || due)
-      waiting.push(`${network}: scanned to block ${height} of ${tip?.height ?? 'an endpoint that cannot be reached'}`)
+      waiting.push(
+        `${network}: scanned to block ${height} of ${tip?.height ?? 'an endpoint that cannot be reached'}`,
+      )
   }
   return waiting
 }
@@ -166,22 +241,32 @@ async function unscanned(services: Services): Promise<string[]> {
 const TIP_SLACK = 2
 
 async function unconfirmed(services: Services, ids: readonly string[]): Promise<string[]> {
-  const rows = await services.database.query<{ id: string; network: string; state: string; last_error: string | null }>(
+  const rows = await services.database.query<{
+    id: string
+    network: string
+    state: string
+    last_error: string | null
+  }>(
     `select id, network, state, last_error from transactions where id::text = any($1) and status = 'pending'`,
     [ids],
   )
-  return rows.map(({ id, network, state, last_error: error }) => `${network}: ${id} is ${state}${error === null ? '' : ` (${error})`}`)
+  return rows.map(
+    ({ id, network, state, last_error: error }) =>
+      `${network}: ${id} is ${state}${error === null ? '' : ` (${error})`}`,
+  )
 }
 
 async function lostRules(services: Services, history: History): Promise<ReconcileReport['rules']> {
   const known = new Set(
     (
-      await services.database.query<{ id: string }>('select id::text from forward_rules where id::text = any($1)', [
-        history.rules.map(({ rule }) => rule),
-      ])
+      await services.database.query<{ id: string }>(
+        'select id::text from forward_rules where id::text = any($1)',
+        [history.rules.map(({ rule }) => rule)],
+      )
     ).map(({ id }) => id),
   )
-  const ended = (each: History['rules'][0]) => history.voided.has(JSON.stringify(['rule', each.workspace, each.sub_account, each.rule]))
+  const ended = (each: History['rules'][0]) =>
+    history.voided.has(JSON.stringify(['rule', each.workspace, each.sub_account, each.rule]))
   return history.rules
     .filter((each) => !known.has(each.rule) && !ended(each))
     .map(({ rule, workspace, asset, destination }) => ({ rule, workspace, asset, destination }))
@@ -191,6 +276,8 @@ async function depositsSince(services: Services, since: Date): Promise<Deposit[]
   const rows = await services.database.query<Deposit>(
     `select t.id, w.name workspace, t.asset, t.amount::text, t.destination_id address, t.address_tag tag, t.hash, t.state
        from transactions t join workspaces w on w.id = t.workspace_id
-     where t.kind in ('DEPOSIT', 'TANK_DEPOSIT') and t.created_at >= $1 order by t.created_at, t.id`, [since])
+     where t.kind in ('DEPOSIT', 'TANK_DEPOSIT') and t.created_at >= $1 order by t.created_at, t.id`,
+    [since],
+  )
   return rows.map((row) => ({ ...row, amount: show(services, row.asset, BigInt(row.amount)) }))
 }

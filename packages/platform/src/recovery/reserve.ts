@@ -3,10 +3,16 @@ import { post } from '../ledger/post.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { reserveStake } from './stake-steps.ts'
 
-/** Accounts may go below zero here, until the deposits that paid for the transaction are found again. */
+/**
+ * Accounts may go below zero here, until the deposits that paid for the transaction are found
+ * again.
+ */
 const OVERDRAW = { overdraw: true }
 
-/** Holds in the books what an ordinary transaction holds once it is signed; its booking takes it from there. */
+/**
+ * Holds in the books what an ordinary transaction holds once it is signed; its booking takes it
+ * from there.
+ */
 export async function reserve(tx: Queryable, row: TransactionRow, fee: bigint): Promise<void> {
   const wallet = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const amount = BigInt(row.amount)
@@ -48,7 +54,8 @@ export async function reserve(tx: Queryable, row: TransactionRow, fee: bigint): 
       ],
       OVERDRAW,
     )
-    // No transfer waits for adopted fuel: it is booked as float, from which its transfer pays the fee.
+    // No transfer waits for adopted fuel: it is booked as float, from which its transfer pays the
+    // fee.
     const address = { ...tank, address: row.destination_id }
     await post(
       tx,
@@ -63,7 +70,12 @@ export async function reserve(tx: Queryable, row: TransactionRow, fee: bigint): 
   }
 }
 
-async function holdFee(tx: Queryable, row: TransactionRow, feeWallet: string, fee: bigint): Promise<void> {
+async function holdFee(
+  tx: Queryable,
+  row: TransactionRow,
+  feeWallet: string,
+  fee: bigint,
+): Promise<void> {
   const account = { workspace: row.workspace_id, wallet: feeWallet, asset: row.fee_asset }
   await post(
     tx,
@@ -77,8 +89,16 @@ async function holdFee(tx: Queryable, row: TransactionRow, feeWallet: string, fe
   )
 }
 
-/** Reserves the fee of a known token transfer in the wallet that pays it, where the transfer was not built here yet. */
-export async function lendFeeWallet(tx: Queryable, row: TransactionRow, feeWallet: string, fee: bigint): Promise<void> {
+/**
+ * Reserves the fee of a known token transfer in the wallet that pays it, where the transfer was not
+ * built here yet.
+ */
+export async function lendFeeWallet(
+  tx: Queryable,
+  row: TransactionRow,
+  feeWallet: string,
+  fee: bigint,
+): Promise<void> {
   await holdFee(tx, row, feeWallet, fee)
   await tx.query(
     `update transactions set plan = plan || jsonb_build_object('fee_wallet', $2::text, 'fee_held', $3::text)

@@ -21,23 +21,47 @@ const actionIn = ({ decoded }: Opened): TronAction => {
 }
 const place = (each: Opened): number => ORDER.indexOf(actionIn(each).kind)
 
-/** The staking transaction that these calls make up: its first call names the kind, the receiver whom it is for. */
-export function stakesOf(
-  attempts: [Opened, ...Opened[]],
-): { kind: TransactionKind; attempts: [Opened, ...Opened[]]; amount: bigint; to: string; resource: TronResource | null } {
+/**
+ * The staking transaction that these calls make up: its first call names the kind, the receiver
+ * whom it is for.
+ */
+export function stakesOf(attempts: [Opened, ...Opened[]]): {
+  kind: TransactionKind
+  attempts: [Opened, ...Opened[]]
+  amount: bigint
+  to: string
+  resource: TronResource | null
+} {
   const ordered = attempts.toSorted((a, b) => place(a) - place(b)) as [Opened, ...Opened[]]
   const actions = ordered.map(actionIn)
   const { kind, amount, resource } = actions[0] as TronAction
-  if (actions.some((each) => FIRST[each.kind] !== FIRST[kind] || each.amount !== amount || each.resource !== resource))
+  if (
+    actions.some(
+      (each) =>
+        FIRST[each.kind] !== FIRST[kind] || each.amount !== amount || each.resource !== resource,
+    )
+  )
     throw new NotAdopted('its calls do not belong together')
   const receiver = actions.find((each) => each.receiver !== null)?.receiver
-  return { kind: FIRST[kind], attempts: ordered, amount, resource, to: receiver ?? (ordered[0].decoded.from[0] as string) }
+  return {
+    kind: FIRST[kind],
+    attempts: ordered,
+    amount,
+    resource,
+    to: receiver ?? (ordered[0].decoded.from[0] as string),
+  }
 }
 
 /** A loan of the tank's energy, or its return. */
-export function loanIn(opened: Opened): { kind: TransactionKind; amount: bigint; to: string; resource: TronResource | null } {
+export function loanIn(opened: Opened): {
+  kind: TransactionKind
+  amount: bigint
+  to: string
+  resource: TronResource | null
+} {
   const { kind, amount, receiver, resource } = actionIn(opened)
-  if (receiver === null || (kind !== 'delegate' && kind !== 'undelegate')) throw new NotAdopted('it lends nothing')
+  if (receiver === null || (kind !== 'delegate' && kind !== 'undelegate'))
+    throw new NotAdopted('it lends nothing')
   return { kind: kind === 'delegate' ? 'LEND' : 'LEND_BACK', amount, to: receiver, resource }
 }
 
@@ -49,16 +73,31 @@ export async function reserveStake(tx: Queryable, row: TransactionRow, fee: bigi
   const moved = row.kind === 'STAKE' ? amount : 0n
   const taken = moved + (isTank ? fee : 0n)
   const isLoan = row.kind === 'LEND' || row.kind === 'LEND_BACK'
-  const postings: Posting[] = [{ ...scope, kind: free, amount: -taken }, { ...scope, kind: held, amount: taken }]
+  const postings: Posting[] = [
+    { ...scope, kind: free, amount: -taken },
+    { ...scope, kind: held, amount: taken },
+  ]
   if (row.kind === 'UNSTAKE' || row.kind === 'LEND') {
     const { staked, reserved } = stakeAccounts((row.plan.resource ?? null) as TronResource | null)
     const address = row.kind === 'LEND' ? row.source_id : row.destination_id
-    postings.push({ ...scope, kind: staked, address, amount: -amount }, { ...scope, kind: reserved, address, amount })
+    postings.push(
+      { ...scope, kind: staked, address, amount: -amount },
+      { ...scope, kind: reserved, address, amount },
+    )
   }
-  await post(tx, isLoan ? 'loan-reserve' : isTank ? 'tank-stake-reserve' : 'reserve', row.id, postings, { overdraw: true })
+  await post(
+    tx,
+    isLoan ? 'loan-reserve' : isTank ? 'tank-stake-reserve' : 'reserve',
+    row.id,
+    postings,
+    { overdraw: true },
+  )
 }
 
-/** The known loan that a recorded return ends: the return takes the fee that was held for it, and no second one is made. */
+/**
+ * The known loan that a recorded return ends: the return takes the fee that was held for it, and no
+ * second one is made.
+ */
 export async function returnedLoan(
   tx: Queryable,
   workspace: string,
@@ -73,6 +112,9 @@ export async function returnedLoan(
     [network, of.from, of.to, of.amount.toString(), workspace],
   )
   if (!loan) return null
-  await tx.query(`update transactions set plan = plan || '{"ended":"recorded"}' where workspace_id = $2 and id = $1`, [loan.id, workspace])
+  await tx.query(
+    `update transactions set plan = plan || '{"ended":"recorded"}' where workspace_id = $2 and id = $1`,
+    [loan.id, workspace],
+  )
   return { parentId: loan.parent_id, fee: String(loan.plan.back_fee ?? '0') }
 }

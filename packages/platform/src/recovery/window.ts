@@ -4,8 +4,17 @@ import type { Owner } from '../engine/chain.ts'
 import { startedNetworks } from '../addresses/start-scan.ts'
 import type { Services } from '../engine/services.ts'
 
-/** Addresses are handed out one after the other, so that those which follow the last known one may have been handed out too. */
-export interface Watched { network: string; workspace: string; sub_account: string; from: number; to: number }
+/**
+ * Addresses are handed out one after the other, so that those which follow the last known one may
+ * have been handed out too.
+ */
+export interface Watched {
+  network: string
+  workspace: string
+  sub_account: string
+  from: number
+  to: number
+}
 
 const SPARE = 2
 
@@ -21,9 +30,10 @@ interface Held {
 }
 
 /**
- * Watches the first address of every sub-account on every network that is scanned, and `gap` deposit addresses beyond
- * the last one that was handed out or held something. They are not handed out: whoever was given one
- * before the backup was restored is still credited, and nobody is given it again. Answers what is new.
+ * Watches the first address of every sub-account on every network that is scanned, and `gap`
+ * deposit addresses beyond the last one that was handed out or held something. They are not handed
+ * out: whoever was given one before the backup was restored is still credited, and nobody is given
+ * it again. Answers what is new.
  */
 export async function watchAhead(services: Services, gap: number): Promise<Watched[]> {
   const started = await startedNetworks(services)
@@ -42,12 +52,21 @@ export async function watchAhead(services: Services, gap: number): Promise<Watch
       [network.code, network.curve],
     )
     for (const each of held) {
-      const owner: Owner = { workspaceId: each.workspace_id, subAccountId: each.sub_account_id, subAccountIndex: each.path_index }
+      const owner: Owner = {
+        workspaceId: each.workspace_id,
+        subAccountId: each.sub_account_id,
+        subAccountIndex: each.path_index,
+      }
       const last = each.last ?? OMNIBUS_INDEX
       const watched = each.watched ?? OMNIBUS_INDEX
       const from = each.addresses === 0 ? OMNIBUS_INDEX : watched + 1
       // Some more at once: each time that more are needed the network is scanned again.
-      const to = deposits === 'tagged' ? OMNIBUS_INDEX : watched - last >= gap ? watched : last + gap + Math.ceil(gap / SPARE)
+      const to =
+        deposits === 'tagged'
+          ? OMNIBUS_INDEX
+          : watched - last >= gap
+            ? watched
+            : last + gap + Math.ceil(gap / SPARE)
       if (from > to) continue
       await services.database.transaction(async (tx) => {
         await tx.query('select 1 from sub_accounts where id = $1 for update', [each.sub_account_id])
@@ -56,18 +75,32 @@ export async function watchAhead(services: Services, gap: number): Promise<Watch
         for (let index = Math.max(from, OMNIBUS_INDEX + 1); index <= to; index++)
           await ensureAddress(services, tx, network, owner, index, 'deposit')
       })
-      added.push({ network: network.code, workspace: each.workspace, sub_account: each.sub_account, from, to })
+      added.push({
+        network: network.code,
+        workspace: each.workspace,
+        sub_account: each.sub_account,
+        from,
+        to,
+      })
     }
   }
   return added
 }
 
-/** From where each network is scanned again when more addresses are watched; kept until the search is over. */
+/**
+ * From where each network is scanned again when more addresses are watched; kept until the search
+ * is over.
+ */
 export async function rememberScans(services: Services): Promise<void> {
-  await services.database.query('update network_scans set rescan_from = height where rescan_from is null and height is not null')
+  await services.database.query(
+    'update network_scans set rescan_from = height where rescan_from is null and height is not null',
+  )
 }
 
-/** Scans networks again from the remembered heights; deposits that are known already are not recorded twice. */
+/**
+ * Scans networks again from the remembered heights; deposits that are known already are not
+ * recorded twice.
+ */
 export async function scanAgain(services: Services, networks: readonly string[]): Promise<void> {
   // A scan under way loses its lease here, so that it writes nothing more.
   await services.database.query(
@@ -78,11 +111,18 @@ export async function scanAgain(services: Services, networks: readonly string[])
 }
 
 export async function endSearch(services: Services): Promise<void> {
-  await services.database.query('update network_scans set rescan_from = null where rescan_from is not null')
+  await services.database.query(
+    'update network_scans set rescan_from = null where rescan_from is not null',
+  )
 }
 
-/** An address that a deposit has found is one that was handed out: it is listed again, without the label that it had. */
-export async function listFound(services: Services): Promise<{ network: string; address: string; asset: string }[]> {
+/**
+ * An address that a deposit has found is one that was handed out: it is listed again, without the
+ * label that it had.
+ */
+export async function listFound(
+  services: Services,
+): Promise<{ network: string; address: string; asset: string }[]> {
   await services.database.query(
     `update wallet_addresses a set handed_out = true from deposits d
      where not a.handed_out and a.address_tag is null and d.workspace_id = a.workspace_id and d.network = a.network
@@ -97,5 +137,6 @@ export async function listFound(services: Services): Promise<{ network: string; 
        and not exists (select 1 from wallet_addresses a where a.workspace_id = t.workspace_id and a.wallet_id = t.wallet_id
          and a.network = c.network and a.address = c.address)
      on conflict do nothing returning network, address, (
-       select asset from wallets w where w.workspace_id = wallet_addresses.workspace_id and w.id = wallet_id) asset`)
+       select asset from wallets w where w.workspace_id = wallet_addresses.workspace_id and w.id = wallet_id) asset`,
+  )
 }

@@ -2,11 +2,18 @@ import { ERRORS, type ErrorCode } from '../errors.ts'
 import { EXPLANATIONS, RETRIES, type Retry } from '../errors-explained.ts'
 
 /** What a word of the registry is in HTML; between backticks it is code. */
-const html = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
-  .replaceAll(/`([^`]+)`/g, '<code>$1</code>')
+const html = (text: string): string =>
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll(/`([^`]+)`/g, '<code>$1</code>')
 
 const RETRY_WORDS: Readonly<Record<Retry, string>> = {
-  never: 'No, not as it is', later: 'Later', again: 'Yes, with growing pauses', reset: 'When the window ends',
+  never: 'No, not as it is',
+  later: 'Later',
+  again: 'Yes, with growing pauses',
+  reset: 'When the window ends',
 }
 
 function entry(code: ErrorCode): string {
@@ -19,10 +26,15 @@ function entry(code: ErrorCode): string {
 </section>`
 }
 
-/** Every code of the registry with what it means, why it comes and what to do: where an error's `type` leads. */
+/**
+ * Every code of the registry with what it means, why it comes and what to do: where an error's
+ * `type` leads.
+ */
 export function errorsPage(): string {
   const codes = Object.keys(ERRORS) as ErrorCode[]
-  const words = Object.entries(RETRIES).map(([retry, says]) => `<li><strong>${RETRY_WORDS[retry as Retry]}.</strong> ${html(says)}</li>`)
+  const words = Object.entries(RETRIES).map(
+    ([retry, says]) => `<li><strong>${RETRY_WORDS[retry as Retry]}.</strong> ${html(says)}</li>`,
+  )
   return `<h1>Errors</h1>
 <p>Each error is a problem (RFC 9457) with a stable <code>code</code>; its <code>type</code> is the address of that code on this page.
 <code>message</code> names the field and the limit; <code>request_id</code> is what the operator finds in the log.</p>

@@ -10,15 +10,25 @@ export function referencePages(log: Logger): Page[] {
   const built = siteOr503(NAME, loadSite, log, 'the API works, and there is no reference')
   const errors = errorsPage()
   return [
-    { path: '/reference', isCounted: false, handler: ({ header }) => built((site) => site.page(header('accept-encoding'))) },
-    { path: '/reference/errors', isCounted: false, handler: () => built((site) => site.plain('Errors', errors)) },
     {
-      path: '/reference/assets/{name}', isCounted: false,
-      handler: ({ params, header }) => built((site) => {
-        const found = site.asset(params['name'] as string, header('accept-encoding'))
-        if (!found) throw new ApiError('NOT_FOUND', 'no such file of the reference')
-        return found
-      }),
+      path: '/reference',
+      isCounted: false,
+      handler: ({ header }) => built((site) => site.page(header('accept-encoding'))),
+    },
+    {
+      path: '/reference/errors',
+      isCounted: false,
+      handler: () => built((site) => site.plain('Errors', errors)),
+    },
+    {
+      path: '/reference/assets/{name}',
+      isCounted: false,
+      handler: ({ params, header }) =>
+        built((site) => {
+          const found = site.asset(params['name'] as string, header('accept-encoding'))
+          if (!found) throw new ApiError('NOT_FOUND', 'no such file of the reference')
+          return found
+        }),
     },
   ]
 }

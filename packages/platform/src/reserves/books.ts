@@ -2,19 +2,47 @@ import type { Database } from '../database/pool.ts'
 
 /** Of a wallet: what its sub-account is owed, wherever on the chain it stands. */
 export const OWED = [
-  'available', 'reserved', 'unswept', 'frozen',
-  'staked_energy', 'staked_bandwidth', 'staked_energy_reserved', 'staked_bandwidth_reserved', 'cooling',
+  'available',
+  'reserved',
+  'unswept',
+  'frozen',
+  'staked_energy',
+  'staked_bandwidth',
+  'staked_energy_reserved',
+  'staked_bandwidth_reserved',
+  'cooling',
 ] as const
 /** Of a workspace: owed, and nobody knows to whom yet. */
 export const OWED_TO_NOBODY = ['suspense'] as const
-/** Of a workspace: on the chain beside what is owed. A tank's own stake has the kinds of a wallet's, and no wallet. */
+/**
+ * Of a workspace: on the chain beside what is owed. A tank's own stake has the kinds of a wallet's,
+ * and no wallet.
+ */
 export const OPERATING = ['tank', 'tank_reserved', 'float', 'float_reserved'] as const
-/** No coins of ours: the world's side of each entry, USD that were paid in for fees, and claims on exchanges, which owe them. */
-export const ELSEWHERE = ['chain', 'fees', 'prepaid', 'prepaid_reserved', 'venue', 'venue_outside', 'venue_fees'] as const
+/**
+ * No coins of ours: the world's side of each entry, USD that were paid in for fees, and claims on
+ * exchanges, which owe them.
+ */
+export const ELSEWHERE = [
+  'chain',
+  'fees',
+  'prepaid',
+  'prepaid_reserved',
+  'venue',
+  'venue_outside',
+  'venue_fees',
+] as const
 
-/** What one sub-account, or a workspace's suspense, is owed of one asset. Smallest unit; below zero after a reorganisation only. */
+/**
+ * What one sub-account, or a workspace's suspense, is owed of one asset. Smallest unit; below zero
+ * after a reorganisation only.
+ */
 export interface Liability {
-  asset: string; workspace: string; subAccountId: string | null; subAccount: string | null; balance: bigint
+  asset: string
+  workspace: string
+  subAccountId: string | null
+  subAccount: string | null
+  balance: bigint
 }
 
 /** The books at one moment, by asset in the smallest unit. */
@@ -25,40 +53,72 @@ export interface Books {
   leaving: ReadonlyMap<string, bigint>
 }
 
-interface Sum { asset: string; sum: string }
+interface Sum {
+  asset: string
+  sum: string
+}
 
-/** Reads everything of one snapshot of the database: nothing is counted twice because it moved meanwhile. */
+/**
+ * Reads everything of one snapshot of the database: nothing is counted twice because it moved
+ * meanwhile.
+ */
 export function readBooks(database: Database): Promise<Books> {
   return database.transaction(async (tx) => {
     await tx.query('set transaction isolation level repeatable read, read only')
-    const sums = async (text: string, values: unknown[] = []) => (
-      new Map((await tx.query<Sum>(text, values)).map(({ asset, sum }) => [asset, BigInt(sum)])))
+    const sums = async (text: string, values: unknown[] = []) =>
+      new Map((await tx.query<Sum>(text, values)).map(({ asset, sum }) => [asset, BigInt(sum)]))
     // Every wallet, an empty one too: its owner sees that it was counted.
-    const wallets = await tx.query<{ asset: string; workspace: string; id: string; name: string; sum: string }>(
+    const wallets = await tx.query<{
+      asset: string
+      workspace: string
+      id: string
+      name: string
+      sum: string
+    }>(
       `select w.asset, k.name workspace, s.id, s.name, coalesce(sum(a.balance), 0)::text sum
        from wallets w join sub_accounts s on s.id = w.sub_account_id join workspaces k on k.id = s.workspace_id
        left join ledger_accounts a on a.workspace_id = w.workspace_id and a.wallet_id = w.id and a.asset = w.asset and a.kind = any($1)
-       group by w.asset, k.name, s.id, s.name`, [OWED])
+       group by w.asset, k.name, s.id, s.name`,
+      [OWED],
+    )
     const unknown = await tx.query<{ asset: string; workspace: string; sum: string }>(
       `select a.asset, k.name workspace, sum(a.balance)::text sum from ledger_accounts a join workspaces k on k.id = a.workspace_id
-       where a.kind = any($1) group by a.asset, k.name having sum(a.balance) <> 0`, [OWED_TO_NOBODY])
+       where a.kind = any($1) group by a.asset, k.name having sum(a.balance) <> 0`,
+      [OWED_TO_NOBODY],
+    )
     const operating = await sums(
       `select asset, sum(balance)::text sum from ledger_accounts where kind = any($1) or (kind = any($2) and wallet_id is null)
-       group by asset`, [OPERATING, OWED])
+       group by asset`,
+      [OPERATING, OWED],
+    )
     const arriving = await sums(
       `select t.asset, sum(t.amount)::text sum from transactions t
        join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
        where t.state in ('CONFIRMING', 'SCREENING') and not t.plan ? 'frozen_wallet' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')
-         and d.block_height is not null group by t.asset`)
+         and d.block_height is not null group by t.asset`,
+    )
     const leaving = await sums(
       `select asset, sum(amount)::text sum from transactions where kind in ('WITHDRAWAL', 'DRAIN')
-         and state in ('BROADCASTING', 'CONFIRMING', 'REPLACING') group by asset`)
+         and state in ('BROADCASTING', 'CONFIRMING', 'REPLACING') group by asset`,
+    )
     return {
       liabilities: [
-        ...wallets.map(({ id, name, sum, ...row }) => ({ ...row, subAccountId: id, subAccount: name, balance: BigInt(sum) })),
-        ...unknown.map(({ sum, ...row }) => ({ ...row, subAccountId: null, subAccount: null, balance: BigInt(sum) })),
+        ...wallets.map(({ id, name, sum, ...row }) => ({
+          ...row,
+          subAccountId: id,
+          subAccount: name,
+          balance: BigInt(sum),
+        })),
+        ...unknown.map(({ sum, ...row }) => ({
+          ...row,
+          subAccountId: null,
+          subAccount: null,
+          balance: BigInt(sum),
+        })),
       ],
-      operating, arriving, leaving,
+      operating,
+      arriving,
+      leaving,
     }
   })
 }

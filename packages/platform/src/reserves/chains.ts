@@ -6,11 +6,17 @@ import type { Chain } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
 
 /** A block, as the chain names it. */
-export interface Height { height: number; hash: string }
+export interface Height {
+  height: number
+  hash: string
+}
 
 /** What an address of ours holds. Amounts in the smallest unit, above zero. */
 export interface HeldAt {
-  workspace: string; network: string; address: string; path: number[]
+  workspace: string
+  network: string
+  address: string
+  path: number[]
   held: { asset: string; form: 'balance' | 'staked'; amount: bigint }[]
 }
 
@@ -26,7 +32,9 @@ export async function heightOf({ client }: Chain): Promise<Height> {
 /** What the chain says of all addresses of ours on one network, asked as the audit asks. */
 export async function heldOn(services: Services, chain: Chain): Promise<HeldAt[]> {
   const { network } = chain
-  const rows = new Map((await ownAddresses(services, network.code)).map((row) => [row.address, row]))
+  const rows = new Map(
+    (await ownAddresses(services, network.code)).map((row) => [row.address, row]),
+  )
   const found = new Map<string, HeldAt>()
   const add = (address: string, asset: string, form: 'balance' | 'staked', amount: bigint) => {
     if (amount === 0n) return
@@ -37,7 +45,12 @@ export async function heldOn(services: Services, chain: Chain): Promise<HeldAt[]
     else at.held.push({ asset, form, amount })
   }
   if (chain.coins) {
-    for await (const { address, there } of coinsOnChain(services, network, chain.coins, ON_THE_CHAIN)) {
+    for await (const { address, there } of coinsOnChain(
+      services,
+      network,
+      chain.coins,
+      ON_THE_CHAIN,
+    )) {
       add(address, network.native_asset, 'balance', there ?? 0n)
     }
   } else {
@@ -46,7 +59,8 @@ export async function heldOn(services: Services, chain: Chain): Promise<HeldAt[]
       add(row.address, asset.asset_name, 'balance', amount)
     }
     if (chain.stakes) {
-      for (const [account, amount] of await stakesOnChain(services, network)) add(account, network.native_asset, 'staked', amount)
+      for (const [account, amount] of await stakesOnChain(services, network))
+        add(account, network.native_asset, 'staked', amount)
     }
   }
   return [...found.values()].sort((a, b) => (a.address < b.address ? -1 : 1))
@@ -54,5 +68,11 @@ export async function heldOn(services: Services, chain: Chain): Promise<HeldAt[]
 
 function heldAt(network: Network, address: string, row: OwnAddress | undefined): HeldAt {
   if (!row) throw new Error(`${address} of ${network.code} has no path`)
-  return { workspace: row.workspace, network: network.code, address, path: pathOf(network, row.sub_account, row.path_index), held: [] }
+  return {
+    workspace: row.workspace,
+    network: network.code,
+    address,
+    path: pathOf(network, row.sub_account, row.path_index),
+    held: [],
+  }
 }

@@ -7,25 +7,40 @@ import { listSnapshots, presentSnapshot } from './store.ts'
 /** Statements on a page: one has a line for each asset. */
 const LIMIT = 50
 
-const publishedShape = z.object({
-  id: z.string(), created_at: z.string(), hash: z.string().meta({ description: 'SHA-256 of `statement`, lower-case hex' }),
-  statement: z.string().meta({
-    description: 'Canonical JSON (RFC 8785), the exact bytes that were signed: what is held and owed of each asset, and its root',
-  }),
-  signatures: z.array(z.object({
-    node: z.int(),
-    signature: z.string().meta({
-      description: 'Ed25519, lower-case hex, over custody/reserves/v1, a line feed, and {"statement":"HASH"}',
+const publishedShape = z
+  .object({
+    id: z.string(),
+    created_at: z.string(),
+    hash: z.string().meta({ description: 'SHA-256 of `statement`, lower-case hex' }),
+    statement: z.string().meta({
+      description:
+        'Canonical JSON (RFC 8785), the exact bytes that were signed: what is held and owed of each asset, and its root',
     }),
-  })).max(NODES),
-}).meta({ id: 'ReservesStatement' })
+    signatures: z
+      .array(
+        z.object({
+          node: z.int(),
+          signature: z.string().meta({
+            description:
+              'Ed25519, lower-case hex, over custody/reserves/v1, a line feed, and {"statement":"HASH"}',
+          }),
+        }),
+      )
+      .max(NODES),
+  })
+  .meta({ id: 'ReservesStatement' })
 
 /** Statements of reserves, newest first. */
 export const listReserves = endpoint({
-  id: 'listReserves', tag: 'Proof of reserves',
-  description: 'What the operator has published, newest first: the same for every caller. A statement is of the whole installation; '
-    + 'what of it is yours, its proof tells.',
-  method: 'GET', path: '/dac/v1/reserves', summary: 'List statements of reserves', access: 'read',
+  id: 'listReserves',
+  tag: 'Proof of reserves',
+  description:
+    'What the operator has published, newest first: the same for every caller. A statement is of the whole installation; ' +
+    'what of it is yours, its proof tells.',
+  method: 'GET',
+  path: '/dac/v1/reserves',
+  summary: 'List statements of reserves',
+  access: 'read',
   query: z.strictObject({
     page: pageQuery.page,
     limit: integer(1, LIMIT, 'Statements on a page; 5 where it is absent').default(5),

@@ -8,16 +8,20 @@ import { getSnapshot, listSnapshots, presentSnapshot } from './store.ts'
 
 const LISTED_MAX = 50
 
-/** What may be read without a key is the operator's choice: docs/production/proof-of-reserves.md. */
+/**
+ * What may be read without a key is the operator's choice: docs/production/proof-of-reserves.md.
+ */
 function assertPublic({ settings }: Services, what: 'totals' | 'all'): void {
   const isShown = settings.reservesPublic === 'all' || settings.reservesPublic === what
   if (!isShown) throw new ApiError('NOT_FOUND', 'this installation does not show it without a key')
 }
 
 const json = (text: string, isLasting: boolean) => ({
-  status: 200, body: text,
+  status: 200,
+  body: text,
   headers: {
-    'content-type': 'application/json; charset=utf-8', 'x-content-type-options': 'nosniff',
+    'content-type': 'application/json; charset=utf-8',
+    'x-content-type-options': 'nosniff',
     // A statement never changes; who may read it may.
     'cache-control': isLasting ? 'public, max-age=300' : 'no-store',
     // Whoever checks statements does so from a page of his own.
@@ -25,39 +29,58 @@ const json = (text: string, isLasting: boolean) => ({
   },
 })
 
-/** Published statements for everybody, as JSON, and the page that shows them and checks a proof in the browser. */
+/**
+ * Published statements for everybody, as JSON, and the page that shows them and checks a proof in
+ * the browser.
+ */
 export function reservesPages(log: Logger): Page[] {
   const built = siteOr503(NAME, loadSite, log, 'published reserves are JSON alone')
   return [
     {
-      path: '/reserves', isCounted: false,
+      path: '/reserves',
+      isCounted: false,
       handler({ services, header }) {
         assertPublic(services, 'totals')
         return built((site) => site.reserves(header('accept-encoding')))
       },
     },
     {
-      path: '/reserves/index.json', isCounted: true,
+      path: '/reserves/index.json',
+      isCounted: true,
       async handler({ services }) {
         assertPublic(services, 'totals')
         const rows = await listSnapshots(services.database, LISTED_MAX, 0)
-        const statements = rows.map(({ id, created_at, hash }) => ({ id, created_at: created_at.toISOString(), hash }))
+        const statements = rows.map(({ id, created_at, hash }) => ({
+          id,
+          created_at: created_at.toISOString(),
+          hash,
+        }))
         return json(JSON.stringify({ statements }), false)
       },
     },
     {
-      path: '/reserves/{id}.json', isCounted: true,
+      path: '/reserves/{id}.json',
+      isCounted: true,
       async handler({ services, params }) {
         assertPublic(services, 'totals')
-        return json(JSON.stringify(presentSnapshot(await getSnapshot(services.database, params['id'] as string))), true)
+        return json(
+          JSON.stringify(
+            presentSnapshot(await getSnapshot(services.database, params['id'] as string)),
+          ),
+          true,
+        )
       },
     },
     {
-      path: '/reserves/{id}/holdings.json', isCounted: true,
+      path: '/reserves/{id}/holdings.json',
+      isCounted: true,
       async handler({ services, params }) {
         assertPublic(services, 'all')
         const { id } = await getSnapshot(services.database, params['id'] as string)
-        const row = await services.database.one<{ holdings: string }>('select holdings from reserve_snapshots where id = $1', [id])
+        const row = await services.database.one<{ holdings: string }>(
+          'select holdings from reserve_snapshots where id = $1',
+          [id],
+        )
         // Its exact bytes: the statement binds their hash.
         return json((row as { holdings: string }).holdings, true)
       },

@@ -11,49 +11,79 @@ const ATTEST_TIMEOUT_MS = 120_000
 const ATTEMPTS_MAX = 4
 const PAUSE_MS = 1000
 
-export interface NodeSignature { node: number; signature: string }
-export interface Publication extends Snapshot { signatures: NodeSignature[]; /** Nodes that did not sign, and why. */ problems: string[] }
+export interface NodeSignature {
+  node: number
+  signature: string
+}
+export interface Publication extends Snapshot {
+  signatures: NodeSignature[]
+  /** Nodes that did not sign, and why. */ problems: string[]
+}
 
 /** The bytes that each node signs: packages/signer/README.md, POST /attest. */
-const attestationText = (hash: string): string => `custody/reserves/v1\n${JSON.stringify({ statement: hash })}`
+const attestationText = (hash: string): string =>
+  `custody/reserves/v1\n${JSON.stringify({ statement: hash })}`
 
 /** Who a secret in the database is sealed for. */
 export const secretOwner = (id: string): string => `reserves ${id}`
 
-async function attested({ signers }: Services, snapshot: Snapshot): Promise<Pick<Publication, 'signatures' | 'problems'>> {
+async function attested(
+  { signers }: Services,
+  snapshot: Snapshot,
+): Promise<Pick<Publication, 'signatures' | 'problems'>> {
   const { statement, holdings, hash } = snapshot
   const [signatures, problems]: [NodeSignature[], string[]] = [[], []]
-  await Promise.all(signers.peers.map(async ({ node }) => {
-    try {
-      const { signature } = await signers.call<{ signature: string }>(node, 'POST', '/attest', { statement, holdings }, ATTEST_TIMEOUT_MS)
-      if (signers.verify(node, attestationText(hash), signature)) signatures.push({ node, signature })
-      else problems.push(`signer ${node} signed something else`)
-    } catch (error) {
-      if (!(error instanceof NodeRefused || error instanceof NodeUnavailable)) throw error
-      problems.push(`signer ${node}: ${reasonOf(error)}`)
-    }
-  }))
+  await Promise.all(
+    signers.peers.map(async ({ node }) => {
+      try {
+        const { signature } = await signers.call<{ signature: string }>(
+          node,
+          'POST',
+          '/attest',
+          { statement, holdings },
+          ATTEST_TIMEOUT_MS,
+        )
+        if (signers.verify(node, attestationText(hash), signature))
+          signatures.push({ node, signature })
+        else problems.push(`signer ${node} signed something else`)
+      } catch (error) {
+        if (!(error instanceof NodeRefused || error instanceof NodeUnavailable)) throw error
+        problems.push(`signer ${node}: ${reasonOf(error)}`)
+      }
+    }),
+  )
   if (signatures.length < SIGNATURES_NEEDED) {
-    throw new ApiError('SIGNERS_UNAVAILABLE', `nothing was published: ${SIGNATURES_NEEDED} nodes must sign it; ${problems.join('; ')}`)
+    throw new ApiError(
+      'SIGNERS_UNAVAILABLE',
+      `nothing was published: ${SIGNATURES_NEEDED} nodes must sign it; ${problems.join('; ')}`,
+    )
   }
   return { signatures: signatures.sort((a, b) => a.node - b.node), problems }
 }
 
 /**
- * Looks at chains and books, has the nodes sign what was found, and keeps it for ever. Where more seems to be owed than held it looks
- * again, as something may have moved meanwhile; what is still so is published as it is.
+ * Looks at chains and books, has the nodes sign what was found, and keeps it for ever. Where more
+ * seems to be owed than held it looks again, as something may have moved meanwhile; what is still
+ * so is published as it is.
  *
  * @throws ApiError `NETWORK_UNAVAILABLE`, `SIGNERS_UNAVAILABLE`: then nothing was published
  */
 export async function publishReserves(services: Services): Promise<Publication> {
   let snapshot = await takeSnapshot(services)
-  for (let attempt = 1; attempt < ATTEMPTS_MAX && snapshot.assets.some((each) => surplusOf(each) < 0n); attempt++) {
+  for (
+    let attempt = 1;
+    attempt < ATTEMPTS_MAX && snapshot.assets.some((each) => surplusOf(each) < 0n);
+    attempt++
+  ) {
     await services.environment.sleep(PAUSE_MS)
     snapshot = await takeSnapshot(services)
   }
-  const publication = { ...snapshot, ...await attested(services, snapshot) }
+  const publication = { ...snapshot, ...(await attested(services, snapshot)) }
   await store(services, publication)
-  services.log.info({ snapshot: publication.id, hash: publication.hash, signatures: publication.signatures.length }, 'reserves published')
+  services.log.info(
+    { snapshot: publication.id, hash: publication.hash, signatures: publication.signatures.length },
+    'reserves published',
+  )
   return publication
 }
 
@@ -63,11 +93,28 @@ async function store({ database, aml }: Services, publication: Publication): Pro
     await tx.query(
       `insert into reserve_snapshots (id, created_at, statement, holdings, hash, signatures, secret)
        values ($1, $2, $3, $4, $5, $6, $7)`,
-      [id, time, statement, holdings, hash, JSON.stringify(signatures), aml.secrets.seal(secretOwner(id), secret.toString('hex'))])
+      [
+        id,
+        time,
+        statement,
+        holdings,
+        hash,
+        JSON.stringify(signatures),
+        aml.secrets.seal(secretOwner(id), secret.toString('hex')),
+      ],
+    )
     await tx.query(
       `insert into reserve_leaves (snapshot_id, asset, place, sub_account_id, hash, nonce, balance)
        select $1, * from unnest($2::text[], $3::int[], $4::uuid[], $5::bytea[], $6::bytea[], $7::numeric[])`,
-      [id, leaves.map((each) => each.asset), leaves.map(({ place }) => place), leaves.map(({ subAccountId }) => subAccountId),
-        leaves.map((each) => each.hash), leaves.map(({ nonce }) => nonce), leaves.map(({ sum }) => String(sum))])
+      [
+        id,
+        leaves.map((each) => each.asset),
+        leaves.map(({ place }) => place),
+        leaves.map(({ subAccountId }) => subAccountId),
+        leaves.map((each) => each.hash),
+        leaves.map(({ nonce }) => nonce),
+        leaves.map(({ sum }) => String(sum)),
+      ],
+    )
   })
 }

@@ -5,23 +5,43 @@ import { siblingsOf, treeOf, type Tree } from './tree.ts'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 export interface SnapshotRow {
-  id: string; created_at: Date; statement: string; hash: string; signatures: { node: number; signature: string }[]
+  id: string
+  created_at: Date
+  statement: string
+  hash: string
+  signatures: { node: number; signature: string }[]
 }
 const COLUMNS = 'id, created_at, statement, hash, signatures'
 
 /** Newest first. */
-export const listSnapshots = (database: Queryable, limit: number, offset: number): Promise<SnapshotRow[]> => database.query<SnapshotRow>(
-  `select ${COLUMNS} from reserve_snapshots order by created_at desc, id limit $1 offset $2`, [limit, offset])
+export const listSnapshots = (
+  database: Queryable,
+  limit: number,
+  offset: number,
+): Promise<SnapshotRow[]> =>
+  database.query<SnapshotRow>(
+    `select ${COLUMNS} from reserve_snapshots order by created_at desc, id limit $1 offset $2`,
+    [limit, offset],
+  )
 
 /** @throws ApiError `NOT_FOUND` */
 export async function getSnapshot(database: Queryable, id: string): Promise<SnapshotRow> {
-  const row = UUID.test(id) ? await database.one<SnapshotRow>(`select ${COLUMNS} from reserve_snapshots where id = $1`, [id]) : null
+  const row = UUID.test(id)
+    ? await database.one<SnapshotRow>(`select ${COLUMNS} from reserve_snapshots where id = $1`, [
+        id,
+      ])
+    : null
   if (!row) throw new ApiError('NOT_FOUND', 'there is no published statement with this id')
   return row
 }
 
-export const presentSnapshot = ({ id, created_at, statement, hash, signatures }: SnapshotRow) => (
-  { id, created_at: created_at.toISOString(), hash, statement, signatures })
+export const presentSnapshot = ({ id, created_at, statement, hash, signatures }: SnapshotRow) => ({
+  id,
+  created_at: created_at.toISOString(),
+  hash,
+  statement,
+  signatures,
+})
 
 /** Published trees never change: the last few are kept. */
 const TREES_MAX = 8
@@ -31,9 +51,20 @@ function treeIn(database: Queryable, snapshot: string, asset: string): Promise<T
   const known = trees.get(database) ?? new Map<string, Promise<Tree>>()
   trees.set(database, known)
   const name = `${snapshot} ${asset}`
-  const found = known.get(name) ?? database.query<{ hash: Buffer; balance: string }>(
-    'select hash, balance::text from reserve_leaves where snapshot_id = $1 and asset = $2 order by place', [snapshot, asset]
-  ).then((rows) => treeOf(snapshot, asset, rows.map(({ hash, balance }) => ({ hash, sum: BigInt(balance) }))))
+  const found =
+    known.get(name) ??
+    database
+      .query<{ hash: Buffer; balance: string }>(
+        'select hash, balance::text from reserve_leaves where snapshot_id = $1 and asset = $2 order by place',
+        [snapshot, asset],
+      )
+      .then((rows) =>
+        treeOf(
+          snapshot,
+          asset,
+          rows.map(({ hash, balance }) => ({ hash, sum: BigInt(balance) })),
+        ),
+      )
   known.delete(name)
   known.set(name, found)
   // One that failed is asked for again.
@@ -44,12 +75,23 @@ function treeIn(database: Queryable, snapshot: string, asset: string): Promise<T
 
 /** The leaves of one sub-account with what stands beside them. */
 export async function leavesOf(database: Queryable, snapshot: string, subAccountId: string) {
-  const rows = await database.query<{ asset: string; place: number; nonce: Buffer; balance: string }>(
+  const rows = await database.query<{
+    asset: string
+    place: number
+    nonce: Buffer
+    balance: string
+  }>(
     `select asset, place, nonce, balance::text from reserve_leaves where snapshot_id = $1 and sub_account_id = $2 order by asset`,
-    [snapshot, subAccountId])
+    [snapshot, subAccountId],
+  )
   const leaves = []
   for (const { asset, place, nonce, balance } of rows) {
-    leaves.push({ asset, balance, nonce: nonce.toString('hex'), siblings: siblingsOf(await treeIn(database, snapshot, asset), place) })
+    leaves.push({
+      asset,
+      balance,
+      nonce: nonce.toString('hex'),
+      siblings: siblingsOf(await treeIn(database, snapshot, asset), place),
+    })
   }
   return leaves
 }

@@ -1,5 +1,5 @@
-// The tree of what is owed, made beside the client's code that verifies it, and not by it: docs/production/proof-of-reserves.md is
-// what both are written from.
+// The tree of what is owed, made beside the client's code that verifies it, and not by it:
+// docs/production/proof-of-reserves.md is what both are written from.
 import { createHash, createHmac } from 'node:crypto'
 import { canonicalJson } from '@custody/request-auth'
 import type { Height } from './chains.ts'
@@ -7,13 +7,25 @@ import type { Height } from './chains.ts'
 const SUM_LIMIT = 1n << 128n
 export const DEPTH_MAX = 32
 
-export interface TreeNode { hash: Buffer; sum: bigint }
+export interface TreeNode {
+  hash: Buffer
+  sum: bigint
+}
 /** Levels from the leaves, padded, up to the top. */
-export interface Tree { levels: TreeNode[][]; depth: number; top: TreeNode }
-export interface Sibling { side: 'left' | 'right'; hash: string; sum: string }
+export interface Tree {
+  levels: TreeNode[][]
+  depth: number
+  top: TreeNode
+}
+export interface Sibling {
+  side: 'left' | 'right'
+  hash: string
+  sum: string
+}
 
 function sumBytes(sum: bigint): Buffer {
-  if (sum < 0n || sum >= SUM_LIMIT) throw new RangeError('a sum of what is owed must be at least 0 and below 2^128')
+  if (sum < 0n || sum >= SUM_LIMIT)
+    throw new RangeError('a sum of what is owed must be at least 0 and below 2^128')
   return Buffer.from(sum.toString(16).padStart(32, '0'), 'hex')
 }
 
@@ -23,22 +35,37 @@ const digest = (tag: string, ...parts: Buffer[]): Buffer => {
   return hash.digest()
 }
 
-const contextOf = (snapshot: string, asset: string): Buffer => digest('context', Buffer.from(canonicalJson({ asset, snapshot })))
+const contextOf = (snapshot: string, asset: string): Buffer =>
+  digest('context', Buffer.from(canonicalJson({ asset, snapshot })))
 
 /** @param blind 32 bytes that say whose leaf it is, to who has the secret alone */
-export const leafOf = (snapshot: string, asset: string, blind: Buffer, nonce: Buffer, balance: bigint): TreeNode => (
-  { hash: digest('leaf', contextOf(snapshot, asset), blind, nonce, sumBytes(balance)), sum: balance })
+export const leafOf = (
+  snapshot: string,
+  asset: string,
+  blind: Buffer,
+  nonce: Buffer,
+  balance: bigint,
+): TreeNode => ({
+  hash: digest('leaf', contextOf(snapshot, asset), blind, nonce, sumBytes(balance)),
+  sum: balance,
+})
 
 /** What a sub-account is given, and of a snapshot's secret nothing else. */
-export const secretOf = (secret: Buffer, subAccountId: string): Buffer => createHmac('sha256', secret).update(subAccountId).digest()
+export const secretOf = (secret: Buffer, subAccountId: string): Buffer =>
+  createHmac('sha256', secret).update(subAccountId).digest()
 
-export const blindOf = (ownSecret: Buffer, workspace: string, subAccount: string): Buffer => (
-  createHmac('sha256', ownSecret).update(canonicalJson([workspace, subAccount])).digest())
+export const blindOf = (ownSecret: Buffer, workspace: string, subAccount: string): Buffer =>
+  createHmac('sha256', ownSecret)
+    .update(canonicalJson([workspace, subAccount]))
+    .digest()
 
 function parentOf(left: TreeNode, right: TreeNode): TreeNode {
   const sum = left.sum + right.sum
   sumBytes(sum)
-  return { hash: digest('node', left.hash, sumBytes(left.sum), right.hash, sumBytes(right.sum)), sum }
+  return {
+    hash: digest('node', left.hash, sumBytes(left.sum), right.hash, sumBytes(right.sum)),
+    sum,
+  }
 }
 
 /** @param leaves as they stand; what is missing to a power of two is filled with empty ones */
@@ -46,10 +73,16 @@ export function treeOf(snapshot: string, asset: string, leaves: readonly TreeNod
   const depth = Math.max(1, Math.ceil(Math.log2(Math.max(1, leaves.length))))
   if (depth > DEPTH_MAX) throw new RangeError('too many leaves')
   const empty = { hash: digest('empty', contextOf(snapshot, asset)), sum: 0n }
-  const levels: TreeNode[][] = [[...leaves, ...Array.from({ length: 2 ** depth - leaves.length }, () => empty)]]
+  const levels: TreeNode[][] = [
+    [...leaves, ...Array.from({ length: 2 ** depth - leaves.length }, () => empty)],
+  ]
   for (let level = 0; level < depth; level++) {
     const below = levels[level] as TreeNode[]
-    levels.push(Array.from({ length: below.length / 2 }, (_, at) => parentOf(below[2 * at] as TreeNode, below[2 * at + 1] as TreeNode)))
+    levels.push(
+      Array.from({ length: below.length / 2 }, (_, at) =>
+        parentOf(below[2 * at] as TreeNode, below[2 * at + 1] as TreeNode),
+      ),
+    )
   }
   return { levels, depth, top: (levels[depth] as TreeNode[])[0] as TreeNode }
 }
@@ -64,7 +97,16 @@ export function siblingsOf({ levels, depth }: Tree, place: number): Sibling[] {
 }
 
 export interface RootHeader {
-  asset: string; network: string; from: Height; to: Height; snapshot: string; time: string; leaves: number; depth: number; owed: string
+  asset: string
+  network: string
+  from: Height
+  to: Height
+  snapshot: string
+  time: string
+  leaves: number
+  depth: number
+  owed: string
   top: string
 }
-export const rootOf = (header: RootHeader): string => digest('root', Buffer.from(canonicalJson(header))).toString('hex')
+export const rootOf = (header: RootHeader): string =>
+  digest('root', Buffer.from(canonicalJson(header))).toString('hex')

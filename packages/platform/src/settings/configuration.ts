@@ -17,9 +17,13 @@ const REQUESTS_LEAST = 5000
 const REQUESTS = `must be a whole number of requests, ${REQUESTS_LEAST} or more`
 
 const endpoint = z.object({
-  url: z.string({ error: 'must be an http(s) URL' }).regex(/^https?:\/\//, 'must be an http(s) URL')
+  url: z
+    .string({ error: 'must be an http(s) URL' })
+    .regex(/^https?:\/\//, 'must be an http(s) URL')
     .refine((url) => URL.canParse(url), 'must be an http(s) URL'),
-  username: text.optional(), password: text.optional(), headers: z.record(z.string(), text).optional(),
+  username: text.optional(),
+  password: text.optional(),
+  headers: z.record(z.string(), text).optional(),
   requests_per_day: z.int({ error: REQUESTS }).min(REQUESTS_LEAST, REQUESTS).optional(),
 })
 
@@ -28,149 +32,245 @@ const ENDPOINTS_MAX = 8
 const ENDPOINTS = `must be a list of 1 to ${ENDPOINTS_MAX} endpoints`
 const QUORUM = 'must be a whole number of endpoints'
 
-/** One endpoint itself, or `endpoints` in the order of preference, and what is known of the network whoever serves it. */
-const entry = endpoint.partial().extend({
-  endpoints: z.array(endpoint, { error: ENDPOINTS }).min(1, ENDPOINTS).max(ENDPOINTS_MAX, ENDPOINTS).optional(),
-  quorum: z.int({ error: QUORUM }).min(1, QUORUM).optional(),
-  fee_floors: z.strictObject({ low: rate.optional(), medium: rate.optional(), high: rate.optional() }).optional(),
-  checkpoint: z.strictObject({
-    height: z.int({ error: 'must be the height of a block' }).min(1, 'must be the height of a block'),
-    hash: z.string({ error: 'must be a block hash of 64 hexadecimal digits' })
-      .regex(/^[0-9a-fA-F]{64}$/, 'must be a block hash of 64 hexadecimal digits').transform((hash) => hash.toLowerCase()),
-  }, { error: 'must name height and hash of a block' }).optional(),
-}).transform(({ endpoints, quorum = 1, fee_floors: floors, checkpoint, ...own }, context): NetworkEndpoints => {
-  const tell = (message: string, ...path: (string | number)[]) => context.addIssue({ code: 'custom', message, path })
-  const [field] = Object.keys(own)
-  if (endpoints && field !== undefined) tell('is given for each endpoint: move it into endpoints', field)
-  if (!endpoints && own.url === undefined) tell('must be an http(s) URL', 'url')
-  const several = (endpoints ?? [own]) as RpcEndpoint[]
-  // Two names of one endpoint agree with each other whatever it says.
-  const urls = several.map(({ url }) => url)
-  const again = urls.findIndex((url, at) => url !== undefined && urls.indexOf(url) < at)
-  if (again >= 0) tell('is the URL of another endpoint of the list', 'endpoints', again, 'url')
-  if (quorum > several.length) tell(`must not be more than the number of its endpoints, ${several.length}`, 'quorum')
-  const shared = { ...(floors === undefined ? {} : { fee_floors: floors }), ...(checkpoint === undefined ? {} : { checkpoint }) }
-  return { endpoints: several.map((each) => ({ ...each, ...shared }) as RpcEndpoint), quorum }
-})
+/**
+ * One endpoint itself, or `endpoints` in the order of preference, and what is known of the network
+ * whoever serves it.
+ */
+const entry = endpoint
+  .partial()
+  .extend({
+    endpoints: z
+      .array(endpoint, { error: ENDPOINTS })
+      .min(1, ENDPOINTS)
+      .max(ENDPOINTS_MAX, ENDPOINTS)
+      .optional(),
+    quorum: z.int({ error: QUORUM }).min(1, QUORUM).optional(),
+    fee_floors: z
+      .strictObject({ low: rate.optional(), medium: rate.optional(), high: rate.optional() })
+      .optional(),
+    checkpoint: z
+      .strictObject(
+        {
+          height: z
+            .int({ error: 'must be the height of a block' })
+            .min(1, 'must be the height of a block'),
+          hash: z
+            .string({ error: 'must be a block hash of 64 hexadecimal digits' })
+            .regex(/^[0-9a-fA-F]{64}$/, 'must be a block hash of 64 hexadecimal digits')
+            .transform((hash) => hash.toLowerCase()),
+        },
+        { error: 'must name height and hash of a block' },
+      )
+      .optional(),
+  })
+  .transform(
+    (
+      { endpoints, quorum = 1, fee_floors: floors, checkpoint, ...own },
+      context,
+    ): NetworkEndpoints => {
+      const tell = (message: string, ...path: (string | number)[]) =>
+        context.addIssue({ code: 'custom', message, path })
+      const [field] = Object.keys(own)
+      if (endpoints && field !== undefined)
+        tell('is given for each endpoint: move it into endpoints', field)
+      if (!endpoints && own.url === undefined) tell('must be an http(s) URL', 'url')
+      const several = (endpoints ?? [own]) as RpcEndpoint[]
+      // Two names of one endpoint agree with each other whatever it says.
+      const urls = several.map(({ url }) => url)
+      const again = urls.findIndex((url, at) => url !== undefined && urls.indexOf(url) < at)
+      if (again >= 0) tell('is the URL of another endpoint of the list', 'endpoints', again, 'url')
+      if (quorum > several.length)
+        tell(`must not be more than the number of its endpoints, ${several.length}`, 'quorum')
+      const shared = {
+        ...(floors === undefined ? {} : { fee_floors: floors }),
+        ...(checkpoint === undefined ? {} : { checkpoint }),
+      }
+      return { endpoints: several.map((each) => ({ ...each, ...shared }) as RpcEndpoint), quorum }
+    },
+  )
 
-/** A network's endpoints in the order of preference, and how many of them must agree before money depends on what they show. */
-export interface NetworkEndpoints { endpoints: readonly RpcEndpoint[]; quorum: number }
+/**
+ * A network's endpoints in the order of preference, and how many of them must agree before money
+ * depends on what they show.
+ */
+export interface NetworkEndpoints {
+  endpoints: readonly RpcEndpoint[]
+  quorum: number
+}
 
 const ENTRY = Object.keys(entry.in.shape)
 
 const decimal = z.union([z.string(), z.number()], { error: 'must be a number' }).transform(String)
 const rule = z.object({ cost_multiple: decimal.optional(), min_amount: decimal.optional() })
 
-const file = z.object({
-  networks: z.record(z.string(), entry).default({}),
-  sweep: z.object({ networks: z.record(z.string(), rule).default({}), assets: z.record(z.string(), rule).default({}) }).prefault({}),
-}, { error: 'must hold a JSON object, as custody.config.example.json does' })
+const file = z.object(
+  {
+    networks: z.record(z.string(), entry).default({}),
+    sweep: z
+      .object({
+        networks: z.record(z.string(), rule).default({}),
+        assets: z.record(z.string(), rule).default({}),
+      })
+      .prefault({}),
+  },
+  { error: 'must hold a JSON object, as custody.config.example.json does' },
+)
 
 /** Codes of networks are short; a longer name is one that people know. */
 const CODE_LENGTH_MAX = 4
 /** A person may leave a remark anywhere. */
 const REMARK = 'comment'
 
-/** The first name that nobody reads, by its path: a misspelt one would change nothing, without a word. */
+/**
+ * The first name that nobody reads, by its path: a misspelt one would change nothing, without a
+ * word.
+ */
 function unknownName(json: unknown, registry: Registry): string | null {
   const codes = registry.networks.map(({ code }) => code)
   const tickers = registry.assets.map(({ asset_name: name }) => name)
   // Three letters are near to many others: only a name of some length is completed.
-  const byName = new Map(registry.networks.flatMap(({ code, name }) => [[name, code], [code, code]]))
+  const byName = new Map(
+    registry.networks.flatMap(({ code, name }) => [
+      [name, code],
+      [code, code],
+    ]),
+  )
   const long = [...byName.keys()].filter(({ length }) => length > CODE_LENGTH_MAX)
   const likelyNetwork = (given: string): string | null => {
-    const name = [...byName.keys()].find((each) => each.toLowerCase() === given.toLowerCase()) ?? likelyName(given, long)
-    return name === null ? null : byName.get(name) ?? null
+    const name =
+      [...byName.keys()].find((each) => each.toLowerCase() === given.toLowerCase()) ??
+      likelyName(given, long)
+    return name === null ? null : (byName.get(name) ?? null)
   }
-  const look = (value: unknown, path: readonly string[], known: readonly string[], what: string): string | null => {
+  const look = (
+    value: unknown,
+    path: readonly string[],
+    known: readonly string[],
+    what: string,
+  ): string | null => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
     const name = Object.keys(value).find((each) => each !== REMARK && !known.includes(each))
     if (name === undefined) return null
     const likely = known === codes ? likelyNetwork(name) : likelyName(name, known)
     return `${[...path, name].join('.')}: ${what}${likely === null ? `; known are ${known.join(', ')}` : `; did you mean ${likely}?`}`
   }
-  const { networks, sweep } = json as { networks?: Record<string, unknown>; sweep?: Record<string, Record<string, unknown>> }
+  const { networks, sweep } = json as {
+    networks?: Record<string, unknown>
+    sweep?: Record<string, Record<string, unknown>>
+  }
   const isNoSetting = 'is not a known setting'
   const below = (part: unknown, path: readonly string[], known: readonly string[]) =>
-    Object.entries(part ?? {}).map(([name, value]) => look(value, [...path, name], known, isNoSetting))
-  return [
-    look(json, [], Object.keys(file.shape), isNoSetting),
-    look(networks, ['networks'], codes, 'there is no such network'), ...below(networks, ['networks'], ENTRY),
-    ...Object.entries(networks ?? {}).flatMap(([code, given]) => {
-      const { endpoints } = (given ?? {}) as { endpoints?: unknown }
-      return Array.isArray(endpoints) ? below(endpoints, ['networks', code, 'endpoints'], Object.keys(endpoint.shape)) : []
-    }),
-    look(sweep, ['sweep'], ['networks', 'assets'], isNoSetting),
-    look(sweep?.['networks'], ['sweep', 'networks'], codes, 'there is no such network'),
-    look(sweep?.['assets'], ['sweep', 'assets'], tickers, 'there is no such asset'),
-    ...(['networks', 'assets'] as const).flatMap((kind) => below(sweep?.[kind], ['sweep', kind], Object.keys(rule.shape))),
-  ].find((problem) => problem !== null) ?? null
+    Object.entries(part ?? {}).map(([name, value]) =>
+      look(value, [...path, name], known, isNoSetting),
+    )
+  return (
+    [
+      look(json, [], Object.keys(file.shape), isNoSetting),
+      look(networks, ['networks'], codes, 'there is no such network'),
+      ...below(networks, ['networks'], ENTRY),
+      ...Object.entries(networks ?? {}).flatMap(([code, given]) => {
+        const { endpoints } = (given ?? {}) as { endpoints?: unknown }
+        return Array.isArray(endpoints)
+          ? below(endpoints, ['networks', code, 'endpoints'], Object.keys(endpoint.shape))
+          : []
+      }),
+      look(sweep, ['sweep'], ['networks', 'assets'], isNoSetting),
+      look(sweep?.['networks'], ['sweep', 'networks'], codes, 'there is no such network'),
+      look(sweep?.['assets'], ['sweep', 'assets'], tickers, 'there is no such asset'),
+      ...(['networks', 'assets'] as const).flatMap((kind) =>
+        below(sweep?.[kind], ['sweep', kind], Object.keys(rule.shape)),
+      ),
+    ].find((problem) => problem !== null) ?? null
+  )
 }
 
-export interface Configuration { networks: Record<string, NetworkEndpoints>; sweep: Record<string, SweepRule> }
+export interface Configuration {
+  networks: Record<string, NetworkEndpoints>
+  sweep: Record<string, SweepRule>
+}
 
 /** Names and amounts by the asset registry. */
-const configuration = (registry: Registry) => file.transform(({ networks, sweep }, context): Configuration => {
-  const rules: Configuration['sweep'] = {}
-  for (const kind of ['networks', 'assets'] as const) {
-    for (const [of, { cost_multiple: multiple, min_amount: least }] of Object.entries(sweep[kind])) {
-      const tell = (message: string, ...path: string[]) => {
-        context.addIssue({ code: 'custom', message, path: ['sweep', kind, of, ...path] })
-      }
-      const amount = (name: string, written: string | undefined, decimals: number): bigint | null => {
+const configuration = (registry: Registry) =>
+  file.transform(({ networks, sweep }, context): Configuration => {
+    const rules: Configuration['sweep'] = {}
+    for (const kind of ['networks', 'assets'] as const) {
+      for (const [of, { cost_multiple: multiple, min_amount: least }] of Object.entries(
+        sweep[kind],
+      )) {
+        const tell = (message: string, ...path: string[]) => {
+          context.addIssue({ code: 'custom', message, path: ['sweep', kind, of, ...path] })
+        }
+        const amount = (
+          name: string,
+          written: string | undefined,
+          decimals: number,
+        ): bigint | null => {
+          try {
+            return written === undefined ? null : parseAmount(written, decimals)
+          } catch (error) {
+            if (!(error instanceof ChainError)) throw error
+            tell(error.message, name)
+            return null
+          }
+        }
         try {
-          return written === undefined ? null : parseAmount(written, decimals)
+          const scope = scopeNamed(registry, kind === 'networks' ? { network: of } : { asset: of })
+          if (kind === 'networks' && least !== undefined)
+            tell('an amount is set for an asset', 'min_amount')
+          rules[scope] = {
+            cost_multiple: amount('cost_multiple', multiple, MULTIPLE_DECIMALS),
+            min_amount: amount('min_amount', least, registry.asset(of)?.decimals ?? 0),
+          }
+        } catch (error) {
+          tell(reasonOf(error))
+        }
+      }
+    }
+    for (const [
+      code,
+      {
+        endpoints: [first],
+      },
+    ] of Object.entries(networks)) {
+      const { fee_floors: floors, checkpoint } = first ?? {}
+      const network = registry.network(code)
+      if (checkpoint !== undefined && network && !network.utxo) {
+        context.addIssue({
+          code: 'custom',
+          message:
+            'is for Bitcoin and its siblings: other networks are told apart by their chain id or first block',
+          path: ['networks', code, 'checkpoint'],
+        })
+      }
+      const tell = (message: string, ...path: string[]) => {
+        context.addIssue({
+          code: 'custom',
+          message,
+          path: ['networks', code, 'fee_floors', ...path],
+        })
+      }
+      if (floors === undefined || !network) continue
+      if (!network.utxo) {
+        tell('is for Bitcoin and its siblings: other networks always say their prices')
+        continue
+      }
+      let below = BigInt(network.utxo.min_fee_rate) * 10n ** BigInt(FLOOR_DECIMALS)
+      for (const level of LEVELS) {
+        const written = floors[level] ?? network.utxo.fee_floors?.[level]
+        if (written === undefined) continue
+        try {
+          const floor = parseAmount(written, FLOOR_DECIMALS)
+          if (floor < below)
+            tell('must not be below what the network relays, nor below a lower level', level)
+          else below = floor
         } catch (error) {
           if (!(error instanceof ChainError)) throw error
-          tell(error.message, name)
-          return null
+          tell(error.message, level)
         }
       }
-      try {
-        const scope = scopeNamed(registry, kind === 'networks' ? { network: of } : { asset: of })
-        if (kind === 'networks' && least !== undefined) tell('an amount is set for an asset', 'min_amount')
-        rules[scope] = {
-          cost_multiple: amount('cost_multiple', multiple, MULTIPLE_DECIMALS),
-          min_amount: amount('min_amount', least, registry.asset(of)?.decimals ?? 0),
-        }
-      } catch (error) {
-        tell(reasonOf(error))
-      }
     }
-  }
-  for (const [code, { endpoints: [first] }] of Object.entries(networks)) {
-    const { fee_floors: floors, checkpoint } = first ?? {}
-    const network = registry.network(code)
-    if (checkpoint !== undefined && network && !network.utxo) {
-      context.addIssue({
-        code: 'custom', message: 'is for Bitcoin and its siblings: other networks are told apart by their chain id or first block',
-        path: ['networks', code, 'checkpoint'],
-      })
-    }
-    const tell = (message: string, ...path: string[]) => {
-      context.addIssue({ code: 'custom', message, path: ['networks', code, 'fee_floors', ...path] })
-    }
-    if (floors === undefined || !network) continue
-    if (!network.utxo) {
-      tell('is for Bitcoin and its siblings: other networks always say their prices')
-      continue
-    }
-    let below = BigInt(network.utxo.min_fee_rate) * 10n ** BigInt(FLOOR_DECIMALS)
-    for (const level of LEVELS) {
-      const written = floors[level] ?? network.utxo.fee_floors?.[level]
-      if (written === undefined) continue
-      try {
-        const floor = parseAmount(written, FLOOR_DECIMALS)
-        if (floor < below) tell('must not be below what the network relays, nor below a lower level', level)
-        else below = floor
-      } catch (error) {
-        if (!(error instanceof ChainError)) throw error
-        tell(error.message, level)
-      }
-    }
-  }
-  return { networks, sweep: rules }
-})
+    return { networks, sweep: rules }
+  })
 
 /**
  * Reads custody.config.json; where there is none, nothing is configured.
@@ -183,13 +283,21 @@ export function readConfiguration(path: string, registry: Registry): Configurati
     json = JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {
     // The parser's own words quote the text around the mistake.
-    const why = error instanceof SyntaxError ? 'is not valid JSON' : `cannot be read (${(error as NodeJS.ErrnoException).code})`
+    const why =
+      error instanceof SyntaxError
+        ? 'is not valid JSON'
+        : `cannot be read (${(error as NodeJS.ErrnoException).code})`
     throw new Error(`${path}: ${why}`, { cause: error })
   }
-  const unknown = typeof json === 'object' && json !== null && !Array.isArray(json) ? unknownName(json, registry) : null
+  const unknown =
+    typeof json === 'object' && json !== null && !Array.isArray(json)
+      ? unknownName(json, registry)
+      : null
   if (unknown !== null) throw new Error(`${path}: ${unknown}`)
   const parsed = configuration(registry).safeParse(json)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues as [z.core.$ZodIssue]
-  throw new Error([path, ...(issue.path.length > 0 ? [issue.path.join('.')] : []), issue.message].join(': '))
+  throw new Error(
+    [path, ...(issue.path.length > 0 ? [issue.path.join('.')] : []), issue.message].join(': '),
+  )
 }

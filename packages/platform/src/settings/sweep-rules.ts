@@ -4,8 +4,14 @@ import { ChainError, parseAmount, type NetworkMode, type Registry } from '@custo
 export const MULTIPLE_DECIMALS = 3
 
 /** What decides whether a deposit address is swept; null: the next wider scope decides. */
-export interface SweepRule { cost_multiple: bigint | null; min_amount: bigint | null }
-/** Scopes: `*`, `network:CODE`, `asset:NAME`. An amount belongs to an asset, so it is set for assets only. */
+export interface SweepRule {
+  cost_multiple: bigint | null
+  min_amount: bigint | null
+}
+/**
+ * Scopes: `*`, `network:CODE`, `asset:NAME`. An amount belongs to an asset, so it is set for assets
+ * only.
+ */
 export type SweepRules = Readonly<Record<string, SweepRule>>
 
 /** On mainnet a deposit that is worth less than twice the cost of its sweep stays where it is. */
@@ -16,19 +22,41 @@ export function readDecimal(value: unknown, decimals: number, name: string): big
   try {
     return parseAmount(String(value), decimals)
   } catch (error) {
-    throw new Error(`${name}: ${error instanceof ChainError ? error.message : String(error)}`, { cause: error })
+    throw new Error(`${name}: ${error instanceof ChainError ? error.message : String(error)}`, {
+      cause: error,
+    })
   }
 }
 
 /** `network:CODE` or `asset:NAME`. @throws Error that names what is unknown */
 export function scopeNamed(registry: Registry, of: { network?: string; asset?: string }): string {
-  if (of.network !== undefined && of.asset !== undefined) throw new Error('give either a network or an asset, not both')
-  if (of.network !== undefined && !registry.network(of.network)) throw new Error(`there is no network ${of.network}`)
-  if (of.asset !== undefined && !registry.asset(of.asset)) throw new Error(`there is no asset ${of.asset}`)
-  return of.network !== undefined ? `network:${of.network}` : of.asset !== undefined ? `asset:${of.asset}` : '*'
+  if (of.network !== undefined && of.asset !== undefined)
+    throw new Error('give either a network or an asset, not both')
+  if (of.network !== undefined && !registry.network(of.network))
+    throw new Error(`there is no network ${of.network}`)
+  if (of.asset !== undefined && !registry.asset(of.asset))
+    throw new Error(`there is no asset ${of.asset}`)
+  return of.network !== undefined
+    ? `network:${of.network}`
+    : of.asset !== undefined
+      ? `asset:${of.asset}`
+      : '*'
 }
 
-/** The installation's rules: for everything, and what the configuration says for networks and assets. */
-export function sweepRules(mode: NetworkMode, everywhere: bigint | undefined, configured: SweepRules): SweepRules {
-  return { '*': { cost_multiple: everywhere ?? parseAmount(DEFAULT_MULTIPLE[mode], MULTIPLE_DECIMALS), min_amount: null }, ...configured }
+/**
+ * The installation's rules: for everything, and what the configuration says for networks and
+ * assets.
+ */
+export function sweepRules(
+  mode: NetworkMode,
+  everywhere: bigint | undefined,
+  configured: SweepRules,
+): SweepRules {
+  return {
+    '*': {
+      cost_multiple: everywhere ?? parseAmount(DEFAULT_MULTIPLE[mode], MULTIPLE_DECIMALS),
+      min_amount: null,
+    },
+    ...configured,
+  }
 }

@@ -15,40 +15,54 @@ export interface Tier {
 }
 
 /** NAME:volume from which it applies:basis points:least fee:monthly subscription, in USD. */
-export const DEFAULT_TIERS = 'STARTER:0:25:0.50:0,GROWTH:1000000:15:0.30:499,BUSINESS:10000000:8:0.20:1499,ENTERPRISE:50000000:4:0.10:0'
+export const DEFAULT_TIERS =
+  'STARTER:0:25:0.50:0,GROWTH:1000000:15:0.30:499,BUSINESS:10000000:8:0.20:1499,ENTERPRISE:50000000:4:0.10:0'
 
 const BASIS_POINTS = 10_000n
 
 /** Reads the tiers of an installation. @throws Error with a sentence that says what a tier is */
 export function readTiers(text: string): readonly Tier[] {
-  const wrong = (why: string) => new Error(
-    `${why}; a tier is NAME:VOLUME:BASIS_POINTS:LEAST_FEE:MONTHLY in USD, as in ${DEFAULT_TIERS.split(',')[1]}`
-  )
+  const wrong = (why: string) =>
+    new Error(
+      `${why}; a tier is NAME:VOLUME:BASIS_POINTS:LEAST_FEE:MONTHLY in USD, as in ${DEFAULT_TIERS.split(',')[1]}`,
+    )
   const tiers = text.split(',').map((part) => {
-    const [name = '', from = '', points = '', least = '', monthly = '', ...more] = part.trim().split(':')
-    if (!/^[A-Z][A-Z0-9_]{0,30}$/.test(name) || !/^\d{1,5}$/.test(points) || more.length > 0) throw wrong(`"${part.trim()}" is not a tier`)
+    const [name = '', from = '', points = '', least = '', monthly = '', ...more] = part
+      .trim()
+      .split(':')
+    if (!/^[A-Z][A-Z0-9_]{0,30}$/.test(name) || !/^\d{1,5}$/.test(points) || more.length > 0)
+      throw wrong(`"${part.trim()}" is not a tier`)
     try {
-      return { name, from: parseUsd(from), basisPoints: BigInt(points), least: parseUsd(least), monthly: parseUsd(monthly) }
+      return {
+        name,
+        from: parseUsd(from),
+        basisPoints: BigInt(points),
+        least: parseUsd(least),
+        monthly: parseUsd(monthly),
+      }
     } catch (error) {
       if (error instanceof ChainError) throw wrong(`"${part.trim()}": an amount ${error.message}`)
       throw error
     }
   })
   if (tiers[0]?.from !== 0n) throw wrong('the first tier must apply from a volume of 0')
-  if (tiers.some((tier, at) => at > 0 && tier.from <= (tiers[at - 1] as Tier).from)) throw wrong('volumes must rise from tier to tier')
-  if (new Set(tiers.map(({ name }) => name)).size !== tiers.length) throw wrong('a name appears twice')
-  if (tiers.some(({ basisPoints }) => basisPoints > BASIS_POINTS)) throw wrong('more than 10000 basis points')
+  if (tiers.some((tier, at) => at > 0 && tier.from <= (tiers[at - 1] as Tier).from))
+    throw wrong('volumes must rise from tier to tier')
+  if (new Set(tiers.map(({ name }) => name)).size !== tiers.length)
+    throw wrong('a name appears twice')
+  if (tiers.some(({ basisPoints }) => basisPoints > BASIS_POINTS))
+    throw wrong('more than 10000 basis points')
   return tiers
 }
 
 /** A tier by its name; one that the installation no longer has counts as the first. */
 export function tierNamed(tiers: readonly Tier[], name: string | null): Tier {
-  return tiers.find((tier) => tier.name === name) ?? tiers[0] as Tier
+  return tiers.find((tier) => tier.name === name) ?? (tiers[0] as Tier)
 }
 
 /** The tier that a volume of 30 days reaches. */
 export function tierOfVolume(tiers: readonly Tier[], volume: bigint): Tier {
-  return tiers.findLast((tier) => volume >= tier.from) ?? tiers[0] as Tier
+  return tiers.findLast((tier) => volume >= tier.from) ?? (tiers[0] as Tier)
 }
 
 /** The fee of a transfer of this value, rounded up to a millionth of a USD. */

@@ -49,10 +49,16 @@ export class NodeUnavailable extends Error {
 }
 
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024
-/** Age above which an idle connection is closed, so that a renewed certificate of either end is used and seen. */
+/**
+ * Age above which an idle connection is closed, so that a renewed certificate of either end is used
+ * and seen.
+ */
 const CONNECTION_AGE_MS_MAX = 600_000
 
-/** The platform's TLS certificate, read again when its file was replaced: a renewal needs no restart. */
+/**
+ * The platform's TLS certificate, read again when its file was replaced: a renewal needs no
+ * restart.
+ */
 class OwnCertificate {
   readonly #path: string
   readonly #pin: string
@@ -78,7 +84,9 @@ class OwnCertificate {
     return this.#text
   }
 
-  get expiresAt(): Date { return new X509Certificate(this.text).validToDate }
+  get expiresAt(): Date {
+    return new X509Certificate(this.text).validToDate
+  }
 
   #read(): void {
     const { ino, mtimeMs } = statSync(this.#path)
@@ -105,17 +113,27 @@ class PinnedAgent extends Agent {
 
   constructor(o: PinnedAgentOptions) {
     super({
-      keepAlive: true, maxSockets: 32, maxCachedSessions: 0, key: o.key, minVersion: 'TLSv1.3',
-      // `requirePinned` decides in its place: there is no certificate authority, and no name to compare. Without `ca` Node would load
-      // the public authorities.
-      rejectUnauthorized: false, ca: o.peer.certificate,
+      keepAlive: true,
+      maxSockets: 32,
+      maxCachedSessions: 0,
+      key: o.key,
+      minVersion: 'TLSv1.3',
+      // `requirePinned` decides in its place: there is no certificate authority, and no name to
+      // compare. Without `ca` Node would load the public authorities.
+      rejectUnauthorized: false,
+      ca: o.peer.certificate,
     })
     this.#o = o
     this.#pin = pinOf(o.peer.certificate)
   }
 
-  override createConnection(...[options, callback]: Parameters<Agent['createConnection']>): Duplex | null | undefined {
-    const socket = super.createConnection({ ...options, cert: this.#o.own.text } as typeof options, callback) as TLSSocket
+  override createConnection(
+    ...[options, callback]: Parameters<Agent['createConnection']>
+  ): Duplex | null | undefined {
+    const socket = super.createConnection(
+      { ...options, cert: this.#o.own.text } as typeof options,
+      callback,
+    ) as TLSSocket
     this.#openedAtMs.set(socket, performance.now())
     requirePinned(socket, { pin: this.#pin, now: this.#o.now, onPresented: this.#o.onPresented })
     return socket
@@ -123,7 +141,8 @@ class PinnedAgent extends Agent {
 
   override keepSocketAlive(socket: Duplex): boolean {
     const ageMs = performance.now() - (this.#openedAtMs.get(socket) ?? -Infinity)
-    // Node's own returns false for a connection that must not be used again, whatever the types say.
+    // Node's own returns false for a connection that must not be used again, whatever the types
+    // say.
     return ageMs <= CONNECTION_AGE_MS_MAX && (super.keepSocketAlive(socket) as unknown as boolean)
   }
 }
@@ -145,21 +164,30 @@ export class SignerNodes {
   constructor(folder: string, clock: () => number = Date.now) {
     if (!existsSync(join(folder, 'peers.json'))) {
       const needs = `${folder} needs peers.json, tls.key and tls.crt as the nodes' set-up wrote them (packages/signer/README.md)`
-      throw new Error(`no signer nodes are known: ${needs}; name another folder with CUSTODY_SIGNERS`)
+      throw new Error(
+        `no signer nodes are known: ${needs}; name another folder with CUSTODY_SIGNERS`,
+      )
     }
-    this.peers = (JSON.parse(readFileSync(join(folder, 'peers.json'), 'utf8')) as { nodes: NodePeer[] }).nodes
+    this.peers = (
+      JSON.parse(readFileSync(join(folder, 'peers.json'), 'utf8')) as { nodes: NodePeer[] }
+    ).nodes
     const key = readFileSync(join(folder, 'tls.key'))
     const own = new OwnCertificate(join(folder, 'tls.crt'))
     this.#own = own
     this.#clock = clock
     for (const peer of this.peers) {
-      const onPresented = ({ validToDate }: X509Certificate): void => { this.#expiries.set(peer.node, validToDate) }
+      const onPresented = ({ validToDate }: X509Certificate): void => {
+        this.#expiries.set(peer.node, validToDate)
+      }
       this.#agents.set(peer.node, new PinnedAgent({ key, own, peer, now: clock, onPresented }))
       this.#identities.set(peer.node, createPublicKey(peer.identity))
     }
   }
 
-  /** When the certificates expire: the platform's own, and the one that each node presented last; a node that presented none is absent. */
+  /**
+   * When the certificates expire: the platform's own, and the one that each node presented last; a
+   * node that presented none is absent.
+   */
   certificateExpiries(): { platform: Date; nodes: ReadonlyMap<number, Date> } {
     return { platform: this.#own.expiresAt, nodes: this.#expiries }
   }
@@ -167,7 +195,8 @@ export class SignerNodes {
   /** Why a call got no answer, in words for the operator. */
   #whyUnreachable(error: Error, timeoutMs: number): string {
     if (error instanceof CertificateError) return error.message
-    if (error.name === 'TimeoutError' || error.name === 'AbortError') return `no answer within ${timeoutMs} ms`
+    if (error.name === 'TimeoutError' || error.name === 'AbortError')
+      return `no answer within ${timeoutMs} ms`
     // The node closes the connection without a reason.
     const { expiresAt } = this.#own
     if (expiresAt.getTime() >= this.#clock()) return 'cannot be reached'
@@ -177,37 +206,75 @@ export class SignerNodes {
   /** Verifies an Ed25519 signature (hex) of a node's identity key. */
   verify(node: number, message: string, signature: string): boolean {
     const key = this.#identities.get(node)
-    return key !== undefined && /^[0-9a-f]{128}$/.test(signature) && verify(null, Buffer.from(message), key, Buffer.from(signature, 'hex'))
+    return (
+      key !== undefined &&
+      /^[0-9a-f]{128}$/.test(signature) &&
+      verify(null, Buffer.from(message), key, Buffer.from(signature, 'hex'))
+    )
   }
 
   /** @throws NodeRefused (4xx), NodeUnavailable (connection, time-out, 5xx) */
-  call<T>(node: number, method: 'GET' | 'POST', path: string, body: unknown, timeoutMs: number): Promise<T> {
-    return inSpan(`signer ${method} ${path}`, { node }, () => this.#call<T>(node, method, path, body, timeoutMs))
+  call<T>(
+    node: number,
+    method: 'GET' | 'POST',
+    path: string,
+    body: unknown,
+    timeoutMs: number,
+  ): Promise<T> {
+    return inSpan(`signer ${method} ${path}`, { node }, () =>
+      this.#call<T>(node, method, path, body, timeoutMs),
+    )
   }
 
-  async #call<T>(node: number, method: 'GET' | 'POST', path: string, body: unknown, timeoutMs: number): Promise<T> {
+  async #call<T>(
+    node: number,
+    method: 'GET' | 'POST',
+    path: string,
+    body: unknown,
+    timeoutMs: number,
+  ): Promise<T> {
     const peer = this.peers.find((each) => each.node === node)
     const agent = this.#agents.get(node)
     if (!peer || !agent) throw new NodeUnavailable(node, 'is not configured')
     const payload = body === undefined ? '' : JSON.stringify(body)
-    const { status, text } = await new Promise<{ status: number; text: string }>((resolve, reject) => {
-      const outgoing = httpsRequest({
-        agent, host: peer.host, port: peer.port, method, path, servername: '', signal: AbortSignal.timeout(timeoutMs),
-        headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(payload), ...traceHeader() },
-      }, (response) => {
-        const chunks: Buffer[] = []
-        let size = 0
-        response.on('data', (chunk: Buffer) => {
-          size += chunk.length
-          if (size > ANSWER_BYTES_MAX) response.destroy(new Error('answer is too large'))
-          else chunks.push(chunk)
-        })
-        response.on('end', () => resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') }))
-        response.on('error', reject)
-      })
-      outgoing.on('error', reject)
-      outgoing.end(payload)
-    }).catch((error: Error) => {
+    const { status, text } = await new Promise<{ status: number; text: string }>(
+      (resolve, reject) => {
+        const outgoing = httpsRequest(
+          {
+            agent,
+            host: peer.host,
+            port: peer.port,
+            method,
+            path,
+            servername: '',
+            signal: AbortSignal.timeout(timeoutMs),
+            headers: {
+              'content-type': 'application/json',
+              'content-length': Buffer.byteLength(payload),
+              ...traceHeader(),
+            },
+          },
+          (response) => {
+            const chunks: Buffer[] = []
+            let size = 0
+            response.on('data', (chunk: Buffer) => {
+              size += chunk.length
+              if (size > ANSWER_BYTES_MAX) response.destroy(new Error('answer is too large'))
+              else chunks.push(chunk)
+            })
+            response.on('end', () =>
+              resolve({
+                status: response.statusCode ?? 0,
+                text: Buffer.concat(chunks).toString('utf8'),
+              }),
+            )
+            response.on('error', reject)
+          },
+        )
+        outgoing.on('error', reject)
+        outgoing.end(payload)
+      },
+    ).catch((error: Error) => {
       throw new NodeUnavailable(node, this.#whyUnreachable(error, timeoutMs))
     })
     let answer: Record<string, unknown>
@@ -217,7 +284,11 @@ export class SignerNodes {
       throw new NodeUnavailable(node, `status ${status} without JSON`)
     }
     if (status >= 500) {
-      throw new NodeUnavailable(node, String(answer['message'] ?? answer['error'] ?? status), String(answer['error'] ?? status))
+      throw new NodeUnavailable(
+        node,
+        String(answer['message'] ?? answer['error'] ?? status),
+        String(answer['error'] ?? status),
+      )
     }
     if (status >= 400) throw new NodeRefused(node, status, answer)
     return answer as T

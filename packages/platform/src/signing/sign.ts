@@ -5,10 +5,18 @@ import type { Signing } from './signing.ts'
 import { NodeRefused, NodeUnavailable } from './nodes.ts'
 
 /** A caller's signed request with the nodes' receipts that keep it usable. */
-interface Signed { request: SignedRequest; receipts?: unknown[] }
+interface Signed {
+  request: SignedRequest
+  receipts?: unknown[]
+}
 
 /** One of the transactions that a fuel is for, and what it may cost. */
-interface FuelPart { for: Purpose; gas: string; max_fee_per_gas: string; l1_fee?: string }
+interface FuelPart {
+  for: Purpose
+  gas: string
+  max_fee_per_gas: string
+  l1_fee?: string
+}
 
 export type Purpose =
   | ({ kind: 'pay'; speed_up?: Signed } & Signed)
@@ -20,7 +28,11 @@ export type Purpose =
   | { kind: 'lend'; step: 'delegate' | 'undelegate'; for: Purpose }
   | { kind: 'tank-stake' | 'drain'; order: string }
 
-export interface SignOrder { workspace: string; purpose: Purpose; unsigned: UnsignedTransaction }
+export interface SignOrder {
+  workspace: string
+  purpose: Purpose
+  unsigned: UnsignedTransaction
+}
 /** Whose number it takes; null where its chain counts none. */
 type Account = string | null
 
@@ -29,68 +41,129 @@ export type SignOutcome =
   | NotSigned
 
 /** Signatures of each of a run. */
-export type RunOutcome = { kind: 'signed'; signatures: SignatureBytes[][]; nodes: [number, number] } | NotSigned
+export type RunOutcome =
+  | { kind: 'signed'; signatures: SignatureBytes[][]; nodes: [number, number] }
+  | NotSigned
 
 type NotSigned =
   /** Every pair that answered refused: the nodes' rules do not allow it. */
-  | { kind: 'refused'; code: string; message: string; body: Record<string, unknown>; isUntouched: boolean }
-  /** `isUntouched`: no node that was asked has begun to sign. `at`: which of a run waits for what time heals. */
+  | {
+      kind: 'refused'
+      code: string
+      message: string
+      body: Record<string, unknown>
+      isUntouched: boolean
+    }
+  /**
+   * `isUntouched`: no node that was asked has begun to sign. `at`: which of a run waits for what
+   * time heals.
+   */
   | { kind: 'unavailable'; message: string; isUntouched: boolean; at?: unknown }
 
 /** A pair needs some 30 ms a signature; a node that hangs must not hold a transfer for long. */
 const SIGN_TIMEOUT_MS = 6000
 const SIGN_TIMEOUT_PER_INPUT_MS = 150
-/** Refusals that time heals: a busy or restoring node, an earlier nonce that is still being signed, a budget of 24 hours. */
-const TRANSIENT = new Set(['TOO_BUSY', 'RESTORING', 'HEAD_WENT_BACK', 'BANNED', 'NONCE_GAP', 'BUDGET'])
+/**
+ * Refusals that time heals: a busy or restoring node, an earlier nonce that is still being signed,
+ * a budget of 24 hours.
+ */
+const TRANSIENT = new Set([
+  'TOO_BUSY',
+  'RESTORING',
+  'HEAD_WENT_BACK',
+  'BANNED',
+  'NONCE_GAP',
+  'BUDGET',
+])
 const STATUS_TIMEOUT_MS = 1500
 /** A pair with a node that failed lately is asked last for this long. */
 const PENALTY_MS = 30_000
 
 /**
- * @param account whose numbers the nodes hold to: it stays with one pair while that answers. A node that did not see the number
- * before must ask its peers for it, which costs as much as the signature
+ * @param account whose numbers the nodes hold to: it stays with one pair while that answers. A
+ *   node that did not see the number before must ask its peers for it, which costs as much as the
+ *   signature
  */
 function pairs(services: Signing, account: string | null): [number, number][] {
   const nodes = services.signers.peers.map(({ node }) => node)
-  const cost = (node: number) => (services.signers.isPenalised(node, services.environment.now()) ? 1 : 0)
-  const all = nodes.flatMap((first) => nodes.filter((second) => second !== first).map((second): [number, number] => [first, second]))
+  const cost = (node: number) =>
+    services.signers.isPenalised(node, services.environment.now()) ? 1 : 0
+  const all = nodes.flatMap((first) =>
+    nodes.filter((second) => second !== first).map((second): [number, number] => [first, second]),
+  )
   // The start is spread by chance or by account, so that load is shared; failed nodes come last.
-  const [drawn] = account === null ? services.environment.bytes(1) : createHash('sha256').update(account).digest()
+  const [drawn] =
+    account === null ? services.environment.bytes(1) : createHash('sha256').update(account).digest()
   const offset = (drawn as number) % all.length
   const turned = [...all.slice(offset), ...all.slice(0, offset)]
   return turned.sort((a, b) => cost(a[0]) + cost(a[1]) - cost(b[0]) - cost(b[1]))
 }
 
-interface WireAnswer { signatures: { signature: string; recovery_id: number | null }[] }
-const read = ({ signatures }: WireAnswer): SignatureBytes[] => signatures.map((each) => ({
-  signature: new Uint8Array(Buffer.from(each.signature, 'hex')), recoveryId: each.recovery_id,
-}))
+interface WireAnswer {
+  signatures: { signature: string; recovery_id: number | null }[]
+}
+const read = ({ signatures }: WireAnswer): SignatureBytes[] =>
+  signatures.map((each) => ({
+    signature: new Uint8Array(Buffer.from(each.signature, 'hex')),
+    recoveryId: each.recovery_id,
+  }))
 
 /** Asks pairs of nodes for the signatures of one unsigned transaction until one pair gives them. */
-export async function signOrder(services: Signing, order: SignOrder, account: Account): Promise<SignOutcome> {
-  const answer = await askPairs<WireAnswer>(services, '/sign', order, order.unsigned.inputs.length, account)
+export async function signOrder(
+  services: Signing,
+  order: SignOrder,
+  account: Account,
+): Promise<SignOutcome> {
+  const answer = await askPairs<WireAnswer>(
+    services,
+    '/sign',
+    order,
+    order.unsigned.inputs.length,
+    account,
+  )
   if (answer.kind !== 'answered') return answer
   services.metrics.signatures.labels('signed').inc()
   return { kind: 'signed', nodes: answer.nodes, signatures: read(answer.body) }
 }
 
-/** Payments of one account that the nodes sign in one session, each with the number after the one before; they take no more. */
+/**
+ * Payments of one account that the nodes sign in one session, each with the number after the one
+ * before; they take no more.
+ */
 export const RUN_MAX = 16
 
 /** The same for a run: all of it or nothing. A refusal's `at` says which of them is at fault. */
 export async function signRun(
-  services: Signing, workspace: string, run: readonly Omit<SignOrder, 'workspace'>[], account: Account
+  services: Signing,
+  workspace: string,
+  run: readonly Omit<SignOrder, 'workspace'>[],
+  account: Account,
 ): Promise<RunOutcome> {
-  const answer = await askPairs<{ run: WireAnswer[] }>(services, '/sign-run', { workspace, run }, run.length, account)
+  const answer = await askPairs<{ run: WireAnswer[] }>(
+    services,
+    '/sign-run',
+    { workspace, run },
+    run.length,
+    account,
+  )
   if (answer.kind !== 'answered') return answer
   services.metrics.signatures.labels('signed').inc(run.length)
   return { kind: 'signed', nodes: answer.nodes, signatures: answer.body.run.map(read) }
 }
 
-/** No answer in time: the first is gone, or it waits for a partner who is. Each is asked how it is. @returns who is at fault */
+/**
+ * No answer in time: the first is gone, or it waits for a partner who is. Each is asked how it is.
+ * @returns who is at fault
+ */
 async function silentOf({ signers }: Signing, first: number, second: number): Promise<number[]> {
-  const heard = await Promise.all([first, second].map(
-    (node) => signers.call(node, 'GET', '/status', undefined, STATUS_TIMEOUT_MS).then(() => true, () => false)))
+  const heard = await Promise.all(
+    [first, second].map((node) =>
+      signers.call(node, 'GET', '/status', undefined, STATUS_TIMEOUT_MS).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  )
   const gone = [first, second].filter((_, at) => !heard[at])
   return gone.length > 0 ? gone : [first]
 }
@@ -98,16 +171,30 @@ async function silentOf({ signers }: Signing, first: number, second: number): Pr
 type Asked<T> = { kind: 'answered'; nodes: [number, number]; body: T } | NotSigned
 
 /** Asks pairs of nodes until one answers. @param inputs how many signatures are wanted */
-async function askPairs<T>(services: Signing, path: string, body: object, inputs: number, account: Account): Promise<Asked<T>> {
+async function askPairs<T>(
+  services: Signing,
+  path: string,
+  body: object,
+  inputs: number,
+  account: Account,
+): Promise<Asked<T>> {
   const began = services.environment.now()
   const answer = await askEachPair<T>(services, path, body, inputs, account)
   const outcome = answer.kind === 'answered' ? 'signed' : answer.kind
-  services.metrics.signingSeconds.labels(outcome).observe(Math.max(0, services.environment.now() - began) / 1000)
+  services.metrics.signingSeconds
+    .labels(outcome)
+    .observe(Math.max(0, services.environment.now() - began) / 1000)
   if (outcome !== 'signed') services.metrics.signatures.labels(outcome).inc()
   return answer
 }
 
-async function askEachPair<T>(services: Signing, path: string, body: object, inputs: number, account: Account): Promise<Asked<T>> {
+async function askEachPair<T>(
+  services: Signing,
+  path: string,
+  body: object,
+  inputs: number,
+  account: Account,
+): Promise<Asked<T>> {
   let refused: NodeRefused | null = null
   let unavailable = 'no signer node is configured'
   const refusedBy = new Set<number>()
@@ -115,7 +202,8 @@ async function askEachPair<T>(services: Signing, path: string, body: object, inp
   let calls = 0
   let isUntouched = true
   let at: unknown
-  // Each time-out is seconds: a node that has just cost one is asked again only when no pair without it is left.
+  // Each time-out is seconds: a node that has just cost one is asked again only when no pair
+  // without it is left.
   const away = new Set<number>()
   const costs = (pair: [number, number]) => pair.filter((node) => away.has(node)).length
   const left = pairs(services, account)
@@ -123,11 +211,16 @@ async function askEachPair<T>(services: Signing, path: string, body: object, inp
     left.sort((a, b) => costs(a) - costs(b))
     const [first, second] = left.shift() as [number, number]
     const name = [first, second].sort().join()
-    if (refusedBy.has(first) || refusedBy.has(second) || failedPairs.has(name) || calls >= 4) continue
+    if (refusedBy.has(first) || refusedBy.has(second) || failedPairs.has(name) || calls >= 4)
+      continue
     calls++
     try {
       const answer = await services.signers.call<T>(
-        first, 'POST', path, { ...body, partner: second }, SIGN_TIMEOUT_MS + SIGN_TIMEOUT_PER_INPUT_MS * inputs
+        first,
+        'POST',
+        path,
+        { ...body, partner: second },
+        SIGN_TIMEOUT_MS + SIGN_TIMEOUT_PER_INPUT_MS * inputs,
       )
       return { kind: 'answered', nodes: [first, second], body: answer }
     } catch (error) {
@@ -143,7 +236,9 @@ async function askEachPair<T>(services: Signing, path: string, body: object, inp
       } else if (error instanceof NodeUnavailable) {
         unavailable = error.message
         failedPairs.add(name)
-        for (const silent of error.code === null ? await silentOf(services, first, second) : [second]) {
+        for (const silent of error.code === null
+          ? await silentOf(services, first, second)
+          : [second]) {
           away.add(silent)
           services.signers.penalise(silent, services.environment.now() + PENALTY_MS)
         }
@@ -152,11 +247,18 @@ async function askEachPair<T>(services: Signing, path: string, body: object, inp
   }
   // One node alone may be wrong; what two refuse is refused.
   if (refused && refusedBy.size >= 2) {
-    return { kind: 'refused', code: refused.code, message: refused.message, body: refused.body, isUntouched }
+    return {
+      kind: 'refused',
+      code: refused.code,
+      message: refused.message,
+      body: refused.body,
+      isUntouched,
+    }
   }
   return {
     kind: 'unavailable',
-    isUntouched, at,
+    isUntouched,
+    at,
     message: refused
       ? `signer ${refused.node} refuses (${refused.code}: ${refused.message}); no second node answered: ${unavailable}`
       : unavailable,

@@ -5,20 +5,35 @@ import type { Signing } from './signing.ts'
 import { NodeRefused, type SignerNodes } from './nodes.ts'
 
 /** What a node signs of a void, as packages/signer/README.md documents it: POST /void. */
-const recordShape = z.object({
-  node: z.int(), intent: z.string(), transaction_id: z.string(),
-  rule: z.string().nullable().meta({ description: 'The standing rule whose forward was voided; null: a request of the caller' }),
-  height: z.int(), voided_at: z.int(),
-  signed: z.array(z.string()).meta({
-    maxItems: NAMED_MAX, description: 'Hashes of what the node knows to be signed for it, without fuel and loans',
-  }),
-  unfinished: z.int().meta({ description: 'Transactions that entered signing, outcome unknown to the node' }),
-}).meta({ id: 'VoidRecord' })
+const recordShape = z
+  .object({
+    node: z.int(),
+    intent: z.string(),
+    transaction_id: z.string(),
+    rule: z.string().nullable().meta({
+      description: 'The standing rule whose forward was voided; null: a request of the caller',
+    }),
+    height: z.int(),
+    voided_at: z.int(),
+    signed: z.array(z.string()).meta({
+      maxItems: NAMED_MAX,
+      description: 'Hashes of what the node knows to be signed for it, without fuel and loans',
+    }),
+    unfinished: z
+      .int()
+      .meta({ description: 'Transactions that entered signing, outcome unknown to the node' }),
+  })
+  .meta({ id: 'VoidRecord' })
 /** A void in a node's own signature: a caller verifies it with the nodes' identities. */
-export const voidShape = z.object({
-  record: recordShape,
-  signature: z.string().meta({ description: 'Ed25519, lower-case hex, over custody/void/v2, a line feed, and the JSON of the record' }),
-}).meta({ id: 'Void' })
+export const voidShape = z
+  .object({
+    record: recordShape,
+    signature: z.string().meta({
+      description:
+        'Ed25519, lower-case hex, over custody/void/v2, a line feed, and the JSON of the record',
+    }),
+  })
+  .meta({ id: 'Void' })
 export type SignedVoid = z.infer<typeof voidShape>
 
 function isVoid(signers: SignerNodes, node: number, told: SignedVoid): boolean {
@@ -27,57 +42,92 @@ function isVoid(signers: SignerNodes, node: number, told: SignedVoid): boolean {
   return told.record.node === node && signers.verify(node, text, told.signature)
 }
 
-export interface VoidOutcome { held: number; needed: number; enough: boolean; signed: string[]; voids: SignedVoid[] }
+export interface VoidOutcome {
+  held: number
+  needed: number
+  enough: boolean
+  signed: string[]
+  voids: SignedVoid[]
+}
 
-type Intent = { request: SignedRequest } | { transaction_id: string } | { forward: { rule: string; id: string } }
-interface VoidAnswer { voided?: boolean; record?: unknown; signature?: unknown }
+type Intent =
+  | { request: SignedRequest }
+  | { transaction_id: string }
+  | { forward: { rule: string; id: string } }
+interface VoidAnswer {
+  voided?: boolean
+  record?: unknown
+  signature?: unknown
+}
 
-/** A node cannot read the request, and nothing of it could ever be signed there: it takes a void by the request's name. */
+/**
+ * A node cannot read the request, and nothing of it could ever be signed there: it takes a void by
+ * the request's name.
+ */
 const UNREADABLE = new Set(['BAD_ORDER', 'TOO_LARGE', 'NOT_AUTHENTIC', 'NOT_ENROLLED'])
 
 const VOID_TIMEOUT_MS = 5000
 const VOIDS_NEEDED = 2
 
 /**
- * What a node has signed already that pays somebody; null where it refused for another reason. Fuel goes to an address of ours, and
- * what takes its nonce excludes it.
+ * What a node has signed already that pays somebody; null where it refused for another reason. Fuel
+ * goes to an address of ours, and what takes its nonce excludes it.
  */
 function payingHashes(error: unknown): string[] | null {
   if (!(error instanceof NodeRefused) || error.code !== 'ALREADY_SIGNED') return null
   return (error.body['paying_hashes'] ?? error.body['signed_hashes']) as string[]
 }
 
-/** One node's answer to POST /void; a request that it cannot read is voided there by its name. @throws NodeRefused, NodeUnavailable */
-export async function askForVoid(signers: SignerNodes, node: number, intent: Intent, force: boolean): Promise<Record<string, unknown>> {
-  const call = (by: object) => signers.call<Record<string, unknown>>(node, 'POST', '/void', { ...by, force }, VOID_TIMEOUT_MS)
+/**
+ * One node's answer to POST /void; a request that it cannot read is voided there by its name.
+ * @throws NodeRefused, NodeUnavailable
+ */
+export async function askForVoid(
+  signers: SignerNodes,
+  node: number,
+  intent: Intent,
+  force: boolean,
+): Promise<Record<string, unknown>> {
+  const call = (by: object) =>
+    signers.call<Record<string, unknown>>(node, 'POST', '/void', { ...by, force }, VOID_TIMEOUT_MS)
   try {
     return await call(intent)
   } catch (error) {
-    if (!(error instanceof NodeRefused) || !UNREADABLE.has(error.code) || !('request' in intent)) throw error
+    if (!(error instanceof NodeRefused) || !UNREADABLE.has(error.code) || !('request' in intent))
+      throw error
     const { sub, nonce } = claimedNonceAndSubject(intent.request.token)
     return call({ name: { api_key: sub, nonce } })
   }
 }
 
 /**
- * Voids a request, or one forward of a rule, at the nodes, so that nothing can be signed for it any more. Two must hold
- * it before `failed` is shown;
- * all of them where one entered signing and does not know the outcome, for another may hold the finished signature.
- * `signed`: hashes that were signed already, where a node knows of any, without those that are `dead` on their chain.
+ * Voids a request, or one forward of a rule, at the nodes, so that nothing can be signed for it any
+ * more. Two must hold it before `failed` is shown; all of them where one entered signing and does
+ * not know the outcome, for another may hold the finished signature. `signed`: hashes that were
+ * signed already, where a node knows of any, without those that are `dead` on their chain.
  */
-export async function voidIntent(services: Signing, intent: Intent, dead: readonly string[] = []): Promise<VoidOutcome> {
+export async function voidIntent(
+  services: Signing,
+  intent: Intent,
+  dead: readonly string[] = [],
+): Promise<VoidOutcome> {
   const { signers } = services
   const ask = async (node: number, force: boolean) => {
-    const answer = await askForVoid(signers, node, intent, force) as VoidAnswer
+    const answer = (await askForVoid(signers, node, intent, force)) as VoidAnswer
     const told = voidShape.safeParse({ record: answer.record, signature: answer.signature })
     return { ...answer, proof: told.success && isVoid(signers, node, told.data) ? told.data : null }
   }
-  const answers = await Promise.allSettled(signers.peers.map(({ node }) => ask(node, false).catch((error: unknown) => {
-    const hashes = payingHashes(error)
-    // Signing was entered and never finished, or only for what can never be included: voided at two nodes, no pair can sign more.
-    if (hashes?.every((hash) => dead.includes(hash))) return ask(node, true)
-    throw error
-  })))
+  const answers = await Promise.allSettled(
+    signers.peers.map(({ node }) =>
+      ask(node, false).catch((error: unknown) => {
+        const hashes = payingHashes(error)
+        // Signing was entered and never finished, or only for what can never be included: voided at
+        // two nodes, no pair can sign more.
+        if (hashes?.every((hash) => dead.includes(hash))) return ask(node, true)
+        throw error
+      }),
+    ),
+  )
   let needed = VOIDS_NEEDED
   const signed: string[] = []
   const voids: SignedVoid[] = []
@@ -89,7 +139,13 @@ export async function voidIntent(services: Signing, intent: Intent, dead: readon
       if (proof.record.unfinished > 0) needed = signers.peers.length
       voids.push(proof)
       signed.push(...proof.record.signed)
-    } else signed.push(...payingHashes(answer.reason) ?? [])
+    } else signed.push(...(payingHashes(answer.reason) ?? []))
   }
-  return { held: voids.length, needed, enough: voids.length >= needed, signed: signed.filter((hash) => !dead.includes(hash)), voids }
+  return {
+    held: voids.length,
+    needed,
+    enough: voids.length >= needed,
+    signed: signed.filter((hash) => !dead.includes(hash)),
+    voids,
+  }
 }

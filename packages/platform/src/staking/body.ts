@@ -5,10 +5,17 @@ import { readAmount } from '../assets/read-amount.ts'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 
-/** What stake, unstake and release answer; the transaction is read with GET /dac/v1/transaction/{id}. */
-export const stakingShape = z.object({
-  id: z.string(), status: z.enum(['pending', 'confirmed', 'failed']), hash: z.string().nullable(),
-}).meta({ id: 'StakingAnswer' })
+/**
+ * What stake, unstake and release answer; the transaction is read with GET
+ * /dac/v1/transaction/{id}.
+ */
+export const stakingShape = z
+  .object({
+    id: z.string(),
+    status: z.enum(['pending', 'confirmed', 'failed']),
+    hash: z.string().nullable(),
+  })
+  .meta({ id: 'StakingAnswer' })
 
 /** The chain counts in signed 64 bits. */
 const SUN_MAX = (1n << 62n) - 1n
@@ -16,13 +23,15 @@ const SUN_MAX = (1n << 62n) - 1n
 /** @throws ApiError `INVALID_ADDRESS` */
 export function checkedAddress(services: Services, given: string): string {
   const checked = validateAddress(services.registry, STAKED_ASSET, given)
-  if (!checked.valid) throw new ApiError('INVALID_ADDRESS', `address: ${checked.reason}`, { field: 'address' })
+  if (!checked.valid)
+    throw new ApiError('INVALID_ADDRESS', `address: ${checked.reason}`, { field: 'address' })
   return checked.address
 }
 
 /** Sun. @throws ApiError `INVALID_AMOUNT` */
 export function checkedAmount(given: string, asset: Asset): bigint {
   const amount = readAmount(given, asset, 'amount', SUN_MAX)
-  if (amount === 0n) throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })
+  if (amount === 0n)
+    throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })
   return amount
 }

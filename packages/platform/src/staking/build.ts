@@ -9,9 +9,17 @@ import { actionOf, stakingOf } from './steps.ts'
 const OTHERS_RETRY_MS = 2000
 
 /** Prices a staking transaction: the bandwidth of all its steps is taken from the tank at once. */
-export async function priceStaking({ database }: Services, chain: Chain, { row }: Task): Promise<Priced | Wait> {
+export async function priceStaking(
+  { database }: Services,
+  chain: Chain,
+  { row }: Task,
+): Promise<Priced | Wait> {
   const staking = stakingOf(row)
-  if (staking.kind === 'UNSTAKE' && staking.account === staking.address && await othersRely(database, row, staking.resource)) {
+  if (
+    staking.kind === 'UNSTAKE' &&
+    staking.account === staking.address &&
+    (await othersRely(database, row, staking.resource))
+  ) {
     return wait('EARLIER_TRANSFER', 'transfers under way count on this resource', OTHERS_RETRY_MS)
   }
   const stakes = stakesOf(chain)
@@ -19,14 +27,30 @@ export async function priceStaking({ database }: Services, chain: Chain, { row }
   const need = points * (await stakes.parameters()).bandwidthSun
   const counted = BigInt(row.plan.bandwidth_counted ?? '0') + points
   return {
-    kind: 'priced', need, worst: need, own: false,
-    plan: { fee_limit: '0', need: need.toString(), step: '0', fees_paid: '0', bandwidth_counted: counted.toString() },
+    kind: 'priced',
+    need,
+    worst: need,
+    own: false,
+    plan: {
+      fee_limit: '0',
+      need: need.toString(),
+      step: '0',
+      fees_paid: '0',
+      bandwidth_counted: counted.toString(),
+    },
     fuel: await stakes.fuelFor(staking.account, points),
   }
 }
 
-/** Why the chain, or our own rules, would refuse the step under way now, so that it is not signed; null: they would not. */
-export async function stepRefusal(services: Services, chain: Chain, { row }: Task): Promise<string | null> {
+/**
+ * Why the chain, or our own rules, would refuse the step under way now, so that it is not signed;
+ * null: they would not.
+ */
+export async function stepRefusal(
+  services: Services,
+  chain: Chain,
+  { row }: Task,
+): Promise<string | null> {
   const { client } = stakesOf(chain)
   const staking = stakingOf(row)
   const { account, address, resource, amount } = staking
@@ -40,8 +64,11 @@ export async function stepRefusal(services: Services, chain: Chain, { row }: Tas
       if (stops) return `address: is ${stops}`
       const refusal = await receiverRefusal(client, address)
       if (refusal) return `address: ${refusal}`
-      const lendable = resource === null ? amount : await lendableAfter(client, account, resource, 0n)
-      return lendable < amount ? "the chain lends no stake that today's use rests on, and too little else is staked" : null
+      const lendable =
+        resource === null ? amount : await lendableAfter(client, account, resource, 0n)
+      return lendable < amount
+        ? "the chain lends no stake that today's use rests on, and too little else is staked"
+        : null
     }
     case 'undelegate': {
       const lent = resource === null ? 0n : (await client.delegated(account, address))[resource]
@@ -52,6 +79,6 @@ export async function stepRefusal(services: Services, chain: Chain, { row }: Tas
       return refusal === 'matured' ? MATURED_FIRST : refusal === 'limit' ? TOO_MANY : null
     }
     case 'withdraw':
-      return await client.withdrawable(account) === 0n ? 'the chain has nothing to release' : null
+      return (await client.withdrawable(account)) === 0n ? 'the chain has nothing to release' : null
   }
 }

@@ -1,4 +1,9 @@
-import { tron as tronBuild, type Network, type TronClient, type TronResource } from '@custody/chains'
+import {
+  tron as tronBuild,
+  type Network,
+  type TronClient,
+  type TronResource,
+} from '@custody/chains'
 import { ApiError } from '../errors.ts'
 
 /** `energyPerMillionTrx` is points × 10^6 for 1 TRX of 10^6 sun. */
@@ -10,53 +15,86 @@ export async function asked<T>(network: Network, ask: () => Promise<T>): Promise
     return await ask()
   } catch (error) {
     if (error instanceof ApiError) throw error
-    throw new ApiError('NETWORK_UNAVAILABLE', `network ${network.code} cannot be reached; nothing was done`)
+    throw new ApiError(
+      'NETWORK_UNAVAILABLE',
+      `network ${network.code} cannot be reached; nothing was done`,
+    )
   }
 }
 
 /** Points a day that an amount of stake is worth now. */
-export async function worthOf(client: TronClient, account: string, resource: TronResource, amount: bigint): Promise<bigint> {
+export async function worthOf(
+  client: TronClient,
+  account: string,
+  resource: TronResource,
+  amount: bigint,
+): Promise<bigint> {
   const resources = await client.resources(account)
-  return (amount * (resource === 'ENERGY' ? resources.energyPerMillionTrx : resources.bandwidthPerMillionTrx)) / SCALE
+  return (
+    (amount *
+      (resource === 'ENERGY' ? resources.energyPerMillionTrx : resources.bandwidthPerMillionTrx)) /
+    SCALE
+  )
 }
 
 /** Why a receiver can be lent nothing; null: it can. */
 export async function receiverRefusal(client: TronClient, address: string): Promise<string | null> {
-  if (await client.isContract(address)) return 'is a contract, which takes no resource by a delegation'
-  return (
-    await client.account(address)
-  ) === null ? 'has never been activated; the chain lends resources to active accounts only, so send it some TRX first' : null
+  if (await client.isContract(address))
+    return 'is a contract, which takes no resource by a delegation'
+  return (await client.account(address)) === null
+    ? 'has never been activated; the chain lends resources to active accounts only, so send it some TRX first'
+    : null
 }
 
 /**
- * Of what stands after `amount` more is staked, how much the chain would lend. It lends no stake that today's use rests
- * on, and where stake pays for the bandwidth of the very calls, they are such a use.
+ * Of what stands after `amount` more is staked, how much the chain would lend. It lends no stake
+ * that today's use rests on, and where stake pays for the bandwidth of the very calls, they are
+ * such a use.
  */
-export async function lendableAfter(client: TronClient, account: string, resource: TronResource, amount: bigint): Promise<bigint> {
+export async function lendableAfter(
+  client: TronClient,
+  account: string,
+  resource: TronResource,
+  amount: bigint,
+): Promise<bigint> {
   const [resources, held, most] = await Promise.all([
-    client.resources(account), client.account(account), client.delegatable(account, resource),
+    client.resources(account),
+    client.account(account),
+    client.delegatable(account, resource),
   ])
   const staked = held?.staked[resource] ?? 0n
-  const [used, per] = resource === 'ENERGY' ? [resources.energyUsed, resources.energyPerMillionTrx] : [
-    resources.bandwidthUsed, resources.bandwidthPerMillionTrx,
-  ]
+  const [used, per] =
+    resource === 'ENERGY'
+      ? [resources.energyUsed, resources.energyPerMillionTrx]
+      : [resources.bandwidthUsed, resources.bandwidthPerMillionTrx]
   if (per === 0n) return staked + amount
   const rests = (points: bigint) => (points * SCALE + per - 1n) / per
-  // The chain's own figure where there is one: some of the use may rest on what others lend to the account.
+  // The chain's own figure where there is one: some of the use may rest on what others lend to the
+  // account.
   const bound = most > 0n ? staked - most : rests(used)
   const points = tronBuild.actionBandwidth('delegate')
   const takesStake = resource === 'BANDWIDTH' && ((staked + amount) * per) / SCALE - used >= points
-  const own = bound + (takesStake ? rests(points + (amount > 0n ? tronBuild.actionBandwidth('freeze') : 0n)) : 0n)
+  const own =
+    bound +
+    (takesStake ? rests(points + (amount > 0n ? tronBuild.actionBandwidth('freeze') : 0n)) : 0n)
   return staked + amount > own ? staked + amount - own : 0n
 }
 
-export const MATURED_FIRST = 'unstaked TRX has completed its cooldown and waits; unstaking would release it as well, '
-  + 'which is never done by itself: release it first with POST /dav/v1/release-unstaked'
+export const MATURED_FIRST =
+  'unstaked TRX has completed its cooldown and waits; unstaking would release it as well, ' +
+  'which is never done by itself: release it first with POST /dav/v1/release-unstaked'
 const UNSTAKES_MAX = 32
 export const TOO_MANY = `the chain lets at most ${UNSTAKES_MAX} unstakes of an account cool down at a time`
 
-/** What stands against one more unstake of an account on the chain now. `pending`: unstakes under way that it has not seen. */
-export async function unstakeRefusal(client: TronClient, account: string, pending: number): Promise<'matured' | 'limit' | null> {
-  if (await client.withdrawable(account) > 0n) return 'matured'
-  return await client.unfreezesLeft(account) - pending <= 0 ? 'limit' : null
+/**
+ * What stands against one more unstake of an account on the chain now. `pending`: unstakes under
+ * way that it has not seen.
+ */
+export async function unstakeRefusal(
+  client: TronClient,
+  account: string,
+  pending: number,
+): Promise<'matured' | 'limit' | null> {
+  if ((await client.withdrawable(account)) > 0n) return 'matured'
+  return (await client.unfreezesLeft(account)) - pending <= 0 ? 'limit' : null
 }

@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { Asset, Network, TronResource } from '@custody/chains'
-import { claimedNonceAndSubject, stringifyJson, transactionId, type SignedRequest } from '@custody/request-auth'
+import {
+  claimedNonceAndSubject,
+  stringifyJson,
+  transactionId,
+  type SignedRequest,
+} from '@custody/request-auth'
 import { STAKED_ASSET } from '@custody/request-auth/bodies'
 import { findAsset } from '../assets/find-asset.ts'
 import type { Queryable } from '../database/pool.ts'
@@ -28,30 +33,67 @@ interface Opening {
 type StakingBody = { sequence_id?: string | undefined }
 
 const hashStaking = (kind: StakingKind, body: StakingBody): string =>
-  createHash('sha256').update(JSON.stringify([kind, body], Object.keys(body).sort())).digest('hex')
+  createHash('sha256')
+    .update(JSON.stringify([kind, body], Object.keys(body).sort()))
+    .digest('hex')
 
-/** The answer to the staking request that was made with the request's `sequence_id` before: the TRX wallet's keys are one set. */
-export const earlierStaking = (kind: StakingKind) =>
-  ({ services, caller, fields, body }: Repeated<StakingBody>): Promise<Reply | null> => answeredInWallet(
-    services.database, caller, STAKED_ASSET, sequenceIdIn(fields['sequence_id']), body ? hashStaking(kind, body) : UNREADABLE_PAYLOAD)
+/**
+ * The answer to the staking request that was made with the request's `sequence_id` before: the TRX
+ * wallet's keys are one set.
+ */
+export const earlierStaking =
+  (kind: StakingKind) =>
+  ({ services, caller, fields, body }: Repeated<StakingBody>): Promise<Reply | null> =>
+    answeredInWallet(
+      services.database,
+      caller,
+      STAKED_ASSET,
+      sequenceIdIn(fields['sequence_id']),
+      body ? hashStaking(kind, body) : UNREADABLE_PAYLOAD,
+    )
 
-/** Answers a staking request at most once. @param make makes what is asked for out of the caller's TRX wallet */
+/**
+ * Answers a staking request at most once. @param make makes what is asked for out of the caller's
+ * TRX wallet
+ */
 export async function once(
-  services: Services, caller: Caller, kind: StakingKind, body: StakingBody,
-  make: (opened: Opening) => Promise<Reply>
+  services: Services,
+  caller: Caller,
+  kind: StakingKind,
+  body: StakingBody,
+  make: (opened: Opening) => Promise<Reply>,
 ): Promise<Reply> {
   const { asset, network } = findAsset(services, STAKED_ASSET)
   const wallet = await findWallet(services.database, caller, asset.asset_name)
   const payloadHash = hashStaking(kind, body)
   return onceOnly(
-    () => answeredBefore(services.database, caller.workspaceId, wallet.id, body.sequence_id, payloadHash),
-    async () => make({ asset, network, wallet, account: await services.addresses.omnibus(network, caller), payloadHash }),
+    () =>
+      answeredBefore(
+        services.database,
+        caller.workspaceId,
+        wallet.id,
+        body.sequence_id,
+        payloadHash,
+      ),
+    async () =>
+      make({
+        asset,
+        network,
+        wallet,
+        account: await services.addresses.omnibus(network, caller),
+        payloadHash,
+      }),
   )
 }
 
-/** A staking transaction's source and destination types, as transactions show them; the wallet's own account always signs. */
+/**
+ * A staking transaction's source and destination types, as transactions show them; the wallet's own
+ * account always signs.
+ */
 const TYPES: Record<StakingKind, [source: string, destination: string]> = {
-  STAKE: ['INTERNAL', 'STAKING'], UNSTAKE: ['STAKING', 'STAKING'], RELEASE: ['STAKING', 'INTERNAL'],
+  STAKE: ['INTERNAL', 'STAKING'],
+  UNSTAKE: ['STAKING', 'STAKING'],
+  RELEASE: ['STAKING', 'INTERNAL'],
 }
 
 interface New extends Opening {
@@ -78,14 +120,42 @@ export async function create(services: Services, o: New): Promise<Reply> {
   const [sourceType, destinationType] = TYPES[kind]
   const plan = { ...o.plan, ...(o.resource === null ? {} : { resource: o.resource }) }
   const row: TransactionRow = {
-    id: transactionId(caller.apiKey, claimedNonceAndSubject(signed.token).nonce), kind,
-    workspace_id: caller.workspaceId, sub_account_id: caller.subAccountId, wallet_id: o.wallet.id, parent_id: null,
-    asset: asset.asset_name, network: network.code, amount: o.amount.toString(), fee: o.fee.toString(), fee_asset: asset.fee_asset,
-    source_type: sourceType, source_id: o.account, destination_type: destinationType, destination_id: o.address, address_tag: null,
-    memo: null, sequence_id: o.sequenceId ?? null, state: 'QUEUED', status: 'pending', failure_reason: null, last_error: null,
-    hash: null, confirmations: 0,
-    request: { api_key: caller.apiKey, ...signed }, receipts: [], plan, fee_rate: null, fee_level: null,
-    created_at: now, updated_at: now, confirmed_at: null, attempts: 0, lease_token: null, amount_usd: null, platform_fee: null,
+    id: transactionId(caller.apiKey, claimedNonceAndSubject(signed.token).nonce),
+    kind,
+    workspace_id: caller.workspaceId,
+    sub_account_id: caller.subAccountId,
+    wallet_id: o.wallet.id,
+    parent_id: null,
+    asset: asset.asset_name,
+    network: network.code,
+    amount: o.amount.toString(),
+    fee: o.fee.toString(),
+    fee_asset: asset.fee_asset,
+    source_type: sourceType,
+    source_id: o.account,
+    destination_type: destinationType,
+    destination_id: o.address,
+    address_tag: null,
+    memo: null,
+    sequence_id: o.sequenceId ?? null,
+    state: 'QUEUED',
+    status: 'pending',
+    failure_reason: null,
+    last_error: null,
+    hash: null,
+    confirmations: 0,
+    request: { api_key: caller.apiKey, ...signed },
+    receipts: [],
+    plan,
+    fee_rate: null,
+    fee_level: null,
+    created_at: now,
+    updated_at: now,
+    confirmed_at: null,
+    attempts: 0,
+    lease_token: null,
+    amount_usd: null,
+    platform_fee: null,
   }
   const response = stringifyJson({ id: row.id, status: row.status, hash: row.hash })
   const earlier = await services.database.transaction(async (tx): Promise<Reply | null> => {
@@ -93,25 +163,52 @@ export async function create(services: Services, o: New): Promise<Reply> {
       const mine = await tx.query(
         `insert into idempotency (workspace_id, wallet_id, sequence_id, transaction_id, payload_hash, response)
          values ($6, $1, $2, $3, $4, $5) on conflict do nothing returning 1`,
-        [o.wallet.id, o.sequenceId, row.id, o.payloadHash, response, row.workspace_id])
-      const known = mine.length === 0 ? await answeredBefore(tx, row.workspace_id, o.wallet.id, o.sequenceId, o.payloadHash) : null
+        [o.wallet.id, o.sequenceId, row.id, o.payloadHash, response, row.workspace_id],
+      )
+      const known =
+        mine.length === 0
+          ? await answeredBefore(tx, row.workspace_id, o.wallet.id, o.sequenceId, o.payloadHash)
+          : null
       if (known) return known
     }
     await insertTransaction(tx, {
-      id: row.id, kind, state: 'QUEUED', workspace_id: row.workspace_id, sub_account_id: row.sub_account_id, wallet_id: row.wallet_id,
-      asset: row.asset, network: row.network, amount: o.amount, fee: o.fee, fee_asset: row.fee_asset,
-      source_type: sourceType, source_id: o.account, destination_type: destinationType, destination_id: o.address,
-      sequence_id: row.sequence_id, request: row.request, plan, created_at: now, next_run_at: now,
+      id: row.id,
+      kind,
+      state: 'QUEUED',
+      workspace_id: row.workspace_id,
+      sub_account_id: row.sub_account_id,
+      wallet_id: row.wallet_id,
+      asset: row.asset,
+      network: row.network,
+      amount: o.amount,
+      fee: o.fee,
+      fee_asset: row.fee_asset,
+      source_type: sourceType,
+      source_id: o.account,
+      destination_type: destinationType,
+      destination_id: o.address,
+      sequence_id: row.sequence_id,
+      request: row.request,
+      plan,
+      created_at: now,
+      next_run_at: now,
     })
     await lockCounting(tx, row)
     await o.reserve(tx, row.id)
-    await emit(tx, row.workspace_id, row.sub_account_id, 'transaction.created', stringifyJson(presentTransaction(row, services.registry)))
+    await emit(
+      tx,
+      row.workspace_id,
+      row.sub_account_id,
+      'transaction.created',
+      stringifyJson(presentTransaction(row, services.registry)),
+    )
     await o.lastly?.(tx, row.id)
     return null
   })
   if (earlier) return earlier
   services.environment.checkpoint('staking.created')
-  // The nodes' receipts keep the request usable beyond its short life; the answer does not wait for them.
+  // The nodes' receipts keep the request usable beyond its short life; the answer does not wait for
+  // them.
   void services.receipts.collect(row.workspace_id, row.id, signed)
   return { text: response }
 }

@@ -3,23 +3,40 @@ import { post } from '../ledger/post.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { poolsOf, stakeAccounts, type Staking } from './steps.ts'
 
-/** Books what a stake, unstake or release that ends before its last step has left, and gives the rest back. */
+/**
+ * Books what a stake, unstake or release that ends before its last step has left, and gives the
+ * rest back.
+ */
 export async function giveBackStake(
-  tx: Queryable, row: TransactionRow, { kind, account, address, resource, amount, at }: Staking
+  tx: Queryable,
+  row: TransactionRow,
+  { kind, account, address, resource, amount, at }: Staking,
 ): Promise<void> {
   if (kind === 'RELEASE') {
-    await tx.query('update cooldowns set releasing_by = null where workspace_id = $2 and releasing_by = $1 and released_by is null', [
-      row.id, row.workspace_id,
-    ])
+    await tx.query(
+      'update cooldowns set releasing_by = null where workspace_id = $2 and releasing_by = $1 and released_by is null',
+      [row.id, row.workspace_id],
+    )
     return
   }
   const { scope, free, held } = poolsOf(row)
   const { staked, reserved } = stakeAccounts(resource)
   // Between two steps the TRX is staked for the wallet's own address, on a stake as on an unstake.
   const holder = kind === 'UNSTAKE' && at === 0 ? address : account
-  await post(tx, 'release', row.id, kind === 'STAKE' && at === 0
-    ? [{ ...scope, kind: held, amount: -amount }, { ...scope, kind: free, amount }]
-    : [{ ...scope, kind: reserved, address: holder, amount: -amount }, { ...scope, kind: staked, address: holder, amount }])
+  await post(
+    tx,
+    'release',
+    row.id,
+    kind === 'STAKE' && at === 0
+      ? [
+          { ...scope, kind: held, amount: -amount },
+          { ...scope, kind: free, amount },
+        ]
+      : [
+          { ...scope, kind: reserved, address: holder, amount: -amount },
+          { ...scope, kind: staked, address: holder, amount },
+        ],
+  )
 }
 
 /** What became of the TRX, for the caller. */

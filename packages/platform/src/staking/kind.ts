@@ -10,7 +10,10 @@ import { nextRecorded } from './recorded.ts'
 import { settleStaking } from './settle.ts'
 import { actionOf, stakingOf, type StakingKind } from './steps.ts'
 
-/** A stake, an unstake or a release: calls of the chain one after the other, by a caller's request or by an order of the operator. */
+/**
+ * A stake, an unstake or a release: calls of the chain one after the other, by a caller's request
+ * or by an order of the operator.
+ */
 export const staking: Kind<StakingKind> = {
   ...platformFee,
   action: (row) => actionOf(stakingOf(row)),
@@ -20,11 +23,17 @@ export const staking: Kind<StakingKind> = {
     if (row.plan.adopted_steps === undefined) return null
     const hash = await nextRecorded(services, row)
     if (hash !== null) return { hash }
-    return row.plan.adopted === undefined ? null : fail('its next call was never signed, and its request is not known any more')
+    return row.plan.adopted === undefined
+      ? null
+      : fail('its next call was never signed, and its request is not known any more')
   },
   async purpose(services, row) {
     if (row.plan.order !== undefined) return { kind: 'tank-stake', order: row.plan.order }
-    return { kind: 'stake', step: actionOf(stakingOf(row)).kind, ...await receiptsOf(services, row.request, 'transactions', row.id) }
+    return {
+      kind: 'stake',
+      step: actionOf(stakingOf(row)).kind,
+      ...(await receiptsOf(services, row.request, 'transactions', row.id)),
+    }
   },
   async settle(services, tx, row, o) {
     if (!o.staking) throw new Error('the chain does not tell what a call of staking did')
@@ -37,7 +46,9 @@ export const staking: Kind<StakingKind> = {
     await (row.wallet_id === null ? releaseTankFee(tx, row) : releaseFloat(tx, row))
     const isPartial = under.at > 0
     return {
-      ...(isPartial ? { state: 'PARTIAL' as const } : {}), reason: `${reason}; ${leftOver(under)}`, fee: BigInt(row.plan.fees_paid ?? '0'),
+      ...(isPartial ? { state: 'PARTIAL' as const } : {}),
+      reason: `${reason}; ${leftOver(under)}`,
+      fee: BigInt(row.plan.fees_paid ?? '0'),
       // The fee of a stake whose first call is in a block was earned.
       ...(row.platform_fee && !isPartial ? { plan: { refunded: '1' } } : {}),
     }

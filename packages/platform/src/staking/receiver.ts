@@ -5,26 +5,47 @@ import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 
-interface Owner { workspaceId: string; subAccountId: string }
+interface Owner {
+  workspaceId: string
+  subAccountId: string
+}
 
 /**
- * Whether a resource may be lent to an address. No value goes there and the stake can be taken back at any time, so no
- * provider is asked; sanctioned addresses and those that the sub-account has frozen get nothing all the same.
+ * Whether a resource may be lent to an address. No value goes there and the stake can be taken back
+ * at any time, so no provider is asked; sanctioned addresses and those that the sub-account has
+ * frozen get nothing all the same.
  */
 export async function receiverStops(
-  services: Services, database: Queryable, owner: Owner, network: Network, address: string
+  services: Services,
+  database: Queryable,
+  owner: Owner,
+  network: Network,
+  address: string,
 ): Promise<'sanctioned' | 'frozen' | null> {
   if (services.aml.sanctions.has(network, address)) return 'sanctioned'
-  return await findFrozen(database, owner, spaceOf(network), addressKeys(network, address)) ? 'frozen' : null
+  return (await findFrozen(database, owner, spaceOf(network), addressKeys(network, address)))
+    ? 'frozen'
+    : null
 }
 
 /** @throws ApiError `SANCTIONED`, `ADDRESS_FROZEN` */
-export async function assertReceivable(services: Services, owner: Owner, network: Network, address: string): Promise<void> {
+export async function assertReceivable(
+  services: Services,
+  owner: Owner,
+  network: Network,
+  address: string,
+): Promise<void> {
   const stops = await receiverStops(services, services.database, owner, network, address)
   if (stops === 'sanctioned') {
-    throw new ApiError('SANCTIONED', 'address: is on a sanctions list; nothing is staked for it', { field: 'address' })
+    throw new ApiError('SANCTIONED', 'address: is on a sanctions list; nothing is staked for it', {
+      field: 'address',
+    })
   }
   if (stops === 'frozen') {
-    throw new ApiError('ADDRESS_FROZEN', 'address: is frozen; unfreeze it before you stake for it', { field: 'address' })
+    throw new ApiError(
+      'ADDRESS_FROZEN',
+      'address: is frozen; unfreeze it before you stake for it',
+      { field: 'address' },
+    )
   }
 }

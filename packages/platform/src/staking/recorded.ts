@@ -9,11 +9,18 @@ export const stepUnderWay = (row: TransactionRow): StakingStep | null => {
   return staking.at < staking.steps.length ? actionOf(staking).kind : null
 }
 
-/** Turns to the next call of an adopted staking row, which was signed long ago. Answers its hash; null where none is recorded. */
-export async function nextRecorded(services: Services, row: TransactionRow): Promise<string | null> {
+/**
+ * Turns to the next call of an adopted staking row, which was signed long ago. Answers its hash;
+ * null where none is recorded.
+ */
+export async function nextRecorded(
+  services: Services,
+  row: TransactionRow,
+): Promise<string | null> {
   const found = await services.database.one<{ hash: string }>(
     `update chain_transactions set state = 'SIGNED'
      where workspace_id = $3 and transaction_id = $1 and state = 'VOID' and hash is not null and step = $2 returning hash`,
-    [row.id, stepUnderWay(row), row.workspace_id])
+    [row.id, stepUnderWay(row), row.workspace_id],
+  )
   return found?.hash ?? null
 }

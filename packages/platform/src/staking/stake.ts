@@ -15,15 +15,37 @@ const LEAST_SUN = 1_000_000n
 
 /** Stakes TRX of the wallet; where the resource is for another address, it is lent to that one. */
 export const stake = endpoint({
-  id: 'stake', tag: 'Staking',
-  description: 'Locks TRX of the wallet for energy or bandwidth, for its own address or for another one. Give a `sequence_id`, as '
-    + 'with transfers.',
+  id: 'stake',
+  tag: 'Staking',
+  description:
+    'Locks TRX of the wallet for energy or bandwidth, for its own address or for another one. Give a `sequence_id`, as ' +
+    'with transfers.',
   errors: [
-    'UNSUPPORTED_ASSET', 'WALLET_MISSING', 'WALLET_INACTIVE', 'INVALID_ADDRESS', 'INVALID_AMOUNT', 'INSUFFICIENT_BALANCE',
-    'ADDRESS_FROZEN', 'SANCTIONED', 'PREPAID_FEE_EXHAUSTED', 'PRICE_UNAVAILABLE', 'NETWORK_UNAVAILABLE', 'SIGNERS_UNAVAILABLE',
+    'UNSUPPORTED_ASSET',
+    'WALLET_MISSING',
+    'WALLET_INACTIVE',
+    'INVALID_ADDRESS',
+    'INVALID_AMOUNT',
+    'INSUFFICIENT_BALANCE',
+    'ADDRESS_FROZEN',
+    'SANCTIONED',
+    'PREPAID_FEE_EXHAUSTED',
+    'PRICE_UNAVAILABLE',
+    'NETWORK_UNAVAILABLE',
+    'SIGNERS_UNAVAILABLE',
   ],
-  example: { asset: 'TRX', address: 'TJCnKsPa7y5okkXvQAidZBzqx3QyQ6sxMW', resource: 'ENERGY', amount: 100, sequence_id: 'stake-3' },
-  method: 'POST', path: '/dav/v1/stake', summary: 'Stake TRX for energy or bandwidth', access: 'write', body: stakeBody,
+  example: {
+    asset: 'TRX',
+    address: 'TJCnKsPa7y5okkXvQAidZBzqx3QyQ6sxMW',
+    resource: 'ENERGY',
+    amount: 100,
+    sequence_id: 'stake-3',
+  },
+  method: 'POST',
+  path: '/dav/v1/stake',
+  summary: 'Stake TRX for energy or bandwidth',
+  access: 'write',
+  body: stakeBody,
   response: stakingShape,
   earlier: earlierStaking('STAKE'),
   async handler({ services, caller, body, signed }) {
@@ -33,61 +55,98 @@ export const stake = endpoint({
       const amount = checkedAmount(body.amount, asset)
       if (amount < LEAST_SUN) {
         throw new ApiError(
-          'INVALID_AMOUNT', `amount: the chain stakes at least ${formatAmount(LEAST_SUN, asset.decimals)} TRX`, { field: 'amount' }
+          'INVALID_AMOUNT',
+          `amount: the chain stakes at least ${formatAmount(LEAST_SUN, asset.decimals)} TRX`,
+          { field: 'amount' },
         )
       }
       const scope = { workspace: caller.workspaceId, wallet: wallet.id, asset: asset.asset_name }
       const held = await services.database.one<{ balance: string }>(
         `select balance::text from ledger_accounts
          where workspace_id = $3 and wallet_id = $1 and asset = $2 and kind = 'available'`,
-        [wallet.id, asset.asset_name, caller.workspaceId]
+        [wallet.id, asset.asset_name, caller.workspaceId],
       )
-      if (BigInt(held?.balance ?? '0') < amount) throw insufficient(amount, BigInt(held?.balance ?? '0'), asset)
+      if (BigInt(held?.balance ?? '0') < amount)
+        throw insufficient(amount, BigInt(held?.balance ?? '0'), asset)
       const client = services.networks.stakes(network.code).client
       const own = address === account
       if (!own) {
         await assertReceivable(services, caller, network, address)
         const refusal = await asked(network, () => receiverRefusal(client, address))
-        if (refusal) throw new ApiError('INVALID_ADDRESS', `address: ${refusal}`, { field: 'address' })
-        const lendable = await asked(network, () => lendableAfter(client, account, body.resource, amount))
+        if (refusal)
+          throw new ApiError('INVALID_ADDRESS', `address: ${refusal}`, { field: 'address' })
+        const lendable = await asked(network, () =>
+          lendableAfter(client, account, body.resource, amount),
+        )
         if (lendable < amount) {
-          const [lends, lacks] = [lendable, amount - lendable].map((value) => formatAmount(value, asset.decimals))
-          throw new ApiError('INVALID_AMOUNT',
-            'amount: the chain lends no stake that today\'s use rests on, and lending takes bandwidth itself; '
-            + `of this it would lend ${lends} TRX. Stake at least ${lacks} TRX of ${body.resource} for the wallet's own address first, `
-            + 'or less for this one', { field: 'amount' })
+          const [lends, lacks] = [lendable, amount - lendable].map((value) =>
+            formatAmount(value, asset.decimals),
+          )
+          throw new ApiError(
+            'INVALID_AMOUNT',
+            "amount: the chain lends no stake that today's use rests on, and lending takes bandwidth itself; " +
+              `of this it would lend ${lends} TRX. Stake at least ${lacks} TRX of ${body.resource} for the wallet's own address first, ` +
+              'or less for this one',
+            { field: 'amount' },
+          )
         }
       }
       const quote = quotePlatformFee(services, wallet.prepaid_tier, asset, amount)
-      const { bandwidthSun } = await asked(network, () => services.networks.stakes(network.code).parameters())
+      const { bandwidthSun } = await asked(network, () =>
+        services.networks.stakes(network.code).parameters(),
+      )
       return create(services, {
-        ...opened, kind: 'STAKE', caller, signed, address, resource: body.resource, amount,
-        sequenceId: body.sequence_id, fee: feeOf(stepsOf('STAKE', own), bandwidthSun),
-        // Between freezing and lending the account itself seems to have the resource: nothing may count on it.
-        plan: own ? {} : {
-          [`${body.resource.toLowerCase()}_counted`]: String(await asked(network, () => worthOf(client, account, body.resource, amount))),
-        },
+        ...opened,
+        kind: 'STAKE',
+        caller,
+        signed,
+        address,
+        resource: body.resource,
+        amount,
+        sequenceId: body.sequence_id,
+        fee: feeOf(stepsOf('STAKE', own), bandwidthSun),
+        // Between freezing and lending the account itself seems to have the resource: nothing may
+        // count on it.
+        plan: own
+          ? {}
+          : {
+              [`${body.resource.toLowerCase()}_counted`]: String(
+                await asked(network, () => worthOf(client, account, body.resource, amount)),
+              ),
+            },
         async reserve(tx, id) {
-          const active = await tx.one(`select 1 from wallets where workspace_id = $2 and id = $1 and status = 'active'`, [
-            wallet.id, caller.workspaceId,
-          ])
+          const active = await tx.one(
+            `select 1 from wallets where workspace_id = $2 and id = $1 and status = 'active'`,
+            [wallet.id, caller.workspaceId],
+          )
           if (!active) throw inactive()
           const available = await lockedBalance(tx, { ...scope, kind: 'available' })
           if (available < amount) throw insufficient(amount, available, asset)
-          await post(tx, 'reserve', id, [{ ...scope, kind: 'available', amount: -amount }, { ...scope, kind: 'reserved', amount }])
+          await post(tx, 'reserve', id, [
+            { ...scope, kind: 'available', amount: -amount },
+            { ...scope, kind: 'reserved', amount },
+          ])
         },
-        // Only stakes pay a platform fee: unstaking and releasing go on while the prepaid account is empty.
-        lastly: (tx, id) => reservePlatformFee(tx, { transactionId: id, workspaceId: caller.workspaceId, quote }),
+        // Only stakes pay a platform fee: unstaking and releasing go on while the prepaid account
+        // is empty.
+        lastly: (tx, id) =>
+          reservePlatformFee(tx, { transactionId: id, workspaceId: caller.workspaceId, quote }),
       })
     })
   },
 })
 
-const inactive = () => new ApiError('WALLET_INACTIVE', 'asset: the TRX wallet is inactive and stakes nothing', { field: 'asset' })
+const inactive = () =>
+  new ApiError('WALLET_INACTIVE', 'asset: the TRX wallet is inactive and stakes nothing', {
+    field: 'asset',
+  })
 
 function insufficient(amount: bigint, available: bigint, asset: Asset): ApiError {
-  const show = (value: bigint) => `${formatAmount(value < 0n ? 0n : value, asset.decimals)} ${asset.asset_name}`
+  const show = (value: bigint) =>
+    `${formatAmount(value < 0n ? 0n : value, asset.decimals)} ${asset.asset_name}`
   return new ApiError(
-    'INSUFFICIENT_BALANCE', `amount: ${show(amount)} is more than the wallet's spendable balance of ${show(available)}`, { field: 'amount' }
+    'INSUFFICIENT_BALANCE',
+    `amount: ${show(amount)} is more than the wallet's spendable balance of ${show(available)}`,
+    { field: 'amount' },
   )
 }

@@ -11,8 +11,12 @@ const STEPS: Record<StakingKind, { own: readonly StakingStep[]; other: readonly 
   RELEASE: { own: ['withdraw'], other: ['withdraw'] },
 }
 
-/** The chain transactions of a kind, one after the other; `own`: the resource is the wallet's own account's. */
-export const stepsOf = (kind: StakingKind, own: boolean): readonly StakingStep[] => STEPS[kind][own ? 'own' : 'other']
+/**
+ * The chain transactions of a kind, one after the other; `own`: the resource is the wallet's own
+ * account's.
+ */
+export const stepsOf = (kind: StakingKind, own: boolean): readonly StakingStep[] =>
+  STEPS[kind][own ? 'own' : 'other']
 
 /** Sun that bandwidth of the steps costs where neither free nor staked bandwidth pays for it. */
 export const feeOf = (steps: readonly StakingStep[], bandwidthSun: bigint): bigint =>
@@ -43,7 +47,12 @@ export function stakingOf(row: TransactionRow): Staking {
   const kind = row.kind as StakingKind
   const resource = (row.plan.resource ?? null) as TronResource | null
   return {
-    kind, account, address, resource, amount: BigInt(row.amount), steps: stepsOf(kind, account === address),
+    kind,
+    account,
+    address,
+    resource,
+    amount: BigInt(row.amount),
+    steps: stepsOf(kind, account === address),
     at: Number(row.plan.step ?? '0'),
   }
 }
@@ -53,7 +62,12 @@ export function actionOf({ steps, at, resource, amount, address }: Staking): Tro
   const kind = steps[at]
   if (kind === undefined) throw new Error('a staking transaction beyond its last step')
   if (kind === 'withdraw') return { kind, resource: null, amount: 0n, receiver: null }
-  return { kind, resource, amount, receiver: kind === 'delegate' || kind === 'undelegate' ? address : null }
+  return {
+    kind,
+    resource,
+    amount,
+    receiver: kind === 'delegate' || kind === 'undelegate' ? address : null,
+  }
 }
 
 const ACCOUNTS: Record<TronResource, { staked: AccountKind; reserved: AccountKind }> = {
@@ -61,18 +75,29 @@ const ACCOUNTS: Record<TronResource, { staked: AccountKind; reserved: AccountKin
   BANDWIDTH: { staked: 'staked_bandwidth', reserved: 'staked_bandwidth_reserved' },
 }
 
-/** The ledger's accounts of a resource's stake: `staked` stands, `reserved` was taken by a transaction under way. */
-export function stakeAccounts(resource: TronResource | null): { staked: AccountKind; reserved: AccountKind } {
+/**
+ * The ledger's accounts of a resource's stake: `staked` stands, `reserved` was taken by a
+ * transaction under way.
+ */
+export function stakeAccounts(resource: TronResource | null): {
+  staked: AccountKind
+  reserved: AccountKind
+} {
   if (resource === null) throw new Error('a stake without a resource')
   return ACCOUNTS[resource]
 }
 
-/** Where the TRX of a staking transaction comes from and returns to: a wallet, or the workspace's gas tank. */
+/**
+ * Where the TRX of a staking transaction comes from and returns to: a wallet, or the workspace's
+ * gas tank.
+ */
 export function poolsOf(row: TransactionRow): {
   scope: Pick<Posting, 'workspace' | 'wallet' | 'asset'>
   free: AccountKind
   held: AccountKind
 } {
   const scope = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
-  return row.wallet_id === null ? { scope, free: 'tank', held: 'tank_reserved' } : { scope, free: 'available', held: 'reserved' }
+  return row.wallet_id === null
+    ? { scope, free: 'tank', held: 'tank_reserved' }
+    : { scope, free: 'available', held: 'reserved' }
 }

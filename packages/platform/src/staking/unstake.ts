@@ -16,16 +16,40 @@ const UNDER_WAY = `select count(*)::text count from transactions t
     where c.workspace_id = $2 and c.transaction_id = t.id and c.step = 'unfreeze' and c.state in ('INCLUDED', 'CONFIRMED')
   )`
 
-/** Begins to unstake: the resource is gone at once, the TRX cools down for as long as the chain says. */
+/**
+ * Begins to unstake: the resource is gone at once, the TRX cools down for as long as the chain
+ * says.
+ */
 export const unstake = endpoint({
-  id: 'unstake', tag: 'Staking',
+  id: 'unstake',
+  tag: 'Staking',
   description: 'Frees the resource at once; the TRX cools down for about 14 days.',
   errors: [
-    'UNSUPPORTED_ASSET', 'WALLET_MISSING', 'WALLET_INACTIVE', 'INVALID_ADDRESS', 'INVALID_AMOUNT', 'RESOURCE_MISMATCH',
-    'INSUFFICIENT_STAKE', 'RELEASE_FIRST', 'UNSTAKE_LIMIT', 'NETWORK_UNAVAILABLE', 'SIGNERS_UNAVAILABLE',
+    'UNSUPPORTED_ASSET',
+    'WALLET_MISSING',
+    'WALLET_INACTIVE',
+    'INVALID_ADDRESS',
+    'INVALID_AMOUNT',
+    'RESOURCE_MISMATCH',
+    'INSUFFICIENT_STAKE',
+    'RELEASE_FIRST',
+    'UNSTAKE_LIMIT',
+    'NETWORK_UNAVAILABLE',
+    'SIGNERS_UNAVAILABLE',
   ],
-  example: { asset: 'TRX', address: 'TJCnKsPa7y5okkXvQAidZBzqx3QyQ6sxMW', resource: 'ENERGY', amount: 100, sequence_id: 'unstake-3' },
-  method: 'POST', path: '/dav/v1/unstake', summary: 'Unstake TRX', access: 'write', body: stakeBody, response: stakingShape,
+  example: {
+    asset: 'TRX',
+    address: 'TJCnKsPa7y5okkXvQAidZBzqx3QyQ6sxMW',
+    resource: 'ENERGY',
+    amount: 100,
+    sequence_id: 'unstake-3',
+  },
+  method: 'POST',
+  path: '/dav/v1/unstake',
+  summary: 'Unstake TRX',
+  access: 'write',
+  body: stakeBody,
+  response: stakingShape,
   earlier: earlierStaking('UNSTAKE'),
   async handler({ services, caller, body, signed }) {
     const address = checkedAddress(services, body.address)
@@ -33,54 +57,100 @@ export const unstake = endpoint({
       const { asset, network, wallet, account } = opened
       const { resource } = body
       const amount = checkedAmount(body.amount, asset)
-      const scope = { workspace: caller.workspaceId, wallet: wallet.id, asset: asset.asset_name, address }
+      const scope = {
+        workspace: caller.workspaceId,
+        wallet: wallet.id,
+        asset: asset.asset_name,
+        address,
+      }
       const { staked, reserved } = stakeAccounts(resource)
       const rows = await services.database.query<{ kind: string; balance: string }>(
         `select kind, balance::text from ledger_accounts where workspace_id = $4 and wallet_id = $1 and asset = $2 and address = $3
-          and kind in ('staked_energy', 'staked_bandwidth')`, [wallet.id, asset.asset_name, address, caller.workspaceId])
+          and kind in ('staked_energy', 'staked_bandwidth')`,
+        [wallet.id, asset.asset_name, address, caller.workspaceId],
+      )
       const holds = (kind: string) => BigInt(rows.find((row) => row.kind === kind)?.balance ?? '0')
       const other: TronResource = resource === 'ENERGY' ? 'BANDWIDTH' : 'ENERGY'
       if (holds(staked) < amount) {
-        throw tooMuch(amount, holds(staked), asset, resource, holds(stakeAccounts(other).staked) > 0n ? other : null)
+        throw tooMuch(
+          amount,
+          holds(staked),
+          asset,
+          resource,
+          holds(stakeAccounts(other).staked) > 0n ? other : null,
+        )
       }
       const client = services.networks.stakes(network.code).client
-      const under = await services.database.one<{ count: string }>(UNDER_WAY, [wallet.id, caller.workspaceId])
-      const refusal = await asked(network, () => unstakeRefusal(client, account, Number(under?.count ?? 0)))
-      if (refusal === 'matured') throw new ApiError('RELEASE_FIRST', `address: ${MATURED_FIRST}`, { field: 'address' })
+      const under = await services.database.one<{ count: string }>(UNDER_WAY, [
+        wallet.id,
+        caller.workspaceId,
+      ])
+      const refusal = await asked(network, () =>
+        unstakeRefusal(client, account, Number(under?.count ?? 0)),
+      )
+      if (refusal === 'matured')
+        throw new ApiError('RELEASE_FIRST', `address: ${MATURED_FIRST}`, { field: 'address' })
       if (refusal === 'limit') {
-        throw new ApiError('UNSTAKE_LIMIT', `amount: ${TOO_MANY}; wait until one has completed, and release it`, { field: 'amount' })
+        throw new ApiError(
+          'UNSTAKE_LIMIT',
+          `amount: ${TOO_MANY}; wait until one has completed, and release it`,
+          { field: 'amount' },
+        )
       }
       const own = address === account
-      const { bandwidthSun, unfreezeDelayDays } = await asked(network, () => services.networks.stakes(network.code).parameters())
-      const [worth, headTime] = await asked(network, () => Promise.all([worthOf(client, account, resource, amount), client.headTime()]))
+      const { bandwidthSun, unfreezeDelayDays } = await asked(network, () =>
+        services.networks.stakes(network.code).parameters(),
+      )
+      const [worth, headTime] = await asked(network, () =>
+        Promise.all([worthOf(client, account, resource, amount), client.headTime()]),
+      )
       return create(services, {
-        ...opened, kind: 'UNSTAKE', caller, signed, address, resource, amount,
-        sequenceId: body.sequence_id, fee: feeOf(stepsOf('UNSTAKE', own), bandwidthSun),
+        ...opened,
+        kind: 'UNSTAKE',
+        caller,
+        signed,
+        address,
+        resource,
+        amount,
+        sequenceId: body.sequence_id,
+        fee: feeOf(stepsOf('UNSTAKE', own), bandwidthSun),
         plan: {
-          delay_days: String(unfreezeDelayDays), expected_at: new Date(headTime + unfreezeDelayDays * 86_400_000).toISOString(),
+          delay_days: String(unfreezeDelayDays),
+          expected_at: new Date(headTime + unfreezeDelayDays * 86_400_000).toISOString(),
           // From now on no transfer counts on the resource that is about to go.
           [`${resource.toLowerCase()}_counted`]: worth.toString(),
         },
         async reserve(tx, id) {
           const left = await lockedBalance(tx, { ...scope, kind: staked })
           if (left < amount) throw tooMuch(amount, left, asset, resource, null)
-          await post(tx, 'unstake-reserve', id, [{ ...scope, kind: staked, amount: -amount }, { ...scope, kind: reserved, amount }])
+          await post(tx, 'unstake-reserve', id, [
+            { ...scope, kind: staked, amount: -amount },
+            { ...scope, kind: reserved, amount },
+          ])
         },
       })
     })
   },
 })
 
-function tooMuch(amount: bigint, staked: bigint, asset: Asset, resource: TronResource, other: TronResource | null): ApiError {
+function tooMuch(
+  amount: bigint,
+  staked: bigint,
+  asset: Asset,
+  resource: TronResource,
+  other: TronResource | null,
+): ApiError {
   const show = (value: bigint) => `${formatAmount(value, asset.decimals)} ${asset.asset_name}`
   if (staked === 0n && other) {
     return new ApiError(
-      'RESOURCE_MISMATCH', `resource: what is staked for this address is staked for ${other}, nothing for ${resource}`,
-      { field: 'resource' }
+      'RESOURCE_MISMATCH',
+      `resource: what is staked for this address is staked for ${other}, nothing for ${resource}`,
+      { field: 'resource' },
     )
   }
   return new ApiError(
-    'INSUFFICIENT_STAKE', `amount: ${show(amount)} is more than the ${show(staked)} staked for ${resource} on this address`,
-    { field: 'amount' }
+    'INSUFFICIENT_STAKE',
+    `amount: ${show(amount)} is more than the ${show(staked)} staked for ${resource} on this address`,
+    { field: 'amount' },
   )
 }

@@ -5,23 +5,40 @@ import { pathId } from '../http/schemas.ts'
 import { findOrder, orderShape, presentOrder, tellOrder, type OrderRow } from './order.ts'
 
 /**
- * Asks for an order to be cancelled: what the exchange has filled by then stays filled. Again does nothing more.
- * One that ended is refused, since nothing of it could be cancelled.
+ * Asks for an order to be cancelled: what the exchange has filled by then stays filled. Again does
+ * nothing more. One that ended is refused, since nothing of it could be cancelled.
  */
 export const cancelOrder = endpoint({
-  id: 'cancelOrder', tag: 'Trading',
+  id: 'cancelOrder',
+  tag: 'Trading',
   description: 'Asks the exchange to take back what is not filled. Asked twice it is asked once.',
-  errors: ['NOT_FOUND', 'ORDER_FINAL', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
-  method: 'POST', path: '/dac/v1/orders/{id}/cancel', summary: 'Cancel an order', access: 'write',
-  params: z.strictObject({ id: pathId }), body: z.strictObject({}), response: orderShape,
+  errors: [
+    'NOT_FOUND',
+    'ORDER_FINAL',
+    'EXCHANGE_KEY_REFUSED',
+    'EXCHANGE_UNAVAILABLE',
+    'EXCHANGE_UNSUPPORTED',
+  ],
+  method: 'POST',
+  path: '/dac/v1/orders/{id}/cancel',
+  summary: 'Cancel an order',
+  access: 'write',
+  params: z.strictObject({ id: pathId }),
+  body: z.strictObject({}),
+  response: orderShape,
   async handler({ services, caller, params }) {
     const row = await services.database.transaction(async (tx) => {
       const before = await findOrder(tx, caller, params.id, true)
-      if (before.state === 'ENDED') throw new ApiError('ORDER_FINAL', `id: the order is ${before.status} already`, { field: 'id' })
+      if (before.state === 'ENDED')
+        throw new ApiError('ORDER_FINAL', `id: the order is ${before.status} already`, {
+          field: 'id',
+        })
       if (before.cancel_requested_at !== null) return before
-      const after = await tx.one<OrderRow>(
+      const after = (await tx.one<OrderRow>(
         `update orders set cancel_requested_at = $2, next_run_at = $2, version = version + 1, updated_at = $2
-         where workspace_id = $3 and id = $1 returning *`, [before.id, tx.now(), caller.workspaceId]) as OrderRow
+         where workspace_id = $3 and id = $1 returning *`,
+        [before.id, tx.now(), caller.workspaceId],
+      )) as OrderRow
       await tellOrder(tx, after, 'order.updated')
       return after
     })

@@ -20,12 +20,30 @@ const DEPTH = 100
 const ACCOUNTS_MAX = 20
 
 /** What an account would have given instead, or why it could not. */
-interface Other { exchange_account: string; exchange: string; receive: string | null; reason: string | null }
+interface Other {
+  exchange_account: string
+  exchange: string
+  receive: string | null
+  reason: string | null
+}
 
 /** A row of `conversions`. */
 export interface ConversionRow {
-  id: string; account_id: string; exchange: string; market: string; side: Side; from_coin: string; to_coin: string; given: string
-  amount: string; price: string; receive: string; others: Other[]; expires_at: Date; order_id: string | null; payload_hash: string | null
+  id: string
+  account_id: string
+  exchange: string
+  market: string
+  side: Side
+  from_coin: string
+  to_coin: string
+  given: string
+  amount: string
+  price: string
+  receive: string
+  others: Other[]
+  expires_at: Date
+  order_id: string | null
+  payload_hash: string | null
   created_at: Date
   /** What its caller was answered when it was ordered. */
   response: string | null
@@ -36,69 +54,141 @@ export type NewConversion = Omit<ConversionRow, 'order_id' | 'payload_hash' | 'r
 
 export const conversionBody = {
   from_asset: assetName.meta({
-    description: 'A coin at the exchange (BTC, USD), or an asset of ours, whose coin it is', examples: ['BTC'],
+    description: 'A coin at the exchange (BTC, USD), or an asset of ours, whose coin it is',
+    examples: ['BTC'],
   }),
-  to_asset: assetName.meta({ examples: ['USDT'] }), amount: decimal.meta(positiveSchema('Of from_asset, exact')),
-  accounts: z.array(text(100)).min(1, 'must not be empty').max(ACCOUNTS_MAX, `must have at most ${ACCOUNTS_MAX} entries`).optional()
+  to_asset: assetName.meta({ examples: ['USDT'] }),
+  amount: decimal.meta(positiveSchema('Of from_asset, exact')),
+  accounts: z
+    .array(text(100))
+    .min(1, 'must not be empty')
+    .max(ACCOUNTS_MAX, `must have at most ${ACCOUNTS_MAX} entries`)
+    .optional()
     .meta({ description: 'Ids of exchange accounts; all of the sub-account’s where it is absent' }),
 }
-export interface Wanted { from_asset: string; to_asset: string; amount: string; accounts?: string[] | undefined }
+export interface Wanted {
+  from_asset: string
+  to_asset: string
+  amount: string
+  accounts?: string[] | undefined
+}
 
-export const conversionShape = z.object({
-  id: z.string(), status: z.enum(['quoted', 'expired', 'ordered']), from_asset: z.string(), to_asset: z.string(),
-  amount: units.meta({ description: 'Of from_asset, as it was asked for' }),
-  receive: units.meta({ description: 'Of to_asset, after the exchange’s fee, as the book stood' }), price: units.nullable(),
-  exchange_account: z.string(), exchange: z.string(), market: z.string(), side: z.enum(['buy', 'sell']), order_amount: units,
-  limit_price: units.meta({ description: 'No part of it is done at a worse price' }), expires_at: z.string(),
-  others: z.array(z.object({
-    exchange_account: z.string(), exchange: z.string(), receive: units.nullable(), reason: z.string().nullable(),
-  })).max(ACCOUNTS_MAX).meta({ description: 'What the other accounts would give, or why they cannot' }),
-  order: orderShape.nullable(), created_at: z.string(),
-}).meta({ id: 'Conversion' })
+export const conversionShape = z
+  .object({
+    id: z.string(),
+    status: z.enum(['quoted', 'expired', 'ordered']),
+    from_asset: z.string(),
+    to_asset: z.string(),
+    amount: units.meta({ description: 'Of from_asset, as it was asked for' }),
+    receive: units.meta({
+      description: 'Of to_asset, after the exchange’s fee, as the book stood',
+    }),
+    price: units.nullable(),
+    exchange_account: z.string(),
+    exchange: z.string(),
+    market: z.string(),
+    side: z.enum(['buy', 'sell']),
+    order_amount: units,
+    limit_price: units.meta({ description: 'No part of it is done at a worse price' }),
+    expires_at: z.string(),
+    others: z
+      .array(
+        z.object({
+          exchange_account: z.string(),
+          exchange: z.string(),
+          receive: units.nullable(),
+          reason: z.string().nullable(),
+        }),
+      )
+      .max(ACCOUNTS_MAX)
+      .meta({ description: 'What the other accounts would give, or why they cannot' }),
+    order: orderShape.nullable(),
+    created_at: z.string(),
+  })
+  .meta({ id: 'Conversion' })
 
 /** As the API answers it. @param order the one that it became */
 export function presentConversion(row: NewConversion, order: OrderRow | null, now: number) {
   const show = (amount: string) => exact(showUnits(BigInt(amount)))
   return {
-    id: row.id, status: order ? 'ordered' as const : row.expires_at.getTime() <= now ? 'expired' as const : 'quoted' as const,
-    from_asset: row.from_coin, to_asset: row.to_coin, amount: show(row.given), receive: show(row.receive),
-    price: exact(showUnits(over(BigInt(row.receive), BigInt(row.given)))), exchange_account: row.account_id, exchange: row.exchange,
-    market: row.market, side: row.side, order_amount: show(row.amount), limit_price: show(row.price),
+    id: row.id,
+    status: order
+      ? ('ordered' as const)
+      : row.expires_at.getTime() <= now
+        ? ('expired' as const)
+        : ('quoted' as const),
+    from_asset: row.from_coin,
+    to_asset: row.to_coin,
+    amount: show(row.given),
+    receive: show(row.receive),
+    price: exact(showUnits(over(BigInt(row.receive), BigInt(row.given)))),
+    exchange_account: row.account_id,
+    exchange: row.exchange,
+    market: row.market,
+    side: row.side,
+    order_amount: show(row.amount),
+    limit_price: show(row.price),
     expires_at: row.expires_at.toISOString(),
-    others: row.others.map(({ receive, ...other }) => ({ ...other, receive: receive === null ? null : show(receive) })),
-    order: order && presentOrder(order), created_at: row.created_at.toISOString(),
+    others: row.others.map(({ receive, ...other }) => ({
+      ...other,
+      receive: receive === null ? null : show(receive),
+    })),
+    order: order && presentOrder(order),
+    created_at: row.created_at.toISOString(),
   }
 }
 
 /** The coin that is meant by an asset of ours, or by its own name. */
-const coinOf = ({ registry }: Services, name: string): string => registry.asset(name)?.ticker ?? name.toUpperCase()
+const coinOf = ({ registry }: Services, name: string): string =>
+  registry.asset(name)?.ticker ?? name.toUpperCase()
 
-const wrong = (field: string, why: string) => new ApiError('INVALID_REQUEST', `${field}: ${why}`, { field })
+const wrong = (field: string, why: string) =>
+  new ApiError('INVALID_REQUEST', `${field}: ${why}`, { field })
 
 /** The market of two coins, and on which side of it one becomes the other. */
-function marketOf(markets: ReadonlyMap<string, Market>, from: string, to: string): { market: Market; side: Side } | null {
+function marketOf(
+  markets: ReadonlyMap<string, Market>,
+  from: string,
+  to: string,
+): { market: Market; side: Side } | null {
   const [sells, buys] = [markets.get(`${from}/${to}`), markets.get(`${to}/${from}`)]
   if (sells?.active) return { market: sells, side: 'sell' }
   return buys?.active ? { market: buys, side: 'buy' } : null
 }
 
-interface Offer { account: AccountRow; market: Market; conversion: Conversion }
+interface Offer {
+  account: AccountRow
+  market: Market
+  conversion: Conversion
+}
 
 /** What one account makes of it, or why it cannot. */
-async function offerOf(services: Services, account: AccountRow, from: string, to: string, given: bigint): Promise<Offer | string> {
+async function offerOf(
+  services: Services,
+  account: AccountRow,
+  from: string,
+  to: string,
+  given: bigint,
+): Promise<Offer | string> {
   const { exchange } = account
   if (account.status === 'failing') return `${exchange} refuses its key`
   try {
     const { orders, timesInForce } = await services.exchanges.traits(exchange)
-    if (orders === 'none' || !timesInForce.includes('IOC')) return `${exchange} takes no such orders from here`
+    if (orders === 'none' || !timesInForce.includes('IOC'))
+      return `${exchange} takes no such orders from here`
     const place = marketOf(await services.exchanges.markets(exchange), from, to)
     if (!place) return `${exchange} has no market of ${from} and ${to}`
     const held = await services.database.one<{ available: string }>(
-      'select available::text from exchange_balances where account_id = $1 and coin = $2', [account.id, from])
-    if (BigInt(held?.available ?? '0') < given) return `holds ${showUnits(BigInt(held?.available ?? '0'))} ${from}`
+      'select available::text from exchange_balances where account_id = $1 and coin = $2',
+      [account.id, from],
+    )
+    if (BigInt(held?.available ?? '0') < given)
+      return `holds ${showUnits(BigInt(held?.available ?? '0'))} ${from}`
     const book = await services.exchanges.orderBook(exchange, place.market.symbol, DEPTH)
     const conversion = convert(place.market, book, place.side, given)
-    return typeof conversion === 'string' ? conversion : { account, market: place.market, conversion }
+    return typeof conversion === 'string'
+      ? conversion
+      : { account, market: place.market, conversion }
   } catch (error) {
     return error instanceof Error ? error.message.slice(0, 200) : `${exchange} cannot be asked`
   }
@@ -106,15 +196,21 @@ async function offerOf(services: Services, account: AccountRow, from: string, to
 
 /**
  * The best of all accounts.
- * @throws ApiError `INVALID_REQUEST`, `INVALID_AMOUNT`, `NOT_FOUND` (an account), `CONVERSION_UNAVAILABLE` that says why of each
+ * @throws ApiError `INVALID_REQUEST`, `INVALID_AMOUNT`, `NOT_FOUND` (an account),
+ *   `CONVERSION_UNAVAILABLE` that says why of each
  */
-export async function bestConversion(services: Services, caller: Caller, wanted: Wanted): Promise<NewConversion> {
+export async function bestConversion(
+  services: Services,
+  caller: Caller,
+  wanted: Wanted,
+): Promise<NewConversion> {
   const [from, to] = [coinOf(services, wanted.from_asset), coinOf(services, wanted.to_asset)]
   if (from === to) throw wrong('to_asset', `is ${to}, as from_asset is`)
   const given = readPositive(wanted.amount, 'amount')
   const all = await services.database.query<AccountRow>(
     `select * from exchange_accounts where sub_account_id = $1 and status <> 'deleted' order by created_at, id limit ${ACCOUNTS_MAX}`,
-    [caller.subAccountId])
+    [caller.subAccountId],
+  )
   const ids = wanted.accounts?.map((id) => id.toLowerCase())
   const unknown = ids?.find((id) => all.every((each) => each.id !== id))
   if (unknown !== undefined) {
@@ -122,55 +218,121 @@ export async function bestConversion(services: Services, caller: Caller, wanted:
     throw new ApiError('NOT_FOUND', reason, { field: 'accounts' })
   }
   const accounts = all.filter(({ id }) => ids === undefined || ids.includes(id))
-  if (accounts.length === 0) throw wrong('accounts', 'no exchange account is linked; POST /dac/v1/exchange-accounts links one')
-  const answers = await Promise.all(accounts.map(async (account) => (
-    { account, offer: await offerOf(services, account, from, to, given) })))
+  if (accounts.length === 0)
+    throw wrong(
+      'accounts',
+      'no exchange account is linked; POST /dac/v1/exchange-accounts links one',
+    )
+  const answers = await Promise.all(
+    accounts.map(async (account) => ({
+      account,
+      offer: await offerOf(services, account, from, to, given),
+    })),
+  )
   const offers = answers.flatMap(({ offer }) => (typeof offer === 'string' ? [] : [offer]))
   const [best] = offers.toSorted((a, b) => (a.conversion.receive > b.conversion.receive ? -1 : 1))
   if (!best) {
-    const why = answers.map(({ account, offer }) => `${account.label} (${account.exchange}): ${String(offer)}`).join('; ')
+    const why = answers
+      .map(({ account, offer }) => `${account.label} (${account.exchange}): ${String(offer)}`)
+      .join('; ')
     const reason = `amount: no account converts ${showUnits(given)} ${from} to ${to}: ${why}`
     throw new ApiError('CONVERSION_UNAVAILABLE', reason, { field: 'amount' })
   }
   const { account, market, conversion } = best
   const now = services.environment.now()
-  const others = answers.filter((each) => each.account.id !== account.id).map(({ account: { id, exchange }, offer }): Other => ({
-    exchange_account: id, exchange, receive: typeof offer === 'string' ? null : offer.conversion.receive.toString(),
-    reason: typeof offer === 'string' ? offer : null,
-  }))
+  const others = answers
+    .filter((each) => each.account.id !== account.id)
+    .map(({ account: { id, exchange }, offer }): Other => ({
+      exchange_account: id,
+      exchange,
+      receive: typeof offer === 'string' ? null : offer.conversion.receive.toString(),
+      reason: typeof offer === 'string' ? offer : null,
+    }))
   return {
-    id: services.environment.uuid(), account_id: account.id, exchange: account.exchange, market: market.symbol, side: conversion.side,
-    from_coin: from, to_coin: to, given: given.toString(), amount: conversion.amount.toString(), price: conversion.price.toString(),
-    receive: conversion.receive.toString(), others, expires_at: new Date(now + QUOTE_MS), created_at: new Date(now),
+    id: services.environment.uuid(),
+    account_id: account.id,
+    exchange: account.exchange,
+    market: market.symbol,
+    side: conversion.side,
+    from_coin: from,
+    to_coin: to,
+    given: given.toString(),
+    amount: conversion.amount.toString(),
+    price: conversion.price.toString(),
+    receive: conversion.receive.toString(),
+    others,
+    expires_at: new Date(now + QUOTE_MS),
+    created_at: new Date(now),
   }
 }
 
 /** Writes a conversion. @param o what it became, and by which key of the caller's */
 export async function insertConversion(
-  tx: Queryable, caller: Caller, row: NewConversion,
-  o: { orderId: string; sequenceId: string | null; payloadHash: string; response: string } | null
+  tx: Queryable,
+  caller: Caller,
+  row: NewConversion,
+  o: { orderId: string; sequenceId: string | null; payloadHash: string; response: string } | null,
 ): Promise<void> {
   await tx.query(
     `insert into conversions (id, workspace_id, sub_account_id, account_id, exchange, market, side, from_coin, to_coin, given, amount,
        price, receive, others, expires_at, created_at, order_id, sequence_id, payload_hash, response)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
-    [row.id, caller.workspaceId, caller.subAccountId, row.account_id, row.exchange, row.market, row.side, row.from_coin, row.to_coin,
-      row.given, row.amount, row.price, row.receive, JSON.stringify(row.others), row.expires_at, row.created_at, o?.orderId ?? null,
-      o?.sequenceId ?? null, o?.payloadHash ?? null, o?.response ?? null])
+    [
+      row.id,
+      caller.workspaceId,
+      caller.subAccountId,
+      row.account_id,
+      row.exchange,
+      row.market,
+      row.side,
+      row.from_coin,
+      row.to_coin,
+      row.given,
+      row.amount,
+      row.price,
+      row.receive,
+      JSON.stringify(row.others),
+      row.expires_at,
+      row.created_at,
+      o?.orderId ?? null,
+      o?.sequenceId ?? null,
+      o?.payloadHash ?? null,
+      o?.response ?? null,
+    ],
+  )
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** A conversion of the caller's sub-account, with the order that it became. @throws ApiError `NOT_FOUND` */
+/**
+ * A conversion of the caller's sub-account, with the order that it became. @throws ApiError
+ * `NOT_FOUND`
+ */
 export async function findConversion(
-  database: Queryable, caller: Caller, given: string, field = 'id'
+  database: Queryable,
+  caller: Caller,
+  given: string,
+  field = 'id',
 ): Promise<{ row: ConversionRow; order: OrderRow | null }> {
   const id = given.toLowerCase()
-  const row = UUID.test(id) ? await database.one<ConversionRow>(
-    'select * from conversions where workspace_id = $3 and id = $1 and sub_account_id = $2',
-    [id, caller.subAccountId, caller.workspaceId]) : undefined
-  if (!row) throw new ApiError('NOT_FOUND', `${field}: there is no conversion ${given.slice(0, 100)} in this sub-account`, { field })
-  const order = row.order_id === null ? undefined : await database.one<OrderRow>(
-    'select * from orders where workspace_id = $2 and id = $1', [row.order_id, caller.workspaceId])
+  const row = UUID.test(id)
+    ? await database.one<ConversionRow>(
+        'select * from conversions where workspace_id = $3 and id = $1 and sub_account_id = $2',
+        [id, caller.subAccountId, caller.workspaceId],
+      )
+    : undefined
+  if (!row)
+    throw new ApiError(
+      'NOT_FOUND',
+      `${field}: there is no conversion ${given.slice(0, 100)} in this sub-account`,
+      { field },
+    )
+  const order =
+    row.order_id === null
+      ? undefined
+      : await database.one<OrderRow>('select * from orders where workspace_id = $2 and id = $1', [
+          row.order_id,
+          caller.workspaceId,
+        ])
   return { row, order: order ?? null }
 }

@@ -3,11 +3,23 @@ import type { Level, Market, OrderBook, Side } from '../exchanges/venue.ts'
 
 const ONE = 10n ** 18n
 
-/** One order that converts: of so much of the base coin, at no worse a price. `receive`: of the wanted coin, after the taker's fee. */
-export interface Conversion { side: Side; amount: bigint; price: bigint; receive: bigint }
+/**
+ * One order that converts: of so much of the base coin, at no worse a price. `receive`: of the
+ * wanted coin, after the taker's fee.
+ */
+export interface Conversion {
+  side: Side
+  amount: bigint
+  price: bigint
+  receive: bigint
+}
 
 /** What of a level is taken, and what is left to take. */
-function walk(levels: readonly Level[], wanted: (level: Level) => bigint, take: (amount: bigint, price: bigint) => void): void {
+function walk(
+  levels: readonly Level[],
+  wanted: (level: Level) => bigint,
+  take: (amount: bigint, price: bigint) => void,
+): void {
   for (const level of levels) {
     const amount = wanted(level)
     if (amount <= 0n) return
@@ -16,12 +28,17 @@ function walk(levels: readonly Level[], wanted: (level: Level) => bigint, take: 
 }
 
 /**
- * What a market makes of an amount, level by level of its book: the limit is the price of the last level that is needed. All in units
- * of 18 decimals.
+ * What a market makes of an amount, level by level of its book: the limit is the price of the last
+ * level that is needed. All in units of 18 decimals.
  * @param given of the base coin where it is sold, else of the quote coin, the fee included
  * @returns the conversion, or why there is none
  */
-export function convert(market: Market, book: OrderBook, side: Side, given: bigint): Conversion | string {
+export function convert(
+  market: Market,
+  book: OrderBook,
+  side: Side,
+  given: bigint,
+): Conversion | string {
   const fee = market.takerFee ?? 0n
   const afterFee = (units: bigint) => (units * (ONE - fee)) / ONE
   let [amount, cost, last] = [0n, 0n, 0n]
@@ -34,14 +51,24 @@ export function convert(market: Market, book: OrderBook, side: Side, given: bigi
   const budget = side === 'sell' ? floorTo(given, market.amountStep) : (given * ONE) / (ONE + fee)
   const least = (one: bigint, other: bigint) => (one < other ? one : other)
   if (side === 'sell') walk(book.bids, (level) => least(level.amount, budget - amount), take)
-  else walk(book.asks, (level) => least(level.amount, floorTo(over(budget - cost, level.price), market.amountStep)), take)
+  else
+    walk(
+      book.asks,
+      (level) => least(level.amount, floorTo(over(budget - cost, level.price), market.amountStep)),
+      take,
+    )
   amount = floorTo(amount, market.amountStep)
-  if (last === 0n) return `nobody ${side === 'sell' ? 'buys' : 'sells'} on ${market.symbol} now, or it is too little`
+  if (last === 0n)
+    return `nobody ${side === 'sell' ? 'buys' : 'sells'} on ${market.symbol} now, or it is too little`
   const left = side === 'sell' ? budget - amount : budget - cost
   // The last step of the grid is no amount that the book lacks.
-  if (left > (side === 'sell' ? market.amountStep : times(market.amountStep, last)) + 1n) return `the book of ${market.symbol} is too short`
-  if (market.amountMin !== null && amount < market.amountMin) return `too little for ${market.symbol}`
-  if (market.costMin !== null && times(amount, last) < market.costMin) return `too little for ${market.symbol}`
-  if (market.amountMax !== null && market.amountMax > 0n && amount > market.amountMax) return `too much for ${market.symbol}`
+  if (left > (side === 'sell' ? market.amountStep : times(market.amountStep, last)) + 1n)
+    return `the book of ${market.symbol} is too short`
+  if (market.amountMin !== null && amount < market.amountMin)
+    return `too little for ${market.symbol}`
+  if (market.costMin !== null && times(amount, last) < market.costMin)
+    return `too little for ${market.symbol}`
+  if (market.amountMax !== null && market.amountMax > 0n && amount > market.amountMax)
+    return `too much for ${market.symbol}`
   return { side, amount, price: last, receive: afterFee(side === 'sell' ? cost : amount) }
 }

@@ -10,7 +10,13 @@ import { decidedOnce, type Admit } from '../http/once.ts'
 import { sequenceIdIn, replayed } from '../http/replay.ts'
 import { text } from '../http/schemas.ts'
 import {
-  bestConversion, conversionBody, conversionShape, findConversion, insertConversion, presentConversion, type ConversionRow,
+  bestConversion,
+  conversionBody,
+  conversionShape,
+  findConversion,
+  insertConversion,
+  presentConversion,
+  type ConversionRow,
   type NewConversion,
 } from './conversion.ts'
 import { makeOrder } from './create-order.ts'
@@ -18,30 +24,57 @@ import type { OrderRow } from './order.ts'
 
 const body = z.strictObject({
   quote: text(100).optional().meta({ description: 'Id of a quote; else the fields of one' }),
-  from_asset: conversionBody.from_asset.optional(), to_asset: conversionBody.to_asset.optional(), amount: conversionBody.amount.optional(),
+  from_asset: conversionBody.from_asset.optional(),
+  to_asset: conversionBody.to_asset.optional(),
+  amount: conversionBody.amount.optional(),
   accounts: conversionBody.accounts,
   sequence_id: text(200).optional().meta({
-    description: 'Idempotency key, unique within the sub-account’s conversions; a quote is one itself',
+    description:
+      'Idempotency key, unique within the sub-account’s conversions; a quote is one itself',
   }),
 })
 type Body = z.output<typeof body>
 
-/** Converts as it was quoted, or at the best price of now: one order, with the quote's limit; what the book no longer gives stays. */
+/**
+ * Converts as it was quoted, or at the best price of now: one order, with the quote's limit; what
+ * the book no longer gives stays.
+ */
 export const createConversion = endpoint({
-  id: 'createConversion', tag: 'Trading',
-  description: 'Converts by a quote, or at what the books say now. One market order of a linked account.',
+  id: 'createConversion',
+  tag: 'Trading',
+  description:
+    'Converts by a quote, or at what the books say now. One market order of a linked account.',
   errors: [
-    'NOT_FOUND', 'INVALID_AMOUNT', 'QUOTE_EXPIRED', 'CONVERSION_UNAVAILABLE', 'PREPAID_FEE_EXHAUSTED', 'PRICE_UNAVAILABLE',
-    'INSUFFICIENT_BALANCE', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED',
+    'NOT_FOUND',
+    'INVALID_AMOUNT',
+    'QUOTE_EXPIRED',
+    'CONVERSION_UNAVAILABLE',
+    'PREPAID_FEE_EXHAUSTED',
+    'PRICE_UNAVAILABLE',
+    'INSUFFICIENT_BALANCE',
+    'EXCHANGE_KEY_REFUSED',
+    'EXCHANGE_UNAVAILABLE',
+    'EXCHANGE_UNSUPPORTED',
   ],
   example: { from_asset: 'BTC', to_asset: 'USDT', amount: 0.015, sequence_id: 'convert-12' },
-  method: 'POST', path: '/dac/v1/conversions', summary: 'Convert', access: 'write', body, response: conversionShape,
+  method: 'POST',
+  path: '/dac/v1/conversions',
+  summary: 'Convert',
+  access: 'write',
+  body,
+  response: conversionShape,
   async earlier({ services, caller, fields, body: asked }) {
     const payloadHash = asked ? hashPayload(asked) : UNREADABLE_PAYLOAD
     const quote = text(100).safeParse(fields['quote']).data
     const keys = [{ quote }, { sequence_id: sequenceIdIn(fields['sequence_id']) }]
     for (const key of keys) {
-      const known = await answeredBefore(services, services.database, caller, key, payloadHash).catch(nothingFound)
+      const known = await answeredBefore(
+        services,
+        services.database,
+        caller,
+        key,
+        payloadHash,
+      ).catch(nothingFound)
       if (known) return known
     }
     return null
@@ -52,23 +85,39 @@ export const createConversion = endpoint({
     return decidedOnce(
       services.database,
       {
-        scope: quote === undefined ? 'conversions' : 'quotes', subAccountId: caller.subAccountId, name: quote ?? sequence, payloadHash,
+        scope: quote === undefined ? 'conversions' : 'quotes',
+        subAccountId: caller.subAccountId,
+        name: quote ?? sequence,
+        payloadHash,
         askedAt,
       },
       (database) => answeredBefore(services, database, caller, asked, payloadHash),
-      (admit) => create(services, caller, asked, payloadHash, admit))
+      (admit) => create(services, caller, asked, payloadHash, admit),
+    )
   },
 })
 
 async function answeredBefore(
-  services: Services, database: Queryable, caller: Caller, { quote, sequence_id: sequence }: Pick<Body, 'quote' | 'sequence_id'>,
-  payloadHash: string
+  services: Services,
+  database: Queryable,
+  caller: Caller,
+  { quote, sequence_id: sequence }: Pick<Body, 'quote' | 'sequence_id'>,
+  payloadHash: string,
 ): Promise<Reply | null> {
-  const known = quote !== undefined ? await findConversion(database, caller, quote, 'quote')
-    : sequence === undefined ? null : await bySequence(database, caller, sequence)
+  const known =
+    quote !== undefined
+      ? await findConversion(database, caller, quote, 'quote')
+      : sequence === undefined
+        ? null
+        : await bySequence(database, caller, sequence)
   if (!known || known.order === null) return null
-  const shown = known.row.response ?? stringifyJson(presentConversion(known.row, known.order, services.environment.now()))
-  return replayed(shown, quote !== undefined || isSamePayload(known.row.payload_hash ?? undefined, payloadHash))
+  const shown =
+    known.row.response ??
+    stringifyJson(presentConversion(known.row, known.order, services.environment.now()))
+  return replayed(
+    shown,
+    quote !== undefined || isSamePayload(known.row.payload_hash ?? undefined, payloadHash),
+  )
 }
 
 /** A quote that does not exist has no answer. */
@@ -80,11 +129,18 @@ function nothingFound(error: unknown): null {
 async function bySequence(database: Queryable, caller: Caller, sequence: string) {
   const row = await database.one<{ id: string }>(
     'select id from conversions where workspace_id = $3 and sub_account_id = $1 and sequence_id = $2',
-    [caller.subAccountId, sequence, caller.workspaceId])
+    [caller.subAccountId, sequence, caller.workspaceId],
+  )
   return row ? findConversion(database, caller, row.id) : null
 }
 
-async function create(services: Services, caller: Caller, asked: Body, payloadHash: string, admit: Admit): Promise<Reply> {
+async function create(
+  services: Services,
+  caller: Caller,
+  asked: Body,
+  payloadHash: string,
+  admit: Admit,
+): Promise<Reply> {
   let response = ''
   const answer = (row: NewConversion, order: OrderRow): string => {
     response = stringifyJson(presentConversion(row, order, services.environment.now()))
@@ -92,35 +148,72 @@ async function create(services: Services, caller: Caller, asked: Body, payloadHa
   }
   const { from_asset: from, to_asset: to, amount, quote } = asked
   if (quote === undefined) {
-    const missing = (['from_asset', 'to_asset', 'amount'] as const).find((field) => asked[field] === undefined)
-    if (missing) throw new ApiError('INVALID_REQUEST', `${missing}: is required, or quote in place of all`, { field: missing })
+    const missing = (['from_asset', 'to_asset', 'amount'] as const).find(
+      (field) => asked[field] === undefined,
+    )
+    if (missing)
+      throw new ApiError('INVALID_REQUEST', `${missing}: is required, or quote in place of all`, {
+        field: missing,
+      })
     const row = await bestConversion(services, caller, {
-      from_asset: from as string, to_asset: to as string, amount: amount as string, accounts: asked.accounts,
+      from_asset: from as string,
+      to_asset: to as string,
+      amount: amount as string,
+      accounts: asked.accounts,
     })
-    await orderOf(services, caller, row, admit, (tx, order) => insertConversion(
-      tx, caller, row, { orderId: order.id, sequenceId: asked.sequence_id ?? null, payloadHash, response: answer(row, order) }))
+    await orderOf(services, caller, row, admit, (tx, order) =>
+      insertConversion(tx, caller, row, {
+        orderId: order.id,
+        sequenceId: asked.sequence_id ?? null,
+        payloadHash,
+        response: answer(row, order),
+      }),
+    )
     return { text: response }
   }
-  const extra = (['from_asset', 'to_asset', 'amount', 'accounts', 'sequence_id'] as const).find((field) => asked[field] !== undefined)
-  if (extra) throw new ApiError('INVALID_REQUEST', `${extra}: stands in the quote`, { field: extra })
+  const extra = (['from_asset', 'to_asset', 'amount', 'accounts', 'sequence_id'] as const).find(
+    (field) => asked[field] !== undefined,
+  )
+  if (extra)
+    throw new ApiError('INVALID_REQUEST', `${extra}: stands in the quote`, { field: extra })
   const { row } = await findConversion(services.database, caller, quote, 'quote')
-  const late = () => new ApiError('QUOTE_EXPIRED', 'quote: its time is over; nothing was ordered, ask for another', { field: 'quote' })
+  const late = () =>
+    new ApiError('QUOTE_EXPIRED', 'quote: its time is over; nothing was ordered, ask for another', {
+      field: 'quote',
+    })
   if (row.expires_at.getTime() <= services.environment.now()) throw late()
   await orderOf(services, caller, row, admit, async (tx, order) => {
-    // As `order_id is null`, so that PostgreSQL looks for the one by its id, and not among all that nobody ordered.
+    // As `order_id is null`, so that PostgreSQL looks for the one by its id, and not among all that
+    // nobody ordered.
     const taken = await tx.query(
       `update conversions set order_id = $2, response = $4
        where workspace_id = $5 and id = $1 and num_nulls(order_id) = 1 and expires_at > $3 returning 1`,
-      [row.id, order.id, tx.now(), answer(row, order), caller.workspaceId])
+      [row.id, order.id, tx.now(), answer(row, order), caller.workspaceId],
+    )
     if (taken.length === 0) throw late()
   })
   return { text: response }
 }
 
 const orderOf = (
-  services: Services, caller: Caller, row: Pick<ConversionRow, 'account_id' | 'market' | 'side' | 'amount' | 'price'>, admit: Admit,
+  services: Services,
+  caller: Caller,
+  row: Pick<ConversionRow, 'account_id' | 'market' | 'side' | 'amount' | 'price'>,
+  admit: Admit,
   also: (tx: Queryable, order: OrderRow) => Promise<void>,
-) => makeOrder(services, caller, {
-  exchange_account: row.account_id, market: row.market, side: row.side, type: 'limit', amount: showUnits(BigInt(row.amount)),
-  price: showUnits(BigInt(row.price)), time_in_force: 'IOC',
-}, null, { admit, also })
+) =>
+  makeOrder(
+    services,
+    caller,
+    {
+      exchange_account: row.account_id,
+      market: row.market,
+      side: row.side,
+      type: 'limit',
+      amount: showUnits(BigInt(row.amount)),
+      price: showUnits(BigInt(row.price)),
+      time_in_force: 'IOC',
+    },
+    null,
+    { admit, also },
+  )

@@ -15,27 +15,59 @@ import { checkBody, checkTraits, termsOf } from './terms.ts'
 
 /** Orders something at an exchange; at most one order per sub-account and `sequence_id`. */
 export const createOrder = endpoint({
-  id: 'createOrder', tag: 'Trading',
-  description: 'A limit or market order at a linked account. It is held against the market’s grid and the prepaid account, sent '
-    + 'once, and followed until its end is known. Give a `sequence_id`: the same request answers the same order.',
+  id: 'createOrder',
+  tag: 'Trading',
+  description:
+    'A limit or market order at a linked account. It is held against the market’s grid and the prepaid account, sent ' +
+    'once, and followed until its end is known. Give a `sequence_id`: the same request answers the same order.',
   errors: [
-    'NOT_FOUND', 'PREPAID_FEE_EXHAUSTED', 'PRICE_UNAVAILABLE', 'INSUFFICIENT_BALANCE', 'INVALID_AMOUNT', 'EXCHANGE_KEY_REFUSED',
-    'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED',
+    'NOT_FOUND',
+    'PREPAID_FEE_EXHAUSTED',
+    'PRICE_UNAVAILABLE',
+    'INSUFFICIENT_BALANCE',
+    'INVALID_AMOUNT',
+    'EXCHANGE_KEY_REFUSED',
+    'EXCHANGE_UNAVAILABLE',
+    'EXCHANGE_UNSUPPORTED',
   ],
   example: {
-    exchange_account: '7c9e6679-7425-40de-944b-e07fc1f90ae7', market: 'BTC/USD', side: 'buy', type: 'limit', amount: 0.1, price: 60000.5,
+    exchange_account: '7c9e6679-7425-40de-944b-e07fc1f90ae7',
+    market: 'BTC/USD',
+    side: 'buy',
+    type: 'limit',
+    amount: 0.1,
+    price: 60000.5,
     sequence_id: 'rebalance-7',
   },
-  method: 'POST', path: '/dac/v1/orders', summary: 'Create an order', access: 'write', body: orderBody, response: orderShape,
+  method: 'POST',
+  path: '/dac/v1/orders',
+  summary: 'Create an order',
+  access: 'write',
+  body: orderBody,
+  response: orderShape,
   earlier: ({ services, caller, fields, body }) =>
-    answeredTo(services.database, 'orders', caller, sequenceIdIn(fields['sequence_id']), body ? hashPayload(body) : UNREADABLE_PAYLOAD),
+    answeredTo(
+      services.database,
+      'orders',
+      caller,
+      sequenceIdIn(fields['sequence_id']),
+      body ? hashPayload(body) : UNREADABLE_PAYLOAD,
+    ),
   async handler({ services, caller, body, askedAt }) {
     const payloadHash = hashPayload(body)
     return decidedOnce(
       services.database,
-      { scope: 'orders', subAccountId: caller.subAccountId, name: body.sequence_id, payloadHash, askedAt },
+      {
+        scope: 'orders',
+        subAccountId: caller.subAccountId,
+        name: body.sequence_id,
+        payloadHash,
+        askedAt,
+      },
       (database) => answeredTo(database, 'orders', caller, body.sequence_id, payloadHash),
-      async (admit) => ({ text: (await makeOrder(services, caller, body, payloadHash, { admit })).response }),
+      async (admit) => ({
+        text: (await makeOrder(services, caller, body, payloadHash, { admit })).response,
+      }),
     )
   },
 })
@@ -47,22 +79,43 @@ export const createOrder = endpoint({
  * @throws ApiError that names the field
  */
 export async function makeOrder(
-  services: Services, caller: Caller, body: OrderBody, payloadHash: string | null,
-  { admit, also }: { admit: Admit; also?: (tx: Queryable, order: OrderRow) => Promise<void> }
+  services: Services,
+  caller: Caller,
+  body: OrderBody,
+  payloadHash: string | null,
+  { admit, also }: { admit: Admit; also?: (tx: Queryable, order: OrderRow) => Promise<void> },
 ): Promise<OrderRow & { response: string }> {
   checkBody(body)
-  const account = await findAccount(services.database, caller, body.exchange_account, 'exchange_account')
+  const account = await findAccount(
+    services.database,
+    caller,
+    body.exchange_account,
+    'exchange_account',
+  )
   const { exchange } = account
   if (account.status === 'failing') {
     throw new ApiError(
-      'EXCHANGE_KEY_REFUSED', `exchange_account: ${exchange} refuses its key (${account.reason}); PATCH the account with one that works`,
-      { field: 'exchange_account' })
+      'EXCHANGE_KEY_REFUSED',
+      `exchange_account: ${exchange} refuses its key (${account.reason}); PATCH the account with one that works`,
+      { field: 'exchange_account' },
+    )
   }
-  checkTraits(body, exchange, await asked(services, exchange, (name) => services.exchanges.traits(name)))
+  checkTraits(
+    body,
+    exchange,
+    await asked(services, exchange, (name) => services.exchanges.traits(name)),
+  )
   const market = await findMarket(services, exchange, body.market)
-  if (!market.active) throw new ApiError('INVALID_REQUEST', `market: ${market.symbol} is closed at ${exchange} now`, { field: 'market' })
-  const book = body.type === 'limit' ? null
-    : await asked(services, exchange, (name) => services.exchanges.orderBook(name, market.symbol, 1))
+  if (!market.active)
+    throw new ApiError('INVALID_REQUEST', `market: ${market.symbol} is closed at ${exchange} now`, {
+      field: 'market',
+    })
+  const book =
+    body.type === 'limit'
+      ? null
+      : await asked(services, exchange, (name) =>
+          services.exchanges.orderBook(name, market.symbol, 1),
+        )
   const terms = termsOf(body, market, book)
   const quote = await quoteOrderFee(services, caller.workspaceId, market, terms)
   const id = services.environment.uuid()
@@ -71,18 +124,43 @@ export async function makeOrder(
     // One that is being unlinked takes no more orders.
     await findAccount(tx, caller, account.id, 'exchange_account', true)
     const now = tx.now()
-    const row = await tx.one<OrderRow>(
+    const row = (await tx.one<OrderRow>(
       `insert into orders (id, workspace_id, sub_account_id, account_id, exchange, market, base, quote, side, type, amount, quote_amount,
          price, time_in_force, post_only, max_slippage_bps, client_id, platform_fee, amount_usd, sequence_id, payload_hash, response,
          next_run_at, created_at, updated_at)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, '', $22, $22, $22)
        returning *`,
-      [id, caller.workspaceId, caller.subAccountId, account.id, exchange, market.symbol, market.base, market.quote, body.side, body.type,
-        terms.amount.toString(), terms.quoteAmount?.toString() ?? null, terms.price.toString(), terms.timeInForce, terms.postOnly,
-        terms.slippageBps, clientIdOf(id), quote.fee.toString(), quote.amountUsd?.toString() ?? null, body.sequence_id ?? null, payloadHash,
-        now]) as OrderRow
+      [
+        id,
+        caller.workspaceId,
+        caller.subAccountId,
+        account.id,
+        exchange,
+        market.symbol,
+        market.base,
+        market.quote,
+        body.side,
+        body.type,
+        terms.amount.toString(),
+        terms.quoteAmount?.toString() ?? null,
+        terms.price.toString(),
+        terms.timeInForce,
+        terms.postOnly,
+        terms.slippageBps,
+        clientIdOf(id),
+        quote.fee.toString(),
+        quote.amountUsd?.toString() ?? null,
+        body.sequence_id ?? null,
+        payloadHash,
+        now,
+      ],
+    )) as OrderRow
     const answer = stringifyJson(presentOrder(row))
-    await tx.query('update orders set response = $2 where workspace_id = $3 and id = $1', [id, answer, caller.workspaceId])
+    await tx.query('update orders set response = $2 where workspace_id = $3 and id = $1', [
+      id,
+      answer,
+      caller.workspaceId,
+    ])
     await tellOrder(tx, row, 'order.created')
     await also?.(tx, row)
     await reserveOrderFee(tx, caller.workspaceId, id, quote)

@@ -3,28 +3,64 @@ import { bookFill } from '../exchanges/books.ts'
 import type { Fill } from '../exchanges/venue.ts'
 import type { OrderRow } from './order.ts'
 
-export interface Totals { filled: bigint; cost: bigint; fees: Record<string, string> }
+export interface Totals {
+  filled: bigint
+  cost: bigint
+  fees: Record<string, string>
+}
 
 /**
- * Writes fills that are not known yet, each with its entry of the ledger, and sums up all. A fill that the venue tells twice is known.
- * Call it under the lock of the order's row.
+ * Writes fills that are not known yet, each with its entry of the ledger, and sums up all. A fill
+ * that the venue tells twice is known. Call it under the lock of the order's row.
  */
-export async function noteFills(tx: Queryable, row: OrderRow, fills: readonly Fill[]): Promise<Totals> {
+export async function noteFills(
+  tx: Queryable,
+  row: OrderRow,
+  fills: readonly Fill[],
+): Promise<Totals> {
   for (const fill of fills) {
     const made = await tx.query(
       `insert into order_fills (workspace_id, account_id, market, trade_id, order_id, price, amount, cost, fee, fee_coin, maker, at,
          created_at)
        values ($13, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict do nothing returning 1`,
-      [row.account_id, row.market, fill.tradeId, row.id, fill.price.toString(), fill.amount.toString(), fill.cost.toString(),
-        fill.fee.toString(), fill.feeCoin, fill.maker, new Date(fill.at), tx.now(), row.workspace_id])
+      [
+        row.account_id,
+        row.market,
+        fill.tradeId,
+        row.id,
+        fill.price.toString(),
+        fill.amount.toString(),
+        fill.cost.toString(),
+        fill.fee.toString(),
+        fill.feeCoin,
+        fill.maker,
+        new Date(fill.at),
+        tx.now(),
+        row.workspace_id,
+      ],
+    )
     if (made.length === 0) continue
-    await bookFill(tx, { id: row.account_id, workspace_id: row.workspace_id }, {
-      market: row.market, base: row.base, quote: row.quote, side: row.side, fill,
-    })
+    await bookFill(
+      tx,
+      { id: row.account_id, workspace_id: row.workspace_id },
+      {
+        market: row.market,
+        base: row.base,
+        quote: row.quote,
+        side: row.side,
+        fill,
+      },
+    )
   }
   const sums = await tx.query<{ fee_coin: string; filled: string; cost: string; fee: string }>(
     `select fee_coin, sum(amount)::text filled, sum(cost)::text cost, sum(fee)::text fee from order_fills
-     where workspace_id = $2 and order_id = $1 group by 1 order by 1`, [row.id, row.workspace_id])
+     where workspace_id = $2 and order_id = $1 group by 1 order by 1`,
+    [row.id, row.workspace_id],
+  )
   const sum = (of: 'filled' | 'cost') => sums.reduce((total, each) => total + BigInt(each[of]), 0n)
-  return { filled: sum('filled'), cost: sum('cost'), fees: Object.fromEntries(sums.map(({ fee_coin, fee }) => [fee_coin, fee])) }
+  return {
+    filled: sum('filled'),
+    cost: sum('cost'),
+    fees: Object.fromEntries(sums.map(({ fee_coin, fee }) => [fee_coin, fee])),
+  }
 }

@@ -9,15 +9,24 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** Orders of the sub-account, newest first. */
 export const listOrders = endpoint({
-  id: 'listOrders', tag: 'Trading',
+  id: 'listOrders',
+  tag: 'Trading',
   description: 'Newest first, a page at a time.',
   errors: ['NOT_FOUND', 'EXCHANGE_UNSUPPORTED'],
-  method: 'GET', path: '/dac/v1/orders', summary: 'List orders', access: 'read',
+  method: 'GET',
+  path: '/dac/v1/orders',
+  summary: 'List orders',
+  access: 'read',
   query: z.strictObject({
-    exchange_account: text(100).optional(), exchange: text(40).optional(), market: text(60).optional(),
+    exchange_account: text(100).optional(),
+    exchange: text(40).optional(),
+    market: text(60).optional(),
     side: oneOf(['buy', 'sell']).optional(),
-    type: oneOf(['market', 'limit']).optional(), status: oneOf(ORDER_STATUSES).optional(),
-    id: text(100).optional().meta({ description: 'Platform id, client order id, or the exchange’s id' }),
+    type: oneOf(['market', 'limit']).optional(),
+    status: oneOf(ORDER_STATUSES).optional(),
+    id: text(100)
+      .optional()
+      .meta({ description: 'Platform id, client order id, or the exchange’s id' }),
     sequence_id: text(200).optional(),
     before: integer(0, INT32_MAX, 'Created before this Unix time in seconds').optional(),
     after: integer(0, INT32_MAX, 'Created after this Unix time in seconds').optional(),
@@ -39,18 +48,37 @@ export const listOrders = endpoint({
     where(query.side, (at) => `side = ${at}`)
     where(query.type, (at) => `type = ${at}`)
     where(query.status, (at) => `status = ${at}`)
-    if (query.id !== undefined && UUID.test(query.id)) where(query.id, (at) => `(id = ${at}::uuid or venue_id = ${at}::text)`)
+    if (query.id !== undefined && UUID.test(query.id))
+      where(query.id, (at) => `(id = ${at}::uuid or venue_id = ${at}::text)`)
     else where(query.id, (at) => `(client_id = ${at} or venue_id = ${at})`)
     where(query.sequence_id, (at) => `sequence_id = ${at}`)
     where(query.before, (at) => `created_at < to_timestamp(${at}::bigint)`)
     where(query.after, (at) => `created_at > to_timestamp(${at}::bigint)`)
     const found = conditions.join(' and ')
-    const { rows, total } = await readList<OrderRow>(services.database, {
-      list: 'orders', columns: '*', found, values, kept: query.id !== undefined || query.sequence_id !== undefined ? null : given({
-        account_id: query.exchange_account?.toLowerCase(), exchange: query.exchange?.toLowerCase(), market: query.market?.toUpperCase(),
-        side: query.side, type: query.type, status: query.status,
-      }), from: dateOf(query.after), before: dateOf(query.before),
-    }, page, limit)
+    const { rows, total } = await readList<OrderRow>(
+      services.database,
+      {
+        list: 'orders',
+        columns: '*',
+        found,
+        values,
+        kept:
+          query.id !== undefined || query.sequence_id !== undefined
+            ? null
+            : given({
+                account_id: query.exchange_account?.toLowerCase(),
+                exchange: query.exchange?.toLowerCase(),
+                market: query.market?.toUpperCase(),
+                side: query.side,
+                type: query.type,
+                status: query.status,
+              }),
+        from: dateOf(query.after),
+        before: dateOf(query.before),
+      },
+      page,
+      limit,
+    )
     return { body: { data: rows.map(presentOrder), page, limit, total } }
   },
 })

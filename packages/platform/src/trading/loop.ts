@@ -13,7 +13,9 @@ export interface Trading {
 }
 
 declare module '../engine/services.ts' {
-  interface Services { trading: Trading }
+  interface Services {
+    trading: Trading
+  }
 }
 
 /** Works on orders that are due. */
@@ -21,4 +23,5 @@ export const orderLoop = (services: Services): Loop =>
   leasedLoop(services, ORDERS, { name: 'orders', due: services.trading.due, step: stepOrder })
 
 /** One step of an order that is held. */
-export const workOn = (services: Services, row: OrderRow): Promise<void> => work(services, ORDERS, row, stepOrder)
+export const workOn = (services: Services, row: OrderRow): Promise<void> =>
+  work(services, ORDERS, row, stepOrder)

@@ -9,79 +9,193 @@ import type { Side, TimeInForce } from '../exchanges/venue.ts'
 import type { Caller } from '../http/endpoint.ts'
 import { emit } from '../ledger/post.ts'
 
-export const ORDER_STATUSES = ['open', 'partially_filled', 'filled', 'cancelled', 'rejected', 'unknown'] as const
+export const ORDER_STATUSES = [
+  'open',
+  'partially_filled',
+  'filled',
+  'cancelled',
+  'rejected',
+  'unknown',
+] as const
 export type OrderStatus = (typeof ORDER_STATUSES)[number]
-/** NEW; SENDING, written before the call; ASKING, the answer was lost; WORKING, the venue has it; ENDED. */
+/**
+ * NEW; SENDING, written before the call; ASKING, the answer was lost; WORKING, the venue has it;
+ * ENDED.
+ */
 const ORDER_STATES = ['NEW', 'SENDING', 'ASKING', 'WORKING', 'ENDED'] as const
 export type OrderState = (typeof ORDER_STATES)[number]
 
-/** A row of `orders`. Amounts, prices and fees at the venue are decimal strings of units; USD is in millionths. */
+/**
+ * A row of `orders`. Amounts, prices and fees at the venue are decimal strings of units; USD is in
+ * millionths.
+ */
 export interface OrderRow {
-  id: string; workspace_id: string; sub_account_id: string; account_id: string; exchange: string; market: string
-  base: string; quote: string
-  side: Side; type: 'market' | 'limit'; amount: string; quote_amount: string | null; price: string; time_in_force: TimeInForce
-  post_only: boolean; max_slippage_bps: number | null; client_id: string; venue_id: string | null
-  state: OrderState; status: OrderStatus; reason: string | null; last_error: string | null
-  filled: string; cost: string; fees: Record<string, string>; platform_fee: string; fee_charged: string | null; amount_usd: string | null
-  cancel_requested_at: Date | null; sent_at: Date | null; final_seen: string | null; alerted_at: Date | null
-  sequence_id: string | null; version: number; attempts: number; lease_token: string | null
-  created_at: Date; updated_at: Date
+  id: string
+  workspace_id: string
+  sub_account_id: string
+  account_id: string
+  exchange: string
+  market: string
+  base: string
+  quote: string
+  side: Side
+  type: 'market' | 'limit'
+  amount: string
+  quote_amount: string | null
+  price: string
+  time_in_force: TimeInForce
+  post_only: boolean
+  max_slippage_bps: number | null
+  client_id: string
+  venue_id: string | null
+  state: OrderState
+  status: OrderStatus
+  reason: string | null
+  last_error: string | null
+  filled: string
+  cost: string
+  fees: Record<string, string>
+  platform_fee: string
+  fee_charged: string | null
+  amount_usd: string | null
+  cancel_requested_at: Date | null
+  sent_at: Date | null
+  final_seen: string | null
+  alerted_at: Date | null
+  sequence_id: string | null
+  version: number
+  attempts: number
+  lease_token: string | null
+  created_at: Date
+  updated_at: Date
 }
 
 /** Coins in which an exchange takes the fees of one order: rarely more than two. */
 const FEES_MAX = 100
 
-export const orderShape = z.object({
-  id: z.string(), exchange_account: z.string(), exchange: z.string(), market: z.string(), side: z.enum(['buy', 'sell']),
-  type: z.enum(['market', 'limit']), status: z.enum(ORDER_STATUSES), sub_status: z.enum(ORDER_STATES).meta({
-    description: 'NEW: not sent; SENDING; ASKING: its answer was lost, and the exchange is asked; WORKING: the exchange has it; ENDED',
-  }),
-  amount: units, quote_amount: units.nullable(), price: units.nullable(),
-  protection_price: units.nullable().meta({ description: 'Of a market order: no part of it is done at a worse price' }),
-  time_in_force: z.enum(['GTC', 'IOC', 'FOK']), post_only: z.boolean(), max_slippage_bps: z.int().nullable(),
-  filled: units, remaining: units, average_price: units.nullable(), cost: units,
-  fees: z.array(z.object({ asset: z.string(), amount: units })).max(FEES_MAX).meta({ description: 'What the exchange took' }),
-  reason: z.string().nullable().meta({ description: 'Why it was rejected, or ended without being filled' }),
-  client_order_id: z.string(), exchange_order_id: z.string().nullable(),
-  platform_fee: z.number().meta({ description: 'USD: what is reserved while it is under way, and what was charged by what was filled' }),
-  cancel_requested: z.boolean(), sequence_id: z.string().nullable(), version: z.int(), created_at: z.string(), updated_at: z.string(),
-}).meta({ id: 'Order' })
+export const orderShape = z
+  .object({
+    id: z.string(),
+    exchange_account: z.string(),
+    exchange: z.string(),
+    market: z.string(),
+    side: z.enum(['buy', 'sell']),
+    type: z.enum(['market', 'limit']),
+    status: z.enum(ORDER_STATUSES),
+    sub_status: z.enum(ORDER_STATES).meta({
+      description:
+        'NEW: not sent; SENDING; ASKING: its answer was lost, and the exchange is asked; WORKING: the exchange has it; ENDED',
+    }),
+    amount: units,
+    quote_amount: units.nullable(),
+    price: units.nullable(),
+    protection_price: units
+      .nullable()
+      .meta({ description: 'Of a market order: no part of it is done at a worse price' }),
+    time_in_force: z.enum(['GTC', 'IOC', 'FOK']),
+    post_only: z.boolean(),
+    max_slippage_bps: z.int().nullable(),
+    filled: units,
+    remaining: units,
+    average_price: units.nullable(),
+    cost: units,
+    fees: z
+      .array(z.object({ asset: z.string(), amount: units }))
+      .max(FEES_MAX)
+      .meta({ description: 'What the exchange took' }),
+    reason: z
+      .string()
+      .nullable()
+      .meta({ description: 'Why it was rejected, or ended without being filled' }),
+    client_order_id: z.string(),
+    exchange_order_id: z.string().nullable(),
+    platform_fee: z.number().meta({
+      description:
+        'USD: what is reserved while it is under way, and what was charged by what was filled',
+    }),
+    cancel_requested: z.boolean(),
+    sequence_id: z.string().nullable(),
+    version: z.int(),
+    created_at: z.string(),
+    updated_at: z.string(),
+  })
+  .meta({ id: 'Order' })
 
 export function presentOrder(row: OrderRow) {
   const [amount, filled, cost] = [BigInt(row.amount), BigInt(row.filled), BigInt(row.cost)]
   const isMarket = row.type === 'market'
   return {
-    id: row.id, exchange_account: row.account_id, exchange: row.exchange, market: row.market, side: row.side, type: row.type,
-    status: row.status, sub_status: row.state, amount: exact(showUnits(amount)),
+    id: row.id,
+    exchange_account: row.account_id,
+    exchange: row.exchange,
+    market: row.market,
+    side: row.side,
+    type: row.type,
+    status: row.status,
+    sub_status: row.state,
+    amount: exact(showUnits(amount)),
     quote_amount: decimalOrNull(row.quote_amount === null ? null : BigInt(row.quote_amount)),
-    price: isMarket ? null : exact(showUnits(BigInt(row.price))), protection_price: isMarket ? exact(showUnits(BigInt(row.price))) : null,
-    time_in_force: row.time_in_force, post_only: row.post_only, max_slippage_bps: row.max_slippage_bps,
-    filled: exact(showUnits(filled)), remaining: exact(showUnits(filled > amount ? 0n : amount - filled)),
-    average_price: filled === 0n ? null : exact(showUnits(over(cost, filled))), cost: exact(showUnits(cost)),
-    fees: Object.entries(row.fees).slice(0, FEES_MAX).map(([asset, fee]) => ({ asset, amount: exact(showUnits(BigInt(fee))) })),
-    reason: row.reason, client_order_id: row.client_id, exchange_order_id: row.venue_id,
+    price: isMarket ? null : exact(showUnits(BigInt(row.price))),
+    protection_price: isMarket ? exact(showUnits(BigInt(row.price))) : null,
+    time_in_force: row.time_in_force,
+    post_only: row.post_only,
+    max_slippage_bps: row.max_slippage_bps,
+    filled: exact(showUnits(filled)),
+    remaining: exact(showUnits(filled > amount ? 0n : amount - filled)),
+    average_price: filled === 0n ? null : exact(showUnits(over(cost, filled))),
+    cost: exact(showUnits(cost)),
+    fees: Object.entries(row.fees)
+      .slice(0, FEES_MAX)
+      .map(([asset, fee]) => ({ asset, amount: exact(showUnits(BigInt(fee))) })),
+    reason: row.reason,
+    client_order_id: row.client_id,
+    exchange_order_id: row.venue_id,
     platform_fee: exactUsd(BigInt(row.fee_charged ?? row.platform_fee)),
-    cancel_requested: row.cancel_requested_at !== null, sequence_id: row.sequence_id, version: row.version,
-    created_at: row.created_at.toISOString(), updated_at: row.updated_at.toISOString(),
+    cancel_requested: row.cancel_requested_at !== null,
+    sequence_id: row.sequence_id,
+    version: row.version,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
   }
 }
 
 /** Tells an event of an order, whose row is locked. */
-export async function tellOrder(tx: Queryable, row: OrderRow, type: 'order.created' | 'order.updated'): Promise<void> {
+export async function tellOrder(
+  tx: Queryable,
+  row: OrderRow,
+  type: 'order.created' | 'order.updated',
+): Promise<void> {
   await emit(tx, row.workspace_id, row.sub_account_id, type, stringifyJson(presentOrder(row)))
 }
 
-/** By which the venue knows an order: made of its id, 32 letters and digits that every venue takes. */
+/**
+ * By which the venue knows an order: made of its id, 32 letters and digits that every venue takes.
+ */
 export const clientIdOf = (id: string): string => id.replaceAll('-', '')
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** An order of the caller's sub-account; what another has reads as none. @throws ApiError `NOT_FOUND` */
-export async function findOrder(database: Queryable, caller: Caller, given: string, locked = false): Promise<OrderRow> {
+/**
+ * An order of the caller's sub-account; what another has reads as none. @throws ApiError
+ * `NOT_FOUND`
+ */
+export async function findOrder(
+  database: Queryable,
+  caller: Caller,
+  given: string,
+  locked = false,
+): Promise<OrderRow> {
   const id = given.toLowerCase()
-  const row = UUID.test(id) ? await database.one<OrderRow>(
-    `select * from orders where workspace_id = $3 and id = $1 and sub_account_id = $2${locked ? ' for update' : ''}`,
-    [id, caller.subAccountId, caller.workspaceId]) : undefined
+  const row = UUID.test(id)
+    ? await database.one<OrderRow>(
+        `select * from orders where workspace_id = $3 and id = $1 and sub_account_id = $2${locked ? ' for update' : ''}`,
+        [id, caller.subAccountId, caller.workspaceId],
+      )
+    : undefined
   if (row) return row
-  throw new ApiError('NOT_FOUND', `id: there is no order ${given.slice(0, 100)} in this sub-account`, { field: 'id' })
+  throw new ApiError(
+    'NOT_FOUND',
+    `id: there is no order ${given.slice(0, 100)} in this sub-account`,
+    { field: 'id' },
+  )
 }

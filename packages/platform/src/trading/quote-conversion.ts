@@ -1,16 +1,35 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
-import { bestConversion, conversionBody, conversionShape, insertConversion, presentConversion } from './conversion.ts'
+import {
+  bestConversion,
+  conversionBody,
+  conversionShape,
+  insertConversion,
+  presentConversion,
+} from './conversion.ts'
 
-/** What the linked accounts would make of an amount now, the best of them, good for some seconds. */
+/**
+ * What the linked accounts would make of an amount now, the best of them, good for some seconds.
+ */
 export const quoteConversion = endpoint({
-  id: 'quoteConversion', tag: 'Trading',
-  description: 'What a conversion would bring now at the best linked account, and until when `quote` holds.',
+  id: 'quoteConversion',
+  tag: 'Trading',
+  description:
+    'What a conversion would bring now at the best linked account, and until when `quote` holds.',
   errors: [
-    'NOT_FOUND', 'INVALID_AMOUNT', 'CONVERSION_UNAVAILABLE', 'PRICE_UNAVAILABLE', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE',
+    'NOT_FOUND',
+    'INVALID_AMOUNT',
+    'CONVERSION_UNAVAILABLE',
+    'PRICE_UNAVAILABLE',
+    'EXCHANGE_KEY_REFUSED',
+    'EXCHANGE_UNAVAILABLE',
     'EXCHANGE_UNSUPPORTED',
   ],
-  method: 'POST', path: '/dac/v1/conversions/quote', summary: 'Quote a conversion', access: 'write', body: z.strictObject(conversionBody),
+  method: 'POST',
+  path: '/dac/v1/conversions/quote',
+  summary: 'Quote a conversion',
+  access: 'write',
+  body: z.strictObject(conversionBody),
   response: conversionShape,
   async handler({ services, caller, body }) {
     const row = await bestConversion(services, caller, body)

@@ -5,10 +5,15 @@ import { conversionShape, findConversion, presentConversion } from './conversion
 
 /** A conversion, and its order as it stands. */
 export const readConversion = endpoint({
-  id: 'readConversion', tag: 'Trading',
+  id: 'readConversion',
+  tag: 'Trading',
   description: 'One conversion.',
   errors: ['NOT_FOUND'],
-  method: 'GET', path: '/dac/v1/conversions/{id}', summary: 'Read a conversion', access: 'read', params: z.strictObject({ id: pathId }),
+  method: 'GET',
+  path: '/dac/v1/conversions/{id}',
+  summary: 'Read a conversion',
+  access: 'read',
+  params: z.strictObject({ id: pathId }),
   response: conversionShape,
   async handler({ services, caller, params }) {
     const { row, order } = await findConversion(services.database, caller, params.id)

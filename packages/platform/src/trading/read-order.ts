@@ -8,33 +8,66 @@ import { pathId } from '../http/schemas.ts'
 import { findOrder, orderShape, presentOrder } from './order.ts'
 
 interface FillRow {
-  trade_id: string; price: string; amount: string; cost: string; fee: string; fee_coin: string; maker: boolean | null; at: Date
+  trade_id: string
+  price: string
+  amount: string
+  cost: string
+  fee: string
+  fee_coin: string
+  maker: boolean | null
+  at: Date
 }
 
 /** One order with its fills, each once however often the exchange told it. */
 export const readOrder = endpoint({
-  id: 'readOrder', tag: 'Trading',
+  id: 'readOrder',
+  tag: 'Trading',
   description: 'One order with its fills.',
   errors: ['NOT_FOUND'],
-  method: 'GET', path: '/dac/v1/orders/{id}', summary: 'Read an order', access: 'read', params: z.strictObject({ id: pathId }),
-  response: orderShape.extend({
-    fills: z.array(z.object({
-      id: z.string(), price: units, amount: units, cost: units, fee: units, fee_asset: z.string(),
-      maker: z.boolean().nullable(), at: z.string(),
-    })).max(LIST_MAX).meta({ description: `The first ${LIST_MAX}, the oldest first` }),
-  }).meta({ id: 'OrderWithFills' }),
+  method: 'GET',
+  path: '/dac/v1/orders/{id}',
+  summary: 'Read an order',
+  access: 'read',
+  params: z.strictObject({ id: pathId }),
+  response: orderShape
+    .extend({
+      fills: z
+        .array(
+          z.object({
+            id: z.string(),
+            price: units,
+            amount: units,
+            cost: units,
+            fee: units,
+            fee_asset: z.string(),
+            maker: z.boolean().nullable(),
+            at: z.string(),
+          }),
+        )
+        .max(LIST_MAX)
+        .meta({ description: `The first ${LIST_MAX}, the oldest first` }),
+    })
+    .meta({ id: 'OrderWithFills' }),
   async handler({ services, caller, params }) {
     const row = await findOrder(services.database, caller, params.id)
     const fills = await services.database.query<FillRow>(
       `select trade_id, price::text, amount::text, cost::text, fee::text, fee_coin, maker, at from order_fills
-       where workspace_id = $2 and order_id = $1 order by at, trade_id limit ${LIST_MAX}`, [row.id, caller.workspaceId])
+       where workspace_id = $2 and order_id = $1 order by at, trade_id limit ${LIST_MAX}`,
+      [row.id, caller.workspaceId],
+    )
     const show = (text: string) => exact(showUnits(BigInt(text)))
     return {
       body: {
         ...presentOrder(row),
         fills: fills.map((fill) => ({
-          id: fill.trade_id, price: show(fill.price), amount: show(fill.amount), cost: show(fill.cost), fee: show(fill.fee),
-          fee_asset: fill.fee_coin, maker: fill.maker, at: fill.at.toISOString(),
+          id: fill.trade_id,
+          price: show(fill.price),
+          amount: show(fill.amount),
+          cost: show(fill.cost),
+          fee: show(fill.fee),
+          fee_asset: fill.fee_coin,
+          maker: fill.maker,
+          at: fill.at.toISOString(),
         })),
       },
     }

@@ -3,20 +3,34 @@ import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
 import { venueOf, type AccountRow } from '../exchanges/account.ts'
 import { noteRefused } from '../exchanges/reconcile.ts'
-import { VenueError, type Found, type OrderRef, type Venue, type VenueOrder } from '../exchanges/venue.ts'
+import {
+  VenueError,
+  type Found,
+  type OrderRef,
+  type Venue,
+  type VenueOrder,
+} from '../exchanges/venue.ts'
 import { settleOrderFee } from './fee.ts'
 import { noteFills } from './fills.ts'
 import { LeaseLost } from '../exchanges/lease.ts'
 import { advanceOrder } from './lease.ts'
 import type { OrderRow, OrderStatus } from './order.ts'
 
-/** A request that has not left by then never leaves: whoever asks for it later asks for something that is there, or never was. */
+/**
+ * A request that has not left by then never leaves: whoever asks for it later asks for something
+ * that is there, or never was.
+ */
 const LEAVES_WITHIN_MS = 30_000
-/** What the venue did not take, too many requests say, is tried again for so long after it was asked for. */
+/**
+ * What the venue did not take, too many requests say, is tried again for so long after it was asked
+ * for.
+ */
 const TRY_AGAIN_MS = 60_000
 /** So long after the answer was lost, somebody is told. */
 const ALERT_MS = 120_000
-/** An end with a part unfilled must be seen twice, so far apart: its last fill may come after it. */
+/**
+ * An end with a part unfilled must be seen twice, so far apart: its last fill may come after it.
+ */
 const SEEN_TWICE_MS = 1000
 const REFUSED_WAIT_MS = 30_000
 const ASK_MAX_MS = 60_000
@@ -26,9 +40,13 @@ const MINUTE_MS = 60_000
 /** What one order is due for: sent once, asked for until its end is known. The order is leased. */
 export async function stepOrder(services: Services, row: OrderRow): Promise<void> {
   try {
-    const account = await services.database.one<AccountRow>('select * from exchange_accounts where id = $1', [row.account_id]) as AccountRow
+    const account = (await services.database.one<AccountRow>(
+      'select * from exchange_accounts where id = $1',
+      [row.account_id],
+    )) as AccountRow
     if (row.state === 'NEW' && !isStale(services, row)) return await send(services, row, account)
-    if (row.state === 'NEW') return await ask(services, await toAsking(services, row), await venueOf(services, account))
+    if (row.state === 'NEW')
+      return await ask(services, await toAsking(services, row), await venueOf(services, account))
     const venue = await venueOf(services, account)
     // A worker that died between the two may have sent it: only the venue knows.
     const asking = row.state === 'SENDING' ? await toAsking(services, row) : row
@@ -41,14 +59,24 @@ export async function stepOrder(services: Services, row: OrderRow): Promise<void
 }
 
 /**
- * One that nobody has looked at in its time: the platform stood still, or this is an older database, after whose backup it was sent.
- * It is not sent now, at a price of then; the venue is asked for it.
+ * One that nobody has looked at in its time: the platform stood still, or this is an older
+ * database, after whose backup it was sent. It is not sent now, at a price of then; the venue is
+ * asked for it.
  */
 const isStale = (services: Services, row: OrderRow): boolean =>
-  row.cancel_requested_at === null && row.last_error === null && services.environment.now() - row.created_at.getTime() > TRY_AGAIN_MS
+  row.cancel_requested_at === null &&
+  row.last_error === null &&
+  services.environment.now() - row.created_at.getTime() > TRY_AGAIN_MS
 
-const toAsking = (services: Services, row: OrderRow): Promise<OrderRow> => services.database.transaction(
-  (tx) => advanceOrder(tx, row, { state: 'ASKING', status: 'unknown', sent_at: row.sent_at ?? row.created_at, again: 'hold' }))
+const toAsking = (services: Services, row: OrderRow): Promise<OrderRow> =>
+  services.database.transaction((tx) =>
+    advanceOrder(tx, row, {
+      state: 'ASKING',
+      status: 'unknown',
+      sent_at: row.sent_at ?? row.created_at,
+      again: 'hold',
+    }),
+  )
 
 async function send(services: Services, row: OrderRow, account: AccountRow): Promise<void> {
   if (row.cancel_requested_at !== null) return end(services, row, 'cancelled', null)
@@ -60,39 +88,69 @@ async function send(services: Services, row: OrderRow, account: AccountRow): Pro
     venue = await venueOf(services, account)
   } catch (error) {
     if (!(error instanceof VenueError)) throw error
-    await services.database.transaction((tx) => advanceOrder(tx, row, { last_error: 'NOT_SENT', again: backOff(row) }))
+    await services.database.transaction((tx) =>
+      advanceOrder(tx, row, { last_error: 'NOT_SENT', again: backOff(row) }),
+    )
     return
   }
   // From this commit on it may be at the venue, whatever happens here.
-  const sending = await services.database.transaction(
-    (tx) => advanceOrder(tx, row, { state: 'SENDING', sent_at: new Date(now), again: 'hold' }))
+  const sending = await services.database.transaction((tx) =>
+    advanceOrder(tx, row, { state: 'SENDING', sent_at: new Date(now), again: 'hold' }),
+  )
   services.environment.checkpoint('order.sending')
-  const placed = await venue.place({
-    clientId: row.client_id, symbol: row.market, side: row.side, amount: BigInt(row.amount), price: BigInt(row.price),
-    timeInForce: row.time_in_force, postOnly: row.post_only,
-  }, now + LEAVES_WITHIN_MS)
+  const placed = await venue.place(
+    {
+      clientId: row.client_id,
+      symbol: row.market,
+      side: row.side,
+      amount: BigInt(row.amount),
+      price: BigInt(row.price),
+      timeInForce: row.time_in_force,
+      postOnly: row.post_only,
+    },
+    now + LEAVES_WITHIN_MS,
+  )
   services.environment.checkpoint('order.answered')
   switch (placed.kind) {
     case 'refused':
       if (placed.code === 'KEY_REFUSED') {
-        await noteRefused(services, account.id, new VenueError('refused', `${row.exchange} refused an order`))
+        await noteRefused(
+          services,
+          account.id,
+          new VenueError('refused', `${row.exchange} refused an order`),
+        )
       }
       return end(services, sending, 'rejected', placed.code)
     case 'later':
-      await services.database.transaction((tx) => advanceOrder(tx, sending, {
-        state: 'NEW', sent_at: null, last_error: placed.code, again: backOff(row),
-      }))
+      await services.database.transaction((tx) =>
+        advanceOrder(tx, sending, {
+          state: 'NEW',
+          sent_at: null,
+          last_error: placed.code,
+          again: backOff(row),
+        }),
+      )
       return
     case 'unknown':
-      await services.database.transaction((tx) => advanceOrder(tx, sending, {
-        state: 'ASKING', status: 'unknown', last_error: placed.reason, again: 0,
-      }))
+      await services.database.transaction((tx) =>
+        advanceOrder(tx, sending, {
+          state: 'ASKING',
+          status: 'unknown',
+          last_error: placed.reason,
+          again: 0,
+        }),
+      )
       services.environment.checkpoint('order.unknown')
       return
     case 'accepted':
-      await services.database.transaction((tx) => advanceOrder(tx, sending, {
-        state: 'WORKING', venue_id: placed.venueId, last_error: null, again: 0,
-      }))
+      await services.database.transaction((tx) =>
+        advanceOrder(tx, sending, {
+          state: 'WORKING',
+          venue_id: placed.venueId,
+          last_error: null,
+          again: 0,
+        }),
+      )
       services.environment.checkpoint('order.placed')
   }
 }
@@ -100,9 +158,13 @@ async function send(services: Services, row: OrderRow, account: AccountRow): Pro
 /** Asks the venue what became of an order, and writes what it says. Nothing is ever sent again. */
 async function ask(services: Services, row: OrderRow, venue: Venue): Promise<void> {
   const ref: OrderRef = {
-    clientId: row.client_id, venueId: row.venue_id, symbol: row.market, sentAt: (row.sent_at ?? row.created_at).getTime(),
+    clientId: row.client_id,
+    venueId: row.venue_id,
+    symbol: row.market,
+    sentAt: (row.sent_at ?? row.created_at).getTime(),
   }
-  if (row.state === 'WORKING' && row.cancel_requested_at !== null && row.final_seen === null) await venue.cancel(ref)
+  if (row.state === 'WORKING' && row.cancel_requested_at !== null && row.final_seen === null)
+    await venue.cancel(ref)
   const found = await venue.find(ref)
   if (found.kind === 'absent') return absent(services, row, venue, ref)
   await write(services, row, found, await fillsOf(venue, row, ref, found.order))
@@ -111,23 +173,40 @@ async function ask(services: Services, row: OrderRow, venue: Venue): Promise<voi
 /** Its fills, where there are some that are not known yet. */
 async function fillsOf(venue: Venue, row: OrderRow, ref: OrderRef, order: VenueOrder) {
   if (order.fills) return order.fills
-  const isMore = order.filled === null ? order.state !== 'rejected' : order.filled > BigInt(row.filled)
+  const isMore =
+    order.filled === null ? order.state !== 'rejected' : order.filled > BigInt(row.filled)
   return isMore ? venue.fills({ ...ref, venueId: order.venueId }) : []
 }
 
 async function write(
-  services: Services, row: OrderRow, { order }: Extract<Found, { kind: 'found' }>, fills: Awaited<ReturnType<typeof fillsOf>>,
+  services: Services,
+  row: OrderRow,
+  { order }: Extract<Found, { kind: 'found' }>,
+  fills: Awaited<ReturnType<typeof fillsOf>>,
 ): Promise<void> {
   await services.database.transaction(async (tx) => {
     await lockHeld(tx, row)
     const { filled, cost, fees } = await noteFills(tx, row, fills)
-    const known = { venue_id: order.venueId, filled: filled.toString(), cost: cost.toString(), fees, last_error: null }
+    const known = {
+      venue_id: order.venueId,
+      filled: filled.toString(),
+      cost: cost.toString(),
+      fees,
+      last_error: null,
+    }
     const amount = BigInt(row.amount)
-    if (fills.length > 0) await tx.query('update exchange_accounts set reconcile_at = $2 where id = $1', [row.account_id, tx.now()])
+    if (fills.length > 0)
+      await tx.query('update exchange_accounts set reconcile_at = $2 where id = $1', [
+        row.account_id,
+        tx.now(),
+      ])
     if (order.state === 'open' || filled < (order.filled ?? 0n)) {
       // Fills come at their own pace: an order has not ended here before all of them are known.
       await advanceOrder(tx, row, {
-        ...known, state: 'WORKING', status: filled > 0n ? 'partially_filled' : 'open', final_seen: null,
+        ...known,
+        state: 'WORKING',
+        status: filled > 0n ? 'partially_filled' : 'open',
+        final_seen: null,
         again: order.state === 'open' ? await pace(services, row) : SEEN_TWICE_MS,
       })
       return
@@ -135,13 +214,25 @@ async function write(
     const isWhole = filled >= amount
     if (!isWhole && row.final_seen !== filled.toString()) {
       await advanceOrder(tx, row, {
-        ...known, state: 'WORKING', status: filled > 0n ? 'partially_filled' : 'open', final_seen: filled.toString(), again: SEEN_TWICE_MS,
+        ...known,
+        state: 'WORKING',
+        status: filled > 0n ? 'partially_filled' : 'open',
+        final_seen: filled.toString(),
+        again: SEEN_TWICE_MS,
       })
       return
     }
-    const status = isWhole ? 'filled' : order.state === 'rejected' && filled === 0n ? 'rejected' : 'cancelled'
+    const status = isWhole
+      ? 'filled'
+      : order.state === 'rejected' && filled === 0n
+        ? 'rejected'
+        : 'cancelled'
     await advanceOrder(tx, row, {
-      ...known, state: 'ENDED', status, reason: reasonFor(row, status), again: null,
+      ...known,
+      state: 'ENDED',
+      status,
+      reason: reasonFor(row, status),
+      again: null,
       fee_charged: (await settleOrderFee(services, tx, row, filled)).toString(),
     })
   })
@@ -156,60 +247,103 @@ function reasonFor(row: OrderRow, status: OrderStatus): string | null {
 }
 
 /** No list of the venue has it: proof that it was never taken only in the venue's own time. */
-async function absent(services: Services, row: OrderRow, venue: Venue, { sentAt }: OrderRef): Promise<void> {
+async function absent(
+  services: Services,
+  row: OrderRow,
+  venue: Venue,
+  { sentAt }: OrderRef,
+): Promise<void> {
   const { absence } = venue.traits
   const age = services.environment.now() - sentAt
-  const isProof = row.venue_id === null && row.state === 'ASKING' && absence !== null && age >= absence.afterMs
-    && (absence.beforeMs === null || age < absence.beforeMs)
+  const isProof =
+    row.venue_id === null &&
+    row.state === 'ASKING' &&
+    absence !== null &&
+    age >= absence.afterMs &&
+    (absence.beforeMs === null || age < absence.beforeMs)
   if (isProof) return end(services, row, 'rejected', 'NOT_TAKEN')
   await waitFor(services, row, new VenueError('missing', `${row.exchange} does not show it`))
 }
 
-/** The venue did not say what became of it. Nobody guesses: it stays as it is, and somebody is told once that lasts. */
+/**
+ * The venue did not say what became of it. Nobody guesses: it stays as it is, and somebody is told
+ * once that lasts.
+ */
 async function waitFor(services: Services, row: OrderRow, error: VenueError): Promise<void> {
   if (error.kind === 'refused') await noteRefused(services, row.account_id, error)
   const now = services.environment.now()
   const isOld = row.sent_at !== null && now - row.sent_at.getTime() >= ALERT_MS
-  const isAlert = isOld && row.alerted_at === null && (row.state === 'ASKING' || row.state === 'SENDING')
-  await services.database.transaction((tx) => advanceOrder(tx, row, {
-    last_error: error.message.slice(0, 300), ...(isAlert ? { alerted_at: new Date(now) } : {}),
-    again: error.kind === 'refused' ? REFUSED_WAIT_MS : backOff(row),
-  }))
+  const isAlert =
+    isOld && row.alerted_at === null && (row.state === 'ASKING' || row.state === 'SENDING')
+  await services.database.transaction((tx) =>
+    advanceOrder(tx, row, {
+      last_error: error.message.slice(0, 300),
+      ...(isAlert ? { alerted_at: new Date(now) } : {}),
+      again: error.kind === 'refused' ? REFUSED_WAIT_MS : backOff(row),
+    }),
+  )
   if (isAlert) {
     services.metrics.ordersUnknown.labels(row.exchange).inc()
     services.log.error(
-      { order: row.id, exchange: row.exchange, client_order_id: row.client_id, err: reasonOf(error) },
-      'what became of an order cannot be learned: look for it at the exchange by its client id; none is sent again')
+      {
+        order: row.id,
+        exchange: row.exchange,
+        client_order_id: row.client_id,
+        err: reasonOf(error),
+      },
+      'what became of an order cannot be learned: look for it at the exchange by its client id; none is sent again',
+    )
   }
 }
 
 /** Locks an order's row. @throws LeaseLost */
-async function lockHeld(tx: Queryable, { id, lease_token: token, workspace_id: workspace }: OrderRow): Promise<void> {
+async function lockHeld(
+  tx: Queryable,
+  { id, lease_token: token, workspace_id: workspace }: OrderRow,
+): Promise<void> {
   const held = await tx.one(
-    'select 1 from orders where workspace_id = $3 and id = $1 and lease_token = $2 for update', [id, token, workspace])
+    'select 1 from orders where workspace_id = $3 and id = $1 and lease_token = $2 for update',
+    [id, token, workspace],
+  )
   if (!held) throw new LeaseLost(id)
 }
 
 /** Ends an order of which nothing was filled. */
-async function end(services: Services, row: OrderRow, status: 'cancelled' | 'rejected', reason: string | null): Promise<void> {
+async function end(
+  services: Services,
+  row: OrderRow,
+  status: 'cancelled' | 'rejected',
+  reason: string | null,
+): Promise<void> {
   await services.database.transaction(async (tx) => {
     // Its row first, as everywhere.
     await lockHeld(tx, row)
     const charged = await settleOrderFee(services, tx, row, 0n)
-    await advanceOrder(tx, row, { state: 'ENDED', status, reason, fee_charged: charged.toString(), again: null })
+    await advanceOrder(tx, row, {
+      state: 'ENDED',
+      status,
+      reason,
+      fee_charged: charged.toString(),
+      again: null,
+    })
   })
   services.environment.checkpoint('order.ended')
 }
 
-const backOff = ({ attempts }: OrderRow): number => Math.min(ASK_MAX_MS, SECOND_MS * 2 ** Math.min(attempts, 10) / 2)
+const backOff = ({ attempts }: OrderRow): number =>
+  Math.min(ASK_MAX_MS, (SECOND_MS * 2 ** Math.min(attempts, 10)) / 2)
 
 /** A venue counts questions: young orders are asked for often, many at once ever less. */
 async function pace(
-  services: Services, { workspace_id: workspace, account_id: accountId, created_at: created }: OrderRow
+  services: Services,
+  { workspace_id: workspace, account_id: accountId, created_at: created }: OrderRow,
 ): Promise<number> {
   const open = await services.database.one<{ count: string }>(
-    `select count(*)::text count from orders where workspace_id = $2 and account_id = $1 and state <> 'ENDED'`, [accountId, workspace])
+    `select count(*)::text count from orders where workspace_id = $2 and account_id = $1 and state <> 'ENDED'`,
+    [accountId, workspace],
+  )
   const age = services.environment.now() - created.getTime()
-  const base = age < 10 * SECOND_MS ? SECOND_MS : age < 2 * MINUTE_MS ? 3 * SECOND_MS : 15 * SECOND_MS
+  const base =
+    age < 10 * SECOND_MS ? SECOND_MS : age < 2 * MINUTE_MS ? 3 * SECOND_MS : 15 * SECOND_MS
   return Math.max(Math.min(base, services.settings.pollMs * 30), Number(open?.count ?? 0) * 300)
 }

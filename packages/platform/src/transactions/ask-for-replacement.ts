@@ -4,17 +4,27 @@ import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import type { Caller } from '../http/endpoint.ts'
 
-interface Wish { kind: ReplacementKind; signed: SignedRequest; feeRate: string | null; feeLevel: string | null }
+interface Wish {
+  kind: ReplacementKind
+  signed: SignedRequest
+  feeRate: string | null
+  feeLevel: string | null
+}
 
 /**
  * Notes what the caller asked for and lets a worker do it. Answers its id.
  * @throws ApiError `REPLACEMENT_PENDING` where another one is under way
  */
 export async function askForReplacement(
-  services: Services, caller: Caller, row: TransactionRow, { signed, ...wish }: Wish
+  services: Services,
+  caller: Caller,
+  row: TransactionRow,
+  { signed, ...wish }: Wish,
 ): Promise<string> {
   const id = services.environment.uuid()
   const request = { api_key: caller.apiKey, ...signed }
-  await services.database.transaction((tx) => requestReplacement(tx, { id, of: row, request, ...wish }))
+  await services.database.transaction((tx) =>
+    requestReplacement(tx, { id, of: row, request, ...wish }),
+  )
   return id
 }

@@ -9,15 +9,30 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
  * A transaction of the caller's sub-account by its platform id.
  * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
  */
-export async function findTransaction(services: Services, caller: Caller, given: string): Promise<TransactionRow> {
+export async function findTransaction(
+  services: Services,
+  caller: Caller,
+  given: string,
+): Promise<TransactionRow> {
   const id = given.toLowerCase()
-  const missing = () => new ApiError('NOT_FOUND', `id: there is no transaction ${given.slice(0, 100)} in this sub-account`, { field: 'id' })
+  const missing = () =>
+    new ApiError(
+      'NOT_FOUND',
+      `id: there is no transaction ${given.slice(0, 100)} in this sub-account`,
+      { field: 'id' },
+    )
   if (!UUID.test(id)) throw missing()
-  const row = await services.database.one<TransactionRow>('select * from transactions where workspace_id = $2 and id = $1', [
-    id, caller.workspaceId,
-  ])
-  if (!row && await services.database.one('select 1 from transactions where id::text = $1', [id])) {
-    throw new ApiError('FORBIDDEN', 'id: the transaction belongs to another workspace', { field: 'id' })
+  const row = await services.database.one<TransactionRow>(
+    'select * from transactions where workspace_id = $2 and id = $1',
+    [id, caller.workspaceId],
+  )
+  if (
+    !row &&
+    (await services.database.one('select 1 from transactions where id::text = $1', [id]))
+  ) {
+    throw new ApiError('FORBIDDEN', 'id: the transaction belongs to another workspace', {
+      field: 'id',
+    })
   }
   if (!row || row.sub_account_id !== caller.subAccountId) throw missing()
   return row

@@ -12,7 +12,13 @@ import { isForward, type TransactionRow } from '../engine/transaction.ts'
 import { post } from '../ledger/post.ts'
 import { platformFee } from '../prepaid-fee/fees.ts'
 import type { Purpose } from '../signing/sign.ts'
-import { awaitUnfreezing, isUnfrozen, screenAgain, screenWithdrawal, startScreening } from './screening.ts'
+import {
+  awaitUnfreezing,
+  isUnfrozen,
+  screenAgain,
+  screenWithdrawal,
+  startScreening,
+} from './screening.ts'
 
 /** One that its caller's own request asks for, and no standing rule. */
 const isOwnPayment = (row: TransactionRow): boolean => row.request !== null && !isForward(row)
@@ -24,12 +30,19 @@ export const withdrawal: Kind<'WITHDRAWAL'> = {
   heldBack: screenAgain,
   mayBeShown: isUnfrozen,
   async refusal(_services, chain, { row, asset, amount }) {
-    const refusal = await chain.refusal({ to: row.destination_id as string, tag: row.address_tag, amount, asset })
+    const refusal = await chain.refusal({
+      to: row.destination_id as string,
+      tag: row.address_tag,
+      amount,
+      asset,
+    })
     return refusal && `${refusal.field}: ${refusal.reason}`
   },
   purpose: purposeOf,
   async settle(services, tx, row, o) {
-    await (o.succeeded ? services.forwards.done(tx, row) : services.forwards.returned(tx, row, 'the chain reverted it'))
+    await (o.succeeded
+      ? services.forwards.done(tx, row)
+      : services.forwards.returned(tx, row, 'the chain reverted it'))
     await settle(services, tx, row, o)
     await takeEnergyBack(services, tx, row)
     await endTransaction(services, tx, row, o, true)
@@ -41,29 +54,54 @@ export const withdrawal: Kind<'WITHDRAWAL'> = {
   async release(services, tx, row) {
     const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
     const total = BigInt(row.amount) + BigInt(row.plan.fee_reserve ?? '0')
-    await post(tx, 'release', row.id, [{ ...account, kind: 'reserved', amount: -total }, { ...account, kind: 'available', amount: total }])
+    await post(tx, 'release', row.id, [
+      { ...account, kind: 'reserved', amount: -total },
+      { ...account, kind: 'available', amount: total },
+    ])
     await releaseNetworkFee(services, tx, row)
     return row.platform_fee ? { plan: { refunded: '1' } } : {}
   },
   bumpAfterMs: ({ settings }) => settings.feeBumpAfterMs,
 }
 
-/** Books a final transfer. Its fee is paid by what holds it: another wallet of the sub-account, fuel, or the wallet itself. */
-async function settle(services: Services, tx: Queryable, row: TransactionRow, o: Outcome): Promise<void> {
+/**
+ * Books a final transfer. Its fee is paid by what holds it: another wallet of the sub-account,
+ * fuel, or the wallet itself.
+ */
+async function settle(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+  o: Outcome,
+): Promise<void> {
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
   const amount = BigInt(row.amount)
-  const moved = o.succeeded ? { ...account, wallet: null, kind: 'chain' as const, amount } : {
-    ...account, kind: 'available' as const, amount,
-  }
+  const moved = o.succeeded
+    ? { ...account, wallet: null, kind: 'chain' as const, amount }
+    : {
+        ...account,
+        kind: 'available' as const,
+        amount,
+      }
   if (row.plan.fee_wallet !== undefined) {
-    return void await post(
-      tx, 'settle', row.id, [{ ...account, kind: 'reserved', amount: -amount }, moved, ...otherWalletPostings(row, o.fee)])
+    return void (await post(tx, 'settle', row.id, [
+      { ...account, kind: 'reserved', amount: -amount },
+      moved,
+      ...otherWalletPostings(row, o.fee),
+    ]))
   }
   if (services.networks.get(row.network).fuelled) {
     const held = BigInt(row.plan.need ?? '0')
     await post(
-      tx, 'settle', row.id, [{ ...account, kind: 'reserved', amount: -amount }, moved, ...floatPostings(row, held, o.fee)],
-      overdraws(held, o.fee)
+      tx,
+      'settle',
+      row.id,
+      [
+        { ...account, kind: 'reserved', amount: -amount },
+        moved,
+        ...floatPostings(row, held, o.fee),
+      ],
+      overdraws(held, o.fee),
     )
     return
   }
@@ -76,26 +114,51 @@ async function settle(services: Services, tx: Queryable, row: TransactionRow, o:
   ])
 }
 
-/** What the nodes sign for: the caller's request, or that of a forward's rule; a replacement has a request of its own. */
-async function purposeOf(services: Services, row: TransactionRow, replacement: Replacement | undefined): Promise<Purpose> {
+/**
+ * What the nodes sign for: the caller's request, or that of a forward's rule; a replacement has a
+ * request of its own.
+ */
+async function purposeOf(
+  services: Services,
+  row: TransactionRow,
+  replacement: Replacement | undefined,
+): Promise<Purpose> {
   const rule = row.plan.rule_id
   const forward = rule === undefined ? null : await forwardPurpose(services, row, rule)
   if (forward && replacement?.kind !== 'CANCEL') return forward
-  const pay = forward ?? { kind: 'pay' as const, ...await receiptsOf(services, row.request, 'transactions', row.id) }
+  const pay = forward ?? {
+    kind: 'pay' as const,
+    ...(await receiptsOf(services, row.request, 'transactions', row.id)),
+  }
   if (replacement?.kind === 'CANCEL') {
-    return { kind: 'cancel', of: pay, ...await receiptsOf(services, replacement.request, 'replacements', replacement.id) }
+    return {
+      kind: 'cancel',
+      of: pay,
+      ...(await receiptsOf(services, replacement.request, 'replacements', replacement.id)),
+    }
   }
   // The platform's own fee bump stays within the newest limit that the caller has signed.
-  const faster = replacement?.kind === 'AUTO'
-    ? (await replacementsOf(services.database, row)).findLast(({ kind, state }) => kind === 'SPEED_UP' && state === 'DONE')
-    : replacement
-  return faster && pay.kind === 'pay' ? { ...pay, speed_up: await receiptsOf(services, faster.request, 'replacements', faster.id) } : pay
+  const faster =
+    replacement?.kind === 'AUTO'
+      ? (await replacementsOf(services.database, row)).findLast(
+          ({ kind, state }) => kind === 'SPEED_UP' && state === 'DONE',
+        )
+      : replacement
+  return faster && pay.kind === 'pay'
+    ? { ...pay, speed_up: await receiptsOf(services, faster.request, 'replacements', faster.id) }
+    : pay
 }
 
 /** A forward's authority is the request that made its rule. */
-async function forwardPurpose(services: Services, { id, workspace_id: workspace }: TransactionRow, ruleId: string): Promise<Purpose> {
+async function forwardPurpose(
+  services: Services,
+  { id, workspace_id: workspace }: TransactionRow,
+  ruleId: string,
+): Promise<Purpose> {
   const rule = await services.database.one<{ request: SignedRequest; receipts: unknown[] }>(
-    'select request, receipts from forward_rules where workspace_id = $2 and id = $1', [ruleId, workspace])
+    'select request, receipts from forward_rules where workspace_id = $2 and id = $1',
+    [ruleId, workspace],
+  )
   if (!rule) throw new Error('a forward without its rule')
   return { kind: 'forward', id, rule: rule.request, receipts: rule.receipts }
 }

@@ -4,7 +4,13 @@ import { ApiError } from '../errors.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
 import { assetName, integer, oneOf, pageOf, pageQuery } from '../http/schemas.ts'
 import { dateOf, readList, type ListQuestion } from '../database/counted.ts'
-import { KIND_OF_TYPE, presentNow, STATUSES, transactionNowShape, TYPE_NAMES } from '../engine/present.ts'
+import {
+  KIND_OF_TYPE,
+  presentNow,
+  STATUSES,
+  transactionNowShape,
+  TYPE_NAMES,
+} from '../engine/present.ts'
 import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 
@@ -25,24 +31,37 @@ const HEX_HASH = /^(?:0x)?[0-9a-f]{40,}$/i
 const LABELLED = `select a.address from wallet_addresses a join wallets w on w.workspace_id = a.workspace_id and w.id = a.wallet_id
   where w.sub_account_id = $1 and w.workspace_id = $2`
 
-/** A hash in every case in which its chain may write it: hexadecimal digits have none, base58 (Solana) has. */
-const spellings = (hash: string): string[] => (HEX_HASH.test(hash) ? [hash, hash.toLowerCase(), hash.toUpperCase()] : [hash])
+/**
+ * A hash in every case in which its chain may write it: hexadecimal digits have none, base58
+ * (Solana) has.
+ */
+const spellings = (hash: string): string[] =>
+  HEX_HASH.test(hash) ? [hash, hash.toLowerCase(), hash.toUpperCase()] : [hash]
 
 /** Characters of a memo that its index holds (`migrations/038_memo_beginnings.sql`). */
 const BEGINNING_MAX = 100
-/** So many transactions at most are found by the beginning of their memo: each of them is read to show the newest first. */
+/**
+ * So many transactions at most are found by the beginning of their memo: each of them is read to
+ * show the newest first.
+ */
 const BEGUN_MAX = 1000
 
 /**
- * Transactions of the sub-account whose memo begins so. The bounds are compared by bytes, as the index is ordered: a condition with `like`
- * would not use the index in a prepared statement. No character is beyond U+10FFFF.
+ * Transactions of the sub-account whose memo begins so. The bounds are compared by bytes, as the
+ * index is ordered: a condition with `like` would not use the index in a prepared statement. No
+ * character is beyond U+10FFFF.
  * @throws ApiError `INVALID_REQUEST` where there are more than {@link BEGUN_MAX}
  */
-async function idsByBeginning({ database }: Services, caller: Caller, beginning: string): Promise<string[]> {
+async function idsByBeginning(
+  { database }: Services,
+  caller: Caller,
+  beginning: string,
+): Promise<string[]> {
   const rows = await database.query<{ id: string }>(
     `select id from transactions where workspace_id = $2 and sub_account_id = $1
        and lower(left(memo, 100)) ~>=~ lower($3) and lower(left(memo, 100)) ~<~ (lower($3) || chr(1114111)) limit $4`,
-    [caller.subAccountId, caller.workspaceId, beginning, BEGUN_MAX + 1])
+    [caller.subAccountId, caller.workspaceId, beginning, BEGUN_MAX + 1],
+  )
   if (rows.length <= BEGUN_MAX) return rows.map(({ id }) => id)
   const message = `memo_begins: more than ${BEGUN_MAX} transactions have a memo that begins so: give more of it`
   throw new ApiError('INVALID_REQUEST', message, { field: 'memo_begins' })
@@ -57,7 +76,9 @@ export const transactionFilter = {
   source_id: word('Source address or label').optional(),
   dest_type: oneOf(PLACES).optional(),
   dest_id: word('Destination address or label').optional(),
-  address: word('Source or destination address, in any letter case. Labels are found by source_id and dest_id').optional(),
+  address: word(
+    'Source or destination address, in any letter case. Labels are found by source_id and dest_id',
+  ).optional(),
   status: oneOf(STATUSES).optional(),
   id: word('Platform id or hash on the chain').optional(),
   sequence_id: word('The idempotency key given at creation, exactly').optional(),
@@ -76,14 +97,22 @@ export const transactionFilter = {
       description: `Beginning of the memo; the letters a to z in any case. More than ${BEGUN_MAX} such memos in the sub-account are 400`,
     })
     .optional(),
-  type: oneOf(TYPE_NAMES, 'Fuel, Sweep and what else the platform does by itself is shown only where it is asked for').optional(),
+  type: oneOf(
+    TYPE_NAMES,
+    'Fuel, Sweep and what else the platform does by itself is shown only where it is asked for',
+  ).optional(),
 }
 
-/** Transactions of the sub-account, newest first. Fuel and sweeps are shown only where a filter asks for them. */
+/**
+ * Transactions of the sub-account, newest first. Fuel and sweeps are shown only where a filter asks
+ * for them.
+ */
 export const listTransactions = endpoint({
-  id: 'listTransactions', tag: 'Transactions',
-  description: 'Newest first, a page at a time. All filters hold together. What the platform does by itself, such as sweeps and '
-    + 'fuel, is listed only where a filter asks for it.',
+  id: 'listTransactions',
+  tag: 'Transactions',
+  description:
+    'Newest first, a page at a time. All filters hold together. What the platform does by itself, such as sweeps and ' +
+    'fuel, is listed only where a filter asks for it.',
   errors: ['UNSUPPORTED_ASSET'],
   method: 'GET',
   path: '/dac/v1/transactions',
@@ -93,10 +122,19 @@ export const listTransactions = endpoint({
   response: pageOf(transactionNowShape),
   async handler({ services, caller, query }) {
     const { page, limit } = query
-    const { rows, total } = await readList<TransactionRow>(services.database, {
-      list: 'transactions', columns: '*', ...await matching(services, caller, query),
-    }, page, limit)
-    return { body: { data: rows.map((row) => presentNow(row, services.registry)), page, limit, total } }
+    const { rows, total } = await readList<TransactionRow>(
+      services.database,
+      {
+        list: 'transactions',
+        columns: '*',
+        ...(await matching(services, caller, query)),
+      },
+      page,
+      limit,
+    )
+    return {
+      body: { data: rows.map((row) => presentNow(row, services.registry)), page, limit, total },
+    }
   },
 })
 
@@ -106,9 +144,14 @@ const ASKED_FOR = ['WITHDRAWAL', 'DEPOSIT', 'STAKE', 'UNSTAKE', 'RELEASE']
 /** Kinds that have an index of their own: a page of them would be looked for among all others. */
 const SELDOM = new Set(['STAKE', 'UNSTAKE', 'RELEASE', 'DRAIN', 'LEND', 'LEND_BACK'])
 
-/** The transactions of a sub-account that a filter asks for: a condition, with the values that it names. */
+/**
+ * The transactions of a sub-account that a filter asks for: a condition, with the values that it
+ * names.
+ */
 export async function matching(
-  services: Services, caller: Caller, query: z.output<z.ZodObject<typeof transactionFilter>>
+  services: Services,
+  caller: Caller,
+  query: z.output<z.ZodObject<typeof transactionFilter>>,
 ): Promise<Omit<ListQuestion, 'list' | 'columns'>> {
   assertKnownAsset(services, query.asset)
   const values: unknown[] = [caller.subAccountId, caller.workspaceId]
@@ -125,7 +168,10 @@ export async function matching(
     where(value, (at) => `${column} = ${at}`)
     if (value !== undefined) kept[column] = value
   }
-  /** The same for words of our own, which stand in the text: an index that holds but one of them is found by it. */
+  /**
+   * The same for words of our own, which stand in the text: an index that holds but one of them is
+   * found by it.
+   */
   const keepWord = (column: string, value: string | undefined): void => {
     if (value === undefined) return
     conditions.push(`${column} = '${value}'`)
@@ -135,39 +181,82 @@ export async function matching(
   where(query.before, (at) => `created_at < to_timestamp(${at}::bigint)`)
   where(query.after, (at) => `created_at > to_timestamp(${at}::bigint)`)
   keep('source_type', query.source_type)
-  // An address alone is found in the list's order; what is labelled so is looked for only where there is such a label.
-  const isLabel = async (word: string | undefined): Promise<boolean> => word !== undefined
-    && (await services.database.query(`${LABELLED} and a.label = $3 limit 1`, [caller.subAccountId, caller.workspaceId, word])).length > 0
-  const [isSourceLabel, isDestinationLabel] = await Promise.all([isLabel(query.source_id), isLabel(query.dest_id)])
-  where(query.source_id, (at) => (isSourceLabel
-    ? `(lower(source_id) = lower(${at}) or source_id in (${LABELLED} and a.label = ${at}))` : `lower(source_id) = lower(${at})`))
+  // An address alone is found in the list's order; what is labelled so is looked for only where
+  // there is such a label.
+  const isLabel = async (word: string | undefined): Promise<boolean> =>
+    word !== undefined &&
+    (
+      await services.database.query(`${LABELLED} and a.label = $3 limit 1`, [
+        caller.subAccountId,
+        caller.workspaceId,
+        word,
+      ])
+    ).length > 0
+  const [isSourceLabel, isDestinationLabel] = await Promise.all([
+    isLabel(query.source_id),
+    isLabel(query.dest_id),
+  ])
+  where(query.source_id, (at) =>
+    isSourceLabel
+      ? `(lower(source_id) = lower(${at}) or source_id in (${LABELLED} and a.label = ${at}))`
+      : `lower(source_id) = lower(${at})`,
+  )
   keep('destination_type', query.dest_type)
-  where(query.dest_id, (at) => (isDestinationLabel
-    ? `(lower(destination_id) = lower(${at}) or exists (${LABELLED} and a.label = ${at} and a.address = destination_id
-      and a.address_tag is not distinct from transactions.address_tag))` : `lower(destination_id) = lower(${at})`))
-  // Each side has its index, which begins with the workspace and the sub-account; PostgreSQL combines the two.
-  where(query.address, (at) => `(lower(source_id) = lower(${at}) or lower(destination_id) = lower(${at}))`)
+  where(query.dest_id, (at) =>
+    isDestinationLabel
+      ? `(lower(destination_id) = lower(${at}) or exists (${LABELLED} and a.label = ${at} and a.address = destination_id
+      and a.address_tag is not distinct from transactions.address_tag))`
+      : `lower(destination_id) = lower(${at})`,
+  )
+  // Each side has its index, which begins with the workspace and the sub-account; PostgreSQL
+  // combines the two.
+  where(
+    query.address,
+    (at) => `(lower(source_id) = lower(${at}) or lower(destination_id) = lower(${at}))`,
+  )
   keepWord('status', query.status)
   if (query.id !== undefined && UUID.test(query.id)) where(query.id, (at) => `id = ${at}::uuid`)
   else if (query.id !== undefined) where(spellings(query.id), (at) => `hash = any(${at}::text[])`)
   where(query.sequence_id, (at) => `sequence_id = ${at}`)
   where(query.memo, (at) => `lower(left(memo, 100)) = lower(left(${at}, 100)) and memo = ${at}`)
   if (query.memo_begins !== undefined) {
-    // As an array that the planner does not see: where it knew the number it would walk through the list's index, from its newest end,
-    // until it has a page of them, however old they are.
-    where(await idsByBeginning(services, caller, query.memo_begins), (at) => `id = any(array(select unnest(${at}::uuid[])))`)
+    // As an array that the planner does not see: where it knew the number it would walk through the
+    // list's index, from its newest end, until it has a page of them, however old they are.
+    where(
+      await idsByBeginning(services, caller, query.memo_begins),
+      (at) => `id = any(array(select unnest(${at}::uuid[])))`,
+    )
   }
   keepWord('kind', query.type === undefined ? undefined : KIND_OF_TYPE.get(query.type))
-  const isInternal = query.source_type === 'GAS_TANK' || query.dest_type === 'GAS_TANK' || query.dest_type === 'OMNIBUS'
+  const isInternal =
+    query.source_type === 'GAS_TANK' ||
+    query.dest_type === 'GAS_TANK' ||
+    query.dest_type === 'OMNIBUS'
   if (query.type === undefined && !isInternal) {
     conditions.push(`kind in (${ASKED_FOR.map((kind) => `'${kind}'`).join(', ')})`)
     kept['kind'] = ASKED_FOR
   }
-  const indexed = query.status === 'failed' || query.status === 'pending' ? 'status' : SELDOM.has(String(kept['kind'])) ? 'kind' : 'asset'
-  const isKept = [query.source_id, query.dest_id, query.address, query.id, query.sequence_id, query.memo, query.memo_begins]
-    .every((value) => value === undefined)
+  const indexed =
+    query.status === 'failed' || query.status === 'pending'
+      ? 'status'
+      : SELDOM.has(String(kept['kind']))
+        ? 'kind'
+        : 'asset'
+  const isKept = [
+    query.source_id,
+    query.dest_id,
+    query.address,
+    query.id,
+    query.sequence_id,
+    query.memo,
+    query.memo_begins,
+  ].every((value) => value === undefined)
   return {
-    found: conditions.join(' and '), values, kept: isKept ? kept : null, from: dateOf(query.after), before: dateOf(query.before),
+    found: conditions.join(' and '),
+    values,
+    kept: isKept ? kept : null,
+    from: dateOf(query.after),
+    before: dateOf(query.before),
     indexed,
   }
 }

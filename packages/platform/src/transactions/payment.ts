@@ -1,4 +1,11 @@
-import { familyOf, formatAmount, parseAmount, validateAddress, type Asset, type Network } from '@custody/chains'
+import {
+  familyOf,
+  formatAmount,
+  parseAmount,
+  validateAddress,
+  type Asset,
+  type Network,
+} from '@custody/chains'
 import type { TransferBody } from '@custody/request-auth/bodies'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
@@ -12,7 +19,11 @@ import { checkedFeeRate } from '../engine/check-fee-rate.ts'
 /** A refusal as the API answers it. @param amountField what the caller calls the amount */
 export const refusalError = ({ field, reason }: Refusal, amountField = 'amount'): ApiError => {
   const named = field === 'amount' ? amountField : field
-  return new ApiError(field === 'amount' ? 'INVALID_AMOUNT' : 'INVALID_ADDRESS', `${named}: ${reason}`, { field: named })
+  return new ApiError(
+    field === 'amount' ? 'INVALID_AMOUNT' : 'INVALID_ADDRESS',
+    `${named}: ${reason}`,
+    { field: named },
+  )
 }
 
 /**
@@ -20,7 +31,11 @@ export const refusalError = ({ field, reason }: Refusal, amountField = 'amount')
  * @param amountField what the caller calls the amount
  */
 export function checkTransfer(
-  services: Services, body: TransferBody, asset: Asset, network: Network, amountField = 'amount'
+  services: Services,
+  body: TransferBody,
+  asset: Asset,
+  network: Network,
+  amountField = 'amount',
 ): { amount: bigint; destination: string; addressTag: string | null } {
   const amount = readAmount(body.amount, asset, amountField)
   const refused = (reason: string) => refusalError({ field: 'amount', reason }, amountField)
@@ -28,14 +43,29 @@ export function checkTransfer(
   if (amount < parseAmount(asset.min_withdrawal, asset.decimals)) {
     throw refused(`must be at least ${asset.min_withdrawal} ${asset.asset_name}`)
   }
-  const validation = validateAddress(services.registry, asset.asset_name, body.destination_address, body.address_tag ?? null)
-  if (!validation.valid) throw refusalError({ field: validation.field ?? 'destination_address', reason: validation.reason })
+  const validation = validateAddress(
+    services.registry,
+    asset.asset_name,
+    body.destination_address,
+    body.address_tag ?? null,
+  )
+  if (!validation.valid)
+    throw refusalError({
+      field: validation.field ?? 'destination_address',
+      reason: validation.reason,
+    })
   refuseTagAsMemo(network, body, validation)
-  const unfit = services.networks.get(network.code).unfit({ to: validation.address, tag: validation.address_tag, amount, asset })
+  const unfit = services.networks
+    .get(network.code)
+    .unfit({ to: validation.address, tag: validation.address_tag, amount, asset })
   if (unfit) throw refusalError(unfit, amountField)
   if (body.fee_rate !== undefined) {
     if (body.fee_level !== undefined) {
-      throw new ApiError('INVALID_REQUEST', 'fee_level: give either fee_rate or fee_level, not both', { field: 'fee_level' })
+      throw new ApiError(
+        'INVALID_REQUEST',
+        'fee_level: give either fee_rate or fee_level, not both',
+        { field: 'fee_level' },
+      )
     }
     checkedFeeRate(body.fee_rate, network, services.registry)
   }
@@ -43,34 +73,66 @@ export function checkTransfer(
 }
 
 /**
- * Refuses a memo that has the form of a tag where the payment carries none: a memo never reaches the chain, and an exchange could not
- * tell whose the payment is.
+ * Refuses a memo that has the form of a tag where the payment carries none: a memo never reaches
+ * the chain, and an exchange could not tell whose the payment is.
  * @throws ApiError `INVALID_REQUEST`
  */
-function refuseTagAsMemo(network: Network, { memo, destination_address }: TransferBody, { address_tag }: { address_tag: string | null }) {
+function refuseTagAsMemo(
+  network: Network,
+  { memo, destination_address }: TransferBody,
+  { address_tag }: { address_tag: string | null },
+) {
   const { tags } = familyOf(network)
-  if (memo === undefined || address_tag !== null || !tags?.isLike(memo.trim()) || tags.isWithin(destination_address)) return
+  if (
+    memo === undefined ||
+    address_tag !== null ||
+    !tags?.isLike(memo.trim()) ||
+    tags.isWithin(destination_address)
+  )
+    return
   throw new ApiError(
     'INVALID_REQUEST',
-    'memo: is your own note and never reaches the chain, and this one has the form of a destination tag or memo of the network: '
-      + 'give it as address_tag; if it is a note, put a word before it, such as "invoice 2041"',
-    { field: 'memo' }
+    'memo: is your own note and never reaches the chain, and this one has the form of a destination tag or memo of the network: ' +
+      'give it as address_tag; if it is a note, put a word before it, such as "invoice 2041"',
+    { field: 'memo' },
   )
 }
 
-/** Whether a payment goes to the account that sends it, where wallets are accounts: such a transfer would move nothing. */
-export function isOwnAccount({ network, coins }: Chain, destination: string, source: string): boolean {
+/**
+ * Whether a payment goes to the account that sends it, where wallets are accounts: such a transfer
+ * would move nothing.
+ */
+export function isOwnAccount(
+  { network, coins }: Chain,
+  destination: string,
+  source: string,
+): boolean {
   return coins === null && accountOf(network, destination) === source
 }
 
-/** What the chain knows against a payment; null too where it is away or slow: the worker asks again before anything is signed. */
-export async function refusalSoon({ environment }: Services, chain: Chain, payment: Payment): Promise<Refusal | null> {
+/**
+ * What the chain knows against a payment; null too where it is away or slow: the worker asks again
+ * before anything is signed.
+ */
+export async function refusalSoon(
+  { environment }: Services,
+  chain: Chain,
+  payment: Payment,
+): Promise<Refusal | null> {
   return soon(environment, chain.refusal(payment), null)
 }
 
-/** Refuses early where the sub-account's native wallet must pay a token's fee and holds too little; the worker reserves it. */
+/**
+ * Refuses early where the sub-account's native wallet must pay a token's fee and holds too little;
+ * the worker reserves it.
+ */
 export async function checkFeeWallet(
-  services: Services, owner: Pick<Caller, 'workspaceId' | 'subAccountId'>, asset: Asset, chain: Chain, source: string, fee: bigint
+  services: Services,
+  owner: Pick<Caller, 'workspaceId' | 'subAccountId'>,
+  asset: Asset,
+  chain: Chain,
+  source: string,
+  fee: bigint,
 ): Promise<void> {
   const needed = chain.feeOfOtherWallet(asset, fee)
   if (needed === 0n) return
@@ -78,12 +140,18 @@ export async function checkFeeWallet(
   const row = await services.database.one<{ balance: string }>(
     `select a.balance::text from wallets w
        join ledger_accounts a on a.workspace_id = w.workspace_id and a.wallet_id = w.id and a.asset = w.asset and a.kind = 'available'
-     where w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2`, [owner.subAccountId, native.asset_name, owner.workspaceId])
+     where w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2`,
+    [owner.subAccountId, native.asset_name, owner.workspaceId],
+  )
   const kept = await chain.kept(source, native)
   const left = BigInt(row?.balance ?? '0') - kept
   if (left >= needed) return
-  const show = (value: bigint) => `${formatAmount(value < 0n ? 0n : value, native.decimals)} ${native.asset_name}`
-  const wallet =
-    `the sub-account's ${native.asset_name} wallet, which has ${show(left)} beside the ${show(kept)} that must stay on the account`
-  throw new ApiError('INSUFFICIENT_BALANCE', `asset: the network fee of up to ${show(needed)} is paid from ${wallet}`, { field: 'asset' })
+  const show = (value: bigint) =>
+    `${formatAmount(value < 0n ? 0n : value, native.decimals)} ${native.asset_name}`
+  const wallet = `the sub-account's ${native.asset_name} wallet, which has ${show(left)} beside the ${show(kept)} that must stay on the account`
+  throw new ApiError(
+    'INSUFFICIENT_BALANCE',
+    `asset: the network fee of up to ${show(needed)} is paid from ${wallet}`,
+    { field: 'asset' },
+  )
 }

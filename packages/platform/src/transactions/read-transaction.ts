@@ -9,21 +9,30 @@ import { presentReplacement, replacementShape } from './present-replacement.ts'
 
 /** One transaction of the caller's sub-account by its platform id. */
 export const readTransaction = endpoint({
-  id: 'readTransaction', tag: 'Transactions',
-  description: 'One transaction of the sub-account, with what was put in its place on the chain (`replacements`). `status` is for '
-    + 'programs; `sub_status` tells the step.',
+  id: 'readTransaction',
+  tag: 'Transactions',
+  description:
+    'One transaction of the sub-account, with what was put in its place on the chain (`replacements`). `status` is for ' +
+    'programs; `sub_status` tells the step.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
-  method: 'GET', path: '/dac/v1/transaction/{id}', summary: 'Read a transaction', access: 'read',
+  method: 'GET',
+  path: '/dac/v1/transaction/{id}',
+  summary: 'Read a transaction',
+  access: 'read',
   params: z.strictObject({ id: pathId }),
-  response: transactionNowShape.extend({ replacements: z.array(replacementShape).max(LIST_MAX).optional() })
+  response: transactionNowShape
+    .extend({ replacements: z.array(replacementShape).max(LIST_MAX).optional() })
     .meta({ id: 'TransactionWithReplacements' }),
   async handler({ services, caller, params }) {
     const row = await findTransaction(services, caller, params.id)
-    const replacements = row.kind === 'WITHDRAWAL' ? await replacementsOf(services.database, row) : []
+    const replacements =
+      row.kind === 'WITHDRAWAL' ? await replacementsOf(services.database, row) : []
     return {
       body: {
         ...presentNow(row, services.registry),
-        ...(replacements.length > 0 ? { replacements: replacements.slice(-LIST_MAX).map(presentReplacement) } : {}),
+        ...(replacements.length > 0
+          ? { replacements: replacements.slice(-LIST_MAX).map(presentReplacement) }
+          : {}),
       },
     }
   },

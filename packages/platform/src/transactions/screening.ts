@@ -4,28 +4,53 @@ import type { State, TransactionRow } from '../engine/transaction.ts'
 import { lockAccount, wakeNextNonce } from '../engine/nonce-order.ts'
 import { advance, wakeBuilding } from '../engine/lease.ts'
 import { addressKey, addressKeys, spaceOf } from '../aml/address-key.ts'
-import { clearedFor, confirmHits, frozenAmong, hold, holdOffFreezing, isHeld, lockFreezing } from '../aml/frozen.ts'
+import {
+  clearedFor,
+  confirmHits,
+  frozenAmong,
+  hold,
+  holdOffFreezing,
+  isHeld,
+  lockFreezing,
+} from '../aml/frozen.ts'
 import { freshAnswers, FRESH_MS, screen, ScreeningWaits } from '../aml/screen.ts'
 import { isOn, readPolicy } from '../aml/policy.ts'
 import { NO_WAIT, waitForProvider } from '../aml/waiting.ts'
 
-/** How often a held transfer looks for its release. Unfreezing wakes it at once; the poll is for a process that was killed. */
+/**
+ * How often a held transfer looks for its release. Unfreezing wakes it at once; the poll is for a
+ * process that was killed.
+ */
 const HELD_POLL_MS = 10 * 60_000
 
-const networkOf = (services: Services, row: TransactionRow) => services.networks.get(row.network).network
+const networkOf = (services: Services, row: TransactionRow) =>
+  services.networks.get(row.network).network
 
-/** Whether the receiver is not on the frozen list; nothing is put on it until the database transaction ends. */
-export async function isUnfrozen(services: Services, tx: Queryable, row: TransactionRow): Promise<boolean> {
+/**
+ * Whether the receiver is not on the frozen list; nothing is put on it until the database
+ * transaction ends.
+ */
+export async function isUnfrozen(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+): Promise<boolean> {
   await holdOffFreezing(tx, row.sub_account_id as string)
   return (await freezesOf(services, tx, row)).length === 0
 }
 
 const freezesOf = (services: Services, database: Queryable, row: TransactionRow) => {
   const network = networkOf(services, row)
-  return frozenAmong(database, row, { space: spaceOf(network), keys: addressKeys(network, row.destination_id as string) })
+  return frozenAmong(database, row, {
+    space: spaceOf(network),
+    keys: addressKeys(network, row.destination_id as string),
+  })
 }
 
-/** What stands against signing now, without asking anybody: OFAC's list, the frozen list, no recent answer of the provider. */
+/**
+ * What stands against signing now, without asking anybody: OFAC's list, the frozen list, no recent
+ * answer of the provider.
+ */
 async function isClear(services: Services, row: TransactionRow): Promise<boolean> {
   const network = networkOf(services, row)
   const address = row.destination_id as string
@@ -34,7 +59,8 @@ async function isClear(services: Services, row: TransactionRow): Promise<boolean
   if ((await freezesOf(services, services.database, row)).length > 0) return false
   const key = addressKey(network, address)
   const policy = await readPolicy(services.database, row.workspace_id, subAccountId)
-  if (!isOn(policy, 'withdrawal') || (await clearedFor(services.database, row)).has(key)) return true
+  if (!isOn(policy, 'withdrawal') || (await clearedFor(services.database, row)).has(key))
+    return true
   const level = (await freshAnswers(services, row, network, policy, [key])).get(key)
   return level === null || (level !== undefined && !policy.risk_levels.includes(level))
 }
@@ -46,7 +72,10 @@ export async function startScreening(services: Services, row: TransactionRow): P
   services.environment.checkpoint(clear ? 'transaction.queued' : 'transaction.screening')
 }
 
-/** SCREENING → AML_HELD, or back to the state that the transfer came from. Without a clear answer it stays. */
+/**
+ * SCREENING → AML_HELD, or back to the state that the transfer came from. Without a clear answer it
+ * stays.
+ */
 export async function screenWithdrawal(services: Services, row: TransactionRow): Promise<void> {
   const network = networkOf(services, row)
   const parties = [{ address: row.destination_id as string, tag: row.address_tag }]
@@ -62,8 +91,17 @@ export async function screenWithdrawal(services: Services, row: TransactionRow):
         return false
       }
       if (all.length > 0) await hold(services, tx, row, spaceOf(network), all)
-      const [state, run_in_ms] = all.length > 0 ? ['AML_HELD', HELD_POLL_MS] as const : [(row.plan.resume ?? 'QUEUED') as State, 0] as const
-      await advance(tx, row, { state, waits: state === 'AML_HELD' ? 'AML_HELD' : null, last_error: null, plan: NO_WAIT, run_in_ms })
+      const [state, run_in_ms] =
+        all.length > 0
+          ? (['AML_HELD', HELD_POLL_MS] as const)
+          : ([(row.plan.resume ?? 'QUEUED') as State, 0] as const)
+      await advance(tx, row, {
+        state,
+        waits: state === 'AML_HELD' ? 'AML_HELD' : null,
+        last_error: null,
+        plan: NO_WAIT,
+        run_in_ms,
+      })
       return all.length > 0
     })
   } catch (error) {
@@ -73,49 +111,75 @@ export async function screenWithdrawal(services: Services, row: TransactionRow):
   services.environment.checkpoint(held ? 'transaction.held' : 'transaction.screened')
 }
 
-/** AML_HELD → SCREENING, once no freeze holds the transfer any more. Unfrozen addresses are not screened again. */
+/**
+ * AML_HELD → SCREENING, once no freeze holds the transfer any more. Unfrozen addresses are not
+ * screened again.
+ */
 export async function awaitUnfreezing(services: Services, row: TransactionRow): Promise<void> {
   const held = await services.database.transaction(async (tx) => {
     await lockFreezing(tx, row.sub_account_id as string)
     const is = await isHeld(tx, row)
-    await advance(tx, row, is ? { waits: 'AML_HELD', run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
+    await advance(
+      tx,
+      row,
+      is ? { waits: 'AML_HELD', run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 },
+    )
     return is
   })
   if (!held) services.environment.checkpoint('transaction.released')
 }
 
 /**
- * Screens a transfer once more, before it is built and right before it is signed. True: it was sent back to SCREENING, and
- * the caller does nothing more with it. A transfer that was not shown to a node gives its number in the account's order, or its
- * coins, back, or every later one would wait with it.
+ * Screens a transfer once more, before it is built and right before it is signed. True: it was sent
+ * back to SCREENING, and the caller does nothing more with it. A transfer that was not shown to a
+ * node gives its number in the account's order, or its coins, back, or every later one would wait
+ * with it.
  */
 export async function screenAgain(services: Services, row: TransactionRow): Promise<boolean> {
   // A new transfer was screened a moment ago.
-  if (row.state === 'QUEUED' && services.environment.now() - row.created_at.getTime() < FRESH_MS) return false
+  if (row.state === 'QUEUED' && services.environment.now() - row.created_at.getTime() < FRESH_MS)
+    return false
   if (await isClear(services, row)) return false
   await services.database.transaction(async (tx) => {
-    // A transfer that has taken fuel from the tank keeps its plan: fees are not planned a second time.
+    // A transfer that has taken fuel from the tank keeps its plan: fees are not planned a second
+    // time.
     const before = services.networks.get(row.network).fuelled ? 'FUELING' : 'QUEUED'
-    const resume = row.state === 'SIGNING' && await unbuild(services, tx, row) ? before : row.state
+    const resume =
+      row.state === 'SIGNING' && (await unbuild(services, tx, row)) ? before : row.state
     await advance(tx, row, { state: 'SCREENING', plan: { resume }, run_in_ms: 0 })
   })
   return true
 }
 
-/** Takes the unsigned transaction back where no node has seen it; the next transfer takes its number, or its coins. */
+/**
+ * Takes the unsigned transaction back where no node has seen it; the next transfer takes its
+ * number, or its coins.
+ */
 async function unbuild(services: Services, tx: Queryable, row: TransactionRow): Promise<boolean> {
-  // Only where an account's transactions are numbered, or a wallet is coins, later ones wait for this one, or for its change.
+  // Only where an account's transactions are numbered, or a wallet is coins, later ones wait for
+  // this one, or for its change.
   const { nextNonce, coins } = services.networks.get(row.network)
   if (!nextNonce && !coins) return false
   if (nextNonce && row.source_id !== null) await lockAccount(tx, row.network, row.source_id)
-  const chain = await tx.query<{ id: string; state: string; shown_at: Date | null; account: string | null }>(
+  const chain = await tx.query<{
+    id: string
+    state: string
+    shown_at: Date | null
+    account: string | null
+  }>(
     'select id, state, shown_at, account from chain_transactions where workspace_id = $2 and transaction_id = $1 for update',
-    [row.id, row.workspace_id]
+    [row.id, row.workspace_id],
   )
   const [built, more] = chain
   if (!built || more || built.state !== 'BUILT' || built.shown_at !== null) return false
-  await tx.query('update utxos set spent_by = null where workspace_id = $2 and spent_by = $1', [built.id, row.workspace_id])
-  await tx.query('delete from chain_transactions where workspace_id = $2 and id = $1', [built.id, row.workspace_id])
+  await tx.query('update utxos set spent_by = null where workspace_id = $2 and spent_by = $1', [
+    built.id,
+    row.workspace_id,
+  ])
+  await tx.query('delete from chain_transactions where workspace_id = $2 and id = $1', [
+    built.id,
+    row.workspace_id,
+  ])
   await wakeNextNonce(tx, row, built)
   if (coins && row.wallet_id !== null) await wakeBuilding(tx, row.workspace_id, row.wallet_id)
   return true

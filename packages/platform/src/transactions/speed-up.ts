@@ -12,45 +12,81 @@ import { WAITING_STATES, whyFinal } from '../engine/replacement.ts'
 import { askForReplacement } from './ask-for-replacement.ts'
 import { assertUnspentChange, waitingAttempts } from '../engine/attempts.ts'
 
-/** Pays more for a transfer that waits: the same payment again with a higher fee, of which only one can be mined. */
+/**
+ * Pays more for a transfer that waits: the same payment again with a higher fee, of which only one
+ * can be mined.
+ */
 export const speedUp = endpoint({
-  id: 'speedUpTransaction', tag: 'Transactions',
-  description: 'Puts a transaction with a higher fee in place of one that waits on the chain. The amount and the destination stay.',
+  id: 'speedUpTransaction',
+  tag: 'Transactions',
+  description:
+    'Puts a transaction with a higher fee in place of one that waits on the chain. The amount and the destination stay.',
   errors: [
-    'FORBIDDEN', 'NOT_FOUND', 'NOT_REPLACEABLE', 'TRANSACTION_FINAL', 'REPLACEMENT_PENDING', 'NETWORK_UNAVAILABLE',
+    'FORBIDDEN',
+    'NOT_FOUND',
+    'NOT_REPLACEABLE',
+    'TRANSACTION_FINAL',
+    'REPLACEMENT_PENDING',
+    'NETWORK_UNAVAILABLE',
     'INSUFFICIENT_BALANCE',
   ],
   example: { fee_level: 'high' },
-  method: 'POST', path: '/dac/v1/transaction/{id}/speed-up', summary: 'Pay a higher network fee for a waiting transfer', access: 'write',
+  method: 'POST',
+  path: '/dac/v1/transaction/{id}/speed-up',
+  summary: 'Pay a higher network fee for a waiting transfer',
+  access: 'write',
   params: z.strictObject({ id: pathId }),
   body: speedUpBody,
   response: transactionNowShape,
   async handler({ services, caller, params, body, signed }) {
     const row = await findTransaction(services, caller, params.id)
     const { network, replaceable } = services.networks.get(row.network)
-    if (row.kind !== 'WITHDRAWAL') throw new ApiError('NOT_REPLACEABLE', 'id: only an outgoing transfer can be sped up', { field: 'id' })
-    if (isForward(row)) throw new ApiError('NOT_REPLACEABLE', `id: ${NO_REPLACEMENT}`, { field: 'id' })
-    if (row.status !== 'pending') throw new ApiError('TRANSACTION_FINAL', `id: the transfer is ${row.status} already`, { field: 'id' })
-    if (!replaceable) throw new ApiError('NOT_REPLACEABLE', `id: ${whyFinal(network)}`, { field: 'id' })
+    if (row.kind !== 'WITHDRAWAL')
+      throw new ApiError('NOT_REPLACEABLE', 'id: only an outgoing transfer can be sped up', {
+        field: 'id',
+      })
+    if (isForward(row))
+      throw new ApiError('NOT_REPLACEABLE', `id: ${NO_REPLACEMENT}`, { field: 'id' })
+    if (row.status !== 'pending')
+      throw new ApiError('TRANSACTION_FINAL', `id: the transfer is ${row.status} already`, {
+        field: 'id',
+      })
+    if (!replaceable)
+      throw new ApiError('NOT_REPLACEABLE', `id: ${whyFinal(network)}`, { field: 'id' })
     if (!WAITING_STATES.has(row.state)) {
       throw new ApiError(
-        'NOT_REPLACEABLE', `id: the transfer waits for no block (${row.state}); there is nothing to speed up yet`, { field: 'id' }
+        'NOT_REPLACEABLE',
+        `id: the transfer waits for no block (${row.state}); there is nothing to speed up yet`,
+        { field: 'id' },
       )
     }
     if (body.fee_rate !== undefined && body.fee_level !== undefined) {
-      throw new ApiError('INVALID_REQUEST', 'fee_level: give either fee_rate or fee_level, not both', { field: 'fee_level' })
+      throw new ApiError(
+        'INVALID_REQUEST',
+        'fee_level: give either fee_rate or fee_level, not both',
+        { field: 'fee_level' },
+      )
     }
     const attempts = await waitingAttempts(services, row)
     await assertUnspentChange(services.database, row, attempts)
     const least = await replaceable.leastRate(row, attempts)
-    if (body.fee_rate !== undefined && checkedFeeRate(body.fee_rate, network, services.registry) < least) {
+    if (
+      body.fee_rate !== undefined &&
+      checkedFeeRate(body.fee_rate, network, services.registry) < least
+    ) {
       const rate = `${formatAmount(least, traitsOf(network).feeRateDecimals)} ${network.fee_rate_unit}`
       throw new ApiError(
-        'INVALID_REQUEST', `fee_rate: must be at least ${rate} to take the place of the one that waits`, { field: 'fee_rate' })
+        'INVALID_REQUEST',
+        `fee_rate: must be at least ${rate} to take the place of the one that waits`,
+        { field: 'fee_rate' },
+      )
     }
-    const id = await askForReplacement(
-      services, caller, row, { kind: 'SPEED_UP', signed, feeRate: body.fee_rate ?? null, feeLevel: body.fee_level ?? null }
-    )
+    const id = await askForReplacement(services, caller, row, {
+      kind: 'SPEED_UP',
+      signed,
+      feeRate: body.fee_rate ?? null,
+      feeLevel: body.fee_level ?? null,
+    })
     void services.receipts.collect(row.workspace_id, id, signed, 'replacements')
     return { body: presentNow(await findTransaction(services, caller, row.id), services.registry) }
   },

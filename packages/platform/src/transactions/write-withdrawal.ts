@@ -2,10 +2,16 @@ import { Batch } from '../batch.ts'
 import { isPassing, type Queryable } from '../database/pool.ts'
 
 /** What `create_withdrawal` answers. */
-export type Written = { replayed: false } | { replayed: true; response: string; payload_hash: string }
+export type Written =
+  | { replayed: false }
+  | { replayed: true; response: string; payload_hash: string }
 
 /** In its place where one was refused: as PostgreSQL tells errors. */
-interface Refused { code: string; message: string; detail: string }
+interface Refused {
+  code: string
+  message: string
+  detail: string
+}
 
 type Outcome = Written | Refused
 
@@ -13,7 +19,10 @@ type Outcome = Written | Refused
 const WRITTEN_MAX = 32
 
 /** One that is to be written, as JSON text. */
-interface Asked { id: string; text: string }
+interface Asked {
+  id: string
+  text: string
+}
 
 /** Calls under way by wallet or workspace, one at a time for each. */
 class Lines<Item, Answer> {
@@ -30,7 +39,11 @@ class Lines<Item, Answer> {
 
   async ask(name: string, item: Item): Promise<Answer> {
     let line = this.#lines.get(name)
-    if (!line) this.#lines.set(name, line = new Batch((items) => this.#write(name, items), { most: WRITTEN_MAX, lanes: 1 }))
+    if (!line)
+      this.#lines.set(
+        name,
+        (line = new Batch((items) => this.#write(name, items), { most: WRITTEN_MAX, lanes: 1 })),
+      )
     return line.ask(item).finally(() => {
       if (line.isIdle && this.#lines.get(name) === line) this.#lines.delete(name)
     })
@@ -38,8 +51,8 @@ class Lines<Item, Answer> {
 }
 
 /**
- * Writes withdrawals. Those that a workspace is asked for at the same time have one commit: they wait for the row of its prepaid
- * account anyway. What that leaves out is written wallet by wallet.
+ * Writes withdrawals. Those that a workspace is asked for at the same time have one commit: they
+ * wait for the row of its prepaid account anyway. What that leaves out is written wallet by wallet.
  */
 export class Withdrawals {
   readonly #database: Queryable
@@ -73,7 +86,9 @@ export class Withdrawals {
   async #writeTogether(workspace: string, all: readonly Asked[]): Promise<boolean[]> {
     try {
       const row = await this.#database.one<{ ids: string[] }>(
-        'select write_withdrawals($1, $2) ids', [workspace, `[${all.map(({ text }) => text).join()}]`])
+        'select write_withdrawals($1, $2) ids',
+        [workspace, `[${all.map(({ text }) => text).join()}]`],
+      )
       const ids = new Set(row?.ids)
       return all.map(({ id }) => ids.has(id))
     } catch (error) {
@@ -85,20 +100,43 @@ export class Withdrawals {
 
   async #write(withdrawals: readonly string[]): Promise<Outcome[]> {
     if (withdrawals.length === 1) {
-      const row = await this.#database.one<{ result: Written }>('select create_withdrawal($1) result', [withdrawals[0]])
+      const row = await this.#database.one<{ result: Written }>(
+        'select create_withdrawal($1) result',
+        [withdrawals[0]],
+      )
       return [(row as { result: Written }).result]
     }
-    const row = await this.#database.one<{ results: Outcome[] }>('select create_withdrawals($1) results', [`[${withdrawals.join()}]`])
+    const row = await this.#database.one<{ results: Outcome[] }>(
+      'select create_withdrawals($1) results',
+      [`[${withdrawals.join()}]`],
+    )
     return (row as { results: Outcome[] }).results
   }
 }
 
-interface Plain { id: string; workspace_id: string; platform_fee: string; prepaid_tier: string }
+interface Plain {
+  id: string
+  workspace_id: string
+  platform_fee: string
+  prepaid_tier: string
+}
 
-/** Whether nothing but coins and a fee is held for it, and the fee was quoted by a tier that can be checked. */
-function isPlain(withdrawal: Record<string, unknown>): withdrawal is Record<string, unknown> & Plain {
-  const { invoice_id: invoice, exchange_transfer: exchange, platform_fee: fee, prepaid_tier: tier } = withdrawal
-  return invoice === null && exchange === null && typeof fee === 'string' && typeof tier === 'string'
+/**
+ * Whether nothing but coins and a fee is held for it, and the fee was quoted by a tier that can be
+ * checked.
+ */
+function isPlain(
+  withdrawal: Record<string, unknown>,
+): withdrawal is Record<string, unknown> & Plain {
+  const {
+    invoice_id: invoice,
+    exchange_transfer: exchange,
+    platform_fee: fee,
+    prepaid_tier: tier,
+  } = withdrawal
+  return (
+    invoice === null && exchange === null && typeof fee === 'string' && typeof tier === 'string'
+  )
 }
 
 declare module '../engine/services.ts' {

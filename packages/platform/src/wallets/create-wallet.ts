@@ -14,42 +14,70 @@ import type { WalletRow } from '../assets/find-wallet.ts'
 import { presentWallet, walletShape } from './present.ts'
 
 /** Creates the one wallet of an asset in the caller's sub-account. */
-const definition = (id: string, path: string) => endpoint({
-  id, tag: 'Wallets',
-  description: 'Makes the one wallet of an asset in the sub-account, with its omnibus address. What came in for it before is credited '
-    + 'now. At most one for each asset.',
-  errors: ['UNSUPPORTED_ASSET', 'ASSET_CLOSED', 'WALLET_EXISTS', 'SIGNERS_UNAVAILABLE', 'NETWORK_UNAVAILABLE'],
-  method: 'POST', path, summary: 'Create a wallet', access: 'write',
-  body: z.strictObject({ asset: assetName }), response: walletShape,
-  async handler({ services, caller, body }) {
-    const { asset, network } = findOpenAsset(services, body.asset)
-    await services.addresses.startScan(network)
-    const planned = await plan(services, caller, asset, network)
-    try {
-      await make(services.database, caller, asset, planned)
-    } catch (error) {
-      if (raised(error).code !== RAISED.depositsWait) throw error
-      // Coins came in for it before: they are credited by the same commit.
-      await services.database.transaction(async (tx) => {
-        await make(tx, caller, asset, planned, true)
-        await creditWaitingDeposits(services, tx, caller, planned.row)
-      })
-    }
-    return { body: planned.shown }
-  },
-})
+const definition = (id: string, path: string) =>
+  endpoint({
+    id,
+    tag: 'Wallets',
+    description:
+      'Makes the one wallet of an asset in the sub-account, with its omnibus address. What came in for it before is credited ' +
+      'now. At most one for each asset.',
+    errors: [
+      'UNSUPPORTED_ASSET',
+      'ASSET_CLOSED',
+      'WALLET_EXISTS',
+      'SIGNERS_UNAVAILABLE',
+      'NETWORK_UNAVAILABLE',
+    ],
+    method: 'POST',
+    path,
+    summary: 'Create a wallet',
+    access: 'write',
+    body: z.strictObject({ asset: assetName }),
+    response: walletShape,
+    async handler({ services, caller, body }) {
+      const { asset, network } = findOpenAsset(services, body.asset)
+      await services.addresses.startScan(network)
+      const planned = await plan(services, caller, asset, network)
+      try {
+        await make(services.database, caller, asset, planned)
+      } catch (error) {
+        if (raised(error).code !== RAISED.depositsWait) throw error
+        // Coins came in for it before: they are credited by the same commit.
+        await services.database.transaction(async (tx) => {
+          await make(tx, caller, asset, planned, true)
+          await creditWaitingDeposits(services, tx, caller, planned.row)
+        })
+      }
+      return { body: planned.shown }
+    },
+  })
 
 export const createWallet = definition('createWallet', '/dac/v1/create-wallet')
 export const createWalletAlias = definition('createWalletAlias', '/dac/v1/wallet')
 
-/** What a wallet is made of, before it is written. The nodes may need seconds to make a workspace's first key. */
+/**
+ * What a wallet is made of, before it is written. The nodes may need seconds to make a workspace's
+ * first key.
+ */
 async function plan(services: Services, caller: Caller, asset: Asset, network: Network) {
   const chain = services.networks.get(network.code)
   const address = await deriveAddress(services, network, caller, OMNIBUS_INDEX)
-  const addresses = [{ address, sub_account: caller.subAccountId as string | null, path_index: OMNIBUS_INDEX, kind: 'omnibus' }]
+  const addresses = [
+    {
+      address,
+      sub_account: caller.subAccountId as string | null,
+      path_index: OMNIBUS_INDEX,
+      kind: 'omnibus',
+    },
+  ]
   if (traitsOf(network).deposits === 'spendable') {
     const change = await deriveAddress(services, network, caller, CHANGE_INDEX)
-    addresses.push({ address: change, sub_account: caller.subAccountId, path_index: CHANGE_INDEX, kind: 'change' })
+    addresses.push({
+      address: change,
+      sub_account: caller.subAccountId,
+      path_index: CHANGE_INDEX,
+      kind: 'change',
+    })
   }
   let tank = null
   if (hasTank(chain)) {
@@ -58,25 +86,51 @@ async function plan(services: Services, caller: Caller, asset: Asset, network: N
     tank = { address: at, ...tankTerms(services, chain) }
   }
   const row: WalletRow = {
-    id: services.environment.uuid(), asset: asset.asset_name, network: network.code, status: 'active', created_at: services.database.now(),
+    id: services.environment.uuid(),
+    asset: asset.asset_name,
+    network: network.code,
+    status: 'active',
+    created_at: services.database.now(),
   }
-  return { row, addresses, tank, shown: presentWallet(row, network, { address, subAccount: caller.subAccountIndex }) }
+  return {
+    row,
+    addresses,
+    tank,
+    shown: presentWallet(row, network, { address, subAccount: caller.subAccountIndex }),
+  }
 }
 
 type Planned = Awaited<ReturnType<typeof plan>>
 
-const exists = (asset: Asset, id: string | undefined): ApiError => new ApiError(
-  'WALLET_EXISTS', `asset: a wallet for ${asset.asset_name} exists already (${id})`, { field: 'asset', details: { wallet_id: id } })
+const exists = (asset: Asset, id: string | undefined): ApiError =>
+  new ApiError('WALLET_EXISTS', `asset: a wallet for ${asset.asset_name} exists already (${id})`, {
+    field: 'asset',
+    details: { wallet_id: id },
+  })
 
 /**
  * @param credits the caller credits the deposits that wait for it, in the same transaction
  * @throws what `create_wallet` raises; ApiError `WALLET_EXISTS`
  */
-async function make(tx: Queryable, { workspaceId, subAccountId }: Caller, asset: Asset, planned: Planned, credits = false): Promise<void> {
+async function make(
+  tx: Queryable,
+  { workspaceId, subAccountId }: Caller,
+  asset: Asset,
+  planned: Planned,
+  credits = false,
+): Promise<void> {
   const { row, addresses, tank, shown } = planned
-  const answer = await tx.one<{ known: string | null }>('select create_wallet($1) known', [JSON.stringify({
-    ...row, workspace_id: workspaceId, sub_account_id: subAccountId, addresses, tank, shown, credits,
-  })])
+  const answer = await tx.one<{ known: string | null }>('select create_wallet($1) known', [
+    JSON.stringify({
+      ...row,
+      workspace_id: workspaceId,
+      sub_account_id: subAccountId,
+      addresses,
+      tank,
+      shown,
+      credits,
+    }),
+  ])
   if (typeof answer?.known === 'string') throw exists(asset, answer.known)
   tx.tell({ type: 'wallet.created', workspace: workspaceId, payload: JSON.stringify(shown) })
 }

@@ -4,30 +4,59 @@ import { endpoint, type Caller } from '../http/endpoint.ts'
 import { assetName, integer, LIMIT_MAX } from '../http/schemas.ts'
 import { BALANCE_COLUMNS, balancesOf, type BalanceRow } from './balance.ts'
 
-const balanceShape = z.object({
-  wallet_id: z.string(), asset: z.string(), network: z.string().meta({ examples: ['BTC'] }), status: z.enum(['active', 'inactive']),
-  available: z.number().meta({ description: 'What can be spent: `balance` of GET /dac/v1/wallets' }),
-  pending: z.number().meta({
-    description: '`total` less `available`: reserved for transfers, frozen, staked, cooling down, not swept yet, or what must stay',
-  }),
-  total: z.number().meta({ description: 'All that is held on the chain: `omnibus_balance` of GET /dac/v1/wallets' }),
-}).meta({ id: 'Balance' })
+const balanceShape = z
+  .object({
+    wallet_id: z.string(),
+    asset: z.string(),
+    network: z.string().meta({ examples: ['BTC'] }),
+    status: z.enum(['active', 'inactive']),
+    available: z
+      .number()
+      .meta({ description: 'What can be spent: `balance` of GET /dac/v1/wallets' }),
+    pending: z.number().meta({
+      description:
+        '`total` less `available`: reserved for transfers, frozen, staked, cooling down, not swept yet, or what must stay',
+    }),
+    total: z.number().meta({
+      description: 'All that is held on the chain: `omnibus_balance` of GET /dac/v1/wallets',
+    }),
+  })
+  .meta({ id: 'Balance' })
 
-interface Row extends BalanceRow { id: string; asset: string; status: string; network: string }
+interface Row extends BalanceRow {
+  id: string
+  asset: string
+  status: string
+  network: string
+}
 
 /** Balances of all wallets of the sub-account, by the name of their asset. */
 export const listBalances = endpoint({
-  id: 'listBalances', tag: 'Wallets',
-  description: 'The balances of every wallet of the sub-account, by the name of their asset. Pass `next` of an answer as `after` to read '
-    + 'on. Wallets whose network is not connected now are listed too.',
-  method: 'GET', path: '/dac/v1/balances', summary: 'List the balances of all wallets', access: 'read',
+  id: 'listBalances',
+  tag: 'Wallets',
+  description:
+    'The balances of every wallet of the sub-account, by the name of their asset. Pass `next` of an answer as `after` to read ' +
+    'on. Wallets whose network is not connected now are listed too.',
+  method: 'GET',
+  path: '/dac/v1/balances',
+  summary: 'List the balances of all wallets',
+  access: 'read',
   query: z.strictObject({
-    after: assetName.optional().meta({ description: '`next` of an earlier answer: the wallets that come after it', examples: ['BTC'] }),
+    after: assetName.optional().meta({
+      description: '`next` of an earlier answer: the wallets that come after it',
+      examples: ['BTC'],
+    }),
     limit: integer(1, LIMIT_MAX, 'Wallets of an answer; 100 where it is absent').default(100),
   }),
   response: z.object({
     data: z.array(balanceShape).max(LIMIT_MAX),
-    next: z.string().nullable().meta({ description: 'Pass it as `after` to read on; null at the end of the list', examples: ['BTC'] }),
+    next: z
+      .string()
+      .nullable()
+      .meta({
+        description: 'Pass it as `after` to read on; null at the end of the list',
+        examples: ['BTC'],
+      }),
     has_more: z.boolean().meta({ description: 'Whether the list goes on' }),
   }),
   async handler({ services, caller, query: { after, limit } }) {
@@ -36,10 +65,17 @@ export const listBalances = endpoint({
        from wallets w left join ledger_accounts a on a.workspace_id = w.workspace_id and a.wallet_id = w.id and a.asset = w.asset
        where w.workspace_id = $1 and w.sub_account_id = $2 and ($3::text is null or w.asset collate "C" > $3)
        group by w.workspace_id, w.id order by w.asset collate "C" limit $4`,
-      [caller.workspaceId, caller.subAccountId, after ?? null, limit + 1])
+      [caller.workspaceId, caller.subAccountId, after ?? null, limit + 1],
+    )
     const shown = rows.slice(0, limit)
-    const next = rows.length > limit ? shown.at(-1)?.asset ?? null : null
-    return { body: { data: await Promise.all(shown.map((row) => present(services, caller, row))), next, has_more: next !== null } }
+    const next = rows.length > limit ? (shown.at(-1)?.asset ?? null) : null
+    return {
+      body: {
+        data: await Promise.all(shown.map((row) => present(services, caller, row))),
+        next,
+        has_more: next !== null,
+      },
+    }
   },
 })
 
@@ -47,7 +83,15 @@ async function present(services: Services, caller: Caller, row: Row) {
   const asset = services.registry.asset(row.asset)
   if (!asset) throw new Error(`the registry has no asset ${row.asset}, of which there is a wallet`)
   const { spendable, pending, total } = balancesOf(row, await keptOf(services, caller, row), asset)
-  return { wallet_id: row.id, asset: row.asset, network: row.network, status: row.status, available: spendable, pending, total }
+  return {
+    wallet_id: row.id,
+    asset: row.asset,
+    network: row.network,
+    status: row.status,
+    available: spendable,
+    pending,
+    total,
+  }
 }
 
 /** What must stay on the wallet's account; nothing is known of a network that is not connected. */

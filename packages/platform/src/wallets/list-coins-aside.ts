@@ -14,72 +14,133 @@ const CURSOR_MAX = 51
 
 const CURSOR_EXAMPLE = '1795600000000.7c9e6679-7425-40de-944b-e07fc1f90ae7'
 
-const coinShape = z.object({
-  id: z.string(),
-  asset: z.string().meta({ description: 'The coin of the network, of which the output holds `amount`', examples: ['BCH'] }),
-  network: z.string().meta({ examples: ['BCH'] }),
-  txid: z.string().meta({
-    description: 'The transaction that made the output', examples: ['5f1c8a7d0e3b49d2a6c4f7b8e9d0c1a2b3f4e5d6c7a8b9f0e1d2c3b4a5f6e7d8'],
-  }),
-  vout: z.int().meta({ description: 'Index of the output in its transaction' }),
-  address: z.string().meta({
-    description: 'Address of the sub-account that the output pays', examples: ['bitcoincash:qpm2qsznhks23z7629mms6s0cwef74vcwvy22gdx6a'],
-  }),
-  amount: z.number().meta({ description: 'Coins of `asset` in the output. They are in no balance' }),
-  reason: z.enum(['CASH_TOKENS']).meta({ description: 'Why the output is not spent: it carries CashTokens, which a transfer would burn' }),
-  token: z.object({
-    category: z.string().meta({
-      description: 'Token category, 64 hexadecimal digits', examples: ['89cad9e3e34280eb1e8bc420542c00a7fcc01002b663dbf7f38bceddf80e680c'],
+const coinShape = z
+  .object({
+    id: z.string(),
+    asset: z.string().meta({
+      description: 'The coin of the network, of which the output holds `amount`',
+      examples: ['BCH'],
     }),
-    amount: z.string().meta({
-      description: 'Fungible tokens in base units, as decimal digits; `0` where there are none', examples: ['150000000'],
+    network: z.string().meta({ examples: ['BCH'] }),
+    txid: z.string().meta({
+      description: 'The transaction that made the output',
+      examples: ['5f1c8a7d0e3b49d2a6c4f7b8e9d0c1a2b3f4e5d6c7a8b9f0e1d2c3b4a5f6e7d8'],
     }),
-    nft: z.object({
-      capability: z.enum(['none', 'mutable', 'minting']),
-      commitment: z.string().meta({ description: 'In hexadecimal digits; may be empty', examples: ['0a'] }),
-    }).nullable().meta({ description: 'The non-fungible token; null: there is none' }),
-  }).nullable().meta({ description: 'Null if the node did not return the tokens in a valid form' }),
-  block_height: z.int().meta({ examples: [912345] }),
-  block_hash: z.string().meta({ examples: ['000000000000000000d1c2b3a4f5e6d7c8b9a0f1e2d3c4b5a6f7e8d9c0b1a2f3'] }),
-  found_at: z.string().meta({ description: 'When the scan read its block' }),
-}).meta({ id: 'CoinAside' })
+    vout: z.int().meta({ description: 'Index of the output in its transaction' }),
+    address: z.string().meta({
+      description: 'Address of the sub-account that the output pays',
+      examples: ['bitcoincash:qpm2qsznhks23z7629mms6s0cwef74vcwvy22gdx6a'],
+    }),
+    amount: z
+      .number()
+      .meta({ description: 'Coins of `asset` in the output. They are in no balance' }),
+    reason: z.enum(['CASH_TOKENS']).meta({
+      description:
+        'Why the output is not spent: it carries CashTokens, which a transfer would burn',
+    }),
+    token: z
+      .object({
+        category: z.string().meta({
+          description: 'Token category, 64 hexadecimal digits',
+          examples: ['89cad9e3e34280eb1e8bc420542c00a7fcc01002b663dbf7f38bceddf80e680c'],
+        }),
+        amount: z.string().meta({
+          description: 'Fungible tokens in base units, as decimal digits; `0` where there are none',
+          examples: ['150000000'],
+        }),
+        nft: z
+          .object({
+            capability: z.enum(['none', 'mutable', 'minting']),
+            commitment: z
+              .string()
+              .meta({ description: 'In hexadecimal digits; may be empty', examples: ['0a'] }),
+          })
+          .nullable()
+          .meta({ description: 'The non-fungible token; null: there is none' }),
+      })
+      .nullable()
+      .meta({ description: 'Null if the node did not return the tokens in a valid form' }),
+    block_height: z.int().meta({ examples: [912345] }),
+    block_hash: z
+      .string()
+      .meta({ examples: ['000000000000000000d1c2b3a4f5e6d7c8b9a0f1e2d3c4b5a6f7e8d9c0b1a2f3'] }),
+    found_at: z.string().meta({ description: 'When the scan read its block' }),
+  })
+  .meta({ id: 'CoinAside' })
 
 interface Row {
-  id: string; network: string; txid: string; vout: number; address: string; value: string; reason: string; token_category: string | null
-  token_amount: string | null; nft_capability: string | null; nft_commitment: string | null; block_height: string; block_hash: string
+  id: string
+  network: string
+  txid: string
+  vout: number
+  address: string
+  value: string
+  reason: string
+  token_category: string | null
+  token_amount: string | null
+  nft_capability: string | null
+  nft_commitment: string | null
+  block_height: string
+  block_hash: string
   found_at: Date
 }
 
 /** Coins at the sub-account's addresses that are not credited and never spent, newest first. */
 export const listCoinsAside = endpoint({
-  id: 'listCoinsAside', tag: 'Wallets',
-  description: 'Outputs at addresses of the sub-account that are in no balance and are never spent, because a transfer would destroy what '
-    + 'they carry: CashTokens (Bitcoin Cash). Newest first; pass `next` of an answer as `after` to read on. An output is listed when its '
-    + 'block is scanned, and is removed from the list when a reorganisation removes that block.',
+  id: 'listCoinsAside',
+  tag: 'Wallets',
+  description:
+    'Outputs at addresses of the sub-account that are in no balance and are never spent, because a transfer would destroy what ' +
+    'they carry: CashTokens (Bitcoin Cash). Newest first; pass `next` of an answer as `after` to read on. An output is listed when its ' +
+    'block is scanned, and is removed from the list when a reorganisation removes that block.',
   errors: ['UNSUPPORTED_ASSET'],
-  method: 'GET', path: '/dac/v1/coins-aside', summary: 'List coins that are kept apart', access: 'read',
+  method: 'GET',
+  path: '/dac/v1/coins-aside',
+  summary: 'List coins that are kept apart',
+  access: 'read',
   query: z.strictObject({
     asset: assetName.optional(),
-    network: z.string().min(1).max(50).optional().meta({ description: 'Code of a network', examples: ['BCH'] }),
-    after: z.string().max(CURSOR_MAX).regex(CURSOR, 'must be the `next` of an earlier answer').optional().meta({
-      description: '`next` of an earlier answer: the coins that come after it', examples: [CURSOR_EXAMPLE],
-    }),
+    network: z
+      .string()
+      .min(1)
+      .max(50)
+      .optional()
+      .meta({ description: 'Code of a network', examples: ['BCH'] }),
+    after: z
+      .string()
+      .max(CURSOR_MAX)
+      .regex(CURSOR, 'must be the `next` of an earlier answer')
+      .optional()
+      .meta({
+        description: '`next` of an earlier answer: the coins that come after it',
+        examples: [CURSOR_EXAMPLE],
+      }),
     limit: integer(1, LIMIT_MAX, 'Coins of an answer; 100 where it is absent').default(100),
   }),
   response: z.object({
     data: z.array(coinShape).max(LIMIT_MAX),
-    next: z.string().nullable().meta({
-      description: 'Pass it as `after` to read on; null at the end of the list', examples: [CURSOR_EXAMPLE],
-    }),
+    next: z
+      .string()
+      .nullable()
+      .meta({
+        description: 'Pass it as `after` to read on; null at the end of the list',
+        examples: [CURSOR_EXAMPLE],
+      }),
     has_more: z.boolean().meta({ description: 'Whether the list goes on' }),
   }),
   async handler({ services, caller, query: { asset, network, after, limit } }) {
     assertKnownAsset(services, asset)
     if (network !== undefined && !services.registry.network(network)) {
-      throw new ApiError('INVALID_REQUEST', `network: ${network} is not known; see GET /assets`, { field: 'network' })
+      throw new ApiError('INVALID_REQUEST', `network: ${network} is not known; see GET /assets`, {
+        field: 'network',
+      })
     }
     const networks = services.registry.networks
-      .filter(({ code, native_asset: native }) => (network ?? code) === code && (asset ?? native) === native).map(({ code }) => code)
+      .filter(
+        ({ code, native_asset: native }) =>
+          (network ?? code) === code && (asset ?? native) === native,
+      )
+      .map(({ code }) => code)
     const [, found = null, id = null] = (after === undefined ? null : CURSOR.exec(after)) ?? []
     const rows = await services.database.query<Row>(
       `select id, network, txid, vout, address, value::text, reason, token_category, token_amount, nft_capability, nft_commitment,
@@ -88,13 +149,22 @@ export const listCoinsAside = endpoint({
        where workspace_id = $1 and sub_account_id = $2 and network = any($3)
          and ($4::timestamptz is null or (found_at, id) < ($4, $5::uuid))
        order by found_at desc, id desc limit $6`,
-      [caller.workspaceId, caller.subAccountId, networks, found === null ? null : new Date(Number(found)), id, limit + 1])
+      [
+        caller.workspaceId,
+        caller.subAccountId,
+        networks,
+        found === null ? null : new Date(Number(found)),
+        id,
+        limit + 1,
+      ],
+    )
     const shown = rows.slice(0, limit)
     const last = rows.length > limit ? shown.at(-1) : undefined
     return {
       body: {
         data: shown.map((row) => present(services, row)),
-        next: last ? `${last.found_at.getTime()}.${last.id}` : null, has_more: last !== undefined,
+        next: last ? `${last.found_at.getTime()}.${last.id}` : null,
+        has_more: last !== undefined,
       },
     }
   },
@@ -103,12 +173,27 @@ export const listCoinsAside = endpoint({
 function present({ registry }: Services, row: Row) {
   const native = registry.asset(registry.network(row.network)?.native_asset ?? '') as Asset
   return {
-    id: row.id, asset: native.asset_name, network: row.network, txid: row.txid, vout: row.vout, address: row.address,
-    amount: exact(formatAmount(BigInt(row.value), native.decimals)), reason: row.reason,
-    token: row.token_category === null ? null : {
-      category: row.token_category, amount: row.token_amount,
-      nft: row.nft_capability === null ? null : { capability: row.nft_capability, commitment: row.nft_commitment },
-    },
-    block_height: Number(row.block_height), block_hash: row.block_hash, found_at: row.found_at.toISOString(),
+    id: row.id,
+    asset: native.asset_name,
+    network: row.network,
+    txid: row.txid,
+    vout: row.vout,
+    address: row.address,
+    amount: exact(formatAmount(BigInt(row.value), native.decimals)),
+    reason: row.reason,
+    token:
+      row.token_category === null
+        ? null
+        : {
+            category: row.token_category,
+            amount: row.token_amount,
+            nft:
+              row.nft_capability === null
+                ? null
+                : { capability: row.nft_capability, commitment: row.nft_commitment },
+          },
+    block_height: Number(row.block_height),
+    block_hash: row.block_hash,
+    found_at: row.found_at.toISOString(),
   }
 }

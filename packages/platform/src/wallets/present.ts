@@ -3,15 +3,29 @@ import { z } from 'zod'
 import { pathShape } from '../addresses/present.ts'
 import type { WalletRow } from '../assets/find-wallet.ts'
 
-export const walletShape = z.object({
-  id: z.string(), asset: z.string(), status: z.enum(['active', 'inactive']),
-  omnibus_address: z.string().meta({ description: 'The first address of the wallet' }), path: pathShape, created_at: z.string(),
-}).meta({ id: 'Wallet' })
+export const walletShape = z
+  .object({
+    id: z.string(),
+    asset: z.string(),
+    status: z.enum(['active', 'inactive']),
+    omnibus_address: z.string().meta({ description: 'The first address of the wallet' }),
+    path: pathShape,
+    created_at: z.string(),
+  })
+  .meta({ id: 'Wallet' })
 
 /** @param omnibus its address, and the first element of its sub-account's paths */
-export function presentWallet(row: WalletRow, network: Network, omnibus: { address: string; subAccount: number }) {
+export function presentWallet(
+  row: WalletRow,
+  network: Network,
+  omnibus: { address: string; subAccount: number },
+) {
   return {
-    id: row.id, asset: row.asset, status: row.status,
-    omnibus_address: omnibus.address, path: pathOf(network, omnibus.subAccount, OMNIBUS_INDEX), created_at: row.created_at.toISOString(),
+    id: row.id,
+    asset: row.asset,
+    status: row.status,
+    omnibus_address: omnibus.address,
+    path: pathOf(network, omnibus.subAccount, OMNIBUS_INDEX),
+    created_at: row.created_at.toISOString(),
   }
 }

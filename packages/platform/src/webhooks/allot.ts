@@ -1,8 +1,16 @@
 /**
- * What may be sent at the same time. A receiver that hangs holds its own places and nobody else's; one that fails has less of
- * them; and all that fail together leave the greater part to those that work.
+ * What may be sent at the same time. A receiver that hangs holds its own places and nobody else's;
+ * one that fails has less of them; and all that fail together leave the greater part to those that
+ * work.
  */
-export const PLACES = { webhook: 8, failingWebhook: 1, again: 1, workspace: 32, failing: 64, all: 256 } as const
+export const PLACES = {
+  webhook: 8,
+  failingWebhook: 1,
+  again: 1,
+  workspace: 32,
+  failing: 64,
+  all: 256,
+} as const
 
 /** A webhook for which something waits. */
 export interface Queue {
@@ -16,21 +24,33 @@ export interface Queue {
 }
 
 /** How many first and later tries of a webhook may begin now. */
-export interface Share { webhook: string; workspace: string; fresh: number; again: number }
+export interface Share {
+  webhook: string
+  workspace: string
+  fresh: number
+  again: number
+}
 
 /**
- * Shares the free places among the webhooks that wait for them, one each in turn, those with the least under way first. Later
- * tries have places of their own: they neither wait for first ones nor hold them up.
- * @param o.inFlight what this process has under way, of it to webhooks that fail @param o.ofWorkspace by workspace, in every process
+ * Shares the free places among the webhooks that wait for them, one each in turn, those with the
+ * least under way first. Later tries have places of their own: they neither wait for first ones nor
+ * hold them up.
+ * @param o.inFlight what this process has under way, of it to webhooks that fail @param
+ *   o.ofWorkspace by workspace, in every process
  */
 export function allot(
-  queues: readonly Queue[], o: { inFlight: number; failing: number; ofWorkspace: ReadonlyMap<string, number> }
+  queues: readonly Queue[],
+  o: { inFlight: number; failing: number; ofWorkspace: ReadonlyMap<string, number> },
 ): Share[] {
   let free = PLACES.all - o.inFlight
   let freeFailing = PLACES.failing - o.failing
   const used = new Map(o.ofWorkspace)
-  const entries = [...queues].sort((a, b) => underWay(a) - underWay(b) || (a.webhook < b.webhook ? -1 : 1))
-    .map((queue) => ({ queue, share: { webhook: queue.webhook, workspace: queue.workspace, fresh: 0, again: 0 } }))
+  const entries = [...queues]
+    .sort((a, b) => underWay(a) - underWay(b) || (a.webhook < b.webhook ? -1 : 1))
+    .map((queue) => ({
+      queue,
+      share: { webhook: queue.webhook, workspace: queue.workspace, fresh: 0, again: 0 },
+    }))
   for (let isMore = true; isMore;) {
     isMore = false
     for (const { queue, share } of entries) {

@@ -1,18 +1,39 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { GIVEN_UP_AFTER_MS } from './schedule.ts'
-import { checkUrl, fields, findWebhook, idParam, LAST_EVENT, presentWebhook, webhookShape, type WebhookRow } from './webhook.ts'
+import {
+  checkUrl,
+  fields,
+  findWebhook,
+  idParam,
+  LAST_EVENT,
+  presentWebhook,
+  webhookShape,
+  type WebhookRow,
+} from './webhook.ts'
 
-/** Changes what is given. What waits for a webhook that is enabled again is sent then, as long as it would still be tried. */
+/**
+ * Changes what is given. What waits for a webhook that is enabled again is sent then, as long as it
+ * would still be tried.
+ */
 export const changeWebhook = endpoint({
-  id: 'changeWebhook', tag: 'Webhooks',
+  id: 'changeWebhook',
+  tag: 'Webhooks',
   description: 'URL, events, and whether it is disabled.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   example: { events: ['transaction.*', 'deposit.*'] },
-  method: 'PATCH', path: '/dac/v1/webhooks/{id}', summary: 'Change a webhook', access: 'write', isSetting: true, params: idParam,
+  method: 'PATCH',
+  path: '/dac/v1/webhooks/{id}',
+  summary: 'Change a webhook',
+  access: 'write',
+  isSetting: true,
+  params: idParam,
   body: z.strictObject({
-    url: fields.url.optional(), events: fields.events.optional(), description: fields.description.optional(),
-    disabled: fields.disabled.optional(), format: fields.format.optional(),
+    url: fields.url.optional(),
+    events: fields.events.optional(),
+    description: fields.description.optional(),
+    disabled: fields.disabled.optional(),
+    format: fields.format.optional(),
   }),
   response: webhookShape,
   async handler({ services, caller, params, body }) {
@@ -26,7 +47,8 @@ export const changeWebhook = endpoint({
         await tx.query(
           `update webhook_deliveries set status = 'failed', next_at = null, updated_at = $2
            where workspace_id = $4 and webhook_id = $1 and status = 'pending' and created_at < $3`,
-          [id, now, new Date(now.getTime() - GIVEN_UP_AFTER_MS), caller.workspaceId])
+          [id, now, new Date(now.getTime() - GIVEN_UP_AFTER_MS), caller.workspaceId],
+        )
       }
       return tx.one<WebhookRow>(
         `update webhooks set url = coalesce($2, url), events = coalesce($3, events), description = coalesce($4, description),
@@ -36,8 +58,18 @@ export const changeWebhook = endpoint({
            disabled_at = case when $6 then null when $7 then $8 else disabled_at end,
            disabled_reason = case when $6 then null when $7 then 'by request' else disabled_reason end, updated_at = $8
          where workspace_id = $9 and id = $1 returning *`,
-        [id, body.url ?? null, body.events ?? null, body.description ?? null, body.format ?? null, isEnabled, isDisabled, now,
-          caller.workspaceId])
+        [
+          id,
+          body.url ?? null,
+          body.events ?? null,
+          body.description ?? null,
+          body.format ?? null,
+          isEnabled,
+          isDisabled,
+          now,
+          caller.workspaceId,
+        ],
+      )
     })
     services.webhooks.due.ring()
     return { body: presentWebhook(row as WebhookRow, services.environment.now()) }

@@ -10,19 +10,35 @@ import { exact } from '../decimals.ts'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /** What the classic shape has beyond the public shape of a transaction. */
-type Beyond = Pick<Row, 'kind' | 'network' | 'fee_asset' | 'sub_account_id' | 'sub_account' | 'fuel' | 'request'>
+type Beyond = Pick<
+  Row,
+  'kind' | 'network' | 'fee_asset' | 'sub_account_id' | 'sub_account' | 'fuel' | 'request'
+>
 type Shown = ReturnType<typeof presentTransaction>
-type Row = TransactionRow & { sub_account: string | null; sub_account_number: number | null; fuel: string | null }
+type Row = TransactionRow & {
+  sub_account: string | null
+  sub_account_number: number | null
+  fuel: string | null
+}
 
 /**
- * Events of transactions and deposits in the shape of earlier integrations, by the event's uid; others keep their own. What a
- * transaction has beyond its event is read as it is when the event is published.
+ * Events of transactions and deposits in the shape of earlier integrations, by the event's uid;
+ * others keep their own. What a transaction has beyond its event is read as it is when the event is
+ * published.
  */
-export async function classicData(services: Services, tx: Queryable, events: readonly Published[]): Promise<Map<string, object>> {
-  const ours = events.filter(({ type, object }) => /^(transaction|deposit)\./.test(type) && UUID.test(object))
+export async function classicData(
+  services: Services,
+  tx: Queryable,
+  events: readonly Published[],
+): Promise<Map<string, object>> {
+  const ours = events.filter(
+    ({ type, object }) => /^(transaction|deposit)\./.test(type) && UUID.test(object),
+  )
   if (ours.length === 0) return new Map()
-  const rows = new Map((await tx.query<Row>(
-    `select t.*, t.amount::text amount, t.fee::text fee, s.name sub_account, s.path_index sub_account_number,
+  const rows = new Map(
+    (
+      await tx.query<Row>(
+        `select t.*, t.amount::text amount, t.fee::text fee, s.name sub_account, s.path_index sub_account_number,
        (select sum(trunc(f.fee / greatest(1, (select count(*) from fuel_parts p
             where p.workspace_id = f.workspace_id and p.fuel_id = f.id))))::text
         from transactions f where f.workspace_id = t.workspace_id and f.kind = 'FUEL' and f.status = 'confirmed' and f.id in (
@@ -30,12 +46,26 @@ export async function classicData(services: Services, tx: Queryable, events: rea
           union select fuel_id from fuel_parts where workspace_id = t.workspace_id and transaction_id = t.id)) fuel
      from transactions t left join sub_accounts s on s.workspace_id = t.workspace_id and s.id = t.sub_account_id
      where t.workspace_id = any($2) and t.id = any($1)`,
-    [[...new Set(ours.map(({ object }) => object))], [...new Set(ours.map(({ workspaceId }) => workspaceId))]],
-  )).map((row) => [row.id, row]))
-  return new Map(ours.flatMap((event) => {
-    const row = rows.get(event.object)
-    return row ? [[event.uid, classicOf(services, row, parseJson(event.payload) as Record<string, unknown>)] as const] : []
-  }))
+        [
+          [...new Set(ours.map(({ object }) => object))],
+          [...new Set(ours.map(({ workspaceId }) => workspaceId))],
+        ],
+      )
+    ).map((row) => [row.id, row]),
+  )
+  return new Map(
+    ours.flatMap((event) => {
+      const row = rows.get(event.object)
+      return row
+        ? [
+            [
+              event.uid,
+              classicOf(services, row, parseJson(event.payload) as Record<string, unknown>),
+            ] as const,
+          ]
+        : []
+    }),
+  )
 }
 
 const seconds = (iso: string): number => Math.floor(Date.parse(iso) / 1000)
@@ -43,12 +73,23 @@ const seconds = (iso: string): number => Math.floor(Date.parse(iso) / 1000)
 const utc = (iso: string): string => new Date(iso).toISOString().slice(0, 19).replace('T', ' ')
 
 /** @param told what the event says of it; where that is a part, the rest is as it is now */
-function classicOf(services: Services, row: Row, told: Record<string, unknown>): Record<string, unknown> {
-  return classicShape(services, row, { ...presentTransaction(row, services.registry), ...told } as Shown)
+function classicOf(
+  services: Services,
+  row: Row,
+  told: Record<string, unknown>,
+): Record<string, unknown> {
+  return classicShape(services, row, {
+    ...presentTransaction(row, services.registry),
+    ...told,
+  } as Shown)
 }
 
 /** The classic shape of a transaction. @param shown its public shape */
-export function classicShape({ registry }: Pick<Services, 'registry'>, row: Beyond, shown: Shown): Record<string, unknown> {
+export function classicShape(
+  { registry }: Pick<Services, 'registry'>,
+  row: Beyond,
+  shown: Shown,
+): Record<string, unknown> {
   const network = registry.network(row.network)
   const native = registry.asset(row.fee_asset)
   const isDeposit = row.kind === 'DEPOSIT'
@@ -67,7 +108,8 @@ export function classicShape({ registry }: Pick<Services, 'registry'>, row: Beyo
     nett: shown.amount,
     fees: {
       sweep_fee: zero,
-      refill_fee: row.fuel === null ? zero : exact(formatAmount(BigInt(row.fuel), native?.decimals ?? 18)),
+      refill_fee:
+        row.fuel === null ? zero : exact(formatAmount(BigInt(row.fuel), native?.decimals ?? 18)),
       withdrawal_fee: shown.platform_fee ?? zero,
     },
     hash: shown.hash,
@@ -77,9 +119,16 @@ export function classicShape({ registry }: Pick<Services, 'registry'>, row: Beyo
     dest_type: shown.destination_type,
     dest_id: shown.destination_id,
     dest_alias: alias(shown.destination_type),
-    dest_outputs: shown.destination_id === null ? [] : [{
-      address: shown.destination_id, address_tag: shown.address_tag, amount: shown.amount,
-    }],
+    dest_outputs:
+      shown.destination_id === null
+        ? []
+        : [
+            {
+              address: shown.destination_id,
+              address_tag: shown.address_tag,
+              amount: shown.amount,
+            },
+          ],
     memo: shown.memo,
     sequence_id: shown.sequence_id,
     created_on_utc: utc(shown.created_at),

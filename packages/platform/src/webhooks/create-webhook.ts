@@ -2,18 +2,37 @@ import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import {
-  checkUrl, fields, LAST_EVENT, makeSecret, openSecret, presentWebhook, SHOWN_AGAIN_MS, WEBHOOKS_MAX, webhookWithSecretShape,
+  checkUrl,
+  fields,
+  LAST_EVENT,
+  makeSecret,
+  openSecret,
+  presentWebhook,
+  SHOWN_AGAIN_MS,
+  WEBHOOKS_MAX,
+  webhookWithSecretShape,
   type WebhookRow,
 } from './webhook.ts'
 
-/** Makes a webhook. The same request again within a minute, because its answer was lost, answers the same one and makes no second. */
+/**
+ * Makes a webhook. The same request again within a minute, because its answer was lost, answers the
+ * same one and makes no second.
+ */
 export const createWebhook = endpoint({
-  id: 'createWebhook', tag: 'Webhooks',
+  id: 'createWebhook',
+  tag: 'Webhooks',
   description: 'Where events are posted to. The secret is shown in this answer and never again.',
   errors: ['WEBHOOK_LIMIT'],
-  method: 'POST', path: '/dac/v1/webhooks', summary: 'Create a webhook', access: 'write', isSetting: true,
+  method: 'POST',
+  path: '/dac/v1/webhooks',
+  summary: 'Create a webhook',
+  access: 'write',
+  isSetting: true,
   body: z.strictObject({
-    url: fields.url, events: fields.events, description: fields.description.optional(), disabled: fields.disabled.optional(),
+    url: fields.url,
+    events: fields.events,
+    description: fields.description.optional(),
+    disabled: fields.disabled.optional(),
     format: fields.format.optional(),
   }),
   response: webhookWithSecretShape,
@@ -27,20 +46,49 @@ export const createWebhook = endpoint({
       const now = tx.now()
       const others = await tx.query<WebhookRow>(
         'select * from webhooks where workspace_id = $2 and sub_account_id = $1 and invoice_origin is null',
-        [caller.subAccountId, caller.workspaceId])
-      const same = others.find((each) => each.url === body.url && each.format === format && each.description === description
-        && each.events.join() === body.events.join() && (each.disabled_at !== null) === disabled
-        && now.getTime() - each.created_at.getTime() < SHOWN_AGAIN_MS && each.updated_at.getTime() === each.created_at.getTime())
-      if (same) return { body: { ...presentWebhook(same, now.getTime()), secret: openSecret(services, same.id, same.sealed_secret) } }
+        [caller.subAccountId, caller.workspaceId],
+      )
+      const same = others.find(
+        (each) =>
+          each.url === body.url &&
+          each.format === format &&
+          each.description === description &&
+          each.events.join() === body.events.join() &&
+          (each.disabled_at !== null) === disabled &&
+          now.getTime() - each.created_at.getTime() < SHOWN_AGAIN_MS &&
+          each.updated_at.getTime() === each.created_at.getTime(),
+      )
+      if (same)
+        return {
+          body: {
+            ...presentWebhook(same, now.getTime()),
+            secret: openSecret(services, same.id, same.sealed_secret),
+          },
+        }
       if (others.length >= WEBHOOKS_MAX) {
-        throw new ApiError('WEBHOOK_LIMIT', `a sub-account has at most ${WEBHOOKS_MAX} webhooks; delete one that is not needed`)
+        throw new ApiError(
+          'WEBHOOK_LIMIT',
+          `a sub-account has at most ${WEBHOOKS_MAX} webhooks; delete one that is not needed`,
+        )
       }
-      const row = await tx.one<WebhookRow>(
+      const row = (await tx.one<WebhookRow>(
         `insert into webhooks (id, workspace_id, sub_account_id, url, events, description, format, disabled_at, disabled_reason,
            sealed_secret, secret_made_at, after_event, created_at, updated_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, ${LAST_EVENT}, $11, $11) returning *`,
-        [id, caller.workspaceId, caller.subAccountId, body.url, body.events, description, format, disabled ? now : null,
-          disabled ? 'by request' : null, sealed, now]) as WebhookRow
+        [
+          id,
+          caller.workspaceId,
+          caller.subAccountId,
+          body.url,
+          body.events,
+          description,
+          format,
+          disabled ? now : null,
+          disabled ? 'by request' : null,
+          sealed,
+          now,
+        ],
+      )) as WebhookRow
       return { body: { ...presentWebhook(row, now.getTime()), secret } }
     })
   },

@@ -4,14 +4,23 @@ import { findWebhook, idParam } from './webhook.ts'
 
 /** Deletes a webhook with its deliveries: what still waits is not sent. */
 export const deleteWebhook = endpoint({
-  id: 'deleteWebhook', tag: 'Webhooks',
+  id: 'deleteWebhook',
+  tag: 'Webhooks',
   description: 'Sends nothing more to it, and forgets its deliveries.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
-  method: 'DELETE', path: '/dac/v1/webhooks/{id}', summary: 'Delete a webhook', access: 'write', isSetting: true, params: idParam,
+  method: 'DELETE',
+  path: '/dac/v1/webhooks/{id}',
+  summary: 'Delete a webhook',
+  access: 'write',
+  isSetting: true,
+  params: idParam,
   response: z.object({ id: z.string(), deleted: z.literal(true) }),
   async handler({ services, caller, params }) {
     const { id } = await findWebhook(services.database, caller, params.id)
-    await services.database.query('delete from webhooks where workspace_id = $2 and id = $1', [id, caller.workspaceId])
+    await services.database.query('delete from webhooks where workspace_id = $2 and id = $1', [
+      id,
+      caller.workspaceId,
+    ])
     return { body: { id, deleted: true } }
   },
 })

@@ -9,21 +9,42 @@ import { invoiceReceivers } from './invoice-urls.ts'
 import { TRIES_MAX } from './schedule.ts'
 import type { WebhookRow } from './webhook.ts'
 
-type Receiver = Pick<WebhookRow, 'id' | 'workspace_id' | 'sub_account_id' | 'url' | 'events' | 'format' | 'disabled_at'>
-  & { after_event: string }
+type Receiver = Pick<
+  WebhookRow,
+  'id' | 'workspace_id' | 'sub_account_id' | 'url' | 'events' | 'format' | 'disabled_at'
+> & { after_event: string }
 
 /** Writes a delivery for each webhook that wants an event, in the transaction that publishes it. */
-async function distribute(services: Services, tx: Queryable, events: readonly Published[]): Promise<void> {
+async function distribute(
+  services: Services,
+  tx: Queryable,
+  events: readonly Published[],
+): Promise<void> {
   const receivers = await tx.query<Receiver>(
     `select id, workspace_id, sub_account_id, url, events, format, disabled_at, after_event::text from webhooks
-     where workspace_id = any($1) and invoice_origin is null for key share`, [[...new Set(events.map(({ workspaceId }) => workspaceId))]])
-  const listening = events.flatMap((event) => (
-    receivers.filter((each) => wants(each, event)).map((receiver) => ({ event, receiver, url: null }))))
+     where workspace_id = any($1) and invoice_origin is null for key share`,
+    [[...new Set(events.map(({ workspaceId }) => workspaceId))]],
+  )
+  const listening = events.flatMap((event) =>
+    receivers
+      .filter((each) => wants(each, event))
+      .map((receiver) => ({ event, receiver, url: null })),
+  )
   // Who listens at that address anyway is not told twice.
-  const isTold = (event: Published, url: string) => listening.some((each) => each.event === event && each.receiver.url === url)
-  const wanted = [...listening, ...(await invoiceReceivers(services, tx, events)).filter(({ event, url }) => !isTold(event, url))]
+  const isTold = (event: Published, url: string) =>
+    listening.some((each) => each.event === event && each.receiver.url === url)
+  const wanted = [
+    ...listening,
+    ...(await invoiceReceivers(services, tx, events)).filter(
+      ({ event, url }) => !isTold(event, url),
+    ),
+  ]
   if (wanted.length === 0) return
-  const classic = await classicData(services, tx, wanted.filter(({ receiver }) => receiver.format === 'classic').map(({ event }) => event))
+  const classic = await classicData(
+    services,
+    tx,
+    wanted.filter(({ receiver }) => receiver.format === 'classic').map(({ event }) => event),
+  )
   const bodies = new Map<string, string>()
   const bodyOf = (event: Published, format: Receiver['format']): string => {
     const data = format === 'classic' ? classic.get(event.uid) : undefined
@@ -41,19 +62,33 @@ async function distribute(services: Services, tx: Queryable, events: readonly Pu
        d (id, webhook, workspace, uid, type, object, position, body, tries, url)
      on conflict do nothing`,
     [
-      wanted.map(() => services.environment.uuid()), wanted.map(({ receiver }) => receiver.id),
-      wanted.map(({ event }) => event.workspaceId), wanted.map(({ event }) => event.uid), wanted.map(({ event }) => event.type),
-      wanted.map(({ event }) => event.object), wanted.map(({ event }) => event.position),
+      wanted.map(() => services.environment.uuid()),
+      wanted.map(({ receiver }) => receiver.id),
+      wanted.map(({ event }) => event.workspaceId),
+      wanted.map(({ event }) => event.uid),
+      wanted.map(({ event }) => event.type),
+      wanted.map(({ event }) => event.object),
+      wanted.map(({ event }) => event.position),
       wanted.map(({ event, receiver }) => bodyOf(event, receiver.format)),
-      wanted.map(({ event }) => (event.type === 'webhook.test' ? 1 : TRIES_MAX)), now, wanted.map(({ url }) => url),
-    ])
+      wanted.map(({ event }) => (event.type === 'webhook.test' ? 1 : TRIES_MAX)),
+      now,
+      wanted.map(({ url }) => url),
+    ],
+  )
 }
 
 /** What the publisher does for webhooks. */
-export const distributor: Distributor = { write: distribute, done: ({ webhooks }) => webhooks.due.ring() }
+export const distributor: Distributor = {
+  write: distribute,
+  done: ({ webhooks }) => webhooks.due.ring(),
+}
 
 const told = (event: Published) => ({
-  uid: event.uid, type: event.type, created_at: event.createdAt, object: event.object, version: event.version.toString(),
+  uid: event.uid,
+  type: event.type,
+  created_at: event.createdAt,
+  object: event.object,
+  version: event.version.toString(),
   payload: event.payload,
 })
 
@@ -61,6 +96,10 @@ function wants(receiver: Receiver, event: Published): boolean {
   if (receiver.workspace_id !== event.workspaceId) return false
   // A test is for the one that it is about, whatever that listens to.
   if (event.type === 'webhook.test') return event.object === receiver.id
-  return (event.subAccountId === null || event.subAccountId === receiver.sub_account_id) && receiver.disabled_at === null
-    && event.id > BigInt(receiver.after_event) && typesOf(receiver.events).includes(event.type)
+  return (
+    (event.subAccountId === null || event.subAccountId === receiver.sub_account_id) &&
+    receiver.disabled_at === null &&
+    event.id > BigInt(receiver.after_event) &&
+    typesOf(receiver.events).includes(event.type)
+  )
 }

@@ -7,7 +7,12 @@ import { makeSecret, type WebhookRow } from './webhook.ts'
 const ORIGINS_MAX = 100
 
 /** An invoice's event, and the address of its own that the invoice names. */
-interface Addressed { event: Published; subAccountId: string; url: string; origin: string }
+interface Addressed {
+  event: Published
+  subAccountId: string
+  url: string
+  origin: string
+}
 
 /** The webhook by which a server is told of invoices that name an address there. */
 export type InvoiceReceiver = Pick<WebhookRow, 'id' | 'format' | 'disabled_at'>
@@ -15,17 +20,22 @@ export type InvoiceReceiver = Pick<WebhookRow, 'id' | 'format' | 'disabled_at'>
 function addressOf(event: Published): Addressed[] {
   if (!event.type.startsWith('invoice.') || event.subAccountId === null) return []
   const { webhook_url: url } = JSON.parse(event.payload) as { webhook_url?: unknown }
-  return typeof url === 'string' && URL.canParse(url) ? [{ event, subAccountId: event.subAccountId, url, origin: new URL(url).origin }] : []
+  return typeof url === 'string' && URL.canParse(url)
+    ? [{ event, subAccountId: event.subAccountId, url, origin: new URL(url).origin }]
+    : []
 }
 
 const keyOf = (subAccount: string, origin: string): string => `${subAccount} ${origin}`
 
 /**
- * Of events of invoices that name a `webhook_url`, where they go: for each server there is one webhook of the sub-account, made
- * here the first time, with queue, secret and failures of its own like every other; its deliveries name the address.
+ * Of events of invoices that name a `webhook_url`, where they go: for each server there is one
+ * webhook of the sub-account, made here the first time, with queue, secret and failures of its own
+ * like every other; its deliveries name the address.
  */
 export async function invoiceReceivers(
-  services: Services, tx: Queryable, events: readonly Published[]
+  services: Services,
+  tx: Queryable,
+  events: readonly Published[],
 ): Promise<{ event: Published; receiver: InvoiceReceiver; url: string }[]> {
   const addressed = events.flatMap(addressOf)
   if (addressed.length === 0) return []
@@ -40,33 +50,46 @@ export async function invoiceReceivers(
   })
 }
 
-async function readReceivers(tx: Queryable, addressed: readonly Addressed[]): Promise<Map<string, InvoiceReceiver | null>> {
+async function readReceivers(
+  tx: Queryable,
+  addressed: readonly Addressed[],
+): Promise<Map<string, InvoiceReceiver | null>> {
   const rows = await tx.query<InvoiceReceiver & { sub_account_id: string; invoice_origin: string }>(
     `select id, format, disabled_at, sub_account_id, invoice_origin from webhooks
      where workspace_id = any($3) and sub_account_id = any($1) and invoice_origin = any($2) for key share`,
-    [[...new Set(addressed.map(({ subAccountId }) => subAccountId))], [...new Set(addressed.map(({ origin }) => origin))],
-      [...new Set(addressed.map(({ event }) => event.workspaceId))]])
+    [
+      [...new Set(addressed.map(({ subAccountId }) => subAccountId))],
+      [...new Set(addressed.map(({ origin }) => origin))],
+      [...new Set(addressed.map(({ event }) => event.workspaceId))],
+    ],
+  )
   return new Map(rows.map((row) => [keyOf(row.sub_account_id, row.invoice_origin), row]))
 }
 
 async function makeReceiver(
-  services: Services, tx: Queryable, { event, subAccountId, origin }: Addressed
+  services: Services,
+  tx: Queryable,
+  { event, subAccountId, origin }: Addressed,
 ): Promise<InvoiceReceiver | null> {
-  const { count } = await tx.one<{ count: string }>(
+  const { count } = (await tx.one<{ count: string }>(
     'select count(*)::text count from webhooks where workspace_id = $2 and sub_account_id = $1 and invoice_origin is not null',
     [subAccountId, event.workspaceId],
-  ) as { count: string }
+  )) as { count: string }
   if (Number(count) >= ORIGINS_MAX) {
     const where = { sub_account: subAccountId, origin }
-    services.log.warn(where, `invoices of a sub-account are told to ${ORIGINS_MAX} servers already; not to this one`)
+    services.log.warn(
+      where,
+      `invoices of a sub-account are told to ${ORIGINS_MAX} servers already; not to this one`,
+    )
     return null
   }
   const id = services.environment.uuid()
   const { sealed } = makeSecret(services, id)
-  return await tx.one<InvoiceReceiver>(
+  return (await tx.one<InvoiceReceiver>(
     `insert into webhooks (id, workspace_id, sub_account_id, url, events, description, format, sealed_secret, secret_made_at,
        invoice_origin, created_at, updated_at)
      values ($1, $2, $3, $4, '{invoice.*}', 'webhook_url of invoices', 'standard', $5, $6, $4, $6, $6)
      returning id, format, disabled_at`,
-    [id, event.workspaceId, subAccountId, origin, sealed, tx.now()]) as InvoiceReceiver
+    [id, event.workspaceId, subAccountId, origin, sealed, tx.now()],
+  )) as InvoiceReceiver
 }

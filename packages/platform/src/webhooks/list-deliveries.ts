@@ -8,11 +8,20 @@ import { findWebhook, idParam } from './webhook.ts'
 
 /** What was sent to a webhook and what it answered, the newest first. */
 export const listDeliveries = endpoint({
-  id: 'listDeliveries', tag: 'Webhooks',
+  id: 'listDeliveries',
+  tag: 'Webhooks',
   description: 'What was sent to it and what it answered, newest first.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
-  method: 'GET', path: '/dac/v1/webhooks/{id}/deliveries', summary: 'List the deliveries of a webhook', access: 'read', params: idParam,
-  query: z.strictObject({ status: oneOf(DELIVERY_STATUSES).optional(), type: typeFilter.optional(), ...pageQuery }),
+  method: 'GET',
+  path: '/dac/v1/webhooks/{id}/deliveries',
+  summary: 'List the deliveries of a webhook',
+  access: 'read',
+  params: idParam,
+  query: z.strictObject({
+    status: oneOf(DELIVERY_STATUSES).optional(),
+    type: typeFilter.optional(),
+    ...pageQuery,
+  }),
   response: pageOf(deliveryShape),
   async handler({ services: { database }, caller, params, query: { status, type, page, limit } }) {
     const { id } = await findWebhook(database, caller, params.id)
@@ -20,10 +29,20 @@ export const listDeliveries = endpoint({
     const conditions = ['workspace_id = $2 and webhook_id = $1']
     if (status !== undefined) conditions.push(`status = $${values.push(status)}`)
     if (type) conditions.push(`type = any($${values.push(type)}::text[])`)
-    const { rows, total } = await readList<DeliveryRow>(database, {
-      list: 'webhook_deliveries', columns: '*',
-      found: conditions.join(' and '), values, kept: given({ status, type: type ?? undefined }), from: null, before: null,
-    }, page, limit)
+    const { rows, total } = await readList<DeliveryRow>(
+      database,
+      {
+        list: 'webhook_deliveries',
+        columns: '*',
+        found: conditions.join(' and '),
+        values,
+        kept: given({ status, type: type ?? undefined }),
+        from: null,
+        before: null,
+      },
+      page,
+      limit,
+    )
     return { body: { data: rows.map(presentDelivery), page, limit, total } }
   },
 })

@@ -4,14 +4,20 @@ import { presentWebhook, WEBHOOKS_MAX, webhookShape, type WebhookRow } from './w
 
 /** The webhooks of the caller's sub-account, the oldest first: there are never many. */
 export const listWebhooks = endpoint({
-  id: 'listWebhooks', tag: 'Webhooks',
+  id: 'listWebhooks',
+  tag: 'Webhooks',
   description: 'Every webhook of the workspace, with how its deliveries go.',
-  method: 'GET', path: '/dac/v1/webhooks', summary: 'List webhooks', access: 'read', query: z.strictObject({}),
+  method: 'GET',
+  path: '/dac/v1/webhooks',
+  summary: 'List webhooks',
+  access: 'read',
+  query: z.strictObject({}),
   response: z.object({ data: z.array(webhookShape).max(WEBHOOKS_MAX) }),
   async handler({ services, caller }) {
     const rows = await services.database.query<WebhookRow>(
       'select * from webhooks where workspace_id = $2 and sub_account_id = $1 order by created_at, id',
-      [caller.subAccountId, caller.workspaceId])
+      [caller.subAccountId, caller.workspaceId],
+    )
     return { body: { data: rows.map((row) => presentWebhook(row, services.environment.now())) } }
   },
 })

@@ -1,4 +1,10 @@
-import { createHash, createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from 'node:crypto'
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPair,
+  type KeyObject,
+} from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Services } from '../engine/services.ts'
 
@@ -7,25 +13,38 @@ const BITS = 3072
 export const PLATFORM_KEY_OWNER = 'webhook key'
 
 /** The platform's pair for `x-signature`: one for every process of a database. */
-export interface PlatformKey { privateKey: KeyObject; publicPem: string }
+export interface PlatformKey {
+  privateKey: KeyObject
+  publicPem: string
+}
 
 /** Made when it is first asked for; whichever process is first, all have the same. */
 export async function loadPlatformKey(services: Services): Promise<PlatformKey> {
-  const { database, aml: { secrets } } = services
+  const {
+    database,
+    aml: { secrets },
+  } = services
   const known = async (): Promise<PlatformKey | null> => {
     const row = await database.one<{ public_key_pem: string; sealed_private_key: Buffer }>(
-      'select public_key_pem, sealed_private_key from webhook_keys')
+      'select public_key_pem, sealed_private_key from webhook_keys',
+    )
     if (!row) return null
-    return { privateKey: createPrivateKey(secrets.open(PLATFORM_KEY_OWNER, row.sealed_private_key)), publicPem: row.public_key_pem }
+    return {
+      privateKey: createPrivateKey(secrets.open(PLATFORM_KEY_OWNER, row.sealed_private_key)),
+      publicPem: row.public_key_pem,
+    }
   }
   const there = await known()
   if (there) return there
   const made = await promisify(generateKeyPair)('rsa', {
-    modulusLength: BITS, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    modulusLength: BITS,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
   })
-  await database.query('insert into webhook_keys (public_key_pem, sealed_private_key) values ($1, $2) on conflict do nothing', [
-    made.publicKey, secrets.seal(PLATFORM_KEY_OWNER, made.privateKey),
-  ])
+  await database.query(
+    'insert into webhook_keys (public_key_pem, sealed_private_key) values ($1, $2) on conflict do nothing',
+    [made.publicKey, secrets.seal(PLATFORM_KEY_OWNER, made.privateKey)],
+  )
   const kept = await known()
   if (!kept) throw new Error('the key of webhooks was not kept')
   return kept

@@ -22,25 +22,48 @@ const PEM = /^-----BEGIN PUBLIC KEY-----\n([A-Za-z0-9+/=]{1,64}\n)+-----END PUBL
 
 /** What `x-signature` is checked with. */
 export const webhookKeyPem = endpoint({
-  id: 'readWebhookKeyPem', tag: 'Webhooks',
+  id: 'readWebhookKeyPem',
+  tag: 'Webhooks',
   description: 'What `x-signature` of a delivery is verified with. Needs no key.',
-  method: 'GET', path: '/.well-known/custody-webhook-key.pem', summary: 'The public key of x-signature, as PEM', access: 'public',
-  query: z.strictObject({}), mediaType: 'application/x-pem-file',
-  response: z.string().max(1000).regex(PEM).meta({ description: 'SPKI, 3072 bits', examples: [EXAMPLE] }),
+  method: 'GET',
+  path: '/.well-known/custody-webhook-key.pem',
+  summary: 'The public key of x-signature, as PEM',
+  access: 'public',
+  query: z.strictObject({}),
+  mediaType: 'application/x-pem-file',
+  response: z
+    .string()
+    .max(1000)
+    .regex(PEM)
+    .meta({ description: 'SPKI, 3072 bits', examples: [EXAMPLE] }),
   handler: async ({ services }) => ({
-    headers: { 'content-type': 'application/x-pem-file' }, text: (await services.webhooks.key()).publicPem,
+    headers: { 'content-type': 'application/x-pem-file' },
+    text: (await services.webhooks.key()).publicPem,
   }),
 })
 
 export const webhookKeyJwks = endpoint({
-  id: 'readWebhookKeys', tag: 'Webhooks',
+  id: 'readWebhookKeys',
+  tag: 'Webhooks',
   description: 'The same key as a JWK set (RFC 7517). Needs no key.',
-  method: 'GET', path: '/.well-known/custody-webhook-keys.json', summary: 'The public key of x-signature, as a JWK set', access: 'public',
+  method: 'GET',
+  path: '/.well-known/custody-webhook-keys.json',
+  summary: 'The public key of x-signature, as a JWK set',
+  access: 'public',
   query: z.strictObject({}),
   response: z.object({
-    keys: z.array(z.object({
-      kty: z.string(), n: z.string(), e: z.string(), kid: z.string(), alg: z.literal('RS512'), use: z.literal('sig'),
-    })).max(1),
+    keys: z
+      .array(
+        z.object({
+          kty: z.string(),
+          n: z.string(),
+          e: z.string(),
+          kid: z.string(),
+          alg: z.literal('RS512'),
+          use: z.literal('sig'),
+        }),
+      )
+      .max(1),
   }),
   handler: async ({ services }) => ({ body: jwksOf((await services.webhooks.key()).publicPem) }),
 })

@@ -6,9 +6,21 @@ const LEASE_MS = 60_000
 
 /** A delivery that is about to be tried, with what its webhook says. */
 export interface Claimed {
-  id: string; webhook_id: string; workspace_id: string; event_uid: string; type: string; object: string; body: string
-  tries: number; tries_left: number; lease_token: string
-  url: string; sealed_secret: Buffer; sealed_previous_secret: Buffer | null; previous_until: Date | null; failures: number
+  id: string
+  webhook_id: string
+  workspace_id: string
+  event_uid: string
+  type: string
+  object: string
+  body: string
+  tries: number
+  tries_left: number
+  lease_token: string
+  url: string
+  sealed_secret: Buffer
+  sealed_previous_secret: Buffer | null
+  previous_until: Date | null
+  failures: number
 }
 
 /** What is under way in every process. A lease that has run out is nobody's. */
@@ -17,8 +29,9 @@ const UNDER_WAY = `select d.webhook_id, d.workspace_id,
   from webhook_deliveries d where d.lease_token is not null and d.next_at > $1 group by 1, 2`
 
 /**
- * First tries that may begin: of one object in its order, so none while an earlier one has not been tried. As one value, which
- * the index of objects answers at once; a join would be planned over everything that waits.
+ * First tries that may begin: of one object in its order, so none while an earlier one has not been
+ * tried. As one value, which the index of objects answers at once; a join would be planned over
+ * everything that waits.
  */
 const IS_FRESH = `d.status = 'pending' and d.tries = 0 and d.position = (
   select e.position from webhook_deliveries e where e.workspace_id = d.workspace_id and e.webhook_id = d.webhook_id and e.object = d.object
@@ -33,11 +46,22 @@ const OF_ROOM = 'd.workspace_id = r.workspace_id and d.webhook_id = r.id'
 /** Whether anything waits at all, now or for its time, in SQL. */
 export const MAY_BE_DUE = `exists (select 1 from webhook_deliveries where status = 'pending')`
 
-/** Webhooks that have room, with what waits for them, and how much of their workspaces is under way. Each is looked at once. */
-export async function readQueues(database: Queryable): Promise<{ queues: Queue[]; ofWorkspace: Map<string, number> }> {
+/**
+ * Webhooks that have room, with what waits for them, and how much of their workspaces is under way.
+ * Each is looked at once.
+ */
+export async function readQueues(
+  database: Queryable,
+): Promise<{ queues: Queue[]; ofWorkspace: Map<string, number> }> {
   const rows = await database.query<{
-    id: string; workspace_id: string; failures: number; fresh: number; again: number; whole: number
-    fresh_waits: number; again_waits: number
+    id: string
+    workspace_id: string
+    failures: number
+    fresh: number
+    again: number
+    whole: number
+    fresh_waits: number
+    again_waits: number
   }>(
     `with recursive waiting as (
        (select workspace_id, webhook_id from webhook_deliveries where status = 'pending' order by workspace_id, webhook_id limit 1)
@@ -61,12 +85,18 @@ export async function readQueues(database: Queryable): Promise<{ queues: Queue[]
          select count(*) from (select 1 from webhook_deliveries d where ${OF_ROOM} and ${IS_DUE} limit $3::int) few
        ) end::int again_waits
      from some_room r where r.whole < $5::int`,
-    [database.now(), PLACES.webhook, PLACES.again, PLACES.failingWebhook, PLACES.workspace])
+    [database.now(), PLACES.webhook, PLACES.again, PLACES.failingWebhook, PLACES.workspace],
+  )
   return {
-    queues: rows.map((row) => ({
-      webhook: row.id, workspace: row.workspace_id, failures: row.failures, inFlight: { fresh: row.fresh, again: row.again },
-      waits: { fresh: row.fresh_waits, again: row.again_waits },
-    })).filter(({ waits }) => waits.fresh + waits.again > 0),
+    queues: rows
+      .map((row) => ({
+        webhook: row.id,
+        workspace: row.workspace_id,
+        failures: row.failures,
+        inFlight: { fresh: row.fresh, again: row.again },
+        waits: { fresh: row.fresh_waits, again: row.again_waits },
+      }))
+      .filter(({ waits }) => waits.fresh + waits.again > 0),
     ofWorkspace: new Map(rows.map(({ workspace_id, whole }) => [workspace_id, whole])),
   }
 }
@@ -74,13 +104,21 @@ export async function readQueues(database: Queryable): Promise<{ queues: Queue[]
 const TAKEN = `d.id, d.webhook_id, d.workspace_id, d.event_uid, d.type, d.object, d.body, d.tries, d.tries_left, d.lease_token,
   coalesce(d.url, w.url) url, w.sealed_secret, w.sealed_previous_secret, w.previous_until, w.failures`
 
-/** Takes what the shares allow. A process that dies leaves a lease that runs out, and the delivery is tried again. */
-export async function claim(database: Queryable, shares: readonly Share[], token: string): Promise<Claimed[]> {
+/**
+ * Takes what the shares allow. A process that dies leaves a lease that runs out, and the delivery
+ * is tried again.
+ */
+export async function claim(
+  database: Queryable,
+  shares: readonly Share[],
+  token: string,
+): Promise<Claimed[]> {
   const now = database.now()
   const lease = new Date(now.getTime() + LEASE_MS)
-  const take = (lane: 'fresh' | 'again', which: string, order: string) => database.query<Claimed>(
-    // Materialized: what is taken under a limit is looked for once, however the rest is joined.
-    `with mine as materialized (
+  const take = (lane: 'fresh' | 'again', which: string, order: string) =>
+    database.query<Claimed>(
+      // Materialized: what is taken under a limit is looked for once, however the rest is joined.
+      `with mine as materialized (
        select share.workspace, c.id from unnest($6::uuid[], $3::uuid[], $4::int[]) share (workspace, webhook, places) cross join lateral (
          select d.id from webhook_deliveries d where d.workspace_id = share.workspace and d.webhook_id = share.webhook and ${which}
          order by ${order} limit share.places for update skip locked
@@ -89,7 +127,15 @@ export async function claim(database: Queryable, shares: readonly Share[], token
      from mine, webhooks w where d.workspace_id = mine.workspace and d.id = mine.id
        and w.workspace_id = mine.workspace and w.id = d.webhook_id and w.disabled_at is null
      returning ${TAKEN}`,
-    [now, lease, shares.map(({ webhook }) => webhook), shares.map((share) => share[lane]), token, shares.map(({ workspace }) => workspace)])
+      [
+        now,
+        lease,
+        shares.map(({ webhook }) => webhook),
+        shares.map((share) => share[lane]),
+        token,
+        shares.map(({ workspace }) => workspace),
+      ],
+    )
   const [fresh, again] = await Promise.all([
     shares.some((share) => share.fresh > 0) ? take('fresh', IS_FRESH, 'd.position') : [],
     shares.some((share) => share.again > 0) ? take('again', IS_DUE, 'd.next_at, d.position') : [],
@@ -97,15 +143,26 @@ export async function claim(database: Queryable, shares: readonly Share[], token
   return [...fresh, ...again]
 }
 
-/** Takes one delivery to be tried now, whatever its turn; null where it is under way, or too much of its webhook is. */
-export async function claimOne(database: Queryable, workspace: string, id: string, token: string): Promise<Claimed | null> {
+/**
+ * Takes one delivery to be tried now, whatever its turn; null where it is under way, or too much of
+ * its webhook is.
+ */
+export async function claimOne(
+  database: Queryable,
+  workspace: string,
+  id: string,
+  token: string,
+): Promise<Claimed | null> {
   const now = database.now()
-  return await database.one<Claimed>(
-    `update webhook_deliveries d set tries = d.tries + 1, lease_token = $3, next_at = $4, updated_at = $1
+  return (
+    (await database.one<Claimed>(
+      `update webhook_deliveries d set tries = d.tries + 1, lease_token = $3, next_at = $4, updated_at = $1
      from webhooks w where d.workspace_id = $6 and d.id = $2 and w.workspace_id = $6 and w.id = d.webhook_id
        and d.status = 'pending' and (d.lease_token is null or d.next_at <= $1)
        and (select count(*) from webhook_deliveries o
          where o.workspace_id = $6 and o.webhook_id = d.webhook_id and o.lease_token is not null and o.next_at > $1) < $5
      returning ${TAKEN}`,
-    [now, id, token, new Date(now.getTime() + LEASE_MS), PLACES.webhook, workspace]) ?? null
+      [now, id, token, new Date(now.getTime() + LEASE_MS), PLACES.webhook, workspace],
+    )) ?? null
+  )
 }

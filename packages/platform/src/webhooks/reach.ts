@@ -4,14 +4,19 @@ import ipaddr from 'ipaddr.js'
 
 /** Resolves a name to every address that it has. */
 export type Resolve = (
-  name: string, options: LookupAllOptions, done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void
+  name: string,
+  options: LookupAllOptions,
+  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
 /** Public by its range, and not the Internet: Azure's platform address. */
 const NEVER = ['168.63.129.16/32'].map((text) => ipaddr.parseCIDR(text))
-/** What is handed out of IPv6 as global unicast (RFC 4291 as IANA assigns it); it leaves out every form that embeds IPv4. */
+/**
+ * What is handed out of IPv6 as global unicast (RFC 4291 as IANA assigns it); it leaves out every
+ * form that embeds IPv4.
+ */
 const GLOBAL = ipaddr.parseCIDR('2000::/3')
 
 const within = (address: Address, [network, bits]: [Address, number]): boolean =>
@@ -25,8 +30,9 @@ export class NotAllowed extends Error {
 }
 
 /**
- * Which addresses may be connected to: those of the public Internet, and what the operator allows. It is asked for the address
- * that is dialled, whatever name or spelling led to it, so that a name that changes its mind is of no use.
+ * Which addresses may be connected to: those of the public Internet, and what the operator allows.
+ * It is asked for the address that is dialled, whatever name or spelling led to it, so that a name
+ * that changes its mind is of no use.
  */
 export class Reach {
   readonly #allowed: [Address, number][]
@@ -47,7 +53,10 @@ export class Reach {
     return address.kind() === 'ipv4' || within(address, GLOBAL)
   }
 
-  /** @throws NotAllowed where the host of a URL is an address that may not be connected to; names are looked up later */
+  /**
+   * @throws NotAllowed where the host of a URL is an address that may not be connected to; names
+   *   are looked up later
+   */
   check(url: URL): void {
     const host = url.hostname.replace(/^\[|\]$/g, '')
     if (isIP(host) !== 0 && !this.allows(host)) throw new NotAllowed(host)
@@ -60,7 +69,11 @@ export class Reach {
       if (error) return done(error, all ? [] : '')
       const found = addresses.filter(({ address }) => this.allows(address))
       const [first] = found
-      if (first === undefined) return done(new NotAllowed(`${name} (${addresses[0]?.address ?? 'no address'})`), all ? [] : '')
+      if (first === undefined)
+        return done(
+          new NotAllowed(`${name} (${addresses[0]?.address ?? 'no address'})`),
+          all ? [] : '',
+        )
       return all ? done(null, found) : done(null, first.address, isIP(first.address))
     })
   }

@@ -6,38 +6,62 @@ import { pathId } from '../http/schemas.ts'
 import { deliveryShape, findDelivery, presentDelivery, type DeliveryRow } from './delivery.ts'
 import { findWebhook } from './webhook.ts'
 
-/** Has a delivery made once more, with the same `webhook-id` and the same bytes: by its turn, at once where nothing is before it. */
-async function resend(services: Services, caller: Caller, webhook: string | null, given: string): Promise<Reply> {
+/**
+ * Has a delivery made once more, with the same `webhook-id` and the same bytes: by its turn, at
+ * once where nothing is before it.
+ */
+async function resend(
+  services: Services,
+  caller: Caller,
+  webhook: string | null,
+  given: string,
+): Promise<Reply> {
   const { database } = services
   const known = await findDelivery(database, caller, webhook, given)
   const { disabled_at: disabledAt } = await findWebhook(database, caller, known.webhook_id)
   if (disabledAt !== null) {
-    throw new ApiError('WEBHOOK_DISABLED', 'id: the webhook is disabled; enable it by PATCH {"disabled": false}', { field: 'id' })
+    throw new ApiError(
+      'WEBHOOK_DISABLED',
+      'id: the webhook is disabled; enable it by PATCH {"disabled": false}',
+      { field: 'id' },
+    )
   }
   // One that is under way is being sent anyway.
   const row = await database.one<DeliveryRow>(
     `update webhook_deliveries set status = 'pending', next_at = $2, updated_at = $2, tries = greatest(tries, 1),
        tries_left = case when status = 'pending' then tries_left else 1 end
-     where workspace_id = $3 and id = $1 and lease_token is null returning *`, [known.id, database.now(), caller.workspaceId])
+     where workspace_id = $3 and id = $1 and lease_token is null returning *`,
+    [known.id, database.now(), caller.workspaceId],
+  )
   services.webhooks.due.ring()
-  return { body: presentDelivery(row ?? await findDelivery(database, caller, webhook, given)) }
+  return { body: presentDelivery(row ?? (await findDelivery(database, caller, webhook, given))) }
 }
 
 export const resendDelivery = endpoint({
-  id: 'resendDelivery', tag: 'Webhooks',
+  id: 'resendDelivery',
+  tag: 'Webhooks',
   description: 'The same bytes under the same `webhook-id` once more.',
   errors: ['FORBIDDEN', 'NOT_FOUND', 'WEBHOOK_DISABLED'],
-  method: 'POST', path: '/dac/v1/webhooks/deliveries/{delivery}/resend', summary: 'Send a delivery again', access: 'write',
-  params: z.strictObject({ delivery: pathId }), response: deliveryShape,
+  method: 'POST',
+  path: '/dac/v1/webhooks/deliveries/{delivery}/resend',
+  summary: 'Send a delivery again',
+  access: 'write',
+  params: z.strictObject({ delivery: pathId }),
+  response: deliveryShape,
   handler: async ({ services, caller, params }) => resend(services, caller, null, params.delivery),
 })
 
 export const resendDeliveryOf = endpoint({
-  id: 'resendDeliveryOfWebhook', tag: 'Webhooks',
+  id: 'resendDeliveryOfWebhook',
+  tag: 'Webhooks',
   description: 'The same bytes under the same `webhook-id` once more.',
   errors: ['FORBIDDEN', 'NOT_FOUND', 'WEBHOOK_DISABLED'],
-  method: 'POST', path: '/dac/v1/webhooks/{id}/deliveries/{delivery}/resend', summary: 'Send a delivery of a webhook again',
+  method: 'POST',
+  path: '/dac/v1/webhooks/{id}/deliveries/{delivery}/resend',
+  summary: 'Send a delivery of a webhook again',
   access: 'write',
-  params: z.strictObject({ id: pathId, delivery: pathId }), response: deliveryShape,
-  handler: async ({ services, caller, params }) => resend(services, caller, params.id, params.delivery),
+  params: z.strictObject({ id: pathId, delivery: pathId }),
+  response: deliveryShape,
+  handler: async ({ services, caller, params }) =>
+    resend(services, caller, params.id, params.delivery),
 })

@@ -2,25 +2,41 @@ import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { wholeNumber } from '../http/schemas.ts'
 import {
-  findWebhook, idParam, makeSecret, openSecret, presentWebhook, SHOWN_AGAIN_MS, webhookWithSecretShape, type WebhookRow,
+  findWebhook,
+  idParam,
+  makeSecret,
+  openSecret,
+  presentWebhook,
+  SHOWN_AGAIN_MS,
+  webhookWithSecretShape,
+  type WebhookRow,
 } from './webhook.ts'
 
 const OVERLAP_S = 86_400
 const OVERLAP_MAX_S = 7 * 86_400
 
 /**
- * Gives a webhook another secret. For a while both sign, so that no delivery is refused while the receiver changes. Asked again
- * within a minute, because the answer was lost, it answers the same: else the secret that the receiver has would be gone.
+ * Gives a webhook another secret. For a while both sign, so that no delivery is refused while the
+ * receiver changes. Asked again within a minute, because the answer was lost, it answers the same:
+ * else the secret that the receiver has would be gone.
  */
 export const rotateWebhook = endpoint({
-  id: 'rotateWebhookSecret', tag: 'Webhooks',
-  description: 'A new secret, shown once. The old one signs beside it until its time is over, so that receivers can follow.',
+  id: 'rotateWebhookSecret',
+  tag: 'Webhooks',
+  description:
+    'A new secret, shown once. The old one signs beside it until its time is over, so that receivers can follow.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
-  method: 'POST', path: '/dac/v1/webhooks/{id}/rotate', summary: 'Rotate the secret of a webhook',
-  access: 'write', isSetting: true, params: idParam,
+  method: 'POST',
+  path: '/dac/v1/webhooks/{id}/rotate',
+  summary: 'Rotate the secret of a webhook',
+  access: 'write',
+  isSetting: true,
+  params: idParam,
   body: z.strictObject({
     overlap_s: wholeNumber(
-      0, OVERLAP_MAX_S, `Seconds for which the secret of before signs as well: ${OVERLAP_S} where it is absent; 0: it is void at once`
+      0,
+      OVERLAP_MAX_S,
+      `Seconds for which the secret of before signs as well: ${OVERLAP_S} where it is absent; 0: it is void at once`,
     ).optional(),
   }),
   response: webhookWithSecretShape,
@@ -28,16 +44,29 @@ export const rotateWebhook = endpoint({
     return services.database.transaction(async (tx) => {
       const row = await findWebhook(tx, caller, params.id, true)
       const now = tx.now()
-      const isAgain = row.previous_until !== null && now.getTime() - row.secret_made_at.getTime() < SHOWN_AGAIN_MS
+      const isAgain =
+        row.previous_until !== null && now.getTime() - row.secret_made_at.getTime() < SHOWN_AGAIN_MS
       if (isAgain && overlapS > 0) {
-        return { body: { ...presentWebhook(row, now.getTime()), secret: openSecret(services, row.id, row.sealed_secret) } }
+        return {
+          body: {
+            ...presentWebhook(row, now.getTime()),
+            secret: openSecret(services, row.id, row.sealed_secret),
+          },
+        }
       }
       const { secret, sealed } = makeSecret(services, row.id)
-      const changed = await tx.one<WebhookRow>(
+      const changed = (await tx.one<WebhookRow>(
         `update webhooks set sealed_previous_secret = case when $3::timestamptz is null then null else sealed_secret end,
            previous_until = $3, sealed_secret = $2, secret_made_at = $4, updated_at = $4
          where workspace_id = $5 and id = $1 returning *`,
-        [row.id, sealed, overlapS === 0 ? null : new Date(now.getTime() + overlapS * 1000), now, caller.workspaceId]) as WebhookRow
+        [
+          row.id,
+          sealed,
+          overlapS === 0 ? null : new Date(now.getTime() + overlapS * 1000),
+          now,
+          caller.workspaceId,
+        ],
+      )) as WebhookRow
       return { body: { ...presentWebhook(changed, now.getTime()), secret } }
     })
   },

@@ -1,4 +1,9 @@
-import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
+import {
+  Agent as HttpAgent,
+  request as httpRequest,
+  type ClientRequest,
+  type IncomingMessage,
+} from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { reasonOf } from '@custody/chains/reason'
 import type { Environment } from '../environment.ts'
@@ -21,7 +26,9 @@ export interface Answer {
   durationMs: number
 }
 
-/** Sends deliveries, to where that is allowed. It follows no redirect and trusts no answer to end. */
+/**
+ * Sends deliveries, to where that is allowed. It follows no redirect and trusts no answer to end.
+ */
 export class Sender {
   readonly #environment: Environment
   readonly #reach: Reach
@@ -40,17 +47,32 @@ export class Sender {
   }
 
   /** @returns null where the signal ended it: nobody knows what became of it */
-  async post(address: string, headers: Record<string, string>, body: string, signal: AbortSignal): Promise<Answer | null> {
+  async post(
+    address: string,
+    headers: Record<string, string>,
+    body: string,
+    signal: AbortSignal,
+  ): Promise<Answer | null> {
     const from = this.#environment.now()
     const over = new AbortController()
-    const late = this.#environment.sleep(DEADLINE_MS, AbortSignal.any([over.signal, signal])).then(() => {
-      if (!over.signal.aborted && !signal.aborted) over.abort(new Error(`no complete answer within ${DEADLINE_MS / 1000} s`))
-    })
+    const late = this.#environment
+      .sleep(DEADLINE_MS, AbortSignal.any([over.signal, signal]))
+      .then(() => {
+        if (!over.signal.aborted && !signal.aborted)
+          over.abort(new Error(`no complete answer within ${DEADLINE_MS / 1000} s`))
+      })
     const end = AbortSignal.any([over.signal, signal])
-    const answer = await this.#attempt(address, headers, body, end, true).catch((error: unknown) => ({
-      status: null, text: null, retryAfterMs: null,
-      error: reasonOf(over.signal.aborted ? over.signal.reason : error).slice(0, ERROR_SHOWN_CHARS),
-    }))
+    const answer = await this.#attempt(address, headers, body, end, true).catch(
+      (error: unknown) => ({
+        status: null,
+        text: null,
+        retryAfterMs: null,
+        error: reasonOf(over.signal.aborted ? over.signal.reason : error).slice(
+          0,
+          ERROR_SHOWN_CHARS,
+        ),
+      }),
+    )
     over.abort()
     await late
     if (signal.aborted && answer.status === null) return null
@@ -58,14 +80,22 @@ export class Sender {
   }
 
   async #attempt(
-    address: string, headers: Record<string, string>, body: string, signal: AbortSignal, mayRepeat: boolean
+    address: string,
+    headers: Record<string, string>,
+    body: string,
+    signal: AbortSignal,
+    mayRepeat: boolean,
   ): Promise<Omit<Answer, 'durationMs'>> {
     const url = new URL(address)
     this.#reach.check(url)
     const https = url.protocol === 'https:'
     const send = https ? httpsRequest : httpRequest
     const outgoing = send(url, {
-      method: 'POST', headers, signal, lookup: this.#reach.lookup, agent: https ? this.#agents.https : this.#agents.http,
+      method: 'POST',
+      headers,
+      signal,
+      lookup: this.#reach.lookup,
+      agent: https ? this.#agents.https : this.#agents.http,
     })
     this.#watch(outgoing)
     try {
@@ -77,18 +107,29 @@ export class Sender {
       const isGood = status >= 200 && status < 300
       const redirects = status >= 300 && status < 400
       return {
-        status, text: text.slice(0, ANSWER_SHOWN_CHARS).replaceAll('\0', ''),
+        status,
+        text: text.slice(0, ANSWER_SHOWN_CHARS).replaceAll('\0', ''),
         retryAfterMs: retryAfter(response.headers['retry-after'], this.#environment.now()),
-        error: isGood ? null : `answered ${status}${redirects ? '; redirects are not followed' : ''}`,
+        error: isGood
+          ? null
+          : `answered ${status}${redirects ? '; redirects are not followed' : ''}`,
       }
     } catch (error) {
-      // A connection that was kept open may have been closed by the other side the moment it was used: the answer is not known.
-      const isStale = outgoing.reusedSocket && ['ECONNRESET', 'EPIPE'].includes(String((error as { code?: unknown }).code))
-      if (isStale && mayRepeat && !signal.aborted) return await this.#attempt(address, headers, body, signal, false)
+      // A connection that was kept open may have been closed by the other side the moment it was
+      // used: the answer is not known.
+      const isStale =
+        outgoing.reusedSocket &&
+        ['ECONNRESET', 'EPIPE'].includes(String((error as { code?: unknown }).code))
+      if (isStale && mayRepeat && !signal.aborted)
+        return await this.#attempt(address, headers, body, signal, false)
       throw error
     } finally {
       // Whatever of the answer was not read is not waited for.
-      if (!outgoing.destroyed && !(outgoing as ClientRequest & { res?: IncomingMessage }).res?.complete) outgoing.destroy()
+      if (
+        !outgoing.destroyed &&
+        !(outgoing as ClientRequest & { res?: IncomingMessage }).res?.complete
+      )
+        outgoing.destroy()
     }
   }
 
@@ -97,7 +138,8 @@ export class Sender {
     outgoing.on('socket', (socket) => {
       const look = () => {
         const { remoteAddress } = socket
-        if (remoteAddress !== undefined && !this.#reach.allows(remoteAddress)) outgoing.destroy(new NotAllowed(remoteAddress))
+        if (remoteAddress !== undefined && !this.#reach.allows(remoteAddress))
+          outgoing.destroy(new NotAllowed(remoteAddress))
       }
       if (socket.connecting) socket.once('connect', look)
       else look()

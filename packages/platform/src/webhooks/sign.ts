@@ -4,11 +4,19 @@ import { promisify } from 'node:util'
 const SECRET_PREFIX = 'whsec_'
 export const SECRET_BYTES = 32
 
-export const newSecret = (bytes: Uint8Array): string => SECRET_PREFIX + Buffer.from(bytes).toString('base64')
+export const newSecret = (bytes: Uint8Array): string =>
+  SECRET_PREFIX + Buffer.from(bytes).toString('base64')
 
-const inBackground = promisify(signWith) as (algorithm: string, data: Buffer, key: KeyObject) => Promise<Buffer>
+const inBackground = promisify(signWith) as (
+  algorithm: string,
+  data: Buffer,
+  key: KeyObject,
+) => Promise<Buffer>
 
-/** `webhook-signature` of Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`. @param secret `whsec_…` */
+/**
+ * `webhook-signature` of Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`. @param secret
+ * `whsec_…`
+ */
 function signatureOf(secret: string, id: string, timestamp: string, body: string): string {
   const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`
@@ -20,12 +28,19 @@ export const bodySignature = async (body: string, key: KeyObject): Promise<strin
 
 /**
  * The headers of one try.
- * @param o.secrets each signs; during a rotation there are two @param o.now milliseconds since the Unix Epoch
- * @param o.key of the platform, for `x-signature`; null: without it @param o.test marks an event that did not happen
+ * @param o.secrets each signs; during a rotation there are two @param o.now milliseconds since
+ *   the Unix Epoch
+ * @param o.key of the platform, for `x-signature`; null: without it @param o.test marks an event
+ *   that did not happen
  */
-export async function headersFor(
-  o: { id: string; body: string; secrets: readonly string[]; now: number; key: KeyObject | null; test?: boolean }
-): Promise<Record<string, string>> {
+export async function headersFor(o: {
+  id: string
+  body: string
+  secrets: readonly string[]
+  now: number
+  key: KeyObject | null
+  test?: boolean
+}): Promise<Record<string, string>> {
   const timestamp = String(Math.floor(o.now / 1000))
   return {
     'content-type': 'application/json; charset=utf-8',
@@ -33,7 +48,9 @@ export async function headersFor(
     'user-agent': 'custody-webhooks/1',
     'webhook-id': o.id,
     'webhook-timestamp': timestamp,
-    'webhook-signature': o.secrets.map((secret) => signatureOf(secret, o.id, timestamp, o.body)).join(' '),
+    'webhook-signature': o.secrets
+      .map((secret) => signatureOf(secret, o.id, timestamp, o.body))
+      .join(' '),
     ...(o.test === true ? { 'custody-test': 'true' } : {}),
     ...(o.key ? { 'x-signature': await bodySignature(o.body, o.key) } : {}),
   }

@@ -13,58 +13,108 @@ export const WEBHOOKS_MAX = 20
 const EVENTS_MAX = 50
 const URL_MAX = 2000
 const FORMATS = ['standard', 'classic'] as const
-/** A request that comes again because its answer was lost is answered with the same secret for so long. */
+/**
+ * A request that comes again because its answer was lost is answered with the same secret for so
+ * long.
+ */
 export const SHOWN_AGAIN_MS = 60_000
 
 /** A row of `webhooks`. */
 export interface WebhookRow {
-  id: string; workspace_id: string; sub_account_id: string; url: string; events: string[]; description: string | null
-  format: (typeof FORMATS)[number]; disabled_at: Date | null; disabled_reason: string | null
-  sealed_secret: Buffer; secret_made_at: Date; sealed_previous_secret: Buffer | null; previous_until: Date | null; failures: number
-  created_at: Date; updated_at: Date
+  id: string
+  workspace_id: string
+  sub_account_id: string
+  url: string
+  events: string[]
+  description: string | null
+  format: (typeof FORMATS)[number]
+  disabled_at: Date | null
+  disabled_reason: string | null
+  sealed_secret: Buffer
+  secret_made_at: Date
+  sealed_previous_secret: Buffer | null
+  previous_until: Date | null
+  failures: number
+  created_at: Date
+  updated_at: Date
 }
 
-export const webhookShape = z.object({
-  id: z.string(), url: z.string(), events: z.array(z.string()).max(EVENTS_MAX), description: z.string().nullable(), format: z.enum(FORMATS),
-  disabled: z.boolean(), disabled_reason: z.string().nullable(),
-  failures: z.int().meta({ description: 'Tries in a row that failed; at 50 it is disabled' }),
-  previous_secret_until: z.string().nullable().meta({ description: 'Until then the secret of before the rotation signs as well' }),
-  created_at: z.string(), updated_at: z.string(),
-}).meta({ id: 'Webhook' })
+export const webhookShape = z
+  .object({
+    id: z.string(),
+    url: z.string(),
+    events: z.array(z.string()).max(EVENTS_MAX),
+    description: z.string().nullable(),
+    format: z.enum(FORMATS),
+    disabled: z.boolean(),
+    disabled_reason: z.string().nullable(),
+    failures: z.int().meta({ description: 'Tries in a row that failed; at 50 it is disabled' }),
+    previous_secret_until: z
+      .string()
+      .nullable()
+      .meta({ description: 'Until then the secret of before the rotation signs as well' }),
+    created_at: z.string(),
+    updated_at: z.string(),
+  })
+  .meta({ id: 'Webhook' })
 
-const secretShape = z.string().meta({ description: '`whsec_` and 32 bytes in base64. Shown here and never again' })
-export const webhookWithSecretShape = webhookShape.extend({ secret: secretShape }).meta({ id: 'WebhookWithSecret' })
+const secretShape = z
+  .string()
+  .meta({ description: '`whsec_` and 32 bytes in base64. Shown here and never again' })
+export const webhookWithSecretShape = webhookShape
+  .extend({ secret: secretShape })
+  .meta({ id: 'WebhookWithSecret' })
 
 export const idParam = z.strictObject({ id: pathId })
 
 export function presentWebhook(row: WebhookRow, now: number) {
   const overlaps = row.previous_until !== null && row.previous_until.getTime() > now
   return {
-    id: row.id, url: row.url, events: row.events, description: row.description, format: row.format,
-    disabled: row.disabled_at !== null, disabled_reason: row.disabled_reason, failures: row.failures,
-    previous_secret_until: overlaps ? row.previous_until?.toISOString() ?? null : null,
-    created_at: row.created_at.toISOString(), updated_at: row.updated_at.toISOString(),
+    id: row.id,
+    url: row.url,
+    events: row.events,
+    description: row.description,
+    format: row.format,
+    disabled: row.disabled_at !== null,
+    disabled_reason: row.disabled_reason,
+    failures: row.failures,
+    previous_secret_until: overlaps ? (row.previous_until?.toISOString() ?? null) : null,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
   }
 }
 
 export const fields = {
   url: z.string().max(URL_MAX).meta({
-    format: 'uri', minLength: 1, pattern: '^[hH][tT][tT][pP][sS]?://',
+    format: 'uri',
+    minLength: 1,
+    pattern: '^[hH][tT][tT][pP][sS]?://',
     description: 'https, and a public address; http and loopback on the local network',
   }),
-  events: z.array(eventPattern).min(1, 'must name at least one event; * is all').max(EVENTS_MAX, `must have at most ${EVENTS_MAX} names`)
-    .transform((patterns) => [...new Set(patterns)].sort()).meta({ description: 'Names of events, `group.*` or `*`' }),
-  description: z.string().max(500).refine((value) => !value.includes('\0'), 'must not contain NUL')
+  events: z
+    .array(eventPattern)
+    .min(1, 'must name at least one event; * is all')
+    .max(EVENTS_MAX, `must have at most ${EVENTS_MAX} names`)
+    .transform((patterns) => [...new Set(patterns)].sort())
+    .meta({ description: 'Names of events, `group.*` or `*`' }),
+  description: z
+    .string()
+    .max(500)
+    .refine((value) => !value.includes('\0'), 'must not contain NUL')
     .meta({ pattern: String.raw`^[^\u0000]*$` }),
   disabled: z.boolean(),
-  format: z.enum(FORMATS, { error: `must be one of ${FORMATS.join(', ')}` })
-    .meta({ description: 'classic: transactions in the shape of earlier integrations; docs/webhooks.md lists its fields' }),
+  format: z.enum(FORMATS, { error: `must be one of ${FORMATS.join(', ')}` }).meta({
+    description:
+      'classic: transactions in the shape of earlier integrations; docs/webhooks.md lists its fields',
+  }),
 }
 
 /** @throws ApiError `INVALID_REQUEST` that names the field where nothing may be sent to the URL */
 export function checkUrl(services: Services, given: string, field = 'url'): void {
-  const wrong = (reason: string) => new ApiError('INVALID_REQUEST', `${field}: ${reason}`, { field })
-  if (given.includes('\0') || given !== given.trim()) throw wrong('must be a URL without spaces around it')
+  const wrong = (reason: string) =>
+    new ApiError('INVALID_REQUEST', `${field}: ${reason}`, { field })
+  if (given.includes('\0') || given !== given.trim())
+    throw wrong('must be a URL without spaces around it')
   let url: URL
   try {
     url = new URL(given)
@@ -74,7 +124,8 @@ export function checkUrl(services: Services, given: string, field = 'url'): void
   const local = services.settings.network === 'local'
   if (url.protocol !== 'https:' && !(local && url.protocol === 'http:'))
     throw wrong(local ? 'must begin with https:// or http://' : 'must begin with https://')
-  if (url.username !== '' || url.password !== '') throw wrong('must not hold a user name or password; deliveries are signed instead')
+  if (url.username !== '' || url.password !== '')
+    throw wrong('must not hold a user name or password; deliveries are signed instead')
   if (url.port === '0') throw wrong('names port 0, which nobody listens on')
   if (url.hash !== '') throw wrong('must have no part after #, which is never sent')
   try {
@@ -89,19 +140,33 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export const isUuid = (text: string): boolean => UUID.test(text)
 
 /** What is answered where an id is another workspace's. */
-export const anothers = (): ApiError => new ApiError('FORBIDDEN', 'id: the webhook belongs to another workspace', { field: 'id' })
+export const anothers = (): ApiError =>
+  new ApiError('FORBIDDEN', 'id: the webhook belongs to another workspace', { field: 'id' })
 
 /**
  * A webhook of the caller's sub-account.
  * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
  */
-export async function findWebhook(database: Queryable, caller: Caller, given: string, locked = false): Promise<WebhookRow> {
-  const missing = () => new ApiError('NOT_FOUND', `id: there is no webhook ${given.slice(0, 100)} in this sub-account`, { field: 'id' })
+export async function findWebhook(
+  database: Queryable,
+  caller: Caller,
+  given: string,
+  locked = false,
+): Promise<WebhookRow> {
+  const missing = () =>
+    new ApiError(
+      'NOT_FOUND',
+      `id: there is no webhook ${given.slice(0, 100)} in this sub-account`,
+      { field: 'id' },
+    )
   const id = given.toLowerCase()
   if (!isUuid(id)) throw missing()
   const row = await database.one<WebhookRow>(
-    `select * from webhooks where workspace_id = $2 and id = $1${locked ? ' for update' : ''}`, [id, caller.workspaceId])
-  if (!row && await database.one('select 1 from webhooks where id::text = $1', [id])) throw anothers()
+    `select * from webhooks where workspace_id = $2 and id = $1${locked ? ' for update' : ''}`,
+    [id, caller.workspaceId],
+  )
+  if (!row && (await database.one('select 1 from webhooks where id::text = $1', [id])))
+    throw anothers()
   if (!row || row.sub_account_id !== caller.subAccountId) throw missing()
   return row
 }
@@ -116,13 +181,21 @@ export function makeSecret(services: Services, id: string): { secret: string; se
 export const openSecret = (services: Services, id: string, sealed: Uint8Array): string =>
   services.aml.secrets.open(webhookOwner(id), sealed)
 
-/** The secrets that sign a delivery: during a rotation there are two. @param at milliseconds since the Unix Epoch */
+/**
+ * The secrets that sign a delivery: during a rotation there are two. @param at milliseconds since
+ * the Unix Epoch
+ */
 export const secretsAt = (
-  services: Services, hook: Pick<WebhookRow, 'id' | 'sealed_secret' | 'sealed_previous_secret' | 'previous_until'>, at: number
-): string[] => [
-  hook.sealed_secret,
-  ...(hook.sealed_previous_secret && hook.previous_until && hook.previous_until.getTime() > at ? [hook.sealed_previous_secret] : []),
-].map((sealed) => openSecret(services, hook.id, sealed))
+  services: Services,
+  hook: Pick<WebhookRow, 'id' | 'sealed_secret' | 'sealed_previous_secret' | 'previous_until'>,
+  at: number,
+): string[] =>
+  [
+    hook.sealed_secret,
+    ...(hook.sealed_previous_secret && hook.previous_until && hook.previous_until.getTime() > at
+      ? [hook.sealed_previous_secret]
+      : []),
+  ].map((sealed) => openSecret(services, hook.id, sealed))
 
 /** The id of the newest event: those up to there are not for a webhook that begins now. */
 export const LAST_EVENT = `coalesce(pg_sequence_last_value(pg_get_serial_sequence('events', 'id')), 0)`

@@ -16,7 +16,10 @@ export interface Webhooks {
 
 /** @param o.allow CIDRs that are sent to although they are no public addresses */
 export function createWebhooks(o: {
-  services: () => Services; environment: Environment; allow: readonly string[]; resolve: Resolve
+  services: () => Services
+  environment: Environment
+  allow: readonly string[]
+  resolve: Resolve
 }): Webhooks {
   let key: Promise<PlatformKey> | null = null
   const reach = new Reach(o.allow, o.resolve)
@@ -35,5 +38,7 @@ export function createWebhooks(o: {
 }
 
 declare module '../engine/services.ts' {
-  interface Services { webhooks: Webhooks }
+  interface Services {
+    webhooks: Webhooks
+  }
 }

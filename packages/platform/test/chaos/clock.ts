@@ -6,13 +6,24 @@ import type { Story } from './story.ts'
 const LOOK_MS = 8000
 const RECOVERY_MS = 60_000
 
-/** The library that tells a process another time; null where it is not installed (Debian: faketime). */
-export const fakeTime = (): string | null => globSync('/usr/lib/*/faketime/libfaketimeMT.so.1').find((path) => existsSync(path)) ?? null
+/**
+ * The library that tells a process another time; null where it is not installed (Debian: faketime).
+ */
+export const fakeTime = (): string | null =>
+  globSync('/usr/lib/*/faketime/libfaketimeMT.so.1').find((path) => existsSync(path)) ?? null
 
-/** What the platform is started with so that its clock, and not that of the rest, is what a file says. */
+/**
+ * What the platform is started with so that its clock, and not that of the rest, is what a file
+ * says.
+ */
 export function movedBy(library: string, file: string): Record<string, string> {
   writeFileSync(file, '+0\n')
-  return { LD_PRELOAD: library, FAKETIME_TIMESTAMP_FILE: file, FAKETIME_NO_CACHE: '1', FAKETIME_DONT_FAKE_MONOTONIC: '1' }
+  return {
+    LD_PRELOAD: library,
+    FAKETIME_TIMESTAMP_FILE: file,
+    FAKETIME_NO_CACHE: '1',
+    FAKETIME_DONT_FAKE_MONOTONIC: '1',
+  }
 }
 
 async function halt({ installation, payments }: Story, halted: boolean): Promise<void> {
@@ -21,7 +32,10 @@ async function halt({ installation, payments }: Story, halted: boolean): Promise
   }
 }
 
-/** The platform's clock jumps by hours while transfers are under way, and back: first forward, then backward. */
+/**
+ * The platform's clock jumps by hours while transfers are under way, and back: first forward, then
+ * backward.
+ */
 export async function clockJumps(story: Story, file: string): Promise<string[]> {
   const { installation } = story
   const set = (offset: string) => {
@@ -30,21 +44,39 @@ export async function clockJumps(story: Story, file: string): Promise<string[]> 
   }
   await story.begin()
   for (const offset of ['+6h', '-6h']) {
-    // No block comes meanwhile, so that what was accepted waits, by the wrong clock, for what comes later.
+    // No block comes meanwhile, so that what was accepted waits, by the wrong clock, for what comes
+    // later.
     await halt(story, true)
     story.send(12)
     await story.answered()
     set(offset)
     await sleep(1000)
     const refused = await story.tried()
-    story.expect('a request whose time it does not believe is refused with 401', refused.status === 401, refused)
+    story.expect(
+      'a request whose time it does not believe is refused with 401',
+      refused.status === 401,
+      refused,
+    )
     await sleep(LOOK_MS)
-    story.expect('the platform runs', await installation.answers('/livez'), installation.lastLines())
+    story.expect(
+      'the platform runs',
+      await installation.answers('/livez'),
+      installation.lastLines(),
+    )
     set('+0')
     await halt(story, false)
-    await story.expectSoon('with the right time again new transfers are taken', async () => (await story.tried()).status === 200, RECOVERY_MS, () => installation.readiness())
-    await story.expectSoon('and all that was accepted ends', async () => await story.payments.pending() === 0, RECOVERY_MS, () => story.payments.pending())
+    await story.expectSoon(
+      'with the right time again new transfers are taken',
+      async () => (await story.tried()).status === 200,
+      RECOVERY_MS,
+      () => installation.readiness(),
+    )
+    await story.expectSoon(
+      'and all that was accepted ends',
+      async () => (await story.payments.pending()) === 0,
+      RECOVERY_MS,
+      () => story.payments.pending(),
+    )
   }
   return story.end()
 }
-

@@ -20,23 +20,38 @@ const ASKED_EVERY_MS = 250
 const GOES_ON_WITHIN_MS = 90_000
 const WHOLE_WITHIN_MS = 120_000
 
-/** Asks anew, again and again, without waiting for those that hang. @returns after how many milliseconds one was accepted; null: not in time */
+/**
+ * Asks anew, again and again, without waiting for those that hang. @returns after how many
+ * milliseconds one was accepted; null: not in time
+ */
 async function goesOn(story: Story): Promise<number | null> {
   const begun = Date.now()
   const asked: Promise<void>[] = []
   let afterMs: number | null = null
   while (afterMs === null && Date.now() - begun < GOES_ON_WITHIN_MS) {
-    asked.push(story.tried().then(({ status }) => {
-      if (status === 200) afterMs ??= Date.now() - begun
-    }))
+    asked.push(
+      story.tried().then(({ status }) => {
+        if (status === 200) afterMs ??= Date.now() - begun
+      }),
+    )
     await sleep(ASKED_EVERY_MS)
   }
   await Promise.all(asked)
   return afterMs
 }
 
-/** The primary fails under load in each way, and comes back as another's standby. @returns what does not hold */
-export async function primaryFails({ cluster, story, seed, transfers, perSecond, troubles }: Failovers): Promise<string[]> {
+/**
+ * The primary fails under load in each way, and comes back as another's standby. @returns what does
+ * not hold
+ */
+export async function primaryFails({
+  cluster,
+  story,
+  seed,
+  transfers,
+  perSecond,
+  troubles,
+}: Failovers): Promise<string[]> {
   await story.begin()
   const gaveUp = new AbortController()
   const sending = story.payments.send(transfers, perSecond, new Chance(seed * 2), gaveUp.signal)
@@ -46,18 +61,26 @@ export async function primaryFails({ cluster, story, seed, transfers, perSecond,
     const accepted = story.payments.wanted.filter(({ id }) => id !== null).length
     const { name, mend } = await cluster.strike(trouble)
     const afterMs = await goesOn(story)
-    story.expect(`${trouble} (${name}, ${accepted} accepted so far): another transfer is accepted after ${afterMs ?? 0} ms`, afterMs !== null, cluster.lastLines())
-    if (afterMs !== null) pauses.set(trouble, [...pauses.get(trouble) ?? [], afterMs])
+    story.expect(
+      `${trouble} (${name}, ${accepted} accepted so far): another transfer is accepted after ${afterMs ?? 0} ms`,
+      afterMs !== null,
+      cluster.lastLines(),
+    )
+    if (afterMs !== null) pauses.set(trouble, [...(pauses.get(trouble) ?? []), afterMs])
     const mended = Date.now()
     await mend()
     await cluster.whole(WHOLE_WITHIN_MS)
     const primary = (await cluster.primary())?.name
-    story.say(`all three are there again after ${((Date.now() - mended) / 1000).toFixed(1)} s; ${String(primary)} is the primary`)
+    story.say(
+      `all three are there again after ${((Date.now() - mended) / 1000).toFixed(1)} s; ${String(primary)} is the primary`,
+    )
   }
   await sending
   gaveUp.abort()
   const problems = await story.end()
-  for (const [trouble, all] of pauses) story.say(`${trouble}: ${all.map((ms) => `${(ms / 1000).toFixed(1)} s`).join(', ')}`)
-  for (const [code, count] of story.payments.unanswered) story.say(`${String(count).padStart(6)}  requests without success: ${code}`)
+  for (const [trouble, all] of pauses)
+    story.say(`${trouble}: ${all.map((ms) => `${(ms / 1000).toFixed(1)} s`).join(', ')}`)
+  for (const [code, count] of story.payments.unanswered)
+    story.say(`${String(count).padStart(6)}  requests without success: ${code}`)
   return problems
 }

@@ -15,7 +15,10 @@ function limit(pid: number, soft: number): boolean {
 
 const openOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
 
-/** Processes may open no further file: first the platform, with strangers at its door, then two signer nodes. */
+/**
+ * Processes may open no further file: first the platform, with strangers at its door, then two
+ * signer nodes.
+ */
 export async function descriptorsGone(story: Story): Promise<string[]> {
   const { installation } = story
   await story.begin()
@@ -25,7 +28,9 @@ export async function descriptorsGone(story: Story): Promise<string[]> {
   await story.answered()
   if (!limit(platform, openOf(platform))) throw new Error('prlimit cannot limit the platform')
   story.say(`the platform may open no more than its ${openOf(platform)} files`)
-  const strangers: Socket[] = Array.from({ length: STRANGERS }, () => connect(installation.port, '127.0.0.1').on('error', () => undefined))
+  const strangers: Socket[] = Array.from({ length: STRANGERS }, () =>
+    connect(installation.port, '127.0.0.1').on('error', () => undefined),
+  )
   installation.kill('signer 3')
   story.send(12)
   const seen = new Map<string, number>()
@@ -34,13 +39,29 @@ export async function descriptorsGone(story: Story): Promise<string[]> {
     seen.set(`${status} ${code}`, (seen.get(`${status} ${code}`) ?? 0) + 1)
     await sleep(1000)
   }
-  story.say(`meanwhile requests were answered: ${[...seen].map(([answer, count]) => `${count} × ${answer}`).join(', ')}`)
-  story.expect('each was done, refused with 503, or not answered at all', [...seen.keys()].every((answer) => /^(200|503|0) /.test(answer)), [...seen])
-  story.expect('the platform is the same process', pidOf('platform') === platform, installation.lastLines())
+  story.say(
+    `meanwhile requests were answered: ${[...seen].map(([answer, count]) => `${count} × ${answer}`).join(', ')}`,
+  )
+  story.expect(
+    'each was done, refused with 503, or not answered at all',
+    [...seen.keys()].every((answer) => /^(200|503|0) /.test(answer)),
+    [...seen],
+  )
+  story.expect(
+    'the platform is the same process',
+    pidOf('platform') === platform,
+    installation.lastLines(),
+  )
   for (const socket of strangers) socket.destroy()
   limit(platform, 4096)
-  await story.expectSoon('with files again it is ready, and the node that had died meanwhile with it', async () => await installation.answers('/readyz?deep')
-    && (await installation.readiness())?.checks['signer_3'] === 'ok', 60_000, () => installation.readiness())
+  await story.expectSoon(
+    'with files again it is ready, and the node that had died meanwhile with it',
+    async () =>
+      (await installation.answers('/readyz?deep')) &&
+      (await installation.readiness())?.checks['signer_3'] === 'ok',
+    60_000,
+    () => installation.readiness(),
+  )
   await story.answered()
 
   const nodes = (['signer 1', 'signer 2'] as const).map(pidOf)
@@ -49,8 +70,16 @@ export async function descriptorsGone(story: Story): Promise<string[]> {
   story.send(12)
   await story.answered()
   await sleep(8000)
-  story.expect('both are the same processes', (['signer 1', 'signer 2'] as const).map(pidOf).join() === nodes.join())
+  story.expect(
+    'both are the same processes',
+    (['signer 1', 'signer 2'] as const).map(pidOf).join() === nodes.join(),
+  )
   for (const pid of nodes) limit(pid, 4096)
-  await story.expectSoon('all that was accepted ends', async () => await story.payments.pending() === 0, 90_000, () => installation.readiness())
+  await story.expectSoon(
+    'all that was accepted ends',
+    async () => (await story.payments.pending()) === 0,
+    90_000,
+    () => installation.readiness(),
+  )
   return story.end()
 }

@@ -1,5 +1,17 @@
 import { spawnSync } from 'node:child_process'
-import { closeSync, cpSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, rmSync, statfsSync, symlinkSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  cpSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  symlinkSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '../../src/database/pool.ts'
@@ -10,15 +22,24 @@ const MIB = 1024 ** 2
 const DISK_MIB = 400
 const BALLAST = 'ballast'
 
-/** A home on a small file system of its own; null where this user may not mount one. The chains, which are not ours, stay outside. */
+/**
+ * A home on a small file system of its own; null where this user may not mount one. The chains,
+ * which are not ours, stay outside.
+ */
 export function smallDisk(home: string): (() => void) | null {
   mkdirSync(home, { recursive: true })
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m,mode=0700`, 'custody-chaos', home]).status !== 0) return null
+  if (
+    spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m,mode=0700`, 'custody-chaos', home])
+      .status !== 0
+  )
+    return null
   const chains = join(dirname(home), 'devnet')
   mkdirSync(chains, { recursive: true })
   symlinkSync(chains, join(home, 'devnet'))
   return () => {
-    for (const name of ['logs', 'postgres.log']) if (existsSync(join(home, name))) cpSync(join(home, name), join(dirname(home), 'kept', name), { recursive: true })
+    for (const name of ['logs', 'postgres.log'])
+      if (existsSync(join(home, name)))
+        cpSync(join(home, name), join(dirname(home), 'kept', name), { recursive: true })
     spawnSync('umount', ['-l', home])
   }
 }
@@ -33,7 +54,8 @@ function fill(home: string, leave: number): void {
   const file = openSync(join(home, BALLAST), 'a')
   const piece = Buffer.alloc(MIB)
   try {
-    while (freeBytes(home) > leave) writeSync(file, piece, 0, Math.max(1, Math.min(MIB, freeBytes(home) - leave)))
+    while (freeBytes(home) > leave)
+      writeSync(file, piece, 0, Math.max(1, Math.min(MIB, freeBytes(home) - leave)))
     fsyncSync(file)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
@@ -44,15 +66,26 @@ function fill(home: string, leave: number): void {
 
 const empty = (home: string): void => rmSync(join(home, BALLAST), { force: true })
 
-/** Writes to the database beside the platform until it can take no more, and its server ends: it cannot write its own log. */
+/**
+ * Writes to the database beside the platform until it can take no more, and its server ends: it
+ * cannot write its own log.
+ */
 async function exhaust(installation: Installation): Promise<boolean> {
-  const { database_url: url } = JSON.parse(readFileSync(join(installation.home, 'runtime.json'), 'utf8')) as { database_url: string }
+  const { database_url: url } = JSON.parse(
+    readFileSync(join(installation.home, 'runtime.json'), 'utf8'),
+  ) as { database_url: string }
   const database = openDatabase(url, { max: 1, onError: () => undefined })
   const first = installation.pids('PostgreSQL')[0]
   try {
     for (const deadline = Date.now() + 60_000; Date.now() < deadline;) {
-      await database.query(`insert into ballast select repeat(md5(n::text), 100) from generate_series(1, 500) n`).catch(() => undefined)
-      await database.query(`update ballast set text = text where ctid in (select ctid from ballast limit 50)`).catch(() => undefined)
+      await database
+        .query(
+          `insert into ballast select repeat(md5(n::text), 100) from generate_series(1, 500) n`,
+        )
+        .catch(() => undefined)
+      await database
+        .query(`update ballast set text = text where ctid in (select ctid from ballast limit 50)`)
+        .catch(() => undefined)
       if (installation.pids('PostgreSQL')[0] !== first) return true
     }
     return false
@@ -62,7 +95,9 @@ async function exhaust(installation: Installation): Promise<boolean> {
 }
 
 async function ask(installation: Installation, statement: string): Promise<void> {
-  const { database_url: url } = JSON.parse(readFileSync(join(installation.home, 'runtime.json'), 'utf8')) as { database_url: string }
+  const { database_url: url } = JSON.parse(
+    readFileSync(join(installation.home, 'runtime.json'), 'utf8'),
+  ) as { database_url: string }
   const database = openDatabase(url, { max: 1, onError: () => undefined })
   await database.query(statement).finally(() => database.close())
 }
@@ -80,14 +115,34 @@ export async function diskFull(story: Story): Promise<string[]> {
   story.say(`filled: ${(freeBytes(home) / MIB).toFixed(0)} MiB are left`)
   await sleep(1500)
   const refused = await story.tried()
-  story.expect('a new transfer is refused with 503 UNAVAILABLE, which names the disk', refused.status === 503 && refused.code === 'UNAVAILABLE' && refused.message.includes('disk'), refused)
+  story.expect(
+    'a new transfer is refused with 503 UNAVAILABLE, which names the disk',
+    refused.status === 503 && refused.code === 'UNAVAILABLE' && refused.message.includes('disk'),
+    refused,
+  )
   const unready = await installation.readiness()
-  story.expect('readiness is not given, and says that it is the disk', unready?.status === 'unavailable' && unready.checks['disk'] !== 'ok', unready)
-  await story.expectSoon('what was accepted before goes on to its end', async () => await story.payments.pending() === 0, 90_000)
+  story.expect(
+    'readiness is not given, and says that it is the disk',
+    unready?.status === 'unavailable' && unready.checks['disk'] !== 'ok',
+    unready,
+  )
+  await story.expectSoon(
+    'what was accepted before goes on to its end',
+    async () => (await story.payments.pending()) === 0,
+    90_000,
+  )
   empty(home)
-  await story.expectSoon('with room again new transfers are taken by themselves', async () => (await story.tried()).status === 200, 10_000, () => installation.readiness())
+  await story.expectSoon(
+    'with room again new transfers are taken by themselves',
+    async () => (await story.tried()).status === 200,
+    10_000,
+    () => installation.readiness(),
+  )
 
-  await ask(installation, `create table ballast as select repeat('x', 1000) text from generate_series(1, 200)`)
+  await ask(
+    installation,
+    `create table ballast as select repeat('x', 1000) text from generate_series(1, 200)`,
+  )
   story.send(12)
   await sleep(500)
   fill(home, 0)
@@ -96,13 +151,27 @@ export async function diskFull(story: Story): Promise<string[]> {
   story.send(4)
   for (let at = 0; at < 5; at++) {
     const { status, code, message } = await story.tried()
-    if (status !== 0) story.expect('a new transfer is refused with 503 UNAVAILABLE', status === 503 && code === 'UNAVAILABLE', { status, code, message })
+    if (status !== 0)
+      story.expect(
+        'a new transfer is refused with 503 UNAVAILABLE',
+        status === 503 && code === 'UNAVAILABLE',
+        { status, code, message },
+      )
     await sleep(1000)
   }
-  story.expect('the platform itself runs', await installation.answers('/livez'), installation.lastLines())
+  story.expect(
+    'the platform itself runs',
+    await installation.answers('/livez'),
+    installation.lastLines(),
+  )
   story.say(`readiness: ${JSON.stringify(await installation.readiness())}`)
   empty(home)
-  await story.expectSoon('with room again it is ready, with nobody doing anything', () => installation.answers('/readyz?deep'), 90_000, () => installation.readiness())
+  await story.expectSoon(
+    'with room again it is ready, with nobody doing anything',
+    () => installation.answers('/readyz?deep'),
+    90_000,
+    () => installation.readiness(),
+  )
   await ask(installation, 'drop table ballast')
   return story.end()
 }

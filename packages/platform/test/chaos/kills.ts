@@ -24,7 +24,9 @@ const REST_MS = 900_000
 const ENDED_SHARE = 0.8
 const LOOK_MS = 5000
 
-/** Transfers while processes are killed; then the peace, and what must hold. @returns what does not */
+/**
+ * Transfers while processes are killed; then the peace, and what must hold. @returns what does not
+ */
 export async function killed(installation: Installation, story: Story): Promise<string[]> {
   const { say } = story
   const payments = new Payments(installation, story.assets)
@@ -35,16 +37,32 @@ export async function killed(installation: Installation, story: Story): Promise<
   say(`${seconds()} s: wallets of ${story.assets.join(', ')} in two sub-accounts have their coins`)
   const storm = new Storm(installation, new Chance(story.seed * 2 + 1))
   const [calm, gaveUp] = [new AbortController(), new AbortController()]
-  const raging = story.rounds === null ? storm.rage(story.secondsBetweenKills * 1000, calm.signal) : storm.each(story.rounds, story.secondsBetweenKills * 1000, calm.signal)
-  const sending = payments.send(story.transfers, story.perSecond, new Chance(story.seed * 2), gaveUp.signal)
+  const raging =
+    story.rounds === null
+      ? storm.rage(story.secondsBetweenKills * 1000, calm.signal)
+      : storm.each(story.rounds, story.secondsBetweenKills * 1000, calm.signal)
+  const sending = payments.send(
+    story.transfers,
+    story.perSecond,
+    new Chance(story.seed * 2),
+    gaveUp.signal,
+  )
   let isSent = false
-  void sending.then(() => { isSent = true })
+  void sending.then(() => {
+    isSent = true
+  })
   const watching = (async () => {
-    for (let next = Date.now() + 30_000; Date.now() - begun < story.stormSecondsMax * 1000; await sleep(LOOK_MS)) {
+    for (
+      let next = Date.now() + 30_000;
+      Date.now() - begun < story.stormSecondsMax * 1000;
+      await sleep(LOOK_MS)
+    ) {
       const pending = await payments.pending()
       const accepted = payments.wanted.filter(({ id }) => id !== null).length
       if (Date.now() > next) {
-        say(`${seconds()} s: ${accepted} accepted, ${pending === null ? 'no answer' : `${pending} pending`}, ${storm.total} kills`)
+        say(
+          `${seconds()} s: ${accepted} accepted, ${pending === null ? 'no answer' : `${pending} pending`}, ${storm.total} kills`,
+        )
         next = Date.now() + 30_000
       }
       if (isSent && pending !== null && pending <= story.transfers * (1 - ENDED_SHARE)) return
@@ -53,7 +71,9 @@ export async function killed(installation: Installation, story: Story): Promise<
   await (story.rounds === null ? watching : raging)
   calm.abort()
   await raging
-  say(`${seconds()} s: the storm is over after ${storm.total} kills; ${payments.wanted.filter(({ id }) => id !== null).length} accepted, ${String(await payments.pending())} pending`)
+  say(
+    `${seconds()} s: the storm is over after ${storm.total} kills; ${payments.wanted.filter(({ id }) => id !== null).length} accepted, ${String(await payments.pending())} pending`,
+  )
   await installation.ready(180_000, '/readyz?deep')
   await sending
   gaveUp.abort()
@@ -62,14 +82,26 @@ export async function killed(installation: Installation, story: Story): Promise<
   const { problems, compared } = await endWell(installation, payments)
   if (storm.total === 0) problems.push('nothing was killed')
   for (const [kind, count] of storm.kills) say(`${String(count).padStart(6)}  ${kind} killed`)
-  for (const [code, count] of payments.unanswered) say(`${String(count).padStart(6)}  requests without success: ${code}`)
+  for (const [code, count] of payments.unanswered)
+    say(`${String(count).padStart(6)}  requests without success: ${code}`)
   const ends = new Map<string, number>()
   for (const { end, place } of payments.wanted) {
     const key = `${place.asset} ${end === null ? 'unknown' : end.status}`
     ends.set(key, (ends.get(key) ?? 0) + 1)
   }
   for (const [end, count] of [...ends].sort()) say(`${String(count).padStart(6)}  ${end}`)
-  say(`seed ${story.seed}: ${payments.wanted.length} transfers, ${storm.total} kills, ${installation.starts} starts of the platform, ${compared} compared with the chains, ${seconds()} s`)
-  installation.note('transfers', payments.wanted.map(({ wallets, place, ids, ...each }) => ({ ...each, units: String(each.units), asset: place.asset, of: wallets.subAccount, ids: [...ids] })))
+  say(
+    `seed ${story.seed}: ${payments.wanted.length} transfers, ${storm.total} kills, ${installation.starts} starts of the platform, ${compared} compared with the chains, ${seconds()} s`,
+  )
+  installation.note(
+    'transfers',
+    payments.wanted.map(({ wallets, place, ids, ...each }) => ({
+      ...each,
+      units: String(each.units),
+      asset: place.asset,
+      of: wallets.subAccount,
+      ids: [...ids],
+    })),
+  )
   return problems
 }

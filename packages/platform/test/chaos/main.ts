@@ -1,5 +1,5 @@
-// npm run chaos -- --seed S --transfers N --seconds-between-kills X    processes are killed
-// npm run chaos -- disk|clock|descriptors|database                     one trouble each; all of it: docs/chaos.md
+// npm run chaos -- --seed S --transfers N --seconds-between-kills X processes are killed npm run
+// chaos -- disk|clock|descriptors|database one trouble each; all of it: docs/chaos.md
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,23 +18,47 @@ const USAGE = `Usage: npm run chaos -- [kills|disk|clock|descriptors|database] [
 
 function options() {
   try {
-    return parseArgs({ options: {
-      'seed': { type: 'string', default: '1' }, 'transfers': { type: 'string', default: '1000' },
-      'seconds-between-kills': { type: 'string', default: '1' }, 'rounds': { type: 'string' }, 'per-second': { type: 'string' },
-      'assets': { type: 'string' }, 'storm-seconds-max': { type: 'string', default: '1200' },
-      'keep': { type: 'boolean', default: false },
-    }, allowPositionals: true })
+    return parseArgs({
+      options: {
+        seed: { type: 'string', default: '1' },
+        transfers: { type: 'string', default: '1000' },
+        'seconds-between-kills': { type: 'string', default: '1' },
+        rounds: { type: 'string' },
+        'per-second': { type: 'string' },
+        assets: { type: 'string' },
+        'storm-seconds-max': { type: 'string', default: '1200' },
+        keep: { type: 'boolean', default: false },
+      },
+      allowPositionals: true,
+    })
   } catch (error) {
     console.error(`${(error as Error).message}\n${USAGE}`)
     return process.exit(2)
   }
 }
 
-const { values: given, positionals: [what = 'kills'] } = options()
-/** Where only the database fails, the cheapest asset is enough, at a pace that lasts for all of it. */
-const values = { 'per-second': what === 'database' ? '4' : '10', 'assets': what === 'database' ? 'SOL' : 'BTC,ETH,XRP,SOL', ...given }
+const {
+  values: given,
+  positionals: [what = 'kills'],
+} = options()
+/**
+ * Where only the database fails, the cheapest asset is enough, at a pace that lasts for all of it.
+ */
+const values = {
+  'per-second': what === 'database' ? '4' : '10',
+  assets: what === 'database' ? 'SOL' : 'BTC,ETH,XRP,SOL',
+  ...given,
+}
 
-function number(name: 'seed' | 'transfers' | 'seconds-between-kills' | 'rounds' | 'per-second' | 'storm-seconds-max'): number {
+function number(
+  name:
+    | 'seed'
+    | 'transfers'
+    | 'seconds-between-kills'
+    | 'rounds'
+    | 'per-second'
+    | 'storm-seconds-max',
+): number {
   const text = values[name] ?? ''
   if (/^\d{1,9}(\.\d{1,3})?$/.test(text)) return Number(text)
   console.error(`--${name}: "${text}" is not a number.\n${USAGE}`)
@@ -47,18 +71,25 @@ const say = (line: string) => console.log(line)
 const assets = values.assets.split(',')
 let installation = new Installation(home)
 let clean = (): void => undefined
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => {
-  installation.end()
-  clean()
-  process.exit(130)
-})
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    installation.end()
+    clean()
+    process.exit(130)
+  })
 
 const STORIES: Record<string, () => Promise<string[] | null>> = {
-  kills: () => killed(installation, {
-    seed: number('seed'), transfers: number('transfers'), assets, perSecond: number('per-second'),
-    secondsBetweenKills: number('seconds-between-kills'), rounds: values.rounds === undefined ? null : number('rounds'),
-    stormSecondsMax: number('storm-seconds-max'), say,
-  }),
+  kills: () =>
+    killed(installation, {
+      seed: number('seed'),
+      transfers: number('transfers'),
+      assets,
+      perSecond: number('per-second'),
+      secondsBetweenKills: number('seconds-between-kills'),
+      rounds: values.rounds === undefined ? null : number('rounds'),
+      stormSecondsMax: number('storm-seconds-max'),
+      say,
+    }),
   async disk() {
     const unmount = smallDisk(home)
     if (unmount === null) return skipped('this user may not mount a small file system')
@@ -67,7 +98,8 @@ const STORIES: Record<string, () => Promise<string[] | null>> = {
   },
   async clock() {
     const library = fakeTime()
-    if (library === null) return skipped('libfaketime is not installed (Debian: apt-get install faketime)')
+    if (library === null)
+      return skipped('libfaketime is not installed (Debian: apt-get install faketime)')
     const file = join(folder, 'clock')
     const env = movedBy(library, file)
     installation = new Installation(home, () => env)
@@ -82,9 +114,15 @@ const STORIES: Record<string, () => Promise<string[] | null>> = {
     try {
       await cluster.start()
       return await primaryFails({
-        cluster, story: new Story(installation, assets, number('seed'), say), seed: number('seed'), transfers: number('transfers'),
+        cluster,
+        story: new Story(installation, assets, number('seed'), say),
+        seed: number('seed'),
+        transfers: number('transfers'),
         perSecond: number('per-second'),
-        troubles: Array.from({ length: values.rounds === undefined ? 1 : number('rounds') }, () => TROUBLES).flat(),
+        troubles: Array.from(
+          { length: values.rounds === undefined ? 1 : number('rounds') },
+          () => TROUBLES,
+        ).flat(),
       })
     } finally {
       await installation.stop()

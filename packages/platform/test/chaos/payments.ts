@@ -3,19 +3,74 @@ import { CustodyError, type Transaction } from '@custody/client'
 import type { Chance } from '../simulator/chance.ts'
 import type { Installation, Wallets } from './installation.ts'
 
-/** An asset that is sent: where to, what a wallet gets first, and the amount to which each transfer adds one smallest unit more. */
-interface Place { asset: string; network: string; decimals: number; to: string; held: string; unit: bigint }
+/**
+ * An asset that is sent: where to, what a wallet gets first, and the amount to which each transfer
+ * adds one smallest unit more.
+ */
+interface Place {
+  asset: string
+  network: string
+  decimals: number
+  to: string
+  held: string
+  unit: bigint
+}
 
 export const PLACES: readonly Place[] = [
-  { asset: 'BTC', network: 'BTC', decimals: 8, to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', held: '20', unit: 10_000n },
-  { asset: 'ETH', network: 'ETH', decimals: 18, to: '0x00000000000000000000000000000000000000AA', held: '100', unit: 10n ** 15n },
-  { asset: 'XRP', network: 'XRP', decimals: 6, to: 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh', held: '500', unit: 10_000n },
-  { asset: 'SOL', network: 'SOL', decimals: 9, to: '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin', held: '100', unit: 2_000_000n },
-  { asset: 'TRX', network: 'TRX', decimals: 6, to: 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY', held: '5000', unit: 1_000_000n },
-  { asset: 'USDT_ETH', network: 'ETH', decimals: 6, to: '0x00000000000000000000000000000000000000AA', held: '5000', unit: 1_000_000n },
+  {
+    asset: 'BTC',
+    network: 'BTC',
+    decimals: 8,
+    to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080',
+    held: '20',
+    unit: 10_000n,
+  },
+  {
+    asset: 'ETH',
+    network: 'ETH',
+    decimals: 18,
+    to: '0x00000000000000000000000000000000000000AA',
+    held: '100',
+    unit: 10n ** 15n,
+  },
+  {
+    asset: 'XRP',
+    network: 'XRP',
+    decimals: 6,
+    to: 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh',
+    held: '500',
+    unit: 10_000n,
+  },
+  {
+    asset: 'SOL',
+    network: 'SOL',
+    decimals: 9,
+    to: '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin',
+    held: '100',
+    unit: 2_000_000n,
+  },
+  {
+    asset: 'TRX',
+    network: 'TRX',
+    decimals: 6,
+    to: 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY',
+    held: '5000',
+    unit: 1_000_000n,
+  },
+  {
+    asset: 'USDT_ETH',
+    network: 'ETH',
+    decimals: 6,
+    to: '0x00000000000000000000000000000000000000AA',
+    held: '5000',
+    unit: 1_000_000n,
+  },
 ]
 
-/** What is to be paid, as the driver wrote it down before it asked anybody. Each amount is another, so that the chain tells them apart. */
+/**
+ * What is to be paid, as the driver wrote it down before it asked anybody. Each amount is another,
+ * so that the chain tells them apart.
+ */
 export interface Wanted {
   wallets: Wallets
   place: Place
@@ -44,7 +99,8 @@ export class Payments {
     this.#installation = installation
     this.#places = assets.map((asset) => {
       const place = PLACES.find((each) => each.asset === asset)
-      if (!place) throw new Error(`asset ${asset}: one of ${PLACES.map((each) => each.asset).join(', ')}`)
+      if (!place)
+        throw new Error(`asset ${asset}: one of ${PLACES.map((each) => each.asset).join(', ')}`)
       return place
     })
   }
@@ -59,7 +115,10 @@ export class Payments {
 
   /** Wallets of two sub-accounts, with coins. */
   async open(): Promise<void> {
-    this.#users = [await this.#installation.user('chaos', 'left'), await this.#installation.user('chaos', 'right')]
+    this.#users = [
+      await this.#installation.user('chaos', 'left'),
+      await this.#installation.user('chaos', 'right'),
+    ]
     for (const { client } of this.#users) {
       for (const { asset, held } of this.#places) {
         await client.createWallet(asset)
@@ -69,8 +128,13 @@ export class Payments {
     }
     for (const { client } of this.#users) {
       for (const { asset } of this.#places) {
-        for (const deadline = Date.now() + 120_000; Number((await client.wallets(asset))[0]?.balance ?? 0) === 0; await sleep(200)) {
-          if (Date.now() > deadline) throw new Error(`the deposit of ${asset} was not credited within 120 s`)
+        for (
+          const deadline = Date.now() + 120_000;
+          Number((await client.wallets(asset))[0]?.balance ?? 0) === 0;
+          await sleep(200)
+        ) {
+          if (Date.now() > deadline)
+            throw new Error(`the deposit of ${asset} was not credited within 120 s`)
         }
       }
     }
@@ -81,8 +145,15 @@ export class Payments {
     const units = place.unit + BigInt(this.wanted.length + 1)
     const one = 10n ** BigInt(place.decimals)
     const wanted: Wanted = {
-      wallets: chance.of(this.#users), place, units, amount: `${units / one}.${String(units % one).padStart(place.decimals, '0')}`,
-      sequence: `chaos-${this.wanted.length + 1}`, ids: new Set(), id: null, refused: null, end: null,
+      wallets: chance.of(this.#users),
+      place,
+      units,
+      amount: `${units / one}.${String(units % one).padStart(place.decimals, '0')}`,
+      sequence: `chaos-${this.wanted.length + 1}`,
+      ids: new Set(),
+      id: null,
+      refused: null,
+      end: null,
     }
     this.wanted.push(wanted)
     return wanted
@@ -92,14 +163,18 @@ export class Payments {
   async ask(wanted: Wanted): Promise<boolean> {
     try {
       const { id } = await wanted.wallets.client.createTransaction({
-        asset: wanted.place.asset, amount: wanted.amount, destination_address: wanted.place.to, sequence_id: wanted.sequence,
+        asset: wanted.place.asset,
+        amount: wanted.amount,
+        destination_address: wanted.place.to,
+        sequence_id: wanted.sequence,
       })
       wanted.ids.add(id)
       wanted.id ??= id
       return true
     } catch (error) {
       if (!(error instanceof CustodyError)) throw error
-      const code = error.status === 0 ? `no answer (${error.code})` : `${error.status} ${error.code}`
+      const code =
+        error.status === 0 ? `no answer (${error.code})` : `${error.status} ${error.code}`
       this.unanswered.set(code, (this.unanswered.get(code) ?? 0) + 1)
       // What is refused for good is no fault of the storm's: it ends the run as a failure.
       if (error.status >= 400 && error.status < 500 && error.status !== 429) {
@@ -122,22 +197,30 @@ export class Payments {
   async send(count: number, perSecond: number, chance: Chance, signal: AbortSignal): Promise<void> {
     let left = count
     const begun = Date.now()
-    await Promise.all(Array.from({ length: Math.min(CALLERS, count) }, async () => {
-      while (left > 0 && !signal.aborted) {
-        const at = count - left--
-        const waitMs = begun + at * 1000 / perSecond - Date.now()
-        if (waitMs > 0) await sleep(waitMs)
-        const wanted = this.want(chance)
-        // Now and then twice at once, as a careless client does.
-        await Promise.all(Array.from({ length: chance.rarely(100) ? 2 : 1 }, () => this.pay(wanted, signal)))
-      }
-    }))
+    await Promise.all(
+      Array.from({ length: Math.min(CALLERS, count) }, async () => {
+        while (left > 0 && !signal.aborted) {
+          const at = count - left--
+          const waitMs = begun + (at * 1000) / perSecond - Date.now()
+          if (waitMs > 0) await sleep(waitMs)
+          const wanted = this.want(chance)
+          // Now and then twice at once, as a careless client does.
+          await Promise.all(
+            Array.from({ length: chance.rarely(100) ? 2 : 1 }, () => this.pay(wanted, signal)),
+          )
+        }
+      }),
+    )
   }
 
   /** How many wait for their end; null where nobody answers. */
   async pending(): Promise<number | null> {
     try {
-      const pages = await Promise.all(this.#users.map(({ client }) => client.transactions({ status: 'pending', type: 'Withdraw', limit: 1 })))
+      const pages = await Promise.all(
+        this.#users.map(({ client }) =>
+          client.transactions({ status: 'pending', type: 'Withdraw', limit: 1 }),
+        ),
+      )
       return pages.reduce((sum, { total }) => sum + Number(total), 0)
     } catch {
       return null

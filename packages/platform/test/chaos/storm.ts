@@ -4,13 +4,28 @@ import { KINDS, type Installation, type Kind } from './installation.ts'
 
 /** How often a kind comes, of all. */
 const WEIGHTS: Record<Kind, number> = {
-  'platform': 2, 'PostgreSQL': 2, 'a PostgreSQL backend': 2, 'signer 1': 3, 'signer 2': 3, 'signer 3': 3, 'chains': 2, 'Ethereum engine': 2,
+  platform: 2,
+  PostgreSQL: 2,
+  'a PostgreSQL backend': 2,
+  'signer 1': 3,
+  'signer 2': 3,
+  'signer 3': 3,
+  chains: 2,
+  'Ethereum engine': 2,
 }
-/** After these nobody answers for some seconds. With one of them every few seconds an installation would do nothing but start. */
+/**
+ * After these nobody answers for some seconds. With one of them every few seconds an installation
+ * would do nothing but start.
+ */
 const GREAT: ReadonlySet<Kind> = new Set(['platform', 'PostgreSQL', 'a PostgreSQL backend'])
-/** So many in a thousand of them come all the same while nobody answers: starts and recoveries are killed too. */
+/**
+ * So many in a thousand of them come all the same while nobody answers: starts and recoveries are
+ * killed too.
+ */
 const GREAT_AGAIN = 100
-const DRAWN: readonly Kind[] = KINDS.flatMap((kind) => Array.from({ length: WEIGHTS[kind] }, () => kind))
+const DRAWN: readonly Kind[] = KINDS.flatMap((kind) =>
+  Array.from({ length: WEIGHTS[kind] }, () => kind),
+)
 
 /** Kills by kind -9 at random until it is told to end. */
 export class Storm {
@@ -33,13 +48,17 @@ export class Storm {
     return isDone
   }
 
-  /** One kill every so many milliseconds, at times that the chance spreads; what is dead already is left, and another one taken. */
+  /**
+   * One kill every so many milliseconds, at times that the chance spreads; what is dead already is
+   * left, and another one taken.
+   */
   async rage(everyMs: number, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await sleep(everyMs / 2 + this.#chance.below(Math.max(1, everyMs)))
-      const mayGreat = await this.#installation.answers() || this.#chance.rarely(GREAT_AGAIN)
+      const mayGreat = (await this.#installation.answers()) || this.#chance.rarely(GREAT_AGAIN)
       const kinds = mayGreat ? DRAWN : DRAWN.filter((kind) => !GREAT.has(kind))
-      for (let tries = 0; tries < 5 && !signal.aborted; tries++) if (this.strike(this.#chance.of(kinds))) break
+      for (let tries = 0; tries < 5 && !signal.aborted; tries++)
+        if (this.strike(this.#chance.of(kinds))) break
     }
   }
 

@@ -1,57 +1,131 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { call, fundedWallet, terminal, TestPlatform, transferBody, type Transfer, type User } from '../harness.ts'
+import {
+  call,
+  fundedWallet,
+  terminal,
+  TestPlatform,
+  transferBody,
+  type Transfer,
+  type User,
+} from '../harness.ts'
 import { document } from '../against-document.ts'
 import { mutateJson, mutateText, oddText, oddValue, type Dice } from './dice.ts'
 import { Found } from './run.ts'
 
 type Schema = Record<string, unknown>
-interface Parameter { $ref?: string; name: string; in: string; schema: Schema; example?: unknown; required?: boolean }
-interface Operation {
-  operationId: string; parameters?: Parameter[]; security?: unknown[]
-  requestBody?: { content: Record<string, { schema: Schema; example?: unknown; examples?: Record<string, { value: unknown }> }> }
+interface Parameter {
+  $ref?: string
+  name: string
+  in: string
+  schema: Schema
+  example?: unknown
+  required?: boolean
 }
-interface Known { method: string; path: string; operation: Operation }
+interface Operation {
+  operationId: string
+  parameters?: Parameter[]
+  security?: unknown[]
+  requestBody?: {
+    content: Record<
+      string,
+      { schema: Schema; example?: unknown; examples?: Record<string, { value: unknown }> }
+    >
+  }
+}
+interface Known {
+  method: string
+  path: string
+  operation: Operation
+}
 
 const ANSWER_MS_MAX = 30_000
-const ODD_JSON = ['1e400', '-0', '00', '0x1', 'NaN', '[', '{"a":1,"a":2}', '{"__proto__":1}', '\ufeff{}', '{"amount":1e999999}', '['.repeat(2000) + ']'.repeat(2000), `{"asset":"${'x'.repeat(60_000)}"}`, '"\\ud800"', '{}{}', 'null', '']
-const spec = document as unknown as { paths: Record<string, Record<string, Operation>>; components: { schemas: Record<string, Schema>; parameters?: Record<string, Parameter> } }
+const ODD_JSON = [
+  '1e400',
+  '-0',
+  '00',
+  '0x1',
+  'NaN',
+  '[',
+  '{"a":1,"a":2}',
+  '{"__proto__":1}',
+  '\ufeff{}',
+  '{"amount":1e999999}',
+  '['.repeat(2000) + ']'.repeat(2000),
+  `{"asset":"${'x'.repeat(60_000)}"}`,
+  '"\\ud800"',
+  '{}{}',
+  'null',
+  '',
+]
+const spec = document as unknown as {
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, Schema>; parameters?: Record<string, Parameter> }
+}
 
 function resolved(schema: Schema | undefined): Schema {
-  const name = typeof schema?.['$ref'] === 'string' ? schema['$ref'].split('/').at(-1) as string : null
-  return name === null ? schema ?? {} : resolved(spec.components.schemas[name])
+  const name =
+    typeof schema?.['$ref'] === 'string' ? (schema['$ref'].split('/').at(-1) as string) : null
+  return name === null ? (schema ?? {}) : resolved(spec.components.schemas[name])
 }
 
 /** A value that a schema means, as far as chance knows. */
-function meant(dice: Dice, given: Schema | undefined, words: readonly string[], depth = 0): unknown {
+function meant(
+  dice: Dice,
+  given: Schema | undefined,
+  words: readonly string[],
+  depth = 0,
+): unknown {
   const schema = resolved(given)
   if (schema['const'] !== undefined) return schema['const']
   if (Array.isArray(schema['enum'])) return dice.of(schema['enum'])
   if (schema['example'] !== undefined && dice.in100(50)) return schema['example']
-  for (const name of ['anyOf', 'oneOf']) if (Array.isArray(schema[name])) return meant(dice, dice.of(schema[name] as Schema[]), words, depth + 1)
-  if (Array.isArray(schema['allOf'])) return Object.assign({}, ...(schema['allOf'] as Schema[]).map((each) => meant(dice, each, words, depth + 1)))
+  for (const name of ['anyOf', 'oneOf'])
+    if (Array.isArray(schema[name]))
+      return meant(dice, dice.of(schema[name] as Schema[]), words, depth + 1)
+  if (Array.isArray(schema['allOf']))
+    return Object.assign(
+      {},
+      ...(schema['allOf'] as Schema[]).map((each) => meant(dice, each, words, depth + 1)),
+    )
   const type = Array.isArray(schema['type']) ? dice.of(schema['type'] as string[]) : schema['type']
   switch (type) {
     case 'object': {
       const properties = (schema['properties'] ?? {}) as Record<string, Schema>
       const required = (schema['required'] ?? []) as string[]
-      return Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name) || (depth < 4 && dice.in100(50)))
-        .map(([name, inner]) => [name, meant(dice, inner, words, depth + 1)]))
+      return Object.fromEntries(
+        Object.entries(properties)
+          .filter(([name]) => required.includes(name) || (depth < 4 && dice.in100(50)))
+          .map(([name, inner]) => [name, meant(dice, inner, words, depth + 1)]),
+      )
     }
-    case 'array': return Array.from({ length: dice.below(4) }, () => meant(dice, schema['items'] as Schema, words, depth + 1))
-    case 'integer': return Math.max(Number(schema['minimum'] ?? 0), dice.of([0, 1, 2, 10, 1_800_000_000]))
-    case 'number': return dice.of([0, 1, 0.5, 25, 1e-8])
-    case 'boolean': return dice.in100(50)
-    case 'null': return null
-    default: return schema['format'] === 'date-time' ? new Date(Date.now() + 86_400_000).toISOString() : dice.of(words)
+    case 'array':
+      return Array.from({ length: dice.below(4) }, () =>
+        meant(dice, schema['items'] as Schema, words, depth + 1),
+      )
+    case 'integer':
+      return Math.max(Number(schema['minimum'] ?? 0), dice.of([0, 1, 2, 10, 1_800_000_000]))
+    case 'number':
+      return dice.of([0, 1, 0.5, 25, 1e-8])
+    case 'boolean':
+      return dice.in100(50)
+    case 'null':
+      return null
+    default:
+      return schema['format'] === 'date-time'
+        ? new Date(Date.now() + 86_400_000).toISOString()
+        : dice.of(words)
   }
 }
 
 /** The API of a platform that runs in this process, asked by the document. */
 export class Api {
   readonly #platform = new TestPlatform()
-  readonly #operations: Known[] = Object.entries(spec.paths).flatMap(([path, methods]) => Object.entries(methods)
-    .filter(([method]) => ['get', 'post', 'put', 'patch', 'delete'].includes(method))
-    .map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })))
+  readonly #operations: Known[] = Object.entries(spec.paths)
+    .flatMap(([path, methods]) =>
+      Object.entries(methods)
+        .filter(([method]) => ['get', 'post', 'put', 'patch', 'delete'].includes(method))
+        .map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
+    )
     // A stream has no end.
     .filter(({ operation }) => !JSON.stringify(operation).includes('text/event-stream'))
   user!: User
@@ -74,18 +148,69 @@ export class Api {
     this.#reader = await this.#platform.user('fuzz', { role: 'read-only', rateLimit: 10_000_000 })
     const to = '0x00000000000000000000000000000000000000ee'
     const addresses: string[] = []
-    for (const [asset, amount] of [['ETH', '500'], ['BTC', '50'], ['XRP', '5000'], ['TRX', '5000']] as const) addresses.push(await fundedWallet(this.#platform, this.user, asset, amount))
-    const { body } = await call<Transfer>(this.user, 'POST', '/dac/v1/transaction', transferBody('ETH', '1', to, { sequence_id: 'one' }))
+    for (const [asset, amount] of [
+      ['ETH', '500'],
+      ['BTC', '50'],
+      ['XRP', '5000'],
+      ['TRX', '5000'],
+    ] as const)
+      addresses.push(await fundedWallet(this.#platform, this.user, asset, amount))
+    const { body } = await call<Transfer>(
+      this.user,
+      'POST',
+      '/dac/v1/transaction',
+      transferBody('ETH', '1', to, { sequence_id: 'one' }),
+    )
     await terminal(this.user, body.id)
-    const invoice = (await call<{ inv_id: string }>(this.user, 'POST', '/dac/v1/invoices', { fiat: 'USD', fiat_amount: 25, assets: ['ETH', 'BTC'] })).body
-    const rule = (await call<{ id: string }>(this.user, 'POST', '/dac/v1/auto-forwarding', {
-      asset: 'BTC', min_amount: 1, destination_address: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', daily_cap: 10, expires_at: new Date(Date.now() + 86_400_000).toISOString(),
-    })).body
-    const hook = (await call<{ id: string }>(this.user, 'POST', '/dac/v1/webhooks', { url: 'https://example.com/', events: ['*'] })).body
+    const invoice = (
+      await call<{ inv_id: string }>(this.user, 'POST', '/dac/v1/invoices', {
+        fiat: 'USD',
+        fiat_amount: 25,
+        assets: ['ETH', 'BTC'],
+      })
+    ).body
+    const rule = (
+      await call<{ id: string }>(this.user, 'POST', '/dac/v1/auto-forwarding', {
+        asset: 'BTC',
+        min_amount: 1,
+        destination_address: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080',
+        daily_cap: 10,
+        expires_at: new Date(Date.now() + 86_400_000).toISOString(),
+      })
+    ).body
+    const hook = (
+      await call<{ id: string }>(this.user, 'POST', '/dac/v1/webhooks', {
+        url: 'https://example.com/',
+        events: ['*'],
+      })
+    ).body
     this.#words = [
-      'ETH', 'BTC', 'XRP', 'TRX', 'USDT_ETH', 'SOL', 'USD', 'EUR', '1', '0.001', '0.5', 'low', 'high', 'one', 'kraken', 'BTC/USD', 'ENERGY', 'main', to, ...addresses,
-      'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh', 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY',
-      ...[body.id, body.hash, invoice.inv_id, rule.id, hook.id].filter((word): word is string => typeof word === 'string'),
+      'ETH',
+      'BTC',
+      'XRP',
+      'TRX',
+      'USDT_ETH',
+      'SOL',
+      'USD',
+      'EUR',
+      '1',
+      '0.001',
+      '0.5',
+      'low',
+      'high',
+      'one',
+      'kraken',
+      'BTC/USD',
+      'ENERGY',
+      'main',
+      to,
+      ...addresses,
+      'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080',
+      'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh',
+      'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY',
+      ...[body.id, body.hash, invoice.inv_id, rule.id, hook.id].filter(
+        (word): word is string => typeof word === 'string',
+      ),
     ]
   }
 
@@ -97,29 +222,91 @@ export class Api {
   async play(dice: Dice, tell: (kind: string) => void): Promise<void> {
     const { method, path: template, operation } = dice.of(this.#operations)
     const wild = dice.in100(75)
-    const parameters = (operation.parameters ?? []).map((each) => (each.$ref ? spec.components.parameters?.[each.$ref.split('/').at(-1) as string] as Parameter : each))
-    let path = template.replaceAll(/\{\w+\}/g, () => encodeURIComponent((wild && dice.in100(30) ? (dice.in100(50) ? oddText(dice) : mutateText(dice, dice.of(this.#words))) : dice.of(this.#words)).toWellFormed().slice(0, 400)))
-    const query = parameters.filter((each) => each.in === 'query' && (each.required || dice.in100(40))).map(({ name, schema, example }) => {
-      const right = example !== undefined && dice.in100(30) ? example : meant(dice, schema, this.#words)
-      return [name, String(wild && dice.in100(30) ? (dice.in100(50) ? oddText(dice) : mutateText(dice, String(right))) : right).toWellFormed().slice(0, 2000)] as const
-    })
-    if (wild && dice.in100(5)) query.push([oddText(dice).toWellFormed().slice(0, 200), oddText(dice).toWellFormed().slice(0, 200)])
-    if (query.length > 0) path += `?${query.map((pair) => pair.map(encodeURIComponent).join('=')).join('&')}`
+    const parameters = (operation.parameters ?? []).map((each) =>
+      each.$ref
+        ? (spec.components.parameters?.[each.$ref.split('/').at(-1) as string] as Parameter)
+        : each,
+    )
+    let path = template.replaceAll(/\{\w+\}/g, () =>
+      encodeURIComponent(
+        (wild && dice.in100(30)
+          ? dice.in100(50)
+            ? oddText(dice)
+            : mutateText(dice, dice.of(this.#words))
+          : dice.of(this.#words)
+        )
+          .toWellFormed()
+          .slice(0, 400),
+      ),
+    )
+    const query = parameters
+      .filter((each) => each.in === 'query' && (each.required || dice.in100(40)))
+      .map(({ name, schema, example }) => {
+        const right =
+          example !== undefined && dice.in100(30) ? example : meant(dice, schema, this.#words)
+        return [
+          name,
+          String(
+            wild && dice.in100(30)
+              ? dice.in100(50)
+                ? oddText(dice)
+                : mutateText(dice, String(right))
+              : right,
+          )
+            .toWellFormed()
+            .slice(0, 2000),
+        ] as const
+      })
+    if (wild && dice.in100(5))
+      query.push([
+        oddText(dice).toWellFormed().slice(0, 200),
+        oddText(dice).toWellFormed().slice(0, 200),
+      ])
+    if (query.length > 0)
+      path += `?${query.map((pair) => pair.map(encodeURIComponent).join('=')).join('&')}`
     const media = Object.values(operation.requestBody?.content ?? {})[0]
     let body: unknown
     if (media && !(wild && dice.in100(3))) {
-      const examples = [media.example, ...Object.values(media.examples ?? {}).map(({ value }) => value)].filter((each) => each !== undefined)
-      body = examples.length > 0 && dice.in100(40) ? dice.of(examples) : meant(dice, media.schema, this.#words)
+      const examples = [
+        media.example,
+        ...Object.values(media.examples ?? {}).map(({ value }) => value),
+      ].filter((each) => each !== undefined)
+      body =
+        examples.length > 0 && dice.in100(40)
+          ? dice.of(examples)
+          : meant(dice, media.schema, this.#words)
       if (wild) body = dice.in100(6) ? dice.of(ODD_JSON) : mutateJson(dice, body)
       if (typeof body !== 'string') body = JSON.stringify(body)
     } else if (method !== 'GET' && dice.in100(50)) body = JSON.stringify(wild ? oddValue(dice) : {})
     const user = dice.in100(4) ? this.#reader : this.user
-    const input = { operation: operation.operationId, method, path, body: typeof body === 'string' ? body.slice(0, 3000) : body }
-    // It holds the answer against the document, its schema and its statuses; what it throws is what differs.
-    const asked = call(user, method, path, body).catch((error: unknown) => { throw new Found('the answer is not as described, or none', input, error) })
+    const input = {
+      operation: operation.operationId,
+      method,
+      path,
+      body: typeof body === 'string' ? body.slice(0, 3000) : body,
+    }
+    // It holds the answer against the document, its schema and its statuses; what it throws is what
+    // differs.
+    const asked = call(user, method, path, body).catch((error: unknown) => {
+      throw new Found('the answer is not as described, or none', input, error)
+    })
     const answer = await Promise.race([asked, sleep(ANSWER_MS_MAX, null, { ref: false })])
-    if (answer === null) throw new Found(`${operation.operationId} was not answered within ${ANSWER_MS_MAX / 1000} s`, input)
+    if (answer === null)
+      throw new Found(
+        `${operation.operationId} was not answered within ${ANSWER_MS_MAX / 1000} s`,
+        input,
+      )
     tell(`${answer.status}`)
-    if (answer.status >= 500 && !(answer.status === 503 && /^(NETWORK|EXCHANGE|PROVIDER|PRICE)_UNAVAILABLE$/.test(String(answer.body['code'])))) throw new Found(`${operation.operationId} answered ${answer.status} ${String(answer.body['code'])}`, { ...input, answer: answer.text.slice(0, 600) })
+    if (
+      answer.status >= 500 &&
+      !(
+        answer.status === 503 &&
+        /^(NETWORK|EXCHANGE|PROVIDER|PRICE)_UNAVAILABLE$/.test(String(answer.body['code']))
+      )
+    )
+      throw new Found(
+        `${operation.operationId} answered ${answer.status} ${String(answer.body['code'])}`,
+        { ...input, answer: answer.text.slice(0, 600) },
+      )
   }
 }

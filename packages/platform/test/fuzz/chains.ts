@@ -1,5 +1,14 @@
 import {
-  ChainError, exclusive, familyOf, formatAmount, loadRegistry, parseAmount, paymentUri, withNonce, type DecodedTransaction, type UnsignedTransaction,
+  ChainError,
+  exclusive,
+  familyOf,
+  formatAmount,
+  loadRegistry,
+  parseAmount,
+  paymentUri,
+  withNonce,
+  type DecodedTransaction,
+  type UnsignedTransaction,
 } from '@custody/chains'
 import { addresses, corpus, type Sample } from './corpus.ts'
 import { mutateBytes, mutateText, oddText, type Dice } from './dice.ts'
@@ -15,17 +24,22 @@ const others = samples.map(({ unsigned }) => Buffer.from(unsigned.bytes, 'hex'))
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 const fromHex = (text: string): Uint8Array => Buffer.from(text, 'hex')
 
-/** What is asked answers, or refuses in the layer's own words, in time. @returns its answer, or null where it refused */
+/**
+ * What is asked answers, or refuses in the layer's own words, in time. @returns its answer, or null
+ * where it refused
+ */
 function asked<T>(what: string, input: unknown, ask: () => T): T | null {
   const before = process.cpuUsage()
   let answer: T | null = null
   try {
     answer = ask()
   } catch (error) {
-    if (!(error instanceof ChainError)) throw new Found(`${what} threw what is no ChainError`, input, error)
+    if (!(error instanceof ChainError))
+      throw new Found(`${what} threw what is no ChainError`, input, error)
   }
   const { user, system } = process.cpuUsage(before)
-  if ((user + system) / 1000 > CPU_MS_MAX) throw new Found(`${what} took too long`, { ms: (user + system) / 1000, input })
+  if ((user + system) / 1000 > CPU_MS_MAX)
+    throw new Found(`${what} took too long`, { ms: (user + system) / 1000, input })
   return answer
 }
 
@@ -33,7 +47,10 @@ function mutated(dice: Dice, { unsigned }: Sample): UnsignedTransaction {
   const next = structuredClone(unsigned)
   if (!dice.in100(20)) next.bytes = hex(mutateBytes(dice, fromHex(unsigned.bytes), others))
   const index = () => dice.of([0, 1, 2 ** 31 - 1, dice.below(2 ** 31)])
-  if (dice.in100(10)) next.inputs = Array.from({ length: 1 + dice.below(4) }, () => structuredClone(dice.of(unsigned.inputs)))
+  if (dice.in100(10))
+    next.inputs = Array.from({ length: 1 + dice.below(4) }, () =>
+      structuredClone(dice.of(unsigned.inputs)),
+    )
   for (const input of next.inputs) {
     if (dice.in100(8)) input.path = Array.from({ length: dice.below(9) }, index)
     if (input.previous !== undefined && dice.in100(30)) {
@@ -41,15 +58,27 @@ function mutated(dice: Dice, { unsigned }: Sample): UnsignedTransaction {
       else input.previous = hex(mutateBytes(dice, fromHex(input.previous), others))
     } else if (dice.in100(5)) input.previous = hex(dice.of(others))
   }
-  if (dice.in100(10)) next.change = { output: dice.of([0, 1, 2, 2 ** 31, 2 ** 53 - 1]), path: Array.from({ length: dice.below(9) }, index) }
+  if (dice.in100(10))
+    next.change = {
+      output: dice.of([0, 1, 2, 2 ** 31, 2 ** 53 - 1]),
+      path: Array.from({ length: dice.below(9) }, index),
+    }
   if (dice.in100(5)) delete next.change
   return next
 }
 
 function wrongOf({ payments, fee_max: fee, consumes, from }: DecodedTransaction): string | null {
-  if (payments.some(({ amount, address }) => typeof amount !== 'bigint' || amount < 0n || typeof address !== 'string')) return 'a payment is of no kind'
+  if (
+    payments.some(
+      ({ amount, address }) =>
+        typeof amount !== 'bigint' || amount < 0n || typeof address !== 'string',
+    )
+  )
+    return 'a payment is of no kind'
   if (typeof fee !== 'bigint' || fee < 0n) return 'the fee is of no kind'
-  return Array.isArray(consumes) && from.every((address) => typeof address === 'string') ? null : 'who pays is of no kind'
+  return Array.isArray(consumes) && from.every((address) => typeof address === 'string')
+    ? null
+    : 'who pays is of no kind'
 }
 
 function decoding(dice: Dice, tell: (kind: string) => void): void {
@@ -58,7 +87,9 @@ function decoding(dice: Dice, tell: (kind: string) => void): void {
   const family = familyOf(network)
   const unsigned = mutated(dice, sample)
   const input = { network: network.code, unsigned }
-  const decoded = asked('decode', input, () => family.decode(network, unsigned, assets, publicKeyAt))
+  const decoded = asked('decode', input, () =>
+    family.decode(network, unsigned, assets, publicKeyAt),
+  )
   const items = asked('signing', input, () => family.signing(network, unsigned, publicKeyAt))
   tell(`${network.family}: ${decoded ? 'decoded' : 'refused'}`)
   if (decoded) {
@@ -66,13 +97,33 @@ function decoding(dice: Dice, tell: (kind: string) => void): void {
     if (wrong) throw new Found(wrong, { ...input, decoded })
     if (!items) throw new Found('it decodes, and cannot be signed', input)
     const right = family.decode(network, sample.unsigned, assets, publicKeyAt)
-    if (asked('exclusive', input, () => exclusive(registry, right, decoded)) !== asked('exclusive', input, () => exclusive(registry, decoded, right))) throw new Found('exclusive is one way only', input)
+    if (
+      asked('exclusive', input, () => exclusive(registry, right, decoded)) !==
+      asked('exclusive', input, () => exclusive(registry, decoded, right))
+    )
+      throw new Found('exclusive is one way only', input)
   }
   if (dice.in100(30)) {
-    const signatures = Array.from({ length: dice.below(4) }, () => ({ signature: dice.bytes(dice.of([64, 64, 0, 63, 65])), recoveryId: dice.of([null, 0, 1, 3, 4, -1]) }))
-    if (asked('assemble', { ...input, signatures }, () => family.assemble(network, unsigned, signatures, publicKeyAt)) && signatures.length > 0) throw new Found('signatures of chance were put in', { ...input, signatures })
+    const signatures = Array.from({ length: dice.below(4) }, () => ({
+      signature: dice.bytes(dice.of([64, 64, 0, 63, 65])),
+      recoveryId: dice.of([null, 0, 1, 3, 4, -1]),
+    }))
+    if (
+      asked('assemble', { ...input, signatures }, () =>
+        family.assemble(network, unsigned, signatures, publicKeyAt),
+      ) &&
+      signatures.length > 0
+    )
+      throw new Found('signatures of chance were put in', { ...input, signatures })
   }
-  if (dice.in100(10)) asked('withNonce', input, () => withNonce(network, unsigned, dice.of([0n, 1n, -1n, 2n ** 31n, 2n ** 53n, 2n ** 64n, 2n ** 256n])))
+  if (dice.in100(10))
+    asked('withNonce', input, () =>
+      withNonce(
+        network,
+        unsigned,
+        dice.of([0n, 1n, -1n, 2n ** 31n, 2n ** 53n, 2n ** 64n, 2n ** 256n]),
+      ),
+    )
 }
 
 function addressing(dice: Dice, tell: (kind: string) => void): void {
@@ -86,11 +137,26 @@ function addressing(dice: Dice, tell: (kind: string) => void): void {
   if (checked === null) throw new Found('validate refused to say', input)
   tell(`${network.family} address: ${checked.valid ? 'valid' : 'not valid'}`)
   if (checked.valid) {
-    const again = asked('validate', input, () => family.validate(network, checked.address, checked.address_tag))
-    if (!again?.valid || again.address !== checked.address || again.address_tag !== checked.address_tag) throw new Found('what it calls the address it does not know', { ...input, checked, again })
+    const again = asked('validate', input, () =>
+      family.validate(network, checked.address, checked.address_tag),
+    )
+    if (
+      !again?.valid ||
+      again.address !== checked.address ||
+      again.address_tag !== checked.address_tag
+    )
+      throw new Found('what it calls the address it does not know', { ...input, checked, again })
     const asset = registry.assetsOf(network.code)[0]
-    if (asset) asked('paymentUri', input, () => paymentUri(network, asset, { address: checked.address, addressTag: checked.address_tag, amount: 15n }))
-  } else if (typeof checked.reason !== 'string' || checked.reason.length > 1000) throw new Found('the reason is none', { ...input, checked })
+    if (asset)
+      asked('paymentUri', input, () =>
+        paymentUri(network, asset, {
+          address: checked.address,
+          addressTag: checked.address_tag,
+          amount: 15n,
+        }),
+      )
+  } else if (typeof checked.reason !== 'string' || checked.reason.length > 1000)
+    throw new Found('the reason is none', { ...input, checked })
   asked('key', input, () => family.key?.(address))
   asked('format', input, () => family.format?.(network, address))
   asked('accountOf', input, () => family.accountOf?.(address))
@@ -102,7 +168,8 @@ function amounts(dice: Dice): void {
   const amount = asked('parseAmount', { text, decimals }, () => parseAmount(text, decimals))
   if (amount === null) return
   const shown = formatAmount(amount, decimals)
-  if (parseAmount(shown, decimals) !== amount) throw new Found('an amount does not come back', { text, decimals, amount, shown })
+  if (parseAmount(shown, decimals) !== amount)
+    throw new Found('an amount does not come back', { text, decimals, amount, shown })
 }
 
 /** Decoders of the chains: transactions, addresses, amounts. */

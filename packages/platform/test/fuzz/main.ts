@@ -2,7 +2,8 @@
 import { parseArgs } from 'node:util'
 import { fuzz, type Order } from './run.ts'
 
-const USAGE = 'Usage: npm run fuzz -- --target chains|nodes|api [--minutes M] [--seed S] [--from CASE] [--count CASES]'
+const USAGE =
+  'Usage: npm run fuzz -- --target chains|nodes|api [--minutes M] [--seed S] [--from CASE] [--count CASES]'
 const TARGETS: Record<string, (order: Order) => Promise<Awaited<ReturnType<typeof fuzz>>>> = {
   async chains(order) {
     const { chains } = await import('./chains.ts')
@@ -40,10 +41,15 @@ function number(name: string, text: string): number {
 
 function options() {
   try {
-    return parseArgs({ options: {
-      target: { type: 'string', default: 'chains' }, minutes: { type: 'string', default: '1' }, seed: { type: 'string', default: '1' },
-      from: { type: 'string', default: '0' }, count: { type: 'string' },
-    } }).values
+    return parseArgs({
+      options: {
+        target: { type: 'string', default: 'chains' },
+        minutes: { type: 'string', default: '1' },
+        seed: { type: 'string', default: '1' },
+        from: { type: 'string', default: '0' },
+        count: { type: 'string' },
+      },
+    }).values
   } catch (error) {
     console.error(`${(error as Error).message}. ${USAGE}`)
     return process.exit(2)
@@ -58,9 +64,15 @@ if (!run) {
 }
 const begun = Date.now()
 const { played, finds, kinds } = await run({
-  seed: number('seed', values.seed), minutes: number('minutes', values.minutes), from: number('from', values.from),
-  count: values.count === undefined ? null : number('count', values.count), say: (line) => console.log(line),
+  seed: number('seed', values.seed),
+  minutes: number('minutes', values.minutes),
+  from: number('from', values.from),
+  count: values.count === undefined ? null : number('count', values.count),
+  say: (line) => console.log(line),
 })
-for (const [kind, count] of [...kinds].sort(([, a], [, b]) => b - a)) console.log(`${String(count).padStart(9)}  ${kind}`)
-console.log(`${values.target}, seed ${values.seed}: ${played} cases in ${Math.round((Date.now() - begun) / 1000)} s, ${finds} finds`)
+for (const [kind, count] of [...kinds].sort(([, a], [, b]) => b - a))
+  console.log(`${String(count).padStart(9)}  ${kind}`)
+console.log(
+  `${values.target}, seed ${values.seed}: ${played} cases in ${Math.round((Date.now() - begun) / 1000)} s, ${finds} finds`,
+)
 process.exit(finds > 0 || played === 0 ? 1 : 0)

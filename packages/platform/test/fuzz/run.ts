@@ -11,29 +11,48 @@ export class Found extends Error {
   }
 }
 
-export interface Order { seed: number; minutes: number; from: number; count: number | null; say(line: string): void }
+export interface Order {
+  seed: number
+  minutes: number
+  from: number
+  count: number | null
+  say(line: string): void
+}
 
 /** Finds that differ are told, each once: what cannot be told apart here is one. */
 const FINDS_MAX = 25
 
 const first = (error: unknown): string => {
   const { name = '', message = String(error), stack = '' } = (error ?? {}) as Error
-  const place = stack.split('\n').find((line) => /packages\/|node_modules\//.test(line) && !/test\/fuzz/.test(line)) ?? ''
+  const place =
+    stack
+      .split('\n')
+      .find((line) => /packages\/|node_modules\//.test(line) && !/test\/fuzz/.test(line)) ?? ''
   return `${name} ${message.replaceAll(/[0-9a-f]{6,}|\d+|"[^"]*"/gi, '#').slice(0, 120)} ${place.trim()}`
 }
 
 /**
- * Plays case after case until the time is over, each from its own number, so that `--from N --count 1` plays it again.
+ * Plays case after case until the time is over, each from its own number, so that `--from N --count
+ * 1` plays it again.
  * @returns how many were played, and how many finds are told
  */
-export async function fuzz(order: Order, play: (dice: Dice, tell: (kind: string) => void) => Promise<void> | void): Promise<{ played: number; finds: number; kinds: Map<string, number> }> {
+export async function fuzz(
+  order: Order,
+  play: (dice: Dice, tell: (kind: string) => void) => Promise<void> | void,
+): Promise<{ played: number; finds: number; kinds: Map<string, number> }> {
   const known = new Map<string, number>()
   const kinds = new Map<string, number>()
   const tell = (kind: string): void => void kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
   const begun = Date.now()
   let played = 0
   let next = begun + 60_000
-  for (let at = order.from; order.count === null ? Date.now() - begun < order.minutes * 60_000 : at < order.from + order.count; at++) {
+  for (
+    let at = order.from;
+    order.count === null
+      ? Date.now() - begun < order.minutes * 60_000
+      : at < order.from + order.count;
+    at++
+  ) {
     const dice = new Dice(order.seed, at)
     try {
       await play(dice, tell)
@@ -43,16 +62,23 @@ export async function fuzz(order: Order, play: (dice: Dice, tell: (kind: string)
       known.set(name, (known.get(name) ?? 0) + 1)
       if (known.get(name) === 1 && known.size <= FINDS_MAX) {
         const input = error instanceof Found ? error.input : null
-        order.say(`FIND ${known.size}, case ${at} of seed ${order.seed}: ${(error as Error).message}\n  ${cause instanceof Error ? cause.stack : inspect(cause)}\n  input: ${inspect(input, { depth: 8, maxStringLength: 1500, breakLength: 160 })}`)
+        order.say(
+          `FIND ${known.size}, case ${at} of seed ${order.seed}: ${(error as Error).message}\n  ${cause instanceof Error ? cause.stack : inspect(cause)}\n  input: ${inspect(input, { depth: 8, maxStringLength: 1500, breakLength: 160 })}`,
+        )
       }
     }
     played++
     if (Date.now() > next) {
-      order.say(`${Math.round((Date.now() - begun) / 1000)} s: ${played} cases, ${known.size} finds`)
+      order.say(
+        `${Math.round((Date.now() - begun) / 1000)} s: ${played} cases, ${known.size} finds`,
+      )
       next += 60_000
     }
     // Timers and sockets have their turn also where nothing is waited for.
-    if (played % 500 === 0) await new Promise((resolve) => { setImmediate(resolve) })
+    if (played % 500 === 0)
+      await new Promise((resolve) => {
+        setImmediate(resolve)
+      })
   }
   for (const [name, count] of known) order.say(`${count} × ${name}`)
   return { played, finds: known.size, kinds }

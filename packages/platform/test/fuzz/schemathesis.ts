@@ -1,7 +1,14 @@
-// npm run schemathesis -- [--examples N] [--seed S]    the API against its OpenAPI document, by an independent tool (docs/fuzzing.md)
+// npm run schemathesis -- [--examples N] [--seed S] the API against its OpenAPI document, by an
+// independent tool (docs/fuzzing.md)
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer, request as ask, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  request as ask,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,13 +20,18 @@ import { Api } from './api.ts'
 
 const ROOT = join(import.meta.dirname, '../../../..')
 const CHECKS = [
-  'not_a_server_error', 'status_code_conformance', 'content_type_conformance', 'response_schema_conformance', 'negative_data_rejection',
-  'unsupported_method', 'answer_is_counted',
+  'not_a_server_error',
+  'status_code_conformance',
+  'content_type_conformance',
+  'response_schema_conformance',
+  'negative_data_rejection',
+  'unsupported_method',
+  'answer_is_counted',
 ]
 
 /**
- * Signs what it passes on: tokens cover path and body, which the tool knows nothing of. Where the tool leaves the credentials out to see
- * that they are needed, nothing is signed.
+ * Signs what it passes on: tokens cover path and body, which the tool knows nothing of. Where the
+ * tool leaves the credentials out to see that they are needed, nothing is signed.
  */
 class SigningProxy {
   readonly #user: User
@@ -28,15 +40,20 @@ class SigningProxy {
 
   constructor(user: User) {
     this.#user = user
-    this.#server = createServer((request, response) => void this.#pass(request, response).catch((error: unknown) => {
-      response.destroy(error as Error)
-    }))
+    this.#server = createServer(
+      (request, response) =>
+        void this.#pass(request, response).catch((error: unknown) => {
+          response.destroy(error as Error)
+        }),
+    )
   }
 
   open(): Promise<string> {
-    return new Promise((resolve) => this.#server.listen(0, '127.0.0.1', () => {
-      resolve(`http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`)
-    }))
+    return new Promise((resolve) =>
+      this.#server.listen(0, '127.0.0.1', () => {
+        resolve(`http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`)
+      }),
+    )
   }
 
   close(): void {
@@ -45,8 +62,9 @@ class SigningProxy {
   }
 
   /**
-   * The body with a sequence_id that no earlier request had. Under one that was used already the API repeats the first answer, whatever
-   * else the request says, as it promises: nothing of the request would be tried.
+   * The body with a sequence_id that no earlier request had. Under one that was used already the
+   * API repeats the first answer, whatever else the request says, as it promises: nothing of the
+   * request would be tried.
    */
   #withOwnSequence(body: Buffer): Buffer {
     const text = body.toString('utf8')
@@ -68,11 +86,24 @@ class SigningProxy {
     const { host: _host, 'transfer-encoding': _encoding, ...headers } = request.headers
     const hasCredentials = headers.authorization !== undefined && headers['x-api-key'] !== undefined
     const signed = hasCredentials
-      ? await signRequest({ apiKey: this.#user.apiKey, privateKey: PRIVATE_KEY, method, uri, body: body.toString('utf8') }) : null
+      ? await signRequest({
+          apiKey: this.#user.apiKey,
+          privateKey: PRIVATE_KEY,
+          method,
+          uri,
+          body: body.toString('utf8'),
+        })
+      : null
     const length = body.length > 0 ? { 'content-length': String(body.length) } : {}
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       const own = signed ? requestHeaders(signed, this.#user.apiKey) : {}
-      ask(`${this.#user.base}${uri}`, { method, headers: { ...headers, ...own, ...length }, agent: false }, resolve).once('error', reject).end(body)
+      ask(
+        `${this.#user.base}${uri}`,
+        { method, headers: { ...headers, ...own, ...length }, agent: false },
+        resolve,
+      )
+        .once('error', reject)
+        .end(body)
     })
     response.writeHead(answer.statusCode ?? 0, answer.headers)
     answer.pipe(response)
@@ -80,66 +111,123 @@ class SigningProxy {
 }
 
 interface Answer {
-  /** Of the request, and of its operation: they differ where the tool tries a method that there is not. */ method: string; own: string
-  path: string; status: number
+  /** Of the request, and of its operation: they differ where the tool tries a method that there is not. */ method: string
+  own: string
+  path: string
+  status: number
   /** Whether the request is one that the document describes. */ positive: boolean
-  code: string | null; field: string | null; message: string | null
+  code: string | null
+  field: string | null
+  message: string | null
 }
 
-/** Codes of a request that could not be read, whatever there is. With every other code a request was read and could not be served now. */
-const UNREAD = new Set(['INVALID_REQUEST', 'UNKNOWN_FIELD', 'INVALID_JSON', 'PAYLOAD_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'])
+/**
+ * Codes of a request that could not be read, whatever there is. With every other code a request was
+ * read and could not be served now.
+ */
+const UNREAD = new Set([
+  'INVALID_REQUEST',
+  'UNKNOWN_FIELD',
+  'INVALID_JSON',
+  'PAYLOAD_TOO_LARGE',
+  'UNSUPPORTED_MEDIA_TYPE',
+])
 const REJECTED_MAX = 4
 /**
- * Fields that a request names something by which must exist, be accepted by somebody else, or fit other fields: JSON Schema says it of
- * none. Their refusals are counted apart.
+ * Fields that a request names something by which must exist, be accepted by somebody else, or fit
+ * other fields: JSON Schema says it of none. Their refusals are counted apart.
  */
 const DEPENDENT: Readonly<Record<string, string>> = {
-  after: 'a position in the list as it is', network: 'a network of the installation', exchange: 'an exchange of the installation',
-  market: 'a market that the exchange has now', accounts: 'accounts that are linked', 'checkout asset': 'an asset of the invoice',
-  aml_token: 'a key that the provider accepts', api_secret: 'as the exchange shows it', url: 'an address that may be posted to',
-  'allowed_origins.0': 'an origin in the spelling of browsers', confirmations: 'amounts that rise', fee_rate: 'decimals of the network',
-  'conversions amount': 'beside quote', 'conversions from_asset': 'beside quote', 'conversions to_asset': 'another than from_asset',
-  'invoices amount': 'beside asset', 'invoices asset': 'beside amount', 'invoices fiat': 'beside fiat_amount',
-  'invoices fiat_amount': 'beside fiat', 'orders amount': 'or quote_amount', 'orders quote_amount': 'or amount',
-  'orders price': 'of a limit order', 'orders max_slippage_bps': 'of a market order', 'orders post_only': 'of a limit order',
-  'orders time_in_force': 'by the type of the order', 'auto-forwarding expires_at': 'a time to come',
+  after: 'a position in the list as it is',
+  network: 'a network of the installation',
+  exchange: 'an exchange of the installation',
+  market: 'a market that the exchange has now',
+  accounts: 'accounts that are linked',
+  'checkout asset': 'an asset of the invoice',
+  aml_token: 'a key that the provider accepts',
+  api_secret: 'as the exchange shows it',
+  url: 'an address that may be posted to',
+  'allowed_origins.0': 'an origin in the spelling of browsers',
+  confirmations: 'amounts that rise',
+  fee_rate: 'decimals of the network',
+  'conversions amount': 'beside quote',
+  'conversions from_asset': 'beside quote',
+  'conversions to_asset': 'another than from_asset',
+  'invoices amount': 'beside asset',
+  'invoices asset': 'beside amount',
+  'invoices fiat': 'beside fiat_amount',
+  'invoices fiat_amount': 'beside fiat',
+  'orders amount': 'or quote_amount',
+  'orders quote_amount': 'or amount',
+  'orders price': 'of a limit order',
+  'orders max_slippage_bps': 'of a market order',
+  'orders post_only': 'of a limit order',
+  'orders time_in_force': 'by the type of the order',
+  'auto-forwarding expires_at': 'a time to come',
 }
-const isDependent = ({ path, field }: Answer): boolean => Object.hasOwn(DEPENDENT, field ?? '')
-  || path.split('/').some((part) => Object.hasOwn(DEPENDENT, `${part} ${field}`))
+const isDependent = ({ path, field }: Answer): boolean =>
+  Object.hasOwn(DEPENDENT, field ?? '') ||
+  path.split('/').some((part) => Object.hasOwn(DEPENDENT, `${part} ${field}`))
 
 /** Of a message, as it is printed. */
 const short = (text: string): string => text.slice(0, 200)
 /** Each kind of answer once, by what it is of. */
-const kinds = (answers: readonly Answer[], by: (answer: Answer) => string): Map<string, Answer> => (
-  new Map(answers.map((each): [string, Answer] => [by(each), each])))
+const kinds = (answers: readonly Answer[], by: (answer: Answer) => string): Map<string, Answer> =>
+  new Map(answers.map((each): [string, Answer] => [by(each), each]))
 
 /** Prints the three figures. @returns whether each is as it must be */
 function report(answers: readonly Answer[]): boolean {
   const counts = [...Map.groupBy(answers, ({ status }) => status)].sort(([a], [b]) => a - b)
-  console.log(`${answers.length} answers; ${counts.map(([status, { length }]) => `${status}: ${length}`).join(', ')}`)
+  console.log(
+    `${answers.length} answers; ${counts.map(([status, { length }]) => `${status}: ${length}`).join(', ')}`,
+  )
   const operationOf = ({ own, path }: Answer) => `${own.toUpperCase()} ${path}`
-  const failed = kinds(answers.filter(({ status }) => status >= 500), (each) => `${operationOf(each)} ${each.status}`)
+  const failed = kinds(
+    answers.filter(({ status }) => status >= 500),
+    (each) => `${operationOf(each)} ${each.status}`,
+  )
   const undocumented = kinds(
-    answers.filter(({ method, own, path, status }) => method === own && document.paths[path]?.[own]?.responses[String(status)] === undefined),
-    (each) => `${operationOf(each)} ${each.status}`)
-  const refused = answers.filter(({ positive, method, own, status }) => positive && method === own && status >= 400 && status < 500)
+    answers.filter(
+      ({ method, own, path, status }) =>
+        method === own && document.paths[path]?.[own]?.responses[String(status)] === undefined,
+    ),
+    (each) => `${operationOf(each)} ${each.status}`,
+  )
+  const refused = answers.filter(
+    ({ positive, method, own, status }) =>
+      positive && method === own && status >= 400 && status < 500,
+  )
   const unread = refused.filter(({ code }) => UNREAD.has(code ?? ''))
   const byField = (each: Answer) => `${operationOf(each)} ${each.field}`
-  const rejected = kinds(unread.filter((each) => !isDependent(each)), byField)
+  const rejected = kinds(
+    unread.filter((each) => !isDependent(each)),
+    byField,
+  )
   const dependent = kinds(unread.filter(isDependent), byField)
-  for (const [what, found] of [['server error', failed], ['undocumented status', undocumented], ['rejected though valid', rejected]] as const) {
-    for (const [name, { message }] of found) console.log(`  ${what}: ${name}: ${short(message ?? '')}`)
+  for (const [what, found] of [
+    ['server error', failed],
+    ['undocumented status', undocumented],
+    ['rejected though valid', rejected],
+  ] as const) {
+    for (const [name, { message }] of found)
+      console.log(`  ${what}: ${name}: ${short(message ?? '')}`)
   }
   console.log(`Server errors: ${failed.size} (must be 0)`)
   console.log(`Undocumented statuses: ${undocumented.size} (must be 0)`)
-  console.log(`Rejected schema-valid requests: ${rejected.size} kinds (at most ${REJECTED_MAX}); and ${dependent.size} by what exists or by `
-    + 'other fields, which no schema says')
+  console.log(
+    `Rejected schema-valid requests: ${rejected.size} kinds (at most ${REJECTED_MAX}); and ${dependent.size} by what exists or by ` +
+      'other fields, which no schema says',
+  )
   return failed.size === 0 && undocumented.size === 0 && rejected.size <= REJECTED_MAX
 }
 
-const { values } = parseArgs({ options: {
-  python: { type: 'string' }, examples: { type: 'string', default: '20' }, seed: { type: 'string', default: '1' },
-} })
+const { values } = parseArgs({
+  options: {
+    python: { type: 'string' },
+    examples: { type: 'string', default: '20' },
+    seed: { type: 'string', default: '1' },
+  },
+})
 for (const name of ['examples', 'seed'] as const) {
   if (/^[1-9]\d{0,6}$/.test(values[name])) continue
   console.error(`--${name}: must be a whole number from 1, not ${JSON.stringify(values[name])}`)
@@ -152,19 +240,55 @@ try {
   await api.open()
   const proxy = new SigningProxy(api.user)
   const url = await proxy.open()
-  const tool = spawn(values.python as string, [
-    '-m', 'schemathesis.cli', '--config-file', join(import.meta.dirname, 'schemathesis.toml'), 'run', join(ROOT, 'docs/openapi.json'), '--url', url, '--checks', CHECKS.join(','), '--seed', values.seed,
-    '--max-examples', values.examples, '--exclude-path-regex', '(/events|/stream|/metrics)$', '--request-timeout', '60',
-    '--continue-on-failure', '--no-color', '--suppress-health-check', 'all', '--generation-database', ':memory:',
-  ], {
-    stdio: 'inherit', cwd: api.home, env: {
-      ...process.env, PYTHONUTF8: '1', PYTHONDONTWRITEBYTECODE: '1', PYTHONPATH: import.meta.dirname,
-      SCHEMATHESIS_HOOKS: 'schemathesis_answers', CUSTODY_ANSWERS: file,
+  const tool = spawn(
+    values.python as string,
+    [
+      '-m',
+      'schemathesis.cli',
+      '--config-file',
+      join(import.meta.dirname, 'schemathesis.toml'),
+      'run',
+      join(ROOT, 'docs/openapi.json'),
+      '--url',
+      url,
+      '--checks',
+      CHECKS.join(','),
+      '--seed',
+      values.seed,
+      '--max-examples',
+      values.examples,
+      '--exclude-path-regex',
+      '(/events|/stream|/metrics)$',
+      '--request-timeout',
+      '60',
+      '--continue-on-failure',
+      '--no-color',
+      '--suppress-health-check',
+      'all',
+      '--generation-database',
+      ':memory:',
+    ],
+    {
+      stdio: 'inherit',
+      cwd: api.home,
+      env: {
+        ...process.env,
+        PYTHONUTF8: '1',
+        PYTHONDONTWRITEBYTECODE: '1',
+        PYTHONPATH: import.meta.dirname,
+        SCHEMATHESIS_HOOKS: 'schemathesis_answers',
+        CUSTODY_ANSWERS: file,
+      },
     },
-  })
-  process.exitCode = await new Promise<number>((resolve) => tool.once('close', (code) => resolve(code ?? 1)))
+  )
+  process.exitCode = await new Promise<number>((resolve) =>
+    tool.once('close', (code) => resolve(code ?? 1)),
+  )
   proxy.close()
-  const answers = readFileSync(file, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as Answer)
+  const answers = readFileSync(file, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Answer)
   if (!report(answers)) process.exitCode ||= 1
 } finally {
   await api.close()

@@ -1,7 +1,9 @@
 /**
- * For the simulation's databases: `simulated.begin_again()` makes one what it was when this was run, but for the room that rows have
- * taken. Structures stay, and statistics say of every table that next to nothing is in it and are never changed: so a plan that a
- * connection has made is what it would make at any other time, and the same seed is the same story whatever was played before it.
+ * For the simulation's databases: `simulated.begin_again()` makes one what it was when this was
+ * run, but for the room that rows have taken. Structures stay, and statistics say of every table
+ * that next to nothing is in it and are never changed: so a plan that a connection has made is what
+ * it would make at any other time, and the same seed is the same story whatever was played before
+ * it.
  */
 export const BEGINNING = `do $$
 declare

@@ -11,7 +11,10 @@ import type { World } from './world.ts'
 const PATIENCE_MS = 15_000
 const AGAIN_MS = 3000
 
-/** What a caller wants paid: each amount is another, so that the chain tells which was paid, and how often. */
+/**
+ * What a caller wants paid: each amount is another, so that the chain tells which was paid, and how
+ * often.
+ */
 export interface Wanted {
   caller: Caller
   asset: string
@@ -80,16 +83,33 @@ export class Callers {
     const now = Math.floor(schedule.nowMs / 1000)
     const nonce = Buffer.from(this.#bytes(16)).toString('hex')
     const payload = JSON.stringify(body)
-    const headers = await schedule.gate(this.#actor, `sign ${path}`, async () => requestHeaders(await signRequest({
-      apiKey: caller.apiKey, privateKey: PRIVATE_KEY, method: 'POST', uri: path, body: payload, now, nonce,
-    }), caller.apiKey))
-    // Asked with nothing else between, so that only what the platform itself waits for is the schedule's.
+    const headers = await schedule.gate(this.#actor, `sign ${path}`, async () =>
+      requestHeaders(
+        await signRequest({
+          apiKey: caller.apiKey,
+          privateKey: PRIVATE_KEY,
+          method: 'POST',
+          uri: path,
+          body: payload,
+          now,
+          nonce,
+        }),
+        caller.apiKey,
+      ),
+    )
+    // Asked with nothing else between, so that only what the platform itself waits for is the
+    // schedule's.
     const server = await schedule.gate(this.#actor, `ask ${path}`, () => instance.server)
     const answered = (async () => {
       instance.asked++
-      const { statusCode, payload: text } = await server.inject({
-        method: 'POST', url: path, payload, headers: { ...headers, 'content-type': 'application/json' },
-      }).finally(() => instance.asked--)
+      const { statusCode, payload: text } = await server
+        .inject({
+          method: 'POST',
+          url: path,
+          payload,
+          headers: { ...headers, 'content-type': 'application/json' },
+        })
+        .finally(() => instance.asked--)
       // Of the dead nobody hears anything.
       if (instance.actor.isDead) return new Promise<never>(() => undefined)
       if (statusCode >= 400) throw new Refused(statusCode, text)
@@ -97,7 +117,9 @@ export class Callers {
     })()
     answered.catch(() => undefined)
     const late = new AbortController()
-    const patience = schedule.sleep(this.#actor, PATIENCE_MS, late.signal).then(() => { throw new NoAnswer() })
+    const patience = schedule.sleep(this.#actor, PATIENCE_MS, late.signal).then(() => {
+      throw new NoAnswer()
+    })
     patience.catch(() => undefined)
     try {
       return await Promise.race([answered, patience])
@@ -108,10 +130,16 @@ export class Callers {
 
   /**
    * Asks until there is an answer.
-   * @param key what else is asked for under the same key: nothing is asked again beside it, and nothing once it was refused
+   * @param key what else is asked for under the same key: nothing is asked again beside it, and
+   *   nothing once it was refused
    * @throws Refused for good @throws Decided
    */
-  async until(caller: Caller, path: string, body: Record<string, unknown>, key: Asked = { underWay: 0, refused: null }): Promise<string> {
+  async until(
+    caller: Caller,
+    path: string,
+    body: Record<string, unknown>,
+    key: Asked = { underWay: 0, refused: null },
+  ): Promise<string> {
     this.#open++
     try {
       for (;;) {
@@ -119,7 +147,11 @@ export class Callers {
         try {
           return await this.#ask(caller, path, body)
         } catch (error) {
-          if (error instanceof Refused && (error.status < 500 && error.status !== 429 || error.status === 500)) throw error
+          if (
+            error instanceof Refused &&
+            ((error.status < 500 && error.status !== 429) || error.status === 500)
+          )
+            throw error
         } finally {
           key.underWay--
         }
@@ -146,10 +178,21 @@ export class Callers {
     for (const caller of this.#world.callers) {
       for (const asset of this.#world.assets) {
         await this.until(caller, '/dac/v1/create-wallet', { asset })
-        const { address, tag } = JSON.parse(await this.until(caller, '/dac/v1/address', { asset })) as { address: string; tag?: string }
-        const place = this.#world.networks.find(({ place: { assets } }) => assets.includes(asset))?.place
+        const { address, tag } = JSON.parse(
+          await this.until(caller, '/dac/v1/address', { asset }),
+        ) as { address: string; tag?: string }
+        const place = this.#world.networks.find(({ place: { assets } }) =>
+          assets.includes(asset),
+        )?.place
         await this.outside(`fund ${asset} ${address}`, () =>
-          this.#world.control({ command: 'fund', asset, address, amount: place?.held, ...(tag ? { tag } : {}) }))
+          this.#world.control({
+            command: 'fund',
+            asset,
+            address,
+            amount: place?.held,
+            ...(tag ? { tag } : {}),
+          }),
+        )
       }
     }
   }
@@ -159,15 +202,35 @@ export class Callers {
     const { chance, callers, assets, networks } = this.#world
     const caller = chance.of(callers)
     const asset = chance.of(assets)
-    const { place } = networks.find(({ place: { assets: of } }) => of.includes(asset)) as typeof networks[number]
+    const { place } = networks.find(({ place: { assets: of } }) =>
+      of.includes(asset),
+    ) as (typeof networks)[number]
     const { decimals } = this.#world.registryAsset(asset) as Asset
     const count = ++this.#count
     const units = parseAmount(place.unit, decimals) + BigInt(count)
     const amount = `${units / 10n ** BigInt(decimals)}.${String(units % 10n ** BigInt(decimals)).padStart(decimals, '0')}`
     const to = place.to[asset] as string
     const sequence = `sequence-${count}`
-    const body = { asset, amount, destination_address: to, destination_type: 'EXTERNAL', source_type: 'INTERNAL', sequence_id: sequence }
-    const wanted: Wanted = { caller, asset, amount, units, to, sequence, body, answers: [], id: null, refused: null }
+    const body = {
+      asset,
+      amount,
+      destination_address: to,
+      destination_type: 'EXTERNAL',
+      source_type: 'INTERNAL',
+      sequence_id: sequence,
+    }
+    const wanted: Wanted = {
+      caller,
+      asset,
+      amount,
+      units,
+      to,
+      sequence,
+      body,
+      answers: [],
+      id: null,
+      refused: null,
+    }
     this.wanted.push(wanted)
     void this.pay(wanted)
     return wanted
@@ -179,7 +242,8 @@ export class Callers {
       wanted.answers.push(answer)
       wanted.id = (JSON.parse(answer) as { id: string }).id
     } catch (error) {
-      wanted.refused = error instanceof Refused ? `${error.code} ${error.message}` : String((error as Error).stack)
+      wanted.refused =
+        error instanceof Refused ? `${error.code} ${error.message}` : String((error as Error).stack)
     }
   }
 

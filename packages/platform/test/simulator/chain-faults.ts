@@ -8,11 +8,19 @@ const LATE_MS_MAX = 8000
 const OLD_MAX = 6
 
 /** Questions by which something is asked to be done; an old answer to them would be none. */
-const BROADCASTS = /send_?raw|sendtransaction|broadcast|\/submit|tx\/submit|"submit"|sendTransaction/i
+const BROADCASTS =
+  /send_?raw|sendtransaction|broadcast|\/submit|tx\/submit|"submit"|sendTransaction/i
 
-interface Answered { status: number; headers: Headers; body: string }
+interface Answered {
+  status: number
+  headers: Headers
+  body: string
+}
 
-/** What stands between the platform and the chains: an endpoint that is away, slow, behind, or wrong. */
+/**
+ * What stands between the platform and the chains: an endpoint that is away, slow, behind, or
+ * wrong.
+ */
 export class ChainFaults {
   readonly #world: World
   readonly #fetch: Fetch
@@ -44,16 +52,27 @@ export class ChainFaults {
     }
     const { signal: _, ...rest } = init ?? {}
     const text = String(init?.body ?? '')
-    if (/"method":"send_?raw_?transaction|"method":"(eth_sendRaw|send)Transaction"/i.test(text) && chance.rarely(odds.unwilling)) {
+    if (
+      /"method":"send_?raw_?transaction|"method":"(eth_sendRaw|send)Transaction"/i.test(text) &&
+      chance.rarely(odds.unwilling)
+    ) {
       this.#world.noted('a chain refused a broadcast')
       // Some take it all the same.
       if (chance.below(2) === 0) await this.#fetch(input, rest)
       const id = /"id":(\d+)/.exec(text)?.[1] ?? '1'
-      return Response.json({ jsonrpc: '2.0', id: Number(id), error: { code: -32_000, message: 'txpool is full' } })
+      return Response.json({
+        jsonrpc: '2.0',
+        id: Number(id),
+        error: { code: -32_000, message: 'txpool is full' },
+      })
     }
     const response = await this.#fetch(input, rest)
     const { status, headers } = response
-    const answered = this.#wrong(String(input), text, { status, headers, body: await response.text() })
+    const answered = this.#wrong(String(input), text, {
+      status,
+      headers,
+      body: await response.text(),
+    })
     if (chance.rarely(odds.lost)) {
       this.#world.noted('an answer of a chain was lost')
       throw new TypeError('fetch failed')
@@ -61,7 +80,9 @@ export class ChainFaults {
     return new Response(answered.body, { status, headers })
   }
 
-  /** The answer as an endpoint gives it that is behind, ahead, or leaves out what it should tell. */
+  /**
+   * The answer as an endpoint gives it that is behind, ahead, or leaves out what it should tell.
+   */
   #wrong(url: string, question: string, answer: Answered): Answered {
     if (answer.status !== 200 || BROADCASTS.test(`${url} ${question}`)) return answer
     const { chance, odds } = this.#world
@@ -75,7 +96,11 @@ export class ChainFaults {
       const id = /"id":(\d+),/.exec(question)?.[1]
       return { ...answer, body: id === undefined ? body : body.replace(/"id":\d+/, `"id":${id}`) }
     }
-    const wrong = ahead(question, answer.body, () => chance.rarely(odds.ahead) && 1 + chance.below(3))
+    const wrong = ahead(
+      question,
+      answer.body,
+      () => chance.rarely(odds.ahead) && 1 + chance.below(3),
+    )
     if (wrong !== null) {
       this.#world.noted('a chain told of a head that it has not')
       return { ...answer, body: wrong }
@@ -83,19 +108,36 @@ export class ChainFaults {
     return this.#partial(question, answer)
   }
 
-  /** An endpoint that has a block or a transaction and not yet its logs: it says so, or answers as if there were none. */
+  /**
+   * An endpoint that has a block or a transaction and not yet its logs: it says so, or answers as
+   * if there were none.
+   */
   #partial(question: string, answer: Answered): Answered {
     const { chance, odds } = this.#world
-    if (!/"eth_get(Logs|TransactionReceipt|BlockReceipts)"/.test(question) || !answer.body.includes('"topics"')) return answer
+    if (
+      !/"eth_get(Logs|TransactionReceipt|BlockReceipts)"/.test(question) ||
+      !answer.body.includes('"topics"')
+    )
+      return answer
     if (!chance.rarely(odds.partial)) return answer
     if (question.includes('"eth_getLogs"') && chance.below(2) === 1) {
       this.#world.noted('a chain knew a block and not yet its logs')
-      return { ...answer, body: answer.body.replace(/"result":.*$/s, '"error":{"code":-32000,"message":"unknown block"}}') }
+      return {
+        ...answer,
+        body: answer.body.replace(
+          /"result":.*$/s,
+          '"error":{"code":-32000,"message":"unknown block"}}',
+        ),
+      }
     }
     this.#world.noted('a chain left out logs without a word')
-    const told = JSON.parse(answer.body) as { result: { logs: unknown[] } | { logs?: unknown[]; topics?: unknown[] }[] }
+    const told = JSON.parse(answer.body) as {
+      result: { logs: unknown[] } | { logs?: unknown[]; topics?: unknown[] }[]
+    }
     const result = Array.isArray(told.result)
-      ? told.result.filter(({ topics }) => topics === undefined).map((receipt) => ({ ...receipt, logs: [] }))
+      ? told.result
+          .filter(({ topics }) => topics === undefined)
+          .map((receipt) => ({ ...receipt, logs: [] }))
       : { ...told.result, logs: [] }
     return { ...answer, body: JSON.stringify({ ...told, result }) }
   }
@@ -103,15 +145,24 @@ export class ChainFaults {
 
 const plain = (body: string): string => body.replace(/"id":\d+/, '')
 
-/** An answer about the newest block, with another height; null: it is none, or it stays as it is. */
+/**
+ * An answer about the newest block, with another height; null: it is none, or it stays as it is.
+ */
 function ahead(question: string, body: string, by: () => number | false): string | null {
   if (/eth_getBlockByNumber.*"latest"/.test(question)) {
     const more = by()
-    return more === false ? null : body.replace(/"number":"0x([0-9a-f]+)"/, (_, height: string) => `"number":"0x${(parseInt(height, 16) + more).toString(16)}"`)
+    return more === false
+      ? null
+      : body.replace(
+          /"number":"0x([0-9a-f]+)"/,
+          (_, height: string) => `"number":"0x${(parseInt(height, 16) + more).toString(16)}"`,
+        )
   }
   if (/"getblockchaininfo"/.test(question)) {
     const more = by()
-    return more === false ? null : body.replace(/"blocks":(\d+)/, (_, height: string) => `"blocks":${Number(height) + more}`)
+    return more === false
+      ? null
+      : body.replace(/"blocks":(\d+)/, (_, height: string) => `"blocks":${Number(height) + more}`)
   }
   return null
 }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Everything that a simulation leaves to chance is one list of draws. A seed makes the list; a given list is played as it is, and
- * where it ends every draw is 0, by which nothing out of the ordinary happens. So a failing run is replayed, and made short.
+ * Everything that a simulation leaves to chance is one list of draws. A seed makes the list; a
+ * given list is played as it is, and where it ends every draw is 0, by which nothing out of the
+ * ordinary happens. So a failing run is replayed, and made short.
  */
 export class Chance {
   readonly draws: number[] = []
@@ -19,7 +20,9 @@ export class Chance {
 
   #word(): number {
     if (this.#at + 4 > this.#block.length) {
-      this.#block = createHash('sha512').update(`${this.#seed}/${this.#blocks++}`).digest()
+      this.#block = createHash('sha512')
+        .update(`${this.#seed}/${this.#blocks++}`)
+        .digest()
       this.#at = 0
     }
     this.#at += 4
@@ -30,7 +33,8 @@ export class Chance {
   below(below: number): number {
     if (below <= 1) return 0
     const word = this.#word()
-    const drawn = this.#given === null ? word % below : (this.#given[this.draws.length] ?? 0) % below
+    const drawn =
+      this.#given === null ? word % below : (this.#given[this.draws.length] ?? 0) % below
     this.draws.push(drawn)
     return drawn
   }
@@ -51,7 +55,8 @@ export function bytesOf(seed: string): (length: number) => Uint8Array {
   let count = 0
   return (length) => {
     const parts: Buffer[] = []
-    for (let have = 0; have < length; have += 64) parts.push(createHash('sha512').update(`${seed}/${count++}`).digest())
+    for (let have = 0; have < length; have += 64)
+      parts.push(createHash('sha512').update(`${seed}/${count++}`).digest())
     return new Uint8Array(Buffer.concat(parts).subarray(0, length))
   }
 }

@@ -10,14 +10,19 @@ const names = new Map<string, string | undefined>()
 
 /** A name for each statement, the same for all processes of all simulations. */
 function nameOf(text: string): string | undefined {
-  if (!names.has(text)) names.set(text, PLANNED.test(text) ? createHash('sha256').update(text).digest('hex').slice(0, 20) : undefined)
+  if (!names.has(text))
+    names.set(
+      text,
+      PLANNED.test(text) ? createHash('sha256').update(text).digest('hex').slice(0, 20) : undefined,
+    )
   return names.get(text)
 }
 
 /**
- * The connections of one simulation's database. Who has one has it alone, from the beginning of a statement or transaction to its end;
- * in between it is nobody's, and the next may be another process's: what a connection learns of tables and plans is most of what a
- * storm would ask of PostgreSQL, and nothing else of a session outlives a transaction here.
+ * The connections of one simulation's database. Who has one has it alone, from the beginning of a
+ * statement or transaction to its end; in between it is nobody's, and the next may be another
+ * process's: what a connection learns of tables and plans is most of what a storm would ask of
+ * PostgreSQL, and nothing else of a session outlives a transaction here.
  */
 export class Connections {
   readonly #idle: pg.Client[] = []
@@ -27,17 +32,25 @@ export class Connections {
 
   /** As `DatabaseOptions.pool`, for the process of that name. */
   poolOf(name: string): (config: pg.PoolConfig) => ConnectionPool {
-    return (config) => new Pool(name, () => this.#free(config), (client, lease) => this.#leases.set(client, lease), (client, isBroken) => {
-      this.#released(client, isBroken)
-    })
+    return (config) =>
+      new Pool(
+        name,
+        () => this.#free(config),
+        (client, lease) => this.#leases.set(client, lease),
+        (client, isBroken) => {
+          this.#released(client, isBroken)
+        },
+      )
   }
 
   /**
-   * The connections with which a process is in the middle of something, or all are, by their servers' process ids; nobody has them after
-   * it.
+   * The connections with which a process is in the middle of something, or all are, by their
+   * servers' process ids; nobody has them after it.
    */
   end(name: string | null): number[] {
-    const ending = [...this.#leases].filter(([, lease]) => name === null || lease.name === name).map(([client]) => client)
+    const ending = [...this.#leases]
+      .filter(([, lease]) => name === null || lease.name === name)
+      .map(([client]) => client)
     for (const client of ending) this.#open.delete(client)
     return ending.map((client) => (client as unknown as { processID: number }).processID)
   }
@@ -81,7 +94,11 @@ class Lease extends EventEmitter {
   readonly #client: pg.Client
   readonly #released: (client: pg.Client, isBroken: boolean) => void
 
-  constructor(name: string, client: pg.Client, released: (client: pg.Client, isBroken: boolean) => void) {
+  constructor(
+    name: string,
+    client: pg.Client,
+    released: (client: pg.Client, isBroken: boolean) => void,
+  ) {
     super()
     this.name = name
     this.#client = client
@@ -107,7 +124,9 @@ class Pool extends EventEmitter {
   readonly #known = new WeakMap<pg.Client, Lease>()
 
   constructor(
-    name: string, free: () => Promise<pg.Client>, leased: (client: pg.Client, lease: Lease) => void,
+    name: string,
+    free: () => Promise<pg.Client>,
+    leased: (client: pg.Client, lease: Lease) => void,
     released: (client: pg.Client, isBroken: boolean) => void,
   ) {
     super()
@@ -128,6 +147,7 @@ class Pool extends EventEmitter {
   }
 
   async end(): Promise<void> {
-    // Those that nobody has are everybody's, and whoever ends in the middle of something says so to all (`Connections.end`).
+    // Those that nobody has are everybody's, and whoever ends in the middle of something says so to
+    // all (`Connections.end`).
   }
 }

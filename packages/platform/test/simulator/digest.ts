@@ -1,7 +1,10 @@
 /** Odd multipliers of FNV-1a and of MurmurHash3's last steps. */
 const [PRIME_A, PRIME_B, PRIME_C] = [0x01000193, 0x85ebca6b, 0xc2b2ae35]
 
-/** Twelve hexadecimal digits that tell texts apart. Nobody chooses texts to deceive it: a part of a microsecond counts more. */
+/**
+ * Twelve hexadecimal digits that tell texts apart. Nobody chooses texts to deceive it: a part of a
+ * microsecond counts more.
+ */
 export function digestOf(text: string): string {
   let a = 0x811c9dc5
   let b = 0x9747b28c
@@ -11,7 +14,10 @@ export function digestOf(text: string): string {
     b = Math.imul(b ^ code, PRIME_B)
   }
   // The last letters have to reach all bits too.
-  a = Math.imul(a ^ a >>> 15, PRIME_B) ^ b
-  b = Math.imul(b ^ b >>> 13, PRIME_C) ^ a >>> 16
-  return ((a >>> 0).toString(16).padStart(8, '0') + (b >>> 0).toString(16).padStart(8, '0')).slice(0, 12)
+  a = Math.imul(a ^ (a >>> 15), PRIME_B) ^ b
+  b = Math.imul(b ^ (b >>> 13), PRIME_C) ^ (a >>> 16)
+  return ((a >>> 0).toString(16).padStart(8, '0') + (b >>> 0).toString(16).padStart(8, '0')).slice(
+    0,
+    12,
+  )
 }

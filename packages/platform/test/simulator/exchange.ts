@@ -17,8 +17,19 @@ const SKEW_MS = 60_000
 
 /** Of a thousand requests; which of them a storm has is drawn. */
 const MOST = {
-  refused: 200, lost: 400, late: 150, astray: 200, garbled: 120, broken: 150, limited: 150, nonce: 100, unavailable: 200, hidden: 400,
-  twice: 200, fills: 500, short: 60,
+  refused: 200,
+  lost: 400,
+  late: 150,
+  astray: 200,
+  garbled: 120,
+  broken: 150,
+  limited: 150,
+  nonce: 100,
+  unavailable: 200,
+  hidden: 400,
+  twice: 200,
+  fills: 500,
+  short: 60,
 }
 type Fault = keyof typeof MOST
 
@@ -27,7 +38,9 @@ const SPELLS = ['maintenance', 'lockout', 'key', 'clock', 'away'] as const
 type Spell = (typeof SPELLS)[number]
 
 const SAID: Partial<Record<Spell, string>> = {
-  maintenance: 'EService:Unavailable', lockout: 'EGeneral:Temporary lockout', key: 'EAPI:Invalid key',
+  maintenance: 'EService:Unavailable',
+  lockout: 'EGeneral:Temporary lockout',
+  key: 'EAPI:Invalid key',
 }
 
 /** An account there, with a key of its own. */
@@ -38,8 +51,9 @@ class Account extends FakeKraken {
 }
 
 /**
- * An exchange on Kraken's protocol, with what goes wrong at one. It takes an order, or does not, at one moment; whatever is lost
- * afterwards is an answer. A number that does not rise is refused, as is a request that comes after its deadline.
+ * An exchange on Kraken's protocol, with what goes wrong at one. It takes an order, or does not, at
+ * one moment; whatever is lost afterwards is an answer. A number that does not rise is refused, as
+ * is a request that comes after its deadline.
  */
 export class Exchange {
   readonly #world: World
@@ -62,7 +76,10 @@ export class Exchange {
     return made
   }
 
-  /** Loads the client of this exchange, which is read of many files: processes of the platform then find it in memory. */
+  /**
+   * Loads the client of this exchange, which is read of many files: processes of the platform then
+   * find it in memory.
+   */
   async ready(): Promise<void> {
     await openClient({ id: 'kraken', url: EXCHANGE_URL, fetch })
   }
@@ -70,7 +87,8 @@ export class Exchange {
   /** Which faults the storm has. */
   draw(): void {
     const { chance } = this.#world
-    for (const name of Object.keys(MOST) as Fault[]) if (chance.below(2) === 1) this.#odds[name] = chance.below(MOST[name])
+    for (const name of Object.keys(MOST) as Fault[])
+      if (chance.below(2) === 1) this.#odds[name] = chance.below(MOST[name])
     this.isStormy = true
   }
 
@@ -95,29 +113,55 @@ export class Exchange {
   async asked(actor: Actor, url: string, init: RequestInit | undefined): Promise<Response> {
     const { schedule } = this.#world
     const path = url.slice(EXCHANGE_URL.length)
-    const answer = await schedule.gate(actor, `exchange ${path.split('?', 1)[0]} ${told(init)}`, () => this.#answer(url, path, init))
+    const answer = await schedule.gate(
+      actor,
+      `exchange ${path.split('?', 1)[0]} ${told(init)}`,
+      () => this.#answer(url, path, init),
+    )
     if (answer.afterMs > 0) await schedule.sleep(actor, answer.afterMs)
     if (answer.body === null) throw new TypeError('fetch failed')
-    return new Response(answer.body, { status: answer.status, headers: { 'content-type': 'application/json' } })
+    return new Response(answer.body, {
+      status: answer.status,
+      headers: { 'content-type': 'application/json' },
+    })
   }
 
-  async #answer(url: string, path: string, init: RequestInit | undefined): Promise<{ body: string | null; status: number; afterMs: number }> {
+  async #answer(
+    url: string,
+    path: string,
+    init: RequestInit | undefined,
+  ): Promise<{ body: string | null; status: number; afterMs: number }> {
     const { chance, schedule } = this.#world
     const none = { body: null, status: 0, afterMs: 0 }
-    const said = (error: string, status = 200) => ({ body: JSON.stringify({ error: [error] }), status, afterMs: 0 })
+    const said = (error: string, status = 200) => ({
+      body: JSON.stringify({ error: [error] }),
+      status,
+      afterMs: 0,
+    })
     if (this.#is('away') || this.#meets('refused', 'the exchange was not reached')) return none
-    if (!path.includes('/private/')) return { body: await (await this.account('').fetch(url, init)).text(), status: 200, afterMs: 0 }
+    if (!path.includes('/private/'))
+      return {
+        body: await (await this.account('').fetch(url, init)).text(),
+        status: 200,
+        afterMs: 0,
+      }
     if (this.#meets('astray', 'a request to the exchange arrived after its sender had given up')) {
-      void schedule.sleep(this.#actor, chance.below(ASTRAY_MS_MAX))
+      void schedule
+        .sleep(this.#actor, chance.below(ASTRAY_MS_MAX))
         .then(() => schedule.gate(this.#actor, `arrives ${path}`, () => this.#do(url, init)))
       return { ...none, afterMs: TIMEOUT_MS }
     }
     if (this.#meets('broken', 'the exchange answered 5xx')) {
       // What stands before it says so whether or not it was reached.
       if (chance.below(2) === 1) await this.#do(url, init)
-      return { body: '<html>bad gateway</html>', status: chance.of([502, 503, 504, 520]), afterMs: 0 }
+      return {
+        body: '<html>bad gateway</html>',
+        status: chance.of([502, 503, 504, 520]),
+        afterMs: 0,
+      }
     }
-    if (this.#meets('limited', 'the exchange counted too many requests')) return said('EAPI:Rate limit exceeded')
+    if (this.#meets('limited', 'the exchange counted too many requests'))
+      return said('EAPI:Rate limit exceeded')
     if (this.#meets('nonce', 'the exchange refused a nonce')) return said('EAPI:Invalid nonce')
     if (this.#meets('unavailable', 'the exchange was unavailable, and may have taken it')) {
       if (chance.below(2) === 1) await this.#do(url, init)
@@ -125,15 +169,26 @@ export class Exchange {
     }
     const body = await this.#do(url, init)
     if (this.#meets('lost', 'an answer of the exchange was lost')) return none
-    if (this.#meets('garbled', 'an answer of the exchange was no answer')) return { body: body.slice(0, body.length / 2), status: 200, afterMs: 0 }
-    return { body, status: 200, afterMs: this.#meets('late', 'an answer of the exchange was late') ? 100 + chance.below(TIMEOUT_MS) : 0 }
+    if (this.#meets('garbled', 'an answer of the exchange was no answer'))
+      return { body: body.slice(0, body.length / 2), status: 200, afterMs: 0 }
+    return {
+      body,
+      status: 200,
+      afterMs: this.#meets('late', 'an answer of the exchange was late')
+        ? 100 + chance.below(TIMEOUT_MS)
+        : 0,
+    }
   }
 
   /** What the exchange does with a request that has reached it. */
   async #do(url: string, init: RequestInit | undefined): Promise<string> {
-    const { chance, schedule: { nowMs } } = this.#world
+    const {
+      chance,
+      schedule: { nowMs },
+    } = this.#world
     const refused = (error: string) => JSON.stringify({ error: [error] })
-    const spell = this.#spell !== null && this.#is(this.#spell.kind) ? SAID[this.#spell.kind] : undefined
+    const spell =
+      this.#spell !== null && this.#is(this.#spell.kind) ? SAID[this.#spell.kind] : undefined
     if (spell !== undefined) return refused(spell)
     const account = this.account(String(new Headers(init?.headers).get('API-Key')))
     const fields = Object.fromEntries(new URLSearchParams(String(init?.body ?? '')))
@@ -149,10 +204,16 @@ export class Exchange {
       return refused('EService:Deadline elapsed')
     }
     if (url.endsWith('/AddOrder')) {
-      if (this.#meets('short', 'the exchange had too little for an order')) return refused('EOrder:Insufficient funds')
-      if (this.#meets('hidden', 'a taken order was in no list for a while')) account.hiddenUntilMs = nowMs + chance.below(HIDDEN_MS_MAX)
+      if (this.#meets('short', 'the exchange had too little for an order'))
+        return refused('EOrder:Insufficient funds')
+      if (this.#meets('hidden', 'a taken order was in no list for a while'))
+        account.hiddenUntilMs = nowMs + chance.below(HIDDEN_MS_MAX)
     }
-    if (url.endsWith('/CancelOrder') && this.#meets('fills', 'an order was filled while it was cancelled')) this.fill(account, fields['txid'])
+    if (
+      url.endsWith('/CancelOrder') &&
+      this.#meets('fills', 'an order was filled while it was cancelled')
+    )
+      this.fill(account, fields['txid'])
     account.visibleAfterMs = nowMs < account.hiddenUntilMs ? Infinity : 0
     account.hidesTrades = nowMs < account.hiddenUntilMs && chance.below(2) === 1
     const text = await (await account.fetch(url, init)).text()
@@ -163,7 +224,9 @@ export class Exchange {
   /** The market does a part of what rests there, or all of it. */
   fill(account: Account, id?: string, isWhole = false): void {
     const { chance } = this.#world
-    const resting = [...account.orders.values()].filter((order) => order.status === 'open' && (id === undefined || order.id === id))
+    const resting = [...account.orders.values()].filter(
+      (order) => order.status === 'open' && (id === undefined || order.id === id),
+    )
     if (resting.length === 0) return
     const order = chance.of(resting)
     const left = Math.round((order.volume - order.filled) * LOTS)
@@ -171,7 +234,8 @@ export class Exchange {
     account.fill(order.id, lots / LOTS)
     // A sum of parts is not always the whole, of numbers as JavaScript has them.
     order.filled = Math.round(order.filled * LOTS) / LOTS
-    if (this.#meets('twice', 'a fill was told twice')) order.trades.push(order.trades.at(-1) as string)
+    if (this.#meets('twice', 'a fill was told twice'))
+      order.trades.push(order.trades.at(-1) as string)
   }
 
   /** The market moves, fills, takes orders back, or something is wrong for a while. */
@@ -179,12 +243,17 @@ export class Exchange {
     const { chance, schedule } = this.#world
     const account = chance.of([...this.accounts.values()])
     switch (chance.below(6)) {
-      case 0: case 1: case 2:
+      case 0:
+      case 1:
+      case 2:
         this.#world.noted('the market filled a part')
         return this.fill(account)
       case 3: {
         const to = 59_000 + 100 * chance.below(21)
-        const prices = { ask: { price: to + 100, volume: 1 + chance.below(3) }, bid: { price: to, volume: 1 } }
+        const prices = {
+          ask: { price: to + 100, volume: 1 + chance.below(3) },
+          bid: { price: to, volume: 1 },
+        }
         for (const each of this.accounts.values()) Object.assign(each, prices)
         return
       }
@@ -196,7 +265,10 @@ export class Exchange {
         return
       }
       default:
-        this.#spell = { kind: chance.of(SPELLS), untilMs: schedule.nowMs + 1000 * (1 + chance.below(SPELL_S_MAX)) }
+        this.#spell = {
+          kind: chance.of(SPELLS),
+          untilMs: schedule.nowMs + 1000 * (1 + chance.below(SPELL_S_MAX)),
+        }
         this.#world.noted(`the exchange for a while: ${this.#spell.kind}`)
     }
   }
@@ -204,7 +276,8 @@ export class Exchange {
   /** All that rests there comes to its end. */
   finish(): void {
     for (const account of this.accounts.values()) {
-      for (const { id, status } of account.orders.values()) if (status === 'open') this.fill(account, id, true)
+      for (const { id, status } of account.orders.values())
+        if (status === 'open') this.fill(account, id, true)
     }
   }
 }
@@ -213,4 +286,8 @@ export class Exchange {
 const LOTS = 1000
 
 /** Tells requests of one path apart. */
-const told = (init: RequestInit | undefined): string => /cl_ord_id=(\w{6})|txid=(\w+)/.exec(String(init?.body ?? ''))?.slice(1).join('') ?? ''
+const told = (init: RequestInit | undefined): string =>
+  /cl_ord_id=(\w{6})|txid=(\w+)/
+    .exec(String(init?.body ?? ''))
+    ?.slice(1)
+    .join('') ?? ''

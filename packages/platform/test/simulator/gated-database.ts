@@ -13,17 +13,22 @@ const heads = new Map<string, string>()
 /** How a statement begins. */
 function headOf(text: string): string {
   let head = heads.get(text)
-  if (head === undefined) heads.set(text, head = text.replace(/\s+/g, ' ').slice(0, 60))
+  if (head === undefined) heads.set(text, (head = text.replace(/\s+/g, ' ').slice(0, 60)))
   return head
 }
 
 /**
- * A database of which each statement, each begin and each commit is a thing of its own that happens. Where its process is about
- * to die at the next commit, `lastCommit` says how.
+ * A database of which each statement, each begin and each commit is a thing of its own that
+ * happens. Where its process is about to die at the next commit, `lastCommit` says how.
  */
-export function gatedDatabase(database: Database, actor: Actor, schedule: Schedule, dying: () => LastCommit | null): Database {
-  const short = (text: string, values: readonly unknown[] = []) => (
-    `${headOf(text)} ${digest(text.includes('::xid8') ? unnumbered(values) : values)}`)
+export function gatedDatabase(
+  database: Database,
+  actor: Actor,
+  schedule: Schedule,
+  dying: () => LastCommit | null,
+): Database {
+  const short = (text: string, values: readonly unknown[] = []) =>
+    `${headOf(text)} ${digest(text.includes('::xid8') ? unnumbered(values) : values)}`
   const query = <T>(text: string, values?: readonly unknown[]) =>
     schedule.gate(actor, short(text, values), () => database.query<T>(text, values))
   return {
@@ -31,11 +36,19 @@ export function gatedDatabase(database: Database, actor: Actor, schedule: Schedu
     query,
     one: async (text, values) => (await query(text, values))[0] as never,
     async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
-      // The driver runs `body` again where the database asks for it; each begin, and each end, is awaited by the schedule.
+      // The driver runs `body` again where the database asks for it; each begin, and each end, is
+      // awaited by the schedule.
       let begun = Promise.withResolvers<void>()
       let whole: Promise<T> = Promise.reject(new Error('not begun'))
       whole.catch(() => undefined)
-      const ended = () => Promise.race([whole.then(() => undefined, () => undefined), begun.promise])
+      const ended = () =>
+        Promise.race([
+          whole.then(
+            () => undefined,
+            () => undefined,
+          ),
+          begun.promise,
+        ])
       const body = async (tx: Queryable): Promise<T> => {
         begun.resolve()
         begun = Promise.withResolvers<void>()
@@ -43,7 +56,16 @@ export function gatedDatabase(database: Database, actor: Actor, schedule: Schedu
           schedule.gate(actor, `  ${short(text, values)}`, () => tx.query<R>(text, values))
         let end: { value: T } | { error: unknown }
         try {
-          end = { value: await orDead(actor, work({ ...tx, query: inner, one: async (text, values) => (await inner(text, values))[0] as never })) }
+          end = {
+            value: await orDead(
+              actor,
+              work({
+                ...tx,
+                query: inner,
+                one: async (text, values) => (await inner(text, values))[0] as never,
+              }),
+            ),
+          }
         } catch (error) {
           if (error instanceof Ended) throw error
           end = { error }
@@ -74,20 +96,33 @@ export function gatedDatabase(database: Database, actor: Actor, schedule: Schedu
   }
 }
 
-/** PostgreSQL counts its transactions on from seed to seed: which number one has is no part of a story. */
-const unnumbered = (values: readonly unknown[]) => values.filter((value) => typeof value !== 'string' || !/^\d+$/.test(value))
+/**
+ * PostgreSQL counts its transactions on from seed to seed: which number one has is no part of a
+ * story.
+ */
+const unnumbered = (values: readonly unknown[]) =>
+  values.filter((value) => typeof value !== 'string' || !/^\d+$/.test(value))
 
 /** Tells questions of one name apart, so that which comes first is no matter of this process. */
-export const digest = (values: readonly unknown[]): string => digestOf(values.length === 0 ? '' : textOf(values)).slice(0, 6)
+export const digest = (values: readonly unknown[]): string =>
+  digestOf(values.length === 0 ? '' : textOf(values)).slice(0, 6)
 
 function textOf(values: readonly unknown[]): string {
   try {
     return JSON.stringify(values)
   } catch {
     // A bigint is somewhere in them, which is seldom, and a replacer is slow.
-    return JSON.stringify(values, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+    return JSON.stringify(values, (_, value: unknown) =>
+      typeof value === 'bigint' ? String(value) : value,
+    )
   }
 }
 
 /** Of what the dead were doing nothing is heard, but their connection ends. */
-const orDead = <T>(actor: Actor, work: Promise<T>): Promise<T> => Promise.race([work, actor.death.then(() => { throw new Ended() })])
+const orDead = <T>(actor: Actor, work: Promise<T>): Promise<T> =>
+  Promise.race([
+    work,
+    actor.death.then(() => {
+      throw new Ended()
+    }),
+  ])

@@ -9,7 +9,10 @@ import { BEGINNING } from './beginning.ts'
 import { Connections } from './connections.ts'
 import { LEDGER_WATCH } from './ledger-watch.ts'
 
-/** Ids and times that the database makes are counted: they decide what comes first among equals, and a seed is to be one story. */
+/**
+ * Ids and times that the database makes are counted: they decide what comes first among equals, and
+ * a seed is to be one story.
+ */
 const COUNTED_IDS = `
   create schema simulated;
   create sequence simulated.ids;
@@ -18,7 +21,10 @@ const COUNTED_IDS = `
   create function simulated.now() returns timestamptz language sql volatile as
     'select timestamptz ''2030-01-01 00:00:00+00'' + nextval(''simulated.ids'') * interval ''1 millisecond'''`
 
-const DEFAULTS = replaceColumnDefaults({ now: 'simulated.now()', gen_random_uuid: 'simulated.gen_random_uuid()' })
+const DEFAULTS = replaceColumnDefaults({
+  now: 'simulated.now()',
+  gen_random_uuid: 'simulated.gen_random_uuid()',
+})
 
 const INDEXES = `do $$
 declare
@@ -31,16 +37,36 @@ begin
   end loop;
 end $$`
 
-/** Waiting for the disk proves nothing here, and nobody plans twice. Rows come by an index: where they lie is a matter of this machine. */
+/**
+ * Waiting for the disk proves nothing here, and nobody plans twice. Rows come by an index: where
+ * they lie is a matter of this machine.
+ */
 const SETTINGS = [
-  'jit = off', 'autovacuum = off', `deadlock_timeout = '4ms'`, 'synchronize_seqscans = off', 'synchronous_commit = off',
-  'max_parallel_workers_per_gather = 0', 'plan_cache_mode = force_generic_plan', 'fsync = off', 'full_page_writes = off',
-  'enable_seqscan = off', 'enable_bitmapscan = off', 'enable_hashjoin = off', 'enable_mergejoin = off',
+  'jit = off',
+  'autovacuum = off',
+  `deadlock_timeout = '4ms'`,
+  'synchronize_seqscans = off',
+  'synchronous_commit = off',
+  'max_parallel_workers_per_gather = 0',
+  'plan_cache_mode = force_generic_plan',
+  'fsync = off',
+  'full_page_writes = off',
+  'enable_seqscan = off',
+  'enable_bitmapscan = off',
+  'enable_hashjoin = off',
+  'enable_mergejoin = off',
   // The log tells when a backend that waits for a lock has checked for a deadlock; see LockLog.
-  'log_lock_waits = on', `log_timezone = 'UTC'`, `log_line_prefix = '%m [%p] '`, 'log_min_error_statement = panic', 'log_error_verbosity = terse',
+  'log_lock_waits = on',
+  `log_timezone = 'UTC'`,
+  `log_line_prefix = '%m [%p] '`,
+  'log_min_error_statement = panic',
+  'log_error_verbosity = terse',
 ]
 
-/** Longer than an ended connection takes to go, and a server to start, also on a machine that has much else to do. */
+/**
+ * Longer than an ended connection takes to go, and a server to start, also on a machine that has
+ * much else to do.
+ */
 const START_MS_MAX = 600_000
 const CUT_MS_MAX = 300_000
 /** Simulations that one database sees. */
@@ -50,28 +76,43 @@ const ENDED_POLL_MS = 2
 /** Turns of this process in which it sees that sockets have ended. */
 const CUT_SEEN_TURNS = 8
 
-/** What a connection of the simulation may take: as long as it must, since this machine's clock is no part of the story. */
+/**
+ * What a connection of the simulation may take: as long as it must, since this machine's clock is
+ * no part of the story.
+ */
 const PATIENCE = 'statement_timeout=0&idle_in_transaction_session_timeout=0'
 
-/** An answer of the database is waited for so long as it takes: this machine's clock is no part of the story. */
+/**
+ * An answer of the database is waited for so long as it takes: this machine's clock is no part of
+ * the story.
+ */
 export const DATABASE_PATIENCE = { answerMs: 3_600_000, commitMs: 3_600_000, soonMs: 3_600_000 }
 
 /**
- * Who waits for a lock, and for whom. Of the table of locks, not of what each says that it does: whoever lets a lock go writes there who
- * has it next.
+ * Who waits for a lock, and for whom. Of the table of locks, not of what each says that it does:
+ * whoever lets a lock go writes there who has it next.
  */
 const WAITING = `select pid, pg_blocking_pids(pid) blockers, floor(extract(epoch from since) * 1000)::float8 since_ms from (select pid, min(waitstart) since from pg_locks
   where not granted and locktype in ('relation', 'tuple', 'transactionid', 'virtualxid', 'advisory', 'object') group by pid) waiting
   order by since, pid`
 
-interface Waiter { pid: number; blockers: number[]; since_ms: number | null }
+interface Waiter {
+  pid: number
+  blockers: number[]
+  since_ms: number | null
+}
 
 /**
- * Connections that wait for locks of others, by their servers' process ids, the one that has waited longest first. `isKnot`: some wait for
- * each other, which the database will end. `areChecked`: each has checked for a deadlock, which a backend does once per wait. So where
- * another closes a cycle later, the last one finds the deadlock and fails.
+ * Connections that wait for locks of others, by their servers' process ids, the one that has waited
+ * longest first. `isKnot`: some wait for each other, which the database will end. `areChecked`:
+ * each has checked for a deadlock, which a backend does once per wait. So where another closes a
+ * cycle later, the last one finds the deadlock and fails.
  */
-export interface Locked { pids: number[]; isKnot: boolean; areChecked: boolean }
+export interface Locked {
+  pids: number[]
+  isKnot: boolean
+  areChecked: boolean
+}
 
 /** A simulation's database, with nothing in it but what an installation begins with. */
 export interface SimulatedDatabase {
@@ -94,8 +135,13 @@ export class Ground {
 
   async start(): Promise<void> {
     await prepareDatabase(this.home)
-    this.#postgres = await startEmbeddedPostgres(this.home, () => undefined, { startTimeoutMs: START_MS_MAX })
-    this.#admin = openDatabase(this.#postgres.url.replace('/custody?', '/postgres?'), { max: 2, onError: () => undefined })
+    this.#postgres = await startEmbeddedPostgres(this.home, () => undefined, {
+      startTimeoutMs: START_MS_MAX,
+    })
+    this.#admin = openDatabase(this.#postgres.url.replace('/custody?', '/postgres?'), {
+      max: 2,
+      onError: () => undefined,
+    })
     for (const setting of SETTINGS) await this.#admin.query(`alter system set ${setting}`)
     await this.#admin.query('select pg_reload_conf()')
     this.#lockLog = new LockLog(join(this.home, 'postgres.log'))
@@ -107,8 +153,9 @@ export class Ground {
   }
 
   /**
-   * What connections have learned of tables and plans is most of what a storm asks of the server, so a database is emptied and kept
-   * with them, until what is left of its rows takes longer to pass by.
+   * What connections have learned of tables and plans is most of what a storm asks of the server,
+   * so a database is emptied and kept with them, until what is left of its rows takes longer to
+   * pass by.
    */
   async database(): Promise<SimulatedDatabase> {
     const known = this.#kept.pop()
@@ -117,12 +164,19 @@ export class Ground {
     const name = `simulation_${++this.#count}`
     await admin.query(`create database ${name} template custody strategy file_copy`)
     await admin.query(`alter database ${name} set search_path = simulated, pg_catalog, public`)
-    const url = (of: string) => `${(this.#postgres as { url: string }).url.replace('/custody?', `/${name}?`)}&application_name=${of}&${PATIENCE}`
+    const url = (of: string) =>
+      `${(this.#postgres as { url: string }).url.replace('/custody?', `/${name}?`)}&application_name=${of}&${PATIENCE}`
     const connections = new Connections()
-    const cleaner = openDatabase(url('cleaner'), { ...DATABASE_PATIENCE, pool: connections.poolOf('cleaner'), onError: () => undefined })
+    const cleaner = openDatabase(url('cleaner'), {
+      ...DATABASE_PATIENCE,
+      pool: connections.poolOf('cleaner'),
+      onError: () => undefined,
+    })
     let played = 0
     const database: SimulatedDatabase = {
-      name, url, connections,
+      name,
+      url,
+      connections,
       giveBack: async () => {
         if (++played < PLAYED_MAX) {
           await cleaner.query('select simulated.begin_again()')
@@ -140,39 +194,51 @@ export class Ground {
     const waiters = await this.#waiters()
     const log = this.#lockLog as LockLog
     return {
-      pids: waiters.map(({ pid }) => pid), isKnot: isKnot(blockersOf(waiters)),
-      areChecked: waiters.every(({ pid, since_ms: sinceMs }) => sinceMs !== null && log.hasChecked(pid, sinceMs)),
+      pids: waiters.map(({ pid }) => pid),
+      isKnot: isKnot(blockersOf(waiters)),
+      areChecked: waiters.every(
+        ({ pid, since_ms: sinceMs }) => sinceMs !== null && log.hasChecked(pid, sinceMs),
+      ),
     }
   }
 
   /**
-   * Ends connections to a database by their servers' process ids, as where whoever had them is gone or the server starts again;
-   * resolves once everybody has seen it.
+   * Ends connections to a database by their servers' process ids, as where whoever had them is gone
+   * or the server starts again; resolves once everybody has seen it.
    */
   async cut(name: string, of: readonly number[]): Promise<void> {
     await this.#ended(name, of)
-    for (let turn = 0; turn < CUT_SEEN_TURNS; turn++) await new Promise((resolve) => setImmediate(resolve))
+    for (let turn = 0; turn < CUT_SEEN_TURNS; turn++)
+      await new Promise((resolve) => setImmediate(resolve))
   }
 
   /**
-   * Whoever waits for a lock ends before whom it waits for: else it may have the lock of one that has just ended, and go on, or not, as
-   * this machine likes.
+   * Whoever waits for a lock ends before whom it waits for: else it may have the lock of one that
+   * has just ended, and go on, or not, as this machine likes.
    */
   async #ended(name: string, of: readonly number[]): Promise<void> {
     if (of.length === 0) return
     const end = performance.now() + CUT_MS_MAX
     const ours = 'from pg_stat_activity where datname = $1 and pid = any($2)'
     for (;;) {
-      const pids = (await this.#admin?.query<{ pid: number }>(`select pid ${ours}`, [name, of]) ?? []).map(({ pid }) => pid)
+      const pids = (
+        (await this.#admin?.query<{ pid: number }>(`select pid ${ours}`, [name, of])) ?? []
+      ).map(({ pid }) => pid)
       if (pids.length === 0) return
       const waiting = blockersOf(await this.#waiters())
-      const last = pids.filter((pid) => waiting.has(pid) && ![...waiting.values()].some((blockers) => blockers.includes(pid)))
+      const last = pids.filter(
+        (pid) =>
+          waiting.has(pid) && ![...waiting.values()].some((blockers) => blockers.includes(pid)),
+      )
       const ending = last.length > 0 ? last : pids
-      await this.#admin?.query('select pg_terminate_backend(pid) from unnest($1::integer[]) pid', [ending])
-      // Not by the server's own waiting, which looks every tenth of a second. A socket closes with its process, which leaves the
-      // server's list a moment before.
-      const isThere = async () => await this.#admin?.one(`select 1 ${ours} and pid = any($3)`, [name, of, ending]) !== undefined
-        || ending.some((pid) => existsSync(`/proc/${pid}`))
+      await this.#admin?.query('select pg_terminate_backend(pid) from unnest($1::integer[]) pid', [
+        ending,
+      ])
+      // Not by the server's own waiting, which looks every tenth of a second. A socket closes with
+      // its process, which leaves the server's list a moment before.
+      const isThere = async () =>
+        (await this.#admin?.one(`select 1 ${ours} and pid = any($3)`, [name, of, ending])) !==
+          undefined || ending.some((pid) => existsSync(`/proc/${pid}`))
       while (await isThere()) {
         if (performance.now() > end) throw new Error(`a connection to ${name} does not end`)
         await new Promise((resolve) => setTimeout(resolve, ENDED_POLL_MS))
@@ -181,7 +247,7 @@ export class Ground {
   }
 
   async #waiters(): Promise<Waiter[]> {
-    return await this.#admin?.query<Waiter>(WAITING, []) ?? []
+    return (await this.#admin?.query<Waiter>(WAITING, [])) ?? []
   }
 
   async stop(): Promise<void> {
@@ -193,13 +259,15 @@ export class Ground {
   }
 }
 
-const blockersOf = (waiters: readonly Waiter[]) => new Map(waiters.map(({ pid, blockers }) => [pid, blockers]))
+const blockersOf = (waiters: readonly Waiter[]) =>
+  new Map(waiters.map(({ pid, blockers }) => [pid, blockers]))
 
-const CHECKED = /^(\S+ \S+) UTC \[(\d+)\] LOG: {2}process \d+ (?:still waiting|avoided deadlock|detected deadlock)/
+const CHECKED =
+  /^(\S+ \S+) UTC \[(\d+)\] LOG: {2}process \d+ (?:still waiting|avoided deadlock|detected deadlock)/
 
 /**
- * The server's log, in which each backend writes a line when its wait for a lock has lasted `deadlock_timeout` and it has checked for a
- * deadlock.
+ * The server's log, in which each backend writes a line when its wait for a lock has lasted
+ * `deadlock_timeout` and it has checked for a deadlock.
  */
 class LockLog {
   readonly #file: number
@@ -212,7 +280,10 @@ class LockLog {
     this.#file = openSync(path, 'r')
   }
 
-  /** @param sinceMs when the wait began, rounded down: lines of earlier waits are not later than that */
+  /**
+   * @param sinceMs when the wait began, rounded down: lines of earlier waits are not later than
+   *   that
+   */
   hasChecked(pid: number, sinceMs: number): boolean {
     this.#read()
     return (this.#checkedMs.get(pid) ?? 0) > sinceMs
@@ -224,7 +295,11 @@ class LockLog {
       this.#rest = lines.pop() as string
       for (const line of lines) {
         const match = CHECKED.exec(line)
-        if (match) this.#checkedMs.set(Number(match[2]), Date.parse(`${(match[1] as string).replace(' ', 'T')}Z`))
+        if (match)
+          this.#checkedMs.set(
+            Number(match[2]),
+            Date.parse(`${(match[1] as string).replace(' ', 'T')}Z`),
+          )
       }
     }
   }
@@ -236,11 +311,12 @@ class LockLog {
 
 /** Whether anybody waits, by way of others, for itself. */
 function isKnot(waiting: ReadonlyMap<number, readonly number[]>): boolean {
-  const reaches = (from: number, to: number, seen: Set<number>): boolean => (waiting.get(from) ?? []).some((next) => {
-    if (next === to) return true
-    if (seen.has(next)) return false
-    seen.add(next)
-    return reaches(next, to, seen)
-  })
+  const reaches = (from: number, to: number, seen: Set<number>): boolean =>
+    (waiting.get(from) ?? []).some((next) => {
+      if (next === to) return true
+      if (seen.has(next)) return false
+      seen.add(next)
+      return reaches(next, to, seen)
+    })
   return [...waiting.keys()].some((pid) => reaches(pid, pid, new Set()))
 }

@@ -40,9 +40,14 @@ import { Actor } from './schedule.ts'
 const RARER = 12
 /** What a platform looks after more often than everything else has no need of it here. */
 const EVERY_MS_MIN = 6000
-/** Of this machine's clock, which is no part of the story; the exchange itself says when nobody waits any more. */
+/**
+ * Of this machine's clock, which is no part of the story; the exchange itself says when nobody
+ * waits any more.
+ */
 const EXCHANGE_TIMEOUT_MS = 3_600_000
-/** No pause is shorter: a worker that waits for a slow answer looks for more to do all the while. */
+/**
+ * No pause is shorter: a worker that waits for a slow answer looks for more to do all the while.
+ */
 const PAUSE_MS_MIN = 1000
 
 /** How busy this machine is, is no part of the story. */
@@ -52,7 +57,10 @@ class Unhurried extends Pressure {
   }
 }
 
-/** A process of the platform: by its role it answers callers, does the work, follows the chains, or all of these. */
+/**
+ * A process of the platform: by its role it answers callers, does the work, follows the chains, or
+ * all of these.
+ */
 export class Instance {
   readonly actor: Actor
   readonly role: Role
@@ -77,63 +85,124 @@ export class Instance {
     const bytes = bytesOf(`${world.seed}/${name}`)
     const environment: Environment = {
       now: () => schedule.nowMs,
-      uuid: () => Buffer.from(bytes(16)).toString('hex').replace(/(.{8})(.{3}).(.{3}).(.{3})(.{12}).*/, '$1-$2a-4$3-8$4-$5').slice(0, 36),
+      uuid: () =>
+        Buffer.from(bytes(16))
+          .toString('hex')
+          .replace(/(.{8})(.{3}).(.{3}).(.{3})(.{12}).*/, '$1-$2a-4$3-8$4-$5')
+          .slice(0, 36),
       bytes,
       sleep: (ms, signal) => schedule.sleep(actor, Math.max(ms, PAUSE_MS_MIN), signal),
       checkpoint: () => undefined,
     }
     this.#work = new Bell(environment)
     this.#database = openDatabase(world.databaseUrl(name), {
-      ...DATABASE_PATIENCE, pool: world.connections.poolOf(name), now: environment.now, onError: () => undefined, max: 30, onEvent: () => this.#work.ring(),
+      ...DATABASE_PATIENCE,
+      pool: world.connections.poolOf(name),
+      now: environment.now,
+      onError: () => undefined,
+      max: 30,
+      onEvent: () => this.#work.ring(),
     })
-    const database = gatedDatabase(watched(this.#database, (problem) => world.problems.push(problem)), actor, schedule, () => this.lastCommit)
+    const database = gatedDatabase(
+      watched(this.#database, (problem) => world.problems.push(problem)),
+      actor,
+      schedule,
+      () => this.lastCommit,
+    )
     const signers = {
       ...world.nodes.signers,
       call: (node: number, method: string, path: string, body: unknown) =>
-        schedule.gate(actor, `node ${node} ${path} ${digest([body])}`, () => world.nodeFaults.ask(node, method, path, body)),
+        schedule.gate(actor, `node ${node} ${path} ${digest([body])}`, () =>
+          world.nodeFaults.ask(node, method, path, body),
+        ),
     } as unknown as SignerNodes
     const log = world.log(name)
     const pressure = new Unhurried(environment.now)
-    this.services = stageServices({
-      environment, database, log, signers, pressure, receipts: new Receipts({ signers, environment, database, log, pressure }), metrics: createMetrics(), outbox: new Bell(environment), work: this.#work,
-      keys: { get: async (_workspace: string, curve: Curve) => ({ at: world.keys.at[curve] }) },
-      settings: {
-        network: 'local', role, pollMs: 500, prepaidTiers: readTiers(world.hasFees ? 'FREE:0:10:0.50:0' : 'FREE:0:0:0:0'), feeBumpAfterMs: 0, sweep: {}, rateLimit: 10_000, rateScope: 'key',
-        trustProxy: 0, authLegacy: false,
-      },
-      prices: { price: () => (world.hasFees ? { price: 50_000n * 10n ** 12n, at: schedule.nowMs, sources: [], stale: false } : null) },
-      aml: {
-        providers: { CHAINALYSIS: world.outside.provider(actor) }, sanctions: { has: () => false },
-        secrets: new Secrets(new Uint8Array(32), environment),
-      },
-      callers: new KnownCallers(database, environment),
-      feed: { ring: () => undefined },
-      trading: { due: new Bell(environment) }, exchangeTransfers: { due: new Bell(environment) },
-      exchanges: new Venues({
-        urls: { kraken: EXCHANGE_URL }, only: ['kraken'], environment, paced: false, nonces: databaseNonces(database),
-        timeoutMs: EXCHANGE_TIMEOUT_MS,
-        fetch: (async (input, init) => world.exchange.asked(actor, String(input), init)) as typeof globalThis.fetch,
-      }),
-      webhooks: {
-        reach: new Reach(['127.0.0.0/8'], (() => undefined) as never), due: new Bell(environment), key: async () => ({ privateKey: null }),
-        sender: {
-          post: (url: string, headers: Record<string, string>, body: string) => world.outside.post(actor, url, headers, body), close: () => undefined,
+    this.services = stageServices(
+      {
+        environment,
+        database,
+        log,
+        signers,
+        pressure,
+        receipts: new Receipts({ signers, environment, database, log, pressure }),
+        metrics: createMetrics(),
+        outbox: new Bell(environment),
+        work: this.#work,
+        keys: { get: async (_workspace: string, curve: Curve) => ({ at: world.keys.at[curve] }) },
+        settings: {
+          network: 'local',
+          role,
+          pollMs: 500,
+          prepaidTiers: readTiers(world.hasFees ? 'FREE:0:10:0.50:0' : 'FREE:0:0:0:0'),
+          feeBumpAfterMs: 0,
+          sweep: {},
+          rateLimit: 10_000,
+          rateScope: 'key',
+          trustProxy: 0,
+          authLegacy: false,
         },
+        prices: {
+          price: () =>
+            world.hasFees
+              ? { price: 50_000n * 10n ** 12n, at: schedule.nowMs, sources: [], stale: false }
+              : null,
+        },
+        aml: {
+          providers: { CHAINALYSIS: world.outside.provider(actor) },
+          sanctions: { has: () => false },
+          secrets: new Secrets(new Uint8Array(32), environment),
+        },
+        callers: new KnownCallers(database, environment),
+        feed: { ring: () => undefined },
+        trading: { due: new Bell(environment) },
+        exchangeTransfers: { due: new Bell(environment) },
+        exchanges: new Venues({
+          urls: { kraken: EXCHANGE_URL },
+          only: ['kraken'],
+          environment,
+          paced: false,
+          nonces: databaseNonces(database),
+          timeoutMs: EXCHANGE_TIMEOUT_MS,
+          fetch: (async (input, init) =>
+            world.exchange.asked(actor, String(input), init)) as typeof globalThis.fetch,
+        }),
+        webhooks: {
+          reach: new Reach(['127.0.0.0/8'], (() => undefined) as never),
+          due: new Bell(environment),
+          key: async () => ({ privateKey: null }),
+          sender: {
+            post: (url: string, headers: Record<string, string>, body: string) =>
+              world.outside.post(actor, url, headers, body),
+            close: () => undefined,
+          },
+        },
+        devnet: (command: Record<string, unknown>) =>
+          schedule.gate(actor, `devnet ${String(command['command'])}`, () =>
+            world.control(command),
+          ),
       },
-      devnet: (command: Record<string, unknown>) => schedule.gate(actor, `devnet ${String(command["command"])}`, () => world.control(command)),
-    }, {})
+      {},
+    )
     const networks = world.networks.map(({ network }) => network)
     const fetch = (async (input, init) => {
       const path = String(input).replace(/^https?:\/\/[^/]*/, '')
       const body = String(init?.body ?? '')
       const asked = digest([body.replace(/"id":\d+,?/g, '')])
       const answer = await schedule.gate(
-        actor, `chain ${path} ${/"method":"(\w+)"/.exec(body)?.[1] ?? ''} ${asked}`, () => world.chainFaults.ask(input, init))
+        actor,
+        `chain ${path} ${/"method":"(\w+)"/.exec(body)?.[1] ?? ''} ${asked}`,
+        () => world.chainFaults.ask(input, init),
+      )
       const delayMs = world.chainFaults.delay()
       if (delayMs > 0) await schedule.sleep(actor, delayMs)
       return answer
     }) as typeof globalThis.fetch
-    const connected = connectAll({ ...this.services }, localEndpoints(world.devnet.url, networks), fetch)
+    const connected = connectAll(
+      { ...this.services },
+      localEndpoints(world.devnet.url, networks),
+      fetch,
+    )
     Object.assign(this.services, { networks: new Networks(connected) })
   }
 
@@ -141,10 +210,22 @@ export class Instance {
   run(): void {
     const { services } = this
     const id = services.environment.uuid()
-    this.#held = new HeldNetworks(services, id, services.networks.all().map(({ network }) => network.code))
-    const loops = [heartbeatLoop(services, id), publishLoop(services, distributor), ...loopsOf(services, this.#held)]
-    // Less often than a platform asks: what happens is what counts here, and idle questions are most of what a seed costs.
-    const rarer = loops.map((loop) => ({ ...loop, everyMs: Math.max(loop.everyMs * RARER, EVERY_MS_MIN) }))
+    this.#held = new HeldNetworks(
+      services,
+      id,
+      services.networks.all().map(({ network }) => network.code),
+    )
+    const loops = [
+      heartbeatLoop(services, id),
+      publishLoop(services, distributor),
+      ...loopsOf(services, this.#held),
+    ]
+    // Less often than a platform asks: what happens is what counts here, and idle questions are
+    // most of what a seed costs.
+    const rarer = loops.map((loop) => ({
+      ...loop,
+      everyMs: Math.max(loop.everyMs * RARER, EVERY_MS_MIN),
+    }))
     this.#loops = runLoops(services, rarer, this.#stop.signal).catch(() => undefined)
   }
 
@@ -168,7 +249,10 @@ export class Instance {
     return this.#server
   }
 
-  /** From one moment on it neither asks nor hears anything. Its connections end by {@link Ground.cut}; what it waited for never comes. */
+  /**
+   * From one moment on it neither asks nor hears anything. Its connections end by {@link
+   * Ground.cut}; what it waited for never comes.
+   */
   kill(): void {
     this.actor.die()
     this.#database.close().catch(() => undefined)

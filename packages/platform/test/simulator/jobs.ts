@@ -4,7 +4,11 @@ import { Ground } from './ground.ts'
 import { playSeed, type Terms, type Told } from './play-seed.ts'
 
 /** Plays seeds one after the other in this process. */
-export async function* inThisProcess(first: number, count: number, terms: Terms): AsyncGenerator<Told> {
+export async function* inThisProcess(
+  first: number,
+  count: number,
+  terms: Terms,
+): AsyncGenerator<Told> {
   const ground = new Ground()
   const ended = (code: number) => () => void ground.stop().finally(() => process.exit(code))
   process.once('SIGINT', ended(130))
@@ -17,25 +21,43 @@ export async function* inThisProcess(first: number, count: number, terms: Terms)
   }
 }
 
-/** Plays seeds in several processes, each with a database server of its own, and tells of them in their order. */
-export async function* inProcesses(first: number, count: number, jobs: number, terms: Terms): AsyncGenerator<Told> {
+/**
+ * Plays seeds in several processes, each with a database server of its own, and tells of them in
+ * their order.
+ */
+export async function* inProcesses(
+  first: number,
+  count: number,
+  jobs: number,
+  terms: Terms,
+): AsyncGenerator<Told> {
   const told = Array.from({ length: count }, () => Promise.withResolvers<Told>())
   for (const { promise } of told) promise.catch(() => undefined)
   let next = first
   const children: ChildProcess[] = []
   const ended: Promise<void>[] = []
   for (let job = 0; job < Math.min(jobs, count); job++) {
-    const child = fork(fileURLToPath(new URL('worker.ts', import.meta.url)), [JSON.stringify(terms)], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+    const child = fork(
+      fileURLToPath(new URL('worker.ts', import.meta.url)),
+      [JSON.stringify(terms)],
+      { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] },
+    )
     children.push(child)
     const give = () => (next < first + count ? child.send(next++) : child.send('end'))
     child.on('message', (message: Told | 'ready') => {
       if (message !== 'ready') told[message.seed - first]?.resolve(message)
       give()
     })
-    ended.push(new Promise((resolve) => child.once('exit', (code, signal) => {
-      if (code !== 0) for (const { reject } of told) reject(new Error(`a process of the simulation ended: ${String(signal ?? code)}`))
-      resolve()
-    })))
+    ended.push(
+      new Promise((resolve) =>
+        child.once('exit', (code, signal) => {
+          if (code !== 0)
+            for (const { reject } of told)
+              reject(new Error(`a process of the simulation ended: ${String(signal ?? code)}`))
+          resolve()
+        }),
+      ),
+    )
   }
   try {
     for (const { promise } of told) yield await promise

@@ -4,9 +4,9 @@ import type { Database } from '../../src/database/pool.ts'
 const CODE = 'LEDGR'
 
 /**
- * For the simulation's databases: what a transaction posted is looked at as it commits, and with another's eyes than `ledger_post`'s.
- * An entry that does not sum to zero asset by asset, a balance that is not what was posted, and one below nothing that may not be
- * there are not committed.
+ * For the simulation's databases: what a transaction posted is looked at as it commits, and with
+ * another's eyes than `ledger_post`'s. An entry that does not sum to zero asset by asset, a balance
+ * that is not what was posted, and one below nothing that may not be there are not committed.
  */
 export const LEDGER_WATCH = `do $$ begin
 create function simulated.ledger_holds() returns trigger language plpgsql as $watch$
@@ -38,7 +38,10 @@ create constraint trigger watched after insert or update of balance on public.le
   deferrable initially deferred for each row execute function simulated.ledger_holds();
 end $$`
 
-/** The same database; of each commit that the watch refuses `found` is told, also where the platform would try again and never say so. */
+/**
+ * The same database; of each commit that the watch refuses `found` is told, also where the platform
+ * would try again and never say so.
+ */
 export function watched(database: Database, found: (problem: string) => void): Database {
   const seen = (error: unknown): never => {
     if ((error as { code?: unknown }).code === CODE) found((error as Error).message)

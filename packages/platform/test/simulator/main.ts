@@ -24,11 +24,18 @@ function wholeNumber(name: string, text: string): number {
 
 function options() {
   try {
-    return parseArgs({ options: {
-      seed: { type: 'string', default: '1' }, seeds: { type: 'string', default: '1' }, draws: { type: 'string' },
-      shrink: { type: 'string', default: '0' }, jobs: { type: 'string', default: '1' }, hostile: { type: 'boolean', default: false }, brief: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    } }).values
+    return parseArgs({
+      options: {
+        seed: { type: 'string', default: '1' },
+        seeds: { type: 'string', default: '1' },
+        draws: { type: 'string' },
+        shrink: { type: 'string', default: '0' },
+        jobs: { type: 'string', default: '1' },
+        hostile: { type: 'boolean', default: false },
+        brief: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    }).values
   } catch (error) {
     console.error(`${(error as Error).message}.\n${USAGE}`)
     return process.exit(2)
@@ -43,12 +50,19 @@ if (values.help) {
 const first = wholeNumber('seed', values.seed)
 const count = wholeNumber('seeds', values.seeds)
 const jobs = wholeNumber('jobs', values.jobs)
-const given = values.draws === undefined ? null : JSON.parse(readFileSync(values.draws, 'utf8')) as number[]
+const given =
+  values.draws === undefined ? null : (JSON.parse(readFileSync(values.draws, 'utf8')) as number[])
 const terms = {
-  isHostile: values.hostile, shrinkMs: wholeNumber('shrink', values.shrink) * 1000, keepIn: tmpdir(), given,
+  isHostile: values.hostile,
+  shrinkMs: wholeNumber('shrink', values.shrink) * 1000,
+  keepIn: tmpdir(),
+  given,
 }
 
-/** What a simulation writes it reads again at once, and then it is thrown away: memory is the place for it. */
+/**
+ * What a simulation writes it reads again at once, and then it is thrown away: memory is the place
+ * for it.
+ */
 const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 1_500_000_000
 if (existsSync(MEMORY)) {
@@ -62,20 +76,28 @@ const began = performance.now()
 const faults = new Map<string, number>()
 const sums = new Map<string, number>()
 const failed: number[] = []
-for await (const told of jobs > 1 ? inProcesses(first, count, jobs, terms) : inThisProcess(first, count, terms)) {
+for await (const told of jobs > 1
+  ? inProcesses(first, count, jobs, terms)
+  : inThisProcess(first, count, terms)) {
   if (!values.brief || !told.isHeld) console.log(told.text)
-  for (const [name, value] of Object.entries(told.counts)) sums.set(name, (sums.get(name) ?? 0) + value)
+  for (const [name, value] of Object.entries(told.counts))
+    sums.set(name, (sums.get(name) ?? 0) + value)
   for (const [kind, times] of told.faults) faults.set(kind, (faults.get(kind) ?? 0) + times)
   if (!told.isHeld) failed.push(told.seed)
   const played = told.seed - first + 1
   if (values.brief && played % TOLD_EVERY === 0 && played < count) {
-    console.log(`${played} seeds in ${((performance.now() - began) / 1000).toFixed(0)} s, ${failed.length === 0 ? 'all held' : `${failed.length} failed`}`)
+    console.log(
+      `${played} seeds in ${((performance.now() - began) / 1000).toFixed(0)} s, ${failed.length === 0 ? 'all held' : `${failed.length} failed`}`,
+    )
   }
 }
-for (const [kind, times] of [...faults].sort(([, a], [, b]) => b - a)) console.log(`${String(times).padStart(6)}  ${kind}`)
+for (const [kind, times] of [...faults].sort(([, a], [, b]) => b - a))
+  console.log(`${String(times).padStart(6)}  ${kind}`)
 const injected = [...faults.values()].reduce((sum, times) => sum + times, 0)
 const tookS = ((performance.now() - began) / 1000).toFixed(0)
 const held = failed.length === 0 ? 'all held' : `FAILED: ${failed.join(', ')}`
-console.log(`${count} seeds in ${tookS} s, ${[...sums].map(([name, value]) => `${value} ${name}`).join(', ')}, ${injected} faults injected: ${held}`)
+console.log(
+  `${count} seeds in ${tookS} s, ${[...sums].map(([name, value]) => `${value} ${name}`).join(', ')}, ${injected} faults injected: ${held}`,
+)
 // Clients of what was simulated may still wait for an answer.
 process.exit(failed.length > 0 ? 1 : 0)

@@ -31,7 +31,8 @@ export class NodeFaults {
 
   async ask(node: number, method: string, path: string, body: unknown): Promise<never> {
     const { chance, odds, schedule } = this.#world
-    if ((this.#downUntilMs.get(node) ?? 0) > schedule.nowMs) throw new NodeUnavailable(node, 'is down')
+    if ((this.#downUntilMs.get(node) ?? 0) > schedule.nowMs)
+      throw new NodeUnavailable(node, 'is down')
     if (chance.rarely(odds.nodeAway)) {
       this.#world.noted('a node was not reached')
       throw new NodeUnavailable(node, 'is away')

@@ -1,17 +1,26 @@
 import type { World } from './world.ts'
 
-/** Where a try ends with its process, or waits longer than its lease, another may come before it. */
+/**
+ * Where a try ends with its process, or waits longer than its lease, another may come before it.
+ */
 const DISTURBS = /^(a process|all connections)/
 
 /**
- * Every event reaches whoever listens, at least once. First tries of one object come in its order, where no process ended between
- * taking a delivery and making it.
+ * Every event reaches whoever listens, at least once. First tries of one object come in its order,
+ * where no process ended between taking a delivery and making it.
  */
 export async function wrongInEvents(world: World): Promise<string[]> {
   const problems: string[] = []
   const isDisturbed = [...world.faults.keys()].some((kind) => DISTURBS.test(kind))
-  const hooks = await world.database.query<{ url: string; workspace_id: string; sub_account_id: string; after_event: string; disabled_at: Date | null }>(
-    'select url, workspace_id, sub_account_id, after_event::text, disabled_at from webhooks where invoice_origin is null')
+  const hooks = await world.database.query<{
+    url: string
+    workspace_id: string
+    sub_account_id: string
+    after_event: string
+    disabled_at: Date | null
+  }>(
+    'select url, workspace_id, sub_account_id, after_event::text, disabled_at from webhooks where invoice_origin is null',
+  )
   for (const hook of hooks) {
     const received = world.outside.received.filter(({ webhook }) => webhook === hook.url)
     const seen = new Set<string>()
@@ -20,15 +29,18 @@ export async function wrongInEvents(world: World): Promise<string[]> {
     for (const { event, object, version } of received) {
       if (seen.has(event)) continue
       seen.add(event)
-      if (!isDisturbed && version < (versions.get(object) ?? 0)) problems.push(`${object}: its event ${version} came after ${String(versions.get(object))}`)
+      if (!isDisturbed && version < (versions.get(object) ?? 0))
+        problems.push(`${object}: its event ${version} came after ${String(versions.get(object))}`)
       versions.set(object, Math.max(version, versions.get(object) ?? 0))
     }
     if (hook.disabled_at !== null) continue
     const missing = await world.database.query<{ uid: string; type: string }>(
       `select uid, type from events
        where workspace_id = $4 and (sub_account_id = $1 or sub_account_id is null) and id > $2 and not (uid = any($3))`,
-      [hook.sub_account_id, hook.after_event, taken, hook.workspace_id])
-    if (missing.length > 0) problems.push(`events that nobody was told of: ${JSON.stringify(missing).slice(0, 500)}`)
+      [hook.sub_account_id, hook.after_event, taken, hook.workspace_id],
+    )
+    if (missing.length > 0)
+      problems.push(`events that nobody was told of: ${JSON.stringify(missing).slice(0, 500)}`)
   }
   return problems
 }

@@ -2,15 +2,29 @@ import { PREPAID, type Traders, type WantedOrder } from './traders.ts'
 import type { World } from './world.ts'
 
 interface Row {
-  id: string; state: string; status: string; amount: string; filled: string; platform_fee: string; fee_charged: string | null; fills: string
+  id: string
+  state: string
+  status: string
+  amount: string
+  filled: string
+  platform_fee: string
+  fee_charged: string | null
+  fills: string
 }
 
 /** A refusal that callers understand: the exchange takes the key no more, for now. */
 const UNDERSTOOD = /^EXCHANGE_KEY_REFUSED/
-const STATUSES: Record<string, readonly string[]> = { closed: ['filled'], canceled: ['cancelled'], expired: ['cancelled'] }
+const STATUSES: Record<string, readonly string[]> = {
+  closed: ['filled'],
+  canceled: ['cancelled'],
+  expired: ['cancelled'],
+}
 const UNITS = 10n ** 18n
 
-/** What the exchange has at rest is what the platform says, order by order; and each is charged once. */
+/**
+ * What the exchange has at rest is what the platform says, order by order; and each is charged
+ * once.
+ */
 export async function wrongInTrading(world: World, traders: Traders): Promise<string[]> {
   if (!traders.isOn) return []
   const problems: string[] = []
@@ -21,22 +35,41 @@ export async function wrongInTrading(world: World, traders: Traders): Promise<st
     const rows = await rowsOf(world, wanted)
     for (const { id } of rows) known.add(id.replaceAll('-', ''))
     charged += rows.reduce((sum, { fee_charged: fee }) => sum + BigInt(fee ?? '0'), 0n)
-    problems.push(...judged(wanted, rows, there.filter(({ clientId }) => rows.some(({ id }) => id.replaceAll('-', '') === clientId))))
+    problems.push(
+      ...judged(
+        wanted,
+        rows,
+        there.filter(({ clientId }) => rows.some(({ id }) => id.replaceAll('-', '') === clientId)),
+      ),
+    )
   }
-  for (const { id, clientId } of there) if (!known.has(clientId)) problems.push(`the exchange has ${id}, which nobody ordered`)
-  problems.push(...await wrongInPrepaid(world, charged))
+  for (const { id, clientId } of there)
+    if (!known.has(clientId)) problems.push(`the exchange has ${id}, which nobody ordered`)
+  problems.push(...(await wrongInPrepaid(world, charged)))
   return problems
 }
 
-const rowsOf = (world: World, { caller, sequence }: WantedOrder): Promise<Row[]> => world.database.query<Row>(
-  `select o.id, state, status, amount::text, filled::text, platform_fee::text, fee_charged::text,
+const rowsOf = (world: World, { caller, sequence }: WantedOrder): Promise<Row[]> =>
+  world.database.query<Row>(
+    `select o.id, state, status, amount::text, filled::text, platform_fee::text, fee_charged::text,
      coalesce((select string_agg(trade_id, ' ' order by trade_id) from order_fills f
        where f.workspace_id = o.workspace_id and f.order_id = o.id), '') fills
-   from orders o where workspace_id = $3 and sub_account_id = $1 and sequence_id = $2`, [caller.subAccountId, sequence, caller.workspaceId])
+   from orders o where workspace_id = $3 and sub_account_id = $1 and sequence_id = $2`,
+    [caller.subAccountId, sequence, caller.workspaceId],
+  )
 
-interface There { id: string; status: string; filled: number; trades: string[] }
+interface There {
+  id: string
+  status: string
+  filled: number
+  trades: string[]
+}
 
-function judged({ sequence, answers, id, refused }: WantedOrder, rows: readonly Row[], there: readonly There[]): string[] {
+function judged(
+  { sequence, answers, id, refused }: WantedOrder,
+  rows: readonly Row[],
+  there: readonly There[],
+): string[] {
   const problems: string[] = []
   const wrong = (what: string) => problems.push(`${sequence}: ${what}`)
   const [row] = rows
@@ -46,42 +79,56 @@ function judged({ sequence, answers, id, refused }: WantedOrder, rows: readonly 
   if (new Set(answers).size > 1) wrong(`the answers differ: ${[...new Set(answers)].join(' | ')}`)
   if (id !== null && row?.id !== id) wrong(`it was answered as ${id} and is ${row?.id}`)
   if (refused !== null && !UNDERSTOOD.test(refused)) wrong(`it was refused: ${refused}`)
-  if (refused !== null && row) wrong(`it was refused (${refused}), and there is one, which is ${row.status}`)
+  if (refused !== null && row)
+    wrong(`it was refused (${refused}), and there is one, which is ${row.status}`)
   if (!row) {
     if (order) wrong('the exchange has it, and the books do not')
     return problems
   }
   if (row.state !== 'ENDED') wrong(`it is ${row.state}`)
   const filled = units(order?.filled ?? 0)
-  const statuses = order === undefined ? ['rejected', 'cancelled'] : STATUSES[order.status] ?? []
-  if (!statuses.includes(row.status)) wrong(`it is ${row.status}, and at the exchange ${order?.status ?? 'not'}`)
-  if (BigInt(row.filled) !== filled) wrong(`${row.filled} of it are filled, at the exchange ${filled}`)
+  const statuses = order === undefined ? ['rejected', 'cancelled'] : (STATUSES[order.status] ?? [])
+  if (!statuses.includes(row.status))
+    wrong(`it is ${row.status}, and at the exchange ${order?.status ?? 'not'}`)
+  if (BigInt(row.filled) !== filled)
+    wrong(`${row.filled} of it are filled, at the exchange ${filled}`)
   const trades = [...new Set(order?.trades ?? [])].sort().join(' ')
   if (row.fills !== trades) wrong(`its fills are ${row.fills}, at the exchange ${trades}`)
   const amount = BigInt(row.amount)
   const fee = (BigInt(row.platform_fee) * filled + amount - 1n) / amount
-  if (row.fee_charged !== String(fee)) wrong(`it was charged ${row.fee_charged} of ${row.platform_fee}, which should be ${fee}`)
+  if (row.fee_charged !== String(fee))
+    wrong(`it was charged ${row.fee_charged} of ${row.platform_fee}, which should be ${fee}`)
   return problems
 }
 
 /** Exact: amounts at the exchange are thousandths. */
-const units = (coins: number): bigint => BigInt(Math.round(coins * 1000)) * UNITS / 1000n
+const units = (coins: number): bigint => (BigInt(Math.round(coins * 1000)) * UNITS) / 1000n
 
 /** What was paid in is there or was charged, once for each; nothing is held back. */
 async function wrongInPrepaid(world: World, ofOrders: bigint): Promise<string[]> {
-  const sums = new Map((await world.database.query<{ kind: string; sum: string }>(
-    `select kind, sum(balance)::text sum from ledger_accounts where kind in ('prepaid', 'prepaid_reserved', 'fees') group by 1`))
-    .map(({ kind, sum }) => [kind, BigInt(sum)]))
+  const sums = new Map(
+    (
+      await world.database.query<{ kind: string; sum: string }>(
+        `select kind, sum(balance)::text sum from ledger_accounts where kind in ('prepaid', 'prepaid_reserved', 'fees') group by 1`,
+      )
+    ).map(({ kind, sum }) => [kind, BigInt(sum)]),
+  )
   // Of what went out and was cancelled then it is taken too, of what never did it is given back.
   const row = await world.database.one<{ taken: string; count: string }>(
     `select coalesce(sum(platform_fee) filter (where plan->>'refunded' is distinct from '1'), 0)::text taken,
-       count(*) filter (where plan->>'refunded' = '1' and status = 'confirmed')::text count from transactions where platform_fee is not null`)
+       count(*) filter (where plan->>'refunded' = '1' and status = 'confirmed')::text count from transactions where platform_fee is not null`,
+  )
   const charged = ofOrders + BigInt(row?.taken ?? '0')
-  const [left, held, fees] = ['prepaid', 'prepaid_reserved', 'fees'].map((kind) => sums.get(kind) ?? 0n) as [bigint, bigint, bigint]
+  const [left, held, fees] = ['prepaid', 'prepaid_reserved', 'fees'].map(
+    (kind) => sums.get(kind) ?? 0n,
+  ) as [bigint, bigint, bigint]
   const problems: string[] = []
-  if (row?.count !== '0') problems.push(`${row?.count} confirmed transactions have their platform fee given back`)
+  if (row?.count !== '0')
+    problems.push(`${row?.count} confirmed transactions have their platform fee given back`)
   if (held !== 0n) problems.push(`${held} of platform fees are held back`)
-  if (fees !== charged) problems.push(`${fees} of platform fees were taken, and ${charged} should have been`)
-  if (left + held + fees !== PREPAID) problems.push(`of ${PREPAID} prepaid ${left} are left and ${fees} were taken`)
+  if (fees !== charged)
+    problems.push(`${fees} of platform fees were taken, and ${charged} should have been`)
+  if (left + held + fees !== PREPAID)
+    problems.push(`of ${PREPAID} prepaid ${left} are left and ${fees} were taken`)
   return problems
 }

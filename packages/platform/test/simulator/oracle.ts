@@ -15,27 +15,37 @@ export async function check(world: World, callers: Callers, deeds: Deeds): Promi
     const chain = world.devnet.chains.find(({ code }) => code === place.code)
     const { head } = await (chain as NonNullable<typeof chain>).info()
     for (let height = 0; height <= (head?.height ?? -1); height++) {
-      for (const { asset, address, amount } of await chain?.paymentsIn(height) ?? []) {
+      for (const { asset, address, amount } of (await chain?.paymentsIn(height)) ?? []) {
         const name = `${asset} ${address.toLowerCase()} ${amount}`
         paid.set(name, (paid.get(name) ?? 0) + 1)
       }
     }
   }
-  for (const wanted of callers.wanted) problems.push(...await judged(world, wanted, paid))
+  for (const wanted of callers.wanted) problems.push(...(await judged(world, wanted, paid)))
   // The oracle looks with eyes of its own.
   const { services } = new Instance(world, 'oracle', 'api')
-  const eyes = { ...services, database, environment: { ...services.environment, sleep: async () => undefined } }
+  const eyes = {
+    ...services,
+    database,
+    environment: { ...services.environment, sleep: async () => undefined },
+  }
   const report = await withSchedule(world, audit(eyes as typeof services))
   if (!report.ok) problems.push(`the audit: ${JSON.stringify(report.differences).slice(0, 1500)}`)
-  problems.push(...await withSchedule(world, asBooked(eyes as typeof services)))
-  problems.push(...await wrongInBooks(database), ...await wrongInEvents(world), ...await uncredited(world, deeds, paid))
+  problems.push(...(await withSchedule(world, asBooked(eyes as typeof services))))
+  problems.push(
+    ...(await wrongInBooks(database)),
+    ...(await wrongInEvents(world)),
+    ...(await uncredited(world, deeds, paid)),
+  )
   return problems
 }
 
 /** What is asked of chains through the schedule comes while the schedule goes on. */
 async function withSchedule<T>(world: World, work: Promise<T>): Promise<T> {
   let isDone = false
-  const done = work.finally(() => { isDone = true })
+  const done = work.finally(() => {
+    isDone = true
+  })
   done.catch(() => undefined)
   while (!isDone) {
     await world.buried()
@@ -47,45 +57,78 @@ async function withSchedule<T>(world: World, work: Promise<T>): Promise<T> {
 /** What is booked of each transaction is what the chain says of it. */
 async function asBooked(services: Instance['services']): Promise<string[]> {
   const problems: string[] = []
-  const rows = await services.database.query<{ network: string; hash: string; fee: string; block_hash: string; kind: string }>(
+  const rows = await services.database.query<{
+    network: string
+    hash: string
+    fee: string
+    block_hash: string
+    kind: string
+  }>(
     `select c.network, c.hash, c.fee::text, c.block_hash, t.kind from chain_transactions c join transactions t on t.id = c.transaction_id
-     where c.state = 'CONFIRMED'`)
+     where c.state = 'CONFIRMED'`,
+  )
   for (const { network, hash, fee, block_hash: block, kind } of rows) {
     const status = await services.networks.client(network).status(hash)
-    const said = status.state === 'included' ? { fee: String(status.fee ?? fee), block: status.blockHash } : { fee: status.state, block: '' }
-    if (said.fee !== fee || said.block !== block) problems.push(`${network} ${kind} ${hash}: booked with fee ${fee} in ${block}; the chain says ${said.fee} in ${said.block}`)
+    const said =
+      status.state === 'included'
+        ? { fee: String(status.fee ?? fee), block: status.blockHash }
+        : { fee: status.state, block: '' }
+    if (said.fee !== fee || said.block !== block)
+      problems.push(
+        `${network} ${kind} ${hash}: booked with fee ${fee} in ${block}; the chain says ${said.fee} in ${said.block}`,
+      )
   }
   return problems
 }
 
-async function judged(world: World, wanted: Wanted, paid: ReadonlyMap<string, number>): Promise<string[]> {
+async function judged(
+  world: World,
+  wanted: Wanted,
+  paid: ReadonlyMap<string, number>,
+): Promise<string[]> {
   const { asset, amount, to, units, sequence } = wanted
   const what = `${sequence} (${amount} ${asset})`
   const problems: string[] = []
   const onChain = paid.get(`${asset} ${to.toLowerCase()} ${units}`) ?? 0
   const rows = await world.database.query<{ id: string; status: string; state: string }>(
     `select id, status, state from transactions where kind = 'WITHDRAWAL' and sub_account_id = $1 and sequence_id = $2`,
-    [wanted.caller.subAccountId, sequence])
+    [wanted.caller.subAccountId, sequence],
+  )
   if (rows.length > 1) problems.push(`${what}: there are ${rows.length} transfers`)
   if (onChain > 1) problems.push(`${what}: it was paid ${onChain} times`)
   const [row] = rows
-  if (wanted.refused !== null && !/^(INSUFFICIENT_BALANCE)/.test(wanted.refused)) problems.push(`${what}: it was refused: ${wanted.refused}`)
-  if (wanted.id !== null && row?.id !== wanted.id) problems.push(`${what}: it was answered as ${wanted.id} and is ${row?.id}`)
-  if (new Set(wanted.answers).size > 1) problems.push(`${what}: the answers differ: ${[...new Set(wanted.answers)].join(' | ')}`)
-  if (row && onChain !== (row.status === 'confirmed' ? 1 : 0)) problems.push(`${what}: it is ${row.status} (${row.state}), and the chain has it ${onChain} times`)
+  if (wanted.refused !== null && !/^(INSUFFICIENT_BALANCE)/.test(wanted.refused))
+    problems.push(`${what}: it was refused: ${wanted.refused}`)
+  if (wanted.id !== null && row?.id !== wanted.id)
+    problems.push(`${what}: it was answered as ${wanted.id} and is ${row?.id}`)
+  if (new Set(wanted.answers).size > 1)
+    problems.push(`${what}: the answers differ: ${[...new Set(wanted.answers)].join(' | ')}`)
+  if (row && onChain !== (row.status === 'confirmed' ? 1 : 0))
+    problems.push(
+      `${what}: it is ${row.status} (${row.state}), and the chain has it ${onChain} times`,
+    )
   if (!row && onChain > 0) problems.push(`${what}: the chain has it, and the books do not`)
   return problems
 }
 
 /** What was sent to us is credited as often as the chain has it. */
-async function uncredited(world: World, { sent }: Deeds, paid: ReadonlyMap<string, number>): Promise<string[]> {
+async function uncredited(
+  world: World,
+  { sent }: Deeds,
+  paid: ReadonlyMap<string, number>,
+): Promise<string[]> {
   const problems: string[] = []
   for (const { asset, address, units } of sent) {
     const row = await world.database.one<{ count: string }>(
       `select count(*)::text count from transactions where kind = 'DEPOSIT' and status = 'confirmed' and asset = $1 and amount = $2
-        and lower(destination_id) = lower($3)`, [asset, String(units), address])
+        and lower(destination_id) = lower($3)`,
+      [asset, String(units), address],
+    )
     const onChain = paid.get(`${asset} ${address.toLowerCase()} ${units}`) ?? 0
-    if (Number(row?.count) !== onChain) problems.push(`a deposit of ${units} ${asset} to ${address}: ${onChain} on the chain, ${row?.count} credited`)
+    if (Number(row?.count) !== onChain)
+      problems.push(
+        `a deposit of ${units} ${asset} to ${address}: ${onChain} on the chain, ${row?.count} credited`,
+      )
   }
   return problems
 }

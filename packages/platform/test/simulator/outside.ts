@@ -7,9 +7,18 @@ import type { World } from './world.ts'
 /** Of a thousand deliveries during the storm. */
 const REFUSED = 200
 
-export interface Delivery { webhook: string; event: string; object: string; version: number; isTaken: boolean }
+export interface Delivery {
+  webhook: string
+  event: string
+  object: string
+  version: number
+  isTaken: boolean
+}
 
-/** Services of others beside chains and nodes: the one that screens addresses, and who is told of events. */
+/**
+ * Services of others beside chains and nodes: the one that screens addresses, and who is told of
+ * events.
+ */
 export class Outside {
   readonly #world: World
   /** What the provider knows of an address. */
@@ -26,35 +35,55 @@ export class Outside {
     const { schedule, chance } = this.#world
     return {
       verifyToken: async () => true,
-      screen: (_token, { address }) => schedule.gate(actor, `screen ${address}`, async () => {
-        if (this.isStormy && chance.rarely(REFUSED)) {
-          this.#world.noted('screening could not be asked')
-          throw new ProviderError('unreachable', 'is away')
-        }
-        return this.risks.get(address) ?? null
-      }),
+      screen: (_token, { address }) =>
+        schedule.gate(actor, `screen ${address}`, async () => {
+          if (this.isStormy && chance.rarely(REFUSED)) {
+            this.#world.noted('screening could not be asked')
+            throw new ProviderError('unreachable', 'is away')
+          }
+          return this.risks.get(address) ?? null
+        }),
     }
   }
 
   /** As `Sender.post`. */
-  post(actor: Actor, webhook: string, headers: Record<string, string>, body: string): Promise<Answer | null> {
+  post(
+    actor: Actor,
+    webhook: string,
+    headers: Record<string, string>,
+    body: string,
+  ): Promise<Answer | null> {
     const { schedule, chance } = this.#world
     const message = JSON.parse(body) as { id?: string; object?: string; version?: number }
-    return schedule.gate(actor, `post ${webhook} ${String(message.object)} ${String(message.version)}`, async () => {
-      const answer = (status: number | null, error: string | null): Answer => ({ status, error, text: '', retryAfterMs: null, durationMs: 1 })
-      const isTaken = !(this.isStormy && chance.rarely(REFUSED))
-      this.received.push({
-        webhook, event: String(headers['webhook-id']), object: String(message.object), version: Number(message.version), isTaken,
-      })
-      if (!isTaken) {
-        this.#world.noted('a receiver refused an event')
-        return answer(500, 'answered 500')
-      }
-      if (this.isStormy && chance.rarely(REFUSED / 2)) {
-        this.#world.noted('an answer of a receiver was lost')
-        return answer(null, 'no answer')
-      }
-      return answer(200, null)
-    })
+    return schedule.gate(
+      actor,
+      `post ${webhook} ${String(message.object)} ${String(message.version)}`,
+      async () => {
+        const answer = (status: number | null, error: string | null): Answer => ({
+          status,
+          error,
+          text: '',
+          retryAfterMs: null,
+          durationMs: 1,
+        })
+        const isTaken = !(this.isStormy && chance.rarely(REFUSED))
+        this.received.push({
+          webhook,
+          event: String(headers['webhook-id']),
+          object: String(message.object),
+          version: Number(message.version),
+          isTaken,
+        })
+        if (!isTaken) {
+          this.#world.noted('a receiver refused an event')
+          return answer(500, 'answered 500')
+        }
+        if (this.isStormy && chance.rarely(REFUSED / 2)) {
+          this.#world.noted('an answer of a receiver was lost')
+          return answer(null, 'no answer')
+        }
+        return answer(200, null)
+      },
+    )
   }
 }

@@ -6,23 +6,52 @@ import { playHostile } from './hostile/play.ts'
 import { shrink, type Run } from './shrink.ts'
 import { simulate } from './simulate.ts'
 
-/** What is told of a seed, as it is handed from process to process. `counts`: what is summed over all seeds. */
-export interface Told { seed: number; isHeld: boolean; text: string; counts: Record<string, number>; faults: [string, number][] }
+/**
+ * What is told of a seed, as it is handed from process to process. `counts`: what is summed over
+ * all seeds.
+ */
+export interface Told {
+  seed: number
+  isHeld: boolean
+  text: string
+  counts: Record<string, number>
+  faults: [string, number][]
+}
 
 /**
- * Of simulations beside their seeds. `isHostile`: a hostile platform before three nodes, in place of a platform in a storm;
- * `keepIn`: folder for what is known of failures; `given`: draws in place of the seed's.
+ * Of simulations beside their seeds. `isHostile`: a hostile platform before three nodes, in place
+ * of a platform in a storm; `keepIn`: folder for what is known of failures; `given`: draws in place
+ * of the seed's.
  */
-export interface Terms { isHostile: boolean; shrinkMs: number; keepIn: string; given: readonly number[] | null }
+export interface Terms {
+  isHostile: boolean
+  shrinkMs: number
+  keepIn: string
+  given: readonly number[] | null
+}
 
-interface Played extends Run { summary: string; counts: Record<string, number>; faults: ReadonlyMap<string, number>; trace: readonly string[]; lines: readonly string[] }
+interface Played extends Run {
+  summary: string
+  counts: Record<string, number>
+  faults: ReadonlyMap<string, number>
+  trace: readonly string[]
+  lines: readonly string[]
+}
 
-async function storm(ground: Ground, seed: number, draws: readonly number[] | null): Promise<Played> {
+async function storm(
+  ground: Ground,
+  seed: number,
+  draws: readonly number[] | null,
+): Promise<Played> {
   const report = await simulate(ground, seed, draws)
   const { steps, transfers, orders, networks, roles, ends, trace } = report
   const made = (roles.includes('api') ? roles : [roles.length]).join(' ')
   const hash = createHash('sha256').update(trace.join('\n')).digest('hex').slice(0, 8)
-  return { ...report, counts: { transfers, orders, steps }, summary: `${networks.join(' ')}, ${made},${orders > 0 ? ` ${orders} orders,` : ''} ${steps} steps (${hash}), ${JSON.stringify(ends)}` }
+  return {
+    ...report,
+    counts: { transfers, orders, steps },
+    summary: `${networks.join(' ')}, ${made},${orders > 0 ? ` ${orders} orders,` : ''} ${steps} steps (${hash}), ${JSON.stringify(ends)}`,
+  }
 }
 
 async function hostile(seed: number, draws: readonly number[] | null): Promise<Played> {
@@ -30,7 +59,10 @@ async function hostile(seed: number, draws: readonly number[] | null): Promise<P
   const { asked, signed } = report
   const refused = [...report.refusals.values()].reduce((sum, count) => sum + count, 0)
   return {
-    ...report, counts: { asked, signed, refused }, trace: report.asks, lines: [],
+    ...report,
+    counts: { asked, signed, refused },
+    trace: report.asks,
+    lines: [],
     summary: `${asked} asked, ${signed} signed, ${refused} refused`,
   }
 }
@@ -44,8 +76,13 @@ function keep(seed: number, { draws, trace, lines }: Played, keepIn: string): st
   return folder
 }
 
-export async function playSeed(ground: Ground, seed: number, { isHostile, shrinkMs, keepIn, given }: Terms): Promise<Told> {
-  const play = (draws: readonly number[] | null) => (isHostile ? hostile(seed, draws) : storm(ground, seed, draws))
+export async function playSeed(
+  ground: Ground,
+  seed: number,
+  { isHostile, shrinkMs, keepIn, given }: Terms,
+): Promise<Told> {
+  const play = (draws: readonly number[] | null) =>
+    isHostile ? hostile(seed, draws) : storm(ground, seed, draws)
   const began = performance.now()
   let played = await play(given)
   const tookMs = performance.now() - began
@@ -54,7 +91,10 @@ export async function playSeed(ground: Ground, seed: number, { isHostile, shrink
   const isHeld = played.failure === null
   if (!isHeld) {
     if (shrinkMs > 0) played = await shrink(played, play, shrinkMs)
-    lines.push(`FAILED: ${played.failure}`, `  its draws, what happened and the log: ${keep(seed, played, keepIn)}`)
+    lines.push(
+      `FAILED: ${played.failure}`,
+      `  its draws, what happened and the log: ${keep(seed, played, keepIn)}`,
+    )
     lines.push(`  again: npm run simulate -- --seed ${seed}${isHostile ? ' --hostile' : ''}`)
   }
   return { seed, isHeld, text: lines.join('\n'), counts, faults: [...faults] }

@@ -15,8 +15,24 @@ import { speedUp } from '../../src/transactions/speed-up.ts'
 import { createWallet } from '../../src/wallets/create-wallet.ts'
 import { createWebhook } from '../../src/webhooks/create-webhook.ts'
 
-/** What callers of the simulation ask for; an instance's server has these only, as all of them take a tenth of a second to set up. */
+/**
+ * What callers of the simulation ask for; an instance's server has these only, as all of them take
+ * a tenth of a second to set up.
+ */
 export const ENDPOINTS: readonly Endpoint[] = [
-  createWallet, createAddress, createTransaction, cancelTransaction, speedUp, saveAmlSettings, unfreezeAddress, createRule, createInvoice,
-  stake, unstake, createWebhook, createAccount, createOrder, cancelOrder,
+  createWallet,
+  createAddress,
+  createTransaction,
+  cancelTransaction,
+  speedUp,
+  saveAmlSettings,
+  unfreezeAddress,
+  createRule,
+  createInvoice,
+  stake,
+  unstake,
+  createWebhook,
+  createAccount,
+  createOrder,
+  cancelOrder,
 ]

@@ -11,19 +11,31 @@ interface Gate {
   story: string
   /** All of that, by which gates are sorted. */
   name: string
-  /** Resolves when all that it set off outside of this process has come back, with what hands the answer over. */
+  /**
+   * Resolves when all that it set off outside of this process has come back, with what hands the
+   * answer over.
+   */
   open(): Promise<{ handOver(): void; isRefused: boolean }>
 }
 
-interface Timer { atMs: number; order: number; actor: Actor; ring(): void }
+interface Timer {
+  atMs: number
+  order: number
+  actor: Actor
+  ring(): void
+}
 
-/** One process of the simulation. What is asked by the dead is not done, and no answer reaches them. */
+/**
+ * One process of the simulation. What is asked by the dead is not done, and no answer reaches them.
+ */
 export class Actor {
   readonly name: string
   isDead = false
   readonly death: Promise<void>
   die: () => void
-  /** It hears nothing until then, in simulated milliseconds: a process that the machine has stopped. */
+  /**
+   * It hears nothing until then, in simulated milliseconds: a process that the machine has stopped.
+   */
   pausedUntilMs = 0
 
   constructor(name: string) {
@@ -39,21 +51,28 @@ export class Actor {
 
 /** What each thing that happens takes, in simulated time. */
 const STEP_MS = 5
-/** How long something may really take before the schedule is said to be stuck, also on a machine that has much else to do. */
+/**
+ * How long something may really take before the schedule is said to be stuck, also on a machine
+ * that has much else to do.
+ */
 const STUCK_MS = 120_000
 /** What is asked of others than the database, which may wait for no lock. */
 const OUTSIDE = /^(chain|node|devnet|sign|fund)\b/
 /**
- * The end of a transaction, at which others may have what they wait for. What a statement of its own locks nobody waits for before it has
- * come back: whoever waited already waits for somebody else.
+ * The end of a transaction, at which others may have what they wait for. What a statement of its
+ * own locks nobody waits for before it has come back: whoever waited already waits for somebody
+ * else.
  */
 const ENDS_TRANSACTION = /^ {2}(commit|rollback)/
-/** Interval of the questions whether what has not come back waits for a lock. The database decides, and not the time that has passed. */
+/**
+ * Interval of the questions whether what has not come back waits for a lock. The database decides,
+ * and not the time that has passed.
+ */
 const LOCK_POLL_MS = 4
 
 /**
- * One thing at a time happens in the world of a simulation, and chance says which. Time passes only when nothing else can happen,
- * and a little with each thing.
+ * One thing at a time happens in the world of a simulation, and chance says which. Time passes only
+ * when nothing else can happen, and a little with each thing.
  */
 export class Schedule {
   nowMs: number
@@ -71,9 +90,15 @@ export class Schedule {
   #orders = 0
   readonly #stories = new AsyncLocalStorage<string>()
   readonly #locked: () => Promise<Locked>
-  /** Servers' processes that wait for a lock and stand still, so that who came before them has it first. */
+  /**
+   * Servers' processes that wait for a lock and stand still, so that who came before them has it
+   * first.
+   */
   readonly #stopped = new Set<number>()
-  /** Ends with the last act that may let locks go. Two at once would stop each other's processes, in the middle of something. */
+  /**
+   * Ends with the last act that may let locks go. Two at once would stop each other's processes, in
+   * the middle of something.
+   */
   #lastAct: Promise<unknown> = Promise.resolve()
 
   /** @param locked which of the database's connections wait for a lock */
@@ -84,26 +109,38 @@ export class Schedule {
     this.#locked = locked
   }
 
-  /** Does `act` when its turn comes. It dies with its actor: then it is not done, or its answer is not heard. */
+  /**
+   * Does `act` when its turn comes. It dies with its actor: then it is not done, or its answer is
+   * not heard.
+   */
   gate<T>(actor: Actor, label: string, act: () => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (actor.isDead) return
       const story = this.#told(label)
       this.#gates.push({
-        actor, label, story, name: `${actor.name} ${label} ${story}`,
+        actor,
+        label,
+        story,
+        name: `${actor.name} ${label} ${story}`,
         open: async () => {
           try {
             const answer = await act()
             return { handOver: () => void (actor.isDead || resolve(answer)), isRefused: false }
           } catch (error) {
-            return { handOver: () => void (actor.isDead || reject(error as Error)), isRefused: true }
+            return {
+              handOver: () => void (actor.isDead || reject(error as Error)),
+              isRefused: true,
+            }
           }
         },
       })
     })
   }
 
-  /** What whoever asks now has asked before, and this, as a digest; whatever follows from it goes on from there. */
+  /**
+   * What whoever asks now has asked before, and this, as a digest; whatever follows from it goes on
+   * from there.
+   */
   #told(label: string): string {
     const story = digestOf(`${this.#stories.getStore() ?? ''} ${label}`)
     this.#stories.enterWith(story)
@@ -115,13 +152,22 @@ export class Schedule {
     return new Promise((resolve) => {
       if (actor.isDead) return
       if (signal?.aborted) return resolve()
-      const timer: Timer = { atMs: this.nowMs + Math.max(0, milliseconds), order: this.#orders++, actor, ring: () => resolve() }
+      const timer: Timer = {
+        atMs: this.nowMs + Math.max(0, milliseconds),
+        order: this.#orders++,
+        actor,
+        ring: () => resolve(),
+      }
       this.#timers.push(timer)
-      signal?.addEventListener('abort', () => {
-        const at = this.#timers.indexOf(timer)
-        if (at >= 0) this.#timers.splice(at, 1)
-        if (!actor.isDead) resolve()
-      }, { once: true })
+      signal?.addEventListener(
+        'abort',
+        () => {
+          const at = this.#timers.indexOf(timer)
+          if (at >= 0) this.#timers.splice(at, 1)
+          if (!actor.isDead) resolve()
+        },
+        { once: true },
+      )
     })
   }
 
@@ -129,19 +175,25 @@ export class Schedule {
   bury(actor: Actor): void {
     actor.die()
     for (const list of [this.#gates, this.#timers] as { actor: Actor }[][]) {
-      for (let at = list.length - 1; at >= 0; at--) if (list[at]?.actor === actor) list.splice(at, 1)
+      for (let at = list.length - 1; at >= 0; at--)
+        if (list[at]?.actor === actor) list.splice(at, 1)
     }
   }
 
   /** What can happen now, by name; empty: time has to pass. */
   #open(): Gate[] {
     // By name: which of several continuations came first in this process is no matter of the seed.
-    return this.#gates.filter(({ actor }) => actor.pausedUntilMs <= this.nowMs).sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+    return this.#gates
+      .filter(({ actor }) => actor.pausedUntilMs <= this.nowMs)
+      .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
   }
 
-  /** Lets one thing happen, or time pass until something may. False: nothing will ever happen again. */
+  /**
+   * Lets one thing happen, or time pass until something may. False: nothing will ever happen again.
+   */
   async step(untilMs: number): Promise<boolean> {
-    // Also while there is always something to do: a timer that rang only in idle moments would never ring in a busy world.
+    // Also while there is always something to do: a timer that rang only in idle moments would
+    // never ring in a busy world.
     this.#ring()
     await this.#quiet()
     const open = this.#open()
@@ -150,7 +202,9 @@ export class Schedule {
     this.#gates.splice(this.#gates.indexOf(gate), 1)
     this.steps++
     this.nowMs += STEP_MS
-    this.trace.push(`${this.nowMs - this.#beganMs} ${gate.actor.name} ${gate.label} ${gate.story.slice(0, 4)}`)
+    this.trace.push(
+      `${this.nowMs - this.#beganMs} ${gate.actor.name} ${gate.label} ${gate.story.slice(0, 4)}`,
+    )
     await this.#through(gate)
     return true
   }
@@ -160,13 +214,17 @@ export class Schedule {
     const isEnd = ENDS_TRANSACTION.test(gate.label)
     await this.#alone(isEnd, new Set(), async () => {
       const isRefused = await this.#opened(gate, isOutside)
-      // Where no lock can have gone nobody is asked who waits, which takes the database longer than most statements.
+      // Where no lock can have gone nobody is asked who waits, which takes the database longer than
+      // most statements.
       const isAnotherEnded = this.#come.some(({ step }) => step !== this.steps)
       if (isRefused || isAnotherEnded || isEnd) await this.#unlocked()
     })
   }
 
-  /** Does `act`, and hands over what has come by it, when nothing else does so. A process may end while another thing happens. */
+  /**
+   * Does `act`, and hands over what has come by it, when nothing else does so. A process may end
+   * while another thing happens.
+   */
   #alone(isFreeing: boolean, ending: ReadonlySet<number>, act: () => Promise<void>): Promise<void> {
     const done = this.#lastAct.then(async () => {
       await this.#inTurn(isFreeing, ending, act)
@@ -176,7 +234,10 @@ export class Schedule {
     return done
   }
 
-  /** Everything that follows from what has happened has been asked, also from the end of processes that ended meanwhile. */
+  /**
+   * Everything that follows from what has happened has been asked, also from the end of processes
+   * that ended meanwhile.
+   */
   async #quiet(): Promise<void> {
     for (let last: unknown; last !== this.#lastAct;) {
       last = this.#lastAct
@@ -186,12 +247,20 @@ export class Schedule {
   }
 
   /**
-   * Where locks go for which several wait, they have them in the order in which they came: PostgreSQL wakes some of them together, and
-   * which of those is the first is a matter of this machine. So all but the first stand still, and go on one after the other.
+   * Where locks go for which several wait, they have them in the order in which they came:
+   * PostgreSQL wakes some of them together, and which of those is the first is a matter of this
+   * machine. So all but the first stand still, and go on one after the other.
    * @param ending servers' processes that end by it, which have to hear so
    */
-  async #inTurn(isFreeing: boolean, ending: ReadonlySet<number>, act: () => Promise<void>): Promise<void> {
-    const later = isFreeing && this.#held.size > 1 ? (await this.#waiting()).slice(1).filter((pid) => !ending.has(pid)) : []
+  async #inTurn(
+    isFreeing: boolean,
+    ending: ReadonlySet<number>,
+    act: () => Promise<void>,
+  ): Promise<void> {
+    const later =
+      isFreeing && this.#held.size > 1
+        ? (await this.#waiting()).slice(1).filter((pid) => !ending.has(pid))
+        : []
     for (const pid of later) if (signalled(pid, 'SIGSTOP')) this.#stopped.add(pid)
     try {
       await act()
@@ -205,8 +274,8 @@ export class Schedule {
   }
 
   /**
-   * Who waits for a lock, once each has checked for a deadlock: one that stood still before it has would never say so, and all would
-   * wait for that.
+   * Who waits for a lock, once each has checked for a deadlock: one that stood still before it has
+   * would never say so, and all would wait for that.
    */
   async #waiting(): Promise<readonly number[]> {
     const began = performance.now()
@@ -214,7 +283,10 @@ export class Schedule {
       const { pids, areChecked } = await this.#locked()
       if (areChecked) return pids
       await new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS))
-      if (performance.now() - began > STUCK_MS) throw new Error(`the schedule is stuck: a lock wait is not checked, after ${this.trace.at(-1)}`)
+      if (performance.now() - began > STUCK_MS)
+        throw new Error(
+          `the schedule is stuck: a lock wait is not checked, after ${this.trace.at(-1)}`,
+        )
     }
   }
 
@@ -236,17 +308,20 @@ export class Schedule {
     const began = performance.now()
     for (;;) {
       const isHeard = await Promise.race([
-        heard.then(() => true), new Promise<false>((resolve) => setTimeout(resolve, LOCK_POLL_MS, false)),
+        heard.then(() => true),
+        new Promise<false>((resolve) => setTimeout(resolve, LOCK_POLL_MS, false)),
       ])
       if (isHeard) return isRefused
-      if (!isOutside && await this.#isHeldUp()) return isRefused
-      if (performance.now() - began > STUCK_MS) throw new Error(`the schedule is stuck at ${label}, after ${this.trace.at(-1)}`)
+      if (!isOutside && (await this.#isHeldUp())) return isRefused
+      if (performance.now() - began > STUCK_MS)
+        throw new Error(`the schedule is stuck at ${label}, after ${this.trace.at(-1)}`)
     }
   }
 
   /**
-   * Whether all that is under way waits for locks that only something else of the schedule can let go, and has checked for deadlocks: of
-   * two that wait for each other, the one that came last is to fail.
+   * Whether all that is under way waits for locks that only something else of the schedule can let
+   * go, and has checked for deadlocks: of two that wait for each other, the one that came last is
+   * to fail.
    */
   async #isHeldUp(): Promise<boolean> {
     const { pids, isKnot, areChecked } = await this.#locked()
@@ -268,10 +343,15 @@ export class Schedule {
     const began = performance.now()
     while (this.#held.size > 0) {
       if (await this.#isHeldUp()) break
-      await Promise.race([...this.#held, new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS))])
+      await Promise.race([
+        ...this.#held,
+        new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS)),
+      ])
       if (performance.now() - began > STUCK_MS) {
-        const waiting = JSON.stringify({ ...await this.#locked(), stopped: [...this.#stopped] })
-        throw new Error(`the schedule is stuck: ${this.#held.size} hang after ${this.trace.at(-1)}; locks: ${waiting}`)
+        const waiting = JSON.stringify({ ...(await this.#locked()), stopped: [...this.#stopped] })
+        throw new Error(
+          `the schedule is stuck: ${this.#held.size} hang after ${this.trace.at(-1)}; locks: ${waiting}`,
+        )
       }
     }
   }
@@ -301,8 +381,14 @@ export class Schedule {
 
   /** Time goes on to whatever is next. */
   #pass(untilMs: number): boolean {
-    const paused = this.#gates.filter(({ actor }) => actor.pausedUntilMs > this.nowMs).map(({ actor }) => actor.pausedUntilMs)
-    const next = Math.min(untilMs, ...paused, ...this.#timers.map((timer) => Math.max(timer.atMs, timer.actor.pausedUntilMs)))
+    const paused = this.#gates
+      .filter(({ actor }) => actor.pausedUntilMs > this.nowMs)
+      .map(({ actor }) => actor.pausedUntilMs)
+    const next = Math.min(
+      untilMs,
+      ...paused,
+      ...this.#timers.map((timer) => Math.max(timer.atMs, timer.actor.pausedUntilMs)),
+    )
     if (!Number.isFinite(next)) return false
     this.nowMs = Math.max(this.nowMs, next)
     this.#ring()
@@ -310,7 +396,8 @@ export class Schedule {
   }
 
   #ring(): void {
-    const due = this.#timers.filter(({ atMs, actor }) => Math.max(atMs, actor.pausedUntilMs) <= this.nowMs)
+    const due = this.#timers
+      .filter(({ atMs, actor }) => Math.max(atMs, actor.pausedUntilMs) <= this.nowMs)
       .sort((a, b) => a.atMs - b.atMs || a.order - b.order)
     for (const timer of due) {
       this.#timers.splice(this.#timers.indexOf(timer), 1)

@@ -1,14 +1,26 @@
 /** What a run came to, and by which draws. */
-export interface Run { failure: string | null; draws: readonly number[] }
-
-/** A draw of 0 is what happens where nothing out of the ordinary does; so fewer draws, and more zeros, are a shorter story. */
-const weight = (draws: readonly number[]): number => draws.reduce((sum, draw) => sum + (draw === 0 ? 0 : 1), 0)
+export interface Run {
+  failure: string | null
+  draws: readonly number[]
+}
 
 /**
- * Looks for a shorter list of draws that fails too: cuts the end off, then lets span after span be ordinary.
+ * A draw of 0 is what happens where nothing out of the ordinary does; so fewer draws, and more
+ * zeros, are a shorter story.
+ */
+const weight = (draws: readonly number[]): number =>
+  draws.reduce((sum, draw) => sum + (draw === 0 ? 0 : 1), 0)
+
+/**
+ * Looks for a shorter list of draws that fails too: cuts the end off, then lets span after span be
+ * ordinary.
  * @param run plays draws @param withinMs of real time
  */
-export async function shrink<R extends Run>(failed: R, run: (draws: readonly number[]) => Promise<R>, withinMs: number): Promise<R> {
+export async function shrink<R extends Run>(
+  failed: R,
+  run: (draws: readonly number[]) => Promise<R>,
+  withinMs: number,
+): Promise<R> {
   const until = performance.now() + withinMs
   let best = failed
   const better = async (draws: readonly number[]): Promise<boolean> => {
@@ -21,7 +33,11 @@ export async function shrink<R extends Run>(failed: R, run: (draws: readonly num
   for (let cut = Math.floor(best.draws.length / 2); cut > 8; cut = Math.floor(cut / 2)) {
     while (await better(best.draws.slice(0, best.draws.length - cut)));
   }
-  for (let span = Math.floor(best.draws.length / 4); span > 4 && performance.now() < until; span = Math.floor(span / 2)) {
+  for (
+    let span = Math.floor(best.draws.length / 4);
+    span > 4 && performance.now() < until;
+    span = Math.floor(span / 2)
+  ) {
     for (let from = 0; from < best.draws.length && performance.now() < until; from += span) {
       await better(best.draws.map((draw, at) => (at >= from && at < from + span ? 0 : draw)))
     }

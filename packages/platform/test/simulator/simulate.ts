@@ -41,7 +41,10 @@ const AWAY_S_MAX = 40
 const REPLAYED_MAX = 3
 /** So long blocks go on after everything has ended. */
 const CALM_MS = 20_000
-/** A network is followed where its scan has moved within so many blocks' time, and a while for what is asked. */
+/**
+ * A network is followed where its scan has moved within so many blocks' time, and a while for what
+ * is asked.
+ */
 const FOLLOWED_BLOCKS = 4
 const FOLLOWED_MS = 5000
 
@@ -50,14 +53,24 @@ const AT_WORK = `select 1 where exists (select 1 from transactions where status 
   or exists (select 1 from webhook_deliveries where status = 'pending') or exists (select 1 from events where position is null)
   or exists (select 1 from orders where state <> 'ENDED') or exists (select 1 from forward_rules where state in ('PENDING', 'ENDING'))`
 
-/** What a reorganisation took of a tank's first fill is paid again, as an operator would who sees that it never came. */
+/**
+ * What a reorganisation took of a tank's first fill is paid again, as an operator would who sees
+ * that it never came.
+ */
 const REFILLED = `update gas_tanks g set first_fill_hash = null where first_fill_hash is not null and not exists (
   select 1 from ledger_accounts a where a.kind = 'tank' and a.workspace_id = g.workspace_id and a.asset = g.network and a.balance > 0)`
 
 class Broken extends Error {}
 
-/** Plays one seed. What it finds is in the report; it throws only where the simulator itself is at fault. */
-export async function simulate(ground: Ground, seed: number, given: readonly number[] | null = null): Promise<Report> {
+/**
+ * Plays one seed. What it finds is in the report; it throws only where the simulator itself is at
+ * fault.
+ */
+export async function simulate(
+  ground: Ground,
+  seed: number,
+  given: readonly number[] | null = null,
+): Promise<Report> {
   const chance = new Chance(seed, given)
   const world = new World(ground, seed, chance)
   const callers = new Callers(world)
@@ -69,19 +82,34 @@ export async function simulate(ground: Ground, seed: number, given: readonly num
     if (traders.isOn) await world.exchange.ready()
     await play(world, callers, deeds, traders)
   } catch (error) {
-    failure = [...world.problems, error instanceof Broken ? error.message : String((error as Error).stack)].join('\n')
+    failure = [
+      ...world.problems,
+      error instanceof Broken ? error.message : String((error as Error).stack),
+    ].join('\n')
   }
   const ends: Record<string, number> = {}
   try {
-    for (const { state } of await world.database.query<{ state: string }>(`select state from transactions where kind = 'WITHDRAWAL'`)) {
+    for (const { state } of await world.database.query<{ state: string }>(
+      `select state from transactions where kind = 'WITHDRAWAL'`,
+    )) {
       ends[state] = (ends[state] ?? 0) + 1
     }
   } finally {
     await world.close()
   }
   return {
-    seed, failure, draws: chance.draws, networks: world.networks.map(({ place }) => place.code), roles: world.roles, steps: Math.min(world.schedule.trace.length, world.storyLength), transfers: callers.wanted.length, orders: traders.wanted.length, ends, faults: world.faults,
-    trace: world.schedule.trace.slice(0, world.storyLength), lines: world.lines,
+    seed,
+    failure,
+    draws: chance.draws,
+    networks: world.networks.map(({ place }) => place.code),
+    roles: world.roles,
+    steps: Math.min(world.schedule.trace.length, world.storyLength),
+    transfers: callers.wanted.length,
+    orders: traders.wanted.length,
+    ends,
+    faults: world.faults,
+    trace: world.schedule.trace.slice(0, world.storyLength),
+    lines: world.lines,
   }
 }
 
@@ -92,7 +120,11 @@ class Play {
 
   constructor(world: World) {
     this.#world = world
-    this.#blocks = world.networks.map(({ place }) => ({ code: place.code, nextMs: world.schedule.nowMs, everyMs: place.blockMs }))
+    this.#blocks = world.networks.map(({ place }) => ({
+      code: place.code,
+      nextMs: world.schedule.nowMs,
+      everyMs: place.blockMs,
+    }))
   }
 
   /** One thing happens, or time passes; blocks come when their time is there. */
@@ -106,11 +138,15 @@ class Play {
     }
     await this.#world.buried()
     this.#startAgain()
-    if (schedule.steps > STEPS_MAX) throw new Broken(`it does not end: ${schedule.steps} steps: ${await this.pending()}`)
+    if (schedule.steps > STEPS_MAX)
+      throw new Broken(`it does not end: ${schedule.steps} steps: ${await this.pending()}`)
     await schedule.step(Math.min(...this.#blocks.map(({ nextMs }) => nextMs)))
   }
 
-  /** Whoever looks after the processes starts another where nobody does what has to be done, after a while. */
+  /**
+   * Whoever looks after the processes starts another where nobody does what has to be done, after a
+   * while.
+   */
   #startAgain(): void {
     const { missing, schedule, chance, isWhole } = this.#world
     if (missing.length === 0) {
@@ -127,19 +163,24 @@ class Play {
     const { schedule } = this.#world
     const end = schedule.nowMs + withinMs
     for (let count = 0; ; count++) {
-      if (count % 25 === 0 && await isSo()) return
-      if (schedule.nowMs > end) throw new Broken(`${what}: not within ${withinMs / 1000} simulated seconds: ${await this.pending()}`)
+      if (count % 25 === 0 && (await isSo())) return
+      if (schedule.nowMs > end)
+        throw new Broken(
+          `${what}: not within ${withinMs / 1000} simulated seconds: ${await this.pending()}`,
+        )
       await this.turn()
     }
   }
 
   /**
-   * Whether somebody follows each network that is followed at all: whoever followed it may have ended, and others take it over only once
-   * what he held is over. What came meanwhile nobody knows of yet.
+   * Whether somebody follows each network that is followed at all: whoever followed it may have
+   * ended, and others take it over only once what he held is over. What came meanwhile nobody knows
+   * of yet.
    */
   async isFollowed(): Promise<boolean> {
     const scans = await this.#world.database.query<{ network: string; at: Date }>(
-      'select network, updated_at at from network_scans where height is not null')
+      'select network, updated_at at from network_scans where height is not null',
+    )
     return scans.every(({ network, at }) => {
       const everyMs = this.#blocks.find(({ code }) => code === network)?.everyMs ?? 0
       return this.#world.schedule.nowMs - at.getTime() < FOLLOWED_BLOCKS * everyMs + FOLLOWED_MS
@@ -147,9 +188,12 @@ class Play {
   }
 
   async pending(): Promise<string> {
-    return JSON.stringify(await this.#world.database.query(
-      `select kind, asset, state, last_error, attempts, next_run_at, lease_until, plan->>'reason' reason from transactions
-       where status = 'pending' limit 12`))
+    return JSON.stringify(
+      await this.#world.database.query(
+        `select kind, asset, state, last_error, attempts, next_run_at, lease_until, plan->>'reason' reason from transactions
+       where status = 'pending' limit 12`,
+      ),
+    )
   }
 }
 
@@ -160,15 +204,26 @@ async function play(world: World, callers: Callers, deeds: Deeds, traders: Trade
 
   // A calm beginning: wallets with coins in them.
   let isReady = false
-  const ready = deeds.begin().then(() => traders.begin()).then(() => callers.wallets()).then(() => { isReady = true })
+  const ready = deeds
+    .begin()
+    .then(() => traders.begin())
+    .then(() => callers.wallets())
+    .then(() => {
+      isReady = true
+    })
   ready.catch(() => undefined)
   await stage.until('wallets are made', async () => isReady, 3_600_000)
-  await stage.until('wallets are funded', async () => {
-    const row = await world.database.one<{ count: string }>(
-      `select count(*)::text count from ledger_accounts where kind = 'available' and balance > 0`)
-    const open = await world.database.one(`select 1 from transactions where status = 'pending'`)
-    return !open && Number(row?.count) === world.callers.length * world.assets.length
-  }, 3_600_000)
+  await stage.until(
+    'wallets are funded',
+    async () => {
+      const row = await world.database.one<{ count: string }>(
+        `select count(*)::text count from ledger_accounts where kind = 'available' and balance > 0`,
+      )
+      const open = await world.database.one(`select 1 from transactions where status = 'pending'`)
+      return !open && Number(row?.count) === world.callers.length * world.assets.length
+    },
+    3_600_000,
+  )
 
   // The storm.
   world.isWhole = false
@@ -183,12 +238,14 @@ async function play(world: World, callers: Callers, deeds: Deeds, traders: Trade
     if (kinds.length > 0 && chance.rarely(500)) await strike(world, chance.of(kinds))
   }
   for (let action = 0; action < ACTIONS; action++) {
-    if (traders.isOn && chance.below(2) === 0) for (let count = 0; count < ORDERS_AT_ONCE; count++) traders.act()
+    if (traders.isOn && chance.below(2) === 0)
+      for (let count = 0; count < ORDERS_AT_ONCE; count++) traders.act()
     else if (deeds.products.size > 0 && chance.below(3) === 0) deeds.act()
     else act(world, callers)
     await goOn()
   }
-  // Blocks come, and what was asked for stands in some: of that too a part ends while nothing can be relied on.
+  // Blocks come, and what was asked for stands in some: of that too a part ends while nothing can
+  // be relied on.
   for (let left = chance.below(GOING_ON_MAX); left > 0; left--) await goOn()
 
   // The world is whole again, and everything must come to its end.
@@ -199,29 +256,43 @@ async function play(world: World, callers: Callers, deeds: Deeds, traders: Trade
   world.nodeFaults.heal()
   world.exchange.heal()
   await world.database.query(REFILLED)
-  // Whoever stands still has not seen yet what came meanwhile, and nobody else may be there to see it.
+  // Whoever stands still has not seen yet what came meanwhile, and nobody else may be there to see
+  // it.
   const isAwake = () => world.instances.every(({ actor }) => actor.pausedUntilMs <= schedule.nowMs)
-  await stage.until('everything ends', async () => {
-    if (!callers.isQuiet || !isAwake()) return false
-    if (await world.database.one('select 1 from frozen_addresses where unfrozen_at is null')) {
-      deeds.unfreeze().catch((error: unknown) => world.problems.push(`unfreezing: ${String((error as Error).stack)}`))
-      return false
-    }
-    return !(await world.database.one(AT_WORK))
-  }, HEALED_MS_MAX)
+  await stage.until(
+    'everything ends',
+    async () => {
+      if (!callers.isQuiet || !isAwake()) return false
+      if (await world.database.one('select 1 from frozen_addresses where unfrozen_at is null')) {
+        deeds
+          .unfreeze()
+          .catch((error: unknown) =>
+            world.problems.push(`unfreezing: ${String((error as Error).stack)}`),
+          )
+        return false
+      }
+      return !(await world.database.one(AT_WORK))
+    },
+    HEALED_MS_MAX,
+  )
   // Who asks again is answered as before.
   for (const wanted of callers.wanted.slice(0, REPLAYED_MAX)) void callers.pay(wanted)
   traders.again()
-  // What was refused in the storm may be taken now. A rule may forward what came last only once all else has ended.
+  // What was refused in the storm may be taken now. A rule may forward what came last only once all
+  // else has ended.
   const isQuiet = async () => callers.isQuiet && !(await world.database.one(AT_WORK))
   do {
     await stage.until('what came late ends', isQuiet, HEALED_MS_MAX)
     // Blocks go on, so that what is final stays so.
     const calmUntil = schedule.nowMs + CALM_MS
     while (schedule.nowMs < calmUntil) await stage.turn()
-  } while (!await isQuiet() || !await stage.isFollowed())
+  } while (!(await isQuiet()) || !(await stage.isFollowed()))
   world.storyLength = schedule.trace.length
-  const problems = [...world.problems, ...await check(world, callers, deeds), ...await wrongInTrading(world, traders)]
+  const problems = [
+    ...world.problems,
+    ...(await check(world, callers, deeds)),
+    ...(await wrongInTrading(world, traders)),
+  ]
   world.problems.length = 0
   if (problems.length > 0) throw new Broken(problems.join('\n'))
 }
@@ -239,6 +310,7 @@ function act(world: World, callers: Callers): void {
   const old = chance.of(known)
   if (what === 5) return void callers.pay(old)
   world.noted(what === 6 ? 'a transfer was cancelled' : 'a transfer was sped up')
-  void callers.change(old, what === 6 ? 'cancel' : 'speed-up').catch((error: unknown) => world.lines.push(`change failed: ${String((error as Error).stack)}`))
+  void callers
+    .change(old, what === 6 ? 'cancel' : 'speed-up')
+    .catch((error: unknown) => world.lines.push(`change failed: ${String((error as Error).stack)}`))
 }
-

@@ -39,15 +39,28 @@ export class Traders {
     const { callers, database } = this.#world
     for (const { workspaceId } of callers.slice(0, 1)) {
       await this.#callers.outside('pay in', () =>
-        database.query('select prepaid_adjust($1, $2, $3, 0)', [workspaceId, PREPAID_REFERENCE, String(PREPAID)]))
+        database.query('select prepaid_adjust($1, $2, $3, 0)', [
+          workspaceId,
+          PREPAID_REFERENCE,
+          String(PREPAID),
+        ]),
+      )
     }
     for (const caller of callers) {
-      const body = { exchange: 'kraken', label: 'main', api_key: `key-${caller.subAccountIndex}`, api_secret: Buffer.from('secret').toString('base64') }
-      const answer = await this.#callers.until(caller, '/dac/v1/exchange-accounts', body).catch((error: unknown) => {
-        // The answer to the first request was not waited for.
-        if (error instanceof Refused && error.code === 'EXCHANGE_ACCOUNT_EXISTS') return error.message
-        throw error
-      })
+      const body = {
+        exchange: 'kraken',
+        label: 'main',
+        api_key: `key-${caller.subAccountIndex}`,
+        api_secret: Buffer.from('secret').toString('base64'),
+      }
+      const answer = await this.#callers
+        .until(caller, '/dac/v1/exchange-accounts', body)
+        .catch((error: unknown) => {
+          // The answer to the first request was not waited for.
+          if (error instanceof Refused && error.code === 'EXCHANGE_ACCOUNT_EXISTS')
+            return error.message
+          throw error
+        })
       this.#accounts.set(caller, /"id":"([^"]+)"/.exec(answer)?.[1] as string)
     }
   }
@@ -67,9 +80,12 @@ export class Traders {
     const old = chance.of(known)
     if (what === 5) return void this.#place(old)
     this.#world.noted('an order was cancelled')
-    this.#callers.until(old.caller, `/dac/v1/orders/${old.id}/cancel`, {}).catch((error: unknown) => {
-      if (!(error instanceof Refused) || error.code !== 'ORDER_FINAL') this.#world.problems.push(`cancelling an order: ${String((error as Error).stack)}`)
-    })
+    this.#callers
+      .until(old.caller, `/dac/v1/orders/${old.id}/cancel`, {})
+      .catch((error: unknown) => {
+        if (!(error instanceof Refused) || error.code !== 'ORDER_FINAL')
+          this.#world.problems.push(`cancelling an order: ${String((error as Error).stack)}`)
+      })
   }
 
   #want(): WantedOrder {
@@ -79,11 +95,24 @@ export class Traders {
     const price = String(59_000 + 100 * chance.below(21))
     const sequence = `order-${this.wanted.length + 1}`
     const body = {
-      exchange_account: this.#accounts.get(caller), market: 'BTC/USD', side: chance.of(['buy', 'sell']), amount: ((1 + chance.below(400)) / 1000).toFixed(3),
-      sequence_id: sequence, ...(kind === 'market' ? { type: 'market' } : { type: 'limit', price }),
-      ...(kind === 'IOC' || kind === 'FOK' ? { time_in_force: kind } : {}), ...(kind === 'maker' ? { post_only: true } : {}),
+      exchange_account: this.#accounts.get(caller),
+      market: 'BTC/USD',
+      side: chance.of(['buy', 'sell']),
+      amount: ((1 + chance.below(400)) / 1000).toFixed(3),
+      sequence_id: sequence,
+      ...(kind === 'market' ? { type: 'market' } : { type: 'limit', price }),
+      ...(kind === 'IOC' || kind === 'FOK' ? { time_in_force: kind } : {}),
+      ...(kind === 'maker' ? { post_only: true } : {}),
     }
-    const wanted: WantedOrder = { caller, sequence, body, answers: [], id: null, refused: null, underWay: 0 }
+    const wanted: WantedOrder = {
+      caller,
+      sequence,
+      body,
+      answers: [],
+      id: null,
+      refused: null,
+      underWay: 0,
+    }
     this.wanted.push(wanted)
     this.#world.noted('an order was wanted')
     return wanted
@@ -102,7 +131,11 @@ export class Traders {
       wanted.answers.push(answer)
       wanted.id = (JSON.parse(answer) as { id: string }).id
     } catch (error) {
-      if (!(error instanceof Decided)) wanted.refused = error instanceof Refused ? `${error.code} ${error.message}` : String((error as Error).stack)
+      if (!(error instanceof Decided))
+        wanted.refused =
+          error instanceof Refused
+            ? `${error.code} ${error.message}`
+            : String((error as Error).stack)
     }
   }
 }

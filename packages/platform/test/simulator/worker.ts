@@ -17,12 +17,15 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 if (!terms.isHostile) await ground.start()
 process.on('message', (seed: number | 'end') => {
   if (seed === 'end') return void end()
-  playSeed(ground, seed, terms).then((told) => {
-    if (!isEnding) process.send?.(told)
-  }, (error: unknown) => {
-    if (isEnding) return
-    console.error(error)
-    void ground.stop().finally(() => process.exit(1))
-  })
+  playSeed(ground, seed, terms).then(
+    (told) => {
+      if (!isEnding) process.send?.(told)
+    },
+    (error: unknown) => {
+      if (isEnding) return
+      console.error(error)
+      void ground.stop().finally(() => process.exit(1))
+    },
+  )
 })
 process.send?.('ready')

@@ -31,7 +31,10 @@ const registry = loadRegistry('local')
 function drawPlaces(chance: Chance): Place[] {
   const left = [...PLACES]
   const count = 1 + chance.below(3)
-  const drawn = Array.from({ length: count }, () => left.splice(chance.below(left.length), 1)[0] as Place)
+  const drawn = Array.from(
+    { length: count },
+    () => left.splice(chance.below(left.length), 1)[0] as Place,
+  )
   return PLACES.filter((place) => drawn.includes(place))
 }
 
@@ -40,7 +43,9 @@ function drawRoles(chance: Chance): Role[] {
   if (chance.below(3) < 2) return Array.from({ length: 1 + chance.below(3) }, () => 'all')
   const some = (role: Role, count: number) => Array.from({ length: count }, () => role)
   return [
-    ...some('api', 1 + chance.below(2)), ...some('worker', 1 + chance.below(2)), ...some('scanner', 1 + chance.below(3)),
+    ...some('api', 1 + chance.below(2)),
+    ...some('worker', 1 + chance.below(2)),
+    ...some('scanner', 1 + chance.below(3)),
     ...some('all', chance.below(2)),
   ]
 }
@@ -94,7 +99,10 @@ export class World {
     this.chance = chance
     this.schedule = new Schedule(chance, Date.UTC(2030, 0, 1), () => ground.locked())
     const chosen = drawPlaces(chance)
-    this.networks = chosen.map((place) => ({ network: registry.network(place.code) as Network, place }))
+    this.networks = chosen.map((place) => ({
+      network: registry.network(place.code) as Network,
+      place,
+    }))
     this.assets = chosen.flatMap(({ assets }) => assets)
     this.roles = drawRoles(chance)
     this.keys = new WholeKeys(seed)
@@ -111,34 +119,66 @@ export class World {
     this.databaseUrl = url
     this.connections = connections
     this.#giveBack = giveBack
-    this.database = openDatabase(url('oracle'), { max: 2, ...DATABASE_PATIENCE, pool: connections.poolOf('oracle'), onError: () => undefined, now: () => this.schedule.nowMs })
+    this.database = openDatabase(url('oracle'), {
+      max: 2,
+      ...DATABASE_PATIENCE,
+      pool: connections.poolOf('oracle'),
+      onError: () => undefined,
+      now: () => this.schedule.nowMs,
+    })
     const codes = new Set(this.networks.map(({ network }) => network.code))
     this.devnet = await Devnet.start(this.#home, 0, {
-      now: () => this.schedule.nowMs, families: FAMILIES.map((family) => (place) => family(place).filter(({ code }) => codes.has(code))),
+      now: () => this.schedule.nowMs,
+      families: FAMILIES.map(
+        (family) => (place) => family(place).filter(({ code }) => codes.has(code)),
+      ),
     })
     // Ports are this machine's, and are told in errors.
     this.devnet.url = 'http://chains.simulated'
     this.#fetch = chainsFetch(this.devnet)
     this.chainFaults = new ChainFaults(this, this.#fetch)
-    const one = async (sql: string, values: unknown[]) => ((await this.database.one<{ id: string }>(sql, values)) as { id: string }).id
+    const one = async (sql: string, values: unknown[]) =>
+      ((await this.database.one<{ id: string }>(sql, values)) as { id: string }).id
     const workspaceId = await one(`insert into workspaces (name) values ('acme') returning id`, [])
     for (const index of [1, 2]) {
       const subAccountId = await one(
-        'insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) returning id', [workspaceId, `sub-${index}`, index])
-      const apiKey = createHash('sha256').update(`${this.seed}/${index}`).digest('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, '$1-$2-$3-$4-$5')
-      await this.database.query(`insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`, [
-        apiKey, subAccountId, PUBLIC_KEY,
-      ])
-      this.nodes.enrol({ api_key: apiKey, public_key_pem: PUBLIC_KEY, role: 'full', workspace: 'acme', sub_account: index })
+        'insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) returning id',
+        [workspaceId, `sub-${index}`, index],
+      )
+      const apiKey = createHash('sha256')
+        .update(`${this.seed}/${index}`)
+        .digest('hex')
+        .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, '$1-$2-$3-$4-$5')
+      await this.database.query(
+        `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`,
+        [apiKey, subAccountId, PUBLIC_KEY],
+      )
+      this.nodes.enrol({
+        api_key: apiKey,
+        public_key_pem: PUBLIC_KEY,
+        role: 'full',
+        workspace: 'acme',
+        sub_account: index,
+      })
       this.callers.push({
-        apiKey, role: 'full', workspaceId, workspace: 'acme', subAccountId, subAccount: `sub-${index}`, subAccountIndex: index,
+        apiKey,
+        role: 'full',
+        workspaceId,
+        workspace: 'acme',
+        subAccountId,
+        subAccount: `sub-${index}`,
+        subAccountIndex: index,
       })
     }
   }
 
   /** A further process of the platform. */
   start(role: Role): Instance {
-    const instance = new Instance(this, `${role === 'all' ? 'platform' : role}-${++this.#made}`, role)
+    const instance = new Instance(
+      this,
+      `${role === 'all' ? 'platform' : role}-${++this.#made}`,
+      role,
+    )
     this.instances.push(instance)
     // It may end by itself, at a commit.
     void instance.actor.death.then(() => this.kill(instance))
@@ -160,7 +200,9 @@ export class World {
   get missing(): Role[] {
     const there = this.instances.filter(({ isStopping }) => !isStopping).map(({ role }) => role)
     const duties = { api: serves, worker: works, scanner: scans } as const
-    const missing = (Object.keys(duties) as (keyof typeof duties)[]).filter((duty) => !there.some(duties[duty]))
+    const missing = (Object.keys(duties) as (keyof typeof duties)[]).filter(
+      (duty) => !there.some(duties[duty]),
+    )
     return missing.length === 3 && !this.roles.includes('api') ? ['all'] : missing
   }
 
@@ -172,7 +214,9 @@ export class World {
     instance.kill()
     const ending = this.connections.end(instance.actor.name)
     // Its connections end with it, also those that wait for a lock that somebody else holds.
-    const burial = this.schedule.freed(ending, () => this.#ground.cut(this.#databaseName, ending)).finally(() => this.#burials.delete(burial))
+    const burial = this.schedule
+      .freed(ending, () => this.#ground.cut(this.#databaseName, ending))
+      .finally(() => this.#burials.delete(burial))
     this.#burials.add(burial)
     burial.catch(() => undefined)
     return burial
@@ -183,7 +227,10 @@ export class World {
     await Promise.all(this.#burials)
   }
 
-  /** All connections to the database with which somebody is in the middle of something end, as where its server starts again. */
+  /**
+   * All connections to the database with which somebody is in the middle of something end, as where
+   * its server starts again.
+   */
   async cutDatabase(): Promise<void> {
     const ending = this.connections.end(null)
     await this.schedule.freed(ending, () => this.#ground.cut(this.#databaseName, ending))
@@ -195,15 +242,27 @@ export class World {
 
   log(name: string): Logger {
     const write = (level: string) => (object: object, text?: string) => {
-      if (level !== 'debug') this.lines.push(`${name} ${level} ${typeof object === 'string' ? object : `${text ?? ''} ${JSON.stringify(object, (_, value: unknown) => (value instanceof Error ? value.stack : value))}`}`)
+      if (level !== 'debug')
+        this.lines.push(
+          `${name} ${level} ${typeof object === 'string' ? object : `${text ?? ''} ${JSON.stringify(object, (_, value: unknown) => (value instanceof Error ? value.stack : value))}`}`,
+        )
     }
-    return { info: write('info'), warn: write('warn'), error: write('error'), debug: () => undefined } as unknown as Logger
+    return {
+      info: write('info'),
+      warn: write('warn'),
+      error: write('error'),
+      debug: () => undefined,
+    } as unknown as Logger
   }
 
   async control(command: Record<string, unknown>): Promise<Record<string, unknown>> {
     const body = JSON.stringify(command)
-    const response = await this.#fetch(`${this.devnet.url}/control`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
-    const answer = await response.json() as Record<string, unknown>
+    const response = await this.#fetch(`${this.devnet.url}/control`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    })
+    const answer = (await response.json()) as Record<string, unknown>
     if (!response.ok) throw new Error(String(answer['error']))
     return answer
   }

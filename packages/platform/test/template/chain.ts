@@ -3,17 +3,34 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { bech32 } from '@scure/base'
 import type { Fetch } from '@custody/chains'
 
-interface Sent { id: string; from: string; to: string; amount: bigint; fee: bigint; sequence: number; validUntil: number }
-interface Included extends Sent { nonce: number; block: { height: number; hash: string } }
-interface Block { height: number; hash: string; parent: string; time: number; transactions: Sent[] }
+interface Sent {
+  id: string
+  from: string
+  to: string
+  amount: bigint
+  fee: bigint
+  sequence: number
+  validUntil: number
+}
+interface Included extends Sent {
+  nonce: number
+  block: { height: number; hash: string }
+}
+interface Block {
+  height: number
+  hash: string
+  parent: string
+  time: number
+  transactions: Sent[]
+}
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 const spell = (hash: Uint8Array) => bech32.encode('tmpl', bech32.toWords(hash))
 const BYTES = 85
 
 /**
- * The chain in memory, behind its own protocol. It reads transactions with code of its own: what shared the builder's would
- * prove nothing.
+ * The chain in memory, behind its own protocol. It reads transactions with code of its own: what
+ * shared the builder's would prove nothing.
  */
 export class TemplateChain {
   readonly balances = new Map<string, bigint>()
@@ -38,15 +55,28 @@ export class TemplateChain {
 
   /** As the platform asks it. */
   readonly fetch: Fetch = async (_url, { body }) => {
-    const { id, method, params: [param] } = JSON.parse(String(body)) as { id: number; method: string; params: unknown[] }
+    const {
+      id,
+      method,
+      params: [param],
+    } = JSON.parse(String(body)) as { id: number; method: string; params: unknown[] }
     const answer = () => {
       switch (method) {
-        case 'head': return { network_id: 7, ...this.head }
-        case 'block': return this.#blocks[param as number] ?? null
-        case 'account': return { balance: this.balances.get(param as string) ?? 0n, sequence: String(this.#next(param as string)) }
-        case 'fee': return 1000n
-        case 'send': return this.#send(param as string)
-        default: return this.mined.get(param as string) ?? this.pool.get(param as string) ?? null
+        case 'head':
+          return { network_id: 7, ...this.head }
+        case 'block':
+          return this.#blocks[param as number] ?? null
+        case 'account':
+          return {
+            balance: this.balances.get(param as string) ?? 0n,
+            sequence: String(this.#next(param as string)),
+          }
+        case 'fee':
+          return 1000n
+        case 'send':
+          return this.#send(param as string)
+        default:
+          return this.mined.get(param as string) ?? this.pool.get(param as string) ?? null
       }
     }
     let text: unknown
@@ -55,7 +85,11 @@ export class TemplateChain {
     } catch (error) {
       text = { error: { code: 1, message: (error as Error).message } }
     }
-    return new Response(JSON.stringify({ id, ...text as object }, (_key, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)))
+    return new Response(
+      JSON.stringify({ id, ...(text as object) }, (_key, value: unknown) =>
+        typeof value === 'bigint' ? value.toString() : value,
+      ),
+    )
   }
 
   #next = (address: string): number => this.#sequences.get(address) ?? 0
@@ -63,37 +97,66 @@ export class TemplateChain {
   /** A faucet's payment, in the next block. */
   pay(to: string, amount: bigint): void {
     const id = hex(sha256(Buffer.from(`faucet ${to} ${this.height}`)))
-    this.pool.set(id, { id, from: spell(new Uint8Array(20).fill(1)), to, amount, fee: 0n, sequence: -1, validUntil: Infinity })
+    this.pool.set(id, {
+      id,
+      from: spell(new Uint8Array(20).fill(1)),
+      to,
+      amount,
+      fee: 0n,
+      sequence: -1,
+      validUntil: Infinity,
+    })
   }
 
   #send(raw: string): string {
     const bytes = Buffer.from(raw, 'hex')
-    const [message, signature, publicKey] = [bytes.subarray(0, BYTES), bytes.subarray(BYTES), bytes.subarray(32, 65)]
+    const [message, signature, publicKey] = [
+      bytes.subarray(0, BYTES),
+      bytes.subarray(BYTES),
+      bytes.subarray(32, 65),
+    ]
     const digest = sha256(message)
     const sent: Sent = {
-      id: hex(digest), from: spell(sha256(publicKey).subarray(0, 20)), to: spell(message.subarray(65)), amount: message.readBigUInt64BE(24),
-      fee: message.readBigUInt64BE(16), sequence: Number(message.readBigUInt64BE(4)), validUntil: message.readUInt32BE(12),
+      id: hex(digest),
+      from: spell(sha256(publicKey).subarray(0, 20)),
+      to: spell(message.subarray(65)),
+      amount: message.readBigUInt64BE(24),
+      fee: message.readBigUInt64BE(16),
+      sequence: Number(message.readBigUInt64BE(4)),
+      validUntil: message.readUInt32BE(12),
     }
     if (this.mined.has(sent.id)) return sent.id
     if (message.readUInt32BE(0) !== 7) throw new Error('of another network')
-    if (!secp256k1.verify(signature, digest, publicKey, { prehash: false })) throw new Error('the signature does not verify')
-    if (sent.sequence < this.#next(sent.from) || this.#isOver(sent)) throw new Error('its time or its sequence is over')
+    if (!secp256k1.verify(signature, digest, publicKey, { prehash: false }))
+      throw new Error('the signature does not verify')
+    if (sent.sequence < this.#next(sent.from) || this.#isOver(sent))
+      throw new Error('its time or its sequence is over')
     this.pool.set(sent.id, sent)
     return sent.id
   }
 
-  #isOver = ({ validUntil }: Sent): boolean => validUntil < Math.floor(Date.now() / 1000) + this.ahead
+  #isOver = ({ validUntil }: Sent): boolean =>
+    validUntil < Math.floor(Date.now() / 1000) + this.ahead
 
   #takes(sent: Sent): boolean {
     if (sent.sequence < 0) return true
-    return sent.sequence === this.#next(sent.from) && sent.amount + sent.fee <= (this.balances.get(sent.from) ?? 0n)
+    return (
+      sent.sequence === this.#next(sent.from) &&
+      sent.amount + sent.fee <= (this.balances.get(sent.from) ?? 0n)
+    )
   }
 
   /** A block of what is next in order; what is over is forgotten. */
   mine(): void {
     const parent = this.#blocks.at(-1)?.hash ?? ''
     const height = this.#blocks.length
-    const block: Block = { height, hash: hex(sha256(Buffer.from(`${parent} ${height}`))), parent, time: Math.floor(Date.now() / 1000) + this.ahead, transactions: [] }
+    const block: Block = {
+      height,
+      hash: hex(sha256(Buffer.from(`${parent} ${height}`))),
+      parent,
+      time: Math.floor(Date.now() / 1000) + this.ahead,
+      transactions: [],
+    }
     for (const sent of [...this.pool.values()].sort((a, b) => a.sequence - b.sequence)) {
       if (this.#isOver(sent)) this.pool.delete(sent.id)
       if (!this.pool.has(sent.id) || !this.#takes(sent)) continue
@@ -103,7 +166,11 @@ export class TemplateChain {
       }
       this.balances.set(sent.to, (this.balances.get(sent.to) ?? 0n) + sent.amount)
       this.pool.delete(sent.id)
-      this.mined.set(sent.id, { ...sent, nonce: sent.sequence, block: { height, hash: block.hash } })
+      this.mined.set(sent.id, {
+        ...sent,
+        nonce: sent.sequence,
+        block: { height, hash: block.hash },
+      })
       block.transactions.push(sent)
     }
     this.#blocks.push(block)

@@ -8,16 +8,30 @@ import { publicKeyAt } from '../node-room.ts'
 import { now, Stage } from '../nonce-stage.ts'
 import { TemplateChain } from './chain.ts'
 
-/** Transfers from their request to their end: real steps, a real database, the rules of real nodes, and the chain in memory. */
+/**
+ * Transfers from their request to their end: real steps, a real database, the rules of real nodes,
+ * and the chain in memory.
+ */
 const database = useDatabase({ migrated: true, now })
 const CODE = 'TEMPLATE'
 const TO = 'tmpl1qgpqyqszqgpqyqszqgpqyqszqgpqyqsz74akjy'
 
-async function staged(play: (stage: Stage, chain: TemplateChain, caller: Caller) => Promise<void>): Promise<void> {
+async function staged(
+  play: (stage: Stage, chain: TemplateChain, caller: Caller) => Promise<void>,
+): Promise<void> {
   const chain = new TemplateChain()
   const stage = new Stage(database.get(), 1, {
-    code: CODE, held: 10_000_000n, to: TO, tank: false, chain,
-    connect: (context) => connectAll(context, { [CODE]: { endpoints: [{ url: 'http://template.test' }], quorum: 1 } }, chain.fetch)[0] ?? assert.fail('it is in no list'),
+    code: CODE,
+    held: 10_000_000n,
+    to: TO,
+    tank: false,
+    chain,
+    connect: (context) =>
+      connectAll(
+        context,
+        { [CODE]: { endpoints: [{ url: 'http://template.test' }], quorum: 1 } },
+        chain.fetch,
+      )[0] ?? assert.fail('it is in no list'),
   })
   await stage.open()
   try {
@@ -27,62 +41,106 @@ async function staged(play: (stage: Stage, chain: TemplateChain, caller: Caller)
   }
 }
 
-const ofTransfer = <T>(id: string) => database.get().query<T & object>('select state, nonce::text, unsigned from chain_transactions where transaction_id = $1 order by attempt', [id])
+const ofTransfer = <T>(id: string) =>
+  database
+    .get()
+    .query<T & object>(
+      'select state, nonce::text, unsigned from chain_transactions where transaction_id = $1 order by attempt',
+      [id],
+    )
 
-test('transfers reach their receiver, and the books agree with the chain', () => staged(async (stage, chain, caller) => {
-  for (let count = 0; count < 3; count++) await stage.create(caller, 'good')
-  await stage.run(60_000)
-  assert.deepEqual(await stage.check(), { 'good CONFIRMED': 3 })
-  assert.equal(chain.balances.get(TO), 3000n)
-  assert.equal(chain.balances.get(stage.addressOf(1)), 10_000_000n - 3n * (1000n + 1000n))
-}))
+test('transfers reach their receiver, and the books agree with the chain', () =>
+  staged(async (stage, chain, caller) => {
+    for (let count = 0; count < 3; count++) await stage.create(caller, 'good')
+    await stage.run(60_000)
+    assert.deepEqual(await stage.check(), { 'good CONFIRMED': 3 })
+    assert.equal(chain.balances.get(TO), 3000n)
+    assert.equal(chain.balances.get(stage.addressOf(1)), 10_000_000n - 3n * (1000n + 1000n))
+  }))
 
-test('the nodes sign no other amount than the caller has', () => staged(async (stage, chain, caller) => {
-  const id = await stage.create(caller, 'good')
-  let own: { state: string; unsigned: UnsignedTransaction }[] = []
-  while (own.length === 0) {
-    assert.ok(await stage.turn(60_000))
-    own = await ofTransfer(id)
-  }
-  // The last byte of the amount, which lies between the fee and the key.
-  const { unsigned } = own[0] as { unsigned: UnsignedTransaction }
-  const altered = { ...unsigned, bytes: `${unsigned.bytes.slice(0, 62)}00${unsigned.bytes.slice(64)}` }
-  assert.notEqual(altered.bytes, unsigned.bytes)
-  await database.get().query('update chain_transactions set unsigned = $2 where transaction_id = $1', [id, JSON.stringify(altered)])
-  stage.fates.set(id, 'pay')
-  await stage.run(60_000)
-  assert.deepEqual(await stage.check(), { 'pay FAILED': 1 })
-  const row = await database.get().one<{ reason: string }>('select failure_reason reason from transactions where id = $1', [id])
-  assert.match(row?.reason ?? '', /the signer nodes refuse: .*amount/i)
-  assert.equal(chain.balances.get(TO), undefined)
-}))
+test('the nodes sign no other amount than the caller has', () =>
+  staged(async (stage, chain, caller) => {
+    const id = await stage.create(caller, 'good')
+    let own: { state: string; unsigned: UnsignedTransaction }[] = []
+    while (own.length === 0) {
+      assert.ok(await stage.turn(60_000))
+      own = await ofTransfer(id)
+    }
+    // The last byte of the amount, which lies between the fee and the key.
+    const { unsigned } = own[0] as { unsigned: UnsignedTransaction }
+    const altered = {
+      ...unsigned,
+      bytes: `${unsigned.bytes.slice(0, 62)}00${unsigned.bytes.slice(64)}`,
+    }
+    assert.notEqual(altered.bytes, unsigned.bytes)
+    await database
+      .get()
+      .query('update chain_transactions set unsigned = $2 where transaction_id = $1', [
+        id,
+        JSON.stringify(altered),
+      ])
+    stage.fates.set(id, 'pay')
+    await stage.run(60_000)
+    assert.deepEqual(await stage.check(), { 'pay FAILED': 1 })
+    const row = await database
+      .get()
+      .one<{ reason: string }>('select failure_reason reason from transactions where id = $1', [id])
+    assert.match(row?.reason ?? '', /the signer nodes refuse: .*amount/i)
+    assert.equal(chain.balances.get(TO), undefined)
+  }))
 
-test('one that dies is built again at its number, and pays once', () => staged(async (stage, chain, caller) => {
-  const id = await stage.create(caller, 'good')
-  while (chain.pool.size === 0) assert.ok(await stage.turn(60_000))
-  // No block takes it before its end.
-  chain.ahead = 700
-  await stage.run(120_000)
-  assert.deepEqual(await stage.check(), { 'good CONFIRMED': 1 })
-  assert.deepEqual((await ofTransfer<{ state: string; nonce: string }>(id)).map(({ state, nonce }) => [state, nonce]), [['VOID', '0'], ['CONFIRMED', '0']])
-  assert.equal(chain.balances.get(TO), 1000n)
-}))
+test('one that dies is built again at its number, and pays once', () =>
+  staged(async (stage, chain, caller) => {
+    const id = await stage.create(caller, 'good')
+    while (chain.pool.size === 0) assert.ok(await stage.turn(60_000))
+    // No block takes it before its end.
+    chain.ahead = 700
+    await stage.run(120_000)
+    assert.deepEqual(await stage.check(), { 'good CONFIRMED': 1 })
+    assert.deepEqual(
+      (await ofTransfer<{ state: string; nonce: string }>(id)).map(({ state, nonce }) => [
+        state,
+        nonce,
+      ]),
+      [
+        ['VOID', '0'],
+        ['CONFIRMED', '0'],
+      ],
+    )
+    assert.equal(chain.balances.get(TO), 1000n)
+  }))
 
-test('a deposit is found, credited, and swept to the omnibus address', () => staged(async (stage, chain, caller) => {
-  const { workspaceId, subAccountId } = caller
-  const deposit = familyOf(stage.network).address(stage.network, publicKeyAt(pathOf(stage.network, 1, 1)))
-  await database.get().query(
-    `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ($1, $2, $3, $4, 1, 'deposit')`,
-    [CODE, deposit, workspaceId, subAccountId])
-  await database.get().query(
-    `insert into wallet_addresses (workspace_id, wallet_id, network, address) select workspace_id, id, network, $2 from wallets where sub_account_id = $1`, [subAccountId, deposit])
-  chain.pay(deposit, 500_000n)
-  for (let count = 0; count < 3; count++) chain.mine()
-  await stage.scan()
-  await stage.run(60_000)
-  assert.deepEqual(await stage.check(), {})
-  const kinds = await database.get().query<{ kind: string; state: string }>('select kind, state from transactions order by kind')
-  assert.deepEqual(kinds.map(({ kind, state }) => `${kind} ${state}`), ['DEPOSIT SWEPT', 'SWEEP CONFIRMED'])
-  assert.equal(chain.balances.get(deposit), 0n)
-  assert.equal(chain.balances.get(stage.addressOf(1)), 10_000_000n + 500_000n - 1000n)
-}))
+test('a deposit is found, credited, and swept to the omnibus address', () =>
+  staged(async (stage, chain, caller) => {
+    const { workspaceId, subAccountId } = caller
+    const deposit = familyOf(stage.network).address(
+      stage.network,
+      publicKeyAt(pathOf(stage.network, 1, 1)),
+    )
+    await database
+      .get()
+      .query(
+        `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ($1, $2, $3, $4, 1, 'deposit')`,
+        [CODE, deposit, workspaceId, subAccountId],
+      )
+    await database
+      .get()
+      .query(
+        `insert into wallet_addresses (workspace_id, wallet_id, network, address) select workspace_id, id, network, $2 from wallets where sub_account_id = $1`,
+        [subAccountId, deposit],
+      )
+    chain.pay(deposit, 500_000n)
+    for (let count = 0; count < 3; count++) chain.mine()
+    await stage.scan()
+    await stage.run(60_000)
+    assert.deepEqual(await stage.check(), {})
+    const kinds = await database
+      .get()
+      .query<{ kind: string; state: string }>('select kind, state from transactions order by kind')
+    assert.deepEqual(
+      kinds.map(({ kind, state }) => `${kind} ${state}`),
+      ['DEPOSIT SWEPT', 'SWEEP CONFIRMED'],
+    )
+    assert.equal(chain.balances.get(deposit), 0n)
+    assert.equal(chain.balances.get(stage.addressOf(1)), 10_000_000n + 500_000n - 1000n)
+  }))

@@ -17,20 +17,33 @@ async function sign(request: Request): Promise<void> {
   if (signing === null || url.origin !== location.origin) return
   const { apiKey, sign: signed } = signing
   const body = await request.clone().text()
-  const token = await signed({ apiKey, method: request.method, uri: `${url.pathname}${url.search}`, body })
-  for (const [name, value] of Object.entries(requestHeaders(token, apiKey))) request.headers.set(name, value)
+  const token = await signed({
+    apiKey,
+    method: request.method,
+    uri: `${url.pathname}${url.search}`,
+    body,
+  })
+  for (const [name, value] of Object.entries(requestHeaders(token, apiKey)))
+    request.headers.set(name, value)
 }
 
 function show(): void {
-  at('signer').textContent = signing === null ? 'Requests are not signed' : `Signing as ${signing.apiKey.slice(0, 8)}…`
+  at('signer').textContent =
+    signing === null ? 'Requests are not signed' : `Signing as ${signing.apiKey.slice(0, 8)}…`
   at('choose').textContent = signing === null ? 'Sign requests' : 'Change key'
 }
 
 /** @throws Error that says what is wrong with what was typed */
-function chosen(apiKey: string, ownKey: string, pem: string): { apiKey: string; sign: RequestSigner } {
-  if (!UUID.test(apiKey)) throw new Error('The API key is a UUID, as the operator or the control panel shows it.')
+function chosen(
+  apiKey: string,
+  ownKey: string,
+  pem: string,
+): { apiKey: string; sign: RequestSigner } {
+  if (!UUID.test(apiKey))
+    throw new Error('The API key is a UUID, as the operator or the control panel shows it.')
   const key = own.find(({ fingerprint }) => fingerprint === ownKey)?.private_key
-  if (!key && pem.trim() === '') throw new Error('Choose a key of this browser, or paste a private key.')
+  if (!key && pem.trim() === '')
+    throw new Error('Choose a key of this browser, or paste a private key.')
   try {
     return { apiKey, sign: requestSigner(key ?? pem) }
   } catch (error) {
@@ -41,8 +54,10 @@ function chosen(apiKey: string, ownKey: string, pem: string): { apiKey: string; 
 async function ask(): Promise<void> {
   own = await ownKeys()
   const select = at<HTMLSelectElement>('own-key')
-  const options = own.map(({ fingerprint, workspace, sub_account: name }) => (
-    new Option(`${workspace} / ${name} – ${fingerprint.slice(0, 12)}`, fingerprint)))
+  const options = own.map(
+    ({ fingerprint, workspace, sub_account: name }) =>
+      new Option(`${workspace} / ${name} – ${fingerprint.slice(0, 12)}`, fingerprint),
+  )
   select.replaceChildren(new Option('Paste another one below', ''), ...options)
   at('own').hidden = own.length === 0
   at('problem').textContent = ''
@@ -60,7 +75,11 @@ at('keys-form').addEventListener('submit', (event) => {
   event.preventDefault()
   const pem = at<HTMLTextAreaElement>('pem')
   try {
-    signing = chosen(at<HTMLInputElement>('api-key').value.trim(), at<HTMLSelectElement>('own-key').value, pem.value)
+    signing = chosen(
+      at<HTMLInputElement>('api-key').value.trim(),
+      at<HTMLSelectElement>('own-key').value,
+      pem.value,
+    )
     pem.value = ''
     at<HTMLDialogElement>('keys').close()
     show()

@@ -1,13 +1,21 @@
 /** A key that the control panel made in this browser; its private half cannot be exported. */
-export interface OwnKey { fingerprint: string; workspace: string; sub_account: string; private_key: CryptoKey }
+export interface OwnKey {
+  fingerprint: string
+  workspace: string
+  sub_account: string
+  private_key: CryptoKey
+}
 
 const DATABASE = 'custody-console'
 const STORE = 'keys'
 
-const done = <T>(request: IDBRequest<T>): Promise<T> => new Promise((resolve, reject) => {
-  request.addEventListener('success', () => resolve(request.result))
-  request.addEventListener('error', () => reject(request.error ?? new Error('the browser’s store refuses')))
-})
+const done = <T>(request: IDBRequest<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    request.addEventListener('success', () => resolve(request.result))
+    request.addEventListener('error', () =>
+      reject(request.error ?? new Error('the browser’s store refuses')),
+    )
+  })
 
 /** Keys that the control panel made here; none where it was never used. */
 export async function ownKeys(): Promise<OwnKey[]> {
@@ -16,7 +24,9 @@ export async function ownKeys(): Promise<OwnKey[]> {
     // Made by the panel alone: an empty one of ours would be in its way.
     opening.addEventListener('upgradeneeded', () => opening.transaction?.abort())
     const database = await done(opening)
-    const keys = await done(database.transaction(STORE, 'readonly').objectStore(STORE).getAll() as IDBRequest<OwnKey[]>)
+    const keys = await done(
+      database.transaction(STORE, 'readonly').objectStore(STORE).getAll() as IDBRequest<OwnKey[]>,
+    )
     database.close()
     return keys
   } catch {

@@ -1,7 +1,15 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { encoded, howToBuild, loadAssets, pageHeaders, readFile, type Answer, type Assets } from '@custody/site'
+import {
+  encoded,
+  howToBuild,
+  loadAssets,
+  pageHeaders,
+  readFile,
+  type Answer,
+  type Assets,
+} from '@custody/site'
 
 /** The built reference, held in memory: no request reaches the disk. */
 export interface Site {
@@ -22,17 +30,26 @@ export const NAME = 'the API reference'
  */
 export function loadSite(dist: string = DIST): Site {
   const assets = join(dist, 'assets')
-  if (!existsSync(join(dist, 'index.html')) || !existsSync(assets)) throw new Error(howToBuild(NAME))
+  if (!existsSync(join(dist, 'index.html')) || !existsSync(assets))
+    throw new Error(howToBuild(NAME))
   const page = readFile(dist, 'index.html')
   const head = /<link rel="(?:icon|stylesheet)"[^>]*>/g
   const links = [...page.plain.toString('utf8').matchAll(head)].map(([link]) => link).join('\n')
   const headers: Record<string, string> = { ...pageHeaders([]), 'x-frame-options': 'DENY' }
-  // Scalar writes sheets and attributes of style into the page. Scripts stay files of this server, and nobody else is asked anything.
-  const policy = (headers['content-security-policy'] as string).replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
+  // Scalar writes sheets and attributes of style into the page. Scripts stay files of this server,
+  // and nobody else is asked anything.
+  const policy = (headers['content-security-policy'] as string).replace(
+    "style-src 'self'",
+    "style-src 'self' 'unsafe-inline'",
+  )
   return {
     page(encodings) {
       const best = encoded(page, encodings)
-      return { status: 200, headers: { ...best.headers, ...headers, 'content-security-policy': policy }, body: best.body }
+      return {
+        status: 200,
+        headers: { ...best.headers, ...headers, 'content-security-policy': policy },
+        body: best.body,
+      }
     },
     plain(title, body) {
       const text = `<!doctype html>

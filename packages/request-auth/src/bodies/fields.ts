@@ -2,19 +2,24 @@ import { z } from 'zod'
 import { JsonNumber } from '../json.ts'
 
 const DECIMAL_LENGTH_MAX = 100
-/** Whoever reads an amount refuses what is greater: the database keeps 78 digits of the smallest unit. */
+/**
+ * Whoever reads an amount refuses what is greater: the database keeps 78 digits of the smallest
+ * unit.
+ */
 const DECIMAL_MAX = 1e78
 const DECIMAL = /^\d+(\.\d+)?([eE][+-]?\d{1,3})?$/
 /** The same, not zero: a digit other than 0 stands before the exponent. */
 const POSITIVE = /^(?=[0.]*[1-9])\d+(\.\d+)?([eE][+-]?\d{1,3})?$/
 
 /**
- * JSON Schema of {@link decimal}: a number, or its digits as a text, for clients whose numbers are doubles.
+ * JSON Schema of {@link decimal}: a number, or its digits as a text, for clients whose numbers are
+ * doubles.
  * @param description what it counts
  */
 export const decimalSchema = (description: string) => ({
   anyOf: [
-    { type: 'number', minimum: 0, maximum: DECIMAL_MAX }, { type: 'string', pattern: DECIMAL.source, maxLength: DECIMAL_LENGTH_MAX },
+    { type: 'number', minimum: 0, maximum: DECIMAL_MAX },
+    { type: 'string', pattern: DECIMAL.source, maxLength: DECIMAL_LENGTH_MAX },
   ],
   description,
 })
@@ -31,24 +36,39 @@ export const positiveSchema = (description: string) => ({
 const NOT_DECIMAL = 'must be a decimal number'
 const NATIVE = 'Decimal in the asset’s native unit, exact; a number or a text'
 
-/** A decimal read from the raw JSON text (a double cannot hold 18 decimals); a decimal string is accepted too. */
+/**
+ * A decimal read from the raw JSON text (a double cannot hold 18 decimals); a decimal string is
+ * accepted too.
+ */
 export const decimal = z
-  .custom<JsonNumber | string>((value) => value instanceof JsonNumber || typeof value === 'string', NOT_DECIMAL)
+  .custom<JsonNumber | string>(
+    (value) => value instanceof JsonNumber || typeof value === 'string',
+    NOT_DECIMAL,
+  )
   .transform((value, context): string => {
     const text = value instanceof JsonNumber ? value.text : value
     if (DECIMAL.test(text) && text.length <= DECIMAL_LENGTH_MAX) return text
     const isLong = typeof value === 'string' && text.length > DECIMAL_LENGTH_MAX
-    const message = text.startsWith('-') ? 'must not be negative'
-      : isLong ? `must have at most ${DECIMAL_LENGTH_MAX} characters` : NOT_DECIMAL
+    const message = text.startsWith('-')
+      ? 'must not be negative'
+      : isLong
+        ? `must have at most ${DECIMAL_LENGTH_MAX} characters`
+        : NOT_DECIMAL
     context.addIssue({ code: 'custom', message })
     return z.NEVER
   })
   .meta(decimalSchema(NATIVE))
 
-/** A {@link decimal} that must be greater than zero, as the document says it; whoever reads the amount refuses zero. */
+/**
+ * A {@link decimal} that must be greater than zero, as the document says it; whoever reads the
+ * amount refuses zero.
+ */
 export const positive = decimal.meta(positiveSchema(NATIVE))
 
-/** Characters are Unicode code points, as JSON Schema's maxLength counts them: an emoji outside of the first plane is one, not two. */
+/**
+ * Characters are Unicode code points, as JSON Schema's maxLength counts them: an emoji outside of
+ * the first plane is one, not two.
+ */
 const charactersOf = (value: string): number => [...value].length
 
 /** What a text may not contain. */
@@ -62,7 +82,10 @@ export const text = (max: number) =>
   z
     .string()
     .refine((value) => value !== '', 'must not be empty')
-    .refine((value) => value.length <= max || charactersOf(value) <= max, `must have at most ${max} characters`)
+    .refine(
+      (value) => value.length <= max || charactersOf(value) <= max,
+      `must have at most ${max} characters`,
+    )
     // oxlint-disable-next-line no-control-regex
     .refine((value) => !/[\u0000-\u001f\u007f]/.test(value), 'must not contain control characters')
     .refine((value) => value.isWellFormed(), 'must be well-formed Unicode')
@@ -87,12 +110,17 @@ export const address = text(256)
 /** A destination tag or memo. Clients that keep it as a number send one. */
 export const tag = z
   .custom<JsonNumber | string>(
-    (value) => typeof value === 'string' || (value instanceof JsonNumber && /^\d{1,20}$/.test(value.text)),
+    (value) =>
+      typeof value === 'string' || (value instanceof JsonNumber && /^\d{1,20}$/.test(value.text)),
     'must be a text',
   )
   .transform((value) => (value instanceof JsonNumber ? value.text : value))
   .pipe(text(200))
-  .meta({ type: 'string', ...textSchema(200), description: 'Destination tag or memo of networks that have one' })
+  .meta({
+    type: 'string',
+    ...textSchema(200),
+    description: 'Destination tag or memo of networks that have one',
+  })
 
 export const feeLevel = z.enum(['low', 'medium', 'high'], 'must be low, medium or high')
 

@@ -1,6 +1,6 @@
 /**
- * Bodies of the requests that signer nodes check. API and nodes read them with these very schemas: what one takes the
- * other takes, with the same limits, counted alike.
+ * Bodies of the requests that signer nodes check. API and nodes read them with these very schemas:
+ * what one takes the other takes, with the same limits, counted alike.
  */
 export * from './fields.ts'
 export * from './parsed.ts'

@@ -7,16 +7,28 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$/
 const instant = text(40)
   .transform((value, context): Date => {
     const at = INSTANT.test(value) ? Date.parse(value) : Number.NaN
-    if (!Number.isNaN(at) && new Date(at).toISOString().slice(0, 19) === value.slice(0, 19)) return new Date(Math.floor(at / 1000) * 1000)
-    context.addIssue({ code: 'custom', message: 'must be a time in UTC such as 2030-01-31T12:00:00Z' })
+    if (!Number.isNaN(at) && new Date(at).toISOString().slice(0, 19) === value.slice(0, 19))
+      return new Date(Math.floor(at / 1000) * 1000)
+    context.addIssue({
+      code: 'custom',
+      message: 'must be a time in UTC such as 2030-01-31T12:00:00Z',
+    })
     return z.NEVER
   })
-  .meta({ type: 'string', format: 'date-time', maxLength: 40, pattern: INSTANT.source, description: 'ISO 8601 in UTC' })
+  .meta({
+    type: 'string',
+    format: 'date-time',
+    maxLength: 40,
+    pattern: INSTANT.source,
+    description: 'ISO 8601 in UTC',
+  })
 
 /** Body of POST /dac/v1/auto-forwarding. */
 export const ruleBody = z.strictObject({
   asset: assetName,
-  min_amount: decimal.meta(decimalSchema('Incoming funds are forwarded when they have come to this much')),
+  min_amount: decimal.meta(
+    decimalSchema('Incoming funds are forwarded when they have come to this much'),
+  ),
   destination_address: address,
   address_tag: optional(tag),
   daily_cap: decimal.meta(decimalSchema('All forwards of any 24 hours move no more')),

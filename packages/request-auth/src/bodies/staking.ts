@@ -4,14 +4,17 @@ import { address, optional, positive, sequenceId, textSchema } from './fields.ts
 /** The one asset that is staked. */
 export const STAKED_ASSET = 'TRX'
 
-const sequence = optional(sequenceId).meta({ description: 'Idempotency key, unique within the TRX wallet: transfers share it' })
+const sequence = optional(sequenceId).meta({
+  description: 'Idempotency key, unique within the TRX wallet: transfers share it',
+})
 const asset = z.literal(STAKED_ASSET, `must be ${STAKED_ASSET}`)
 
 /** Body of POST /dav/v1/stake and /dav/v1/unstake. */
 export const stakeBody = z.strictObject({
   asset,
   address: address.meta({
-    ...textSchema(256), description: 'Tron address that has the resource; the wallet’s own or another’s',
+    ...textSchema(256),
+    description: 'Tron address that has the resource; the wallet’s own or another’s',
   }),
   resource: z.enum(['ENERGY', 'BANDWIDTH'], 'must be ENERGY or BANDWIDTH'),
   amount: positive,

@@ -1,37 +1,75 @@
 import { z } from 'zod'
 import { JsonNumber } from '../json.ts'
-import { address, assetName, feeLevel, optional, positive, sequenceId, tag, text } from './fields.ts'
+import {
+  address,
+  assetName,
+  feeLevel,
+  optional,
+  positive,
+  sequenceId,
+  tag,
+  text,
+} from './fields.ts'
 
 /** Of `ts`: Unix time in any unit down to microseconds, or a text. */
 const TS_MAX = 9_000_000_000_000_000
 const TS_LENGTH_MAX = 100
 const isTime = (value: number): boolean => value >= 0 && value <= TS_MAX
 
-/** Body of POST /dac/v1/transaction. Unknown fields are refused: a misspelt `address_tag` dropped in silence loses money. */
+/**
+ * Body of POST /dac/v1/transaction. Unknown fields are refused: a misspelt `address_tag` dropped in
+ * silence loses money.
+ */
 export const transferBody = z.strictObject({
   asset: assetName,
   amount: positive,
   destination_address: address,
   destination_type: z.enum(['EXTERNAL', 'EXCHANGE'], 'must be EXTERNAL or EXCHANGE').meta({
-    description: 'EXCHANGE: destination_id names an exchange account, and destination_address is where that exchange takes the asset',
+    description:
+      'EXCHANGE: destination_id names an exchange account, and destination_address is where that exchange takes the asset',
   }),
   source_type: z.literal('INTERNAL', 'must be INTERNAL'),
-  sequence_id: optional(sequenceId).meta({ description: 'Idempotency key, unique within the wallet' }),
+  sequence_id: optional(sequenceId).meta({
+    description: 'Idempotency key, unique within the wallet',
+  }),
   memo: optional(text(1000)).meta({
-    description: 'Your own note; never put on chain. Refused where it has the form of a tag and the asset takes one that is missing',
+    description:
+      'Your own note; never put on chain. Refused where it has the form of a tag and the asset takes one that is missing',
   }),
   address_tag: optional(tag),
-  destination_id: optional(text(100)).meta({ description: 'Id of an exchange account, with destination_type EXCHANGE' }),
-  confirm_address: optional(address).meta({ description: 'The address of an exchange once more, where it is another than last time' }),
-  fee_rate: optional(positive).meta({ description: 'In the unit of the chain family; the signer nodes hold to it' }),
+  destination_id: optional(text(100)).meta({
+    description: 'Id of an exchange account, with destination_type EXCHANGE',
+  }),
+  confirm_address: optional(address).meta({
+    description: 'The address of an exchange once more, where it is another than last time',
+  }),
+  fee_rate: optional(positive).meta({
+    description: 'In the unit of the chain family; the signer nodes hold to it',
+  }),
   fee_level: optional(feeLevel),
-  type: optional(z.literal('Withdraw', 'must be Withdraw')).meta({ description: 'Accepted from older clients; means nothing' }),
+  type: optional(z.literal('Withdraw', 'must be Withdraw')).meta({
+    description: 'Accepted from older clients; means nothing',
+  }),
   ts: optional(
     z
-      .custom<JsonNumber | string>((value) => typeof value === 'string' || value instanceof JsonNumber, 'must be a number or a text')
-      .refine((value) => typeof value !== 'string' || value.length <= TS_LENGTH_MAX, `must have at most ${TS_LENGTH_MAX} characters`)
-      .refine((value) => typeof value === 'string' || isTime(Number(value.text)), `must be from 0 to ${TS_MAX}`)
-      .meta({ anyOf: [{ type: 'number', format: 'double', minimum: 0, maximum: TS_MAX }, { type: 'string', maxLength: TS_LENGTH_MAX }] }),
+      .custom<JsonNumber | string>(
+        (value) => typeof value === 'string' || value instanceof JsonNumber,
+        'must be a number or a text',
+      )
+      .refine(
+        (value) => typeof value !== 'string' || value.length <= TS_LENGTH_MAX,
+        `must have at most ${TS_LENGTH_MAX} characters`,
+      )
+      .refine(
+        (value) => typeof value === 'string' || isTime(Number(value.text)),
+        `must be from 0 to ${TS_MAX}`,
+      )
+      .meta({
+        anyOf: [
+          { type: 'number', format: 'double', minimum: 0, maximum: TS_MAX },
+          { type: 'string', maxLength: TS_LENGTH_MAX },
+        ],
+      }),
   ).meta({ description: 'Accepted from older clients; means nothing' }),
 })
 
@@ -40,7 +78,9 @@ export type TransferBody = z.output<typeof transferBody>
 
 /** Body of POST /dac/v1/transaction/{id}/speed-up. */
 export const speedUpBody = z.strictObject({
-  fee_rate: optional(positive).meta({ description: 'In the unit of the chain family; the new limit' }),
+  fee_rate: optional(positive).meta({
+    description: 'In the unit of the chain family; the new limit',
+  }),
   fee_level: optional(feeLevel).meta({ description: 'high where neither is given' }),
 })
 

@@ -17,33 +17,75 @@ const TURN = 5
 const SUM_LIMIT = 1n << 128n
 
 export const attestBodySchema = z.strictObject({
-  statement: z.string().max(STATEMENT_LENGTH_MAX), holdings: z.string().max(HOLDINGS_LENGTH_MAX),
+  statement: z.string().max(STATEMENT_LENGTH_MAX),
+  holdings: z.string().max(HOLDINGS_LENGTH_MAX),
 })
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/)
-const amount = z.string().regex(/^(?:0|[1-9]\d{0,38})$/).refine((text) => BigInt(text) < SUM_LIMIT)
+const amount = z
+  .string()
+  .regex(/^(?:0|[1-9]\d{0,38})$/)
+  .refine((text) => BigInt(text) < SUM_LIMIT)
 const name = z.string().min(1).max(128)
 const count = z.int().min(0)
 const block = z.strictObject({ height: count, hash: name })
 const statementSchema = z.strictObject({
-  version: z.literal(1), kind: z.literal('proof-of-reserves'), id: z.uuid(), mode: name, time: z.iso.datetime(),
+  version: z.literal(1),
+  kind: z.literal('proof-of-reserves'),
+  id: z.uuid(),
+  mode: name,
+  time: z.iso.datetime(),
   networks: z.array(z.strictObject({ network: name, from: block, to: block })).max(1000),
-  assets: z.array(z.strictObject({
-    asset: name, network: name, decimals: count, held: amount, operating: amount, owed: amount, overdrawn: amount, arriving: amount,
-    leaving: amount, leaves: count, depth: z.int().min(1).max(32), top: hash, root: hash,
-  })).max(1000),
+  assets: z
+    .array(
+      z.strictObject({
+        asset: name,
+        network: name,
+        decimals: count,
+        held: amount,
+        operating: amount,
+        owed: amount,
+        overdrawn: amount,
+        arriving: amount,
+        leaving: amount,
+        leaves: count,
+        depth: z.int().min(1).max(32),
+        top: hash,
+        root: hash,
+      }),
+    )
+    .max(1000),
   holdings: z.strictObject({ addresses: count, sha256: hash }),
 })
 const holdingsSchema = z.strictObject({
-  version: z.literal(1), id: z.uuid(),
-  keys: z.array(z.strictObject({
-    workspace: name, curve: z.enum(['secp256k1', 'ed25519']), key_id: name, public_key: name, chain_code: name, mode: name, epoch: count,
-    certificates: z.array(z.strictObject({ node: z.int(), signature: name })).max(3),
-  })),
-  addresses: z.array(z.strictObject({
-    workspace: name, network: name, address: name, path: z.array(z.int().min(0).max(0x7fff_ffff)).length(3),
-    held: z.array(z.strictObject({ asset: name, form: z.enum(['balance', 'staked']), amount })).min(1).max(100),
-  })).max(ADDRESSES_MAX),
+  version: z.literal(1),
+  id: z.uuid(),
+  keys: z.array(
+    z.strictObject({
+      workspace: name,
+      curve: z.enum(['secp256k1', 'ed25519']),
+      key_id: name,
+      public_key: name,
+      chain_code: name,
+      mode: name,
+      epoch: count,
+      certificates: z.array(z.strictObject({ node: z.int(), signature: name })).max(3),
+    }),
+  ),
+  addresses: z
+    .array(
+      z.strictObject({
+        workspace: name,
+        network: name,
+        address: name,
+        path: z.array(z.int().min(0).max(0x7fff_ffff)).length(3),
+        held: z
+          .array(z.strictObject({ asset: name, form: z.enum(['balance', 'staked']), amount }))
+          .min(1)
+          .max(100),
+      }),
+    )
+    .max(ADDRESSES_MAX),
 })
 type Holdings = z.infer<typeof holdingsSchema>
 
@@ -60,31 +102,52 @@ function read<T>(schema: z.ZodType<T>, text: string): T {
   return shaped(schema, value)
 }
 
-/** Every address must be derived from a key that this node itself knows to be certified. Asks no other node. */
-async function assertDerived({ keyring, registry }: Parts, { addresses }: Holdings): Promise<Map<string, bigint>> {
+/**
+ * Every address must be derived from a key that this node itself knows to be certified. Asks no
+ * other node.
+ */
+async function assertDerived(
+  { keyring, registry }: Parts,
+  { addresses }: Holdings,
+): Promise<Map<string, bigint>> {
   const keys = new Map<string, Pick<WorkspaceKey, 'publicKey' | 'chainCode'>>()
   const seen = new Set<string>()
   const sums = new Map<string, bigint>()
   for (const [at, { workspace, network: code, address, path, held }] of addresses.entries()) {
     if (at % TURN === TURN - 1) await turn()
     const network = registry.network(code)
-    if (!network || path[1] !== network.chain_index) throw new Refusal('NETWORK_MISMATCH', `${address} is at no path of ${code}`)
+    if (!network || path[1] !== network.chain_index)
+      throw new Refusal('NETWORK_MISMATCH', `${address} is at no path of ${code}`)
     if (seen.has(`${code} ${address}`)) throw new Refusal('BAD_ORDER', `${address} stands twice`)
     seen.add(`${code} ${address}`)
     const key = JSON.stringify([workspace, network.curve])
     const known = keys.get(key)
     const set = known ? null : keyring.setOf(workspace, network.curve)
-    if (!known && !set) throw new Refusal('KEY_NOT_READY', `This node knows no certified ${network.curve} key of ${workspace}`)
-    const half = known ?? { publicKey: fromHex(set!.public_key), chainCode: fromHex(set!.chain_code) }
+    if (!known && !set)
+      throw new Refusal(
+        'KEY_NOT_READY',
+        `This node knows no certified ${network.curve} key of ${workspace}`,
+      )
+    const half = known ?? {
+      publicKey: fromHex(set!.public_key),
+      chainCode: fromHex(set!.chain_code),
+    }
     keys.set(key, half)
     if (addressAt(network, half, path) !== address) {
-      throw new Refusal('FOREIGN_PATH', `${address} is not at ${path.join('/')} of ${workspace}'s key`)
+      throw new Refusal(
+        'FOREIGN_PATH',
+        `${address} is not at ${path.join('/')} of ${workspace}'s key`,
+      )
     }
     const forms = new Set(held.map(({ asset, form }) => `${asset} ${form}`))
-    if (forms.size !== held.length || held.some(({ asset }) => registry.asset(asset)?.network !== code)) {
+    if (
+      forms.size !== held.length ||
+      held.some(({ asset }) => registry.asset(asset)?.network !== code)
+    ) {
       throw new Refusal('ASSET_MISMATCH', `${address} cannot hold what is listed`)
     }
-    for (const { asset, amount: there } of held) sums.set(asset, (sums.get(asset) ?? 0n) + BigInt(there))
+    for (const { asset, amount: there } of held)
+      sums.set(asset, (sums.get(asset) ?? 0n) + BigInt(there))
   }
   return sums
 }
@@ -93,21 +156,33 @@ async function assertDerived({ keyring, registry }: Parts, { addresses }: Holdin
 const busy = new WeakSet<Parts>()
 
 /**
- * Signs a statement of reserves by this node's identity, under a tag of its own: no share of any key is touched, and nothing of it
- * authorises anything. The node checks what it can by itself: that it is such a statement, of this network and of now; that every
- * listed address is derived from a key that it knows to be certified; that the list adds up to what is stated. It asks no chain and
- * knows no books: balances and what is owed are the platform's word.
+ * Signs a statement of reserves by this node's identity, under a tag of its own: no share of any
+ * key is touched, and nothing of it authorises anything. The node checks what it can by itself:
+ * that it is such a statement, of this network and of now; that every listed address is derived
+ * from a key that it knows to be certified; that the list adds up to what is stated. It asks no
+ * chain and knows no books: balances and what is owed are the platform's word.
  */
-export async function attest(parts: Parts, body: z.infer<typeof attestBodySchema>): Promise<unknown> {
+export async function attest(
+  parts: Parts,
+  body: z.infer<typeof attestBodySchema>,
+): Promise<unknown> {
   const { config, store } = parts
   const statement = read(statementSchema, body.statement)
-  if (statement.mode !== config.mode) throw new Refusal('NETWORK_MISMATCH', `The statement is of ${statement.mode}`)
+  if (statement.mode !== config.mode)
+    throw new Refusal('NETWORK_MISMATCH', `The statement is of ${statement.mode}`)
   if (Math.abs(Date.parse(statement.time) / 1000 - store.seconds()) > AGE_MAX_S) {
-    throw new Refusal('TOO_OLD', `The statement is not of now: more than ${AGE_MAX_S} s lie between its time and this node's`)
+    throw new Refusal(
+      'TOO_OLD',
+      `The statement is not of now: more than ${AGE_MAX_S} s lie between its time and this node's`,
+    )
   }
   const holdings = read(holdingsSchema, body.holdings)
   const { sha256, addresses } = statement.holdings
-  if (sha256hex(body.holdings) !== sha256 || holdings.id !== statement.id || holdings.addresses.length !== addresses) {
+  if (
+    sha256hex(body.holdings) !== sha256 ||
+    holdings.id !== statement.id ||
+    holdings.addresses.length !== addresses
+  ) {
     throw new Refusal('BAD_ORDER', 'The statement binds another list of addresses')
   }
   if (busy.has(parts)) throw new Refusal('TOO_BUSY', 'Another statement is being checked')
@@ -115,7 +190,8 @@ export async function attest(parts: Parts, body: z.infer<typeof attestBodySchema
   try {
     const sums = await assertDerived(parts, holdings)
     const stated = new Map(statement.assets.map(({ asset, held }) => [asset, BigInt(held)]))
-    if (stated.size !== statement.assets.length) throw new Refusal('BAD_ORDER', 'An asset stands twice')
+    if (stated.size !== statement.assets.length)
+      throw new Refusal('BAD_ORDER', 'An asset stands twice')
     for (const asset of new Set([...sums.keys(), ...stated.keys()])) {
       if ((sums.get(asset) ?? 0n) === (stated.get(asset) ?? 0n)) continue
       throw new Refusal('AMOUNT_MISMATCH', `The list holds another sum of ${asset}`)
@@ -124,5 +200,9 @@ export async function attest(parts: Parts, body: z.infer<typeof attestBodySchema
     busy.delete(parts)
   }
   const signed = { statement: sha256hex(body.statement) }
-  return { node: config.node, ...signed, signature: signBytes(config.identity, canonicalBytes('reserves', ['statement'], signed)) }
+  return {
+    node: config.node,
+    ...signed,
+    signature: signBytes(config.identity, canonicalBytes('reserves', ['statement'], signed)),
+  }
 }

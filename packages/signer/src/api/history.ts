@@ -3,13 +3,19 @@ import { entryOf, type Entry, type Kind } from '../store/entries/index.ts'
 import { RecordStore } from '../store/record.ts'
 import type { Parts } from '../parts.ts'
 
-export const historyBodySchema = z.strictObject({ from: z.int().min(1), limit: z.int().min(1).max(2000).optional() })
+export const historyBodySchema = z.strictObject({
+  from: z.int().min(1),
+  limit: z.int().min(1).max(2000).optional(),
+})
 
 const ROWS = 500
 /** An answer is cut here: one transaction of 400 inputs has some 100 kB. */
 const BYTES_MAX = 4 * 1024 * 1024
 
-/** The fields that are told, by kind. A platform that recovers has no use for sessions, heads, partners, budgets and shares' epochs. */
+/**
+ * The fields that are told, by kind. A platform that recovers has no use for sessions, heads,
+ * partners, budgets and shares' epochs.
+ */
 const TOLD: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   step: ['step', 'purpose', 'workspace', 'intent', 'transaction_id', 'unsigned'],
   signed: ['step_height', 'signatures', 'hash'],
@@ -20,24 +26,36 @@ const TOLD: Readonly<Partial<Record<Kind, readonly string[]>>> = {
   allocate: ['workspace', 'curve'],
 }
 
-interface Told { height: number; at: number; kind: string; body: Record<string, unknown> }
+interface Told {
+  height: number
+  at: number
+  kind: string
+  body: Record<string, unknown>
+}
 
 function told(entry: Entry): Told | null {
   const { at, kind, body } = entry.kind === 'imported' ? entry.body : entry
   const fields = TOLD[kind]
   const values: Record<string, unknown> = body
-  // What a restored node took from a peer that left the transaction itself out is told by that peer.
+  // What a restored node took from a peer that left the transaction itself out is told by that
+  // peer.
   if (!fields || (kind === 'step' && !values['unsigned'])) return null
-  const shown = fields.filter((name) => values[name] !== undefined).map((name) => [name, values[name]])
+  const shown = fields
+    .filter((name) => values[name] !== undefined)
+    .map((name) => [name, values[name]])
   return { height: entry.height, at, kind, body: Object.fromEntries(shown) }
 }
 
 /**
- * What this node has signed and for whom, page by page: for a platform whose database was restored from an older
- * backup. `before` is the hash of the entry before the page, by which the platform sees that it is still the same
- * record. Nothing of it authorises anything: signatures are told, and what they are over, never what makes new ones.
+ * What this node has signed and for whom, page by page: for a platform whose database was restored
+ * from an older backup. `before` is the hash of the entry before the page, by which the platform
+ * sees that it is still the same record. Nothing of it authorises anything: signatures are told,
+ * and what they are over, never what makes new ones.
  */
-export function history({ config, store }: Parts, { from, limit = ROWS }: z.infer<typeof historyBodySchema>): unknown {
+export function history(
+  { config, store }: Parts,
+  { from, limit = ROWS }: z.infer<typeof historyBodySchema>,
+): unknown {
   store.flush()
   const { record, state } = store
   const entries: Told[] = []
@@ -52,7 +70,12 @@ export function history({ config, store }: Parts, { from, limit = ROWS }: z.infe
   }
   const last = next - 1
   return {
-    node: config.node, generation: state.generation, height: record.height, before: record.hashAt(from - 1), entries, next,
+    node: config.node,
+    generation: state.generation,
+    height: record.height,
+    before: record.hashAt(from - 1),
+    entries,
+    next,
     hash: last === 0 ? RecordStore.genesis : record.hashAt(last),
   }
 }

@@ -11,11 +11,19 @@ import { history, historyBodySchema } from './history.ts'
 import { receipt, receiptBodySchema, receipts, receiptsBodySchema } from './receipt.ts'
 import { voidBodySchema, voidIntent } from './void.ts'
 
-const keyBodySchema = z.strictObject({ workspace: z.string().min(1).max(128), curve: z.enum(['secp256k1', 'ed25519']) })
+const keyBodySchema = z.strictObject({
+  workspace: z.string().min(1).max(128),
+  curve: z.enum(['secp256k1', 'ed25519']),
+})
 const partnerSchema = z.int().min(1).max(3)
 const signBodySchema = orderSchema.extend({ partner: partnerSchema })
 const runBodySchema = z.strictObject({
-  workspace: orderSchema.shape.workspace, partner: partnerSchema, run: z.array(orderSchema.omit({ workspace: true })).min(1).max(RUN_MAX),
+  workspace: orderSchema.shape.workspace,
+  partner: partnerSchema,
+  run: z
+    .array(orderSchema.omit({ workspace: true }))
+    .min(1)
+    .max(RUN_MAX),
 })
 
 /** The same as the operator's, with a word of its own for fuel without a purpose. */
@@ -29,15 +37,26 @@ function shapedText<T>(schema: z.ZodType<T>, text: string): T {
 }
 
 /** What the platform may ask. */
-export async function platformCall(parts: Parts, method: string, path: string, text: string): Promise<{ status: number; body: unknown }> {
+export async function platformCall(
+  parts: Parts,
+  method: string,
+  path: string,
+  text: string,
+): Promise<{ status: number; body: unknown }> {
   const call = `${method} ${path}`
   if (call === 'GET /status') return { status: 200, body: status(parts) }
-  if (parts.restoring()) throw new Refusal('RESTORING', 'The node was restored and has not yet taken the records of its peers')
+  if (parts.restoring())
+    throw new Refusal(
+      'RESTORING',
+      'The node was restored and has not yet taken the records of its peers',
+    )
   // History tells what is on record, by whatever clock.
   if (call !== 'POST /history') await parts.hostClock.settle()
   switch (call) {
-    case 'POST /receipt': return { status: 200, body: await receipt(parts, shapedText(receiptBodySchema, text)) }
-    case 'POST /receipts': return { status: 200, body: await receipts(parts, shapedText(receiptsBodySchema, text)) }
+    case 'POST /receipt':
+      return { status: 200, body: await receipt(parts, shapedText(receiptBodySchema, text)) }
+    case 'POST /receipts':
+      return { status: 200, body: await receipts(parts, shapedText(receiptsBodySchema, text)) }
     case 'POST /key': {
       const { workspace, curve } = shapedText(keyBodySchema, text)
       return { status: 200, body: await parts.keyring.key(workspace, curve) }
@@ -48,16 +67,36 @@ export async function platformCall(parts: Parts, method: string, path: string, t
     }
     case 'POST /sign-run': {
       const { partner, workspace, run } = shapedText(runBodySchema, text)
-      return { status: 200, body: { run: await parts.coordinator.signAll(run.map((order) => ({ workspace, ...order })), partner) } }
+      return {
+        status: 200,
+        body: {
+          run: await parts.coordinator.signAll(
+            run.map((order) => ({ workspace, ...order })),
+            partner,
+          ),
+        },
+      }
     }
-    case 'POST /history': return { status: 200, body: history(parts, shapedText(historyBodySchema, text)) }
-    case 'POST /void': return { status: 200, body: await voidIntent(parts, shapedText(voidBodySchema, text)) }
-    case 'POST /attest': return { status: 200, body: await attest(parts, shapedText(attestBodySchema, text)) }
-    default: throw new Refusal('NOT_FOUND', 'No such endpoint')
+    case 'POST /history':
+      return { status: 200, body: history(parts, shapedText(historyBodySchema, text)) }
+    case 'POST /void':
+      return { status: 200, body: await voidIntent(parts, shapedText(voidBodySchema, text)) }
+    case 'POST /attest':
+      return { status: 200, body: await attest(parts, shapedText(attestBodySchema, text)) }
+    default:
+      throw new Refusal('NOT_FOUND', 'No such endpoint')
   }
 }
 
-export function status({ config, store, keyring, peers, bans, banReports, restoring }: Parts): Record<string, unknown> {
+export function status({
+  config,
+  store,
+  keyring,
+  peers,
+  bans,
+  banReports,
+  restoring,
+}: Parts): Record<string, unknown> {
   return {
     node: config.node,
     version: packageFile.version,
@@ -68,7 +107,11 @@ export function status({ config, store, keyring, peers, bans, banReports, restor
     keys: store.state.keys.size,
     enrolments: store.state.enrolments.size,
     pool: keyring.poolSizes(),
-    record: { height: store.record.height, head: store.record.head, generation: store.state.generation },
+    record: {
+      height: store.record.height,
+      head: store.record.head,
+      generation: store.state.generation,
+    },
     peers: peers.nodes.map((node) => ({ node, reachable: peers.reachable(node) })),
     bans: bans.nodes,
     ban_reports: banReports.current.map(({ node, by }) => ({ node, by })),

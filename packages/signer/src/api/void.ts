@@ -9,32 +9,56 @@ import { uuidSchema } from '../policy/order.ts'
 import type { Parts } from '../parts.ts'
 import type { Enrolment, StandingRule, StepEntry } from '../store/state.ts'
 
-export const voidBodySchema = z.strictObject({
-  request: signedRequestSchema.optional(),
-  transaction_id: z.string().max(64).optional(),
-  forward: z.strictObject({ rule: uuidSchema, id: uuidSchema }).optional(),
-  name: z.strictObject({ api_key: z.string().min(1).max(256), nonce: z.string().min(1).max(NONCE_LENGTH_MAX) }).optional(),
-  force: z.boolean().optional(),
-}).refine(
-  ({ request, transaction_id: id, forward, name }) => [request, id, forward, name].filter((each) => each !== undefined).length === 1,
-  'exactly one of request, transaction_id, forward and name'
-)
+export const voidBodySchema = z
+  .strictObject({
+    request: signedRequestSchema.optional(),
+    transaction_id: z.string().max(64).optional(),
+    forward: z.strictObject({ rule: uuidSchema, id: uuidSchema }).optional(),
+    name: z
+      .strictObject({
+        api_key: z.string().min(1).max(256),
+        nonce: z.string().min(1).max(NONCE_LENGTH_MAX),
+      })
+      .optional(),
+    force: z.boolean().optional(),
+  })
+  .refine(
+    ({ request, transaction_id: id, forward, name }) =>
+      [request, id, forward, name].filter((each) => each !== undefined).length === 1,
+    'exactly one of request, transaction_id, forward and name',
+  )
 
-const VOID_KEYS = ['node', 'intent', 'transaction_id', 'rule', 'height', 'voided_at', 'signed', 'unfinished'] as const
+const VOID_KEYS = [
+  'node',
+  'intent',
+  'transaction_id',
+  'rule',
+  'height',
+  'voided_at',
+  'signed',
+  'unfinished',
+] as const
 /** Of a rule's forwards the newest are named, and the number of all. */
 const NAMED_MAX = 1000
-/** Steps of an intent that move coins or energy to the workspace's own address, and nothing to anybody else. */
+/**
+ * Steps of an intent that move coins or energy to the workspace's own address, and nothing to
+ * anybody else.
+ */
 const OWN_STEPS = new Set(['fuel', 'lend'])
 const isOwn = (step: string): boolean => OWN_STEPS.has((JSON.parse(step) as string[])[0] as string)
 
 /**
- * Rule 14: final, from anyone. What was signed stays signed: the answer names it, and without `force` nothing is
- * voided then. By transaction_id only what this node knows: it could not recognise the intent later. By name any request,
- * whatever it says: one that no node can read must be stopped too, and it is recognised by its name. The signed end of
- * a standing rule is shown here too, always final: it voids the rule, and every forward that is not signed yet. What is
- * signed under the rule and may still be broadcast is named, so that its owner can look for it.
+ * Rule 14: final, from anyone. What was signed stays signed: the answer names it, and without
+ * `force` nothing is voided then. By transaction_id only what this node knows: it could not
+ * recognise the intent later. By name any request, whatever it says: one that no node can read must
+ * be stopped too, and it is recognised by its name. The signed end of a standing rule is shown here
+ * too, always final: it voids the rule, and every forward that is not signed yet. What is signed
+ * under the rule and may still be broadcast is named, so that its owner can look for it.
  */
-export async function voidIntent({ store, registry, config }: Parts, body: z.infer<typeof voidBodySchema>): Promise<unknown> {
+export async function voidIntent(
+  { store, registry, config }: Parts,
+  body: z.infer<typeof voidBodySchema>,
+): Promise<unknown> {
   const { state } = store
   store.flush()
   let names: string[]
@@ -48,11 +72,16 @@ export async function voidIntent({ store, registry, config }: Parts, body: z.inf
     try {
       const want = intentOf(registry, proven)
       if (want.action === 'end-forward') {
-        names = [endNameOfRule(proven.enrolment.workspace, proven.enrolment.sub_account, want.rule_id)]
+        names = [
+          endNameOfRule(proven.enrolment.workspace, proven.enrolment.sub_account, want.rule_id),
+        ]
         // A rule of another sub-account is not ended by this, and nothing is told of it.
-        if (!state.rules.has(want.rule_id) || isOwnRule(state.rules.get(want.rule_id)!, proven.enrolment)) ended = want.rule_id
-      }
-      else key = want.key
+        if (
+          !state.rules.has(want.rule_id) ||
+          isOwnRule(state.rules.get(want.rule_id)!, proven.enrolment)
+        )
+          ended = want.rule_id
+      } else key = want.key
     } catch (error) {
       // Nothing of it could ever be signed here; the request itself is voided all the same.
       if (!(error instanceof Refusal)) throw error
@@ -70,33 +99,62 @@ export async function voidIntent({ store, registry, config }: Parts, body: z.inf
   } else {
     transactionId = body.transaction_id!
     key = state.intentOfTransaction.get(transactionId)
-    if (!key) throw new Refusal('UNKNOWN_INTENT', 'This node has not seen the request of that transaction; send the request itself')
+    if (!key)
+      throw new Refusal(
+        'UNKNOWN_INTENT',
+        'This node has not seen the request of that transaction; send the request itself',
+      )
     names = []
   }
   if (key) names.push(key)
   const steps = key ? [...(state.intents.get(key)?.steps ?? [])] : []
-  const forwards = ended === null ? [] : state.forwards.get(ended) ?? []
+  const forwards = ended === null ? [] : (state.forwards.get(ended) ?? [])
   const entries = ended === null ? steps.flatMap(([, list]) => list) : forwards
-  const hashesOf = (list: readonly StepEntry[]): string[] => list.flatMap((entry) => (entry.signed ? [entry.signed.hash] : []))
+  const hashesOf = (list: readonly StepEntry[]): string[] =>
+    list.flatMap((entry) => (entry.signed ? [entry.signed.hash] : []))
   const signedHashes = hashesOf(entries)
   const unfinished = entries.filter((entry) => !entry.signed).length
   const done = names.every((name) => state.voids.has(name))
-  const paying = ended === null ? steps.flatMap(([step, list]) => (isOwn(step) ? [] : list)) : forwards
+  const paying =
+    ended === null ? steps.flatMap(([step, list]) => (isOwn(step) ? [] : list)) : forwards
   if (!done && entries.length > 0 && body.force !== true && ended === null) {
-    const told = { hash: signedHashes.at(-1) ?? null, signed_hashes: signedHashes, unfinished, paying_hashes: hashesOf(paying) }
-    throw new Refusal('ALREADY_SIGNED', 'Something of this intent was signed already, or entered signing', told)
+    const told = {
+      hash: signedHashes.at(-1) ?? null,
+      signed_hashes: signedHashes,
+      unfinished,
+      paying_hashes: hashesOf(paying),
+    }
+    throw new Refusal(
+      'ALREADY_SIGNED',
+      'Something of this intent was signed already, or entered signing',
+      told,
+    )
   }
-  if (!done) store.append('void', { keys: names, transaction_id: transactionId, signed_hashes: signedHashes.slice(-NAMED_MAX) })
+  if (!done)
+    store.append('void', {
+      keys: names,
+      transaction_id: transactionId,
+      signed_hashes: signedHashes.slice(-NAMED_MAX),
+    })
   const first = state.voids.get(names[0]!)!
-  // Signed with it: without what stands signed, a void that was forced after a signature would prove that nothing was paid.
+  // Signed with it: without what stands signed, a void that was forced after a signature would
+  // prove that nothing was paid.
   const told = {
-    node: config.node, intent: key ?? names[0]!, transaction_id: transactionId, rule: body.forward?.rule ?? ended,
-    height: first.height, voided_at: Math.floor(first.at / 1000),
-    signed: hashesOf(paying).slice(-NAMED_MAX), unfinished: paying.filter((entry) => !entry.signed).length,
+    node: config.node,
+    intent: key ?? names[0]!,
+    transaction_id: transactionId,
+    rule: body.forward?.rule ?? ended,
+    height: first.height,
+    voided_at: Math.floor(first.at / 1000),
+    signed: hashesOf(paying).slice(-NAMED_MAX),
+    unfinished: paying.filter((entry) => !entry.signed).length,
   }
   return {
-    voided: true, record: told, signature: signBytes(config.identity, canonicalBytes('void', VOID_KEYS, told)),
-    signed_hashes: signedHashes.slice(-NAMED_MAX), unfinished,
+    voided: true,
+    record: told,
+    signature: signBytes(config.identity, canonicalBytes('void', VOID_KEYS, told)),
+    signed_hashes: signedHashes.slice(-NAMED_MAX),
+    unfinished,
   }
 }
 

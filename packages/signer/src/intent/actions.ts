@@ -2,31 +2,57 @@ import { Refusal } from '../errors.ts'
 import type { Proven } from './request.ts'
 
 /** About an earlier payment; `transaction_id` is its public id. */
-export interface AmendAction { name: 'speed-up' | 'cancel'; transaction_id: string }
+export interface AmendAction {
+  name: 'speed-up' | 'cancel'
+  transaction_id: string
+}
 /** Takes a standing rule back; `rule_id` is the public id of the request that made it. */
-export interface EndForwardAction { name: 'end-forward'; rule_id: string }
+export interface EndForwardAction {
+  name: 'end-forward'
+  rule_id: string
+}
 /** Tron's Stake 2.0. */
-export interface StakeAction { name: 'stake' | 'unstake' | 'release' }
+export interface StakeAction {
+  name: 'stake' | 'unstake' | 'release'
+}
 /** What a signed request may authorise. */
-export type Action = { name: 'pay' } | { name: 'forward' } | AmendAction | EndForwardAction | StakeAction
+export type Action =
+  | { name: 'pay' }
+  | { name: 'forward' }
+  | AmendAction
+  | EndForwardAction
+  | StakeAction
 
 /** Hexadecimal digits mean the same in either case. */
 const UUID = '([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})'
 const AMEND = new RegExp(`^/dac/v1/transaction/${UUID}/(speed-up|cancel)$`)
 const RULE = new RegExp(`^/dac/v1/auto-forwarding/${UUID}$`)
 
-/** A payment that gives back what an invoice was paid: the platform notes which, and nothing of it differs here. */
+/**
+ * A payment that gives back what an invoice was paid: the platform notes which, and nothing of it
+ * differs here.
+ */
 const REFUND = /^\/dac\/v1\/invoices\/inv_[0-9a-f]{32}\/refund$/
 
 const STAKES: Readonly<Record<string, StakeAction['name']>> = {
-  '/dav/v1/stake': 'stake', '/dav/v1/unstake': 'unstake', '/dav/v1/release-unstaked': 'release',
+  '/dav/v1/stake': 'stake',
+  '/dav/v1/unstake': 'unstake',
+  '/dav/v1/release-unstaked': 'release',
 }
 
 /** Rule 2: which signed request means what. Exact: no prefix, no query, no other method. */
 export function actionOf({ request, enrolment }: Proven): Action {
-  const action = request.method === 'POST' ? actionAt(request.uri) : request.method === 'DELETE' ? endAt(request.uri) : null
+  const action =
+    request.method === 'POST'
+      ? actionAt(request.uri)
+      : request.method === 'DELETE'
+        ? endAt(request.uri)
+        : null
   if (!action) {
-    throw new Refusal('ACTION_NOT_ALLOWED', `${request.method} ${request.uri.slice(0, 100)} authorises nothing that this node signs`)
+    throw new Refusal(
+      'ACTION_NOT_ALLOWED',
+      `${request.method} ${request.uri.slice(0, 100)} authorises nothing that this node signs`,
+    )
   }
   if (enrolment.role !== 'full') throw new Refusal('READ_ONLY', 'The API key is read-only')
   return action
@@ -37,7 +63,9 @@ function actionAt(uri: string): Action | null {
   if (uri === '/dac/v1/auto-forwarding') return { name: 'forward' }
   if (Object.hasOwn(STAKES, uri)) return { name: STAKES[uri] as StakeAction['name'] }
   const [, id, name] = AMEND.exec(uri) ?? []
-  return id === undefined ? null : { name: name as 'speed-up' | 'cancel', transaction_id: id.toLowerCase() }
+  return id === undefined
+    ? null
+    : { name: name as 'speed-up' | 'cancel', transaction_id: id.toLowerCase() }
 }
 
 function endAt(uri: string): EndForwardAction | null {

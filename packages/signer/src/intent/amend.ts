@@ -9,7 +9,10 @@ import type { Proven } from './request.ts'
 /** A signed request about an earlier one: pay more for it, or take it back. */
 export interface AmendIntent {
   action: 'speed-up' | 'cancel'
-  /** Public id of the transfer: the hash of its own signed request, so nobody can turn this against another. */
+  /**
+   * Public id of the transfer: the hash of its own signed request, so nobody can turn this against
+   * another.
+   */
   transaction_id: string
   /** The new limit, scaled by 10^FEE_RATE_DECIMALS; null: the node's own cap. */
   fee_rate: string | null
@@ -19,11 +22,14 @@ export interface AmendIntent {
 
 export function amendIntent(proven: Proven, action: AmendAction): AmendIntent {
   const body =
-    action.name === 'cancel' ? { ...bodyOf(proven, emptyBody), fee_level: undefined, fee_rate: undefined } : bodyOf(proven, speedUpBody)
+    action.name === 'cancel'
+      ? { ...bodyOf(proven, emptyBody), fee_level: undefined, fee_rate: undefined }
+      : bodyOf(proven, speedUpBody)
   const level = body.fee_level ?? null
   let feeRate: string | null = null
   try {
-    if (body.fee_rate !== undefined) feeRate = parseAmount(body.fee_rate, FEE_RATE_DECIMALS).toString()
+    if (body.fee_rate !== undefined)
+      feeRate = parseAmount(body.fee_rate, FEE_RATE_DECIMALS).toString()
   } catch (error) {
     if (error instanceof ChainError) throw badField('fee_rate', error.message)
     throw error

@@ -7,7 +7,10 @@ import { badField, bodyOf } from './fields.ts'
 import { payeeOf } from './payee.ts'
 import type { Proven } from './request.ts'
 
-/** Rule 13: a standing rule, by which incoming funds go on to one destination. Amounts in the smallest unit. */
+/**
+ * Rule 13: a standing rule, by which incoming funds go on to one destination. Amounts in the
+ * smallest unit.
+ */
 export interface ForwardIntent {
   action: 'forward'
   /** Public id of the request that made it. */
@@ -28,13 +31,19 @@ export interface ForwardIntent {
 }
 
 /** The end of a standing rule. */
-export interface EndForwardIntent { action: 'end-forward'; rule_id: string; key: string; content: string }
+export interface EndForwardIntent {
+  action: 'end-forward'
+  rule_id: string
+  key: string
+  content: string
+}
 
 export function forwardIntent(registry: Registry, proven: Proven): ForwardIntent {
   const body = bodyOf(proven, ruleBody)
   const ticker = body.asset
   const asset = registry.asset(ticker)
-  if (!asset) throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
+  if (!asset)
+    throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
   const amount = (name: 'min_amount' | 'daily_cap'): bigint => {
     try {
       return parseAmount(body[name], asset.decimals)
@@ -51,17 +60,33 @@ export function forwardIntent(registry: Registry, proven: Proven): ForwardIntent
   const { workspace, sub_account } = proven.enrolment
   const key = JSON.stringify(['forward', 'nonce', proven.enrolment.api_key, proven.nonce])
   const meaning = {
-    workspace, sub_account, asset: ticker, min_amount: min.toString(), daily_cap: cap.toString(), destination, tag, expires_at: expires,
+    workspace,
+    sub_account,
+    asset: ticker,
+    min_amount: min.toString(),
+    daily_cap: cap.toString(),
+    destination,
+    tag,
+    expires_at: expires,
   }
   return {
-    ...meaning, action: 'forward', rule_id: proven.transaction_id, min_amount: min, daily_cap: cap, key,
+    ...meaning,
+    action: 'forward',
+    rule_id: proven.transaction_id,
+    min_amount: min,
+    daily_cap: cap,
+    key,
     content: sha256hex(JSON.stringify([key, meaning])),
   }
 }
 
 export function endForwardIntent(proven: Proven, { rule_id }: EndForwardAction): EndForwardIntent {
   // A signature names no method: without a body a DELETE would be signed by every GET of the rule.
-  if (proven.request.body === '') throw badField('body', 'must be an empty object: without one the signature is also that of a GET')
+  if (proven.request.body === '')
+    throw badField(
+      'body',
+      'must be an empty object: without one the signature is also that of a GET',
+    )
   bodyOf(proven, emptyBody)
   const key = JSON.stringify(['end-forward', 'nonce', proven.enrolment.api_key, proven.nonce])
   return { action: 'end-forward', rule_id, key, content: sha256hex(JSON.stringify([key, rule_id])) }

@@ -1,22 +1,39 @@
 import type { Registry } from '@custody/chains'
 import { actionOf } from './actions.ts'
 import { amendIntent, type AmendIntent } from './amend.ts'
-import { endForwardIntent, forwardIntent, type EndForwardIntent, type ForwardIntent } from './forward.ts'
+import {
+  endForwardIntent,
+  forwardIntent,
+  type EndForwardIntent,
+  type ForwardIntent,
+} from './forward.ts'
 import { payIntent, type PayIntent } from './pay.ts'
 import { stakeIntent, type StakeIntent } from './stake.ts'
 import type { Proven } from './request.ts'
 
 /** What a signed request means, whichever it is. */
-export type Intent = ({ action: 'pay' } & PayIntent) | AmendIntent | ForwardIntent | EndForwardIntent | StakeIntent
+export type Intent =
+  | ({ action: 'pay' } & PayIntent)
+  | AmendIntent
+  | ForwardIntent
+  | EndForwardIntent
+  | StakeIntent
 
 /** @throws Refusal where it means nothing that a node signs */
 export function intentOf(registry: Registry, proven: Proven): Intent {
   const action = actionOf(proven)
   switch (action.name) {
-    case 'pay': return { action: 'pay', ...payIntent(registry, proven) }
-    case 'forward': return forwardIntent(registry, proven)
-    case 'end-forward': return endForwardIntent(proven, action)
-    case 'stake': case 'unstake': case 'release': return stakeIntent(registry, proven, action)
-    default: return amendIntent(proven, action)
+    case 'pay':
+      return { action: 'pay', ...payIntent(registry, proven) }
+    case 'forward':
+      return forwardIntent(registry, proven)
+    case 'end-forward':
+      return endForwardIntent(proven, action)
+    case 'stake':
+    case 'unstake':
+    case 'release':
+      return stakeIntent(registry, proven, action)
+    default:
+      return amendIntent(proven, action)
   }
 }

@@ -6,7 +6,10 @@ import { badField, bodyOf } from './fields.ts'
 import { payeeOf } from './payee.ts'
 import type { Proven } from './request.ts'
 
-/** What the caller wants, typed. Two requests with the same meaning give the same `content`, however they are spelt. */
+/**
+ * What the caller wants, typed. Two requests with the same meaning give the same `content`, however
+ * they are spelt.
+ */
 export interface PayIntent {
   workspace: string
   sub_account: number
@@ -25,14 +28,19 @@ export interface PayIntent {
 }
 
 /** A `sequence_id` stands for one intent in its wallet, whatever that is (rule 4). */
-export const sequenceKey = (workspace: string, subAccount: number, ticker: string, sequence: string): string =>
-  JSON.stringify(['pay', 'sequence', workspace, subAccount, ticker, sequence])
+export const sequenceKey = (
+  workspace: string,
+  subAccount: number,
+  ticker: string,
+  sequence: string,
+): string => JSON.stringify(['pay', 'sequence', workspace, subAccount, ticker, sequence])
 
 export function payIntent(registry: Registry, proven: Proven): PayIntent {
   const body = bodyOf(proven, transferBody)
   const ticker = body.asset
   const asset = registry.asset(ticker)
-  if (!asset) throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
+  if (!asset)
+    throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
   const [level, sequence] = [body.fee_level ?? null, body.sequence_id ?? null]
 
   let amount: bigint
@@ -41,7 +49,8 @@ export function payIntent(registry: Registry, proven: Proven): PayIntent {
   let tag: string | null
   try {
     amount = parseAmount(body.amount, asset.decimals)
-    if (body.fee_rate !== undefined) feeRate = parseAmount(body.fee_rate, FEE_RATE_DECIMALS).toString()
+    if (body.fee_rate !== undefined)
+      feeRate = parseAmount(body.fee_rate, FEE_RATE_DECIMALS).toString()
     ;({ destination, tag } = payeeOf(registry, ticker, body))
   } catch (error) {
     if (error instanceof ChainError) throw badField('amount', error.message)
@@ -50,11 +59,19 @@ export function payIntent(registry: Registry, proven: Proven): PayIntent {
   if (amount <= 0n) throw badField('amount', 'must be more than zero')
 
   const { workspace, sub_account } = proven.enrolment
-  const key = sequence === null
-    ? JSON.stringify(['pay', 'nonce', proven.enrolment.api_key, proven.nonce])
-    : sequenceKey(workspace, sub_account, ticker, sequence)
+  const key =
+    sequence === null
+      ? JSON.stringify(['pay', 'nonce', proven.enrolment.api_key, proven.nonce])
+      : sequenceKey(workspace, sub_account, ticker, sequence)
   const meaning = {
-    workspace, sub_account, asset: ticker, amount: amount.toString(), destination, tag, fee_rate: feeRate, fee_level: level,
+    workspace,
+    sub_account,
+    asset: ticker,
+    amount: amount.toString(),
+    destination,
+    tag,
+    fee_rate: feeRate,
+    fee_level: level,
   }
   return { ...meaning, amount, key, content: sha256hex(JSON.stringify([key, meaning])) }
 }

@@ -1,4 +1,11 @@
-import { ChainError, parseAmount, traitsOf, validateAddress, type DecodedTransaction, type Registry } from '@custody/chains'
+import {
+  ChainError,
+  parseAmount,
+  traitsOf,
+  validateAddress,
+  type DecodedTransaction,
+  type Registry,
+} from '@custody/chains'
 import { releaseBody, stakeBody } from '@custody/request-auth/bodies'
 import { sha256hex } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
@@ -16,7 +23,9 @@ export interface StakeIntent {
   workspace: string
   sub_account: number
   asset: string
-  /** Who has the resource; a release names whose stake it was, and takes back all that has matured. */
+  /**
+   * Who has the resource; a release names whose stake it was, and takes back all that has matured.
+   */
   address: string
   /** Null and 0 for a release. */
   resource: StakeCall['resource']
@@ -26,13 +35,21 @@ export interface StakeIntent {
   content: string
 }
 
-export function stakeIntent(registry: Registry, proven: Proven, { name }: StakeAction): StakeIntent {
+export function stakeIntent(
+  registry: Registry,
+  proven: Proven,
+  { name }: StakeAction,
+): StakeIntent {
   const released = name === 'release'
-  const body = released ? { ...bodyOf(proven, releaseBody), resource: null, amount: null } : bodyOf(proven, stakeBody)
+  const body = released
+    ? { ...bodyOf(proven, releaseBody), resource: null, amount: null }
+    : bodyOf(proven, stakeBody)
   const ticker = body.asset
   const asset = registry.asset(ticker)
-  if (!asset) throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
-  if (asset.type !== 'native' || !traitsOf(registry.networkOf(asset)).staking) throw badField('asset', `${ticker} is not staked`)
+  if (!asset)
+    throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
+  if (asset.type !== 'native' || !traitsOf(registry.networkOf(asset)).staking)
+    throw badField('asset', `${ticker} is not staked`)
   const sequence = body.sequence_id ?? null
   const checked = validateAddress(registry, ticker, body.address)
   if (!checked.valid) throw badField('address', checked.reason)
@@ -47,9 +64,24 @@ export function stakeIntent(registry: Registry, proven: Proven, { name }: StakeA
   if (!released && amount <= 0n) throw badField('amount', 'must be more than zero')
   const { workspace, sub_account } = proven.enrolment
   // A sequence_id stands for one thing in its wallet, be it a payment or a stake (rule 4).
-  const key = sequence === null
-    ? JSON.stringify([name, 'nonce', proven.enrolment.api_key, proven.nonce])
-    : sequenceKey(workspace, sub_account, ticker, sequence)
-  const meaning = { workspace, sub_account, asset: ticker, address: checked.address, resource, amount: amount.toString() }
-  return { action: name, ...meaning, resource, amount, key, content: sha256hex(JSON.stringify([key, name, meaning])) }
+  const key =
+    sequence === null
+      ? JSON.stringify([name, 'nonce', proven.enrolment.api_key, proven.nonce])
+      : sequenceKey(workspace, sub_account, ticker, sequence)
+  const meaning = {
+    workspace,
+    sub_account,
+    asset: ticker,
+    address: checked.address,
+    resource,
+    amount: amount.toString(),
+  }
+  return {
+    action: name,
+    ...meaning,
+    resource,
+    amount,
+    key,
+    content: sha256hex(JSON.stringify([key, name, meaning])),
+  }
 }

@@ -2,12 +2,21 @@ import { KekError, makeEntry, type KekSettings } from '@custody/key-encryption'
 import { randomUUID } from 'node:crypto'
 import { surroundingsOf } from './home.ts'
 
-/** Wraps and unwraps a key that nobody uses: whether a provider is set up, before a node counts on it. @throws KekError */
+/**
+ * Wraps and unwraps a key that nobody uses: whether a provider is set up, before a node counts on
+ * it. @throws KekError
+ */
 export async function checkKek(
-  folder: string, settings: KekSettings, env: NodeJS.ProcessEnv
+  folder: string,
+  settings: KekSettings,
+  env: NodeJS.ProcessEnv,
 ): Promise<{ kek_id: string; kek_version: string }> {
   if (settings.kind === 'file') throw new KekError('SETTING', 'a file needs no check')
   const words = { purpose: 'custody/check', node: randomUUID() }
-  const { kek_id, kek_version } = await makeEntry(settings, surroundingsOf(folder, env), (name) => ({ ...words, name }))
+  const { kek_id, kek_version } = await makeEntry(
+    settings,
+    surroundingsOf(folder, env),
+    (name) => ({ ...words, name }),
+  )
   return { kek_id, kek_version }
 }

@@ -1,8 +1,25 @@
 import {
-  KekError, makeEntry, readKeyFile, writeDurably, writeKeyFile, type KekSettings, type KeyEntry, type KeyFile,
+  KekError,
+  makeEntry,
+  readKeyFile,
+  writeDurably,
+  writeKeyFile,
+  type KekSettings,
+  type KeyEntry,
+  type KeyFile,
 } from '@custody/key-encryption'
 import { sealedUnder, Vault, type KeyMaterial } from '@custody/threshold'
-import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readFileSync, realpathSync, unlinkSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs'
 import { join, resolve } from 'node:path'
 import { loadConfig, type ConfigFile } from '../config.ts'
 import { Store } from '../store/index.ts'
@@ -12,17 +29,34 @@ import { assertAllowed, bindingOf, keyFileOf, openHome, surroundingsOf } from '.
 const RECORD = 'record.sqlite'
 
 /** What is on a disk where the work could end: a test ends it there. */
-export type Step = 'begun' | 'entry made' | 'key added' | 'share moved' | 'shares moved' | 'keys dropped' | 'config written' | 'file wiped'
+export type Step =
+  | 'begun'
+  | 'entry made'
+  | 'key added'
+  | 'share moved'
+  | 'shares moved'
+  | 'keys dropped'
+  | 'config written'
+  | 'file wiped'
 
 export interface KeyStatus {
-  keys: { name: string; provider: string; kek_id: string; kek_version: string; made_at: string; shares: number; seals: boolean }[]
+  keys: {
+    name: string
+    provider: string
+    kek_id: string
+    kek_version: string
+    made_at: string
+    shares: number
+    seals: boolean
+  }[]
   /** Of a home of before it had keys of its own: what seals or sealed its shares. */
   earlier: { provider: string; shares: number } | null
   /** Sealed under a key that is not here. */
   lost: number
 }
 
-const entriesOf = (home: string): KeyEntry[] => (existsSync(keyFileOf(home)) ? readKeyFile(keyFileOf(home)).keys : [])
+const entriesOf = (home: string): KeyEntry[] =>
+  existsSync(keyFileOf(home)) ? readKeyFile(keyFileOf(home)).keys : []
 
 /** How many shares each key of a home seals. Reads alone, so that a node may run. */
 export function keyStatus(home: string): KeyStatus {
@@ -37,9 +71,17 @@ export function keyStatus(home: string): KeyStatus {
     counts.delete(name)
     return count
   }
-  const keys = entriesOf(home).map(({ name, kek, kek_id, kek_version, made_at }, at) => (
-    { name, provider: kek.kind, kek_id, kek_version, made_at, shares: take(name), seals: at === 0 }))
-  const earlier = config.kek.kind === 'wrapped' ? null : { provider: config.kek.kind, shares: take(null) }
+  const keys = entriesOf(home).map(({ name, kek, kek_id, kek_version, made_at }, at) => ({
+    name,
+    provider: kek.kind,
+    kek_id,
+    kek_version,
+    made_at,
+    shares: take(name),
+    seals: at === 0,
+  }))
+  const earlier =
+    config.kek.kind === 'wrapped' ? null : { provider: config.kek.kind, shares: take(null) }
   return { keys, earlier, lost: [...counts.values()].reduce((sum, count) => sum + count, 0) }
 }
 
@@ -57,21 +99,40 @@ function lock(home: string): Store {
     return new Store(join(home, RECORD), () => Date.now())
   } catch (error) {
     if (!/locked/.test(String(error))) throw error
-    throw new KekError('SETTING', 'The node of this home is running: end it first; the two others sign meanwhile')
+    throw new KekError(
+      'SETTING',
+      'The node of this home is running: end it first; the two others sign meanwhile',
+    )
   }
 }
 
-const configOf = (home: string): ConfigFile => JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')) as ConfigFile
+const configOf = (home: string): ConfigFile =>
+  JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')) as ConfigFile
 
-/** Whether a key counts on a file, by whatever path it names it; a credential's place is systemd's, and is never taken for another. */
+/**
+ * Whether a key counts on a file, by whatever path it names it; a credential's place is systemd's,
+ * and is never taken for another.
+ */
 function isFileOf({ kek }: KeyEntry, home: string, path: string): boolean {
   if (kek.kind !== 'file') return false
   const named = resolve(home, kek.path)
-  return kek.path.startsWith('credential:') || !existsSync(named) || realpathSync(named) === realpathSync(path)
+  return (
+    kek.path.startsWith('credential:') ||
+    !existsSync(named) ||
+    realpathSync(named) === realpathSync(path)
+  )
 }
 
-/** Every share under the first key of keys.json; then, where no share is under another one, the others go. */
-async function finish(home: string, store: Store, env: NodeJS.ProcessEnv, step: (step: Step) => void): Promise<number> {
+/**
+ * Every share under the first key of keys.json; then, where no share is under another one, the
+ * others go.
+ */
+async function finish(
+  home: string,
+  store: Store,
+  env: NodeJS.ProcessEnv,
+  step: (step: Step) => void,
+): Promise<number> {
   const config = configOf(home)
   const [first, ...others] = entriesOf(home)
   if (!first) return 0
@@ -80,23 +141,38 @@ async function finish(home: string, store: Store, env: NodeJS.ProcessEnv, step: 
   for (const { session, material } of store.shares.all()) {
     if (sealedUnder(material.sealedShare) === first.name) continue
     const { engine, curve, keyId, epoch, party } = material
-    const sealedShare = await vault.rewrap(material.sealedShare, { engine, curve, keyId, epoch, party })
+    const sealedShare = await vault.rewrap(material.sealedShare, {
+      engine,
+      curve,
+      keyId,
+      epoch,
+      party,
+    })
     store.shares.replace({ ...material, sealedShare } satisfies KeyMaterial, session)
     moved++
     step('share moved')
   }
   step('shares moved')
   const { keys, lost, earlier } = keyStatus(home)
-  if (lost > 0 || (earlier?.shares ?? 0) > 0 || keys.some(({ shares, seals }) => shares > 0 && !seals)) {
+  if (
+    lost > 0 ||
+    (earlier?.shares ?? 0) > 0 ||
+    keys.some(({ shares, seals }) => shares > 0 && !seals)
+  ) {
     throw new KekError('REFUSED', 'Some shares are under another key still: no key was dropped')
   }
-  if (others.length > 0) writeKeyFile(keyFileOf(home), { version: 1, keys: [first] } satisfies KeyFile)
+  if (others.length > 0)
+    writeKeyFile(keyFileOf(home), { version: 1, keys: [first] } satisfies KeyFile)
   step('keys dropped')
   if (config.kek.kind !== 'wrapped') {
-    writeDurably(join(home, 'config.json'), `${JSON.stringify({ ...config, kek: { kind: 'wrapped' } }, null, 2)}\n`)
+    writeDurably(
+      join(home, 'config.json'),
+      `${JSON.stringify({ ...config, kek: { kind: 'wrapped' } }, null, 2)}\n`,
+    )
   }
   step('config written')
-  // The file that setup makes, once nothing names it: also where the run that should have done it was cut off.
+  // The file that setup makes, once nothing names it: also where the run that should have done it
+  // was cut off.
   const stale = join(home, 'kek')
   if (existsSync(stale) && !isFileOf(first, home, stale)) wipe(stale)
   step('file wiped')
@@ -104,13 +180,17 @@ async function finish(home: string, store: Store, env: NodeJS.ProcessEnv, step: 
 }
 
 /**
- * A new key for a home at rest, wrapped by the given provider, or by the same again: every share's own data key moves under
- * it, and the old keys go once no share counts on them. Cut off anywhere, the home opens with the old provider and the new
- * one together, and the next call ends what was begun.
+ * A new key for a home at rest, wrapped by the given provider, or by the same again: every share's
+ * own data key moves under it, and the old keys go once no share counts on them. Cut off anywhere,
+ * the home opens with the old provider and the new one together, and the next call ends what was
+ * begun.
  * @throws KekError, ThresholdError
  */
 export async function rotate(
-  home: string, wanted: KekSettings | null, env: NodeJS.ProcessEnv, step: (step: Step) => void = () => {}
+  home: string,
+  wanted: KekSettings | null,
+  env: NodeJS.ProcessEnv,
+  step: (step: Step) => void = () => {},
 ): Promise<{ moved: number; status: KeyStatus }> {
   const store = lock(home)
   try {
@@ -118,11 +198,13 @@ export async function rotate(
     const config = configOf(home)
     const before = entriesOf(home)
     const settings = wanted ?? before[0]?.kek
-    if (!settings) throw new KekError('SETTING', '--kek: this home has no keys of its own yet: name a provider')
+    if (!settings)
+      throw new KekError('SETTING', '--kek: this home has no keys of its own yet: name a provider')
     assertAllowed(config.mode, settings)
     let moved = 0
     // What a run before began is ended first, so that keys do not pile up.
-    if (before.length > 1 || (before.length > 0 && config.kek.kind !== 'wrapped')) moved += await finish(home, store, env, step)
+    if (before.length > 1 || (before.length > 0 && config.kek.kind !== 'wrapped'))
+      moved += await finish(home, store, env, step)
     const surroundings = surroundingsOf(home, env)
     // Opened before anything is written: who cannot open the old shares changes nothing.
     await openHome(home, configOf(home), env)

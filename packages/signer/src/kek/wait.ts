@@ -16,19 +16,36 @@ const PAUSE_MS_MAX = 30_000
 type Listen = (server: ReturnType<typeof createServer>, path: string) => Promise<void>
 
 /**
- * The home's vault, as soon as whoever wraps its keys answers. Until then the operator's socket says what is waited for, and
- * the port stays closed: platform and peers take this node for one that is down, and use the other two. What waiting does
- * not mend (no permission, another key, a setting) is thrown at once.
+ * The home's vault, as soon as whoever wraps its keys answers. Until then the operator's socket
+ * says what is waited for, and the port stays closed: platform and peers take this node for one
+ * that is down, and use the other two. What waiting does not mend (no permission, another key, a
+ * setting) is thrown at once.
  */
-export async function awaitVault(config: Config, env: NodeJS.ProcessEnv, log: Log, now: () => number, listen: Listen): Promise<Vault> {
+export async function awaitVault(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  log: Log,
+  now: () => number,
+  listen: Listen,
+): Promise<Vault> {
   let waitingFor = ''
   const since = new Date(now()).toISOString()
   const server = createServer((request, response) => {
     const isStatus = request.url === '/status'
     request.resume()
-    answer(response, isStatus ? 200 : 503, JSON.stringify(isStatus
-      ? { node: config.node, ready: false, mode: config.mode, waiting_for: waitingFor, since }
-      : { error: 'STARTING', rule: 0, message: `This node waits for its key-encryption key: ${waitingFor}` }))
+    answer(
+      response,
+      isStatus ? 200 : 503,
+      JSON.stringify(
+        isStatus
+          ? { node: config.node, ready: false, mode: config.mode, waiting_for: waitingFor, since }
+          : {
+              error: 'STARTING',
+              rule: 0,
+              message: `This node waits for its key-encryption key: ${waitingFor}`,
+            },
+      ),
+    )
   })
   try {
     for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX)) {
@@ -39,7 +56,10 @@ export async function awaitVault(config: Config, env: NodeJS.ProcessEnv, log: Lo
       } catch (error) {
         if (!(error instanceof KekError) || error.code !== 'AWAY') throw error
         waitingFor = error.message
-        log('warn', 'waiting for the key-encryption key; this node signs nothing until then', { reason: reason(error), again_ms: pauseMs })
+        log('warn', 'waiting for the key-encryption key; this node signs nothing until then', {
+          reason: reason(error),
+          again_ms: pauseMs,
+        })
       }
       if (!server.listening) await listen(server, config.socket)
       await sleep(pauseMs)
@@ -47,7 +67,9 @@ export async function awaitVault(config: Config, env: NodeJS.ProcessEnv, log: Lo
   } finally {
     if (server.listening) {
       server.closeAllConnections()
-      await new Promise((resolve) => { server.close(resolve) })
+      await new Promise((resolve) => {
+        server.close(resolve)
+      })
       rmSync(config.socket, { force: true })
     }
   }

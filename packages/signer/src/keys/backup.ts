@@ -17,14 +17,24 @@ import type { Store } from '../store/index.ts'
 import { State } from '../store/state.ts'
 import { ownBanFrom } from '../sessions/ban-reports.ts'
 import { PAGE_ROWS, type Peers } from '../transport/peers.ts'
-import { readAuthentic, signedBackup, type BackedDrain, type BackedEnrolment, type BackupFile, type ReadBackup } from './backup-file.ts'
+import {
+  readAuthentic,
+  signedBackup,
+  type BackedDrain,
+  type BackedEnrolment,
+  type BackupFile,
+  type ReadBackup,
+} from './backup-file.ts'
 import { bindingBytes, isSignedByAll, readyBytes, verifyCertificates } from './certificate.ts'
 import { drainHash, enrolmentHash, type Confirmation } from './confirmation.ts'
 import type { Keyring } from './keyring.ts'
 import { recoveryPublicKey, sealText } from './sealed.ts'
 
 const backupSchema = z.strictObject({ file: z.string().max(4096).optional() })
-const openSchema = z.strictObject({ file: z.string().max(4096), recovery_secret_file: z.string().max(4096) })
+const openSchema = z.strictObject({
+  file: z.string().max(4096),
+  recovery_secret_file: z.string().max(4096),
+})
 const restoreSchema = openSchema.extend({
   /** Says what would be restored, and changes nothing. */
   preview: z.boolean().default(false),
@@ -32,16 +42,28 @@ const restoreSchema = openSchema.extend({
   confirm: z.string().max(64).optional(),
 })
 
-const rowSchema = z.strictObject({ height: z.int(), at: z.int(), kind: z.string(), body: z.string(), hash: z.string() })
+const rowSchema = z.strictObject({
+  height: z.int(),
+  at: z.int(),
+  kind: z.string(),
+  body: z.string(),
+  hash: z.string(),
+})
 /** The recovery secret: a file of 64 hex digits, or the local setup's JSON. */
 export function readRecoverySecret(path: string): Uint8Array {
   const text = readFileSync(path, 'utf8').trim()
-  const digits = text.startsWith('{') ? String((JSON.parse(text) as { secret?: unknown }).secret) : text
-  if (!/^[0-9a-f]{64}$/.test(digits)) throw new Refusal('BAD_REQUEST_FIELD', 'recovery_secret_file must hold 32 bytes in hex')
+  const digits = text.startsWith('{')
+    ? String((JSON.parse(text) as { secret?: unknown }).secret)
+    : text
+  if (!/^[0-9a-f]{64}$/.test(digits))
+    throw new Refusal('BAD_REQUEST_FIELD', 'recovery_secret_file must hold 32 bytes in hex')
   return new Uint8Array(Buffer.from(digits, 'hex'))
 }
 
-/** A peer's entry that this version cannot read may be a step or a void: the node stays at rest, and takes part in nothing. */
+/**
+ * A peer's entry that this version cannot read may be a step or a void: the node stays at rest, and
+ * takes part in nothing.
+ */
 function readFrom(node: number, row: z.infer<typeof rowSchema>): Body<'imported'> | null {
   try {
     return takenFrom(node, row)
@@ -52,7 +74,13 @@ function readFrom(node: number, row: z.infer<typeof rowSchema>): Body<'imported'
 }
 
 interface Parts {
-  config: Config; store: Store; peers: Peers; keyring: Keyring; vault: Vault; log: Log; confirmation: Confirmation
+  config: Config
+  store: Store
+  peers: Peers
+  keyring: Keyring
+  vault: Vault
+  log: Log
+  confirmation: Confirmation
 }
 
 /** What of a backup comes back, and what does not because a peer does not hold the same. */
@@ -60,23 +88,31 @@ interface Plan {
   enrolments: BackedEnrolment[]
   drains: BackedDrain[]
   left_out: { api_key?: string; order?: string; workspace: string; missing_at: number[] }[]
-  /** How many enrolments and orders both peers hold that the backup does not: made since, or never typed here. */
+  /**
+   * How many enrolments and orders both peers hold that the backup does not: made since, or never
+   * typed here.
+   */
   not_in_backup: number
 }
 
 export class Backups {
   readonly #parts: Parts
 
-  constructor(parts: Parts) { this.#parts = parts }
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
 
   async backup(body: unknown): Promise<unknown> {
     const { config, store, keyring, vault } = this.#parts
     const parsed = backupSchema.safeParse(body)
-    if (!parsed.success) throw new Refusal('BAD_ORDER', 'backup takes file, an absolute path, or nothing')
-    const path = parsed.data.file ?? join(config.home, `backup-${config.node}-${store.seconds()}.json`)
+    if (!parsed.success)
+      throw new Refusal('BAD_ORDER', 'backup takes file, an absolute path, or nothing')
+    const path =
+      parsed.data.file ?? join(config.home, `backup-${config.node}-${store.seconds()}.json`)
     if (!isAbsolute(path)) throw new Refusal('BAD_ORDER', 'file must be an absolute path')
     // An older backup may be the last one that can be read.
-    if (existsSync(path)) throw new Refusal('BAD_ORDER', `${path} exists already; name another file`)
+    if (existsSync(path))
+      throw new Refusal('BAD_ORDER', `${path} exists already; name another file`)
     const { state } = store
     const recovery = new Uint8Array(Buffer.from(config.recovery_public_key, 'hex'))
     const keys: BackupFile['keys'] = []
@@ -84,82 +120,136 @@ export class Backups {
       const material = store.shareOf(key.key_id, key.epoch)
       if (!material) continue
       const { engine, curve, keyId, epoch, party } = material
-      const sealed = await vault.sealBackup(material.sealedShare, { engine, curve, keyId, epoch, party }, recovery)
+      const sealed = await vault.sealBackup(
+        material.sealedShare,
+        { engine, curve, keyId, epoch, party },
+        recovery,
+      )
       keys.push({
         ...keyring.readyOf(key),
         share: {
-          engine, engine_version: material.engineVersion, epoch, party, sealed: Buffer.from(sealed).toString('base64'),
+          engine,
+          engine_version: material.engineVersion,
+          epoch,
+          party,
+          sealed: Buffer.from(sealed).toString('base64'),
           ...(key.session === null ? {} : { session: key.session }),
         },
       })
     }
     const read = (name: string): string => readFileSync(join(config.home, name), 'utf8')
     const home = JSON.stringify(
-      Object.fromEntries(['config.json', 'identity.key', 'identity.pub', 'tls.key', 'tls.crt'].map((name) => [name, read(name)]))
+      Object.fromEntries(
+        ['config.json', 'identity.key', 'identity.pub', 'tls.key', 'tls.crt'].map((name) => [
+          name,
+          read(name),
+        ]),
+      ),
     )
     const file: BackupFile = {
-      version: 2, node: config.node, mode: config.mode, made_at: store.seconds(), home: sealText(home, config.recovery_public_key), keys,
-      sets: [...state.allocations.values()].flatMap(({ workspace, curve, key_id, epoch, certificates }) => (
-        certificates ? [{ workspace, curve, key_id, epoch, certificates }] : [])),
+      version: 2,
+      node: config.node,
+      mode: config.mode,
+      made_at: store.seconds(),
+      home: sealText(home, config.recovery_public_key),
+      keys,
+      sets: [...state.allocations.values()].flatMap(
+        ({ workspace, curve, key_id, epoch, certificates }) =>
+          certificates ? [{ workspace, curve, key_id, epoch, certificates }] : [],
+      ),
       sub_accounts: [...state.subAccounts].flatMap(([key, { index, certificates }]) => {
         const [workspace, name] = JSON.parse(key) as [string, string]
         return certificates ? [{ workspace, name, index, certificates }] : []
       }),
       enrolments: [...state.enrolments.values()],
-      drains: [...state.drains.values()].map(({ order, workspace, network, to_address, expires_at }) => ({
-        order, workspace, network, to_address, expires_at,
-      })),
-      bans: state.bans.flatMap(({ node, identity, at, reason, cause }) => (
-        identity === null ? [] : [{ node, identity, at, reason, cause }])),
+      drains: [...state.drains.values()].map(
+        ({ order, workspace, network, to_address, expires_at }) => ({
+          order,
+          workspace,
+          network,
+          to_address,
+          expires_at,
+        }),
+      ),
+      bans: state.bans.flatMap(({ node, identity, at, reason, cause }) =>
+        identity === null ? [] : [{ node, identity, at, reason, cause }],
+      ),
     }
     try {
       writeNewFile(path, signedBackup(file, config.identity))
     } catch (error) {
-      throw new Refusal('BAD_ORDER', `${path} cannot be written (${String((error as NodeJS.ErrnoException).code)})`)
+      throw new Refusal(
+        'BAD_ORDER',
+        `${path} cannot be written (${String((error as NodeJS.ErrnoException).code)})`,
+      )
     }
     store.append('backup', { keys: keys.length, made_at: file.made_at })
     return { file: path, keys: keys.length, enrolments: file.enrolments.length }
   }
 
   /**
-   * For a node whose record is lost. Shares come from the file; what was signed meanwhile comes from both peers, before
-   * anything is served; requests issued before now are refused, for the lost record may have known them. Enrolments and orders
-   * come back where file and both peers say the same: whoever stores a backup must not be able to enrol himself by it.
-   * Outside `local` the first call is a preview, and the second brings its code.
+   * For a node whose record is lost. Shares come from the file; what was signed meanwhile comes
+   * from both peers, before anything is served; requests issued before now are refused, for the
+   * lost record may have known them. Enrolments and orders come back where file and both peers say
+   * the same: whoever stores a backup must not be able to enrol himself by it. Outside `local` the
+   * first call is a preview, and the second brings its code.
    */
   async restore(body: unknown): Promise<unknown> {
     const { config, store, confirmation } = this.#parts
     const parsed = restoreSchema.safeParse(body)
-    if (!parsed.success) throw new Refusal('BAD_ORDER', 'restore takes file, recovery_secret_file, preview and confirm')
+    if (!parsed.success)
+      throw new Refusal(
+        'BAD_ORDER',
+        'restore takes file, recovery_secret_file, preview and confirm',
+      )
     const { preview, confirm, ...named } = parsed.data
     const backup = this.#read(named)
     const { content } = backup
-    // Of a node that had nothing yet there is nothing to confirm, and its peers may have nothing either.
-    const isEmpty = [content.keys, content.enrolments, content.drains].every((each) => each.length === 0)
-    const vouched = content.version === 1 ? [] : [...content.enrolments.map(enrolmentHash), ...content.drains.map(drainHash)]
+    // Of a node that had nothing yet there is nothing to confirm, and its peers may have nothing
+    // either.
+    const isEmpty = [content.keys, content.enrolments, content.drains].every(
+      (each) => each.length === 0,
+    )
+    const vouched =
+      content.version === 1
+        ? []
+        : [...content.enrolments.map(enrolmentHash), ...content.drains.map(drainHash)]
     confirmation.claim(vouched)
     const plan = this.#plan(content, isEmpty ? new Map() : await confirmation.ask())
     const seen = { file: backup.hash, ...this.#told(content, plan) }
     const code = sha256hex(JSON.stringify(seen)).slice(0, 16)
-    if (preview || (confirm === undefined && config.mode !== 'local')) return { restored: false, confirm: code, ...seen }
+    if (preview || (confirm === undefined && config.mode !== 'local'))
+      return { restored: false, confirm: code, ...seen }
     if (confirm !== undefined && confirm !== code) {
-      throw new Refusal('BAD_REQUEST_FIELD', 'confirm is of another preview: read the preview again', { confirm: code })
+      throw new Refusal(
+        'BAD_REQUEST_FIELD',
+        'confirm is of another preview: read the preview again',
+        { confirm: code },
+      )
     }
     const keys = await this.#load(content, named.recovery_secret_file)
     const taken = await this.takeRecords(() => this.#entriesOf(plan))
     confirmation.unclaim()
-    return { restored: true, ...taken, keys, missing: this.#missing(), ...this.#told(content, plan), enrolled: store.state.enrolments.size }
+    return {
+      restored: true,
+      ...taken,
+      keys,
+      missing: this.#missing(),
+      ...this.#told(content, plan),
+      enrolled: store.state.enrolments.size,
+    }
   }
 
   /**
-   * The shares without any record, for a recovery without the platform: no peer is asked, and from here on this node signs
-   * its own operator's recovery orders and nothing else.
+   * The shares without any record, for a recovery without the platform: no peer is asked, and from
+   * here on this node signs its own operator's recovery orders and nothing else.
    */
   async open(body: unknown): Promise<unknown> {
     const { store } = this.#parts
     if (store.state.recovering) return { keys: store.state.keys.size }
     const parsed = openSchema.safeParse(body)
-    if (!parsed.success) throw new Refusal('BAD_ORDER', 'recover-open takes file and recovery_secret_file')
+    if (!parsed.success)
+      throw new Refusal('BAD_ORDER', 'recover-open takes file and recovery_secret_file')
     const keys = await this.#load(this.#read(parsed.data).content, parsed.data.recovery_secret_file)
     store.append('recovering', { made_at: store.seconds() })
     return { keys }
@@ -170,23 +260,40 @@ export class Backups {
     const { config, store } = this.#parts
     const { state } = store
     if (state.keys.size > 0 && !state.restoring) {
-      throw new Refusal('KEY_CONFLICT', 'This node has keys; restoring is for a node that lost its record')
+      throw new Refusal(
+        'KEY_CONFLICT',
+        'This node has keys; restoring is for a node that lost its record',
+      )
     }
     const backup = readAuthentic(file, config.identityPublic)
     const { node, mode } = backup.content
-    if (node !== config.node || mode !== config.mode) throw new Refusal('BAD_REQUEST_FIELD', `The file is of node ${node}, ${mode}`)
+    if (node !== config.node || mode !== config.mode)
+      throw new Refusal('BAD_REQUEST_FIELD', `The file is of node ${node}, ${mode}`)
     const secret = readRecoverySecret(recovery_secret_file)
     const isItsOwn = recoveryPublicKey(secret) === config.recovery_public_key
     secret.fill(0)
-    if (!isItsOwn) throw new Refusal('BAD_REQUEST_FIELD', "The recovery secret does not belong to this node's recovery public key")
+    if (!isItsOwn)
+      throw new Refusal(
+        'BAD_REQUEST_FIELD',
+        "The recovery secret does not belong to this node's recovery public key",
+      )
     return backup
   }
 
   #plan({ enrolments, drains }: BackupFile, held: ReadonlyMap<number, ReadonlySet<string>>): Plan {
-    const missingAt = (hash: string): number[] => [...held].flatMap(([node, hashes]) => (hashes.has(hash) ? [] : [node])).sort()
+    const missingAt = (hash: string): number[] =>
+      [...held].flatMap(([node, hashes]) => (hashes.has(hash) ? [] : [node])).sort()
     const leftOut = [
-      ...enrolments.map((each) => ({ api_key: each.api_key, workspace: each.workspace, missing_at: missingAt(enrolmentHash(each)) })),
-      ...drains.map((each) => ({ order: each.order, workspace: each.workspace, missing_at: missingAt(drainHash(each)) })),
+      ...enrolments.map((each) => ({
+        api_key: each.api_key,
+        workspace: each.workspace,
+        missing_at: missingAt(enrolmentHash(each)),
+      })),
+      ...drains.map((each) => ({
+        order: each.order,
+        workspace: each.workspace,
+        missing_at: missingAt(drainHash(each)),
+      })),
     ]
     const own = new Set([...enrolments.map(enrolmentHash), ...drains.map(drainHash)])
     const [first = new Set<string>(), second = new Set<string>()] = held.values()
@@ -199,23 +306,38 @@ export class Backups {
   }
 
   /** For the operator: what comes back, and what must be typed again. */
-  #told({ made_at, version, keys, sets }: BackupFile, { enrolments, drains, left_out, not_in_backup }: Plan) {
+  #told(
+    { made_at, version, keys, sets }: BackupFile,
+    { enrolments, drains, left_out, not_in_backup }: Plan,
+  ) {
     return {
-      made_at, signed: version === 2, key_ids: keys.map(({ ready }) => ready.key_id),
+      made_at,
+      signed: version === 2,
+      key_ids: keys.map(({ ready }) => ready.key_id),
       workspaces: [...new Set(sets.map(({ workspace }) => workspace))].sort(),
-      enrolments: enrolments.map(({ public_key_pem, ...each }) => (
-        { ...each, key_fingerprint: fingerprintOfKey(parsePublicKey(public_key_pem)) })),
-      drains, left_out, not_in_backup,
+      enrolments: enrolments.map(({ public_key_pem, ...each }) => ({
+        ...each,
+        key_fingerprint: fingerprintOfKey(parsePublicKey(public_key_pem)),
+      })),
+      drains,
+      left_out,
+      not_in_backup,
     }
   }
 
-  /** Where a peer's record or the certificates bind the sub-account's name to this index, the enrolment has it; else none. */
+  /**
+   * Where a peer's record or the certificates bind the sub-account's name to this index, the
+   * enrolment has it; else none.
+   */
   #entriesOf({ enrolments, drains }: Plan): NewEntry[] {
     const { state } = this.#parts.store
     return [
       ...enrolments.flatMap(({ revoked, sub_account_name, ...enrolment }): NewEntry[] => {
         const { api_key, workspace, sub_account } = enrolment
-        const bound = sub_account_name === null ? undefined : state.subAccounts.get(State.subAccountKey(workspace, sub_account_name))
+        const bound =
+          sub_account_name === null
+            ? undefined
+            : state.subAccounts.get(State.subAccountKey(workspace, sub_account_name))
         const name = bound?.index === sub_account ? sub_account_name : null
         return [
           { kind: 'enrol', body: { ...enrolment, sub_account_name: name } },
@@ -233,23 +355,46 @@ export class Backups {
     const entries: NewEntry[] = [{ kind: 'restoring', body: { made_at: file.made_at } }]
     try {
       for (const { ready, signatures, share } of file.keys) {
-        if (ready.mode !== config.mode || !isSignedByAll(readyBytes(ready), signatures, keyring.identities)) {
-          throw new Refusal('BAD_REQUEST_FIELD', `The key ${ready.key_id} is not certified by all three nodes`)
+        if (
+          ready.mode !== config.mode ||
+          !isSignedByAll(readyBytes(ready), signatures, keyring.identities)
+        ) {
+          throw new Refusal(
+            'BAD_REQUEST_FIELD',
+            `The key ${ready.key_id} is not certified by all three nodes`,
+          )
         }
-        const meta = { engine: share.engine, curve: ready.curve, keyId: ready.key_id, epoch: share.epoch, party: share.party }
-        if (share.party !== config.node) throw new Refusal('BAD_REQUEST_FIELD', 'A share of another node')
+        const meta = {
+          engine: share.engine,
+          curve: ready.curve,
+          keyId: ready.key_id,
+          epoch: share.epoch,
+          party: share.party,
+        }
+        if (share.party !== config.node)
+          throw new Refusal('BAD_REQUEST_FIELD', 'A share of another node')
         const material: KeyMaterial = {
           ...meta,
           engineVersion: share.engine_version,
           publicKey: new Uint8Array(Buffer.from(ready.public_key, 'hex')),
           chainCode: new Uint8Array(Buffer.from(ready.chain_code, 'hex')),
-          sealedShare: await vault.restoreBackup(new Uint8Array(Buffer.from(share.sealed, 'base64')), secret, meta),
+          sealedShare: await vault.restoreBackup(
+            new Uint8Array(Buffer.from(share.sealed, 'base64')),
+            secret,
+            meta,
+          ),
         }
         const session = share.session === undefined ? {} : { session: share.session }
         store.shares.replace(material, share.session ?? null)
-        entries.push({ kind: 'key', body: { ...ready, signatures, ...(share.epoch === ready.epoch ? session : {}) } })
+        entries.push({
+          kind: 'key',
+          body: { ...ready, signatures, ...(share.epoch === ready.epoch ? session : {}) },
+        })
         if (share.epoch > ready.epoch) {
-          entries.push({ kind: 'refreshed', body: { key_id: ready.key_id, epoch: share.epoch, ...session } })
+          entries.push({
+            kind: 'refreshed',
+            body: { key_id: ready.key_id, epoch: share.epoch, ...session },
+          })
         }
       }
     } finally {
@@ -261,7 +406,16 @@ export class Backups {
       if (!ready) continue
       const { workspace, curve, key_id, epoch, certificates } = set
       const { public_key, chain_code } = ready
-      const certified = { workspace, curve: ready.curve, key_id, public_key, chain_code, mode: config.mode, epoch, certificates }
+      const certified = {
+        workspace,
+        curve: ready.curve,
+        key_id,
+        public_key,
+        chain_code,
+        mode: config.mode,
+        epoch,
+        certificates,
+      }
       if (!verifyCertificates(certified, keyring.identities)) continue
       entries.push({ kind: 'allocate', body: { workspace, curve, key_id, epoch } })
       entries.push({ kind: 'certificates', body: { workspace, curve, key_id, certificates } })
@@ -270,9 +424,13 @@ export class Backups {
       const { workspace, name, index } = binding
       const bytes = bindingBytes({ workspace, sub_account: name, index, mode: config.mode })
       if (!isSignedByAll(bytes, certificates, keyring.identities)) continue
-      entries.push({ kind: 'sub-account', body: binding }, { kind: 'sub-account-set', body: { ...binding, certificates } })
+      entries.push(
+        { kind: 'sub-account', body: binding },
+        { kind: 'sub-account-set', body: { ...binding, certificates } },
+      )
     }
-    // After the keys, so all of them count as older: whether one was made after the banned node had been replaced is not in the file.
+    // After the keys, so all of them count as older: whether one was made after the banned node had
+    // been replaced is not in the file.
     for (const ban of file.bans) entries.push({ kind: 'ban', body: ban })
     store.appendAll(entries)
     return file.keys.length
@@ -280,26 +438,34 @@ export class Backups {
 
   #missing(): string[] {
     const { state } = this.#parts.store
-    return [...state.allocations.values()].filter((each) => !state.keys.has(each.key_id)).map((each) => each.key_id)
+    return [...state.allocations.values()]
+      .filter((each) => !state.keys.has(each.key_id))
+      .map((each) => each.key_id)
   }
 
   /**
-   * A ban that this node had told the peer of, before it lost its record. It comes after the backup's keys, so all of them count as
-   * older.
+   * A ban that this node had told the peer of, before it lost its record. It comes after the
+   * backup's keys, so all of them count as older.
    */
   #ownBanIn(row: z.infer<typeof rowSchema>): Body<'ban'> | null {
     const { config, store } = this.#parts
     const entry = row.kind === 'ban-told' ? entryOf(row) : null
     const ban = entry?.kind === 'ban-told' ? ownBanFrom(entry.body, config) : null
-    return ban && !store.state.bans.some((known) => known.node === ban.node && known.identity === ban.identity) ? ban : null
+    return ban &&
+      !store.state.bans.some((known) => known.node === ban.node && known.identity === ban.identity)
+      ? ban
+      : null
   }
 
   /**
-   * Both peers' records, their chains verified; then, and only then, this node serves again. Of standing rules, which allow payments,
-   * those are taken that both peers hold; what binds and forbids is taken from either.
+   * Both peers' records, their chains verified; then, and only then, this node serves again. Of
+   * standing rules, which allow payments, those are taken that both peers hold; what binds and
+   * forbids is taken from either.
    * @param last what is written beside the end of it
    */
-  async takeRecords(last: () => NewEntry[] = () => []): Promise<{ imported: number; generation: number }> {
+  async takeRecords(
+    last: () => NewEntry[] = () => [],
+  ): Promise<{ imported: number; generation: number }> {
     const { config, store, peers, log } = this.#parts
     const timeout = config.timeouts_ms.keygen
     let imported = 0
@@ -307,23 +473,40 @@ export class Backups {
     let rules: Set<string> | null = null
     let generation = store.state.generation
     for (const node of peers.nodes) {
-      const answer = await peers.call<{ generation: number }>(node, '/peer/generation', {}, { timeout })
+      const answer = await peers.call<{ generation: number }>(
+        node,
+        '/peer/generation',
+        {},
+        { timeout },
+      )
       generation = Math.max(generation, z.int().min(0).parse(answer.generation))
       let from = 1
       let previous = RecordStore.genesis
       const itsRules = new Set<string>()
       for (;;) {
-        const rows = z.array(rowSchema).parse((await peers.call<{ rows: unknown }>(node, '/peer/record', { from }, { timeout })).rows)
+        const rows = z
+          .array(rowSchema)
+          .parse(
+            (await peers.call<{ rows: unknown }>(node, '/peer/record', { from }, { timeout })).rows,
+          )
         const entries: NewEntry[] = []
         for (const row of rows) {
-          if (row.height !== from || RecordStore.hashOf(row.height, row.at, row.kind, row.body, previous) !== row.hash) {
-            throw new Refusal('HEAD_WENT_BACK', `The record of node ${node} is broken at ${row.height}`, { node })
+          if (
+            row.height !== from ||
+            RecordStore.hashOf(row.height, row.at, row.kind, row.body, previous) !== row.hash
+          ) {
+            throw new Refusal(
+              'HEAD_WENT_BACK',
+              `The record of node ${node} is broken at ${row.height}`,
+              { node },
+            )
           }
           previous = row.hash
           from++
           const taken = readFrom(node, row)
           if (taken?.kind === 'rule') itsRules.add(JSON.stringify(taken.body))
-          if (taken && (taken.kind !== 'rule' || rules?.has(JSON.stringify(taken.body)))) entries.push({ kind: 'imported', body: taken })
+          if (taken && (taken.kind !== 'rule' || rules?.has(JSON.stringify(taken.body))))
+            entries.push({ kind: 'imported', body: taken })
           const ban = this.#ownBanIn(row)
           if (ban) entries.push({ kind: 'ban', body: ban })
         }
@@ -333,7 +516,10 @@ export class Backups {
       }
       rules ??= itsRules
     }
-    store.appendAll([...last(), { kind: 'restored', body: { generation: generation + 1, not_before: store.clock() } }])
+    store.appendAll([
+      ...last(),
+      { kind: 'restored', body: { generation: generation + 1, not_before: store.clock() } },
+    ])
     log('alert', 'this node was restored', { generation: generation + 1, imported })
     return { imported, generation: generation + 1 }
   }

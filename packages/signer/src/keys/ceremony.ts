@@ -1,4 +1,10 @@
-import { startKeygen, startRefresh, type KeyMaterial, type Session, type Vault } from '@custody/threshold'
+import {
+  startKeygen,
+  startRefresh,
+  type KeyMaterial,
+  type Session,
+  type Vault,
+} from '@custody/threshold'
 import { z } from 'zod'
 import { hex, sha256, verifyBytes } from '../canonical.ts'
 import type { Config } from '../config.ts'
@@ -19,15 +25,24 @@ import { RateLimit } from './rate-limit.ts'
 const freshSchema = z.string().regex(/^[0-9a-f]{64}$/)
 const keyIdSchema = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/)
 const openSchema = z.strictObject({
-  run: freshSchema, kind: z.enum(['keygen', 'refresh']), curve: z.enum(['secp256k1', 'ed25519']), key_id: keyIdSchema,
+  run: freshSchema,
+  kind: z.enum(['keygen', 'refresh']),
+  curve: z.enum(['secp256k1', 'ed25519']),
+  key_id: keyIdSchema,
   epoch: z.int().min(0),
 })
 const openedSchema = z.strictObject({ fresh: freshSchema })
-const startSchema = z.strictObject({ run: freshSchema, fresh: z.array(z.strictObject({ node: z.int(), fresh: freshSchema })).length(3) })
+const startSchema = z.strictObject({
+  run: freshSchema,
+  fresh: z.array(z.strictObject({ node: z.int(), fresh: freshSchema })).length(3),
+})
 /** In base64, of the engine's limit of 1 MiB for a message. */
 const PAYLOAD_LENGTH_MAX = 1_400_000
 /** A node says one thing to each other in a round. */
-const messageSchema = z.strictObject({ run: freshSchema, payloads: z.array(z.string().max(PAYLOAD_LENGTH_MAX)).max(1) })
+const messageSchema = z.strictObject({
+  run: freshSchema,
+  payloads: z.array(z.string().max(PAYLOAD_LENGTH_MAX)).max(1),
+})
 const readySchema = z.strictObject({ run: freshSchema, signature: z.string().max(256) })
 
 type Opening = z.infer<typeof openSchema>
@@ -58,14 +73,22 @@ const READY_ROUND = 1000
 const LED_MAX = 4
 /** Keys that no workspace has, of one curve: more than a pool may hold. */
 const UNUSED_KEYS_MAX = 150
-/** Keys that were made and that a node did not certify. Their shares are kept, for the other two may have certified them. */
+/**
+ * Keys that were made and that a node did not certify. Their shares are kept, for the other two may
+ * have certified them.
+ */
 const UNCERTIFIED_MAX = 50
 /** Key generations that a peer may lead at once, and how often one more. */
 const GENERATIONS = { burst: 200, everyMs: 2000 }
 
 const expectedEpoch = ({ kind, epoch }: Opening): number => (kind === 'keygen' ? 0 : epoch + 1)
 
-export interface CeremonyResult { material: KeyMaterial; ready: KeyReady; signatures: NodeSignature[]; session: string }
+export interface CeremonyResult {
+  material: KeyMaterial
+  ready: KeyReady
+  signatures: NodeSignature[]
+  session: string
+}
 
 /** A promise that is settled whether or not anybody waits for it. */
 function deferred<T>(): PromiseWithResolvers<T> {
@@ -75,10 +98,11 @@ function deferred<T>(): PromiseWithResolvers<T> {
 }
 
 /**
- * Runs of all three nodes: key generation and refresh. The session id comes from fresh bytes of all three. Rounds go
- * from node to node. The engine echoes its broadcasts. The share is written under a name of its own; after a key generation
- * each pair signs a test with it; then all three sign {public key, chain code, epoch}, and a key counts only with three equal
- * statements. Of one key there is one run at a time: two that interleave would leave nodes with shares of different runs.
+ * Runs of all three nodes: key generation and refresh. The session id comes from fresh bytes of all
+ * three. Rounds go from node to node. The engine echoes its broadcasts. The share is written under
+ * a name of its own; after a key generation each pair signs a test with it; then all three sign
+ * {public key, chain code, epoch}, and a key counts only with three equal statements. Of one key
+ * there is one run at a time: two that interleave would leave nodes with shares of different runs.
  */
 export class Ceremonies {
   readonly #config: Config
@@ -96,7 +120,14 @@ export class Ceremonies {
   onReady: (result: CeremonyResult, kind: Opening['kind']) => void = () => {}
 
   constructor(parts: {
-    config: Config; store: Store; peers: Peers; environment: Environment; log: Log; vault: Vault; bans: Bans; tests: PairTests
+    config: Config
+    store: Store
+    peers: Peers
+    environment: Environment
+    log: Log
+    vault: Vault
+    bans: Bans
+    tests: PairTests
   }) {
     this.#config = parts.config
     this.#store = parts.store
@@ -108,13 +139,18 @@ export class Ceremonies {
     this.#tests = parts.tests
     for (const node of this.#peers.nodes) this.#generations.set(node, new RateLimit(GENERATIONS))
     this.#tests.serve((name) => this.#subjectOf(name))
-    this.#peers.handle('/peer/ceremony/open', async (node, body) => ({ fresh: this.#open(node, openSchema.parse(body)).fresh }))
-    this.#peers.handle('/peer/ceremony/start', async (node, body) => this.#start(node, startSchema.parse(body)))
+    this.#peers.handle('/peer/ceremony/open', async (node, body) => ({
+      fresh: this.#open(node, openSchema.parse(body)).fresh,
+    }))
+    this.#peers.handle('/peer/ceremony/start', async (node, body) =>
+      this.#start(node, startSchema.parse(body)),
+    )
     this.#peers.handle('/peer/ceremony/message', async (node, body, header) => {
       const { run, payloads } = messageSchema.parse(body)
       // A node that sends round n has heard round n - 1 of this one: nothing further ahead is kept.
       const known = this.#runs.get(run)
-      if (!known || header.round < 1 || header.round > known.round + 1) throw new Refusal('SESSION_ABORTED', 'No such round is open')
+      if (!known || header.round < 1 || header.round > known.round + 1)
+        throw new Refusal('SESSION_ABORTED', 'No such round is open')
       this.#mailbox.put(run, header.round, node, { payloads, session: header.session })
       return {}
     })
@@ -133,46 +169,82 @@ export class Ceremonies {
     const runs = [...this.#runs.values()]
     const other = runs.find((run) => run.opening.key_id === opening.key_id)
     // A leader that begins anew has given the run before up, or was restarted in it.
-    if (other?.leader === leader) this.#end(other, new Refusal('SESSION_ABORTED', 'Its leader began another run of that key'))
-    else if (other) throw new Refusal('TOO_BUSY', `Another run of that key is in progress, which node ${other.leader} leads`)
+    if (other?.leader === leader)
+      this.#end(other, new Refusal('SESSION_ABORTED', 'Its leader began another run of that key'))
+    else if (other)
+      throw new Refusal(
+        'TOO_BUSY',
+        `Another run of that key is in progress, which node ${other.leader} leads`,
+      )
     if (runs.filter((run) => run.leader === leader && !run.isEnded).length >= LED_MAX) {
       throw new Refusal('TOO_BUSY', `Node ${leader} leads too many runs`)
     }
     if (opening.kind === 'keygen') {
-      const unused = [...this.#store.state.keys.values()].filter((key) => key.curve === opening.curve && key.workspace === null)
-      if (unused.length >= UNUSED_KEYS_MAX) throw new Refusal('TOO_BUSY', `${unused.length} keys of ${opening.curve} wait for a workspace`)
+      const unused = [...this.#store.state.keys.values()].filter(
+        (key) => key.curve === opening.curve && key.workspace === null,
+      )
+      if (unused.length >= UNUSED_KEYS_MAX)
+        throw new Refusal(
+          'TOO_BUSY',
+          `${unused.length} keys of ${opening.curve} wait for a workspace`,
+        )
       const uncertified = this.#store.uncertified()
       if (uncertified >= UNCERTIFIED_MAX) {
-        throw new Refusal('TOO_BUSY', `${uncertified} keys were made that not all three nodes have certified`)
+        throw new Refusal(
+          'TOO_BUSY',
+          `${uncertified} keys were made that not all three nodes have certified`,
+        )
       }
-      if (this.#generations.get(leader)?.take() === false) throw new Refusal('TOO_BUSY', `Node ${leader} asks for keys too often`)
+      if (this.#generations.get(leader)?.take() === false)
+        throw new Refusal('TOO_BUSY', `Node ${leader} asks for keys too often`)
     }
-    this.#mailbox.open(opening.run, this.#environment.now() + this.#config.timeouts_ms.keygen * 3, this.#environment.now())
+    this.#mailbox.open(
+      opening.run,
+      this.#environment.now() + this.#config.timeouts_ms.keygen * 3,
+      this.#environment.now(),
+    )
     const run: Run = {
-      opening, leader, fresh: hex(this.#environment.random(32)), session: '', round: 0, isStarted: false, isEnded: false, engine: null,
-      subject: deferred(), tested: new Map(this.#peers.nodes.map((node) => [node, deferred<void>()])), releases: [],
+      opening,
+      leader,
+      fresh: hex(this.#environment.random(32)),
+      session: '',
+      round: 0,
+      isStarted: false,
+      isEnded: false,
+      engine: null,
+      subject: deferred(),
+      tested: new Map(this.#peers.nodes.map((node) => [node, deferred<void>()])),
+      releases: [],
       isUnpromised: false,
     }
     this.#runs.set(opening.run, run)
-    run.releases = this.#peers.nodes.map((node) => this.#bans.endsWith(node, () => {
-      this.#end(run, new Refusal('BANNED', `Node ${node} is banned permanently`, { node }))
-    }))
+    run.releases = this.#peers.nodes.map((node) =>
+      this.#bans.endsWith(node, () => {
+        this.#end(run, new Refusal('BANNED', `Node ${node} is banned permanently`, { node }))
+      }),
+    )
     return run
   }
 
-  /** Whether the key may be made, or be refreshed from this epoch. Asked at the opening, and again before anything is kept. */
+  /**
+   * Whether the key may be made, or be refreshed from this epoch. Asked at the opening, and again
+   * before anything is kept.
+   */
   #assertFits({ kind, key_id: keyId, curve, epoch }: Opening): void {
     const key = this.#store.state.keys.get(keyId)
-    if (kind === 'keygen' && (key || epoch !== 0)) throw new Refusal('KEY_CONFLICT', 'A key of this id exists')
+    if (kind === 'keygen' && (key || epoch !== 0))
+      throw new Refusal('KEY_CONFLICT', 'A key of this id exists')
     const refusal = kind === 'refresh' ? refreshRefusal(key, epoch) : null
     if (refusal !== null) throw new Refusal('KEY_CONFLICT', refusal)
-    if (kind === 'refresh' && key?.curve !== curve) throw new Refusal('KEY_CONFLICT', 'The key is of another curve')
+    if (kind === 'refresh' && key?.curve !== curve)
+      throw new Refusal('KEY_CONFLICT', 'The key is of another curve')
   }
 
   #prune(): void {
     this.#mailbox.expire(this.#environment.now())
     for (const run of this.#runs.values()) {
-      if (!this.#mailbox.has(run.opening.run)) this.#end(run, new Refusal('SESSION_ABORTED', 'The run took too long'))
+      if (!this.#mailbox.has(run.opening.run))
+        this.#end(run, new Refusal('SESSION_ABORTED', 'The run took too long'))
     }
   }
 
@@ -193,25 +265,39 @@ export class Ceremonies {
     if (run.isEnded) throw new Refusal('SESSION_ABORTED', 'The run was ended')
   }
 
-  /** Waits for the end of the runs of a key that another node leads: its leader has the last certificate a moment before the others. */
+  /**
+   * Waits for the end of the runs of a key that another node leads: its leader has the last
+   * certificate a moment before the others.
+   */
   async ended(keyId: string): Promise<void> {
-    await Promise.all([...this.#runs.values()].filter((run) => run.opening.key_id === keyId).map((run) => run.ended))
+    await Promise.all(
+      [...this.#runs.values()]
+        .filter((run) => run.opening.key_id === keyId)
+        .map((run) => run.ended),
+    )
   }
 
   async #subjectOf(name: ShareName): Promise<Subject | null> {
     if (name.epoch !== 0) return null
-    const run = [...this.#runs.values()].find(({ session, opening }) => session === name.session && opening.key_id === name.key_id)
+    const run = [...this.#runs.values()].find(
+      ({ session, opening }) => session === name.session && opening.key_id === name.key_id,
+    )
     return run ? run.subject.promise : null
   }
 
   #start(leader: number, { run, fresh }: z.infer<typeof startSchema>): object {
     const known = this.#runs.get(run)
-    if (!known || known.leader !== leader || known.isStarted) throw new Refusal('SESSION_ABORTED', 'No such run is open')
+    if (!known || known.leader !== leader || known.isStarted)
+      throw new Refusal('SESSION_ABORTED', 'No such run is open')
     if (fresh.find((each) => each.node === this.#config.node)?.fresh !== known.fresh) {
       throw new Refusal('SESSION_ABORTED', 'The fresh bytes of this node are missing')
     }
     known.ended = this.#begin(known, fresh).catch((error: unknown) => {
-      this.#log('warn', 'a run of three ended', { kind: known.opening.kind, key: known.opening.key_id, reason: reason(error) })
+      this.#log('warn', 'a run of three ended', {
+        kind: known.opening.kind,
+        key: known.opening.key_id,
+        reason: reason(error),
+      })
     })
     return {}
   }
@@ -222,13 +308,21 @@ export class Ceremonies {
     const own = this.#open(this.#config.node, full)
     try {
       const timeout = this.#config.timeouts_ms.round
-      const others = await Promise.all(this.#peers.nodes.map(async (node) => {
-        const { fresh } = shapeOfAnswer(openedSchema, await this.#peers.call(node, '/peer/ceremony/open', full, { timeout }), node)
-        return { node, fresh }
-      }))
+      const others = await Promise.all(
+        this.#peers.nodes.map(async (node) => {
+          const { fresh } = shapeOfAnswer(
+            openedSchema,
+            await this.#peers.call(node, '/peer/ceremony/open', full, { timeout }),
+            node,
+          )
+          return { node, fresh }
+        }),
+      )
       const fresh = [{ node: this.#config.node, fresh: own.fresh }, ...others]
       await Promise.all(
-        this.#peers.nodes.map((node) => this.#peers.call(node, '/peer/ceremony/start', { run: full.run, fresh }, { timeout }))
+        this.#peers.nodes.map((node) =>
+          this.#peers.call(node, '/peer/ceremony/start', { run: full.run, fresh }, { timeout }),
+        ),
       )
       return await this.#begin(own, fresh)
     } catch (error) {
@@ -237,7 +331,10 @@ export class Ceremonies {
     }
   }
 
-  async #begin(run: Run, fresh: readonly { node: number; fresh: string }[]): Promise<CeremonyResult> {
+  async #begin(
+    run: Run,
+    fresh: readonly { node: number; fresh: string }[],
+  ): Promise<CeremonyResult> {
     try {
       this.#assertOpen(run)
       run.isStarted = true
@@ -250,18 +347,28 @@ export class Ceremonies {
     } catch (error) {
       this.#bans.consider(error)
       this.#end(run, error)
-      if (run.isUnpromised) this.#store.shares.delete(run.opening.key_id, expectedEpoch(run.opening), run.session)
+      if (run.isUnpromised)
+        this.#store.shares.delete(run.opening.key_id, expectedEpoch(run.opening), run.session)
       throw error
     }
   }
 
-  #sessionOf({ kind, curve, key_id: keyId, epoch }: Opening, fresh: readonly { node: number; fresh: string }[]): string {
+  #sessionOf(
+    { kind, curve, key_id: keyId, epoch }: Opening,
+    fresh: readonly { node: number; fresh: string }[],
+  ): string {
     const ordered = [...fresh].sort((a, b) => a.node - b.node)
     if (ordered.map((each) => each.node).join() !== '1,2,3') {
       throw new Refusal('SESSION_ABORTED', 'Fresh bytes of all three nodes are needed')
     }
-    const session = hex(sha256('custody/ceremony/v1\n', JSON.stringify([kind, curve, keyId, epoch, ordered.map((each) => each.fresh)])))
-    if (this.#store.state.sessions.has(session)) throw new Refusal('SESSION_ABORTED', 'The session id was used before')
+    const session = hex(
+      sha256(
+        'custody/ceremony/v1\n',
+        JSON.stringify([kind, curve, keyId, epoch, ordered.map((each) => each.fresh)]),
+      ),
+    )
+    if (this.#store.state.sessions.has(session))
+      throw new Refusal('SESSION_ABORTED', 'The session id was used before')
     this.#store.append('session', { kind, key_id: keyId, sessions: [session] })
     return session
   }
@@ -270,7 +377,13 @@ export class Ceremonies {
     const sessionId = new Uint8Array(Buffer.from(session, 'hex'))
     const { kind, curve, key_id: keyId } = opening
     if (kind === 'keygen') {
-      return startKeygen({ vault: this.#vault, curve, keyId, sessionId, party: this.#config.node as 1 | 2 | 3 })
+      return startKeygen({
+        vault: this.#vault,
+        curve,
+        keyId,
+        sessionId,
+        party: this.#config.node as 1 | 2 | 3,
+      })
     }
     this.#assertFits(opening)
     const key = this.#store.shareOf(keyId, opening.epoch)
@@ -285,40 +398,77 @@ export class Ceremonies {
       const { round } = run
       const step = await engine.step(inbox)
       this.#assertOpen(run)
-      const binding: Binding = { ...NO_BINDING, session: run.session, round, key: run.opening.key_id, participants: [1, 2, 3] }
+      const binding: Binding = {
+        ...NO_BINDING,
+        session: run.session,
+        round,
+        key: run.opening.key_id,
+        participants: [1, 2, 3],
+      }
       if (step.messages.length > 0) {
-        await Promise.all(this.#peers.nodes.map((node) => {
-          const payloads = step.messages.filter((message) => message.to === 0 || message.to === node)
-            .map((message) => Buffer.from(message.payload).toString('base64'))
-          return this.#peers.call(node, '/peer/ceremony/message', { run: run.opening.run, payloads }, { timeout, binding })
-        }))
+        await Promise.all(
+          this.#peers.nodes.map((node) => {
+            const payloads = step.messages
+              .filter((message) => message.to === 0 || message.to === node)
+              .map((message) => Buffer.from(message.payload).toString('base64'))
+            return this.#peers.call(
+              node,
+              '/peer/ceremony/message',
+              { run: run.opening.run, payloads },
+              { timeout, binding },
+            )
+          }),
+        )
         this.#assertOpen(run)
       }
       if (step.kind === 'done') return step.result
-      const heard = await Promise.all(this.#peers.nodes.map(async (node) => {
-        const message = (await this.#mailbox.take(run.opening.run, round, node, timeout)) as { payloads: string[]; session: string }
-        if (message.session !== run.session) throw new Refusal('SESSION_ABORTED', `node ${node} speaks of another session`, { node })
-        return message.payloads.map((payload) => ({ from: node, payload: new Uint8Array(Buffer.from(payload, 'base64')) }))
-      }))
+      const heard = await Promise.all(
+        this.#peers.nodes.map(async (node) => {
+          const message = (await this.#mailbox.take(run.opening.run, round, node, timeout)) as {
+            payloads: string[]
+            session: string
+          }
+          if (message.session !== run.session)
+            throw new Refusal('SESSION_ABORTED', `node ${node} speaks of another session`, { node })
+          return message.payloads.map((payload) => ({
+            from: node,
+            payload: new Uint8Array(Buffer.from(payload, 'base64')),
+          }))
+        }),
+      )
       this.#assertOpen(run)
       inbox = heard.flat()
     }
   }
 
-  /** Writes the new share down, under a name that no other run has: it is on disk before anyone may count on it. */
+  /**
+   * Writes the new share down, under a name that no other run has: it is on disk before anyone may
+   * count on it.
+   */
   #keep(run: Run, material: KeyMaterial): KeyReady {
     const { opening } = run
-    if (material.keyId !== opening.key_id || material.curve !== opening.curve || material.epoch !== expectedEpoch(opening)) {
+    if (
+      material.keyId !== opening.key_id ||
+      material.curve !== opening.curve ||
+      material.epoch !== expectedEpoch(opening)
+    ) {
       throw new Refusal('SESSION_ABORTED', 'The engine made another key')
     }
     const ready: KeyReady = {
-      curve: material.curve, key_id: material.keyId, public_key: hex(material.publicKey), chain_code: hex(material.chainCode),
-      mode: this.#config.mode, epoch: material.epoch,
+      curve: material.curve,
+      key_id: material.keyId,
+      public_key: hex(material.publicKey),
+      chain_code: hex(material.chainCode),
+      mode: this.#config.mode,
+      epoch: material.epoch,
     }
     this.#assertOpen(run)
     this.#assertFits(opening)
     const known = this.#store.state.keys.get(material.keyId)
-    if (opening.kind === 'refresh' && (known?.public_key !== ready.public_key || known.chain_code !== ready.chain_code)) {
+    if (
+      opening.kind === 'refresh' &&
+      (known?.public_key !== ready.public_key || known.chain_code !== ready.chain_code)
+    ) {
       throw new Refusal('SESSION_ABORTED', 'The refresh changed the key')
     }
     if (opening.kind === 'refresh') this.#store.wipeUnprepared(opening.key_id)
@@ -327,20 +477,28 @@ export class Ceremonies {
     return ready
   }
 
-  /** Each pair signs with the new shares before any node certifies the key; of two nodes the lower one leads. */
+  /**
+   * Each pair signs with the new shares before any node certifies the key; of two nodes the lower
+   * one leads.
+   */
   async #test(run: Run): Promise<void> {
     const { key_id: keyId, epoch } = run.opening
     const name: ShareName = { key_id: keyId, epoch, session: run.session }
     const material = this.#store.shares.read(keyId, epoch, run.session)
     if (!material) throw new Refusal('SESSION_ABORTED', 'The new share is not on disk')
     run.subject.resolve({
-      kind: 'keygen', material,
-      passed: (partner) => { run.tested.get(partner)!.resolve() },
+      kind: 'keygen',
+      material,
+      passed: (partner) => {
+        run.tested.get(partner)!.resolve()
+      },
     })
-    await Promise.all(this.#peers.nodes.map(async (node) => {
-      if (this.#config.node < node) await this.#tests.lead(name, node)
-      else await this.#within(run.tested.get(node)!.promise, node)
-    }))
+    await Promise.all(
+      this.#peers.nodes.map(async (node) => {
+        if (this.#config.node < node) await this.#tests.lead(name, node)
+        else await this.#within(run.tested.get(node)!.promise, node)
+      }),
+    )
     this.#assertOpen(run)
   }
 
@@ -363,22 +521,43 @@ export class Ceremonies {
     const own = signReady(this.#config.identity, ready)
     run.isUnpromised = false
     const timeout = this.#config.timeouts_ms.keygen
-    const binding: Binding = { ...NO_BINDING, session: run.session, round: READY_ROUND, key: ready.key_id, participants: [1, 2, 3] }
-    await Promise.all(this.#peers.nodes.map((node) => (
-      this.#peers.call(node, '/peer/ceremony/ready', { run: run.opening.run, signature: own }, { timeout, binding })
-    )))
+    const binding: Binding = {
+      ...NO_BINDING,
+      session: run.session,
+      round: READY_ROUND,
+      key: ready.key_id,
+      participants: [1, 2, 3],
+    }
+    await Promise.all(
+      this.#peers.nodes.map((node) =>
+        this.#peers.call(
+          node,
+          '/peer/ceremony/ready',
+          { run: run.opening.run, signature: own },
+          { timeout, binding },
+        ),
+      ),
+    )
     const bytes = readyBytes(ready)
-    const others = await Promise.all(this.#config.peerList.map(async ({ node, identity }) => {
-      const heard = (await this.#mailbox.take(run.opening.run, READY_ROUND, node, timeout)) as { signature: string; session: string }
-      if (heard.session !== run.session) throw new Refusal('SESSION_ABORTED', `node ${node} speaks of another session`, { node })
-      if (!verifyBytes(identity, bytes, heard.signature)) {
-        throw new Refusal('SESSION_ABORTED', `node ${node} certified another key`, { node })
-      }
-      return { node, signature: heard.signature }
-    }))
+    const others = await Promise.all(
+      this.#config.peerList.map(async ({ node, identity }) => {
+        const heard = (await this.#mailbox.take(run.opening.run, READY_ROUND, node, timeout)) as {
+          signature: string
+          session: string
+        }
+        if (heard.session !== run.session)
+          throw new Refusal('SESSION_ABORTED', `node ${node} speaks of another session`, { node })
+        if (!verifyBytes(identity, bytes, heard.signature)) {
+          throw new Refusal('SESSION_ABORTED', `node ${node} certified another key`, { node })
+        }
+        return { node, signature: heard.signature }
+      }),
+    )
     this.#assertOpen(run)
     this.#assertFits(run.opening)
-    const signatures = [{ node: this.#config.node, signature: own }, ...others].sort((a, b) => a.node - b.node)
+    const signatures = [{ node: this.#config.node, signature: own }, ...others].sort(
+      (a, b) => a.node - b.node,
+    )
     const result = { material, ready, signatures, session: run.session }
     this.onReady(result, run.opening.kind)
     this.#end(run, new Refusal('SESSION_ABORTED', 'The run has ended'))

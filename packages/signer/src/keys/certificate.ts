@@ -2,7 +2,10 @@ import type { KeyObject } from 'node:crypto'
 import { canonicalBytes, signBytes, verifyBytes } from '../canonical.ts'
 import type { NodeSignature } from '../store/state.ts'
 
-/** What all three nodes sign before a key belongs to a workspace. Hex is lower case, epoch an integer. */
+/**
+ * What all three nodes sign before a key belongs to a workspace. Hex is lower case, epoch an
+ * integer.
+ */
 export interface KeyCertificate {
   workspace: string
   curve: string
@@ -12,7 +15,15 @@ export interface KeyCertificate {
   mode: string
   epoch: number
 }
-const CERTIFICATE_KEYS = ['workspace', 'curve', 'key_id', 'public_key', 'chain_code', 'mode', 'epoch'] as const
+const CERTIFICATE_KEYS = [
+  'workspace',
+  'curve',
+  'key_id',
+  'public_key',
+  'chain_code',
+  'mode',
+  'epoch',
+] as const
 
 /** What all three sign after key generation and each refresh: the same key, at this epoch. */
 export interface KeyReady {
@@ -27,22 +38,33 @@ const READY_KEYS = ['curve', 'key_id', 'public_key', 'chain_code', 'mode', 'epoc
 
 const certificateBytes = (certificate: KeyCertificate): Buffer =>
   canonicalBytes('keyCertificate', CERTIFICATE_KEYS, { ...certificate })
-export const readyBytes = (ready: KeyReady): Buffer => canonicalBytes('keyReady', READY_KEYS, { ...ready })
+export const readyBytes = (ready: KeyReady): Buffer =>
+  canonicalBytes('keyReady', READY_KEYS, { ...ready })
 
 export const signCertificate = (identity: KeyObject, certificate: KeyCertificate): string =>
   signBytes(identity, certificateBytes(certificate))
-export const signReady = (identity: KeyObject, ready: KeyReady): string => signBytes(identity, readyBytes(ready))
+export const signReady = (identity: KeyObject, ready: KeyReady): string =>
+  signBytes(identity, readyBytes(ready))
 
 /** A sub-account's name and the first element of its derivation paths, for ever. */
-export interface Binding { workspace: string; sub_account: string; index: number; mode: string }
+export interface Binding {
+  workspace: string
+  sub_account: string
+  index: number
+  mode: string
+}
 const BINDING_KEYS = ['workspace', 'sub_account', 'index', 'mode'] as const
-export const bindingBytes = (binding: Binding): Buffer => canonicalBytes('subAccount', BINDING_KEYS, { ...binding })
+export const bindingBytes = (binding: Binding): Buffer =>
+  canonicalBytes('subAccount', BINDING_KEYS, { ...binding })
 
 /** One valid signature of each of the three nodes over these bytes, no more and no less. */
 export function isSignedByAll(
-  bytes: Uint8Array, signatures: readonly NodeSignature[], identities: ReadonlyMap<number, KeyObject>
+  bytes: Uint8Array,
+  signatures: readonly NodeSignature[],
+  identities: ReadonlyMap<number, KeyObject>,
 ): boolean {
-  if (signatures.length !== 3 || new Set(signatures.map((each) => each.node)).size !== 3) return false
+  if (signatures.length !== 3 || new Set(signatures.map((each) => each.node)).size !== 3)
+    return false
   return signatures.every(({ node, signature }) => {
     const identity = identities.get(node)
     return identity !== undefined && verifyBytes(identity, bytes, signature)
@@ -51,7 +73,8 @@ export function isSignedByAll(
 
 /** Checks the answer of POST /key against the three pinned identity keys. Pure. */
 export function verifyCertificates(
-  set: KeyCertificate & { certificates: readonly NodeSignature[] }, identityKeys: ReadonlyMap<number, KeyObject>
+  set: KeyCertificate & { certificates: readonly NodeSignature[] },
+  identityKeys: ReadonlyMap<number, KeyObject>,
 ): boolean {
   return isSignedByAll(certificateBytes(set), set.certificates, identityKeys)
 }

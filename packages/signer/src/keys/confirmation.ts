@@ -8,8 +8,9 @@ import type { Peers } from '../transport/peers.ts'
 import type { BackedDrain, BackedEnrolment } from './backup-file.ts'
 
 /**
- * What a node that is being restored asks its peers: which enrolments and orders of their operators they hold. Each operator typed
- * the same at each node, so what a backup names and a peer does not hold was never typed there, or is forged.
+ * What a node that is being restored asks its peers: which enrolments and orders of their operators
+ * they hold. Each operator typed the same at each node, so what a backup names and a peer does not
+ * hold was never typed there, or is forged.
  */
 const CALL = '/peer/people'
 /** A hash has 64 digits: a page stays below what a peer may answer before heads are compared. */
@@ -20,8 +21,13 @@ const HELD_MAX = 1_000_000
 const hash = z.string().regex(/^[0-9a-f]{64}$/)
 const askSchema = z.strictObject({ after: hash.nullable() })
 const answerSchema = z.strictObject({
-  /** `lost`: the peer holds nothing and has not read a backup. `claimed`: it is being restored, and tells what its own backup says. */
-  state: z.enum(['held', 'claimed', 'lost']), people: z.array(hash).max(PAGE), more: z.boolean(),
+  /**
+   * `lost`: the peer holds nothing and has not read a backup. `claimed`: it is being restored, and
+   * tells what its own backup says.
+   */
+  state: z.enum(['held', 'claimed', 'lost']),
+  people: z.array(hash).max(PAGE),
+  more: z.boolean(),
 })
 
 /** What is no public key is nobody's: it equals nothing that a node holds. */
@@ -34,17 +40,48 @@ function oneSpelling(pem: string): string {
   }
 }
 
-/** Of an enrolment: who may ask, by which key, and for what. Names of sub-accounts are bound to indexes by certificates, not here. */
-export const enrolmentHash = ({ api_key, public_key_pem, role, workspace, sub_account }: BackedEnrolment): string =>
-  sha256hex(JSON.stringify(['enrolment', api_key, oneSpelling(public_key_pem), role, workspace, sub_account]))
-export const drainHash = ({ order, workspace, network, to_address, expires_at }: BackedDrain): string =>
+/**
+ * Of an enrolment: who may ask, by which key, and for what. Names of sub-accounts are bound to
+ * indexes by certificates, not here.
+ */
+export const enrolmentHash = ({
+  api_key,
+  public_key_pem,
+  role,
+  workspace,
+  sub_account,
+}: BackedEnrolment): string =>
+  sha256hex(
+    JSON.stringify([
+      'enrolment',
+      api_key,
+      oneSpelling(public_key_pem),
+      role,
+      workspace,
+      sub_account,
+    ]),
+  )
+export const drainHash = ({
+  order,
+  workspace,
+  network,
+  to_address,
+  expires_at,
+}: BackedDrain): string =>
   sha256hex(JSON.stringify(['drain', order, workspace, network, to_address, expires_at]))
 
-interface Parts { config: Config; store: Store; peers: Peers }
+interface Parts {
+  config: Config
+  store: Store
+  peers: Peers
+}
 
 export class Confirmation {
   readonly #parts: Parts
-  /** What this node's own backup says, while it is being restored. In memory: the operator's command is run again after a start. */
+  /**
+   * What this node's own backup says, while it is being restored. In memory: the operator's command
+   * is run again after a start.
+   */
   #claims: string[] | null = null
 
   constructor(parts: Parts) {
@@ -52,20 +89,35 @@ export class Confirmation {
     parts.peers.handle(CALL, async (_node, body) => this.#answer(askSchema.parse(body).after))
   }
 
-  /** @param hashes of what an authentic backup says; empty for one that is not signed, which vouches for nobody */
-  claim(hashes: readonly string[]): void { this.#claims = [...hashes].sort() }
+  /**
+   * @param hashes of what an authentic backup says; empty for one that is not signed, which
+   *   vouches for nobody
+   */
+  claim(hashes: readonly string[]): void {
+    this.#claims = [...hashes].sort()
+  }
   /** The record speaks from here on. */
-  unclaim(): void { this.#claims = null }
+  unclaim(): void {
+    this.#claims = null
+  }
 
   #answer(after: string | null): z.infer<typeof answerSchema> {
     const { state } = this.#parts.store
     const isLost = state.restoring || (state.keys.size === 0 && state.enrolments.size === 0)
     if (isLost && !this.#claims) return { state: 'lost', people: [], more: false }
-    const all = isLost ? this.#claims as string[]
-      : [...[...state.enrolments.values()].map(enrolmentHash), ...[...state.drains.values()].map(drainHash)].sort()
+    const all = isLost
+      ? (this.#claims as string[])
+      : [
+          ...[...state.enrolments.values()].map(enrolmentHash),
+          ...[...state.drains.values()].map(drainHash),
+        ].sort()
     const from = after === null ? 0 : all.findIndex((each) => each > after)
     const people = from < 0 ? [] : all.slice(from, from + PAGE)
-    return { state: isLost ? 'claimed' : 'held', people, more: from >= 0 && from + PAGE < all.length }
+    return {
+      state: isLost ? 'claimed' : 'held',
+      people,
+      more: from >= 0 && from + PAGE < all.length,
+    }
   }
 
   async #heldBy(node: number): Promise<Set<string>> {
@@ -73,29 +125,46 @@ export class Confirmation {
     const held = new Set<string>()
     let after: string | null = null
     for (;;) {
-      const said: unknown = await peers.call(node, CALL, { after }, { timeout: config.timeouts_ms.keygen }).catch((error: unknown) => {
-        if (!(error instanceof Refusal) || error.code !== 'NOT_FOUND') throw error
-        throw new Refusal('PEER_UNAVAILABLE', `Node ${node} runs an earlier version: upgrade it first, then restore this node`, { node })
-      })
+      const said: unknown = await peers
+        .call(node, CALL, { after }, { timeout: config.timeouts_ms.keygen })
+        .catch((error: unknown) => {
+          if (!(error instanceof Refusal) || error.code !== 'NOT_FOUND') throw error
+          throw new Refusal(
+            'PEER_UNAVAILABLE',
+            `Node ${node} runs an earlier version: upgrade it first, then restore this node`,
+            { node },
+          )
+        })
       const { state, people, more } = shapeOfAnswer(answerSchema, said, node)
       if (state === 'lost') {
         throw new Refusal(
-          'RESTORING', `Node ${node} has lost its record as well: run its own restore there, then this command again`, { node }
+          'RESTORING',
+          `Node ${node} has lost its record as well: run its own restore there, then this command again`,
+          { node },
         )
       }
       for (const each of people) held.add(each)
       const last = people.at(-1)
       if (!more) return held
       if (last === undefined || (after !== null && last <= after) || held.size >= HELD_MAX) {
-        throw new Refusal('PEER_UNAVAILABLE', `Node ${node} does not come to an end of what it holds`, { node })
+        throw new Refusal(
+          'PEER_UNAVAILABLE',
+          `Node ${node} does not come to an end of what it holds`,
+          { node },
+        )
       }
       after = last
     }
   }
 
-  /** What each peer holds, by node. @throws Refusal where one is away, or has itself lost what it held */
+  /**
+   * What each peer holds, by node. @throws Refusal where one is away, or has itself lost what it
+   * held
+   */
   async ask(): Promise<ReadonlyMap<number, ReadonlySet<string>>> {
     const { nodes } = this.#parts.peers
-    return new Map(await Promise.all(nodes.map(async (node) => [node, await this.#heldBy(node)] as const)))
+    return new Map(
+      await Promise.all(nodes.map(async (node) => [node, await this.#heldBy(node)] as const)),
+    )
   }
 }

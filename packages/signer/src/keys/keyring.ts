@@ -10,30 +10,57 @@ import type { Bans } from '../sessions/bans.ts'
 import type { Store } from '../store/index.ts'
 import { State, type KeyState, type NodeSignature } from '../store/state.ts'
 import type { Peers } from '../transport/peers.ts'
-import { isSignedByAll, readyBytes, signCertificate, verifyCertificates, type KeyCertificate, type KeyReady } from './certificate.ts'
+import {
+  isSignedByAll,
+  readyBytes,
+  signCertificate,
+  verifyCertificates,
+  type KeyCertificate,
+  type KeyReady,
+} from './certificate.ts'
 import type { Ceremonies } from './ceremony.ts'
 
-export interface KeySet extends KeyCertificate { network: string; certificates: NodeSignature[] }
+export interface KeySet extends KeyCertificate {
+  network: string
+  certificates: NodeSignature[]
+}
 
 /** A workspace's public key on one curve, certified by three nodes. */
-export interface CertifiedKey extends WorkspaceKey { key_id: string; publicKeyAt: PublicKeyAt }
+export interface CertifiedKey extends WorkspaceKey {
+  key_id: string
+  publicKeyAt: PublicKeyAt
+}
 
-const signaturesSchema = z.array(z.strictObject({ node: z.int().min(1).max(3), signature: z.string().max(128) })).length(3)
-const nameSchema = z.strictObject({ workspace: z.string().min(1).max(128), curve: z.enum(['secp256k1', 'ed25519']) })
+const signaturesSchema = z
+  .array(z.strictObject({ node: z.int().min(1).max(3), signature: z.string().max(128) }))
+  .length(3)
+const nameSchema = z.strictObject({
+  workspace: z.string().min(1).max(128),
+  curve: z.enum(['secp256k1', 'ed25519']),
+})
 const certifySchema = nameSchema.extend({ key_id: z.string().max(64) })
 const setSchema = certifySchema.extend({ certificates: signaturesSchema })
 const readySchema = z.strictObject({
   ready: z.strictObject({
-    curve: z.enum(['secp256k1', 'ed25519']), key_id: z.string().max(64), public_key: z.string(), chain_code: z.string(), mode: z.string(),
+    curve: z.enum(['secp256k1', 'ed25519']),
+    key_id: z.string().max(64),
+    public_key: z.string(),
+    chain_code: z.string(),
+    mode: z.string(),
     epoch: z.int(),
   }),
   signatures: signaturesSchema,
 })
 
-/** The node that gives keys to workspaces. All three must agree, so nothing is lost by asking one; two could collide. */
+/**
+ * The node that gives keys to workspaces. All three must agree, so nothing is lost by asking one;
+ * two could collide.
+ */
 const ALLOCATOR = 1
 
-/** Keys made, keys in the pool, and which workspace a key belongs to: unique both ways, for ever. */
+/**
+ * Keys made, keys in the pool, and which workspace a key belongs to: unique both ways, for ever.
+ */
 export class Keyring {
   readonly #config: Config
   readonly #store: Store
@@ -46,14 +73,23 @@ export class Keyring {
   readonly #public = new Map<string, CertifiedKey>()
   readonly #materials = new Map<string, KeyMaterial>()
   readonly #allocating = new Map<string, Promise<KeySet>>()
-  /** Keys of the pool that are being given to a workspace, and those that a peer refused: no other workspace is offered them. */
+  /**
+   * Keys of the pool that are being given to a workspace, and those that a peer refused: no other
+   * workspace is offered them.
+   */
   readonly #offered = new Set<string>()
   #generating: Promise<void> | null = null
   #stopped = false
   #retryAt = 0
 
   constructor(parts: {
-    config: Config; store: Store; peers: Peers; environment: Environment; log: Log; ceremonies: Ceremonies; bans: Bans
+    config: Config
+    store: Store
+    peers: Peers
+    environment: Environment
+    log: Log
+    ceremonies: Ceremonies
+    bans: Bans
   }) {
     this.#config = parts.config
     this.#store = parts.store
@@ -63,7 +99,8 @@ export class Keyring {
     this.#ceremonies = parts.ceremonies
     this.#bans = parts.bans
     this.identities = new Map([
-      [this.#config.node, this.#config.identityPublic], ...this.#config.peerList.map((peer) => [peer.node, peer.identity] as const),
+      [this.#config.node, this.#config.identityPublic],
+      ...this.#config.peerList.map((peer) => [peer.node, peer.identity] as const),
     ])
     this.#ceremonies.onReady = ({ ready, signatures, session }, kind) => {
       if (kind === 'keygen') this.#addKey(ready, signatures, session)
@@ -92,7 +129,9 @@ export class Keyring {
     this.#peers.handle('/peer/key/get', async (_node, body) => {
       const { workspace, curve } = nameSchema.parse(body)
       const set = this.setOf(workspace, curve)
-      return { set: set && { workspace, curve, key_id: set.key_id, certificates: set.certificates } }
+      return {
+        set: set && { workspace, curve, key_id: set.key_id, certificates: set.certificates },
+      }
     })
     this.#peers.handle('/peer/key/ready', async (_node, body) => {
       const { key_id } = z.strictObject({ key_id: z.string().max(64) }).parse(body)
@@ -108,24 +147,33 @@ export class Keyring {
   }
 
   readyOf(key: KeyState): { ready: KeyReady; signatures: NodeSignature[] } {
-    const { signatures, curve, key_id, public_key, chain_code, mode, epoch } = this.#store.record.readAs(key.height, 'key').body
+    const { signatures, curve, key_id, public_key, chain_code, mode, epoch } =
+      this.#store.record.readAs(key.height, 'key').body
     return { ready: { curve, key_id, public_key, chain_code, mode, epoch }, signatures }
   }
 
-  /** A node that lost the last message of a key generation holds the share but not the certificates: it asks. */
+  /**
+   * A node that lost the last message of a key generation holds the share but not the certificates:
+   * it asks.
+   */
   async #learn(keyId: string): Promise<void> {
     if (this.#store.state.keys.has(keyId)) return
     const shares = this.#store.shares.of(keyId, 0)
-    if (shares.length === 0) throw new Refusal('KEY_CONFLICT', 'This node holds no share of that key')
+    if (shares.length === 0)
+      throw new Refusal('KEY_CONFLICT', 'This node holds no share of that key')
     for (const node of this.#peers.nodes) {
       try {
         const answer = await this.#peers.call<{ known: boolean }>(
-          node, '/peer/key/ready', { key_id: keyId }, { timeout: this.#config.timeouts_ms.round }
+          node,
+          '/peer/key/ready',
+          { key_id: keyId },
+          { timeout: this.#config.timeouts_ms.round },
         )
         if (!answer.known) continue
         const { known: _known, ...rest } = answer
         const { ready, signatures } = readySchema.parse(rest)
-        if (ready.key_id !== keyId || ready.epoch !== 0 || ready.mode !== this.#config.mode) continue
+        if (ready.key_id !== keyId || ready.epoch !== 0 || ready.mode !== this.#config.mode)
+          continue
         const share = shares.find(({ material }) => isOf(material, ready))
         if (!share || !isSignedByAll(readyBytes(ready), signatures, this.identities)) continue
         this.#addKey(ready, signatures, share.session)
@@ -140,30 +188,46 @@ export class Keyring {
   /** Keys that may be given to a workspace. */
   pool(curve: Curve): KeyState[] {
     const { shares, state } = this.#store
-    return [...state.keys.values()].filter((key) => (
-      key.curve === curve && key.workspace === null && !state.isLost(key.key_id) && !this.#offered.has(key.key_id)
-        && shares.has(key.key_id, key.epoch, key.session)))
+    return [...state.keys.values()].filter(
+      (key) =>
+        key.curve === curve &&
+        key.workspace === null &&
+        !state.isLost(key.key_id) &&
+        !this.#offered.has(key.key_id) &&
+        shares.has(key.key_id, key.epoch, key.session),
+    )
   }
 
   /** @throws Refusal BANNED */
   #assertNoBan(): void {
     const [node] = this.#bans.nodes
     if (node === undefined) return
-    const advice = 'set up a new installation and move the funds (docs/production/replacing-a-banned-node.md)'
-    throw new Refusal('BANNED', `Node ${node} is banned here, so no workspace gets a key: ${advice}`, { node })
+    const advice =
+      'set up a new installation and move the funds (docs/production/replacing-a-banned-node.md)'
+    throw new Refusal(
+      'BANNED',
+      `Node ${node} is banned here, so no workspace gets a key: ${advice}`,
+      { node },
+    )
   }
 
   /** @throws Refusal BANNED */
   #assertNotLost(keyId: string): void {
     if (!this.#store.state.isLost(keyId)) return
-    throw new Refusal('BANNED', 'The key was made before a node was banned, so no workspace gets it. Use another workspace name')
+    throw new Refusal(
+      'BANNED',
+      'The key was made before a node was banned, so no workspace gets it. Use another workspace name',
+    )
   }
 
   poolSizes(): Record<Curve, number> {
     return { secp256k1: this.pool('secp256k1').length, ed25519: this.pool('ed25519').length }
   }
 
-  /** Makes keys until the pool is full; one at a time, led by one node. A failure is retried by the next call. */
+  /**
+   * Makes keys until the pool is full; one at a time, led by one node. A failure is retried by the
+   * next call.
+   */
   fill(): Promise<void> {
     const isAble = !this.#stopped && !this.#store.state.restoring && this.#bans.nodes.length === 0
     if (this.#config.node !== ALLOCATOR || !isAble) return Promise.resolve()
@@ -171,26 +235,41 @@ export class Keyring {
     this.#generating ??= (async () => {
       for (;;) {
         const sizes = this.poolSizes()
-        const want = (['secp256k1', 'ed25519'] as const).filter((curve) => sizes[curve] < this.#config.pool[curve])
+        const want = (['secp256k1', 'ed25519'] as const)
+          .filter((curve) => sizes[curve] < this.#config.pool[curve])
           .sort((a, b) => sizes[a] - sizes[b])[0]
         if (!want || this.#stopped) return
         await this.#generate(want)
       }
-    })().catch((error: unknown) => {
-      this.#retryAt = this.#environment.now() + 1000
-      if (!this.#stopped) this.#log('warn', 'key generation failed', { reason: reason(error) })
-    }).finally(() => { this.#generating = null })
+    })()
+      .catch((error: unknown) => {
+        this.#retryAt = this.#environment.now() + 1000
+        if (!this.#stopped) this.#log('warn', 'key generation failed', { reason: reason(error) })
+      })
+      .finally(() => {
+        this.#generating = null
+      })
     return this.#generating
   }
 
-  #newKeyId(curve: Curve): string { return `${curve === 'secp256k1' ? 's' : 'e'}-${hex(this.#environment.random(12))}` }
+  #newKeyId(curve: Curve): string {
+    return `${curve === 'secp256k1' ? 's' : 'e'}-${hex(this.#environment.random(12))}`
+  }
 
   async #generate(curve: Curve): Promise<void> {
     await this.#ceremonies.lead({ kind: 'keygen', curve, key_id: this.#newKeyId(curve), epoch: 0 })
   }
 
   #certificateOf(workspace: string, curve: Curve, key: KeyState, epoch: number): KeyCertificate {
-    return { workspace, curve, key_id: key.key_id, public_key: key.public_key, chain_code: key.chain_code, mode: this.#config.mode, epoch }
+    return {
+      workspace,
+      curve,
+      key_id: key.key_id,
+      public_key: key.public_key,
+      chain_code: key.chain_code,
+      mode: this.#config.mode,
+      epoch,
+    }
   }
 
   setOf(workspace: string, curve: Curve): KeySet | null {
@@ -198,18 +277,25 @@ export class Keyring {
     const key = allocation && this.#store.state.keys.get(allocation.key_id)
     if (!allocation?.certificates || !key) return null
     return {
-      ...this.#certificateOf(workspace, curve, key, allocation.epoch), network: this.#config.mode, certificates: allocation.certificates,
+      ...this.#certificateOf(workspace, curve, key, allocation.epoch),
+      network: this.#config.mode,
+      certificates: allocation.certificates,
     }
   }
 
-  /** This node's own certificate. Writes the pairing down first; another pairing of either side is refused for ever. */
+  /**
+   * This node's own certificate. Writes the pairing down first; another pairing of either side is
+   * refused for ever.
+   */
   #sign(workspace: string, curve: Curve, keyId: string): string {
     const { state } = this.#store
     const key = state.keys.get(keyId)
     if (!key || key.curve !== curve) throw new Refusal('KEY_CONFLICT', 'No such key of this curve')
     const allocation = state.allocations.get(State.allocationKey(workspace, curve))
-    if (allocation && allocation.key_id !== keyId) throw new Refusal('KEY_CONFLICT', 'The workspace has another key')
-    if (key.workspace !== null && key.workspace !== workspace) throw new Refusal('KEY_CONFLICT', 'The key belongs to another workspace')
+    if (allocation && allocation.key_id !== keyId)
+      throw new Refusal('KEY_CONFLICT', 'The workspace has another key')
+    if (key.workspace !== null && key.workspace !== workspace)
+      throw new Refusal('KEY_CONFLICT', 'The key belongs to another workspace')
     if (!allocation) this.#store.append('allocate', { workspace, curve, key_id: keyId, epoch: 0 })
     return signCertificate(this.#config.identity, this.#certificateOf(workspace, curve, key, 0))
   }
@@ -218,12 +304,18 @@ export class Keyring {
     const { workspace, curve, key_id, certificates } = set
     const known = this.setOf(workspace, curve)
     if (known) {
-      if (known.key_id !== key_id) throw new Refusal('KEY_CONFLICT', 'The workspace has another key')
+      if (known.key_id !== key_id)
+        throw new Refusal('KEY_CONFLICT', 'The workspace has another key')
       return known
     }
     const key = this.#store.state.keys.get(key_id)
     if (!key) throw new Refusal('KEY_CONFLICT', 'No such key')
-    if (!verifyCertificates({ ...this.#certificateOf(workspace, curve, key, 0), certificates }, this.identities)) {
+    if (
+      !verifyCertificates(
+        { ...this.#certificateOf(workspace, curve, key, 0), certificates },
+        this.identities,
+      )
+    ) {
       throw new Refusal('KEY_CONFLICT', 'The certificates do not verify')
     }
     // Signing first also checks that both sides are still free, or are this very pair.
@@ -239,15 +331,27 @@ export class Keyring {
     this.#assertNoBan()
     if (this.#config.node === ALLOCATOR) return this.allocate(workspace, curve)
     const set = await this.#peers.call<KeySet>(
-      ALLOCATOR, '/peer/key/allocate', { workspace, curve }, { timeout: this.#config.timeouts_ms.keygen }
+      ALLOCATOR,
+      '/peer/key/allocate',
+      { workspace, curve },
+      { timeout: this.#config.timeouts_ms.keygen },
     )
-    return this.setOf(workspace, curve) ?? this.#adopt(setSchema.parse({
-      workspace, curve, key_id: set.key_id, certificates: set.certificates,
-    }))
+    return (
+      this.setOf(workspace, curve) ??
+      this.#adopt(
+        setSchema.parse({
+          workspace,
+          curve,
+          key_id: set.key_id,
+          certificates: set.certificates,
+        }),
+      )
+    )
   }
 
   allocate(workspace: string, curve: Curve): Promise<KeySet> {
-    if (this.#config.node !== ALLOCATOR) throw new Refusal('NOT_ALLOWED', 'This node does not allocate keys')
+    if (this.#config.node !== ALLOCATOR)
+      throw new Refusal('NOT_ALLOWED', 'This node does not allocate keys')
     const name = State.allocationKey(workspace, curve)
     let running = this.#allocating.get(name)
     if (!running) {
@@ -266,26 +370,40 @@ export class Keyring {
     this.#assertNoBan()
     const paired = this.#store.state.allocations.get(State.allocationKey(workspace, curve))?.key_id
     if (paired !== undefined) this.#assertNotLost(paired)
-    const keyId = paired ?? await this.#offer(curve)
+    const keyId = paired ?? (await this.#offer(curve))
     const own = { node: this.#config.node, signature: this.#sign(workspace, curve, keyId) }
-    const others = await Promise.all(this.#peers.nodes.map(async (node) => {
-      const { signature } = await this.#peers.call<{ signature: string }>(
-        node, '/peer/key/certify', { workspace, curve, key_id: keyId }, { timeout: this.#config.timeouts_ms.round }
-      )
-      return { node, signature: z.string().parse(signature) }
-    }))
+    const others = await Promise.all(
+      this.#peers.nodes.map(async (node) => {
+        const { signature } = await this.#peers.call<{ signature: string }>(
+          node,
+          '/peer/key/certify',
+          { workspace, curve, key_id: keyId },
+          { timeout: this.#config.timeouts_ms.round },
+        )
+        return { node, signature: z.string().parse(signature) }
+      }),
+    )
     const certificates = [own, ...others].sort((a, b) => a.node - b.node)
     const set = this.#adopt({ workspace, curve, key_id: keyId, certificates })
     // All three hold the set before anyone outside may count on it.
     await Promise.all(
-      this.#peers.nodes.map((node) => this.#peers.call(node, '/peer/key/set', { workspace, curve, key_id: keyId, certificates }, {
-        timeout: this.#config.timeouts_ms.round,
-      }))
+      this.#peers.nodes.map((node) =>
+        this.#peers.call(
+          node,
+          '/peer/key/set',
+          { workspace, curve, key_id: keyId, certificates },
+          {
+            timeout: this.#config.timeouts_ms.round,
+          },
+        ),
+      ),
     )
     return set
   }
 
-  /** A key that both peers would certify too: once a pairing is written down, it cannot be changed. */
+  /**
+   * A key that both peers would certify too: once a pairing is written down, it cannot be changed.
+   */
   async #offer(curve: Curve): Promise<string> {
     if (this.pool(curve).length === 0) {
       this.#retryAt = 0
@@ -296,16 +414,24 @@ export class Keyring {
     }
     const keyId = this.#newKeyId(curve)
     // Reserved before it is made: it must not be offered to another workspace in the meantime.
-    if (await this.#reserve(keyId, () => this.#ceremonies.lead({ kind: 'keygen', curve, key_id: keyId, epoch: 0 }))) return keyId
+    if (
+      await this.#reserve(keyId, () =>
+        this.#ceremonies.lead({ kind: 'keygen', curve, key_id: keyId, epoch: 0 }),
+      )
+    )
+      return keyId
     throw new Refusal('KEY_NOT_READY', 'No key is ready yet')
   }
 
-  /** @returns whether this node and both peers may give the key to a workspace. Without an answer, the key stays in the pool. */
+  /**
+   * @returns whether this node and both peers may give the key to a workspace. Without an answer,
+   *   the key stays in the pool.
+   */
   async #reserve(keyId: string, make: () => Promise<unknown> = async () => {}): Promise<boolean> {
     this.#offered.add(keyId)
     try {
       await make()
-      return this.#store.state.keys.has(keyId) && await this.#isAllocatable(keyId)
+      return this.#store.state.keys.has(keyId) && (await this.#isAllocatable(keyId))
     } catch (error) {
       this.#offered.delete(keyId)
       throw error
@@ -314,18 +440,23 @@ export class Keyring {
 
   /** @throws Refusal BANNED where a node is banned at a peer, PEER_UNAVAILABLE */
   async #isAllocatable(keyId: string): Promise<boolean> {
-    const answers = await Promise.all(this.#peers.nodes.map(async (node) => {
-      try {
-        const { allocatable } = await this.#peers.call<{ allocatable: unknown }>(
-          node, '/peer/key/allocatable', { key_id: keyId }, { timeout: this.#config.timeouts_ms.round }
-        )
-        return allocatable === true
-      } catch (error) {
-        // A node of an earlier version, during an upgrade.
-        if (error instanceof Refusal && error.code === 'NOT_FOUND') return true
-        throw error
-      }
-    }))
+    const answers = await Promise.all(
+      this.#peers.nodes.map(async (node) => {
+        try {
+          const { allocatable } = await this.#peers.call<{ allocatable: unknown }>(
+            node,
+            '/peer/key/allocatable',
+            { key_id: keyId },
+            { timeout: this.#config.timeouts_ms.round },
+          )
+          return allocatable === true
+        } catch (error) {
+          // A node of an earlier version, during an upgrade.
+          if (error instanceof Refusal && error.code === 'NOT_FOUND') return true
+          throw error
+        }
+      }),
+    )
     return answers.every(Boolean)
   }
 
@@ -338,7 +469,10 @@ export class Keyring {
     for (const node of set ? [] : this.#peers.nodes) {
       try {
         const answer = await this.#peers.call<{ set: unknown }>(
-          node, '/peer/key/get', { workspace, curve }, { timeout: this.#config.timeouts_ms.round }
+          node,
+          '/peer/key/get',
+          { workspace, curve },
+          { timeout: this.#config.timeouts_ms.round },
         )
         if (!answer.set) continue
         const heard = setSchema.parse(answer.set)
@@ -350,14 +484,18 @@ export class Keyring {
         this.#log('warn', 'could not ask for certificates', { peer: node, reason: reason(error) })
       }
     }
-    if (!set) throw new Refusal('KEY_NOT_READY', 'The workspace has no key that all three nodes certified')
+    if (!set)
+      throw new Refusal('KEY_NOT_READY', 'The workspace has no key that all three nodes certified')
     const half = { curve, publicKey: fromHex(set.public_key), chainCode: fromHex(set.chain_code) }
     const key: CertifiedKey = { key_id: set.key_id, ...half, publicKeyAt: publicKeysBelow(half) }
     this.#public.set(name, key)
     return key
   }
 
-  /** The epoch to sign with. As long as a peer may not have switched that is the one before, which each of the three still has. */
+  /**
+   * The epoch to sign with. As long as a peer may not have switched that is the one before, which
+   * each of the three still has.
+   */
   epochOf(keyId: string): number {
     const key = this.#store.state.keys.get(keyId)
     if (!key) throw new Refusal('KEY_NOT_READY', 'No such key')
@@ -365,7 +503,9 @@ export class Keyring {
   }
 
   /** Whether this node signs with an epoch. */
-  isUsable(keyId: string, epoch: number): boolean { return this.#store.state.sessionOf(keyId, epoch) !== undefined }
+  isUsable(keyId: string, epoch: number): boolean {
+    return this.#store.state.sessionOf(keyId, epoch) !== undefined
+  }
 
   /** The sealed share of an epoch in use; it is opened in native memory only. @throws Refusal */
   material(keyId: string, epoch: number): KeyMaterial {
@@ -376,9 +516,17 @@ export class Keyring {
       const loaded = this.#store.shareOf(keyId, epoch)
       if (!loaded) throw new Refusal('KEY_NOT_READY', `This node holds no share of epoch ${epoch}`)
       const key = state.keys.get(keyId)!
-      if (!isOf(loaded, key) || loaded.keyId !== keyId || loaded.epoch !== epoch || loaded.party !== this.#config.node) {
+      if (
+        !isOf(loaded, key) ||
+        loaded.keyId !== keyId ||
+        loaded.epoch !== epoch ||
+        loaded.party !== this.#config.node
+      ) {
         this.#log('alert', 'a share is not of the key that was certified', { key: keyId, epoch })
-        throw new Refusal('KEY_CONFLICT', 'The share of this node is not of the key that was certified')
+        throw new Refusal(
+          'KEY_CONFLICT',
+          'The share of this node is not of the key that was certified',
+        )
       }
       material = loaded
       if (this.#materials.size >= 256) this.#materials.clear()
@@ -389,12 +537,20 @@ export class Keyring {
 
   /** Drops what is kept of a key's shares in memory. */
   forget(keyId: string): void {
-    for (const name of this.#materials.keys()) if (name.startsWith(`${keyId}/`)) this.#materials.delete(name)
+    for (const name of this.#materials.keys())
+      if (name.startsWith(`${keyId}/`)) this.#materials.delete(name)
   }
 
-  stop(): void { this.#stopped = true }
+  stop(): void {
+    this.#stopped = true
+  }
 }
 
 /** Whether a share is of a public key. */
-const isOf = (share: KeyMaterial, key: { curve: Curve; public_key: string; chain_code: string }): boolean => (
-  share.curve === key.curve && hex(share.publicKey) === key.public_key && hex(share.chainCode) === key.chain_code)
+const isOf = (
+  share: KeyMaterial,
+  key: { curve: Curve; public_key: string; chain_code: string },
+): boolean =>
+  share.curve === key.curve &&
+  hex(share.publicKey) === key.public_key &&
+  hex(share.chainCode) === key.chain_code

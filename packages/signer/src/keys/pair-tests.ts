@@ -12,14 +12,23 @@ import type { Store } from '../store/index.ts'
 import type { Peers } from '../transport/peers.ts'
 
 const freshSchema = z.string().regex(/^[0-9a-f]{64}$/)
-/** New shares, by the session of the run that made them: it is a hash over fresh bytes of all three nodes. */
-export const shareNameSchema = z.strictObject({ key_id: z.string().max(64), epoch: z.int().min(0), session: freshSchema })
+/**
+ * New shares, by the session of the run that made them: it is a hash over fresh bytes of all three
+ * nodes.
+ */
+export const shareNameSchema = z.strictObject({
+  key_id: z.string().max(64),
+  epoch: z.int().min(0),
+  session: freshSchema,
+})
 export type ShareName = z.infer<typeof shareNameSchema>
 const openSchema = shareNameSchema.extend({ fresh: freshSchema })
 const openedSchema = z.strictObject({ fresh: freshSchema })
 /** Of one signature: the larger of its rounds has 165 kB on secp256k1. */
 const MESSAGE_LENGTH_MAX = 512 * 1024
-const messagesSchema = z.strictObject({ messages: z.array(z.array(z.string().max(MESSAGE_LENGTH_MAX)).max(4)).length(1) })
+const messagesSchema = z.strictObject({
+  messages: z.array(z.array(z.string().max(MESSAGE_LENGTH_MAX)).max(4)).length(1),
+})
 
 /** New shares that this node holds and that are to be tested. */
 export interface Subject {
@@ -39,34 +48,52 @@ interface Test {
   timer: NodeJS.Timeout
 }
 
-const toText = (messages: RoundMessages): string[][] => messages.map((list) => list.map((each) => Buffer.from(each).toString('base64')))
+const toText = (messages: RoundMessages): string[][] =>
+  messages.map((list) => list.map((each) => Buffer.from(each).toString('base64')))
 const fromText = (messages: readonly (readonly string[])[]): RoundMessages =>
   messages.map((list) => list.map((each) => Buffer.from(each, 'base64')))
 
 /**
- * Test signatures of two nodes with new shares, before anyone counts on those. What is signed is a constant that each node
- * computes by itself, so that no test can be made to sign anything else.
+ * Test signatures of two nodes with new shares, before anyone counts on those. What is signed is a
+ * constant that each node computes by itself, so that no test can be made to sign anything else.
  */
 export class PairTests {
-  readonly #parts: { config: Config; environment: Environment; store: Store; peers: Peers; vault: Vault; bans: Bans }
+  readonly #parts: {
+    config: Config
+    environment: Environment
+    store: Store
+    peers: Peers
+    vault: Vault
+    bans: Bans
+  }
   readonly #tests = new Map<string, Test>()
   readonly #opening = new Map<number, number>()
   readonly #sources: ((name: ShareName) => Promise<Subject | null>)[] = []
   /** Per partner. */
   static readonly testsMax = 4
 
-  constructor(parts: { config: Config; environment: Environment; store: Store; peers: Peers; vault: Vault; bans: Bans }) {
+  constructor(parts: {
+    config: Config
+    environment: Environment
+    store: Store
+    peers: Peers
+    vault: Vault
+    bans: Bans
+  }) {
     this.#parts = parts
     const { peers } = parts
-    peers.handle('/peer/test/open', async (node, body) => this.#opened(node, openSchema.parse(body)))
-    peers.handle(
-      '/peer/test/round',
-      async (node, body, header) => this.#round(node, header.session, header.round, messagesSchema.parse(body).messages)
+    peers.handle('/peer/test/open', async (node, body) =>
+      this.#opened(node, openSchema.parse(body)),
+    )
+    peers.handle('/peer/test/round', async (node, body, header) =>
+      this.#round(node, header.session, header.round, messagesSchema.parse(body).messages),
     )
   }
 
   /** Adds who may hold shares that are asked for; the answer may be waited for. */
-  serve(source: (name: ShareName) => Promise<Subject | null>): void { this.#sources.push(source) }
+  serve(source: (name: ShareName) => Promise<Subject | null>): void {
+    this.#sources.push(source)
+  }
 
   async #subjectOf(name: ShareName): Promise<Subject> {
     for (const source of this.#sources) {
@@ -76,21 +103,54 @@ export class PairTests {
     throw new Refusal('KEY_CONFLICT', 'Those shares are not prepared here')
   }
 
-  #begin(name: ShareName, { kind, material }: Subject, partner: number, fresh: readonly [string, string]): {
-    batch: Batch; id: string; binding: (round: number) => Binding
+  #begin(
+    name: ShareName,
+    { kind, material }: Subject,
+    partner: number,
+    fresh: readonly [string, string],
+  ): {
+    batch: Batch
+    id: string
+    binding: (round: number) => Binding
   } {
     const { config, vault, store, bans } = this.#parts
-    const participants: [number, number] = config.node < partner ? [config.node, partner] : [partner, config.node]
+    const participants: [number, number] =
+      config.node < partner ? [config.node, partner] : [partner, config.node]
     const sessionId = sha256(
-      'custody/pair-test-session/v1\n', JSON.stringify([kind, name.key_id, name.epoch, name.session, participants, fresh])
+      'custody/pair-test-session/v1\n',
+      JSON.stringify([kind, name.key_id, name.epoch, name.session, participants, fresh]),
     )
     const id = hex(sessionId)
-    if (store.state.sessions.has(id)) throw new Refusal('SESSION_ABORTED', 'The session id was used before')
-    store.append('session', { kind: kind === 'keygen' ? 'keygen-test' : 'refresh-test', key_id: name.key_id, sessions: [id] })
+    if (store.state.sessions.has(id))
+      throw new Refusal('SESSION_ABORTED', 'The session id was used before')
+    store.append('session', {
+      kind: kind === 'keygen' ? 'keygen-test' : 'refresh-test',
+      key_id: name.key_id,
+      sessions: [id],
+    })
     const item = itemOf(name, { kind, material })
-    const batch = new Batch({ vault, bans, key: material, items: [item], sessionIds: [sessionId], participants, partner })
+    const batch = new Batch({
+      vault,
+      bans,
+      key: material,
+      items: [item],
+      sessionIds: [sessionId],
+      participants,
+      partner,
+    })
     const digest = hex(item.message)
-    return { batch, id, binding: (round) => ({ ...NO_BINDING, session: id, round, key: name.key_id, digest, participants }) }
+    return {
+      batch,
+      id,
+      binding: (round) => ({
+        ...NO_BINDING,
+        session: id,
+        round,
+        key: name.key_id,
+        digest,
+        participants,
+      }),
+    }
   }
 
   /**
@@ -104,32 +164,59 @@ export class PairTests {
     const timeout = config.timeouts_ms.round
     const fresh = hex(environment.random(32))
     const opened = shapeOfAnswer(
-      openedSchema, await peers.call(partner, '/peer/test/open', { ...name, fresh }, { timeout: config.timeouts_ms.keygen }), partner
+      openedSchema,
+      await peers.call(
+        partner,
+        '/peer/test/open',
+        { ...name, fresh },
+        { timeout: config.timeouts_ms.keygen },
+      ),
+      partner,
     )
     const { batch, binding } = this.#begin(name, subject, partner, [fresh, opened.fresh])
     try {
       let messages = await batch.step(null)
       for (let round = 1; !batch.results; round++) {
-        const heard = shapeOfAnswer(messagesSchema, await peers.call(partner, '/peer/test/round', { messages: toText(messages) }, {
-          timeout, binding: binding(round),
-        }), partner)
+        const heard = shapeOfAnswer(
+          messagesSchema,
+          await peers.call(
+            partner,
+            '/peer/test/round',
+            { messages: toText(messages) },
+            {
+              timeout,
+              binding: binding(round),
+            },
+          ),
+          partner,
+        )
         messages = await batch.step(fromText(heard.messages))
       }
       // The partner ends on its own: one more call hears that it did.
-      await peers.call(partner, '/peer/test/round', { messages: [[]] }, { timeout, binding: binding(0) })
+      await peers.call(
+        partner,
+        '/peer/test/round',
+        { messages: [[]] },
+        { timeout, binding: binding(0) },
+      )
       pass(name, subject, partner, batch)
     } catch (error) {
       batch.abort()
-      if (error instanceof ThresholdError) throw new Refusal('SESSION_ABORTED', `The test with node ${partner} ended: ${error.code}`)
+      if (error instanceof ThresholdError)
+        throw new Refusal('SESSION_ABORTED', `The test with node ${partner} ended: ${error.code}`)
       throw error
     }
   }
 
-  async #opened(partner: number, { fresh, ...name }: ShareName & { fresh: string }): Promise<{ fresh: string }> {
+  async #opened(
+    partner: number,
+    { fresh, ...name }: ShareName & { fresh: string },
+  ): Promise<{ fresh: string }> {
     const { bans, environment, config } = this.#parts
     const opening = this.#opening.get(partner) ?? 0
     const open = [...this.#tests.values()].filter((test) => test.partner === partner).length
-    if (open + opening >= PairTests.testsMax) throw new Refusal('TOO_BUSY', 'Too many tests are open')
+    if (open + opening >= PairTests.testsMax)
+      throw new Refusal('TOO_BUSY', 'Too many tests are open')
     this.#opening.set(partner, opening + 1)
     let subject: Subject
     try {
@@ -143,12 +230,25 @@ export class PairTests {
     const next = batch.step(null)
     next.catch(() => {})
     this.#tests.set(id, {
-      name, subject, partner, batch, next, round: 0, timer: setTimeout(() => { this.#close(id) }, config.timeouts_ms.keygen),
+      name,
+      subject,
+      partner,
+      batch,
+      next,
+      round: 0,
+      timer: setTimeout(() => {
+        this.#close(id)
+      }, config.timeouts_ms.keygen),
     })
     return { fresh: mine }
   }
 
-  async #round(node: number, session: string, round: number, messages: string[][]): Promise<unknown> {
+  async #round(
+    node: number,
+    session: string,
+    round: number,
+    messages: string[][],
+  ): Promise<unknown> {
     const test = this.#tests.get(session)
     if (!test || test.partner !== node) throw new Refusal('SESSION_ABORTED', 'No such test is open')
     try {
@@ -165,7 +265,8 @@ export class PairTests {
       return { messages: toText(mine) }
     } catch (error) {
       this.#close(session)
-      if (error instanceof ThresholdError) throw new Refusal('SESSION_ABORTED', `The test ended: ${error.code}`)
+      if (error instanceof ThresholdError)
+        throw new Refusal('SESSION_ABORTED', `The test ended: ${error.code}`)
       throw error
     }
   }
@@ -181,8 +282,13 @@ export class PairTests {
 
 const TAGS = { keygen: 'custody/keygen-test/v1\n', refresh: 'custody/refresh-test/v1\n' }
 
-function itemOf(name: ShareName, { kind, material }: Pick<Subject, 'kind' | 'material'>): {
-  path: number[]; publicKey: Uint8Array; message: Uint8Array
+function itemOf(
+  name: ShareName,
+  { kind, material }: Pick<Subject, 'kind' | 'material'>,
+): {
+  path: number[]
+  publicKey: Uint8Array
+  message: Uint8Array
 } {
   const message = new Uint8Array(sha256(TAGS[kind], JSON.stringify([name.key_id, name.epoch])))
   return { path: [], publicKey: material.publicKey, message }

@@ -1,5 +1,6 @@
 /**
- * So many at once, and one more after each interval. By the process's own clock, not the machine's, which may be set back.
+ * So many at once, and one more after each interval. By the process's own clock, not the machine's,
+ * which may be set back.
  */
 export class RateLimit {
   readonly #burst: number
@@ -8,7 +9,15 @@ export class RateLimit {
   #left: number
   #at: number
 
-  constructor({ burst, everyMs, now = () => performance.now() }: { burst: number; everyMs: number; now?: () => number }) {
+  constructor({
+    burst,
+    everyMs,
+    now = () => performance.now(),
+  }: {
+    burst: number
+    everyMs: number
+    now?: () => number
+  }) {
     this.#burst = burst
     this.#everyMs = everyMs
     this.#now = now

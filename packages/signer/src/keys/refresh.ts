@@ -6,14 +6,23 @@ import type { Store } from '../store/index.ts'
 import type { Peers } from '../transport/peers.ts'
 import type { Ceremonies } from './ceremony.ts'
 import type { Keyring } from './keyring.ts'
-import { abandonRefusal, forgetRefusal, revertRefusal, switchRefusal, type Switched } from './refresh-rules.ts'
+import {
+  abandonRefusal,
+  forgetRefusal,
+  revertRefusal,
+  switchRefusal,
+  type Switched,
+} from './refresh-rules.ts'
 import { shareNameSchema, type PairTests, type ShareName, type Subject } from './pair-tests.ts'
 
 const nameSchema = shareNameSchema.extend({ epoch: z.int().min(1) })
 const pairSchema = nameSchema.extend({ partner: z.int().min(1).max(3) })
 const keySchema = z.strictObject({ key_id: z.string().max(64) })
 const switchedSchema = z.strictObject({ epoch: z.int(), session: z.string().nullable() })
-const commandSchema = z.strictObject({ key_ids: z.array(z.string().max(64)).optional(), workspace: z.string().max(128).optional() })
+const commandSchema = z.strictObject({
+  key_ids: z.array(z.string().max(64)).optional(),
+  workspace: z.string().max(128).optional(),
+})
 
 interface Parts {
   config: Config
@@ -26,9 +35,10 @@ interface Parts {
 }
 
 /**
- * New shares of the same key, in phases: all three make and certify the shares of the next epoch, each of the three pairs signs a
- * test with them, all three switch, and each wipes its old share once both peers have told it that they have switched. Until then
- * both sign. `refresh-rules.ts` says why.
+ * New shares of the same key, in phases: all three make and certify the shares of the next epoch,
+ * each of the three pairs signs a test with them, all three switch, and each wipes its old share
+ * once both peers have told it that they have switched. Until then both sign. `refresh-rules.ts`
+ * says why.
  */
 export class Refresher {
   readonly #parts: Parts
@@ -57,7 +67,8 @@ export class Refresher {
       return { epoch: key.epoch, session: key.session } satisfies Switched
     })
     peers.handle('/peer/refresh/forget', async (_node, body) => {
-      if (!await this.#forget(nameSchema.parse(body))) throw new Refusal('KEY_CONFLICT', 'Not every node has switched')
+      if (!(await this.#forget(nameSchema.parse(body))))
+        throw new Refusal('KEY_CONFLICT', 'Not every node has switched')
       return {}
     })
     peers.handle('/peer/refresh/abandon', async (_node, body) => {
@@ -72,7 +83,8 @@ export class Refresher {
 
   async command(body: unknown): Promise<unknown> {
     const parsed = commandSchema.safeParse(body)
-    if (!parsed.success) throw new Refusal('BAD_ORDER', 'refresh takes key_ids or workspace, or nothing for all')
+    if (!parsed.success)
+      throw new Refusal('BAD_ORDER', 'refresh takes key_ids or workspace, or nothing for all')
     if (this.#running) throw new Refusal('TOO_BUSY', 'A refresh is running')
     this.#running = true
     const refreshed: { key_id: string; epoch: number }[] = []
@@ -83,21 +95,30 @@ export class Refresher {
           refreshed.push({ key_id: keyId, epoch: await this.#refresh(keyId) })
         } catch (error) {
           failed.push({ key_id: keyId, reason: reason(error) })
-          this.#parts.log('error', 'a refresh failed; the old shares stay in use', { key: keyId, reason: reason(error) })
+          this.#parts.log('error', 'a refresh failed; the old shares stay in use', {
+            key: keyId,
+            reason: reason(error),
+          })
         }
       }
     } finally {
       this.#running = false
     }
     if (refreshed.length > 0) {
-      this.#parts.log('info', 'backups made before this hold old shares: make new ones and destroy those', { keys: refreshed.length })
+      this.#parts.log(
+        'info',
+        'backups made before this hold old shares: make new ones and destroy those',
+        { keys: refreshed.length },
+      )
     }
     return { refreshed, failed }
   }
 
   #keysOf(workspace: string | undefined): string[] {
     const keys = [...this.#parts.store.state.keys.values()]
-    return keys.filter((key) => workspace === undefined || key.workspace === workspace).map((key) => key.key_id)
+    return keys
+      .filter((key) => workspace === undefined || key.workspace === workspace)
+      .map((key) => key.key_id)
   }
 
   async #refresh(keyId: string): Promise<number> {
@@ -106,23 +127,36 @@ export class Refresher {
     if (!key) throw new Refusal('KEY_NOT_READY', 'No such key')
     await this.#settle(keyId)
     const { epoch } = store.state.keys.get(keyId)!
-    const { session } = await ceremonies.lead({ kind: 'refresh', curve: key.curve, key_id: keyId, epoch })
+    const { session } = await ceremonies.lead({
+      kind: 'refresh',
+      curve: key.curve,
+      key_id: keyId,
+      epoch,
+    })
     const name: ShareName = { key_id: keyId, epoch: epoch + 1, session }
     const [first, second] = peers.nodes as [number, number]
     await tests.lead(name, first)
     await tests.lead(name, second)
     const timeout = config.timeouts_ms.keygen
     await peers.call(first, '/peer/refresh/pair', { ...name, partner: second }, { timeout })
-    await Promise.all(peers.nodes.map((node) => peers.call(node, '/peer/refresh/commit', name, { timeout })))
+    await Promise.all(
+      peers.nodes.map((node) => peers.call(node, '/peer/refresh/commit', name, { timeout })),
+    )
     this.#commit(name)
-    // All three have switched: the old shares can go. Whoever is not reached now asks the others later.
-    await Promise.all(peers.nodes.map((node) => peers.call(node, '/peer/refresh/forget', name, { timeout })))
+    // All three have switched: the old shares can go. Whoever is not reached now asks the others
+    // later.
+    await Promise.all(
+      peers.nodes.map((node) => peers.call(node, '/peer/refresh/forget', name, { timeout })),
+    )
     await this.#forget(name)
     log('info', 'a key was refreshed', { key: keyId, epoch: name.epoch })
     return name.epoch
   }
 
-  /** Wipes old shares where both peers have switched since. For housekeeping: nothing depends on when it runs. */
+  /**
+   * Wipes old shares where both peers have switched since. For housekeeping: nothing depends on
+   * when it runs.
+   */
   async forgetOld(): Promise<void> {
     const { store } = this.#parts
     if (this.#isForgetting) return
@@ -141,7 +175,10 @@ export class Refresher {
 
   #tellOnce(keyId: string, error: unknown): void {
     if (!this.#unforgotten.has(keyId)) {
-      this.#parts.log('warn', 'an old share cannot be wiped yet; this is tried again', { key: keyId, reason: reason(error) })
+      this.#parts.log('warn', 'an old share cannot be wiped yet; this is tried again', {
+        key: keyId,
+        reason: reason(error),
+      })
     }
     this.#unforgotten.add(keyId)
   }
@@ -149,12 +186,26 @@ export class Refresher {
   /** What both peers have switched to, each asked directly. @throws Refusal PEER_UNAVAILABLE */
   #told(keyId: string): Promise<Switched[]> {
     const { peers, config } = this.#parts
-    return Promise.all(peers.nodes.map(async (node) => shapeOfAnswer(
-      switchedSchema, await peers.call(node, '/peer/refresh/state', { key_id: keyId }, { timeout: config.timeouts_ms.round }), node
-    )))
+    return Promise.all(
+      peers.nodes.map(async (node) =>
+        shapeOfAnswer(
+          switchedSchema,
+          await peers.call(
+            node,
+            '/peer/refresh/state',
+            { key_id: keyId },
+            { timeout: config.timeouts_ms.round },
+          ),
+          node,
+        ),
+      ),
+    )
   }
 
-  /** Ends what an earlier refresh left open, here and at the peers, so that another can begin. @throws Refusal */
+  /**
+   * Ends what an earlier refresh left open, here and at the peers, so that another can begin.
+   * @throws Refusal
+   */
   async #settle(keyId: string): Promise<void> {
     const { store, peers, config } = this.#parts
     const key = store.state.keys.get(keyId)
@@ -162,8 +213,12 @@ export class Refresher {
     const prepared = store.state.prepared.get(keyId)
     const told = await this.#told(keyId)
     // The refresh ended between the switches of two nodes: this one follows.
-    const isFollowed = prepared && prepared.epoch > key.epoch && told.some((peer) => peer.session === prepared.session)
-    if (isFollowed) this.#commit({ key_id: keyId, epoch: prepared.epoch, session: prepared.session })
+    const isFollowed =
+      prepared &&
+      prepared.epoch > key.epoch &&
+      told.some((peer) => peer.session === prepared.session)
+    if (isFollowed)
+      this.#commit({ key_id: keyId, epoch: prepared.epoch, session: prepared.session })
     const now = store.state.keys.get(keyId)!
     if (now.previous && now.session !== null) {
       await this.#end({ key_id: keyId, epoch: now.epoch, session: now.session })
@@ -171,16 +226,25 @@ export class Refresher {
     }
     for (const [at, node] of peers.nodes.entries()) {
       if (told[at]!.epoch > now.epoch) {
-        await peers.call(node, '/peer/refresh/settle', { key_id: keyId }, { timeout: config.timeouts_ms.keygen })
+        await peers.call(
+          node,
+          '/peer/refresh/settle',
+          { key_id: keyId },
+          { timeout: config.timeouts_ms.keygen },
+        )
       }
     }
   }
 
-  /** Takes the peers along to what this node has switched to; or goes back, once both have promised not to switch. */
+  /**
+   * Takes the peers along to what this node has switched to; or goes back, once both have promised
+   * not to switch.
+   */
   async #end(name: ShareName): Promise<void> {
     const { store, peers, config, keyring, log } = this.#parts
     const timeout = config.timeouts_ms.round
-    const toAll = (call: string) => Promise.allSettled(peers.nodes.map((node) => peers.call(node, call, name, { timeout })))
+    const toAll = (call: string) =>
+      Promise.allSettled(peers.nodes.map((node) => peers.call(node, call, name, { timeout })))
     await toAll('/peer/refresh/commit')
     if (await this.#forget(name)) {
       await toAll('/peer/refresh/forget')
@@ -189,14 +253,18 @@ export class Refresher {
     const abandoned = await toAll('/peer/refresh/abandon')
     if (abandoned.some(({ status }) => status === 'rejected')) {
       throw new Refusal(
-        'KEY_CONFLICT', 'An earlier refresh of this key has not ended: not every node has switched, nor has every other abandoned it'
+        'KEY_CONFLICT',
+        'An earlier refresh of this key has not ended: not every node has switched, nor has every other abandoned it',
       )
     }
     const refusal = revertRefusal(store.state, name)
     if (refusal !== null) throw new Refusal('KEY_CONFLICT', refusal)
     store.append('reverted', name)
     keyring.forget(name.key_id)
-    log('warn', 'a refresh that the other nodes abandoned was taken back', { key: name.key_id, epoch: name.epoch })
+    log('warn', 'a refresh that the other nodes abandoned was taken back', {
+      key: name.key_id,
+      epoch: name.epoch,
+    })
   }
 
   #commit(name: ShareName): void {
@@ -206,7 +274,10 @@ export class Refresher {
     if (store.state.keys.get(name.key_id)!.epoch < name.epoch) store.append('refreshed', name)
   }
 
-  /** Whether the share before was wiped, or had been. @throws Refusal where this node has not switched, or a peer does not answer */
+  /**
+   * Whether the share before was wiped, or had been. @throws Refusal where this node has not
+   * switched, or a peer does not answer
+   */
   async #forget(name: ShareName): Promise<boolean> {
     const { store, keyring } = this.#parts
     const key = store.state.keys.get(name.key_id)
@@ -225,7 +296,8 @@ export class Refresher {
     const { store } = this.#parts
     const refusal = abandonRefusal(store.state, name)
     if (refusal !== null) throw new Refusal('KEY_CONFLICT', refusal)
-    if (store.state.prepared.get(name.key_id)?.session === name.session) store.append('abandoned', name)
+    if (store.state.prepared.get(name.key_id)?.session === name.session)
+      store.append('abandoned', name)
   }
 
   #assertPrepared(name: ShareName): void {
@@ -242,12 +314,16 @@ export class Refresher {
     await ceremonies.ended(name.key_id)
     this.#assertPrepared(name)
     // Each test is a chance to try a bit of the new shares: there is none once they are in use.
-    if (store.state.keys.get(name.key_id)?.session === name.session) throw new Refusal('KEY_CONFLICT', 'Those shares are in use here')
+    if (store.state.keys.get(name.key_id)?.session === name.session)
+      throw new Refusal('KEY_CONFLICT', 'Those shares are in use here')
     const material = store.shares.read(name.key_id, name.epoch, name.session)
     if (!material) return null
     return {
-      kind: 'refresh', material,
-      passed: (partner) => { store.append('tested', { ...name, partner }) },
+      kind: 'refresh',
+      material,
+      passed: (partner) => {
+        store.append('tested', { ...name, partner })
+      },
     }
   }
 }

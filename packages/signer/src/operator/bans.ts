@@ -3,9 +3,15 @@ import type { Parts } from '../parts.ts'
 import type { BanStatement } from '../store/entries/people.ts'
 import { shaped } from '../transport/body.ts'
 
-const banSchema = z.strictObject({ node: z.int().min(1).max(3), reason: z.string().min(1).max(200).default('ordered by the operator') })
+const banSchema = z.strictObject({
+  node: z.int().min(1).max(3),
+  reason: z.string().min(1).max(200).default('ordered by the operator'),
+})
 
-/** Bans a peer permanently, as a proven cheat would. Returns the ban on record: the first one where there was one. */
+/**
+ * Bans a peer permanently, as a proven cheat would. Returns the ban on record: the first one where
+ * there was one.
+ */
 export function ban({ config, bans: all }: Parts, body: unknown): unknown {
   const { node, reason } = shaped(banSchema, body)
   const { at, reason: why, cause, identity } = all.order(node, reason)
@@ -14,6 +20,8 @@ export function ban({ config, bans: all }: Parts, body: unknown): unknown {
 
 /** This node's own bans, and what its peers reported of theirs. */
 export function bans({ store }: Parts): unknown {
-  const reports = store.state.banReports.map(({ signature: _signature, ...statement }): BanStatement => statement)
+  const reports = store.state.banReports.map(
+    ({ signature: _signature, ...statement }): BanStatement => statement,
+  )
   return { bans: store.state.bans.map(({ height: _height, ...each }) => each), reports }
 }

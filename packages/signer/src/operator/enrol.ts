@@ -1,4 +1,9 @@
-import { AuthError, canonicalPublicKey, fingerprintOfKey, parsePublicKey } from '@custody/request-auth'
+import {
+  AuthError,
+  canonicalPublicKey,
+  fingerprintOfKey,
+  parsePublicKey,
+} from '@custody/request-auth'
 import { z } from 'zod'
 import { subAccountIndexSchema, subAccountNameSchema } from '../enrolment/sub-accounts.ts'
 import { Refusal } from '../errors.ts'
@@ -15,64 +20,103 @@ const enrolSchema = keySchema.extend({
   index: subAccountIndexSchema.optional(),
 })
 
-/** An enrolment as a node tells it to its operator, who compares it with what he typed and with the other nodes. */
+/**
+ * An enrolment as a node tells it to its operator, who compares it with what he typed and with the
+ * other nodes.
+ */
 export const told = (
-  { config }: Parts, { api_key, public_key_pem, role, workspace, sub_account, sub_account_name, revoked }: Enrolment
+  { config }: Parts,
+  { api_key, public_key_pem, role, workspace, sub_account, sub_account_name, revoked }: Enrolment,
 ) => ({
-  node: config.node, api_key, key_fingerprint: fingerprintOfKey(parsePublicKey(public_key_pem)), role, workspace,
-  sub_account: sub_account_name, sub_account_index: sub_account, revoked,
+  node: config.node,
+  api_key,
+  key_fingerprint: fingerprintOfKey(parsePublicKey(public_key_pem)),
+  role,
+  workspace,
+  sub_account: sub_account_name,
+  sub_account_index: sub_account,
+  revoked,
 })
 
-/** The pinned identity keys of all three nodes, as this one has them: what a caller pins in turn. */
-const identitiesOf = ({ keyring }: Parts) => [...keyring.identities].sort(([a], [b]) => a - b).map(([node, identity]) => ({
-  node, identity: identity.export({ type: 'spki', format: 'pem' }) as string,
-}))
+/**
+ * The pinned identity keys of all three nodes, as this one has them: what a caller pins in turn.
+ */
+const identitiesOf = ({ keyring }: Parts) =>
+  [...keyring.identities]
+    .sort(([a], [b]) => a - b)
+    .map(([node, identity]) => ({
+      node,
+      identity: identity.export({ type: 'spki', format: 'pem' }) as string,
+    }))
 
 /** The key in the one spelling that is written down, whatever spelling was typed. */
 function readPublicKey(pem: string): string {
   try {
     return canonicalPublicKey(pem)
   } catch (error) {
-    if (error instanceof AuthError) throw new Refusal('BAD_REQUEST_FIELD', `public_key_pem ${error.message}`)
+    if (error instanceof AuthError)
+      throw new Refusal('BAD_REQUEST_FIELD', `public_key_pem ${error.message}`)
     throw error
   }
 }
 
 /**
- * Rule 1: who may ask for payments is said here and nowhere else, in the operator's own words: the sub-account by its name,
- * whose index the nodes alone know.
+ * Rule 1: who may ask for payments is said here and nowhere else, in the operator's own words: the
+ * sub-account by its name, whose index the nodes alone know.
  */
 export async function enrol(parts: Parts, body: unknown): Promise<unknown> {
   const { store, subAccounts, config } = parts
   const { index, ...typed } = shaped(enrolSchema, body)
   const wanted = { ...typed, public_key_pem: readPublicKey(typed.public_key_pem) }
-  if (store.state.revoked.has(wanted.api_key)) throw new Refusal('ENROLMENT_CONFLICT', 'The API key is revoked, for ever')
-  if (store.state.restoring) throw new Refusal('RESTORING', 'The node was restored and has not yet taken the records of its peers')
+  if (store.state.revoked.has(wanted.api_key))
+    throw new Refusal('ENROLMENT_CONFLICT', 'The API key is revoked, for ever')
+  if (store.state.restoring)
+    throw new Refusal(
+      'RESTORING',
+      'The node was restored and has not yet taken the records of its peers',
+    )
   const bound = await subAccounts.bind(wanted.workspace, wanted.sub_account, index)
   // Read after the await: a revocation or the same enrolment may have come in between.
   const known = store.state.enrolments.get(wanted.api_key)
-  if (store.state.revoked.has(wanted.api_key)) throw new Refusal('ENROLMENT_CONFLICT', 'The API key is revoked, for ever')
+  if (store.state.revoked.has(wanted.api_key))
+    throw new Refusal('ENROLMENT_CONFLICT', 'The API key is revoked, for ever')
   if (known) {
-    const same = canonicalPublicKey(known.public_key_pem) === wanted.public_key_pem
-      && known.role === wanted.role
-      && known.workspace === wanted.workspace
-      && known.sub_account === bound
-    if (!same) throw new Refusal('ENROLMENT_CONFLICT', 'The API key is enrolled otherwise; an enrolment is immutable')
-  } else store.append('enrol', { ...wanted, sub_account: bound, sub_account_name: wanted.sub_account })
+    const same =
+      canonicalPublicKey(known.public_key_pem) === wanted.public_key_pem &&
+      known.role === wanted.role &&
+      known.workspace === wanted.workspace &&
+      known.sub_account === bound
+    if (!same)
+      throw new Refusal(
+        'ENROLMENT_CONFLICT',
+        'The API key is enrolled otherwise; an enrolment is immutable',
+      )
+  } else
+    store.append('enrol', { ...wanted, sub_account: bound, sub_account_name: wanted.sub_account })
   const enrolment = store.state.enrolments.get(wanted.api_key) as Enrolment
   return {
-    enrolled: true, new: !known, mode: config.mode, ...told(parts, { ...enrolment, sub_account_name: wanted.sub_account }),
+    enrolled: true,
+    new: !known,
+    mode: config.mode,
+    ...told(parts, { ...enrolment, sub_account_name: wanted.sub_account }),
     identities: identitiesOf(parts),
   }
 }
 
-/** For ever, and also of a key that this node does not know: one enrolled while it was away must not come in later. */
+/**
+ * For ever, and also of a key that this node does not know: one enrolled while it was away must not
+ * come in later.
+ */
 export function revoke(parts: Parts, body: unknown): unknown {
   const { store, config } = parts
   const { api_key } = shaped(keySchema, body)
   if (!store.state.revoked.has(api_key)) store.append('revoke', { api_key })
   const known = store.state.enrolments.get(api_key)
-  return { revoked: true, known: known !== undefined, ...(known ? told(parts, known) : { node: config.node, api_key }) }
+  return {
+    revoked: true,
+    known: known !== undefined,
+    ...(known ? told(parts, known) : { node: config.node, api_key }),
+  }
 }
 
 /** What this node knows of an API key, with its public key, for a node that was away. */

@@ -7,47 +7,75 @@ import { DAY_S } from '../policy/age.ts'
 import { shaped } from '../transport/body.ts'
 
 const drainSchema = z.strictObject({
-  workspace: z.string().min(1).max(128), network: z.string().max(32), to_address: z.string().max(256),
+  workspace: z.string().min(1).max(128),
+  network: z.string().max(32),
+  to_address: z.string().max(256),
   order: z.string().min(1).max(64).optional(),
 })
 
-const tankStakeSchema = z.strictObject({
-  workspace: z.string().min(1).max(128), network: z.string().max(32), action: z.enum(['stake', 'unstake', 'release']),
-  resource: z.enum(['ENERGY', 'BANDWIDTH']).nullable(), amount: z.string().regex(/^(0|[1-9][0-9]{0,18})$/),
-  order: z.string().min(1).max(64).optional(),
-}).refine(
-  (body) => (body.action === 'release') === (body.resource === null) && (body.action === 'release') === (body.amount === '0'),
-  'a release names neither resource nor amount'
-)
+const tankStakeSchema = z
+  .strictObject({
+    workspace: z.string().min(1).max(128),
+    network: z.string().max(32),
+    action: z.enum(['stake', 'unstake', 'release']),
+    resource: z.enum(['ENERGY', 'BANDWIDTH']).nullable(),
+    amount: z.string().regex(/^(0|[1-9][0-9]{0,18})$/),
+    order: z.string().min(1).max(64).optional(),
+  })
+  .refine(
+    (body) =>
+      (body.action === 'release') === (body.resource === null) &&
+      (body.action === 'release') === (body.amount === '0'),
+    'a release names neither resource nor amount',
+  )
 
 /** How long an order about a tank stands. */
 const ORDER_S = 7 * DAY_S
 
-/** Rule 15. The same `order` is given to each node; without one the node makes it. Answers what this node wrote down. */
+/**
+ * Rule 15. The same `order` is given to each node; without one the node makes it. Answers what this
+ * node wrote down.
+ */
 export function drain({ config, store, registry, environment }: Parts, body: unknown): unknown {
   const { workspace, network: code, to_address, order } = shaped(drainSchema, body)
   const network = registry.network(code)
-  if (!network) throw new Refusal('NETWORK_MISMATCH', `The network ${code} is not in this node's registry`)
+  if (!network)
+    throw new Refusal('NETWORK_MISMATCH', `The network ${code} is not in this node's registry`)
   const to = validateAddress(registry, network.native_asset, to_address)
   if (!to.valid) throw new Refusal('BAD_REQUEST_FIELD', `to_address: ${to.reason}`)
   const id = order ?? hex(environment.random(16))
   const known = store.state.drains.get(id)
-  if (known && (known.workspace !== workspace || known.network !== code || known.to_address !== to.address)) {
+  if (
+    known &&
+    (known.workspace !== workspace || known.network !== code || known.to_address !== to.address)
+  ) {
     throw new Refusal('ENROLMENT_CONFLICT', 'This order id stands for another drain')
   }
-  const written = known ?? { order: id, workspace, network: code, to_address: to.address, expires_at: store.seconds() + ORDER_S }
+  const written = known ?? {
+    order: id,
+    workspace,
+    network: code,
+    to_address: to.address,
+    expires_at: store.seconds() + ORDER_S,
+  }
   if (!known) store.append('drain', { ...written })
   return { node: config.node, ...written }
 }
 
-/** Rule 15, for the stake of a tank. Amount in the smallest unit. Answers what this node wrote down. */
+/**
+ * Rule 15, for the stake of a tank. Amount in the smallest unit. Answers what this node wrote down.
+ */
 export function tankStake({ config, store, registry, environment }: Parts, body: unknown): unknown {
   const { order, ...wanted } = shaped(tankStakeSchema, body)
   const network = registry.network(wanted.network)
-  if (!network || !traitsOf(network).staking) throw new Refusal('NETWORK_MISMATCH', `Nothing is staked on ${wanted.network}`)
+  if (!network || !traitsOf(network).staking)
+    throw new Refusal('NETWORK_MISMATCH', `Nothing is staked on ${wanted.network}`)
   const id = order ?? hex(environment.random(16))
   const known = store.state.tankStakes.get(id)
-  if (known && (Object.keys(wanted) as (keyof typeof wanted)[]).some((name) => wanted[name] !== known[name])) {
+  if (
+    known &&
+    (Object.keys(wanted) as (keyof typeof wanted)[]).some((name) => wanted[name] !== known[name])
+  ) {
     throw new Refusal('ENROLMENT_CONFLICT', 'This order id stands for something else')
   }
   const written = known ?? { order: id, ...wanted, expires_at: store.seconds() + ORDER_S }

@@ -8,8 +8,11 @@ import { orderSchema } from '../policy/order.ts'
 import { shaped } from '../transport/body.ts'
 
 const recoverSchema = z.strictObject({
-  workspace: z.string().min(1).max(128), network: z.string().max(32), to_address: z.string().max(256),
-  tag: z.string().max(256).nullable().default(null), fee_max: z.string().regex(/^[1-9][0-9]{0,77}$/),
+  workspace: z.string().min(1).max(128),
+  network: z.string().max(32),
+  to_address: z.string().max(256),
+  tag: z.string().max(256).nullable().default(null),
+  fee_max: z.string().regex(/^[1-9][0-9]{0,77}$/),
 })
 
 /** How long a recovery order stands. */
@@ -17,32 +20,51 @@ const ORDER_S = 7 * DAY_S
 
 function assertRecovering({ store }: Parts): void {
   if (store.state.recovering) return
-  throw new Refusal('NOT_ALLOWED', 'This node serves a platform: recovery orders are for one that was opened for them')
+  throw new Refusal(
+    'NOT_ALLOWED',
+    'This node serves a platform: recovery orders are for one that was opened for them',
+  )
 }
 
 /**
- * Rule 16: where all that a workspace has on a network goes, as this node's own operator types it. The name of the order follows
- * from what it says, so that two operators who typed the same have the same order. Answers what this node wrote down.
+ * Rule 16: where all that a workspace has on a network goes, as this node's own operator types it.
+ * The name of the order follows from what it says, so that two operators who typed the same have
+ * the same order. Answers what this node wrote down.
  */
 export function recover(parts: Parts, body: unknown): unknown {
   assertRecovering(parts)
   const { config, store, registry } = parts
   const wanted = shaped(recoverSchema, body)
   const network = registry.network(wanted.network)
-  if (!network) throw new Refusal('NETWORK_MISMATCH', `The network ${wanted.network} is not in this node's registry`)
+  if (!network)
+    throw new Refusal(
+      'NETWORK_MISMATCH',
+      `The network ${wanted.network} is not in this node's registry`,
+    )
   const to = validateAddress(registry, network.native_asset, wanted.to_address, wanted.tag)
   if (!to.valid) throw new Refusal('BAD_REQUEST_FIELD', `to_address: ${to.reason}`)
-  const said = { workspace: wanted.workspace, network: network.code, to_address: to.address, tag: to.address_tag, fee_max: wanted.fee_max }
+  const said = {
+    workspace: wanted.workspace,
+    network: network.code,
+    to_address: to.address,
+    tag: to.address_tag,
+    fee_max: wanted.fee_max,
+  }
   const order = sha256hex(JSON.stringify(Object.values(said))).slice(0, 32)
   const known = store.state.recoveries.get(order)
-  const written = known && known.expires_at > store.seconds() ? known : { order, ...said, expires_at: store.seconds() + ORDER_S }
+  const written =
+    known && known.expires_at > store.seconds()
+      ? known
+      : { order, ...said, expires_at: store.seconds() + ORDER_S }
   if (written !== known) store.append('recover', { ...written })
   return { node: config.node, ...written }
 }
 
 const signSchema = orderSchema.extend({ partner: z.int().min(1).max(3) })
 
-/** One transaction of a recovery, signed with a partner: by the operator, as there is no platform. */
+/**
+ * One transaction of a recovery, signed with a partner: by the operator, as there is no platform.
+ */
 export async function recoverSign(parts: Parts, body: unknown): Promise<unknown> {
   assertRecovering(parts)
   const { partner, ...order } = shaped(signSchema, body)

@@ -16,7 +16,10 @@ import { drain, tankStake } from './orders.ts'
 type Command = (parts: Parts, body: unknown) => Promise<unknown> | unknown
 
 const commands: Record<string, Command> = {
-  status: (parts) => ({ ...status(parts), enrolled: [...parts.store.state.enrolments.values()].map((each) => told(parts, each)) }),
+  status: (parts) => ({
+    ...status(parts),
+    enrolled: [...parts.store.state.enrolments.values()].map((each) => told(parts, each)),
+  }),
   enrol,
   enrolment,
   revoke,
@@ -32,25 +35,42 @@ const commands: Record<string, Command> = {
   refresh: (parts, body) => parts.refresher.command(body),
 }
 
-/** What is written down or signed with a time. A restoration asks the peers by itself, whose record begins anew. */
+/**
+ * What is written down or signed with a time. A restoration asks the peers by itself, whose record
+ * begins anew.
+ */
 const BY_THE_CLOCK = new Set(['drain', 'tank-stake', 'recover', 'recover-sign'])
 
-/** The operator's own entrance: a unix socket only its user may open. `POST /<command>` with a JSON body. */
+/**
+ * The operator's own entrance: a unix socket only its user may open. `POST /<command>` with a JSON
+ * body.
+ */
 export function openOperator(parts: Parts): Server {
   const server = createServer((request, response) => {
     const handle = async (): Promise<void> => {
       const name = (request.url ?? '').slice(1)
       const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-      if (!command || (request.method !== 'POST' && !(request.method === 'GET' && name === 'status'))) {
+      if (
+        !command ||
+        (request.method !== 'POST' && !(request.method === 'GET' && name === 'status'))
+      ) {
         throw new Refusal('NOT_FOUND', 'No such command')
       }
       if (BY_THE_CLOCK.has(name)) await parts.hostClock.settle()
       const text = request.method === 'POST' ? await readText(request, 256 * 1024 * 1024) : ''
-      answer(response, 200, JSON.stringify(await command(parts, text === '' ? {} : parseBody(text))))
+      answer(
+        response,
+        200,
+        JSON.stringify(await command(parts, text === '' ? {} : parseBody(text))),
+      )
     }
     handle().catch((error: unknown) => {
       const { status: code, body } = errorAnswer(error)
-      if (code === 500) parts.log('error', 'unexpected error', { command: (request.url ?? '').slice(0, 50), reason: reason(error) })
+      if (code === 500)
+        parts.log('error', 'unexpected error', {
+          command: (request.url ?? '').slice(0, 50),
+          reason: reason(error),
+        })
       answer(response, code, JSON.stringify(body))
     })
   })
@@ -62,15 +82,23 @@ export async function listenOperator(server: Server, path: string): Promise<void
   ensureSocketFolder(path)
   const alive = await new Promise<boolean>((resolve) => {
     const probe = connect(path)
-    probe.on('connect', () => { probe.destroy(); resolve(true) })
-    probe.on('error', () => { resolve(false) })
+    probe.on('connect', () => {
+      probe.destroy()
+      resolve(true)
+    })
+    probe.on('error', () => {
+      resolve(false)
+    })
   })
   if (alive) throw new Error(`Another process answers at ${path}`)
   rmSync(path, { force: true })
   await new Promise<void>((resolve, reject) => {
     const mask = process.umask(0o077)
     server.once('error', reject)
-    server.listen(path, () => { chmodSync(path, 0o600); resolve() })
+    server.listen(path, () => {
+      chmodSync(path, 0o600)
+      resolve()
+    })
     process.umask(mask)
   })
 }

@@ -7,16 +7,24 @@ import { dirname, join } from 'node:path'
 const SOCKET_BYTES_MAX = 104
 const NAME = /^custody-[0-9a-f]{16}$/
 
-/** Path of the operator's socket of a home: in the home, or in the temporary folder where that path would be too long. */
+/**
+ * Path of the operator's socket of a home: in the home, or in the temporary folder where that path
+ * would be too long.
+ */
 export function socketPathOf(home: string): string {
   const path = join(home, 'operator.sock')
   if (Buffer.byteLength(path) <= SOCKET_BYTES_MAX) return path
-  return join(tmpdir(), `custody-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`, 'operator.sock')
+  return join(
+    tmpdir(),
+    `custody-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`,
+    'operator.sock',
+  )
 }
 
 /**
- * Makes the folder of a socket in the temporary folder, or checks one that exists: its name can be foreseen, so another user may have
- * made it first, as a folder of theirs or as a symbolic link. A socket in the home is left alone: the home has been checked.
+ * Makes the folder of a socket in the temporary folder, or checks one that exists: its name can be
+ * foreseen, so another user may have made it first, as a folder of theirs or as a symbolic link. A
+ * socket in the home is left alone: the home has been checked.
  * @throws Error that names the folder
  */
 export function ensureSocketFolder(socket: string): void {
@@ -31,9 +39,14 @@ export function ensureSocketFolder(socket: string): void {
   const found = lstatSync(folder)
   const isOwn = process.getuid === undefined || found.uid === process.getuid()
   if (found.isDirectory() && isOwn && (found.mode & 0o077) === 0) return
-  const what = found.isSymbolicLink() ? 'is a symbolic link' : !found.isDirectory() ? 'is not a folder'
-    : !isOwn ? `belongs to another user (uid ${found.uid})` : `is open to other users (mode 0${(found.mode & 0o777).toString(8)})`
+  const what = found.isSymbolicLink()
+    ? 'is a symbolic link'
+    : !found.isDirectory()
+      ? 'is not a folder'
+      : !isOwn
+        ? `belongs to another user (uid ${found.uid})`
+        : `is open to other users (mode 0${(found.mode & 0o777).toString(8)})`
   throw new Error(
-    `${folder} ${what}; the operator's socket needs a folder of this user with mode 0700. Remove it, or use a shorter home path`
+    `${folder} ${what}; the operator's socket needs a folder of this user with mode 0700. Remove it, or use a shorter home path`,
   )
 }

@@ -12,34 +12,58 @@ const WEEK_S = 7 * DAY_S
 const TIMELY_S = 60
 
 const RECEIPT_KEYS = ['node', 'api_key', 'nonce', 'intent', 'seen_at'] as const
-export const receiptBytes = (receipt: Receipt['receipt']): Buffer => canonicalBytes('receipt', RECEIPT_KEYS, receipt)
+export const receiptBytes = (receipt: Receipt['receipt']): Buffer =>
+  canonicalBytes('receipt', RECEIPT_KEYS, receipt)
 
 export const isTimely = (exp: number, now: number): boolean => now <= exp + TIMELY_S
 
 /** @param content hash of the request's meaning: a receipt for another meaning proves nothing */
 export function assertAge(
-  state: State, identities: ReadonlyMap<number, KeyObject>, proven: Proven, content: string, receipts: readonly Receipt[], now: number
+  state: State,
+  identities: ReadonlyMap<number, KeyObject>,
+  proven: Proven,
+  content: string,
+  receipts: readonly Receipt[],
+  now: number,
 ): void {
   if (proven.iat * 1000 < state.notBefore) {
-    throw new Refusal('TOO_OLD', 'The request was issued before this node was restored, or its clock repaired')
+    throw new Refusal(
+      'TOO_OLD',
+      'The request was issued before this node was restored, or its clock repaired',
+    )
   }
   if (now <= proven.iat + DAY_S) return
-  if (now > proven.iat + WEEK_S) throw new Refusal('TOO_OLD', 'The request was issued more than 7 days ago')
+  if (now > proven.iat + WEEK_S)
+    throw new Refusal('TOO_OLD', 'The request was issued more than 7 days ago')
   const seen = state.seen.get(State.requestKey(proven.enrolment.api_key, proven.nonce))
   if (seen?.timely) return
   if (isVouchedFor(identities, proven, content, receipts)) return
-  throw new Refusal('TOO_OLD', 'The request was issued more than 24 hours ago, and nobody saw it while it was live')
+  throw new Refusal(
+    'TOO_OLD',
+    'The request was issued more than 24 hours ago, and nobody saw it while it was live',
+  )
 }
 
 /** A node's signed receipt says that it saw the request, with this meaning, while it was live. */
 export function isVouchedFor(
-  identities: ReadonlyMap<number, KeyObject>, proven: Proven, content: string, receipts: readonly Receipt[]
+  identities: ReadonlyMap<number, KeyObject>,
+  proven: Proven,
+  content: string,
+  receipts: readonly Receipt[],
 ): boolean {
   return receipts.some(({ receipt, signature }) => {
     const identity = identities.get(receipt.node)
-    if (!identity || receipt.api_key !== proven.enrolment.api_key || receipt.nonce !== proven.nonce || receipt.intent !== content) {
+    if (
+      !identity ||
+      receipt.api_key !== proven.enrolment.api_key ||
+      receipt.nonce !== proven.nonce ||
+      receipt.intent !== content
+    ) {
       return false
     }
-    return isTimely(proven.exp, receipt.seen_at) && verifyBytes(identity, receiptBytes(receipt), signature)
+    return (
+      isTimely(proven.exp, receipt.seen_at) &&
+      verifyBytes(identity, receiptBytes(receipt), signature)
+    )
   })
 }

@@ -9,61 +9,118 @@ const SWEEP_SHARE = 4n
 const FREE_SHARE = 20n
 
 /**
- * Rules 11 and 13: what a caller's transactions cost on one network within 24 hours. Each sub-account has a budget of its own,
- * so that one caller's high fee_rate leaves the others theirs.
+ * Rules 11 and 13: what a caller's transactions cost on one network within 24 hours. Each
+ * sub-account has a budget of its own, so that one caller's high fee_rate leaves the others theirs.
  */
-export function charge({ order, network }: Subject, subAccount: number, amount: bigint, feeCaps: number): Charge {
+export function charge(
+  { order, network }: Subject,
+  subAccount: number,
+  amount: bigint,
+  feeCaps: number,
+): Charge {
   return {
-    budget: State.budgetKey(order.workspace, network.code, String(subAccount)), amount, limit: BigInt(network.fee_cap) * BigInt(feeCaps),
+    budget: State.budgetKey(order.workspace, network.code, String(subAccount)),
+    amount,
+    limit: BigInt(network.fee_cap) * BigInt(feeCaps),
   }
 }
 
 /** Of transactions that exclude each other only the dearest can be paid. */
-export const chargeOnce = (subject: Subject, subAccount: number, amount: bigint, feeCaps: number): Charge => ({
-  ...charge(subject, subAccount, amount, feeCaps), largest: true,
+export const chargeOnce = (
+  subject: Subject,
+  subAccount: number,
+  amount: bigint,
+  feeCaps: number,
+): Charge => ({
+  ...charge(subject, subAccount, amount, feeCaps),
+  largest: true,
 })
 
-/** Rules 11 and 12: what no caller has signed, within the workspace's budget for sweeps and the sub-account's share of it. */
-export function sweepCharges({ order, network }: Subject, subAccount: number, amount: bigint, feeCaps: number): Charge[] {
+/**
+ * Rules 11 and 12: what no caller has signed, within the workspace's budget for sweeps and the
+ * sub-account's share of it.
+ */
+export function sweepCharges(
+  { order, network }: Subject,
+  subAccount: number,
+  amount: bigint,
+  feeCaps: number,
+): Charge[] {
   const limit = BigInt(network.fee_cap) * BigInt(feeCaps)
   return [
-    { budget: State.budgetKey(order.workspace, network.code, `sweep ${subAccount}`), amount, limit: limit / SWEEP_SHARE },
+    {
+      budget: State.budgetKey(order.workspace, network.code, `sweep ${subAccount}`),
+      amount,
+      limit: limit / SWEEP_SHARE,
+    },
     { budget: State.budgetKey(order.workspace, network.code, 'sweep'), amount, limit },
   ]
 }
 
 /** In proportion to what is moved: the part of a native sweep's fee that counts. */
-export const beyondShare = (fee: bigint, moved: bigint): bigint => (fee > moved / FREE_SHARE ? fee - moved / FREE_SHARE : 0n)
+export const beyondShare = (fee: bigint, moved: bigint): bigint =>
+  fee > moved / FREE_SHARE ? fee - moved / FREE_SHARE : 0n
 
 /** What a fuel takes of a tank: what it moves and its own fee. */
-export const costOfFuel = ({ decoded }: Subject): bigint => decoded.payments[0]!.amount + decoded.fee_max
+export const costOfFuel = ({ decoded }: Subject): bigint =>
+  decoded.payments[0]!.amount + decoded.fee_max
 
 /** @param ahead what is charged at once before, none of it by its largest alone */
-export function assertBudget(state: State, verdict: Verdict, clockMs: number, ahead: readonly Charge[] = []): void {
+export function assertBudget(
+  state: State,
+  verdict: Verdict,
+  clockMs: number,
+  ahead: readonly Charge[] = [],
+): void {
   for (const charge of verdict.charges) assertCharge(state, verdict.step, charge, clockMs, ahead)
 }
 
 function assertCharge(
-  state: State, step: string, { budget, amount, limit, largest, rule }: Charge, clockMs: number, ahead: readonly Charge[]
+  state: State,
+  step: string,
+  { budget, amount, limit, largest, rule }: Charge,
+  clockMs: number,
+  ahead: readonly Charge[],
 ): void {
   const since = clockMs - DAY_S * 1000
-  const before = ahead.filter((charge) => charge.budget === budget).reduce((sum, charge) => sum + charge.amount, 0n)
+  const before = ahead
+    .filter((charge) => charge.budget === budget)
+    .reduce((sum, charge) => sum + charge.amount, 0n)
   const spent = largest
-    ? spentWithout(state, budget, since, step, amount) : spentWith(state.spending.since(budget, since) + before, amount)
+    ? spentWithout(state, budget, since, step, amount)
+    : spentWith(state.spending.since(budget, since) + before, amount)
   if (spent.sum <= limit) return
   const detail = { spent: spent.before.toString(), limit: limit.toString() }
   if (rule) {
-    throw new Refusal('FORWARD_CAP', `The rule's daily cap allows ${limit}; with this forward it would be ${spent.sum}`, {
-      moved: detail.spent, limit: detail.limit,
-    })
+    throw new Refusal(
+      'FORWARD_CAP',
+      `The rule's daily cap allows ${limit}; with this forward it would be ${spent.sum}`,
+      {
+        moved: detail.spent,
+        limit: detail.limit,
+      },
+    )
   }
-  throw new Refusal('BUDGET', `The budget of 24 hours is used up: ${spent.before} of ${limit}`, detail)
+  throw new Refusal(
+    'BUDGET',
+    `The budget of 24 hours is used up: ${spent.before} of ${limit}`,
+    detail,
+  )
 }
 
-const spentWith = (before: bigint, amount: bigint): { before: bigint; sum: bigint } => ({ before, sum: before + amount })
+const spentWith = (before: bigint, amount: bigint): { before: bigint; sum: bigint } => ({
+  before,
+  sum: before + amount,
+})
 
 /** The largest of each step, and what the others of this one come to. */
-function spentWithout(state: State, budget: string, since: number, step: string, amount: bigint): { before: bigint; sum: bigint } {
+function spentWithout(
+  state: State,
+  budget: string,
+  since: number,
+  step: string,
+  amount: bigint,
+): { before: bigint; sum: bigint } {
   const steps = state.spending.largestSince(budget, since)
   const mine = steps.get(step) ?? 0n
   steps.delete(step)

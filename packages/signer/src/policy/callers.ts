@@ -10,11 +10,20 @@ import type { Order, Receipt, SeenRequest, Signed, Verdict } from './order.ts'
 export type Asked = Pick<Verdict, 'intent' | 'seen' | 'callers' | 'assertAge' | 'voidNames'>
 
 /** A signed request about an earlier one: a speed-up, a cancellation, the deletion of a rule. */
-export interface Amender { amend: Pick<AmendIntent, 'key' | 'fee_rate'>; seen: SeenRequest; assertAge: () => void }
+export interface Amender {
+  amend: Pick<AmendIntent, 'key' | 'fee_rate'>
+  seen: SeenRequest
+  assertAge: () => void
+}
 
-/** A caller's request and what it means. @param revokedToo a void or a cancellation may be proven by a revoked caller's request */
+/**
+ * A caller's request and what it means. @param revokedToo a void or a cancellation may be proven by
+ * a revoked caller's request
+ */
 export async function understand(
-  context: Context, request: Signed['request'], revokedToo = false
+  context: Context,
+  request: Signed['request'],
+  revokedToo = false,
 ): Promise<{ proven: Proven; want: Intent }> {
   const { store, registry } = context
   const proven = await prove(store.state, request, store.seconds(), revokedToo)
@@ -22,19 +31,40 @@ export async function understand(
 }
 
 /** A request as the record keeps it. */
-export function seenOf({ store }: Context, { enrolment, nonce, iat, exp, transaction_id }: Proven, want: Intent): SeenRequest {
+export function seenOf(
+  { store }: Context,
+  { enrolment, nonce, iat, exp, transaction_id }: Proven,
+  want: Intent,
+): SeenRequest {
   const { api_key } = enrolment
-  return { api_key, nonce, intent: want.key, content: want.content, transaction_id, iat, exp, timely: isTimely(exp, store.seconds()) }
+  return {
+    api_key,
+    nonce,
+    intent: want.key,
+    content: want.content,
+    transaction_id,
+    iat,
+    exp,
+    timely: isTimely(exp, store.seconds()),
+  }
 }
 
 /** Rule 3, to be asked at once with the writing. */
-export function ageOf({ store, identities }: Context, proven: Proven, content: string, receipts: readonly Receipt[] = []): () => void {
-  return () => { assertAge(store.state, identities, proven, content, receipts, store.seconds()) }
+export function ageOf(
+  { store, identities }: Context,
+  proven: Proven,
+  content: string,
+  receipts: readonly Receipt[] = [],
+): () => void {
+  return () => {
+    assertAge(store.state, identities, proven, content, receipts, store.seconds())
+  }
 }
 
 /** @throws Refusal where the order is for another workspace than the caller's */
 export function assertWorkspace(proven: Proven, order: Order): void {
-  if (proven.enrolment.workspace !== order.workspace) throw new Refusal('WORKSPACE_MISMATCH', "The caller's workspace is another one")
+  if (proven.enrolment.workspace !== order.workspace)
+    throw new Refusal('WORKSPACE_MISMATCH', "The caller's workspace is another one")
 }
 
 /** Whether two requests are of callers of one sub-account. */
@@ -44,12 +74,20 @@ export function isSameOwner({ enrolment: a }: Proven, { enrolment: b }: Proven):
 
 /** A signed request about a payment, by a caller of the same sub-account. */
 export async function amender(
-  context: Context, signed: Signed, about: Proven, action: AmendIntent['action']
+  context: Context,
+  signed: Signed,
+  about: Proven,
+  action: AmendIntent['action'],
 ): Promise<Amender & { amend: AmendIntent }> {
   const { proven, want } = await understand(context, signed.request)
   if (want.action !== action || want.transaction_id !== about.transaction_id) {
     throw new Refusal('ACTION_NOT_ALLOWED', `The request asks for no ${action} of this payment`)
   }
-  if (!isSameOwner(proven, about)) throw new Refusal('WORKSPACE_MISMATCH', "The caller's sub-account is another one")
-  return { amend: want, seen: seenOf(context, proven, want), assertAge: ageOf(context, proven, want.content, signed.receipts) }
+  if (!isSameOwner(proven, about))
+    throw new Refusal('WORKSPACE_MISMATCH', "The caller's sub-account is another one")
+  return {
+    amend: want,
+    seen: seenOf(context, proven, want),
+    assertAge: ageOf(context, proven, want.content, signed.receipts),
+  }
 }

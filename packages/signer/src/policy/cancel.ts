@@ -4,20 +4,28 @@ import { assertFeeCap, assertFeeRate } from './cap.ts'
 import type { Subject } from './order.ts'
 
 /**
- * Rule 14: what takes a cancelled payment's place pays nobody. It goes to the payer's own wallet, and moves nothing under
- * the payment's number, or all that its coins hold, less the fee.
+ * Rule 14: what takes a cancelled payment's place pays nobody. It goes to the payer's own wallet,
+ * and moves nothing under the payment's number, or all that its coins hold, less the fee.
  */
 export function assertCancels(subject: Subject, subAccount: number, feeRate: string | null): void {
   const { decoded, network, key } = subject
   const { cancellation } = traitsOf(network)
-  if (!cancellation) throw new Refusal('ACTION_NOT_ALLOWED', `Nothing takes the place of a signed transaction on ${network.code}`)
-  if (decoded.asset !== network.native_asset) throw new Refusal('ASSET_MISMATCH', 'A cancellation moves the native coin')
+  if (!cancellation)
+    throw new Refusal(
+      'ACTION_NOT_ALLOWED',
+      `Nothing takes the place of a signed transaction on ${network.code}`,
+    )
+  if (decoded.asset !== network.native_asset)
+    throw new Refusal('ASSET_MISMATCH', 'A cancellation moves the native coin')
   const [payment, more] = decoded.payments
-  if (!payment || more || decoded.change !== null) throw new Refusal('SHAPE', 'A cancellation has one output')
+  if (!payment || more || decoded.change !== null)
+    throw new Refusal('SHAPE', 'A cancellation has one output')
   if (payment.tag !== null) throw new Refusal('TAG_MISMATCH', 'A cancellation carries no tag')
   const own = addressAt(network, key, [subAccount, network.chain_index, cancellation.index])
-  if (payment.address !== own) throw new Refusal('DESTINATION_MISMATCH', "A cancellation pays the sender's own wallet only")
-  if (cancellation.moves === 'nothing' && payment.amount !== 0n) throw new Refusal('AMOUNT_MISMATCH', 'A cancellation moves no value')
+  if (payment.address !== own)
+    throw new Refusal('DESTINATION_MISMATCH', "A cancellation pays the sender's own wallet only")
+  if (cancellation.moves === 'nothing' && payment.amount !== 0n)
+    throw new Refusal('AMOUNT_MISMATCH', 'A cancellation moves no value')
   assertFeeCap(subject)
   assertFeeRate(subject, feeRate)
 }

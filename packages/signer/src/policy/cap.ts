@@ -4,13 +4,16 @@ import { FEE_RATE_DECIMALS } from '../intent/pay.ts'
 import type { Subject } from './order.ts'
 
 /**
- * Rule 9, the node's own cap, and the most gas that one transfer has: within the cap a low price would allow so much gas that a
- * receiver's contract could burn it.
+ * Rule 9, the node's own cap, and the most gas that one transfer has: within the cap a low price
+ * would allow so much gas that a receiver's contract could burn it.
  */
 export function assertFeeCap({ decoded, network }: Subject): void {
   const gasMost = traitsOf(network).gasMost?.(network)
   if (gasMost !== undefined && decoded.gas_limit !== null && decoded.gas_limit > gasMost) {
-    throw new Refusal('FEE_CAP', `The gas limit ${decoded.gas_limit} is above ${gasMost}, the most of one transfer on ${network.code}`)
+    throw new Refusal(
+      'FEE_CAP',
+      `The gas limit ${decoded.gas_limit} is above ${gasMost}, the most of one transfer on ${network.code}`,
+    )
   }
   if (decoded.fee_max > BigInt(network.fee_cap)) {
     throw new Refusal('FEE_CAP', `The fee ${decoded.fee_max} is above the cap ${network.fee_cap}`)
@@ -18,7 +21,8 @@ export function assertFeeCap({ decoded, network }: Subject): void {
 }
 
 /**
- * Rule 9, the caller's own limit, strict: the rate that the transaction names, or what one of its size may cost.
+ * Rule 9, the caller's own limit, strict: the rate that the transaction names, or what one of its
+ * size may cost.
  * @param feeRate the caller's, scaled by 10^FEE_RATE_DECIMALS
  */
 export function assertFeeRate({ decoded, network }: Subject, feeRate: string | null): void {

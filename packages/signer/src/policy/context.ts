@@ -15,8 +15,15 @@ export interface Context {
   keyOf(workspace: string, curve: Network['curve']): Promise<CertifiedKey>
 }
 
-/** Judges an order of one purpose by all that does not depend on the record, and says what the record must allow. */
-export type Authority<P extends Purpose = Purpose> = (context: Context, order: Order, purpose: P) => Promise<Verdict>
+/**
+ * Judges an order of one purpose by all that does not depend on the record, and says what the
+ * record must allow.
+ */
+export type Authority<P extends Purpose = Purpose> = (
+  context: Context,
+  order: Order,
+  purpose: P,
+) => Promise<Verdict>
 
 const CHAIN_CODES: Record<string, Code> = {
   CHAIN_ID: 'CHAIN_ID_MISMATCH',
@@ -30,14 +37,16 @@ const CHAIN_CODES: Record<string, Code> = {
 /** @throws Refusal where this node does not know the network */
 export function networkNamed({ registry }: Context, code: string): Network {
   const network = registry.network(code)
-  if (!network) throw new Refusal('NETWORK_MISMATCH', `The network ${code} is not in this node's registry`)
+  if (!network)
+    throw new Refusal('NETWORK_MISMATCH', `The network ${code} is not in this node's registry`)
   return network
 }
 
 /** The network of an asset. @throws Refusal where this node does not know the asset */
 export function networkOf(context: Context, ticker: string): Network {
   const asset = context.registry.asset(ticker)
-  if (!asset) throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
+  if (!asset)
+    throw new Refusal('UNKNOWN_ASSET', `The asset ${ticker} is not in this node's registry`)
   return networkNamed(context, asset.network)
 }
 
@@ -45,22 +54,49 @@ export function networkOf(context: Context, ticker: string): Network {
  * The transaction as this node decodes it, with the workspace's own key.
  * @throws Refusal where it is on another network, or of no shape that is allowed
  */
-export async function decodedOn(context: Context, order: Order, network: Network): Promise<Subject> {
-  if (order.unsigned.network !== network.code) throw new Refusal('NETWORK_MISMATCH', `The transaction must be on ${network.code}`)
+export async function decodedOn(
+  context: Context,
+  order: Order,
+  network: Network,
+): Promise<Subject> {
+  if (order.unsigned.network !== network.code)
+    throw new Refusal('NETWORK_MISMATCH', `The transaction must be on ${network.code}`)
   const key = await context.keyOf(order.workspace, network.curve)
   try {
-    return { order, network, key, decoded: decode(context.registry, order.unsigned, key.publicKeyAt) }
+    return {
+      order,
+      network,
+      key,
+      decoded: decode(context.registry, order.unsigned, key.publicKeyAt),
+    }
   } catch (error) {
-    if (error instanceof ChainError) throw new Refusal(CHAIN_CODES[error.code] ?? 'SHAPE', error.message, { chain_code: error.code })
+    if (error instanceof ChainError)
+      throw new Refusal(CHAIN_CODES[error.code] ?? 'SHAPE', error.message, {
+        chain_code: error.code,
+      })
     throw error
   }
 }
 
 /** A verdict from what an authority has found; the fields that it leaves out are empty. */
-export function verdictOf(subject: Subject, part: Pick<Verdict, 'step' | 'repeatable'> & Partial<Verdict>): Verdict {
+export function verdictOf(
+  subject: Subject,
+  part: Pick<Verdict, 'step' | 'repeatable'> & Partial<Verdict>,
+): Verdict {
   return {
-    intent: null, seen: [], callers: [], assertAge: () => {}, voidNames: [], voids: [],
-    beside: [], charges: [], leftover: null, fuelled: null, rule: null,
-    ...subject, unsignedHash: hashOfUnsigned(subject.order.unsigned), ...part,
+    intent: null,
+    seen: [],
+    callers: [],
+    assertAge: () => {},
+    voidNames: [],
+    voids: [],
+    beside: [],
+    charges: [],
+    leftover: null,
+    fuelled: null,
+    rule: null,
+    ...subject,
+    unsignedHash: hashOfUnsigned(subject.order.unsigned),
+    ...part,
   }
 }

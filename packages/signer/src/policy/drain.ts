@@ -8,21 +8,28 @@ import type { Order, Subject } from './order.ts'
 export function drainOrder(state: State, order: Order, id: string, now: number): DrainOrder {
   const drain = state.drains.get(id)
   if (!drain) throw new Refusal('ORDER_UNKNOWN', "This node's operator gave no such order")
-  if (drain.workspace !== order.workspace) throw new Refusal('WORKSPACE_MISMATCH', 'The order belongs to another workspace')
-  if (drain.network !== order.unsigned.network) throw new Refusal('NETWORK_MISMATCH', 'The order belongs to another network')
+  if (drain.workspace !== order.workspace)
+    throw new Refusal('WORKSPACE_MISMATCH', 'The order belongs to another workspace')
+  if (drain.network !== order.unsigned.network)
+    throw new Refusal('NETWORK_MISMATCH', 'The order belongs to another network')
   if (now > drain.expires_at) throw new Refusal('ORDER_EXPIRED', 'The order has expired')
   return drain
 }
 
 export function assertDrains(subject: Subject, registry: Registry, drain: DrainOrder): void {
   const { decoded, network } = subject
-  if (decoded.asset !== network.native_asset) throw new Refusal('ASSET_MISMATCH', 'A drain moves the native coin')
+  if (decoded.asset !== network.native_asset)
+    throw new Refusal('ASSET_MISMATCH', 'A drain moves the native coin')
   const [payment, more] = decoded.payments
   if (!payment || more) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
   const to = validateAddress(registry, network.native_asset, drain.to_address)
   if (!to.valid || payment.address !== to.address) {
-    throw new Refusal('DESTINATION_MISMATCH', "The transaction pays another address than the operator's order")
+    throw new Refusal(
+      'DESTINATION_MISMATCH',
+      "The transaction pays another address than the operator's order",
+    )
   }
-  if (payment.tag !== to.address_tag) throw new Refusal('TAG_MISMATCH', 'The transaction carries another tag')
+  if (payment.tag !== to.address_tag)
+    throw new Refusal('TAG_MISMATCH', 'The transaction carries another tag')
   assertFeeCap(subject)
 }

@@ -4,18 +4,28 @@ import type { Body } from '../store/entries/index.ts'
 import type { StepBody, StepEntry } from '../store/state.ts'
 import type { Verdict } from './order.ts'
 
-/** Rule 6: a further transaction of one step must exclude every earlier one that entered round 1. */
+/**
+ * Rule 6: a further transaction of one step must exclude every earlier one that entered round 1.
+ */
 export function assertExclusive(
-  registry: Registry, earlier: readonly StepEntry[], decodedOf: (entry: StepEntry) => DecodedTransaction,
-  recordedOf: (entry: StepEntry) => Record<string, unknown>, verdict: Verdict
+  registry: Registry,
+  earlier: readonly StepEntry[],
+  decodedOf: (entry: StepEntry) => DecodedTransaction,
+  recordedOf: (entry: StepEntry) => Record<string, unknown>,
+  verdict: Verdict,
 ): void {
   if (verdict.repeatable) return
   for (const entry of earlier) {
     if (entry.unsigned_hash === verdict.unsignedHash) continue
     if (!exclusive(registry, decodedOf(entry), verdict.decoded)) {
-      throw new Refusal('NOT_EXCLUSIVE', 'Another transaction of this step was signed, and both could be mined', {
-        hash: entry.signed?.hash ?? null, recorded: recordedOf(entry),
-      })
+      throw new Refusal(
+        'NOT_EXCLUSIVE',
+        'Another transaction of this step was signed, and both could be mined',
+        {
+          hash: entry.signed?.hash ?? null,
+          recorded: recordedOf(entry),
+        },
+      )
     }
   }
 }
@@ -27,7 +37,10 @@ const narrow = (value: string | null): bigint | null => (value === null ? null :
 export function encodeDecoded(decoded: DecodedTransaction): Body<'step'>['decoded'] {
   return {
     ...decoded,
-    payments: decoded.payments.map((payment) => ({ ...payment, amount: payment.amount.toString() })),
+    payments: decoded.payments.map((payment) => ({
+      ...payment,
+      amount: payment.amount.toString(),
+    })),
     change: decoded.change && { ...decoded.change, amount: decoded.change.amount.toString() },
     fee_max: decoded.fee_max.toString(),
     action: decoded.action && { ...decoded.action, amount: decoded.action.amount.toString() },

@@ -5,9 +5,10 @@ import type { State } from '../store/state.ts'
 import type { Subject } from './order.ts'
 
 /**
- * Rule 10: a bounded end, where the chain knows one. A node asks no chain. Seconds, and slots of a chain whose first slot is known,
- * follow from its clock; ledgers and other slots are measured by the ends that it has seen (`store/ends.ts`), of which the first is
- * free. What shares an input or a sequence excludes each other whatever its end; the bound is for the platform's proof that a
+ * Rule 10: a bounded end, where the chain knows one. A node asks no chain. Seconds, and slots of a
+ * chain whose first slot is known, follow from its clock; ledgers and other slots are measured by
+ * the ends that it has seen (`store/ends.ts`), of which the first is free. What shares an input or
+ * a sequence excludes each other whatever its end; the bound is for the platform's proof that a
  * transaction is dead, without which nothing is given up.
  */
 export function assertExpiry(state: State, { decoded, network }: Subject, now: number): void {
@@ -17,15 +18,29 @@ export function assertExpiry(state: State, { decoded, network }: Subject, now: n
   if (end === undefined) throw new Refusal('EXPIRY', 'The transaction never expires')
   const most = endMost(expiry, network, state.ends.get(network.code), now)
   if (most !== null && end > most) {
-    throw new Refusal('EXPIRY', `The transaction is valid until ${expiry.unit} ${end}, and ${most} is allowed`, { most })
+    throw new Refusal(
+      'EXPIRY',
+      `The transaction is valid until ${expiry.unit} ${end}, and ${most} is allowed`,
+      { most },
+    )
   }
 }
 
-function endMost(expiry: Expiry, { mode, slot_zero: zero }: Network, ends: Ends | undefined, now: number): number | null {
+function endMost(
+  expiry: Expiry,
+  { mode, slot_zero: zero }: Network,
+  ends: Ends | undefined,
+  now: number,
+): number | null {
   if (expiry.unit !== 'second') {
-    const reached = expiry.unit === 'slot' && zero !== undefined ? now - zero : ends?.reachedMost(now, expiry.perSecondMax[mode]) ?? null
+    const reached =
+      expiry.unit === 'slot' && zero !== undefined
+        ? now - zero
+        : (ends?.reachedMost(now, expiry.perSecondMax[mode]) ?? null)
     return reached === null ? null : reached + expiry.aheadMax
   }
   const { aheadMax, localAheadMax } = expiry
-  return mode === 'local' && localAheadMax !== undefined ? Math.max(now, ends?.highest ?? 0) + localAheadMax : now + aheadMax
+  return mode === 'local' && localAheadMax !== undefined
+    ? Math.max(now, ends?.highest ?? 0) + localAheadMax
+    : now + aheadMax
 }

@@ -9,57 +9,93 @@ import { assertFeeCap } from './cap.ts'
 import type { Charge, Receipt, Subject } from './order.ts'
 
 /**
- * Rule 13: the rule's asset, destination and tag, at least its smallest amount. Answers what is charged to its daily cap:
- * the payment, and its network fee where that is the same coin, whoever pays it. Else many small forwards would burn what
- * no cap sees.
+ * Rule 13: the rule's asset, destination and tag, at least its smallest amount. Answers what is
+ * charged to its daily cap: the payment, and its network fee where that is the same coin, whoever
+ * pays it. Else many small forwards would burn what no cap sees.
  */
 export function assertForwards(subject: Subject, rule: ForwardIntent): Charge {
   const { decoded, network } = subject
   if (decoded.asset !== rule.asset) {
-    throw new Refusal('ASSET_MISMATCH', `The transaction moves ${decoded.asset}, the rule forwards ${rule.asset}`)
+    throw new Refusal(
+      'ASSET_MISMATCH',
+      `The transaction moves ${decoded.asset}, the rule forwards ${rule.asset}`,
+    )
   }
   const [payment, more] = decoded.payments
   if (!payment || more) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
   if (payment.address !== rule.destination) {
-    throw new Refusal('DESTINATION_MISMATCH', "The transaction pays another address than the rule's")
+    throw new Refusal(
+      'DESTINATION_MISMATCH',
+      "The transaction pays another address than the rule's",
+    )
   }
-  if (payment.tag !== rule.tag) throw new Refusal('TAG_MISMATCH', 'The transaction carries another tag')
+  if (payment.tag !== rule.tag)
+    throw new Refusal('TAG_MISMATCH', 'The transaction carries another tag')
   assertFeeCap(subject)
   const native = decoded.asset === network.native_asset
-  const leaves = payment.amount + (native && traitsOf(network).feesFrom === 'wallet' ? decoded.fee_max : 0n)
+  const leaves =
+    payment.amount + (native && traitsOf(network).feesFrom === 'wallet' ? decoded.fee_max : 0n)
   if (payment.amount <= 0n || leaves < rule.min_amount) {
-    throw new Refusal('FORWARD_TOO_SMALL', `The forward moves ${leaves}, and the rule's smallest is ${rule.min_amount}`)
+    throw new Refusal(
+      'FORWARD_TOO_SMALL',
+      `The forward moves ${leaves}, and the rule's smallest is ${rule.min_amount}`,
+    )
   }
   return {
-    budget: JSON.stringify(['forward', rule.rule_id]), amount: payment.amount + (native ? decoded.fee_max : 0n), limit: rule.daily_cap,
-    largest: true, rule: true,
+    budget: JSON.stringify(['forward', rule.rule_id]),
+    amount: payment.amount + (native ? decoded.fee_max : 0n),
+    limit: rule.daily_cap,
+    largest: true,
+    rule: true,
   }
 }
 
 /**
- * A rule stands from when this node saw its request live until it expires, whatever the request's age. A peer's receipt
- * stands in for this node's own eyes; at a restored node only for rules made since.
+ * A rule stands from when this node saw its request live until it expires, whatever the request's
+ * age. A peer's receipt stands in for this node's own eyes; at a restored node only for rules made
+ * since.
  */
 export function assertStands(
-  state: State, identities: ReadonlyMap<number, KeyObject>, proven: Proven, rule: ForwardIntent, receipts: readonly Receipt[], now: number
+  state: State,
+  identities: ReadonlyMap<number, KeyObject>,
+  proven: Proven,
+  rule: ForwardIntent,
+  receipts: readonly Receipt[],
+  now: number,
 ): void {
   if (now > rule.expires_at) throw new Refusal('RULE_EXPIRED', 'The rule has expired')
   const known = state.rules.get(rule.rule_id)
   if (known) {
-    if (known.content !== rule.content) throw new Refusal('INTENT_CONFLICT', 'Another rule is on record under this id')
+    if (known.content !== rule.content)
+      throw new Refusal('INTENT_CONFLICT', 'Another rule is on record under this id')
     return
   }
-  if (proven.iat * 1000 >= state.notBefore && (isTimely(proven.exp, now) || isVouchedFor(identities, proven, rule.content, receipts))) {
+  if (
+    proven.iat * 1000 >= state.notBefore &&
+    (isTimely(proven.exp, now) || isVouchedFor(identities, proven, rule.content, receipts))
+  ) {
     return
   }
-  throw new Refusal('RULE_UNKNOWN', 'This node did not see the rule while its request was live, and no peer says that it did')
+  throw new Refusal(
+    'RULE_UNKNOWN',
+    'This node did not see the rule while its request was live, and no peer says that it did',
+  )
 }
 
 /** What the record keeps of a rule. */
 export function standingRule(proven: Proven, rule: ForwardIntent): StandingRule {
   return {
-    rule: rule.rule_id, api_key: proven.enrolment.api_key, nonce: proven.nonce, content: rule.content, workspace: rule.workspace,
-    sub_account: rule.sub_account, asset: rule.asset, destination: rule.destination, tag: rule.tag,
-    min_amount: rule.min_amount.toString(), daily_cap: rule.daily_cap.toString(), expires_at: rule.expires_at,
+    rule: rule.rule_id,
+    api_key: proven.enrolment.api_key,
+    nonce: proven.nonce,
+    content: rule.content,
+    workspace: rule.workspace,
+    sub_account: rule.sub_account,
+    asset: rule.asset,
+    destination: rule.destination,
+    tag: rule.tag,
+    min_amount: rule.min_amount.toString(),
+    daily_cap: rule.daily_cap.toString(),
+    expires_at: rule.expires_at,
   }
 }

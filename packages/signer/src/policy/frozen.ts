@@ -1,15 +1,27 @@
 import { meaningOf, type Registry } from '@custody/chains'
 import type { Store } from '../store/index.ts'
 
-/** Rule 5: what a ticker and a network mean is frozen when this node first meets them. A changed registry stops the node. */
+/**
+ * Rule 5: what a ticker and a network mean is frozen when this node first meets them. A changed
+ * registry stops the node.
+ */
 export function freezeRegistry(registry: Registry, store: Store): void {
   const fresh: Record<string, string> = {}
   const meanings: [string, unknown][] = [
-    ...registry.networks.map((network) => [`network:${network.code}`, meaningOf(network)] as [string, unknown]),
+    ...registry.networks.map(
+      (network) => [`network:${network.code}`, meaningOf(network)] as [string, unknown],
+    ),
     ...registry.assets.map(
-      (asset) => [
-        `asset:${asset.asset_name}`, [asset.network, asset.decimals, asset.type, asset.contract_address?.toLowerCase() ?? null],
-      ] as [string, unknown]
+      (asset) =>
+        [
+          `asset:${asset.asset_name}`,
+          [
+            asset.network,
+            asset.decimals,
+            asset.type,
+            asset.contract_address?.toLowerCase() ?? null,
+          ],
+        ] as [string, unknown],
     ),
   ]
   for (const [name, value] of meanings) {
@@ -23,7 +35,10 @@ export function freezeRegistry(registry: Registry, store: Store): void {
       }
     }
     if (known === undefined) fresh[name] = meaning
-    else if (known !== meaning) throw new Error(`The registry gives ${name} another meaning than this node knows: ${meaning}, not ${known}`)
+    else if (known !== meaning)
+      throw new Error(
+        `The registry gives ${name} another meaning than this node knows: ${meaning}, not ${known}`,
+      )
   }
   if (Object.keys(fresh).length > 0) store.append('registry', { frozen: fresh })
 }

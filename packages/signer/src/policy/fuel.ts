@@ -4,17 +4,28 @@ import { FEE_RATE_DECIMALS } from '../intent/pay.ts'
 import { assertFeeCap } from './cap.ts'
 import type { FuelPart, Subject } from './order.ts'
 
-/** One of the transactions that a fuel is for. `callerRate`: the most per unit that its caller allows; null: the node's cap alone. */
-export interface Fuelling { part: FuelPart; callerRate: string | null }
+/**
+ * One of the transactions that a fuel is for. `callerRate`: the most per unit that its caller
+ * allows; null: the node's cap alone.
+ */
+export interface Fuelling {
+  part: FuelPart
+  callerRate: string | null
+}
 
 /**
- * Rule 11: native coin to the source address of one or several intents or of one token sweep, no more than each of them alone
- * can cost with head-room, added up.
+ * Rule 11: native coin to the source address of one or several intents or of one token sweep, no
+ * more than each of them alone can cost with head-room, added up.
  * @returns the most that the fuel may bring
  */
-export function assertFuels(subject: Subject, source: readonly number[], fuellings: readonly Fuelling[]): bigint {
+export function assertFuels(
+  subject: Subject,
+  source: readonly number[],
+  fuellings: readonly Fuelling[],
+): bigint {
   const { decoded, network, key } = subject
-  if (decoded.asset !== network.native_asset) throw new Refusal('ASSET_MISMATCH', 'Fuel is the native coin')
+  if (decoded.asset !== network.native_asset)
+    throw new Refusal('ASSET_MISMATCH', 'Fuel is the native coin')
   const [payment, more] = decoded.payments
   if (!payment || more) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
   if (payment.address !== addressAt(network, key, source)) {
@@ -22,14 +33,15 @@ export function assertFuels(subject: Subject, source: readonly number[], fuellin
   }
   if (payment.tag !== null) throw new Refusal('TAG_MISMATCH', 'Fuel carries no tag')
   const most = fuellings.reduce((sum, each) => sum + mostOf(network, each), 0n)
-  if (payment.amount > most) throw new Refusal('FUEL_TOO_LARGE', `The fuel ${payment.amount} is more than ${most}`)
+  if (payment.amount > most)
+    throw new Refusal('FUEL_TOO_LARGE', `The fuel ${payment.amount} is more than ${most}`)
   assertFeeCap(subject)
   return most
 }
 
 /**
- * What one transaction may be given. `gas` and its price are in the chain's own units (Tron: energy for tokens, bandwidth for
- * TRX), `l1_fee` is what comes on top.
+ * What one transaction may be given. `gas` and its price are in the chain's own units (Tron: energy
+ * for tokens, bandwidth for TRX), `l1_fee` is what comes on top.
  */
 function mostOf(network: Network, { part, callerRate }: Fuelling): bigint {
   const cap = BigInt(network.fee_cap)
@@ -38,16 +50,25 @@ function mostOf(network: Network, { part, callerRate }: Fuelling): bigint {
   const l1 = BigInt(part.l1_fee ?? '0')
   const { surchargeMost, feeRateDecimals, gasMost } = traitsOf(network)
   if (gasMost !== undefined && BigInt(part.gas) > gasMost(network)) {
-    throw new Refusal('FUEL_TOO_LARGE', `The gas ${part.gas} to be fuelled is above ${gasMost(network)}, the most of one transfer`)
-  }
-  if (cost + l1 > cap) throw new Refusal('FUEL_TOO_LARGE', `The fee to be fuelled is above the cap ${cap}`)
-  if (l1 > surchargeMost(network)) {
     throw new Refusal(
-      'FUEL_TOO_LARGE', `${network.code} takes no more than ${surchargeMost(network)} beside gas and price, and l1_fee is ${l1}`
+      'FUEL_TOO_LARGE',
+      `The gas ${part.gas} to be fuelled is above ${gasMost(network)}, the most of one transfer`,
     )
   }
-  // The price is in the chain's smallest unit, a caller's rate in the one that people quote: gwei, say.
-  if (callerRate !== null && price * 10n ** BigInt(FEE_RATE_DECIMALS - feeRateDecimals) > BigInt(callerRate)) {
+  if (cost + l1 > cap)
+    throw new Refusal('FUEL_TOO_LARGE', `The fee to be fuelled is above the cap ${cap}`)
+  if (l1 > surchargeMost(network)) {
+    throw new Refusal(
+      'FUEL_TOO_LARGE',
+      `${network.code} takes no more than ${surchargeMost(network)} beside gas and price, and l1_fee is ${l1}`,
+    )
+  }
+  // The price is in the chain's smallest unit, a caller's rate in the one that people quote: gwei,
+  // say.
+  if (
+    callerRate !== null &&
+    price * 10n ** BigInt(FEE_RATE_DECIMALS - feeRateDecimals) > BigInt(callerRate)
+  ) {
     throw new Refusal('FEE_RATE', "The price to be fuelled is above the caller's fee_rate")
   }
   return (cost * 12n) / 10n + l1

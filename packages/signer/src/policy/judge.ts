@@ -20,13 +20,15 @@ import { namesOf, type Order, type Signed, type Verdict } from './order.ts'
 export type Session = Pick<Body<'step'>, 'sessions' | 'partner' | 'peer_head'>
 
 /**
- * Every rule, in one order: what does not depend on the record is the authority's (`judge`), what does is the same for all
- * (`assertAllowed`), and is written down before round 1 (`admit`).
+ * Every rule, in one order: what does not depend on the record is the authority's (`judge`), what
+ * does is the same for all (`assertAllowed`), and is written down before round 1 (`admit`).
  */
 export class Judge {
   readonly #parts: Context
 
-  constructor(parts: Context) { this.#parts = parts }
+  constructor(parts: Context) {
+    this.#parts = parts
+  }
 
   judge(order: Order): Promise<Verdict> {
     // Its record is gone: what it had signed for callers it does not know any more.
@@ -37,9 +39,14 @@ export class Judge {
   }
 
   /** A caller's request and what it means, for receipts too. */
-  understand(request: Signed['request']): Promise<{ proven: Proven; want: Intent }> { return understand(this.#parts, request) }
+  understand(request: Signed['request']): Promise<{ proven: Proven; want: Intent }> {
+    return understand(this.#parts, request)
+  }
 
-  /** Orders that one session signs, of which each is judged as if it were alone. One is any order; several are a run. */
+  /**
+   * Orders that one session signs, of which each is judged as if it were alone. One is any order;
+   * several are a run.
+   */
   async judgeAll(orders: readonly Order[]): Promise<Verdict[]> {
     const verdicts = await each(orders, (order) => this.judge(order))
     if (verdicts.length > 1) assertRun(verdicts)
@@ -53,7 +60,10 @@ export class Judge {
     return eachNow(verdicts, (verdict) => {
       const known = this.assertAllowed(verdict, ahead)
       // What is on record already is counted there.
-      ahead = { nonce: verdict.decoded.nonce, charges: [...ahead.charges, ...(known ? [] : verdict.charges)] }
+      ahead = {
+        nonce: verdict.decoded.nonce,
+        charges: [...ahead.charges, ...(known ? [] : verdict.charges)],
+      }
       return known
     })
   }
@@ -68,7 +78,8 @@ export class Judge {
     if (verdict.callers.some((apiKey) => state.enrolments.get(apiKey)?.revoked !== false)) {
       throw new Refusal('NOT_ENROLLED', 'The API key is revoked at this node')
     }
-    for (const seen of verdict.seen) assertOneMeaning(state, seen.api_key, seen.nonce, seen.intent, seen.content)
+    for (const seen of verdict.seen)
+      assertOneMeaning(state, seen.api_key, seen.nonce, seen.intent, seen.content)
     const earlier = namesOf(verdict).map((step) => state.steps.get(step) ?? [])
     const isThis = (entry: StepEntry): boolean => entry.unsigned_hash === verdict.unsignedHash
     const same = earlier.every((steps) => steps.some(isThis)) ? earlier[0]!.find(isThis) : undefined
@@ -79,7 +90,13 @@ export class Judge {
     }
     verdict.assertAge()
     for (const steps of earlier) {
-      assertExclusive(this.#parts.registry, steps, (entry) => this.#decodedOf(entry), (entry) => this.#recordedOf(entry), verdict)
+      assertExclusive(
+        this.#parts.registry,
+        steps,
+        (entry) => this.#decodedOf(entry),
+        (entry) => this.#recordedOf(entry),
+        verdict,
+      )
     }
     assertNonce(state, verdict, ahead.nonce)
     assertExpiry(state, verdict, this.#parts.store.seconds())
@@ -89,7 +106,9 @@ export class Judge {
   }
 
   /** Writes the step down, durably, before round 1. */
-  admit(verdict: Verdict, session: Session): StepEntry { return this.admitAll([verdict], [session])[0]! }
+  admit(verdict: Verdict, session: Session): StepEntry {
+    return this.admitAll([verdict], [session])[0]!
+  }
 
   /** The steps of a run: all of them or none, under one disk flush. */
   admitAll(verdicts: readonly Verdict[], sessions: readonly Session[]): StepEntry[] {
@@ -97,7 +116,9 @@ export class Judge {
     const { store } = this.#parts
     const entries = verdicts.map((verdict, at): NewEntry[] => {
       const [same, session] = [known[at], sessions[at]!]
-      return same ? [{ kind: 'session', body: { step_height: same.height, ...session } }] : this.#entriesOf(verdict, session)
+      return same
+        ? [{ kind: 'session', body: { step_height: same.height, ...session } }]
+        : this.#entriesOf(verdict, session)
     })
     const appended = store.appendAll(entries.flat())
     let end = 0
@@ -111,12 +132,19 @@ export class Judge {
     const { store } = this.#parts
     const entries: NewEntry[] = []
     for (const seen of verdict.seen) {
-      if (!store.state.seen.has(State.requestKey(seen.api_key, seen.nonce))) entries.push({ kind: 'seen', body: { ...seen } })
+      if (!store.state.seen.has(State.requestKey(seen.api_key, seen.nonce)))
+        entries.push({ kind: 'seen', body: { ...seen } })
     }
-    if (verdict.rule && !store.state.rules.has(verdict.rule.rule)) entries.push({ kind: 'rule', body: { ...verdict.rule } })
+    if (verdict.rule && !store.state.rules.has(verdict.rule.rule))
+      entries.push({ kind: 'rule', body: { ...verdict.rule } })
     if (verdict.voids.some((name) => !store.state.voids.has(name))) {
       entries.push({
-        kind: 'void', body: { keys: verdict.voids, transaction_id: verdict.intent?.transaction_id ?? null, signed_hashes: [] },
+        kind: 'void',
+        body: {
+          keys: verdict.voids,
+          transaction_id: verdict.intent?.transaction_id ?? null,
+          signed_hashes: [],
+        },
       })
     }
     const { unsigned, workspace, purpose } = verdict.order
@@ -130,21 +158,37 @@ export class Judge {
         intent: verdict.intent?.key ?? null,
         content: verdict.intent?.content ?? null,
         transaction_id: verdict.intent?.transaction_id ?? null,
-        ...(verdict.beside.length === 0 ? {} : {
-          beside: verdict.beside.map(({ step, intent: { key: intent, ...named } }) => ({ step, intent, ...named })),
-        }),
+        ...(verdict.beside.length === 0
+          ? {}
+          : {
+              beside: verdict.beside.map(({ step, intent: { key: intent, ...named } }) => ({
+                step,
+                intent,
+                ...named,
+              })),
+            }),
         unsigned_hash: verdict.unsignedHash,
         unsigned: {
-          network: unsigned.network, bytes: unsigned.bytes, inputs: unsigned.inputs.map(({ path }) => ({ path })), change: unsigned.change,
+          network: unsigned.network,
+          bytes: unsigned.bytes,
+          inputs: unsigned.inputs.map(({ path }) => ({ path })),
+          change: unsigned.change,
         },
         decoded: encodeDecoded(verdict.decoded),
         consumes: verdict.decoded.consumes,
         account: accountOf(verdict),
         nonce: verdict.decoded.nonce?.toString() ?? null,
         // What a deletion of the rule must be able to name.
-        rule: purpose.kind === 'forward' ? verdict.rule?.rule ?? null : null,
-        fuelled: verdict.fuelled && { ...verdict.fuelled, network: verdict.network.code, amount: verdict.fuelled.amount.toString() },
-        charges: verdict.charges.map(({ budget, amount }) => ({ budget, amount: amount.toString() })),
+        rule: purpose.kind === 'forward' ? (verdict.rule?.rule ?? null) : null,
+        fuelled: verdict.fuelled && {
+          ...verdict.fuelled,
+          network: verdict.network.code,
+          amount: verdict.fuelled.amount.toString(),
+        },
+        charges: verdict.charges.map(({ budget, amount }) => ({
+          budget,
+          amount: amount.toString(),
+        })),
         ...session,
       },
     })

@@ -3,24 +3,38 @@ import type { State } from '../store/state.ts'
 import type { Verdict } from './order.ts'
 
 /**
- * Rule 11: left-over fuel at a deposit address is the tank's. A node knows what it has signed: fuel to the address, and
- * at most what the sweeps from there have cost. The next fuel brings only what that does not cover; one that replaces an earlier
- * one by the same nonce is compared with the others. A sweep of the native coin that could be nothing but left-over fuel is refused.
- * Answers why left-over fuel speaks against a transaction; null: it does not.
+ * Rule 11: left-over fuel at a deposit address is the tank's. A node knows what it has signed: fuel
+ * to the address, and at most what the sweeps from there have cost. The next fuel brings only what
+ * that does not cover; one that replaces an earlier one by the same nonce is compared with the
+ * others. A sweep of the native coin that could be nothing but left-over fuel is refused. Answers
+ * why left-over fuel speaks against a transaction; null: it does not.
  */
-export function leftoverRefusal(state: State, { leftover, network }: Pick<Verdict, 'leftover' | 'network'>): string | null {
+export function leftoverRefusal(
+  state: State,
+  { leftover, network }: Pick<Verdict, 'leftover' | 'network'>,
+): string | null {
   if (!leftover) return null
-  const left = state.fuelled.leftoverAt(network.code, leftover.address, 'most' in leftover ? leftover.place : null)
+  const left = state.fuelled.leftoverAt(
+    network.code,
+    leftover.address,
+    'most' in leftover ? leftover.place : null,
+  )
   if (left === 0n) return null
   if ('most' in leftover) {
     return leftover.amount + left > leftover.most
       ? `The fuel ${leftover.amount} and the ${left} of earlier fuel at the address are more than ${leftover.most}`
       : null
   }
-  return leftover.amount <= left ? `The sweep of ${leftover.amount} could be the ${left} of fuel that lie at the address` : null
+  return leftover.amount <= left
+    ? `The sweep of ${leftover.amount} could be the ${left} of fuel that lie at the address`
+    : null
 }
 
 export function assertLeftover(state: State, verdict: Verdict): void {
   const refusal = leftoverRefusal(state, verdict)
-  if (refusal !== null) throw new Refusal(verdict.leftover && 'most' in verdict.leftover ? 'FUEL_TOO_LARGE' : 'SWEEP_MISMATCH', refusal)
+  if (refusal !== null)
+    throw new Refusal(
+      verdict.leftover && 'most' in verdict.leftover ? 'FUEL_TOO_LARGE' : 'SWEEP_MISMATCH',
+      refusal,
+    )
 }

@@ -2,9 +2,12 @@ import { CHANGE_INDEX, OMNIBUS_INDEX, traitsOf, type Network } from '@custody/ch
 import { Refusal } from '../errors.ts'
 import type { Order } from './order.ts'
 
-const same = (a: readonly number[], b: readonly number[]): boolean => a.length === b.length && a.every((element, at) => element === b[at])
+const same = (a: readonly number[], b: readonly number[]): boolean =>
+  a.length === b.length && a.every((element, at) => element === b[at])
 
-/** Rule 8, before anything is decoded: inputs and change lie on the paths of the payer's own wallet. */
+/**
+ * Rule 8, before anything is decoded: inputs and change lie on the paths of the payer's own wallet.
+ */
 export function assertWalletPaths(order: Order, network: Network, subAccount: number): void {
   const { inputs, change } = order.unsigned
   for (const { path } of inputs) {
@@ -12,7 +15,10 @@ export function assertWalletPaths(order: Order, network: Network, subAccount: nu
       throw new Refusal('FOREIGN_PATH', `The path ${path.join('/')} is not in the payer's wallet`)
     }
     if (traitsOf(network).deposits !== 'spendable' && path[2] !== OMNIBUS_INDEX) {
-      throw new Refusal('FOREIGN_PATH', 'A payment of an account-based chain leaves from the omnibus address only')
+      throw new Refusal(
+        'FOREIGN_PATH',
+        'A payment of an account-based chain leaves from the omnibus address only',
+      )
     }
   }
   if (change && !same(change.path, [subAccount, network.chain_index, CHANGE_INDEX])) {
@@ -21,17 +27,28 @@ export function assertWalletPaths(order: Order, network: Network, subAccount: nu
 }
 
 /**
- * A sweep's paths: the deposit address alone; where a transaction has a fee payer, also after the omnibus address, which pays
- * the fee of a token's sweep. The decoder lets a second signer pay only what it receives itself.
+ * A sweep's paths: the deposit address alone; where a transaction has a fee payer, also after the
+ * omnibus address, which pays the fee of a token's sweep. The decoder lets a second signer pay only
+ * what it receives itself.
  */
-export function assertSweepPaths(order: Order, network: Network, subAccount: number, addressIndex: number): void {
+export function assertSweepPaths(
+  order: Order,
+  network: Network,
+  subAccount: number,
+  addressIndex: number,
+): void {
   const { inputs } = order.unsigned
   const deposit = [subAccount, network.chain_index, addressIndex]
   if (!traitsOf(network).feePayer || inputs.length !== 2) return assertOnlyPath(order, deposit)
   if (
-    order.unsigned.change || !same(inputs[0]!.path, [subAccount, network.chain_index, OMNIBUS_INDEX]) || !same(inputs[1]!.path, deposit)
+    order.unsigned.change ||
+    !same(inputs[0]!.path, [subAccount, network.chain_index, OMNIBUS_INDEX]) ||
+    !same(inputs[1]!.path, deposit)
   ) {
-    throw new Refusal('FOREIGN_PATH', `Only the omnibus path and the path ${deposit.join('/')} may be used here`)
+    throw new Refusal(
+      'FOREIGN_PATH',
+      `Only the omnibus path and the path ${deposit.join('/')} may be used here`,
+    )
   }
 }
 

@@ -7,13 +7,19 @@ import type { Subject } from './order.ts'
 export function assertPays(subject: Subject, want: PayIntent): void {
   const { decoded } = subject
   if (decoded.asset !== want.asset) {
-    throw new Refusal('ASSET_MISMATCH', `The transaction moves ${decoded.asset}, the caller asked for ${want.asset}`)
+    throw new Refusal(
+      'ASSET_MISMATCH',
+      `The transaction moves ${decoded.asset}, the caller asked for ${want.asset}`,
+    )
   }
   const [payment, more] = decoded.payments
   if (!payment || more) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
-  if (payment.address !== want.destination) throw new Refusal('DESTINATION_MISMATCH', 'The transaction pays another address')
-  if (payment.amount !== want.amount) throw new Refusal('AMOUNT_MISMATCH', 'The transaction pays another amount')
-  if (payment.tag !== want.tag) throw new Refusal('TAG_MISMATCH', 'The transaction carries another tag')
+  if (payment.address !== want.destination)
+    throw new Refusal('DESTINATION_MISMATCH', 'The transaction pays another address')
+  if (payment.amount !== want.amount)
+    throw new Refusal('AMOUNT_MISMATCH', 'The transaction pays another amount')
+  if (payment.tag !== want.tag)
+    throw new Refusal('TAG_MISMATCH', 'The transaction carries another tag')
   assertFeeCap(subject)
   assertFeeRate(subject, want.fee_rate)
 }

@@ -5,35 +5,66 @@ import { namesOf, type Charge, type Verdict } from './order.ts'
 /** Transactions of one account that one session signs. */
 export const RUN_MAX = 16
 
-/** What is written down at once before a transaction of a run, and binds it as if it stood in the record already. */
-export interface Ahead { nonce: bigint | null; charges: readonly Charge[] }
+/**
+ * What is written down at once before a transaction of a run, and binds it as if it stood in the
+ * record already.
+ */
+export interface Ahead {
+  nonce: bigint | null
+  charges: readonly Charge[]
+}
 export const NOTHING_AHEAD: Ahead = { nonce: null, charges: [] }
 
-/** A transaction with plain charges alone: what counts only the largest of several is judged one by one. */
+/**
+ * A transaction with plain charges alone: what counts only the largest of several is judged one by
+ * one.
+ */
 function isPlain({ order: { purpose }, ...verdict }: Verdict): boolean {
-  const isOfKind = purpose.kind === 'pay' ? purpose.speed_up === undefined && verdict.charges.length === 0
-    : purpose.kind === 'fuel' && verdict.charges.every(({ largest, rule }) => !largest && !rule)
-  return isOfKind && !verdict.repeatable && verdict.leftover === null && verdict.fuelled === null && verdict.rule === null
-    && verdict.voids.length === 0
+  const isOfKind =
+    purpose.kind === 'pay'
+      ? purpose.speed_up === undefined && verdict.charges.length === 0
+      : purpose.kind === 'fuel' && verdict.charges.every(({ largest, rule }) => !largest && !rule)
+  return (
+    isOfKind &&
+    !verdict.repeatable &&
+    verdict.leftover === null &&
+    verdict.fuelled === null &&
+    verdict.rule === null &&
+    verdict.voids.length === 0
+  )
 }
 
 /**
- * What may be signed together: payments that their callers asked for, or fuel for such, of one account, each with the number
- * after the one before. None is a step of another, so that what the record says of one does not depend on the others, but for
- * the numbers and the budget.
+ * What may be signed together: payments that their callers asked for, or fuel for such, of one
+ * account, each with the number after the one before. None is a step of another, so that what the
+ * record says of one does not depend on the others, but for the numbers and the budget.
  * @throws Refusal `BAD_ORDER`
  */
 export function assertRun(verdicts: readonly Verdict[]): void {
-  if (verdicts.length > RUN_MAX) throw new Refusal('BAD_ORDER', `At most ${RUN_MAX} transactions are signed together`)
+  if (verdicts.length > RUN_MAX)
+    throw new Refusal('BAD_ORDER', `At most ${RUN_MAX} transactions are signed together`)
   const [first] = verdicts
-  if (!first || accountOf(first) === null) throw new Refusal('BAD_ORDER', 'Only transactions with numbers are signed together')
+  if (!first || accountOf(first) === null)
+    throw new Refusal('BAD_ORDER', 'Only transactions with numbers are signed together')
   verdicts.forEach((verdict, at) => {
     if (!isPlain(verdict)) {
-      throw new Refusal('BAD_ORDER', 'Only payments, as their callers first asked for them, and fuel for them are signed together', { at })
+      throw new Refusal(
+        'BAD_ORDER',
+        'Only payments, as their callers first asked for them, and fuel for them are signed together',
+        { at },
+      )
     }
     const follows = verdict.decoded.nonce === first.decoded.nonce! + BigInt(at)
-    if (accountOf(verdict) !== accountOf(first) || verdict.key.key_id !== first.key.key_id || !follows) {
-      throw new Refusal('BAD_ORDER', 'What is signed together is of one account, with one number after the other', { at })
+    if (
+      accountOf(verdict) !== accountOf(first) ||
+      verdict.key.key_id !== first.key.key_id ||
+      !follows
+    ) {
+      throw new Refusal(
+        'BAD_ORDER',
+        'What is signed together is of one account, with one number after the other',
+        { at },
+      )
     }
   })
   if (new Set(verdicts.flatMap(namesOf)).size !== verdicts.flatMap(namesOf).length) {
@@ -42,7 +73,10 @@ export function assertRun(verdicts: readonly Verdict[]): void {
 }
 
 /** Names the one of a run that a refusal is about. */
-export async function each<T, R>(list: readonly T[], judge: (one: T, at: number) => R): Promise<Awaited<R>[]> {
+export async function each<T, R>(
+  list: readonly T[],
+  judge: (one: T, at: number) => R,
+): Promise<Awaited<R>[]> {
   const answers: Awaited<R>[] = []
   for (const [at, one] of list.entries()) answers.push(await about(list, at, () => judge(one, at)))
   return answers

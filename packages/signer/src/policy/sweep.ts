@@ -4,22 +4,35 @@ import { assertFeeCap } from './cap.ts'
 import type { Subject, Sweep } from './order.ts'
 
 /**
- * Rule 12: from a deposit address to the omnibus address of the same sub-account, nowhere else. A sweep of the native coin
- * pays for itself, and moves no less than it may cost: a platform could burn deposits by sweeping crumbs otherwise.
+ * Rule 12: from a deposit address to the omnibus address of the same sub-account, nowhere else. A
+ * sweep of the native coin pays for itself, and moves no less than it may cost: a platform could
+ * burn deposits by sweeping crumbs otherwise.
  */
 export function assertSweeps(subject: Subject, sweep: Sweep): void {
   const { decoded, network, key } = subject
   if (decoded.asset !== sweep.asset) {
-    throw new Refusal('ASSET_MISMATCH', `The transaction moves ${decoded.asset}, the sweep names ${sweep.asset}`)
+    throw new Refusal(
+      'ASSET_MISMATCH',
+      `The transaction moves ${decoded.asset}, the sweep names ${sweep.asset}`,
+    )
   }
   const [payment, more] = decoded.payments
   if (!payment || more) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
-  if (payment.address !== addressAt(network, key, [sweep.sub_account, network.chain_index, OMNIBUS_INDEX])) {
-    throw new Refusal('DESTINATION_MISMATCH', "A sweep goes to the sub-account's omnibus address only")
+  if (
+    payment.address !==
+    addressAt(network, key, [sweep.sub_account, network.chain_index, OMNIBUS_INDEX])
+  ) {
+    throw new Refusal(
+      'DESTINATION_MISMATCH',
+      "A sweep goes to the sub-account's omnibus address only",
+    )
   }
   if (payment.tag !== null) throw new Refusal('TAG_MISMATCH', 'A sweep carries no tag')
   assertFeeCap(subject)
   if (decoded.asset === network.native_asset && payment.amount < decoded.fee_max) {
-    throw new Refusal('SWEEP_MISMATCH', `The sweep moves ${payment.amount}, less than its fee of up to ${decoded.fee_max}`)
+    throw new Refusal(
+      'SWEEP_MISMATCH',
+      `The sweep moves ${payment.amount}, less than its fee of up to ${decoded.fee_max}`,
+    )
   }
 }

@@ -5,44 +5,64 @@ import type { State, TankStakeOrder } from '../store/state.ts'
 import { assertFeeCap } from './cap.ts'
 import type { Lend, Order, Subject } from './order.ts'
 
-const CALLS: Record<TankStakeOrder['action'], StakeCall['kind']> = { stake: 'freeze', unstake: 'unfreeze', release: 'withdraw' }
+const CALLS: Record<TankStakeOrder['action'], StakeCall['kind']> = {
+  stake: 'freeze',
+  unstake: 'unfreeze',
+  release: 'withdraw',
+}
 
 /** Rule 15: staking for a gas tank is the operator's order, given at this node's own socket. */
-export function tankStakeOrder(state: State, order: Order, id: string, now: number): TankStakeOrder {
+export function tankStakeOrder(
+  state: State,
+  order: Order,
+  id: string,
+  now: number,
+): TankStakeOrder {
   const stake = state.tankStakes.get(id)
   if (!stake) throw new Refusal('ORDER_UNKNOWN', "This node's operator gave no such order")
-  if (stake.workspace !== order.workspace) throw new Refusal('WORKSPACE_MISMATCH', 'The order belongs to another workspace')
-  if (stake.network !== order.unsigned.network) throw new Refusal('NETWORK_MISMATCH', 'The order belongs to another network')
+  if (stake.workspace !== order.workspace)
+    throw new Refusal('WORKSPACE_MISMATCH', 'The order belongs to another workspace')
+  if (stake.network !== order.unsigned.network)
+    throw new Refusal('NETWORK_MISMATCH', 'The order belongs to another network')
   if (now > stake.expires_at) throw new Refusal('ORDER_EXPIRED', 'The order has expired')
   return stake
 }
 
 export function assertTankStakes(subject: Subject, stake: TankStakeOrder): void {
   const action = assertCall(subject, CALLS[stake.action])
-  if (action.resource !== stake.resource) throw new Refusal('RESOURCE_MISMATCH', 'The transaction is about another resource')
-  if (action.amount !== BigInt(stake.amount)) throw new Refusal('AMOUNT_MISMATCH', 'The transaction is about another amount')
+  if (action.resource !== stake.resource)
+    throw new Refusal('RESOURCE_MISMATCH', 'The transaction is about another resource')
+  if (action.amount !== BigInt(stake.amount))
+    throw new Refusal('AMOUNT_MISMATCH', 'The transaction is about another amount')
   assertFeeCap(subject)
 }
 
 /**
- * Rule 11: energy of the tank's stake for one intent or sweep, to its source address, and back. Nothing is spent by it, and
- * a node that asks no chain cannot tell how much energy an amount is worth: the stake stays the tank's, whoever uses it.
+ * Rule 11: energy of the tank's stake for one intent or sweep, to its source address, and back.
+ * Nothing is spent by it, and a node that asks no chain cannot tell how much energy an amount is
+ * worth: the stake stays the tank's, whoever uses it.
  */
 export function assertLends(subject: Subject, lend: Lend, source: readonly number[]): void {
   const action = assertCall(subject, lend.step)
-  if (action.resource !== 'ENERGY') throw new Refusal('RESOURCE_MISMATCH', 'A tank lends energy only')
+  if (action.resource !== 'ENERGY')
+    throw new Refusal('RESOURCE_MISMATCH', 'A tank lends energy only')
   if (source[0] === TANK_SUB_ACCOUNT && source[2] === OMNIBUS_INDEX) {
     throw new Refusal('DESTINATION_MISMATCH', 'A tank lends nothing to itself')
   }
   if (action.receiver !== addressAt(subject.network, subject.key, source)) {
-    throw new Refusal('DESTINATION_MISMATCH', 'Energy goes to the source address of its intent only')
+    throw new Refusal(
+      'DESTINATION_MISMATCH',
+      'Energy goes to the source address of its intent only',
+    )
   }
   assertFeeCap(subject)
 }
 
 function assertCall({ decoded }: Subject, kind: StakeCall['kind']): StakeCall {
   const { action } = decoded
-  if (!action || decoded.payments.length > 0) throw new Refusal('SHAPE', 'The transaction must stake, and pay nobody')
-  if (action.kind !== kind) throw new Refusal('SHAPE', `The transaction is a ${action.kind}, not a ${kind}`)
+  if (!action || decoded.payments.length > 0)
+    throw new Refusal('SHAPE', 'The transaction must stake, and pay nobody')
+  if (action.kind !== kind)
+    throw new Refusal('SHAPE', `The transaction is a ${action.kind}, not a ${kind}`)
   return action
 }

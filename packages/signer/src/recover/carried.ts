@@ -3,21 +3,42 @@ import { z } from 'zod'
 import { unsignedSchema } from '../policy/order.ts'
 
 const whose = {
-  version: z.literal(1), workspace: z.string(), network: z.string(), to: z.string(), tag: z.string().nullable(), at: z.string(),
+  version: z.literal(1),
+  workspace: z.string(),
+  network: z.string(),
+  to: z.string(),
+  tag: z.string().nullable(),
+  at: z.string(),
 }
 const planned = z.strictObject({
-  unsigned: unsignedSchema, asset: z.string(), from: z.string(), amount: z.string(), fuel: z.array(z.int().min(0)).length(3).optional(),
+  unsigned: unsignedSchema,
+  asset: z.string(),
+  from: z.string(),
+  amount: z.string(),
+  fuel: z.array(z.int().min(0)).length(3).optional(),
 })
 const left = z.strictObject({
-  address: z.string(), asset: z.string(), amount: z.string(), why: z.string(), waits: z.literal(true).optional(),
+  address: z.string(),
+  asset: z.string(),
+  amount: z.string(),
+  why: z.string(),
+  waits: z.literal(true).optional(),
 })
 const outcome = { left: z.array(left), more: z.boolean() }
-const signed = z.strictObject({ network: z.string(), raw: z.string().min(1), hash: z.string().min(1) })
+const signed = z.strictObject({
+  network: z.string(),
+  raw: z.string().min(1),
+  hash: z.string().min(1),
+})
 
 /** What was looked up on the chain, for one workspace on one network. */
 export const gatheredSchema = z.strictObject({ ...whose, found: z.record(z.string(), z.unknown()) })
 /** Transactions without signatures, and what they leave. */
-export const preparedSchema = z.strictObject({ ...whose, ...outcome, transactions: z.array(planned) })
+export const preparedSchema = z.strictObject({
+  ...whose,
+  ...outcome,
+  transactions: z.array(planned),
+})
 export const signedSchema = z.strictObject({ ...whose, ...outcome, signed: z.array(signed) })
 export type Gathered = z.infer<typeof gatheredSchema>
 export type Prepared = z.infer<typeof preparedSchema>
@@ -32,11 +53,15 @@ export function readCarried<T>(schema: z.ZodType<T>, path: string): T {
   try {
     value = JSON.parse(readFileSync(path, 'utf8'))
   } catch (error) {
-    throw new Error(`--in: ${path} ${error instanceof SyntaxError ? 'is not JSON' : 'cannot be read'}`, { cause: error })
+    throw new Error(
+      `--in: ${path} ${error instanceof SyntaxError ? 'is not JSON' : 'cannot be read'}`,
+      { cause: error },
+    )
   }
   const { data, error } = schema.safeParse(value)
   const [wrong] = error?.issues ?? []
   const at = wrong?.path.join('.') || 'the whole'
-  if (wrong) throw new Error(`--in: ${path} is not what the step before wrote: ${at}: ${wrong.message}`)
+  if (wrong)
+    throw new Error(`--in: ${path} is not what the step before wrote: ${at}: ${wrong.message}`)
   return data as T
 }

@@ -1,5 +1,12 @@
 import {
-  addressAt, loadRegistry, publicKeysBelow, TANK_SUB_ACCOUNT, validateAddress, type Network, type RpcEndpoint, type SignedTransaction,
+  addressAt,
+  loadRegistry,
+  publicKeysBelow,
+  TANK_SUB_ACCOUNT,
+  validateAddress,
+  type Network,
+  type RpcEndpoint,
+  type SignedTransaction,
 } from '@custody/chains'
 import { sweeperOf, type Found } from '@custody/chains/sweep'
 import { fromHex, sha256hex } from '../canonical.ts'
@@ -10,37 +17,66 @@ import type { Gathered, Prepared, Signed } from './carried.ts'
 export class Public {
   readonly #backup: BackupFile
 
-  /** @throws Error where the file is no backup. Its signature is checked by the node that is opened from it, not here. */
+  /**
+   * @throws Error where the file is no backup. Its signature is checked by the node that is
+   *   opened from it, not here.
+   */
   constructor(file: string) {
     this.#backup = readBackup(file).content
   }
 
-  get registry() { return loadRegistry(this.#backup.mode === 'local' ? 'local' : 'mainnet') }
-  get node(): number { return this.#backup.node }
-  get workspaces(): string[] { return [...new Set(this.#backup.sets.map(({ workspace }) => workspace))].sort() }
+  get registry() {
+    return loadRegistry(this.#backup.mode === 'local' ? 'local' : 'mainnet')
+  }
+  get node(): number {
+    return this.#backup.node
+  }
+  get workspaces(): string[] {
+    return [...new Set(this.#backup.sets.map(({ workspace }) => workspace))].sort()
+  }
 
   network(code: string): Network {
     const network = this.registry.network(code)
-    if (!network) throw new Error(`--network: ${code} is none of ${this.registry.networks.map((each) => each.code).join(', ')}`)
+    if (!network)
+      throw new Error(
+        `--network: ${code} is none of ${this.registry.networks.map((each) => each.code).join(', ')}`,
+      )
     return network
   }
 
   /** Sub-accounts that the node enrolled callers for, and the gas tanks'. */
   subAccounts(workspace: string): number[] {
-    const enrolled = this.#backup.enrolments.filter((each) => each.workspace === workspace).map((each) => each.sub_account)
+    const enrolled = this.#backup.enrolments
+      .filter((each) => each.workspace === workspace)
+      .map((each) => each.sub_account)
     return [...new Set([TANK_SUB_ACCOUNT, ...enrolled])].sort((a, b) => a - b)
   }
 
   key(workspace: string, network: Network) {
-    const set = this.#backup.sets.find((each) => each.workspace === workspace && each.curve === network.curve)
+    const set = this.#backup.sets.find(
+      (each) => each.workspace === workspace && each.curve === network.curve,
+    )
     const ready = this.#backup.keys.find((each) => each.ready.key_id === set?.key_id)?.ready
-    if (!ready) throw new Error(`the backup of node ${this.#backup.node} holds no key of ${workspace} for ${network.code}`)
-    return { curve: network.curve, publicKey: fromHex(ready.public_key), chainCode: fromHex(ready.chain_code) }
+    if (!ready)
+      throw new Error(
+        `the backup of node ${this.#backup.node} holds no key of ${workspace} for ${network.code}`,
+      )
+    return {
+      curve: network.curve,
+      publicKey: fromHex(ready.public_key),
+      chainCode: fromHex(ready.chain_code),
+    }
   }
 }
 
 export interface Look {
-  workspace: string; network: string; endpoint: RpcEndpoint; to: string; tag: string | null; gap: number; fromHeight: number
+  workspace: string
+  network: string
+  endpoint: RpcEndpoint
+  to: string
+  tag: string | null
+  gap: number
+  fromHeight: number
   /** Null: those that the backup names. */
   subAccounts: number[] | null
   tell(line: string): void
@@ -54,15 +90,28 @@ export async function gather(known: Public, o: Look): Promise<Gathered> {
   if (!to.valid) throw new Error(`--to: ${to.reason}`)
   const key = known.key(o.workspace, network)
   const found = await sweeperOf(network).look({
-    registry, network, endpoint: o.endpoint, fetch, subAccounts: o.subAccounts ?? known.subAccounts(o.workspace), gap: o.gap,
-    fromHeight: o.fromHeight, to: to.address, tell: o.tell,
+    registry,
+    network,
+    endpoint: o.endpoint,
+    fetch,
+    subAccounts: o.subAccounts ?? known.subAccounts(o.workspace),
+    gap: o.gap,
+    fromHeight: o.fromHeight,
+    to: to.address,
+    tell: o.tell,
     placeAt: (subAccount, index) => {
       const path = [subAccount, network.chain_index, index]
       return { path, address: addressAt(network, key, path) }
     },
   })
   return {
-    version: 1, workspace: o.workspace, network: network.code, to: to.address, tag: to.address_tag, at: new Date().toISOString(), found,
+    version: 1,
+    workspace: o.workspace,
+    network: network.code,
+    to: to.address,
+    tag: to.address_tag,
+    at: new Date().toISOString(),
+    found,
   }
 }
 
@@ -71,33 +120,74 @@ export function prepare(known: Public, { found, ...gathered }: Gathered): Prepar
   const network = known.network(gathered.network)
   const publicKeyAt = publicKeysBelow(known.key(gathered.workspace, network))
   const { to, tag } = gathered
-  return { ...gathered, ...sweeperOf(network).plan({ registry: known.registry, network, publicKeyAt, found: found as Found, to, tag }) }
+  return {
+    ...gathered,
+    ...sweeperOf(network).plan({
+      registry: known.registry,
+      network,
+      publicKeyAt,
+      found: found as Found,
+      to,
+      tag,
+    }),
+  }
 }
 
-/** The name of the order that both operators typed, as their nodes make it. @param feeMax in the smallest native unit */
+/**
+ * The name of the order that both operators typed, as their nodes make it. @param feeMax in the
+ * smallest native unit
+ */
 const orderName = ({ workspace, network, to, tag }: Prepared, feeMax: bigint): string =>
   sha256hex(JSON.stringify([workspace, network, to, tag, feeMax.toString()])).slice(0, 32)
 
-/** Has each transaction signed, one after the other. @throws Error with the sentence of the node that refused */
+/**
+ * Has each transaction signed, one after the other. @throws Error with the sentence of the node
+ * that refused
+ */
 export async function sign(
-  prepared: Prepared, o: { feeMax: bigint; partner: number; ask(body: Record<string, unknown>): Promise<Record<string, unknown>> },
+  prepared: Prepared,
+  o: {
+    feeMax: bigint
+    partner: number
+    ask(body: Record<string, unknown>): Promise<Record<string, unknown>>
+  },
 ): Promise<Signed> {
   const { transactions, ...rest } = prepared
   const signed: SignedTransaction[] = []
   for (const { unsigned, fuel } of transactions) {
-    const purpose = { kind: 'recover', order: orderName(prepared, o.feeMax), ...(fuel ? { to_path: fuel } : {}) }
-    signed.push(await o.ask({ workspace: prepared.workspace, partner: o.partner, purpose, unsigned }) as unknown as SignedTransaction)
+    const purpose = {
+      kind: 'recover',
+      order: orderName(prepared, o.feeMax),
+      ...(fuel ? { to_path: fuel } : {}),
+    }
+    signed.push(
+      (await o.ask({
+        workspace: prepared.workspace,
+        partner: o.partner,
+        purpose,
+        unsigned,
+      })) as unknown as SignedTransaction,
+    )
   }
   return { ...rest, signed }
 }
 
 const POLL_MS = 1000
 
-export interface Sending { endpoint: RpcEndpoint; /** How long blocks are waited for. */ waitMs: number; tell(line: string): void }
+export interface Sending {
+  endpoint: RpcEndpoint
+  /** How long blocks are waited for. */ waitMs: number
+  tell(line: string): void
+}
 
-/** Sends what was signed, and waits until each is in a block. @returns those that the chain did not take, with its reasons */
+/**
+ * Sends what was signed, and waits until each is in a block. @returns those that the chain did not
+ * take, with its reasons
+ */
 export async function send(
-  known: Public, { network: code, signed }: Pick<Signed, 'network' | 'signed'>, o: Sending,
+  known: Public,
+  { network: code, signed }: Pick<Signed, 'network' | 'signed'>,
+  o: Sending,
 ): Promise<{ hash: string; reason: string }[]> {
   const network = known.network(code)
   const client = sweeperOf(network).client(known.registry, network, o.endpoint, fetch)

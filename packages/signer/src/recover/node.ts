@@ -21,13 +21,18 @@ export interface Opening {
 const NOWHERE = { host: '127.0.0.1', port: 1 }
 
 /**
- * A node from its backup alone: its home, and its shares, with one partner and without platform, database or record. A home that
- * is there already is started again.
+ * A node from its backup alone: its home, and its shares, with one partner and without platform,
+ * database or record. A home that is there already is started again.
  * @returns what stops it
  */
-export async function openForRecovery(
-  { backup, recoverySecretFile, print, listen, partner, ...o }: Opening,
-): Promise<{ node: number; keys: number; stop(): Promise<void> }> {
+export async function openForRecovery({
+  backup,
+  recoverySecretFile,
+  print,
+  listen,
+  partner,
+  ...o
+}: Opening): Promise<{ node: number; keys: number; stop(): Promise<void> }> {
   const home = resolve(o.home)
   if (!existsSync(join(home, 'config.json'))) {
     mkdirSync(home, { recursive: true, mode: 0o700 })
@@ -37,12 +42,25 @@ export async function openForRecovery(
   const config = JSON.parse(readFileSync(file, 'utf8')) as ConfigFile
   if (config.node === partner.node) throw new Error('--peer: names this node itself')
   const { host, port } = partner
-  const peers = config.peers.map((peer) => ({ ...peer, ...(peer.node === partner.node ? { host, port } : NOWHERE) }))
-  writeFileSync(file, `${JSON.stringify({ ...config, ...listen, peers }, null, 2)}\n`, { mode: 0o600 })
+  const peers = config.peers.map((peer) => ({
+    ...peer,
+    ...(peer.node === partner.node ? { host, port } : NOWHERE),
+  }))
+  writeFileSync(file, `${JSON.stringify({ ...config, ...listen, peers }, null, 2)}\n`, {
+    mode: 0o600,
+  })
   const loaded = loadConfig(home)
-  const { parts, stop } = await startNode(loaded, realEnvironment, openLog(loaded.node, () => realEnvironment.now()), process.env)
+  const { parts, stop } = await startNode(
+    loaded,
+    realEnvironment,
+    openLog(loaded.node, () => realEnvironment.now()),
+    process.env,
+  )
   try {
-    const opened = await parts.backups.open({ file: resolve(backup), recovery_secret_file: resolve(recoverySecretFile) })
+    const opened = await parts.backups.open({
+      file: resolve(backup),
+      recovery_secret_file: resolve(recoverySecretFile),
+    })
     const { keys } = opened as { keys: number }
     return { node: loaded.node, keys, stop }
   } catch (error) {

@@ -14,10 +14,15 @@ import type { Bans } from './bans.ts'
 const CALL = '/peer/ban'
 const TIMEOUT_MS = 1500
 const STATEMENT_KEYS = ['node', 'identity', 'by', 'at', 'reason', 'cause'] as const
-const reportSchema = z.strictObject({ statement: banStatementSchema, signature: z.string().max(128) })
+const reportSchema = z.strictObject({
+  statement: banStatementSchema,
+  signature: z.string().max(128),
+})
 
-const bytesOf = (statement: BanStatement): Buffer => canonicalBytes('ban', STATEMENT_KEYS, { ...statement })
-export const signBan = (identity: KeyObject, statement: BanStatement): string => signBytes(identity, bytesOf(statement))
+const bytesOf = (statement: BanStatement): Buffer =>
+  canonicalBytes('ban', STATEMENT_KEYS, { ...statement })
+export const signBan = (identity: KeyObject, statement: BanStatement): string =>
+  signBytes(identity, bytesOf(statement))
 const isSigned = (identity: KeyObject, statement: BanStatement, signature: string): boolean =>
   verifyBytes(identity, bytesOf(statement), signature)
 
@@ -26,21 +31,29 @@ const isSigned = (identity: KeyObject, statement: BanStatement, signature: strin
  * @returns null where the statement is another node's, or this node's identity key did not sign it
  */
 export function ownBanFrom(
-  { signature, ...statement }: Body<'ban-told'>, own: Pick<Config, 'node' | 'identityPublic'>
+  { signature, ...statement }: Body<'ban-told'>,
+  own: Pick<Config, 'node' | 'identityPublic'>,
 ): Required<Body<'ban'>> | null {
   const { by, ...ban } = statement
-  return by === own.node && ban.node !== own.node && isSigned(own.identityPublic, statement, signature) ? ban : null
+  return by === own.node &&
+    ban.node !== own.node &&
+    isSigned(own.identityPublic, statement, signature)
+    ? ban
+    : null
 }
 
 /**
  * What nodes tell each other of their bans.
  *
- * A report bans nobody at the node that receives it. Otherwise one hostile node, by its word alone, could make two honest nodes stop
- * signing with each other, and no pair would be left. The operator of the receiving node decides, with the command `ban`.
+ * A report bans nobody at the node that receives it. Otherwise one hostile node, by its word alone,
+ * could make two honest nodes stop signing with each other, and no pair would be left. The operator
+ * of the receiving node decides, with the command `ban`.
  */
 export class BanReports {
   readonly #parts: { config: Config; store: Store; peers: Peers; bans: Bans; log: Log }
-  /** Reports that a peer acknowledged. By the peer's generation too: a restored peer has lost them. */
+  /**
+   * Reports that a peer acknowledged. By the peer's generation too: a restored peer has lost them.
+   */
   readonly #acknowledged = new Set<string>()
   readonly #warned = new Set<string>()
 
@@ -58,34 +71,70 @@ export class BanReports {
     return store.state.banReports.filter(({ node, identity }) => bans.identityOf(node) === identity)
   }
 
-  /** Tells the third node of each ban on record, until it has acknowledged it. The banned node is not told. */
+  /**
+   * Tells the third node of each ban on record, until it has acknowledged it. The banned node is
+   * not told.
+   */
   async tell(): Promise<void> {
-    const { store: { state }, peers, bans } = this.#parts
+    const {
+      store: { state },
+      peers,
+      bans,
+    } = this.#parts
     // A node that was opened for a recovery has a partner that takes no report.
     if (state.restoring || state.recovering) return
-    await Promise.all(bans.recorded.flatMap((ban) => (
-      peers.nodes.filter((third) => !bans.isBanned(third) && peers.reachable(third)).map(async (third) => {
-        const name = `${third}/${peers.headOf(third)?.generation ?? 0}/${ban.identity}`
-        if (!this.#acknowledged.has(name)) await this.#tell(third, ban.node, name)
-      })
-    )))
+    await Promise.all(
+      bans.recorded.flatMap((ban) =>
+        peers.nodes
+          .filter((third) => !bans.isBanned(third) && peers.reachable(third))
+          .map(async (third) => {
+            const name = `${third}/${peers.headOf(third)?.generation ?? 0}/${ban.identity}`
+            if (!this.#acknowledged.has(name)) await this.#tell(third, ban.node, name)
+          }),
+      ),
+    )
   }
 
   async #tell(third: number, banned: number, name: string): Promise<void> {
     const { config, peers, bans, log } = this.#parts
-    const { node, identity, at, reason: why, cause } = bans.recorded.find((ban) => ban.node === banned)!
-    const statement = { node, identity: identity!, by: config.node, at, reason: why.slice(0, 200), cause }
+    const {
+      node,
+      identity,
+      at,
+      reason: why,
+      cause,
+    } = bans.recorded.find((ban) => ban.node === banned)!
+    const statement = {
+      node,
+      identity: identity!,
+      by: config.node,
+      at,
+      reason: why.slice(0, 200),
+      cause,
+    }
     try {
-      await peers.call(third, CALL, { statement, signature: signBan(config.identity, statement) }, { timeout: TIMEOUT_MS })
+      await peers.call(
+        third,
+        CALL,
+        { statement, signature: signBan(config.identity, statement) },
+        { timeout: TIMEOUT_MS },
+      )
       this.#acknowledged.add(name)
     } catch (error) {
       if (this.#warned.has(name)) return
       this.#warned.add(name)
-      log('warn', 'a peer did not take the report of a ban; it is told again', { peer: third, banned, reason: reason(error) })
+      log('warn', 'a peer did not take the report of a ban; it is told again', {
+        peer: third,
+        banned,
+        reason: reason(error),
+      })
     }
   }
 
-  /** @throws Refusal where the statement is not the sender's own about the other peer as this node has pinned it */
+  /**
+   * @throws Refusal where the statement is not the sender's own about the other peer as this node
+   *   has pinned it
+   */
   #receive(sender: number, { statement, signature }: z.infer<typeof reportSchema>): void {
     const { config, store, bans, log } = this.#parts
     const { node, identity, by } = statement
@@ -93,14 +142,24 @@ export class BanReports {
     if (!peer || by !== sender) throw new Refusal('NOT_ALLOWED', 'A node reports its own bans only')
     bans.assertNot(sender)
     if (node === sender || bans.identityOf(node) !== identity) {
-      throw new Refusal('NOT_ALLOWED', 'The report names no identity of the other peer that this node knows')
+      throw new Refusal(
+        'NOT_ALLOWED',
+        'The report names no identity of the other peer that this node knows',
+      )
     }
-    if (!isSigned(peer.identity, statement, signature)) throw new Refusal('NOT_ALLOWED', 'The report is not signed by its sender')
+    if (!isSigned(peer.identity, statement, signature))
+      throw new Refusal('NOT_ALLOWED', 'The report is not signed by its sender')
     // One for each pair of identities, whatever else it says: a record must not grow by repetition.
     if (this.current.some((report) => report.by === by && report.node === node)) return
     store.append('ban-told', { ...statement, signature })
-    log('alert', 'a peer has banned the other peer: ask its operator, and order the ban here if it is confirmed', {
-      peer: sender, banned: node, reason: statement.reason,
-    })
+    log(
+      'alert',
+      'a peer has banned the other peer: ask its operator, and order the ban here if it is confirmed',
+      {
+        peer: sender,
+        banned: node,
+        reason: statement.reason,
+      },
+    )
   }
 }

@@ -1,4 +1,12 @@
-import { startSign, ThresholdError, type InMessage, type KeyMaterial, type Session, type SignResult, type Vault } from '@custody/threshold'
+import {
+  startSign,
+  ThresholdError,
+  type InMessage,
+  type KeyMaterial,
+  type Session,
+  type SignResult,
+  type Vault,
+} from '@custody/threshold'
 import type { SigningItem } from '@custody/chains'
 import { Refusal } from '../errors.ts'
 import type { Bans } from './bans.ts'
@@ -9,11 +17,13 @@ export const gravest = (errors: readonly unknown[]): unknown =>
 
 /** What one side says in one round: the messages of each item. */
 export type RoundMessages = readonly (readonly Uint8Array[])[]
-export const isSilent = (messages: RoundMessages): boolean => messages.every((list) => list.length === 0)
+export const isSilent = (messages: RoundMessages): boolean =>
+  messages.every((list) => list.length === 0)
 
 /**
- * One side's sessions of some inputs, stepped together. Messages of a round are one list per item. Whoever takes the results
- * verifies them (threshold rule 12): `finish` of what is signed for a chain, `verifyItems` of a test signature.
+ * One side's sessions of some inputs, stepped together. Messages of a round are one list per item.
+ * Whoever takes the results verifies them (threshold rule 12): `finish` of what is signed for a
+ * chain, `verifyItems` of a test signature.
  *
  * A ban of the partner ends it at once, and nothing leaves it from then on.
  */
@@ -41,11 +51,20 @@ export class Batch {
     this.#bans = o.bans
     this.#isChecked = o.key.curve === 'secp256k1'
     o.bans.assertNot(o.partner)
-    this.#sessions = o.items.map((item, at) => startSign({
-      vault: o.vault, key: o.key, sessionId: new Uint8Array(o.sessionIds[at]!), participants: o.participants, path: [...item.path],
-      message: item.message, isVerifiedByCaller: true,
-    }))
-    this.#release = o.bans.endsWith(o.partner, () => { this.abort() })
+    this.#sessions = o.items.map((item, at) =>
+      startSign({
+        vault: o.vault,
+        key: o.key,
+        sessionId: new Uint8Array(o.sessionIds[at]!),
+        participants: o.participants,
+        path: [...item.path],
+        message: item.message,
+        isVerifiedByCaller: true,
+      }),
+    )
+    this.#release = o.bans.endsWith(o.partner, () => {
+      this.abort()
+    })
   }
 
   /**
@@ -65,28 +84,41 @@ export class Batch {
   }
 
   async #step(inbox: RoundMessages | null): Promise<RoundMessages> {
-    const settled = await Promise.allSettled(this.#sessions.map(async (session, at) => {
-      try {
-        return await session.step((inbox?.[at] ?? []).map((payload): InMessage => ({ from: this.#partner, payload })))
-      } catch (error) {
-        // Before the other items have ended: their outcomes are as good as a cheater's.
-        this.#bans.consider(error)
-        throw error
-      }
-    }))
-    const errors = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []))
-    // All of them are looked at: a proven cheat in one item must not hide behind garbage in another.
+    const settled = await Promise.allSettled(
+      this.#sessions.map(async (session, at) => {
+        try {
+          return await session.step(
+            (inbox?.[at] ?? []).map((payload): InMessage => ({ from: this.#partner, payload })),
+          )
+        } catch (error) {
+          // Before the other items have ended: their outcomes are as good as a cheater's.
+          this.#bans.consider(error)
+          throw error
+        }
+      }),
+    )
+    const errors = settled.flatMap((each) =>
+      each.status === 'rejected' ? [each.reason as unknown] : [],
+    )
+    // All of them are looked at: a proven cheat in one item must not hide behind garbage in
+    // another.
     if (errors.length > 0) throw gravest(errors)
-    const steps = settled.map((each) => (each as PromiseFulfilledResult<Awaited<ReturnType<Session<SignResult>['step']>>>).value)
+    const steps = settled.map(
+      (each) =>
+        (each as PromiseFulfilledResult<Awaited<ReturnType<Session<SignResult>['step']>>>).value,
+    )
     const finished = steps.filter((step) => step.kind === 'done')
     if (finished.length > 0) {
-      if (finished.length !== steps.length) throw new Refusal('SESSION_ABORTED', 'The items are at different rounds')
+      if (finished.length !== steps.length)
+        throw new Refusal('SESSION_ABORTED', 'The items are at different rounds')
       this.results = finished.map((step) => step.result)
       this.#release()
     }
-    return steps.map((step) => step.messages
-      .filter((message) => message.to === 0 || message.to === this.#partner)
-      .map((message) => message.payload))
+    return steps.map((step) =>
+      step.messages
+        .filter((message) => message.to === 0 || message.to === this.#partner)
+        .map((message) => message.payload),
+    )
   }
 
   abort(): void {

@@ -1,28 +1,46 @@
 import 'reflect-metadata'
 import { X509CertificateGenerator, cryptoProvider } from '@peculiar/x509'
-import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, webcrypto } from 'node:crypto'
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomBytes,
+  webcrypto,
+} from 'node:crypto'
 
 const DAY_MS = 86_400_000
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
 
 /**
- * Longest and default validity of a TLS certificate, in days. Peers pin the certificate's key, so a shorter one protects nothing:
- * whoever has the key can make another certificate.
+ * Longest and default validity of a TLS certificate, in days. Peers pin the certificate's key, so a
+ * shorter one protects nothing: whoever has the key can make another certificate.
  */
 export const CERTIFICATE_DAYS = 20 * 365
 
 /** @returns a new P-256 private key, PKCS #8 in PEM */
-export const makeTlsKey = (): string => (
-  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
-)
+export const makeTlsKey = (): string =>
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
+    type: 'pkcs8',
+    format: 'pem',
+  }) as string
 
 /**
- * Makes a self-signed TLS certificate of an existing key. It is valid from a day before `nowMs`, so that clocks may differ.
- * @param key private key, PKCS #8 in PEM @param name common name of the subject @returns the certificate in PEM
+ * Makes a self-signed TLS certificate of an existing key. It is valid from a day before `nowMs`, so
+ * that clocks may differ.
+ * @param key private key, PKCS #8 in PEM @param name common name of the subject @returns the
+ *   certificate in PEM
  */
-export async function makeCertificate(
-  { key, name, nowMs = Date.now(), days = CERTIFICATE_DAYS }: { key: string; name: string; nowMs?: number; days?: number }
-): Promise<string> {
+export async function makeCertificate({
+  key,
+  name,
+  nowMs = Date.now(),
+  days = CERTIFICATE_DAYS,
+}: {
+  key: string
+  name: string
+  nowMs?: number
+  days?: number
+}): Promise<string> {
   cryptoProvider.set(webcrypto as never)
   const { subtle } = webcrypto
   const pkcs8 = createPrivateKey(key).export({ type: 'pkcs8', format: 'der' })

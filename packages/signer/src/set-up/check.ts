@@ -3,15 +3,26 @@ import { existsSync, readFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
-import { CertificateError, checkCertificate, pinOf, requirePinned } from '@custody/request-auth/pinned'
+import {
+  CertificateError,
+  checkCertificate,
+  pinOf,
+  requirePinned,
+} from '@custody/request-auth/pinned'
 import { z } from 'zod'
 import { loadConfig } from '../config.ts'
 import { printOf, printsOf } from '../prints.ts'
 import { SetupError } from './files.ts'
 
-/** Asks everybody that a finished configuration names, and says what does not fit. It changes nothing, and needs no node here. */
+/**
+ * Asks everybody that a finished configuration names, and says what does not fit. It changes
+ * nothing, and needs no node here.
+ */
 
-/** A request lives 30 s, and a caller's clock may be 60 s ahead: clocks that differ by more than this are not kept. */
+/**
+ * A request lives 30 s, and a caller's clock may be 60 s ahead: clocks that differ by more than
+ * this are not kept.
+ */
 export const CLOCK_MS_MAX = 5000
 const TIMEOUT_MS = 5000
 const ANSWER_BYTES_MAX = 16_384
@@ -19,44 +30,79 @@ const DAY_MS = 86_400_000
 /** Days before the end of a TLS certificate from which it is reported. */
 const WARN_DAYS = 30
 
-interface Asked { node: number; host: string; port: number; certificate: string; identity: string }
-interface Client { key: string; certificate: string }
+interface Asked {
+  node: number
+  host: string
+  port: number
+  certificate: string
+  identity: string
+}
+interface Client {
+  key: string
+  certificate: string
+}
 
 const hello = z.object({
-  node: z.int(), mode: z.string(), clock: z.number(), prints: z.record(z.string(), z.string()),
+  node: z.int(),
+  mode: z.string(),
+  clock: z.number(),
+  prints: z.record(z.string(), z.string()),
 })
 
-interface Heard { text: string; status: number; expiresAt: Date | null; offsetMs: (clock: number) => number }
+interface Heard {
+  text: string
+  status: number
+  expiresAt: Date | null
+  offsetMs: (clock: number) => number
+}
 
 function ask(client: Client, { host, port, certificate }: Asked): Promise<Heard> {
   const pin = pinOf(certificate)
   let expiresAt: Date | null = null
   const sentAt = Date.now()
   return new Promise((resolve, reject) => {
-    const outgoing = request({
-      // `requirePinned` decides in the place of certificate authorities.
-      agent: false, host, port, path: '/hello', method: 'GET', key: client.key, cert: client.certificate, minVersion: 'TLSv1.3',
-      servername: '', rejectUnauthorized: false, signal: AbortSignal.timeout(TIMEOUT_MS),
-    }, (response) => {
-      let text = ''
-      response.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk
-        if (text.length > ANSWER_BYTES_MAX) outgoing.destroy(new Error('it says too much'))
-      })
-      response.on('error', reject)
-      response.on('end', () => {
-        const gotAt = Date.now()
-        const halfMs = (gotAt - sentAt) / 2
-        // Within the time that the question took nobody knows.
-        const offsetMs = (clock: number) => {
-          const offset = clock - (sentAt + halfMs)
-          return Math.max(0, Math.abs(offset) - halfMs) * Math.sign(offset)
-        }
-        resolve({ text, status: response.statusCode ?? 0, expiresAt, offsetMs })
-      })
-    })
+    const outgoing = request(
+      {
+        // `requirePinned` decides in the place of certificate authorities.
+        agent: false,
+        host,
+        port,
+        path: '/hello',
+        method: 'GET',
+        key: client.key,
+        cert: client.certificate,
+        minVersion: 'TLSv1.3',
+        servername: '',
+        rejectUnauthorized: false,
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      },
+      (response) => {
+        let text = ''
+        response.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk
+          if (text.length > ANSWER_BYTES_MAX) outgoing.destroy(new Error('it says too much'))
+        })
+        response.on('error', reject)
+        response.on('end', () => {
+          const gotAt = Date.now()
+          const halfMs = (gotAt - sentAt) / 2
+          // Within the time that the question took nobody knows.
+          const offsetMs = (clock: number) => {
+            const offset = clock - (sentAt + halfMs)
+            return Math.max(0, Math.abs(offset) - halfMs) * Math.sign(offset)
+          }
+          resolve({ text, status: response.statusCode ?? 0, expiresAt, offsetMs })
+        })
+      },
+    )
     outgoing.on('socket', (socket) => {
-      requirePinned(socket as TLSSocket, { pin, now: Date.now, onPresented: ({ validToDate }) => { expiresAt = validToDate } })
+      requirePinned(socket as TLSSocket, {
+        pin,
+        now: Date.now,
+        onPresented: ({ validToDate }) => {
+          expiresAt = validToDate
+        },
+      })
     })
     outgoing.on('error', reject)
     outgoing.end()
@@ -68,7 +114,9 @@ const RENEW_THERE = 'on its host, run: custody tls renew --home HOME'
 /** @returns a line for the operator where a certificate expires within `WARN_DAYS`, or nothing */
 function expiryNotice(who: string, expiresAt: Date | null, renew: string): string[] {
   if (expiresAt === null || expiresAt.getTime() - Date.now() > WARN_DAYS * DAY_MS) return []
-  return [`${who}: the TLS certificate expires on ${expiresAt.toISOString().slice(0, 10)}; ${renew}`]
+  return [
+    `${who}: the TLS certificate expires on ${expiresAt.toISOString().slice(0, 10)}; ${renew}`,
+  ]
 }
 
 function whyNot(error: unknown, at: string): string {
@@ -83,33 +131,48 @@ function whyNot(error: unknown, at: string): string {
   }
   const reasons: Record<string, string> = {
     ECONNREFUSED: 'nothing listens there: start it, or correct --listen',
-    EHOSTUNREACH: 'no way leads there', ENETUNREACH: 'no way leads there',
-    ENOTFOUND: 'its name is not known', EAI_AGAIN: 'its name is not known',
+    EHOSTUNREACH: 'no way leads there',
+    ENETUNREACH: 'no way leads there',
+    ENOTFOUND: 'its name is not known',
+    EAI_AGAIN: 'its name is not known',
   }
-  const timedOut = (error as Error).name === 'TimeoutError' || (error as Error).name === 'AbortError'
-  return `${at} cannot be reached: ${timedOut ? 'no answer; look at the firewall' : reasons[code] ?? (code || 'no answer')}`
+  const timedOut =
+    (error as Error).name === 'TimeoutError' || (error as Error).name === 'AbortError'
+  return `${at} cannot be reached: ${timedOut ? 'no answer; look at the firewall' : (reasons[code] ?? (code || 'no answer'))}`
 }
 
-export const named = (name: string): string => (name === 'platform' ? 'the platform' : `signer node ${name}`)
+export const named = (name: string): string =>
+  name === 'platform' ? 'the platform' : `signer node ${name}`
 
 /**
- * How far the clock of each peer of a node is ahead of this host's, in milliseconds; less what the question took.
+ * How far the clock of each peer of a node is ahead of this host's, in milliseconds; less what the
+ * question took.
  * @throws Error where one cannot be asked
  */
 export async function peerClocks(home: string): Promise<{ node: number; offsetMs: number }[]> {
   const { client, asked } = ofNode(home)
-  return Promise.all(asked.map(async (each) => {
-    const at = `signer node ${each.node} (${each.host}:${each.port})`
-    const { text, status, offsetMs } = await ask(client, each).catch((error: unknown) => { throw new SetupError(whyNot(error, at)) })
-    const said = status === 200 ? hello.safeParse(JSON.parse(text)) : null
-    if (!said?.success || said.data.node !== each.node) throw new SetupError(`${at} answers ${status} and not as that node does`)
-    return { node: each.node, offsetMs: offsetMs(said.data.clock) }
-  }))
+  return Promise.all(
+    asked.map(async (each) => {
+      const at = `signer node ${each.node} (${each.host}:${each.port})`
+      const { text, status, offsetMs } = await ask(client, each).catch((error: unknown) => {
+        throw new SetupError(whyNot(error, at))
+      })
+      const said = status === 200 ? hello.safeParse(JSON.parse(text)) : null
+      if (!said?.success || said.data.node !== each.node)
+        throw new SetupError(`${at} answers ${status} and not as that node does`)
+      return { node: each.node, offsetMs: offsetMs(said.data.clock) }
+    }),
+  )
 }
 
-/** @returns a line for each that was asked, and whether all is well. @throws SetupError where the home is not set up */
+/**
+ * @returns a line for each that was asked, and whether all is well. @throws SetupError where the
+ *   home is not set up
+ */
 export async function check(home: string): Promise<{ lines: string[]; ok: boolean }> {
-  const { client, mode, asked, prints } = existsSync(join(home, 'config.json')) ? ofNode(home) : ofPlatform(home)
+  const { client, mode, asked, prints } = existsSync(join(home, 'config.json'))
+    ? ofNode(home)
+    : ofPlatform(home)
   const lines = Object.entries(prints).map(([name, print]) => `${named(name).padEnd(15)} ${print}`)
   const own = new X509Certificate(client.certificate)
   const renewHere = `run: custody tls renew --home ${home}`
@@ -121,56 +184,90 @@ export async function check(home: string): Promise<{ lines: string[]; ok: boolea
     ownProblems.push(`this host: ${(error as Error).message}; ${renewHere}`)
     notices.length = 0
   }
-  const answers = await Promise.all(asked.map(async (each) => {
-    const at = `signer node ${each.node} (${each.host}:${each.port})`
-    const problems: string[] = []
-    try {
-      const { text, status, expiresAt, offsetMs } = await ask(client, each)
-      notices.push(...expiryNotice(at, expiresAt, RENEW_THERE))
-      const said = status === 200 ? hello.safeParse(JSON.parse(text)) : null
-      if (!said?.success) return [`${at} answers ${status} and not as a node of this version does`]
-      const { node, mode: theirs, clock, prints: held } = said.data
-      if (node !== each.node) problems.push(`${at} says that it is node ${node}`)
-      if (theirs !== mode) problems.push(`${at} is of --mode ${theirs}, this home of --mode ${mode}`)
-      const offset = offsetMs(clock)
-      if (Math.abs(offset) > CLOCK_MS_MAX) {
-        problems.push(`${at}: its clock is ${Math.abs(Math.round(offset / 1000))} s ${offset > 0 ? 'ahead' : 'behind'}: keep both by NTP`)
+  const answers = await Promise.all(
+    asked.map(async (each) => {
+      const at = `signer node ${each.node} (${each.host}:${each.port})`
+      const problems: string[] = []
+      try {
+        const { text, status, expiresAt, offsetMs } = await ask(client, each)
+        notices.push(...expiryNotice(at, expiresAt, RENEW_THERE))
+        const said = status === 200 ? hello.safeParse(JSON.parse(text)) : null
+        if (!said?.success)
+          return [`${at} answers ${status} and not as a node of this version does`]
+        const { node, mode: theirs, clock, prints: held } = said.data
+        if (node !== each.node) problems.push(`${at} says that it is node ${node}`)
+        if (theirs !== mode)
+          problems.push(`${at} is of --mode ${theirs}, this home of --mode ${mode}`)
+        const offset = offsetMs(clock)
+        if (Math.abs(offset) > CLOCK_MS_MAX) {
+          problems.push(
+            `${at}: its clock is ${Math.abs(Math.round(offset / 1000))} s ${offset > 0 ? 'ahead' : 'behind'}: keep both by NTP`,
+          )
+        }
+        for (const [name, print] of Object.entries(prints)) {
+          if (held[name] === print) continue
+          problems.push(
+            `${at} holds another public half of ${named(name)} (${held[name] ?? 'none'}) than this host (${print})`,
+          )
+        }
+      } catch (error) {
+        problems.push(whyNot(error, at))
       }
-      for (const [name, print] of Object.entries(prints)) {
-        if (held[name] === print) continue
-        problems.push(`${at} holds another public half of ${named(name)} (${held[name] ?? 'none'}) than this host (${print})`)
-      }
-    } catch (error) {
-      problems.push(whyNot(error, at))
-    }
-    return problems.length > 0 ? problems : [`${at}: ok`]
-  }))
+      return problems.length > 0 ? problems : [`${at}: ok`]
+    }),
+  )
   const said = [...ownProblems, ...answers.flat()]
   return { lines: [...lines, ...said, ...notices], ok: said.every((line) => line.endsWith(': ok')) }
 }
 
-function ofNode(home: string): { client: Client; mode: string; asked: Asked[]; prints: Record<string, string> } {
+function ofNode(home: string): {
+  client: Client
+  mode: string
+  asked: Asked[]
+  prints: Record<string, string>
+} {
   const config = loadConfig(home)
-  const own = { node: config.node, certificate: config.tlsCertificate, identity: readFileSync(join(home, 'identity.pub'), 'utf8') }
+  const own = {
+    node: config.node,
+    certificate: config.tlsCertificate,
+    identity: readFileSync(join(home, 'identity.pub'), 'utf8'),
+  }
   const peers = config.peerList.map(({ node, host, port, certificate, identity }) => ({
-    node, host, port, certificate, identity: identity.export({ type: 'spki', format: 'pem' }) as string,
+    node,
+    host,
+    port,
+    certificate,
+    identity: identity.export({ type: 'spki', format: 'pem' }) as string,
   }))
   return {
-    client: { key: config.tlsKey, certificate: config.tlsCertificate }, mode: config.mode, asked: peers,
+    client: { key: config.tlsKey, certificate: config.tlsCertificate },
+    mode: config.mode,
+    asked: peers,
     prints: printsOf({ own, peers, platform: config.platform_certificate }),
   }
 }
 
 function ofPlatform(home: string): ReturnType<typeof ofNode> {
   if (!existsSync(join(home, 'peers.json'))) {
-    throw new SetupError(`${home} has neither config.json (of a node) nor peers.json (of a platform)`)
+    throw new SetupError(
+      `${home} has neither config.json (of a node) nor peers.json (of a platform)`,
+    )
   }
-  const { mode, nodes } = JSON.parse(readFileSync(join(home, 'peers.json'), 'utf8')) as { mode: string; nodes: Asked[] }
-  const client = { key: readFileSync(join(home, 'tls.key'), 'utf8'), certificate: readFileSync(join(home, 'tls.crt'), 'utf8') }
+  const { mode, nodes } = JSON.parse(readFileSync(join(home, 'peers.json'), 'utf8')) as {
+    mode: string
+    nodes: Asked[]
+  }
+  const client = {
+    key: readFileSync(join(home, 'tls.key'), 'utf8'),
+    certificate: readFileSync(join(home, 'tls.crt'), 'utf8'),
+  }
   return {
-    client, mode, asked: nodes,
+    client,
+    mode,
+    asked: nodes,
     prints: {
-      ...Object.fromEntries(nodes.map((each) => [String(each.node), printOf(each.node, each)])), platform: printOf('platform', client),
+      ...Object.fromEntries(nodes.map((each) => [String(each.node), printOf(each.node, each)])),
+      platform: printOf('platform', client),
     },
   }
 }

@@ -11,7 +11,10 @@ export function modeOf(typed: string): Mode {
   return typed
 }
 
-/** Writes a public half where it was asked to, or prints it; the lines go beside it, as it may be piped on. */
+/**
+ * Writes a public half where it was asked to, or prints it; the lines go beside it, as it may be
+ * piped on.
+ */
 export function tell({ half: made, lines }: Told, out: string | undefined): void {
   if (made && out !== undefined) writeJson(resolve(out), made)
   else if (made) printJson(made)
@@ -24,7 +27,12 @@ export async function checkHome(home: string): Promise<void> {
   process.exitCode = ok ? 0 : 1
 }
 
-export async function runPlatformSetup({ home, mode, peers, out }: {
+export async function runPlatformSetup({
+  home,
+  mode,
+  peers,
+  out,
+}: {
   home: string
   mode: Mode
   peers: string | undefined

@@ -23,7 +23,8 @@ export const write = (path: string, text: string): void => {
   renameSync(draft, path)
 }
 
-export const writeJson = (path: string, value: unknown): void => write(path, `${JSON.stringify(value, null, 2)}\n`)
+export const writeJson = (path: string, value: unknown): void =>
+  write(path, `${JSON.stringify(value, null, 2)}\n`)
 
 export const closed = (path: string): string => {
   mkdirSync(path, { recursive: true, mode: 0o700 })
@@ -56,11 +57,17 @@ export function makeRecovery(): { secret: string; public: string } {
   const jwk = privateKey.export({ format: 'jwk' })
   return {
     secret: Buffer.from(jwk.d!, 'base64url').toString('hex'),
-    public: Buffer.from(createPublicKey(privateKey).export({ format: 'jwk' }).x!, 'base64url').toString('hex'),
+    public: Buffer.from(
+      createPublicKey(privateKey).export({ format: 'jwk' }).x!,
+      'base64url',
+    ).toString('hex'),
   }
 }
 
-/** Where the operator's socket of a home is; its folder is made where it is not the home. @throws SetupError where that is not ours */
+/**
+ * Where the operator's socket of a home is; its folder is made where it is not the home. @throws
+ * SetupError where that is not ours
+ */
 export function socketOf(home: string): string {
   const path = socketPathOf(home)
   try {

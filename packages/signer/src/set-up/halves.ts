@@ -6,47 +6,85 @@ import { z } from 'zod'
 import { printOf } from '../prints.ts'
 import { SetupError } from './files.ts'
 
-/** The files that operators carry to each other: public halves alone. Each says what it is, so that none is taken for another. */
+/**
+ * The files that operators carry to each other: public halves alone. Each says what it is, so that
+ * none is taken for another.
+ */
 
 export type Mode = 'local' | 'mainnet'
 const mode = z.enum(['local', 'mainnet'])
 const half = z.strictObject({
-  kind: z.literal('custody signer node'), version: z.literal(1), mode, node: z.int().min(1).max(3),
-  host: z.string().min(1), port: z.int().min(1).max(65_535), certificate: z.string(), identity: z.string(),
+  kind: z.literal('custody signer node'),
+  version: z.literal(1),
+  mode,
+  node: z.int().min(1).max(3),
+  host: z.string().min(1),
+  port: z.int().min(1).max(65_535),
+  certificate: z.string(),
+  identity: z.string(),
 })
-const platformHalf = z.strictObject({ kind: z.literal('custody platform'), version: z.literal(1), mode, certificate: z.string() })
+const platformHalf = z.strictObject({
+  kind: z.literal('custody platform'),
+  version: z.literal(1),
+  mode,
+  certificate: z.string(),
+})
 const recoveryHalf = z.strictObject({
-  kind: z.literal('custody recovery key'), version: z.literal(1), node: z.int().min(1).max(3), public: z.string().regex(/^[0-9a-f]{64}$/),
+  kind: z.literal('custody recovery key'),
+  version: z.literal(1),
+  node: z.int().min(1).max(3),
+  public: z.string().regex(/^[0-9a-f]{64}$/),
 })
 export type NodeHalf = z.infer<typeof half>
 export type PlatformHalf = z.infer<typeof platformHalf>
 export type RecoveryHalf = z.infer<typeof recoveryHalf>
 
-const KINDS = { 'custody signer node': half, 'custody platform': platformHalf, 'custody recovery key': recoveryHalf }
+const KINDS = {
+  'custody signer node': half,
+  'custody platform': platformHalf,
+  'custody recovery key': recoveryHalf,
+}
 type Kind = keyof typeof KINDS
 
-const nameOf = (value: { kind?: unknown; node?: unknown }): string => (
-  value.kind === 'custody signer node' ? `the public half of signer node ${String(value.node)}`
-    : value.kind === 'custody platform' ? 'the public half of the platform'
-    : value.kind === 'custody recovery key' ? `the public recovery key of signer node ${String(value.node)}`
-    : 'none of the files of the set-up'
-)
+const nameOf = (value: { kind?: unknown; node?: unknown }): string =>
+  value.kind === 'custody signer node'
+    ? `the public half of signer node ${String(value.node)}`
+    : value.kind === 'custody platform'
+      ? 'the public half of the platform'
+      : value.kind === 'custody recovery key'
+        ? `the public recovery key of signer node ${String(value.node)}`
+        : 'none of the files of the set-up'
 
-const isReadable = ({ certificate, identity }: { certificate: string; identity?: string }): boolean => {
+const isReadable = ({
+  certificate,
+  identity,
+}: {
+  certificate: string
+  identity?: string
+}): boolean => {
   try {
-    return pinOf(certificate) !== '' && (identity === undefined || createPublicKey(identity).asymmetricKeyType === 'ed25519')
+    return (
+      pinOf(certificate) !== '' &&
+      (identity === undefined || createPublicKey(identity).asymmetricKeyType === 'ed25519')
+    )
   } catch {
     return false
   }
 }
 
 /** @throws SetupError that names option and file, and says what the file is instead */
-function readHalf<K extends Kind>(option: string, file: string, kind: K): z.infer<(typeof KINDS)[K]> {
+function readHalf<K extends Kind>(
+  option: string,
+  file: string,
+  kind: K,
+): z.infer<(typeof KINDS)[K]> {
   const name = `${option}: ${file}`
   if (!existsSync(file)) throw new SetupError(`${name} is not there`)
   const text = readFileSync(file, 'utf8')
   if (/PRIVATE KEY|"secret"/.test(text)) {
-    throw new SetupError(`${name} holds a secret: nothing but public halves is carried. Put it back where it belongs`)
+    throw new SetupError(
+      `${name} holds a secret: nothing but public halves is carried. Put it back where it belongs`,
+    )
   }
   let value: { kind?: unknown }
   try {
@@ -55,34 +93,50 @@ function readHalf<K extends Kind>(option: string, file: string, kind: K): z.infe
     throw new SetupError(`${name} is not JSON: was it cut off on its way?`)
   }
   const parsed = KINDS[kind].safeParse(value)
-  if (parsed.success && (!('certificate' in parsed.data) || isReadable(parsed.data))) return parsed.data as z.infer<(typeof KINDS)[K]>
+  if (parsed.success && (!('certificate' in parsed.data) || isReadable(parsed.data)))
+    return parsed.data as z.infer<(typeof KINDS)[K]>
   if (value?.kind === kind) throw new SetupError(`${name} is damaged: carry it again`)
   throw new SetupError(`${name} is ${nameOf(value ?? {})}, which is not what belongs here`)
 }
 
 const sameMode = (option: string, file: string, theirs: Mode, ours: Mode): void => {
-  if (theirs !== ours) throw new SetupError(`${option}: ${file} was made with --mode ${theirs}, this home with --mode ${ours}`)
+  if (theirs !== ours)
+    throw new SetupError(
+      `${option}: ${file} was made with --mode ${theirs}, this home with --mode ${ours}`,
+    )
 }
 
-/** Public halves of these nodes, each once. @throws SetupError that names the file that is wrong, missing or swapped */
-export function readNodes(files: readonly string[], wanted: readonly number[], ours: Mode, own?: NodeHalf): NodeHalf[] {
+/**
+ * Public halves of these nodes, each once. @throws SetupError that names the file that is wrong,
+ * missing or swapped
+ */
+export function readNodes(
+  files: readonly string[],
+  wanted: readonly number[],
+  ours: Mode,
+  own?: NodeHalf,
+): NodeHalf[] {
   const nodes = files.map((file) => {
     const each = readHalf('--peers', file, 'custody signer node')
     sameMode('--peers', file, each.mode, ours)
     if (own && each.node === own.node) {
-      throw new SetupError(`--peers: ${file} is ${nameOf(each)}, this node itself; needed are nodes ${wanted.join(' and ')}`)
+      throw new SetupError(
+        `--peers: ${file} is ${nameOf(each)}, this node itself; needed are nodes ${wanted.join(' and ')}`,
+      )
     }
     return { file, each }
   })
   for (const node of wanted) {
     const found = nodes.filter(({ each }) => each.node === node)
-    if (found.length === 0) throw new SetupError(`--peers: the public half of signer node ${node} is missing`)
+    if (found.length === 0)
+      throw new SetupError(`--peers: the public half of signer node ${node} is missing`)
     const names = found.map(({ file }) => basename(file)).join(' and ')
     if (found.length > 1) throw new SetupError(`--peers: ${names} are both of signer node ${node}`)
   }
   const all = [...nodes.map(({ each }) => each), ...(own ? [own] : [])]
   const pins = new Set(all.map(({ certificate }) => pinOf(certificate)))
-  if (pins.size !== all.length) throw new SetupError('--peers: two nodes have the same TLS key: one home was copied')
+  if (pins.size !== all.length)
+    throw new SetupError('--peers: two nodes have the same TLS key: one home was copied')
   return wanted.map((node) => nodes.find(({ each }) => each.node === node)!.each)
 }
 
@@ -94,15 +148,23 @@ export function readPlatform(file: string, ours: Mode): PlatformHalf {
 
 export function readRecovery(file: string, node: number): RecoveryHalf {
   const each = readHalf('--recovery', file, 'custody recovery key')
-  if (each.node !== node) throw new SetupError(`--recovery: ${file} is of signer node ${each.node}, not of node ${node}`)
+  if (each.node !== node)
+    throw new SetupError(`--recovery: ${file} is of signer node ${each.node}, not of node ${node}`)
   return each
 }
 
 /** One line for each that is known, to be compared over another channel. */
-export function printLines(nodes: readonly NodeHalf[], platform?: { certificate: string }): string[] {
+export function printLines(
+  nodes: readonly NodeHalf[],
+  platform?: { certificate: string },
+): string[] {
   return [
-    ...[...nodes].sort((a, b) => a.node - b.node)
-      .map((each) => `signer node ${each.node}   ${printOf(each.node, each)}   ${each.host}:${each.port}`),
+    ...[...nodes]
+      .sort((a, b) => a.node - b.node)
+      .map(
+        (each) =>
+          `signer node ${each.node}   ${printOf(each.node, each)}   ${each.host}:${each.port}`,
+      ),
     ...(platform ? [`platform        ${printOf('platform', platform)}`] : []),
   ]
 }

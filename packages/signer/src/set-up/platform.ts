@@ -4,16 +4,33 @@ import { closed, makeTls, SetupError, writeJson } from './files.ts'
 import { printLines, readNodes, type Mode, type NodeHalf, type PlatformHalf } from './halves.ts'
 
 /** What a call has to say: a public half to be carried, lines for the operator. */
-export interface Told { half?: NodeHalf | PlatformHalf; lines: string[] }
+export interface Told {
+  half?: NodeHalf | PlatformHalf
+  lines: string[]
+}
 
-export const COMPARE = 'Compare these with the other operators over another channel (telephone): each must read the same.'
+export const COMPARE =
+  'Compare these with the other operators over another channel (telephone): each must read the same.'
 export const CHECK = 'Once all run: custody setup --check --home HOME'
 
-export const pinned = ({ node, host, port, certificate, identity }: NodeHalf) => ({ node, host, port, certificate, identity })
+export const pinned = ({ node, host, port, certificate, identity }: NodeHalf) => ({
+  node,
+  host,
+  port,
+  certificate,
+  identity,
+})
 
-interface PlatformOptions { home: string; mode: Mode; peers?: readonly string[] }
+interface PlatformOptions {
+  home: string
+  mode: Mode
+  peers?: readonly string[]
+}
 
-/** The platform's client identity, by which nodes know it: the same for all its processes. @throws SetupError */
+/**
+ * The platform's client identity, by which nodes know it: the same for all its processes. @throws
+ * SetupError
+ */
 export async function setupPlatform({ home, mode, peers }: PlatformOptions): Promise<Told> {
   if (existsSync(join(home, 'peers.json'))) {
     throw new SetupError(`${home} is set up already; to write peers.json anew, remove it first`)
@@ -25,14 +42,26 @@ export async function setupPlatform({ home, mode, peers }: PlatformOptions): Pro
     closed(home)
     await makeTls(home, 'custody platform')
     const half: PlatformHalf = {
-      kind: 'custody platform', version: 1, mode, certificate: readFileSync(join(home, 'tls.crt'), 'utf8'),
+      kind: 'custody platform',
+      version: 1,
+      mode,
+      certificate: readFileSync(join(home, 'tls.crt'), 'utf8'),
     }
-    return { half, lines: [...printLines([], half), 'Carry the public half to the three nodes; they read you the same print.'] }
+    return {
+      half,
+      lines: [
+        ...printLines([], half),
+        'Carry the public half to the three nodes; they read you the same print.',
+      ],
+    }
   }
-  if (!existsSync(join(home, 'tls.crt'))) throw new SetupError(`${home} has no keys yet: first call this without --peers`)
+  if (!existsSync(join(home, 'tls.crt')))
+    throw new SetupError(`${home} has no keys yet: first call this without --peers`)
   const nodes = readNodes(peers, [1, 2, 3], mode)
   writeJson(join(home, 'peers.json'), {
-    version: 1, mode, nodes: nodes.map((each) => ({ ...pinned(each), url: `https://${each.host}:${each.port}` })),
+    version: 1,
+    mode,
+    nodes: nodes.map((each) => ({ ...pinned(each), url: `https://${each.host}:${each.port}` })),
   })
   const lines = printLines(nodes, { certificate: readFileSync(join(home, 'tls.crt'), 'utf8') })
   const written = `${join(home, 'peers.json')} is written: name its folder in CUSTODY_SIGNERS. ${COMPARE}`

@@ -10,13 +10,24 @@ import { ownHalf } from './halves.ts'
 const DAY_MS = 86_400_000
 
 /** The TLS certificate of a home. `expires_in_days` is rounded down, and negative after the end. */
-export interface CertificateStatus { name: string; expires_at: string; expires_in_days: number; pin: string }
+export interface CertificateStatus {
+  name: string
+  expires_at: string
+  expires_in_days: number
+  pin: string
+}
 
-/** Reads key and certificate of a node's home or of the platform's folder. @throws SetupError that names the file */
+/**
+ * Reads key and certificate of a node's home or of the platform's folder. @throws SetupError that
+ * names the file
+ */
 function readTls(home: string): { key: string; certificate: X509Certificate } {
   const [keyFile, certificateFile] = [join(home, 'tls.key'), join(home, 'tls.crt')]
   for (const file of [keyFile, certificateFile]) {
-    if (!existsSync(file)) throw new SetupError(`--home: ${file} does not exist; name a signer node's home or the platform's folder`)
+    if (!existsSync(file))
+      throw new SetupError(
+        `--home: ${file} does not exist; name a signer node's home or the platform's folder`,
+      )
   }
   const key = readFileSync(keyFile, 'utf8')
   let certificate: X509Certificate
@@ -31,11 +42,15 @@ function readTls(home: string): { key: string; certificate: X509Certificate } {
   } catch {
     throw new SetupError(`${keyFile} is not a private key; restore it from a backup`)
   }
-  if (!isPair) throw new SetupError(`${keyFile} and ${certificateFile} are of different keys; restore both from one backup`)
+  if (!isPair)
+    throw new SetupError(
+      `${keyFile} and ${certificateFile} are of different keys; restore both from one backup`,
+    )
   return { key, certificate }
 }
 
-const commonNameOf = ({ subject }: X509Certificate): string | undefined => /^CN=(.+)$/m.exec(subject)?.[1]
+const commonNameOf = ({ subject }: X509Certificate): string | undefined =>
+  /^CN=(.+)$/m.exec(subject)?.[1]
 
 const statusOf = (certificate: X509Certificate, nowMs: number): CertificateStatus => ({
   name: commonNameOf(certificate) ?? '',
@@ -45,28 +60,47 @@ const statusOf = (certificate: X509Certificate, nowMs: number): CertificateStatu
 })
 
 /** @throws SetupError */
-export const certificateStatus = (home: string, nowMs = Date.now()): CertificateStatus => statusOf(readTls(home).certificate, nowMs)
+export const certificateStatus = (home: string, nowMs = Date.now()): CertificateStatus =>
+  statusOf(readTls(home).certificate, nowMs)
 
 /**
- * Replaces the TLS certificate of a node's home or of the platform's folder by a new one of the same key. Peers pin the key, so they
- * need no change. The node or platform may run. One rename decides: killed anywhere, the old or the new certificate is there whole.
+ * Replaces the TLS certificate of a node's home or of the platform's folder by a new one of the
+ * same key. Peers pin the key, so they need no change. The node or platform may run. One rename
+ * decides: killed anywhere, the old or the new certificate is there whole.
  * @param days validity from now @throws SetupError; then nothing was changed
  */
-export async function renewCertificate(home: string, days = CERTIFICATE_DAYS, nowMs = Date.now()): Promise<CertificateStatus> {
+export async function renewCertificate(
+  home: string,
+  days = CERTIFICATE_DAYS,
+  nowMs = Date.now(),
+): Promise<CertificateStatus> {
   if (!Number.isInteger(days) || days < 1 || days > CERTIFICATE_DAYS) {
     throw new SetupError(`--days: must be a whole number from 1 to ${CERTIFICATE_DAYS}`)
   }
   const { key, certificate: previous } = readTls(home)
   const { uid } = statSync(join(home, 'tls.crt'))
   if (process.getuid?.() !== uid) {
-    throw new SetupError(`--home: ${home} belongs to another user; run this as the user with id ${uid}, who has to read the new file`)
+    throw new SetupError(
+      `--home: ${home} belongs to another user; run this as the user with id ${uid}, who has to read the new file`,
+    )
   }
-  const text = await makeCertificate({ key, name: commonNameOf(previous) ?? 'custody', nowMs, days })
+  const text = await makeCertificate({
+    key,
+    name: commonNameOf(previous) ?? 'custody',
+    nowMs,
+    days,
+  })
   const renewed = new X509Certificate(text)
-  if (pinOf(renewed) !== pinOf(previous)) throw new SetupError('the new certificate has another key; nothing was changed')
+  if (pinOf(renewed) !== pinOf(previous))
+    throw new SetupError('the new certificate has another key; nothing was changed')
   writeDurably(join(home, 'tls.crt'), text)
-  // The file that is carried to the others at the set-up. An old one does no harm: the key in it is the same.
+  // The file that is carried to the others at the set-up. An old one does no harm: the key in it is
+  // the same.
   const half = ownHalf(home)
-  if (half) writeDurably(join(home, 'half.json'), `${JSON.stringify({ ...half, certificate: text }, null, 2)}\n`)
+  if (half)
+    writeDurably(
+      join(home, 'half.json'),
+      `${JSON.stringify({ ...half, certificate: text }, null, 2)}\n`,
+    )
   return statusOf(renewed, nowMs)
 }

@@ -8,13 +8,23 @@ import type { Store } from '../store/index.ts'
 import type { Peers } from '../transport/peers.ts'
 
 const askSchema = z.strictObject({ account: z.string().max(256) })
-const tellSchema = z.strictObject({ nonce: z.string().regex(/^[0-9]{1,20}$/).nullable() })
+const tellSchema = z.strictObject({
+  nonce: z
+    .string()
+    .regex(/^[0-9]{1,20}$/)
+    .nullable(),
+})
 
 const addressSchema = z.strictObject({ network: z.string().max(32), address: z.string().max(128) })
-const placesSchema = z.array(z.tuple([z.string().max(128), z.string().regex(/^[0-9]{1,78}$/)])).max(10_000)
+const placesSchema = z
+  .array(z.tuple([z.string().max(128), z.string().regex(/^[0-9]{1,78}$/)]))
+  .max(10_000)
 const fuelledSchema = z.strictObject({ fuel: placesSchema, fees: placesSchema })
 
-/** A node takes part in two thirds of the signatures; the nonces and the fuel of the others it asks its peers for. */
+/**
+ * A node takes part in two thirds of the signatures; the nonces and the fuel of the others it asks
+ * its peers for.
+ */
 export class CatchUp {
   readonly #parts: { config: Config; store: Store; peers: Peers; log: Log }
 
@@ -24,7 +34,7 @@ export class CatchUp {
       const { network, address } = addressSchema.parse(body)
       const known = parts.store.state.fuelled.get(network, address)
       const places = (map: Map<string, bigint> | undefined) =>
-        [...map ?? []].slice(-10_000).map(([place, amount]) => [place, amount.toString()])
+        [...(map ?? [])].slice(-10_000).map(([place, amount]) => [place, amount.toString()])
       return { fuel: places(known?.fuel), fees: places(known?.fees) }
     })
     parts.peers.handle('/peer/nonce', async (_node, body) => ({
@@ -39,39 +49,68 @@ export class CatchUp {
     if (leftoverRefusal(state, verdict) !== null) await this.#learnLeftover(verdict)
   }
 
-  /** Not written down: it is asked for again, and a peer's word can only make this node as strict or lenient as the peer. */
+  /**
+   * Not written down: it is asked for again, and a peer's word can only make this node as strict or
+   * lenient as the peer.
+   */
   async #learnLeftover({ network, leftover }: Verdict): Promise<void> {
     const { config, store, peers, log } = this.#parts
     const { address } = leftover!
-    await Promise.all(peers.nodes.map(async (node) => {
-      try {
-        const told = fuelledSchema.parse(await peers.call(node, '/peer/fuelled', { network: network.code, address }, {
-          timeout: Math.min(2000, config.timeouts_ms.round),
-        }))
-        const mapOf = (places: [string, string][]) => new Map(places.map(([place, amount]) => [place, BigInt(amount)]))
-        store.state.fuelled.merge(network.code, address, { fuel: mapOf(told.fuel), fees: mapOf(told.fees) })
-      } catch (error) {
-        log('warn', 'could not ask for the fuel of an address', { peer: node, reason: reason(error) })
-      }
-    }))
+    await Promise.all(
+      peers.nodes.map(async (node) => {
+        try {
+          const told = fuelledSchema.parse(
+            await peers.call(
+              node,
+              '/peer/fuelled',
+              { network: network.code, address },
+              {
+                timeout: Math.min(2000, config.timeouts_ms.round),
+              },
+            ),
+          )
+          const mapOf = (places: [string, string][]) =>
+            new Map(places.map(([place, amount]) => [place, BigInt(amount)]))
+          store.state.fuelled.merge(network.code, address, {
+            fuel: mapOf(told.fuel),
+            fees: mapOf(told.fees),
+          })
+        } catch (error) {
+          log('warn', 'could not ask for the fuel of an address', {
+            peer: node,
+            reason: reason(error),
+          })
+        }
+      }),
+    )
   }
 
   async learn(verdict: Verdict): Promise<void> {
     const { config, store, peers, log } = this.#parts
     const account = accountOf(verdict)!
     const wasUnheardOf = isUnheardOf(store.state, verdict)
-    await Promise.all(peers.nodes.map(async (node) => {
-      try {
-        const { nonce } = tellSchema.parse(await peers.call(node, '/peer/nonce', { account }, {
-          timeout: Math.min(2000, config.timeouts_ms.round),
-        }))
-        const isHigher = nonce !== null && BigInt(nonce) > (store.state.nonces.get(account) ?? -1n)
-        if (isHigher && (wasUnheardOf || isNonceGap(store.state, verdict))) {
-          store.append('nonce', { account, nonce, from: node })
+    await Promise.all(
+      peers.nodes.map(async (node) => {
+        try {
+          const { nonce } = tellSchema.parse(
+            await peers.call(
+              node,
+              '/peer/nonce',
+              { account },
+              {
+                timeout: Math.min(2000, config.timeouts_ms.round),
+              },
+            ),
+          )
+          const isHigher =
+            nonce !== null && BigInt(nonce) > (store.state.nonces.get(account) ?? -1n)
+          if (isHigher && (wasUnheardOf || isNonceGap(store.state, verdict))) {
+            store.append('nonce', { account, nonce, from: node })
+          }
+        } catch (error) {
+          log('warn', 'could not ask for a nonce', { peer: node, reason: reason(error) })
         }
-      } catch (error) {
-        log('warn', 'could not ask for a nonce', { peer: node, reason: reason(error) })
-      }
-    }))
+      }),
+    )
   }
 }

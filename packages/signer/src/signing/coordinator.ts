@@ -16,17 +16,34 @@ import type { Binding } from '../envelope.ts'
 import type { Bans } from '../sessions/bans.ts'
 import { Batch, BATCH_ITEMS_MAX, isSilent, type RoundMessages } from '../sessions/batch.ts'
 import { lengthsSchema, roundsOf, withRounds } from './rounds.ts'
-import { bindingOf, finish, fromWire, itemsOf, sessionIds, split, toWire, unsignedOf, type WireSignature } from './items.ts'
+import {
+  bindingOf,
+  finish,
+  fromWire,
+  itemsOf,
+  sessionIds,
+  split,
+  toWire,
+  unsignedOf,
+  type WireSignature,
+} from './items.ts'
 import type { CatchUp } from './catch-up.ts'
 import { inputsOf, sizeOf, type Slots } from './slots.ts'
 
-const wireSchema = z.array(z.strictObject({
-  signature: z.string().regex(/^[0-9a-f]{128}$/), recovery_id: z.int().min(0).max(3).nullable(),
-}))
+const wireSchema = z.array(
+  z.strictObject({
+    signature: z.string().regex(/^[0-9a-f]{128}$/),
+    recovery_id: z.int().min(0).max(3).nullable(),
+  }),
+)
 const openedSchema = z.union([
   z.strictObject({ recorded: wireSchema }),
   /** `messages`: the partner's first round, by which time it has written the steps down. */
-  z.strictObject({ fresh: z.string().regex(/^[0-9a-f]{64}$/), epoch: z.int().min(0), messages: lengthsSchema }),
+  z.strictObject({
+    fresh: z.string().regex(/^[0-9a-f]{64}$/),
+    epoch: z.int().min(0),
+    messages: lengthsSchema,
+  }),
 ])
 type Begun = Extract<z.infer<typeof openedSchema>, { fresh: string }>
 export const roundSchema = z.strictObject({ batch: z.int().min(0), messages: lengthsSchema })
@@ -46,17 +63,27 @@ export interface SigningParts {
   log: Log
 }
 
-export interface SignAnswer { signatures: WireSignature[]; signed: SignedTransaction }
+export interface SignAnswer {
+  signatures: WireSignature[]
+  signed: SignedTransaction
+}
 
-/** The node the platform called: judges, asks the partner to judge, writes down, runs the rounds, verifies. */
+/**
+ * The node the platform called: judges, asks the partner to judge, writes down, runs the rounds,
+ * verifies.
+ */
 export class Coordinator {
   readonly #parts: SigningParts
   /** Steps under way here: another transaction of the same step waits for the outcome. */
   readonly #busy = new Map<string, { hash: string; count: number }>()
 
-  constructor(parts: SigningParts) { this.#parts = parts }
+  constructor(parts: SigningParts) {
+    this.#parts = parts
+  }
 
-  async sign(order: Order, partner: number): Promise<SignAnswer> { return (await this.signAll([order], partner))[0]! }
+  async sign(order: Order, partner: number): Promise<SignAnswer> {
+    return (await this.signAll([order], partner))[0]!
+  }
 
   /** Signs several payments of one account in one session: all of them or none. */
   async signAll(orders: readonly Order[], partner: number): Promise<SignAnswer[]> {
@@ -71,7 +98,8 @@ export class Coordinator {
       const verdicts = await judge.judgeAll(orders)
       await this.#parts.catchUp.prepare(verdicts[0]!)
       const known = judge.assertAllAllowed(verdicts)
-      if (known.every((step) => step?.signed)) return verdicts.map((verdict, at) => this.#recorded(verdict, known[at]!))
+      if (known.every((step) => step?.signed))
+        return verdicts.map((verdict, at) => this.#recorded(verdict, known[at]!))
       return await this.#exclusively(verdicts, () => this.#run(verdicts, partner))
     } finally {
       slot.release()
@@ -79,7 +107,8 @@ export class Coordinator {
   }
 
   async #exclusively<T>(verdicts: readonly Verdict[], run: () => Promise<T>): Promise<T> {
-    const steps = verdicts.filter(({ repeatable }) => !repeatable)
+    const steps = verdicts
+      .filter(({ repeatable }) => !repeatable)
       .flatMap((verdict) => namesOf(verdict).map((name) => ({ name, hash: verdict.unsignedHash })))
     if (steps.some(({ name, hash }) => (this.#busy.get(name)?.hash ?? hash) !== hash)) {
       throw new Refusal('TOO_BUSY', 'Another transaction of this step is being signed')
@@ -102,27 +131,53 @@ export class Coordinator {
   }
 
   #answer(verdict: Verdict, signatures: SignatureBytes[]): SignAnswer {
-    return { signatures: toWire(signatures), signed: finish(this.#parts.registry, verdict, signatures) }
+    return {
+      signatures: toWire(signatures),
+      signed: finish(this.#parts.registry, verdict, signatures),
+    }
   }
 
   async #run(verdicts: readonly Verdict[], partner: number): Promise<SignAnswer[]> {
     const { config, environment, judge, keyring, peers, registry } = this.#parts
     const items = itemsOf(registry, verdicts)
-    const [{ key: { key_id: keyId }, order }] = verdicts as [Verdict]
-    const participants: [number, number] = config.node < partner ? [config.node, partner] : [partner, config.node]
+    const [
+      {
+        key: { key_id: keyId },
+        order,
+      },
+    ] = verdicts as [Verdict]
+    const participants: [number, number] =
+      config.node < partner ? [config.node, partner] : [partner, config.node]
     const fresh = hex(environment.random(32))
     const timeout = config.timeouts_ms.round
     const epoch = keyring.epochOf(keyId)
-    const asked = verdicts.length === 1 ? { order } : { orders: verdicts.map((verdict) => verdict.order) }
+    const asked =
+      verdicts.length === 1 ? { order } : { orders: verdicts.map((verdict) => verdict.order) }
     const binding = bindingOf(verdicts, items, '', 0, participants)
-    const answer = await peers.exchange(partner, '/peer/sign/open', { ...asked, fresh, epoch }, { timeout: timeout + 1000, binding })
+    const answer = await peers.exchange(
+      partner,
+      '/peer/sign/open',
+      { ...asked, fresh, epoch },
+      { timeout: timeout + 1000, binding },
+    )
     const opened = shapeOfAnswer(openedSchema, answer.body, partner)
     try {
       if ('fresh' in opened) {
-        return await this.#together(verdicts, { items, participants, fresh, opened, bytes: answer.bytes, partner, binding })
+        return await this.#together(verdicts, {
+          items,
+          participants,
+          fresh,
+          opened,
+          bytes: answer.bytes,
+          partner,
+          binding,
+        })
       }
       // The partner signed the very same transaction before; the signatures speak for themselves.
-      const steps = judge.admitAll(verdicts, verdicts.map(() => ({ sessions: [], partner, peer_head: peers.headOf(partner) })))
+      const steps = judge.admitAll(
+        verdicts,
+        verdicts.map(() => ({ sessions: [], partner, peer_head: peers.headOf(partner) })),
+      )
       return this.#keep(verdicts, steps, fromWire(opened.recorded))
     } catch (error) {
       throw onceEntered(error)
@@ -132,56 +187,112 @@ export class Coordinator {
   /** What both have allowed and the partner has written down. */
   async #together(
     verdicts: readonly Verdict[],
-    { items, participants, fresh, opened, bytes, partner, binding }: {
-      items: SigningItem[]; participants: [number, number]; fresh: string; opened: Begun; bytes: Buffer; partner: number; binding: Binding
+    {
+      items,
+      participants,
+      fresh,
+      opened,
+      bytes,
+      partner,
+      binding,
+    }: {
+      items: SigningItem[]
+      participants: [number, number]
+      fresh: string
+      opened: Begun
+      bytes: Buffer
+      partner: number
+      binding: Binding
     },
   ): Promise<SignAnswer[]> {
     const { config, environment, keyring, peers, judge, store, vault, bans, log } = this.#parts
     const keyId = verdicts[0]!.key.key_id
     const ids = sessionIds(
-      { key: keyId, epoch: opened.epoch, participants, fresh: [fresh, opened.fresh], unsigned: unsignedOf(verdicts) },
-      items.length
+      {
+        key: keyId,
+        epoch: opened.epoch,
+        participants,
+        fresh: [fresh, opened.fresh],
+        unsigned: unsignedOf(verdicts),
+      },
+      items.length,
     )
     const session = hex(ids[0]!)
-    if (ids.some((id) => store.state.sessions.has(hex(id)))) throw new Refusal('SESSION_ABORTED', 'A session id was used before')
+    if (ids.some((id) => store.state.sessions.has(hex(id))))
+      throw new Refusal('SESSION_ABORTED', 'A session id was used before')
     if (!keyring.isUsable(keyId, opened.epoch)) {
-      throw new Refusal('SESSION_ABORTED', `Node ${partner} names the epoch ${opened.epoch}, which is not in use here`, { node: partner })
+      throw new Refusal(
+        'SESSION_ABORTED',
+        `Node ${partner} names the epoch ${opened.epoch}, which is not in use here`,
+        { node: partner },
+      )
     }
     const key = keyring.material(keyId, opened.epoch)
     const sessions = split(verdicts, ids.map(hex))
-    const steps = judge.admitAll(verdicts, sessions.map((each) => ({ sessions: each, partner, peer_head: peers.headOf(partner) })))
+    const steps = judge.admitAll(
+      verdicts,
+      sessions.map((each) => ({ sessions: each, partner, peer_head: peers.headOf(partner) })),
+    )
     const signatures: SignatureBytes[] = []
     const deadline = environment.now() + config.timeouts_ms.sign
     for (let batch = 0; batch * BATCH_ITEMS_MAX < items.length; batch++) {
       const [from, to] = [batch * BATCH_ITEMS_MAX, (batch + 1) * BATCH_ITEMS_MAX]
       const run = new Batch({
-        vault, bans, key, items: items.slice(from, to), sessionIds: ids.slice(from, to), participants, partner,
+        vault,
+        bans,
+        key,
+        items: items.slice(from, to),
+        sessionIds: ids.slice(from, to),
+        participants,
+        partner,
       })
       let round = 0
       const say = async (rounds: readonly RoundMessages[]): Promise<RoundMessages[]> => {
-        const answer = await peers.exchange(partner, '/peer/sign/round', withRounds({ batch }, rounds), {
-          timeout: config.timeouts_ms.round, binding: { ...binding, session, round: ++round },
-        })
+        const answer = await peers.exchange(
+          partner,
+          '/peer/sign/round',
+          withRounds({ batch }, rounds),
+          {
+            timeout: config.timeouts_ms.round,
+            binding: { ...binding, session, round: ++round },
+          },
+        )
         return roundsOf(shapeOfAnswer(roundSchema, answer.body, partner).messages, answer.bytes)
       }
       try {
-        const last = await this.#converse(run, batch === 0 ? roundsOf(opened.messages, bytes) : [], (rounds) => {
-          if (environment.now() > deadline) {
-            throw new Refusal('PEER_UNAVAILABLE', `The signature with partner ${partner} took too long`, { node: partner })
-          }
-          return say(rounds)
-        })
+        const last = await this.#converse(
+          run,
+          batch === 0 ? roundsOf(opened.messages, bytes) : [],
+          (rounds) => {
+            if (environment.now() > deadline) {
+              throw new Refusal(
+                'PEER_UNAVAILABLE',
+                `The signature with partner ${partner} took too long`,
+                { node: partner },
+              )
+            }
+            return say(rounds)
+          },
+        )
         signatures.push(...run.results!)
         if (last.length === 0) continue
-        // Waited for, so that a void that is asked for next names the signature at both. But the signature is here, and counts.
+        // Waited for, so that a void that is asked for next names the signature at both. But the
+        // signature is here, and counts.
         const told = say(last)
         if (to < items.length) await told
-        else await told.catch((error: unknown) => { log('warn', 'the partner did not hear the end', { partner, reason: reason(error) }) })
+        else
+          await told.catch((error: unknown) => {
+            log('warn', 'the partner did not hear the end', { partner, reason: reason(error) })
+          })
       } catch (error) {
         run.abort()
         bans.consider(error)
         if (error instanceof ThresholdError) {
-          throw new Refusal('SESSION_ABORTED', `The session with partner ${partner} ended: ${error.code}`, { node: partner })
+          throw new Refusal(
+            'SESSION_ABORTED',
+            `The session with partner ${partner} ended: ${error.code}`,
+            { node: partner },
+          )
         }
         throw error
       }
@@ -190,12 +301,15 @@ export class Coordinator {
   }
 
   /**
-   * A batch to its end, in as few exchanges as the engine allows: each carries all rounds that this side can say by then.
+   * A batch to its end, in as few exchanges as the engine allows: each carries all rounds that this
+   * side can say by then.
    * @param heard what the partner has said already
    * @returns what the partner is still to hear
    */
   async #converse(
-    run: Batch, heard: RoundMessages[], say: (rounds: readonly RoundMessages[]) => Promise<RoundMessages[]>
+    run: Batch,
+    heard: RoundMessages[],
+    say: (rounds: readonly RoundMessages[]) => Promise<RoundMessages[]>,
   ): Promise<RoundMessages[]> {
     let mine = [await run.step(null)]
     for (;;) {
@@ -207,14 +321,21 @@ export class Coordinator {
     }
   }
 
-  #keep(verdicts: readonly Verdict[], steps: readonly StepEntry[], signatures: readonly SignatureBytes[]): SignAnswer[] {
+  #keep(
+    verdicts: readonly Verdict[],
+    steps: readonly StepEntry[],
+    signatures: readonly SignatureBytes[],
+  ): SignAnswer[] {
     const parts = split(verdicts, signatures)
     const answers = verdicts.map((verdict, at) => this.#answer(verdict, parts[at]!))
     answers.forEach((answer, at) => {
       const step = steps[at]!
       if (step.signed) return
       this.#parts.store.appendSoon('signed', {
-        step_height: step.height, signatures: answer.signatures, hash: answer.signed.hash, raw: answer.signed.raw,
+        step_height: step.height,
+        signatures: answer.signatures,
+        hash: answer.signed.hash,
+        raw: answer.signed.raw,
       })
     })
     return answers

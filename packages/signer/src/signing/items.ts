@@ -1,4 +1,11 @@
-import { assemble, signing, type Registry, type SignatureBytes, type SignedTransaction, type SigningItem } from '@custody/chains'
+import {
+  assemble,
+  signing,
+  type Registry,
+  type SignatureBytes,
+  type SignedTransaction,
+  type SigningItem,
+} from '@custody/chains'
 import { fromHex, hex, sha256, sha256hex } from '../canonical.ts'
 import type { Binding } from '../envelope.ts'
 import type { Verdict } from '../policy/order.ts'
@@ -19,11 +26,17 @@ export function split<T>(verdicts: readonly Verdict[], list: readonly T[]): T[][
 }
 
 /** Names what one session signs; of one transaction its own hash. */
-export const unsignedOf = (verdicts: readonly Verdict[]): string => (verdicts.length === 1
-  ? verdicts[0]!.unsignedHash : sha256hex(JSON.stringify(verdicts.map(({ unsignedHash }) => unsignedHash))))
+export const unsignedOf = (verdicts: readonly Verdict[]): string =>
+  verdicts.length === 1
+    ? verdicts[0]!.unsignedHash
+    : sha256hex(JSON.stringify(verdicts.map(({ unsignedHash }) => unsignedHash)))
 
 export function bindingOf(
-  verdicts: readonly Verdict[], items: readonly SigningItem[], session: string, round: number, participants: readonly number[]
+  verdicts: readonly Verdict[],
+  items: readonly SigningItem[],
+  session: string,
+  round: number,
+  participants: readonly number[],
 ): Binding {
   return {
     session,
@@ -37,24 +50,44 @@ export function bindingOf(
 
 /** One session id per item, from fresh bytes of both participants and from what is signed. */
 export function sessionIds(
-  base: { key: string; epoch: number; participants: readonly number[]; fresh: readonly string[]; unsigned: string }, count: number
+  base: {
+    key: string
+    epoch: number
+    participants: readonly number[]
+    fresh: readonly string[]
+    unsigned: string
+  },
+  count: number,
 ): Buffer[] {
   const text = JSON.stringify([base.key, base.epoch, base.participants, base.fresh, base.unsigned])
-  return Array.from({ length: count }, (_, at) => sha256('custody/sign-session/v1\n', text, `\n${at}`))
+  return Array.from({ length: count }, (_, at) =>
+    sha256('custody/sign-session/v1\n', text, `\n${at}`),
+  )
 }
 
-export interface WireSignature { signature: string; recovery_id: number | null }
-export const toWire = (signatures: readonly SignatureBytes[]): WireSignature[] => signatures.map(({ signature, recoveryId }) => ({
-  signature: hex(signature), recovery_id: recoveryId,
-}))
-export const fromWire = (signatures: readonly WireSignature[]): SignatureBytes[] => signatures.map(({ signature, recovery_id }) => ({
-  signature: fromHex(signature), recoveryId: recovery_id,
-}))
+export interface WireSignature {
+  signature: string
+  recovery_id: number | null
+}
+export const toWire = (signatures: readonly SignatureBytes[]): WireSignature[] =>
+  signatures.map(({ signature, recoveryId }) => ({
+    signature: hex(signature),
+    recovery_id: recoveryId,
+  }))
+export const fromWire = (signatures: readonly WireSignature[]): SignatureBytes[] =>
+  signatures.map(({ signature, recovery_id }) => ({
+    signature: fromHex(signature),
+    recoveryId: recovery_id,
+  }))
 
 /**
- * The signed transaction. Its `assemble` is the second verification of threshold rule 12: with libsecp256k1 or OpenSSL, low-S,
- * against the key at each path.
+ * The signed transaction. Its `assemble` is the second verification of threshold rule 12: with
+ * libsecp256k1 or OpenSSL, low-S, against the key at each path.
  */
-export function finish(registry: Registry, verdict: Verdict, signatures: SignatureBytes[]): SignedTransaction {
+export function finish(
+  registry: Registry,
+  verdict: Verdict,
+  signatures: SignatureBytes[],
+): SignedTransaction {
   return assemble(registry, verdict.order.unsigned, signatures, verdict.key.publicKeyAt)
 }

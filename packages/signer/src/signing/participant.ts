@@ -43,12 +43,16 @@ interface Open {
 }
 
 /** Whether a message is about this key, these paths and digests, and these two nodes. */
-const isOf = (header: Header, binding: Binding): boolean => (
-  header.key === binding.key && header.path === binding.path && header.digest === binding.digest
-    && header.participants.join() === binding.participants.join()
-)
+const isOf = (header: Header, binding: Binding): boolean =>
+  header.key === binding.key &&
+  header.path === binding.path &&
+  header.digest === binding.digest &&
+  header.participants.join() === binding.participants.join()
 
-/** The other node of a pair. It gets the whole order and judges it from the beginning, by its own record. */
+/**
+ * The other node of a pair. It gets the whole order and judges it from the beginning, by its own
+ * record.
+ */
 export class Participant {
   readonly #parts: SigningParts
   readonly #open = new Map<string, Open>()
@@ -61,7 +65,9 @@ export class Participant {
   listen(): void {
     const { peers } = this.#parts
     peers.handle('/peer/sign/open', (node, body, header) => this.#opened(node, body, header))
-    peers.handle('/peer/sign/round', (node, body, header, bytes) => this.#round(node, body, header, bytes))
+    peers.handle('/peer/sign/round', (node, body, header, bytes) =>
+      this.#round(node, body, header, bytes),
+    )
   }
 
   async #opened(partner: number, body: unknown, header: Header): Promise<unknown> {
@@ -70,7 +76,8 @@ export class Participant {
     const parsed = openSchema.safeParse(body)
     if (!parsed.success) throw new Refusal('BAD_ORDER', 'The order has another shape')
     const orders = 'order' in parsed.data ? [parsed.data.order] : parsed.data.orders
-    // Before anything is awaited: whoever asks many times at once finds as little room as one after the other.
+    // Before anything is awaited: whoever asks many times at once finds as little room as one after
+    // the other.
     const slot = slots.reserve(partner)
     try {
       slot.widen(inputsOf(orders), sizeOf(orders))
@@ -83,38 +90,81 @@ export class Participant {
 
   /** @param slot released by the session that is opened with it, and by the caller where none is */
   async #begun(
-    partner: number, orders: readonly Order[], { fresh: theirs, epoch }: { fresh: string; epoch: number }, header: Header, slot: Slot,
+    partner: number,
+    orders: readonly Order[],
+    { fresh: theirs, epoch }: { fresh: string; epoch: number },
+    header: Header,
+    slot: Slot,
   ): Promise<unknown> {
-    const { judge, config, store, registry, keyring, environment, bans, peers, catchUp } = this.#parts
+    const { judge, config, store, registry, keyring, environment, bans, peers, catchUp } =
+      this.#parts
     const verdicts = await judge.judgeAll(orders)
-    const [{ key: { key_id: keyId } }] = verdicts as [Verdict]
+    const [
+      {
+        key: { key_id: keyId },
+      },
+    ] = verdicts as [Verdict]
     await catchUp.prepare(verdicts[0]!)
     const items = itemsOf(registry, verdicts)
-    const participants: [number, number] = config.node < partner ? [config.node, partner] : [partner, config.node]
+    const participants: [number, number] =
+      config.node < partner ? [config.node, partner] : [partner, config.node]
     const binding = bindingOf(verdicts, items, '', 0, participants)
-    if (!isOf(header, binding)) throw new Refusal('SESSION_ABORTED', 'The envelope speaks of another digest')
+    if (!isOf(header, binding))
+      throw new Refusal('SESSION_ABORTED', 'The envelope speaks of another digest')
     const known = judge.assertAllAllowed(verdicts)
     const recorded = known.flatMap((step) => (step?.signed ? [step.signed.height] : []))
     bans.assertNot(partner)
     if (recorded.length === verdicts.length) {
       slot.release()
-      return { recorded: recorded.flatMap((height) => store.record.readAs(height, 'signed').body.signatures) }
+      return {
+        recorded: recorded.flatMap(
+          (height) => store.record.readAs(height, 'signed').body.signatures,
+        ),
+      }
     }
     const mine = hex(environment.random(32))
     const agreed = this.#epoch(keyId, epoch)
     const ids = sessionIds(
-      { key: keyId, epoch: agreed, participants, fresh: [theirs, mine], unsigned: unsignedOf(verdicts) }, items.length
+      {
+        key: keyId,
+        epoch: agreed,
+        participants,
+        fresh: [theirs, mine],
+        unsigned: unsignedOf(verdicts),
+      },
+      items.length,
     )
-    if (ids.some((id) => store.state.sessions.has(hex(id)))) throw new Refusal('SESSION_ABORTED', 'A session id was used before')
+    if (ids.some((id) => store.state.sessions.has(hex(id))))
+      throw new Refusal('SESSION_ABORTED', 'A session id was used before')
     keyring.material(keyId, agreed)
     const sessions = split(verdicts, ids.map(hex))
-    const steps = judge.admitAll(verdicts, sessions.map((each) => ({ sessions: each, partner, peer_head: peers.headOf(partner) })))
+    const steps = judge.admitAll(
+      verdicts,
+      sessions.map((each) => ({ sessions: each, partner, peer_head: peers.headOf(partner) })),
+    )
     const session = hex(ids[0]!)
     const open: Open = {
-      verdicts, items, ids, participants, epoch: agreed, steps, partner, binding, batch: -1, run: null, round: 0,
-      first: Promise.resolve([]), isBusy: false, signatures: [],
-      timer: setTimeout(() => { this.#close(session) }, config.timeouts_ms.sign),
-      slot, release: bans.endsWith(partner, () => { this.#close(session) }),
+      verdicts,
+      items,
+      ids,
+      participants,
+      epoch: agreed,
+      steps,
+      partner,
+      binding,
+      batch: -1,
+      run: null,
+      round: 0,
+      first: Promise.resolve([]),
+      isBusy: false,
+      signatures: [],
+      timer: setTimeout(() => {
+        this.#close(session)
+      }, config.timeouts_ms.sign),
+      slot,
+      release: bans.endsWith(partner, () => {
+        this.#close(session)
+      }),
     }
     this.#open.set(session, open)
     try {
@@ -125,7 +175,10 @@ export class Participant {
     }
   }
 
-  /** The epoch both can sign with: the coordinator's where this node has it, else this node's, to which the other has switched. */
+  /**
+   * The epoch both can sign with: the coordinator's where this node has it, else this node's, to
+   * which the other has switched.
+   */
   #epoch(keyId: string, theirs: number): number {
     const { keyring } = this.#parts
     return keyring.isUsable(keyId, theirs) ? theirs : keyring.epochOf(keyId)
@@ -137,8 +190,13 @@ export class Participant {
     open.round = 0
     const [from, to] = [open.batch * BATCH_ITEMS_MAX, (open.batch + 1) * BATCH_ITEMS_MAX]
     open.run = new Batch({
-      vault, bans, key: keyring.material(open.verdicts[0]!.key.key_id, open.epoch), items: open.items.slice(from, to),
-      sessionIds: open.ids.slice(from, to), participants: open.participants, partner: open.partner,
+      vault,
+      bans,
+      key: keyring.material(open.verdicts[0]!.key.key_id, open.epoch),
+      items: open.items.slice(from, to),
+      sessionIds: open.ids.slice(from, to),
+      participants: open.participants,
+      partner: open.partner,
     })
     open.first = open.run.step(null).then((messages) => [messages])
     open.first.catch(() => {})
@@ -147,7 +205,7 @@ export class Participant {
   async #toldFirst(open: Open): Promise<RoundMessages[]> {
     const { first } = open
     open.first = Promise.resolve([])
-    return [...await first]
+    return [...(await first)]
   }
 
   /** Takes what the partner can say by now, and says what this side can say then. */
@@ -155,7 +213,8 @@ export class Participant {
     const { session } = header
     this.#parts.bans.assertNot(partner)
     const open = this.#open.get(session)
-    if (!open || open.partner !== partner) throw new Refusal('SESSION_ABORTED', 'No such session is open')
+    if (!open || open.partner !== partner)
+      throw new Refusal('SESSION_ABORTED', 'No such session is open')
     try {
       const { batch, messages } = roundSchema.parse(body)
       if (header.round !== open.round + 1 || !isOf(header, open.binding)) {
@@ -169,8 +228,12 @@ export class Participant {
       const mine = await this.#toldFirst(open)
       for (const heard of roundsOf(messages, bytes)) mine.push(await run.step(heard))
       open.isBusy = false
-      // Once the answer is on its way, and before anything else is heard: the partner does not wait for this side's own check.
-      if (run.results) setImmediate(() => { this.#finished(session, open) })
+      // Once the answer is on its way, and before anything else is heard: the partner does not wait
+      // for this side's own check.
+      if (run.results)
+        setImmediate(() => {
+          this.#finished(session, open)
+        })
       return withRounds({ batch }, mine)
     } catch (error) {
       throw this.#ended(session, error)
@@ -190,7 +253,13 @@ export class Participant {
       const signed = open.verdicts.map((verdict, at) => finish(registry, verdict, parts[at]!))
       signed.forEach(({ hash, raw }, at) => {
         const step = open.steps[at]!
-        if (!step.signed) store.appendSoon('signed', { step_height: step.height, signatures: toWire(parts[at]!), hash, raw })
+        if (!step.signed)
+          store.appendSoon('signed', {
+            step_height: step.height,
+            signatures: toWire(parts[at]!),
+            hash,
+            raw,
+          })
       })
       this.#close(session)
     } catch (error) {
@@ -201,12 +270,15 @@ export class Participant {
   /** What the partner is told of a session that ends here. */
   #ended(session: string, error: unknown): unknown {
     this.#failed(session, error)
-    return error instanceof ThresholdError ? new Refusal('SESSION_ABORTED', `The session ended: ${error.code}`) : error
+    return error instanceof ThresholdError
+      ? new Refusal('SESSION_ABORTED', `The session ended: ${error.code}`)
+      : error
   }
 
   #failed(session: string, error: unknown): void {
     this.#parts.bans.consider(error)
-    if (this.#open.has(session)) this.#parts.log('warn', 'a session ended', { reason: reason(error) })
+    if (this.#open.has(session))
+      this.#parts.log('warn', 'a session ended', { reason: reason(error) })
     this.#close(session)
   }
 

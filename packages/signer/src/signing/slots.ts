@@ -4,18 +4,24 @@ import { BATCH_ITEMS_MAX } from '../sessions/batch.ts'
 
 /** Room that a session takes until it is released. Releasing it again does nothing. */
 export interface Slot {
-  /** @throws Refusal TOO_BUSY where there is no room for so many inputs and so many bytes; the slot stays as it was */
+  /**
+   * @throws Refusal TOO_BUSY where there is no room for so many inputs and so many bytes; the
+   *   slot stays as it was
+   */
   widen(inputs: number, bytes: number): void
   release(): void
 }
 
 /**
- * The sessions that are open with each partner, those that this node leads included. A slot is reserved before anything is
- * awaited, so that requests that come at once cannot all see the same free room. The limits are per partner: a hostile one
- * cannot shut the other out.
+ * The sessions that are open with each partner, those that this node leads included. A slot is
+ * reserved before anything is awaited, so that requests that come at once cannot all see the same
+ * free room. The limits are per partner: a hostile one cannot shut the other out.
  */
 export class Slots {
-  /** Sessions of the engine. A session of the protocol has one for each input, and runs at most `BATCH_ITEMS_MAX` of them at a time. */
+  /**
+   * Sessions of the engine. A session of the protocol has one for each input, and runs at most
+   * `BATCH_ITEMS_MAX` of them at a time.
+   */
   static readonly sessionsMax = 256
   /** Of orders, as text: one of the largest fits. */
   static readonly bytesMax = 96 * 1024 * 1024
@@ -27,8 +33,13 @@ export class Slots {
     this.#used.set(partner, used)
     const mine = { sessions: 0, bytes: 0 }
     const take = (sessions: number, bytes: number): void => {
-      if (used.sessions - mine.sessions + sessions > Slots.sessionsMax || used.bytes - mine.bytes + bytes > Slots.bytesMax) {
-        throw new Refusal('TOO_BUSY', `Too many sessions with node ${partner} are open`, { node: partner })
+      if (
+        used.sessions - mine.sessions + sessions > Slots.sessionsMax ||
+        used.bytes - mine.bytes + bytes > Slots.bytesMax
+      ) {
+        throw new Refusal('TOO_BUSY', `Too many sessions with node ${partner} are open`, {
+          node: partner,
+        })
       }
       used.sessions += sessions - mine.sessions
       used.bytes += bytes - mine.bytes
@@ -49,8 +60,15 @@ export class Slots {
 }
 
 /** What orders keep in memory, in characters: nearly all of it is transactions in hex. */
-export const sizeOf = (orders: readonly Order[]): number => orders.reduce((sum, { unsigned }) => (
-  sum + unsigned.bytes.length + unsigned.inputs.reduce((inputs, { previous }) => inputs + (previous?.length ?? 0), 0)), 0)
+export const sizeOf = (orders: readonly Order[]): number =>
+  orders.reduce(
+    (sum, { unsigned }) =>
+      sum +
+      unsigned.bytes.length +
+      unsigned.inputs.reduce((inputs, { previous }) => inputs + (previous?.length ?? 0), 0),
+    0,
+  )
 
 /** One engine session for each input. */
-export const inputsOf = (orders: readonly Order[]): number => orders.reduce((sum, { unsigned }) => sum + unsigned.inputs.length, 0)
+export const inputsOf = (orders: readonly Order[]): number =>
+  orders.reduce((sum, { unsigned }) => sum + unsigned.inputs.length, 0)

@@ -1,40 +1,65 @@
-/** What was signed about an address: fuel to it, and the most that sweeps from it have cost; by nonce, else by transaction. */
-export interface Fuelled { fuel: Map<string, bigint>; fees: Map<string, bigint> }
+/**
+ * What was signed about an address: fuel to it, and the most that sweeps from it have cost; by
+ * nonce, else by transaction.
+ */
+export interface Fuelled {
+  fuel: Map<string, bigint>
+  fees: Map<string, bigint>
+}
 
-const raise = (map: Map<string, bigint>, key: string, value: bigint): void => { if (value > (map.get(key) ?? -1n)) map.set(key, value) }
+const raise = (map: Map<string, bigint>, key: string, value: bigint): void => {
+  if (value > (map.get(key) ?? -1n)) map.set(key, value)
+}
 const keyOf = (network: string, address: string): string => JSON.stringify([network, address])
-const sum = (map: Map<string, bigint>): bigint => [...map.values()].reduce((all, each) => all + each, 0n)
+const sum = (map: Map<string, bigint>): bigint =>
+  [...map.values()].reduce((all, each) => all + each, 0n)
 
 /** Each deposit address that fuel went to. Amounts in the smallest native unit. */
 export class FuelledAddresses {
   readonly #addresses = new Map<string, Fuelled>()
 
-  get(network: string, address: string): Fuelled | undefined { return this.#addresses.get(keyOf(network, address)) }
+  get(network: string, address: string): Fuelled | undefined {
+    return this.#addresses.get(keyOf(network, address))
+  }
 
   #at(network: string, address: string): Fuelled {
-    const known = this.get(network, address) ?? { fuel: new Map<string, bigint>(), fees: new Map<string, bigint>() }
+    const known = this.get(network, address) ?? {
+      fuel: new Map<string, bigint>(),
+      fees: new Map<string, bigint>(),
+    }
     this.#addresses.set(keyOf(network, address), known)
     return known
   }
 
-  /** Transactions of one nonce exclude each other: the dearest counts. @param place its nonce, else its hash */
-  count(network: string, address: string, kind: keyof Fuelled, place: string, amount: bigint): void {
+  /**
+   * Transactions of one nonce exclude each other: the dearest counts. @param place its nonce, else
+   * its hash
+   */
+  count(
+    network: string,
+    address: string,
+    kind: keyof Fuelled,
+    place: string,
+    amount: bigint,
+  ): void {
     raise(this.#at(network, address)[kind], place, amount)
   }
 
   /** A peer's account of an address: it took part in what this node did not see. */
   merge(network: string, address: string, theirs: Fuelled): void {
     const mine = this.#at(network, address)
-    for (const name of ['fuel', 'fees'] as const) for (const [place, amount] of theirs[name]) raise(mine[name], place, amount)
+    for (const name of ['fuel', 'fees'] as const)
+      for (const [place, amount] of theirs[name]) raise(mine[name], place, amount)
   }
 
   /**
    * Fuel that lies at a deposit address at least.
-   * @param without place of a fuel that is about to be replaced, so that it will bring nothing; null: all counts
+   * @param without place of a fuel that is about to be replaced, so that it will bring nothing;
+   *   null: all counts
    */
   leftoverAt(network: string, address: string, without: string | null = null): bigint {
     const known = this.get(network, address)
-    const replaced = without === null ? 0n : known?.fuel.get(without) ?? 0n
+    const replaced = without === null ? 0n : (known?.fuel.get(without) ?? 0n)
     const left = known ? sum(known.fuel) - replaced - sum(known.fees) : 0n
     return left > 0n ? left : 0n
   }

@@ -14,8 +14,9 @@ function syncFolder(folder: string): void {
 }
 
 /**
- * Writes a file that was not there before, closed to others: the whole of it or, where that fails, none. Its name is
- * taken first, so that nobody's file is written over; a link would do too, but not every disk has links.
+ * Writes a file that was not there before, closed to others: the whole of it or, where that fails,
+ * none. Its name is taken first, so that nobody's file is written over; a link would do too, but
+ * not every disk has links.
  * @throws the system's error; `EEXIST` where there is a file of that name
  */
 export function writeNewFile(path: string, text: string): void {

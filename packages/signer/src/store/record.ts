@@ -8,17 +8,18 @@ const hashOf = (height: number, at: number, kind: string, body: string, previous
   sha256hex(JSON.stringify([height, at, kind, body, previous]))
 
 /**
- * By so many milliseconds the host's clock may leap beyond the time that passed before it is doubted. A leap that were believed would
- * be kept for good, and requests would be refused until the true time has come there.
+ * By so many milliseconds the host's clock may leap beyond the time that passed before it is
+ * doubted. A leap that were believed would be kept for good, and requests would be refused until
+ * the true time has come there.
  */
 export const LEAP_MAX_MS = 300_000
 
 const COLUMNS = 'height, at, kind, body, hash'
 
 /**
- * The node's memory: append-only, each entry carries the hash of the one before it, and is of a kind and a shape that this
- * version knows, when it is written and when it is read. An append is durable (WAL with synchronous=FULL) when it returns.
- * Nothing updates or deletes an entry.
+ * The node's memory: append-only, each entry carries the hash of the one before it, and is of a
+ * kind and a shape that this version knows, when it is written and when it is read. An append is
+ * durable (WAL with synchronous=FULL) when it returns. Nothing updates or deletes an entry.
  */
 export class RecordStore {
   readonly database: DatabaseSync
@@ -33,7 +34,10 @@ export class RecordStore {
   readonly #now: () => number
   readonly #monotonic: (() => number) | null
 
-  /** @param monotonic milliseconds that passed, by which leaps of the clock are noticed; without it none is doubted */
+  /**
+   * @param monotonic milliseconds that passed, by which leaps of the clock are noticed; without
+   *   it none is doubted
+   */
   constructor(path: string, now: () => number, monotonic: (() => number) | null = null) {
     this.#now = now
     this.#monotonic = monotonic
@@ -41,7 +45,9 @@ export class RecordStore {
     const database = new DatabaseSync(path)
     this.database = database
     // Exclusive: two processes on one home would fork the chain.
-    database.exec('PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;')
+    database.exec(
+      'PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;',
+    )
     database.exec(`
       CREATE TABLE IF NOT EXISTS record (
         height INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL, hash TEXT NOT NULL) STRICT;
@@ -55,10 +61,17 @@ export class RecordStore {
     this.#insert = database.prepare(`INSERT INTO record (${COLUMNS}) VALUES (?, ?, ?, ?, ?)`)
   }
 
-  get height(): number { return this.#height }
-  get head(): string { return this.#head }
+  get height(): number {
+    return this.#height
+  }
+  get head(): string {
+    return this.#head
+  }
 
-  /** Milliseconds, never less than any value it gave before. It stands still while the host's clock is doubted. */
+  /**
+   * Milliseconds, never less than any value it gave before. It stands still while the host's clock
+   * is doubted.
+   */
   clock(): number {
     const now = this.#now()
     this.#doubted = now > this.#clock && this.#isLeap(now) ? now : null
@@ -66,7 +79,9 @@ export class RecordStore {
     return this.#clock
   }
 
-  /** What the host's clock says, where that is a leap ahead that nobody has confirmed; else null. */
+  /**
+   * What the host's clock says, where that is a leap ahead that nobody has confirmed; else null.
+   */
   doubted(): number | null {
     this.clock()
     return this.#doubted
@@ -84,7 +99,10 @@ export class RecordStore {
     this.#believedAt = this.#monotonic?.() ?? 0
   }
 
-  /** Across restarts nobody knows how much time passed, so there a host that was off for long is doubted as well. */
+  /**
+   * Across restarts nobody knows how much time passed, so there a host that was off for long is
+   * doubted as well.
+   */
   #isLeap(now: number): boolean {
     if (!this.#monotonic || this.#clock === 0) return false
     return now - this.#clock - Math.max(0, this.#monotonic() - this.#believedAt) > LEAP_MAX_MS
@@ -92,17 +110,26 @@ export class RecordStore {
 
   /** Keeps the high-water mark of the clock while nothing else is written. */
   saveClock(): void {
-    const upsert = 'INSERT INTO clock (one, at) VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET at = max(at, excluded.at)'
+    const upsert =
+      'INSERT INTO clock (one, at) VALUES (1, ?) ON CONFLICT (one) DO UPDATE SET at = max(at, excluded.at)'
     this.database.prepare(upsert).run(this.clock())
   }
 
-  /** Walks the whole chain, verifying each hash and each shape; hands every entry to `each`. Throws at the first break. */
+  /**
+   * Walks the whole chain, verifying each hash and each shape; hands every entry to `each`. Throws
+   * at the first break.
+   */
   replay(each: (entry: Entry) => void): void {
-    const mark = this.database.prepare('SELECT at FROM clock WHERE one = 1').get() as { at: number } | undefined
-    const rows = this.database.prepare(`SELECT ${COLUMNS} FROM record ORDER BY height`).iterate() as Iterable<unknown> as Iterable<Row>
+    const mark = this.database.prepare('SELECT at FROM clock WHERE one = 1').get() as
+      | { at: number }
+      | undefined
+    const rows = this.database
+      .prepare(`SELECT ${COLUMNS} FROM record ORDER BY height`)
+      .iterate() as Iterable<unknown> as Iterable<Row>
     for (const row of rows) {
       const { height, at, kind, body, hash } = row
-      if (height !== this.#height + 1) throw new RecordError(`The record is broken: entry ${this.#height + 1} is missing`)
+      if (height !== this.#height + 1)
+        throw new RecordError(`The record is broken: entry ${this.#height + 1} is missing`)
       if (hashOf(height, at, kind, body, this.#head) !== hash) {
         throw new RecordError(`The record is broken: entry ${height} does not match its hash`)
       }
@@ -130,7 +157,10 @@ export class RecordStore {
     return entry
   }
 
-  /** Several entries under one disk flush; all or none. @param beside what is written beside the record with them */
+  /**
+   * Several entries under one disk flush; all or none. @param beside what is written beside the
+   * record with them
+   */
   appendAll(entries: readonly NewEntry[], beside: () => void = () => {}): Entry[] {
     const [height, head] = [this.#height, this.#head]
     this.database.exec('BEGIN IMMEDIATE')
@@ -153,7 +183,10 @@ export class RecordStore {
    */
   repairClock(): Entry<'clock'> {
     const [from, to] = [this.clock(), this.#now()]
-    if (to >= from) throw new RecordError('The clock of this record is not ahead of the host\'s: there is nothing to repair')
+    if (to >= from)
+      throw new RecordError(
+        "The clock of this record is not ahead of the host's: there is nothing to repair",
+      )
     const [entry] = this.appendAll([{ kind: 'clock', body: { from, to } }], () => {
       this.database.prepare('UPDATE clock SET at = ? WHERE one = 1').run(to)
     })
@@ -163,14 +196,22 @@ export class RecordStore {
 
   hashAt(height: number): string | null {
     if (height === 0) return GENESIS
-    const row = this.database.prepare('SELECT hash FROM record WHERE height = ?').get(height) as { hash: string } | undefined
+    const row = this.database.prepare('SELECT hash FROM record WHERE height = ?').get(height) as
+      | { hash: string }
+      | undefined
     return row?.hash ?? null
   }
 
   read(height: number): Entry {
-    const row = this.database.prepare(`SELECT ${COLUMNS} FROM record WHERE height = ?`).get(height) as Row | undefined
+    const row = this.database
+      .prepare(`SELECT ${COLUMNS} FROM record WHERE height = ?`)
+      .get(height) as Row | undefined
     const previous = this.hashAt(height - 1)
-    if (!row || previous === null || hashOf(row.height, row.at, row.kind, row.body, previous) !== row.hash) {
+    if (
+      !row ||
+      previous === null ||
+      hashOf(row.height, row.at, row.kind, row.body, previous) !== row.hash
+    ) {
       throw new RecordError(`The record is broken at entry ${height}`)
     }
     return entryOf(row)
@@ -179,17 +220,24 @@ export class RecordStore {
   /** An entry that the state says is of a kind. */
   readAs<K extends Kind>(height: number, kind: K): Entry<K> {
     const entry = this.read(height)
-    if (entry.kind !== kind) throw new RecordError(`The record's entry ${height} is of the kind "${entry.kind}", not "${kind}"`)
+    if (entry.kind !== kind)
+      throw new RecordError(
+        `The record's entry ${height} is of the kind "${entry.kind}", not "${kind}"`,
+      )
     return entry as Entry<K>
   }
 
   /** A page of raw rows for a peer that rebuilds its memory. */
   page(from: number, limit: number): Row[] {
-    return this.database.prepare(`SELECT ${COLUMNS} FROM record WHERE height >= ? ORDER BY height LIMIT ?`).all(from, limit) as never
+    return this.database
+      .prepare(`SELECT ${COLUMNS} FROM record WHERE height >= ? ORDER BY height LIMIT ?`)
+      .all(from, limit) as never
   }
 
   static readonly genesis = GENESIS
   static readonly hashOf = hashOf
 
-  close(): void { this.database.close() }
+  close(): void {
+    this.database.close()
+  }
 }

@@ -1,5 +1,15 @@
 import {
-  closeSync, existsSync, fstatSync, fsyncSync, mkdirSync, openSync, readdirSync, readFileSync, renameSync, unlinkSync, writeFileSync,
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -15,25 +25,47 @@ const text = (value: Uint8Array): string => Buffer.from(value).toString('base64'
 
 export function encodeMaterial(material: KeyMaterial): string {
   const { publicKey, chainCode, sealedShare } = material
-  return JSON.stringify({ ...material, publicKey: text(publicKey), chainCode: text(chainCode), sealedShare: text(sealedShare) })
+  return JSON.stringify({
+    ...material,
+    publicKey: text(publicKey),
+    chainCode: text(chainCode),
+    sealedShare: text(sealedShare),
+  })
 }
 
 function decodeMaterial(encoded: string): KeyMaterial {
   const value = JSON.parse(encoded)
-  return { ...value, publicKey: bytes(value.publicKey), chainCode: bytes(value.chainCode), sealedShare: bytes(value.sealedShare) }
+  return {
+    ...value,
+    publicKey: bytes(value.publicKey),
+    chainCode: bytes(value.chainCode),
+    sealedShare: bytes(value.sealedShare),
+  }
 }
 
-/** Zeros over a file's bytes, on disk before its name goes: an unlinked file alone can be brought back. */
+/**
+ * Zeros over a file's bytes, on disk before its name goes: an unlinked file alone can be brought
+ * back.
+ */
 function wipe(descriptor: number): void {
   const { size } = fstatSync(descriptor)
   const zeros = Buffer.alloc(size)
-  for (let written = 0; written < size;) written += writeSync(descriptor, zeros, written, size - written, written)
+  for (let written = 0; written < size;)
+    written += writeSync(descriptor, zeros, written, size - written, written)
   fsyncSync(descriptor)
   closeSync(descriptor)
 }
 
-/** Which share a file holds. `session`: of the run of three that made it; null in homes of earlier versions. */
-export interface ShareFile { name: string; keyId: string; epoch: number; session: string | null }
+/**
+ * Which share a file holds. `session`: of the run of three that made it; null in homes of earlier
+ * versions.
+ */
+export interface ShareFile {
+  name: string
+  keyId: string
+  epoch: number
+  session: string | null
+}
 
 function fileOf(name: string): ShareFile {
   const [keyId = '', epoch = '', session = null] = name.split('.')
@@ -41,10 +73,12 @@ function fileOf(name: string): ShareFile {
 }
 
 /**
- * Sealed shares, a file each in a folder beside the record. Not in a database: its free pages and its log keep what was
- * deleted, and an old epoch's shares of two nodes are the key for ever. Files are overwritten with zeros before they are unlinked.
+ * Sealed shares, a file each in a folder beside the record. Not in a database: its free pages and
+ * its log keep what was deleted, and an old epoch's shares of two nodes are the key for ever. Files
+ * are overwritten with zeros before they are unlinked.
  *
- * A file is named by key, epoch and the session that made the share: no other run can write over it.
+ * A file is named by key, epoch and the session that made the share: no other run can write over
+ * it.
  */
 export class Shares {
   readonly #folder: string
@@ -61,8 +95,10 @@ export class Shares {
   }
 
   #name(keyId: string, epoch: number, session: string | null): string {
-    if (!KEY_ID.test(keyId) || !Number.isSafeInteger(epoch) || epoch < 0) throw new TypeError('A key id has letters, digits, _ and -')
-    if (session !== null && !SESSION.test(session)) throw new TypeError('A session is 64 hex digits')
+    if (!KEY_ID.test(keyId) || !Number.isSafeInteger(epoch) || epoch < 0)
+      throw new TypeError('A key id has letters, digits, _ and -')
+    if (session !== null && !SESSION.test(session))
+      throw new TypeError('A session is 64 hex digits')
     return session === null ? `${keyId}.${epoch}` : `${keyId}.${epoch}.${session}`
   }
 
@@ -94,7 +130,10 @@ export class Shares {
     this.#write(name, material)
   }
 
-  /** Writes the same share in another seal, or one from a backup; what was there is wiped. Durable when it returns. */
+  /**
+   * Writes the same share in another seal, or one from a backup; what was there is wiped. Durable
+   * when it returns.
+   */
   replace(material: KeyMaterial, session: string | null): void {
     const name = this.#name(material.keyId, material.epoch, session)
     const replaced = this.#known.has(name) ? openSync(join(this.#folder, name), 'r+') : null
@@ -104,30 +143,42 @@ export class Shares {
 
   /** The share of a session; else the one that an earlier version wrote without naming it. */
   #find(keyId: string, epoch: number, session: string | null): ShareFile | null {
-    return this.#known.get(this.#name(keyId, epoch, session)) ?? this.#known.get(this.#name(keyId, epoch, null)) ?? null
+    return (
+      this.#known.get(this.#name(keyId, epoch, session)) ??
+      this.#known.get(this.#name(keyId, epoch, null)) ??
+      null
+    )
   }
 
-  has(keyId: string, epoch: number, session: string | null): boolean { return this.#find(keyId, epoch, session) !== null }
+  has(keyId: string, epoch: number, session: string | null): boolean {
+    return this.#find(keyId, epoch, session) !== null
+  }
 
   /** Without the share of an earlier version. */
-  hasExactly(keyId: string, epoch: number, session: string | null): boolean { return this.#known.has(this.#name(keyId, epoch, session)) }
+  hasExactly(keyId: string, epoch: number, session: string | null): boolean {
+    return this.#known.has(this.#name(keyId, epoch, session))
+  }
 
   read(keyId: string, epoch: number, session: string | null): KeyMaterial | null {
     const file = this.#find(keyId, epoch, session)
     return file && this.#read(file.name)
   }
 
-  #read(name: string): KeyMaterial { return decodeMaterial(readFileSync(join(this.#folder, name), 'utf8')) }
+  #read(name: string): KeyMaterial {
+    return decodeMaterial(readFileSync(join(this.#folder, name), 'utf8'))
+  }
 
   /** The shares of a key at an epoch, whatever run made them. */
   of(keyId: string, epoch: number): { session: string | null; material: KeyMaterial }[] {
-    return [...this.#known.values()].filter((file) => file.keyId === keyId && file.epoch === epoch)
+    return [...this.#known.values()]
+      .filter((file) => file.keyId === keyId && file.epoch === epoch)
       .map(({ name, session }) => ({ session, material: this.#read(name) }))
   }
 
   /** Each share, read when its turn comes; what is saved meanwhile does not come twice. */
   *all(): Generator<{ session: string | null; material: KeyMaterial }> {
-    for (const { name, session } of Array.from(this.#known.values())) yield { session, material: this.#read(name) }
+    for (const { name, session } of Array.from(this.#known.values()))
+      yield { session, material: this.#read(name) }
   }
 
   /** Wipes the share of a session. */
@@ -136,7 +187,9 @@ export class Shares {
     if (this.#known.has(name)) this.#wipe(name)
   }
 
-  count(matches: (file: ShareFile) => boolean): number { return [...this.#known.values()].filter(matches).length }
+  count(matches: (file: ShareFile) => boolean): number {
+    return [...this.#known.values()].filter(matches).length
+  }
 
   /** Wipes what `isInUse` does not name. */
   retain(isInUse: (file: ShareFile) => boolean): void {
@@ -149,25 +202,35 @@ export class Shares {
   }
 
   /**
-   * Takes shares over from a database of an earlier version, and cleans that: what was deleted from it before is still in
-   * its free pages and its log. Begun again at the next start where it was cut off.
+   * Takes shares over from a database of an earlier version, and cleans that: what was deleted from
+   * it before is still in its free pages and its log. Begun again at the next start where it was
+   * cut off.
    */
   adopt(database: DatabaseSync): void {
-    const { user_version: version } = database.prepare('PRAGMA user_version').get() as { user_version: number }
+    const { user_version: version } = database.prepare('PRAGMA user_version').get() as {
+      user_version: number
+    }
     if (version >= 1) return
-    if (database.prepare(`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'share'`).get()) {
-      const rows = database.prepare('SELECT material FROM share').iterate() as Iterable<unknown> as Iterable<{ material: string }>
+    if (
+      database.prepare(`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'share'`).get()
+    ) {
+      const rows = database
+        .prepare('SELECT material FROM share')
+        .iterate() as Iterable<unknown> as Iterable<{ material: string }>
       for (const { material } of rows) this.replace(decodeMaterial(material), null)
       database.exec('PRAGMA secure_delete=ON; DROP TABLE share')
     }
-    database.exec('VACUUM; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA user_version=1; PRAGMA wal_checkpoint(TRUNCATE)')
+    database.exec(
+      'VACUUM; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA user_version=1; PRAGMA wal_checkpoint(TRUNCATE)',
+    )
   }
 }
 
 /** The shares of a folder that may be in use, and is only read. */
 export function* readShares(folder: string): Generator<KeyMaterial> {
   if (!existsSync(folder)) return
-  for (const name of readdirSync(folder)) if (!name.endsWith(DRAFT)) yield decodeMaterial(readFileSync(join(folder, name), 'utf8'))
+  for (const name of readdirSync(folder))
+    if (!name.endsWith(DRAFT)) yield decodeMaterial(readFileSync(join(folder, name), 'utf8'))
 }
 
 /** Where the shares of a record are: `record.shares` beside `record.sqlite`. */

@@ -5,7 +5,10 @@ import { Ends } from './ends.ts'
 import { FuelledAddresses } from './fuelled.ts'
 import { Spending } from './spending.ts'
 
-/** What the record says, indexed. Built from the verified record at start and by every append: it is never stored. */
+/**
+ * What the record says, indexed. Built from the verified record at start and by every append: it is
+ * never stored.
+ */
 
 export interface Enrolment {
   api_key: string
@@ -17,21 +20,55 @@ export interface Enrolment {
   sub_account_name: string | null
   revoked: boolean
 }
-export interface NodeSignature { node: number; signature: string }
+export interface NodeSignature {
+  node: number
+  signature: string
+}
 export interface KeyState {
-  key_id: string; curve: Curve; public_key: string; chain_code: string; epoch: number; workspace: string | null; height: number
-  /** Of the run that made the share of this epoch; null where an earlier version or a backup did not say it. */
+  key_id: string
+  curve: Curve
+  public_key: string
+  chain_code: string
+  epoch: number
+  workspace: string | null
+  height: number
+  /**
+   * Of the run that made the share of this epoch; null where an earlier version or a backup did not
+   * say it.
+   */
   session: string | null
-  /** The share before, which still signs until both peers are known to have switched to the present one. */
+  /**
+   * The share before, which still signs until both peers are known to have switched to the present
+   * one.
+   */
   previous: { epoch: number; session: string | null } | null
 }
-export interface Allocation { workspace: string; curve: Curve; key_id: string; epoch: number; certificates: NodeSignature[] | null }
+export interface Allocation {
+  workspace: string
+  curve: Curve
+  key_id: string
+  epoch: number
+  certificates: NodeSignature[] | null
+}
 /** A sub-account's index; certified by all three, or only written down here. */
-export interface SubAccountBinding { index: number; certificates: NodeSignature[] | null }
+export interface SubAccountBinding {
+  index: number
+  certificates: NodeSignature[] | null
+}
 /** A caller's request as this node first understood it. */
 export type Seen = Body<'seen'> & { seen_at: number }
-export interface StepEntry { height: number; unsigned_hash: string; consumes: string[]; signed: { height: number; hash: string } | null }
-export interface Intent { key: string; content: string | null; transaction_id: string; steps: Map<string, StepEntry[]> }
+export interface StepEntry {
+  height: number
+  unsigned_hash: string
+  consumes: string[]
+  signed: { height: number; hash: string } | null
+}
+export interface Intent {
+  key: string
+  content: string | null
+  transaction_id: string
+  steps: Map<string, StepEntry[]>
+}
 /** The operator's order to empty a tank. */
 export type DrainOrder = Body<'drain'>
 /** Rule 13: a caller's standing rule, seen while its request was live. Amounts as decimal text. */
@@ -42,7 +79,10 @@ export type RecoverOrder = Body<'recover'>
 export type TankStakeOrder = Body<'tank-stake'>
 export interface Ban {
   node: number
-  /** Fingerprint of the banned key; null where an earlier version wrote the ban, until this one names it. */
+  /**
+   * Fingerprint of the banned key; null where an earlier version wrote the ban, until this one
+   * names it.
+   */
   identity: string | null
   at: number
   reason: string
@@ -50,16 +90,29 @@ export interface Ban {
   /** Of its entry in the record. */
   height: number
 }
-export interface PeerHead { height: number; hash: string; generation: number; proof: Proof | null }
+export interface PeerHead {
+  height: number
+  hash: string
+  generation: number
+  proof: Proof | null
+}
 
 /** A peer's entry at the peer's own time, and this node's own. */
 type Taken = Body<'imported'>
 export type ImportedEntry = {
-  [K in Taken['kind']]: { height: number; at: number; kind: K; body: Extract<Taken, { kind: K }>['body'] }
+  [K in Taken['kind']]: {
+    height: number
+    at: number
+    kind: K
+    body: Extract<Taken, { kind: K }>['body']
+  }
 }[Taken['kind']]
 type OwnEntry = Entry<Exclude<Kind, 'imported'>>
 /** Kinds that are applied alike, whoever wrote them. */
-type Bound<E> = Extract<E, { kind: 'revoke' | 'sub-account' | 'allocate' | 'session' | 'nonce' | 'void' | 'rule' }>
+type Bound<E> = Extract<
+  E,
+  { kind: 'revoke' | 'sub-account' | 'allocate' | 'session' | 'nonce' | 'void' | 'rule' }
+>
 export type StepBody = Body<'step'> | Extract<Taken, { kind: 'step' }>['body']
 
 const pair = (a: string, b: string): string => JSON.stringify([a, b])
@@ -97,7 +150,10 @@ export class State {
   readonly fuelled = new FuelledAddresses()
   readonly sessions = new Set<string>()
   readonly bans: Ban[] = []
-  /** By key: the height at which its generation began here. Absent for a key that came back from a backup. */
+  /**
+   * By key: the height at which its generation began here. Absent for a key that came back from a
+   * backup.
+   */
   readonly #keygens = new Map<string, number>()
   /** What peers said of their bans. */
   readonly banReports: Body<'ban-told'>[] = []
@@ -116,14 +172,29 @@ export class State {
   /** Unix ms; requests issued before are refused (a restored node). */
   notBefore = 0
 
-  static requestKey(apiKey: string, nonce: string): string { return pair(apiKey, nonce) }
-  static subAccountKey(workspace: string, name: string): string { return pair(workspace, name) }
-  static subAccountIndexKey(workspace: string, index: number): string { return pair(workspace, String(index)) }
-  static allocationKey(workspace: string, curve: string): string { return pair(workspace, curve) }
-  static accountKey(network: string, address: string): string { return pair(network, address) }
-  static budgetKey(workspace: string, network: string, who: string): string { return JSON.stringify([workspace, network, who]) }
+  static requestKey(apiKey: string, nonce: string): string {
+    return pair(apiKey, nonce)
+  }
+  static subAccountKey(workspace: string, name: string): string {
+    return pair(workspace, name)
+  }
+  static subAccountIndexKey(workspace: string, index: number): string {
+    return pair(workspace, String(index))
+  }
+  static allocationKey(workspace: string, curve: string): string {
+    return pair(workspace, curve)
+  }
+  static accountKey(network: string, address: string): string {
+    return pair(network, address)
+  }
+  static budgetKey(workspace: string, network: string, who: string): string {
+    return JSON.stringify([workspace, network, who])
+  }
 
-  /** The session of the share of an epoch that signs here: the current one, or the one before until it is forgotten. Else undefined. */
+  /**
+   * The session of the share of an epoch that signs here: the current one, or the one before until
+   * it is forgotten. Else undefined.
+   */
   sessionOf(keyId: string, epoch: number): string | null | undefined {
     const key = this.keys.get(keyId)
     if (!key) return undefined
@@ -144,11 +215,17 @@ export class State {
   apply(entry: OwnEntry): void {
     switch (entry.kind) {
       case 'registry':
-        for (const [name, meaning] of Object.entries(entry.body.frozen)) this.frozen.set(name, meaning)
+        for (const [name, meaning] of Object.entries(entry.body.frozen))
+          this.frozen.set(name, meaning)
         break
       case 'enrol': {
         const { api_key, sub_account_name = null, ...enrolled } = entry.body
-        this.enrolments.set(api_key, { ...enrolled, api_key, sub_account_name, revoked: this.revoked.has(api_key) })
+        this.enrolments.set(api_key, {
+          ...enrolled,
+          api_key,
+          sub_account_name,
+          revoked: this.revoked.has(api_key),
+        })
         this.#holdIndex(enrolled.workspace, enrolled.sub_account, null)
         break
       }
@@ -163,7 +240,17 @@ export class State {
         const known = this.keys.get(key_id)
         if (known && known.epoch >= epoch) break
         const workspace = known?.workspace ?? this.#workspaceOf(key_id)
-        this.keys.set(key_id, { key_id, curve, public_key, chain_code, epoch, workspace, height: entry.height, session, previous: null })
+        this.keys.set(key_id, {
+          key_id,
+          curve,
+          public_key,
+          chain_code,
+          epoch,
+          workspace,
+          height: entry.height,
+          session,
+          previous: null,
+        })
         break
       }
       case 'certificates': {
@@ -173,7 +260,11 @@ export class State {
         break
       }
       case 'prepared':
-        this.prepared.set(entry.body.key_id, { epoch: entry.body.epoch, session: entry.body.session, tested: new Set() })
+        this.prepared.set(entry.body.key_id, {
+          epoch: entry.body.epoch,
+          session: entry.body.session,
+          tested: new Set(),
+        })
         break
       case 'tested': {
         const prepared = this.prepared.get(entry.body.key_id)
@@ -186,16 +277,23 @@ export class State {
         if (!key || epoch <= key.epoch) break
         // Without it the share came from a backup, and there is none before it.
         const isSwitch = this.prepared.get(key_id)?.session === session
-        this.keys.set(key_id, { ...key, epoch, session, previous: isSwitch ? { epoch: key.epoch, session: key.session } : null })
+        this.keys.set(key_id, {
+          ...key,
+          epoch,
+          session,
+          previous: isSwitch ? { epoch: key.epoch, session: key.session } : null,
+        })
         break
       }
       case 'forgotten': {
         const key = this.keys.get(entry.body.key_id)
-        if (key?.previous && key.previous.epoch <= entry.body.epoch) this.keys.set(key.key_id, { ...key, previous: null })
+        if (key?.previous && key.previous.epoch <= entry.body.epoch)
+          this.keys.set(key.key_id, { ...key, previous: null })
         break
       }
       case 'abandoned':
-        if (this.prepared.get(entry.body.key_id)?.session === entry.body.session) this.prepared.delete(entry.body.key_id)
+        if (this.prepared.get(entry.body.key_id)?.session === entry.body.session)
+          this.prepared.delete(entry.body.key_id)
         break
       case 'reverted': {
         const key = this.keys.get(entry.body.key_id)
@@ -256,7 +354,11 @@ export class State {
         break
       case 'session':
         this.#bind(entry)
-        if ('kind' in entry.body && entry.body.kind === 'keygen' && !this.#keygens.has(entry.body.key_id)) {
+        if (
+          'kind' in entry.body &&
+          entry.body.kind === 'keygen' &&
+          !this.#keygens.has(entry.body.key_id)
+        ) {
           this.#keygens.set(entry.body.key_id, entry.height)
         }
         if ('peer_head' in entry.body && entry.body.peer_head) this.#hearHead(entry.body.peer_head)
@@ -271,7 +373,8 @@ export class State {
     // This node did not see the request while it was live, whatever its peer saw.
     if (entry.kind === 'seen') this.#see(entry, false)
     else if (entry.kind === 'step') this.#enter(entry, true)
-    // A certificate is no part of it: a peer's word is not enough, and a restored node asks for the set and verifies it.
+    // A certificate is no part of it: a peer's word is not enough, and a restored node asks for the
+    // set and verifies it.
     else this.#bind(entry)
   }
 
@@ -294,7 +397,8 @@ export class State {
       case 'allocate': {
         const { workspace, curve, key_id, epoch } = entry.body
         const name = State.allocationKey(workspace, curve)
-        if (!this.allocations.has(name)) this.allocations.set(name, { workspace, curve, key_id, epoch, certificates: null })
+        if (!this.allocations.has(name))
+          this.allocations.set(name, { workspace, curve, key_id, epoch, certificates: null })
         const key = this.keys.get(key_id)
         if (key) key.workspace = workspace
         break
@@ -306,7 +410,8 @@ export class State {
         this.#raiseNonce(entry.body.account, BigInt(entry.body.nonce))
         break
       case 'void':
-        for (const name of entry.body.keys) if (!this.voids.has(name)) this.voids.set(name, { height: entry.height, at: entry.at })
+        for (const name of entry.body.keys)
+          if (!this.voids.has(name)) this.voids.set(name, { height: entry.height, at: entry.at })
         break
       case 'rule':
         if (!this.rules.has(entry.body.rule)) this.rules.set(entry.body.rule, entry.body)
@@ -318,20 +423,36 @@ export class State {
 
   #see({ body, at }: { body: Body<'seen'>; at: number }, timely: boolean): void {
     const name = State.requestKey(body.api_key, body.nonce)
-    if (!this.seen.has(name)) this.seen.set(name, { ...body, seen_at: Math.floor(at / 1000), timely })
+    if (!this.seen.has(name))
+      this.seen.set(name, { ...body, seen_at: Math.floor(at / 1000), timely })
     this.intent(body.intent, body.transaction_id)
     this.intentOfTransaction.set(body.transaction_id, body.intent)
   }
 
   /** @param imported a peer's step: one that this node entered too counts once */
-  #enter({ body, at, height }: { body: StepBody; at: number; height: number }, imported: boolean): void {
-    const step: StepEntry = { height, unsigned_hash: body.unsigned_hash, consumes: body.consumes, signed: null }
+  #enter(
+    { body, at, height }: { body: StepBody; at: number; height: number },
+    imported: boolean,
+  ): void {
+    const step: StepEntry = {
+      height,
+      unsigned_hash: body.unsigned_hash,
+      consumes: body.consumes,
+      signed: null,
+    }
     const { step: name, intent: key, content, transaction_id, beside = [] } = body
     const places = [{ step: name, intent: key, content, transaction_id }, ...beside]
-    const isKnown = places.map((place) => this.steps.get(place.step)?.some((known) => known.unsigned_hash === step.unsigned_hash) ?? false)
+    const isKnown = places.map(
+      (place) =>
+        this.steps.get(place.step)?.some((known) => known.unsigned_hash === step.unsigned_hash) ??
+        false,
+    )
     if (imported && isKnown.every(Boolean)) return
     places.forEach((place, at) => {
-      const list = !imported || !isKnown[at] ? this.#addStep(place.step, step) : this.steps.get(place.step) as StepEntry[]
+      const list =
+        !imported || !isKnown[at]
+          ? this.#addStep(place.step, step)
+          : (this.steps.get(place.step) as StepEntry[])
       if (!place.intent) return
       const intent = this.intent(place.intent, place.transaction_id ?? '')
       intent.content ??= place.content
@@ -356,7 +477,10 @@ export class State {
     for (const id of body.sessions) this.sessions.add(id)
   }
 
-  /** Almost every step has one transaction for ever: a list that begins with it has room for it alone, an empty one gets room for 17. */
+  /**
+   * Almost every step has one transaction for ever: a list that begins with it has room for it
+   * alone, an empty one gets room for 17.
+   */
   #addStep(name: string, step: StepEntry): StepEntry[] {
     const known = this.steps.get(name)
     if (known) {
@@ -368,32 +492,52 @@ export class State {
     return list
   }
 
-  #hearHead({ node, proof, ...head }: Body<'head'>): void { this.heads.set(node, { ...head, proof: proof ?? null }) }
+  #hearHead({ node, proof, ...head }: Body<'head'>): void {
+    this.heads.set(node, { ...head, proof: proof ?? null })
+  }
 
   #holdIndex(workspace: string, index: number, name: string | null): void {
     const key = State.subAccountIndexKey(workspace, index)
     this.subAccountNames.set(key, this.subAccountNames.get(key) ?? name)
-    this.#highestSubAccount.set(workspace, Math.max(index, this.#highestSubAccount.get(workspace) ?? 0))
+    this.#highestSubAccount.set(
+      workspace,
+      Math.max(index, this.#highestSubAccount.get(workspace) ?? 0),
+    )
   }
 
   /** The lowest index above all that this node knows in a workspace. */
-  nextSubAccount(workspace: string): number { return (this.#highestSubAccount.get(workspace) ?? 0) + 1 }
+  nextSubAccount(workspace: string): number {
+    return (this.#highestSubAccount.get(workspace) ?? 0) + 1
+  }
 
   #workspaceOf(keyId: string): string | null {
-    for (const allocation of this.allocations.values()) if (allocation.key_id === keyId) return allocation.workspace
+    for (const allocation of this.allocations.values())
+      if (allocation.key_id === keyId) return allocation.workspace
     return null
   }
 
-  #ban({ node, identity, reason, cause = 'cheat', at }: Body<'ban'>, entry: { at: number; height: number }): void {
+  #ban(
+    { node, identity, reason, cause = 'cheat', at }: Body<'ban'>,
+    entry: { at: number; height: number },
+  ): void {
     const unnamed = this.bans.find((ban) => ban.node === node && ban.identity === null)
     if (unnamed && identity) unnamed.identity = identity
-    else this.bans.push({ node, identity: identity ?? null, at: at ?? entry.at, reason, cause, height: entry.height })
+    else
+      this.bans.push({
+        node,
+        identity: identity ?? null,
+        at: at ?? entry.at,
+        reason,
+        cause,
+        height: entry.height,
+      })
   }
 
   /**
-   * Whether a key is older than a ban on record, or of unknown age. All three identities take part in each key, and a cheater may
-   * know bits of the shares of every key that existed when it was banned. What counts is the start of its generation: a node that
-   * lost the last message may write the key down after the ban.
+   * Whether a key is older than a ban on record, or of unknown age. All three identities take part
+   * in each key, and a cheater may know bits of the shares of every key that existed when it was
+   * banned. What counts is the start of its generation: a node that lost the last message may write
+   * the key down after the ban.
    */
   isLost(keyId: string): boolean {
     const height = this.#keygens.get(keyId) ?? this.keys.get(keyId)?.height ?? 0

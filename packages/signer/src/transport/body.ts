@@ -7,8 +7,8 @@ import { Refusal } from '../errors.ts'
 const HEARD_TIMES_MAX = 2
 
 /**
- * Reads a body up to a limit. What lies beyond is not kept, but heard to its end, so that the refusal is: a caller that
- * is still sending would not read it.
+ * Reads a body up to a limit. What lies beyond is not kept, but heard to its end, so that the
+ * refusal is: a caller that is still sending would not read it.
  */
 export async function readBytes(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   const chunks: Buffer[] = []
@@ -48,5 +48,8 @@ export function shaped<T>(schema: z.ZodType<T>, body: unknown): T {
   const parsed = parsedBy(schema, body)
   if (parsed?.success) return parsed.data
   const issue = parsed?.error.issues[0]
-  throw new Refusal('BAD_ORDER', `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'has another shape'}`.slice(0, 300))
+  throw new Refusal(
+    'BAD_ORDER',
+    `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'has another shape'}`.slice(0, 300),
+  )
 }

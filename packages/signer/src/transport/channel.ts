@@ -1,8 +1,9 @@
 import type { Duplex } from 'node:stream'
 
 /**
- * A connection between two nodes that has ceased to be HTTP (`Upgrade`): on it one call at a time, and each way one frame, its length
- * in four bytes and then so many. HTTP around each message costs three times what encrypting and sending it does.
+ * A connection between two nodes that has ceased to be HTTP (`Upgrade`): on it one call at a time,
+ * and each way one frame, its length in four bytes and then so many. HTTP around each message costs
+ * three times what encrypting and sending it does.
  */
 export const PROTOCOL_NAME = 'custody-peer'
 
@@ -14,17 +15,24 @@ export class FrameReader {
   #length: number | null = null
 
   /** Whether nothing of a frame has come yet. */
-  get isEmpty(): boolean { return this.#size === 0 }
+  get isEmpty(): boolean {
+    return this.#size === 0
+  }
 
   /** How long the frame is that comes; 0 before that is known. */
-  get length(): number { return this.#length ?? 0 }
+  get length(): number {
+    return this.#length ?? 0
+  }
 
   /** What has come of a frame, where it is in one piece: of a call its name. */
-  get begun(): Buffer { return this.#chunks[0]?.subarray(4) ?? Buffer.alloc(0) }
+  get begun(): Buffer {
+    return this.#chunks[0]?.subarray(4) ?? Buffer.alloc(0)
+  }
 
   /**
    * @returns the frame that ends here, or null
-   * @throws Error as soon as its length is known to be above `bytesMax`, and where something follows it
+   * @throws Error as soon as its length is known to be above `bytesMax`, and where something
+   *   follows it
    */
   push(chunk: Buffer, bytesMax: number): Buffer | null {
     this.#chunks.push(chunk)
@@ -56,7 +64,10 @@ export function writeFrame(stream: Duplex, ...parts: readonly Buffer[]): void {
   stream.uncork()
 }
 
-/** A call's frame begins with what it calls and the trace it belongs to, in a text whose length comes first. */
+/**
+ * A call's frame begins with what it calls and the trace it belongs to, in a text whose length
+ * comes first.
+ */
 export function callHead(path: string, trace: string): Buffer {
   const text = Buffer.from(`${path}\n${trace}`)
   const length = Buffer.alloc(2)

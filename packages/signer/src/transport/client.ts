@@ -18,7 +18,11 @@ const CHANNELS_MAX = 64
 /** Sooner than the other end gives an idle one up: none is used that is about to go. */
 const IDLE_MS_MAX = 60_000
 
-interface Asked { bytesMax: number; resolve: (answer: Buffer) => void; reject: (error: Error) => void }
+interface Asked {
+  bytesMax: number
+  resolve: (answer: Buffer) => void
+  reject: (error: Error) => void
+}
 
 /** One connection to a peer, one call at a time. */
 class Channel {
@@ -43,25 +47,41 @@ class Channel {
       key: config.tlsKey,
       cert: config.tlsCertificate,
       minVersion: 'TLSv1.3',
-      // `requirePinned` decides in its place: there is no certificate authority, and no name to compare. Without `ca` Node would load
-      // the public authorities.
+      // `requirePinned` decides in its place: there is no certificate authority, and no name to
+      // compare. Without `ca` Node would load the public authorities.
       rejectUnauthorized: false,
       ca: [peer.certificate],
     })
-    this.#connecting.on('socket', (socket) => { requirePinned(socket as TLSSocket, { pin: peer.pin, now }) })
-    this.#connecting.on('error', (error) => { this.destroy(error) })
-    this.#connecting.on('response', () => { this.destroy(new Error('does not speak this version')) })
-    this.#connecting.on('upgrade', (_response, stream, head) => { this.#opened(stream as TLSSocket, head) })
+    this.#connecting.on('socket', (socket) => {
+      requirePinned(socket as TLSSocket, { pin: peer.pin, now })
+    })
+    this.#connecting.on('error', (error) => {
+      this.destroy(error)
+    })
+    this.#connecting.on('response', () => {
+      this.destroy(new Error('does not speak this version'))
+    })
+    this.#connecting.on('upgrade', (_response, stream, head) => {
+      this.#opened(stream as TLSSocket, head)
+    })
     this.#connecting.end()
   }
 
   #opened(stream: TLSSocket, head: Buffer): void {
     this.#stream = stream
     stream.setNoDelay(true)
-    stream.setTimeout(IDLE_MS_MAX, () => { if (!this.#asked) this.destroy(new Error('idle')) })
-    stream.on('data', (chunk: Buffer) => { this.#heard(chunk) })
-    stream.on('error', (error) => { this.destroy(error) })
-    stream.on('close', () => { this.destroy(new Error('the connection was closed')) })
+    stream.setTimeout(IDLE_MS_MAX, () => {
+      if (!this.#asked) this.destroy(new Error('idle'))
+    })
+    stream.on('data', (chunk: Buffer) => {
+      this.#heard(chunk)
+    })
+    stream.on('error', (error) => {
+      this.destroy(error)
+    })
+    stream.on('close', () => {
+      this.destroy(new Error('the connection was closed'))
+    })
     if (this.#ended) stream.destroy()
     else if (head.length > 0) this.#heard(head)
     else if (this.#asked) writeFrame(stream, ...this.#frame)
@@ -98,7 +118,10 @@ class Channel {
 
   destroy(why: Error): void {
     if (this.#ended) return
-    this.#ended = why instanceof Unreachable ? why : new Unreachable(`${this.#name}: ${why.message.slice(0, 200)}`)
+    this.#ended =
+      why instanceof Unreachable
+        ? why
+        : new Unreachable(`${this.#name}: ${why.message.slice(0, 200)}`)
     const asked = this.#asked
     this.#asked = null
     this.#connecting.destroy()
@@ -108,7 +131,9 @@ class Channel {
   }
 }
 
-/** Pinned connections to one peer that are kept: as many as there are calls at once, up to a limit. */
+/**
+ * Pinned connections to one peer that are kept: as many as there are calls at once, up to a limit.
+ */
 export class Link {
   readonly peer: Peer
   readonly #config: Config
@@ -125,8 +150,10 @@ export class Link {
   }
 
   /**
-   * One clock for connecting, sending and the whole answer: a stopped process accepts connections and says nothing.
-   * @param timeoutMs for all of it, to the answer's last byte @param bytesMax of the answer; both are kept while it is read
+   * One clock for connecting, sending and the whole answer: a stopped process accepts connections
+   * and says nothing.
+   * @param timeoutMs for all of it, to the answer's last byte @param bytesMax of the answer; both
+   *   are kept while it is read
    */
   post(path: string, sealed: Buffer, timeoutMs: number, bytesMax: number): Promise<Buffer> {
     const frame = [callHead(path, traceHeader()['traceparent'] ?? ''), sealed]
@@ -134,18 +161,23 @@ export class Link {
       let channel: Channel | null = null
       const begin = (free: Channel): void => {
         channel = free
-        free.ask(frame, bytesMax).then((answer) => {
-          clearTimeout(timer)
-          this.#next(free)
-          resolve(answer)
-        }, (error: unknown) => {
-          clearTimeout(timer)
-          this.#lost(free)
-          reject(error as Error)
-        })
+        free.ask(frame, bytesMax).then(
+          (answer) => {
+            clearTimeout(timer)
+            this.#next(free)
+            resolve(answer)
+          },
+          (error: unknown) => {
+            clearTimeout(timer)
+            this.#lost(free)
+            reject(error as Error)
+          },
+        )
       }
       const timer = setTimeout(() => {
-        const late = new Unreachable(`peer node ${this.peer.node} did not answer within ${timeoutMs} ms`)
+        const late = new Unreachable(
+          `peer node ${this.peer.node} did not answer within ${timeoutMs} ms`,
+        )
         if (channel) channel.destroy(late)
         else {
           this.#waiting.splice(this.#waiting.indexOf(begin), 1)
@@ -181,5 +213,7 @@ export class Link {
     if (waiting) waiting(this.#open())
   }
 
-  close(): void { for (const channel of this.#all) channel.destroy(new Error('closed')) }
+  close(): void {
+    for (const channel of this.#all) channel.destroy(new Error('closed'))
+  }
 }

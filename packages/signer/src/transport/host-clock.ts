@@ -10,8 +10,9 @@ const PING_TIMEOUT_MS = 1500
 const answerSchema = z.object({ clock: z.number().optional() })
 
 /**
- * A clock that leaps ahead is believed where a peer's host says the same, as it does after a node was off for a while. Until then
- * nothing is judged: by the clock of before, old requests would be young.
+ * A clock that leaps ahead is believed where a peer's host says the same, as it does after a node
+ * was off for a while. Until then nothing is judged: by the clock of before, old requests would be
+ * young.
  */
 export class HostClock {
   readonly #parts: { store: Store; peers: Peers; log: Log }
@@ -26,14 +27,21 @@ export class HostClock {
   /** @throws Refusal CLOCK_DOUBTED */
   async settle(): Promise<void> {
     if (this.#parts.store.record.doubted() === null) return
-    this.#asking ??= this.#ask().finally(() => { this.#asking = null })
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = null
+    })
     await this.#asking
   }
 
   async #ask(): Promise<void> {
     const { store, peers, log } = this.#parts
-    const asked = peers.nodes.map(async (node) => answerSchema.parse(await peers.call(node, PING, {}, { timeout: PING_TIMEOUT_MS })).clock)
-    const heard = (await Promise.allSettled(asked)).flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
+    const asked = peers.nodes.map(
+      async (node) =>
+        answerSchema.parse(await peers.call(node, PING, {}, { timeout: PING_TIMEOUT_MS })).clock,
+    )
+    const heard = (await Promise.allSettled(asked)).flatMap((answer) =>
+      answer.status === 'fulfilled' ? [answer.value] : [],
+    )
     const doubted = store.record.doubted()
     if (doubted === null) return
     const ahead = `${Math.round((doubted - store.clock()) / 1000)} s`
@@ -41,10 +49,15 @@ export class HostClock {
     if (heard.some((clock) => clock === undefined || clock >= doubted - LEAP_MAX_MS)) {
       store.record.confirm()
       this.#isAlerted = false
-      log('warn', 'the clock went on by more than the time that passed, and a peer says the same', { ahead })
+      log('warn', 'the clock went on by more than the time that passed, and a peer says the same', {
+        ahead,
+      })
       return
     }
-    const why = heard.length === 0 ? 'no peer can be asked whether that is right' : 'no peer says the same: set it right by NTP'
+    const why =
+      heard.length === 0
+        ? 'no peer can be asked whether that is right'
+        : 'no peer says the same: set it right by NTP'
     if (!this.#isAlerted) log('alert', 'the clock of this host is doubted', { ahead, why })
     this.#isAlerted = true
     throw new Refusal('CLOCK_DOUBTED', `The clock of this host leapt ahead by ${ahead}, and ${why}`)

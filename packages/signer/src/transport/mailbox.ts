@@ -1,6 +1,9 @@
 import { Refusal } from '../errors.ts'
 
-interface Waiting { resolve: (value: unknown) => void; reject: (error: unknown) => void }
+interface Waiting {
+  resolve: (value: unknown) => void
+  reject: (error: unknown) => void
+}
 
 /** Messages of a three-party run, one per sender and round, kept until the run ends. */
 export class Mailbox {
@@ -12,7 +15,8 @@ export class Mailbox {
   /** Opens a box; messages for boxes that are not open are refused. @throws Refusal TOO_BUSY */
   open(name: string, expiresAt: number, now: number): void {
     this.expire(now)
-    if (this.#boxes.size >= Mailbox.boxesMax) throw new Refusal('TOO_BUSY', 'Too many runs are open')
+    if (this.#boxes.size >= Mailbox.boxesMax)
+      throw new Refusal('TOO_BUSY', 'Too many runs are open')
     this.#boxes.set(name, new Map())
     this.#expiry.set(name, expiresAt)
   }
@@ -22,7 +26,9 @@ export class Mailbox {
     for (const [name, at] of this.#expiry) if (at < now) this.close(name)
   }
 
-  has(name: string): boolean { return this.#boxes.has(name) }
+  has(name: string): boolean {
+    return this.#boxes.has(name)
+  }
 
   put(name: string, round: number, from: number, message: unknown): void {
     const box = this.#boxes.get(name)
@@ -44,9 +50,13 @@ export class Mailbox {
     try {
       return await new Promise((resolve, reject) => {
         this.#waiting.set(wait, { resolve, reject })
-        timer = setTimeout(
-          () => { reject(new Refusal('PEER_UNAVAILABLE', `node ${from} was silent in round ${round}`, { node: from })) }, timeoutMs
-        )
+        timer = setTimeout(() => {
+          reject(
+            new Refusal('PEER_UNAVAILABLE', `node ${from} was silent in round ${round}`, {
+              node: from,
+            }),
+          )
+        }, timeoutMs)
       })
     } finally {
       clearTimeout(timer)

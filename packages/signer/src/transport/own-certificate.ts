@@ -14,11 +14,13 @@ const WARN_DAYS = 30
 const WARN_EVERY_MS = DAY_MS
 
 /** @returns when the TLS certificate that a node presents expires */
-export const certificateExpiry = ({ tlsCertificate }: Config): Date => new X509Certificate(tlsCertificate).validToDate
+export const certificateExpiry = ({ tlsCertificate }: Config): Date =>
+  new X509Certificate(tlsCertificate).validToDate
 
 /**
- * The TLS certificate of a running node. It presents a renewed `tls.crt` without a restart, and its log warns before the end.
- * A certificate of another key is not used: peers and platform have pinned the key.
+ * The TLS certificate of a running node. It presents a renewed `tls.crt` without a restart, and its
+ * log warns before the end. A certificate of another key is not used: peers and platform have
+ * pinned the key.
  */
 export class OwnCertificate {
   readonly #config: Config
@@ -26,11 +28,24 @@ export class OwnCertificate {
   readonly #now: () => number
   readonly #log: Log
   readonly #path: string
-  /** Identifies the file that was read last; a renewal replaces the file. At first none, as it may have changed since the start. */
+  /**
+   * Identifies the file that was read last; a renewal replaces the file. At first none, as it may
+   * have changed since the start.
+   */
   #version: string | null = null
   #warnedAtMs = -Infinity
 
-  constructor({ config, server, now, log }: { config: Config; server: Server; now: () => number; log: Log }) {
+  constructor({
+    config,
+    server,
+    now,
+    log,
+  }: {
+    config: Config
+    server: Server
+    now: () => number
+    log: Log
+  }) {
     this.#config = config
     this.#server = server
     this.#now = now
@@ -38,7 +53,10 @@ export class OwnCertificate {
     this.#path = join(config.home, 'tls.crt')
   }
 
-  /** Presents a renewed certificate, and warns. Called regularly; does nothing while there is nothing to do. */
+  /**
+   * Presents a renewed certificate, and warns. Called regularly; does nothing while there is
+   * nothing to do.
+   */
   check(): void {
     const version = this.#readVersion()
     if (version !== null && version !== this.#version) {
@@ -57,13 +75,20 @@ export class OwnCertificate {
     try {
       const certificate = readFileSync(this.#path, 'utf8')
       if (certificate === this.#config.tlsCertificate) return
-      if (pinOf(certificate) !== pinOf(this.#config.tlsCertificate)) throw new Error('it has another key than tls.key')
+      if (pinOf(certificate) !== pinOf(this.#config.tlsCertificate))
+        throw new Error('it has another key than tls.key')
       this.#config.tlsCertificate = certificate
       presentCertificate(this.#server, this.#config)
       this.#warnedAtMs = -Infinity
-      this.#log('info', 'TLS certificate renewed', { expires: certificateExpiry(this.#config).toISOString() })
+      this.#log('info', 'TLS certificate renewed', {
+        expires: certificateExpiry(this.#config).toISOString(),
+      })
     } catch (error) {
-      this.#log('error', 'tls.crt was changed and cannot be used; the node presents the previous one', { reason: reason(error) })
+      this.#log(
+        'error',
+        'tls.crt was changed and cannot be used; the node presents the previous one',
+        { reason: reason(error) },
+      )
     }
   }
 
@@ -74,8 +99,13 @@ export class OwnCertificate {
     if (leftMs > WARN_DAYS * DAY_MS || nowMs - this.#warnedAtMs < WARN_EVERY_MS) return
     this.#warnedAtMs = nowMs
     const renew = `renew it: custody tls renew --home ${this.#config.home}`
-    const [level, message] = leftMs > 0 ? ['warn', 'the TLS certificate expires soon'] as const
-      : ['alert', 'the TLS certificate has expired: platform and peers refuse this node'] as const
+    const [level, message] =
+      leftMs > 0
+        ? (['warn', 'the TLS certificate expires soon'] as const)
+        : ([
+            'alert',
+            'the TLS certificate has expired: platform and peers refuse this node',
+          ] as const)
     this.#log(level, message, { expires: expiry.toISOString(), do: renew })
   }
 }

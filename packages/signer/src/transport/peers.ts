@@ -8,38 +8,74 @@ import type { SeenHead } from '../store/heads.ts'
 import type { Store } from '../store/index.ts'
 import { Link, Unreachable } from './client.ts'
 import {
-  EnvelopeError, isProof, NO_BINDING, open, PROTOCOL, proofSchema, seal, VERSION, type Binding, type Header, type Opened, type Proof,
+  EnvelopeError,
+  isProof,
+  NO_BINDING,
+  open,
+  PROTOCOL,
+  proofSchema,
+  seal,
+  VERSION,
+  type Binding,
+  type Header,
+  type Opened,
+  type Proof,
 } from '../envelope.ts'
 
 export const PAGE_ROWS = 200
 
 /** Answers a body, or one with bytes `Attached`. */
-export type PeerHandler = (node: number, body: unknown, header: Header, bytes: Buffer) => Promise<unknown>
+export type PeerHandler = (
+  node: number,
+  body: unknown,
+  header: Header,
+  bytes: Buffer,
+) => Promise<unknown>
 /** How a sealed message reaches a peer, and its answer comes back. */
 export type PeerLink = Pick<Link, 'peer' | 'post' | 'close'>
 
-/** Calls that a node answers before it has compared heads, or while it is being restored: they give nothing away that binds. */
+/**
+ * Calls that a node answers before it has compared heads, or while it is being restored: they give
+ * nothing away that binds.
+ */
 export const PING = '/peer/ping'
 const RECORD = '/peer/record'
-const BEFORE_HEADS = new Set([PING, '/peer/hash', RECORD, '/peer/generation', '/peer/head-of', '/peer/people'])
+const BEFORE_HEADS = new Set([
+  PING,
+  '/peer/hash',
+  RECORD,
+  '/peer/generation',
+  '/peer/head-of',
+  '/peer/people',
+])
 
 /** What a node answers that was opened for a recovery: its partner in it, and no ceremony. */
-const WHILE_RECOVERING = new Set([...BEFORE_HEADS, '/peer/sign/open', '/peer/sign/round', '/peer/nonce', '/peer/fuelled', '/peer/key/get'])
+const WHILE_RECOVERING = new Set([
+  ...BEFORE_HEADS,
+  '/peer/sign/open',
+  '/peer/sign/round',
+  '/peer/nonce',
+  '/peer/fuelled',
+  '/peer/key/get',
+])
 
 /** Calls of sessions and runs. None is made to a banned node or taken from it, in any round. */
 const SESSIONS = ['/peer/sign/', '/peer/test/', '/peer/ceremony/', '/peer/refresh/'] as const
 
-/** What a peer has reason to answer at most: a page of its record; the few words of what comes before the heads; all else. */
+/**
+ * What a peer has reason to answer at most: a page of its record; the few words of what comes
+ * before the heads; all else.
+ */
 const PAGE_BYTES_MAX = 64 * 1024 * 1024
 const SHORT_BYTES_MAX = 256 * 1024
 const ANSWER_BYTES_MAX = 24 * 1024 * 1024
-const bytesMaxOf = (call: string): number => (
+const bytesMaxOf = (call: string): number =>
   call === RECORD ? PAGE_BYTES_MAX : BEFORE_HEADS.has(call) ? SHORT_BYTES_MAX : ANSWER_BYTES_MAX
-)
 
 /**
- * Calls between nodes. Each message is signed, carries the sender's head, and a peer whose head goes back,
- * or whose record is not the one seen before, is refused until its operator has restored it.
+ * Calls between nodes. Each message is signed, carries the sender's head, and a peer whose head
+ * goes back, or whose record is not the one seen before, is refused until its operator has restored
+ * it.
  */
 export class Peers {
   readonly #config: Config
@@ -50,10 +86,16 @@ export class Peers {
   readonly #handlers = new Map<string, PeerHandler>()
   /** Start of the peer whose record was compared with what this node was shown. */
   readonly #compared = new Map<number, string>()
-  /** The same with what the third was shown, or the third was away when it was first needed: calls are answered. */
+  /**
+   * The same with what the third was shown, or the third was away when it was first needed: calls
+   * are answered.
+   */
   readonly #checked = new Map<number, string>()
   readonly #checking = new Map<number, { boot: string; done: Promise<void> }>()
-  /** Peers that were compared while the third node was away, by what they showed then: it is asked once it is back. */
+  /**
+   * Peers that were compared while the third node was away, by what they showed then: it is asked
+   * once it is back.
+   */
   readonly #alone = new Map<number, { header: Header; proof: Proof }>()
   /** Starts of peers whose going back was logged. */
   readonly #alerted = new Set<string>()
@@ -67,9 +109,16 @@ export class Peers {
   beforeServing: () => Promise<void> = async () => {}
   readonly boot: string
 
-  /** @param assertNotBanned throws BANNED: asked before a session's message is read or answered, and before one is sent */
+  /**
+   * @param assertNotBanned throws BANNED: asked before a session's message is read or answered,
+   *   and before one is sent
+   */
   constructor(
-    config: Config, store: Store, environment: Environment, log: Log, assertNotBanned: (node: number) => void,
+    config: Config,
+    store: Store,
+    environment: Environment,
+    log: Log,
+    assertNotBanned: (node: number) => void,
     link = (peer: Peer): PeerLink => new Link(config, peer, () => environment.now()),
   ) {
     this.#config = config
@@ -82,41 +131,86 @@ export class Peers {
     for (const { node, proof } of store.heads.read()) this.#remember(node, proof)
     store.heads.source = () => [...this.#latest.values()]
     this.handle(PING, async () => ({ clock: this.#environment.now() }))
-    this.handle('/peer/head-of', async (_node, body) => ({ proof: this.#highest(Number((body as { node: number }).node))?.proof ?? null }))
-    this.handle('/peer/generation', async (node) => ({ generation: this.#highest(node)?.generation ?? 0 }))
-    this.handle(RECORD, async (_node, body) => ({ rows: this.#store.record.page(Number((body as { from: number }).from), PAGE_ROWS) }))
-    this.handle('/peer/hash', async (_node, body) => ({ hash: this.#store.record.hashAt(Number((body as { height: number }).height)) }))
+    this.handle('/peer/head-of', async (_node, body) => ({
+      proof: this.#highest(Number((body as { node: number }).node))?.proof ?? null,
+    }))
+    this.handle('/peer/generation', async (node) => ({
+      generation: this.#highest(node)?.generation ?? 0,
+    }))
+    this.handle(RECORD, async (_node, body) => ({
+      rows: this.#store.record.page(Number((body as { from: number }).from), PAGE_ROWS),
+    }))
+    this.handle('/peer/hash', async (_node, body) => ({
+      hash: this.#store.record.hashAt(Number((body as { height: number }).height)),
+    }))
   }
 
-  handle(call: string, handler: PeerHandler): void { this.#handlers.set(call, handler) }
-  get nodes(): number[] { return [...this.#links.keys()].sort() }
-  reachable(node: number): boolean { return this.#reachable.get(node) ?? false }
+  handle(call: string, handler: PeerHandler): void {
+    this.#handlers.set(call, handler)
+  }
+  get nodes(): number[] {
+    return [...this.#links.keys()].sort()
+  }
+  reachable(node: number): boolean {
+    return this.#reachable.get(node) ?? false
+  }
 
   /** Highest head this peer has shown, to be written down with the next step. */
-  headOf(node: number): SeenHead | null { return this.#latest.get(node) ?? null }
+  headOf(node: number): SeenHead | null {
+    return this.#latest.get(node) ?? null
+  }
 
-  #header(to: number, call: string, request: string, response: boolean, status: number, binding: Binding): Header {
+  #header(
+    to: number,
+    call: string,
+    request: string,
+    response: boolean,
+    status: number,
+    binding: Binding,
+  ): Header {
     const { record, state } = this.#store
     return {
-      protocol: PROTOCOL, version: VERSION, call, request, response, status, ...binding, from: this.#config.node, to, height: record.height,
-      head: record.head, generation: state.generation, boot: this.boot,
+      protocol: PROTOCOL,
+      version: VERSION,
+      call,
+      request,
+      response,
+      status,
+      ...binding,
+      from: this.#config.node,
+      to,
+      height: record.height,
+      head: record.head,
+      generation: state.generation,
+      boot: this.boot,
     }
   }
 
-  async call<T>(node: number, call: string, body: unknown, options: { timeout: number; binding?: Binding }): Promise<T> {
+  async call<T>(
+    node: number,
+    call: string,
+    body: unknown,
+    options: { timeout: number; binding?: Binding },
+  ): Promise<T> {
     const { body: answered } = await this.#send(node, call, body, options)
     return answered as T
   }
 
   /** The same where the answer has bytes beside its body. */
   exchange(
-    node: number, call: string, said: unknown, options: { timeout: number; binding?: Binding }
+    node: number,
+    call: string,
+    said: unknown,
+    options: { timeout: number; binding?: Binding },
   ): Promise<{ body: unknown; bytes: Buffer }> {
     return this.#send(node, call, said, options)
   }
 
   async #send(
-    node: number, call: string, said: unknown, { timeout, binding = NO_BINDING }: { timeout: number; binding?: Binding }
+    node: number,
+    call: string,
+    said: unknown,
+    { timeout, binding = NO_BINDING }: { timeout: number; binding?: Binding },
   ): Promise<Opened> {
     const link = this.#links.get(node)
     if (!link) throw new Refusal('BAD_ORDER', `There is no peer ${node}`)
@@ -124,8 +218,14 @@ export class Peers {
     const request = hex(this.#environment.random(16))
     let answer: Buffer
     try {
-      const sealed = seal(this.#config.identity, this.#header(node, call, request, false, 0, binding), said)
-      answer = await inSpan(`peer ${call}`, { node: link.peer.node }, () => link.post(call, sealed, timeout, bytesMaxOf(call)))
+      const sealed = seal(
+        this.#config.identity,
+        this.#header(node, call, request, false, 0, binding),
+        said,
+      )
+      answer = await inSpan(`peer ${call}`, { node: link.peer.node }, () =>
+        link.post(call, sealed, timeout, bytesMaxOf(call)),
+      )
     } catch (error) {
       if (error instanceof Unreachable) {
         this.#reachable.set(node, false)
@@ -135,20 +235,35 @@ export class Peers {
     }
     let opened: Opened
     try {
-      opened = open(answer, { from: node, to: this.#config.node, call, response: true, request, identity: link.peer.identity })
+      opened = open(answer, {
+        from: node,
+        to: this.#config.node,
+        call,
+        response: true,
+        request,
+        identity: link.peer.identity,
+      })
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
       this.#log('warn', 'an answer was not authentic', { peer: node, call, reason: reason(error) })
-      throw new Refusal('PEER_UNAVAILABLE', `The answer of peer node ${node} ${error.message}`, { node })
+      throw new Refusal('PEER_UNAVAILABLE', `The answer of peer node ${node} ${error.message}`, {
+        node,
+      })
     }
     this.#reachable.set(node, true)
     await this.#checkHead(node, opened.header, opened.proof, call)
     this.#assertServed(node, call)
     if (opened.header.status !== 200) {
-      const { error, message, rule: _rule, ...detail } = opened.body as { error: unknown; message: unknown; rule: unknown }
+      const {
+        error,
+        message,
+        rule: _rule,
+        ...detail
+      } = opened.body as { error: unknown; message: unknown; rule: unknown }
       throw new Refusal(
-        isCode(error) ? error : 'PEER_UNAVAILABLE', typeof message === 'string' ? message.slice(0, 500) : 'The peer refused',
-        { ...detail, node: (detail as { node?: number }).node ?? node }
+        isCode(error) ? error : 'PEER_UNAVAILABLE',
+        typeof message === 'string' ? message.slice(0, 500) : 'The peer refused',
+        { ...detail, node: (detail as { node?: number }).node ?? node },
       )
     }
     return opened
@@ -164,14 +279,25 @@ export class Peers {
     if (!link) throw new Refusal('NOT_ALLOWED', 'Unknown peer')
     let opened: Opened
     try {
-      opened = open(sealed, { from: node, to: this.#config.node, call: path, response: false, identity: link.peer.identity })
+      opened = open(sealed, {
+        from: node,
+        to: this.#config.node,
+        call: path,
+        response: false,
+        identity: link.peer.identity,
+      })
     } catch (error) {
-      if (error instanceof EnvelopeError) throw new Refusal('NOT_ALLOWED', `The envelope ${error.message}`)
+      if (error instanceof EnvelopeError)
+        throw new Refusal('NOT_ALLOWED', `The envelope ${error.message}`)
       throw error
     }
     const { header } = opened
     const binding: Binding = {
-      session: header.session, round: header.round, key: header.key, path: header.path, digest: header.digest,
+      session: header.session,
+      round: header.round,
+      key: header.key,
+      path: header.path,
+      digest: header.digest,
       participants: header.participants,
     }
     let status = 200
@@ -181,10 +307,14 @@ export class Peers {
       if (!handler) throw new Refusal('NOT_FOUND', 'No such call')
       // A comparison of records asks back; it must not ask about asking.
       if (!BEFORE_HEADS.has(path) && this.#store.state.restoring) {
-        throw new Refusal('RESTORING', `Node ${this.#config.node} is being restored`, { node: this.#config.node })
+        throw new Refusal('RESTORING', `Node ${this.#config.node} is being restored`, {
+          node: this.#config.node,
+        })
       }
       if (this.#store.state.recovering && !WHILE_RECOVERING.has(path)) {
-        throw new Refusal('RESTORING', `Node ${this.#config.node} was opened for a recovery`, { node: this.#config.node })
+        throw new Refusal('RESTORING', `Node ${this.#config.node} was opened for a recovery`, {
+          node: this.#config.node,
+        })
       }
       if (!BEFORE_HEADS.has(path)) await this.beforeServing()
       await this.#checkHead(node, header, opened.proof, path)
@@ -194,23 +324,35 @@ export class Peers {
       this.#assertServed(node, path)
     } catch (error) {
       const answered = errorAnswer(error)
-      if (answered.status === 500) this.#log('error', 'unexpected error', { call: path, peer: node, reason: reason(error) })
+      if (answered.status === 500)
+        this.#log('error', 'unexpected error', { call: path, peer: node, reason: reason(error) })
       status = answered.status
       body = answered.body
     }
-    return seal(this.#config.identity, this.#header(node, path, header.request, true, status, binding), body)
+    return seal(
+      this.#config.identity,
+      this.#header(node, path, header.request, true, status, binding),
+      body,
+    )
   }
 
   /** The highest head of a node that this one was shown, ever. */
-  #highest(node: number): { height: number; hash: string; generation: number; proof: Proof | null } | null {
+  #highest(
+    node: number,
+  ): { height: number; hash: string; generation: number; proof: Proof | null } | null {
     const recorded = this.#store.state.heads.get(node) ?? null
     const latest = this.#latest.get(node) ?? null
     if (!recorded || !latest) return latest ?? recorded
     const isSame = latest.generation === recorded.generation
-    return latest.generation > recorded.generation || (isSame && latest.height >= recorded.height) ? latest : recorded
+    return latest.generation > recorded.generation || (isSame && latest.height >= recorded.height)
+      ? latest
+      : recorded
   }
 
-  /** A head from this node's own disk: whatever the file says, it is the peer's signature that counts. */
+  /**
+   * A head from this node's own disk: whatever the file says, it is the peer's signature that
+   * counts.
+   */
   #remember(node: number, kept: unknown): void {
     const link = this.#links.get(node)
     const proof = proofSchema.safeParse(kept)
@@ -223,18 +365,36 @@ export class Peers {
 
   #raise(node: number, header: Header, proof: Proof): void {
     const latest = this.#latest.get(node)
-    if (!latest || header.generation > latest.generation || (header.generation === latest.generation && header.height > latest.height)) {
-      this.#latest.set(node, { node, height: header.height, hash: header.head, generation: header.generation, proof })
+    if (
+      !latest ||
+      header.generation > latest.generation ||
+      (header.generation === latest.generation && header.height > latest.height)
+    ) {
+      this.#latest.set(node, {
+        node,
+        height: header.height,
+        hash: header.head,
+        generation: header.generation,
+        proof,
+      })
     }
   }
 
   async #checkHead(node: number, header: Header, proof: Proof, call: string): Promise<void> {
     if (BEFORE_HEADS.has(call) && call !== PING) return
-    // Within one start of the peer, messages may overtake each other; its memory cannot go back without a restart.
+    // Within one start of the peer, messages may overtake each other; its memory cannot go back
+    // without a restart.
     if (call === PING) {
-      // A comparison asks back, and takes longer than a ping may: its head counts once that is through.
+      // A comparison asks back, and takes longer than a ping may: its head counts once that is
+      // through.
       if (this.#compared.get(node) === header.boot) this.#raise(node, header, proof)
-      else void this.#met(node, header, proof).then(() => { this.#raise(node, header, proof) }, () => {})
+      else
+        void this.#met(node, header, proof).then(
+          () => {
+            this.#raise(node, header, proof)
+          },
+          () => {},
+        )
       this.#askAgain(this.#third(node))
       return
     }
@@ -243,7 +403,8 @@ export class Peers {
       await this.#met(node, header, proof)
       // One that a ping began may have asked the third before it was there.
       if (joined && this.#checked.get(node) !== header.boot) await this.#met(node, header, proof)
-      // With the third away this is all that can be done: two nodes go on, and the third is asked when it is back.
+      // With the third away this is all that can be done: two nodes go on, and the third is asked
+      // when it is back.
       this.#checked.set(node, header.boot)
     }
     this.#raise(node, header, proof)
@@ -256,13 +417,17 @@ export class Peers {
     this.#met(node, alone.header, alone.proof).catch(() => {})
   }
 
-  #third(node: number): number { return this.nodes.find((other) => other !== node)! }
+  #third(node: number): number {
+    return this.nodes.find((other) => other !== node)!
+  }
 
   /** One comparison at a time for each start of a peer. */
   #met(node: number, header: Header, proof: Proof): Promise<void> {
     const running = this.#checking.get(node)
     if (running?.boot === header.boot) return running.done
-    const done = this.#compare(node, header, proof).finally(() => { this.#checking.delete(node) })
+    const done = this.#compare(node, header, proof).finally(() => {
+      this.#checking.delete(node)
+    })
     this.#checking.set(node, { boot: header.boot, done })
     return done
   }
@@ -270,35 +435,56 @@ export class Peers {
   #wentBack(node: number, boot: string): Refusal {
     this.#checked.delete(node)
     this.#compared.delete(node)
-    if (!this.#alerted.has(`${node} ${boot}`)) this.#log('alert', "a peer's record went back", { peer: node })
+    if (!this.#alerted.has(`${node} ${boot}`))
+      this.#log('alert', "a peer's record went back", { peer: node })
     this.#alerted.add(`${node} ${boot}`)
-    return new Refusal('HEAD_WENT_BACK', `The record of node ${node} went back: its operator must restore it`, { node })
+    return new Refusal(
+      'HEAD_WENT_BACK',
+      `The record of node ${node} went back: its operator must restore it`,
+      { node },
+    )
   }
 
   /**
-   * Once per start of the peer: its record must hold every head it has shown, to this node or, by its own signature,
-   * to the third. Only its operator's restoring, which raises the generation, begins anew.
+   * Once per start of the peer: its record must hold every head it has shown, to this node or, by
+   * its own signature, to the third. Only its operator's restoring, which raises the generation,
+   * begins anew.
    */
   async #compare(node: number, header: Header, proof: Proof): Promise<void> {
     const own = this.#highest(node)
     const told = await this.#askThird(node)
     const known = [...(own ? [own] : []), ...(told ?? [])]
     for (const each of known) {
-      // What the peer told the third within this same start may have overtaken this message: only the hash below tells then.
+      // What the peer told the third within this same start may have overtaken this message: only
+      // the hash below tells then.
       const overtook = each.proof?.header.boot === header.boot
-      const isBehind = header.generation === each.generation && header.height < each.height && !overtook
+      const isBehind =
+        header.generation === each.generation && header.height < each.height && !overtook
       if (header.generation < each.generation || isBehind) throw this.#wentBack(node, header.boot)
     }
     for (const each of known.filter((head) => head.generation === header.generation)) {
       const { body, header: answered } = await this.#send(
-        node, '/peer/hash', { height: each.height }, { timeout: this.#config.timeouts_ms.round }
+        node,
+        '/peer/hash',
+        { height: each.height },
+        { timeout: this.#config.timeouts_ms.round },
       )
-      if (answered.boot !== header.boot) throw new Refusal('PEER_UNAVAILABLE', `Node ${node} started anew`, { node })
+      if (answered.boot !== header.boot)
+        throw new Refusal('PEER_UNAVAILABLE', `Node ${node} started anew`, { node })
       if ((body as { hash: unknown }).hash !== each.hash) throw this.#wentBack(node, header.boot)
     }
     if (own && header.generation > own.generation) {
-      this.#log('alert', 'a peer was restored by its operator', { peer: node, generation: header.generation })
-      this.#store.append('head', { node, height: header.height, hash: header.head, generation: header.generation, proof })
+      this.#log('alert', 'a peer was restored by its operator', {
+        peer: node,
+        generation: header.generation,
+      })
+      this.#store.append('head', {
+        node,
+        height: header.height,
+        hash: header.head,
+        generation: header.generation,
+        proof,
+      })
     }
     this.#compared.set(node, header.boot)
     if (told === null) this.#alone.set(node, { header, proof })
@@ -309,43 +495,74 @@ export class Peers {
   }
 
   /** What the third node was shown; null where it is away. */
-  async #askThird(node: number): Promise<{ height: number; hash: string; generation: number; proof: Proof }[] | null> {
+  async #askThird(
+    node: number,
+  ): Promise<{ height: number; hash: string; generation: number; proof: Proof }[] | null> {
     const third = this.#third(node)
     const identity = this.#links.get(node)!.peer.identity
     try {
-      const { body } = await this.#send(third, '/peer/head-of', { node }, { timeout: this.#config.timeouts_ms.round })
+      const { body } = await this.#send(
+        third,
+        '/peer/head-of',
+        { node },
+        { timeout: this.#config.timeouts_ms.round },
+      )
       const proof = proofSchema.nullable().parse((body as { proof: unknown }).proof)
       if (!proof || !isProof(proof, node, identity)) return []
-      return [{ height: proof.header.height, hash: proof.header.head, generation: proof.header.generation, proof }]
+      return [
+        {
+          height: proof.header.height,
+          hash: proof.header.head,
+          generation: proof.header.generation,
+          proof,
+        },
+      ]
     } catch {
-      // Two nodes go on without the third: a rolled-back one then meets what this one was shown, and the third's word when it is back.
+      // Two nodes go on without the third: a rolled-back one then meets what this one was shown,
+      // and the third's word when it is back.
       return null
     }
   }
 
   /**
-   * Whether a ping would tell neither side anything but that the other is there: this peer has seen this node's head, was
-   * compared in its present start, and answered last time. What is new to this node the peer tells by a ping of its own.
+   * Whether a ping would tell neither side anything but that the other is there: this peer has seen
+   * this node's head, was compared in its present start, and answered last time. What is new to
+   * this node the peer tells by a ping of its own.
    */
   isQuiet(node: number): boolean {
     const { record, state } = this.#store
     const shown = this.#shown.get(node)
-    return this.reachable(node) && this.#alone.size === 0 && shown !== undefined && shown.boot === this.#compared.get(node)
-      && shown.height === record.height && shown.generation === state.generation
+    return (
+      this.reachable(node) &&
+      this.#alone.size === 0 &&
+      shown !== undefined &&
+      shown.boot === this.#compared.get(node) &&
+      shown.height === record.height &&
+      shown.generation === state.generation
+    )
   }
 
-  /** For the status, and so that each node soon knows the others' heads. @param nodes who is asked */
+  /**
+   * For the status, and so that each node soon knows the others' heads. @param nodes who is asked
+   */
   async ping(nodes: readonly number[] = this.nodes): Promise<void> {
-    await Promise.all(nodes.map(async (node) => {
-      const { record: { height }, state: { generation } } = this.#store
-      try {
-        const { header } = await this.#send(node, PING, {}, { timeout: 1500 })
-        this.#shown.set(node, { boot: header.boot, height, generation })
-      } catch {
-        this.#reachable.set(node, false)
-      }
-    }))
+    await Promise.all(
+      nodes.map(async (node) => {
+        const {
+          record: { height },
+          state: { generation },
+        } = this.#store
+        try {
+          const { header } = await this.#send(node, PING, {}, { timeout: 1500 })
+          this.#shown.set(node, { boot: header.boot, height, generation })
+        } catch {
+          this.#reachable.set(node, false)
+        }
+      }),
+    )
   }
 
-  close(): void { for (const link of this.#links.values()) link.close() }
+  close(): void {
+    for (const link of this.#links.values()) link.close()
+  }
 }

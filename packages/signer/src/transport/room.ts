@@ -1,4 +1,7 @@
-/** What a node may say in a call, in bytes with its envelope. Orders show previous transactions in hex, thirty of the largest. */
+/**
+ * What a node may say in a call, in bytes with its envelope. Orders show previous transactions in
+ * hex, thirty of the largest.
+ */
 const ORDER_BYTES_MAX = 72 * 1024 * 1024
 /** All rounds of eight signatures. */
 const ROUND_BYTES_MAX = 8 * 1024 * 1024
@@ -6,7 +9,9 @@ const ROUND_BYTES_MAX = 8 * 1024 * 1024
 const MESSAGE_BYTES_MAX = 2 * 1024 * 1024
 const SHORT_BYTES_MAX = 256 * 1024
 const BYTES_MAX: Readonly<Record<string, number>> = {
-  '/peer/sign/open': ORDER_BYTES_MAX, '/peer/sign/round': ROUND_BYTES_MAX, '/peer/ceremony/message': MESSAGE_BYTES_MAX,
+  '/peer/sign/open': ORDER_BYTES_MAX,
+  '/peer/sign/round': ROUND_BYTES_MAX,
+  '/peer/ceremony/message': MESSAGE_BYTES_MAX,
   '/peer/test/round': MESSAGE_BYTES_MAX,
 }
 
@@ -14,8 +19,9 @@ const BYTES_MAX: Readonly<Record<string, number>> = {
 export const callBytesMax = (path: string): number => BYTES_MAX[path] ?? SHORT_BYTES_MAX
 
 /**
- * How much of one peer's calls is in memory at a time, from the moment that their length is known until they are answered. A call's
- * signature can be checked only when it is here whole, so that this is what bounds a peer that signs nothing.
+ * How much of one peer's calls is in memory at a time, from the moment that their length is known
+ * until they are answered. A call's signature can be checked only when it is here whole, so that
+ * this is what bounds a peer that signs nothing.
  */
 export class Room {
   /** The largest order, and what may come beside it. */
@@ -25,7 +31,8 @@ export class Room {
   /** @returns gives the room back, once. @throws Error where there is none */
   take(node: number, bytes: number): () => void {
     const used = this.#used.get(node) ?? 0
-    if (used + bytes > Room.bytesMax) throw new Error(`more than ${Room.bytesMax} bytes of calls at a time`)
+    if (used + bytes > Room.bytesMax)
+      throw new Error(`more than ${Room.bytesMax} bytes of calls at a time`)
     this.#used.set(node, used + bytes)
     let isReleased = false
     return () => {

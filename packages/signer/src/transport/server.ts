@@ -25,86 +25,126 @@ export interface Handlers {
 
 /** An order shows previous transactions in hex: thirty of the largest, without their witnesses. */
 const PLATFORM_BYTES_MAX = 64 * 1024 * 1024
-/** How long a connection is kept on which nobody asks, and how long a whole request may take to come. */
+/**
+ * How long a connection is kept on which nobody asks, and how long a whole request may take to
+ * come.
+ */
 const IDLE_MS_MAX = 120_000
 const REQUEST_MS_MAX = 60_000
 
-/** What a server presents, and how. No session resumption: every connection presents its certificate. */
+/**
+ * What a server presents, and how. No session resumption: every connection presents its
+ * certificate.
+ */
 const contextOf = ({ tlsKey, tlsCertificate, platform_certificate, peerList }: Config) => ({
   key: tlsKey,
   cert: tlsCertificate,
-  // Names them in the handshake, and keeps Node from loading the public certificate authorities. `checkCertificate` decides.
+  // Names them in the handshake, and keeps Node from loading the public certificate authorities.
+  // `checkCertificate` decides.
   ca: [platform_certificate, ...peerList.map(({ certificate }) => certificate)],
   minVersion: 'TLSv1.3' as const,
   secureOptions: constants.SSL_OP_NO_TICKET,
 })
 
-/** Makes a running server present the certificate of `config` on its next connections. Open connections continue. */
-export const presentCertificate = (server: Server, config: Config): void => { server.setSecureContext(contextOf(config)) }
+/**
+ * Makes a running server present the certificate of `config` on its next connections. Open
+ * connections continue.
+ */
+export const presentCertificate = (server: Server, config: Config): void => {
+  server.setSecureContext(contextOf(config))
+}
 
 /**
- * HTTPS with client certificates. A connection gets a role when its handshake ends, if its certificate is valid and has a pinned key;
- * any other connection is closed there. Handlers serve connections with a role only.
+ * HTTPS with client certificates. A connection gets a role when its handshake ends, if its
+ * certificate is valid and has a pinned key; any other connection is closed there. Handlers serve
+ * connections with a role only.
  * @param now milliseconds since the epoch, against which certificates are checked
  */
-export function openServer(config: Config, handlers: Handlers, log: Log, now: () => number): { server: Server; channels: Channels } {
+export function openServer(
+  config: Config,
+  handlers: Handlers,
+  log: Log,
+  now: () => number,
+): { server: Server; channels: Channels } {
   const roles = new WeakMap<object, Role>()
   const roleOf = (request: IncomingMessage): Role | null => roles.get(request.socket) ?? null
   const roleByPin = new Map<string, Role>([
-    [config.platformPin, { kind: 'platform' }], ...config.peerList.map(({ node, pin }) => [pin, { kind: 'peer', node }] as const),
+    [config.platformPin, { kind: 'platform' }],
+    ...config.peerList.map(({ node, pin }) => [pin, { kind: 'peer', node }] as const),
   ])
   const room = new Room()
   const channels = new Channels(log, room)
-  const server = createServer({
-    ...contextOf(config),
-    requestCert: true,
-    // `checkCertificate` decides in its place: there is no certificate authority.
-    rejectUnauthorized: false,
-    keepAliveTimeout: IDLE_MS_MAX,
-    requestTimeout: REQUEST_MS_MAX,
-    headersTimeout: 10_000,
-    maxHeaderSize: 8192,
-  }, (request, response) => {
-    const trace = [request.headers['traceparent']].flat()[0]
-    const handle = async (): Promise<void> => {
-      const role = roleOf(request)
-      if (!role) {
-        response.destroy()
-        return
-      }
-      const method = request.method ?? ''
-      const path = request.url ?? ''
-      if (method === 'GET' && path === '/hello') return answer(response, 200, JSON.stringify(handlers.hello()))
-      const isPeerCall = path.startsWith('/peer/')
-      if (isPeerCall !== (role.kind === 'peer')) throw new Refusal('NOT_ALLOWED', 'This certificate may not call this endpoint')
-      if (role.kind === 'peer') {
-        const most = callBytesMax(path)
-        const said = Number(request.headers['content-length'] ?? most)
-        const release = room.take(role.node, Math.min(Number.isFinite(said) ? said : most, most))
-        try {
-          const sealed = await readBytes(request, most)
-          answer(response, 200, await within(trace, path, { from: role.node }, () => handlers.peer(role.node, path, sealed)))
-        } finally {
-          release()
+  const server = createServer(
+    {
+      ...contextOf(config),
+      requestCert: true,
+      // `checkCertificate` decides in its place: there is no certificate authority.
+      rejectUnauthorized: false,
+      keepAliveTimeout: IDLE_MS_MAX,
+      requestTimeout: REQUEST_MS_MAX,
+      headersTimeout: 10_000,
+      maxHeaderSize: 8192,
+    },
+    (request, response) => {
+      const trace = [request.headers['traceparent']].flat()[0]
+      const handle = async (): Promise<void> => {
+        const role = roleOf(request)
+        if (!role) {
+          response.destroy()
+          return
         }
-      } else {
-        const text = method === 'GET' ? '' : await readText(request, PLATFORM_BYTES_MAX)
-        const result = await within(trace, path, { from: 'platform' }, () => handlers.platform(method, path, text))
-        answer(response, result.status, JSON.stringify(result.body))
+        const method = request.method ?? ''
+        const path = request.url ?? ''
+        if (method === 'GET' && path === '/hello')
+          return answer(response, 200, JSON.stringify(handlers.hello()))
+        const isPeerCall = path.startsWith('/peer/')
+        if (isPeerCall !== (role.kind === 'peer'))
+          throw new Refusal('NOT_ALLOWED', 'This certificate may not call this endpoint')
+        if (role.kind === 'peer') {
+          const most = callBytesMax(path)
+          const said = Number(request.headers['content-length'] ?? most)
+          const release = room.take(role.node, Math.min(Number.isFinite(said) ? said : most, most))
+          try {
+            const sealed = await readBytes(request, most)
+            answer(
+              response,
+              200,
+              await within(trace, path, { from: role.node }, () =>
+                handlers.peer(role.node, path, sealed),
+              ),
+            )
+          } finally {
+            release()
+          }
+        } else {
+          const text = method === 'GET' ? '' : await readText(request, PLATFORM_BYTES_MAX)
+          const result = await within(trace, path, { from: 'platform' }, () =>
+            handlers.platform(method, path, text),
+          )
+          answer(response, result.status, JSON.stringify(result.body))
+        }
       }
-    }
-    handle().catch((error: unknown) => {
-      const { status, body } = errorAnswer(error)
-      // The rest of the body may not have been read: nothing else may follow it on this connection.
-      if (error instanceof Refusal && error.code === 'TOO_LARGE' && !response.headersSent) response.setHeader('connection', 'close')
-      if (status === 500) log('error', 'unexpected error', { path: (request.url ?? '').slice(0, 100), reason: reason(error) })
-      answer(response, status, JSON.stringify(body))
-    })
-  })
+      handle().catch((error: unknown) => {
+        const { status, body } = errorAnswer(error)
+        // The rest of the body may not have been read: nothing else may follow it on this
+        // connection.
+        if (error instanceof Refusal && error.code === 'TOO_LARGE' && !response.headersSent)
+          response.setHeader('connection', 'close')
+        if (status === 500)
+          log('error', 'unexpected error', {
+            path: (request.url ?? '').slice(0, 100),
+            reason: reason(error),
+          })
+        answer(response, status, JSON.stringify(body))
+      })
+    },
+  )
   // Before the HTTP server takes the connection, so that it reads nothing of one that is refused.
   server.prependListener('secureConnection', (socket) => {
     try {
-      const role = roleByPin.get(checkCertificate(socket.getPeerX509Certificate(), [...roleByPin.keys()], now()))
+      const role = roleByPin.get(
+        checkCertificate(socket.getPeerX509Certificate(), [...roleByPin.keys()], now()),
+      )
       if (role) roles.set(socket, role)
     } catch (error) {
       log('warn', 'handshake refused', { reason: reason(error) })
@@ -117,19 +157,30 @@ export function openServer(config: Config, handlers: Handlers, log: Log, now: ()
       stream.destroy()
       return
     }
-    stream.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${PROTOCOL_NAME}\r\n\r\n`)
-    channels.serve(stream as TLSSocket, role.node, (path, trace, sealed) => (
-      within(trace, path, { from: role.node }, () => handlers.peer(role.node, path, sealed))
-    ))
+    stream.write(
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${PROTOCOL_NAME}\r\n\r\n`,
+    )
+    channels.serve(stream as TLSSocket, role.node, (path, trace, sealed) =>
+      within(trace, path, { from: role.node }, () => handlers.peer(role.node, path, sealed)),
+    )
   })
-  server.on('tlsClientError', (error) => log('warn', 'handshake refused', { reason: reason(error) }))
-  server.on('clientError', (_error, socket) => { socket.destroy() })
+  server.on('tlsClientError', (error) =>
+    log('warn', 'handshake refused', { reason: reason(error) }),
+  )
+  server.on('clientError', (_error, socket) => {
+    socket.destroy()
+  })
   return { server, channels }
 }
 
-// What a trace is called, and nothing else, is taken from a request's header: it authorises nothing and is not written down here.
-const within = <T>(trace: string | undefined, path: string, attributes: Attributes, work: () => Promise<T>): Promise<T> =>
-  continued(trace, path.slice(0, 40), attributes, work)
+// What a trace is called, and nothing else, is taken from a request's header: it authorises nothing
+// and is not written down here.
+const within = <T>(
+  trace: string | undefined,
+  path: string,
+  attributes: Attributes,
+  work: () => Promise<T>,
+): Promise<T> => continued(trace, path.slice(0, 40), attributes, work)
 
 /** The connections of peers that have ceased to be HTTP. */
 class Channels {
@@ -143,8 +194,15 @@ class Channels {
     this.#room = room
   }
 
-  /** Answers the calls of one connection, one after the other. Whoever says more than one at a time is cut off. */
-  serve(stream: TLSSocket, node: number, handle: (path: string, trace: string, sealed: Buffer) => Promise<Buffer>): void {
+  /**
+   * Answers the calls of one connection, one after the other. Whoever says more than one at a time
+   * is cut off.
+   */
+  serve(
+    stream: TLSSocket,
+    node: number,
+    handle: (path: string, trace: string, sealed: Buffer) => Promise<Buffer>,
+  ): void {
     const reader = new FrameReader()
     let begun = 0
     let release: (() => void) | null = null
@@ -154,8 +212,12 @@ class Channels {
     }
     this.#idle.add(stream)
     stream.setNoDelay(true)
-    stream.setTimeout(IDLE_MS_MAX, () => { if (!this.#busy.has(stream)) stream.destroy() })
-    stream.on('error', () => { stream.destroy() })
+    stream.setTimeout(IDLE_MS_MAX, () => {
+      if (!this.#busy.has(stream)) stream.destroy()
+    })
+    stream.on('error', () => {
+      stream.destroy()
+    })
     stream.on('close', () => {
       this.#idle.delete(stream)
       // What is being answered is in memory still.
@@ -164,12 +226,15 @@ class Channels {
     const take = async (chunk: Buffer): Promise<void> => {
       if (this.#busy.has(stream)) throw new Error('a call within a call')
       if (reader.isEmpty) begun = performance.now()
-      else if (performance.now() - begun > REQUEST_MS_MAX) throw new Error('a call that does not end')
+      else if (performance.now() - begun > REQUEST_MS_MAX)
+        throw new Error('a call that does not end')
       const frame = reader.push(chunk, callBytesMax('/peer/sign/open'))
       const path = pathOf(frame ?? reader.begun)
       const length = frame?.length ?? reader.length
       if (path !== null && length > callBytesMax(path)) {
-        throw new Error(`${path.slice(0, 64)} with ${length} bytes, which are more than ${callBytesMax(path)}`)
+        throw new Error(
+          `${path.slice(0, 64)} with ${length} bytes, which are more than ${callBytesMax(path)}`,
+        )
       }
       if (!frame) {
         if (length > 0) release ??= this.#room.take(node, length)
@@ -192,18 +257,24 @@ class Channels {
     })
   }
 
-  async #answer(frame: Buffer, handle: (path: string, trace: string, sealed: Buffer) => Promise<Buffer>): Promise<Buffer> {
+  async #answer(
+    frame: Buffer,
+    handle: (path: string, trace: string, sealed: Buffer) => Promise<Buffer>,
+  ): Promise<Buffer> {
     const { path, trace, sealed } = callOf(frame)
     try {
       return await handle(path, trace, sealed)
     } catch (error) {
       const { status, body } = errorAnswer(error)
-      if (status === 500) this.#log('error', 'unexpected error', { path: path.slice(0, 100), reason: reason(error) })
+      if (status === 500)
+        this.#log('error', 'unexpected error', { path: path.slice(0, 100), reason: reason(error) })
       return Buffer.from(JSON.stringify(body))
     }
   }
 
-  closeIdle(): void { for (const stream of this.#idle) stream.destroy() }
+  closeIdle(): void {
+    for (const stream of this.#idle) stream.destroy()
+  }
 
   closeAll(): void {
     this.closeIdle()

@@ -17,7 +17,9 @@ pub fn check_path(path: &[u32]) -> Outcome<()> {
         return Err(Fault::argument("path deeper than 32 levels"));
     }
     if path.iter().any(|index| *index > INDEX_MAX) {
-        return Err(Fault::argument("path index is not in 0..2^31-1: only non-hardened children exist"));
+        return Err(Fault::argument(
+            "path index is not in 0..2^31-1: only non-hardened children exist",
+        ));
     }
     Ok(())
 }
@@ -29,14 +31,18 @@ pub fn secp256k1_child(
 ) -> Outcome<DerivData<k256::Secp256k1>> {
     check_path(path)?;
     for index in path {
-        base = base.derive_child(*index).map_err(|e| Fault::argument(e.description))?;
+        base = base
+            .derive_child(*index)
+            .map_err(|e| Fault::argument(e.description))?;
     }
     Ok(base)
 }
 
 pub fn secp256k1_public(public_key: &[u8], chain_code: [u8; 32], path: &[u32]) -> Outcome<Vec<u8>> {
     if public_key.len() != 33 {
-        return Err(Fault::argument("a secp256k1 public key has 33 bytes (compressed)"));
+        return Err(Fault::argument(
+            "a secp256k1 public key has 33 bytes (compressed)",
+        ));
     }
     let point = k256::PublicKey::from_sec1_bytes(public_key)
         .map_err(|_| Fault::argument("not a secp256k1 public key"))?;
@@ -65,10 +71,15 @@ pub struct Ed25519Child {
 /// Per level: `I = HMAC-SHA512(chain code, public key || index as u32be)`; the tweak is the left
 /// half as a little-endian integer mod l, the child's chain code the right half, the child's key
 /// `A + tweak·B`.
-pub fn ed25519_child(public_key: &[u8], chain_code: [u8; 32], path: &[u32]) -> Outcome<Ed25519Child> {
+pub fn ed25519_child(
+    public_key: &[u8],
+    chain_code: [u8; 32],
+    path: &[u32],
+) -> Outcome<Ed25519Child> {
     check_path(path)?;
-    let bytes: [u8; 32] =
-        public_key.try_into().map_err(|_| Fault::argument("an Ed25519 public key has 32 bytes"))?;
+    let bytes: [u8; 32] = public_key
+        .try_into()
+        .map_err(|_| Fault::argument("an Ed25519 public key has 32 bytes"))?;
     let mut point = CompressedEdwardsY(bytes)
         .decompress()
         .filter(|point| point.is_torsion_free() && !point.is_identity())
@@ -90,11 +101,17 @@ pub fn ed25519_child(public_key: &[u8], chain_code: [u8; 32], path: &[u32]) -> O
         let level_point = EdwardsPoint::mul_base(&level);
         point += level_point;
         if level == Scalar::ZERO || point.is_identity() {
-            return Err(Fault::argument("this index has no child key (chance 2^-252): take the next"));
+            return Err(Fault::argument(
+                "this index has no child key (chance 2^-252): take the next",
+            ));
         }
         tweak += level;
         tweak_point += level_point;
         key = point.compress().0;
     }
-    Ok(Ed25519Child { tweak, tweak_point, public_key: key })
+    Ok(Ed25519Child {
+        tweak,
+        tweak_point,
+        public_key: key,
+    })
 }

@@ -12,9 +12,9 @@
 //! fast one derives the new oblivious-transfer state of a pair from seeds that stay in the share,
 //! so whoever stole one node's old share and later another node's new one could compute it.
 //!
-//! The engine draws from the thread's own generator and cannot be given another one, so that is given a
-//! new seed before each step (`rng.rs`). Its nonces are not hedged as FROST's are: they do not
-//! depend on the share or the message, only on what the system gives in that step.
+//! The engine draws from the thread's own generator and cannot be given another one, so that is
+//! given a new seed before each step (`rng.rs`). Its nonces are not hedged as FROST's are: they do
+//! not depend on the share or the message, only on what the system gives in that step.
 //!
 //! Signing (`dkls/signing.rs`), three rounds.
 
@@ -47,7 +47,11 @@ pub use signing::Signing;
 
 pub const ENGINE: &str = "dkls23-secp256k1";
 /// The versions whose shares open here; what is made is of the first.
-pub const VERSIONS: &[&str] = if cfg!(test) { &["0.6.2", OLDER_IN_TESTS] } else { &["0.6.2"] };
+pub const VERSIONS: &[&str] = if cfg!(test) {
+    &["0.6.2", OLDER_IN_TESTS]
+} else {
+    &["0.6.2"]
+};
 pub const CURVE: &str = "secp256k1";
 
 fn index(party: u8) -> PartyIndex {
@@ -55,14 +59,21 @@ fn index(party: u8) -> PartyIndex {
 }
 
 fn parameters() -> Parameters {
-    Parameters { threshold: THRESHOLD, share_count: PARTIES.len() as u8 }
+    Parameters {
+        threshold: THRESHOLD,
+        share_count: PARTIES.len() as u8,
+    }
 }
 
 impl From<Abort> for Fault {
     fn from(abort: Abort) -> Self {
         let message = abort.description();
         if let AbortKind::BanCounterparty(party) = abort.kind {
-            return Fault { code: Code::Cheat, counterparty: Some(party.as_u8()), message };
+            return Fault {
+                code: Code::Cheat,
+                counterparty: Some(party.as_u8()),
+                message,
+            };
         }
         use AbortReason::*;
         let counterparty = match abort.reason {
@@ -77,17 +88,15 @@ impl From<Abort> for Fault {
         };
         Fault {
             code: Code::Abort,
-            counterparty: counterparty.filter(|p| *p != abort.index).map(|p| p.as_u8()),
+            counterparty: counterparty
+                .filter(|p| *p != abort.index)
+                .map(|p| p.as_u8()),
             message,
         }
     }
 }
 
-fn seal(
-    vault: &Vault,
-    meta: Meta,
-    party: &Party,
-) -> Outcome<Key> {
+fn seal(vault: &Vault, meta: Meta, party: &Party) -> Outcome<Key> {
     let public_key = derive::secp256k1_bytes(&party.pk);
     let chain_code = party.derivation_data.chain_code;
     // A share takes about 105 kB; room at once keeps copies of it from being left behind.
@@ -100,7 +109,13 @@ fn seal(
         state,
     };
     let sealed = vault.seal(&meta, &share)?;
-    Ok(Key { meta, engine_version: VERSIONS[0].into(), public_key, chain_code, sealed })
+    Ok(Key {
+        meta,
+        engine_version: VERSIONS[0].into(),
+        public_key,
+        chain_code,
+        sealed,
+    })
 }
 
 fn load(vault: &Arc<Vault>, key: &Key) -> Outcome<Party> {
@@ -155,7 +170,9 @@ struct SetUp {
 #[allow(clippy::large_enum_variant)] // one per session, and short-lived
 /// What differs between a new key and new shares of an old one.
 enum Kind {
-    New { session: Option<DkgSession<Secp256k1>> },
+    New {
+        session: Option<DkgSession<Secp256k1>>,
+    },
     Refresh {
         party: Box<Party>,
         correction: Zeroizing<Scalar>,
@@ -167,7 +184,13 @@ enum Kind {
 
 impl Drop for Kind {
     fn drop(&mut self) {
-        if let Kind::Refresh { zero_2to3, zero_3to4, mul, .. } = self {
+        if let Kind::Refresh {
+            zero_2to3,
+            zero_3to4,
+            mul,
+            ..
+        } = self
+        {
             for keep in zero_2to3.values_mut() {
                 keep.seed.zeroize();
                 keep.salt.zeroize();
@@ -219,13 +242,23 @@ impl Generation {
         }
         .binding();
         let session = DkgSession::new(parameters(), index(meta.party), binding.to_vec());
-        Self::with(vault, meta, binding, Kind::New { session: Some(session) })
+        Self::with(
+            vault,
+            meta,
+            binding,
+            Kind::New {
+                session: Some(session),
+            },
+        )
     }
 
     pub fn start_refresh(vault: Arc<Vault>, key: Key, session_id: [u8; 32]) -> Outcome<Self> {
         let party = load(&vault, &key)?;
         let mut meta = key.meta.clone();
-        meta.epoch = meta.epoch.checked_add(1).ok_or_else(|| Fault::argument("no epoch is left"))?;
+        meta.epoch = meta
+            .epoch
+            .checked_add(1)
+            .ok_or_else(|| Fault::argument("no epoch is left"))?;
         let binding = Context {
             protocol: "refresh",
             engine: ENGINE,
@@ -287,16 +320,23 @@ impl Generation {
     fn accept_direct(&mut self, inbox: Vec<Inbound>) -> Outcome<BTreeMap<u8, Body>> {
         let mut bodies = self.wire.accept(inbox, true)?;
         if self.wire.round == 2 {
-            // Before anything is opened: who has another session key of somebody would blame the wrong one.
+            // Before anything is opened: who has another session key of somebody would blame the
+            // wrong one.
             self.wire.compare_echo(&self.echo, &bodies)?;
         }
-        self.pairwise.as_ref().ok_or_else(over)?.open(&self.wire, &mut bodies)?;
+        self.pairwise
+            .as_ref()
+            .ok_or_else(over)?
+            .open(&self.wire, &mut bodies)?;
         Ok(bodies)
     }
 
     fn fragments(&mut self, bodies: BTreeMap<u8, Body>) -> Outcome<Progress> {
         for (from, body) in &bodies {
-            self.pairwise.as_mut().ok_or_else(over)?.learn(*from, &body.public)?;
+            self.pairwise
+                .as_mut()
+                .ok_or_else(over)?
+                .learn(*from, &body.public)?;
         }
         self.echo = self.wire.echo(&self.own_public, &bodies);
         let fragments = Zeroizing::new(match &self.kind {
@@ -328,7 +368,12 @@ impl Generation {
                     session.as_mut().ok_or_else(over)?.phase2(&fragments)?;
                 (proof, zero, Some(chain_code))
             }
-            Kind::Refresh { party, correction, zero_2to3, .. } => {
+            Kind::Refresh {
+                party,
+                correction,
+                zero_2to3,
+                ..
+            } => {
                 let (value, proof, keep, zero) =
                     party.refresh_complete_phase2(&self.wire.binding, &fragments);
                 **correction = value;
@@ -336,7 +381,10 @@ impl Generation {
                 (proof, zero, None)
             }
         };
-        let commitments = Commitments { proof: proof.commitment, chain_code };
+        let commitments = Commitments {
+            proof: proof.commitment,
+            chain_code,
+        };
         self.own_proof = Some(proof);
         self.own_public = encode(&commitments)?;
         self.commitments.insert(self.meta.party, commitments);
@@ -354,11 +402,17 @@ impl Generation {
             let named = theirs.chain_code.as_ref().map(|c| c.sender_index.as_u8());
             let wanted = matches!(self.kind, Kind::New { .. }).then_some(*from);
             if named != wanted {
-                return Err(Fault::malformed(*from, "chain code commitment missing or misplaced"));
+                return Err(Fault::malformed(
+                    *from,
+                    "chain code commitment missing or misplaced",
+                ));
             }
             let repeated = self.commitments.values().any(|other| {
                 other.proof == theirs.proof
-                    || other.chain_code.as_ref().zip(theirs.chain_code.as_ref())
+                    || other
+                        .chain_code
+                        .as_ref()
+                        .zip(theirs.chain_code.as_ref())
                         .is_some_and(|(a, b)| a.cc_commitment == b.cc_commitment)
             });
             if repeated {
@@ -383,7 +437,13 @@ impl Generation {
                 let (zero, mul, chain_code) = session.as_mut().ok_or_else(over)?.phase3()?;
                 (zero, mul, Some(chain_code))
             }
-            Kind::Refresh { party, zero_2to3, zero_3to4, mul: keep_mul, .. } => {
+            Kind::Refresh {
+                party,
+                zero_2to3,
+                zero_3to4,
+                mul: keep_mul,
+                ..
+            } => {
                 let (keep, zero, keep_m, mul) =
                     party.refresh_complete_phase3(&self.wire.binding, zero_2to3);
                 *zero_3to4 = keep;
@@ -412,15 +472,22 @@ impl Generation {
         let mut proofs = vec![own_proof];
         let mut zeros = Vec::new();
         let mut muls = Vec::new();
-        let mut reveals: BTreeMap<PartyIndex, BroadcastDerivationPhase3to4> =
-            own.chain_code.into_iter().map(|code| (index(me), code)).collect();
+        let mut reveals: BTreeMap<PartyIndex, BroadcastDerivationPhase3to4> = own
+            .chain_code
+            .into_iter()
+            .map(|code| (index(me), code))
+            .collect();
         for (from, body) in &bodies {
             let reveal: Reveal = decode(*from, &body.public)?;
             let set_up: SetUp = decode(*from, &body.private)?;
             check_parties(&set_up.zero.parties, *from, me)?;
             check_parties(&set_up.mul.parties, *from, me)?;
             let commitment = self.commitments.get(from).ok_or_else(over)?.proof;
-            proofs.push(ProofCommitment { index: index(*from), proof: reveal.proof, commitment });
+            proofs.push(ProofCommitment {
+                index: index(*from),
+                proof: reveal.proof,
+                commitment,
+            });
             if let Some(code) = reveal.chain_code {
                 if code.sender_index.as_u8() != *from {
                     return Err(Fault::malformed(*from, "chain code of another party"));
@@ -450,7 +517,13 @@ impl Generation {
                     )?
                     .0
             }
-            Kind::Refresh { party, correction, zero_3to4, mul, .. } => {
+            Kind::Refresh {
+                party,
+                correction,
+                zero_3to4,
+                mul,
+                ..
+            } => {
                 if !reveals.is_empty() {
                     return Err(Fault::abort("a chain code was sent in a refresh"));
                 }

@@ -25,16 +25,32 @@ pub type Outcome<T> = Result<T, Fault>;
 
 impl Fault {
     pub fn abort(message: impl Into<String>) -> Self {
-        Self { code: Code::Abort, counterparty: None, message: message.into() }
+        Self {
+            code: Code::Abort,
+            counterparty: None,
+            message: message.into(),
+        }
     }
     pub fn malformed(from: u8, message: impl Into<String>) -> Self {
-        Self { code: Code::Malformed, counterparty: Some(from), message: message.into() }
+        Self {
+            code: Code::Malformed,
+            counterparty: Some(from),
+            message: message.into(),
+        }
     }
     pub fn sealed(message: impl Into<String>) -> Self {
-        Self { code: Code::Sealed, counterparty: None, message: message.into() }
+        Self {
+            code: Code::Sealed,
+            counterparty: None,
+            message: message.into(),
+        }
     }
     pub fn argument(message: impl Into<String>) -> Self {
-        Self { code: Code::BadArgument, counterparty: None, message: message.into() }
+        Self {
+            code: Code::BadArgument,
+            counterparty: None,
+            message: message.into(),
+        }
     }
     pub fn by(mut self, counterparty: u8) -> Self {
         self.counterparty = Some(counterparty);
@@ -51,7 +67,10 @@ impl From<Fault> for napi::Error {
             Code::Sealed => "SEALED",
             Code::BadArgument => "BAD_ARGUMENT",
         };
-        let party = fault.counterparty.map(|p| p.to_string()).unwrap_or_default();
+        let party = fault
+            .counterparty
+            .map(|p| p.to_string())
+            .unwrap_or_default();
         napi::Error::from_reason(format!("{code}|{party}|{}", fault.message))
     }
 }

@@ -78,8 +78,17 @@ pub struct Wire {
 
 impl Wire {
     pub fn new(binding: [u8; 32], party: u8, participants: &[u8]) -> Self {
-        let others = participants.iter().copied().filter(|p| *p != party).collect();
-        Self { binding, party, others, round: 0 }
+        let others = participants
+            .iter()
+            .copied()
+            .filter(|p| *p != party)
+            .collect();
+        Self {
+            binding,
+            party,
+            others,
+            round: 0,
+        }
     }
 
     fn frame(&self, to: u8, body: &Body) -> Outcome<Outbound> {
@@ -103,7 +112,13 @@ impl Wire {
     /// Begins the next round with one message for all.
     pub fn broadcast(&mut self, public: Vec<u8>) -> Outcome<Vec<Outbound>> {
         self.round += 1;
-        Ok(vec![self.frame(0, &Body { public, private: Vec::new() })?])
+        Ok(vec![self.frame(
+            0,
+            &Body {
+                public,
+                private: Vec::new(),
+            },
+        )?])
     }
 
     /// Begins the next round with one message for each other participant: the same public part
@@ -116,10 +131,16 @@ impl Wire {
         self.round += 1;
         let mut out = Vec::with_capacity(self.others.len());
         for to in self.others.clone() {
-            let private = private
-                .remove(&to)
-                .ok_or_else(|| Fault::abort(format!("the engine made no message for party {to}")))?;
-            out.push(self.frame(to, &Body { public: public.to_vec(), private })?);
+            let private = private.remove(&to).ok_or_else(|| {
+                Fault::abort(format!("the engine made no message for party {to}"))
+            })?;
+            out.push(self.frame(
+                to,
+                &Body {
+                    public: public.to_vec(),
+                    private,
+                },
+            )?);
         }
         Ok(out)
     }
@@ -138,12 +159,18 @@ impl Wire {
                 })?;
             let body = self.open(from, &message.payload, direct)?;
             if bodies.insert(from, body).is_some() {
-                return Err(Fault::malformed(from, "two messages of one party in one round"));
+                return Err(Fault::malformed(
+                    from,
+                    "two messages of one party in one round",
+                ));
             }
         }
         match self.others.iter().find(|party| !bodies.contains_key(party)) {
             None => Ok(bodies),
-            Some(party) => Err(Fault::malformed(*party, "no message of this party in the round")),
+            Some(party) => Err(Fault::malformed(
+                *party,
+                "no message of this party in the round",
+            )),
         }
     }
 
@@ -180,13 +207,18 @@ impl Wire {
         if !direct && !private.is_empty() {
             return Err(bad("private part in a broadcast"));
         }
-        Ok(Body { public: public.to_vec(), private: private.to_vec() })
+        Ok(Body {
+            public: public.to_vec(),
+            private: private.to_vec(),
+        })
     }
 
     /// Our view of what everyone said in public in the round just received, as one hash.
     pub fn echo(&self, own_public: &[u8], bodies: &BTreeMap<u8, Body>) -> [u8; 32] {
-        let mut all: BTreeMap<u8, &[u8]> =
-            bodies.iter().map(|(party, body)| (*party, body.public.as_slice())).collect();
+        let mut all: BTreeMap<u8, &[u8]> = bodies
+            .iter()
+            .map(|(party, body)| (*party, body.public.as_slice()))
+            .collect();
         all.insert(self.party, own_public);
         let mut parts: Vec<&[u8]> = vec![&self.binding];
         let round = [self.round];
@@ -207,7 +239,9 @@ impl Wire {
             }
             if body.public != own {
                 // Who told two stories cannot be known from here: no party is named.
-                return Err(Fault::abort("echo mismatch: the parties did not all see the same broadcasts"));
+                return Err(Fault::abort(
+                    "echo mismatch: the parties did not all see the same broadcasts",
+                ));
             }
         }
         Ok(())

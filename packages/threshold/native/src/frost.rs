@@ -1,7 +1,8 @@
 //! Ed25519: FROST (RFC 9591) by `frost-ed25519`.
 //!
 //! Key generation, four rounds:
-//! 1. commitment to a part of the chain code, session key, polynomial commitment with its proof (public)
+//! 1. commitment to a part of the chain code, session key, polynomial commitment with its proof
+//!    (public)
 //! 2. echo of round 1
 //! 3. part of the chain code (public), secret fragment (direct, encrypted: `private.rs`)
 //! 4. echo of round 3 and of the resulting key
@@ -24,7 +25,9 @@ use curve25519_dalek::edwards::CompressedEdwardsY;
 use curve25519_dalek::scalar::Scalar;
 use frost_ed25519::keys::dkg::{self, round1 as dkg1, round2 as dkg2};
 use frost_ed25519::keys::{refresh, KeyPackage, PublicKeyPackage, SigningShare, VerifyingShare};
-use frost_ed25519::{aggregate, round1, round2, Identifier, Signature as Schnorr, SigningPackage, VerifyingKey};
+use frost_ed25519::{
+    aggregate, round1, round2, Identifier, Signature as Schnorr, SigningPackage, VerifyingKey,
+};
 use rand_core::{CryptoRng, RngCore};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -33,7 +36,11 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 pub const ENGINE: &str = "frost-ed25519";
 /// The versions whose shares open here; what is made is of the first.
-pub const VERSIONS: &[&str] = if cfg!(test) { &["3.0.0", OLDER_IN_TESTS] } else { &["3.0.0"] };
+pub const VERSIONS: &[&str] = if cfg!(test) {
+    &["3.0.0", OLDER_IN_TESTS]
+} else {
+    &["3.0.0"]
+};
 pub const CURVE: &str = "ed25519";
 
 fn identifier(party: u8) -> Identifier {
@@ -58,7 +65,10 @@ impl From<frost_ed25519::Error> for Fault {
             }
             _ => None,
         };
-        Fault { counterparty: culprit, ..Fault::abort(message) }
+        Fault {
+            counterparty: culprit,
+            ..Fault::abort(message)
+        }
     }
 }
 
@@ -84,7 +94,10 @@ struct Loaded {
 impl Loaded {
     /// Names this set of shares: it changes with every refresh.
     fn share_set(&self) -> Outcome<[u8; 32]> {
-        Ok(hash("custody/threshold/share-set/v1", &[&self.public.serialize()?]))
+        Ok(hash(
+            "custody/threshold/share-set/v1",
+            &[&self.public.serialize()?],
+        ))
     }
 
     /// Every invariant that signing relies on, so that neither a faulty engine nor a faulty
@@ -100,9 +113,13 @@ impl Loaded {
         };
         let mut points = BTreeMap::new();
         for party in PARTIES {
-            points.insert(party, element(shares.get(&identifier(party)).ok_or_else(over)?)?);
+            points.insert(
+                party,
+                element(shares.get(&identifier(party)).ok_or_else(over)?)?,
+            );
         }
-        // All three points lie on one line that meets the group key at 0: 2·P1 - P2 = 3·P2 - 2·P3 = A.
+        // All three points lie on one line that meets the group key at 0: 2·P1 - P2 = 3·P2 - 2·P3 =
+        // A.
         let [p1, p2, p3] = [points[&1], points[&2], points[&3]];
         let line = p1 + p1 - p2;
         let other = p2 + p2 + p2 - p3 - p3;
@@ -115,13 +132,20 @@ impl Loaded {
             && shares.get(&me) == Some(&own)
             && line == other
             && line.compress().0[..] == group.serialize()?[..];
-        if good { Ok(()) } else { Err(Fault::abort("the shares do not fit the public key")) }
+        if good {
+            Ok(())
+        } else {
+            Err(Fault::abort("the shares do not fit the public key"))
+        }
     }
 }
 
 fn seal(vault: &Vault, meta: Meta, loaded: &Loaded, chain_code: [u8; 32]) -> Outcome<Key> {
     let public_key = loaded.public.verifying_key().serialize()?;
-    let state = State { key: loaded.key.serialize()?, public: loaded.public.serialize()? };
+    let state = State {
+        key: loaded.key.serialize()?,
+        public: loaded.public.serialize()?,
+    };
     let share = Share {
         engine_version: VERSIONS[0].into(),
         public_key: public_key.clone(),
@@ -130,7 +154,13 @@ fn seal(vault: &Vault, meta: Meta, loaded: &Loaded, chain_code: [u8; 32]) -> Out
             .map_err(|_| Fault::abort("the share does not encode"))?,
     };
     let sealed = vault.seal(&meta, &share)?;
-    Ok(Key { meta, engine_version: VERSIONS[0].into(), public_key, chain_code, sealed })
+    Ok(Key {
+        meta,
+        engine_version: VERSIONS[0].into(),
+        public_key,
+        chain_code,
+        sealed,
+    })
 }
 
 fn load(vault: &Arc<Vault>, key: &Key) -> Outcome<Loaded> {
@@ -144,7 +174,9 @@ fn load(vault: &Arc<Vault>, key: &Key) -> Outcome<Loaded> {
         key: KeyPackage::deserialize(&state.key).map_err(bad)?,
         public: PublicKeyPackage::deserialize(&state.public).map_err(bad)?,
     };
-    loaded.check(key.meta.party).map_err(|fault| Fault::sealed(fault.message))?;
+    loaded
+        .check(key.meta.party)
+        .map_err(|fault| Fault::sealed(fault.message))?;
     if loaded.public.verifying_key().serialize()? != key.public_key {
         return Err(Fault::sealed("the engine's state is not of this key"));
     }
@@ -184,11 +216,29 @@ impl Generation {
     pub fn start_refresh(vault: Arc<Vault>, key: Key, session_id: [u8; 32]) -> Outcome<Self> {
         let loaded = load(&vault, &key)?;
         let mut meta = key.meta.clone();
-        meta.epoch = meta.epoch.checked_add(1).ok_or_else(|| Fault::argument("no epoch is left"))?;
+        meta.epoch = meta
+            .epoch
+            .checked_add(1)
+            .ok_or_else(|| Fault::argument("no epoch is left"))?;
         let named = [&key.public_key[..], &key.chain_code].concat();
         let set = loaded.share_set()?;
-        let binding = Self::binding("refresh", &key.engine_version, &meta, &session_id, &named, &set);
-        Ok(Self::with(vault, meta, binding, Some(Old { loaded, chain_code: key.chain_code })))
+        let binding = Self::binding(
+            "refresh",
+            &key.engine_version,
+            &meta,
+            &session_id,
+            &named,
+            &set,
+        );
+        Ok(Self::with(
+            vault,
+            meta,
+            binding,
+            Some(Old {
+                loaded,
+                chain_code: key.chain_code,
+            }),
+        ))
     }
 
     fn binding(
@@ -236,7 +286,10 @@ impl Generation {
     }
 
     fn chain_commitment(&self, party: u8, part: &[u8; 32]) -> [u8; 32] {
-        hash("custody/threshold/chain-code/commit/v1", &[&self.wire.binding, &[party], part])
+        hash(
+            "custody/threshold/chain-code/commit/v1",
+            &[&self.wire.binding, &[party], part],
+        )
     }
 
     fn commit(&mut self) -> Outcome<Progress> {
@@ -266,11 +319,19 @@ impl Generation {
             let (commitment, (session_key, package)) = body
                 .public
                 .split_first_chunk::<32>()
-                .and_then(|(commitment, rest)| Some((commitment, rest.split_first_chunk::<KEY_BYTES>()?)))
+                .and_then(|(commitment, rest)| {
+                    Some((commitment, rest.split_first_chunk::<KEY_BYTES>()?))
+                })
                 .ok_or_else(|| Fault::malformed(*from, "message body does not decode"))?;
-            self.pairwise.as_mut().ok_or_else(over)?.learn(*from, session_key)?;
+            self.pairwise
+                .as_mut()
+                .ok_or_else(over)?
+                .learn(*from, session_key)?;
             if self.old.is_some() && *commitment != [0; 32] {
-                return Err(Fault::malformed(*from, "chain code commitment in a refresh"));
+                return Err(Fault::malformed(
+                    *from,
+                    "chain code commitment in a refresh",
+                ));
             }
             let parsed = dkg1::Package::deserialize(package).map_err(unreadable(*from))?;
             // One value, one encoding: what we echo is what we use.
@@ -297,7 +358,11 @@ impl Generation {
         for (id, package) in &packages {
             private.insert(party_of(id).ok_or_else(over)?, package.serialize()?);
         }
-        self.own_public = if self.old.is_none() { self.chain_part.to_vec() } else { Vec::new() };
+        self.own_public = if self.old.is_none() {
+            self.chain_part.to_vec()
+        } else {
+            Vec::new()
+        };
         let pairwise = self.pairwise.as_ref().ok_or_else(over)?;
         let messages = pairwise.direct(&mut self.wire, &self.own_public, private)?;
         Ok(Progress::send(&self.wire, messages))
@@ -355,7 +420,12 @@ impl Generation {
         let seen = self.wire.echo(&self.own_public, &bodies);
         self.echo = hash(
             "custody/threshold/result/v1",
-            &[&seen, &key.public_key, &key.chain_code, &loaded.share_set()?],
+            &[
+                &seen,
+                &key.public_key,
+                &key.chain_code,
+                &loaded.share_set()?,
+            ],
         );
         self.key = Some(key);
         let messages = self.wire.broadcast(self.echo.to_vec())?;
@@ -377,7 +447,10 @@ impl Machine for Generation {
             }
             3 => {
                 let mut bodies = self.wire.accept(inbox, true)?;
-                self.pairwise.as_ref().ok_or_else(over)?.open(&self.wire, &mut bodies)?;
+                self.pairwise
+                    .as_ref()
+                    .ok_or_else(over)?
+                    .open(&self.wire, &mut bodies)?;
                 self.finish(bodies)
             }
             _ => {
@@ -408,7 +481,10 @@ pub struct Signing {
     stage: Stage,
 }
 
-fn tweaked(loaded: &Loaded, child: &derive::Ed25519Child) -> Outcome<(KeyPackage, PublicKeyPackage)> {
+fn tweaked(
+    loaded: &Loaded,
+    child: &derive::Ed25519Child,
+) -> Outcome<(KeyPackage, PublicKeyPackage)> {
     let secret: Zeroizing<Vec<u8>> = Zeroizing::new(loaded.key.signing_share().serialize());
     let mut bytes = Zeroizing::new([0; 32]);
     if secret.len() != 32 {
@@ -430,8 +506,17 @@ fn tweaked(loaded: &Loaded, child: &derive::Ed25519Child) -> Outcome<(KeyPackage
     if shares.get(loaded.key.identifier()) != Some(&own) {
         return Err(over());
     }
-    let key = KeyPackage::new(*loaded.key.identifier(), signing, own, group, u16::from(THRESHOLD));
-    Ok((key, PublicKeyPackage::new(shares, group, Some(u16::from(THRESHOLD)))))
+    let key = KeyPackage::new(
+        *loaded.key.identifier(),
+        signing,
+        own,
+        group,
+        u16::from(THRESHOLD),
+    );
+    Ok((
+        key,
+        PublicKeyPackage::new(shares, group, Some(u16::from(THRESHOLD))),
+    ))
 }
 
 impl Signing {
@@ -462,10 +547,17 @@ impl Signing {
         let child = derive::ed25519_child(&key.public_key, key.chain_code, path)?;
         let (tweaked_key, public) = tweaked(&loaded, &child)?;
         let wire = Wire::new(binding, key.meta.party, &participants);
-        Ok(Self { key: tweaked_key, public, message, wire, stage: Stage::Start })
+        Ok(Self {
+            key: tweaked_key,
+            public,
+            message,
+            wire,
+            stage: Stage::Start,
+        })
     }
 
-    /// The engine hashes the share into each nonce (RFC 9591, section 4.1), and the generator the session.
+    /// The engine hashes the share into each nonce (RFC 9591, section 4.1), and the generator the
+    /// session.
     fn commit(&mut self, rng: &mut (impl RngCore + CryptoRng)) -> Outcome<Progress> {
         let (nonces, commitments) = round1::commit(self.key.signing_share(), rng);
         let messages = self.wire.broadcast(commitments.serialize()?)?;
@@ -489,7 +581,9 @@ impl Machine for Signing {
                     }
                     commitments.insert(identifier(from), theirs);
                 }
-                if commitments.len() != usize::from(THRESHOLD) || commitments.get(&me) != Some(&*own) {
+                if commitments.len() != usize::from(THRESHOLD)
+                    || commitments.get(&me) != Some(&*own)
+                {
                     return Err(over());
                 }
                 let package = SigningPackage::new(commitments, &self.message);
@@ -508,9 +602,17 @@ impl Machine for Signing {
                     shares.insert(identifier(from), share);
                 }
                 let signature: Schnorr = aggregate(&package, &shares, &self.public)?;
-                self.public.verifying_key().verify(&self.message, &signature)?;
+                self.public
+                    .verifying_key()
+                    .verify(&self.message, &signature)?;
                 let bytes: [u8; 64] = signature.serialize()?.try_into().map_err(|_| over())?;
-                Ok(Progress::done(&self.wire, Done::Signature(Signature { bytes, recovery_id: None })))
+                Ok(Progress::done(
+                    &self.wire,
+                    Done::Signature(Signature {
+                        bytes,
+                        recovery_id: None,
+                    }),
+                ))
             }
             Stage::Over => Err(over()),
         }

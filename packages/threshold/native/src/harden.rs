@@ -16,11 +16,18 @@ pub struct NativeHardening {
 }
 
 fn outcome(status: i32) -> String {
-    if status == 0 { "done".into() } else { format!("failed: {}", Error::last_os_error()) }
+    if status == 0 {
+        "done".into()
+    } else {
+        format!("failed: {}", Error::last_os_error())
+    }
 }
 
 fn no_core_dumps() -> String {
-    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let none = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
     // SAFETY: plain system call; the struct outlives it.
     outcome(unsafe { libc::setrlimit(libc::RLIMIT_CORE, &none) })
 }
@@ -44,5 +51,8 @@ fn no_attaching() -> String {
 
 #[napi]
 pub fn harden_process() -> NativeHardening {
-    NativeHardening { attaching: no_attaching(), core_dumps: no_core_dumps() }
+    NativeHardening {
+        attaching: no_attaching(),
+        core_dumps: no_core_dumps(),
+    }
 }

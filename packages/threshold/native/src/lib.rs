@@ -46,10 +46,15 @@ impl<T: Send + 'static> Job<T> {
     where
         Self: Task,
     {
-        AsyncTask::new(Self { body: Some(Box::new(body)) })
+        AsyncTask::new(Self {
+            body: Some(Box::new(body)),
+        })
     }
     fn work(&mut self) -> Result<T> {
-        let body = self.body.take().ok_or_else(|| Fault::abort("job run twice"))?;
+        let body = self
+            .body
+            .take()
+            .ok_or_else(|| Fault::abort("job run twice"))?;
         Ok(guarded(body)?)
     }
 }
@@ -83,7 +88,9 @@ impl Task for Job<Vault> {
         self.work()
     }
     fn resolve(&mut self, _: Env, vault: Vault) -> Result<NativeVault> {
-        Ok(NativeVault { vault: Arc::new(vault) })
+        Ok(NativeVault {
+            vault: Arc::new(vault),
+        })
     }
 }
 
@@ -102,9 +109,17 @@ impl Task for Job<Progress> {
         let messages = progress
             .messages
             .into_iter()
-            .map(|m| NativeOutMessage { to: m.to.into(), payload: m.payload.into() })
+            .map(|m| NativeOutMessage {
+                to: m.to.into(),
+                payload: m.payload.into(),
+            })
             .collect();
-        Ok(NativeStep { round: progress.round.into(), messages, key, signature })
+        Ok(NativeStep {
+            round: progress.round.into(),
+            messages,
+            key,
+            signature,
+        })
     }
 }
 
@@ -182,7 +197,9 @@ impl From<Signature> for NativeSignature {
 }
 
 fn bytes32(bytes: &[u8], name: &str) -> Outcome<[u8; 32]> {
-    bytes.try_into().map_err(|_| Fault::argument(format!("{name} has 32 bytes")))
+    bytes
+        .try_into()
+        .map_err(|_| Fault::argument(format!("{name} has 32 bytes")))
 }
 
 fn party(number: u32) -> Outcome<u8> {
@@ -208,7 +225,13 @@ fn meta(engine: String, curve: String, key_id: String, epoch: u32, number: u32) 
     if key_id.is_empty() || key_id.len() > 256 {
         return Err(Fault::argument("a key id has 1 to 256 bytes"));
     }
-    Ok(Meta { engine, curve, key_id, epoch, party: party(number)? })
+    Ok(Meta {
+        engine,
+        curve,
+        key_id,
+        epoch,
+        party: party(number)?,
+    })
 }
 
 impl NativeMeta {
@@ -220,7 +243,11 @@ impl NativeMeta {
 impl NativeKey {
     fn read(self) -> Outcome<Key> {
         let meta = meta(self.engine, self.curve, self.key_id, self.epoch, self.party)?;
-        if let Some(why) = unlisted(&meta.engine, &self.engine_version, engine_of(&meta.curve)?.1) {
+        if let Some(why) = unlisted(
+            &meta.engine,
+            &self.engine_version,
+            engine_of(&meta.curve)?.1,
+        ) {
             return Err(Fault::argument(why));
         }
         Ok(Key {
@@ -266,8 +293,13 @@ impl NativeVault {
         let listed = engine_of(&meta.curve)?.1;
         Ok(Job::run(move || {
             let sealed = vault.restore(&meta, &backup, &secret)?;
-            // Said now: the first signature may be far away, and the recovery key is at hand only now.
-            match unlisted(&meta.engine, &vault.unseal(&meta, &sealed)?.engine_version, listed) {
+            // Said now: the first signature may be far away, and the recovery key is at hand only
+            // now.
+            match unlisted(
+                &meta.engine,
+                &vault.unseal(&meta, &sealed)?.engine_version,
+                listed,
+            ) {
                 Some(why) => Err(Fault::sealed(why)),
                 None => Ok(sealed),
             }
@@ -289,15 +321,24 @@ pub struct NativeHomeKey {
 }
 
 #[napi]
-pub fn open_vault_keys(keys: Vec<NativeHomeKey>, earlier: Option<&NativeVault>) -> Result<NativeVault> {
+pub fn open_vault_keys(
+    keys: Vec<NativeHomeKey>,
+    earlier: Option<&NativeVault>,
+) -> Result<NativeVault> {
     let keys = keys.iter().map(|each| {
-        let name: [u8; KEY_NAME_BYTES] =
-            each.name[..].try_into().map_err(|_| Fault::argument("a key's name has 8 bytes"))?;
-        Ok(HomeKey { name, key: Zeroizing::new(bytes32(&each.key, "a key of a home")?) })
+        let name: [u8; KEY_NAME_BYTES] = each.name[..]
+            .try_into()
+            .map_err(|_| Fault::argument("a key's name has 8 bytes"))?;
+        Ok(HomeKey {
+            name,
+            key: Zeroizing::new(bytes32(&each.key, "a key of a home")?),
+        })
     });
     let keys = keys.collect::<Result<Vec<_>>>()?;
     let vault = guarded(|| Vault::from_keys(keys, earlier.map(|each| &*each.vault)))?;
-    Ok(NativeVault { vault: Arc::new(vault) })
+    Ok(NativeVault {
+        vault: Arc::new(vault),
+    })
 }
 
 #[napi(ts_return_type = "Promise<NativeVault>")]
@@ -341,20 +382,31 @@ fn lock(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
 }
 
 fn session(begin: Begin) -> NativeSession {
-    NativeSession { slot: Arc::new(Mutex::new(Slot::Fresh(begin))) }
+    NativeSession {
+        slot: Arc::new(Mutex::new(Slot::Fresh(begin))),
+    }
 }
 
 #[napi]
 impl NativeSession {
     #[napi(ts_return_type = "Promise<NativeStep>")]
     pub fn step(&self, inbox: Vec<NativeInMessage>) -> Result<AsyncTask<Job<Progress>>> {
-        let oversized = inbox.iter().find(|m| m.payload.len() > PAYLOAD_BYTES_MAX).map(|m| m.from);
+        let oversized = inbox
+            .iter()
+            .find(|m| m.payload.len() > PAYLOAD_BYTES_MAX)
+            .map(|m| m.from);
         let crowded = inbox.len() > PARTIES.len();
         // What is refused unread is not copied either.
         let inbox: Vec<Inbound> = if oversized.is_some() || crowded {
             Vec::new()
         } else {
-            inbox.into_iter().map(|m| Inbound { from: m.from, payload: m.payload.to_vec() }).collect()
+            inbox
+                .into_iter()
+                .map(|m| Inbound {
+                    from: m.from,
+                    payload: m.payload.to_vec(),
+                })
+                .collect()
         };
         let mut guard = lock(&self.slot);
         let taken = match std::mem::replace(&mut *guard, Slot::Running) {
@@ -388,7 +440,9 @@ impl NativeSession {
                         });
                     }
                     Slot::Ready(machine) => machine,
-                    Slot::Running | Slot::Over => return Err(Fault::argument("this session is over")),
+                    Slot::Running | Slot::Over => {
+                        return Err(Fault::argument("this session is over"))
+                    }
                 };
                 let progress = machine.step(inbox)?;
                 Ok((machine, progress))
@@ -462,12 +516,16 @@ pub fn start_sign(
     if key.meta.curve == dkls::CURVE {
         let digest = bytes32(&message, "a digest")?;
         return Ok(session(Box::new(move || {
-            Ok(Box::new(dkls::Signing::start(vault, key, session_id, pair, &path, digest)?))
+            Ok(Box::new(dkls::Signing::start(
+                vault, key, session_id, pair, &path, digest,
+            )?))
         })));
     }
     let message = message.to_vec();
     Ok(session(Box::new(move || {
-        Ok(Box::new(frost::Signing::start(vault, key, session_id, pair, &path, message)?))
+        Ok(Box::new(frost::Signing::start(
+            vault, key, session_id, pair, &path, message,
+        )?))
     })))
 }
 
@@ -502,17 +560,24 @@ pub fn derive_public_key(
         if curve == dkls::CURVE {
             derive::secp256k1_public(&public_key, chain_code, &path)
         } else {
-            Ok(derive::ed25519_child(&public_key, chain_code, &path)?.public_key.to_vec())
+            Ok(derive::ed25519_child(&public_key, chain_code, &path)?
+                .public_key
+                .to_vec())
         }
     })?
     .into())
 }
 
-/// `[curve, engine, version...]` of each engine: the versions whose shares open here, the one that is made first.
+/// `[curve, engine, version...]` of each engine: the versions whose shares open here, the one that
+/// is made first.
 #[napi]
 pub fn engines() -> Vec<Vec<String>> {
     let row = |curve: &str, engine: &str, versions: &[&str]| {
-        [&[curve, engine], versions].concat().into_iter().map(String::from).collect()
+        [&[curve, engine], versions]
+            .concat()
+            .into_iter()
+            .map(String::from)
+            .collect()
     };
     vec![
         row(dkls::CURVE, dkls::ENGINE, dkls::VERSIONS),

@@ -2,10 +2,10 @@
 //! never lie open in JavaScript, in a log or where TLS ends.
 //!
 //! Every party makes an X25519 key for the session and broadcasts its public half in round 1. The
-//! private part of a later message from i to j is under AES-256-GCM with the key
-//! `HKDF-SHA256(salt = binding, X25519(i, j), tag | i | j | round | public key of i | public key of j)`.
-//! A key encrypts one message only, so the nonce is fixed. The public part beside it is not bound
-//! to it: the echo compares that.
+//! private part of a later message from i to j is under AES-256-GCM with the key `HKDF-SHA256(salt
+//! = binding, X25519(i, j), tag | i | j | round | public key of i | public key of j)`. A key
+//! encrypts one message only, so the nonce is fixed. The public part beside it is not bound to it:
+//! the echo compares that.
 //!
 //! The session keys are authenticated by the transport, and the parties compare them: the echo of
 //! round 1 contains them. A relay that exchanges one is noticed before a key is certified.
@@ -31,7 +31,11 @@ pub struct Pairwise {
 impl Pairwise {
     pub fn new() -> Outcome<Self> {
         let secret = StaticSecret::from(*Zeroizing::new(random::<KEY_BYTES>()?));
-        Ok(Self { public: PublicKey::from(&secret).to_bytes(), secret, others: BTreeMap::new() })
+        Ok(Self {
+            public: PublicKey::from(&secret).to_bytes(),
+            secret,
+            others: BTreeMap::new(),
+        })
     }
 
     pub fn public(&self) -> &[u8; KEY_BYTES] {
@@ -39,12 +43,17 @@ impl Pairwise {
     }
 
     pub fn learn(&mut self, from: u8, key: &[u8]) -> Outcome<()> {
-        let key: [u8; KEY_BYTES] =
-            key.try_into().map_err(|_| Fault::malformed(from, "session key of a wrong length"))?;
+        let key: [u8; KEY_BYTES] = key
+            .try_into()
+            .map_err(|_| Fault::malformed(from, "session key of a wrong length"))?;
         if key == self.public || self.others.values().any(|other| *other == key) {
             return Err(Fault::abort("session key copied from another party").by(from));
         }
-        if !self.secret.diffie_hellman(&PublicKey::from(key)).was_contributory() {
+        if !self
+            .secret
+            .diffie_hellman(&PublicKey::from(key))
+            .was_contributory()
+        {
             return Err(Fault::malformed(from, "not a usable session key"));
         }
         self.others.insert(from, key);
@@ -53,10 +62,23 @@ impl Pairwise {
 
     fn key(&self, wire: &Wire, from: u8, to: u8, round: u8) -> Outcome<Zeroizing<[u8; 32]>> {
         let other = if from == wire.party { to } else { from };
-        let theirs = self.others.get(&other).ok_or_else(|| Fault::abort("no session key of this party"))?;
+        let theirs = self
+            .others
+            .get(&other)
+            .ok_or_else(|| Fault::abort("no session key of this party"))?;
         let shared = self.secret.diffie_hellman(&PublicKey::from(*theirs));
-        let (first, second) = if from == wire.party { (&self.public, theirs) } else { (theirs, &self.public) };
-        let info = [&b"custody/threshold/private/v1"[..], &[from, to, round], first, second].concat();
+        let (first, second) = if from == wire.party {
+            (&self.public, theirs)
+        } else {
+            (theirs, &self.public)
+        };
+        let info = [
+            &b"custody/threshold/private/v1"[..],
+            &[from, to, round],
+            first,
+            second,
+        ]
+        .concat();
         let mut key = Zeroizing::new([0; 32]);
         Hkdf::<Sha256>::new(Some(&wire.binding), shared.as_bytes())
             .expand(&info, &mut key[..])
@@ -65,7 +87,12 @@ impl Pairwise {
     }
 
     /// [`Wire::direct`] with the private parts encrypted.
-    pub fn direct(&self, wire: &mut Wire, public: &[u8], private: BTreeMap<u8, Vec<u8>>) -> Outcome<Vec<Outbound>> {
+    pub fn direct(
+        &self,
+        wire: &mut Wire,
+        public: &[u8],
+        private: BTreeMap<u8, Vec<u8>>,
+    ) -> Outcome<Vec<Outbound>> {
         let mut closed = BTreeMap::new();
         for (to, plain) in private {
             #[cfg(test)]
@@ -131,8 +158,10 @@ mod tests {
     }
 
     fn sides(binding: [u8; 32]) -> [Side; 3] {
-        let mut sides =
-            PARTIES.map(|party| Side { wire: Wire::new(binding, party, &PARTIES), keys: Pairwise::new().unwrap() });
+        let mut sides = PARTIES.map(|party| Side {
+            wire: Wire::new(binding, party, &PARTIES),
+            keys: Pairwise::new().unwrap(),
+        });
         for at in 0..3 {
             let (party, public) = (sides[at].wire.party, *sides[at].keys.public());
             for other in 0..3 {
@@ -150,13 +179,22 @@ mod tests {
         let messages = side.keys.direct(&mut side.wire, public, private).unwrap();
         let mut peek = Wire::new(side.wire.binding, 2, &[1, 2]);
         peek.round = side.wire.round;
-        let payload = messages.into_iter().find(|message| message.to == 2).unwrap().payload;
-        peek.accept(vec![Inbound { from: 1, payload }], true).unwrap().remove(&1).unwrap()
+        let payload = messages
+            .into_iter()
+            .find(|message| message.to == 2)
+            .unwrap()
+            .payload;
+        peek.accept(vec![Inbound { from: 1, payload }], true)
+            .unwrap()
+            .remove(&1)
+            .unwrap()
     }
 
     fn opened(side: &Side, body: &Body) -> Outcome<Vec<u8>> {
         let mut bodies = BTreeMap::from([(1, body.clone())]);
-        side.keys.open(&side.wire, &mut bodies).map(|()| bodies[&1].private.clone())
+        side.keys
+            .open(&side.wire, &mut bodies)
+            .map(|()| bodies[&1].private.clone())
     }
 
     #[test]

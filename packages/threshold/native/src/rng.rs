@@ -25,7 +25,10 @@ pub struct SessionRng {
 
 impl SessionRng {
     pub fn new(binding: &[u8; 32]) -> Self {
-        Self { binding: *binding, blocks: 0 }
+        Self {
+            binding: *binding,
+            blocks: 0,
+        }
     }
 
     fn block(&mut self, system: &[u8; 64]) -> Zeroizing<[u8; 32]> {
@@ -52,7 +55,8 @@ impl RngCore for SessionRng {
     }
     /// Without randomness nothing may go on. The panic is caught and ends the session.
     fn fill_bytes(&mut self, out: &mut [u8]) {
-        self.try_fill_bytes(out).expect("the system gives no randomness");
+        self.try_fill_bytes(out)
+            .expect("the system gives no randomness");
     }
     fn try_fill_bytes(&mut self, out: &mut [u8]) -> Result<(), Error> {
         for chunk in out.chunks_mut(32) {
@@ -66,9 +70,12 @@ impl RngCore for SessionRng {
 
 impl CryptoRng for SessionRng {}
 
-/// A new seed of the system for the generator that `dkls23-core` uses on this thread; what it holds ready is dropped.
+/// A new seed of the system for the generator that `dkls23-core` uses on this thread; what it holds
+/// ready is dropped.
 pub fn reseed_engine() -> Outcome<()> {
-    rand::rng().reseed().map_err(|_| Fault::abort("the system gives no randomness"))
+    rand::rng()
+        .reseed()
+        .map_err(|_| Fault::abort("the system gives no randomness"))
 }
 
 #[cfg(test)]
@@ -100,7 +107,8 @@ mod tests {
         }
     }
 
-    /// The reseeding reaches the engine only while both are of one version: two would have a generator each.
+    /// The reseeding reaches the engine only while both are of one version: two would have a
+    /// generator each.
     #[test]
     fn the_engine_uses_the_generator_that_is_reseeded() {
         let lock = include_str!("../Cargo.lock");

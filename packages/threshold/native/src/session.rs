@@ -51,10 +51,18 @@ pub struct Progress {
 
 impl Progress {
     pub fn send(wire: &Wire, messages: Vec<Outbound>) -> Self {
-        Self { round: wire.round, messages, done: None }
+        Self {
+            round: wire.round,
+            messages,
+            done: None,
+        }
     }
     pub fn done(wire: &Wire, done: Done) -> Self {
-        Self { round: wire.round, messages: Vec::new(), done: Some(done) }
+        Self {
+            round: wire.round,
+            messages: Vec::new(),
+            done: Some(done),
+        }
     }
 }
 
@@ -85,7 +93,11 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     pub fn binding(&self) -> [u8; 32] {
-        let path: Vec<u8> = self.path.iter().flat_map(|index| index.to_be_bytes()).collect();
+        let path: Vec<u8> = self
+            .path
+            .iter()
+            .flat_map(|index| index.to_be_bytes())
+            .collect();
         // Signing keeps what it always bound, so that nodes with different releases sign together.
         let protocol = match self.made_version {
             "" => self.protocol.to_owned(),
@@ -120,7 +132,9 @@ pub fn unseal(vault: &Arc<Vault>, key: &Key, curve: &str) -> Outcome<Share> {
         || share.chain_code != key.chain_code
         || share.engine_version != key.engine_version
     {
-        return Err(Fault::sealed("public key, chain code or version differ from the sealed ones"));
+        return Err(Fault::sealed(
+            "public key, chain code or version differ from the sealed ones",
+        ));
     }
     Ok(share)
 }

@@ -1,11 +1,12 @@
-//! Whole runs of key generation, refresh and signing among parties of one thread, for what no caller of
-//! the addon can do: shares of an older version, which no build makes or lists, and forged private parts.
+//! Whole runs of key generation, refresh and signing among parties of one thread, for what no
+//! caller of the addon can do: shares of an older version, which no build makes or lists, and
+//! forged private parts.
 
 use crate::fault::{Code, Fault, Outcome};
 use crate::frame::Inbound;
+use crate::private::forging;
 use crate::session::*;
 use crate::vault::{random, HomeKey, Meta, Vault};
-use crate::private::forging;
 use crate::{dkls, frost};
 use std::collections::BTreeMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -18,16 +19,22 @@ pub type Keys = BTreeMap<u8, Key>;
 pub type Machines = BTreeMap<u8, Box<dyn Machine>>;
 
 pub fn vault() -> Arc<Vault> {
-    let key = HomeKey { name: [7; 8], key: Zeroizing::new(random().unwrap()) };
+    let key = HomeKey {
+        name: [7; 8],
+        key: Zeroizing::new(random().unwrap()),
+    };
     Arc::new(Vault::from_keys(vec![key], None).unwrap())
 }
 
-/// Carries messages between the parties until all are done or one has failed. How each ended that did.
+/// Carries messages between the parties until all are done or one has failed. How each ended that
+/// did.
 pub fn ends(mut machines: Machines) -> BTreeMap<u8, Outcome<Done>> {
-    let mut inboxes: BTreeMap<u8, Vec<Inbound>> = machines.keys().map(|party| (*party, Vec::new())).collect();
+    let mut inboxes: BTreeMap<u8, Vec<Inbound>> =
+        machines.keys().map(|party| (*party, Vec::new())).collect();
     let mut ends = BTreeMap::new();
     while ends.len() < machines.len() && ends.values().all(Result::is_ok) {
-        let mut next: BTreeMap<u8, Vec<Inbound>> = machines.keys().map(|party| (*party, Vec::new())).collect();
+        let mut next: BTreeMap<u8, Vec<Inbound>> =
+            machines.keys().map(|party| (*party, Vec::new())).collect();
         for (from, machine) in &mut machines {
             let inbox = inboxes.remove(from).unwrap();
             let step = catch_unwind(AssertUnwindSafe(|| machine.step(inbox)));
@@ -41,7 +48,10 @@ pub fn ends(mut machines: Machines) -> BTreeMap<u8, Outcome<Done>> {
             for message in progress.messages {
                 for (to, inbox) in &mut next {
                     if to != from && (message.to == 0 || message.to == *to) {
-                        inbox.push(Inbound { from: u32::from(*from), payload: message.payload.clone() });
+                        inbox.push(Inbound {
+                            from: u32::from(*from),
+                            payload: message.payload.clone(),
+                        });
                     }
                 }
             }
@@ -55,7 +65,10 @@ pub fn ends(mut machines: Machines) -> BTreeMap<u8, Outcome<Done>> {
 }
 
 pub fn carry(machines: Machines) -> Outcome<BTreeMap<u8, Done>> {
-    ends(machines).into_iter().map(|(party, end)| Ok((party, end?))).collect()
+    ends(machines)
+        .into_iter()
+        .map(|(party, end)| Ok((party, end?)))
+        .collect()
 }
 
 pub fn keys_of(done: BTreeMap<u8, Done>) -> Keys {
@@ -70,12 +83,24 @@ pub fn keys_of(done: BTreeMap<u8, Done>) -> Keys {
 pub fn generation(vault: &Arc<Vault>, engine: &str, curve: &str) -> Machines {
     let session = random().unwrap();
     let machines = PARTIES.map(|party| -> (u8, Box<dyn Machine>) {
-        let meta = Meta { engine: engine.into(), curve: curve.into(), key_id: "key".into(), epoch: 0, party };
+        let meta = Meta {
+            engine: engine.into(),
+            curve: curve.into(),
+            key_id: "key".into(),
+            epoch: 0,
+            party,
+        };
         let vault = vault.clone();
         if curve == dkls::CURVE {
-            return (party, Box::new(dkls::Generation::start_new(vault, meta, session)));
+            return (
+                party,
+                Box::new(dkls::Generation::start_new(vault, meta, session)),
+            );
         }
-        (party, Box::new(frost::Generation::start_new(vault, meta, session)))
+        (
+            party,
+            Box::new(frost::Generation::start_new(vault, meta, session)),
+        )
     });
     machines.into()
 }
@@ -109,9 +134,23 @@ fn signing(vault: &Arc<Vault>, keys: &Keys, pair: [u8; 2]) -> Outcome<Machines> 
     for party in pair {
         let (vault, key) = (vault.clone(), keys[&party].clone());
         let machine: Box<dyn Machine> = if key.meta.curve == dkls::CURVE {
-            Box::new(dkls::Signing::start(vault, key, session, pair, &[4], [9; 32])?)
+            Box::new(dkls::Signing::start(
+                vault,
+                key,
+                session,
+                pair,
+                &[4],
+                [9; 32],
+            )?)
         } else {
-            Box::new(frost::Signing::start(vault, key, session, pair, &[4], vec![9; 40])?)
+            Box::new(frost::Signing::start(
+                vault,
+                key,
+                session,
+                pair,
+                &[4],
+                vec![9; 40],
+            )?)
         };
         machines.insert(party, machine);
     }
@@ -128,7 +167,11 @@ fn aged(vault: &Vault, key: &Key) -> Key {
     let mut share = vault.unseal(&key.meta, &key.sealed).unwrap();
     share.engine_version = OLDER_IN_TESTS.into();
     let sealed = vault.seal(&key.meta, &share).unwrap();
-    Key { engine_version: OLDER_IN_TESTS.into(), sealed, ..key.clone() }
+    Key {
+        engine_version: OLDER_IN_TESTS.into(),
+        sealed,
+        ..key.clone()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,8 +190,18 @@ pub struct Forgery {
 }
 
 impl Forgery {
-    pub fn new(round: u8, end: End, name: &'static str, change: impl Fn(&mut Vec<u8>) + 'static) -> Self {
-        Self { name, round, end, change: Rc::new(change) }
+    pub fn new(
+        round: u8,
+        end: End,
+        name: &'static str,
+        change: impl Fn(&mut Vec<u8>) + 'static,
+    ) -> Self {
+        Self {
+            name,
+            round,
+            end,
+            change: Rc::new(change),
+        }
     }
 }
 
@@ -156,19 +209,28 @@ fn next(party: u8) -> u8 {
     party % PARTIES.len() as u8 + 1
 }
 
-/// Runs each forgery. Three go into one run, where each party tells the next one something else that is
-/// wrong: a run takes a second, and a session knows only what it hears itself.
+/// Runs each forgery. Three go into one run, where each party tells the next one something else
+/// that is wrong: a run takes a second, and a session knows only what it hears itself.
 pub fn judge(forgeries: Vec<Forgery>, start: impl Fn() -> Machines) {
     let mut groups: BTreeMap<(u8, End), Vec<Forgery>> = BTreeMap::new();
     for forgery in forgeries {
-        groups.entry((forgery.round, forgery.end)).or_default().push(forgery);
+        groups
+            .entry((forgery.round, forgery.end))
+            .or_default()
+            .push(forgery);
     }
     let mut wrong = Vec::new();
-    for three in groups.values().flat_map(|group| group.chunks(PARTIES.len())) {
+    for three in groups
+        .values()
+        .flat_map(|group| group.chunks(PARTIES.len()))
+    {
         let told: BTreeMap<u8, Forgery> = PARTIES.into_iter().zip(three.iter().cloned()).collect();
         let said = told.clone();
         let change: forging::Change = Box::new(move |from, round, to, plain| {
-            if let Some(forgery) = said.get(&from).filter(|forgery| forgery.round == round && to == next(from)) {
+            if let Some(forgery) = said
+                .get(&from)
+                .filter(|forgery| forgery.round == round && to == next(from))
+            {
                 let honest = plain.clone();
                 (forgery.change)(plain);
                 assert_ne!(honest, *plain, "{} changes nothing", forgery.name);
@@ -176,7 +238,11 @@ pub fn judge(forgeries: Vec<Forgery>, start: impl Fn() -> Machines) {
         });
         let mut ends = forging::during(change, || ends(start()));
         for (from, Forgery { name, end, .. }) in told {
-            let code = if end == End::Abort { Code::Abort } else { Code::Malformed };
+            let code = if end == End::Abort {
+                Code::Abort
+            } else {
+                Code::Malformed
+            };
             match ends.remove(&next(from)) {
                 Some(Err(fault)) if fault.code == code && fault.message != "a panic" => {
                     if fault.counterparty.is_some_and(|party| party != from) {
@@ -192,8 +258,8 @@ pub fn judge(forgeries: Vec<Forgery>, start: impl Fn() -> Machines) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// A forgery that nobody notices harms the cheat alone: the two others have good keys. With the cheat they
-/// sign nothing, and have no reason to ban it.
+/// A forgery that nobody notices harms the cheat alone: the two others have good keys. With the
+/// cheat they sign nothing, and have no reason to ban it.
 pub fn harms_itself(
     vault: &Arc<Vault>,
     cheat: u8,
@@ -220,29 +286,63 @@ pub fn harms_itself(
 
 #[test]
 fn shares_of_an_older_listed_version_sign_are_refreshed_and_restored() {
-    for (engine, curve, versions) in
-        [(dkls::ENGINE, dkls::CURVE, dkls::VERSIONS), (frost::ENGINE, frost::CURVE, frost::VERSIONS)]
-    {
+    for (engine, curve, versions) in [
+        (dkls::ENGINE, dkls::CURVE, dkls::VERSIONS),
+        (frost::ENGINE, frost::CURVE, frost::VERSIONS),
+    ] {
         let vault = vault();
         let made = generate(&vault, engine, curve);
         assert!(made.values().all(|key| key.engine_version == versions[0]));
-        let mut old: Keys = made.iter().map(|(party, key)| (*party, aged(&vault, key))).collect();
+        let mut old: Keys = made
+            .iter()
+            .map(|(party, key)| (*party, aged(&vault, key)))
+            .collect();
         sign(&vault, &old, [1, 2]).unwrap();
         // What lies beside the share must be what is sealed in it.
-        let beside = Key { engine_version: versions[0].into(), ..old[&1].clone() };
-        let fault = sign(&vault, &Keys::from([(1, beside), (2, old[&2].clone())]), [1, 2]).unwrap_err();
+        let beside = Key {
+            engine_version: versions[0].into(),
+            ..old[&1].clone()
+        };
+        let fault = sign(
+            &vault,
+            &Keys::from([(1, beside), (2, old[&2].clone())]),
+            [1, 2],
+        )
+        .unwrap_err();
         assert_eq!(fault.code, Code::Sealed);
-        // One epoch has shares of one version: a pair of two versions gets no further than the frame.
+        // One epoch has shares of one version: a pair of two versions gets no further than the
+        // frame.
         let mixed = Keys::from([(1, made[&1].clone()), (2, old[&2].clone())]);
         let fault = sign(&vault, &mixed, [1, 2]).unwrap_err();
         assert_eq!(fault.code, Code::Malformed);
-        assert!(fault.message.contains("another version"), "{}", fault.message);
+        assert!(
+            fault.message.contains("another version"),
+            "{}",
+            fault.message
+        );
 
         let recovery = StaticSecret::from(random::<32>().unwrap());
-        let backup = vault.backup(&old[&3].meta, &old[&3].sealed, PublicKey::from(&recovery).as_bytes()).unwrap();
-        let sealed = vault.restore(&old[&3].meta, &backup, &recovery.to_bytes()).unwrap();
-        let restored = Key { sealed, ..old[&3].clone() };
-        assert_eq!(vault.unseal(&restored.meta, &restored.sealed).unwrap().engine_version, OLDER_IN_TESTS);
+        let backup = vault
+            .backup(
+                &old[&3].meta,
+                &old[&3].sealed,
+                PublicKey::from(&recovery).as_bytes(),
+            )
+            .unwrap();
+        let sealed = vault
+            .restore(&old[&3].meta, &backup, &recovery.to_bytes())
+            .unwrap();
+        let restored = Key {
+            sealed,
+            ..old[&3].clone()
+        };
+        assert_eq!(
+            vault
+                .unseal(&restored.meta, &restored.sealed)
+                .unwrap()
+                .engine_version,
+            OLDER_IN_TESTS
+        );
         old.insert(3, restored);
         sign(&vault, &old, [1, 3]).unwrap();
 
@@ -250,7 +350,10 @@ fn shares_of_an_older_listed_version_sign_are_refreshed_and_restored() {
         for (party, key) in &fresh {
             assert_eq!(key.engine_version, versions[0]);
             assert_eq!(key.public_key, old[party].public_key);
-            assert_eq!(vault.unseal(&key.meta, &key.sealed).unwrap().engine_version, versions[0]);
+            assert_eq!(
+                vault.unseal(&key.meta, &key.sealed).unwrap().engine_version,
+                versions[0]
+            );
         }
         for pair in [[1, 2], [1, 3], [2, 3]] {
             sign(&vault, &fresh, pair).unwrap();
@@ -265,7 +368,12 @@ fn an_unlisted_version_is_named_with_what_opens_and_what_to_do() {
     for part in ["engine \"0.9.0\"", "1.1.0, 1.0.1", "refresh the key there"] {
         assert!(why.contains(part), "{why}");
     }
-    assert!(unlisted("engine", &"9".repeat(10_000), &["1"]).unwrap().len() < 400);
+    assert!(
+        unlisted("engine", &"9".repeat(10_000), &["1"])
+            .unwrap()
+            .len()
+            < 400
+    );
     // Nothing but the exact text: no prefix, no other writing of the same number.
     for version in ["", "1", "1.0", "1.0.1 ", "v1.0.1", "1.0.10"] {
         assert!(unlisted("engine", version, &["1.0.1"]).is_some());
@@ -276,8 +384,18 @@ fn an_unlisted_version_is_named_with_what_opens_and_what_to_do() {
 fn nodes_that_make_shares_of_different_versions_do_not_run_together() {
     let context = |protocol, made_version| {
         Context {
-            protocol, engine: "engine", engine_version: "1", made_version, session_id: &[0; 32], key_id: "k", epoch: 0,
-            participants: &PARTIES, key: &[], share_set: &[], path: &[], message: &[],
+            protocol,
+            engine: "engine",
+            engine_version: "1",
+            made_version,
+            session_id: &[0; 32],
+            key_id: "k",
+            epoch: 0,
+            participants: &PARTIES,
+            key: &[],
+            share_set: &[],
+            path: &[],
+            message: &[],
         }
         .binding()
     };

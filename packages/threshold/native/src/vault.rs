@@ -113,20 +113,28 @@ pub fn random<const N: usize>() -> Outcome<[u8; N]> {
     Ok(bytes)
 }
 
-pub fn encrypt(key: &[u8; 32], nonce: &[u8; NONCE_BYTES], aad: &[u8], msg: &[u8]) -> Outcome<Vec<u8>> {
+pub fn encrypt(
+    key: &[u8; 32],
+    nonce: &[u8; NONCE_BYTES],
+    aad: &[u8],
+    msg: &[u8],
+) -> Outcome<Vec<u8>> {
     Aes256Gcm::new(&Key::<Aes256Gcm>::from(*key))
         .encrypt(&Nonce::from(*nonce), Payload { msg, aad })
         .map_err(|_| Fault::sealed("encryption failed"))
 }
 
-pub fn decrypt(key: &[u8; 32], nonce: &[u8], aad: &[u8], msg: &[u8]) -> Outcome<Zeroizing<Vec<u8>>> {
+pub fn decrypt(
+    key: &[u8; 32],
+    nonce: &[u8],
+    aad: &[u8],
+    msg: &[u8],
+) -> Outcome<Zeroizing<Vec<u8>>> {
     let nonce: [u8; NONCE_BYTES] = nonce.try_into().map_err(|_| Fault::sealed("damaged"))?;
     Aes256Gcm::new(&Key::<Aes256Gcm>::from(*key))
         .decrypt(&Nonce::from(nonce), Payload { msg, aad })
         .map(Zeroizing::new)
-        .map_err(|_| {
-            Fault::sealed("does not open: another key, another share, or changed bytes")
-        })
+        .map_err(|_| Fault::sealed("does not open: another key, another share, or changed bytes"))
 }
 
 impl Vault {
@@ -136,7 +144,9 @@ impl Vault {
         let mut file = std::fs::File::open(path).map_err(failed)?;
         let meta = file.metadata().map_err(failed)?;
         if !meta.is_file() {
-            return Err(Fault::sealed(format!("key file {path}: not a regular file")));
+            return Err(Fault::sealed(format!(
+                "key file {path}: not a regular file"
+            )));
         }
         if meta.mode() & 0o077 != 0 {
             return Err(Fault::sealed(format!(
@@ -147,17 +157,24 @@ impl Vault {
         // SAFETY: geteuid has no preconditions and cannot fail.
         let user = unsafe { libc::geteuid() };
         if meta.uid() != user && meta.uid() != 0 {
-            return Err(Fault::sealed(format!("key file {path}: belongs to another user")));
+            return Err(Fault::sealed(format!(
+                "key file {path}: belongs to another user"
+            )));
         }
         if meta.len() != KEY_FILE_BYTES {
-            return Err(Fault::sealed(format!("key file {path}: must hold exactly 32 bytes")));
+            return Err(Fault::sealed(format!(
+                "key file {path}: must hold exactly 32 bytes"
+            )));
         }
         let mut kek = Zeroizing::new([0; 32]);
         file.read_exact(&mut kek[..]).map_err(failed)?;
         if kek.iter().all(|byte| *byte == kek[0]) {
             return Err(Fault::sealed(format!("key file {path}: not random")));
         }
-        Ok(Self { keys: Vec::new(), kek: Some(kek) })
+        Ok(Self {
+            keys: Vec::new(),
+            kek: Some(kek),
+        })
     }
 
     pub fn from_passphrase(passphrase: &str, salt: &[u8]) -> Outcome<Self> {
@@ -173,7 +190,10 @@ impl Vault {
         argon2::Argon2::new(argon2::Algorithm::Argon2id, argon2::Version::V0x13, params)
             .hash_password_into(passphrase.as_bytes(), salt, &mut kek[..])
             .map_err(|e| Fault::argument(format!("argon2: {e}")))?;
-        Ok(Self { keys: Vec::new(), kek: Some(kek) })
+        Ok(Self {
+            keys: Vec::new(),
+            kek: Some(kek),
+        })
     }
 
     /// Writes a new key file; refuses to replace one.
@@ -189,7 +209,9 @@ impl Vault {
         file.write_all(&kek[..]).map_err(failed)?;
         file.sync_all().map_err(failed)?;
         // The name must survive a power cut as well as the bytes.
-        let parent = std::path::Path::new(path).parent().filter(|p| !p.as_os_str().is_empty());
+        let parent = std::path::Path::new(path)
+            .parent()
+            .filter(|p| !p.as_os_str().is_empty());
         std::fs::File::open(parent.unwrap_or(std::path::Path::new(".")))
             .and_then(|folder| folder.sync_all())
             .map_err(failed)
@@ -205,7 +227,8 @@ impl Vault {
         self.seal_plain(meta, &plain)
     }
 
-    /// With keys of the home's own: the first seals. `earlier` opens what was sealed before it had any.
+    /// With keys of the home's own: the first seals. `earlier` opens what was sealed before it had
+    /// any.
     pub fn from_keys(keys: Vec<HomeKey>, earlier: Option<&Vault>) -> Outcome<Self> {
         if keys.is_empty() || keys.len() > HOME_KEYS_MAX {
             return Err(Fault::argument("a vault has 1 to 16 keys"));
@@ -218,7 +241,10 @@ impl Vault {
                 return Err(Fault::argument("a key is not random"));
             }
         }
-        Ok(Self { keys, kek: earlier.and_then(|vault| vault.kek.clone()) })
+        Ok(Self {
+            keys,
+            kek: earlier.and_then(|vault| vault.kek.clone()),
+        })
     }
 
     fn seal_plain(&self, meta: &Meta, plain: &[u8]) -> Outcome<Vec<u8>> {
@@ -228,15 +254,25 @@ impl Vault {
         self.head(meta, &data_key, &nonce, &sealed)
     }
 
-    /// The whole sealed share: the data key wrapped under the key that seals here, then the rest as it is.
-    fn head(&self, meta: &Meta, data_key: &[u8; 32], nonce: &[u8], sealed: &[u8]) -> Outcome<Vec<u8>> {
+    /// The whole sealed share: the data key wrapped under the key that seals here, then the rest as
+    /// it is.
+    fn head(
+        &self,
+        meta: &Meta,
+        data_key: &[u8; 32],
+        nonce: &[u8],
+        sealed: &[u8],
+    ) -> Outcome<Vec<u8>> {
         let wrap_nonce = random::<NONCE_BYTES>()?;
         if let Some(HomeKey { name, key }) = self.keys.first() {
             let associated = meta.associated(&wrap_purpose(name));
             let wrapped = encrypt(key, &wrap_nonce, &associated, data_key)?;
             return Ok([&NAMED_MAGIC[..], name, &wrap_nonce, &wrapped, nonce, sealed].concat());
         }
-        let kek = self.kek.as_ref().ok_or_else(|| Fault::argument("a vault without a key"))?;
+        let kek = self
+            .kek
+            .as_ref()
+            .ok_or_else(|| Fault::argument("a vault without a key"))?;
         let wrapped = encrypt(kek, &wrap_nonce, &meta.associated("wrap"), data_key)?;
         Ok([&SEAL_MAGIC[..], &wrap_nonce, &wrapped, nonce, sealed].concat())
     }
@@ -251,22 +287,35 @@ impl Vault {
         }
         let (key, purpose) = if named {
             let found = self.keys.iter().find(|each| each.name == sealed[4..head]);
-            let HomeKey { name, key } =
-                found.ok_or_else(|| Fault::sealed("sealed under a key that this home does not have"))?;
+            let HomeKey { name, key } = found
+                .ok_or_else(|| Fault::sealed("sealed under a key that this home does not have"))?;
             (&**key, wrap_purpose(name))
         } else {
             let kek = self.kek.as_ref();
-            let kek = kek.ok_or_else(|| Fault::sealed("sealed under a key that this home does not have"))?;
+            let kek = kek
+                .ok_or_else(|| Fault::sealed("sealed under a key that this home does not have"))?;
             (&**kek, "wrap".to_owned())
         };
         let (wrap_nonce, rest) = sealed[head..].split_at(NONCE_BYTES);
         let (wrapped, rest) = rest.split_at(WRAPPED_BYTES);
         let (nonce, text) = rest.split_at(NONCE_BYTES);
-        Ok(Parts { key, purpose, wrap_nonce, wrapped, nonce, text })
+        Ok(Parts {
+            key,
+            purpose,
+            wrap_nonce,
+            wrapped,
+            nonce,
+            text,
+        })
     }
 
     fn data_key(&self, meta: &Meta, parts: &Parts) -> Outcome<Zeroizing<[u8; 32]>> {
-        let opened = decrypt(parts.key, parts.wrap_nonce, &meta.associated(&parts.purpose), parts.wrapped)?;
+        let opened = decrypt(
+            parts.key,
+            parts.wrap_nonce,
+            &meta.associated(&parts.purpose),
+            parts.wrapped,
+        )?;
         let mut data_key = Zeroizing::new([0; 32]);
         if opened.len() != 32 {
             return Err(Fault::sealed("damaged"));
@@ -278,14 +327,25 @@ impl Vault {
     fn open_plain(&self, meta: &Meta, sealed: &[u8]) -> Outcome<Zeroizing<Vec<u8>>> {
         let parts = self.parts(sealed)?;
         let data_key = self.data_key(meta, &parts)?;
-        decrypt(&data_key, parts.nonce, &meta.associated("share"), parts.text)
+        decrypt(
+            &data_key,
+            parts.nonce,
+            &meta.associated("share"),
+            parts.text,
+        )
     }
 
-    /// The same share under the key that seals here. The share is opened, so that nothing damaged is carried on.
+    /// The same share under the key that seals here. The share is opened, so that nothing damaged
+    /// is carried on.
     pub fn rewrap(&self, meta: &Meta, sealed: &[u8]) -> Outcome<Vec<u8>> {
         let parts = self.parts(sealed)?;
         let data_key = self.data_key(meta, &parts)?;
-        decrypt(&data_key, parts.nonce, &meta.associated("share"), parts.text)?;
+        decrypt(
+            &data_key,
+            parts.nonce,
+            &meta.associated("share"),
+            parts.text,
+        )?;
         self.head(meta, &data_key, parts.nonce, parts.text)
     }
 
@@ -304,16 +364,30 @@ impl Vault {
         let plain = self.open_plain(meta, sealed)?;
         let ephemeral = StaticSecret::from(*Zeroizing::new(random::<32>()?));
         let ephemeral_public = PublicKey::from(&ephemeral);
-        let key = backup_key(&ephemeral, &PublicKey::from(recovery), &ephemeral_public, &recovery)
-            .ok_or_else(|| Fault::argument("not a usable X25519 public key"))?;
+        let key = backup_key(
+            &ephemeral,
+            &PublicKey::from(recovery),
+            &ephemeral_public,
+            &recovery,
+        )
+        .ok_or_else(|| Fault::argument("not a usable X25519 public key"))?;
         let nonce = random::<NONCE_BYTES>()?;
         let sealed = encrypt(&key, &nonce, &meta.associated("backup"), &plain)?;
-        Ok([&BACKUP_MAGIC[..], ephemeral_public.as_bytes(), &nonce, &sealed].concat())
+        Ok([
+            &BACKUP_MAGIC[..],
+            ephemeral_public.as_bytes(),
+            &nonce,
+            &sealed,
+        ]
+        .concat())
     }
 
     pub fn restore(&self, meta: &Meta, backup: &[u8], secret: &[u8; 32]) -> Outcome<Vec<u8>> {
         const HEAD: usize = 4 + 32 + NONCE_BYTES;
-        if backup.len() < HEAD + 16 || backup.len() > SEALED_BYTES_MAX || &backup[..4] != BACKUP_MAGIC {
+        if backup.len() < HEAD + 16
+            || backup.len() > SEALED_BYTES_MAX
+            || &backup[..4] != BACKUP_MAGIC
+        {
             return Err(Fault::sealed("not a backup of a share"));
         }
         let mut ephemeral = [0; 32];
@@ -323,7 +397,12 @@ impl Vault {
         let recovery = PublicKey::from(&secret);
         let key = backup_key(&secret, &ephemeral, &ephemeral, recovery.as_bytes())
             .ok_or_else(|| Fault::sealed("not a backup of a share"))?;
-        let plain = decrypt(&key, &backup[36..HEAD], &meta.associated("backup"), &backup[HEAD..])?;
+        let plain = decrypt(
+            &key,
+            &backup[36..HEAD],
+            &meta.associated("backup"),
+            &backup[HEAD..],
+        )?;
         self.seal_plain(meta, &plain)
     }
 }

@@ -27,13 +27,17 @@ async function measured<T>(what: string, work: () => Promise<T>): Promise<T> {
   const result = await work()
   const used = process.cpuUsage(cpu)
   const seconds = (performance.now() - started) / 1000
-  console.log(`  ${what}: ${seconds.toFixed(3)} s, ${((used.user + used.system) / 1e6).toFixed(3)} s of CPU`)
+  console.log(
+    `  ${what}: ${seconds.toFixed(3)} s, ${((used.user + used.system) / 1e6).toFixed(3)} s of CPU`,
+  )
   return result
 }
 
 for (const curve of ['secp256k1', 'ed25519'] as const) {
   console.log(`${curve} (${engines[curve].id} ${engines[curve].version})`)
-  let keys = await measured('key generation, three parties', () => complete(keygenSessions(vaults, curve)))
+  let keys = await measured('key generation, three parties', () =>
+    complete(keygenSessions(vaults, curve)),
+  )
   const count = Math.floor(total / 2)
   let [busy, signed] = [0, 0]
   const latencies: number[] = []
@@ -53,7 +57,9 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
           const results = await complete(signSessions(vaults, keys, pair, path, message))
           latencies.push(performance.now() - from)
           const key = keys.get(pair[0])!
-          finished.push(() => [...results.values()].every((result) => isValid(curve, key, path, message, result)))
+          finished.push(() =>
+            [...results.values()].every((result) => isValid(curve, key, path, message, result)),
+          )
         }
       }),
     )
@@ -66,7 +72,8 @@ for (const curve of ['secp256k1', 'ed25519'] as const) {
     const before = keys
     keys = await complete(refreshSessions(vaults, keys))
     for (const [party, key] of keys) {
-      if (!Buffer.from(key.publicKey).equals(before.get(party)!.publicKey)) throw new Error('the refresh changed the key')
+      if (!Buffer.from(key.publicKey).equals(before.get(party)!.publicKey))
+        throw new Error('the refresh changed the key')
     }
   }
   latencies.sort((a, b) => a - b)

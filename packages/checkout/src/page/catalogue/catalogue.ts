@@ -1,6 +1,6 @@
 /**
- * Every sentence of the page. `{name}` stands for a value that is filled in. A language that lacks one, or a form of plural
- * that its grammar has (Unicode CLDR), does not compile.
+ * Every sentence of the page. `{name}` stands for a value that is filled in. A language that lacks
+ * one, or a form of plural that its grammar has (Unicode CLDR), does not compile.
  */
 export interface Catalogue<Form extends Intl.LDMLPluralRule = Intl.LDMLPluralRule> {
   payment: string

@@ -15,16 +15,19 @@ export const de: Catalogue<'one' | 'other'> = {
   onNetwork: 'Netzwerk {network}',
   tagNeeded: 'Ihre Wallet muss einen Destination Tag oder ein Memo mitsenden können.',
   change: 'Ändern',
-  assetFailed: 'Diese Währung ist gerade nicht möglich. Bitte wählen Sie eine andere oder versuchen Sie es erneut.',
+  assetFailed:
+    'Diese Währung ist gerade nicht möglich. Bitte wählen Sie eine andere oder versuchen Sie es erneut.',
 
   amountToSend: 'Zu sendender Betrag',
   amountMissing: 'Noch fehlender Betrag',
   address: 'Adresse',
   destinationTag: 'Destination Tag',
   memo: 'Memo',
-  destinationTagWarning: 'Geben Sie in Ihrer Wallet auch diesen Destination Tag an. Ohne ihn ist die Zahlung verloren.',
+  destinationTagWarning:
+    'Geben Sie in Ihrer Wallet auch diesen Destination Tag an. Ohne ihn ist die Zahlung verloren.',
   memoWarning: 'Geben Sie in Ihrer Wallet auch dieses Memo an. Ohne es ist die Zahlung verloren.',
-  networkWarning: 'Senden Sie nur {ticker} und nur über das Netzwerk {network}. Alles andere kommt nicht an und kann verloren sein.',
+  networkWarning:
+    'Senden Sie nur {ticker} und nur über das Netzwerk {network}. Alles andere kommt nicht an und kann verloren sein.',
   copy: 'Kopieren',
   copied: 'Kopiert',
   amountCopied: 'Betrag kopiert',
@@ -50,25 +53,31 @@ export const de: Catalogue<'one' | 'other'> = {
   seen: 'Zahlung eingegangen',
   confirming: 'Wird bestätigt',
   confirmations: { one: '{n} von {m} Bestätigung', other: '{n} von {m} Bestätigungen' },
-  mayClose: 'Das Netzwerk bestätigt sie gerade. Sie müssen nichts mehr tun und können diese Seite schließen.',
+  mayClose:
+    'Das Netzwerk bestätigt sie gerade. Sie müssen nichts mehr tun und können diese Seite schließen.',
   checking: 'Zahlung wird geprüft',
   checkingDetail: 'Ihre Zahlung ist angekommen und wird geprüft. Sie müssen nichts mehr tun.',
   paid: 'Zahlung abgeschlossen',
   paidDetail: 'Vielen Dank. Ihre Zahlung an {merchant} ist abgeschlossen.',
   over: 'Bezahlt, zu viel gesendet',
-  overDetail: 'Sie haben {over} zu viel gesendet. Bitten Sie {merchant} um Rückzahlung und nennen Sie die Rechnung unten.',
+  overDetail:
+    'Sie haben {over} zu viel gesendet. Bitten Sie {merchant} um Rückzahlung und nennen Sie die Rechnung unten.',
   late: 'Zu spät bezahlt',
-  lateDetail: 'Ihre Zahlung kam nach Ablauf der Frist. {merchant} nimmt sie an oder zahlt sie zurück: Melden Sie sich dort '
-    + 'und nennen Sie die Rechnung unten.',
+  lateDetail:
+    'Ihre Zahlung kam nach Ablauf der Frist. {merchant} nimmt sie an oder zahlt sie zurück: Melden Sie sich dort ' +
+    'und nennen Sie die Rechnung unten.',
   expired: 'Die Zahlungsfrist ist abgelaufen',
-  expiredDetail: 'Senden Sie nichts mehr an diese Adresse. Gehen Sie zurück und beginnen Sie eine neue Zahlung.',
-  expiredPartialDetail: 'Nur {paid} von {total} kamen rechtzeitig an. Melden Sie sich bei {merchant} und nennen Sie die Rechnung unten.',
+  expiredDetail:
+    'Senden Sie nichts mehr an diese Adresse. Gehen Sie zurück und beginnen Sie eine neue Zahlung.',
+  expiredPartialDetail:
+    'Nur {paid} von {total} kamen rechtzeitig an. Melden Sie sich bei {merchant} und nennen Sie die Rechnung unten.',
   invalid: 'Zahlung nicht angenommen',
   invalidDetail:
     '{merchant} nimmt diese Zahlung nicht an. Senden Sie nichts mehr; melden Sie sich dort und nennen Sie die Rechnung unten.',
   cancelled: 'Zahlung storniert',
-  cancelledDetail: '{merchant} hat diese Rechnung storniert. Senden Sie nichts; falls Sie schon gezahlt haben, melden Sie sich '
-    + 'dort und nennen Sie die Rechnung unten.',
+  cancelledDetail:
+    '{merchant} hat diese Rechnung storniert. Senden Sie nichts; falls Sie schon gezahlt haben, melden Sie sich ' +
+    'dort und nennen Sie die Rechnung unten.',
 
   payments: 'Ihre Zahlungen',
   awaitsBlock: 'Wartet auf den ersten Block',

@@ -22,9 +22,11 @@ export const en: Catalogue<'one' | 'other'> = {
   address: 'Address',
   destinationTag: 'Destination tag',
   memo: 'Memo',
-  destinationTagWarning: 'Enter this destination tag in your wallet as well. Without it, the payment is lost.',
+  destinationTagWarning:
+    'Enter this destination tag in your wallet as well. Without it, the payment is lost.',
   memoWarning: 'Enter this memo in your wallet as well. Without it, the payment is lost.',
-  networkWarning: 'Send only {ticker}, and only on the {network} network. Anything else does not arrive and may be lost.',
+  networkWarning:
+    'Send only {ticker}, and only on the {network} network. Anything else does not arrive and may be lost.',
   copy: 'Copy',
   copied: 'Copied',
   amountCopied: 'Amount copied',
@@ -58,14 +60,18 @@ export const en: Catalogue<'one' | 'other'> = {
   over: 'Paid, with too much sent',
   overDetail: 'You sent {over} too much. Ask {merchant} to return it and name the invoice below.',
   late: 'Paid too late',
-  lateDetail: 'Your payment came after the deadline. {merchant} will accept or return it: get in touch and name the invoice below.',
+  lateDetail:
+    'Your payment came after the deadline. {merchant} will accept or return it: get in touch and name the invoice below.',
   expired: 'Time to pay is over',
   expiredDetail: 'Do not send anything to this address any more. Go back and start a new payment.',
-  expiredPartialDetail: 'Only {paid} of {total} arrived in time. Get in touch with {merchant} and name the invoice below.',
+  expiredPartialDetail:
+    'Only {paid} of {total} arrived in time. Get in touch with {merchant} and name the invoice below.',
   invalid: 'Payment not accepted',
-  invalidDetail: '{merchant} does not accept this payment. Send nothing more; get in touch and name the invoice below.',
+  invalidDetail:
+    '{merchant} does not accept this payment. Send nothing more; get in touch and name the invoice below.',
   cancelled: 'Payment cancelled',
-  cancelledDetail: '{merchant} cancelled this invoice. Send nothing; if you have paid already, get in touch and name the invoice below.',
+  cancelledDetail:
+    '{merchant} cancelled this invoice. Send nothing; if you have paid already, get in touch and name the invoice below.',
 
   payments: 'Your payments',
   awaitsBlock: 'Waiting for the first block',

@@ -22,9 +22,11 @@ export const es: Catalogue<'one' | 'many' | 'other'> = {
   address: 'Dirección',
   destinationTag: 'Etiqueta de destino',
   memo: 'Memo',
-  destinationTagWarning: 'Indique también esta etiqueta de destino en su monedero. Sin ella, el pago se pierde.',
+  destinationTagWarning:
+    'Indique también esta etiqueta de destino en su monedero. Sin ella, el pago se pierde.',
   memoWarning: 'Indique también este memo en su monedero. Sin él, el pago se pierde.',
-  networkWarning: 'Envíe solo {ticker} y solo por la red {network}. Cualquier otra cosa no llega y puede perderse.',
+  networkWarning:
+    'Envíe solo {ticker} y solo por la red {network}. Cualquier otra cosa no llega y puede perderse.',
   copy: 'Copiar',
   copied: 'Copiado',
   amountCopied: 'Importe copiado',
@@ -49,21 +51,29 @@ export const es: Catalogue<'one' | 'many' | 'other'> = {
   partialDetail: 'Han llegado {paid}. Envíe los {due} que faltan.',
   seen: 'Pago recibido',
   confirming: 'Confirmando',
-  confirmations: { one: '{n} de {m} confirmación', many: '{n} de {m} confirmaciones', other: '{n} de {m} confirmaciones' },
+  confirmations: {
+    one: '{n} de {m} confirmación',
+    many: '{n} de {m} confirmaciones',
+    other: '{n} de {m} confirmaciones',
+  },
   mayClose: 'La red lo está confirmando. No tiene que hacer nada más y puede cerrar esta página.',
   checking: 'El pago se está revisando',
   checkingDetail: 'Su pago ha llegado y se está revisando. No tiene que hacer nada más.',
   paid: 'Pago completado',
   paidDetail: 'Gracias. Su pago a {merchant} se ha completado.',
   over: 'Pagado, con un exceso',
-  overDetail: 'Ha enviado {over} de más. Pida a {merchant} que se lo devuelva e indique la factura de abajo.',
+  overDetail:
+    'Ha enviado {over} de más. Pida a {merchant} que se lo devuelva e indique la factura de abajo.',
   late: 'Pagado fuera de plazo',
-  lateDetail: 'Su pago llegó fuera de plazo. {merchant} lo aceptará o lo devolverá: póngase en contacto e indique la factura de abajo.',
+  lateDetail:
+    'Su pago llegó fuera de plazo. {merchant} lo aceptará o lo devolverá: póngase en contacto e indique la factura de abajo.',
   expired: 'El plazo de pago ha terminado',
   expiredDetail: 'No envíe nada más a esta dirección. Vuelva atrás y empiece un pago nuevo.',
-  expiredPartialDetail: 'Solo {paid} de {total} llegaron a tiempo. Póngase en contacto con {merchant} e indique la factura de abajo.',
+  expiredPartialDetail:
+    'Solo {paid} de {total} llegaron a tiempo. Póngase en contacto con {merchant} e indique la factura de abajo.',
   invalid: 'Pago no aceptado',
-  invalidDetail: '{merchant} no acepta este pago. No envíe nada más; póngase en contacto e indique la factura de abajo.',
+  invalidDetail:
+    '{merchant} no acepta este pago. No envíe nada más; póngase en contacto e indique la factura de abajo.',
   cancelled: 'Pago cancelado',
   cancelledDetail:
     '{merchant} ha cancelado esta factura. No envíe nada; si ya ha pagado, póngase en contacto e indique la factura de abajo.',
@@ -86,7 +96,11 @@ export const es: Catalogue<'one' | 'many' | 'other'> = {
   print: 'Imprimir el recibo',
 
   backTo: 'Volver a {merchant}',
-  returning: { one: 'Volverá en {n} segundo', many: 'Volverá en {n} segundos', other: 'Volverá en {n} segundos' },
+  returning: {
+    one: 'Volverá en {n} segundo',
+    many: 'Volverá en {n} segundos',
+    other: 'Volverá en {n} segundos',
+  },
   stay: 'Quedarme aquí',
   close: 'Cerrar',
 

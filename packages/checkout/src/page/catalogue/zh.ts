@@ -24,7 +24,8 @@ export const zh: Catalogue<'other'> = {
   memo: '备注 (Memo)',
   destinationTagWarning: '请在钱包中同时填写此目标标签，否则款项将会丢失。',
   memoWarning: '请在钱包中同时填写此备注，否则款项将会丢失。',
-  networkWarning: '请只通过 {network} 网络发送 {ticker}。其他币种或网络的转账无法到账，并可能丢失。',
+  networkWarning:
+    '请只通过 {network} 网络发送 {ticker}。其他币种或网络的转账无法到账，并可能丢失。',
   copy: '复制',
   copied: '已复制',
   amountCopied: '金额已复制',
@@ -58,10 +59,12 @@ export const zh: Catalogue<'other'> = {
   over: '已付款，金额超出',
   overDetail: '您多付了 {over}。请联系 {merchant} 退款，并提供下方的账单号。',
   late: '付款已逾期',
-  lateDetail: '您的付款在截止时间之后到账。{merchant} 将决定接受或退回：请联系商家并提供下方的账单号。',
+  lateDetail:
+    '您的付款在截止时间之后到账。{merchant} 将决定接受或退回：请联系商家并提供下方的账单号。',
   expired: '付款时间已过',
   expiredDetail: '请不要再向此地址转账。请返回并重新发起付款。',
-  expiredPartialDetail: '在截止时间内仅收到 {total} 中的 {paid}。请联系 {merchant}，并提供下方的账单号。',
+  expiredPartialDetail:
+    '在截止时间内仅收到 {total} 中的 {paid}。请联系 {merchant}，并提供下方的账单号。',
   invalid: '付款未被接受',
   invalidDetail: '{merchant} 不接受这笔付款。请勿再转账；请联系商家并提供下方的账单号。',
   cancelled: '付款已取消',

@@ -12,5 +12,9 @@ export function Announcer() {
     // The same sentence twice is no change, and would not be said: a space at the end makes it one.
     say = (next) => setText((last) => (last === next ? `${next}\u00a0` : next))
   }, [])
-  return <div class="sr-only" role="status" aria-live="polite">{text}</div>
+  return (
+    <div class="sr-only" role="status" aria-live="polite">
+      {text}
+    </div>
+  )
 }

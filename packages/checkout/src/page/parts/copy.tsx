@@ -28,7 +28,15 @@ async function copyText(text: string): Promise<boolean> {
  * Copies `text`, and says so in a word, on the button and to screen readers.
  * @param done what they hear; @param labelledBy the id of the name of what is copied
  */
-export function CopyButton({ text, done, labelledBy }: { text: string; done: string; labelledBy: string }) {
+export function CopyButton({
+  text,
+  done,
+  labelledBy,
+}: {
+  text: string
+  done: string
+  labelledBy: string
+}) {
   const { words } = useSpeech()
   const id = useId()
   const [copied, setCopied] = useState(false)
@@ -44,11 +52,20 @@ export function CopyButton({ text, done, labelledBy }: { text: string; done: str
     announce(isCopied ? done : words.copyFailed)
   }
   return (
-    <button type="button" class={copied ? 'copy is-done' : 'copy'} aria-labelledby={`${id} ${labelledBy}`} onClick={() => void copy()}>
+    <button
+      type="button"
+      class={copied ? 'copy is-done' : 'copy'}
+      aria-labelledby={`${id} ${labelledBy}`}
+      onClick={() => void copy()}
+    >
       {/* Both words lie over each other, so that the button keeps its width. */}
       <span class="copy-words">
-        <span class={copied ? 'is-hidden' : ''} id={copied ? undefined : id}>{words.copy}</span>
-        <span class={copied ? '' : 'is-hidden'} id={copied ? id : undefined}>{words.copied}</span>
+        <span class={copied ? 'is-hidden' : ''} id={copied ? undefined : id}>
+          {words.copy}
+        </span>
+        <span class={copied ? '' : 'is-hidden'} id={copied ? id : undefined}>
+          {words.copied}
+        </span>
       </span>
     </button>
   )

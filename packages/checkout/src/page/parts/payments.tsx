@@ -23,17 +23,27 @@ function Line({ payment }: { payment: Payment }) {
   const isCounting = payment.status === 'detected'
   return (
     <li class="payment">
-      <span class={`payment-shape tone-${tone}`}><StatusIcon shape={shape} /></span>
+      <span class={`payment-shape tone-${tone}`}>
+        <StatusIcon shape={shape} />
+      </span>
       <div class="payment-words">
-        <p class="payment-amount"><Amount amount={payment.amount} ticker={payment.ticker} /></p>
+        <p class="payment-amount">
+          <Amount amount={payment.amount} ticker={payment.ticker} />
+        </p>
         <p class="payment-status">
-          {isCounting ? count(words.confirmations, required, { n: confirmations, m: required }) : words[status]}
+          {isCounting
+            ? count(words.confirmations, required, { n: confirmations, m: required })
+            : words[status]}
           {payment.counts || tone === 'bad' ? null : ` · ${words.notCounted}`}
         </p>
       </div>
-      {link === null ? <ShortCode text={payment.hash} /> : (
+      {link === null ? (
+        <ShortCode text={payment.hash} />
+      ) : (
         <a class="payment-link" href={link} target="_blank" rel="noopener noreferrer">
-          <span class="sr-only">{words.viewTransaction}</span><ShortCode text={payment.hash} /><OutIcon />
+          <span class="sr-only">{words.viewTransaction}</span>
+          <ShortCode text={payment.hash} />
+          <OutIcon />
         </a>
       )}
     </li>
@@ -46,8 +56,14 @@ export function Payments({ payments }: { payments: readonly Payment[] }) {
   if (payments.length === 0) return null
   return (
     <section class="payments" aria-labelledby="payments-title">
-      <h3 id="payments-title" class="label">{words.payments}</h3>
-      <ul>{payments.map((payment) => <Line key={payment.hash + payment.asset} payment={payment} />)}</ul>
+      <h3 id="payments-title" class="label">
+        {words.payments}
+      </h3>
+      <ul>
+        {payments.map((payment) => (
+          <Line key={payment.hash + payment.asset} payment={payment} />
+        ))}
+      </ul>
     </section>
   )
 }

@@ -2,16 +2,33 @@ import type { ComponentChildren } from 'preact'
 import type { Shape, Tone } from '../view.ts'
 import { StatusIcon } from './icons.tsx'
 
-/** Shape, word and colour of a status. The heading takes the focus when one screen follows another. */
-export function Status({ shape, tone, title, detail, large = false, heading: Heading = 'h2', children }: {
-  shape: Shape; tone: Tone; title: ComponentChildren; detail: ComponentChildren; large?: boolean
-  heading?: 'h1' | 'h2'; children?: ComponentChildren
+/**
+ * Shape, word and colour of a status. The heading takes the focus when one screen follows another.
+ */
+export function Status({
+  shape,
+  tone,
+  title,
+  detail,
+  large = false,
+  heading: Heading = 'h2',
+  children,
+}: {
+  shape: Shape
+  tone: Tone
+  title: ComponentChildren
+  detail: ComponentChildren
+  large?: boolean
+  heading?: 'h1' | 'h2'
+  children?: ComponentChildren
 }) {
   return (
     <div class={`status tone-${tone}${large ? ' is-large' : ''}`}>
       <span class="status-shape">{children ?? <StatusIcon shape={shape} />}</span>
       <div class="status-words">
-        <Heading class="status-title" tabIndex={-1}>{title}</Heading>
+        <Heading class="status-title" tabIndex={-1}>
+          {title}
+        </Heading>
         <p class="status-detail">{detail}</p>
       </div>
     </div>

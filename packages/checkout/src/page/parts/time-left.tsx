@@ -14,7 +14,8 @@ const ASKED_EVERY_MS = 3000
 const ANNOUNCED_MINUTES = [10, 5, 1]
 
 /** The server's clock: what it said last, and what has passed here since. */
-export const serverNow = (told: { now: string; heardMs: number }): number => Date.parse(told.now) + performance.now() - told.heardMs
+export const serverNow = (told: { now: string; heardMs: number }): number =>
+  Date.parse(told.now) + performance.now() - told.heardMs
 
 const clockText = (leftMs: number): string => {
   const seconds = Math.ceil(leftMs / 1000)
@@ -23,12 +24,24 @@ const clockText = (leftMs: number): string => {
 
 function textOf(speech: Speech, leftMs: number, expiry: string, now: number): string {
   const { words } = speech
-  if (leftMs > HOUR_MS) return speech.tell(words.payBy, { time: speech.time(new Date(expiry), new Date(now)) })
+  if (leftMs > HOUR_MS)
+    return speech.tell(words.payBy, { time: speech.time(new Date(expiry), new Date(now)) })
   return leftMs > LAST_MS ? speech.count(words.minutesLeft, Math.ceil(leftMs / MINUTE_MS)) : ''
 }
 
-/** How long the invoice can be paid: calm, and to the second only at the end. Screen readers hear of 10, 5 and 1 minutes. */
-export function TimeLeft({ state, heardMs, onEnd }: { state: CheckoutState; heardMs: number; onEnd: () => void }) {
+/**
+ * How long the invoice can be paid: calm, and to the second only at the end. Screen readers hear of
+ * 10, 5 and 1 minutes.
+ */
+export function TimeLeft({
+  state,
+  heardMs,
+  onEnd,
+}: {
+  state: CheckoutState
+  heardMs: number
+  onEnd: () => void
+}) {
   const speech = useSpeech()
   const [, tick] = useState(0)
   const now = serverNow({ now: state.now, heardMs })
@@ -38,8 +51,14 @@ export function TimeLeft({ state, heardMs, onEnd }: { state: CheckoutState; hear
     const ended = leftMs === 0
     if (ended) onEnd()
     // At the next second where seconds are shown, else when the minutes change.
-    const runningMs = leftMs > LAST_MS ? Math.min(leftMs % MINUTE_MS || MINUTE_MS, leftMs - LAST_MS) : leftMs % 1000 || 1000
-    const timer = setTimeout(() => tick((count) => count + 1), ended ? ASKED_EVERY_MS : runningMs + 5)
+    const runningMs =
+      leftMs > LAST_MS
+        ? Math.min(leftMs % MINUTE_MS || MINUTE_MS, leftMs - LAST_MS)
+        : leftMs % 1000 || 1000
+    const timer = setTimeout(
+      () => tick((count) => count + 1),
+      ended ? ASKED_EVERY_MS : runningMs + 5,
+    )
     return () => clearTimeout(timer)
   })
   useEffect(() => {
@@ -47,15 +66,23 @@ export function TimeLeft({ state, heardMs, onEnd }: { state: CheckoutState; hear
     const before = announced.current
     announced.current = due
     // Nothing is said of what was already so when the page was opened.
-    if (before !== undefined && due !== null && due !== before && leftMs > 0) announce(speech.count(speech.words.minutesLeft, due))
+    if (before !== undefined && due !== null && due !== before && leftMs > 0)
+      announce(speech.count(speech.words.minutesLeft, due))
   })
   const isLast = leftMs <= LAST_MS
   const sentence = isLast
-    ? speech.say(speech.words.lastMinutes, { time: <bdi dir="ltr" class="seconds">{clockText(leftMs)}</bdi> })
+    ? speech.say(speech.words.lastMinutes, {
+        time: (
+          <bdi dir="ltr" class="seconds">
+            {clockText(leftMs)}
+          </bdi>
+        ),
+      })
     : textOf(speech, leftMs, state.expiry, now)
   return (
     <p class={isLast ? 'time-left is-last' : 'time-left'} role="timer" aria-live="off">
-      <ClockIcon /><span>{sentence}</span>
+      <ClockIcon />
+      <span>{sentence}</span>
     </p>
   )
 }

@@ -5,17 +5,27 @@ import { Amount } from '../parts/amount.tsx'
 import { ChevronIcon } from '../parts/icons.tsx'
 import { announce } from '../parts/announcer.tsx'
 
-export const Badge = ({ ticker }: { ticker: string }) => <span class="badge" aria-hidden="true">{ticker.slice(0, 4)}</span>
+export const Badge = ({ ticker }: { ticker: string }) => (
+  <span class="badge" aria-hidden="true">
+    {ticker.slice(0, 4)}
+  </span>
+)
 
 /** Assets of the same coin stand together, in the order in which the first of each came. */
 function groupsOf(assets: readonly Choice[]): Choice[][] {
   const groups = new Map<string, Choice[]>()
-  for (const asset of assets) groups.set(asset.ticker, [...groups.get(asset.ticker) ?? [], asset])
+  for (const asset of assets) groups.set(asset.ticker, [...(groups.get(asset.ticker) ?? []), asset])
   return [...groups.values()]
 }
 
 /** What to pay with: each coin once, and below it its networks in words. */
-export function Choose({ state, onChoose }: { state: CheckoutState; onChoose: (asset: string) => Promise<boolean> }) {
+export function Choose({
+  state,
+  onChoose,
+}: {
+  state: CheckoutState
+  onChoose: (asset: string) => Promise<boolean>
+}) {
   const { words, say } = useSpeech()
   const [asked, setAsked] = useState<string | null>(null)
   const [isFailed, setFailed] = useState(false)
@@ -30,13 +40,20 @@ export function Choose({ state, onChoose }: { state: CheckoutState; onChoose: (a
   }
   const row = (choice: Choice, isAlone: boolean) => (
     <button
-      type="button" key={choice.asset} class="choice" aria-busy={asked === choice.asset} aria-disabled={asked !== null}
-      data-asset={choice.asset} onClick={() => void choose(choice.asset)}
+      type="button"
+      key={choice.asset}
+      class="choice"
+      aria-busy={asked === choice.asset}
+      aria-disabled={asked !== null}
+      data-asset={choice.asset}
+      onClick={() => void choose(choice.asset)}
     >
       {isAlone ? <Badge ticker={choice.ticker} /> : <span class="branch" aria-hidden="true" />}
       <span class="choice-words">
         {isAlone ? <span class="choice-name">{choice.name}</span> : null}
-        <span class={isAlone ? 'choice-network' : 'choice-name'}>{say(words.onNetwork, { network: choice.network_name })}</span>
+        <span class={isAlone ? 'choice-network' : 'choice-name'}>
+          {say(words.onNetwork, { network: choice.network_name })}
+        </span>
         {choice.requires_tag ? <span class="choice-network">{words.tagNeeded}</span> : null}
       </span>
       <Amount amount={choice.crypto_amount} ticker={choice.ticker} />
@@ -46,20 +63,31 @@ export function Choose({ state, onChoose }: { state: CheckoutState; onChoose: (a
   return (
     <div class="screen">
       <div class="heading">
-        <h2 class="status-title" tabIndex={-1}>{words.choose}</h2>
+        <h2 class="status-title" tabIndex={-1}>
+          {words.choose}
+        </h2>
         <p class="status-detail">{words.chooseHint}</p>
       </div>
-      <p class="choose-problem" role={isFailed ? 'alert' : undefined}>{isFailed ? words.assetFailed : null}</p>
+      <p class="choose-problem" role={isFailed ? 'alert' : undefined}>
+        {isFailed ? words.assetFailed : null}
+      </p>
       <ul class="choices">
         {groupsOf(state.assets).map((group) => {
           const [first] = group as [Choice]
           return (
             <li key={first.ticker} class="coin">
-              {group.length === 1 ? row(first, true) : (
+              {group.length === 1 ? (
+                row(first, true)
+              ) : (
                 <>
-                  <p class="coin-name" id={`coin-${first.ticker}`}><Badge ticker={first.ticker} />{first.name}</p>
+                  <p class="coin-name" id={`coin-${first.ticker}`}>
+                    <Badge ticker={first.ticker} />
+                    {first.name}
+                  </p>
                   <ul aria-labelledby={`coin-${first.ticker}`}>
-                    {group.map((choice) => <li key={choice.asset}>{row(choice, false)}</li>)}
+                    {group.map((choice) => (
+                      <li key={choice.asset}>{row(choice, false)}</li>
+                    ))}
                   </ul>
                 </>
               )}

@@ -9,8 +9,12 @@ const AROUND = 2 * Math.PI * RADIUS
 
 /** The confirmations of the payment that has fewest of what it needs. */
 function slowest(state: CheckoutState): { confirmations: number; required: number } | null {
-  const open = state.payments.filter(({ counts, status }) => counts && status !== 'reverted' && status !== 'dropped')
-  const [first] = open.toSorted((a, b) => a.confirmations / (a.required || 1) - b.confirmations / (b.required || 1))
+  const open = state.payments.filter(
+    ({ counts, status }) => counts && status !== 'reverted' && status !== 'dropped',
+  )
+  const [first] = open.toSorted(
+    (a, b) => a.confirmations / (a.required || 1) - b.confirmations / (b.required || 1),
+  )
   return first ?? null
 }
 
@@ -21,14 +25,27 @@ function Ring({ confirmations, required }: { confirmations: number; required: nu
   const text = count(words.confirmations, required, { n: shown, m: required })
   return (
     <div
-      class="ring" role="progressbar" aria-label={words.confirming} aria-valuetext={text}
-      aria-valuemin={0} aria-valuemax={required} aria-valuenow={shown}
+      class="ring"
+      role="progressbar"
+      aria-label={words.confirming}
+      aria-valuetext={text}
+      aria-valuemin={0}
+      aria-valuemax={required}
+      aria-valuenow={shown}
     >
       <svg viewBox="0 0 100 100" aria-hidden="true" focusable="false">
         <circle class="ring-track" cx="50" cy="50" r={RADIUS} />
-        <circle class="ring-part" cx="50" cy="50" r={RADIUS} stroke-dasharray={`${AROUND * Math.max(share, 0.02)} ${AROUND}`} />
+        <circle
+          class="ring-part"
+          cx="50"
+          cy="50"
+          r={RADIUS}
+          stroke-dasharray={`${AROUND * Math.max(share, 0.02)} ${AROUND}`}
+        />
       </svg>
-      <bdi dir="ltr" class="ring-words">{whole(shown)}/{whole(required)}</bdi>
+      <bdi dir="ltr" class="ring-words">
+        {whole(shown)}/{whole(required)}
+      </bdi>
     </div>
   )
 }

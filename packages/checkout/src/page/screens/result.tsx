@@ -14,20 +14,35 @@ import { viewNameOf, viewOf, type ViewName } from '../view.ts'
 /** Long enough to see that it is paid, and to stay. */
 const RETURN_S = 10
 
-const line = (name: string, value: ComponentChildren, key?: string) => <div key={key ?? name}><dt>{name}</dt><dd>{value}</dd></div>
+const line = (name: string, value: ComponentChildren, key?: string) => (
+  <div key={key ?? name}>
+    <dt>{name}</dt>
+    <dd>{value}</dd>
+  </div>
+)
 
 function Receipt({ state }: { state: CheckoutState }) {
   const { words, money, moment } = useSpeech()
   const { selected } = state
   const counted = state.payments.filter(({ counts }) => counts)
-  const last = counted.map(({ seen_at: at }) => at).toSorted().at(-1) ?? state.now
+  const last =
+    counted
+      .map(({ seen_at: at }) => at)
+      .toSorted()
+      .at(-1) ?? state.now
   return (
     <section class="receipt" aria-labelledby="receipt-title">
-      <h3 id="receipt-title" class="label">{words.receipt}</h3>
+      <h3 id="receipt-title" class="label">
+        {words.receipt}
+      </h3>
       <dl>
         {line(words.paidTo, <bdi>{state.merchant}</bdi>)}
-        {state.fiat && state.fiat_amount ? line(words.payment, <bdi>{money(state.fiat_amount, state.fiat)}</bdi>) : null}
-        {selected ? line(words.received, <Amount amount={selected.paid_amount} ticker={selected.ticker} />) : null}
+        {state.fiat && state.fiat_amount
+          ? line(words.payment, <bdi>{money(state.fiat_amount, state.fiat)}</bdi>)
+          : null}
+        {selected
+          ? line(words.received, <Amount amount={selected.paid_amount} ticker={selected.ticker} />)
+          : null}
         {line(words.date, <bdi>{moment(new Date(last))}</bdi>)}
         {state.order_id === null ? null : line(words.order, <bdi>{state.order_id}</bdi>)}
         {line(words.invoice, <Code text={state.inv_id} />)}
@@ -37,7 +52,10 @@ function Receipt({ state }: { state: CheckoutState }) {
   )
 }
 
-/** Takes the payer back to the shop by itself, unless he stays. Only where he saw it being paid, and on a page of its own. */
+/**
+ * Takes the payer back to the shop by itself, unless he stays. Only where he saw it being paid, and
+ * on a page of its own.
+ */
 function Returning({ url, isFresh }: { url: string; isFresh: boolean }) {
   const { words, count } = useSpeech()
   const [leftS, setLeft] = useState(isFresh && !isFramed ? RETURN_S : null)
@@ -54,26 +72,50 @@ function Returning({ url, isFresh }: { url: string; isFresh: boolean }) {
   return (
     <p class="returning">
       <span>{count(words.returning, leftS)}</span>
-      <button type="button" class="button quiet" onClick={() => setLeft(null)}>{words.stay}</button>
+      <button type="button" class="button quiet" onClick={() => setLeft(null)}>
+        {words.stay}
+      </button>
     </p>
   )
 }
 
 /** A way back to the shop; in the widget's frame the dialog closes, and the shop goes on. */
-function Back({ url, merchant, invoiceId }: { url: string | null; merchant: string; invoiceId: string }) {
+function Back({
+  url,
+  merchant,
+  invoiceId,
+}: {
+  url: string | null
+  merchant: string
+  invoiceId: string
+}) {
   const { words, say } = useSpeech()
   const close = () => tellParent(invoiceId, { event: 'close' })
-  if (isFramed) return <button type="button" class="button primary" onClick={close}>{words.close}</button>
-  return url === null ? null : <a class="button primary" href={url} rel="noreferrer"><span>{say(words.backTo, { merchant })}</span></a>
+  if (isFramed)
+    return (
+      <button type="button" class="button primary" onClick={close}>
+        {words.close}
+      </button>
+    )
+  return url === null ? null : (
+    <a class="button primary" href={url} rel="noreferrer">
+      <span>{say(words.backTo, { merchant })}</span>
+    </a>
+  )
 }
 
 function detailOf(name: ViewName, state: CheckoutState, { words, say }: Speech) {
   const { selected, merchant } = state
-  const amount = (value: string) => (selected ? <Amount amount={value} ticker={selected.ticker} /> : null)
-  const values = selected === null ? {} : {
-    paid: amount(selected.paid_amount), total: amount(selected.crypto_amount),
-    over: amount(subtract(selected.paid_amount, selected.crypto_amount)),
-  }
+  const amount = (value: string) =>
+    selected ? <Amount amount={value} ticker={selected.ticker} /> : null
+  const values =
+    selected === null
+      ? {}
+      : {
+          paid: amount(selected.paid_amount),
+          total: amount(selected.crypto_amount),
+          over: amount(subtract(selected.paid_amount, selected.crypto_amount)),
+        }
   return say(words[viewOf(name).detail], { merchant, ...values })
 }
 
@@ -86,18 +128,36 @@ export function Result({ state, isFresh }: { state: CheckoutState; isFresh: bool
   const isPaid = state.inv_status === 'Paid'
   const url = webLink(isPaid ? state.success_url : state.failed_url)
   const reference = isPaid ? null : (
-    <div class="reference"><p class="label">{words.invoice}</p><p><Code text={state.inv_id} /></p></div>
+    <div class="reference">
+      <p class="label">{words.invoice}</p>
+      <p>
+        <Code text={state.inv_id} />
+      </p>
+    </div>
   )
   return (
     <div class="screen is-centred">
-      <Status shape={shape} tone={tone} title={words[title]} detail={detailOf(name, state, speech)} large />
+      <Status
+        shape={shape}
+        tone={tone}
+        title={words[title]}
+        detail={detailOf(name, state, speech)}
+        large
+      />
       {isPaid ? <Receipt state={state} /> : null}
       {reference}
       {isPaid ? null : <Payments payments={state.payments} />}
       <div class="actions">
         <Back url={url} merchant={state.merchant} invoiceId={state.inv_id} />
-        {isPaid ? <button type="button" class="button secondary" onClick={() => print()}><PrintIcon />{words.print}</button> : null}
-        {isPaid && url !== null ? <Returning url={url} isFresh={isFresh && name === 'paid'} /> : null}
+        {isPaid ? (
+          <button type="button" class="button secondary" onClick={() => print()}>
+            <PrintIcon />
+            {words.print}
+          </button>
+        ) : null}
+        {isPaid && url !== null ? (
+          <Returning url={url} isFresh={isFresh && name === 'paid'} />
+        ) : null}
       </div>
     </div>
   )

@@ -9,7 +9,12 @@ export const SummarySkeleton = () => (
 
 export const Skeleton = () => (
   <div class="screen">
-    <div class="skeleton-status"><span class="skeleton skeleton-shape" /><span class="skeleton skeleton-line" /></div>
-    {[0, 1, 2, 3, 4].map((row) => <span key={row} class="skeleton skeleton-row" />)}
+    <div class="skeleton-status">
+      <span class="skeleton skeleton-shape" />
+      <span class="skeleton skeleton-line" />
+    </div>
+    {[0, 1, 2, 3, 4].map((row) => (
+      <span key={row} class="skeleton skeleton-row" />
+    ))}
   </div>
 )

@@ -6,7 +6,8 @@ import { serverNow, TimeLeft } from '../parts/time-left.tsx'
 /** What is asked for: the amount in the currency in which it was asked, else in coins. */
 function Asked({ state }: { state: CheckoutState }) {
   const { money } = useSpeech()
-  if (state.fiat !== null && state.fiat_amount !== null) return <bdi>{money(state.fiat_amount, state.fiat)}</bdi>
+  if (state.fiat !== null && state.fiat_amount !== null)
+    return <bdi>{money(state.fiat_amount, state.fiat)}</bdi>
   const { selected } = state
   if (selected) return <Amount amount={selected.crypto_amount} ticker={selected.ticker} />
   const [first] = state.assets
@@ -14,14 +15,32 @@ function Asked({ state }: { state: CheckoutState }) {
 }
 
 /** What is paid for, how much, and until when. */
-export function Summary({ state, heardMs, onEnd }: { state: CheckoutState; heardMs: number; onEnd: () => void }) {
+export function Summary({
+  state,
+  heardMs,
+  onEnd,
+}: {
+  state: CheckoutState
+  heardMs: number
+  onEnd: () => void
+}) {
   const { words, say } = useSpeech()
   return (
     <section class="summary" aria-labelledby="summary-title">
-      <h1 id="summary-title" class="summary-title">{say(words.payTo, { merchant: state.merchant })}</h1>
-      <p class="summary-amount"><Asked state={state} /></p>
-      <p class="summary-memo"><bdi>{state.memo}</bdi></p>
-      {state.inv_status === 'Pending' ? <div class="summary-time"><TimeLeft state={state} heardMs={heardMs} onEnd={onEnd} /></div> : null}
+      <h1 id="summary-title" class="summary-title">
+        {say(words.payTo, { merchant: state.merchant })}
+      </h1>
+      <p class="summary-amount">
+        <Asked state={state} />
+      </p>
+      <p class="summary-memo">
+        <bdi>{state.memo}</bdi>
+      </p>
+      {state.inv_status === 'Pending' ? (
+        <div class="summary-time">
+          <TimeLeft state={state} heardMs={heardMs} onEnd={onEnd} />
+        </div>
+      ) : null}
     </section>
   )
 }
@@ -34,14 +53,38 @@ export function Facts({ state, heardMs }: { state: CheckoutState; heardMs: numbe
   return (
     <aside class="facts" aria-label={words.details}>
       <dl>
-        {state.order_id === null ? null : <div><dt>{words.order}</dt><dd><bdi>{state.order_id}</bdi></dd></div>}
+        {state.order_id === null ? null : (
+          <div>
+            <dt>{words.order}</dt>
+            <dd>
+              <bdi>{state.order_id}</bdi>
+            </dd>
+          </div>
+        )}
         {selected?.rate && state.fiat ? (
           <div>
-            <dt>{words.rate}{selected.rate_at === null ? null : <> · <bdi>{time(new Date(selected.rate_at), now)}</bdi></>}</dt>
-            <dd><bdi dir="ltr">1&nbsp;{selected.ticker} = {money(selected.rate, state.fiat)}</bdi></dd>
+            <dt>
+              {words.rate}
+              {selected.rate_at === null ? null : (
+                <>
+                  {' '}
+                  · <bdi>{time(new Date(selected.rate_at), now)}</bdi>
+                </>
+              )}
+            </dt>
+            <dd>
+              <bdi dir="ltr">
+                1&nbsp;{selected.ticker} = {money(selected.rate, state.fiat)}
+              </bdi>
+            </dd>
           </div>
         ) : null}
-        <div><dt>{words.invoice}</dt><dd><Code text={state.inv_id} /></dd></div>
+        <div>
+          <dt>{words.invoice}</dt>
+          <dd>
+            <Code text={state.inv_id} />
+          </dd>
+        </div>
       </dl>
     </aside>
   )

@@ -1,20 +1,39 @@
 // A file of transfers: read, and judged line by line. Nobody is asked for it.
 import type { Known, Line } from './batch-line.ts'
-import { amountBy, decimalMarkOf, rowsOf, separatorOf, type DecimalMark, type Separator } from './csv.ts'
+import {
+  amountBy,
+  decimalMarkOf,
+  rowsOf,
+  separatorOf,
+  type DecimalMark,
+  type Separator,
+} from './csv.ts'
 import { decimal, units } from './decimal.ts'
 import { exact } from './wire.ts'
 
 type Assets = ReadonlyMap<string, Known>
 
-export const COLUMNS = ['asset', 'amount', 'destination_address', 'address_tag', 'memo', 'fee_level', 'reference'] as const
+export const COLUMNS = [
+  'asset',
+  'amount',
+  'destination_address',
+  'address_tag',
+  'memo',
+  'fee_level',
+  'reference',
+] as const
 const NEEDED = ['asset', 'amount', 'destination_address']
 export const LINES_MAX = 1000
 export const BYTES_MAX = 1_000_000
 const REFERENCE_LENGTH_MAX = 100
 
-/** What is wrong with a reference by itself; null: nothing. It becomes the `sequence_id`, besides those that are made here. */
+/**
+ * What is wrong with a reference by itself; null: nothing. It becomes the `sequence_id`, besides
+ * those that are made here.
+ */
 function referenceProblem(text: string): string | null {
-  if (text.length > REFERENCE_LENGTH_MAX) return `reference: has more than ${REFERENCE_LENGTH_MAX} characters`
+  if (text.length > REFERENCE_LENGTH_MAX)
+    return `reference: has more than ${REFERENCE_LENGTH_MAX} characters`
   if (/\p{Cc}/u.test(text)) return 'reference: must not contain control characters'
   if (/^batch-/i.test(text)) return 'reference: must not begin with “batch-”'
   if (/#\d+$/.test(text)) return 'reference: must not end with “#” and a number'
@@ -25,7 +44,10 @@ function referenceProblem(text: string): string | null {
 export interface BatchFile {
   lines: Line[]
   separator: Separator
-  /** Null: the amounts are decimals by either mark, and different ones, so that somebody has to say it. */
+  /**
+   * Null: the amounts are decimals by either mark, and different ones, so that somebody has to say
+   * it.
+   */
   mark: DecimalMark | null
 }
 
@@ -41,11 +63,15 @@ export function readBatch(text: string, assets: Assets, chosen?: DecimalMark): B
   const names = head.fields.map((name) => name.trim().toLowerCase())
   const missing = NEEDED.filter((name) => !names.includes(name))
   if (missing.length > 0)
-    throw new TypeError(`The first line must name the columns; ${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} missing.`)
+    throw new TypeError(
+      `The first line must name the columns; ${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} missing.`,
+    )
   const strange = names.filter((name) => !(COLUMNS as readonly string[]).includes(name))
-  if (strange.length > 0) throw new TypeError(`There is no column “${strange[0]}”. Columns: ${COLUMNS.join(', ')}.`)
+  if (strange.length > 0)
+    throw new TypeError(`There is no column “${strange[0]}”. Columns: ${COLUMNS.join(', ')}.`)
   if (rows.length === 0) throw new TypeError('There is no line below the columns’ names.')
-  if (rows.length > LINES_MAX) throw new TypeError(`${rows.length} lines: at most ${LINES_MAX} are sent from one file.`)
+  if (rows.length > LINES_MAX)
+    throw new TypeError(`${rows.length} lines: at most ${LINES_MAX} are sent from one file.`)
   const references = new Map<string, number>()
   const seen = new Map<string, number>()
   const amounts = rows.map(({ fields }) => fields[names.indexOf('amount')]?.trim() ?? '')
@@ -73,14 +99,20 @@ export function readBatch(text: string, assets: Assets, chosen?: DecimalMark): B
     readAmount(line, mark, chosen !== undefined || separator !== ',')
     const amount = units(line.amount, known?.decimals ?? 18)
     if (exact(line.amount) === null) line.problems.push(`“${of('amount')}” is no amount`)
-    else if (amount === null) line.problems.push(`more than ${known?.decimals ?? 18} decimal places`)
+    else if (amount === null)
+      line.problems.push(`more than ${known?.decimals ?? 18} decimal places`)
     else if (amount === 0n) line.problems.push('the amount is zero')
     if (line.destination_address === '') line.problems.push('no destination_address')
-    if (!['', 'low', 'medium', 'high'].includes(line.fee_level)) line.problems.push('fee_level is low, medium or high')
+    if (!['', 'low', 'medium', 'high'].includes(line.fee_level))
+      line.problems.push('fee_level is low, medium or high')
     if (fields.length > names.length) line.problems.push('more fields than columns')
     line.hasNoTag = known?.takes_tag === true && line.address_tag === ''
-    if (EXPONENT.test(line.address_tag)) line.problems.push('address_tag: a spreadsheet has replaced its digits; format the column as text')
-    if (known?.takes_tag === false && line.address_tag !== '') line.problems.push(`${line.asset} has no address_tag`)
+    if (EXPONENT.test(line.address_tag))
+      line.problems.push(
+        'address_tag: a spreadsheet has replaced its digits; format the column as text',
+      )
+    if (known?.takes_tag === false && line.address_tag !== '')
+      line.problems.push(`${line.asset} has no address_tag`)
     const strange = referenceProblem(line.reference)
     const same = references.get(line.reference)
     if (strange !== null) line.problems.push(strange)
@@ -100,7 +132,8 @@ const EXPONENT = /^\d(?:[.,]\d+)?e\+?\d+$/i
 
 /**
  * Gives a line its amount by a decimal mark, as digits with a point.
- * @param isMarkKnown whether more than the default speaks for the mark: only then is a thousands separator one
+ * @param isMarkKnown whether more than the default speaks for the mark: only then is a thousands
+ *   separator one
  */
 function readAmount(line: Line, mark: DecimalMark | null, isMarkKnown: boolean): void {
   const written = line.amount
@@ -110,7 +143,9 @@ function readAmount(line: Line, mark: DecimalMark | null, isMarkKnown: boolean):
     line.problems.push(`“${written}” is ${read.amount} or ${other.amount}: choose the decimal mark`)
   }
   if (read?.isGrouped && !isMarkKnown) {
-    line.problems.push(`“${written}” has thousands separators, or a decimal comma: choose the decimal mark, or write it without`)
+    line.problems.push(
+      `“${written}” has thousands separators, or a decimal comma: choose the decimal mark, or write it without`,
+    )
   }
   if (read === null) return
   line.amount = read.amount
@@ -135,7 +170,13 @@ export function totals(
     const decimals = assets.get(asset)?.decimals ?? 0
     const balance = balances.find((each) => each.asset === asset)?.balance ?? null
     const held = balance === null ? null : units(balance, decimals)
-    return { asset, count, total: decimal(sum, decimals), balance, isEnough: held !== null && held >= sum }
+    return {
+      asset,
+      count,
+      total: decimal(sum, decimals),
+      balance,
+      isEnough: held !== null && held >= sum,
+    }
   })
 }
 

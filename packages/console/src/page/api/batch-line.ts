@@ -17,8 +17,9 @@ export interface Earlier {
 }
 
 /**
- * `new`: to be sent. `sent`: ordered by this line before, in this file or an earlier version of it. `failed`: ordered so, and it failed.
- * `paid`: an equal payment was ordered in the last days, by another line or another way.
+ * `new`: to be sent. `sent`: ordered by this line before, in this file or an earlier version of it.
+ * `failed`: ordered so, and it failed. `paid`: an equal payment was ordered in the last days, by
+ * another line or another way.
  */
 export type Standing = 'new' | 'sent' | 'failed' | 'paid'
 
@@ -27,7 +28,10 @@ export interface Plan {
   standing: Standing
   /** The newest first. */
   earlier: Earlier[]
-  /** By which it is ordered while nothing was; where it is ordered once more by explicit choice, another one. */
+  /**
+   * By which it is ordered while nothing was; where it is ordered once more by explicit choice,
+   * another one.
+   */
   sequence_id: string
 }
 
@@ -47,9 +51,15 @@ export interface Line {
   payee: { address: string; tag: string }
   /** How it stands to the transfers of before; null until it is known. */
   plan: Plan | null
-  /** Its network has tags, and it names none: the payee has none, as the person who sends it confirms. */
+  /**
+   * Its network has tags, and it names none: the payee has none, as the person who sends it
+   * confirms.
+   */
   hasNoTag: boolean
-  /** The file has a column `address_tag`: an empty field there is an answer, and a missing column is none. */
+  /**
+   * The file has a column `address_tag`: an empty field there is an answer, and a missing column is
+   * none.
+   */
   hasTagColumn: boolean
   problems: string[]
   /** Not wrong, and worth a look. */

@@ -1,20 +1,33 @@
-// Which lines of a batch file were ordered before, and by what sequence_id each line is ordered. Requests nothing.
+// Which lines of a batch file were ordered before, and by what sequence_id each line is ordered.
+// Requests nothing.
 import type { Earlier, Known, Line, Standing } from './batch-line.ts'
 import { units } from './decimal.ts'
 import { sha256 } from './keys.ts'
 
-/** What the transfers of before are found by. Those of the open sub-account are complete; of others at least the last days. */
+/**
+ * What the transfers of before are found by. Those of the open sub-account are complete; of others
+ * at least the last days.
+ */
 export interface History {
   /** The open sub-account, in which a `sequence_id` orders once. */
   subAccount: string
   /** Transfers of an asset to an address. */
   to(asset: string, address: string): readonly Earlier[]
-  /** Transfers that have a reference as `sequence_id`, and its attempts after the first (`reference#2`). */
+  /**
+   * Transfers that have a reference as `sequence_id`, and its attempts after the first
+   * (`reference#2`).
+   */
   named(reference: string): readonly Earlier[]
 }
 
 /** @param own transfers that stand for this line, and so for no other */
-type Settle = (line: Line, standing: Standing, earlier: readonly Earlier[], sequence: string, own?: readonly Earlier[]) => void
+type Settle = (
+  line: Line,
+  standing: Standing,
+  earlier: readonly Earlier[],
+  sequence: string,
+  own?: readonly Earlier[],
+) => void
 
 export const RECENT_DAYS = 7
 const RECENT_MS = RECENT_DAYS * 86_400_000
@@ -24,18 +37,28 @@ const SHOWN_MAX = 3
 const isFailed = ({ status }: Earlier): boolean => status === 'failed'
 const newestFirst = (a: Earlier, b: Earlier): number => b.created_at.localeCompare(a.created_at)
 /** The `sequence_id` of one more attempt of a reference. */
-export const attemptOf = (reference: string, attempt: number): string => (attempt === 1 ? reference : `${reference}#${attempt}`)
+export const attemptOf = (reference: string, attempt: number): string =>
+  attempt === 1 ? reference : `${reference}#${attempt}`
 
-/** Sets the `plan` of each line that has no problem; a reference that names another payment is a problem of its line. */
+/**
+ * Sets the `plan` of each line that has no problem; a reference that names another payment is a
+ * problem of its line.
+ */
 export async function planBatch(
-  lines: readonly Line[], assets: ReadonlyMap<string, Known>, history: History, nowMs: number
+  lines: readonly Line[],
+  assets: ReadonlyMap<string, Known>,
+  history: History,
+  nowMs: number,
 ): Promise<void> {
   const good = lines.filter(({ problems }) => problems.length === 0)
   const amountOf = (asset: string, text: string) => units(text, assets.get(asset)?.decimals ?? 0)
   /** An equal payment, whatever its tag: a tag that was corrected must not pay again by itself. */
-  const isAlike = (line: Line, each: Earlier) => each.asset === line.asset && each.destination_id === line.payee.address
-    && amountOf(line.asset, each.amount) === amountOf(line.asset, line.amount)
-  const isSame = (line: Line, each: Earlier) => isAlike(line, each) && (each.address_tag ?? '') === line.payee.tag
+  const isAlike = (line: Line, each: Earlier) =>
+    each.asset === line.asset &&
+    each.destination_id === line.payee.address &&
+    amountOf(line.asset, each.amount) === amountOf(line.asset, line.amount)
+  const isSame = (line: Line, each: Earlier) =>
+    isAlike(line, each) && (each.address_tag ?? '') === line.payee.tag
   /** Transfers that stand for a line of this file, so that none stands for two. */
   const taken = new Set<string>()
   const settle: Settle = (line, standing, earlier, sequence_id, own = []) => {
@@ -44,7 +67,9 @@ export async function planBatch(
   }
 
   for (const line of good.filter(({ reference }) => reference !== '')) {
-    const attempts = history.named(line.reference).filter(({ sub_account: sub }) => sub === history.subAccount)
+    const attempts = history
+      .named(line.reference)
+      .filter(({ sub_account: sub }) => sub === history.subAccount)
     const other = attempts.find((each) => !isSame(line, each))
     const next = attemptOf(line.reference, attempts.length + 1)
     if (other !== undefined) {
@@ -58,49 +83,84 @@ export async function planBatch(
     }
   }
 
-  for (const [content, group] of groupsOf(good.filter(({ reference }) => reference === ''), amountOf)) {
+  for (const [content, group] of groupsOf(
+    good.filter(({ reference }) => reference === ''),
+    amountOf,
+  )) {
     const prefix = `batch-${(await sha256(content)).slice(0, HASH_LENGTH)}-`
     const [first] = group as [Line]
     const made = new Map<number, Earlier>()
     for (const each of history.to(first.asset, first.payee.address)) {
-      const occurrence = each.sequence_id?.startsWith(prefix) === true ? Number(each.sequence_id.slice(prefix.length)) : NaN
-      if (each.sub_account === history.subAccount && Number.isSafeInteger(occurrence) && isSame(first, each)) made.set(occurrence, each)
+      const occurrence =
+        each.sequence_id?.startsWith(prefix) === true
+          ? Number(each.sequence_id.slice(prefix.length))
+          : NaN
+      if (
+        each.sub_account === history.subAccount &&
+        Number.isSafeInteger(occurrence) &&
+        isSame(first, each)
+      )
+        made.set(occurrence, each)
     }
     planGroup(group, made, (occurrence) => prefix + occurrence, settle)
   }
 
   for (const line of good) {
     if (line.plan?.standing !== 'new') continue
-    const equal = [...history.to(line.asset, line.payee.address), ...(line.reference === '' ? [] : history.named(line.reference))]
-      .filter((each, at, all) => isAlike(line, each) && !isFailed(each) && !taken.has(each.id)
-        && (each.sequence_id === line.reference || nowMs - Date.parse(each.created_at) < RECENT_MS)
-        && all.findIndex(({ id }) => id === each.id) === at)
+    const equal = [
+      ...history.to(line.asset, line.payee.address),
+      ...(line.reference === '' ? [] : history.named(line.reference)),
+    ].filter(
+      (each, at, all) =>
+        isAlike(line, each) &&
+        !isFailed(each) &&
+        !taken.has(each.id) &&
+        (each.sequence_id === line.reference || nowMs - Date.parse(each.created_at) < RECENT_MS) &&
+        all.findIndex(({ id }) => id === each.id) === at,
+    )
     if (equal.length > 0) settle(line, 'paid', equal, line.plan.sequence_id)
   }
   for (const { plan } of good) plan?.earlier.splice(SHOWN_MAX)
 }
 
-/** Lines of the same payment: asset, amount, address and tag. A memo and a fee level do not make another one. */
-function groupsOf(lines: readonly Line[], amountOf: (asset: string, text: string) => bigint | null): Map<string, Line[]> {
+/**
+ * Lines of the same payment: asset, amount, address and tag. A memo and a fee level do not make
+ * another one.
+ */
+function groupsOf(
+  lines: readonly Line[],
+  amountOf: (asset: string, text: string) => bigint | null,
+): Map<string, Line[]> {
   const groups = new Map<string, Line[]>()
   for (const line of lines) {
-    const content = JSON.stringify([line.asset, String(amountOf(line.asset, line.amount)), line.payee.address, line.payee.tag])
+    const content = JSON.stringify([
+      line.asset,
+      String(amountOf(line.asset, line.amount)),
+      line.payee.address,
+      line.payee.tag,
+    ])
     groups.set(content, [...(groups.get(content) ?? []), line])
   }
   return groups
 }
 
 /**
- * Distributes what was ordered of one payment over the lines that order it: first each line's own occurrence, then what is left, such as
- * that of a line which is no longer in the file. Only lines that remain order anything.
+ * Distributes what was ordered of one payment over the lines that order it: first each line's own
+ * occurrence, then what is left, such as that of a line which is no longer in the file. Only lines
+ * that remain order anything.
  */
 function planGroup(
-  group: readonly Line[], made: ReadonlyMap<number, Earlier>, sequenceOf: (occurrence: number) => string, settle: Settle,
+  group: readonly Line[],
+  made: ReadonlyMap<number, Earlier>,
+  sequenceOf: (occurrence: number) => string,
+  settle: Settle,
 ): void {
   let next = Math.max(group.length, ...made.keys())
   const another = () => sequenceOf(++next)
   const live = [...made.values()].filter((each) => !isFailed(each))
-  const rest = [...made].filter(([occurrence, each]) => !isFailed(each) && occurrence > group.length).map(([, each]) => each)
+  const rest = [...made]
+    .filter(([occurrence, each]) => !isFailed(each) && occurrence > group.length)
+    .map(([, each]) => each)
   for (const [at, line] of group.entries()) {
     const mine = made.get(at + 1)
     const stands = mine !== undefined && !isFailed(mine) ? mine : rest.shift()

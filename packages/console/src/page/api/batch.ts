@@ -22,26 +22,43 @@ async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): P
   )
 }
 
-/** What is wrong with a line's destination as the platform knows it. Settles whether a tag is still missing. */
+/**
+ * What is wrong with a line's destination as the platform knows it. Settles whether a tag is still
+ * missing.
+ */
 function judgeDestination(line: Line, validity: AddressValidation): void {
   if (!validity.valid) {
     const reason = validity.reason ?? 'not well formed'
     line.problems.push(reason.startsWith('address_tag') ? reason : `destination_address: ${reason}`)
     return
   }
-  line.payee = { address: validity.address ?? line.destination_address, tag: validity.address_tag ?? '' }
-  const state = tagState(line.hasNoTag || line.address_tag !== '', validity, { tag: line.address_tag, hasNoTag: line.hasNoTag })
+  line.payee = {
+    address: validity.address ?? line.destination_address,
+    tag: validity.address_tag ?? '',
+  }
+  const state = tagState(line.hasNoTag || line.address_tag !== '', validity, {
+    tag: line.address_tag,
+    hasNoTag: line.hasNoTag,
+  })
   line.hasNoTag = state.is === 'asked' && state.tag === ''
   if (line.hasNoTag && !line.hasTagColumn)
-    line.problems.push('the file has no column address_tag: add it, and leave it empty where a payee has no tag')
-  else if (line.hasNoTag && state.isRequired) line.problems.push('address_tag: this account refuses payments without one')
+    line.problems.push(
+      'the file has no column address_tag: add it, and leave it empty where a payee has no tag',
+    )
+  else if (line.hasNoTag && state.isRequired)
+    line.problems.push('address_tag: this account refuses payments without one')
   else if (isTagInMemo(state, line.memo))
-    line.problems.push('memo: digits there never reach the network; put them into address_tag, or a word before them')
+    line.problems.push(
+      'memo: digits there never reach the network; put them into address_tag, or a word before them',
+    )
   else if (line.hasNoTag) line.notes.push('no address_tag')
 }
 
 /** Has every address checked by the platform. @throws Problem where it does not answer */
-export async function checkAddresses(lines: readonly Line[], told: (done: number) => void): Promise<void> {
+export async function checkAddresses(
+  lines: readonly Line[],
+  told: (done: number) => void,
+): Promise<void> {
   const answers = new Map<string, Promise<AddressValidation>>()
   let done = 0
   await each(lines, async (line) => {
@@ -58,16 +75,31 @@ export async function checkAddresses(lines: readonly Line[], told: (done: number
 
 /** As the API lists it, with the sub-account that ordered it. */
 const earlierOf = (rows: readonly Transaction[], sub: string): Earlier[] =>
-  rows.map(({ id, asset, amount, destination_id, address_tag, status, sequence_id, created_at }) => ({
-    id, sub_account: sub, asset, amount, destination_id, address_tag, status, sequence_id, created_at,
-  }))
+  rows.map(
+    ({ id, asset, amount, destination_id, address_tag, status, sequence_id, created_at }) => ({
+      id,
+      sub_account: sub,
+      asset,
+      amount,
+      destination_id,
+      address_tag,
+      status,
+      sequence_id,
+      created_at,
+    }),
+  )
 
 /** All transfers of a sub-account that a filter fits. @throws Problem */
-async function listAll(sub: string, filter: Record<string, string | number | undefined>): Promise<Earlier[]> {
+async function listAll(
+  sub: string,
+  filter: Record<string, string | number | undefined>,
+): Promise<Earlier[]> {
   const found: Earlier[] = []
   for (let page = 1; ; page++) {
     const path = `${ofWorkspace(`/sub-accounts/${encodeURIComponent(sub)}`)}/api/dac/v1/transactions`
-    const { data, total } = await read<TransactionPage>(`${path}${query({ ...filter, page, limit: PAGE_MAX })}`)
+    const { data, total } = await read<TransactionPage>(
+      `${path}${query({ ...filter, page, limit: PAGE_MAX })}`,
+    )
     found.push(...earlierOf(data, sub))
     if (data.length < PAGE_MAX || page * PAGE_MAX >= total) return found
   }
@@ -79,19 +111,38 @@ async function listAll(sub: string, filter: Record<string, string | number | und
  */
 export async function readHistory(lines: readonly Line[], nowMs: number): Promise<History> {
   const { subAccount, workspace } = scope.value
-  const subs = session.value?.workspaces.find(({ name }) => name === workspace)?.sub_accounts ?? [subAccount]
+  const subs = session.value?.workspaces.find(({ name }) => name === workspace)?.sub_accounts ?? [
+    subAccount,
+  ]
   const after = Math.floor(nowMs / 1000) - RECENT_DAYS * 86_400
   const to = new Map<string, Earlier[]>()
   const named = new Map<string, Earlier[]>()
   const good = lines.filter(({ problems }) => problems.length === 0)
   const keyOf = (asset: string, address: string) => `${asset} ${address}`
-  const places = [...new Map(good.map(({ asset, payee }) => [keyOf(asset, payee.address), { asset, address: payee.address }]))]
+  const places = [
+    ...new Map(
+      good.map(({ asset, payee }) => [
+        keyOf(asset, payee.address),
+        { asset, address: payee.address },
+      ]),
+    ),
+  ]
   await each(places, async ([key, { asset, address }]) => {
-    const lists = await Promise.all(subs.map((sub) =>
-      listAll(sub, { asset, dest_id: address, type: 'Withdraw', after: sub === subAccount ? undefined : after })))
+    const lists = await Promise.all(
+      subs.map((sub) =>
+        listAll(sub, {
+          asset,
+          dest_id: address,
+          type: 'Withdraw',
+          after: sub === subAccount ? undefined : after,
+        }),
+      ),
+    )
     to.set(key, lists.flat())
   })
-  const references = [...new Set(good.map(({ reference }) => reference).filter((text) => text !== ''))]
+  const references = [
+    ...new Set(good.map(({ reference }) => reference).filter((text) => text !== '')),
+  ]
   await each(references, async (reference) => {
     const found: Earlier[] = []
     for (const sub of subs) {

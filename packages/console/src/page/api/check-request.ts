@@ -1,4 +1,5 @@
-// Which rule a signed request breaks: those of request-auth's verification, in its order, said one by one. All of it here.
+// Which rule a signed request breaks: those of request-auth's verification, in its order, said one
+// by one. All of it here.
 import {
   CLOCK_SKEW_S,
   JsonNumber,
@@ -48,7 +49,10 @@ const canonical = (segment: string): boolean => {
 function objectOf(segment: string): Record<string, unknown> | null {
   try {
     const value = parseJson(new TextDecoder('utf-8', { fatal: true }).decode(bytesOf(segment)))
-    return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber)
+    return typeof value === 'object' &&
+      value !== null &&
+      !Array.isArray(value) &&
+      !(value instanceof JsonNumber)
       ? (value as Record<string, unknown>)
       : null
   } catch {
@@ -63,7 +67,8 @@ export function targetOf(url: string): { path: string; whole: string } | null {
   return whole.startsWith('/') ? { path: whole.split('?', 1)[0] as string, whole } : null
 }
 
-const shown = (value: unknown): string => (value instanceof JsonNumber ? value.text : (JSON.stringify(value) ?? 'nothing'))
+const shown = (value: unknown): string =>
+  value instanceof JsonNumber ? value.text : (JSON.stringify(value) ?? 'nothing')
 
 /**
  * Judges a request.
@@ -71,7 +76,8 @@ const shown = (value: unknown): string => (value instanceof JsonNumber ? value.t
  */
 export async function checkRequest(pasted: Pasted, nowS: number | null): Promise<Verdict[]> {
   const verdicts: Verdict[] = []
-  const add = (rule: string, is: Verdict['is'], says: string) => void verdicts.push({ rule, is, says })
+  const add = (rule: string, is: Verdict['is'], says: string) =>
+    void verdicts.push({ rule, is, says })
   const judge = (rule: string, isKept: boolean, kept: string, broken: string) => {
     add(rule, isKept ? 'kept' : 'broken', isKept ? kept : broken)
     return isKept
@@ -87,7 +93,9 @@ export async function checkRequest(pasted: Pasted, nowS: number | null): Promise
     `${token.length} characters: at most ${TOKEN_BYTES_MAX}`,
   )
   const segments = token.split('.')
-  const isShaped = segments.length === 3 && segments.every((segment) => SEGMENT.test(segment) && canonical(segment))
+  const isShaped =
+    segments.length === 3 &&
+    segments.every((segment) => SEGMENT.test(segment) && canonical(segment))
   judge(
     'Three base64url segments',
     isShaped,
@@ -100,15 +108,42 @@ export async function checkRequest(pasted: Pasted, nowS: number | null): Promise
   const [header, payload, signature] = segments as [string, string, string]
   const head = objectOf(header)
   const claims = objectOf(payload)
-  if (!judge('Header is a JSON object', head !== null, 'It is', 'It is not strict JSON, or no object') || head === null) return verdicts
-  judge('alg is RS256', head['alg'] === 'RS256', 'RS256', `It is ${shown(head['alg'])}: only RS256 is accepted`)
+  if (
+    !judge(
+      'Header is a JSON object',
+      head !== null,
+      'It is',
+      'It is not strict JSON, or no object',
+    ) ||
+    head === null
+  )
+    return verdicts
+  judge(
+    'alg is RS256',
+    head['alg'] === 'RS256',
+    'RS256',
+    `It is ${shown(head['alg'])}: only RS256 is accepted`,
+  )
   judge('No critical extensions', head['crit'] === undefined, 'None', '“crit” is not supported')
   await checkSignature(pasted.publicKey, `${header}.${payload}`, signature, add)
-  if (!judge('Payload is a JSON object', claims !== null, 'It is', 'It is not strict JSON, or no object') || claims === null)
+  if (
+    !judge(
+      'Payload is a JSON object',
+      claims !== null,
+      'It is',
+      'It is not strict JSON, or no object',
+    ) ||
+    claims === null
+  )
     return verdicts
   checkTimes(claims, nowS, add)
   const sub = claims['sub']
-  if (pasted.apiKey.trim() === '') add('sub is the API key', 'skipped', `It is ${shown(sub)}: give the x-api-key header to compare`)
+  if (pasted.apiKey.trim() === '')
+    add(
+      'sub is the API key',
+      'skipped',
+      `It is ${shown(sub)}: give the x-api-key header to compare`,
+    )
   else
     judge(
       'sub is the API key',
@@ -120,39 +155,66 @@ export async function checkRequest(pasted: Pasted, nowS: number | null): Promise
   await checkBody(claims, pasted, add)
   const nonce = claims['nonce']
   const isNonce =
-    (typeof nonce === 'string' && nonce.length > 0 && nonce.length <= NONCE_LENGTH_MAX && !nonce.includes('\0')) ||
-    (nonce instanceof JsonNumber && /^-?\d+$/.test(nonce.text) && nonce.text.length <= NONCE_LENGTH_MAX)
+    (typeof nonce === 'string' &&
+      nonce.length > 0 &&
+      nonce.length <= NONCE_LENGTH_MAX &&
+      !nonce.includes('\0')) ||
+    (nonce instanceof JsonNumber &&
+      /^-?\d+$/.test(nonce.text) &&
+      nonce.text.length <= NONCE_LENGTH_MAX)
   judge(
     'nonce',
     isNonce,
     `${shown(nonce)}: must never have been used before, which is not known here`,
-    nonce === undefined ? 'It is missing' : `Must be a text of 1 to ${NONCE_LENGTH_MAX} characters, or a whole number`,
+    nonce === undefined
+      ? 'It is missing'
+      : `Must be a text of 1 to ${NONCE_LENGTH_MAX} characters, or a whole number`,
   )
   return verdicts
 }
 
 type Add = (rule: string, is: Verdict['is'], says: string) => void
 
-async function checkSignature(pem: string, input: string, signature: string, add: Add): Promise<void> {
+async function checkSignature(
+  pem: string,
+  input: string,
+  signature: string,
+  add: Add,
+): Promise<void> {
   const rule = 'Signature'
-  if (pem.trim() === '') return add(rule, 'skipped', 'Give the public key that was enrolled to have it verified')
+  if (pem.trim() === '')
+    return add(rule, 'skipped', 'Give the public key that was enrolled to have it verified')
   if (/PRIVATE KEY/.test(pem))
-    return add(rule, 'broken', 'That is a private key. Give the public half; and as it was pasted into a page, better make a new pair')
+    return add(
+      rule,
+      'broken',
+      'That is a private key. Give the public half; and as it was pasted into a page, better make a new pair',
+    )
   let key: Awaited<ReturnType<typeof readPublicKey>>
   try {
     key = await readPublicKey(pem)
   } catch {
-    return add(rule, 'broken', 'The public key cannot be read: one PEM block “BEGIN PUBLIC KEY” of an RSA key')
+    return add(
+      rule,
+      'broken',
+      'The public key cannot be read: one PEM block “BEGIN PUBLIC KEY” of an RSA key',
+    )
   }
-  if (key.bits < BITS_MIN) return add(rule, 'broken', `The key has ${key.bits} bits: at least ${BITS_MIN} are accepted`)
-  const isGenuine = await crypto.subtle.verify('RSASSA-PKCS1-v1_5', key.key, bytesOf(signature), new TextEncoder().encode(input))
+  if (key.bits < BITS_MIN)
+    return add(rule, 'broken', `The key has ${key.bits} bits: at least ${BITS_MIN} are accepted`)
+  const isGenuine = await crypto.subtle.verify(
+    'RSASSA-PKCS1-v1_5',
+    key.key,
+    bytesOf(signature),
+    new TextEncoder().encode(input),
+  )
   add(
     rule,
     isGenuine ? 'kept' : 'broken',
     isGenuine
       ? 'Made with this key'
-      : 'Not made with this key, or the token was changed afterwards. RS256 is RSASSA-PKCS1-v1_5 (not PSS) with SHA-256 '
-        + 'over “header.payload”',
+      : 'Not made with this key, or the token was changed afterwards. RS256 is RSASSA-PKCS1-v1_5 (not PSS) with SHA-256 ' +
+          'over “header.payload”',
   )
 }
 
@@ -162,62 +224,112 @@ function checkTimes(claims: Record<string, unknown>, nowS: number | null, add: A
     return value instanceof JsonNumber && /^\d{1,12}$/.test(value.text) ? Number(value.text) : null
   }
   const [iat, exp] = [read('iat'), read('exp')]
-  const wrong = (name: string, value: unknown) => `${name} is ${shown(value)}: must be whole seconds since 1970, as a number`
+  const wrong = (name: string, value: unknown) =>
+    `${name} is ${shown(value)}: must be whole seconds since 1970, as a number`
   if (iat === null || exp === null) {
-    add('iat and exp are seconds', 'broken', iat === null ? wrong('iat', claims['iat']) : wrong('exp', claims['exp']))
+    add(
+      'iat and exp are seconds',
+      'broken',
+      iat === null ? wrong('iat', claims['iat']) : wrong('exp', claims['exp']),
+    )
     return
   }
   const nbf = claims['nbf'] === undefined ? iat : read('nbf')
   if (nbf === null) return add('nbf is seconds', 'broken', wrong('nbf', claims['nbf']))
-  if (iat > SECONDS_MAX || exp > SECONDS_MAX) add('iat and exp are seconds', 'broken', 'They look like milliseconds: divide by 1000')
+  if (iat > SECONDS_MAX || exp > SECONDS_MAX)
+    add('iat and exp are seconds', 'broken', 'They look like milliseconds: divide by 1000')
   else add('iat and exp are seconds', 'kept', `iat ${iat}, exp ${exp}`)
   if (exp <= iat) add('exp is after iat', 'broken', 'exp must be later than iat')
   else if (exp - iat >= WINDOW_S)
-    add(`Lives less than ${WINDOW_S} s`, 'broken', `exp − iat is ${exp - iat}: must be strictly less than ${WINDOW_S}`)
+    add(
+      `Lives less than ${WINDOW_S} s`,
+      'broken',
+      `exp − iat is ${exp - iat}: must be strictly less than ${WINDOW_S}`,
+    )
   else add(`Lives less than ${WINDOW_S} s`, 'kept', `${exp - iat} s`)
   if (nowS === null) return add('Valid now', 'skipped', 'Its age is not judged')
   if (iat > nowS + CLOCK_SKEW_S)
-    add('Valid now', 'broken', `iat lies ${iat - nowS} s in the future of the server’s clock: set the clock of the machine that signs`)
-  else if (nbf > nowS + CLOCK_SKEW_S) add('Valid now', 'broken', `nbf lies ${nbf - nowS} s in the future of the server’s clock`)
+    add(
+      'Valid now',
+      'broken',
+      `iat lies ${iat - nowS} s in the future of the server’s clock: set the clock of the machine that signs`,
+    )
+  else if (nbf > nowS + CLOCK_SKEW_S)
+    add('Valid now', 'broken', `nbf lies ${nbf - nowS} s in the future of the server’s clock`)
   else if (exp <= nowS - CLOCK_SKEW_S)
-    add('Valid now', 'broken', `It ended ${nowS - exp} s ago. A token is made for each request; of an old one, leave its age out`)
+    add(
+      'Valid now',
+      'broken',
+      `It ended ${nowS - exp} s ago. A token is made for each request; of an old one, leave its age out`,
+    )
   else add('Valid now', 'kept', `For another ${exp - nowS + CLOCK_SKEW_S} s`)
 }
 
 function checkUri(uri: unknown, url: string, add: Add): void {
   const rule = 'uri is the path'
   const target = targetOf(url)
-  if (url.trim() === '') return add(rule, 'skipped', `It is ${shown(uri)}: give the address that was asked to compare`)
+  if (url.trim() === '')
+    return add(rule, 'skipped', `It is ${shown(uri)}: give the address that was asked to compare`)
   if (target === null) return add(rule, 'skipped', 'The address must be a URL, or begin with “/”')
   if (typeof uri === 'string' && (uri === target.path || uri === target.whole))
-    return add(rule, 'kept', uri === target.whole && target.whole !== target.path ? 'With its query' : 'As it was asked')
+    return add(
+      rule,
+      'kept',
+      uri === target.whole && target.whole !== target.path ? 'With its query' : 'As it was asked',
+    )
   const why =
     typeof uri === 'string' && /^https?:/.test(uri)
       ? '. Leave scheme and host away'
       : typeof uri === 'string' && uri.replace(/\/$/, '') === target.path.replace(/\/$/, '')
         ? '. The slash at the end differs'
         : ''
-  add(rule, 'broken', `It is ${shown(uri)}, and the request’s is ${JSON.stringify(target.path)}${why}`)
+  add(
+    rule,
+    'broken',
+    `It is ${shown(uri)}, and the request’s is ${JSON.stringify(target.path)}${why}`,
+  )
 }
 
-async function checkBody(claims: Record<string, unknown>, { body, method }: Pasted, add: Add): Promise<void> {
+async function checkBody(
+  claims: Record<string, unknown>,
+  { body, method }: Pasted,
+  add: Add,
+): Promise<void> {
   const rule = 'bodyHash is of the body'
   const hash = claims['bodyHash'] ?? claims['bodyhash']
   const right = await sha256(body)
   if (typeof hash !== 'string')
-    add(rule, 'broken', 'It is missing: lower-case hex SHA-256 of the raw body, of the empty text where there is none')
-  else if (hash === right) add(rule, 'kept', body === '' ? 'Of the empty text' : 'Of exactly these bytes')
+    add(
+      rule,
+      'broken',
+      'It is missing: lower-case hex SHA-256 of the raw body, of the empty text where there is none',
+    )
+  else if (hash === right)
+    add(rule, 'kept', body === '' ? 'Of the empty text' : 'Of exactly these bytes')
   else add(rule, 'broken', await whyHash(hash, body, right))
   if (body === '') return
   const bytes = new TextEncoder().encode(body).length
   if (bytes > SIGNED_BODY_BYTES_MAX)
-    add('Size of the body', 'broken', `${bytes} bytes: signer nodes read at most ${SIGNED_BODY_BYTES_MAX}`)
-  if (method === 'GET') add('GET has no body', 'broken', 'What is sent with GET is ignored on the way by many: leave it away')
+    add(
+      'Size of the body',
+      'broken',
+      `${bytes} bytes: signer nodes read at most ${SIGNED_BODY_BYTES_MAX}`,
+    )
+  if (method === 'GET')
+    add(
+      'GET has no body',
+      'broken',
+      'What is sent with GET is ignored on the way by many: leave it away',
+    )
   try {
     parseJson(body)
     add('Body is strict JSON', 'kept', 'It is')
   } catch (error) {
-    add('Body is strict JSON', 'broken', error instanceof Error ? `It ${error.message.replace(/^body:?\s*/, '')}` : 'It is not')
+    add(
+      'Body is strict JSON',
+      'broken',
+      error instanceof Error ? `It ${error.message.replace(/^body:?\s*/, '')}` : 'It is not',
+    )
   }
 }
 
@@ -233,8 +345,14 @@ async function whyHash(hash: string, body: string, right: string): Promise<strin
   ]
   try {
     const value: unknown = JSON.parse(body)
-    others.push([JSON.stringify(value), 'It is of the body without its spaces: hash exactly the bytes that are sent'])
-    others.push([JSON.stringify(value, null, 2), 'It is of the body with line breaks: hash exactly the bytes that are sent'])
+    others.push([
+      JSON.stringify(value),
+      'It is of the body without its spaces: hash exactly the bytes that are sent',
+    ])
+    others.push([
+      JSON.stringify(value, null, 2),
+      'It is of the body with line breaks: hash exactly the bytes that are sent',
+    ])
   } catch {
     // No JSON: said below.
   }

@@ -2,4 +2,5 @@
 import { session } from './scope.ts'
 
 /** A command line of custody. @param words after the name of the program */
-export const custody = (words: string): string => `${session.value?.command ?? 'npx custody'} ${words}`
+export const custody = (words: string): string =>
+  `${session.value?.command ?? 'npx custody'} ${words}`

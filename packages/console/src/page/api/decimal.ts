@@ -18,7 +18,10 @@ export function decimal(amount: bigint, decimals: number): string {
 
 const RATE_DECIMALS = 18
 
-/** Worth of an amount at a price, exactly; null where one of them is no decimal of at most 18 places. */
+/**
+ * Worth of an amount at a price, exactly; null where one of them is no decimal of at most 18
+ * places.
+ */
 export function worth(amount: string, price: string): string | null {
   const [a, b] = [units(amount, RATE_DECIMALS), units(price, RATE_DECIMALS)]
   return a === null || b === null ? null : decimal(a * b, 2 * RATE_DECIMALS)

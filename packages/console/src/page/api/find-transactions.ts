@@ -5,7 +5,8 @@ import { filtersFor, type FoundBy } from './search-text.ts'
 import type { TransactionPage } from './types.ts'
 
 /**
- * The filter by which a text finds something; the likeliest where none does. Each try is one indexed read.
+ * The filter by which a text finds something; the likeliest where none does. Each try is one
+ * indexed read.
  * @param type the open filter by type: what the platform does by itself is found only with it
  * @throws Problem
  */
@@ -15,7 +16,9 @@ export async function findTransactions(text: string, type: string | null): Promi
   let tooMany: Problem | null = null
   for (const name of filters) {
     try {
-      const { total } = await read<TransactionPage>(mirror(`/dac/v1/transactions${query({ [name]: text, type, limit: 1 })}`))
+      const { total } = await read<TransactionPage>(
+        mirror(`/dac/v1/transactions${query({ [name]: text, type, limit: 1 })}`),
+      )
       if (Number(total) > 0) return name
     } catch (error) {
       // Too many memos begin so: it may be an address as well.

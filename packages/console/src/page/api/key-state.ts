@@ -13,7 +13,11 @@ export interface KeyState {
 export function judgeKeys(
   keys: readonly BrowserKey[],
   users: readonly ApiUser[],
-  { workspace, subAccount, personId }: { workspace: string; subAccount: string; personId: string | null },
+  {
+    workspace,
+    subAccount,
+    personId,
+  }: { workspace: string; subAccount: string; personId: string | null },
 ): KeyState {
   const order = ['ready', 'pending', 'unknown', 'read-only', 'revoked', 'none']
   const states = keys
@@ -45,5 +49,11 @@ export function judgeKeys(
                 : 'read-only'
       return { state, key, user }
     })
-  return states.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state))[0] ?? { state: 'none', key: null, user: null }
+  return (
+    states.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state))[0] ?? {
+      state: 'none',
+      key: null,
+      user: null,
+    }
+  )
 }

@@ -1,4 +1,5 @@
-// The browser's own API keys: RSA-4096 pairs whose private half was made here, cannot be exported, and lies in IndexedDB.
+// The browser's own API keys: RSA-4096 pairs whose private half was made here, cannot be exported,
+// and lies in IndexedDB.
 
 /** A pair of this browser, for one sub-account. */
 export interface BrowserKey {
@@ -17,37 +18,57 @@ const STORE = 'keys'
 const done = <T>(request: IDBRequest<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     request.addEventListener('success', () => resolve(request.result))
-    request.addEventListener('error', () => reject(request.error ?? new Error('the browser’s store refuses')))
+    request.addEventListener('error', () =>
+      reject(request.error ?? new Error('the browser’s store refuses')),
+    )
   })
 
 async function store(mode: IDBTransactionMode): Promise<IDBObjectStore> {
   const opening = indexedDB.open('custody-console', 1)
-  opening.addEventListener('upgradeneeded', () => opening.result.createObjectStore(STORE, { keyPath: 'fingerprint' }))
+  opening.addEventListener('upgradeneeded', () =>
+    opening.result.createObjectStore(STORE, { keyPath: 'fingerprint' }),
+  )
   return (await done(opening)).transaction(STORE, mode).objectStore(STORE)
 }
 
 /** All pairs of this browser. */
-export const listKeys = async (): Promise<BrowserKey[]> => done((await store('readonly')).getAll() as IDBRequest<BrowserKey[]>)
+export const listKeys = async (): Promise<BrowserKey[]> =>
+  done((await store('readonly')).getAll() as IDBRequest<BrowserKey[]>)
 
 /** Forgets a pair. It cannot be brought back. */
 export async function forgetKey(fingerprint: string): Promise<void> {
   await done((await store('readwrite')).delete(fingerprint))
 }
 
-const hex = (bytes: ArrayBuffer) => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('')
-const base64 = (bytes: Uint8Array) => btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
+const hex = (bytes: ArrayBuffer) =>
+  Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('')
+const base64 = (bytes: Uint8Array) =>
+  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
 
 /** @returns lower-case hex SHA-256, as signer nodes and the command line print it */
 export const sha256 = async (data: BufferSource | string): Promise<string> =>
-  hex(await crypto.subtle.digest('SHA-256', typeof data === 'string' ? new TextEncoder().encode(data) : data))
+  hex(
+    await crypto.subtle.digest(
+      'SHA-256',
+      typeof data === 'string' ? new TextEncoder().encode(data) : data,
+    ),
+  )
 
 /** @throws DOMException where the text is no public RSA key */
-export async function readPublicKey(pem: string): Promise<{ key: CryptoKey; fingerprint: string; bits: number }> {
-  const inner = /^-----BEGIN PUBLIC KEY-----([\sA-Za-z0-9+/=]+)-----END PUBLIC KEY-----$/.exec(pem.trim())?.[1]
+export async function readPublicKey(
+  pem: string,
+): Promise<{ key: CryptoKey; fingerprint: string; bits: number }> {
+  const inner = /^-----BEGIN PUBLIC KEY-----([\sA-Za-z0-9+/=]+)-----END PUBLIC KEY-----$/.exec(
+    pem.trim(),
+  )?.[1]
   if (inner === undefined) throw new TypeError('not one PEM block "BEGIN PUBLIC KEY"')
   const der = Uint8Array.from(atob(inner.replaceAll(/\s/g, '')), (char) => char.charCodeAt(0))
   const key = await crypto.subtle.importKey('spki', der, ALGORITHM, true, ['verify'])
-  return { key, fingerprint: await sha256(der), bits: (key.algorithm as RsaHashedKeyAlgorithm).modulusLength }
+  return {
+    key,
+    fingerprint: await sha256(der),
+    bits: (key.algorithm as RsaHashedKeyAlgorithm).modulusLength,
+  }
 }
 
 const PARAMETERS = { ...ALGORITHM, modulusLength: 4096, publicExponent: new Uint8Array([1, 0, 1]) }
@@ -58,13 +79,19 @@ function pemOf(what: 'PUBLIC' | 'PRIVATE', der: Uint8Array): string {
 }
 
 /** A pair for a machine: the private half goes into a file, and is kept nowhere here. */
-export async function makeExportableKey(): Promise<{ public_key_pem: string; private_key_pem: string }> {
+export async function makeExportableKey(): Promise<{
+  public_key_pem: string
+  private_key_pem: string
+}> {
   const pair = await crypto.subtle.generateKey(PARAMETERS, true, ['sign', 'verify'])
   const [spki, pkcs8] = await Promise.all([
     crypto.subtle.exportKey('spki', pair.publicKey),
     crypto.subtle.exportKey('pkcs8', pair.privateKey),
   ])
-  return { public_key_pem: pemOf('PUBLIC', new Uint8Array(spki)), private_key_pem: pemOf('PRIVATE', new Uint8Array(pkcs8)) }
+  return {
+    public_key_pem: pemOf('PUBLIC', new Uint8Array(spki)),
+    private_key_pem: pemOf('PRIVATE', new Uint8Array(pkcs8)),
+  }
 }
 
 /** Makes a pair and keeps it. A second or two of work. */

@@ -16,10 +16,19 @@ interface Told {
 }
 
 /** Reads server-sent events to their end. EventSource would want every type named beforehand. */
-async function follow(url: string, signal: AbortSignal, last: { id: string | null }): Promise<void> {
+async function follow(
+  url: string,
+  signal: AbortSignal,
+  last: { id: string | null },
+): Promise<void> {
   const headers: Record<string, string> = last.id === null ? {} : { 'last-event-id': last.id }
-  const response = await fetch(url, { signal, headers: { accept: 'text/event-stream', ...headers }, credentials: 'same-origin' })
-  if (!response.ok || response.body === null) throw new Error(`the stream answered ${response.status}`)
+  const response = await fetch(url, {
+    signal,
+    headers: { accept: 'text/event-stream', ...headers },
+    credentials: 'same-origin',
+  })
+  if (!response.ok || response.body === null)
+    throw new Error(`the stream answered ${response.status}`)
   liveState.value = 'live'
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''

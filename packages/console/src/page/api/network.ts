@@ -39,14 +39,19 @@ export function setSlow(key: object, isSlow: boolean): void {
 }
 
 /** Whether the same read can succeed later, without a change by anybody here. */
-const isTransient = ({ problem: { code, status } }: FailedRead): boolean => code === 'UNREACHABLE' || [502, 503, 504].includes(status)
+const isTransient = ({ problem: { code, status } }: FailedRead): boolean =>
+  code === 'UNREACHABLE' || [502, 503, 504].includes(status)
 
 /** Repeats failed reads: all, or those that can succeed by themselves. */
 export function repeatFailed(which: 'all' | 'transient' = 'all'): void {
-  for (const each of failedReads.peek().values()) if (which === 'all' || isTransient(each)) each.repeat()
+  for (const each of failedReads.peek().values())
+    if (which === 'all' || isTransient(each)) each.repeat()
 }
 
-/** Repeats failed reads with growing pauses, and immediately when the device is online or the page visible again. */
+/**
+ * Repeats failed reads with growing pauses, and immediately when the device is online or the page
+ * visible again.
+ */
 export function startNetwork(): void {
   let waitMs = RETRY_MS
   let timer: ReturnType<typeof setTimeout> | undefined

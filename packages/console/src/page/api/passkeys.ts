@@ -17,21 +17,33 @@ function asProblem(error: unknown): never {
   if (error instanceof Problem) throw error
   const name = error instanceof Error ? error.name : ''
   if (name === 'NotAllowedError' || name === 'AbortError')
-    throw new Problem(0, 'PASSKEY_CANCELLED', 'The passkey was not used: the request was cancelled or ran out of time.')
-  if (name === 'InvalidStateError') throw new Problem(0, 'PASSKEY_KNOWN', 'This authenticator holds a passkey for you already.')
+    throw new Problem(
+      0,
+      'PASSKEY_CANCELLED',
+      'The passkey was not used: the request was cancelled or ran out of time.',
+    )
+  if (name === 'InvalidStateError')
+    throw new Problem(0, 'PASSKEY_KNOWN', 'This authenticator holds a passkey for you already.')
   throw new Problem(0, 'PASSKEY_FAILED', error instanceof Error ? error.message : String(error))
 }
 
 /** Makes a passkey. @param path the route below /console/api without `/options` */
 export async function register<T>(path: string, first: object, then: object = {}): Promise<T> {
-  const { challenge_id, options } = await panel<Challenge<PublicKeyCredentialCreationOptionsJSON>>('POST', `${path}/options`, first)
+  const { challenge_id, options } = await panel<Challenge<PublicKeyCredentialCreationOptionsJSON>>(
+    'POST',
+    `${path}/options`,
+    first,
+  )
   const response = await startRegistration({ optionsJSON: options }).catch(asProblem)
   return panel<T>('POST', path, { challenge_id, response, ...then })
 }
 
 /** Signs in, or proves again who sits here, with a passkey. */
 export async function authenticate(path = '/sign-in/passkey'): Promise<Session> {
-  const { challenge_id, options } = await panel<Challenge<PublicKeyCredentialRequestOptionsJSON>>('POST', `${path}/options`)
+  const { challenge_id, options } = await panel<Challenge<PublicKeyCredentialRequestOptionsJSON>>(
+    'POST',
+    `${path}/options`,
+  )
   const response = await startAuthentication({ optionsJSON: options }).catch(asProblem)
   return panel<Session>('POST', path, { challenge_id, response })
 }

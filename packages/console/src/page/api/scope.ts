@@ -1,4 +1,5 @@
-// Whose pages are open: the workspace and sub-account in the address, and what they are called in paths.
+// Whose pages are open: the workspace and sub-account in the address, and what they are called in
+// paths.
 import { computed, signal } from '@preact/signals'
 import { place } from '../router.ts'
 import type { Session } from './types.ts'
@@ -17,13 +18,18 @@ function remembered(): string[] {
   }
 }
 
-/** The open workspace and sub-account. `panelPath` is below /console/api, `home` the address of its pages. */
+/**
+ * The open workspace and sub-account. `panelPath` is below /console/api, `home` the address of its
+ * pages.
+ */
 export const scope = computed(() => {
   const [, inWorkspace, inSub] = /^\/console\/w\/([^/]+)\/([^/]+)/.exec(place.value.path) ?? []
   const workspaces = session.value?.workspaces ?? []
   const [lastWorkspace, lastSub] = remembered()
   const wanted = inWorkspace === undefined ? lastWorkspace : decodeURIComponent(inWorkspace)
-  const member = workspaces.find((each) => each.name === wanted) ?? (inWorkspace === undefined ? workspaces[0] : undefined)
+  const member =
+    workspaces.find((each) => each.name === wanted) ??
+    (inWorkspace === undefined ? workspaces[0] : undefined)
   const workspace = member?.name ?? wanted ?? ''
   const wantedSub = inSub === undefined ? lastSub : decodeURIComponent(inSub)
   const names = member?.sub_accounts ?? []
@@ -63,4 +69,5 @@ export const pageAt = (path: string): string => scope.value.home + path
 
 const RANKS = ['viewer', 'operator', 'admin', 'owner']
 /** Whether whoever is signed in has this role here, or one above it. */
-export const may = (role: 'owner' | 'admin' | 'operator' | 'viewer'): boolean => RANKS.indexOf(scope.value.role) >= RANKS.indexOf(role)
+export const may = (role: 'owner' | 'admin' | 'operator' | 'viewer'): boolean =>
+  RANKS.indexOf(scope.value.role) >= RANKS.indexOf(role)

@@ -5,7 +5,10 @@ export const FOUND_BY = ['id', 'address', 'memo_begins', 'memo'] as const
 export type FoundBy = (typeof FOUND_BY)[number]
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-/** Hexadecimal, with or without 0x, or a signature of Solana. Aptos, Sui and NEAR have addresses of the first form too. */
+/**
+ * Hexadecimal, with or without 0x, or a signature of Solana. Aptos, Sui and NEAR have addresses of
+ * the first form too.
+ */
 const HASH = /^(?:0x)?[0-9a-f]{64}$|^[1-9A-HJ-NP-Za-km-z]{80,90}$/i
 /** The API takes no longer ids and addresses. */
 const WORD_MAX = 200
@@ -19,6 +22,7 @@ export function filtersFor(text: string): readonly FoundBy[] {
   const memo = text.length > BEGINNING_MAX ? 'memo' : 'memo_begins'
   if (/\s/.test(text) || text.length > WORD_MAX) return [memo]
   if (HASH.test(text)) return ['id', 'address', memo]
-  // Addresses of most networks are long words with digits; short ones, such as alice.near and 0.0.1234, are tried too.
+  // Addresses of most networks are long words with digits; short ones, such as alice.near and
+  // 0.0.1234, are tried too.
   return text.length >= 20 && /\d/.test(text) ? ['address', memo] : [memo, 'address']
 }

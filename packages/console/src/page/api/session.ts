@@ -14,7 +14,8 @@ export async function openSession(): Promise<void> {
     session.value = await read<Session>('/console/api/session')
     sessionProblem.value = null
   } catch (error) {
-    sessionProblem.value = error instanceof Problem ? error : new Problem(0, 'UNEXPECTED', String(error))
+    sessionProblem.value =
+      error instanceof Problem ? error : new Problem(0, 'UNEXPECTED', String(error))
   }
 }
 
@@ -24,7 +25,12 @@ export function enter(entered: Session): void {
   session.value = entered
   const next = place.value.query.get('next')
   // Only addresses of the panel: what a link names is not to be believed.
-  go(next !== null && /^\/console\/(?!\/)[\w/.~%:@!$&'()*+,;=?-]*$/.test(next) ? next : scope.value.home, 'replace')
+  go(
+    next !== null && /^\/console\/(?!\/)[\w/.~%:@!$&'()*+,;=?-]*$/.test(next)
+      ? next
+      : scope.value.home,
+    'replace',
+  )
 }
 
 /** @throws Problem where the session goes on: nobody must believe that it has ended */
@@ -33,7 +39,8 @@ export async function signOut(): Promise<void> {
     if (!(error instanceof Problem && error.status === 401)) throw error
   })
   forgetReadings()
-  if (session.value !== undefined) session.value = { ...session.value, person: null, workspaces: [] }
+  if (session.value !== undefined)
+    session.value = { ...session.value, person: null, workspaces: [] }
   go('/console/sign-in')
 }
 

@@ -7,14 +7,24 @@ export function useSettled<T>(
   work: (() => Promise<T>) | null,
   key: string,
 ): { data: T | null; isAsking: boolean; failure: string | null } {
-  const [state, setState] = useState<{ key: string; data: T | null; failure: string | null }>({ key: '', data: null, failure: null })
+  const [state, setState] = useState<{ key: string; data: T | null; failure: string | null }>({
+    key: '',
+    data: null,
+    failure: null,
+  })
   useEffect(() => {
     if (work === null) return
     let isGone = false
     const timer = setTimeout(() => {
       work().then(
         (data) => !isGone && setState({ key, data, failure: null }),
-        (error: unknown) => !isGone && setState({ key, data: null, failure: error instanceof Error ? error.message : String(error) }),
+        (error: unknown) =>
+          !isGone &&
+          setState({
+            key,
+            data: null,
+            failure: error instanceof Error ? error.message : String(error),
+          }),
       )
     }, SETTLE_MS)
     return () => {
@@ -23,5 +33,9 @@ export function useSettled<T>(
     }
   }, [key, work === null])
   const isCurrent = state.key === key && work !== null
-  return { data: isCurrent ? state.data : null, isAsking: work !== null && !isCurrent, failure: isCurrent ? state.failure : null }
+  return {
+    data: isCurrent ? state.data : null,
+    isAsking: work !== null && !isCurrent,
+    failure: isCurrent ? state.failure : null,
+  }
 }

@@ -1,4 +1,5 @@
-// Every write of the public API: signed here, by the person's own key, exactly as any other caller signs.
+// Every write of the public API: signed here, by the person's own key, exactly as any other caller
+// signs.
 import { requestHeaders, requestSigner } from '@custody/request-auth/web'
 import { signal } from '@preact/signals'
 import { custody } from './command.ts'
@@ -16,7 +17,10 @@ export interface Draft {
   body: string
 }
 
-/** A request that this browser cannot sign, on its way to somebody who can; null while there is none. */
+/**
+ * A request that this browser cannot sign, on its way to somebody who can; null while there is
+ * none.
+ */
 export const elsewhere = signal<(Draft & { pretty: string; reason: string }) | null>(null)
 
 /** A text as one word of a shell. */
@@ -45,7 +49,8 @@ export function keyState(): Promise<KeyState> {
 async function askKeyState(): Promise<KeyState> {
   const { workspace, subAccount, panelPath } = scope.value
   const keys = await listKeys().catch(() => [])
-  if (!keys.some((key) => key.workspace === workspace && key.sub_account === subAccount)) return { state: 'none', key: null, user: null }
+  if (!keys.some((key) => key.workspace === workspace && key.sub_account === subAccount))
+    return { state: 'none', key: null, user: null }
   return judgeKeys(keys, await read<ApiUser[]>(`/console/api${panelPath}/api-users`), {
     workspace,
     subAccount,
@@ -63,8 +68,18 @@ const REASONS: Record<KeyState['state'], string> = {
 }
 
 /** The headers of one signed request. */
-async function headersOf({ method, path, body }: Draft, apiKey: string, key: CryptoKey): Promise<Record<string, string>> {
-  const signed = await requestSigner(key)({ apiKey, method, uri: path, body, now: Math.floor(serverNow() / 1000) })
+async function headersOf(
+  { method, path, body }: Draft,
+  apiKey: string,
+  key: CryptoKey,
+): Promise<Record<string, string>> {
+  const signed = await requestSigner(key)({
+    apiKey,
+    method,
+    uri: path,
+    body,
+    now: Math.floor(serverNow() / 1000),
+  })
   return requestHeaders(signed, apiKey)
 }
 
@@ -73,30 +88,48 @@ async function headersOf({ method, path, body }: Draft, apiKey: string, key: Cry
  * @param path of the public API, with its query
  * @throws Problem as the API refuses; SignedElsewhere
  */
-export async function sign<T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<T> {
+export async function sign<T>(
+  method: 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+  path: string,
+  body?: unknown,
+): Promise<T> {
   const draft: Draft = { method, path, body: body === undefined ? '' : encode(body) }
   const { state, key, user } = await keyState()
   const apiKey = user?.api_key ?? null
   if (state !== 'ready' || key === null || apiKey === null) {
-    elsewhere.value = { ...draft, pretty: body === undefined ? '' : pretty(body), reason: REASONS[state] }
+    elsewhere.value = {
+      ...draft,
+      pretty: body === undefined ? '' : pretty(body),
+      reason: REASONS[state],
+    }
     throw new SignedElsewhere()
   }
-  const init = { method, headers: await headersOf(draft, apiKey, key.private_key), ...(draft.body === '' ? {} : { body: draft.body }) }
+  const init = {
+    method,
+    headers: await headersOf(draft, apiKey, key.private_key),
+    ...(draft.body === '' ? {} : { body: draft.body }),
+  }
   const response = await send(path, init).catch((error: unknown) => {
-    throw error instanceof Problem && error.status === 0 ? new Problem(0, 'UNREACHABLE', UNANSWERED[isOnce(body) ? 'once' : 'look']) : error
+    throw error instanceof Problem && error.status === 0
+      ? new Problem(0, 'UNREACHABLE', UNANSWERED[isOnce(body) ? 'once' : 'look'])
+      : error
   })
-  // The answer to an earlier request of this form, which said something else: nothing new was done (http/replay.ts).
+  // The answer to an earlier request of this form, which said something else: nothing new was done
+  // (http/replay.ts).
   if (response.headers.has('warning'))
     throw new Problem(
       response.status,
       ANOTHER_STANDS,
-      'This form was sent before with other values. They stand, and what you changed since was not sent. Look at the list first; '
-        + 'if this is to be ordered as well, fill the form in again.',
+      'This form was sent before with other values. They stand, and what you changed since was not sent. Look at the list first; ' +
+        'if this is to be ordered as well, fill the form in again.',
     )
   return bodyOf<T>(response)
 }
 
-/** The code of a {@link Problem}: the form's `sequence_id` has been used, for something else than it says now. */
+/**
+ * The code of a {@link Problem}: the form's `sequence_id` has been used, for something else than it
+ * says now.
+ */
 export const ANOTHER_STANDS = 'ANOTHER_STANDS'
 
 const UNANSWERED = {
@@ -104,4 +137,5 @@ const UNANSWERED = {
   look: 'No answer came: it may have been done. Look before you press again.',
 }
 
-const isOnce = (body: unknown): boolean => typeof body === 'object' && body !== null && 'sequence_id' in body
+const isOnce = (body: unknown): boolean =>
+  typeof body === 'object' && body !== null && 'sequence_id' in body

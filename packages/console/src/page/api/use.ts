@@ -15,22 +15,36 @@ export interface Reading<T> {
 const kept = new Map<string, { data: unknown; at: number }>()
 const KEPT_MAX = 60
 
-/** Events of the open sub-account, by their type; whoever reads `live` addresses reads again. See live.ts. */
+/**
+ * Events of the open sub-account, by their type; whoever reads `live` addresses reads again. See
+ * live.ts.
+ */
 export const news = signal<{ type: string; object: string; data: unknown; at: number } | null>(null)
 
 /** Several events that come together are one reason to read again. */
 const SETTLE_MS = 250
 
 const asProblem = (error: unknown) =>
-  error instanceof Problem ? error : new Problem(0, 'UNEXPECTED', error instanceof Error ? error.message : String(error))
+  error instanceof Problem
+    ? error
+    : new Problem(0, 'UNEXPECTED', error instanceof Error ? error.message : String(error))
 
 /**
  * Reads an address, and again when `live` fits an event's type.
  * @param url null: nothing yet
  * @param ask how it is read: what the API takes by POST alone is asked so
  */
-export function useRead<T>(url: string | null, live?: RegExp, ask: (url: string) => Promise<T> = read): Reading<T> {
-  const [state, setState] = useState<{ url: string | null; data?: T; problem: Problem | null; isLoading: boolean }>({
+export function useRead<T>(
+  url: string | null,
+  live?: RegExp,
+  ask: (url: string) => Promise<T> = read,
+): Reading<T> {
+  const [state, setState] = useState<{
+    url: string | null
+    data?: T
+    problem: Problem | null
+    isLoading: boolean
+  }>({
     url,
     data: url === null ? undefined : (kept.get(url)?.data as T | undefined),
     problem: null,
@@ -93,7 +107,12 @@ export function useRead<T>(url: string | null, live?: RegExp, ask: (url: string)
     let timer: ReturnType<typeof setTimeout> | undefined
     const known = news.peek()
     const stop = news.subscribe((event) => {
-      if (event === null || event === known || (event.type !== 'missed' && !new RegExp(pattern).test(event.type)) || timer !== undefined)
+      if (
+        event === null ||
+        event === known ||
+        (event.type !== 'missed' && !new RegExp(pattern).test(event.type)) ||
+        timer !== undefined
+      )
         return
       timer = setTimeout(() => {
         timer = undefined
@@ -107,7 +126,11 @@ export function useRead<T>(url: string | null, live?: RegExp, ask: (url: string)
   }, [pattern, reload])
   const isCurrent = state.url === url
   return {
-    data: isCurrent ? state.data : url === null ? undefined : (kept.get(url)?.data as T | undefined),
+    data: isCurrent
+      ? state.data
+      : url === null
+        ? undefined
+        : (kept.get(url)?.data as T | undefined),
     problem: isCurrent ? state.problem : null,
     isLoading: isCurrent ? state.isLoading : url !== null,
     reload,
@@ -118,7 +141,12 @@ export function useRead<T>(url: string | null, live?: RegExp, ask: (url: string)
 export const forgetReadings = (): void => kept.clear()
 
 /** Runs one action at a time: what it is doing, and why it was refused. */
-export function useAction(): { isBusy: boolean; problem: Problem | null; run(work: () => Promise<void>): Promise<void>; clear(): void } {
+export function useAction(): {
+  isBusy: boolean
+  problem: Problem | null
+  run(work: () => Promise<void>): Promise<void>
+  clear(): void
+} {
   const [isBusy, setBusy] = useState(false)
   const [problem, setProblem] = useState<Problem | null>(null)
   const busy = useRef(false)

@@ -5,8 +5,8 @@ import { JsonNumber, stringifyJson } from '@custody/request-auth/web'
 const DECIMAL = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
 
 /**
- * What stands in a body, with exactly the digits of a decimal as a person typed it; null where it is none. A comma makes it none:
- * what is one and a half for some is fifteen for others.
+ * What stands in a body, with exactly the digits of a decimal as a person typed it; null where it
+ * is none. A comma makes it none: what is one and a half for some is fifteen for others.
  */
 export function exact(text: string): JsonNumber | null {
   const plain = text
@@ -24,11 +24,16 @@ export const encode = (value: unknown): string => stringifyJson(value)
 /** The same for the eye. */
 export function pretty(value: unknown, indent = ''): string {
   const deeper = `${indent}  `
-  if (value instanceof JsonNumber || typeof value !== 'object' || value === null) return stringifyJson(value)
+  if (value instanceof JsonNumber || typeof value !== 'object' || value === null)
+    return stringifyJson(value)
   if (Array.isArray(value))
-    return value.length === 0 ? '[]' : `[\n${value.map((inner) => deeper + pretty(inner, deeper)).join(',\n')}\n${indent}]`
+    return value.length === 0
+      ? '[]'
+      : `[\n${value.map((inner) => deeper + pretty(inner, deeper)).join(',\n')}\n${indent}]`
   const entries = Object.entries(value).filter(([, inner]) => inner !== undefined)
-  const lines = entries.map(([name, inner]) => `${deeper}${JSON.stringify(name)}: ${pretty(inner, deeper)}`)
+  const lines = entries.map(
+    ([name, inner]) => `${deeper}${JSON.stringify(name)}: ${pretty(inner, deeper)}`,
+  )
   return lines.length === 0 ? '{}' : `{\n${lines.join(',\n')}\n${indent}}`
 }
 

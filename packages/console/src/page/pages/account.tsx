@@ -145,7 +145,10 @@ function Password() {
         class="grid-form"
         onSubmit={onSubmit(() =>
           run(async () => {
-            await panel('POST', '/me/password', { ...(person?.has_password ? { current } : {}), password })
+            await panel('POST', '/me/password', {
+              ...(person?.has_password ? { current } : {}),
+              password,
+            })
             setCurrent('')
             setPassword('')
             toast('The password is changed')
@@ -202,8 +205,11 @@ function SecondFactor() {
       {person && person.recovery_codes_left < 3 ? (
         <Note tone="warn">
           <p>
-            {person.recovery_codes_left === 0 ? 'You have no recovery codes' : 'Few recovery codes are left'}: make ten new ones. Each signs
-            you in once, {person.has_password ? 'after your password' : 'with your e-mail address'}.
+            {person.recovery_codes_left === 0
+              ? 'You have no recovery codes'
+              : 'Few recovery codes are left'}
+            : make ten new ones. Each signs you in once,{' '}
+            {person.has_password ? 'after your password' : 'with your e-mail address'}.
           </p>
         </Note>
       ) : null}
@@ -216,7 +222,12 @@ function SecondFactor() {
           class="small"
           isBusy={isBusy}
           onClick={() =>
-            run(async () => setCodes((await panel<{ recovery_codes: string[] }>('POST', '/me/recovery-codes')).recovery_codes))
+            run(async () =>
+              setCodes(
+                (await panel<{ recovery_codes: string[] }>('POST', '/me/recovery-codes'))
+                  .recovery_codes,
+              ),
+            )
           }
         >
           New recovery codes
@@ -321,9 +332,15 @@ export function Account() {
         </>
       }
     >
-      {person !== null && person !== undefined && person.passkeys === 0 && session.value?.passkeys_available === true ? (
+      {person !== null &&
+      person !== undefined &&
+      person.passkeys === 0 &&
+      session.value?.passkeys_available === true ? (
         <Note tone="info">
-          <p>You sign in by password. A passkey is faster, and nobody can have it typed into a false page.</p>
+          <p>
+            You sign in by password. A passkey is faster, and nobody can have it typed into a false
+            page.
+          </p>
         </Note>
       ) : null}
       <Passkeys />

@@ -29,12 +29,16 @@ const toneOfLevel = (level: string) => tones[level as keyof typeof tones] ?? 'fr
 function Settings({ saved, onSaved }: { saved: AmlSettings | null; onSaved(): void }) {
   const [provider, setProvider] = useState(saved?.provider ?? 'CHAINALYSIS')
   const [token, setToken] = useState('')
-  const [levels, setLevels] = useState<ReadonlySet<string>>(new Set((saved?.aml_risk_levels ?? 'SEVERE, HIGH').split(/,\s*/)))
+  const [levels, setLevels] = useState<ReadonlySet<string>>(
+    new Set((saved?.aml_risk_levels ?? 'SEVERE, HIGH').split(/,\s*/)),
+  )
   const [isDeposit, setDeposit] = useState(saved?.aml_deposit ?? true)
   const [isWithdrawal, setWithdrawal] = useState(saved?.aml_withdrawal ?? true)
   const { isBusy, problem, run } = useAction()
   const toggle = (level: string, isOn: boolean) =>
-    setLevels((before) => new Set(isOn ? [...before, level] : [...before].filter((each) => each !== level)))
+    setLevels(
+      (before) => new Set(isOn ? [...before, level] : [...before].filter((each) => each !== level)),
+    )
   const submit = () =>
     run(async () => {
       const chosen = LEVELS.map(([level]) => level)
@@ -67,7 +71,8 @@ function Settings({ saved, onSaved }: { saved: AmlSettings | null; onSaved(): vo
             'From the provider; Elliptic: key:secret. The provider is asked whether it accepts it before anything is saved.'
           ) : (
             <>
-              Saved: <code>{saved.aml_token}</code>. It is never shown: type it again to change anything.
+              Saved: <code>{saved.aml_token}</code>. It is never shown: type it again to change
+              anything.
             </>
           )
         }
@@ -76,16 +81,37 @@ function Settings({ saved, onSaved }: { saved: AmlSettings | null; onSaved(): vo
         <legend class="label">Hold at these risk levels</legend>
         <div class="row">
           {LEVELS.map(([level, word]) => (
-            <Check key={level} label={word} value={levels.has(level)} onValue={(isOn) => toggle(level, isOn)} />
+            <Check
+              key={level}
+              label={word}
+              value={levels.has(level)}
+              onValue={(isOn) => toggle(level, isOn)}
+            />
           ))}
         </div>
       </fieldset>
-      <Check label="Screen deposits" hint="Everyone whose coins a deposit took" value={isDeposit} onValue={setDeposit} />
-      <Check label="Screen withdrawals" hint="The destination, before anything is signed" value={isWithdrawal} onValue={setWithdrawal} />
+      <Check
+        label="Screen deposits"
+        hint="Everyone whose coins a deposit took"
+        value={isDeposit}
+        onValue={setDeposit}
+      />
+      <Check
+        label="Screen withdrawals"
+        hint="The destination, before anything is signed"
+        value={isWithdrawal}
+        onValue={setWithdrawal}
+      />
       <KeyNotice />
       {problem?.field === 'aml_token' ? null : <ProblemNote problem={problem} />}
       <div class="row">
-        <Button kind="primary" type="submit" icon="key" isBusy={isBusy} disabled={token.trim() === '' || levels.size === 0}>
+        <Button
+          kind="primary"
+          type="submit"
+          icon="key"
+          isBusy={isBusy}
+          disabled={token.trim() === '' || levels.size === 0}
+        >
           Save
         </Button>
       </div>
@@ -115,12 +141,20 @@ function Unfreeze({ of, onClose, onDone }: { of: FrozenAddress; onClose(): void;
         </p>
         <p>
           {sourceWord(of.source)} calls it{' '}
-          <Status of={of.risk_level} word={of.risk_level.toLowerCase()} tone={toneOfLevel(of.risk_level)} />. Once it is unfrozen{' '}
-          {of.held === 0 ? 'nothing that waits changes' : waiting}, and it is screened anew when it next moves something.
+          <Status
+            of={of.risk_level}
+            word={of.risk_level.toLowerCase()}
+            tone={toneOfLevel(of.risk_level)}
+          />
+          . Once it is unfrozen {of.held === 0 ? 'nothing that waits changes' : waiting}, and it is
+          screened anew when it next moves something.
         </p>
         {of.source === 'OFAC' ? (
           <Note tone="bad">
-            <p>A sanctioned address stays frozen as long as it is listed: the platform will refuse this.</p>
+            <p>
+              A sanctioned address stays frozen as long as it is listed: the platform will refuse
+              this.
+            </p>
           </Note>
         ) : null}
         <Check label="I have looked into it and may decide this" value={isSure} onValue={setSure} />
@@ -139,7 +173,10 @@ function Unfreeze({ of, onClose, onDone }: { of: FrozenAddress; onClose(): void;
 
 export function Aml() {
   const settings = useRead<AmlSettings>(mirror('/dac/v1/aml'))
-  const frozen = useRead<FrozenAddress[]>(mirror('/dac/v1/frozen-addresses'), /^(?:address|transaction|deposit)\./)
+  const frozen = useRead<FrozenAddress[]>(
+    mirror('/dac/v1/frozen-addresses'),
+    /^(?:address|transaction|deposit)\./,
+  )
   const [chosen, setChosen] = useState<FrozenAddress | null>(null)
   const isNone = settings.problem?.code === 'NOT_FOUND'
   const { data } = settings
@@ -151,7 +188,13 @@ export function Aml() {
     >
       <Card
         title="Frozen addresses"
-        lead={frozen.data === undefined ? undefined : frozen.data.length === 0 ? 'None' : `${frozen.data.length} in all`}
+        lead={
+          frozen.data === undefined
+            ? undefined
+            : frozen.data.length === 0
+              ? 'None'
+              : `${frozen.data.length} in all`
+        }
         isBare
       >
         <Table
@@ -184,7 +227,11 @@ export function Aml() {
               head: 'Waiting',
               isNumber: true,
               cell: ({ held, transaction_id: id }) =>
-                held === 0 ? <span class="muted">–</span> : <a href={pageAt(`/transactions/${id}`)}>{held}</a>,
+                held === 0 ? (
+                  <span class="muted">–</span>
+                ) : (
+                  <a href={pageAt(`/transactions/${id}`)}>{held}</a>
+                ),
             },
             { head: 'Since', isMinor: true, cell: ({ frozen_at: at }) => <Time at={at} /> },
             {
@@ -198,7 +245,8 @@ export function Aml() {
           ]}
           empty={
             <Empty icon="aml" title="No address is frozen">
-              An address that the provider or the sanctions list flags is held here, with what waits for it.
+              An address that the provider or the sanctions list flags is held here, with what waits
+              for it.
             </Empty>
           }
         />

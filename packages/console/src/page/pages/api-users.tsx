@@ -12,7 +12,6 @@ import { NewApiUser } from '../parts/new-api-user.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 
-
 export function ApiUsers() {
   const users = useRead<ApiUser[]>(ofWorkspace('/api-users'))
   const [isAsking, setAsking] = useState(false)
@@ -26,7 +25,9 @@ export function ApiUsers() {
     return new Set()
   })
   const isPast = ({ revoked_at: at }: ApiUser) => at !== null
-  const rows = users.data?.toSorted((a, b) => Number(isPast(a)) - Number(isPast(b)) || b.created_at.localeCompare(a.created_at))
+  const rows = users.data?.toSorted(
+    (a, b) => Number(isPast(a)) - Number(isPast(b)) || b.created_at.localeCompare(a.created_at),
+  )
   const waiting = users.data?.find(({ id, enrolment }) => id === asked && enrolment === 'pending')
   return (
     <Page
@@ -69,14 +70,32 @@ export function ApiUsers() {
               cell: (user) => (
                 <Status
                   of={user.revoked_at !== null ? 'revoked' : user.enrolment}
-                  word={user.revoked_at !== null ? 'Revoked' : user.enrolment === 'pending' ? 'Waits for enrolment' : 'Enrolled'}
+                  word={
+                    user.revoked_at !== null
+                      ? 'Revoked'
+                      : user.enrolment === 'pending'
+                        ? 'Waits for enrolment'
+                        : 'Enrolled'
+                  }
                 />
               ),
             },
             { head: 'Sub-account', cell: ({ sub_account: name }) => name },
-            { head: 'May', isMinor: true, cell: ({ role }) => (role === 'full' ? 'Full' : 'Read only') },
-            { head: 'Whose', isMinor: true, cell: ({ person }) => person?.name ?? <span class="muted">a machine’s</span> },
-            { head: 'API key', isMinor: true, cell: ({ api_key: key }) => <Id value={key} label="API key" /> },
+            {
+              head: 'May',
+              isMinor: true,
+              cell: ({ role }) => (role === 'full' ? 'Full' : 'Read only'),
+            },
+            {
+              head: 'Whose',
+              isMinor: true,
+              cell: ({ person }) => person?.name ?? <span class="muted">a machine’s</span>,
+            },
+            {
+              head: 'API key',
+              isMinor: true,
+              cell: ({ api_key: key }) => <Id value={key} label="API key" />,
+            },
             {
               head: 'Used from',
               isMinor: true,

@@ -38,7 +38,8 @@ export function AuditLog() {
     ofWorkspace(`/audit-log${query({ ...values, page: pageInQuery(), limit: LIMIT })}`),
   )
   const [shown, setShown] = useState<AuditEntry | null>(null)
-  const set = (name: string, value: string) => go(withQuery({ [name]: value.trim(), page: null }), 'replace')
+  const set = (name: string, value: string) =>
+    go(withQuery({ [name]: value.trim(), page: null }), 'replace')
   const isFiltered = Object.values(values).some((value) => value !== null)
   const box = (name: string, label: string, type: 'text' | 'date' = 'text') => (
     <label class="mini">
@@ -64,7 +65,12 @@ export function AuditLog() {
       }
     >
       <Card isBare>
-        <form class="filters" role="search" aria-label="Filter the audit log" onSubmit={(event) => event.preventDefault()}>
+        <form
+          class="filters"
+          role="search"
+          aria-label="Filter the audit log"
+          onSubmit={(event) => event.preventDefault()}
+        >
           <div class="filters-more">
             {box('actor', 'Who (id)')}
             {box('action', 'Action')}
@@ -98,23 +104,43 @@ export function AuditLog() {
               head: 'About',
               isMinor: true,
               cell: ({ object }) =>
-                object === null ? <span class="muted">–</span> : object.length > 24 ? <Id value={object} label="object" /> : object,
+                object === null ? (
+                  <span class="muted">–</span>
+                ) : object.length > 24 ? (
+                  <Id value={object} label="object" />
+                ) : (
+                  object
+                ),
             },
             { head: 'From', isMinor: true, cell: ({ ip }) => ip ?? <span class="muted">–</span> },
             { head: 'When', cell: ({ at }) => <Time at={at} /> },
-            { head: 'Line', isNumber: true, isMinor: true, cell: ({ seq }) => <span class="muted">{seq}</span> },
+            {
+              head: 'Line',
+              isNumber: true,
+              isMinor: true,
+              cell: ({ seq }) => <span class="muted">{seq}</span>,
+            },
           ]}
           empty={
             <Empty
               icon="audit"
               title={isFiltered ? 'Nothing fits these filters' : 'Nothing happened yet'}
-              action={isFiltered ? <Button onClick={() => go(place.value.path, 'replace')}>Clear the filters</Button> : undefined}
+              action={
+                isFiltered ? (
+                  <Button onClick={() => go(place.value.path, 'replace')}>Clear the filters</Button>
+                ) : undefined
+              }
             />
           }
         />
-        {reading.data === undefined ? null : <Pager page={reading.data.page} limit={reading.data.limit} total={reading.data.total} />}
+        {reading.data === undefined ? null : (
+          <Pager page={reading.data.page} limit={reading.data.limit} total={reading.data.total} />
+        )}
       </Card>
-      <Card title="Verify an export" lead="Without the platform: recomputes every hash, and says where the chain breaks.">
+      <Card
+        title="Verify an export"
+        lead="Without the platform: recomputes every hash, and says where the chain breaks."
+      >
         <Code text={custody('audit-log verify FILE')} label="Command" />
       </Card>
       {shown === null ? null : (
@@ -124,11 +150,23 @@ export function AuditLog() {
               ['Who', `${shown.actor.name} (${shown.actor.type.replace('_', ' ')})`],
               ['When', <Time key="at" at={shown.at} isLong />],
               ['From', shown.ip ?? '–'],
-              ['About', shown.object === null ? '–' : <Id key="object" value={shown.object} isWhole label="object" />],
-              shown.session === null ? null : ['Session', <Id key="session" value={shown.session} label="session" />],
+              [
+                'About',
+                shown.object === null ? (
+                  '–'
+                ) : (
+                  <Id key="object" value={shown.object} isWhole label="object" />
+                ),
+              ],
+              shown.session === null
+                ? null
+                : ['Session', <Id key="session" value={shown.session} label="session" />],
               ['Line', String(shown.seq)],
               ['Hash', <Id key="hash" value={shown.hash} isWhole label="hash" />],
-              ['Hash of the line before', <Id key="before" value={shown.prev_hash} isWhole label="hash of the line before" />],
+              [
+                'Hash of the line before',
+                <Id key="before" value={shown.prev_hash} isWhole label="hash of the line before" />,
+              ],
             ]}
           />
           <Code text={JSON.stringify(shown.details, null, 2)} label="Details" />

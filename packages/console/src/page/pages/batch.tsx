@@ -1,6 +1,14 @@
 import { useRef, useState } from 'preact/hooks'
 import { assetNames } from '../api/assets.ts'
-import { bodyOf, BYTES_MAX, COLUMNS, LINES_MAX, readBatch, totals, type BatchFile } from '../api/batch-file.ts'
+import {
+  bodyOf,
+  BYTES_MAX,
+  COLUMNS,
+  LINES_MAX,
+  readBatch,
+  totals,
+  type BatchFile,
+} from '../api/batch-file.ts'
 import type { Earlier, Line } from '../api/batch-line.ts'
 import { checkAddresses, readHistory } from '../api/batch.ts'
 import { planBatch, RECENT_DAYS } from '../api/batch-plan.ts'
@@ -61,7 +69,8 @@ export function Batch() {
   /** Counts what was opened: only the last is shown. */
   const opened = useRef(0)
   const key = useKeyState()
-  const note = (number: number, state: Sent) => setSent((before) => new Map(before).set(number, state))
+  const note = (number: number, state: Sent) =>
+    setSent((before) => new Map(before).set(number, state))
   const isToSend = ({ number, plan }: Line) =>
     (plan?.standing === 'new' || chosen.has(number)) && sent.get(number)?.is !== 'sent'
 
@@ -88,7 +97,10 @@ export function Batch() {
       show({ ...read, lines: [...lines], checked: lines.length, isChecked: true })
       announce(`${countOf(lines)} read`)
     } catch (error) {
-      const shown = error instanceof Problem ? error : new Problem(0, 'FILE', error instanceof Error ? error.message : String(error))
+      const shown =
+        error instanceof Problem
+          ? error
+          : new Problem(0, 'FILE', error instanceof Error ? error.message : String(error))
       if (turn === opened.current) setProblem(shown)
     } finally {
       setLooking(false)
@@ -117,7 +129,8 @@ export function Batch() {
             }
             if (!(error instanceof Problem)) throw error
             note(line.number, { is: 'refused', problem: error })
-            // Whether a line was taken is not known: what comes after it waits until somebody has looked.
+            // Whether a line was taken is not known: what comes after it waits until somebody has
+            // looked.
             if (error.status === 0 || error.status >= 500) throw error
             break
           }
@@ -125,7 +138,8 @@ export function Batch() {
       }
       announce('The batch is through')
     } catch (error) {
-      if (!(error instanceof SignedElsewhere)) setProblem(error instanceof Problem ? error : new Problem(0, 'UNEXPECTED', String(error)))
+      if (!(error instanceof SignedElsewhere))
+        setProblem(error instanceof Problem ? error : new Problem(0, 'UNEXPECTED', String(error)))
       setSent((before) => new Map([...before].filter(([, state]) => state.is !== 'sending')))
     } finally {
       setRunning(false)
@@ -134,7 +148,8 @@ export function Batch() {
 
   const lines = file?.lines ?? []
   const wrong = lines.filter(({ problems }) => problems.length > 0).length
-  const isSent = ({ number, plan }: Line) => sent.get(number)?.is === 'sent' || (plan?.standing === 'sent' && !chosen.has(number))
+  const isSent = ({ number, plan }: Line) =>
+    sent.get(number)?.is === 'sent' || (plan?.standing === 'sent' && !chosen.has(number))
   const done = lines.filter(isSent).length
   const refused = lines.filter(({ number }) => sent.get(number)?.is === 'refused').length
   const left = file?.isChecked === true ? lines.filter(isToSend) : lines
@@ -162,7 +177,9 @@ export function Batch() {
       '#!/bin/sh',
       `# ${left.length} transfers. Sent twice, each is carried out once.`,
       'set -e',
-      ...left.map((line) => commandOf({ method: 'POST', path: '/dac/v1/transaction', body: encode(bodyOf(line)) })),
+      ...left.map((line) =>
+        commandOf({ method: 'POST', path: '/dac/v1/transaction', body: encode(bodyOf(line)) }),
+      ),
       '',
     ].join('\n')
   return (
@@ -181,8 +198,9 @@ export function Batch() {
         title="File"
         lead={
           <>
-            CSV with the columns {COLUMNS.join(', ')}; the first three are needed. At most {LINES_MAX.toLocaleString('en')} lines.
-            Files that Excel saves in other countries are read too.
+            CSV with the columns {COLUMNS.join(', ')}; the first three are needed. At most{' '}
+            {LINES_MAX.toLocaleString('en')} lines. Files that Excel saves in other countries are
+            read too.
           </>
         }
       >
@@ -194,7 +212,8 @@ export function Batch() {
           disabled={isRunning}
           onChange={(event) => {
             const chosen = event.currentTarget.files?.[0]
-            if (chosen !== undefined) void chosen.arrayBuffer().then((buffer) => open(chosen.name, new Uint8Array(buffer)))
+            if (chosen !== undefined)
+              void chosen.arrayBuffer().then((buffer) => open(chosen.name, new Uint8Array(buffer)))
           }}
         />
         <ProblemNote problem={problem} />
@@ -202,15 +221,29 @@ export function Batch() {
           <Choice
             label="Decimal mark"
             hint={`Separator: ${SEPARATOR_WORDS[file.separator]}. Text: ${file.encoding}.`}
-            error={file.mark === null ? 'Amounts of this file can be read in two ways: choose what stands before their decimals.' : null}
+            error={
+              file.mark === null
+                ? 'Amounts of this file can be read in two ways: choose what stands before their decimals.'
+                : null
+            }
             value={file.mark ?? ''}
-            onValue={(mark) => (mark === '' || isRunning ? undefined : void open(file.name, file.bytes, mark as DecimalMark))}
-            options={[...(file.mark === null ? [['', 'Choose'] as const] : []), ['.', 'Point: 1234.5'], [',', 'Comma: 1234,5']]}
+            onValue={(mark) =>
+              mark === '' || isRunning
+                ? undefined
+                : void open(file.name, file.bytes, mark as DecimalMark)
+            }
+            options={[
+              ...(file.mark === null ? [['', 'Choose'] as const] : []),
+              ['.', 'Point: 1234.5'],
+              [',', 'Comma: 1234,5'],
+            ]}
           />
         )}
         {file !== null && !file.isChecked && problem === null ? (
           <p class="muted" role="status">
-            {isLooking ? 'Looking whether it was sent before…' : `Checking addresses: ${file.checked} of ${lines.length}`}
+            {isLooking
+              ? 'Looking whether it was sent before…'
+              : `Checking addresses: ${file.checked} of ${lines.length}`}
           </p>
         ) : null}
       </Card>
@@ -225,7 +258,11 @@ export function Batch() {
               columns={[
                 { head: 'Asset', cell: ({ asset }) => <AssetName of={asset} /> },
                 { head: 'Lines', isNumber: true, cell: ({ count }) => count },
-                { head: 'To send', isNumber: true, cell: ({ asset, total }) => <Amount value={total} of={asset} /> },
+                {
+                  head: 'To send',
+                  isNumber: true,
+                  cell: ({ asset, total }) => <Amount value={total} of={asset} />,
+                },
                 {
                   head: 'Can be sent',
                   isNumber: true,
@@ -267,7 +304,11 @@ export function Batch() {
               keyOf={({ number }) => String(number)}
               columns={[
                 { head: 'Line', cell: ({ number }) => number },
-                { head: 'Amount', isNumber: true, cell: ({ asset, amount }) => <Amount value={amount} of={asset} /> },
+                {
+                  head: 'Amount',
+                  isNumber: true,
+                  cell: ({ asset, amount }) => <Amount value={amount} of={asset} />,
+                },
                 {
                   head: 'Destination',
                   cell: ({ destination_address: to, address_tag: tag }) => (
@@ -277,7 +318,11 @@ export function Batch() {
                     </>
                   ),
                 },
-                { head: 'Memo', isMinor: true, cell: ({ memo }) => <span class="cut">{memo}</span> },
+                {
+                  head: 'Memo',
+                  isMinor: true,
+                  cell: ({ memo }) => <span class="cut">{memo}</span>,
+                },
                 {
                   head: 'State',
                   cell: (line) => (
@@ -297,7 +342,10 @@ export function Batch() {
           <Card title="Send">
             {wrong > 0 ? (
               <Note tone="bad">
-                <p>Correct the lines with problems and choose the file again. Nothing is sent of a file with a wrong line.</p>
+                <p>
+                  Correct the lines with problems and choose the file again. Nothing is sent of a
+                  file with a wrong line.
+                </p>
               </Note>
             ) : null}
             {wrong === 0 && isShort && left.length > 0 ? (
@@ -316,13 +364,16 @@ export function Batch() {
             {wrong === 0 && omitted > 0 ? (
               <Note tone="warn">
                 <p>
-                  {omitted === 1 ? 'One line is' : `${omitted} lines are`} left out, because an equal payment was ordered in the last{' '}
-                  {RECENT_DAYS} days or an earlier attempt failed. Compare the earlier transfer, and include a line where it is another
+                  {omitted === 1 ? 'One line is' : `${omitted} lines are`} left out, because an
+                  equal payment was ordered in the last {RECENT_DAYS} days or an earlier attempt
+                  failed. Compare the earlier transfer, and include a line where it is another
                   payment.
                 </p>
               </Note>
             ) : null}
-            {isRunning || done > 0 ? <progress max={lines.length} value={done} aria-label="Lines sent" /> : null}
+            {isRunning || done > 0 ? (
+              <progress max={lines.length} value={done} aria-label="Lines sent" />
+            ) : null}
             {isReady && untagged > 0 ? (
               <Check
                 label={
@@ -337,8 +388,8 @@ export function Batch() {
             {isReady ? (
               <Check
                 label={
-                  `I have looked at the lines, and send ${left.length === lines.length ? 'all' : 'what is left:'} ${left.length}`
-                  + (again === 0 ? '' : `, of which ${again} look like earlier payments`)
+                  `I have looked at the lines, and send ${left.length === lines.length ? 'all' : 'what is left:'} ${left.length}` +
+                  (again === 0 ? '' : `, of which ${again} look like earlier payments`)
                 }
                 value={isRight}
                 onValue={setRight}
@@ -354,9 +405,14 @@ export function Batch() {
               >
                 {done > 0 || refused > 0 ? 'Go on' : 'Sign and send'}
               </Button>
-              {isRunning ? <Button onClick={() => (stop.current = true)}>Stop after this line</Button> : null}
+              {isRunning ? (
+                <Button onClick={() => (stop.current = true)}>Stop after this line</Button>
+              ) : null}
               {isReady && key !== null && key.state !== 'ready' ? (
-                <Button icon="download" onClick={() => download('custody-batch.sh', script(), 'text/x-shellscript')}>
+                <Button
+                  icon="download"
+                  onClick={() => download('custody-batch.sh', script(), 'text/x-shellscript')}
+                >
                   Commands to sign elsewhere
                 </Button>
               ) : null}
@@ -372,14 +428,27 @@ export function Batch() {
 function EarlierTransfers({ of }: { of: readonly Earlier[] }) {
   return (
     <>
-      {of.map(({ id, sub_account: sub, created_at: at, status, sequence_id: sequence, address_tag: tag }) => (
-        <span key={id} class="muted">
-          {sub === scope.value.subAccount ? <a href={pageAt(`/transactions/${id}`)}>Transfer</a> : <>Transfer of {sub}</>}{' '}
-          <Time at={at} />, {status}
-          {tag === null ? null : <>, tag {tag}</>}
-          {sequence === null || sequence.startsWith('batch-') ? null : <>, {sequence}</>}
-        </span>
-      ))}
+      {of.map(
+        ({
+          id,
+          sub_account: sub,
+          created_at: at,
+          status,
+          sequence_id: sequence,
+          address_tag: tag,
+        }) => (
+          <span key={id} class="muted">
+            {sub === scope.value.subAccount ? (
+              <a href={pageAt(`/transactions/${id}`)}>Transfer</a>
+            ) : (
+              <>Transfer of {sub}</>
+            )}{' '}
+            <Time at={at} />, {status}
+            {tag === null ? null : <>, tag {tag}</>}
+            {sequence === null || sequence.startsWith('batch-') ? null : <>, {sequence}</>}
+          </span>
+        ),
+      )}
     </>
   )
 }

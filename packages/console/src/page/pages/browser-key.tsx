@@ -23,7 +23,10 @@ const WORDS: Record<KeyState['state'], readonly [string, string]> = {
   ready: ['ok', 'Enrolled: this browser signs'],
 }
 
-/** The key of this browser for the open sub-account: made here, enrolled by the operator, used for every write. */
+/**
+ * The key of this browser for the open sub-account: made here, enrolled by the operator, used for
+ * every write.
+ */
 export function BrowserKeyPage() {
   const { workspace, subAccount, panelPath } = scope.value
   const [found, setFound] = useState<KeyState | null>(null)
@@ -78,7 +81,13 @@ export function BrowserKeyPage() {
       <Card
         title="This browser"
         actions={
-          found === null ? undefined : <Status of={found.state} tone={WORDS[found.state][0] as 'ok'} word={WORDS[found.state][1]} />
+          found === null ? undefined : (
+            <Status
+              of={found.state}
+              tone={WORDS[found.state][0] as 'ok'}
+              word={WORDS[found.state][1]}
+            />
+          )
         }
       >
         {found === null ? (
@@ -88,8 +97,9 @@ export function BrowserKeyPage() {
         ) : key === null ? (
           <form class="stack narrow" onSubmit={onSubmit(make)}>
             <p>
-              Make an RSA-4096 pair in this browser. Its private half cannot be taken out of it, not even by this page; the signer nodes’
-              operators enrol its public half, as they do for every API user.
+              Make an RSA-4096 pair in this browser. Its private half cannot be taken out of it, not
+              even by this page; the signer nodes’ operators enrol its public half, as they do for
+              every API user.
             </p>
             <Text
               label="Name"
@@ -108,32 +118,53 @@ export function BrowserKeyPage() {
           <>
             <Facts
               of={[
-                ['Fingerprint of the public key (SHA-256)', <Id key="fingerprint" value={key.fingerprint} isWhole label="fingerprint" />],
-                found.user === null ? null : ['API key', <Id key="api" value={found.user.api_key} isWhole label="API key" />],
+                [
+                  'Fingerprint of the public key (SHA-256)',
+                  <Id key="fingerprint" value={key.fingerprint} isWhole label="fingerprint" />,
+                ],
+                found.user === null
+                  ? null
+                  : [
+                      'API key',
+                      <Id key="api" value={found.user.api_key} isWhole label="API key" />,
+                    ],
                 ['Made', <Time key="made" at={key.created_at} isLong />],
-                found.user === null ? null : ['Last used', <Time key="used" at={found.user.last_used_at} isLong />],
+                found.user === null
+                  ? null
+                  : ['Last used', <Time key="used" at={found.user.last_used_at} isLong />],
               ]}
             />
             {found.state === 'unknown' ? (
               <div class="row">
-                <Button kind="primary" isBusy={isBusy} onClick={() => run(() => request(key.public_key_pem))}>
+                <Button
+                  kind="primary"
+                  isBusy={isBusy}
+                  onClick={() => run(() => request(key.public_key_pem))}
+                >
                   Request the enrolment
                 </Button>
               </div>
             ) : null}
             {found.state === 'pending' ? (
               <Note tone="info">
-                <p>Waiting for the operators. This page sees it by itself once the key is enrolled.</p>
+                <p>
+                  Waiting for the operators. This page sees it by itself once the key is enrolled.
+                </p>
               </Note>
             ) : null}
             {found.state === 'ready' ? (
               <Note tone="ok">
-                <p>Everything that you send, cancel or change in {subAccount} is signed here, and verified by the three signer nodes.</p>
+                <p>
+                  Everything that you send, cancel or change in {subAccount} is signed here, and
+                  verified by the three signer nodes.
+                </p>
               </Note>
             ) : null}
             {found.state === 'revoked' || found.state === 'read-only' ? (
               <Note tone="warn">
-                <p>It signs nothing that moves coins. Remove it from this browser to make another.</p>
+                <p>
+                  It signs nothing that moves coins. Remove it from this browser to make another.
+                </p>
               </Note>
             ) : null}
             <div class="row">
@@ -149,13 +180,16 @@ export function BrowserKeyPage() {
       <Card title="What to know">
         <ul class="dots">
           <li>
-            The key belongs to this browser and this address ({location.origin}). There is no copy: make a second one in another browser,
-            or keep an API user elsewhere.
+            The key belongs to this browser and this address ({location.origin}). There is no copy:
+            make a second one in another browser, or keep an API user elsewhere.
           </li>
-          <li>Clearing the site’s data removes it. Safari does that by itself after seven days without a visit.</li>
           <li>
-            A page that is tampered with cannot read it, and could use it while it is open. What is signed is bounded by what the nodes
-            allow this API user.
+            Clearing the site’s data removes it. Safari does that by itself after seven days without
+            a visit.
+          </li>
+          <li>
+            A page that is tampered with cannot read it, and could use it while it is open. What is
+            signed is bounded by what the nodes allow this API user.
           </li>
           <li>Lose the machine: have the API user revoked at the platform and at every node.</li>
         </ul>

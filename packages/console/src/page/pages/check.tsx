@@ -6,7 +6,11 @@ import { Button, Check, Choice, Field, onSubmit, Text } from '../parts/form.tsx'
 import { Card, Note, Page, ProblemNote } from '../parts/page.tsx'
 import { Status } from '../parts/status.tsx'
 
-const STATES = { kept: ['ok', 'Kept'], broken: ['bad', 'Broken'], skipped: ['neutral', 'Not checked'] } as const
+const STATES = {
+  kept: ['ok', 'Kept'],
+  broken: ['bad', 'Broken'],
+  skipped: ['neutral', 'Not checked'],
+} as const
 
 /** Says which rule a signed request breaks. Nothing of it leaves the browser. */
 export function CheckRequest() {
@@ -19,7 +23,14 @@ export function CheckRequest() {
   const [isOld, setOld] = useState(false)
   const [verdicts, setVerdicts] = useState<Verdict[] | null>(null)
   const { isBusy, problem, run } = useAction()
-  const area = (label: string, value: string, set: (text: string) => void, rows: number, hint: string, isRequired = false) => (
+  const area = (
+    label: string,
+    value: string,
+    set: (text: string) => void,
+    rows: number,
+    hint: string,
+    isRequired = false,
+  ) => (
     <Field isWide label={label} hint={hint}>
       {(props) => (
         <textarea
@@ -47,7 +58,10 @@ export function CheckRequest() {
             onSubmit={onSubmit(() =>
               run(async () =>
                 setVerdicts(
-                  await checkRequest({ token, method, url, body, apiKey, publicKey }, isOld ? null : Math.floor(serverNow() / 1000)),
+                  await checkRequest(
+                    { token, method, url, body, apiKey, publicKey },
+                    isOld ? null : Math.floor(serverNow() / 1000),
+                  ),
                 ),
               ),
             )}
@@ -59,12 +73,35 @@ export function CheckRequest() {
               onValue={setMethod}
               options={['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((each) => [each, each])}
             />
-            <Text label="Address" value={url} onValue={setUrl} hint="As it was asked: /dac/v1/transaction" maxLength={4000} />
+            <Text
+              label="Address"
+              value={url}
+              onValue={setUrl}
+              hint="As it was asked: /dac/v1/transaction"
+              maxLength={4000}
+            />
             {area('Body', body, setBody, 5, 'Exactly as it was sent; empty where there was none')}
-            <Text isWide label="API key" value={apiKey} onValue={setApiKey} hint="The x-api-key header" maxLength={100} />
-            {area('Public key', publicKey, setPublicKey, 4, 'PEM, to verify the signature. Never the private half.')}
+            <Text
+              isWide
+              label="API key"
+              value={apiKey}
+              onValue={setApiKey}
+              hint="The x-api-key header"
+              maxLength={100}
+            />
+            {area(
+              'Public key',
+              publicKey,
+              setPublicKey,
+              4,
+              'PEM, to verify the signature. Never the private half.',
+            )}
             <div class="is-wide">
-              <Check label="It is an old request: leave its age out" value={isOld} onValue={setOld} />
+              <Check
+                label="It is an old request: leave its age out"
+                value={isOld}
+                onValue={setOld}
+              />
             </div>
             <ProblemNote problem={problem} />
             <div class="form-end">
@@ -76,14 +113,21 @@ export function CheckRequest() {
         </Card>
         <Card title="Rules">
           {verdicts === null ? (
-            <p class="muted">Each rule, in the order in which the platform and the nodes hold a request to it, is shown here.</p>
+            <p class="muted">
+              Each rule, in the order in which the platform and the nodes hold a request to it, is
+              shown here.
+            </p>
           ) : (
             <div class="stack" aria-live="polite">
               {broken.length === 0 ? (
                 <Note tone="ok">
                   <p>
-                    No rule is broken{verdicts.some(({ is }) => is === 'skipped') ? ' of those that could be checked' : ''}. Left is what
-                    only the platform knows: the nonce, the allowance, the addresses that the key is used from, its role.
+                    No rule is broken
+                    {verdicts.some(({ is }) => is === 'skipped')
+                      ? ' of those that could be checked'
+                      : ''}
+                    . Left is what only the platform knows: the nonce, the allowance, the addresses
+                    that the key is used from, its role.
                   </p>
                 </Note>
               ) : (

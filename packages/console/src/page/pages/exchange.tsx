@@ -2,7 +2,14 @@ import { useState } from 'preact/hooks'
 import { query } from '../api/http.ts'
 import { mirror, ofSub, pageAt } from '../api/scope.ts'
 import { sign } from '../api/sign.ts'
-import type { ExchangeAccountWithBalances, ExchangeAddress, ExchangeTransfer, Overview, Page as PageOf, Transaction } from '../api/types.ts'
+import type {
+  ExchangeAccountWithBalances,
+  ExchangeAddress,
+  ExchangeTransfer,
+  Overview,
+  Page as PageOf,
+  Transaction,
+} from '../api/types.ts'
 import { useAction, useRead } from '../api/use.ts'
 import { toast } from '../parts/announce.tsx'
 import { TransfersTable } from '../parts/exchange-transfers.tsx'
@@ -15,15 +22,28 @@ import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 import { go } from '../router.ts'
 
-/** Coins to the exchange: a transfer to the address that the exchange names, and that whoever signs has looked at. */
-function Deposit({ account, assets, onClose }: { account: ExchangeAccountWithBalances; assets: readonly string[]; onClose(): void }) {
+/**
+ * Coins to the exchange: a transfer to the address that the exchange names, and that whoever signs
+ * has looked at.
+ */
+function Deposit({
+  account,
+  assets,
+  onClose,
+}: {
+  account: ExchangeAccountWithBalances
+  assets: readonly string[]
+  onClose(): void
+}) {
   const [asset, setAsset] = useState(assets[0] ?? '')
   const [text, setText] = useState('')
   const [isSeen, setSeen] = useState(false)
   const { sequence } = useSequence()
   const { isBusy, problem, run } = useAction()
   const place = useRead<ExchangeAddress>(
-    asset === '' ? null : mirror(`/dac/v1/exchange-accounts/${account.id}/deposit-address${query({ asset })}`),
+    asset === ''
+      ? null
+      : mirror(`/dac/v1/exchange-accounts/${account.id}/deposit-address${query({ asset })}`),
   )
   const amount = amountOf(text)
   const to = place.data
@@ -78,17 +98,28 @@ function Deposit({ account, assets, onClose }: { account: ExchangeAccountWithBal
             {to.changed ? (
               <Note tone="bad">
                 <p>
-                  Another address than last time (<Id value={to.previous?.address} label="last address" />
+                  Another address than last time (
+                  <Id value={to.previous?.address} label="last address" />
                   ). Compare it with the exchange’s own page.
                 </p>
               </Note>
             ) : null}
-            <Check label="It is the address on the exchange’s own page" value={isSeen} onValue={setSeen} />
+            <Check
+              label="It is the address on the exchange’s own page"
+              value={isSeen}
+              onValue={setSeen}
+            />
           </>
         )}
         <KeyNotice />
         {problem?.field === 'amount' ? null : <ProblemNote problem={problem} />}
-        <Button kind="primary" type="submit" icon="key" isBusy={isBusy} disabled={amount === null || to === undefined || !isSeen}>
+        <Button
+          kind="primary"
+          type="submit"
+          icon="key"
+          isBusy={isBusy}
+          disabled={amount === null || to === undefined || !isSeen}
+        >
           Sign and send
         </Button>
       </form>
@@ -130,7 +161,12 @@ function Withdraw({
           }),
         )}
       >
-        <AssetChoice value={asset} onValue={setAsset} of={assets} hint="It goes to the first address of this wallet" />
+        <AssetChoice
+          value={asset}
+          onValue={setAsset}
+          of={assets}
+          hint="It goes to the first address of this wallet"
+        />
         <Text
           label="Amount"
           value={text}
@@ -145,7 +181,8 @@ function Withdraw({
               'The exchange takes its fee'
             ) : (
               <>
-                Available there: <Amount value={held.available} of={asset} />. The exchange takes its fee.
+                Available there: <Amount value={held.available} of={asset} />. The exchange takes
+                its fee.
               </>
             )
           }
@@ -160,11 +197,15 @@ function Withdraw({
   )
 }
 
-const yes = (value: boolean | null) => (value === null ? 'Not told by the exchange' : value ? 'Yes' : 'No')
+const yes = (value: boolean | null) =>
+  value === null ? 'Not told by the exchange' : value ? 'Yes' : 'No'
 
 export function ExchangePage({ id }: { id: string }) {
   const path = `/dac/v1/exchange-accounts/${encodeURIComponent(id)}`
-  const reading = useRead<ExchangeAccountWithBalances>(mirror(path), /^(?:exchange_account|order|exchange_transfer)\./)
+  const reading = useRead<ExchangeAccountWithBalances>(
+    mirror(path),
+    /^(?:exchange_account|order|exchange_transfer)\./,
+  )
   const transfers = useRead<PageOf<ExchangeTransfer>>(
     mirror(`/dac/v1/exchange-transfers${query({ exchange_account: id, limit: 20 })}`),
     /^exchange_transfer\./,
@@ -177,7 +218,11 @@ export function ExchangePage({ id }: { id: string }) {
   if (account === undefined) {
     return (
       <Page title="Exchange account" back={back}>
-        {reading.problem === null ? <Skeleton lines={6} /> : <ProblemNote problem={reading.problem} retry={reading.reload} />}
+        {reading.problem === null ? (
+          <Skeleton lines={6} />
+        ) : (
+          <ProblemNote problem={reading.problem} retry={reading.reload} />
+        )}
       </Page>
     )
   }
@@ -207,8 +252,15 @@ export function ExchangePage({ id }: { id: string }) {
             isBusy={isBusy}
             onClick={() =>
               run(async () => {
-                const { ok, error } = await sign<{ ok: boolean; error: string | null }>('POST', `${path}/test`, {})
-                toast(ok ? 'The exchange accepts the key' : (error ?? 'The exchange refuses the key'), ok ? 'ok' : 'bad')
+                const { ok, error } = await sign<{ ok: boolean; error: string | null }>(
+                  'POST',
+                  `${path}/test`,
+                  {},
+                )
+                toast(
+                  ok ? 'The exchange accepts the key' : (error ?? 'The exchange refuses the key'),
+                  ok ? 'ok' : 'bad',
+                )
                 reading.reload()
               })
             }
@@ -234,11 +286,15 @@ export function ExchangePage({ id }: { id: string }) {
       ))}
       {account.difference.length === 0 ? null : (
         <Note tone="bad">
-          <p>The exchange goes on saying another total than the books: somebody traded or moved coins there by hand.</p>
+          <p>
+            The exchange goes on saying another total than the books: somebody traded or moved coins
+            there by hand.
+          </p>
           <ul class="plain-list">
             {account.difference.map((each) => (
               <li key={each.asset}>
-                {each.asset}: books <Amount value={each.ledger} />, exchange <Amount value={each.venue} />
+                {each.asset}: books <Amount value={each.ledger} />, exchange{' '}
+                <Amount value={each.venue} />
               </li>
             ))}
           </ul>
@@ -275,9 +331,22 @@ export function ExchangePage({ id }: { id: string }) {
               keyOf={({ asset }) => asset}
               columns={[
                 { head: 'Coin', cell: ({ asset }) => asset },
-                { head: 'Available', isNumber: true, cell: ({ available }) => <Amount value={available} /> },
-                { head: 'In all', isNumber: true, isMinor: true, cell: ({ total }) => <Amount value={total} /> },
-                { head: 'Value', isNumber: true, cell: ({ usd: value }) => <Worth value={value} /> },
+                {
+                  head: 'Available',
+                  isNumber: true,
+                  cell: ({ available }) => <Amount value={available} />,
+                },
+                {
+                  head: 'In all',
+                  isNumber: true,
+                  isMinor: true,
+                  cell: ({ total }) => <Amount value={total} />,
+                },
+                {
+                  head: 'Value',
+                  isNumber: true,
+                  cell: ({ usd: value }) => <Worth value={value} />,
+                },
               ]}
               empty={<Empty icon="exchange" title="It holds nothing" />}
             />
@@ -316,7 +385,10 @@ export function ExchangePage({ id }: { id: string }) {
       ) : null}
       {dialog === 'unlink' ? (
         <Dialog title="Unlink the account" onClose={close}>
-          <p>Its secrets are erased here. What it holds stays at the exchange; revoke the key there too.</p>
+          <p>
+            Its secrets are erased here. What it holds stays at the exchange; revoke the key there
+            too.
+          </p>
           <KeyNotice />
           <ProblemNote problem={problem} />
           <div class="row">

@@ -2,7 +2,12 @@ import { useState } from 'preact/hooks'
 import { query } from '../api/http.ts'
 import { mirror, pageAt } from '../api/scope.ts'
 import { sign } from '../api/sign.ts'
-import type { ExchangeAccount, ExchangeInfo, ExchangeTransfer, Page as PageOf } from '../api/types.ts'
+import type {
+  ExchangeAccount,
+  ExchangeInfo,
+  ExchangeTransfer,
+  Page as PageOf,
+} from '../api/types.ts'
 import { useAction, useRead } from '../api/use.ts'
 import { toast } from '../parts/announce.tsx'
 import { Button, Check, Choice, Dialog, Field, LinkButton, onSubmit, Text } from '../parts/form.tsx'
@@ -14,14 +19,21 @@ import { Status } from '../parts/status.tsx'
 import { pageInQuery, Pager, Table } from '../parts/table.tsx'
 import { go } from '../router.ts'
 
-const SUPPORT = { tested: 'held to its own codes', generic: 'by what ccxt says of it', 'read-only': 'reading only' } as const
+const SUPPORT = {
+  tested: 'held to its own codes',
+  generic: 'by what ccxt says of it',
+  'read-only': 'reading only',
+} as const
 const LIMIT = 20
 
 function Link({ onClose }: { onClose(): void }) {
   const known = useRead<{ data: ExchangeInfo[] }>(mirror('/dac/v1/exchanges'))
   const all =
-    known.data?.data.toSorted((a, b) => Number(b.support === 'tested') - Number(a.support === 'tested') || a.name.localeCompare(b.name)) ??
-    []
+    known.data?.data.toSorted(
+      (a, b) =>
+        Number(b.support === 'tested') - Number(a.support === 'tested') ||
+        a.name.localeCompare(b.name),
+    ) ?? []
   const [exchange, setExchange] = useState('')
   const [label, setLabel] = useState('')
   const [key, setKey] = useState('')
@@ -29,7 +41,9 @@ function Link({ onClose }: { onClose(): void }) {
   const [passphrase, setPassphrase] = useState('')
   const [mayWithdraw, setMayWithdraw] = useState(false)
   const { isBusy, problem, run } = useAction()
-  const chosen = all.find((each) => each.exchange === (exchange === '' ? all[0]?.exchange : exchange))
+  const chosen = all.find(
+    (each) => each.exchange === (exchange === '' ? all[0]?.exchange : exchange),
+  )
   const submit = () =>
     run(async () => {
       const made = await sign<ExchangeAccount>('POST', '/dac/v1/exchange-accounts', {
@@ -55,7 +69,14 @@ function Link({ onClose }: { onClose(): void }) {
           options={all.map((each) => [each.exchange, each.name])}
           hint={chosen === undefined ? 'Loading the list' : `Orders ${SUPPORT[chosen.support]}`}
         />
-        <Text label="Label" value={label} onValue={setLabel} required maxLength={100} hint="For you" />
+        <Text
+          label="Label"
+          value={label}
+          onValue={setLabel}
+          required
+          maxLength={100}
+          hint="For you"
+        />
         <Text
           label="API key"
           value={key}
@@ -66,7 +87,11 @@ function Link({ onClose }: { onClose(): void }) {
           error={error('api_key')}
           hint="Made at the exchange; it is tried before it is kept"
         />
-        <Field label="Secret" error={error('api_secret')} hint="Sealed in the database; it is never shown again">
+        <Field
+          label="Secret"
+          error={error('api_secret')}
+          hint="Sealed in the database; it is never shown again"
+        >
           {(props) => (
             <textarea
               class="input"
@@ -103,7 +128,9 @@ function Link({ onClose }: { onClose(): void }) {
         <div class="is-wide">
           <KeyNotice />
         </div>
-        {problem !== null && problem.field !== null && ['api_key', 'api_secret', 'passphrase'].includes(problem.field) ? null : (
+        {problem !== null &&
+        problem.field !== null &&
+        ['api_key', 'api_secret', 'passphrase'].includes(problem.field) ? null : (
           <div class="is-wide">
             <ProblemNote problem={problem} />
           </div>
@@ -126,7 +153,10 @@ function Link({ onClose }: { onClose(): void }) {
 
 /** Accounts at exchanges, and coins on their way there and back. */
 export function Exchanges() {
-  const accounts = useRead<PageOf<ExchangeAccount>>(mirror('/dac/v1/exchange-accounts?limit=100'), /^exchange_account\./)
+  const accounts = useRead<PageOf<ExchangeAccount>>(
+    mirror('/dac/v1/exchange-accounts?limit=100'),
+    /^exchange_account\./,
+  )
   const transfers = useRead<PageOf<ExchangeTransfer>>(
     mirror(`/dac/v1/exchange-transfers${query({ page: pageInQuery(), limit: LIMIT })}`),
     /^exchange_transfer\./,
@@ -161,13 +191,18 @@ export function Exchanges() {
             {
               head: 'State',
               cell: ({ status, difference }) =>
-                status === 'active' && difference.length > 0 ? <Status of="warn" word="Differs from the books" /> : <Status of={status} />,
+                status === 'active' && difference.length > 0 ? (
+                  <Status of="warn" word="Differs from the books" />
+                ) : (
+                  <Status of={status} />
+                ),
             },
             {
               head: 'May',
               cell: ({ permissions, allow_withdrawal: allowed }) =>
-                [permissions.trade === false ? null : 'trade', allowed ? 'withdraw' : null].filter((each) => each !== null).join(', ') ||
-                'read',
+                [permissions.trade === false ? null : 'trade', allowed ? 'withdraw' : null]
+                  .filter((each) => each !== null)
+                  .join(', ') || 'read',
             },
             { head: 'Key', isMinor: true, cell: ({ key_hint: hint }) => <code>{hint}</code> },
             { head: 'Checked', isMinor: true, cell: ({ checked_at: at }) => <Time at={at} /> },

@@ -19,7 +19,10 @@ const LIMIT = 25
 export function ForwardRulePage({ id }: { id: string }) {
   const path = `/dac/v1/auto-forwarding/${encodeURIComponent(id)}`
   const reading = useRead<ForwardRule>(mirror(path), LIVE)
-  const history = useRead<TransactionPage>(mirror(`${path}/history${query({ page: pageInQuery(), limit: LIMIT })}`), LIVE)
+  const history = useRead<TransactionPage>(
+    mirror(`${path}/history${query({ page: pageInQuery(), limit: LIMIT })}`),
+    LIVE,
+  )
   const { isBusy, problem, run } = useAction()
   const [isDeleting, setDeleting] = useState(false)
   const rule = reading.data
@@ -27,7 +30,11 @@ export function ForwardRulePage({ id }: { id: string }) {
   if (rule === undefined) {
     return (
       <Page title="Rule" back={back}>
-        {reading.problem === null ? <Skeleton lines={6} /> : <ProblemNote problem={reading.problem} retry={reading.reload} />}
+        {reading.problem === null ? (
+          <Skeleton lines={6} />
+        ) : (
+          <ProblemNote problem={reading.problem} retry={reading.reload} />
+        )}
       </Page>
     )
   }
@@ -71,9 +78,17 @@ export function ForwardRulePage({ id }: { id: string }) {
       <Card>
         <Facts
           of={[
-            ['Destination', <Id key="to" value={rule.destination_address} label="destination" isWhole />],
-            rule.address_tag === null ? null : ['Tag', <Id key="tag" value={rule.address_tag} label="tag" isWhole />],
-            ['Waiting to be forwarded', <Amount key="waiting" value={rule.waiting} of={rule.asset} />],
+            [
+              'Destination',
+              <Id key="to" value={rule.destination_address} label="destination" isWhole />,
+            ],
+            rule.address_tag === null
+              ? null
+              : ['Tag', <Id key="tag" value={rule.address_tag} label="tag" isWhole />],
+            [
+              'Waiting to be forwarded',
+              <Amount key="waiting" value={rule.waiting} of={rule.asset} />,
+            ],
             ['Forwarded once it is', <Amount key="min" value={rule.min_amount} of={rule.asset} />],
             ['In 24 hours at most', <Amount key="cap" value={rule.daily_cap} of={rule.asset} />],
             ['Until', <Time key="until" at={rule.expires_at} isLong />],
@@ -82,12 +97,19 @@ export function ForwardRulePage({ id }: { id: string }) {
         />
       </Card>
       <Card title="Forwards" isBare>
-        <TransactionTable reading={history} rows={history.data?.data} empty={<Empty icon="forward" title="Nothing was forwarded yet" />} />
+        <TransactionTable
+          reading={history}
+          rows={history.data?.data}
+          empty={<Empty icon="forward" title="Nothing was forwarded yet" />}
+        />
         {history.data === undefined ? null : <Pager {...history.data} />}
       </Card>
       {isDeleting ? (
         <Dialog title="Delete the rule" onClose={() => setDeleting(false)}>
-          <p>Nothing more is forwarded by it, for good. What is under way and not signed yet is taken back.</p>
+          <p>
+            Nothing more is forwarded by it, for good. What is under way and not signed yet is taken
+            back.
+          </p>
           <KeyNotice />
           <ProblemNote problem={problem} />
           <div class="row">

@@ -24,7 +24,9 @@ function NewRule({ of, onClose }: { of: readonly string[]; onClose(): void }) {
   const [cap, setCap] = useState('')
   const [address, setAddress] = useState('')
   const [tag, setTag] = useState<TagDraft>(EMPTY_TAG)
-  const [until, setUntil] = useState(() => new Date(Date.now() + LIFE_DAYS * DAY_MS).toISOString().slice(0, 10))
+  const [until, setUntil] = useState(() =>
+    new Date(Date.now() + LIFE_DAYS * DAY_MS).toISOString().slice(0, 10),
+  )
   const { isBusy, problem, run } = useAction()
   const [min, daily] = [amountOf(least), amountOf(cap)]
   const destination = useDestination(asset, address.trim(), tag)
@@ -54,7 +56,15 @@ function NewRule({ of, onClose }: { of: readonly string[]; onClose(): void }) {
           of={of}
           hint="Deposits credited after the rule was made"
         />
-        <Text label="Until" type="date" value={until} onValue={setUntil} required hint="00:00 UTC of that day" error={of2('expires_at')} />
+        <Text
+          label="Until"
+          type="date"
+          value={until}
+          onValue={setUntil}
+          required
+          hint="00:00 UTC of that day"
+          error={of2('expires_at')}
+        />
         <Text
           label="From"
           value={least}
@@ -91,9 +101,18 @@ function NewRule({ of, onClose }: { of: readonly string[]; onClose(): void }) {
           error={of2('destination_address') ?? destination.addressError}
           hint="It cannot be changed afterwards"
         />
-        <TagField asset={asset} destination={destination} draft={tag} onDraft={setTag} error={of2('address_tag')} />
+        <TagField
+          asset={asset}
+          destination={destination}
+          draft={tag}
+          onDraft={setTag}
+          error={of2('address_tag')}
+        />
         <Note tone="warn">
-          <p>A rule pays by itself until it ends. Compare the address with its owner, by another way than the one it came by.</p>
+          <p>
+            A rule pays by itself until it ends. Compare the address with its owner, by another way
+            than the one it came by.
+          </p>
         </Note>
         <div class="is-wide">
           <KeyNotice />
@@ -127,7 +146,12 @@ export function Forwarding() {
   const [isMaking, setMaking] = useState(false)
   const assets = overview.data?.balances.map(({ asset }) => asset) ?? []
   const make = (
-    <Button kind="primary" icon="plus" onClick={() => setMaking(true)} disabled={assets.length === 0}>
+    <Button
+      kind="primary"
+      icon="plus"
+      onClick={() => setMaking(true)}
+      disabled={assets.length === 0}
+    >
       New rule
     </Button>
   )
@@ -156,13 +180,32 @@ export function Forwarding() {
                 </>
               ),
             },
-            { head: 'Waiting', isNumber: true, isMinor: true, cell: ({ waiting, asset }) => <Amount value={waiting} of={asset} /> },
-            { head: 'From', isNumber: true, isMinor: true, cell: ({ min_amount: least, asset }) => <Amount value={least} of={asset} /> },
-            { head: 'A day', isNumber: true, isMinor: true, cell: ({ daily_cap: cap, asset }) => <Amount value={cap} of={asset} /> },
+            {
+              head: 'Waiting',
+              isNumber: true,
+              isMinor: true,
+              cell: ({ waiting, asset }) => <Amount value={waiting} of={asset} />,
+            },
+            {
+              head: 'From',
+              isNumber: true,
+              isMinor: true,
+              cell: ({ min_amount: least, asset }) => <Amount value={least} of={asset} />,
+            },
+            {
+              head: 'A day',
+              isNumber: true,
+              isMinor: true,
+              cell: ({ daily_cap: cap, asset }) => <Amount value={cap} of={asset} />,
+            },
             { head: 'Until', isMinor: true, cell: ({ expires_at: at }) => <Time at={at} /> },
           ]}
           empty={
-            <Empty icon="forward" title="No rules yet" action={assets.length === 0 ? undefined : make}>
+            <Empty
+              icon="forward"
+              title="No rules yet"
+              action={assets.length === 0 ? undefined : make}
+            >
               A rule moves deposits on without anybody’s doing: to a treasury, to an exchange.
             </Empty>
           }

@@ -59,7 +59,10 @@ export function HealthPage() {
               {
                 name: 'Due now',
                 value: data.queue.due,
-                note: data.queue.oldest_s === null ? 'nothing waits' : `the oldest for ${ago(data.queue.oldest_s)}`,
+                note:
+                  data.queue.oldest_s === null
+                    ? 'nothing waits'
+                    : `the oldest for ${ago(data.queue.oldest_s)}`,
               },
               {
                 name: 'Waiting for something',
@@ -73,7 +76,10 @@ export function HealthPage() {
               {
                 name: 'Webhooks to deliver',
                 value: data.webhooks.pending,
-                note: data.webhooks.oldest_s === null ? 'none is late' : `the oldest for ${ago(data.webhooks.oldest_s)}`,
+                note:
+                  data.webhooks.oldest_s === null
+                    ? 'none is late'
+                    : `the oldest for ${ago(data.webhooks.oldest_s)}`,
                 href: pageAt('/webhooks'),
               },
               { name: 'Webhooks disabled', value: data.webhooks.disabled },
@@ -102,9 +108,18 @@ export function HealthPage() {
                 />
               ),
             },
-            { head: 'Record', isNumber: true, cell: ({ height }) => height ?? <span class="muted">–</span> },
+            {
+              head: 'Record',
+              isNumber: true,
+              cell: ({ height }) => height ?? <span class="muted">–</span>,
+            },
             { head: 'Head', cell: ({ head }) => <Id value={head} keep={8} label="head" /> },
-            { head: 'Keys', isNumber: true, isMinor: true, cell: ({ keys }) => keys ?? <span class="muted">–</span> },
+            {
+              head: 'Keys',
+              isNumber: true,
+              isMinor: true,
+              cell: ({ keys }) => keys ?? <span class="muted">–</span>,
+            },
           ]}
           empty={<Empty icon="health" title="No signer nodes are named" />}
         />
@@ -126,18 +141,33 @@ export function HealthPage() {
                   <Status of={ok ? 'ok' : 'warn'} word={ok ? 'Follows' : (reason ?? 'Lags')} />
                 ),
             },
-            { head: 'Read up to', isNumber: true, cell: ({ height }) => height?.toLocaleString('en') ?? <span class="muted">–</span> },
-            { head: 'Tip', isNumber: true, isMinor: true, cell: ({ tip }) => tip?.toLocaleString('en') ?? <span class="muted">–</span> },
+            {
+              head: 'Read up to',
+              isNumber: true,
+              cell: ({ height }) => height?.toLocaleString('en') ?? <span class="muted">–</span>,
+            },
+            {
+              head: 'Tip',
+              isNumber: true,
+              isMinor: true,
+              cell: ({ tip }) => tip?.toLocaleString('en') ?? <span class="muted">–</span>,
+            },
             {
               head: 'Behind',
               isNumber: true,
-              cell: ({ lag_blocks: lag }) => (lag === null ? <span class="muted">–</span> : `${lag} ${lag === 1 ? 'block' : 'blocks'}`),
+              cell: ({ lag_blocks: lag }) =>
+                lag === null ? (
+                  <span class="muted">–</span>
+                ) : (
+                  `${lag} ${lag === 1 ? 'block' : 'blocks'}`
+                ),
             },
             {
               head: 'Last block',
               isNumber: true,
               isMinor: true,
-              cell: ({ tip_age_s: age }) => (age === null ? <span class="muted">–</span> : `${ago(age)} ago`),
+              cell: ({ tip_age_s: age }) =>
+                age === null ? <span class="muted">–</span> : `${ago(age)} ago`,
             },
           ]}
           empty={

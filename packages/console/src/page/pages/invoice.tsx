@@ -17,12 +17,28 @@ import { EMPTY_TAG, TagField, useDestination } from '../parts/tag-field.tsx'
 import { Asked, InvoiceStatusOf } from './invoices.tsx'
 
 const OPEN = new Set(['Pending', 'Processing'])
-const NOTES = { other_asset: 'another asset than was chosen', late: 'after it had expired' } as const
+const NOTES = {
+  other_asset: 'another asset than was chosen',
+  late: 'after it had expired',
+} as const
 
-function Refund({ invoice, path, onClose, onDone }: { invoice: Invoice; path: string; onClose(): void; onDone(): void }) {
+function Refund({
+  invoice,
+  path,
+  onClose,
+  onDone,
+}: {
+  invoice: Invoice
+  path: string
+  onClose(): void
+  onDone(): void
+}) {
   const [asset, setAsset] = useState(invoice.refundable[0]?.asset ?? '')
-  const of = (list: readonly Invoice['refundable'][number][]) => list.find((each) => each.asset === asset)?.amount
-  const [text, setText] = useState(() => String(invoice.excess[0]?.amount ?? invoice.refundable[0]?.amount ?? ''))
+  const of = (list: readonly Invoice['refundable'][number][]) =>
+    list.find((each) => each.asset === asset)?.amount
+  const [text, setText] = useState(() =>
+    String(invoice.excess[0]?.amount ?? invoice.refundable[0]?.amount ?? ''),
+  )
   const [address, setAddress] = useState('')
   const [tag, setTag] = useState<TagDraft>(EMPTY_TAG)
   const [isSure, setSure] = useState(false)
@@ -87,22 +103,33 @@ function Refund({ invoice, path, onClose, onDone }: { invoice: Invoice; path: st
           class="input code"
           required
           maxLength={256}
-          error={problem?.field === 'destination_address' ? problem.message : destination.addressError}
+          error={
+            problem?.field === 'destination_address' ? problem.message : destination.addressError
+          }
           hint="Ask the payer: where a payment came from is often an exchange’s, and not his"
         />
         <TagField asset={asset} destination={destination} draft={tag} onDraft={setTag} />
         <Check
           label={
             <>
-              Pay back exactly <strong>{amount === null ? '–' : <Amount value={amount.text} of={asset} />}</strong>
+              Pay back exactly{' '}
+              <strong>{amount === null ? '–' : <Amount value={amount.text} of={asset} />}</strong>
             </>
           }
           value={isSure}
           onValue={setSure}
         />
         <KeyNotice />
-        {problem?.field === 'amount' || problem?.field === 'destination_address' ? null : <ProblemNote problem={problem} />}
-        <Button kind="primary" type="submit" icon="key" isBusy={isBusy} disabled={amount === null || !destination.isReady || !isSure}>
+        {problem?.field === 'amount' || problem?.field === 'destination_address' ? null : (
+          <ProblemNote problem={problem} />
+        )}
+        <Button
+          kind="primary"
+          type="submit"
+          icon="key"
+          isBusy={isBusy}
+          disabled={amount === null || !destination.isReady || !isSure}
+        >
           Sign and refund
         </Button>
       </form>
@@ -136,10 +163,23 @@ function Mark({ path, onClose, onDone }: { path: string; onClose(): void; onDone
           ]}
           hint="Your word goes before what was paid; the last one counts. No coin moves by it."
         />
-        <Text label="Because" value={reason} onValue={setReason} required maxLength={1000} hint="It is kept with the invoice" />
+        <Text
+          label="Because"
+          value={reason}
+          onValue={setReason}
+          required
+          maxLength={1000}
+          hint="It is kept with the invoice"
+        />
         <KeyNotice />
         <ProblemNote problem={problem} />
-        <Button kind="primary" type="submit" icon="key" isBusy={isBusy} disabled={reason.trim() === ''}>
+        <Button
+          kind="primary"
+          type="submit"
+          icon="key"
+          isBusy={isBusy}
+          disabled={reason.trim() === ''}
+        >
           Save
         </Button>
       </form>
@@ -157,7 +197,11 @@ export function InvoicePage({ id }: { id: string }) {
   if (invoice === undefined) {
     return (
       <Page title="Invoice" back={back}>
-        {reading.problem === null ? <Skeleton lines={6} /> : <ProblemNote problem={reading.problem} retry={reading.reload} />}
+        {reading.problem === null ? (
+          <Skeleton lines={6} />
+        ) : (
+          <ProblemNote problem={reading.problem} retry={reading.reload} />
+        )}
       </Page>
     )
   }
@@ -175,7 +219,9 @@ export function InvoicePage({ id }: { id: string }) {
           <a class="button" href={invoice.checkout_url} target="_blank" rel="noreferrer">
             Open the checkout
           </a>
-          {invoice.refundable.length === 0 ? null : <Button onClick={() => setDialog('refund')}>Refund</Button>}
+          {invoice.refundable.length === 0 ? null : (
+            <Button onClick={() => setDialog('refund')}>Refund</Button>
+          )}
           <Button onClick={() => setDialog('mark')}>Decide</Button>
           {OPEN.has(invoice.inv_status) && invoice.cancelled_at === null ? (
             <Button
@@ -199,14 +245,16 @@ export function InvoicePage({ id }: { id: string }) {
       {invoice.marked === null ? null : (
         <Note tone="info">
           <p>
-            Decided by hand <Time at={invoice.marked.at} />: {invoice.marked.status}. {invoice.marked.reason}
+            Decided by hand <Time at={invoice.marked.at} />: {invoice.marked.status}.{' '}
+            {invoice.marked.reason}
           </p>
         </Note>
       )}
       {invoice.cancelled_at === null ? null : (
         <Note tone="neutral">
           <p>
-            Cancelled <Time at={invoice.cancelled_at} />. What is paid all the same is shown below, and is yours.
+            Cancelled <Time at={invoice.cancelled_at} />. What is paid all the same is shown below,
+            and is yours.
           </p>
         </Note>
       )}
@@ -223,16 +271,37 @@ export function InvoicePage({ id }: { id: string }) {
                 ['Expires', <Time key="expiry" at={invoice.expiry} isLong />],
                 invoice.paid_amount === null
                   ? null
-                  : ['Paid', <Amount key="paid" value={invoice.paid_amount} of={invoice.asset ?? undefined} />],
+                  : [
+                      'Paid',
+                      <Amount
+                        key="paid"
+                        value={invoice.paid_amount}
+                        of={invoice.asset ?? undefined}
+                      />,
+                    ],
                 invoice.due_amount === null
                   ? null
-                  : ['Still due', <Amount key="due" value={invoice.due_amount} of={invoice.asset ?? undefined} />],
+                  : [
+                      'Still due',
+                      <Amount
+                        key="due"
+                        value={invoice.due_amount}
+                        of={invoice.asset ?? undefined}
+                      />,
+                    ],
                 ['May be missing', `${invoice.tolerance} %`],
                 invoice.memo === null ? null : ['Memo', invoice.memo],
                 invoice.payer === null
                   ? null
-                  : ['Payer', [invoice.payer.name, invoice.payer.email].filter((each) => each !== null).join(', ')],
-                invoice.webhook_url === null ? null : ['Told', <code key="hook">{invoice.webhook_url}</code>],
+                  : [
+                      'Payer',
+                      [invoice.payer.name, invoice.payer.email]
+                        .filter((each) => each !== null)
+                        .join(', '),
+                    ],
+                invoice.webhook_url === null
+                  ? null
+                  : ['Told', <code key="hook">{invoice.webhook_url}</code>],
               ]}
             />
           </Card>
@@ -243,7 +312,10 @@ export function InvoicePage({ id }: { id: string }) {
               rows={invoice.payments}
               keyOf={({ hash, asset, amount }) => `${hash} ${asset} ${amount}`}
               columns={[
-                { head: 'Amount', cell: ({ amount, asset }) => <Amount value={amount} of={asset} /> },
+                {
+                  head: 'Amount',
+                  cell: ({ amount, asset }) => <Amount value={amount} of={asset} />,
+                },
                 {
                   head: 'State',
                   cell: ({ status, confirmations, required }) =>
@@ -255,7 +327,12 @@ export function InvoicePage({ id }: { id: string }) {
                 },
                 {
                   head: 'Counts',
-                  cell: ({ counts, note }) => (counts ? 'Yes' : <span class="muted">No{note === null ? '' : `: ${NOTES[note]}`}</span>),
+                  cell: ({ counts, note }) =>
+                    counts ? (
+                      'Yes'
+                    ) : (
+                      <span class="muted">No{note === null ? '' : `: ${NOTES[note]}`}</span>
+                    ),
                 },
                 {
                   head: 'Hash',
@@ -303,7 +380,10 @@ export function InvoicePage({ id }: { id: string }) {
                 keyOf={({ transaction_id: transfer }) => transfer}
                 hrefOf={({ transaction_id: transfer }) => pageAt(`/transactions/${transfer}`)}
                 columns={[
-                  { head: 'Amount', cell: ({ amount, asset }) => <Amount value={amount} of={asset} /> },
+                  {
+                    head: 'Amount',
+                    cell: ({ amount, asset }) => <Amount value={amount} of={asset} />,
+                  },
                   { head: 'State', cell: ({ status }) => <Status of={status} /> },
                   { head: 'Hash', cell: ({ hash }) => <Id value={hash} label="hash" /> },
                 ]}
@@ -315,7 +395,11 @@ export function InvoicePage({ id }: { id: string }) {
         <div class="column-side">
           {invoice.address === null ? null : (
             <Card title={`Pay ${tickerOf(invoice.asset ?? '')}`}>
-              <PayTo address={invoice.payment_uri ?? invoice.address} shown={invoice.address} label="What a wallet reads" />
+              <PayTo
+                address={invoice.payment_uri ?? invoice.address}
+                shown={invoice.address}
+                label="What a wallet reads"
+              />
               {invoice.address_tag === null ? null : (
                 <p>
                   Tag <Id value={invoice.address_tag} label="tag" isWhole />
@@ -343,8 +427,12 @@ export function InvoicePage({ id }: { id: string }) {
           </Card>
         </div>
       </div>
-      {dialog === 'refund' ? <Refund invoice={invoice} path={path} onClose={() => setDialog(null)} onDone={done} /> : null}
-      {dialog === 'mark' ? <Mark path={path} onClose={() => setDialog(null)} onDone={done} /> : null}
+      {dialog === 'refund' ? (
+        <Refund invoice={invoice} path={path} onClose={() => setDialog(null)} onDone={done} />
+      ) : null}
+      {dialog === 'mark' ? (
+        <Mark path={path} onClose={() => setDialog(null)} onDone={done} />
+      ) : null}
     </Page>
   )
 }

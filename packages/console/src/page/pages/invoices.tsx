@@ -27,17 +27,32 @@ const STATUSES = [
 ] as const
 
 /** What is asked for, as it was asked. */
-export function Asked({ invoice }: { invoice: Pick<Invoice, 'fiat' | 'fiat_amount' | 'asset' | 'crypto_amount' | 'assets'> }) {
+export function Asked({
+  invoice,
+}: {
+  invoice: Pick<Invoice, 'fiat' | 'fiat_amount' | 'asset' | 'crypto_amount' | 'assets'>
+}) {
   const [only] = invoice.assets
   return invoice.fiat_amount === null ? (
-    <Amount value={invoice.crypto_amount ?? only?.crypto_amount} of={invoice.asset ?? only?.asset} />
+    <Amount
+      value={invoice.crypto_amount ?? only?.crypto_amount}
+      of={invoice.asset ?? only?.asset}
+    />
   ) : (
-    <span class="amount">{invoice.fiat === 'USD' ? usd(invoice.fiat_amount) : `${amountText(invoice.fiat_amount)} ${invoice.fiat}`}</span>
+    <span class="amount">
+      {invoice.fiat === 'USD'
+        ? usd(invoice.fiat_amount)
+        : `${amountText(invoice.fiat_amount)} ${invoice.fiat}`}
+    </span>
   )
 }
 
 /** State and what is odd about it. */
-export function InvoiceStatusOf({ invoice }: { invoice: Pick<Invoice, 'inv_status' | 'exception'> }) {
+export function InvoiceStatusOf({
+  invoice,
+}: {
+  invoice: Pick<Invoice, 'inv_status' | 'exception'>
+}) {
   return (
     <>
       {<Status of={invoice.inv_status} />}
@@ -67,7 +82,11 @@ function NewInvoice({ assets, onClose }: { assets: readonly string[]; onClose():
     run(async () => {
       const what =
         unit === 'USD'
-          ? { fiat: 'USD', fiat_amount: amount, ...(offered.size === 0 ? {} : { assets: [...offered] }) }
+          ? {
+              fiat: 'USD',
+              fiat_amount: amount,
+              ...(offered.size === 0 ? {} : { assets: [...offered] }),
+            }
           : { asset: unit, amount }
       const made = await sign<Invoice>('POST', '/dac/v1/invoices', {
         ...what,
@@ -81,7 +100,12 @@ function NewInvoice({ assets, onClose }: { assets: readonly string[]; onClose():
       go(pageAt(`/invoices/${made.inv_id}`))
     })
   const toggle = (asset: string) =>
-    setOffered((before) => new Set(before.has(asset) ? [...before].filter((each) => each !== asset) : [...before, asset]))
+    setOffered(
+      (before) =>
+        new Set(
+          before.has(asset) ? [...before].filter((each) => each !== asset) : [...before, asset],
+        ),
+    )
   return (
     <Dialog title="New invoice" onClose={onClose} isWide>
       <form class="grid-form" onSubmit={onSubmit(submit)}>
@@ -107,16 +131,32 @@ function NewInvoice({ assets, onClose }: { assets: readonly string[]; onClose():
             <legend class="label">The payer may choose</legend>
             <div class="row">
               {assets.map((asset) => (
-                <button key={asset} type="button" class="button small" aria-pressed={offered.has(asset)} onClick={() => toggle(asset)}>
+                <button
+                  key={asset}
+                  type="button"
+                  class="button small"
+                  aria-pressed={offered.has(asset)}
+                  onClick={() => toggle(asset)}
+                >
                   {offered.has(asset) ? '✓ ' : ''}
                   {asset}
                 </button>
               ))}
             </div>
-            <p class="field-hint">{offered.size === 0 ? 'Everything that has a wallet and a price' : `${offered.size} chosen`}</p>
+            <p class="field-hint">
+              {offered.size === 0
+                ? 'Everything that has a wallet and a price'
+                : `${offered.size} chosen`}
+            </p>
           </fieldset>
         ) : null}
-        <Text label="Order" value={order} onValue={setOrder} maxLength={200} hint="Your own number; the payer sees it" />
+        <Text
+          label="Order"
+          value={order}
+          onValue={setOrder}
+          maxLength={200}
+          hint="Your own number; the payer sees it"
+        />
         <Text
           label="Expires after"
           value={minutes}
@@ -124,10 +164,29 @@ function NewInvoice({ assets, onClose }: { assets: readonly string[]; onClose():
           inputMode="numeric"
           suffix="minutes"
           required
-          error={life === null ? 'A whole number of minutes.' : problem?.field === 'expires_in' ? problem.message : null}
+          error={
+            life === null
+              ? 'A whole number of minutes.'
+              : problem?.field === 'expires_in'
+                ? problem.message
+                : null
+          }
         />
-        <Text label="Memo" value={memo} onValue={setMemo} maxLength={1000} hint="The payer sees it" />
-        <Text label="Payer’s e-mail" type="email" value={email} onValue={setEmail} maxLength={320} hint="For you alone" />
+        <Text
+          label="Memo"
+          value={memo}
+          onValue={setMemo}
+          maxLength={1000}
+          hint="The payer sees it"
+        />
+        <Text
+          label="Payer’s e-mail"
+          type="email"
+          value={email}
+          onValue={setEmail}
+          maxLength={320}
+          hint="For you alone"
+        />
         <div class="is-wide">
           <KeyNotice />
         </div>
@@ -135,7 +194,13 @@ function NewInvoice({ assets, onClose }: { assets: readonly string[]; onClose():
           <ProblemNote problem={problem} />
         </div>
         <div class="form-end">
-          <Button kind="primary" type="submit" icon="key" isBusy={isBusy} disabled={amount === null || life === null}>
+          <Button
+            kind="primary"
+            type="submit"
+            icon="key"
+            isBusy={isBusy}
+            disabled={amount === null || life === null}
+          >
             Make the invoice
           </Button>
         </div>
@@ -154,7 +219,11 @@ function Settings() {
           <Skeleton lines={3} />
         ) : null
       ) : (
-        <SettingsForm key={JSON.stringify(settings.data)} of={settings.data} onSaved={settings.reload} />
+        <SettingsForm
+          key={JSON.stringify(settings.data)}
+          of={settings.data}
+          onSaved={settings.reload}
+        />
       )}
     </Card>
   )
@@ -166,8 +235,11 @@ function SettingsForm({ of, onSaved }: { of: InvoiceSettings; onSaved(): void })
   const [tolerance, setTolerance] = useState(String(of.tolerance))
   const [minutes, setMinutes] = useState(String(Math.round(Number(of.expires_in) / 60)))
   const { isBusy, problem, run } = useAction()
-  const error = (field: string) => (problem?.field?.startsWith(field) === true ? problem.message : null)
-  const isKnown = ['display_name', 'allowed_origins', 'tolerance', 'expires_in'].some((field) => error(field) !== null)
+  const error = (field: string) =>
+    problem?.field?.startsWith(field) === true ? problem.message : null
+  const isKnown = ['display_name', 'allowed_origins', 'tolerance', 'expires_in'].some(
+    (field) => error(field) !== null,
+  )
   const submit = () =>
     run(async () => {
       await sign('PUT', '/dac/v1/invoice-settings', {
@@ -175,14 +247,23 @@ function SettingsForm({ of, onSaved }: { of: InvoiceSettings; onSaved(): void })
         allowed_origins: origins.split(/[\s,]+/).filter((each) => each !== ''),
         tolerance: exact(tolerance),
         expires_in: Math.round(Number(minutes) * 60),
-        confirmations: of.confirmations.map((each) => ({ from_usd: exact(String(each.from_usd)), confirmations: each.confirmations })),
+        confirmations: of.confirmations.map((each) => ({
+          from_usd: exact(String(each.from_usd)),
+          confirmations: each.confirmations,
+        })),
       })
       toast('Saved')
       onSaved()
     })
   return (
     <form class="grid-form" onSubmit={onSubmit(submit)}>
-      <Text label="Name that payers see" value={name} onValue={setName} maxLength={100} error={error('display_name')} />
+      <Text
+        label="Name that payers see"
+        value={name}
+        onValue={setName}
+        maxLength={100}
+        error={error('display_name')}
+      />
       <Text
         label="Pages that may show the checkout"
         value={origins}
@@ -200,14 +281,26 @@ function SettingsForm({ of, onSaved }: { of: InvoiceSettings; onSaved(): void })
         suffix="%"
         error={error('tolerance') ?? (exact(tolerance) === null ? NO_DECIMAL : null)}
       />
-      <Text label="Expires after" value={minutes} onValue={setMinutes} inputMode="numeric" suffix="minutes" error={error('expires_in')} />
+      <Text
+        label="Expires after"
+        value={minutes}
+        onValue={setMinutes}
+        inputMode="numeric"
+        suffix="minutes"
+        error={error('expires_in')}
+      />
       {isKnown ? null : (
         <div class="is-wide">
           <ProblemNote problem={problem} />
         </div>
       )}
       <div class="form-end">
-        <Button type="submit" icon="key" isBusy={isBusy} disabled={exact(tolerance) === null || !/^\d+$/.test(minutes.trim())}>
+        <Button
+          type="submit"
+          icon="key"
+          isBusy={isBusy}
+          disabled={exact(tolerance) === null || !/^\d+$/.test(minutes.trim())}
+        >
           Save
         </Button>
       </div>
@@ -220,19 +313,30 @@ export function Invoices() {
   const { query: now } = place.value
   const [status, order] = [now.get('status'), now.get('order_id')]
   const list = useRead<PageOf<Invoice>>(
-    mirror(`/dac/v1/invoices${query({ status, order_id: order, page: pageInQuery(), limit: LIMIT })}`),
+    mirror(
+      `/dac/v1/invoices${query({ status, order_id: order, page: pageInQuery(), limit: LIMIT })}`,
+    ),
     /^invoice\./,
   )
   const overview = useRead<Overview>(ofSub('/overview'))
   const [isMaking, setMaking] = useState(now.get('new') !== null)
   const assets = overview.data?.balances.map(({ asset }) => asset) ?? []
   const make = (
-    <Button kind="primary" icon="plus" onClick={() => setMaking(true)} disabled={assets.length === 0}>
+    <Button
+      kind="primary"
+      icon="plus"
+      onClick={() => setMaking(true)}
+      disabled={assets.length === 0}
+    >
       New invoice
     </Button>
   )
   return (
-    <Page title="Invoices" lead="Each asset that a payer chooses gets an address that is this invoice’s alone." actions={make}>
+    <Page
+      title="Invoices"
+      lead="Each asset that a payer chooses gets an address that is this invoice’s alone."
+      actions={make}
+    >
       <Card isBare>
         <div class="filters">
           <div class="filters-row">
@@ -243,12 +347,18 @@ export function Invoices() {
               aria-label="Order"
               placeholder="Order"
               defaultValue={order ?? ''}
-              onChange={(event) => go(withQuery({ order_id: event.currentTarget.value.trim(), page: null }), 'replace')}
+              onChange={(event) =>
+                go(withQuery({ order_id: event.currentTarget.value.trim(), page: null }), 'replace')
+              }
             />
           </div>
           <Tabs
             label="Which invoices"
-            of={STATUSES.map(([name, word]) => ({ href: withQuery({ status: name, page: null }), word, isOpen: status === name }))}
+            of={STATUSES.map(([name, word]) => ({
+              href: withQuery({ status: name, page: null }),
+              word,
+              isOpen: status === name,
+            }))}
           />
         </div>
         <Table
@@ -258,7 +368,10 @@ export function Invoices() {
           keyOf={({ inv_id: id }) => id}
           hrefOf={({ inv_id: id }) => pageAt(`/invoices/${id}`)}
           columns={[
-            { head: 'Order', cell: ({ order_id: id, memo }) => id ?? memo ?? <span class="muted">No number</span> },
+            {
+              head: 'Order',
+              cell: ({ order_id: id, memo }) => id ?? memo ?? <span class="muted">No number</span>,
+            },
             { head: 'State', cell: (invoice) => <InvoiceStatusOf invoice={invoice} /> },
             { head: 'Asked', isNumber: true, cell: (invoice) => <Asked invoice={invoice} /> },
             {
@@ -266,16 +379,29 @@ export function Invoices() {
               isNumber: true,
               isMinor: true,
               cell: ({ paid_amount: paid, asset }) =>
-                paid === null || Number(paid) === 0 ? <span class="muted">–</span> : <Amount value={paid} of={asset ?? undefined} />,
+                paid === null || Number(paid) === 0 ? (
+                  <span class="muted">–</span>
+                ) : (
+                  <Amount value={paid} of={asset ?? undefined} />
+                ),
             },
-            { head: 'Payer', isMinor: true, cell: ({ payer }) => payer?.email ?? payer?.name ?? <span class="muted">–</span> },
+            {
+              head: 'Payer',
+              isMinor: true,
+              cell: ({ payer }) => payer?.email ?? payer?.name ?? <span class="muted">–</span>,
+            },
             { head: 'Made', isMinor: true, cell: ({ created_at: at }) => <Time at={at} /> },
             { head: 'Expires', isMinor: true, cell: ({ expiry }) => <Time at={expiry} /> },
           ]}
           empty={
             status === null && order === null ? (
-              <Empty icon="invoices" title="No invoices yet" action={assets.length === 0 ? undefined : make}>
-                Ask somebody for money: the payer gets a page of his own, and you see here what comes in.
+              <Empty
+                icon="invoices"
+                title="No invoices yet"
+                action={assets.length === 0 ? undefined : make}
+              >
+                Ask somebody for money: the payer gets a page of his own, and you see here what
+                comes in.
               </Empty>
             ) : (
               <Empty

@@ -23,20 +23,32 @@ const PASSWORD_MIN = 12
 export function Join({ token = '' }: { token?: string }) {
   const path = `/join/${encodeURIComponent(token)}`
   const invitation = useRead<Invitation>(`/console/api/invitations/${encodeURIComponent(token)}`)
-  const [step, setStep] = useState<'who' | Totp | { codes: string[] | null; session: Session }>('who')
+  const [step, setStep] = useState<'who' | Totp | { codes: string[] | null; session: Session }>(
+    'who',
+  )
   if (invitation.data === undefined) {
     return (
       <Door title="Invitation">
-        {invitation.problem === null ? <Skeleton /> : <ProblemNote problem={invitation.problem} retry={invitation.reload} />}
+        {invitation.problem === null ? (
+          <Skeleton />
+        ) : (
+          <ProblemNote problem={invitation.problem} retry={invitation.reload} />
+        )}
       </Door>
     )
   }
   const { data } = invitation
   const offerCodes = (entered: Session) => setStep({ codes: null, session: entered })
-  if (step === 'who') return <Who path={path} invitation={data} onTotp={setStep} onPasskey={offerCodes} />
+  if (step === 'who')
+    return <Who path={path} invitation={data} onTotp={setStep} onPasskey={offerCodes} />
   if ('codes' in step && step.codes === null) {
     const entered = step.session
-    return <WayBack onCodes={(codes) => setStep({ codes, session: withCodes(entered, codes.length) })} onLater={() => enter(entered)} />
+    return (
+      <WayBack
+        onCodes={(codes) => setStep({ codes, session: withCodes(entered, codes.length) })}
+        onLater={() => enter(entered)}
+      />
+    )
   }
   if ('codes' in step) {
     return (
@@ -49,7 +61,13 @@ export function Join({ token = '' }: { token?: string }) {
       </Door>
     )
   }
-  return <Confirm path={path} totp={step} onCodes={(codes, entered) => setStep({ codes, session: entered })} />
+  return (
+    <Confirm
+      path={path}
+      totp={step}
+      onCodes={(codes, entered) => setStep({ codes, session: entered })}
+    />
+  )
 }
 
 /** The session with the number of codes that were just made. */
@@ -58,7 +76,10 @@ const withCodes = (entered: Session, count: number): Session => ({
   person: entered.person && { ...entered.person, recovery_codes_left: count },
 })
 
-/** Offers recovery codes to a person who joined by passkey: without them the account is lost with the device. */
+/**
+ * Offers recovery codes to a person who joined by passkey: without them the account is lost with
+ * the device.
+ */
 function WayBack({ onCodes, onLater }: { onCodes(codes: string[]): void; onLater(): void }) {
   const { isBusy, problem, run } = useAction()
   return (
@@ -74,7 +95,14 @@ function WayBack({ onCodes, onLater }: { onCodes(codes: string[]): void; onLater
       <Button
         kind="primary"
         isBusy={isBusy}
-        onClick={() => run(async () => onCodes((await panel<{ recovery_codes: string[] }>('POST', '/me/recovery-codes')).recovery_codes))}
+        onClick={() =>
+          run(async () =>
+            onCodes(
+              (await panel<{ recovery_codes: string[] }>('POST', '/me/recovery-codes'))
+                .recovery_codes,
+            ),
+          )
+        }
       >
         Make ten recovery codes
       </Button>
@@ -105,8 +133,13 @@ function Who({
   const [isByPassword, setByPassword] = useState(false)
   const { isBusy, problem, run } = useAction()
   const person = session.value?.person
-  const isPasskeyHere = session.value?.passkeys_available === true && 'PublicKeyCredential' in window
-  const who = () => ({ email: email.trim(), name: name.trim(), ...(invitation.is_first ? { workspace: workspace.trim() } : {}) })
+  const isPasskeyHere =
+    session.value?.passkeys_available === true && 'PublicKeyCredential' in window
+  const who = () => ({
+    email: email.trim(),
+    name: name.trim(),
+    ...(invitation.is_first ? { workspace: workspace.trim() } : {}),
+  })
   const title = invitation.is_first
     ? 'Become the first owner'
     : invitation.is_reset
@@ -131,7 +164,11 @@ function Who({
           You are signed in as <strong>{person.email}</strong>.
         </p>
         <ProblemNote problem={problem} />
-        <Button kind="primary" isBusy={isBusy} onClick={() => run(async () => enter(await panel<Session>('POST', path)))}>
+        <Button
+          kind="primary"
+          isBusy={isBusy}
+          onClick={() => run(async () => enter(await panel<Session>('POST', path)))}
+        >
           Accept the invitation
         </Button>
       </Door>
@@ -139,7 +176,8 @@ function Who({
   }
   const submit = () =>
     run(async () => {
-      if (isByPassword || !isPasskeyHere) onTotp(await panel<Totp>('POST', `${path}/password`, { ...who(), password }))
+      if (isByPassword || !isPasskeyHere)
+        onTotp(await panel<Totp>('POST', `${path}/password`, { ...who(), password }))
       else onPasskey(await register<Session>(`${path}/passkey`, who()))
     })
   const of = (field: string) => (problem?.field === field ? problem.message : null)
@@ -157,7 +195,15 @@ function Who({
             maxLength={64}
           />
         ) : null}
-        <Text label="Your name" value={name} onValue={setName} required autoComplete="name" error={of('name')} maxLength={100} />
+        <Text
+          label="Your name"
+          value={name}
+          onValue={setName}
+          required
+          autoComplete="name"
+          error={of('name')}
+          maxLength={100}
+        />
         <Text
           label="Email"
           type="email"
@@ -184,7 +230,12 @@ function Who({
           />
         ) : null}
         <ProblemNote problem={problem !== null && problem.field === null ? problem : null} />
-        <Button kind="primary" type="submit" isBusy={isBusy} icon={isByPassword || !isPasskeyHere ? 'right' : 'key'}>
+        <Button
+          kind="primary"
+          type="submit"
+          isBusy={isBusy}
+          icon={isByPassword || !isPasskeyHere ? 'right' : 'key'}
+        >
           {isByPassword || !isPasskeyHere ? 'Continue' : 'Make a passkey'}
         </Button>
       </form>
@@ -199,20 +250,31 @@ function Who({
   )
 }
 
-function Confirm({ path, totp, onCodes }: { path: string; totp: Totp; onCodes(codes: string[], entered: Session): void }) {
+function Confirm({
+  path,
+  totp,
+  onCodes,
+}: {
+  path: string
+  totp: Totp
+  onCodes(codes: string[], entered: Session): void
+}) {
   const [code, setCode] = useState('')
   const { isBusy, problem, run } = useAction()
   const submit = () =>
     run(async () => {
-      const { recovery_codes: codes, session: entered } = await panel<{ recovery_codes: string[]; session: Session }>(
-        'POST',
-        `${path}/totp`,
-        { totp_token: totp.totp_token, code: code.replaceAll(/\s/g, '') },
-      )
+      const { recovery_codes: codes, session: entered } = await panel<{
+        recovery_codes: string[]
+        session: Session
+      }>('POST', `${path}/totp`, { totp_token: totp.totp_token, code: code.replaceAll(/\s/g, '') })
       onCodes(codes, entered)
     })
   return (
-    <Door key="totp" title="Authenticator app" lead="Read the code with an authenticator app, then type the six digits that it shows.">
+    <Door
+      key="totp"
+      title="Authenticator app"
+      lead="Read the code with an authenticator app, then type the six digits that it shows."
+    >
       <div class="qr-box">
         <QrCode text={totp.otpauth_uri} label="Secret for the authenticator app" />
       </div>

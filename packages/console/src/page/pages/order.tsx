@@ -21,7 +21,11 @@ export function OrderPage({ id }: { id: string }) {
   if (order === undefined) {
     return (
       <Page title="Order" back={back}>
-        {reading.problem === null ? <Skeleton lines={6} /> : <ProblemNote problem={reading.problem} retry={reading.reload} />}
+        {reading.problem === null ? (
+          <Skeleton lines={6} />
+        ) : (
+          <ProblemNote problem={reading.problem} retry={reading.reload} />
+        )}
       </Page>
     )
   }
@@ -53,7 +57,10 @@ export function OrderPage({ id }: { id: string }) {
       <ProblemNote problem={problem} />
       {order.status === 'unknown' ? (
         <Note tone="warn">
-          <p>The exchange has not said what became of it. It is asked until that is known, and sent no second time.</p>
+          <p>
+            The exchange has not said what became of it. It is asked until that is known, and sent
+            no second time.
+          </p>
         </Note>
       ) : null}
       {order.reason === null ? null : (
@@ -69,17 +76,30 @@ export function OrderPage({ id }: { id: string }) {
             of <Amount value={order.amount} of={base} />
           </span>
         </p>
-        <progress value={Number(order.filled)} max={Number(order.amount) || 1} aria-label="Filled" />
+        <progress
+          value={Number(order.filled)}
+          max={Number(order.amount) || 1}
+          aria-label="Filled"
+        />
         <Facts
           of={[
             ['Type', order.type === 'market' ? 'At the market' : 'At a price'],
-            order.price === null ? null : ['Price', <Amount key="price" value={order.price} of={quote} />],
-            order.protection_price === null ? null : ['Never worse than', <Amount key="worst" value={order.protection_price} of={quote} />],
+            order.price === null
+              ? null
+              : ['Price', <Amount key="price" value={order.price} of={quote} />],
+            order.protection_price === null
+              ? null
+              : [
+                  'Never worse than',
+                  <Amount key="worst" value={order.protection_price} of={quote} />,
+                ],
             ['Average price', <Amount key="average" value={order.average_price} of={quote} />],
             ['Cost', <Amount key="cost" value={order.cost} of={quote} />],
             [
               'Fees of the exchange',
-              order.fees.length === 0 ? '–' : order.fees.map((fee) => `${amountText(fee.amount)} ${fee.asset}`).join(', '),
+              order.fees.length === 0
+                ? '–'
+                : order.fees.map((fee) => `${amountText(fee.amount)} ${fee.asset}`).join(', '),
             ],
             ['Platform fee', <Usd key="platform" value={order.platform_fee} />],
             ['Time in force', order.time_in_force + (order.post_only ? ', post only' : '')],
@@ -89,10 +109,21 @@ export function OrderPage({ id }: { id: string }) {
                 {order.exchange}
               </a>,
             ],
-            ['Id at the exchange', <Id key="theirs" value={order.exchange_order_id} label="exchange’s id" />],
-            ['Client order id', <Id key="client" value={order.client_order_id} label="client order id" />],
+            [
+              'Id at the exchange',
+              <Id key="theirs" value={order.exchange_order_id} label="exchange’s id" />,
+            ],
+            [
+              'Client order id',
+              <Id key="client" value={order.client_order_id} label="client order id" />,
+            ],
             ['Order', <Id key="id" value={order.id} label="order id" />],
-            order.sequence_id === null ? null : ['Sequence id', <Id key="sequence" value={order.sequence_id} label="sequence id" />],
+            order.sequence_id === null
+              ? null
+              : [
+                  'Sequence id',
+                  <Id key="sequence" value={order.sequence_id} label="sequence id" />,
+                ],
             ['Made', <Time key="made" at={order.created_at} isLong />],
             ['Last change', <Time key="changed" at={order.updated_at} isLong />],
           ]}
@@ -106,14 +137,33 @@ export function OrderPage({ id }: { id: string }) {
           keyOf={({ id: fill }) => fill}
           columns={[
             { head: 'When', cell: ({ at }) => <Time at={at} isLong /> },
-            { head: 'Amount', isNumber: true, cell: ({ amount }) => <Amount value={amount} of={base} /> },
-            { head: 'Price', isNumber: true, cell: ({ price }) => <Amount value={price} of={quote} /> },
-            { head: 'Cost', isNumber: true, isMinor: true, cell: ({ cost }) => <Amount value={cost} of={quote} /> },
-            { head: 'Fee', isNumber: true, isMinor: true, cell: ({ fee, fee_asset: of }) => <Amount value={fee} of={of} /> },
+            {
+              head: 'Amount',
+              isNumber: true,
+              cell: ({ amount }) => <Amount value={amount} of={base} />,
+            },
+            {
+              head: 'Price',
+              isNumber: true,
+              cell: ({ price }) => <Amount value={price} of={quote} />,
+            },
+            {
+              head: 'Cost',
+              isNumber: true,
+              isMinor: true,
+              cell: ({ cost }) => <Amount value={cost} of={quote} />,
+            },
+            {
+              head: 'Fee',
+              isNumber: true,
+              isMinor: true,
+              cell: ({ fee, fee_asset: of }) => <Amount value={fee} of={of} />,
+            },
             {
               head: 'Side',
               isMinor: true,
-              cell: ({ maker }) => (maker === null ? <span class="muted">–</span> : maker ? 'Maker' : 'Taker'),
+              cell: ({ maker }) =>
+                maker === null ? <span class="muted">–</span> : maker ? 'Maker' : 'Taker',
             },
           ]}
           empty={<Empty icon="exchange" title="Nothing was filled" />}

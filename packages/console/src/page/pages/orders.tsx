@@ -2,7 +2,14 @@ import { useEffect, useState } from 'preact/hooks'
 import { query, serverNow } from '../api/http.ts'
 import { mirror, pageAt } from '../api/scope.ts'
 import { sign } from '../api/sign.ts'
-import type { Conversion, ExchangeAccount, Market, Order, Page as PageOf, Ticker } from '../api/types.ts'
+import type {
+  Conversion,
+  ExchangeAccount,
+  Market,
+  Order,
+  Page as PageOf,
+  Ticker,
+} from '../api/types.ts'
 import { useAction, useRead } from '../api/use.ts'
 import { toast } from '../parts/announce.tsx'
 import { Button, Choice, Dialog, LinkButton, onSubmit, Tabs, Text } from '../parts/form.tsx'
@@ -25,8 +32,16 @@ const STATUSES = [
   ['unknown', 'Unknown'],
 ] as const
 
-function NewOrder({ accounts, onClose }: { accounts: readonly ExchangeAccount[]; onClose(): void }) {
-  const [accountId, setAccount] = useState(place.value.query.get('exchange_account') ?? accounts[0]?.id ?? '')
+function NewOrder({
+  accounts,
+  onClose,
+}: {
+  accounts: readonly ExchangeAccount[]
+  onClose(): void
+}) {
+  const [accountId, setAccount] = useState(
+    place.value.query.get('exchange_account') ?? accounts[0]?.id ?? '',
+  )
   const [marketName, setMarket] = useState('')
   const [side, setSide] = useState<'buy' | 'sell'>('buy')
   const [type, setType] = useState<'market' | 'limit'>('limit')
@@ -36,10 +51,15 @@ function NewOrder({ accounts, onClose }: { accounts: readonly ExchangeAccount[];
   const { isBusy, problem, run } = useAction()
   const account = accounts.find((each) => each.id === accountId) ?? accounts[0]
   const markets = useRead<{ data: Market[] }>(
-    account === undefined ? null : mirror(`/dac/v1/markets${query({ exchange: account.exchange })}`),
+    account === undefined
+      ? null
+      : mirror(`/dac/v1/markets${query({ exchange: account.exchange })}`),
   )
   const all = markets.data?.data.filter(({ active }) => active) ?? []
-  const market = all.find((each) => each.market === marketName) ?? all.find((each) => each.market === 'BTC/USD') ?? all[0]
+  const market =
+    all.find((each) => each.market === marketName) ??
+    all.find((each) => each.market === 'BTC/USD') ??
+    all[0]
   const ticker = useRead<Ticker>(
     account === undefined || market === undefined
       ? null
@@ -88,14 +108,24 @@ function NewOrder({ accounts, onClose }: { accounts: readonly ExchangeAccount[];
         />
         <div class="switch" role="group" aria-label="Side">
           {(['buy', 'sell'] as const).map((each) => (
-            <button key={each} type="button" aria-pressed={side === each} onClick={() => setSide(each)}>
+            <button
+              key={each}
+              type="button"
+              aria-pressed={side === each}
+              onClick={() => setSide(each)}
+            >
               {each === 'buy' ? 'Buy' : 'Sell'}
             </button>
           ))}
         </div>
         <div class="switch" role="group" aria-label="Type">
           {(['limit', 'market'] as const).map((each) => (
-            <button key={each} type="button" aria-pressed={type === each} onClick={() => setType(each)}>
+            <button
+              key={each}
+              type="button"
+              aria-pressed={type === each}
+              onClick={() => setType(each)}
+            >
               {each === 'limit' ? 'At a price' : 'At the market'}
             </button>
           ))}
@@ -141,7 +171,10 @@ function NewOrder({ accounts, onClose }: { accounts: readonly ExchangeAccount[];
             }
           />
         ) : (
-          <p class="field-hint">At most half a percent worse than the best price, unless the platform’s limit is another.</p>
+          <p class="field-hint">
+            At most half a percent worse than the best price, unless the platform’s limit is
+            another.
+          </p>
         )}
         <div class="is-wide">
           <KeyNotice />
@@ -157,7 +190,9 @@ function NewOrder({ accounts, onClose }: { accounts: readonly ExchangeAccount[];
             type="submit"
             icon="key"
             isBusy={isBusy}
-            disabled={amount === null || market === undefined || (type === 'limit' && price === null)}
+            disabled={
+              amount === null || market === undefined || (type === 'limit' && price === null)
+            }
           >
             Sign and order
           </Button>
@@ -245,7 +280,10 @@ function Convert({ onClose }: { onClose(): void }) {
                 ['Market', quote.market],
                 quote.price === null ? null : ['Price', <Amount key="price" value={quote.price} />],
                 ['Never worse than', <Amount key="limit" value={quote.limit_price} />],
-                ...quote.others.map((each): [string, string] => [`At ${each.exchange}`, each.receive ?? each.reason ?? '–']),
+                ...quote.others.map((each): [string, string] => [
+                  `At ${each.exchange}`,
+                  each.receive ?? each.reason ?? '–',
+                ]),
               ]}
             />
           </>
@@ -254,7 +292,13 @@ function Convert({ onClose }: { onClose(): void }) {
         <ProblemNote problem={problem?.field === null ? problem : null} />
         <div class="row">
           {quote === null || left === 0 ? (
-            <Button kind="primary" type="submit" icon="key" isBusy={isBusy} disabled={amount === null}>
+            <Button
+              kind="primary"
+              type="submit"
+              icon="key"
+              isBusy={isBusy}
+              disabled={amount === null}
+            >
               {quote === null ? 'Ask what it comes to' : 'Ask again: the quote is over'}
             </Button>
           ) : (
@@ -272,9 +316,14 @@ function Convert({ onClose }: { onClose(): void }) {
 export function Orders() {
   const { query: now } = place.value
   const [status, account] = [now.get('status'), now.get('exchange_account')]
-  const accounts = useRead<PageOf<ExchangeAccount>>(mirror('/dac/v1/exchange-accounts?limit=100'), /^exchange_account\./)
+  const accounts = useRead<PageOf<ExchangeAccount>>(
+    mirror('/dac/v1/exchange-accounts?limit=100'),
+    /^exchange_account\./,
+  )
   const orders = useRead<PageOf<Order>>(
-    mirror(`/dac/v1/orders${query({ status, exchange_account: account, page: pageInQuery(), limit: LIMIT })}`),
+    mirror(
+      `/dac/v1/orders${query({ status, exchange_account: account, page: pageInQuery(), limit: LIMIT })}`,
+    ),
     /^order\./,
   )
   const [dialog, setDialog] = useState<'order' | 'convert' | null>(null)
@@ -301,7 +350,11 @@ export function Orders() {
         <div class="pad">
           <Tabs
             label="Which orders"
-            of={STATUSES.map(([state, word]) => ({ href: withQuery({ status: state, page: null }), word, isOpen: status === state }))}
+            of={STATUSES.map(([state, word]) => ({
+              href: withQuery({ status: state, page: null }),
+              word,
+              isOpen: status === state,
+            }))}
           />
         </div>
         <Table
@@ -312,22 +365,43 @@ export function Orders() {
           hrefOf={({ id }) => pageAt(`/orders/${id}`)}
           columns={[
             { head: 'Market', cell: ({ market }) => market },
-            { head: 'Side', cell: ({ side, type }) => `${side === 'buy' ? 'Buy' : 'Sell'}${type === 'market' ? ' at the market' : ''}` },
+            {
+              head: 'Side',
+              cell: ({ side, type }) =>
+                `${side === 'buy' ? 'Buy' : 'Sell'}${type === 'market' ? ' at the market' : ''}`,
+            },
             { head: 'State', cell: ({ status: state }) => <Status of={state} /> },
-            { head: 'Amount', isNumber: true, cell: ({ amount, market }) => <Amount value={amount} of={market.split('/')[0]} /> },
-            { head: 'Filled', isNumber: true, isMinor: true, cell: ({ filled }) => <Amount value={filled} /> },
+            {
+              head: 'Amount',
+              isNumber: true,
+              cell: ({ amount, market }) => <Amount value={amount} of={market.split('/')[0]} />,
+            },
+            {
+              head: 'Filled',
+              isNumber: true,
+              isMinor: true,
+              cell: ({ filled }) => <Amount value={filled} />,
+            },
             {
               head: 'Price',
               isNumber: true,
               isMinor: true,
               cell: ({ price, average_price: average }) => <Amount value={average ?? price} />,
             },
-            { head: 'At', isMinor: true, cell: ({ exchange_account: id, exchange }) => name(id) ?? exchange },
+            {
+              head: 'At',
+              isMinor: true,
+              cell: ({ exchange_account: id, exchange }) => name(id) ?? exchange,
+            },
             { head: 'Made', isMinor: true, cell: ({ created_at: at }) => <Time at={at} /> },
           ]}
           empty={
             status !== null ? (
-              <Empty icon="search" title="None of these" action={<LinkButton href={withQuery({ status: null })}>Show all</LinkButton>} />
+              <Empty
+                icon="search"
+                title="None of these"
+                action={<LinkButton href={withQuery({ status: null })}>Show all</LinkButton>}
+              />
             ) : (
               <Empty
                 icon="exchange"

@@ -27,10 +27,18 @@ const healthNeeds = (health: Health | undefined): Need[] =>
       href: pageAt('/health'),
     }))
 
-/** A person with one passkey and nothing else is locked out when the device that holds it is lost. */
+/**
+ * A person with one passkey and nothing else is locked out when the device that holds it is lost.
+ */
 function ownNeeds(): Need[] {
   const person = session.value?.person
-  if (!person || person.passkeys !== 1 || person.recovery_codes_left > 0 || (person.has_password && person.has_totp)) return []
+  if (
+    !person ||
+    person.passkeys !== 1 ||
+    person.recovery_codes_left > 0 ||
+    (person.has_password && person.has_totp)
+  )
+    return []
   return [
     {
       tone: 'warn',
@@ -41,7 +49,10 @@ function ownNeeds(): Need[] {
 }
 
 /** What somebody has to look at, the most urgent first. */
-function needs({ counts, tanks_low: tanks, prepaid }: Overview, health: Health | undefined): Need[] {
+function needs(
+  { counts, tanks_low: tanks, prepaid }: Overview,
+  health: Health | undefined,
+): Need[] {
   const some = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`
   const all: (Need | null)[] = [
     ...healthNeeds(health),
@@ -65,10 +76,18 @@ function needs({ counts, tanks_low: tanks, prepaid }: Overview, health: Health |
         }
       : null,
     counts.held > 0
-      ? { tone: 'frozen', text: `${some(counts.held, 'transaction is', 'transactions are')} held by screening`, href: pageAt('/aml') }
+      ? {
+          tone: 'frozen',
+          text: `${some(counts.held, 'transaction is', 'transactions are')} held by screening`,
+          href: pageAt('/aml'),
+        }
       : null,
     counts.frozen > 0
-      ? { tone: 'frozen', text: `${some(counts.frozen, 'address is', 'addresses are')} frozen`, href: pageAt('/aml') }
+      ? {
+          tone: 'frozen',
+          text: `${some(counts.frozen, 'address is', 'addresses are')} frozen`,
+          href: pageAt('/aml'),
+        }
       : null,
     counts.pending > 0
       ? {
@@ -85,7 +104,11 @@ function needs({ counts, tanks_low: tanks, prepaid }: Overview, health: Health |
 function Attention({ overview, health }: { overview: Overview; health: Reading<Health> }) {
   const all = needs(overview, health.data)
   if (health.problem !== null)
-    all.unshift({ tone: 'warn', text: `Health cannot be read: ${health.problem.message}`, href: pageAt('/health') })
+    all.unshift({
+      tone: 'warn',
+      text: `Health cannot be read: ${health.problem.message}`,
+      href: pageAt('/health'),
+    })
   if (all.length === 0)
     return (
       <p class="quiet-ok tone-ok">
@@ -122,7 +145,12 @@ function OverTime() {
       actions={
         <div class="switch" role="group" aria-label="What is drawn">
           {METRICS.map(([name, word]) => (
-            <button key={name} type="button" aria-pressed={metric === name} onClick={() => setMetric(name)}>
+            <button
+              key={name}
+              type="button"
+              aria-pressed={metric === name}
+              onClick={() => setMetric(name)}
+            >
               {word}
             </button>
           ))}
@@ -136,14 +164,21 @@ function OverTime() {
       ) : series.data.points.every(({ value }) => Number(value) === 0) ? (
         <p class="chart chart-empty muted">Nothing moved in these {DAYS} days.</p>
       ) : (
-        <Chart series={series.data} label={`${METRICS.find(([name]) => name === metric)?.[1] ?? ''} per day`} kind="bars" />
+        <Chart
+          series={series.data}
+          label={`${METRICS.find(([name]) => name === metric)?.[1] ?? ''} per day`}
+          kind="bars"
+        />
       )}
     </Card>
   )
 }
 
 export function OverviewPage() {
-  const overview = useRead<Overview>(ofSub('/overview'), /^(?:transaction|deposit|wallet|prepaid_fee|gas_tank|address)\./)
+  const overview = useRead<Overview>(
+    ofSub('/overview'),
+    /^(?:transaction|deposit|wallet|prepaid_fee|gas_tank|address)\./,
+  )
   const health = useRead<Health>(ofWorkspace('/health'))
   const { data } = overview
   const byWorth = data?.balances.toSorted((a, b) => Number(b.usd ?? 0) - Number(a.usd ?? 0))
@@ -161,12 +196,20 @@ export function OverviewPage() {
         </LinkButton>
       }
     >
-      {data === undefined && overview.problem !== null ? <ProblemNote problem={overview.problem} retry={overview.reload} /> : null}
+      {data === undefined && overview.problem !== null ? (
+        <ProblemNote problem={overview.problem} retry={overview.reload} />
+      ) : null}
       <div class="columns">
         <div class="column-main">
           <Card>
             <p class="label">Total balance</p>
-            <p class="total">{data === undefined ? <span class="skeleton total-waiting" /> : <Worth value={data.total_usd} />}</p>
+            <p class="total">
+              {data === undefined ? (
+                <span class="skeleton total-waiting" />
+              ) : (
+                <Worth value={data.total_usd} />
+              )}
+            </p>
           </Card>
           <OverTime />
           <Card
@@ -186,15 +229,27 @@ export function OverviewPage() {
               hrefOf={({ asset }) => pageAt(`/wallets/${asset}`)}
               columns={[
                 { head: 'Asset', cell: ({ asset }) => <AssetName of={asset} /> },
-                { head: 'Balance', isNumber: true, cell: ({ asset, balance }) => <Amount value={balance} of={asset} /> },
+                {
+                  head: 'Balance',
+                  isNumber: true,
+                  cell: ({ asset, balance }) => <Amount value={balance} of={asset} />,
+                },
                 {
                   head: 'On the way',
                   isNumber: true,
                   isMinor: true,
                   cell: ({ asset, pending }) =>
-                    Number(pending) === 0 ? <span class="muted">–</span> : <Amount value={pending} of={asset} />,
+                    Number(pending) === 0 ? (
+                      <span class="muted">–</span>
+                    ) : (
+                      <Amount value={pending} of={asset} />
+                    ),
                 },
-                { head: 'Value', isNumber: true, cell: ({ usd: value }) => <Worth value={value} /> },
+                {
+                  head: 'Value',
+                  isNumber: true,
+                  cell: ({ usd: value }) => <Worth value={value} />,
+                },
               ]}
               empty={
                 <Empty
@@ -213,7 +268,13 @@ export function OverviewPage() {
           </Card>
         </div>
         <div class="column-side">
-          <Card title="Needs attention">{data === undefined ? <Skeleton lines={3} /> : <Attention overview={data} health={health} />}</Card>
+          <Card title="Needs attention">
+            {data === undefined ? (
+              <Skeleton lines={3} />
+            ) : (
+              <Attention overview={data} health={health} />
+            )}
+          </Card>
           <Card title="Fees">
             {data === undefined ? (
               <Skeleton lines={2} />

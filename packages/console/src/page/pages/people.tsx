@@ -27,8 +27,8 @@ function Invite({ onClose, onInvited }: { onClose(): void; onInvited(): void }) 
     return (
       <Dialog title="Invitation" onClose={onClose}>
         <p>
-          Bring this link to the person by a way that you trust. It works once, until <Time at={made.expires_at} />, and is shown now
-          only.
+          Bring this link to the person by a way that you trust. It works once, until{' '}
+          <Time at={made.expires_at} />, and is shown now only.
         </p>
         <Code text={made.link} label="Link" />
         <div>
@@ -86,7 +86,10 @@ function Change({ member, onClose, onDone }: { member: Member; onClose(): void; 
     return (
       <Dialog title={`${member.name} is out`} onClose={onDone} isWide>
         <Note tone="warn">
-          <p>Keys of his own are revoked at the platform. The nodes still know them: have each operator end them there too.</p>
+          <p>
+            Keys of his own are revoked at the platform. The nodes still know them: have each
+            operator end them there too.
+          </p>
         </Note>
         {commands.map(({ where, command }) => (
           <div key={where + command} class="stack-small">
@@ -136,7 +139,10 @@ function Change({ member, onClose, onDone }: { member: Member; onClose(): void; 
       <ProblemNote problem={problem} />
       {isRemoving ? (
         <Note tone="bad">
-          <p>{isMe ? 'You leave this workspace.' : 'Every session ends at once.'} An invitation is needed to come back.</p>
+          <p>
+            {isMe ? 'You leave this workspace.' : 'Every session ends at once.'} An invitation is
+            needed to come back.
+          </p>
           <div class="row">
             <Button kind="danger" isBusy={isBusy} onClick={remove}>
               {isMe ? 'Leave' : 'Take out'}
@@ -167,7 +173,10 @@ function Invitations({ reading }: { reading: ReturnType<typeof useRead<OpenInvit
         rows={reading.data}
         keyOf={({ id }) => id}
         columns={[
-          { head: 'For', cell: ({ email }) => email ?? <span class="muted">whoever has the link</span> },
+          {
+            head: 'For',
+            cell: ({ email }) => email ?? <span class="muted">whoever has the link</span>,
+          },
           { head: 'Role', cell: ({ role }) => role },
           { head: 'By', isMinor: true, cell: ({ invited_by: by }) => by ?? 'the operator' },
           { head: 'Until', cell: ({ expires_at: at }) => <Time at={at} /> },
@@ -240,9 +249,9 @@ export function People() {
               head: 'Signs in by',
               isMinor: true,
               cell: ({ passkeys, has_totp: totp }) =>
-                [passkeys > 0 ? 'passkey' : '', totp ? 'authenticator app' : ''].filter((each) => each !== '').join(', ') || (
-                  <span class="muted">–</span>
-                ),
+                [passkeys > 0 ? 'passkey' : '', totp ? 'authenticator app' : '']
+                  .filter((each) => each !== '')
+                  .join(', ') || <span class="muted">–</span>,
             },
             { head: 'Last seen', cell: ({ last_seen_at: at }) => <Time at={at} /> },
           ]}
@@ -250,7 +259,9 @@ export function People() {
         />
       </Card>
       {may('admin') ? <Invitations reading={invitations} /> : null}
-      {isInviting ? <Invite onClose={() => setInviting(false)} onInvited={invitations.reload} /> : null}
+      {isInviting ? (
+        <Invite onClose={() => setInviting(false)} onInvited={invitations.reload} />
+      ) : null}
       {shown === null ? null : (
         <Change
           member={shown}

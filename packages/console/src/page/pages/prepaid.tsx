@@ -21,18 +21,29 @@ const WORDS: Record<PrepaidEntry['type'], string> = {
   adjustment: 'Topped up or taken',
   subscription: 'Subscription',
 }
-const signed = (value: string) => <span class="amount">{value.startsWith('-') ? usd(value) : `+${usd(value)}`}</span>
+const signed = (value: string) => (
+  <span class="amount">{value.startsWith('-') ? usd(value) : `+${usd(value)}`}</span>
+)
 
 /** What platform fees are charged from. */
 export function Prepaid() {
   const account = useRead<PrepaidFee>(mirror('/dac/v1/prepaid-fee'), LIVE, askPrepaidFee)
-  const entries = useRead<PageOf<PrepaidEntry>>(mirror(`/dac/v1/prepaid-fee/entries${query({ page: pageInQuery(), limit: LIMIT })}`), LIVE)
+  const entries = useRead<PageOf<PrepaidEntry>>(
+    mirror(`/dac/v1/prepaid-fee/entries${query({ page: pageInQuery(), limit: LIMIT })}`),
+    LIVE,
+  )
   const fees = useRead<Series>(ofSub('/series?metric=fees&days=30'))
   const { data } = account
   return (
     <Page
       title="Prepaid account"
-      lead={data === undefined ? 'Platform fees are charged from here, never from a wallet.' : <Status of={data.status} />}
+      lead={
+        data === undefined ? (
+          'Platform fees are charged from here, never from a wallet.'
+        ) : (
+          <Status of={data.status} />
+        )
+      }
     >
       {data === undefined ? (
         account.problem === null ? (
@@ -53,7 +64,11 @@ export function Prepaid() {
           )}
           <Figures
             of={[
-              { name: 'Balance', value: usd(data.balance), note: `${usd(data.reserved)} more are reserved for transfers under way` },
+              {
+                name: 'Balance',
+                value: usd(data.balance),
+                note: `${usd(data.reserved)} more are reserved for transfers under way`,
+              },
               {
                 name: 'Tier',
                 value: data.tier.charAt(0) + data.tier.slice(1).toLowerCase(),
@@ -62,7 +77,10 @@ export function Prepaid() {
               {
                 name: 'Volume of 30 days',
                 value: usd(data.volume_30d),
-                note: Number(data.fees.monthly) === 0 ? 'no subscription' : `${usd(data.fees.monthly)} a month`,
+                note:
+                  Number(data.fees.monthly) === 0
+                    ? 'no subscription'
+                    : `${usd(data.fees.monthly)} a month`,
               },
             ]}
           />
@@ -83,14 +101,23 @@ export function Prepaid() {
                 {
                   head: 'Change',
                   isNumber: true,
-                  cell: ({ balance_change: change }) => (Number(change) === 0 ? <span class="muted">–</span> : signed(change)),
+                  cell: ({ balance_change: change }) =>
+                    Number(change) === 0 ? <span class="muted">–</span> : signed(change),
                 },
-                { head: 'Balance', isNumber: true, cell: ({ balance_after: after }) => <Usd value={after} /> },
+                {
+                  head: 'Balance',
+                  isNumber: true,
+                  cell: ({ balance_after: after }) => <Usd value={after} />,
+                },
                 {
                   head: 'For',
                   isMinor: true,
                   cell: ({ transaction_id: id }) =>
-                    id === null ? <span class="muted">–</span> : <a href={pageAt(`/transactions/${id}`)}>Transaction</a>,
+                    id === null ? (
+                      <span class="muted">–</span>
+                    ) : (
+                      <a href={pageAt(`/transactions/${id}`)}>Transaction</a>
+                    ),
                 },
               ]}
               empty={
@@ -117,7 +144,9 @@ export function Prepaid() {
           <Card title="Top up" lead="The operator books what you paid.">
             <Code
               label="Command of the operator"
-              text={custody(`prepaid-fee adjust --workspace ${quoted(scope.value.workspace)} --amount 500`)}
+              text={custody(
+                `prepaid-fee adjust --workspace ${quoted(scope.value.workspace)} --amount 500`,
+              )}
             />
           </Card>
         </div>

@@ -36,15 +36,30 @@ export function Prices() {
           keyOf={({ asset }) => asset}
           columns={[
             { head: 'Asset', cell: ({ asset }) => <AssetName of={asset} /> },
-            { head: 'Price', isNumber: true, cell: ({ price_usd: price }) => <span class="amount">${grouped(price)}</span> },
+            {
+              head: 'Price',
+              isNumber: true,
+              cell: ({ price_usd: price }) => <span class="amount">${grouped(price)}</span>,
+            },
             {
               head: 'State',
-              cell: ({ stale }) => <Status of={stale ? 'stale' : 'ok'} word={stale ? 'Stale' : 'Current'} tone={stale ? 'warn' : 'ok'} />,
+              cell: ({ stale }) => (
+                <Status
+                  of={stale ? 'stale' : 'ok'}
+                  word={stale ? 'Stale' : 'Current'}
+                  tone={stale ? 'warn' : 'ok'}
+                />
+              ),
             },
             { head: 'Sources', isMinor: true, cell: ({ sources }) => sources.join(', ') },
             { head: 'Asked', isMinor: true, cell: ({ updated_at: at }) => <Time at={at} /> },
           ]}
-          empty={<Empty icon="prices" title={wanted === '' ? 'No prices yet' : `Nothing fits “${wanted}”`} />}
+          empty={
+            <Empty
+              icon="prices"
+              title={wanted === '' ? 'No prices yet' : `Nothing fits “${wanted}”`}
+            />
+          }
         />
       </Card>
     </Page>

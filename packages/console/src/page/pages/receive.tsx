@@ -12,7 +12,9 @@ import { go, place, withQuery } from '../router.ts'
 /** What an asset is called in a list of assets. */
 function wordOf(asset: string): string {
   const name = assetNames.value.get(asset)
-  return name === undefined ? asset : `${name.name} (${name.ticker})${name.network === name.ticker ? '' : ` on ${name.network}`}`
+  return name === undefined
+    ? asset
+    : `${name.name} (${name.ticker})${name.network === name.ticker ? '' : ` on ${name.network}`}`
 }
 
 /** An address to be paid to, of a wallet that is chosen. */
@@ -22,7 +24,10 @@ export function ReceivePage() {
   const asked = place.value.query.get('asset')
   const asset = asked !== null && held?.includes(asked) ? asked : held?.[0]
   return (
-    <Page title="Receive" lead="An address to give to whoever pays you. Every payer may have one of their own.">
+    <Page
+      title="Receive"
+      lead="An address to give to whoever pays you. Every payer may have one of their own."
+    >
       {held === undefined ? (
         overview.problem === null ? (
           <Skeleton lines={4} />
@@ -59,21 +64,30 @@ export function ReceivePage() {
 }
 
 function OfAsset({ asset }: { asset: string }) {
-  const addresses = useRead<Address[]>(mirror(`/dac/v1/addresses?asset=${encodeURIComponent(asset)}`), /^address\./)
+  const addresses = useRead<Address[]>(
+    mirror(`/dac/v1/addresses?asset=${encodeURIComponent(asset)}`),
+    /^address\./,
+  )
   const [made, setMade] = useState<Address | null>(null)
   const [isMaking, setMaking] = useState(false)
   const name = assetNames.value.get(asset)
   // The newest that somebody made, else the wallet's first.
   const shown = made ?? addresses.data?.at(-1)
   if (addresses.data === undefined) {
-    return addresses.problem === null ? <Skeleton lines={4} /> : <ProblemNote problem={addresses.problem} retry={addresses.reload} />
+    return addresses.problem === null ? (
+      <Skeleton lines={4} />
+    ) : (
+      <ProblemNote problem={addresses.problem} retry={addresses.reload} />
+    )
   }
   const isClosed = name?.is_active === false
   return (
     <>
       {isClosed ? (
         <Note tone="warn">
-          <p>{asset} is closed: no new addresses are made. Do not ask for payments to the one below.</p>
+          <p>
+            {asset} is closed: no new addresses are made. Do not ask for payments to the one below.
+          </p>
         </Note>
       ) : null}
       <Card

@@ -14,7 +14,14 @@ import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { NO_DECIMAL } from '../parts/pick.tsx'
 import { Amount, tickerOf, Worth } from '../parts/show.tsx'
-import { addressHint, EMPTY_TAG, TagField, tagName, tagShown, useDestination } from '../parts/tag-field.tsx'
+import {
+  addressHint,
+  EMPTY_TAG,
+  TagField,
+  tagName,
+  tagShown,
+  useDestination,
+} from '../parts/tag-field.tsx'
 import { place } from '../router.ts'
 
 /** Kept over a reload: the same form is the same order, however often it is sent. */
@@ -22,11 +29,20 @@ const stored = () => `custody-console-send:${scope.value.subPath}`
 function firstDraft(asset: string): Draft {
   try {
     const kept = JSON.parse(sessionStorage.getItem(stored()) ?? 'null') as Draft | null
-    if (kept !== null && (asset === '' || kept.asset === asset)) return { ...kept, hasNoTag: kept.hasNoTag === true }
+    if (kept !== null && (asset === '' || kept.asset === asset))
+      return { ...kept, hasNoTag: kept.hasNoTag === true }
   } catch {
     // Another version's.
   }
-  return { asset, amount: '', address: '', ...EMPTY_TAG, memo: '', level: 'medium', sequence_id: crypto.randomUUID() }
+  return {
+    asset,
+    amount: '',
+    address: '',
+    ...EMPTY_TAG,
+    memo: '',
+    level: 'medium',
+    sequence_id: crypto.randomUUID(),
+  }
 }
 
 function Estimate({
@@ -43,7 +59,11 @@ function Estimate({
   if (failure !== null) return <p class="field-error">{failure}</p>
   if (estimate === null)
     return (
-      <p class="muted estimate">{isAsking ? 'Estimating the network fee…' : 'The network fee is estimated once there is an asset.'}</p>
+      <p class="muted estimate">
+        {isAsking
+          ? 'Estimating the network fee…'
+          : 'The network fee is estimated once there is an asset.'}
+      </p>
     )
   const value = price === null ? null : worth(estimate.fee, price)
   return (
@@ -52,7 +72,12 @@ function Estimate({
       <strong>
         <Amount value={estimate.fee} of={estimate.fee_asset} />
       </strong>
-      {value === null ? null : <> (<Worth value={value} />)</>}
+      {value === null ? null : (
+        <>
+          {' '}
+          (<Worth value={value} />)
+        </>
+      )}
       {estimate.basis === 'typical' ? <span class="muted"> for a typical transfer</span> : null}
       {estimate.activation === undefined || Number(estimate.activation) === 0 ? null : (
         <span class="muted">, with the receiver’s activation</span>
@@ -63,7 +88,10 @@ function Estimate({
 
 function usePrice(asset: string): string | null {
   const prices = useRead<Price[]>(asset === '' ? null : mirror('/dac/v1/prices'))
-  return prices.data?.find((price) => price.asset === asset || price.asset === tickerOf(asset))?.price_usd ?? null
+  return (
+    prices.data?.find((price) => price.asset === asset || price.asset === tickerOf(asset))
+      ?.price_usd ?? null
+  )
 }
 
 export function Send() {
@@ -77,7 +105,9 @@ export function Send() {
   const held = overview.data?.balances.find((each) => each.asset === asset)
   const price = usePrice(asset)
   const feePrice = usePrice(known?.fee_asset ?? '')
-  const rates = useRead<FeeRates>(asset === '' ? null : mirror(`/dac/v1/network-fee-rates/${encodeURIComponent(asset)}`))
+  const rates = useRead<FeeRates>(
+    asset === '' ? null : mirror(`/dac/v1/network-fee-rates/${encodeURIComponent(asset)}`),
+  )
   const address = draft.address.trim()
   const destination = useDestination(asset, address, draft)
   const payable = destination.validity?.valid === true ? address : ''
@@ -100,11 +130,20 @@ export function Send() {
   const memoProblem = isTagInMemo(destination, draft.memo)
     ? `Digits here never reach the network. Enter them as ${tagName(asset).toLowerCase()}, or put a word before them.`
     : null
-  const isReady = amount !== null && amountProblem === null && destination.isReady && memoProblem === null && asset !== ''
+  const isReady =
+    amount !== null &&
+    amountProblem === null &&
+    destination.isReady &&
+    memoProblem === null &&
+    asset !== ''
   if (overview.data === undefined) {
     return (
       <Page title="Send">
-        {overview.problem === null ? <Skeleton lines={6} /> : <ProblemNote problem={overview.problem} retry={overview.reload} />}
+        {overview.problem === null ? (
+          <Skeleton lines={6} />
+        ) : (
+          <ProblemNote problem={overview.problem} retry={overview.reload} />
+        )}
       </Page>
     )
   }
@@ -155,7 +194,10 @@ export function Send() {
             label="Asset"
             value={asset}
             onValue={(value) => change({ asset: value, hasNoTag: false })}
-            options={overview.data.balances.map((each) => [each.asset, `${each.asset} · ${each.available}`])}
+            options={overview.data.balances.map((each) => [
+              each.asset,
+              `${each.asset} · ${each.available}`,
+            ])}
             hint={
               held === undefined ? undefined : (
                 <>
@@ -207,13 +249,23 @@ export function Send() {
             <legend>Network fee</legend>
             <div class="switch" role="group" aria-label="Fee level">
               {(['low', 'medium', 'high'] as const).map((level) => (
-                <button key={level} type="button" aria-pressed={draft.level === level} onClick={() => change({ level })}>
+                <button
+                  key={level}
+                  type="button"
+                  aria-pressed={draft.level === level}
+                  onClick={() => change({ level })}
+                >
                   {level === 'low' ? 'Slow' : level === 'medium' ? 'Normal' : 'Fast'}
                 </button>
               ))}
             </div>
             {rates.problem === null ? (
-              <Estimate estimate={fee.data} failure={fee.failure} isAsking={fee.isAsking || rates.data === undefined} price={feePrice} />
+              <Estimate
+                estimate={fee.data}
+                failure={fee.failure}
+                isAsking={fee.isAsking || rates.data === undefined}
+                price={feePrice}
+              />
             ) : (
               <p class="field-error">{rates.problem.message}</p>
             )}

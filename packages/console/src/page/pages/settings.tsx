@@ -21,7 +21,11 @@ export function SettingsPage() {
           columns={[
             { head: 'Name', cell: ({ name }) => <code>{name}</code> },
             { head: 'Value', cell: ({ value }) => <span class="whole">{value}</span> },
-            { head: 'What it is', isMinor: true, cell: ({ says }) => <span class="muted">{says}</span> },
+            {
+              head: 'What it is',
+              isMinor: true,
+              cell: ({ says }) => <span class="muted">{says}</span>,
+            },
           ]}
           empty={null}
         />
@@ -44,7 +48,8 @@ export function SettingsPage() {
             {
               head: 'Final after',
               isNumber: true,
-              cell: ({ confirmations }) => (confirmations === null ? 'the chain’s finality' : `${confirmations} confirmations`),
+              cell: ({ confirmations }) =>
+                confirmations === null ? 'the chain’s finality' : `${confirmations} confirmations`,
             },
             {
               head: 'Most for a fee',

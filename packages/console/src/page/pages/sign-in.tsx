@@ -10,31 +10,50 @@ import { Button, onSubmit, Text } from '../parts/form.tsx'
 import { Note, ProblemNote } from '../parts/page.tsx'
 import { go } from '../router.ts'
 
-type Step = { is: 'first' } | { is: 'totp' | 'recovery'; mfa_token: string } | { is: 'recover' } | { is: 'recovered'; session: Session }
+type Step =
+  | { is: 'first' }
+  | { is: 'totp' | 'recovery'; mfa_token: string }
+  | { is: 'recover' }
+  | { is: 'recovered'; session: Session }
 
-/** Sign-in by passkey, by password and a second factor, or without a password by a recovery code. */
+/**
+ * Sign-in by passkey, by password and a second factor, or without a password by a recovery code.
+ */
 export function SignIn() {
   const [step, setStep] = useState<Step>({ is: 'first' })
   const [email, setEmail] = useState('')
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')
   const { isBusy, problem, run, clear } = useAction()
-  const isPasskeyHere = session.value?.passkeys_available === true && 'PublicKeyCredential' in window
+  const isPasskeyHere =
+    session.value?.passkeys_available === true && 'PublicKeyCredential' in window
   const withPassword = () =>
     run(async () => {
-      const { mfa_token } = await panel<{ mfa_token: string }>('POST', '/sign-in/password', { email: email.trim(), password })
+      const { mfa_token } = await panel<{ mfa_token: string }>('POST', '/sign-in/password', {
+        email: email.trim(),
+        password,
+      })
       setPassword('')
       setStep({ is: 'totp', mfa_token })
     })
   const withCode = () =>
     run(async () => {
       if (step.is !== 'totp' && step.is !== 'recovery') return
-      enter(await panel<Session>('POST', `/sign-in/${step.is}`, { mfa_token: step.mfa_token, code: code.replaceAll(/\s/g, '') }))
+      enter(
+        await panel<Session>('POST', `/sign-in/${step.is}`, {
+          mfa_token: step.mfa_token,
+          code: code.replaceAll(/\s/g, ''),
+        }),
+      )
     })
   const change = (is: 'totp' | 'recovery' | 'first') => {
     clear()
     setCode('')
-    setStep(is === 'first' || !('mfa_token' in step) ? { is: 'first' } : { is, mfa_token: step.mfa_token })
+    setStep(
+      is === 'first' || !('mfa_token' in step)
+        ? { is: 'first' }
+        : { is, mfa_token: step.mfa_token },
+    )
   }
   if (step.is === 'recovered') return <Recovered session={step.session} />
   if (step.is === 'recover')
@@ -52,7 +71,11 @@ export function SignIn() {
       <Door
         key={step.is}
         title={isRecovery ? 'Recovery code' : 'Second factor'}
-        lead={isRecovery ? 'Each of your ten codes works once.' : 'The six digits that your authenticator app shows now.'}
+        lead={
+          isRecovery
+            ? 'Each of your ten codes works once.'
+            : 'The six digits that your authenticator app shows now.'
+        }
       >
         <form class="stack" onSubmit={onSubmit(withCode)}>
           <Text
@@ -86,7 +109,12 @@ export function SignIn() {
     <Door title="Sign in" lead="Custody control panel">
       {isPasskeyHere ? (
         <>
-          <Button kind="primary" icon="key" isBusy={isBusy} onClick={() => run(async () => enter(await authenticate()))}>
+          <Button
+            kind="primary"
+            icon="key"
+            isBusy={isBusy}
+            onClick={() => run(async () => enter(await authenticate()))}
+          >
             Sign in with a passkey
           </Button>
           <p class="or">
@@ -96,12 +124,21 @@ export function SignIn() {
       ) : (
         <Note tone="info">
           <p>
-            Passkeys need a name for this address. Open the panel at <code>localhost</code> or at your domain, over https.
+            Passkeys need a name for this address. Open the panel at <code>localhost</code> or at
+            your domain, over https.
           </p>
         </Note>
       )}
       <form class="stack" onSubmit={onSubmit(withPassword)}>
-        <Text label="Email" type="email" value={email} onValue={setEmail} required autoComplete="username" maxLength={254} />
+        <Text
+          label="Email"
+          type="email"
+          value={email}
+          onValue={setEmail}
+          required
+          autoComplete="username"
+          maxLength={254}
+        />
         <Text
           label="Password"
           type="password"
@@ -145,7 +182,12 @@ function Recover({
 }) {
   const [code, setCode] = useState('')
   const { isBusy, problem, run } = useAction()
-  const submit = () => run(async () => onSession(await panel<Session>('POST', '/sign-in/recovery-code', { email: email.trim(), code })))
+  const submit = () =>
+    run(async () =>
+      onSession(
+        await panel<Session>('POST', '/sign-in/recovery-code', { email: email.trim(), code }),
+      ),
+    )
   return (
     <Door
       key="recover"
@@ -153,8 +195,24 @@ function Recover({
       lead="Each code works once, and signs you out everywhere else. If you have a password, sign in with it first."
     >
       <form class="stack" onSubmit={onSubmit(submit)}>
-        <Text label="Email" type="email" value={email} onValue={onEmail} required autoComplete="username" maxLength={254} />
-        <Text label="Recovery code" value={code} onValue={setCode} required class="input input-code" autoComplete="off" maxLength={40} />
+        <Text
+          label="Email"
+          type="email"
+          value={email}
+          onValue={onEmail}
+          required
+          autoComplete="username"
+          maxLength={254}
+        />
+        <Text
+          label="Recovery code"
+          value={code}
+          onValue={setCode}
+          required
+          class="input input-code"
+          autoComplete="off"
+          maxLength={40}
+        />
         <ProblemNote problem={problem} />
         <Button kind="primary" type="submit" isBusy={isBusy}>
           Sign in
@@ -165,7 +223,9 @@ function Recover({
           Start again
         </Button>
       </div>
-      <p class="muted door-lead">Without codes, ask the operator of the platform for a link that sets new factors.</p>
+      <p class="muted door-lead">
+        Without codes, ask the operator of the platform for a link that sets new factors.
+      </p>
     </Door>
   )
 }
@@ -194,7 +254,10 @@ function Recovered({ session: entered }: { session: Session }) {
         </Button>
       ) : (
         <Note tone="warn">
-          <p>Passkeys are not available at this address. Set a password and an authenticator app in your account.</p>
+          <p>
+            Passkeys are not available at this address. Set a password and an authenticator app in
+            your account.
+          </p>
         </Note>
       )}
       <div class="door-more">

@@ -27,7 +27,13 @@ function Order({ address, staked, onDone }: { address: string; staked: Stakes; o
   const amount = amountOf(text)
   const submit = () =>
     run(async () => {
-      const made = await sign<Stake>('POST', `/dav/v1/${action}`, { asset: 'TRX', address, resource, amount, sequence_id: sequence })
+      const made = await sign<Stake>('POST', `/dav/v1/${action}`, {
+        asset: 'TRX',
+        address,
+        resource,
+        amount,
+        sequence_id: sequence,
+      })
       renew()
       setText('')
       toast(action === 'stake' ? 'The stake is ordered' : 'The unstake is ordered')
@@ -41,7 +47,11 @@ function Order({ address, staked, onDone }: { address: string; staked: Stakes; o
         <button type="button" aria-pressed={action === 'stake'} onClick={() => setAction('stake')}>
           Stake
         </button>
-        <button type="button" aria-pressed={action === 'unstake'} onClick={() => setAction('unstake')}>
+        <button
+          type="button"
+          aria-pressed={action === 'unstake'}
+          onClick={() => setAction('unstake')}
+        >
           Unstake
         </button>
       </div>
@@ -75,7 +85,9 @@ function Order({ address, staked, onDone }: { address: string; staked: Stakes; o
       />
       {action === 'unstake' ? (
         <Note tone="info">
-          <p>The resource is gone at once; the TRX comes back after 14 days, when you release it.</p>
+          <p>
+            The resource is gone at once; the TRX comes back after 14 days, when you release it.
+          </p>
         </Note>
       ) : null}
       <KeyNotice />
@@ -89,7 +101,15 @@ function Order({ address, staked, onDone }: { address: string; staked: Stakes; o
   )
 }
 
-function Release({ address, releasable, onDone }: { address: string; releasable: string; onDone(): void }) {
+function Release({
+  address,
+  releasable,
+  onDone,
+}: {
+  address: string
+  releasable: string
+  onDone(): void
+}) {
   const { sequence, renew } = useSequence()
   const { isBusy, problem, run } = useAction()
   return (
@@ -101,7 +121,11 @@ function Release({ address, releasable, onDone }: { address: string; releasable:
         disabled={Number(releasable) === 0}
         onClick={() =>
           run(async () => {
-            const made = await sign<Stake>('POST', '/dav/v1/release-unstaked', { asset: 'TRX', address, sequence_id: sequence })
+            const made = await sign<Stake>('POST', '/dav/v1/release-unstaked', {
+              asset: 'TRX',
+              address,
+              sequence_id: sequence,
+            })
             renew()
             toast('The release is ordered')
             onDone()
@@ -121,8 +145,16 @@ export function Staking() {
   const wallet = wallets.data?.[0]
   const named = place.value.query.get('address')
   const address = named ?? wallet?.omnibus_address ?? null
-  const stakes = useRead<Stakes>(wallet === undefined || address === null ? null : mirror(`/dav/v1/staking${query({ address })}`), LIVE)
-  const history = useRead<TransactionPage>(mirror('/dac/v1/transactions?asset=TRX&dest_type=STAKING&limit=10'), LIVE)
+  const stakes = useRead<Stakes>(
+    wallet === undefined || address === null
+      ? null
+      : mirror(`/dav/v1/staking${query({ address })}`),
+    LIVE,
+  )
+  const history = useRead<TransactionPage>(
+    mirror('/dac/v1/transactions?asset=TRX&dest_type=STAKING&limit=10'),
+    LIVE,
+  )
   const { data } = stakes
   if (wallets.data?.length === 0) {
     return (
@@ -142,7 +174,10 @@ export function Staking() {
     )
   }
   return (
-    <Page title="Staking" lead="TRX that is locked gives energy and bandwidth, which pay for transfers on Tron in place of the gas tank.">
+    <Page
+      title="Staking"
+      lead="TRX that is locked gives energy and bandwidth, which pay for transfers on Tron in place of the gas tank."
+    >
       <ProblemNote problem={wallets.problem ?? stakes.problem} retry={stakes.reload} />
       {data === undefined ? (
         stakes.problem === null ? (
@@ -153,7 +188,10 @@ export function Staking() {
           <Figures
             of={[
               { name: 'Staked for energy', value: <Amount value={data.staked.ENERGY} of="TRX" /> },
-              { name: 'Staked for bandwidth', value: <Amount value={data.staked.BANDWIDTH} of="TRX" /> },
+              {
+                name: 'Staked for bandwidth',
+                value: <Amount value={data.staked.BANDWIDTH} of="TRX" />,
+              },
               { name: 'Can be released', value: <Amount value={data.releasable} of="TRX" /> },
               { name: 'Can be staked', value: <Amount value={wallet?.balance} of="TRX" /> },
             ]}
@@ -163,7 +201,15 @@ export function Staking() {
               <Card
                 title="Cooling down"
                 isBare
-                actions={address === null ? undefined : <Release address={address} releasable={data.releasable} onDone={stakes.reload} />}
+                actions={
+                  address === null ? undefined : (
+                    <Release
+                      address={address}
+                      releasable={data.releasable}
+                      onDone={stakes.reload}
+                    />
+                  )
+                }
               >
                 <Table
                   label="Cooling down"
@@ -177,7 +223,10 @@ export function Staking() {
                       head: 'State',
                       isMinor: true,
                       cell: ({ confirmed }) => (
-                        <Status of={confirmed ? 'confirmed' : 'pending'} word={confirmed ? 'On the chain' : NOT_FINAL_NOTE} />
+                        <Status
+                          of={confirmed ? 'confirmed' : 'pending'}
+                          word={confirmed ? 'On the chain' : NOT_FINAL_NOTE}
+                        />
                       ),
                     },
                   ]}
@@ -198,7 +247,9 @@ export function Staking() {
             </div>
             <div class="column-side">
               <Card title="Stake or unstake">
-                {address === null ? null : <Order key={address} address={address} staked={data} onDone={stakes.reload} />}
+                {address === null ? null : (
+                  <Order key={address} address={address} staked={data} onDone={stakes.reload} />
+                )}
               </Card>
               <Card title="Who gets the resource" lead="The wallet’s own address, or another’s.">
                 <Text

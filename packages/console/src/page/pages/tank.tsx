@@ -22,7 +22,10 @@ function Operator({ network }: { network: string }) {
   const { workspace } = scope.value
   const of = `--workspace ${quoted(workspace)} --network ${network}`
   return (
-    <Card title="For the operator" lead="What changes or empties a tank is said at the signer nodes’ own sockets, not here.">
+    <Card
+      title="For the operator"
+      lead="What changes or empties a tank is said at the signer nodes’ own sockets, not here."
+    >
       <Code
         label="Commands of the operator"
         text={[
@@ -105,13 +108,27 @@ export function TankPage({ network }: { network: string }) {
                 { head: 'When', cell: ({ created_at: at }) => <Time at={at} /> },
                 { head: 'What', cell: ({ type }) => words(type) },
                 { head: 'Balance', isNumber: true, cell: (entry) => change(entry.balance_change) },
-                { head: 'Held', isNumber: true, isMinor: true, cell: (entry) => change(entry.reserved_change) },
-                { head: 'At addresses', isNumber: true, isMinor: true, cell: (entry) => change(entry.float_change) },
+                {
+                  head: 'Held',
+                  isNumber: true,
+                  isMinor: true,
+                  cell: (entry) => change(entry.reserved_change),
+                },
+                {
+                  head: 'At addresses',
+                  isNumber: true,
+                  isMinor: true,
+                  cell: (entry) => change(entry.float_change),
+                },
                 {
                   head: 'For',
                   isMinor: true,
                   cell: ({ for_transaction_id: id }) =>
-                    id === null ? <span class="muted">–</span> : <a href={pageAt(`/transactions/${id}`)}>Transaction</a>,
+                    id === null ? (
+                      <span class="muted">–</span>
+                    ) : (
+                      <a href={pageAt(`/transactions/${id}`)}>Transaction</a>
+                    ),
                 },
               ]}
               empty={<Empty icon="tanks" title="Nothing moved yet" />}
@@ -132,9 +149,16 @@ export function TankPage({ network }: { network: string }) {
               of={[
                 [
                   'Most for one transaction',
-                  tank.fee_cap === null ? 'The network’s own' : <Amount value={tank.fee_cap} of={tank.asset} />,
+                  tank.fee_cap === null ? (
+                    'The network’s own'
+                  ) : (
+                    <Amount value={tank.fee_cap} of={tank.asset} />
+                  ),
                 ],
-                ['Highest gas price', tank.max_gas_price === null ? 'The network’s own' : tank.max_gas_price],
+                [
+                  'Highest gas price',
+                  tank.max_gas_price === null ? 'The network’s own' : tank.max_gas_price,
+                ],
               ]}
             />
           </Card>

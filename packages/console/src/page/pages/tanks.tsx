@@ -9,7 +9,10 @@ import { Table } from '../parts/table.tsx'
 /** Where network fees come from on account-based chains. */
 export function Tanks() {
   const tanks = useRead<GasTank[]>(mirror('/dac/v1/gas-tanks'), /^(?:gas_tank|transaction)\./)
-  const rows = tanks.data?.toSorted((a, b) => Number(a.status === 'ok') - Number(b.status === 'ok') || a.network.localeCompare(b.network))
+  const rows = tanks.data?.toSorted(
+    (a, b) =>
+      Number(a.status === 'ok') - Number(b.status === 'ok') || a.network.localeCompare(b.network),
+  )
   return (
     <Page
       title="Gas tanks"
@@ -32,9 +35,22 @@ export function Tanks() {
               ),
             },
             { head: 'Level', cell: ({ status }) => <Status of={status} /> },
-            { head: 'Balance', isNumber: true, cell: ({ balance, asset }) => <Amount value={balance} of={asset} /> },
-            { head: 'Low below', isNumber: true, isMinor: true, cell: ({ threshold, asset }) => <Amount value={threshold} of={asset} /> },
-            { head: 'Refill address', isMinor: true, cell: ({ address }) => <Id value={address} label="refill address" /> },
+            {
+              head: 'Balance',
+              isNumber: true,
+              cell: ({ balance, asset }) => <Amount value={balance} of={asset} />,
+            },
+            {
+              head: 'Low below',
+              isNumber: true,
+              isMinor: true,
+              cell: ({ threshold, asset }) => <Amount value={threshold} of={asset} />,
+            },
+            {
+              head: 'Refill address',
+              isMinor: true,
+              cell: ({ address }) => <Id value={address} label="refill address" />,
+            },
           ]}
           empty={
             <Empty icon="tanks" title="No gas tanks yet">

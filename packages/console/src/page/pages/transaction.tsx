@@ -11,13 +11,29 @@ import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { Amount, AssetName, Id, tickerOf, Time, Usd, Worth } from '../parts/show.tsx'
 import { TransactionStatus } from '../parts/status.tsx'
-import { Attempts, Deliveries, Ledger, Related, Request, Screening, Timeline } from '../parts/story.tsx'
+import {
+  Attempts,
+  Deliveries,
+  Ledger,
+  Related,
+  Request,
+  Screening,
+  Timeline,
+} from '../parts/story.tsx'
 import { isOutgoing, typeWord } from '../parts/transaction-table.tsx'
 import { exact } from '../api/wire.ts'
 
 const ENDED = new Set(['confirmed', 'failed'])
 
-function SpeedUp({ transaction, onClose, onDone }: { transaction: Transaction; onClose(): void; onDone(): void }) {
+function SpeedUp({
+  transaction,
+  onClose,
+  onDone,
+}: {
+  transaction: Transaction
+  onClose(): void
+  onDone(): void
+}) {
   const [level, setLevel] = useState('high')
   const [rate, setRate] = useState('')
   const { isBusy, problem, run } = useAction()
@@ -30,14 +46,23 @@ function SpeedUp({ transaction, onClose, onDone }: { transaction: Transaction; o
           run(async () => {
             const number = exact(rate)
             if (isOwn && number === null)
-              throw new Problem(0, 'NOT_A_NUMBER', 'The fee rate is no decimal number.', { field: 'fee_rate' })
-            await sign('POST', `/dac/v1/transaction/${transaction.id}/speed-up`, isOwn ? { fee_rate: number } : { fee_level: level })
+              throw new Problem(0, 'NOT_A_NUMBER', 'The fee rate is no decimal number.', {
+                field: 'fee_rate',
+              })
+            await sign(
+              'POST',
+              `/dac/v1/transaction/${transaction.id}/speed-up`,
+              isOwn ? { fee_rate: number } : { fee_level: level },
+            )
             toast('A replacement with a higher fee is being made')
             onDone()
           }),
         )}
       >
-        <p>The same payment is offered again with a higher network fee. Only one of the two can ever be mined.</p>
+        <p>
+          The same payment is offered again with a higher network fee. Only one of the two can ever
+          be mined.
+        </p>
         <Choice
           label="Fee"
           value={level}
@@ -49,7 +74,14 @@ function SpeedUp({ transaction, onClose, onDone }: { transaction: Transaction; o
           ]}
         />
         {isOwn ? (
-          <Text label="Fee rate" hint="In the unit of the network" value={rate} onValue={setRate} inputMode="decimal" required />
+          <Text
+            label="Fee rate"
+            hint="In the unit of the network"
+            value={rate}
+            onValue={setRate}
+            inputMode="decimal"
+            required
+          />
         ) : null}
         <KeyNotice />
         <ProblemNote problem={problem} />
@@ -61,13 +93,21 @@ function SpeedUp({ transaction, onClose, onDone }: { transaction: Transaction; o
   )
 }
 
-function Cancel({ transaction, onClose, onDone }: { transaction: Transaction; onClose(): void; onDone(): void }) {
+function Cancel({
+  transaction,
+  onClose,
+  onDone,
+}: {
+  transaction: Transaction
+  onClose(): void
+  onDone(): void
+}) {
   const { isBusy, problem, run } = useAction()
   return (
     <Dialog title="Cancel this transaction" onClose={onClose}>
       <p>
-        Before it is signed, it is given up at once. Afterwards a replacement is sent that pays nobody: whichever of the two is mined
-        first wins, and the network fee is spent either way.
+        Before it is signed, it is given up at once. Afterwards a replacement is sent that pays
+        nobody: whichever of the two is mined first wins, and the network fee is spent either way.
       </p>
       <KeyNotice />
       <ProblemNote problem={problem} />
@@ -96,21 +136,32 @@ function Confirmations({ story }: { story: Story }) {
   if (story.transaction.status === 'failed') return null
   if (needed === null)
     return (
-      <p class="muted">{story.transaction.status === 'confirmed' ? 'Final' : `${now} confirmations: final when the chain says so`}</p>
+      <p class="muted">
+        {story.transaction.status === 'confirmed'
+          ? 'Final'
+          : `${now} confirmations: final when the chain says so`}
+      </p>
     )
   if (needed === 0) return null
   const shown = story.transaction.status === 'confirmed' ? needed : Math.min(now, needed)
   return (
     <div class="confirmations">
       <progress max={needed} value={shown} aria-label="Confirmations" />
-      <p class="muted">{now >= needed ? `${now} confirmations, ${needed} needed` : `${now} of ${needed} confirmations`}</p>
+      <p class="muted">
+        {now >= needed
+          ? `${now} confirmations, ${needed} needed`
+          : `${now} of ${needed} confirmations`}
+      </p>
     </div>
   )
 }
 
 export function TransactionPage({ id = '' }: { id?: string }) {
   const path = encodeURIComponent(id)
-  const story = useRead<Story>(ofSub(`/transactions/${path}/story`), /^(?:transaction|deposit|address|webhook)\./)
+  const story = useRead<Story>(
+    ofSub(`/transactions/${path}/story`),
+    /^(?:transaction|deposit|address|webhook)\./,
+  )
   const [dialog, setDialog] = useState<'speed-up' | 'cancel' | null>(null)
   const transaction = story.data?.transaction
   const back = { href: pageAt('/transactions'), word: 'Transactions' }
@@ -118,7 +169,11 @@ export function TransactionPage({ id = '' }: { id?: string }) {
     const { problem } = story
     return (
       <Page title="Transaction" back={back}>
-        {problem === null ? <Skeleton lines={8} /> : <ProblemNote problem={problem} retry={story.reload} />}
+        {problem === null ? (
+          <Skeleton lines={8} />
+        ) : (
+          <ProblemNote problem={problem} retry={story.reload} />
+        )}
       </Page>
     )
   }
@@ -167,7 +222,8 @@ export function TransactionPage({ id = '' }: { id?: string }) {
       {transaction.sub_status === 'AML_HELD' ? (
         <Note tone="frozen">
           <p>
-            Screening holds it. <a href={pageAt('/aml')}>Frozen addresses</a> say why, and let it go on.
+            Screening holds it. <a href={pageAt('/aml')}>Frozen addresses</a> say why, and let it go
+            on.
           </p>
         </Note>
       ) : null}
@@ -190,8 +246,13 @@ export function TransactionPage({ id = '' }: { id?: string }) {
             <Facts
               of={[
                 ['Asset', <AssetName key="asset" of={transaction.asset} isLong />],
-                ['To', <Id key="to" value={transaction.destination_id} keep={10} label="destination" />],
-                transaction.address_tag === null ? null : ['Tag', <Id key="tag" value={transaction.address_tag} isWhole label="tag" />],
+                [
+                  'To',
+                  <Id key="to" value={transaction.destination_id} keep={10} label="destination" />,
+                ],
+                transaction.address_tag === null
+                  ? null
+                  : ['Tag', <Id key="tag" value={transaction.address_tag} isWhole label="tag" />],
                 [
                   'From',
                   transaction.source_id === null ? (
@@ -219,12 +280,17 @@ export function TransactionPage({ id = '' }: { id?: string }) {
                   </span>,
                 ],
                 data.fee.paid !== null
-                  ? ['Planned at most', <Amount key="planned" value={data.fee.planned} of={data.fee.asset} />]
+                  ? [
+                      'Planned at most',
+                      <Amount key="planned" value={data.fee.planned} of={data.fee.asset} />,
+                    ]
                   : null,
                 transaction.amount_in_usd === null
                   ? null
                   : ['Value at the time', <Usd key="value" value={transaction.amount_in_usd} />],
-                transaction.platform_fee === null ? null : ['Platform fee', <Usd key="platform" value={transaction.platform_fee} />],
+                transaction.platform_fee === null
+                  ? null
+                  : ['Platform fee', <Usd key="platform" value={transaction.platform_fee} />],
                 [
                   'Signed by nodes',
                   data.signed_by.length === 0 ? (
@@ -240,11 +306,21 @@ export function TransactionPage({ id = '' }: { id?: string }) {
                       .join(', ')
                   ),
                 ],
-                data.receipts.length === 0 ? null : ['Request shown to nodes', data.receipts.join(', ')],
+                data.receipts.length === 0
+                  ? null
+                  : ['Request shown to nodes', data.receipts.join(', ')],
                 transaction.memo === '' ? null : ['Memo', transaction.memo],
                 transaction.sequence_id === null
                   ? null
-                  : ['Sequence id', <Id key="sequence" value={transaction.sequence_id} keep={10} label="sequence id" />],
+                  : [
+                      'Sequence id',
+                      <Id
+                        key="sequence"
+                        value={transaction.sequence_id}
+                        keep={10}
+                        label="sequence id"
+                      />,
+                    ],
               ]}
             />
           </Card>
@@ -259,8 +335,12 @@ export function TransactionPage({ id = '' }: { id?: string }) {
           <Timeline states={data.states} isWaiting={isWaiting} />
         </div>
       </div>
-      {dialog === 'speed-up' ? <SpeedUp transaction={transaction} onClose={() => setDialog(null)} onDone={reload} /> : null}
-      {dialog === 'cancel' ? <Cancel transaction={transaction} onClose={() => setDialog(null)} onDone={reload} /> : null}
+      {dialog === 'speed-up' ? (
+        <SpeedUp transaction={transaction} onClose={() => setDialog(null)} onDone={reload} />
+      ) : null}
+      {dialog === 'cancel' ? (
+        <Cancel transaction={transaction} onClose={() => setDialog(null)} onDone={reload} />
+      ) : null}
     </Page>
   )
 }

@@ -69,8 +69,18 @@ function filters(): Record<string, string | number | null> {
 
 function Filters() {
   const { query: now } = place.value
-  const set = (changes: Record<string, string | null>) => go(withQuery({ ...changes, page: null }), 'replace')
-  const more = ['type', 'from', 'to', 'dest_id', 'sequence_id', 'source_type', 'source_id', 'dest_type']
+  const set = (changes: Record<string, string | null>) =>
+    go(withQuery({ ...changes, page: null }), 'replace')
+  const more = [
+    'type',
+    'from',
+    'to',
+    'dest_id',
+    'sequence_id',
+    'source_type',
+    'source_id',
+    'dest_type',
+  ]
   const [isMore, setMore] = useState(more.some((name) => now.get(name) !== null))
   const isAny = [...FILTERS, 'from', 'to'].some((name) => now.get(name) !== null)
   const text = (name: string, label: string, type: 'text' | 'date' = 'text') => (
@@ -87,7 +97,11 @@ function Filters() {
   const choice = (name: string, label: string, options: readonly (readonly [string, string])[]) => (
     <label class="mini">
       <span>{label}</span>
-      <select class="input" value={now.get(name) ?? ''} onChange={(event) => set({ [name]: event.currentTarget.value })}>
+      <select
+        class="input"
+        value={now.get(name) ?? ''}
+        onChange={(event) => set({ [name]: event.currentTarget.value })}
+      >
         <option value="">Any</option>
         {options.map(([value, word]) => (
           <option key={value} value={value} selected={now.get(name) === value}>
@@ -105,22 +119,40 @@ function Filters() {
     ['STAKING', 'Staking'],
   ] as const
   return (
-    <form class="filters" role="search" aria-label="Filter transactions" onSubmit={(event) => event.preventDefault()}>
+    <form
+      class="filters"
+      role="search"
+      aria-label="Filter transactions"
+      onSubmit={(event) => event.preventDefault()}
+    >
       <div class="filters-row">
         <FindBox />
         <div class="switch" role="group" aria-label="Status">
-          <button type="button" aria-pressed={now.get('status') === null} onClick={() => set({ status: null })}>
+          <button
+            type="button"
+            aria-pressed={now.get('status') === null}
+            onClick={() => set({ status: null })}
+          >
             All
           </button>
           {STATUSES.map(([value, word]) => (
-            <button key={value} type="button" aria-pressed={now.get('status') === value} onClick={() => set({ status: value })}>
+            <button
+              key={value}
+              type="button"
+              aria-pressed={now.get('status') === value}
+              onClick={() => set({ status: value })}
+            >
               {word}
             </button>
           ))}
         </div>
         <label class="mini is-inline">
           <span class="sr-only">Asset</span>
-          <select class="input" value={now.get('asset') ?? ''} onChange={(event) => set({ asset: event.currentTarget.value })}>
+          <select
+            class="input"
+            value={now.get('asset') ?? ''}
+            onChange={(event) => set({ asset: event.currentTarget.value })}
+          >
             <option value="">All assets</option>
             {[...assetNames.value.keys()].map((asset) => (
               <option key={asset} value={asset} selected={now.get('asset') === asset}>
@@ -210,7 +242,9 @@ export function Transactions() {
               <Empty
                 icon="search"
                 title="Nothing fits these filters"
-                action={<Button onClick={() => go(place.value.path, 'replace')}>Clear the filters</Button>}
+                action={
+                  <Button onClick={() => go(place.value.path, 'replace')}>Clear the filters</Button>
+                }
               />
             ) : (
               <Empty
@@ -222,12 +256,15 @@ export function Transactions() {
                   </LinkButton>
                 }
               >
-                Pay something to an address of yours, or send something: each is here within seconds.
+                Pay something to an address of yours, or send something: each is here within
+                seconds.
               </Empty>
             )
           }
         />
-        {reading.data === undefined ? null : <Pager page={reading.data.page} limit={reading.data.limit} total={reading.data.total} />}
+        {reading.data === undefined ? null : (
+          <Pager page={reading.data.page} limit={reading.data.limit} total={reading.data.total} />
+        )}
       </Card>
     </Page>
   )

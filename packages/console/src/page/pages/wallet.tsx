@@ -19,13 +19,18 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
     mirror(`/dac/v1/wallets?asset=${encodeURIComponent(asset)}`),
     /^(?:transaction|deposit|wallet)\./,
   )
-  const addresses = useRead<Address[]>(mirror(`/dac/v1/addresses?asset=${encodeURIComponent(asset)}`), /^address\./)
+  const addresses = useRead<Address[]>(
+    mirror(`/dac/v1/addresses?asset=${encodeURIComponent(asset)}`),
+    /^address\./,
+  )
   const overview = useRead<Overview>(ofSub('/overview'), /^(?:transaction|deposit|wallet)\./)
   const latest = useRead<TransactionPage>(
     mirror(`/dac/v1/transactions?asset=${encodeURIComponent(asset)}&limit=10`),
     /^(?:transaction|deposit)\./,
   )
-  const level = useRead<Series>(ofSub(`/series?metric=balance&asset=${encodeURIComponent(asset)}&days=30`))
+  const level = useRead<Series>(
+    ofSub(`/series?metric=balance&asset=${encodeURIComponent(asset)}&days=30`),
+  )
   const [shown, setShown] = useState<Address | null>(null)
   const [isMaking, setMaking] = useState(false)
   const [find, setFind] = useState('')
@@ -54,7 +59,11 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
   )
   return (
     <Page
-      title={name === undefined ? asset : `${name.name}${name.network === name.ticker ? '' : ` on ${name.network}`}`}
+      title={
+        name === undefined
+          ? asset
+          : `${name.name}${name.network === name.ticker ? '' : ` on ${name.network}`}`
+      }
       back={back}
       lead={
         mine === undefined ? (
@@ -73,7 +82,11 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
               New address
             </Button>
           )}
-          <LinkButton href={pageAt(`/send?asset=${encodeURIComponent(asset)}`)} kind="primary" icon="send">
+          <LinkButton
+            href={pageAt(`/send?asset=${encodeURIComponent(asset)}`)}
+            kind="primary"
+            icon="send"
+          >
             Send
           </LinkButton>
         </>
@@ -83,8 +96,9 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
       {mine?.closed ? (
         <Note tone="warn">
           <p>
-            {asset} is {mine.closed.status} since {mine.closed.since}: {mine.closed.reason}. No new address is made. Do not ask for
-            payments to the addresses below. What is held can still be sent.
+            {asset} is {mine.closed.status} since {mine.closed.since}: {mine.closed.reason}. No new
+            address is made. Do not ask for payments to the addresses below. What is held can still
+            be sent.
           </p>
         </Note>
       ) : null}
@@ -98,14 +112,19 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
             {
               name: 'Can be sent',
               value: <Amount value={mine.balance} of={asset} />,
-              note: worth === undefined || worth.usd === null ? undefined : <Usd value={worth.usd} />,
+              note:
+                worth === undefined || worth.usd === null ? undefined : <Usd value={worth.usd} />,
             },
             {
               name: 'On its addresses',
               value: <Amount value={mine.omnibus_balance} of={asset} />,
               note: 'with what is reserved, or not swept yet',
             },
-            { name: 'On the way', value: <Amount value={worth?.pending ?? null} of={asset} />, note: 'seen, not deep enough yet' },
+            {
+              name: 'On the way',
+              value: <Amount value={worth?.pending ?? null} of={asset} />,
+              note: 'seen, not deep enough yet',
+            },
           ]}
         />
       )}
@@ -114,7 +133,11 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
           <Chart series={level.data} label="Balance at the end of each day" />
         </Card>
       ) : null}
-      <Card title="Addresses" lead={addresses.data === undefined ? undefined : `${addresses.data.length} in all`} isBare>
+      <Card
+        title="Addresses"
+        lead={addresses.data === undefined ? undefined : `${addresses.data.length} in all`}
+        isBare
+      >
         {(addresses.data?.length ?? 0) > 8 ? (
           <div class="bar">
             <input
@@ -139,39 +162,61 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
               cell: (address) => (
                 <button type="button" class="link" onClick={() => setShown(address)}>
                   {address.label ??
-                    (address.address === mine?.omnibus_address && address.address_tag === null ? 'Main address' : 'No label')}
+                    (address.address === mine?.omnibus_address && address.address_tag === null
+                      ? 'Main address'
+                      : 'No label')}
                 </button>
               ),
             },
-            { head: 'Address', cell: ({ address }) => <Id value={address} label="address" keep={8} /> },
+            {
+              head: 'Address',
+              cell: ({ address }) => <Id value={address} label="address" keep={8} />,
+            },
             ...(name?.takes_tag
               ? [
                   {
                     head: 'Tag',
                     cell: ({ address_tag: tag }: Address) =>
-                      tag === null ? <span class="muted">–</span> : <Id value={tag} label="tag" isWhole />,
+                      tag === null ? (
+                        <span class="muted">–</span>
+                      ) : (
+                        <Id value={tag} label="tag" isWhole />
+                      ),
                   },
                 ]
               : []),
-            { head: 'Path', isMinor: true, cell: ({ path }) => <code class="muted">{path.join(' / ')}</code> },
+            {
+              head: 'Path',
+              isMinor: true,
+              cell: ({ path }) => <code class="muted">{path.join(' / ')}</code>,
+            },
             { head: 'Made', isMinor: true, cell: ({ created_at: at }) => <Time at={at} /> },
           ]}
           empty={
             <Empty
               icon="wallets"
               title={wanted === '' ? 'No addresses yet' : `Nothing fits “${find}”`}
-              action={wanted === '' && !mine?.closed ? <Button onClick={() => setMaking(true)}>New address</Button> : undefined}
+              action={
+                wanted === '' && !mine?.closed ? (
+                  <Button onClick={() => setMaking(true)}>New address</Button>
+                ) : undefined
+              }
             />
           }
         />
-        {(rows?.length ?? 0) > 100 ? <p class="pad muted">The first hundred of {rows?.length}: type above to find another.</p> : null}
+        {(rows?.length ?? 0) > 100 ? (
+          <p class="pad muted">The first hundred of {rows?.length}: type above to find another.</p>
+        ) : null}
       </Card>
       <CoinsAside asset={asset} />
       <Card
         title="Latest transactions"
         isBare
         actions={
-          <LinkButton href={pageAt(`/transactions?asset=${encodeURIComponent(asset)}`)} kind="quiet">
+          <LinkButton
+            href={pageAt(`/transactions?asset=${encodeURIComponent(asset)}`)}
+            kind="quiet"
+          >
             All of them
           </LinkButton>
         }

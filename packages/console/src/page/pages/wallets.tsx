@@ -14,7 +14,9 @@ import { Table } from '../parts/table.tsx'
 import { go, place, withQuery } from '../router.ts'
 
 function CreateWallet({ held, onClose }: { held: ReadonlySet<string>; onClose(): void }) {
-  const free = [...assetNames.value.values()].filter(({ asset_name, is_active }) => is_active && !held.has(asset_name))
+  const free = [...assetNames.value.values()].filter(
+    ({ asset_name, is_active }) => is_active && !held.has(asset_name),
+  )
   const [asset, setAsset] = useState(free[0]?.asset_name ?? '')
   const { isBusy, problem, run } = useAction()
   const submit = () =>
@@ -38,7 +40,10 @@ function CreateWallet({ held, onClose }: { held: ReadonlySet<string>; onClose():
               `${name} (${ticker})${network === ticker ? '' : ` on ${network}`}${bridged ? ', bridged' : ''}`,
             ])}
           />
-          <p class="muted">It gets its first address at once, derived from the key that the three signer nodes certify.</p>
+          <p class="muted">
+            It gets its first address at once, derived from the key that the three signer nodes
+            certify.
+          </p>
           <KeyNotice />
           <ProblemNote problem={problem} />
           <Button kind="primary" type="submit" isBusy={isBusy}>
@@ -55,14 +60,20 @@ export function Wallets() {
   const wanted = (place.value.query.get('q') ?? '').toLowerCase()
   const [isCreating, setCreating] = useState(place.value.query.get('new') !== null)
   const all = overview.data?.balances.toSorted((a, b) => Number(b.usd ?? 0) - Number(a.usd ?? 0))
-  const rows = all?.filter(({ asset }) => `${asset} ${assetNames.value.get(asset)?.name ?? ''}`.toLowerCase().includes(wanted))
+  const rows = all?.filter(({ asset }) =>
+    `${asset} ${assetNames.value.get(asset)?.name ?? ''}`.toLowerCase().includes(wanted),
+  )
   const create = (
     <Button kind="primary" icon="plus" onClick={() => setCreating(true)}>
       Create a wallet
     </Button>
   )
   return (
-    <Page title="Wallets" lead="One for each asset, with as many deposit addresses as you like." actions={create}>
+    <Page
+      title="Wallets"
+      lead="One for each asset, with as many deposit addresses as you like."
+      actions={create}
+    >
       <Card isBare>
         <div class="bar">
           <Search label="Find an asset" />
@@ -75,13 +86,21 @@ export function Wallets() {
           hrefOf={({ asset }) => pageAt(`/wallets/${asset}`)}
           columns={[
             { head: 'Asset', cell: ({ asset }) => <AssetName of={asset} isLong /> },
-            { head: 'Balance', isNumber: true, cell: ({ asset, balance }) => <Amount value={balance} of={asset} /> },
+            {
+              head: 'Balance',
+              isNumber: true,
+              cell: ({ asset, balance }) => <Amount value={balance} of={asset} />,
+            },
             {
               head: 'On the way',
               isNumber: true,
               isMinor: true,
               cell: ({ asset, pending }) =>
-                Number(pending) === 0 ? <span class="muted">–</span> : <Amount value={pending} of={asset} />,
+                Number(pending) === 0 ? (
+                  <span class="muted">–</span>
+                ) : (
+                  <Amount value={pending} of={asset} />
+                ),
             },
             { head: 'Value', isNumber: true, cell: ({ usd: value }) => <Worth value={value} /> },
           ]}
@@ -94,7 +113,9 @@ export function Wallets() {
               <Empty
                 icon="search"
                 title={`No wallet fits “${wanted}”`}
-                action={<Button onClick={() => go(withQuery({ q: null }), 'replace')}>Show all</Button>}
+                action={
+                  <Button onClick={() => go(withQuery({ q: null }), 'replace')}>Show all</Button>
+                }
               />
             )
           }

@@ -25,7 +25,17 @@ function formatted(body: string): string {
   }
 }
 
-function DeliveryDialog({ of, path, onClose, onSent }: { of: Delivery; path: string; onClose(): void; onSent(): void }) {
+function DeliveryDialog({
+  of,
+  path,
+  onClose,
+  onSent,
+}: {
+  of: Delivery
+  path: string
+  onClose(): void
+  onSent(): void
+}) {
   const { isBusy, problem, run } = useAction()
   return (
     <Dialog title={of.type} onClose={onClose} isWide>
@@ -33,7 +43,9 @@ function DeliveryDialog({ of, path, onClose, onSent }: { of: Delivery; path: str
         of={[
           ['State', <Status key="state" of={of.status} />],
           ['Event', <Id key="event" value={of.event_id} label="event id" />],
-          of.next_try_at === null ? null : ['Next try', <Time key="next" at={of.next_try_at} isLong />],
+          of.next_try_at === null
+            ? null
+            : ['Next try', <Time key="next" at={of.next_try_at} isLong />],
         ]}
       />
       <div class="stack-small">
@@ -43,18 +55,25 @@ function DeliveryDialog({ of, path, onClose, onSent }: { of: Delivery; path: str
         ) : (
           <ol class="timeline">
             {of.attempts.map((attempt) => {
-              const isTaken = attempt.status !== null && attempt.status >= 200 && attempt.status < 300
+              const isTaken =
+                attempt.status !== null && attempt.status >= 200 && attempt.status < 300
               return (
                 <li key={attempt.at}>
                   <div>
                     <Status
                       of={isTaken ? 'delivered' : 'failed'}
-                      word={attempt.status === null ? (attempt.error ?? 'No answer') : `${attempt.status} in ${attempt.duration_ms} ms`}
+                      word={
+                        attempt.status === null
+                          ? (attempt.error ?? 'No answer')
+                          : `${attempt.status} in ${attempt.duration_ms} ms`
+                      }
                     />
                     <p class="timeline-time">
                       <Time at={attempt.at} isLong />
                     </p>
-                    {attempt.answer === null || attempt.answer === '' ? null : <Code text={attempt.answer} label="Answer" />}
+                    {attempt.answer === null || attempt.answer === '' ? null : (
+                      <Code text={attempt.answer} label="Answer" />
+                    )}
                   </div>
                 </li>
               )
@@ -104,8 +123,23 @@ function Change({ of, path, onSaved }: { of: Webhook; path: string; onSaved(): v
     })
   return (
     <form class="stack" onSubmit={onSubmit(submit)}>
-      <Text label="URL" type="url" value={url} onValue={setUrl} required maxLength={2000} error={error('url')} />
-      <Text label="Events" value={events} onValue={setEvents} required maxLength={2000} error={error('events')} />
+      <Text
+        label="URL"
+        type="url"
+        value={url}
+        onValue={setUrl}
+        required
+        maxLength={2000}
+        error={error('url')}
+      />
+      <Text
+        label="Events"
+        value={events}
+        onValue={setEvents}
+        required
+        maxLength={2000}
+        error={error('events')}
+      />
       <Text label="Description" value={description} onValue={setDescription} maxLength={500} />
       {(error('url') ?? error('events')) ? null : <ProblemNote problem={problem} />}
       <div class="row">
@@ -132,7 +166,10 @@ export function WebhookPage({ id }: { id: string }) {
   const status = place.value.query.get('status')
   const reading = useRead<Webhook>(mirror(path), /^webhook\./)
   // Whatever happens is an event, and each is a delivery.
-  const deliveries = useRead<PageOf<Delivery>>(mirror(`${path}/deliveries${query({ status, page: pageInQuery(), limit: LIMIT })}`), /./)
+  const deliveries = useRead<PageOf<Delivery>>(
+    mirror(`${path}/deliveries${query({ status, page: pageInQuery(), limit: LIMIT })}`),
+    /./,
+  )
   const { isBusy, problem, run } = useAction()
   const [opened, setOpen] = useState<Delivery | null>(null)
   // As it is now: what was opened may have been tried since.
@@ -150,7 +187,11 @@ export function WebhookPage({ id }: { id: string }) {
   if (webhook === undefined) {
     return (
       <Page title="Webhook" back={back}>
-        {reading.problem === null ? <Skeleton lines={6} /> : <ProblemNote problem={reading.problem} retry={reading.reload} />}
+        {reading.problem === null ? (
+          <Skeleton lines={6} />
+        ) : (
+          <ProblemNote problem={reading.problem} retry={reading.reload} />
+        )}
       </Page>
     )
   }
@@ -175,7 +216,13 @@ export function WebhookPage({ id }: { id: string }) {
             onClick={() =>
               run(async () => {
                 const sent = await sign<Delivery>('POST', `${path}/test`, {})
-                after({ delivered: 'The test was taken', failed: 'The test was not taken', pending: 'The test is on its way' }[sent.status])
+                after(
+                  {
+                    delivered: 'The test was taken',
+                    failed: 'The test was not taken',
+                    pending: 'The test is on its way',
+                  }[sent.status],
+                )
                 setOpen(sent)
               })
             }
@@ -193,7 +240,14 @@ export function WebhookPage({ id }: { id: string }) {
           >
             {webhook.disabled ? 'Turn on' : 'Turn off'}
           </Button>
-          <Button isBusy={isBusy} onClick={() => run(async () => setSecret((await sign<NewSecret>('POST', `${path}/rotate`, {})).secret))}>
+          <Button
+            isBusy={isBusy}
+            onClick={() =>
+              run(async () =>
+                setSecret((await sign<NewSecret>('POST', `${path}/rotate`, {})).secret),
+              )
+            }
+          >
             New secret
           </Button>
           <Button kind="danger" onClick={() => setDeleting(true)}>
@@ -206,7 +260,8 @@ export function WebhookPage({ id }: { id: string }) {
       {webhook.disabled ? (
         <Note tone="warn">
           <p>
-            It is off{webhook.disabled_reason === null ? '' : `: ${webhook.disabled_reason}`}. What happens meanwhile is not sent later.
+            It is off{webhook.disabled_reason === null ? '' : `: ${webhook.disabled_reason}`}. What
+            happens meanwhile is not sent later.
           </p>
         </Note>
       ) : webhook.failures > 0 ? (
@@ -217,7 +272,8 @@ export function WebhookPage({ id }: { id: string }) {
       {webhook.previous_secret_until === null ? null : (
         <Note tone="info">
           <p>
-            The secret of before signs as well until <Time at={webhook.previous_secret_until} isLong />.
+            The secret of before signs as well until{' '}
+            <Time at={webhook.previous_secret_until} isLong />.
           </p>
         </Note>
       )}
@@ -226,7 +282,11 @@ export function WebhookPage({ id }: { id: string }) {
           <div class="pad">
             <Tabs
               label="Which deliveries"
-              of={TABS.map(([name, word]) => ({ href: withQuery({ status: name, page: null }), word, isOpen: status === name }))}
+              of={TABS.map(([name, word]) => ({
+                href: withQuery({ status: name, page: null }),
+                word,
+                isOpen: status === name,
+              }))}
             />
           </div>
           <Table
@@ -248,12 +308,16 @@ export function WebhookPage({ id }: { id: string }) {
               {
                 head: 'Answer',
                 isMinor: true,
-                cell: ({ attempts }) => attempts.at(-1)?.status ?? attempts.at(-1)?.error ?? <span class="muted">–</span>,
+                cell: ({ attempts }) =>
+                  attempts.at(-1)?.status ?? attempts.at(-1)?.error ?? <span class="muted">–</span>,
               },
               { head: 'When', isMinor: true, cell: ({ created_at: at }) => <Time at={at} /> },
             ]}
             empty={
-              <Empty icon="webhooks" title={status === null ? 'Nothing was sent yet' : 'None of these'}>
+              <Empty
+                icon="webhooks"
+                title={status === null ? 'Nothing was sent yet' : 'None of these'}
+              >
                 {status === null ? 'Send a test, to see that your server takes it.' : undefined}
               </Empty>
             }

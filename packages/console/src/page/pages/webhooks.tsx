@@ -14,7 +14,8 @@ import { Table } from '../parts/table.tsx'
 import { go } from '../router.ts'
 
 /** Enabled, failing, or off. */
-export const webhookState = ({ disabled, failures }: Webhook): string => (disabled ? 'disabled' : failures > 0 ? 'failing' : 'active')
+export const webhookState = ({ disabled, failures }: Webhook): string =>
+  disabled ? 'disabled' : failures > 0 ? 'failing' : 'active'
 
 function NewWebhook({ onClose, onMade }: { onClose(): void; onMade(made: NewSecret): void }) {
   const [url, setUrl] = useState('')
@@ -67,10 +68,24 @@ function NewWebhook({ onClose, onMade }: { onClose(): void; onMade(made: NewSecr
             ['classic', 'Classic: transactions in the shape of earlier integrations'],
           ]}
         />
-        <Text label="Description" value={description} onValue={setDescription} maxLength={500} hint="For you" />
+        <Text
+          label="Description"
+          value={description}
+          onValue={setDescription}
+          maxLength={500}
+          hint="For you"
+        />
         <KeyNotice />
-        {problem?.field === 'url' || problem?.field === 'events' ? null : <ProblemNote problem={problem} />}
-        <Button kind="primary" type="submit" icon="key" isBusy={isBusy} disabled={url.trim() === ''}>
+        {problem?.field === 'url' || problem?.field === 'events' ? null : (
+          <ProblemNote problem={problem} />
+        )}
+        <Button
+          kind="primary"
+          type="submit"
+          icon="key"
+          isBusy={isBusy}
+          disabled={url.trim() === ''}
+        >
           Make it
         </Button>
       </form>
@@ -89,7 +104,11 @@ export function Webhooks() {
     </Button>
   )
   return (
-    <Page title="Webhooks" lead="What happens is posted to a URL of yours: signed, in order, again until it is taken." actions={create}>
+    <Page
+      title="Webhooks"
+      lead="What happens is posted to a URL of yours: signed, in order, again until it is taken."
+      actions={create}
+    >
       <Card isBare>
         <Table
           label="Webhooks"
@@ -115,7 +134,11 @@ export function Webhooks() {
                 </span>
               ),
             },
-            { head: 'Description', isMinor: true, cell: ({ description }) => description ?? <span class="muted">–</span> },
+            {
+              head: 'Description',
+              isMinor: true,
+              cell: ({ description }) => description ?? <span class="muted">–</span>,
+            },
             { head: 'Made', isMinor: true, cell: ({ created_at: at }) => <Time at={at} /> },
           ]}
           empty={
@@ -135,7 +158,9 @@ export function Webhooks() {
           }}
         />
       ) : null}
-      {made === null ? null : <Secret of={made.secret} onClose={() => go(pageAt(`/webhooks/${made.id}`))} />}
+      {made === null ? null : (
+        <Secret of={made.secret} onClose={() => go(pageAt(`/webhooks/${made.id}`))} />
+      )}
     </Page>
   )
 }

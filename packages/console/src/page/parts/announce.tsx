@@ -1,7 +1,11 @@
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 
-interface Note { text: string; tone: 'ok' | 'bad'; at: number }
+interface Note {
+  text: string
+  tone: 'ok' | 'bad'
+  at: number
+}
 const spoken = signal('')
 const note = signal<Note | null>(null)
 const NOTE_MS = 5000
@@ -25,8 +29,12 @@ export function Announcer() {
   }, [shown])
   return (
     <>
-      <div role="status" class="sr-only">{spoken.value}</div>
-      <div class="toasts" role="status">{shown === null ? null : <p class={`toast tone-${shown.tone}`}>{shown.text}</p>}</div>
+      <div role="status" class="sr-only">
+        {spoken.value}
+      </div>
+      <div class="toasts" role="status">
+        {shown === null ? null : <p class={`toast tone-${shown.tone}`}>{shown.text}</p>}
+      </div>
     </>
   )
 }

@@ -12,7 +12,15 @@ import { Code, Id, Time } from './show.tsx'
 import { linesOf } from './new-api-user.tsx'
 
 /** One API user, or what was asked for. */
-export function ChangeApiUser({ user, onClose, onDone }: { user: ApiUser; onClose(): void; onDone(): void }) {
+export function ChangeApiUser({
+  user,
+  onClose,
+  onDone,
+}: {
+  user: ApiUser
+  onClose(): void
+  onDone(): void
+}) {
   const [label, setLabel] = useState(user.label ?? '')
   const [rate, setRate] = useState(user.rate_limit === null ? '' : String(user.rate_limit))
   const [list, setList] = useState(user.ip_allow_list.join('\n'))
@@ -26,7 +34,10 @@ export function ChangeApiUser({ user, onClose, onDone }: { user: ApiUser; onClos
     return (
       <Dialog title="Revoked at the platform" onClose={onDone} isWide>
         <Note tone="warn">
-          <p>The nodes still know the key: what it signed before, they would sign for. Have each operator end it there too.</p>
+          <p>
+            The nodes still know the key: what it signed before, they would sign for. Have each
+            operator end it there too.
+          </p>
         </Note>
         {commands.map(({ where, command }) => (
           <div key={where} class="stack-small">
@@ -44,17 +55,28 @@ export function ChangeApiUser({ user, onClose, onDone }: { user: ApiUser; onClos
     <Dialog title={user.label ?? 'API user'} onClose={onClose} isWide>
       <Facts
         of={[
-          user.api_key === null ? null : ['API key', <Id key="key" value={user.api_key} isWhole label="API key" />],
-          ['Fingerprint (SHA-256)', <Id key="print" value={user.key_fingerprint} isWhole label="fingerprint" />],
+          user.api_key === null
+            ? null
+            : ['API key', <Id key="key" value={user.api_key} isWhole label="API key" />],
+          [
+            'Fingerprint (SHA-256)',
+            <Id key="print" value={user.key_fingerprint} isWhole label="fingerprint" />,
+          ],
           ['Sub-account', user.sub_account],
           ['May', user.role === 'full' ? 'Everything in the sub-account' : 'Read only'],
           ['Whose', user.person?.name ?? 'A machine’s'],
           ['Made', <Time key="made" at={user.created_at} isLong />],
           ['Last used', <Time key="used" at={user.last_used_at} isLong />],
-          user.revoked_at === null ? null : ['Revoked', <Time key="revoked" at={user.revoked_at} isLong />],
+          user.revoked_at === null
+            ? null
+            : ['Revoked', <Time key="revoked" at={user.revoked_at} isLong />],
         ]}
       />
-      {isRequest ? <Commands of={user} /> : <Code text={user.public_key_pem.trim()} label="Public key" />}
+      {isRequest ? (
+        <Commands of={user} />
+      ) : (
+        <Code text={user.public_key_pem.trim()} label="Public key" />
+      )}
       {isRequest || user.revoked_at !== null || !may('admin') ? null : (
         <form
           class="grid-form"
@@ -79,9 +101,19 @@ export function ChangeApiUser({ user, onClose, onDone }: { user: ApiUser; onClos
             hint="Empty: as everybody"
             maxLength={8}
           />
-          <Field isWide label="Used from" hint="Addresses or ranges, one a line. Empty: from anywhere.">
+          <Field
+            isWide
+            label="Used from"
+            hint="Addresses or ranges, one a line. Empty: from anywhere."
+          >
             {(props) => (
-              <textarea class="input" rows={3} {...props} value={list} onInput={(event) => setList(event.currentTarget.value)} />
+              <textarea
+                class="input"
+                rows={3}
+                {...props}
+                value={list}
+                onInput={(event) => setList(event.currentTarget.value)}
+              />
             )}
           </Field>
           <div class="form-end">
@@ -95,7 +127,9 @@ export function ChangeApiUser({ user, onClose, onDone }: { user: ApiUser; onClos
       {user.revoked_at !== null || !mayRevoke ? null : isRevoking ? (
         <Note tone="bad">
           <p>
-            {isRequest ? 'The request is withdrawn.' : 'It is refused at once, and cannot be made good: another API user is needed then.'}
+            {isRequest
+              ? 'The request is withdrawn.'
+              : 'It is refused at once, and cannot be made good: another API user is needed then.'}
           </p>
           <div class="row">
             <Button
@@ -125,4 +159,3 @@ export function ChangeApiUser({ user, onClose, onDone }: { user: ApiUser; onClos
     </Dialog>
   )
 }
-

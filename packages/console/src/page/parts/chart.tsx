@@ -4,10 +4,21 @@ import { theme } from '../theme.ts'
 import { amountText, usd } from '../amounts.ts'
 
 const HEIGHT_PX = 180
-const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+const colour = (name: string) =>
+  getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 
-/** A figure over time. Those who do not see it get the first, the last, the highest and the lowest. */
-export function Chart({ series, label, kind = 'line' }: { series: Series; label: string; kind?: 'line' | 'bars' }) {
+/**
+ * A figure over time. Those who do not see it get the first, the last, the highest and the lowest.
+ */
+export function Chart({
+  series,
+  label,
+  kind = 'line',
+}: {
+  series: Series
+  label: string
+  kind?: 'line' | 'bars'
+}) {
   const holder = useRef<HTMLDivElement>(null)
   const [isReady, setReady] = useState(false)
   const chosen = theme.value
@@ -18,7 +29,13 @@ export function Chart({ series, label, kind = 'line' }: { series: Series; label:
     let isGone = false
     void import('./plot.ts').then(({ plot }) => {
       if (isGone) return
-      stop = plot(element, series, { kind, height: HEIGHT_PX, line: colour('--info'), grid: colour('--line'), text: colour('--muted') })
+      stop = plot(element, series, {
+        kind,
+        height: HEIGHT_PX,
+        line: colour('--info'),
+        grid: colour('--line'),
+        text: colour('--muted'),
+      })
       setReady(true)
     })
     return () => {
@@ -28,8 +45,14 @@ export function Chart({ series, label, kind = 'line' }: { series: Series; label:
   }, [series, kind, chosen])
   const byValue = series.points.toSorted((one, other) => Number(one.value) - Number(other.value))
   const show = (point: Series['points'][number] | undefined) =>
-    point === undefined ? 'nothing' : series.unit === 'USD' ? usd(point.value) : `${amountText(point.value)} ${series.unit}`
+    point === undefined
+      ? 'nothing'
+      : series.unit === 'USD'
+        ? usd(point.value)
+        : `${amountText(point.value)} ${series.unit}`
   const ends = `from ${show(series.points[0])} to ${show(series.points.at(-1))}`
   const told = `${label}: ${ends}, between ${show(byValue[0])} and ${show(byValue.at(-1))}`
-  return <div class={`chart${isReady ? '' : ' is-waiting'}`} role="img" aria-label={told} ref={holder} />
+  return (
+    <div class={`chart${isReady ? '' : ' is-waiting'}`} role="img" aria-label={told} ref={holder} />
+  )
 }

@@ -28,7 +28,9 @@ function nftText({ token }: CoinAside) {
 
 /** Coins of an asset that are in no balance and are never spent. Nothing where there are none. */
 export function CoinsAside({ asset }: { asset: string }) {
-  const coins = useRead<CoinAsidePage>(mirror(`/dac/v1/coins-aside?asset=${encodeURIComponent(asset)}&limit=${SHOWN}`))
+  const coins = useRead<CoinAsidePage>(
+    mirror(`/dac/v1/coins-aside?asset=${encodeURIComponent(asset)}&limit=${SHOWN}`),
+  )
   const rows = coins.data?.data ?? []
   if (rows.length === 0) return null
   return (
@@ -43,17 +45,39 @@ export function CoinsAside({ asset }: { asset: string }) {
         rows={rows}
         keyOf={({ id }) => id}
         columns={[
-          { head: 'Coins', isNumber: true, cell: ({ amount }) => <Amount value={amount} of={asset} /> },
-          { head: 'Category', cell: ({ token }) => (token === null ? unknown : <Id value={token.category} label="category" />) },
-          { head: 'Tokens', isNumber: true, cell: ({ token }) => (token === null ? unknown : grouped(token.amount)) },
+          {
+            head: 'Coins',
+            isNumber: true,
+            cell: ({ amount }) => <Amount value={amount} of={asset} />,
+          },
+          {
+            head: 'Category',
+            cell: ({ token }) =>
+              token === null ? unknown : <Id value={token.category} label="category" />,
+          },
+          {
+            head: 'Tokens',
+            isNumber: true,
+            cell: ({ token }) => (token === null ? unknown : grouped(token.amount)),
+          },
           { head: 'NFT', cell: nftText },
-          { head: 'Address', isMinor: true, cell: ({ address }) => <Id value={address} label="address" /> },
-          { head: 'Transaction', isMinor: true, cell: ({ txid }) => <Id value={txid} label="transaction" /> },
+          {
+            head: 'Address',
+            isMinor: true,
+            cell: ({ address }) => <Id value={address} label="address" />,
+          },
+          {
+            head: 'Transaction',
+            isMinor: true,
+            cell: ({ txid }) => <Id value={txid} label="transaction" />,
+          },
           { head: 'Found', isMinor: true, cell: ({ found_at: at }) => <Time at={at} /> },
         ]}
         empty={null}
       />
-      {coins.data?.has_more ? <p class="pad muted">The newest {SHOWN} are shown. The API lists all of them.</p> : null}
+      {coins.data?.has_more ? (
+        <p class="pad muted">The newest {SHOWN} are shown. The API lists all of them.</p>
+      ) : null}
     </Card>
   )
 }

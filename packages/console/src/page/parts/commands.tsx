@@ -7,18 +7,25 @@ import { Code, Id } from './show.tsx'
 /** What the operators type, where: the platform enrols nobody. */
 export function Commands({ of }: { of: ApiUser }) {
   return (
-    <Card title="Enrolment" lead="By the hands of the nodes’ operators: the platform cannot enrol anybody.">
+    <Card
+      title="Enrolment"
+      lead="By the hands of the nodes’ operators: the platform cannot enrol anybody."
+    >
       <Note tone="warn">
         <p>
-          Compare the fingerprint with the operator by voice, or side by side, before he presses Enter:{' '}
-          <Id value={of.key_fingerprint} isWhole label="fingerprint" />
+          Compare the fingerprint with the operator by voice, or side by side, before he presses
+          Enter: <Id value={of.key_fingerprint} isWhole label="fingerprint" />
         </p>
       </Note>
       <div>
-          <Button class="small" icon="download" onClick={() => download('public-key.pem', of.public_key_pem, 'application/x-pem-file')}>
-            Public key as a file
-          </Button>
-        </div>
+        <Button
+          class="small"
+          icon="download"
+          onClick={() => download('public-key.pem', of.public_key_pem, 'application/x-pem-file')}
+        >
+          Public key as a file
+        </Button>
+      </div>
       {of.commands.map(({ where, command }) => (
         <div key={where + command} class="stack-small">
           <p class="label">{where}</p>

@@ -1,4 +1,5 @@
-// Whether an address is derived from the key that all three signer nodes certified: computed here, believing nobody but them.
+// Whether an address is derived from the key that all three signer nodes certified: computed here,
+// believing nobody but them.
 import { useState } from 'preact/hooks'
 import { custody } from '../api/command.ts'
 import { read } from '../api/http.ts'
@@ -21,18 +22,32 @@ export function Derivation({ address }: { address: Address }) {
   const verify = async (text: string) => {
     setBusy(true)
     try {
-      const [{ verifyAddress }, keys] = await Promise.all([import('@custody/client/verify-address'), read(mirror('/dac/v1/keys'))])
-      const { certified_by: by, path } = await verifyAddress(JSON.parse(text), keys, address.asset, address.address, {
-        path: address.path,
-        indexMax: INDEX_MAX,
-      })
+      const [{ verifyAddress }, keys] = await Promise.all([
+        import('@custody/client/verify-address'),
+        read(mirror('/dac/v1/keys')),
+      ])
+      const { certified_by: by, path } = await verifyAddress(
+        JSON.parse(text),
+        keys,
+        address.asset,
+        address.address,
+        {
+          path: address.path,
+          indexMax: INDEX_MAX,
+        },
+      )
       localStorage.setItem(key(), text)
       setTrust(text)
       setOutcome({ is: 'verified', by, path })
     } catch (error) {
       setOutcome({
         is: 'refused',
-        why: error instanceof SyntaxError ? 'That file is no JSON.' : error instanceof Error ? error.message : String(error),
+        why:
+          error instanceof SyntaxError
+            ? 'That file is no JSON.'
+            : error instanceof Error
+              ? error.message
+              : String(error),
       })
     } finally {
       setBusy(false)
@@ -50,19 +65,20 @@ export function Derivation({ address }: { address: Address }) {
           <p>
             Not verified in this browser yet.{' '}
             {trust === null
-              ? 'For that it needs the trust object, which names the three signer nodes. Your operator writes it with --trust-file '
-                + 'when an API user is enrolled; have it brought by a way that is not this page.'
+              ? 'For that it needs the trust object, which names the three signer nodes. Your operator writes it with --trust-file ' +
+                'when an API user is enrolled; have it brought by a way that is not this page.'
               : 'The trust object that you gave it before is kept here.'}
           </p>
         </Note>
       ) : outcome.is === 'verified' ? (
         <Note tone="ok">
           <p>
-            Derived in this browser, along <code>{outcome.path.join(' / ')}</code>, from the key that nodes {outcome.by.join(', ')} of
-            your trust object certified. It is yours.
+            Derived in this browser, along <code>{outcome.path.join(' / ')}</code>, from the key
+            that nodes {outcome.by.join(', ')} of your trust object certified. It is yours.
           </p>
           <p class="note-fine">
-            What this does not say: that the panel’s own code is genuine. For a second opinion: <code>{custody('verify-address')}</code>.
+            What this does not say: that the panel’s own code is genuine. For a second opinion:{' '}
+            <code>{custody('verify-address')}</code>.
           </p>
         </Note>
       ) : (
@@ -79,7 +95,13 @@ export function Derivation({ address }: { address: Address }) {
       {outcome?.is === 'verified' ? null : (
         <Field label={trust === null ? 'Trust object (JSON file)' : 'Another trust object'}>
           {(props) => (
-            <input type="file" class="input" accept=".json,application/json" {...props} onChange={(event) => void load(event)} />
+            <input
+              type="file"
+              class="input"
+              accept=".json,application/json"
+              {...props}
+              onChange={(event) => void load(event)}
+            />
           )}
         </Field>
       )}

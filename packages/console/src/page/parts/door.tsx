@@ -2,7 +2,15 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 
 /** What stands around a form for somebody who is not signed in. */
-export function Door({ title, lead, children }: { title: string; lead?: ComponentChildren; children: ComponentChildren }) {
+export function Door({
+  title,
+  lead,
+  children,
+}: {
+  title: string
+  lead?: ComponentChildren
+  children: ComponentChildren
+}) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = `${title} · Control panel`
@@ -22,7 +30,8 @@ export function Door({ title, lead, children }: { title: string; lead?: Componen
         {children}
       </div>
       <p class="door-foot muted">
-        The panel reads and prepares. What moves coins is signed by a key of your own, and verified by three signer nodes.
+        The panel reads and prepares. What moves coins is signed by a key of your own, and verified
+        by three signer nodes.
       </p>
     </main>
   )

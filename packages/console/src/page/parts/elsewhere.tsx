@@ -11,7 +11,10 @@ export function Elsewhere() {
   return (
     <Dialog title="To be signed elsewhere" onClose={() => (elsewhere.value = null)} isWide>
       <Note tone="info">
-        <p>{draft.reason} Nothing was sent: what moves coins is signed by an API key, and the panel has none of its own.</p>
+        <p>
+          {draft.reason} Nothing was sent: what moves coins is signed by an API key, and the panel
+          has none of its own.
+        </p>
       </Note>
       <p>
         Send this request with a key of this sub-account, or{' '}
@@ -23,9 +26,13 @@ export function Elsewhere() {
       <h3 class="small-title">On a machine that holds the key</h3>
       <Code text={commandOf(draft)} label="Command" />
       <h3 class="small-title">The request itself</h3>
-      <Code text={`${draft.method} ${draft.path}${draft.pretty === '' ? '' : `\n\n${draft.pretty}`}`} label="Request" />
+      <Code
+        text={`${draft.method} ${draft.path}${draft.pretty === '' ? '' : `\n\n${draft.pretty}`}`}
+        label="Request"
+      />
       <p class="muted">
-        Keep its <code>sequence_id</code>, where it has one: however often it is sent, it is carried out once.
+        Keep its <code>sequence_id</code>, where it has one: however often it is sent, it is carried
+        out once.
       </p>
     </Dialog>
   )

@@ -21,22 +21,43 @@ export function TransfersTable({
       rows={rows}
       keyOf={({ id }) => id}
       columns={[
-        { head: 'What', cell: ({ direction, exchange }) => (direction === 'to_exchange' ? `To ${exchange}` : `From ${exchange}`) },
-        { head: 'Amount', isNumber: true, cell: ({ amount, asset }) => <Amount value={amount} of={asset} /> },
+        {
+          head: 'What',
+          cell: ({ direction, exchange }) =>
+            direction === 'to_exchange' ? `To ${exchange}` : `From ${exchange}`,
+        },
+        {
+          head: 'Amount',
+          isNumber: true,
+          cell: ({ amount, asset }) => <Amount value={amount} of={asset} />,
+        },
         {
           head: 'State',
           cell: ({ status, overdue, reason }) => (
             <span title={reason ?? undefined}>
-              {overdue && status === 'pending' ? <Status of="warn" word="Overdue" /> : <Status of={status} />}
+              {overdue && status === 'pending' ? (
+                <Status of="warn" word="Overdue" />
+              ) : (
+                <Status of={status} />
+              )}
             </span>
           ),
         },
-        { head: 'Arrived', isNumber: true, isMinor: true, cell: ({ credited, asset }) => <Amount value={credited} of={asset} /> },
+        {
+          head: 'Arrived',
+          isNumber: true,
+          isMinor: true,
+          cell: ({ credited, asset }) => <Amount value={credited} of={asset} />,
+        },
         {
           head: 'On the chain',
           isMinor: true,
           cell: ({ transaction_id: id }) =>
-            id === null ? <span class="muted">–</span> : <a href={pageAt(`/transactions/${id}`)}>Transaction</a>,
+            id === null ? (
+              <span class="muted">–</span>
+            ) : (
+              <a href={pageAt(`/transactions/${id}`)}>Transaction</a>
+            ),
         },
         { head: 'Made', isMinor: true, cell: ({ created_at: at }) => <Time at={at} /> },
       ]}

@@ -7,7 +7,9 @@ import { ProblemNote } from './page.tsx'
 
 const LABEL = 'Id, hash, address or start of a memo'
 
-/** The search box of transactions. The address of the page keeps the filter that found something. */
+/**
+ * The search box of transactions. The address of the page keeps the filter that found something.
+ */
 export function FindBox() {
   const { problem, run, isBusy } = useAction()
   const latest = useRef('')
@@ -17,7 +19,7 @@ export function FindBox() {
     latest.current = text
     return run(async () => {
       // A text that was typed during the search replaces it.
-      for (let searched: string | null = null; searched !== latest.current; ) {
+      for (let searched: string | null = null; searched !== latest.current;) {
         searched = latest.current
         const by = await findTransactions(searched, place.value.query.get('type'))
         if (searched !== latest.current) continue

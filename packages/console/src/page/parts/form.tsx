@@ -14,10 +14,16 @@ export function Field({
   hint?: ComponentChildren
   error?: string | null | undefined
   isWide?: boolean
-  children: (props: { id: string; 'aria-describedby'?: string; 'aria-invalid'?: 'true' }) => ComponentChildren
+  children: (props: {
+    id: string
+    'aria-describedby'?: string
+    'aria-invalid'?: 'true'
+  }) => ComponentChildren
 }) {
   const id = useId()
-  const described = [hint === undefined ? null : `${id}-hint`, error ? `${id}-error` : null].filter((each) => each !== null).join(' ')
+  const described = [hint === undefined ? null : `${id}-hint`, error ? `${id}-error` : null]
+    .filter((each) => each !== null)
+    .join(' ')
   return (
     <div class={`field${isWide ? ' is-wide' : ''}`}>
       <label for={id}>{label}</label>
@@ -113,7 +119,12 @@ export function Choice({
   return (
     <Field label={label} hint={hint} error={error} {...(isWide === undefined ? {} : { isWide })}>
       {(props) => (
-        <select class="input" {...props} value={value} onChange={(event) => onValue(event.currentTarget.value)}>
+        <select
+          class="input"
+          {...props}
+          value={value}
+          onChange={(event) => onValue(event.currentTarget.value)}
+        >
           {options.map(([name, word]) => (
             <option key={name} value={name} selected={name === value}>
               {word}
@@ -140,7 +151,12 @@ export function Check({
   const id = useId()
   return (
     <div class="check">
-      <input type="checkbox" id={id} checked={value} onChange={(event) => onValue(event.currentTarget.checked)} />
+      <input
+        type="checkbox"
+        id={id}
+        checked={value}
+        onChange={(event) => onValue(event.currentTarget.checked)}
+      />
       <div>
         <label for={id}>{label}</label>
         {hint === undefined ? null : <p class="field-hint">{hint}</p>}
@@ -228,7 +244,12 @@ export function Dialog({
       <div class="dialog-inner">
         <header class="dialog-head">
           <h2 id={id}>{title}</h2>
-          <button type="button" class="icon-button" aria-label="Close" onClick={() => dialog.current?.close()}>
+          <button
+            type="button"
+            class="icon-button"
+            aria-label="Close"
+            onClick={() => dialog.current?.close()}
+          >
             <Icon name="close" />
           </button>
         </header>
@@ -245,7 +266,13 @@ export const onSubmit = (work: () => unknown) => (event: Event) => {
 }
 
 /** A row of links of which one is where we are. */
-export function Tabs({ label, of }: { label: string; of: readonly { href: string; word: string; isOpen: boolean }[] }) {
+export function Tabs({
+  label,
+  of,
+}: {
+  label: string
+  of: readonly { href: string; word: string; isOpen: boolean }[]
+}) {
   return (
     <nav class="tabs" aria-label={label}>
       {of.map(({ href, word, isOpen }) => (

@@ -10,7 +10,10 @@ export function Guard({ children }: { children: ComponentChildren }) {
   return (
     <Page title="This page could not be shown">
       <Note tone="bad">
-        <p>Something in it was not as expected. Nothing was changed by that; what was sent before has been sent.</p>
+        <p>
+          Something in it was not as expected. Nothing was changed by that; what was sent before has
+          been sent.
+        </p>
         <p class="note-fine">{error instanceof Error ? error.message : String(error)}</p>
         <Button class="small" onClick={again}>
           Try again

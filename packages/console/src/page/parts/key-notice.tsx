@@ -11,7 +11,9 @@ export function useKeyState(): KeyState | null {
   useEffect(() => {
     let isGone = false
     setState(null)
-    keyState().catch((): KeyState => ({ state: 'none', key: null, user: null })).then((found) => !isGone && setState(found))
+    keyState()
+      .catch((): KeyState => ({ state: 'none', key: null, user: null }))
+      .then((found) => !isGone && setState(found))
     return () => void (isGone = true)
   }, [subPath])
   return state
@@ -19,9 +21,12 @@ export function useKeyState(): KeyState | null {
 
 const WORDS: Partial<Record<KeyState['state'], string>> = {
   none: 'This browser has no key for this sub-account: what you prepare here is shown to be signed elsewhere.',
-  unknown: 'This browser’s key is not an API user yet: what you prepare here is shown to be signed elsewhere.',
-  pending: 'This browser’s key waits to be enrolled: until then, what you prepare here is shown to be signed elsewhere.',
-  'read-only': 'This browser’s key may only read: what you prepare here is shown to be signed elsewhere.',
+  unknown:
+    'This browser’s key is not an API user yet: what you prepare here is shown to be signed elsewhere.',
+  pending:
+    'This browser’s key waits to be enrolled: until then, what you prepare here is shown to be signed elsewhere.',
+  'read-only':
+    'This browser’s key may only read: what you prepare here is shown to be signed elsewhere.',
   revoked: 'This browser’s key was revoked: what you prepare here is shown to be signed elsewhere.',
 }
 
@@ -29,5 +34,11 @@ const WORDS: Partial<Record<KeyState['state'], string>> = {
 export function KeyNotice() {
   const found = useKeyState()
   const word = found === null ? undefined : WORDS[found.state]
-  return word === undefined ? null : <Note tone="info"><p>{word} <a href={pageAt('/browser-key')}>Browser key</a></p></Note>
+  return word === undefined ? null : (
+    <Note tone="info">
+      <p>
+        {word} <a href={pageAt('/browser-key')}>Browser key</a>
+      </p>
+    </Note>
+  )
 }

@@ -15,12 +15,14 @@ export function Menu({
 }) {
   const [isOpen, setOpen] = useState(false)
   const root = useRef<HTMLDivElement>(null)
-  const items = () => Array.from(root.current?.querySelectorAll<HTMLElement>('[role=menuitem]') ?? [])
+  const items = () =>
+    Array.from(root.current?.querySelectorAll<HTMLElement>('[role=menuitem]') ?? [])
   useEffect(() => {
     if (!isOpen) return
     items()[0]?.focus()
     const outside = (event: Event) => {
-      if (event.target instanceof Node && root.current?.contains(event.target) !== true) setOpen(false)
+      if (event.target instanceof Node && root.current?.contains(event.target) !== true)
+        setOpen(false)
     }
     document.addEventListener('pointerdown', outside)
     return () => document.removeEventListener('pointerdown', outside)
@@ -43,12 +45,19 @@ export function Menu({
     event.preventDefault()
   }
   const choose = (event: Event) => {
-    const item = event.target instanceof Element ? event.target.closest<HTMLElement>('[role=menuitem]') : null
+    const item =
+      event.target instanceof Element ? event.target.closest<HTMLElement>('[role=menuitem]') : null
     if (item !== null && item.dataset['stays'] === undefined) setOpen(false)
   }
   return (
     <div class={`menu${isEnd ? ' is-end' : ''}`} ref={root} onKeyDown={onKeyDown}>
-      <button type="button" class="menu-face" aria-haspopup="menu" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+      <button
+        type="button"
+        class="menu-face"
+        aria-haspopup="menu"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      >
         {face}
         <span class="sr-only"> {label}</span>
       </button>

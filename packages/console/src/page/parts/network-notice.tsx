@@ -2,7 +2,10 @@ import { failedReads, isOnline, repeatFailed, slowReads } from '../api/network.t
 import { Button } from './form.tsx'
 import { Note } from './page.tsx'
 
-/** Says that what is shown may be out of date, or that answers take long, with a button that reads again. */
+/**
+ * Says that what is shown may be out of date, or that answers take long, with a button that reads
+ * again.
+ */
 export function NetworkNotice() {
   const stale = [...failedReads.value.values()].filter(({ readAt }) => readAt !== null)
   const oldest = new Date(Math.min(...stale.map(({ readAt }) => readAt ?? Infinity)))
@@ -12,7 +15,9 @@ export function NetworkNotice() {
       {stale.length > 0 || !isOnline.value ? (
         <Note tone="warn">
           <p>
-            {isOnline.value ? stale[0]?.problem.message : 'This device is offline. The page reads again when it is online.'}
+            {isOnline.value
+              ? stale[0]?.problem.message
+              : 'This device is offline. The page reads again when it is online.'}
             {stale.length > 0 ? (
               <>
                 {' '}

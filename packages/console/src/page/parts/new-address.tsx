@@ -7,7 +7,15 @@ import { Button, Dialog, onSubmit, Text } from './form.tsx'
 import { ProblemNote } from './page.tsx'
 import { tickerOf } from './show.tsx'
 
-export function NewAddress({ asset, onClose, onMade }: { asset: string; onClose(): void; onMade(address: Address): void }) {
+export function NewAddress({
+  asset,
+  onClose,
+  onMade,
+}: {
+  asset: string
+  onClose(): void
+  onMade(address: Address): void
+}) {
   const [label, setLabel] = useState('')
   const { isBusy, problem, run } = useAction()
   return (
@@ -16,7 +24,12 @@ export function NewAddress({ asset, onClose, onMade }: { asset: string; onClose(
         class="stack"
         onSubmit={onSubmit(() =>
           run(async () => {
-            onMade(await sign<Address>('POST', '/dac/v1/address', { asset, ...(label.trim() === '' ? {} : { label: label.trim() }) }))
+            onMade(
+              await sign<Address>('POST', '/dac/v1/address', {
+                asset,
+                ...(label.trim() === '' ? {} : { label: label.trim() }),
+              }),
+            )
             toast('The address is there')
           }),
         )}

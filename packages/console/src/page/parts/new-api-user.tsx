@@ -30,21 +30,26 @@ export function NewApiUser({ onClose, onAsked }: { onClose(): void; onAsked(id: 
       let publicKey = pem.trim()
       if (how === 'make') {
         const made = await makeExportableKey()
-        download(`${label.trim() || 'custody'}-private-key.pem`, made.private_key_pem, 'application/x-pem-file')
+        download(
+          `${label.trim() || 'custody'}-private-key.pem`,
+          made.private_key_pem,
+          'application/x-pem-file',
+        )
         publicKey = made.public_key_pem
       } else {
         const { bits } = await readPublicKey(publicKey)
-        if (bits < BITS_MIN) throw new TypeError(`The key has ${bits} bits: at least ${BITS_MIN} are needed.`)
+        if (bits < BITS_MIN)
+          throw new TypeError(`The key has ${bits} bits: at least ${BITS_MIN} are needed.`)
       }
       const { id } = await panel<{ id: string }>('POST', `${scope.value.panelPath}/api-users`, {
-          sub_account: subAccount.trim(),
-          role,
-          public_key_pem: publicKey,
-          own: isOwn,
-          ...(label.trim() === '' ? {} : { label: label.trim() }),
-          ...(rate.trim() === '' ? {} : { rate_limit: Number(rate) }),
-          ...(list.trim() === '' ? {} : { ip_allow_list: linesOf(list) }),
-        })
+        sub_account: subAccount.trim(),
+        role,
+        public_key_pem: publicKey,
+        own: isOwn,
+        ...(label.trim() === '' ? {} : { label: label.trim() }),
+        ...(rate.trim() === '' ? {} : { rate_limit: Number(rate) }),
+        ...(list.trim() === '' ? {} : { ip_allow_list: linesOf(list) }),
+      })
       onAsked(id)
     })
   const of = (field: string) => (problem?.field === field ? problem.message : null)
@@ -103,7 +108,15 @@ export function NewApiUser({ onClose, onAsked }: { onClose(): void; onAsked(id: 
           hint="Addresses or ranges such as 203.0.113.0/24, one a line. Empty: from anywhere."
           error={of('ip_allow_list')}
         >
-          {(props) => <textarea class="input" rows={2} {...props} value={list} onInput={(event) => setList(event.currentTarget.value)} />}
+          {(props) => (
+            <textarea
+              class="input"
+              rows={2}
+              {...props}
+              value={list}
+              onInput={(event) => setList(event.currentTarget.value)}
+            />
+          )}
         </Field>
         <fieldset class="field is-wide">
           <legend>Key</legend>
@@ -122,8 +135,9 @@ export function NewApiUser({ onClose, onAsked }: { onClose(): void; onAsked(id: 
             label="Public key (PEM)"
             hint={
               <>
-                Made by <code>{custody('keygen')}</code>, or <code>openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:4096</code>.
-                Never the private half.
+                Made by <code>{custody('keygen')}</code>, or{' '}
+                <code>openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:4096</code>. Never the
+                private half.
               </>
             }
             error={of('public_key_pem')}
@@ -144,20 +158,29 @@ export function NewApiUser({ onClose, onAsked }: { onClose(): void; onAsked(id: 
           <div class="is-wide">
             <Note tone="warn">
               <p>
-                The private key is saved as a file, once, and kept nowhere else. For signing in this browser, use the{' '}
-                <a href={pageAt('/browser-key')}>browser key</a>, which no file ever holds.
+                The private key is saved as a file, once, and kept nowhere else. For signing in this
+                browser, use the <a href={pageAt('/browser-key')}>browser key</a>, which no file
+                ever holds.
               </p>
             </Note>
           </div>
         )}
         {may('admin') ? (
           <div class="is-wide">
-            <Check label="It is my own" hint="What it signs is shown under your name" value={isOwn} onValue={setOwn} />
+            <Check
+              label="It is my own"
+              hint="What it signs is shown under your name"
+              value={isOwn}
+              onValue={setOwn}
+            />
           </div>
         ) : null}
         <ProblemNote
           problem={
-            problem !== null && ['label', 'sub_account', 'rate_limit', 'ip_allow_list', 'public_key_pem'].includes(problem.field ?? '')
+            problem !== null &&
+            ['label', 'sub_account', 'rate_limit', 'ip_allow_list', 'public_key_pem'].includes(
+              problem.field ?? '',
+            )
               ? null
               : problem
           }
@@ -171,4 +194,3 @@ export function NewApiUser({ onClose, onAsked }: { onClose(): void; onAsked(id: 
     </Dialog>
   )
 }
-

@@ -3,7 +3,10 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { Problem } from '../api/http.ts'
 import { Icon, Shape, type IconName } from './icons.tsx'
 
-/** A page's heading and what is below it. The browser's title follows, and a screen reader hears where it is. */
+/**
+ * A page's heading and what is below it. The browser's title follows, and a screen reader hears
+ * where it is.
+ */
 export function Page({
   title,
   lead,
@@ -184,7 +187,11 @@ export function Facts({ of }: { of: readonly (readonly [string, ComponentChildre
 }
 
 /** Figures to look at first. */
-export function Figures({ of }: { of: readonly { name: string; value: ComponentChildren; note?: ComponentChildren; href?: string }[] }) {
+export function Figures({
+  of,
+}: {
+  of: readonly { name: string; value: ComponentChildren; note?: ComponentChildren; href?: string }[]
+}) {
   return (
     <dl class="figures">
       {of.map(({ name, value, note, href }) => (

@@ -3,7 +3,10 @@ import { assetNames } from '../api/assets.ts'
 import { exact } from '../api/wire.ts'
 import { Choice } from './form.tsx'
 
-/** An idempotency key for as long as a form is open: what is sent from it twice is done once. Afterwards `renew` makes another. */
+/**
+ * An idempotency key for as long as a form is open: what is sent from it twice is done once.
+ * Afterwards `renew` makes another.
+ */
 export function useSequence(): { sequence: string; renew(): void } {
   const [sequence, setSequence] = useState(() => crypto.randomUUID() as string)
   return { sequence, renew: () => setSequence(crypto.randomUUID()) }
@@ -15,7 +18,11 @@ export const NO_DECIMAL = 'Not a decimal number: digits, and a point before the 
 export function amountError(text: string): string | null {
   if (text.trim() === '') return null
   const amount = exact(text)
-  return amount === null ? NO_DECIMAL : /^0(?:\.0*)?$/.test(amount.text) ? 'Must be more than zero.' : null
+  return amount === null
+    ? NO_DECIMAL
+    : /^0(?:\.0*)?$/.test(amount.text)
+      ? 'Must be more than zero.'
+      : null
 }
 
 /** What a typed amount is in a body; null where it is none. */
@@ -37,7 +44,17 @@ export function AssetChoice({
 }) {
   const word = (name: string) => {
     const asset = assetNames.value.get(name)
-    return asset === undefined ? name : `${asset.ticker} · ${asset.name}${asset.network === asset.ticker ? '' : ` on ${asset.network}`}`
+    return asset === undefined
+      ? name
+      : `${asset.ticker} · ${asset.name}${asset.network === asset.ticker ? '' : ` on ${asset.network}`}`
   }
-  return <Choice label={label} value={value} onValue={onValue} hint={hint} options={of.map((name) => [name, word(name)])} />
+  return (
+    <Choice
+      label={label}
+      value={value}
+      onValue={onValue}
+      hint={hint}
+      options={of.map((name) => [name, word(name)])}
+    />
+  )
 }

@@ -15,12 +15,25 @@ interface Look {
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 9 })
 
 /** Draws a series into an element, as wide as that is. @returns what takes it away */
-export function plot(element: HTMLElement, series: Series, { kind, height, line, grid, text }: Look): () => void {
-  const axis = { stroke: text, size: 28, font: '12px system-ui, sans-serif', grid: { stroke: grid, width: 1 }, ticks: { show: false } }
+export function plot(
+  element: HTMLElement,
+  series: Series,
+  { kind, height, line, grid, text }: Look,
+): () => void {
+  const axis = {
+    stroke: text,
+    size: 28,
+    font: '12px system-ui, sans-serif',
+    grid: { stroke: grid, width: 1 },
+    ticks: { show: false },
+  }
   const sign = series.unit === 'USD' ? '$' : ''
   const shown = (point: Series['points'][number] | undefined) =>
     point === undefined ? '–' : series.unit === 'USD' ? usd(point.value) : amountText(point.value)
-  const data: UPlot.AlignedData = [series.points.map(({ at }) => Date.parse(at) / 1000), series.points.map(({ value }) => Number(value))]
+  const data: UPlot.AlignedData = [
+    series.points.map(({ at }) => Date.parse(at) / 1000),
+    series.points.map(({ value }) => Number(value)),
+  ]
   const bars =
     kind === 'bars' && UPlot.paths.bars
       ? { paths: UPlot.paths.bars({ size: [0.6, 40], radius: 0.15 }), points: { show: false } }
@@ -35,7 +48,10 @@ export function plot(element: HTMLElement, series: Series, { kind, height, line,
       legend: { live: true },
       // Half a bar's room at either end.
       scales: {
-        x: { range: (_chart, low, high) => (kind === 'bars' ? [low - 43_200, high + 43_200] : [low, high]) },
+        x: {
+          range: (_chart, low, high) =>
+            kind === 'bars' ? [low - 43_200, high + 43_200] : [low, high],
+        },
         y: { range: (_chart, low, high) => [Math.min(0, low), high <= 0 ? 1 : high * 1.08] },
       },
       axes: [
@@ -44,12 +60,27 @@ export function plot(element: HTMLElement, series: Series, { kind, height, line,
           grid: { show: false },
           space: 70,
           values: (_chart, times) =>
-            times.map((time) => new Date(time * 1000).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })),
+            times.map((time) =>
+              new Date(time * 1000).toLocaleDateString('en-GB', {
+                day: 'numeric',
+                month: 'short',
+                timeZone: 'UTC',
+              }),
+            ),
         },
-        { ...axis, size: 52, space: 44, values: (_chart, values) => values.map((value) => `${sign}${SHORT.format(value)}`) },
+        {
+          ...axis,
+          size: 52,
+          space: 44,
+          values: (_chart, values) => values.map((value) => `${sign}${SHORT.format(value)}`),
+        },
       ],
       series: [
-        { label: 'Day', value: (_chart, time) => (time === null ? '–' : new Date(time * 1000).toUTCString().slice(5, 16)) },
+        {
+          label: 'Day',
+          value: (_chart, time) =>
+            time === null ? '–' : new Date(time * 1000).toUTCString().slice(5, 16),
+        },
         {
           label: series.unit,
           stroke: line,
@@ -57,14 +88,17 @@ export function plot(element: HTMLElement, series: Series, { kind, height, line,
           fill: `${line}${kind === 'bars' ? 'cc' : '1f'}`,
           ...bars,
           // The line is drawn by a floating-point number; what is read is the exact one.
-          value: (_chart, _value, _series, at) => shown(at === null ? undefined : series.points[at]),
+          value: (_chart, _value, _series, at) =>
+            shown(at === null ? undefined : series.points[at]),
         },
       ],
     },
     data,
     element,
   )
-  const sizes = new ResizeObserver(() => chart.setSize({ width: Math.max(element.clientWidth, 200), height }))
+  const sizes = new ResizeObserver(() =>
+    chart.setSize({ width: Math.max(element.clientWidth, 200), height }),
+  )
   sizes.observe(element)
   return () => {
     sizes.disconnect()

@@ -11,7 +11,15 @@ import { Copy, Id, tickerOf, Time } from './show.tsx'
  * @param address what the code holds: a payment URI too
  * @param shown the address alone
  */
-export function PayTo({ address, shown = address, label }: { address: string; shown?: string; label: string }) {
+export function PayTo({
+  address,
+  shown = address,
+  label,
+}: {
+  address: string
+  shown?: string
+  label: string
+}) {
   return (
     <div class="receive">
       <div class="qr-box">

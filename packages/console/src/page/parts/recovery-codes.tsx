@@ -18,11 +18,19 @@ export function RecoveryCodes({ codes, onKept }: { codes: readonly string[]; onK
       </ol>
       <div class="row">
         <Copy text={text} label="recovery codes" word="Copy" />
-        <Button class="small" icon="download" onClick={() => download('custody-recovery-codes.txt', text, 'text/plain')}>
+        <Button
+          class="small"
+          icon="download"
+          onClick={() => download('custody-recovery-codes.txt', text, 'text/plain')}
+        >
           Save as a file
         </Button>
       </div>
-      <Check label="I have kept them where I find them without this machine" value={isKept} onValue={setKept} />
+      <Check
+        label="I have kept them where I find them without this machine"
+        value={isKept}
+        onValue={setKept}
+      />
       <Button kind="primary" disabled={!isKept} onClick={onKept}>
         Go on
       </Button>

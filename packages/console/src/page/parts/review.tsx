@@ -39,20 +39,26 @@ export function Review({
   onAnother,
 }: {
   draft: Draft
-  /** The network's name of a tag, and the tag or that there is none; null for an asset without tags. */
+  /**
+   * The network's name of a tag, and the tag or that there is none; null for an asset without tags.
+   */
   tag: { name: string; shown: ComponentChildren } | null
   amount: NonNullable<ReturnType<typeof exact>>
   fee: FeeEstimate | null
   price: string | null
   onBack(): void
   onSent(): void
-  /** What this form ordered before stands, and is another order: it gets a `sequence_id` of its own. */
+  /**
+   * What this form ordered before stands, and is another order: it gets a `sequence_id` of its own.
+   */
   onAnother(): void
 }) {
   const [end, setEnd] = useState('')
   const [isRight, setRight] = useState(false)
   const { isBusy, problem, run } = useAction()
-  const before = useRead<TransactionPage>(mirror(`/dac/v1/transactions?dest_id=${encodeURIComponent(draft.address)}&limit=1`))
+  const before = useRead<TransactionPage>(
+    mirror(`/dac/v1/transactions?dest_id=${encodeURIComponent(draft.address)}&limit=1`),
+  )
   const wanted = draft.address.slice(-END_LENGTH)
   const earlier = before.data
   const submit = () =>
@@ -137,8 +143,8 @@ export function Review({
         {earlier === undefined ? null : earlier.total === 0 ? (
           <Note tone="warn">
             <p>
-              The first time that anything goes to this address from here. Compare it with its owner, by another way than the one it came
-              by.
+              The first time that anything goes to this address from here. Compare it with its
+              owner, by another way than the one it came by.
             </p>
           </Note>
         ) : (
@@ -174,7 +180,13 @@ export function Review({
           <KeyNotice />
           <ProblemNote problem={problem} />
           <div class="row">
-            <Button kind="primary" type="submit" icon="key" isBusy={isBusy} disabled={!isRight || end !== wanted}>
+            <Button
+              kind="primary"
+              type="submit"
+              icon="key"
+              isBusy={isBusy}
+              disabled={!isRight || end !== wanted}
+            >
               Sign and send
             </Button>
             <Button onClick={onBack}>Back</Button>

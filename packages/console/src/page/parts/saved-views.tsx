@@ -20,7 +20,8 @@ export function SavedViews({ page }: { page: string }) {
   const text = now.toString()
   const mine = (views.data ?? []).filter((view) => view.page === page)
   const open = mine.find((view) => view.query === text)
-  const save = (all: (Omit<View, 'id'> & { id?: string })[]) => panel('PUT', `${scope.value.panelPath}/views`, { views: all })
+  const save = (all: (Omit<View, 'id'> & { id?: string })[]) =>
+    panel('PUT', `${scope.value.panelPath}/views`, { views: all })
   if (views.data === undefined || (mine.length === 0 && text === '')) return null
   return (
     <div class="views">
@@ -29,7 +30,11 @@ export function SavedViews({ page }: { page: string }) {
           All
         </a>
         {mine.map((view) => (
-          <a key={view.id} href={`${path}?${view.query}`} aria-current={view === open ? 'page' : undefined}>
+          <a
+            key={view.id}
+            href={`${path}?${view.query}`}
+            aria-current={view === open ? 'page' : undefined}
+          >
             {view.name}
           </a>
         ))}
@@ -68,7 +73,14 @@ export function SavedViews({ page }: { page: string }) {
               }),
             )}
           >
-            <Text label="Name" value={name} onValue={setName} required maxLength={40} hint="Only you see it." />
+            <Text
+              label="Name"
+              value={name}
+              onValue={setName}
+              required
+              maxLength={40}
+              hint="Only you see it."
+            />
             <ProblemNote problem={problem} />
             <Button kind="primary" type="submit" isBusy={isBusy}>
               Save

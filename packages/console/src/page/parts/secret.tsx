@@ -11,7 +11,8 @@ export function Secret({ of, onClose }: { of: string; onClose(): void }) {
       </Note>
       <Code text={of} label="Secret" />
       <p class="muted">
-        Whoever has it can forge events to your server; <code>verifyWebhook</code> of the client checks each delivery with it.
+        Whoever has it can forge events to your server; <code>verifyWebhook</code> of the client
+        checks each delivery with it.
       </p>
       <Button kind="primary" onClick={onClose}>
         I have kept it

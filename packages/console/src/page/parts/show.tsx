@@ -7,7 +7,10 @@ import { assetNames } from '../api/assets.ts'
 import { announce } from './announce.tsx'
 import { Icon } from './icons.tsx'
 
-/** An exact amount, digits that cannot be told apart from zeros trimmed at the end. @param of the asset */
+/**
+ * An exact amount, digits that cannot be told apart from zeros trimmed at the end. @param of the
+ * asset
+ */
 export function Amount({
   value,
   of,
@@ -35,9 +38,14 @@ export function Amount({
 }
 
 /** Dollars with all their digits: what is charged and held in USD. */
-export const Usd = ({ value }: { value: string | null | undefined }) => <span class="amount">{usd(value)}</span>
+export const Usd = ({ value }: { value: string | null | undefined }) => (
+  <span class="amount">{usd(value)}</span>
+)
 
-/** What coins are worth, to the cent. Where digits are left out it says so, and has all of them on hovering. */
+/**
+ * What coins are worth, to the cent. Where digits are left out it says so, and has all of them on
+ * hovering.
+ */
 export function Worth({ value }: { value: string | null | undefined }) {
   const { text, exact } = usdShort(value)
   return (
@@ -48,7 +56,8 @@ export function Worth({ value }: { value: string | null | undefined }) {
 }
 
 /** `USDT` of `USDT_ETH`. */
-export const tickerOf = (asset: string): string => assetNames.value.get(asset)?.ticker ?? asset.split('_')[0] ?? asset
+export const tickerOf = (asset: string): string =>
+  assetNames.value.get(asset)?.ticker ?? asset.split('_')[0] ?? asset
 
 /** A coin's badge, ticker, and the network where it is not the coin's own. */
 export function AssetName({ of, isLong = false }: { of: string; isLong?: boolean }) {
@@ -64,7 +73,9 @@ export function AssetName({ of, isLong = false }: { of: string; isLong?: boolean
         <span class="asset-ticker">{ticker}</span>
         {isLong || network !== ticker ? (
           <span class="asset-network muted">
-            {isLong ? `${asset?.name ?? ticker}${network === ticker ? '' : ` on ${network}`}` : `on ${network}`}
+            {isLong
+              ? `${asset?.name ?? ticker}${network === ticker ? '' : ` on ${network}`}`
+              : `on ${network}`}
           </span>
         ) : null}
       </span>
@@ -102,7 +113,8 @@ function relative(ms: number): string {
 export function utc(at: string): string {
   const date = new Date(at)
   if (Number.isNaN(date.getTime())) return at
-  const [, day, month, year, time] = /^\w+, (\d+) (\w+) (\d+) ([\d:]+)/.exec(date.toUTCString()) ?? []
+  const [, day, month, year, time] =
+    /^\w+, (\d+) (\w+) (\d+) ([\d:]+)/.exec(date.toUTCString()) ?? []
   return `${Number(day)} ${month} ${year}, ${time} UTC`
 }
 

@@ -1,6 +1,9 @@
 import { Shape, type Tone } from './icons.tsx'
 
-/** Tone and word of each state that anything here can be in. What is not listed is shown as it is called. */
+/**
+ * Tone and word of each state that anything here can be in. What is not listed is shown as it is
+ * called.
+ */
 const STATES: Record<string, readonly [Tone, string]> = {
   // transactions
   CREATED: ['info', 'Created'],

@@ -64,10 +64,15 @@ export function Attempts({
         keyOf={({ attempt }) => String(attempt)}
         columns={[
           { head: 'Hash', cell: ({ hash }) => <Id value={hash} keep={8} label="hash" /> },
-          { head: 'Kind', isMinor: true, cell: ({ kind }) => kind.toLowerCase().replaceAll('_', ' ') },
+          {
+            head: 'Kind',
+            isMinor: true,
+            cell: ({ kind }) => kind.toLowerCase().replaceAll('_', ' '),
+          },
           {
             head: 'State',
-            cell: ({ state, replaced_by: by }) => (by ? <Status of={state} word="Replaced" tone="neutral" /> : <Status of={state} />),
+            cell: ({ state, replaced_by: by }) =>
+              by ? <Status of={state} word="Replaced" tone="neutral" /> : <Status of={state} />,
           },
           {
             head: 'Fee',
@@ -81,20 +86,26 @@ export function Attempts({
                 <Amount value={fee} of={asset} />
               ),
           },
-          { head: 'Block', isMinor: true, cell: ({ block_height: height }) => height ?? <span class="muted">–</span> },
+          {
+            head: 'Block',
+            isMinor: true,
+            cell: ({ block_height: height }) => height ?? <span class="muted">–</span>,
+          },
           { head: 'Offered', cell: ({ broadcast_at: at }) => <Time at={at} /> },
         ]}
         empty={<p class="pad muted">Nothing was offered to the network yet.</p>}
       />
       {replacements.length === 0 ? null : (
         <ul class="pad plain-list">
-          {replacements.map(({ kind, state, reason, created_at: at, fee_level: level, fee_rate: rate }) => (
-            <li key={at}>
-              <Status of={state} /> {kind}
-              {level === null && rate === null ? '' : ` at ${level ?? rate}`}
-              {reason === null ? '' : `: ${reason}`} · <Time at={at} />
-            </li>
-          ))}
+          {replacements.map(
+            ({ kind, state, reason, created_at: at, fee_level: level, fee_rate: rate }) => (
+              <li key={at}>
+                <Status of={state} /> {kind}
+                {level === null && rate === null ? '' : ` at ${level ?? rate}`}
+                {reason === null ? '' : `: ${reason}`} · <Time at={at} />
+              </li>
+            ),
+          )}
         </ul>
       )}
     </Card>
@@ -109,7 +120,8 @@ export function Request({ request }: { request: Story['request'] }) {
     // As it was sent, with line breaks between its fields.
     body = body.replaceAll(
       /("(?:[^"\\]|\\.)*")|([{,])(?=\s*")|(\})$/g,
-      (_all, text?: string, mark?: string, end?: string) => text ?? (mark === undefined ? `\n${end ?? ''}` : `${mark}\n  `),
+      (_all, text?: string, mark?: string, end?: string) =>
+        text ?? (mark === undefined ? `\n${end ?? ''}` : `${mark}\n  `),
     )
   } catch {
     // Shown as it is.
@@ -119,8 +131,14 @@ export function Request({ request }: { request: Story['request'] }) {
       title="Request"
       lead={
         <>
-          Signed by {request.person ? <strong>{request.person.name}</strong> : <strong>{request.label ?? 'an API user'}</strong>} · API
-          key <Id value={request.api_key} label="API key" /> · <Time at={request.received_at} />
+          Signed by{' '}
+          {request.person ? (
+            <strong>{request.person.name}</strong>
+          ) : (
+            <strong>{request.label ?? 'an API user'}</strong>
+          )}{' '}
+          · API key <Id value={request.api_key} label="API key" /> ·{' '}
+          <Time at={request.received_at} />
         </>
       }
     >
@@ -145,7 +163,10 @@ export function Screening({ rows, holds }: { rows: Story['screening']; holds: St
         keyOf={({ provider, address, at }) => provider + address + at}
         columns={[
           { head: 'Provider', cell: ({ provider }) => provider },
-          { head: 'Address', cell: ({ address }) => <Id value={address} keep={8} label="address" /> },
+          {
+            head: 'Address',
+            cell: ({ address }) => <Id value={address} keep={8} label="address" />,
+          },
           {
             head: 'Risk',
             cell: ({ risk_level: level }) =>
@@ -163,12 +184,18 @@ export function Screening({ rows, holds }: { rows: Story['screening']; holds: St
       />
       {holds.length === 0 ? null : (
         <ul class="pad plain-list">
-          {holds.map(({ address, source, risk_level: level, held_at: at, released_at: released }) => (
-            <li key={address + at}>
-              <Status of={released === null ? 'FROZEN' : 'done'} word={released === null ? 'Holds it' : 'Let go'} />{' '}
-              <Id value={address} keep={8} label="address" /> {source}, {level} · <Time at={released ?? at} />
-            </li>
-          ))}
+          {holds.map(
+            ({ address, source, risk_level: level, held_at: at, released_at: released }) => (
+              <li key={address + at}>
+                <Status
+                  of={released === null ? 'FROZEN' : 'done'}
+                  word={released === null ? 'Holds it' : 'Let go'}
+                />{' '}
+                <Id value={address} keep={8} label="address" /> {source}, {level} ·{' '}
+                <Time at={released ?? at} />
+              </li>
+            ),
+          )}
         </ul>
       )}
     </Card>
@@ -210,7 +237,11 @@ export function Ledger({ rows }: { rows: Story['ledger'] }) {
         columns={[
           { head: 'Account', cell: ({ account }) => account.replaceAll('_', ' ') },
           { head: 'Entry', cell: ({ entry }) => entry.replaceAll('_', ' ') },
-          { head: 'Amount', isNumber: true, cell: ({ amount, asset }) => <Amount value={amount} of={asset} isSigned /> },
+          {
+            head: 'Amount',
+            isNumber: true,
+            cell: ({ amount, asset }) => <Amount value={amount} of={asset} isSigned />,
+          },
           { head: 'When', isMinor: true, cell: ({ at }) => <Time at={at} /> },
         ]}
         empty={null}
@@ -220,7 +251,13 @@ export function Ledger({ rows }: { rows: Story['ledger'] }) {
 }
 
 /** What was told of it, and to whom. */
-export function Deliveries({ events, rows }: { events: Story['events']; rows: Story['deliveries'] }) {
+export function Deliveries({
+  events,
+  rows,
+}: {
+  events: Story['events']
+  rows: Story['deliveries']
+}) {
   if (events.length === 0) return null
   return (
     <Card title="Events" lead={rows.length === 0 ? 'No webhook wanted them.' : undefined} isBare>

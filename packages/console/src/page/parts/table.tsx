@@ -17,8 +17,9 @@ export interface Column<Row> {
 const ROWS_EXPECTED = 5
 
 /**
- * Rows of one kind; loading, refused and empty states are its own. With `hrefOf` a row is opened by a click, Enter, and `j` `k`.
- * The notice of the page, and not the table, tells that rows could not be read again.
+ * Rows of one kind; loading, refused and empty states are its own. With `hrefOf` a row is opened by
+ * a click, Enter, and `j` `k`. The notice of the page, and not the table, tells that rows could not
+ * be read again.
  * @param rows undefined: not read yet
  */
 export function Table<Row>({
@@ -43,19 +44,24 @@ export function Table<Row>({
     if (hrefOf === undefined) return
     const step = (event: KeyboardEvent) => {
       if ((event.key !== 'j' && event.key !== 'k') || isTyping(event)) return
-      const links = Array.from(body.current?.querySelectorAll<HTMLAnchorElement>('a.row-link') ?? [])
+      const links = Array.from(
+        body.current?.querySelectorAll<HTMLAnchorElement>('a.row-link') ?? [],
+      )
       const at = links.indexOf(document.activeElement as HTMLAnchorElement)
       links[event.key === 'j' ? Math.min(at + 1, links.length - 1) : Math.max(at - 1, 0)]?.focus()
     }
     addEventListener('keydown', step)
     return () => removeEventListener('keydown', step)
   }, [hrefOf === undefined])
-  if (reading.problem !== null && rows === undefined) return <ProblemNote problem={reading.problem} retry={reading.reload} />
+  if (reading.problem !== null && rows === undefined)
+    return <ProblemNote problem={reading.problem} retry={reading.reload} />
   if (rows?.length === 0) return <>{empty}</>
-  const classOf = ({ isNumber, isMinor }: Column<Row>) => [isNumber ? 'is-number' : '', isMinor ? 'is-minor' : ''].join(' ').trim()
+  const classOf = ({ isNumber, isMinor }: Column<Row>) =>
+    [isNumber ? 'is-number' : '', isMinor ? 'is-minor' : ''].join(' ').trim()
   const isStacked = hrefOf === undefined && columns.some(({ isMinor }) => isMinor)
   // Browsers drop the roles of a table that is laid out as blocks.
-  const role = (name: 'table' | 'rowgroup' | 'row' | 'cell' | 'columnheader') => (isStacked ? { role: name } : {})
+  const role = (name: 'table' | 'rowgroup' | 'row' | 'cell' | 'columnheader') =>
+    isStacked ? { role: name } : {}
   return (
     <>
       <div class="table-wrap" tabIndex={0} role="region" aria-label={label}>
@@ -79,16 +85,30 @@ export function Table<Row>({
               ? Array.from({ length: ROWS_EXPECTED }, (_, index) => (
                   <tr key={index} {...role('row')}>
                     {columns.map((column) => (
-                      <td key={column.head} class={classOf(column)} data-head={column.head} {...role('cell')}>
+                      <td
+                        key={column.head}
+                        class={classOf(column)}
+                        data-head={column.head}
+                        {...role('cell')}
+                      >
                         <span class="skeleton" data-line={index % 4} />
                       </td>
                     ))}
                   </tr>
                 ))
               : rows.map((row) => (
-                  <tr key={keyOf(row)} onClick={(event) => hrefOf !== undefined && openRow(event, hrefOf(row))} {...role('row')}>
+                  <tr
+                    key={keyOf(row)}
+                    onClick={(event) => hrefOf !== undefined && openRow(event, hrefOf(row))}
+                    {...role('row')}
+                  >
                     {columns.map((column, index) => (
-                      <td key={column.head} class={classOf(column)} data-head={column.head} {...role('cell')}>
+                      <td
+                        key={column.head}
+                        class={classOf(column)}
+                        data-head={column.head}
+                        {...role('cell')}
+                      >
                         {index === 0 && hrefOf !== undefined ? (
                           <a class="row-link" href={hrefOf(row)}>
                             {column.cell(row)}
@@ -112,12 +132,17 @@ export const isTyping = (event: KeyboardEvent): boolean =>
   event.ctrlKey ||
   event.metaKey ||
   event.altKey ||
-  (event.target instanceof HTMLElement && (event.target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName))) ||
+  (event.target instanceof HTMLElement &&
+    (event.target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName))) ||
   document.querySelector('dialog[open]') !== null
 
 /** A click anywhere in the row that is none on a control, and selects no text. */
 function openRow(event: MouseEvent, href: string): void {
-  if (event.target instanceof Element && event.target.closest('a, button, input, select, label') !== null) return
+  if (
+    event.target instanceof Element &&
+    event.target.closest('a, button, input, select, label') !== null
+  )
+    return
   if ((getSelection()?.toString() ?? '') !== '') return
   go(href)
 }
@@ -132,7 +157,11 @@ export function Pager({ page, limit, total }: { page: number; limit: number; tot
         <Icon name={icon} />
       </span>
     ) : (
-      <a class="button small" aria-label={word} href={withQuery({ page: to === 1 ? null : String(to) })}>
+      <a
+        class="button small"
+        aria-label={word}
+        href={withQuery({ page: to === 1 ? null : String(to) })}
+      >
         <Icon name={icon} />
       </a>
     )

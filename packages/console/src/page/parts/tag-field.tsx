@@ -62,21 +62,40 @@ export const addressHint = (asset: string, { validity, isAsking }: Destination) 
 function withinSentence(asset: string, { validity }: Destination) {
   const word = tagName(asset).toLowerCase()
   const inside = validity?.address_tag ?? null
-  if (inside !== null) return <>The address contains the {word} <code>{inside}</code>.</>
+  if (inside !== null)
+    return (
+      <>
+        The address contains the {word} <code>{inside}</code>.
+      </>
+    )
   return assetNames.value.get(asset)?.family === 'stellar'
     ? `The address contains an id of its own and takes no ${word}.`
     : `The address states that it has no ${word}.`
 }
 
 /** The tag of a payment for a review, in words where it has none. Null for assets without tags. */
-export function tagShown(asset: string, destination: Destination): { name: string; shown: ComponentChildren } | null {
+export function tagShown(
+  asset: string,
+  destination: Destination,
+): { name: string; shown: ComponentChildren } | null {
   if (destination.is === 'none') return null
   const name = tagName(asset)
   if (destination.is === 'within') return { name, shown: withinSentence(asset, destination) }
-  return { name, shown: destination.tag === '' ? `The payee has no ${name.toLowerCase()}` : <code>{destination.tag}</code> }
+  return {
+    name,
+    shown:
+      destination.tag === '' ? (
+        `The payee has no ${name.toLowerCase()}`
+      ) : (
+        <code>{destination.tag}</code>
+      ),
+  }
 }
 
-/** The tag of a destination, or the statement that it has none. Shows nothing for assets without tags. */
+/**
+ * The tag of a destination, or the statement that it has none. Shows nothing for assets without
+ * tags.
+ */
 export function TagField({
   asset,
   destination,
@@ -106,10 +125,18 @@ export function TagField({
         maxLength={TAG_LENGTH_MAX}
         class="input code"
         hint="The payee names it with the address. Exchanges cannot credit a payment without it."
-        error={error ?? destination.tagError ?? (isMissing ? `This account refuses payments without a ${word}.` : null)}
+        error={
+          error ??
+          destination.tagError ??
+          (isMissing ? `This account refuses payments without a ${word}.` : null)
+        }
       />
       {destination.tag === '' && !destination.isRequired ? (
-        <Check label={`The payee has no ${word}`} value={draft.hasNoTag} onValue={(hasNoTag) => onDraft({ tag: '', hasNoTag })} />
+        <Check
+          label={`The payee has no ${word}`}
+          value={draft.hasNoTag}
+          onValue={(hasNoTag) => onDraft({ tag: '', hasNoTag })}
+        />
       ) : null}
     </div>
   )

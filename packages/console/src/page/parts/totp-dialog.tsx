@@ -24,10 +24,14 @@ export function TotpDialog({ onClose }: { onClose(): void }) {
   useEffect(() => void run(async () => setSecret(await panel<Secret>('POST', '/me/totp'))), [])
   const confirm = () =>
     run(async () => {
-      const { recovery_codes: fresh } = await panel<{ recovery_codes: string[] | null }>('POST', '/me/totp/confirm', {
-        totp_token: secret?.totp_token,
-        code: code.replaceAll(/\s/g, ''),
-      })
+      const { recovery_codes: fresh } = await panel<{ recovery_codes: string[] | null }>(
+        'POST',
+        '/me/totp/confirm',
+        {
+          totp_token: secret?.totp_token,
+          code: code.replaceAll(/\s/g, ''),
+        },
+      )
       await openSession()
       toast('The authenticator app is set up')
       if (fresh === null) onClose()

@@ -16,25 +16,41 @@ const TYPES: Record<string, string> = {
 export const typeWord = (type: string): string => TYPES[type] ?? type
 
 /** Whether coins leave by it. */
-export const isOutgoing = ({ type }: Transaction): boolean => type !== 'Deposit' && type !== 'GasTankDeposit'
+export const isOutgoing = ({ type }: Transaction): boolean =>
+  type !== 'Deposit' && type !== 'GasTankDeposit'
 
 const COLUMNS: readonly Column<Transaction>[] = [
-  { head: 'Status', cell: ({ status, sub_status: sub }) => <TransactionStatus status={status} sub={sub} /> },
+  {
+    head: 'Status',
+    cell: ({ status, sub_status: sub }) => <TransactionStatus status={status} sub={sub} />,
+  },
   { head: 'Type', cell: ({ type }) => typeWord(type), isMinor: true },
   { head: 'Asset', cell: ({ asset }) => <AssetName of={asset} />, isMinor: true },
   {
     head: 'Amount',
     isNumber: true,
-    cell: (each) => <Amount value={isOutgoing(each) ? `-${each.amount}` : each.amount} of={each.asset} isSigned />,
+    cell: (each) => (
+      <Amount value={isOutgoing(each) ? `-${each.amount}` : each.amount} of={each.asset} isSigned />
+    ),
   },
   {
     head: 'Value at the time',
     isNumber: true,
     isMinor: true,
-    cell: ({ amount_in_usd: value }) => (value === null ? <span class="muted">–</span> : <Worth value={value} />),
+    cell: ({ amount_in_usd: value }) =>
+      value === null ? <span class="muted">–</span> : <Worth value={value} />,
   },
-  { head: 'Destination', isMinor: true, cell: ({ destination_id: to }) => <Id value={to} label="destination" /> },
-  { head: 'Memo', isMinor: true, cell: ({ memo }) => (memo === '' ? <span class="muted">–</span> : <span class="cut">{memo}</span>) },
+  {
+    head: 'Destination',
+    isMinor: true,
+    cell: ({ destination_id: to }) => <Id value={to} label="destination" />,
+  },
+  {
+    head: 'Memo',
+    isMinor: true,
+    cell: ({ memo }) =>
+      memo === '' ? <span class="muted">–</span> : <span class="cut">{memo}</span>,
+  },
   { head: 'When', cell: ({ created_at: at }) => <Time at={at} /> },
 ]
 

@@ -25,13 +25,20 @@ export function needed(given: Arguments, name: string): string {
   return value
 }
 
-export const missing = (name: string): BinanceError => (
-  new BinanceError(-1102, `Mandatory parameter '${name}' was not sent, was empty/null, or malformed.`))
+export const missing = (name: string): BinanceError =>
+  new BinanceError(
+    -1102,
+    `Mandatory parameter '${name}' was not sent, was empty/null, or malformed.`,
+  )
 
-export const illegal = (name: string, range: string): BinanceError => (
-  new BinanceError(-1100, `Illegal characters found in parameter '${name}'; legal range is '${range}'.`))
+export const illegal = (name: string, range: string): BinanceError =>
+  new BinanceError(
+    -1100,
+    `Illegal characters found in parameter '${name}'; legal range is '${range}'.`,
+  )
 
-export const filter = (name: string): BinanceError => new BinanceError(-1013, `Filter failure: ${name}`)
+export const filter = (name: string): BinanceError =>
+  new BinanceError(-1013, `Filter failure: ${name}`)
 
 /** An optional whole number. @throws BinanceError that names it */
 export function whole(given: Arguments, name: string): number | null {

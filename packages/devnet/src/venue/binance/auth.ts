@@ -14,12 +14,20 @@ const ORDERS_MAX = 100
 const ORDERS_MS = 10_000
 
 /** HMAC-SHA256 of query and body, one after the other, in hexadecimal. */
-export const signatureOf = (text: string, secret: string): string => createHmac('sha256', secret).update(text).digest('hex')
+export const signatureOf = (text: string, secret: string): string =>
+  createHmac('sha256', secret).update(text).digest('hex')
 
 /** A query or a form without its signature. */
-const unsigned = (text: string): string => text.split('&').filter((part) => !part.startsWith('signature=')).join('&')
+const unsigned = (text: string): string =>
+  text
+    .split('&')
+    .filter((part) => !part.startsWith('signature='))
+    .join('&')
 
-interface Window { startMs: number; used: number }
+interface Window {
+  startMs: number
+  used: number
+}
 
 /** Who calls, and how often. */
 export class BinanceGuard {
@@ -34,7 +42,8 @@ export class BinanceGuard {
   /** The key whose signed request this is. @throws BinanceError */
   key({ headers, query, body }: HttpRequest, given: Arguments, permission: Permission): ApiKey {
     const name = headers['x-mbx-apikey']
-    if (typeof name !== 'string' || name === '') throw new BinanceError(-2014, 'API-key format invalid.', 401)
+    if (typeof name !== 'string' || name === '')
+      throw new BinanceError(-2014, 'API-key format invalid.', 401)
     const key = this.#venue.keys.get(name)
     if (!key || key.isRevoked) throw notPermitted()
     const signature = given['signature']
@@ -61,23 +70,40 @@ export class BinanceGuard {
   /** @throws BinanceError */
   countOrder(key: ApiKey): void {
     if (key.isUnlimited || add(this.#orders, key.account, 1, ORDERS_MS).used <= ORDERS_MAX) return
-    throw new BinanceError(-1015, `Too many new orders; current limit is ${ORDERS_MAX} orders per 10 SECOND.`, 429, { 'retry-after': '10' })
+    throw new BinanceError(
+      -1015,
+      `Too many new orders; current limit is ${ORDERS_MAX} orders per 10 SECOND.`,
+      429,
+      { 'retry-after': '10' },
+    )
   }
 
   #inTime(given: Arguments): void {
     const at = whole(given, 'timestamp')
     if (at === null) throw missing('timestamp')
     const window = whole(given, 'recvWindow') ?? WINDOW_MS
-    if (window > WINDOW_MAX_MS) throw new BinanceError(-1131, `recvWindow must be less than ${WINDOW_MAX_MS}.`)
+    if (window > WINDOW_MAX_MS)
+      throw new BinanceError(-1131, `recvWindow must be less than ${WINDOW_MAX_MS}.`)
     const now = this.#venue.now()
-    if (at >= now + AHEAD_MS) throw new BinanceError(-1021, "Timestamp for this request was 1000ms ahead of the server's time.")
-    if (now - at > window) throw new BinanceError(-1021, 'Timestamp for this request is outside of the recvWindow.')
+    if (at >= now + AHEAD_MS)
+      throw new BinanceError(
+        -1021,
+        "Timestamp for this request was 1000ms ahead of the server's time.",
+      )
+    if (now - at > window)
+      throw new BinanceError(-1021, 'Timestamp for this request is outside of the recvWindow.')
   }
 }
 
-const notPermitted = (): BinanceError => new BinanceError(-2015, 'Invalid API-key, IP, or permissions for action.', 401)
+const notPermitted = (): BinanceError =>
+  new BinanceError(-2015, 'Invalid API-key, IP, or permissions for action.', 401)
 
-function add(windows: Map<string, Window>, name: string, weight: number, lengthMs: number): { used: number; restMs: number } {
+function add(
+  windows: Map<string, Window>,
+  name: string,
+  weight: number,
+  lengthMs: number,
+): { used: number; restMs: number } {
   const startMs = Math.floor(Date.now() / lengthMs) * lengthMs
   const window = windows.get(name)
   const used = (window?.startMs === startMs ? window.used : 0) + weight

@@ -3,4 +3,9 @@ import type { Arguments } from './answer.ts'
 import type { BinanceGuard } from './auth.ts'
 
 /** One signed call. */
-export interface Call { venue: Venue; key: ApiKey; given: Arguments; guard: BinanceGuard }
+export interface Call {
+  venue: Venue
+  key: ApiKey
+  given: Arguments
+  guard: BinanceGuard
+}

@@ -7,9 +7,17 @@ import { coinList, depositAddress, depositHistory, withdraw, withdrawHistory } f
 import { allOrders, cancelOrder, myTrades, newOrder, openOrders, queryOrder } from './orders.ts'
 import { bookTicker, dayTicker, depthShape, exchangeInfo, marketsIn, timeShape } from './public.ts'
 
-interface Open { weight: number; open: (venue: Venue, given: Arguments) => unknown }
+interface Open {
+  weight: number
+  open: (venue: Venue, given: Arguments) => unknown
+}
 /** `isWrite`: its answer may get lost. */
-interface Signed { weight: number; permission: Permission; isWrite?: boolean; answer: (call: Call) => unknown }
+interface Signed {
+  weight: number
+  permission: Permission
+  isWrite?: boolean
+  answer: (call: Call) => unknown
+}
 
 export const METHODS: Readonly<Record<string, Open | Signed>> = {
   'GET /api/v3/ping': { weight: 1, open: () => ({}) },
@@ -19,8 +27,17 @@ export const METHODS: Readonly<Record<string, Open | Signed>> = {
   'GET /api/v3/ticker/24hr': { weight: 2, open: dayTicker },
   'GET /api/v3/ticker/bookTicker': { weight: 2, open: bookTicker },
   'GET /api/v3/account': { weight: 20, permission: 'query', answer: account },
-  'POST /api/v3/order': { weight: 1, permission: 'trade', isWrite: true, answer: (call) => newOrder(call) },
-  'POST /api/v3/order/test': { weight: 1, permission: 'trade', answer: (call) => newOrder(call, true) },
+  'POST /api/v3/order': {
+    weight: 1,
+    permission: 'trade',
+    isWrite: true,
+    answer: (call) => newOrder(call),
+  },
+  'POST /api/v3/order/test': {
+    weight: 1,
+    permission: 'trade',
+    answer: (call) => newOrder(call, true),
+  },
   'GET /api/v3/order': { weight: 4, permission: 'query', answer: queryOrder },
   'DELETE /api/v3/order': { weight: 1, permission: 'trade', isWrite: true, answer: cancelOrder },
   'GET /api/v3/openOrders': { weight: 6, permission: 'query', answer: openOrders },
@@ -28,10 +45,23 @@ export const METHODS: Readonly<Record<string, Open | Signed>> = {
   'GET /api/v3/myTrades': { weight: 20, permission: 'query', answer: myTrades },
   'GET /sapi/v1/system/status': { weight: 1, open: () => ({ status: 0, msg: 'normal' }) },
   'GET /sapi/v1/capital/config/getall': { weight: 10, permission: 'query', answer: coinList },
-  'GET /sapi/v1/capital/deposit/address': { weight: 10, permission: 'query', answer: depositAddress },
+  'GET /sapi/v1/capital/deposit/address': {
+    weight: 10,
+    permission: 'query',
+    answer: depositAddress,
+  },
   'GET /sapi/v1/capital/deposit/hisrec': { weight: 1, permission: 'query', answer: depositHistory },
-  'POST /sapi/v1/capital/withdraw/apply': { weight: 600, permission: 'withdraw', isWrite: true, answer: withdraw },
-  'GET /sapi/v1/capital/withdraw/history': { weight: 20, permission: 'query', answer: withdrawHistory },
+  'POST /sapi/v1/capital/withdraw/apply': {
+    weight: 600,
+    permission: 'withdraw',
+    isWrite: true,
+    answer: withdraw,
+  },
+  'GET /sapi/v1/capital/withdraw/history': {
+    weight: 20,
+    permission: 'query',
+    answer: withdrawHistory,
+  },
   'GET /sapi/v1/account/apiRestrictions': { weight: 1, permission: 'query', answer: restrictions },
   'GET /sapi/v1/asset/tradeFee': { weight: 1, permission: 'query', answer: tradeFees },
 }
@@ -42,13 +72,26 @@ function account({ venue, key }: Call): unknown {
   const { balances, number } = venue.engine.accounts.get(key.account)!
   const { makerBps, takerBps } = venue.kind.rules
   return {
-    makerCommission: Number(makerBps), takerCommission: Number(takerBps), buyerCommission: 0, sellerCommission: 0,
+    makerCommission: Number(makerBps),
+    takerCommission: Number(takerBps),
+    buyerCommission: 0,
+    sellerCommission: 0,
     commissionRates: { maker: rate(makerBps), taker: rate(takerBps), buyer: '0', seller: '0' },
-    canTrade: true, canWithdraw: true, canDeposit: true, brokered: false, requireSelfTradePrevention: false, preventSor: false,
-    updateTime: venue.now(), accountType: 'SPOT',
-    balances: Object.entries(balances).map(([asset, { total, held }]) => (
-      { asset, free: amountText(total - held), locked: amountText(held) })),
-    permissions: ['SPOT'], uid: number,
+    canTrade: true,
+    canWithdraw: true,
+    canDeposit: true,
+    brokered: false,
+    requireSelfTradePrevention: false,
+    preventSor: false,
+    updateTime: venue.now(),
+    accountType: 'SPOT',
+    balances: Object.entries(balances).map(([asset, { total, held }]) => ({
+      asset,
+      free: amountText(total - held),
+      locked: amountText(held),
+    })),
+    permissions: ['SPOT'],
+    uid: number,
   }
 }
 
@@ -56,16 +99,29 @@ function account({ venue, key }: Call): unknown {
 function restrictions({ key }: Call): unknown {
   const may = (permission: Permission) => key.permissions.includes(permission)
   return {
-    ipRestrict: may('withdraw'), createTime: key.createdMs, enableReading: may('query'), enableWithdrawals: may('withdraw'),
-    enableInternalTransfer: false, enableMargin: false, enableFutures: false, permitsUniversalTransfer: false, enableVanillaOptions: false,
-    enableFixApiTrade: false, enableFixReadOnly: false, enableSpotAndMarginTrading: may('trade'), enablePortfolioMarginTrading: false,
+    ipRestrict: may('withdraw'),
+    createTime: key.createdMs,
+    enableReading: may('query'),
+    enableWithdrawals: may('withdraw'),
+    enableInternalTransfer: false,
+    enableMargin: false,
+    enableFutures: false,
+    permitsUniversalTransfer: false,
+    enableVanillaOptions: false,
+    enableFixApiTrade: false,
+    enableFixReadOnly: false,
+    enableSpotAndMarginTrading: may('trade'),
+    enablePortfolioMarginTrading: false,
   }
 }
 
 function tradeFees({ venue, given }: Call): unknown {
   const { makerBps, takerBps } = venue.kind.rules
-  return marketsIn(given['symbol'] ? { symbol: given['symbol'] } : {}).map(({ id }) => (
-    { symbol: id, makerCommission: rate(makerBps), takerCommission: rate(takerBps) }))
+  return marketsIn(given['symbol'] ? { symbol: given['symbol'] } : {}).map(({ id }) => ({
+    symbol: id,
+    makerCommission: rate(makerBps),
+    takerCommission: rate(takerBps),
+  }))
 }
 
 /** Spot REST API: what of `api/v3` and `sapi/v1` an account needs. */
@@ -78,17 +134,33 @@ export class BinanceFace {
     this.#guard = new BinanceGuard(venue)
   }
 
-  readonly rateLimited = refused(new BinanceError(-1003, 'Too many requests.', 429, { 'retry-after': '1' }))
-  readonly unavailable = refused(new BinanceError(-1001, 'Internal error; unable to process your request. Please try again.', 503))
+  readonly rateLimited = refused(
+    new BinanceError(-1003, 'Too many requests.', 429, { 'retry-after': '1' }),
+  )
+  readonly unavailable = refused(
+    new BinanceError(
+      -1001,
+      'Internal error; unable to process your request. Please try again.',
+      503,
+    ),
+  )
   readonly unknown = refused(
-    new BinanceError(-1007, 'Timeout waiting for response from backend server. Send status unknown; execution status unknown.', 504))
+    new BinanceError(
+      -1007,
+      'Timeout waiting for response from backend server. Send status unknown; execution status unknown.',
+      504,
+    ),
+  )
 
   async handle(request: HttpRequest): Promise<FaceAnswer> {
     const name = `${request.method} ${request.path}`
     const method = Object.hasOwn(METHODS, name) ? METHODS[name] : undefined
     if (!method) return { status: 404, body: '<html><body><h2>404 Not found</h2></body></html>' }
     try {
-      const given = Object.fromEntries([...new URLSearchParams(request.query), ...new URLSearchParams(request.body)])
+      const given = Object.fromEntries([
+        ...new URLSearchParams(request.query),
+        ...new URLSearchParams(request.body),
+      ])
       const caller = request.headers['x-mbx-apikey']
       this.#guard.count(typeof caller === 'string' ? caller : undefined, method.weight)
       if ('open' in method) return answer(method.open(this.#venue, given))
@@ -114,5 +186,8 @@ export class BinanceFace {
 }
 
 const answer = (result: unknown): HttpAnswer => ({ status: 200, body: JSON.stringify(result) })
-const refused = ({ code, message, status, headers }: BinanceError): HttpAnswer => (
-  { status, headers, body: JSON.stringify({ code, msg: message }) })
+const refused = ({ code, message, status, headers }: BinanceError): HttpAnswer => ({
+  status,
+  headers,
+  body: JSON.stringify({ code, msg: message }),
+})

@@ -1,6 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { REGISTRY } from '../../registry.ts'
-import { magnitude, startingPrice, type Coin, type Market, type VenueRules } from '../engine/markets.ts'
+import {
+  magnitude,
+  startingPrice,
+  type Coin,
+  type Market,
+  type VenueRules,
+} from '../engine/markets.ts'
 import { power } from '../engine/numbers.ts'
 import type { VenueKind } from '../venue.ts'
 
@@ -11,11 +17,14 @@ const MIN_USD = 5
 const FIRST_ID = 1_000_000
 
 const TICKERS = REGISTRY.coins.map(({ ticker }) => ticker)
-const COINS: ReadonlyMap<string, Coin> = new Map(TICKERS.map((ticker) => [ticker, { ticker, decimals: DECIMALS }]))
+const COINS: ReadonlyMap<string, Coin> = new Map(
+  TICKERS.map((ticker) => [ticker, { ticker, decimals: DECIMALS }]),
+)
 
 /** What is traded against a coin. */
 const QUOTES: Record<string, readonly string[]> = {
-  USDT: TICKERS.filter((ticker) => ticker !== 'USDT'), USDC: ['BTC', 'ETH', 'SOL', 'XRP', 'BNB', 'LTC', 'DOGE', 'ADA', 'TRX'],
+  USDT: TICKERS.filter((ticker) => ticker !== 'USDT'),
+  USDC: ['BTC', 'ETH', 'SOL', 'XRP', 'BNB', 'LTC', 'DOGE', 'ADA', 'TRX'],
   BTC: ['ETH', 'LTC', 'XRP', 'BNB', 'SOL', 'ADA'],
 }
 
@@ -23,26 +32,41 @@ function market(base: string, quote: string): Market {
   const price = startingPrice(base) / startingPrice(quote)
   const lotDecimals = Math.min(DECIMALS, Math.max(0, magnitude(startingPrice(base)) + 1))
   return {
-    id: base + quote, base: COINS.get(base)!, quote: COINS.get(quote)!,
+    id: base + quote,
+    base: COINS.get(base)!,
+    quote: COINS.get(quote)!,
     priceDecimals: Math.min(DECIMALS, Math.max(2, 4 - magnitude(price))),
-    lotDecimals, minVolume: power(DECIMALS - lotDecimals),
+    lotDecimals,
+    minVolume: power(DECIMALS - lotDecimals),
     minCost: quote === 'BTC' ? power(DECIMALS - 4) : BigInt(MIN_USD) * power(DECIMALS),
   }
 }
 
 export const BINANCE_RULES: VenueRules = {
-  takerBps: 10n, makerBps: 10n, coins: COINS,
-  markets: Object.entries(QUOTES).flatMap(([quote, bases]) => bases.map((base) => market(base, quote))),
+  takerBps: 10n,
+  makerBps: 10n,
+  coins: COINS,
+  markets: Object.entries(QUOTES).flatMap(([quote, bases]) =>
+    bases.map((base) => market(base, quote)),
+  ),
 }
 
-export const marketNamed = (symbol: string | undefined): Market | undefined => BINANCE_RULES.markets.find(({ id }) => id === symbol)
+export const marketNamed = (symbol: string | undefined): Market | undefined =>
+  BINANCE_RULES.markets.find(({ id }) => id === symbol)
 
 /** What Binance calls the networks, where it is not what the asset registry does. */
-const NETWORKS: Record<string, string> = { POL: 'MATIC', ARB: 'ARBITRUM', AVAX: 'AVAXC', OP_ETH: 'OPTIMISM', CRO: 'CRONOS' }
+const NETWORKS: Record<string, string> = {
+  POL: 'MATIC',
+  ARB: 'ARBITRUM',
+  AVAX: 'AVAXC',
+  OP_ETH: 'OPTIMISM',
+  CRO: 'CRONOS',
+}
 export const networkId = (network: string): string => NETWORKS[network] ?? network
 
 export const BINANCE: VenueKind = {
-  exchange: 'BINANCE', rules: BINANCE_RULES,
+  exchange: 'BINANCE',
+  rules: BINANCE_RULES,
   playMoney: { USDT: '100000', USDC: '50000', BTC: '1', ETH: '10', BNB: '10' },
   newKey: () => ({ key: randomBytes(32).toString('hex'), secret: randomBytes(32).toString('hex') }),
   nameOf: (_, number) => String(FIRST_ID + number),

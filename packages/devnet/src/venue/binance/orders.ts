@@ -3,7 +3,17 @@ import { costOf, lotOf, quoted, type Market } from '../engine/markets.ts'
 import { readDecimal } from '../engine/numbers.ts'
 import { Refused, type Order, type Refusal, type Trade, type Wish } from '../engine/types.ts'
 import type { Venue } from '../venue.ts'
-import { amountText, BinanceError, filter, illegal, limitOf, missing, needed, whole, type Arguments } from './answer.ts'
+import {
+  amountText,
+  BinanceError,
+  filter,
+  illegal,
+  limitOf,
+  missing,
+  needed,
+  whole,
+  type Arguments,
+} from './answer.ts'
 import type { Call } from './call.ts'
 import { DECIMALS, marketNamed } from './names.ts'
 import { marketIn, PERCENT_DOWN, PERCENT_UP, priceText } from './public.ts'
@@ -15,10 +25,14 @@ const CLIENT_ID = /^[a-zA-Z0-9-_.:/]{1,36}$/
 
 const refusalOf = (refusal: Refusal): BinanceError => {
   if (refusal === 'orders-limit') return filter('MAX_NUM_ORDERS')
-  return new BinanceError(-2010, {
-    funds: 'Account has insufficient balance for requested action.', 'post-only': 'Order would immediately match and take.',
-    'client-id': 'Duplicate order sent.',
-  }[refusal])
+  return new BinanceError(
+    -2010,
+    {
+      funds: 'Account has insufficient balance for requested action.',
+      'post-only': 'Order would immediately match and take.',
+      'client-id': 'Duplicate order sent.',
+    }[refusal],
+  )
 }
 
 /** @param isTrial `order/test`: it is checked and not taken */
@@ -28,7 +42,14 @@ export function newOrder({ venue, key, given, guard }: Call, isTrial = false): u
   if (!isTrial) guard.countOrder(key)
   try {
     const order = venue.engine.place(venue.engine.accounts.get(key.account)!, market, wish, isTrial)
-    return isTrial ? {} : responseShape(venue, market, order, given['newOrderRespType'] ?? (wish.postOnly ? 'ACK' : 'FULL'))
+    return isTrial
+      ? {}
+      : responseShape(
+          venue,
+          market,
+          order,
+          given['newOrderRespType'] ?? (wish.postOnly ? 'ACK' : 'FULL'),
+        )
   } catch (error) {
     if (error instanceof Refused) throw refusalOf(error.refusal)
     throw error
@@ -38,21 +59,33 @@ export function newOrder({ venue, key, given, guard }: Call, isTrial = false): u
 function wishOf(venue: Venue, market: Market, given: Arguments): Wish {
   const [side, type] = [needed(given, 'side').toLowerCase(), needed(given, 'type')]
   if (side !== 'buy' && side !== 'sell') throw new BinanceError(-1117, 'Invalid side.')
-  if (type !== 'LIMIT' && type !== 'LIMIT_MAKER' && type !== 'MARKET') throw new BinanceError(-1116, 'Invalid orderType.')
+  if (type !== 'LIMIT' && type !== 'LIMIT_MAKER' && type !== 'MARKET')
+    throw new BinanceError(-1116, 'Invalid orderType.')
   const { timeInForce, newClientOrderId: clientId } = given
   if (type === 'LIMIT' && !timeInForce) throw missing('timeInForce')
-  if (type !== 'LIMIT' && timeInForce) throw new BinanceError(-1106, "Parameter 'timeInForce' sent when not required.")
+  if (type !== 'LIMIT' && timeInForce)
+    throw new BinanceError(-1106, "Parameter 'timeInForce' sent when not required.")
   const lasting = timeInForce || 'GTC'
-  if (lasting !== 'GTC' && lasting !== 'IOC' && lasting !== 'FOK') throw new BinanceError(-1115, 'Invalid timeInForce.')
-  if (clientId !== undefined && !CLIENT_ID.test(clientId)) throw illegal('newClientOrderId', '^[a-zA-Z0-9-_.:/]{1,36}$')
+  if (lasting !== 'GTC' && lasting !== 'IOC' && lasting !== 'FOK')
+    throw new BinanceError(-1115, 'Invalid timeInForce.')
+  if (clientId !== undefined && !CLIENT_ID.test(clientId))
+    throw illegal('newClientOrderId', '^[a-zA-Z0-9-_.:/]{1,36}$')
   const { quoteOrderQty } = given
   const spend = type === 'MARKET' && quoteOrderQty ? decimalIn(given, 'quoteOrderQty') : null
-  if (spend !== null && given['quantity']) throw new BinanceError(-1106, "Parameter 'quantity' sent when not required.")
+  if (spend !== null && given['quantity'])
+    throw new BinanceError(-1106, "Parameter 'quantity' sent when not required.")
   const volume = spend === null ? decimalIn(given, 'quantity') : null
   const price = type === 'MARKET' ? null : priceIn(market, given)
   filters(venue, market, { side, price, volume, spend })
   return {
-    side, price, volume, spend, timeInForce: lasting, postOnly: type === 'LIMIT_MAKER', feeIn: 'base', userref: null,
+    side,
+    price,
+    volume,
+    spend,
+    timeInForce: lasting,
+    postOnly: type === 'LIMIT_MAKER',
+    feeIn: 'base',
+    userref: null,
     clientId: clientId ?? randomBytes(11).toString('hex'),
   }
 }
@@ -61,7 +94,8 @@ function decimalIn(given: Arguments, name: string): bigint {
   const text = needed(given, name)
   const value = readDecimal(text, DECIMALS)
   if (value !== null && value > 0n) return value
-  if (/^\d+\.\d+$/.test(text) && Number(text) > 0) throw new BinanceError(-1111, `Parameter '${name}' has too much precision.`)
+  if (/^\d+\.\d+$/.test(text) && Number(text) > 0)
+    throw new BinanceError(-1111, `Parameter '${name}' has too much precision.`)
   throw illegal(name, '^([0-9]{1,20})(\\.[0-9]{1,20})?$')
 }
 
@@ -73,10 +107,19 @@ function priceIn(market: Market, given: Arguments): bigint {
   return price
 }
 
-function filters(venue: Venue, market: Market, { side, price, volume, spend }: Pick<Wish, 'side' | 'price' | 'volume' | 'spend'>): void {
-  if (volume !== null && (volume < market.minVolume || volume % lotOf(market) !== 0n)) throw filter('LOT_SIZE')
+function filters(
+  venue: Venue,
+  market: Market,
+  { side, price, volume, spend }: Pick<Wish, 'side' | 'price' | 'volume' | 'spend'>,
+): void {
+  if (volume !== null && (volume < market.minVolume || volume % lotOf(market) !== 0n))
+    throw filter('LOT_SIZE')
   const reference = quoted(market, venue.priceOf, 0n, false)
-  if (reference !== null && price !== null && (price > reference * PERCENT_UP || price * PERCENT_DOWN < reference)) {
+  if (
+    reference !== null &&
+    price !== null &&
+    (price > reference * PERCENT_UP || price * PERCENT_DOWN < reference)
+  ) {
     throw filter('PERCENT_PRICE_BY_SIDE')
   }
   const at = price ?? reference
@@ -91,24 +134,38 @@ function statusOf({ status, ending, filled }: Order): string {
   return ending === 'user' ? 'CANCELED' : ending === 'own-order' ? 'EXPIRED_IN_MATCH' : 'EXPIRED'
 }
 
-const typeOf = ({ price, postOnly }: Order): string => (price === null ? 'MARKET' : postOnly ? 'LIMIT_MAKER' : 'LIMIT')
+const typeOf = ({ price, postOnly }: Order): string =>
+  price === null ? 'MARKET' : postOnly ? 'LIMIT_MAKER' : 'LIMIT'
 
 /** What every account of an order tells. */
 function common(market: Market, order: Order): Record<string, unknown> {
   return {
-    symbol: market.id, orderId: Number(order.id), orderListId: -1, clientOrderId: order.clientId,
-    price: order.price === null ? amountText(0n) : priceText(market, order.price), origQty: amountText(order.volume!),
-    executedQty: amountText(order.filled), origQuoteOrderQty: amountText(order.spend ?? 0n), cummulativeQuoteQty: amountText(order.cost),
-    status: statusOf(order), timeInForce: order.timeInForce, type: typeOf(order), side: order.side.toUpperCase(),
+    symbol: market.id,
+    orderId: Number(order.id),
+    orderListId: -1,
+    clientOrderId: order.clientId,
+    price: order.price === null ? amountText(0n) : priceText(market, order.price),
+    origQty: amountText(order.volume!),
+    executedQty: amountText(order.filled),
+    origQuoteOrderQty: amountText(order.spend ?? 0n),
+    cummulativeQuoteQty: amountText(order.cost),
+    status: statusOf(order),
+    timeInForce: order.timeInForce,
+    type: typeOf(order),
+    side: order.side.toUpperCase(),
     selfTradePreventionMode: 'EXPIRE_TAKER',
   }
 }
 
 function orderShape(market: Market, order: Order): Record<string, unknown> {
   return {
-    ...common(market, order), stopPrice: amountText(0n), icebergQty: amountText(0n), time: order.openedMs,
+    ...common(market, order),
+    stopPrice: amountText(0n),
+    icebergQty: amountText(0n),
+    time: order.openedMs,
     updateTime: order.closedMs ?? order.openedMs,
-    isWorking: true, workingTime: order.openedMs,
+    isWorking: true,
+    workingTime: order.openedMs,
   }
 }
 
@@ -120,23 +177,40 @@ function responseShape(venue: Venue, market: Market, order: Order, type: string)
   if (type === 'RESULT') return result
   return {
     ...result,
-    fills: order.trades.map((id) => venue.engine.trades.get(id)!).map((trade) => ({
-      price: priceText(market, trade.price), qty: amountText(trade.volume), commission: amountText(trade.fee),
-      commissionAsset: trade.feeCoin,
-      tradeId: trade.number,
-    })),
+    fills: order.trades
+      .map((id) => venue.engine.trades.get(id)!)
+      .map((trade) => ({
+        price: priceText(market, trade.price),
+        qty: amountText(trade.volume),
+        commission: amountText(trade.fee),
+        commissionAsset: trade.feeCoin,
+        tradeId: trade.number,
+      })),
   }
 }
 
 /** Of two orders with one client's id, which open ones never are, the newest. */
-function found({ venue, key, given }: Call, market: Market, isOpenOnly: boolean): Order | undefined {
+function found(
+  { venue, key, given }: Call,
+  market: Market,
+  isOpenOnly: boolean,
+): Order | undefined {
   const [id, clientId] = [whole(given, 'orderId'), given['origClientOrderId']]
   if (id === null && !clientId) {
-    throw new BinanceError(-1102, "Param 'origClientOrderId' or 'orderId' must be sent, but both were empty/null!")
+    throw new BinanceError(
+      -1102,
+      "Param 'origClientOrderId' or 'orderId' must be sent, but both were empty/null!",
+    )
   }
-  return [...venue.engine.orders.values()].findLast((order) => order.account === key.account && order.market === market.id
-    && (!isOpenOnly || order.status === 'open') && venue.shows(order)
-    && (id === null || order.id === String(id)) && (!clientId || order.clientId === clientId))
+  return [...venue.engine.orders.values()].findLast(
+    (order) =>
+      order.account === key.account &&
+      order.market === market.id &&
+      (!isOpenOnly || order.status === 'open') &&
+      venue.shows(order) &&
+      (id === null || order.id === String(id)) &&
+      (!clientId || order.clientId === clientId),
+  )
 }
 
 export function queryOrder(call: Call): unknown {
@@ -153,7 +227,8 @@ export function cancelOrder(call: Call): unknown {
   if (order) call.venue.engine.cancel(order)
   if (order?.status !== 'cancelled') throw new BinanceError(-2011, 'Unknown order sent.')
   return {
-    ...common(market, order), origClientOrderId: order.clientId,
+    ...common(market, order),
+    origClientOrderId: order.clientId,
     clientOrderId: call.given['newClientOrderId'] ?? randomBytes(11).toString('hex'),
     transactTime: order.closedMs,
   }
@@ -161,7 +236,9 @@ export function cancelOrder(call: Call): unknown {
 
 export function openOrders({ venue, key, given }: Call): unknown {
   const market = given['symbol'] ? marketIn(given['symbol']) : null
-  return venue.engine.openOrders(key.account).filter((order) => (market === null || order.market === market.id) && venue.shows(order))
+  return venue.engine
+    .openOrders(key.account)
+    .filter((order) => (market === null || order.market === market.id) && venue.shows(order))
     .map((order) => orderShape(marketNamed(order.market)!, order))
 }
 
@@ -169,34 +246,69 @@ export function openOrders({ venue, key, given }: Call): unknown {
 export function allOrders({ venue, key, given }: Call): unknown {
   const market = marketIn(needed(given, 'symbol'))
   const from = whole(given, 'orderId')
-  const all = [...venue.engine.orders.values()].filter((order) => order.account === key.account && order.market === market.id
-    && venue.shows(order) && (from === null || Number(order.id) >= from))
-  return paged(given, all, ({ openedMs }) => openedMs, from !== null).map((order) => orderShape(market, order))
+  const all = [...venue.engine.orders.values()].filter(
+    (order) =>
+      order.account === key.account &&
+      order.market === market.id &&
+      venue.shows(order) &&
+      (from === null || Number(order.id) >= from),
+  )
+  return paged(given, all, ({ openedMs }) => openedMs, from !== null).map((order) =>
+    orderShape(market, order),
+  )
 }
 
 export function myTrades({ venue, key, given }: Call): unknown {
   const market = marketIn(needed(given, 'symbol'))
   const [order, from] = [whole(given, 'orderId'), whole(given, 'fromId')]
-  const all = [...venue.engine.trades.values()].filter((trade) => trade.account === key.account && trade.market === market.id
-    && (order === null || trade.order === String(order)) && (from === null || trade.number >= from)
-    && venue.shows(venue.engine.orders.get(trade.order)!))
+  const all = [...venue.engine.trades.values()].filter(
+    (trade) =>
+      trade.account === key.account &&
+      trade.market === market.id &&
+      (order === null || trade.order === String(order)) &&
+      (from === null || trade.number >= from) &&
+      venue.shows(venue.engine.orders.get(trade.order)!),
+  )
   const page = paged(given, all, ({ atMs }) => atMs, from !== null)
-  return (venue.faults.mode === 'duplicate-fill' ? page.flatMap((trade) => [trade, trade]) : page).map((trade) => tradeShape(market, trade))
+  return (
+    venue.faults.mode === 'duplicate-fill' ? page.flatMap((trade) => [trade, trade]) : page
+  ).map((trade) => tradeShape(market, trade))
 }
 
-function paged<Each>(given: Arguments, all: Each[], atMs: (each: Each) => number, isFrom: boolean): Each[] {
-  const [start, end, limit] = [whole(given, 'startTime'), whole(given, 'endTime'), limitOf(given, LIST_USUAL, LIST_MAX)]
+function paged<Each>(
+  given: Arguments,
+  all: Each[],
+  atMs: (each: Each) => number,
+  isFrom: boolean,
+): Each[] {
+  const [start, end, limit] = [
+    whole(given, 'startTime'),
+    whole(given, 'endTime'),
+    limitOf(given, LIST_USUAL, LIST_MAX),
+  ]
   if (start !== null && end !== null && end - start > DAY_MS) {
     throw new BinanceError(-1127, 'More than 24 hours between startTime and endTime.')
   }
-  const within = all.filter((each) => (start === null || atMs(each) >= start) && (end === null || atMs(each) <= end))
+  const within = all.filter(
+    (each) => (start === null || atMs(each) >= start) && (end === null || atMs(each) <= end),
+  )
   return isFrom || start !== null ? within.slice(0, limit) : within.slice(-limit)
 }
 
 function tradeShape(market: Market, trade: Trade): unknown {
   return {
-    symbol: market.id, id: trade.number, orderId: Number(trade.order), orderListId: -1, price: priceText(market, trade.price),
-    qty: amountText(trade.volume), quoteQty: amountText(trade.cost), commission: amountText(trade.fee), commissionAsset: trade.feeCoin,
-    time: trade.atMs, isBuyer: trade.side === 'buy', isMaker: trade.isMaker, isBestMatch: true,
+    symbol: market.id,
+    id: trade.number,
+    orderId: Number(trade.order),
+    orderListId: -1,
+    price: priceText(market, trade.price),
+    qty: amountText(trade.volume),
+    quoteQty: amountText(trade.cost),
+    commission: amountText(trade.fee),
+    commissionAsset: trade.feeCoin,
+    time: trade.atMs,
+    isBuyer: trade.side === 'buy',
+    isMaker: trade.isMaker,
+    isBestMatch: true,
   }
 }

@@ -14,13 +14,16 @@ const QUANTITY_MAX = 9_000_000n
 const DEPTH_MAX = 5000
 const DAY_MS = 86_400_000
 
-export const priceText = ({ priceDecimals }: Market, price: bigint): string => amountText(price * power(DECIMALS - priceDecimals))
+export const priceText = ({ priceDecimals }: Market, price: bigint): string =>
+  amountText(price * power(DECIMALS - priceDecimals))
 
 export const timeShape = (venue: Venue): unknown => ({ serverTime: venue.now() })
 
 export function exchangeInfo(venue: Venue, given: Arguments): unknown {
   return {
-    timezone: 'UTC', serverTime: venue.now(), exchangeFilters: [],
+    timezone: 'UTC',
+    serverTime: venue.now(),
+    exchangeFilters: [],
     rateLimits: [
       { rateLimitType: 'REQUEST_WEIGHT', interval: 'MINUTE', intervalNum: 1, limit: 6000 },
       { rateLimitType: 'ORDERS', interval: 'SECOND', intervalNum: 10, limit: 100 },
@@ -32,14 +35,16 @@ export function exchangeInfo(venue: Venue, given: Arguments): unknown {
 /** Those that `symbol` or `symbols` names, or all. */
 export function marketsIn({ symbol, symbols }: Arguments): readonly Market[] {
   if (symbol === undefined && symbols === undefined) return BINANCE_RULES.markets
-  if (symbol !== undefined && symbols !== undefined) throw new BinanceError(-1128, 'Combination of optional parameters invalid.')
+  if (symbol !== undefined && symbols !== undefined)
+    throw new BinanceError(-1128, 'Combination of optional parameters invalid.')
   let names: unknown = [symbol]
   try {
     if (symbols !== undefined) names = JSON.parse(symbols)
   } catch {
     names = null
   }
-  if (!Array.isArray(names) || names.length === 0) throw new BinanceError(-1100, "Illegal characters found in parameter 'symbols'.")
+  if (!Array.isArray(names) || names.length === 0)
+    throw new BinanceError(-1100, "Illegal characters found in parameter 'symbols'.")
   return names.map((name) => marketIn(String(name)))
 }
 
@@ -54,30 +59,59 @@ function symbolShape(market: Market): unknown {
   const { id, base, quote } = market
   const [tick, lot] = [priceText(market, 1n), amountText(lotOf(market))]
   return {
-    symbol: id, status: 'TRADING', baseAsset: base.ticker, baseAssetPrecision: DECIMALS, quoteAsset: quote.ticker, quotePrecision: DECIMALS,
-    quoteAssetPrecision: DECIMALS, baseCommissionPrecision: DECIMALS, quoteCommissionPrecision: DECIMALS,
-    orderTypes: ['LIMIT', 'LIMIT_MAKER', 'MARKET'], icebergAllowed: false, ocoAllowed: false, otoAllowed: false,
+    symbol: id,
+    status: 'TRADING',
+    baseAsset: base.ticker,
+    baseAssetPrecision: DECIMALS,
+    quoteAsset: quote.ticker,
+    quotePrecision: DECIMALS,
+    quoteAssetPrecision: DECIMALS,
+    baseCommissionPrecision: DECIMALS,
+    quoteCommissionPrecision: DECIMALS,
+    orderTypes: ['LIMIT', 'LIMIT_MAKER', 'MARKET'],
+    icebergAllowed: false,
+    ocoAllowed: false,
+    otoAllowed: false,
     quoteOrderQtyMarketAllowed: true,
-    allowTrailingStop: false, cancelReplaceAllowed: false, isSpotTradingAllowed: true, isMarginTradingAllowed: false,
+    allowTrailingStop: false,
+    cancelReplaceAllowed: false,
+    isSpotTradingAllowed: true,
+    isMarginTradingAllowed: false,
     filters: [
       { filterType: 'PRICE_FILTER', minPrice: tick, maxPrice: '1000000.00000000', tickSize: tick },
-      { filterType: 'LOT_SIZE', minQty: amountText(market.minVolume), maxQty: amountText(QUANTITY_MAX * power(DECIMALS)), stepSize: lot },
       {
-        filterType: 'MARKET_LOT_SIZE', minQty: amountText(0n), maxQty: amountText(QUANTITY_MAX * power(DECIMALS)),
+        filterType: 'LOT_SIZE',
+        minQty: amountText(market.minVolume),
+        maxQty: amountText(QUANTITY_MAX * power(DECIMALS)),
+        stepSize: lot,
+      },
+      {
+        filterType: 'MARKET_LOT_SIZE',
+        minQty: amountText(0n),
+        maxQty: amountText(QUANTITY_MAX * power(DECIMALS)),
         stepSize: amountText(0n),
       },
       {
-        filterType: 'PERCENT_PRICE_BY_SIDE', bidMultiplierUp: String(PERCENT_UP), bidMultiplierDown: '0.2',
+        filterType: 'PERCENT_PRICE_BY_SIDE',
+        bidMultiplierUp: String(PERCENT_UP),
+        bidMultiplierDown: '0.2',
         askMultiplierUp: String(PERCENT_UP),
-        askMultiplierDown: '0.2', avgPriceMins: 5,
+        askMultiplierDown: '0.2',
+        avgPriceMins: 5,
       },
       {
-        filterType: 'NOTIONAL', minNotional: amountText(market.minCost), applyMinToMarket: true, maxNotional: '9000000.00000000',
-        applyMaxToMarket: false, avgPriceMins: 5,
+        filterType: 'NOTIONAL',
+        minNotional: amountText(market.minCost),
+        applyMinToMarket: true,
+        maxNotional: '9000000.00000000',
+        applyMaxToMarket: false,
+        avgPriceMins: 5,
       },
       { filterType: 'MAX_NUM_ORDERS', maxNumOrders: OPEN_ORDERS_MAX },
     ],
-    permissions: [], permissionSets: [['SPOT']], defaultSelfTradePreventionMode: 'EXPIRE_TAKER',
+    permissions: [],
+    permissionSets: [['SPOT']],
+    defaultSelfTradePreventionMode: 'EXPIRE_TAKER',
     allowedSelfTradePreventionModes: ['EXPIRE_TAKER'],
   }
 }
@@ -85,12 +119,20 @@ function symbolShape(market: Market): unknown {
 export function depthShape(venue: Venue, given: Arguments): unknown {
   const market = marketIn(needed(given, 'symbol'))
   const limit = limitOf(given, 100, DEPTH_MAX)
-  const side = (which: Side) => venue.engine.depth(market, which).slice(0, limit).map(
-    ({ price, volume }) => [priceText(market, price), amountText(volume)])
+  const side = (which: Side) =>
+    venue.engine
+      .depth(market, which)
+      .slice(0, limit)
+      .map(({ price, volume }) => [priceText(market, price), amountText(volume)])
   return { lastUpdateId: venue.now(), bids: side('buy'), asks: side('sell') }
 }
 
-interface Top { market: Market; bid: Level; ask: Level; last: bigint }
+interface Top {
+  market: Market
+  bid: Level
+  ask: Level
+  last: bigint
+}
 
 /** Markets of which the house has no price are left out. */
 function tops(venue: Venue, given: Arguments): Top[] {
@@ -108,23 +150,52 @@ function single<Each>(given: Arguments, all: Each[]): Each | Each[] {
   return one
 }
 
-export const bookTicker = (venue: Venue, given: Arguments): unknown => single(given, tops(venue, given).map(({ market, bid, ask }) => ({
-  symbol: market.id, bidPrice: priceText(market, bid.price), bidQty: amountText(bid.volume), askPrice: priceText(market, ask.price),
-  askQty: amountText(ask.volume),
-})))
+export const bookTicker = (venue: Venue, given: Arguments): unknown =>
+  single(
+    given,
+    tops(venue, given).map(({ market, bid, ask }) => ({
+      symbol: market.id,
+      bidPrice: priceText(market, bid.price),
+      bidQty: amountText(bid.volume),
+      askPrice: priceText(market, ask.price),
+      askQty: amountText(ask.volume),
+    })),
+  )
 
 /** The last trade is the local price's, as if the whole world had just traded there. */
 export function dayTicker(venue: Venue, given: Arguments): unknown {
   const now = venue.now()
-  return single(given, tops(venue, given).map(({ market, bid, ask, last }) => {
-    const [price, low, high] = [priceText(market, last), priceText(market, bid.price), priceText(market, ask.price)]
-    return {
-      symbol: market.id, priceChange: amountText(0n), priceChangePercent: '0.000', weightedAvgPrice: price, prevClosePrice: price,
-      lastPrice: price,
-      lastQty: amountText(market.minVolume), bidPrice: low, bidQty: amountText(bid.volume), askPrice: high, askQty: amountText(ask.volume),
-      openPrice: price, highPrice: high, lowPrice: low, volume: '980.25000000', quoteVolume: '980.25000000', openTime: now - DAY_MS,
-      closeTime: now,
-      firstId: 0, lastId: 2239, count: 2240,
-    }
-  }))
+  return single(
+    given,
+    tops(venue, given).map(({ market, bid, ask, last }) => {
+      const [price, low, high] = [
+        priceText(market, last),
+        priceText(market, bid.price),
+        priceText(market, ask.price),
+      ]
+      return {
+        symbol: market.id,
+        priceChange: amountText(0n),
+        priceChangePercent: '0.000',
+        weightedAvgPrice: price,
+        prevClosePrice: price,
+        lastPrice: price,
+        lastQty: amountText(market.minVolume),
+        bidPrice: low,
+        bidQty: amountText(bid.volume),
+        askPrice: high,
+        askQty: amountText(ask.volume),
+        openPrice: price,
+        highPrice: high,
+        lowPrice: low,
+        volume: '980.25000000',
+        quoteVolume: '980.25000000',
+        openTime: now - DAY_MS,
+        closeTime: now,
+        firstId: 0,
+        lastId: 2239,
+        count: 2240,
+      }
+    }),
+  )
 }

@@ -1,12 +1,17 @@
 import type { Order, Side } from './types.ts'
 
 /** One price at which the house buys or sells, and how much it still will. */
-export interface Level { price: bigint; volume: bigint }
+export interface Level {
+  price: bigint
+  volume: bigint
+}
 
 /** Whoever stands at the top of one side: a customer's order, or the house. */
 export type Offer = { price: bigint; volume: bigint; order: Order | null; level: Level | null }
 
-/** The orders that rest in one market, the best first on each side; of two at one price the older. */
+/**
+ * The orders that rest in one market, the best first on each side; of two at one price the older.
+ */
 export class Book {
   readonly buy: Order[] = []
   readonly sell: Order[] = []
@@ -25,8 +30,11 @@ export class Book {
     if (at !== -1) side.splice(at, 1)
   }
 
-  /** Everything on one side in the order in which it is taken: at one price customers come before the house. */
-  * offers(side: Side): Generator<Offer> {
+  /**
+   * Everything on one side in the order in which it is taken: at one price customers come before
+   * the house.
+   */
+  *offers(side: Side): Generator<Offer> {
     const levels = this.house[side]
     const better = (one: bigint, other: bigint) => (side === 'buy' ? one > other : one < other)
     let [at, below] = [0, 0]
@@ -37,7 +45,8 @@ export class Book {
         yield { price: order.price!, volume: order.volume! - order.filled, order, level: null }
       } else if (level) {
         below += 1
-        if (level.volume > 0n) yield { price: level.price, volume: level.volume, order: null, level }
+        if (level.volume > 0n)
+          yield { price: level.price, volume: level.volume, order: null, level }
       } else return
     }
   }

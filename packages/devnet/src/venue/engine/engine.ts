@@ -2,7 +2,16 @@ import { Book, type Level, type Offer } from './book.ts'
 import { houseLevels } from './house.ts'
 import { costAtMost, costOf, volumeFor, type Market, type VenueRules } from './markets.ts'
 import { ceilDivide } from './numbers.ts'
-import { Refused, type Account, type Balance, type Ending, type Order, type Side, type Trade, type Wish } from './types.ts'
+import {
+  Refused,
+  type Account,
+  type Balance,
+  type Ending,
+  type Order,
+  type Side,
+  type Trade,
+  type Wish,
+} from './types.ts'
 
 /** Orders of one account that may be open at a time. */
 export const OPEN_ORDERS_MAX = 200
@@ -13,7 +22,11 @@ const BPS = 10_000n
 const OTHER: Record<Side, Side> = { buy: 'sell', sell: 'buy' }
 
 /** What an operation has changed, to be written down together. */
-export interface Changes { accounts: Set<Account>; orders: Set<Order>; trades: Set<Trade> }
+export interface Changes {
+  accounts: Set<Account>
+  orders: Set<Order>
+  trades: Set<Trade>
+}
 
 export interface EngineOptions {
   rules: VenueRules
@@ -24,7 +37,10 @@ export interface EngineOptions {
   name: (kind: 'order' | 'trade', number: number) => string
 }
 
-/** `isOwnMet`: an order of the same account stands in the way. `isSpent`: the book gave all that was wanted. */
+/**
+ * `isOwnMet`: an order of the same account stands in the way. `isSpent`: the book gave all that was
+ * wanted.
+ */
 interface Plan {
   fills: { offer: Offer; volume: bigint; cost: bigint }[]
   volume: bigint
@@ -34,8 +50,9 @@ interface Plan {
 }
 
 /**
- * Accounts and order books of one venue: price-time priority, customers before the house at one price. Money is moved
- * between accounts, house and fees, and never made. It knows neither protocol nor disk: what changed is in `changes`.
+ * Accounts and order books of one venue: price-time priority, customers before the house at one
+ * price. Money is moved between accounts, house and fees, and never made. It knows neither protocol
+ * nor disk: what changed is in `changes`.
  */
 export class Engine {
   readonly accounts = new Map<string, Account>()
@@ -58,7 +75,15 @@ export class Engine {
   }
 
   /** What was written down before. */
-  restore({ accounts, orders, trades }: { accounts: Account[]; orders: Order[]; trades: Trade[] }): void {
+  restore({
+    accounts,
+    orders,
+    trades,
+  }: {
+    accounts: Account[]
+    orders: Order[]
+    trades: Trade[]
+  }): void {
     for (const account of accounts) this.accounts.set(account.id, account)
     for (const order of orders) {
       this.orders.set(order.id, order)
@@ -72,17 +97,21 @@ export class Engine {
   }
 
   openOrders(account: string): Order[] {
-    return [...this.#open.get(account) ?? []].sort((a, b) => a.number - b.number)
+    return [...(this.#open.get(account) ?? [])].sort((a, b) => a.number - b.number)
   }
 
   /** The book of a market as it is now. */
   book(market: Market): Book {
     let book = this.#books.get(market.id)
-    if (!book) this.#books.set(market.id, book = new Book())
+    if (!book) this.#books.set(market.id, (book = new Book()))
     const now = this.#options.now()
     const prices = `${this.#options.priceOf(market.base.ticker)} ${this.#options.priceOf(market.quote.ticker)}`
     if (book.prices !== prices || now - (book.refreshedMs ?? 0) >= HOUSE_REFRESH_MS) {
-      Object.assign(book, { prices, refreshedMs: now, house: houseLevels(market, this.#options.priceOf) })
+      Object.assign(book, {
+        prices,
+        refreshedMs: now,
+        house: houseLevels(market, this.#options.priceOf),
+      })
       this.#fillResting(market, book)
     }
     return book
@@ -102,20 +131,22 @@ export class Engine {
   /** What the local prices did to every order that rests. */
   refresh(): void {
     for (const [id, { buy, sell }] of this.#books) {
-      if (buy.length + sell.length > 0) this.book(this.rules.markets.find((market) => market.id === id)!)
+      if (buy.length + sell.length > 0)
+        this.book(this.rules.markets.find((market) => market.id === id)!)
     }
   }
 
   /**
-   * Takes an order: what crosses is filled at once, the rest of a limit order rests. An order that may not rest ends
-   * cancelled with what was filled.
+   * Takes an order: what crosses is filled at once, the rest of a limit order rests. An order that
+   * may not rest ends cancelled with what was filled.
    * @param isTrial nothing is changed
    * @throws Refused, and nothing is changed
    */
   place(account: Account, market: Market, wish: Wish, isTrial = false): Order {
     const book = this.book(market)
     const open = this.openOrders(account.id)
-    if (wish.clientId !== null && open.some(({ clientId }) => clientId === wish.clientId)) throw new Refused('client-id')
+    if (wish.clientId !== null && open.some(({ clientId }) => clientId === wish.clientId))
+      throw new Refused('client-id')
     if (open.length >= OPEN_ORDERS_MAX) throw new Refused('orders-limit')
     const plan = this.#plan(account, market, book, wish)
     if (wish.postOnly && (plan.fills.length > 0 || plan.isOwnMet)) throw new Refused('post-only')
@@ -124,19 +155,34 @@ export class Engine {
     if (!balance || balance.total - balance.held < needed.amount) throw new Refused('funds')
     const isKilled = wish.timeInForce === 'FOK' && wish.volume !== null && plan.volume < wish.volume
     const order: Order = {
-      ...wish, id: '', number: this.#lastOrder + 1, account: account.id, market: market.id, filled: 0n, cost: 0n, fee: 0n,
+      ...wish,
+      id: '',
+      number: this.#lastOrder + 1,
+      account: account.id,
+      market: market.id,
+      filled: 0n,
+      cost: 0n,
+      fee: 0n,
       // Of an order that was to spend an amount the volume follows.
       volume: wish.volume ?? plan.volume,
-      status: 'open', ending: null, openedMs: this.#options.now(), closedMs: null, trades: [],
+      status: 'open',
+      ending: null,
+      openedMs: this.#options.now(),
+      closedMs: null,
+      trades: [],
     }
     if (isTrial) return order
     this.#lastOrder = order.number
     order.id = this.#options.name('order', order.number)
     this.orders.set(order.id, order)
     this.changes.orders.add(order)
-    if (!isKilled) for (const { offer, volume, cost } of plan.fills) this.#cross(market, book, order, offer, volume, cost)
-    if (order.filled === order.volume && order.filled > 0n && plan.isSpent) this.#end(order, 'filled', null)
-    else if (wish.price !== null && wish.timeInForce === 'GTC' && !plan.isOwnMet) this.#rest(order, true)
+    if (!isKilled)
+      for (const { offer, volume, cost } of plan.fills)
+        this.#cross(market, book, order, offer, volume, cost)
+    if (order.filled === order.volume && order.filled > 0n && plan.isSpent)
+      this.#end(order, 'filled', null)
+    else if (wish.price !== null && wish.timeInForce === 'GTC' && !plan.isOwnMet)
+      this.#rest(order, true)
     else this.#end(order, 'cancelled', plan.isOwnMet && !isKilled ? 'own-order' : 'unfilled')
     return order
   }
@@ -156,7 +202,8 @@ export class Engine {
   /** Gives an account money from outside, or takes some that is held away. */
   move(account: string, coin: string, total: bigint, held: bigint): void {
     const balance = this.balance(account, coin)
-    if (balance.held + held < 0n || balance.total + total < balance.held + held) throw new Refused('funds')
+    if (balance.held + held < 0n || balance.total + total < balance.held + held)
+      throw new Refused('funds')
     balance.total += total
     balance.held += held
   }
@@ -165,16 +212,23 @@ export class Engine {
   balance(account: string, coin: string): Balance {
     const owner = this.accounts.get(account)!
     this.changes.accounts.add(owner)
-    return owner.balances[coin] ??= { total: 0n, held: 0n }
+    return (owner.balances[coin] ??= { total: 0n, held: 0n })
   }
 
   /** What an order would take of the book as it stands. */
   #plan(account: Account, market: Market, book: Book, wish: Wish): Plan {
     const plan: Plan = { fills: [], volume: 0n, cost: 0n, isOwnMet: false, isSpent: false }
     for (const offer of book.offers(OTHER[wish.side])) {
-      if (wish.price !== null && (wish.side === 'buy' ? offer.price > wish.price : offer.price < wish.price)) return plan
+      if (
+        wish.price !== null &&
+        (wish.side === 'buy' ? offer.price > wish.price : offer.price < wish.price)
+      )
+        return plan
       if (offer.order?.account === account.id) return { ...plan, isOwnMet: true }
-      const wanted = wish.volume === null ? volumeFor(market, offer.price, wish.spend! - plan.cost) : wish.volume - plan.volume
+      const wanted =
+        wish.volume === null
+          ? volumeFor(market, offer.price, wish.spend! - plan.cost)
+          : wish.volume - plan.volume
       const volume = wanted < offer.volume ? wanted : offer.volume
       if (volume > 0n) {
         const cost = costOf(market, offer.price, volume)
@@ -191,12 +245,16 @@ export class Engine {
   #needed(market: Market, wish: Wish, plan: Plan): { coin: string; amount: bigint } {
     const { base, quote } = market
     if (wish.side === 'sell') return { coin: base.ticker, amount: wish.volume ?? plan.volume }
-    if (wish.price !== null) return { coin: quote.ticker, amount: this.#atMost(market, wish, wish.price, wish.volume!) }
+    if (wish.price !== null)
+      return { coin: quote.ticker, amount: this.#atMost(market, wish, wish.price, wish.volume!) }
     const fees = plan.fills.reduce((sum, { cost }) => sum + (cost * this.rules.takerBps) / BPS, 0n)
     return { coin: quote.ticker, amount: plan.cost + (wish.feeIn === 'quote' ? fees : 0n) }
   }
 
-  /** What buying a volume takes at most, the fee with it: never less than the sum of what its fills will take. */
+  /**
+   * What buying a volume takes at most, the fee with it: never less than the sum of what its fills
+   * will take.
+   */
   #atMost(market: Market, { feeIn }: Pick<Wish, 'feeIn'>, price: bigint, volume: bigint): bigint {
     const cost = costAtMost(market, price, volume)
     return cost + (feeIn === 'quote' ? ceilDivide(cost * this.rules.takerBps, BPS) : 0n)
@@ -213,7 +271,7 @@ export class Engine {
   #rest(order: Order, isNew: boolean): void {
     const market = this.rules.markets.find(({ id }) => id === order.market)!
     let book = this.#books.get(market.id)
-    if (!book) this.#books.set(market.id, book = new Book())
+    if (!book) this.#books.set(market.id, (book = new Book()))
     book.add(order)
     const open = this.#open.get(order.account) ?? new Set()
     this.#open.set(order.account, open.add(order))
@@ -232,19 +290,38 @@ export class Engine {
   #fillResting(market: Market, book: Book): void {
     for (const side of ['buy', 'sell'] as const) {
       for (const level of book.house[OTHER[side]]) {
-        const reaches = (order: Order) => (side === 'buy' ? order.price! >= level.price : order.price! <= level.price)
-        for (let order = book[side][0]; order && level.volume > 0n && reaches(order); order = book[side][0]) {
+        const reaches = (order: Order) =>
+          side === 'buy' ? order.price! >= level.price : order.price! <= level.price
+        for (
+          let order = book[side][0];
+          order && level.volume > 0n && reaches(order);
+          order = book[side][0]
+        ) {
           const rest = order.volume! - order.filled
           const volume = rest < level.volume ? rest : level.volume
           level.volume -= volume
-          this.#rested(market, book, order, order.price!, volume, costOf(market, order.price!, volume))
+          this.#rested(
+            market,
+            book,
+            order,
+            order.price!,
+            volume,
+            costOf(market, order.price!, volume),
+          )
           this.#houseTakes(market, OTHER[side], volume, costOf(market, order.price!, volume))
         }
       }
     }
   }
 
-  #cross(market: Market, book: Book, taker: Order, offer: Offer, volume: bigint, cost: bigint): void {
+  #cross(
+    market: Market,
+    book: Book,
+    taker: Order,
+    offer: Offer,
+    volume: bigint,
+    cost: bigint,
+  ): void {
     this.#settle(market, taker, offer.price, volume, cost, false)
     if (offer.order) return this.#rested(market, book, offer.order, offer.price, volume, cost)
     offer.level!.volume -= volume
@@ -252,7 +329,14 @@ export class Engine {
   }
 
   /** An order that rested is filled, and holds less. */
-  #rested(market: Market, book: Book, order: Order, price: bigint, volume: bigint, cost: bigint): void {
+  #rested(
+    market: Market,
+    book: Book,
+    order: Order,
+    price: bigint,
+    volume: bigint,
+    cost: bigint,
+  ): void {
     const before = this.#holdOf(market, order)
     this.#settle(market, order, price, volume, cost, true)
     const isDone = order.filled === order.volume
@@ -270,7 +354,14 @@ export class Engine {
   }
 
   /** One side of a fill: money, order and its trade. */
-  #settle({ id: market, base, quote }: Market, order: Order, price: bigint, volume: bigint, cost: bigint, isMaker: boolean): void {
+  #settle(
+    { id: market, base, quote }: Market,
+    order: Order,
+    price: bigint,
+    volume: bigint,
+    cost: bigint,
+    isMaker: boolean,
+  ): void {
     const isBuy = order.side === 'buy'
     const bps = isMaker ? this.rules.makerBps : this.rules.takerBps
     const feeCoin = isBuy && order.feeIn === 'base' ? base.ticker : quote.ticker
@@ -279,10 +370,22 @@ export class Engine {
     this.balance(order.account, quote.ticker).total += isBuy ? -cost : cost
     this.balance(order.account, feeCoin).total -= fee
     this.collected[feeCoin] = (this.collected[feeCoin] ?? 0n) + fee
-    const number = this.#lastTrade += 1
+    const number = (this.#lastTrade += 1)
     const trade: Trade = {
-      id: this.#options.name('trade', number), number, order: order.id, account: order.account, market, side: order.side, price, volume,
-      cost, fee, feeCoin, isMaker, isLimit: order.price !== null, atMs: this.#options.now(),
+      id: this.#options.name('trade', number),
+      number,
+      order: order.id,
+      account: order.account,
+      market,
+      side: order.side,
+      price,
+      volume,
+      cost,
+      fee,
+      feeCoin,
+      isMaker,
+      isLimit: order.price !== null,
+      atMs: this.#options.now(),
     }
     this.trades.set(trade.id, trade)
     order.filled += volume

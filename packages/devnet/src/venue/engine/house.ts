@@ -11,21 +11,28 @@ const LEVELS = 10
 const LEVEL_USD = 20_000
 
 /**
- * What the house buys and sells in a market: levels around the local price. Of usual size an order is filled at the
- * first; a large one walks.
+ * What the house buys and sells in a market: levels around the local price. Of usual size an order
+ * is filled at the first; a large one walks.
  */
-export function houseLevels(market: Market, priceOf: (coin: string) => bigint | undefined): Record<Side, Level[]> {
+export function houseLevels(
+  market: Market,
+  priceOf: (coin: string) => bigint | undefined,
+): Record<Side, Level[]> {
   const first = firstVolume(market)
-  const levels = (upwards: boolean): Level[] => Array.from({ length: LEVELS }, (_, at) => {
-    const distance = FIRST + STEP * BigInt(at)
-    const price = quoted(market, priceOf, upwards ? distance : -distance, upwards)
-    return price === null ? [] : [{ price, volume: first * BigInt(at + 1) }]
-  }).flat()
+  const levels = (upwards: boolean): Level[] =>
+    Array.from({ length: LEVELS }, (_, at) => {
+      const distance = FIRST + STEP * BigInt(at)
+      const price = quoted(market, priceOf, upwards ? distance : -distance, upwards)
+      return price === null ? [] : [{ price, volume: first * BigInt(at + 1) }]
+    }).flat()
   return { buy: levels(false), sell: levels(true) }
 }
 
 /** The same at all prices of the day: it follows from the coin's first price. */
 function firstVolume(market: Market): bigint {
   const coins = LEVEL_USD / startingPrice(market.base.ticker)
-  return wholeLots(market, BigInt(Math.ceil(coins * 1e6)) * power(market.base.decimals) / 1_000_000n)
+  return wholeLots(
+    market,
+    (BigInt(Math.ceil(coins * 1e6)) * power(market.base.decimals)) / 1_000_000n,
+  )
 }

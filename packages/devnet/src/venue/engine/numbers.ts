@@ -3,7 +3,10 @@ export const power = (decimals: number): bigint => 10n ** BigInt(decimals)
 
 export const ceilDivide = (value: bigint, by: bigint): bigint => (value + by - 1n) / by
 
-/** "1.5" with 8 decimals → 150000000n, zero too; null where it is no decimal number, or has more decimals than that. */
+/**
+ * "1.5" with 8 decimals → 150000000n, zero too; null where it is no decimal number, or has more
+ * decimals than that.
+ */
 export function readDecimal(text: string, decimals: number): bigint | null {
   const [, whole = '', fraction = ''] = /^(\d{1,30})(?:\.(\d{0,30}))?$/.exec(text) ?? []
   if (whole === '') return null
@@ -15,7 +18,9 @@ export function readDecimal(text: string, decimals: number): bigint | null {
 export function padded(value: bigint, decimals: number): string {
   const sign = value < 0n ? '-' : ''
   const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, '0')
-  return decimals === 0 ? sign + digits : `${sign}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
+  return decimals === 0
+    ? sign + digits
+    : `${sign}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
 }
 
 /** No zeros at its end: 150000000n with 8 → "1.5". */
@@ -25,5 +30,5 @@ export function trimmed(value: bigint, decimals: number): string {
 }
 
 /** A value of one scale in another: surplus digits are cut off. */
-export const rescale = (value: bigint, from: number, to: number): bigint => (
-  to >= from ? value * power(to - from) : value / power(from - to))
+export const rescale = (value: bigint, from: number, to: number): bigint =>
+  to >= from ? value * power(to - from) : value / power(from - to)

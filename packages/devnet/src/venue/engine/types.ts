@@ -55,7 +55,10 @@ export interface Trade {
   atMs: number
 }
 
-export interface Balance { total: bigint; held: bigint }
+export interface Balance {
+  total: bigint
+  held: bigint
+}
 
 /** A customer of a venue. */
 export interface Account {

@@ -4,7 +4,14 @@ import type { LocalChain, Payment } from '../../local-chain.ts'
 import type { Engine } from '../engine/engine.ts'
 import { rescale, trimmed } from '../engine/numbers.ts'
 import type { Coin } from '../engine/markets.ts'
-import type { Deposit, DepositAddress, KnownAddress, Route, Withdrawal, WithdrawalStatus } from './types.ts'
+import type {
+  Deposit,
+  DepositAddress,
+  KnownAddress,
+  Route,
+  Withdrawal,
+  WithdrawalStatus,
+} from './types.ts'
 import { look, type Cursor } from './watch.ts'
 
 /** Between two states of a withdrawal. */
@@ -16,7 +23,9 @@ const RESERVE = '20'
 const TAG_FIRST = 100_000
 const ACTIVE: readonly WithdrawalStatus[] = ['initial', 'paying', 'pending']
 
-/** What a funding operation has changed, to be written down together with what the engine's changed. */
+/**
+ * What a funding operation has changed, to be written down together with what the engine's changed.
+ */
 export interface FundingEntry {
   addresses?: DepositAddress[]
   deposits?: Deposit[]
@@ -60,7 +69,13 @@ export class Funding {
     this.routes = options.routes
   }
 
-  restore({ addresses = [], deposits = [], withdrawals = [], cursors = [], known = [] }: FundingEntry): void {
+  restore({
+    addresses = [],
+    deposits = [],
+    withdrawals = [],
+    cursors = [],
+    known = [],
+  }: FundingEntry): void {
     this.addresses.push(...addresses)
     this.known.push(...known)
     for (const deposit of deposits) this.deposits.set(deposit.id, deposit)
@@ -75,8 +90,8 @@ export class Funding {
   }
 
   /**
-   * An account's address on a network, made when it has none or when another is wanted. Where the network has tags it
-   * is the venue's one address with a tag of the account's own.
+   * An account's address on a network, made when it has none or when another is wanted. Where the
+   * network has tags it is the venue's one address with a tag of the account's own.
    */
   async address(account: string, network: string, isNew: boolean): Promise<DepositAddress> {
     // One after another: two first questions have one answer.
@@ -86,30 +101,46 @@ export class Funding {
   }
 
   async #address(account: string, network: string, isNew: boolean): Promise<DepositAddress> {
-    const own = this.addresses.findLast((each) => each.account === account && each.network === network)
+    const own = this.addresses.findLast(
+      (each) => each.account === account && each.network === network,
+    )
     if (own && !isNew) return own
     const chain = this.#o.chains.find(({ code }) => code === network)!
     await chain.start()
     const isTagged = chain.fundExtras.includes('tag')
     const count = this.addresses.filter((each) => each.network === network).length
-    const secret = createHash('sha256').update(`${this.#o.seed()} ${network} ${isTagged ? 0 : count}`).digest()
+    const secret = createHash('sha256')
+      .update(`${this.#o.seed()} ${network} ${isTagged ? 0 : count}`)
+      .digest()
     const address = await chain.addressOf(secret)
     if (!this.#cursors.has(network)) {
-      const reserve = { asset: chain.assets[0]!, address, amount: RESERVE, tag: null, tokens: undefined, delivered: undefined }
+      const reserve = {
+        asset: chain.assets[0]!,
+        address,
+        amount: RESERVE,
+        tag: null,
+        tokens: undefined,
+        delivered: undefined,
+      }
       if (isTagged) await chain.fund(reserve)
       this.#cursors.set(network, (await chain.info()).head?.height ?? 0)
     }
     const tag = isTagged ? String(TAG_FIRST + count) : null
     const made = { account, network, address, tag, createdMs: this.#o.now() }
     this.addresses.push(made)
-    this.#o.commit({ addresses: [made], cursors: [{ network, height: this.#cursors.get(network)! }] })
+    this.#o.commit({
+      addresses: [made],
+      cursors: [{ network, height: this.#cursors.get(network)! }],
+    })
     return made
   }
 
   /** The deposits of an account, credited or waiting for confirmations, the newest first. */
   depositsOf(account: string): Deposit[] {
     const waiting = [...this.#waiting.values()].flat().filter(({ id }) => !this.deposits.has(id))
-    return [...this.deposits.values(), ...waiting].filter((each) => each.account === account).reverse()
+    return [...this.deposits.values(), ...waiting]
+      .filter((each) => each.account === account)
+      .reverse()
   }
 
   /** Looks at the chains, and credits what has its confirmations. */
@@ -126,17 +157,36 @@ export class Funding {
   async #lookAtAll(): Promise<void> {
     for (const [network, after] of this.#cursors) {
       const chain = this.#o.chains.find(({ code }) => code === network)!
-      const ownerOf = ({ address, tag }: Payment) => this.addresses.find(
-        (each) => each.network === network && each.address === address && (each.tag === null || each.tag === tag))
-      const seen = await look(chain, after, this.routes, this.#o.coins, ownerOf, this.#o.now()).catch((error: unknown) => {
+      const ownerOf = ({ address, tag }: Payment) =>
+        this.addresses.find(
+          (each) =>
+            each.network === network &&
+            each.address === address &&
+            (each.tag === null || each.tag === tag),
+        )
+      const seen = await look(
+        chain,
+        after,
+        this.routes,
+        this.#o.coins,
+        ownerOf,
+        this.#o.now(),
+      ).catch((error: unknown) => {
         console.error(`devnet: deposits on ${network} are not read: ${(error as Error).message}`)
         return null
       })
       if (!seen || this.#closed) continue
       const before = new Map((this.#waiting.get(network) ?? []).map(({ id, atMs }) => [id, atMs]))
-      for (const deposit of [...seen.final, ...seen.waiting]) deposit.atMs = before.get(deposit.id) ?? deposit.atMs
-      this.#waiting.set(network, seen.waiting.filter(({ isCredited }) => !isCredited))
-      const credited = [...seen.final, ...seen.waiting.filter(({ isCredited }) => isCredited)].filter(({ id }) => !this.deposits.has(id))
+      for (const deposit of [...seen.final, ...seen.waiting])
+        deposit.atMs = before.get(deposit.id) ?? deposit.atMs
+      this.#waiting.set(
+        network,
+        seen.waiting.filter(({ isCredited }) => !isCredited),
+      )
+      const credited = [
+        ...seen.final,
+        ...seen.waiting.filter(({ isCredited }) => isCredited),
+      ].filter(({ id }) => !this.deposits.has(id))
       if (seen.height === after && credited.length === 0) continue
       for (const deposit of credited) {
         this.deposits.set(deposit.id, deposit)
@@ -144,7 +194,8 @@ export class Funding {
       }
       this.#cursors.set(network, seen.height)
       // An empty stretch of blocks can be read again.
-      if (credited.length > 0) this.#o.commit({ deposits: credited, cursors: [{ network, height: seen.height }] })
+      if (credited.length > 0)
+        this.#o.commit({ deposits: credited, cursors: [{ network, height: seen.height }] })
     }
   }
 
@@ -152,11 +203,23 @@ export class Funding {
    * Takes what a withdrawal needs of its account, and begins it.
    * @throws Refused where the account has too little
    */
-  withdraw(order: Omit<Withdrawal, 'number' | 'status' | 'reason' | 'hash' | 'fromHeight' | 'atMs' | 'changedMs'>): Withdrawal {
+  withdraw(
+    order: Omit<
+      Withdrawal,
+      'number' | 'status' | 'reason' | 'hash' | 'fromHeight' | 'atMs' | 'changedMs'
+    >,
+  ): Withdrawal {
     const now = this.#o.now()
     this.#o.engine.move(order.account, order.coin, -(order.amount + order.fee), 0n)
     const withdrawal: Withdrawal = {
-      ...order, number: this.withdrawals.size + 1, status: 'initial', reason: null, hash: null, fromHeight: null, atMs: now, changedMs: now,
+      ...order,
+      number: this.withdrawals.size + 1,
+      status: 'initial',
+      reason: null,
+      hash: null,
+      fromHeight: null,
+      atMs: now,
+      changedMs: now,
     }
     this.withdrawals.set(withdrawal.id, withdrawal)
     this.#o.commit({ withdrawals: [withdrawal] })
@@ -188,7 +251,10 @@ export class Funding {
       if (withdrawal.status === 'initial' || withdrawal.status === 'paying') {
         await this.#pay(withdrawal).catch((error: unknown) => {
           if (error instanceof RequestError) this.#release(withdrawal, 'failed', error.message)
-          else console.error(`devnet: a withdrawal of ${withdrawal.coin} is not paid yet: ${(error as Error).message}`)
+          else
+            console.error(
+              `devnet: a withdrawal of ${withdrawal.coin} is not paid yet: ${(error as Error).message}`,
+            )
         })
       }
     }
@@ -202,23 +268,42 @@ export class Funding {
     await chain.start()
     const units = rescale(amount, this.#o.coins.get(coin)!.decimals, route.chainDecimals)
     const height = (await chain.info()).head?.height ?? 0
-    const paid = withdrawal.status === 'paying' ? await this.#paid(chain, withdrawal, { route, units, height }) : null
+    const paid =
+      withdrawal.status === 'paying'
+        ? await this.#paid(chain, withdrawal, { route, units, height })
+        : null
     // It may have been cancelled meanwhile.
     if (withdrawal.status !== 'paying' && withdrawal.status !== 'initial') return
-    if (withdrawal.status === 'initial') this.#become(withdrawal, { status: 'paying', fromHeight: height })
-    const order = { asset: route.asset, address, amount: trimmed(units, route.chainDecimals), tag, tokens: undefined, delivered: undefined }
-    const hash = paid ?? await chain.fund(order)
+    if (withdrawal.status === 'initial')
+      this.#become(withdrawal, { status: 'paying', fromHeight: height })
+    const order = {
+      asset: route.asset,
+      address,
+      amount: trimmed(units, route.chainDecimals),
+      tag,
+      tokens: undefined,
+      delivered: undefined,
+    }
+    const hash = paid ?? (await chain.fund(order))
     if (this.#closed) return
     this.#become(withdrawal, { status: 'pending', hash })
   }
 
   async #paid(
-    chain: LocalChain, { fromHeight, address, tag }: Withdrawal, o: { route: Route; units: bigint; height: number }
+    chain: LocalChain,
+    { fromHeight, address, tag }: Withdrawal,
+    o: { route: Route; units: bigint; height: number },
   ): Promise<string | null> {
     const used = new Set([...this.withdrawals.values()].map(({ hash }) => hash))
     for (let height = (fromHeight ?? o.height) + 1; height <= o.height; height += 1) {
-      const found = (await chain.paymentsIn(height) ?? []).find((payment) => payment.asset === o.route.asset && payment.amount === o.units
-        && payment.address.toLowerCase() === address.toLowerCase() && (tag === null || payment.tag === tag) && !used.has(payment.hash))
+      const found = ((await chain.paymentsIn(height)) ?? []).find(
+        (payment) =>
+          payment.asset === o.route.asset &&
+          payment.amount === o.units &&
+          payment.address.toLowerCase() === address.toLowerCase() &&
+          (tag === null || payment.tag === tag) &&
+          !used.has(payment.hash),
+      )
       if (found) return found.hash
     }
     return null

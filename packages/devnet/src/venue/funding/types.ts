@@ -12,7 +12,13 @@ export interface Route {
   confirmations: number
 }
 
-export interface DepositAddress { account: string; network: string; address: string; tag: string | null; createdMs: number }
+export interface DepositAddress {
+  account: string
+  network: string
+  address: string
+  tag: string | null
+  createdMs: number
+}
 
 export interface Deposit {
   id: string
@@ -57,4 +63,11 @@ export interface Withdrawal {
 }
 
 /** An address that the holder of an account has registered for withdrawals. */
-export interface KnownAddress { account: string; name: string; coin: string; network: string; address: string; tag: string | null }
+export interface KnownAddress {
+  account: string
+  name: string
+  coin: string
+  network: string
+  address: string
+  tag: string | null
+}

@@ -7,19 +7,32 @@ import type { Deposit, DepositAddress, Route } from './types.ts'
 const BLOCKS_MAX = 500
 
 /** How far a network has been read for good. */
-export interface Cursor { network: string; height: number }
+export interface Cursor {
+  network: string
+  height: number
+}
 
-export interface Seen { final: Deposit[]; waiting: Deposit[]; height: number }
+export interface Seen {
+  final: Deposit[]
+  waiting: Deposit[]
+  height: number
+}
 
 /** Which account a payment is for; undefined: none of this venue's. */
 type OwnerOf = (payment: Payment) => DepositAddress | undefined
 
 /**
- * What has been paid to addresses of a venue since it last looked. A chain that nobody has started is left alone.
+ * What has been paid to addresses of a venue since it last looked. A chain that nobody has started
+ * is left alone.
  * @param after the height that was read last
  */
 export async function look(
-  chain: LocalChain, after: number, routes: readonly Route[], coins: ReadonlyMap<string, Coin>, ownerOf: OwnerOf, nowMs: number
+  chain: LocalChain,
+  after: number,
+  routes: readonly Route[],
+  coins: ReadonlyMap<string, Coin>,
+  ownerOf: OwnerOf,
+  nowMs: number,
 ): Promise<Seen | null> {
   const { head } = await chain.info()
   if (!head) return null
@@ -31,18 +44,33 @@ export async function look(
     if (!payments) break
     const confirmations = head.height - height + 1
     const deposits = payments.flatMap((payment): Deposit[] => {
-      const route = routes.find(({ network, asset }) => network === chain.code && asset === payment.asset)
+      const route = routes.find(
+        ({ network, asset }) => network === chain.code && asset === payment.asset,
+      )
       const owner = route && ownerOf(payment)
       if (!route || !owner) return []
       const amount = rescale(payment.amount, route.chainDecimals, coins.get(route.coin)!.decimals)
       if (amount === 0n) return []
-      return [{
-        id: `${chain.code}:${payment.hash}:${payment.index}`, account: owner.account, coin: route.coin, network: chain.code,
-        address: payment.address, tag: owner.tag, amount, hash: payment.hash, height, confirmations,
-        isCredited: confirmations >= route.confirmations, atMs: nowMs,
-      }]
+      return [
+        {
+          id: `${chain.code}:${payment.hash}:${payment.index}`,
+          account: owner.account,
+          coin: route.coin,
+          network: chain.code,
+          address: payment.address,
+          tag: owner.tag,
+          amount,
+          hash: payment.hash,
+          height,
+          confirmations,
+          isCredited: confirmations >= route.confirmations,
+          atMs: nowMs,
+        },
+      ]
     })
-    const needed = Math.max(...routes.filter(({ network }) => network === chain.code).map((route) => route.confirmations))
+    const needed = Math.max(
+      ...routes.filter(({ network }) => network === chain.code).map((route) => route.confirmations),
+    )
     if (confirmations >= needed) {
       seen.final.push(...deposits)
       seen.height = height

@@ -5,11 +5,13 @@ export class KrakenError extends Error {
   override readonly name = 'KrakenError'
 }
 
-export const invalid = (argument: string): KrakenError => new KrakenError(`EGeneral:Invalid arguments:${argument}`)
+export const invalid = (argument: string): KrakenError =>
+  new KrakenError(`EGeneral:Invalid arguments:${argument}`)
 
 /** Every answer has status 200; an error has no result. */
 export const answer = (result: unknown, error: string[] = []): HttpAnswer => ({
-  status: 200, body: JSON.stringify({ error, ...(error.length > 0 ? {} : { result }) }),
+  status: 200,
+  body: JSON.stringify({ error, ...(error.length > 0 ? {} : { result }) }),
 })
 
 export type Arguments = Readonly<Record<string, string>>
@@ -21,7 +23,8 @@ export function needed(given: Arguments, name: string): string {
   return value
 }
 
-export const isTrue = (value: string | undefined): boolean => value === 'true' || value === '1' || value === 'True'
+export const isTrue = (value: string | undefined): boolean =>
+  value === 'true' || value === '1' || value === 'True'
 
 /** Seconds since 1970, as a fraction. */
 export const seconds = (ms: number): number => ms / 1000

@@ -13,21 +13,38 @@ const NONCE_MAX = 1n << 64n
 
 /** API-Sign: HMAC-SHA512 with the decoded secret of path ‖ SHA256(nonce ‖ body), in base64. */
 export function apiSign(path: string, nonce: string, body: string, secret: string): string {
-  const inner = createHash('sha256').update(nonce + body).digest()
-  return createHmac('sha512', Buffer.from(secret, 'base64')).update(path).update(inner).digest('base64')
+  const inner = createHash('sha256')
+    .update(nonce + body)
+    .digest()
+  return createHmac('sha512', Buffer.from(secret, 'base64'))
+    .update(path)
+    .update(inner)
+    .digest('base64')
 }
 
 /** What a request's body says, a form or a flat JSON object. */
 export function argumentsOf({ body, headers }: HttpRequest): Arguments {
-  if (!headers['content-type']?.includes('json')) return Object.fromEntries(new URLSearchParams(body))
+  if (!headers['content-type']?.includes('json'))
+    return Object.fromEntries(new URLSearchParams(body))
   try {
-    return Object.fromEntries(Object.entries(JSON.parse(body) as Record<string, unknown>).map(([name, value]) => [name, String(value)]))
+    return Object.fromEntries(
+      Object.entries(JSON.parse(body) as Record<string, unknown>).map(([name, value]) => [
+        name,
+        String(value),
+      ]),
+    )
   } catch {
     throw new KrakenError('EGeneral:Invalid arguments')
   }
 }
 
-interface Usage { counter: number; atMs: number; wrongNonces: number; lockedUntilMs: number; recent: Set<string> }
+interface Usage {
+  counter: number
+  atMs: number
+  wrongNonces: number
+  lockedUntilMs: number
+  recent: Set<string>
+}
 
 /** Who calls, and how often. */
 export class KrakenGuard {
@@ -46,7 +63,8 @@ export class KrakenGuard {
     const nonce = given['nonce'] ?? ''
     const expected = Buffer.from(apiSign(request.path, nonce, request.body, key.secret))
     const shown = Buffer.from(String(sign))
-    if (shown.length !== expected.length || !timingSafeEqual(shown, expected)) throw new KrakenError('EAPI:Invalid signature')
+    if (shown.length !== expected.length || !timingSafeEqual(shown, expected))
+      throw new KrakenError('EAPI:Invalid signature')
     this.#takeNonce(key, nonce)
     return key
   }
@@ -55,7 +73,10 @@ export class KrakenGuard {
   count(key: ApiKey, cost: number): void {
     if (key.isUnlimited) return
     const usage = this.#usageOf(key)
-    usage.counter = Math.max(0, usage.counter - ((Date.now() - usage.atMs) / 1000) * DECAY_PER_SECOND)
+    usage.counter = Math.max(
+      0,
+      usage.counter - ((Date.now() - usage.atMs) / 1000) * DECAY_PER_SECOND,
+    )
     usage.atMs = Date.now()
     if (usage.counter + cost > COUNTER_MAX) throw new KrakenError('EAPI:Rate limit exceeded')
     usage.counter += cost
@@ -66,23 +87,36 @@ export class KrakenGuard {
     if (Date.now() < usage.lockedUntilMs) throw new KrakenError('EGeneral:Temporary lockout')
     const nonce = /^\d{1,20}$/.test(text) ? BigInt(text) : -1n
     const last = BigInt(key.nonce)
-    const isFresh = nonce > last || (nonce > last - BigInt(key.nonceWindow) && !usage.recent.has(text))
+    const isFresh =
+      nonce > last || (nonce > last - BigInt(key.nonceWindow) && !usage.recent.has(text))
     if (nonce < 0n || nonce >= NONCE_MAX || !isFresh) {
       usage.wrongNonces += 1
-      if (usage.wrongNonces >= WRONG_NONCES_MAX) Object.assign(usage, { lockedUntilMs: Date.now() + LOCKOUT_MS, wrongNonces: 0 })
+      if (usage.wrongNonces >= WRONG_NONCES_MAX)
+        Object.assign(usage, { lockedUntilMs: Date.now() + LOCKOUT_MS, wrongNonces: 0 })
       throw new KrakenError('EAPI:Invalid nonce')
     }
     usage.wrongNonces = 0
     if (key.nonceWindow > 0) {
       usage.recent.add(text)
-      for (const old of usage.recent) if (BigInt(old) <= nonce - BigInt(key.nonceWindow)) usage.recent.delete(old)
+      for (const old of usage.recent)
+        if (BigInt(old) <= nonce - BigInt(key.nonceWindow)) usage.recent.delete(old)
     }
     if (nonce > last) this.#venue.used(key, nonce)
   }
 
   #usageOf({ key }: ApiKey): Usage {
     let usage = this.#usage.get(key)
-    if (!usage) this.#usage.set(key, usage = { counter: 0, atMs: Date.now(), wrongNonces: 0, lockedUntilMs: 0, recent: new Set() })
+    if (!usage)
+      this.#usage.set(
+        key,
+        (usage = {
+          counter: 0,
+          atMs: Date.now(),
+          wrongNonces: 0,
+          lockedUntilMs: 0,
+          recent: new Set(),
+        }),
+      )
     return usage
   }
 }

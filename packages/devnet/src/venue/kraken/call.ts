@@ -3,4 +3,9 @@ import type { Arguments } from './answer.ts'
 import type { TradingPace } from './pace.ts'
 
 /** One private call. */
-export interface Call { venue: Venue; key: ApiKey; given: Arguments; pace: TradingPace }
+export interface Call {
+  venue: Venue
+  key: ApiKey
+  given: Arguments
+  pace: TradingPace
+}

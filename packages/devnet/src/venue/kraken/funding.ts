@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { readDecimal, power } from '../engine/numbers.ts'
 import { Refused } from '../engine/types.ts'
-import type { Deposit, DepositAddress, KnownAddress, Route, Withdrawal, WithdrawalStatus } from '../funding/types.ts'
+import type {
+  Deposit,
+  DepositAddress,
+  KnownAddress,
+  Route,
+  Withdrawal,
+  WithdrawalStatus,
+} from '../funding/types.ts'
 import { isTrue, KrakenError, invalid, needed, seconds, type Arguments } from './answer.ts'
 import type { Call } from './call.ts'
 import { methodOf, networkName } from './methods.ts'
@@ -18,7 +25,8 @@ function assetIn(given: Arguments): Asset {
   return asset
 }
 
-const routesOf = ({ venue }: Call, coin: string): Route[] => venue.funding.routes.filter((route) => route.coin === coin)
+const routesOf = ({ venue }: Call, coin: string): Route[] =>
+  venue.funding.routes.filter((route) => route.coin === coin)
 
 function routeIn(call: Call, coin: string): Route {
   const method = needed(call.given, 'method')
@@ -30,7 +38,11 @@ function routeIn(call: Call, coin: string): Route {
 export function depositMethods(call: Call): unknown {
   const { coin } = assetIn(call.given)
   return routesOf(call, coin).map((route) => ({
-    method: methodOf(route), limit: false, fee: amountText(coin, 0n), 'gen-address': true, minimum: amountText(coin, 0n),
+    method: methodOf(route),
+    limit: false,
+    fee: amountText(coin, 0n),
+    'gen-address': true,
+    minimum: amountText(coin, 0n),
   }))
 }
 
@@ -39,58 +51,93 @@ export async function depositAddresses(call: Call): Promise<unknown> {
   const { venue, key, given } = call
   const { coin } = assetIn(given)
   const { network } = routeIn(call, coin)
-  const all = () => venue.funding.addresses.filter((each) => each.account === key.account && each.network === network).reverse()
-  const isUsed = ({ address, tag }: DepositAddress) => venue.funding.depositsOf(key.account)
-    .some((each) => each.address === address && each.tag === tag)
+  const all = () =>
+    venue.funding.addresses
+      .filter((each) => each.account === key.account && each.network === network)
+      .reverse()
+  const isUsed = ({ address, tag }: DepositAddress) =>
+    venue.funding
+      .depositsOf(key.account)
+      .some((each) => each.address === address && each.tag === tag)
   const isChanged = venue.faults.mode === 'changed-address' && all().length > 0
   if (isTrue(given['new']) || isChanged) {
     const unused = all().filter((each) => !isUsed(each))
-    if (!isChanged && unused.length >= UNUSED_ADDRESSES_MAX) throw new KrakenError('EFunding:Too many addresses')
+    if (!isChanged && unused.length >= UNUSED_ADDRESSES_MAX)
+      throw new KrakenError('EFunding:Too many addresses')
     await venue.funding.address(key.account, network, true)
   }
-  return all().slice(0, isChanged ? 1 : undefined).map((each) => ({
-    address: each.address, expiretm: '0', new: !isUsed(each), ...(each.tag === null ? {} : { tag: each.tag }),
-  }))
+  return all()
+    .slice(0, isChanged ? 1 : undefined)
+    .map((each) => ({
+      address: each.address,
+      expiretm: '0',
+      new: !isUsed(each),
+      ...(each.tag === null ? {} : { tag: each.tag }),
+    }))
 }
 
-const nearest = ({ venue }: Call, { coin, network }: { coin: string; network: string }): Route => (
-  venue.funding.routes.find((route) => route.coin === coin && route.network === network)!)
+const nearest = ({ venue }: Call, { coin, network }: { coin: string; network: string }): Route =>
+  venue.funding.routes.find((route) => route.coin === coin && route.network === network)!
 
 /** @throws KrakenError for an asset or a method that is named and not there */
-function history<Each extends { coin: string; network: string; atMs: number }>(call: Call, all: Each[]): Each[] {
+function history<Each extends { coin: string; network: string; atMs: number }>(
+  call: Call,
+  all: Each[],
+): Each[] {
   const { asset, method, start, end } = call.given
   const coin = asset === undefined ? null : assetIn(call.given).coin
-  return all.filter((each) => (coin === null || each.coin === coin) && (method === undefined || methodOf(nearest(call, each)) === method)
-    && (start === undefined || seconds(each.atMs) > Number(start)) && (end === undefined || seconds(each.atMs) <= Number(end)))
+  return all.filter(
+    (each) =>
+      (coin === null || each.coin === coin) &&
+      (method === undefined || methodOf(nearest(call, each)) === method) &&
+      (start === undefined || seconds(each.atMs) > Number(start)) &&
+      (end === undefined || seconds(each.atMs) <= Number(end)),
+  )
 }
 
 export async function depositStatus(call: Call): Promise<unknown> {
   return history(call, call.venue.funding.depositsOf(call.key.account)).map((deposit: Deposit) => ({
-    method: methodOf(nearest(call, deposit)), network: networkName(deposit.network), aclass: 'currency', asset: assetOf(deposit.coin).id,
-    refid: krakenId('F', deposit.id), txid: deposit.hash,
+    method: methodOf(nearest(call, deposit)),
+    network: networkName(deposit.network),
+    aclass: 'currency',
+    asset: assetOf(deposit.coin).id,
+    refid: krakenId('F', deposit.id),
+    txid: deposit.hash,
     info: deposit.tag === null ? deposit.address : `${deposit.address}:${deposit.tag}`,
-    amount: amountText(deposit.coin, deposit.amount), fee: amountText(deposit.coin, 0n), time: Math.floor(seconds(deposit.atMs)),
+    amount: amountText(deposit.coin, deposit.amount),
+    fee: amountText(deposit.coin, 0n),
+    time: Math.floor(seconds(deposit.atMs)),
     status: deposit.isCredited ? 'Success' : 'Settled',
   }))
 }
 
 export function withdrawMethods(call: Call): unknown {
   const coin = call.given['asset'] === undefined ? null : assetIn(call.given).coin
-  return call.venue.funding.routes.filter((route) => coin === null || route.coin === coin).map((route) => ({
-    asset: assetOf(route.coin).id, method: methodOf(route), network: networkName(route.network),
-    minimum: amountText(route.coin, route.minimum),
-  }))
+  return call.venue.funding.routes
+    .filter((route) => coin === null || route.coin === coin)
+    .map((route) => ({
+      asset: assetOf(route.coin).id,
+      method: methodOf(route),
+      network: networkName(route.network),
+      minimum: amountText(route.coin, route.minimum),
+    }))
 }
 
 export function withdrawAddresses(call: Call): unknown {
   const { venue, key, given } = call
   const coin = given['asset'] === undefined ? null : assetIn(given).coin
-  const wanted = (known: KnownAddress) => known.account === key.account && (coin === null || known.coin === coin)
-    && (given['key'] === undefined || known.name === given['key'])
-    && (given['method'] === undefined || methodOf(nearest(call, known)) === given['method'])
+  const wanted = (known: KnownAddress) =>
+    known.account === key.account &&
+    (coin === null || known.coin === coin) &&
+    (given['key'] === undefined || known.name === given['key']) &&
+    (given['method'] === undefined || methodOf(nearest(call, known)) === given['method'])
   return venue.funding.known.filter(wanted).map((known) => ({
-    address: known.address, asset: assetOf(known.coin).id, method: methodOf(nearest(call, known)), key: known.name,
-    ...(known.tag === null ? {} : { tag: known.tag }), verified: true,
+    address: known.address,
+    asset: assetOf(known.coin).id,
+    method: methodOf(nearest(call, known)),
+    key: known.name,
+    ...(known.tag === null ? {} : { tag: known.tag }),
+    verified: true,
   }))
 }
 
@@ -98,35 +145,57 @@ export function withdrawAddresses(call: Call): unknown {
 function withdrawalIn(call: Call): { known: KnownAddress; route: Route; amount: bigint } {
   const { venue, key, given } = call
   const { coin, decimals } = assetIn(given)
-  const known = venue.funding.known.find((each) => each.account === key.account && each.coin === coin && each.name === needed(given, 'key'))
+  const known = venue.funding.known.find(
+    (each) =>
+      each.account === key.account && each.coin === coin && each.name === needed(given, 'key'),
+  )
   if (!known) throw new KrakenError('EFunding:Unknown withdraw key')
   const route = nearest(call, known)
   const amount = readDecimal(needed(given, 'amount'), Math.min(decimals, route.chainDecimals))
   if (amount === null) throw invalid('amount')
-  return { known, route, amount: amount * power(decimals - Math.min(decimals, route.chainDecimals)) }
+  return {
+    known,
+    route,
+    amount: amount * power(decimals - Math.min(decimals, route.chainDecimals)),
+  }
 }
 
 export function withdrawInfo(call: Call): unknown {
   const { route, amount } = withdrawalIn(call)
   const { coin, fee } = route
   return {
-    method: methodOf(route), limit: amountText(coin, DAILY_LIMIT_COINS * power(assetOf(coin).decimals)),
-    amount: amountText(coin, amount > fee ? amount - fee : 0n), fee: amountText(coin, fee),
+    method: methodOf(route),
+    limit: amountText(coin, DAILY_LIMIT_COINS * power(assetOf(coin).decimals)),
+    amount: amountText(coin, amount > fee ? amount - fee : 0n),
+    fee: amountText(coin, fee),
   }
 }
 
 export function withdraw(call: Call): unknown {
-  const { known, route: { coin, network, fee, minimum }, amount } = withdrawalIn(call)
+  const {
+    known,
+    route: { coin, network, fee, minimum },
+    amount,
+  } = withdrawalIn(call)
   const { address, max_fee: maxFee } = call.given
-  if (address !== undefined && address !== known.address) throw new KrakenError('EFunding:Invalid withdrawal address')
+  if (address !== undefined && address !== known.address)
+    throw new KrakenError('EFunding:Invalid withdrawal address')
   const limit = maxFee === undefined ? null : readDecimal(maxFee, assetOf(coin).decimals)
   if (maxFee !== undefined && limit === null) throw invalid('max_fee')
   if (limit !== null && fee > limit) throw new KrakenError('EFunding:Max fee exceeded')
   if (amount < minimum) throw new KrakenError('EFunding:Invalid amount')
   try {
     const withdrawal = call.venue.funding.withdraw({
-      id: krakenId('F', randomBytes(16).toString('hex')), account: call.key.account, coin, network, address: known.address, tag: known.tag,
-      amount: amount - fee, fee, clientId: null, addressName: known.name,
+      id: krakenId('F', randomBytes(16).toString('hex')),
+      account: call.key.account,
+      coin,
+      network,
+      address: known.address,
+      tag: known.tag,
+      amount: amount - fee,
+      fee,
+      clientId: null,
+      addressName: known.name,
     })
     return { refid: withdrawal.id }
   } catch (error) {
@@ -136,23 +205,39 @@ export function withdraw(call: Call): unknown {
 }
 
 const STATUS: Record<WithdrawalStatus, string> = {
-  initial: 'Initial', paying: 'Pending', pending: 'Settled', success: 'Success', failed: 'Failure', cancelled: 'Failure',
+  initial: 'Initial',
+  paying: 'Pending',
+  pending: 'Settled',
+  success: 'Success',
+  failed: 'Failure',
+  cancelled: 'Failure',
 }
 
 export function withdrawStatus(call: Call): unknown {
-  const all = [...call.venue.funding.withdrawals.values()].filter(({ account }) => account === call.key.account).reverse()
+  const all = [...call.venue.funding.withdrawals.values()]
+    .filter(({ account }) => account === call.key.account)
+    .reverse()
   return history(call, all).map((each: Withdrawal) => ({
-    method: methodOf(nearest(call, each)), network: networkName(each.network), aclass: 'currency', asset: assetOf(each.coin).id,
+    method: methodOf(nearest(call, each)),
+    network: networkName(each.network),
+    aclass: 'currency',
+    asset: assetOf(each.coin).id,
     refid: each.id,
-    txid: each.hash, info: each.tag === null ? each.address : `${each.address}:${each.tag}`, amount: amountText(each.coin, each.amount),
-    fee: amountText(each.coin, each.fee), time: Math.floor(seconds(each.atMs)), status: STATUS[each.status],
-    ...(each.status === 'cancelled' ? { 'status-prop': 'canceled' } : {}), key: each.addressName,
+    txid: each.hash,
+    info: each.tag === null ? each.address : `${each.address}:${each.tag}`,
+    amount: amountText(each.coin, each.amount),
+    fee: amountText(each.coin, each.fee),
+    time: Math.floor(seconds(each.atMs)),
+    status: STATUS[each.status],
+    ...(each.status === 'cancelled' ? { 'status-prop': 'canceled' } : {}),
+    key: each.addressName,
   }))
 }
 
 export function withdrawCancel(call: Call): unknown {
   assetIn(call.given)
   const withdrawal = call.venue.funding.withdrawals.get(needed(call.given, 'refid'))
-  if (!withdrawal || withdrawal.account !== call.key.account) throw new KrakenError('EFunding:Unknown reference id')
+  if (!withdrawal || withdrawal.account !== call.key.account)
+    throw new KrakenError('EFunding:Unknown reference id')
   return call.venue.funding.cancel(withdrawal)
 }

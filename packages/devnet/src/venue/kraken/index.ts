@@ -4,17 +4,37 @@ import { answer, isTrue, KrakenError, type Arguments } from './answer.ts'
 import { argumentsOf, KrakenGuard, permitted } from './auth.ts'
 import type { Call } from './call.ts'
 import {
-  depositAddresses, depositMethods, depositStatus, withdraw, withdrawAddresses, withdrawCancel, withdrawInfo, withdrawMethods,
+  depositAddresses,
+  depositMethods,
+  depositStatus,
+  withdraw,
+  withdrawAddresses,
+  withdrawCancel,
+  withdrawInfo,
+  withdrawMethods,
   withdrawStatus,
 } from './funding.ts'
 import { assetOf } from './names.ts'
-import { addOrder, cancelOrder, closedOrders, openOrders, queryOrders, queryTrades, tradesHistory } from './orders.ts'
+import {
+  addOrder,
+  cancelOrder,
+  closedOrders,
+  openOrders,
+  queryOrders,
+  queryTrades,
+  tradesHistory,
+} from './orders.ts'
 import { TradingPace } from './pace.ts'
 import { PUBLIC } from './public.ts'
 import { amountText, shortText } from './shapes.ts'
 
 /** `cost`: on the counter of calls. `isWrite`: its answer may get lost. */
-interface Method { permission: Permission | null; cost: number; isWrite?: boolean; answer: (call: Call) => unknown }
+interface Method {
+  permission: Permission | null
+  cost: number
+  isWrite?: boolean
+  answer: (call: Call) => unknown
+}
 
 export const PRIVATE: Readonly<Record<string, Method>> = {
   Balance: { permission: 'query', cost: 1, answer: balance },
@@ -40,27 +60,48 @@ export const PRIVATE: Readonly<Record<string, Method>> = {
 
 function balance({ venue, key }: Call): unknown {
   const { balances } = venue.engine.accounts.get(key.account)!
-  return Object.fromEntries(Object.entries(balances).map(([coin, { total }]) => [assetOf(coin).id, amountText(coin, total)]))
+  return Object.fromEntries(
+    Object.entries(balances).map(([coin, { total }]) => [
+      assetOf(coin).id,
+      amountText(coin, total),
+    ]),
+  )
 }
 
 function balanceEx({ venue, key }: Call): unknown {
   const { balances } = venue.engine.accounts.get(key.account)!
-  return Object.fromEntries(Object.entries(balances).map(([coin, { total, held }]) => [
-    assetOf(coin).id, { balance: amountText(coin, total), hold_trade: held === 0n ? '0.0000' : shortText(coin, held) },
-  ]))
+  return Object.fromEntries(
+    Object.entries(balances).map(([coin, { total, held }]) => [
+      assetOf(coin).id,
+      {
+        balance: amountText(coin, total),
+        hold_trade: held === 0n ? '0.0000' : shortText(coin, held),
+      },
+    ]),
+  )
 }
 
 const NAMES: Record<Permission, string[]> = {
-  query: ['query-funds', 'query-open-trades', 'query-closed-trades', 'query-ledger'], trade: ['modify-trades', 'close-trades'],
-  deposit: ['add-funds'], withdraw: ['withdraw-funds'],
+  query: ['query-funds', 'query-open-trades', 'query-closed-trades', 'query-ledger'],
+  trade: ['modify-trades', 'close-trades'],
+  deposit: ['add-funds'],
+  withdraw: ['withdraw-funds'],
 }
 
 function keyInfo({ key }: Call): unknown {
   const created = String(Math.floor(key.createdMs / 1000))
   return {
-    apiKeyName: 'local', apiKey: key.key, nonce: key.nonce, nonceWindow: key.nonceWindow,
+    apiKeyName: 'local',
+    apiKey: key.key,
+    nonce: key.nonce,
+    nonceWindow: key.nonceWindow,
     permissions: key.permissions.flatMap((each) => NAMES[each]),
-    iban: 'AA00 N84G LOCA LDEV', validUntil: '0', queryFrom: '0', queryTo: '0', createdTime: created, modifiedTime: created,
+    iban: 'AA00 N84G LOCA LDEV',
+    validUntil: '0',
+    queryFrom: '0',
+    queryTo: '0',
+    createdTime: created,
+    modifiedTime: created,
     ipAllowlist: [],
     lastUsed: String(Math.floor(Date.now() / 1000)),
   }
@@ -86,8 +127,15 @@ export class KrakenFace {
     const method = kind === 'private' && Object.hasOwn(PRIVATE, name) ? PRIVATE[name] : undefined
     const open = kind === 'public' && Object.hasOwn(PUBLIC, name) ? PUBLIC[name] : undefined
     try {
-      if (open) return answer(open(this.#venue, { ...Object.fromEntries(new URLSearchParams(request.query)), ...bodyOf(request) }))
-      if (!method) return { status: 404, body: JSON.stringify({ error: ['EGeneral:Unknown method'] }) }
+      if (open)
+        return answer(
+          open(this.#venue, {
+            ...Object.fromEntries(new URLSearchParams(request.query)),
+            ...bodyOf(request),
+          }),
+        )
+      if (!method)
+        return { status: 404, body: JSON.stringify({ error: ['EGeneral:Unknown method'] }) }
       if (request.method !== 'POST') throw new KrakenError('EGeneral:Invalid arguments')
       return await this.#private(method, request)
     } catch (error) {
@@ -113,4 +161,5 @@ export class KrakenFace {
   }
 }
 
-const bodyOf = (request: HttpRequest): Arguments => (request.body === '' ? {} : argumentsOf(request))
+const bodyOf = (request: HttpRequest): Arguments =>
+  request.body === '' ? {} : argumentsOf(request)

@@ -2,22 +2,39 @@ import type { Route } from '../funding/types.ts'
 
 /** What Kraken calls the networks, and how it marks what it moves on them. */
 const NETWORKS: Record<string, { name: string; standard?: string; own?: string }> = {
-  BTC: { name: 'Bitcoin' }, LTC: { name: 'Litecoin' }, DASH: { name: 'Dash' }, DOGE: { name: 'Dogecoin' }, BCH: { name: 'Bitcoin Cash' },
-  ETH: { name: 'Ethereum', standard: 'ERC20', own: 'Ether (Hex)' }, BSC: { name: 'BNB Smart Chain' }, POL: { name: 'Polygon' },
+  BTC: { name: 'Bitcoin' },
+  LTC: { name: 'Litecoin' },
+  DASH: { name: 'Dash' },
+  DOGE: { name: 'Dogecoin' },
+  BCH: { name: 'Bitcoin Cash' },
+  ETH: { name: 'Ethereum', standard: 'ERC20', own: 'Ether (Hex)' },
+  BSC: { name: 'BNB Smart Chain' },
+  POL: { name: 'Polygon' },
   BASE: { name: 'Base' },
-  ARB: { name: 'Arbitrum One' }, AVAX: { name: 'Avalanche C-Chain' }, OP_ETH: { name: 'Optimism' }, CRO: { name: 'Cronos' },
-  TRX: { name: 'Tron', standard: 'TRC20' }, XRP: { name: 'Ripple', own: 'Ripple XRP' }, XLM: { name: 'Stellar', own: 'Stellar XLM' },
-  ADA: { name: 'Cardano', own: 'ADA' }, SOL: { name: 'Solana', standard: 'SPL' },
+  ARB: { name: 'Arbitrum One' },
+  AVAX: { name: 'Avalanche C-Chain' },
+  OP_ETH: { name: 'Optimism' },
+  CRO: { name: 'Cronos' },
+  TRX: { name: 'Tron', standard: 'TRC20' },
+  XRP: { name: 'Ripple', own: 'Ripple XRP' },
+  XLM: { name: 'Stellar', own: 'Stellar XLM' },
+  ADA: { name: 'Cardano', own: 'ADA' },
+  SOL: { name: 'Solana', standard: 'SPL' },
 }
 const COINS: Record<string, string> = { USDT: 'Tether USD', USDC: 'USDC' }
 
 export const networkName = (network: string): string => NETWORKS[network]?.name ?? network
 
-/** "Bitcoin", "Tether USD (TRC20)", "USDC - Polygon (Unified)"; what ccxt asks for by default is named as it expects. */
+/**
+ * "Bitcoin", "Tether USD (TRC20)", "USDC - Polygon (Unified)"; what ccxt asks for by default is
+ * named as it expects.
+ */
 export function methodOf({ coin, network, asset }: Route): string {
   const { name, standard, own } = NETWORKS[network] ?? { name: network }
   // The network's own coin is named like the asset.
   if (asset === network && (coin === network || own !== undefined)) return own ?? name
   if (asset === 'USDC_ETH') return 'USDC'
-  return standard !== undefined ? `${COINS[coin] ?? coin} (${standard})` : `${coin} - ${name} (Unified)`
+  return standard !== undefined
+    ? `${COINS[coin] ?? coin} (${standard})`
+    : `${coin} - ${name} (Unified)`
 }

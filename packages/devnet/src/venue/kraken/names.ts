@@ -1,28 +1,58 @@
-import { magnitude, startingPrice, type Coin, type Market, type VenueRules } from '../engine/markets.ts'
+import {
+  magnitude,
+  startingPrice,
+  type Coin,
+  type Market,
+  type VenueRules,
+} from '../engine/markets.ts'
 import { power, readDecimal } from '../engine/numbers.ts'
 import { digest, type VenueKind } from '../venue.ts'
 import { randomBytes } from 'node:crypto'
 
-/** Kraken's own names of assets: the coin, its id, its alternative name. It lists no ONE, FTM and KLAY against USD. */
+/**
+ * Kraken's own names of assets: the coin, its id, its alternative name. It lists no ONE, FTM and
+ * KLAY against USD.
+ */
 const ASSETS: readonly (readonly [coin: string, id: string, alt: string])[] = [
-  ['USD', 'ZUSD', 'USD'], ['BTC', 'XXBT', 'XBT'], ['ETH', 'XETH', 'ETH'], ['LTC', 'XLTC', 'LTC'], ['XRP', 'XXRP', 'XRP'],
-  ['XLM', 'XXLM', 'XLM'], ['DOGE', 'XXDG', 'XDG'],
-  ...['USDT', 'USDC', 'DASH', 'BCH', 'BNB', 'POL', 'AVAX', 'CRO', 'TRX', 'ADA', 'SOL'].map((coin) => [coin, coin, coin] as const),
+  ['USD', 'ZUSD', 'USD'],
+  ['BTC', 'XXBT', 'XBT'],
+  ['ETH', 'XETH', 'ETH'],
+  ['LTC', 'XLTC', 'LTC'],
+  ['XRP', 'XXRP', 'XRP'],
+  ['XLM', 'XXLM', 'XLM'],
+  ['DOGE', 'XXDG', 'XDG'],
+  ...['USDT', 'USDC', 'DASH', 'BCH', 'BNB', 'POL', 'AVAX', 'CRO', 'TRX', 'ADA', 'SOL'].map(
+    (coin) => [coin, coin, coin] as const,
+  ),
 ]
-export interface Asset { coin: string; id: string; alt: string; decimals: number }
+export interface Asset {
+  coin: string
+  id: string
+  alt: string
+  decimals: number
+}
 
 const decimalsOf = (coin: string): number => (coin === 'USD' ? 4 : coin.startsWith('USD') ? 8 : 10)
 
-export const KRAKEN_ASSETS: readonly Asset[] = ASSETS.map(([coin, id, alt]) => ({ coin, id, alt, decimals: decimalsOf(coin) }))
+export const KRAKEN_ASSETS: readonly Asset[] = ASSETS.map(([coin, id, alt]) => ({
+  coin,
+  id,
+  alt,
+  decimals: decimalsOf(coin),
+}))
 
 /** Any of an asset's names, as a caller writes it. */
-export const assetNamed = (name: string): Asset | undefined => KRAKEN_ASSETS.find(({ coin, id, alt }) => (
-  name === id || name === alt || (name === coin && coin !== 'BTC' && coin !== 'DOGE')))
+export const assetNamed = (name: string): Asset | undefined =>
+  KRAKEN_ASSETS.find(
+    ({ coin, id, alt }) =>
+      name === id || name === alt || (name === coin && coin !== 'BTC' && coin !== 'DOGE'),
+  )
 export const assetOf = (coin: string): Asset => KRAKEN_ASSETS.find((asset) => asset.coin === coin)!
 
 /** What is traded against another coin than USD. */
 const CROSSES: Record<string, readonly string[]> = {
-  USDT: ['BTC', 'ETH', 'SOL', 'XRP', 'LTC', 'DOGE', 'ADA'], USDC: ['BTC', 'ETH', 'SOL', 'XRP', 'USDT'],
+  USDT: ['BTC', 'ETH', 'SOL', 'XRP', 'LTC', 'DOGE', 'ADA'],
+  USDC: ['BTC', 'ETH', 'SOL', 'XRP', 'USDT'],
   BTC: ['ETH', 'LTC', 'XRP', 'SOL', 'ADA'],
 }
 const MIN_COST: Record<string, string> = { BTC: '0.00002' }
@@ -30,21 +60,36 @@ const LOT_DECIMALS = 8
 /** What the smallest order is worth, in USD, before it is cut to a power of ten. */
 const MIN_USD = 5
 
-const COINS: ReadonlyMap<string, Coin> = new Map(KRAKEN_ASSETS.map(({ coin, decimals }) => [coin, { ticker: coin, decimals }]))
+const COINS: ReadonlyMap<string, Coin> = new Map(
+  KRAKEN_ASSETS.map(({ coin, decimals }) => [coin, { ticker: coin, decimals }]),
+)
 
-export interface Pair { market: Market; alt: string; ws: string; base: Asset; quote: Asset }
+export interface Pair {
+  market: Market
+  alt: string
+  ws: string
+  base: Asset
+  quote: Asset
+}
 
 function pair(base: Asset, quote: Asset): Pair {
   const alt = base.alt + quote.alt
   const isOld = (asset: Asset) => asset.id !== asset.alt
   // Two of its exceptions: the tether has the old name of the dollar, the doge has not.
   const isAllOld = isOld(base) && isOld(quote) && base.coin !== 'DOGE'
-  const id = base.coin === 'USDT' && quote.coin === 'USD' ? 'USDTZUSD' : isAllOld ? base.id + quote.id : alt
+  const id =
+    base.coin === 'USDT' && quote.coin === 'USD' ? 'USDTZUSD' : isAllOld ? base.id + quote.id : alt
   const price = startingPrice(base.coin) / startingPrice(quote.coin)
   return {
-    alt, ws: `${base.alt}/${quote.alt}`, base, quote,
+    alt,
+    ws: `${base.alt}/${quote.alt}`,
+    base,
+    quote,
     market: {
-      id, base: COINS.get(base.coin)!, quote: COINS.get(quote.coin)!, priceDecimals: Math.max(1, 5 - magnitude(price)),
+      id,
+      base: COINS.get(base.coin)!,
+      quote: COINS.get(quote.coin)!,
+      priceDecimals: Math.max(1, 5 - magnitude(price)),
       lotDecimals: LOT_DECIMALS,
       minVolume: power(base.decimals + magnitude(MIN_USD / startingPrice(base.coin))),
       minCost: readDecimal(MIN_COST[quote.coin] ?? '0.5', quote.decimals)!,
@@ -54,29 +99,43 @@ function pair(base: Asset, quote: Asset): Pair {
 
 export const PAIRS: readonly Pair[] = [
   ...KRAKEN_ASSETS.filter(({ coin }) => coin !== 'USD').map((base) => pair(base, assetOf('USD'))),
-  ...Object.entries(CROSSES).flatMap(([quote, bases]) => bases.map((base) => pair(assetOf(base), assetOf(quote)))),
+  ...Object.entries(CROSSES).flatMap(([quote, bases]) =>
+    bases.map((base) => pair(assetOf(base), assetOf(quote))),
+  ),
 ]
 
 /** A pair by its id, its alternative name or its WebSocket name. */
-export const pairNamed = (name: string): Pair | undefined => PAIRS.find(
-  ({ market, alt, ws }) => name === market.id || name === alt || name === ws)
+export const pairNamed = (name: string): Pair | undefined =>
+  PAIRS.find(({ market, alt, ws }) => name === market.id || name === alt || name === ws)
 export const pairOf = (market: string): Pair => PAIRS.find((each) => each.market.id === market)!
 
 const KRAKEN_RULES: VenueRules = {
-  takerBps: 40n, makerBps: 25n, markets: PAIRS.map(({ market }) => market), coins: COINS,
+  takerBps: 40n,
+  makerBps: 25n,
+  markets: PAIRS.map(({ market }) => market),
+  coins: COINS,
 }
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
-/** As Kraken's ids look: OQCLML-BW3P3-BUCMWZ. They follow from a secret of the venue's and a number. */
+/**
+ * As Kraken's ids look: OQCLML-BW3P3-BUCMWZ. They follow from a secret of the venue's and a number.
+ */
 export function krakenId(first: string, ...words: string[]): string {
-  const letters = Array.from(digest(first, ...words).subarray(0, 16), (byte) => LETTERS[byte & 31]).join('')
+  const letters = Array.from(
+    digest(first, ...words).subarray(0, 16),
+    (byte) => LETTERS[byte & 31],
+  ).join('')
   return `${first}${letters.slice(0, 5)}-${letters.slice(5, 10)}-${letters.slice(10, 16)}`
 }
 
 export const KRAKEN: VenueKind = {
-  exchange: 'KRAKEN', rules: KRAKEN_RULES,
+  exchange: 'KRAKEN',
+  rules: KRAKEN_RULES,
   playMoney: { USD: '100000', USDT: '50000', USDC: '50000', BTC: '1', ETH: '10' },
-  newKey: () => ({ key: randomBytes(42).toString('base64'), secret: randomBytes(64).toString('base64') }),
+  newKey: () => ({
+    key: randomBytes(42).toString('base64'),
+    secret: randomBytes(64).toString('base64'),
+  }),
   nameOf: (kind, number, seed) => krakenId(kind === 'order' ? 'O' : 'T', seed, String(number)),
 }

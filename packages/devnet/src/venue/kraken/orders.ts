@@ -1,6 +1,13 @@
 import { costOf, lotOf } from '../engine/markets.ts'
 import { readDecimal } from '../engine/numbers.ts'
-import { Refused, type Order, type Refusal, type Side, type TimeInForce, type Wish } from '../engine/types.ts'
+import {
+  Refused,
+  type Order,
+  type Refusal,
+  type Side,
+  type TimeInForce,
+  type Wish,
+} from '../engine/types.ts'
 import { invalid, isTrue, KrakenError, needed, seconds, type Arguments } from './answer.ts'
 import type { Call } from './call.ts'
 import { pairNamed, type Pair } from './names.ts'
@@ -10,7 +17,9 @@ const PAGE = 50
 const DEADLINE_MAX_MS = 60_000
 const FLAGS = ['post', 'viqc', 'fciq', 'fcib']
 const REFUSALS: Record<Refusal, string> = {
-  funds: 'EOrder:Insufficient funds', 'post-only': 'EOrder:Post only order', 'client-id': 'EGeneral:Invalid arguments:cl_ord_id',
+  funds: 'EOrder:Insufficient funds',
+  'post-only': 'EOrder:Post only order',
+  'client-id': 'EGeneral:Invalid arguments:cl_ord_id',
   'orders-limit': 'EOrder:Orders limit exceeded',
 }
 
@@ -22,7 +31,12 @@ export function addOrder({ venue, key, given, pace }: Call): unknown {
   const isTrial = isTrue(given['validate'])
   if (!isTrial) pace.order(key, pair.market.id)
   try {
-    const order = venue.engine.place(venue.engine.accounts.get(key.account)!, pair.market, wish, isTrial)
+    const order = venue.engine.place(
+      venue.engine.accounts.get(key.account)!,
+      pair.market,
+      wish,
+      isTrial,
+    )
     return { descr: { order: describe(pair, wish) }, ...(isTrial ? {} : { txid: [order.id] }) }
   } catch (error) {
     if (error instanceof Refused) throw new KrakenError(REFUSALS[error.refusal])
@@ -43,18 +57,32 @@ function wishOf(pair: Pair, given: Arguments): Wish {
   if (isSpending && (!isMarket || side === 'sell')) throw invalid('oflags')
   if (flags.includes('fcib') && (side === 'sell' || flags.includes('fciq'))) throw invalid('oflags')
   const timeInForce = given['timeinforce'] ?? 'GTC'
-  if (!['GTC', 'IOC', 'FOK'].includes(timeInForce) || (isPost && timeInForce !== 'GTC')) throw invalid('timeinforce')
-  const volume = readDecimal(needed(given, 'volume'), isSpending ? market.quote.decimals : market.base.decimals)
-  if (volume === null || volume === 0n || (!isSpending && volume % lotOf(market) !== 0n)) throw invalid('volume')
+  if (!['GTC', 'IOC', 'FOK'].includes(timeInForce) || (isPost && timeInForce !== 'GTC'))
+    throw invalid('timeinforce')
+  const volume = readDecimal(
+    needed(given, 'volume'),
+    isSpending ? market.quote.decimals : market.base.decimals,
+  )
+  if (volume === null || volume === 0n || (!isSpending && volume % lotOf(market) !== 0n))
+    throw invalid('volume')
   const price = isMarket ? null : priceOf(pair, needed(given, 'price'))
   if (!isSpending && volume < market.minVolume) throw invalid('volume minimum not met')
-  if (isSpending ? volume < market.minCost : price !== null && costOf(market, price, volume) < market.minCost) {
+  if (
+    isSpending
+      ? volume < market.minCost
+      : price !== null && costOf(market, price, volume) < market.minCost
+  ) {
     throw new KrakenError('EOrder:Cost minimum not met')
   }
   return {
-    side: side as Side, price, volume: isSpending ? null : volume, spend: isSpending ? volume : null,
+    side: side as Side,
+    price,
+    volume: isSpending ? null : volume,
+    spend: isSpending ? volume : null,
     timeInForce: timeInForce as TimeInForce,
-    postOnly: isPost, feeIn: flags.includes('fcib') ? 'base' : 'quote', ...referencesOf(given),
+    postOnly: isPost,
+    feeIn: flags.includes('fcib') ? 'base' : 'quote',
+    ...referencesOf(given),
   }
 }
 
@@ -62,19 +90,28 @@ function priceOf({ market, ws }: Pair, text: string): bigint {
   const price = readDecimal(text, market.priceDecimals)
   if (price !== null && price > 0n) return price
   if (!/^\d+(\.\d*)?$/.test(text) || Number(text) === 0) throw invalid('price')
-  throw new KrakenError(`EOrder:Invalid price:${ws} price can only be specified up to ${market.priceDecimals} decimals.`)
+  throw new KrakenError(
+    `EOrder:Invalid price:${ws} price can only be specified up to ${market.priceDecimals} decimals.`,
+  )
 }
 
 /** One of a client's id, in one of its three forms, and a number that need not be unique. */
 function referencesOf(given: Arguments): Pick<Wish, 'clientId' | 'userref'> {
   const { cl_ord_id: clientId, userref } = given
-  if (clientId !== undefined && (userref !== undefined || !isClientId(clientId))) throw invalid('cl_ord_id')
-  if (userref !== undefined && (!/^-?\d{1,10}$/.test(userref) || Math.abs(Number(userref)) >= 2 ** 31)) throw invalid('userref')
+  if (clientId !== undefined && (userref !== undefined || !isClientId(clientId)))
+    throw invalid('cl_ord_id')
+  if (
+    userref !== undefined &&
+    (!/^-?\d{1,10}$/.test(userref) || Math.abs(Number(userref)) >= 2 ** 31)
+  )
+    throw invalid('userref')
   return { clientId: clientId ?? null, userref: userref === undefined ? null : Number(userref) }
 }
 
-const isClientId = (text: string): boolean => (
-  /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) || /^[0-9a-f]{32}$/i.test(text) || /^[\x21-\x7e]{1,18}$/.test(text))
+const isClientId = (text: string): boolean =>
+  /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) ||
+  /^[0-9a-f]{32}$/i.test(text) ||
+  /^[\x21-\x7e]{1,18}$/.test(text)
 
 function beforeDeadline(deadline: string | undefined, nowMs: number): void {
   if (deadline === undefined) return
@@ -87,8 +124,15 @@ function beforeDeadline(deadline: string | undefined, nowMs: number): void {
 export function cancelOrder({ venue, key, given, pace }: Call): unknown {
   const { cl_ord_id: clientId } = given
   const name = clientId ?? needed(given, 'txid')
-  const found = venue.engine.openOrders(key.account).filter((order) => venue.shows(order) && (
-    clientId !== undefined ? order.clientId === name : order.id === name || (order.userref !== null && String(order.userref) === name)))
+  const found = venue.engine
+    .openOrders(key.account)
+    .filter(
+      (order) =>
+        venue.shows(order) &&
+        (clientId !== undefined
+          ? order.clientId === name
+          : order.id === name || (order.userref !== null && String(order.userref) === name)),
+    )
   if (found.length === 0) throw new KrakenError('EOrder:Unknown order')
   for (const order of found) {
     pace.cancel(key, order)
@@ -97,25 +141,33 @@ export function cancelOrder({ venue, key, given, pace }: Call): unknown {
   return { count: found.length }
 }
 
-const mine = ({ venue, key }: Call): Order[] => [...venue.engine.orders.values()].filter(
-  (order) => order.account === key.account && venue.shows(order))
+const mine = ({ venue, key }: Call): Order[] =>
+  [...venue.engine.orders.values()].filter(
+    (order) => order.account === key.account && venue.shows(order),
+  )
 
 /** Those that a caller's filters leave. */
 function filtered(orders: Order[], { userref, cl_ord_id: clientId }: Arguments): Order[] {
   if (userref !== undefined && !/^-?\d{1,10}$/.test(userref)) throw invalid('userref')
-  return orders.filter((order) => (userref === undefined || String(order.userref) === userref)
-    && (clientId === undefined || order.clientId === clientId))
+  return orders.filter(
+    (order) =>
+      (userref === undefined || String(order.userref) === userref) &&
+      (clientId === undefined || order.clientId === clientId),
+  )
 }
 
-const listed = ({ venue, given }: Call, orders: Order[]): Record<string, unknown> => (
-  Object.fromEntries(orders.map((order) => [order.id, orderShape(venue, order, isTrue(given['trades']))])))
+const listed = ({ venue, given }: Call, orders: Order[]): Record<string, unknown> =>
+  Object.fromEntries(
+    orders.map((order) => [order.id, orderShape(venue, order, isTrue(given['trades']))]),
+  )
 
 export function queryOrders(call: Call): unknown {
   const ids = needed(call.given, 'txid').split(',')
   if (ids.length > PAGE) throw invalid('txid')
   const orders = ids.map((id) => {
     const order = call.venue.engine.orders.get(id)
-    if (!order || order.account !== call.key.account || !call.venue.shows(order)) throw new KrakenError('EOrder:Unknown order')
+    if (!order || order.account !== call.key.account || !call.venue.shows(order))
+      throw new KrakenError('EOrder:Unknown order')
     return order
   })
   return listed(call, filtered(orders, call.given))
@@ -123,35 +175,59 @@ export function queryOrders(call: Call): unknown {
 
 export function openOrders(call: Call): unknown {
   const since = Number(call.given['start'] ?? 0)
-  const open = filtered(mine(call).filter(({ status }) => status === 'open'), call.given)
+  const open = filtered(
+    mine(call).filter(({ status }) => status === 'open'),
+    call.given,
+  )
   return { open: listed(call, open.filter(({ openedMs }) => seconds(openedMs) >= since).reverse()) }
 }
 
 export function closedOrders(call: Call): unknown {
-  const closed = filtered(mine(call).filter(({ status }) => status !== 'open'), call.given).reverse()
-  const within = between(call.given, closed, ({ closedMs }) => closedMs!, (id) => call.venue.engine.orders.get(id)?.closedMs ?? null)
+  const closed = filtered(
+    mine(call).filter(({ status }) => status !== 'open'),
+    call.given,
+  ).reverse()
+  const within = between(
+    call.given,
+    closed,
+    ({ closedMs }) => closedMs!,
+    (id) => call.venue.engine.orders.get(id)?.closedMs ?? null,
+  )
   return { closed: listed(call, within.slice(...pageOf(call.given))), count: within.length }
 }
 
 export function tradesHistory(call: Call): unknown {
   const { venue, key, given } = call
   const all = [...venue.engine.trades.values()].filter(
-    ({ account, order }) => account === key.account && venue.shows(venue.engine.orders.get(order)!))
-  const within = between(given, all.reverse(), ({ atMs }) => atMs, (id) => venue.engine.trades.get(id)?.atMs ?? null)
+    ({ account, order }) => account === key.account && venue.shows(venue.engine.orders.get(order)!),
+  )
+  const within = between(
+    given,
+    all.reverse(),
+    ({ atMs }) => atMs,
+    (id) => venue.engine.trades.get(id)?.atMs ?? null,
+  )
   const [from, to] = pageOf(given)
   // An object cannot name a trade twice; two pages can.
   const start = venue.faults.mode === 'duplicate-fill' && from > 0 ? from - 1 : from
-  return { trades: Object.fromEntries(within.slice(start, to).map((trade) => [trade.id, tradeShape(trade)])), count: within.length }
+  return {
+    trades: Object.fromEntries(
+      within.slice(start, to).map((trade) => [trade.id, tradeShape(trade)]),
+    ),
+    count: within.length,
+  }
 }
 
 export function queryTrades({ venue, key, given }: Call): unknown {
   const ids = needed(given, 'txid').split(',')
   if (ids.length > PAGE) throw invalid('txid')
-  return Object.fromEntries(ids.map((id) => {
-    const trade = venue.engine.trades.get(id)
-    if (!trade || trade.account !== key.account) throw new KrakenError('EQuery:Unknown trade')
-    return [id, tradeShape(trade)]
-  }))
+  return Object.fromEntries(
+    ids.map((id) => {
+      const trade = venue.engine.trades.get(id)
+      if (!trade || trade.account !== key.account) throw new KrakenError('EQuery:Unknown trade')
+      return [id, tradeShape(trade)]
+    }),
+  )
 }
 
 function pageOf({ ofs = '0' }: Arguments): [from: number, to: number] {
@@ -160,7 +236,12 @@ function pageOf({ ofs = '0' }: Arguments): [from: number, to: number] {
 }
 
 /** `start` is left out of what is told and `end` is in it; each is a time in seconds or an id. */
-function between<Each>(given: Arguments, all: Each[], atMs: (each: Each) => number, msOf: (id: string) => number | null): Each[] {
+function between<Each>(
+  given: Arguments,
+  all: Each[],
+  atMs: (each: Each) => number,
+  msOf: (id: string) => number | null,
+): Each[] {
   const edge = (name: 'start' | 'end'): number | null => {
     const text = given[name]
     if (text === undefined || text === '') return null
@@ -170,5 +251,7 @@ function between<Each>(given: Arguments, all: Each[], atMs: (each: Each) => numb
     return at
   }
   const [start, end] = [edge('start'), edge('end')]
-  return all.filter((each) => (start === null || atMs(each) > start) && (end === null || atMs(each) <= end))
+  return all.filter(
+    (each) => (start === null || atMs(each) > start) && (end === null || atMs(each) <= end),
+  )
 }

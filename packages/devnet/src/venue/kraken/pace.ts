@@ -6,9 +6,19 @@ import { KrakenError } from './answer.ts'
 const PAIR_MAX = 180
 const DECAY_PER_SECOND = 3.75
 /** What cancelling an order costs that is younger than so many seconds. */
-const YOUNG: readonly (readonly [seconds: number, cost: number])[] = [[5, 8], [10, 6], [15, 5], [45, 4], [90, 2], [300, 1]]
+const YOUNG: readonly (readonly [seconds: number, cost: number])[] = [
+  [5, 8],
+  [10, 6],
+  [15, 5],
+  [45, 4],
+  [90, 2],
+  [300, 1],
+]
 
-/** The counter of each account and pair, which rises most when an order is cancelled that was just placed. */
+/**
+ * The counter of each account and pair, which rises most when an order is cancelled that was just
+ * placed.
+ */
 export class TradingPace {
   readonly #counters = new Map<string, { value: number; atMs: number }>()
 

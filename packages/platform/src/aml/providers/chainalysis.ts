@@ -1,31 +1,54 @@
 import type { RiskLevel } from '../levels.ts'
-import { jsonOf, refusedToken, unusable, type Ask, type Provider, type ProviderHttp } from './provider.ts'
+import {
+  jsonOf,
+  refusedToken,
+  unusable,
+  type Ask,
+  type Provider,
+  type ProviderHttp,
+} from './provider.ts'
 
 const PATH = '/api/risk/v2/entities'
-const LEVEL: Record<string, RiskLevel> = { severe: 'SEVERE', high: 'HIGH', medium: 'MEDIUM', low: 'LOW' }
+const LEVEL: Record<string, RiskLevel> = {
+  severe: 'SEVERE',
+  high: 'HIGH',
+  medium: 'MEDIUM',
+  low: 'LOW',
+}
 /** Any address will do to see whether a token is accepted: this one is nobody's. */
 const NOBODY = '0x0000000000000000000000000000000000000001'
 
-/** Chainalysis Address Screening v2: an address is registered, then asked for. It has no level below Low. */
+/**
+ * Chainalysis Address Screening v2: an address is registered, then asked for. It has no level below
+ * Low.
+ */
 export function chainalysis(base: string, http: ProviderHttp): Provider {
   const ask = (token: string, method: Ask['method'], path: string, body?: unknown) =>
     http.ask(() => ({
-      method, url: base + path,
-      headers: { Token: token, Accept: 'application/json', ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },
+      method,
+      url: base + path,
+      headers: {
+        Token: token,
+        Accept: 'application/json',
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     }))
   const entity = (address: string) => `${PATH}/${encodeURIComponent(address)}`
   return {
     async screen(token, { address }) {
       const registered = await ask(token, 'POST', PATH, { address })
-      if (registered.status === 401 || registered.status === 403) throw refusedToken(registered.status)
-      if (registered.status !== 200 && registered.status !== 201) throw unusable(`the address was not registered (${registered.status})`)
+      if (registered.status === 401 || registered.status === 403)
+        throw refusedToken(registered.status)
+      if (registered.status !== 200 && registered.status !== 201)
+        throw unusable(`the address was not registered (${registered.status})`)
       jsonOf(registered.text)
       const found = await ask(token, 'GET', entity(address))
       if (found.status === 401 || found.status === 403) throw refusedToken(found.status)
       if (found.status !== 200) throw unusable(`the entity was not answered (${found.status})`)
       const { risk, address: about } = jsonOf(found.text) as { risk?: unknown; address?: unknown }
-      if (typeof about !== 'string' || about.toLowerCase() !== address.toLowerCase()) throw unusable('the answer is about another address')
+      if (typeof about !== 'string' || about.toLowerCase() !== address.toLowerCase())
+        throw unusable('the answer is about another address')
       const level = typeof risk === 'string' ? LEVEL[risk.toLowerCase()] : undefined
       if (!level) throw unusable('the answer has no known risk')
       return level
@@ -35,7 +58,11 @@ export function chainalysis(base: string, http: ProviderHttp): Provider {
       if (status === 401 || status === 403) return false
       const { address, message } = jsonOf(text) as { address?: unknown; message?: unknown }
       // Known or not registered yet: either way the token was let in.
-      if ((status === 200 && typeof address === 'string') || (status === 404 && typeof message === 'string')) return true
+      if (
+        (status === 200 && typeof address === 'string') ||
+        (status === 404 && typeof message === 'string')
+      )
+        return true
       throw unusable(`the provider answered ${status} without an entity`)
     },
   }

@@ -1,6 +1,13 @@
 import { createHmac } from 'node:crypto'
 import type { RiskLevel } from '../levels.ts'
-import { jsonOf, refusedToken, unusable, type Ask, type Provider, type ProviderHttp } from './provider.ts'
+import {
+  jsonOf,
+  refusedToken,
+  unusable,
+  type Ask,
+  type Provider,
+  type ProviderHttp,
+} from './provider.ts'
 
 const SCREEN = '/v2/wallet/synchronous'
 /** Answered to signed requests only; the health endpoint would accept any key. */
@@ -15,53 +22,89 @@ function readEllipticToken(token: string): { key: string; secret: Buffer } | nul
   return secret.length === 0 ? null : { key: match[1] as string, secret }
 }
 
-/** Headers of one request: HMAC-SHA256 over timestamp, method, path in lower case, and the body (`{}` where there is none). */
+/**
+ * Headers of one request: HMAC-SHA256 over timestamp, method, path in lower case, and the body
+ * (`{}` where there is none).
+ */
 function ellipticHeaders(
-  { key, secret }: { key: string; secret: Buffer }, timestampMs: number, method: string, path: string, body?: string
+  { key, secret }: { key: string; secret: Buffer },
+  timestampMs: number,
+  method: string,
+  path: string,
+  body?: string,
 ): Record<string, string> {
   const timestamp = String(timestampMs)
-  const sign = createHmac('sha256', secret).update(`${timestamp}${method}${path.toLowerCase()}${body ?? '{}'}`).digest('base64')
+  const sign = createHmac('sha256', secret)
+    .update(`${timestamp}${method}${path.toLowerCase()}${body ?? '{}'}`)
+    .digest('base64')
   return {
-    'x-access-key': key, 'x-access-timestamp': timestamp, 'x-access-sign': sign, Accept: 'application/json',
+    'x-access-key': key,
+    'x-access-timestamp': timestamp,
+    'x-access-sign': sign,
+    Accept: 'application/json',
     'Content-Type': 'application/json',
   }
 }
 
 /** Elliptic's wallet screening over all chains and assets of an address at once. */
-export function elliptic(base: string, http: ProviderHttp, [severe, high, medium]: readonly [number, number, number]): Provider {
+export function elliptic(
+  base: string,
+  http: ProviderHttp,
+  [severe, high, medium]: readonly [number, number, number],
+): Provider {
   const ask = (token: string, method: Ask['method'], path: string, body?: string) => {
     const credentials = readEllipticToken(token)
     if (!credentials) throw refusedToken(401)
     return http.ask(() => ({
-      method, url: base + path, headers: ellipticHeaders(credentials, http.now(), method, path, body),
+      method,
+      url: base + path,
+      headers: ellipticHeaders(credentials, http.now(), method, path, body),
       ...(body === undefined ? {} : { body }),
     }))
   }
-  const levelOf = (score: number): RiskLevel | null => (
-    score >= severe ? 'SEVERE' : score >= high ? 'HIGH' : score >= medium ? 'MEDIUM' : score > 0 ? 'LOW' : null
-  )
+  const levelOf = (score: number): RiskLevel | null =>
+    score >= severe
+      ? 'SEVERE'
+      : score >= high
+        ? 'HIGH'
+        : score >= medium
+          ? 'MEDIUM'
+          : score > 0
+            ? 'LOW'
+            : null
   return {
     async screen(token, { address }) {
       const body = JSON.stringify({
-        subject: { asset: 'holistic', blockchain: 'holistic', type: 'address', hash: address }, type: 'wallet_exposure',
+        subject: { asset: 'holistic', blockchain: 'holistic', type: 'address', hash: address },
+        type: 'wallet_exposure',
         customer_reference: 'custody',
       })
       const { status, text } = await ask(token, 'POST', SCREEN, body)
       if (status === 401 || status === 403) throw refusedToken(status)
-      // An address that no chain has seen yet is a clear answer, and the common one for a new destination.
-      if (status === 404 && (jsonOf(text) as { name?: unknown }).name === 'NotInBlockchain') return null
-      if (status !== 200 && status !== 201) throw unusable(`the wallet was not screened (${status})`)
-      const { risk_score: score, process_status: state, error, subject } = jsonOf(text) as {
+      // An address that no chain has seen yet is a clear answer, and the common one for a new
+      // destination.
+      if (status === 404 && (jsonOf(text) as { name?: unknown }).name === 'NotInBlockchain')
+        return null
+      if (status !== 200 && status !== 201)
+        throw unusable(`the wallet was not screened (${status})`)
+      const {
+        risk_score: score,
+        process_status: state,
+        error,
+        subject,
+      } = jsonOf(text) as {
         risk_score?: unknown
         process_status?: unknown
         error?: unknown
         subject?: { hash?: unknown }
       }
       if (error !== undefined && error !== null) throw unusable('the analysis ended in an error')
-      if (state !== undefined && state !== 'complete') throw unusable('the analysis is not complete')
+      if (state !== undefined && state !== 'complete')
+        throw unusable('the analysis is not complete')
       if (subject?.hash !== address) throw unusable('the answer is about another address')
       if (score === null) return null
-      if (typeof score !== 'number' || !(score >= 0 && score <= SCORE_MAX)) throw unusable('the answer has no known risk score')
+      if (typeof score !== 'number' || !(score >= 0 && score <= SCORE_MAX))
+        throw unusable('the answer has no known risk score')
       return levelOf(score)
     },
     async verifyToken(token) {

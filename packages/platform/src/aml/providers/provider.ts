@@ -3,13 +3,18 @@ import type { Environment } from '../../environment.ts'
 import type { RiskLevel } from '../levels.ts'
 
 /** An address as a provider is asked about it. */
-export interface Subject { address: string; network: string }
+export interface Subject {
+  address: string
+  network: string
+}
 
 /** One screening service on its own protocol. */
 export interface Provider {
   /** Null: the provider knows nothing against the address. @throws ProviderError */
   screen(token: string, subject: Subject): Promise<RiskLevel | null>
-  /** False: the provider itself refuses the token. @throws ProviderError where it cannot be asked */
+  /**
+   * False: the provider itself refuses the token. @throws ProviderError where it cannot be asked
+   */
   verifyToken(token: string): Promise<boolean>
 }
 
@@ -24,8 +29,16 @@ export class ProviderError extends Error {
   }
 }
 
-export interface Answer { status: number; text: string }
-export interface Ask { method: 'GET' | 'POST'; url: string; headers: Record<string, string>; body?: string }
+export interface Answer {
+  status: number
+  text: string
+}
+export interface Ask {
+  method: 'GET' | 'POST'
+  url: string
+  headers: Record<string, string>
+  body?: string
+}
 
 const TIMEOUT_MS = 10_000
 const TRIES = 3
@@ -58,17 +71,30 @@ export class ProviderHttp {
       if (attempt > 0) await this.#environment.sleep(PAUSE_MS * attempt)
       const { url, ...options } = make()
       try {
-        const response = await this.#fetch(url, { ...options, redirect: 'error', signal: AbortSignal.timeout(this.#timeoutMs) })
+        const response = await this.#fetch(url, {
+          ...options,
+          redirect: 'error',
+          signal: AbortSignal.timeout(this.#timeoutMs),
+        })
         const text = await readText(response, ANSWER_BYTES_MAX)
         if (text === null) throw new ProviderError('unusable', 'the answer is too long')
         // Asking again at once would only prolong the limit.
-        if (response.status === 429) throw new ProviderError('rate-limited', 'the provider limits requests (429)')
+        if (response.status === 429)
+          throw new ProviderError('rate-limited', 'the provider limits requests (429)')
         if (response.status < 500) return { status: response.status, text }
         last = `status ${response.status}`
       } catch (error) {
         if (error instanceof ProviderError) throw error
-        const cause = error instanceof Error ? (error.cause instanceof Error ? error.cause.message : error.name) : 'unknown'
-        last = error instanceof Error && error.name === 'TimeoutError' ? `no answer within ${this.#timeoutMs / 1000} s` : cause
+        const cause =
+          error instanceof Error
+            ? error.cause instanceof Error
+              ? error.cause.message
+              : error.name
+            : 'unknown'
+        last =
+          error instanceof Error && error.name === 'TimeoutError'
+            ? `no answer within ${this.#timeoutMs / 1000} s`
+            : cause
       }
     }
     throw new ProviderError('unreachable', `the provider cannot be reached: ${last}`)
@@ -81,12 +107,17 @@ export function jsonOf(text: string): unknown {
   try {
     value = JSON.parse(text)
   } catch {
-    throw new ProviderError('unusable', text.trim() === '' ? 'the answer is empty' : 'the answer is not JSON')
+    throw new ProviderError(
+      'unusable',
+      text.trim() === '' ? 'the answer is empty' : 'the answer is not JSON',
+    )
   }
-  if (typeof value !== 'object' || value === null) throw new ProviderError('unusable', 'the answer is not an object')
+  if (typeof value !== 'object' || value === null)
+    throw new ProviderError('unusable', 'the answer is not an object')
   return value
 }
 
 /** An answer that is neither a result nor a known refusal. */
 export const unusable = (what: string): ProviderError => new ProviderError('unusable', what)
-export const refusedToken = (status: number): ProviderError => new ProviderError('refused', `the provider refuses the token (${status})`)
+export const refusedToken = (status: number): ProviderError =>
+  new ProviderError('refused', `the provider refuses the token (${status})`)

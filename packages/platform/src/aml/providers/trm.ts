@@ -1,27 +1,65 @@
 import { higher, type RiskLevel } from '../levels.ts'
-import { jsonOf, refusedToken, unusable, type Provider, type ProviderHttp, type Subject } from './provider.ts'
+import {
+  jsonOf,
+  refusedToken,
+  unusable,
+  type Provider,
+  type ProviderHttp,
+  type Subject,
+} from './provider.ts'
 
 const PATH = '/public/v2/screening/addresses'
-const LEVEL = new Map<unknown, RiskLevel | null>([[15, 'SEVERE'], [10, 'HIGH'], [5, 'MEDIUM'], [1, 'LOW'], [0, null]])
+const LEVEL = new Map<unknown, RiskLevel | null>([
+  [15, 'SEVERE'],
+  [10, 'HIGH'],
+  [5, 'MEDIUM'],
+  [1, 'LOW'],
+  [0, null],
+])
 const NOBODY: Subject = { address: '0x0000000000000000000000000000000000000001', network: 'ETH' }
 
 /** TRM's names of chains by network code; an installation may correct them. */
 const CHAINS: Record<string, string> = {
-  BTC: 'bitcoin', LTC: 'litecoin', DASH: 'dash', DOGE: 'dogecoin', BCH: 'bitcoin_cash', ETH: 'ethereum',
-  BSC: 'binance_smart_chain', POL: 'polygon', BASE: 'base', ARB: 'arbitrum', AVAX: 'avalanche_c_chain', OP_ETH: 'optimism',
-  FTM: 'fantom', CRO: 'cronos', ONE: 'harmony', KLAY: 'klaytn',
-  TRX: 'tron', XRP: 'ripple', XLM: 'stellar', ADA: 'cardano', SOL: 'solana',
+  BTC: 'bitcoin',
+  LTC: 'litecoin',
+  DASH: 'dash',
+  DOGE: 'dogecoin',
+  BCH: 'bitcoin_cash',
+  ETH: 'ethereum',
+  BSC: 'binance_smart_chain',
+  POL: 'polygon',
+  BASE: 'base',
+  ARB: 'arbitrum',
+  AVAX: 'avalanche_c_chain',
+  OP_ETH: 'optimism',
+  FTM: 'fantom',
+  CRO: 'cronos',
+  ONE: 'harmony',
+  KLAY: 'klaytn',
+  TRX: 'tron',
+  XRP: 'ripple',
+  XLM: 'stellar',
+  ADA: 'cardano',
+  SOL: 'solana',
 }
 
-/** TRM wallet screening: each address with its chain. The highest score of what is found about it counts. */
+/**
+ * TRM wallet screening: each address with its chain. The highest score of what is found about it
+ * counts.
+ */
 export function trm(base: string, http: ProviderHttp, chains: Record<string, string>): Provider {
   const ask = async (token: string, { address, network }: Subject) => {
     const chain = chains[network] ?? CHAINS[network]
     if (chain === undefined) throw unusable(`no chain of TRM's is known for ${network}`)
     const basic = Buffer.from(`${token}:${token}`).toString('base64')
     return http.ask(() => ({
-      method: 'POST', url: base + PATH,
-      headers: { Authorization: `Basic ${basic}`, Accept: 'application/json', 'Content-Type': 'application/json' },
+      method: 'POST',
+      url: base + PATH,
+      headers: {
+        Authorization: `Basic ${basic}`,
+        Accept: 'application/json',
+        'Content-Type': 'application/json',
+      },
       body: JSON.stringify([{ address, chain }]),
     }))
   }
@@ -44,7 +82,12 @@ function levelOf(status: number, text: string, subject: Subject): RiskLevel | nu
   if (status !== 200 && status !== 201) throw unusable(`the address was not screened (${status})`)
   const list = jsonOf(text)
   if (!Array.isArray(list) || list.length !== 1) throw unusable('the answer is not one finding')
-  const { address, addressSubmitted, addressRiskIndicators: indicators, entities } = (list[0] ?? {}) as {
+  const {
+    address,
+    addressSubmitted,
+    addressRiskIndicators: indicators,
+    entities,
+  } = (list[0] ?? {}) as {
     address?: unknown
     addressSubmitted?: unknown
     addressRiskIndicators?: unknown
@@ -56,8 +99,12 @@ function levelOf(status: number, text: string, subject: Subject): RiskLevel | nu
   }
   if (!Array.isArray(indicators)) throw unusable('the answer has no list of risk indicators')
   const scores = [
-    ...indicators.map((each) => (each as { categoryRiskScoreLevel?: unknown } | null)?.categoryRiskScoreLevel),
-    ...(Array.isArray(entities) ? entities.map((each) => (each as { riskScoreLevel?: unknown } | null)?.riskScoreLevel) : []),
+    ...indicators.map(
+      (each) => (each as { categoryRiskScoreLevel?: unknown } | null)?.categoryRiskScoreLevel,
+    ),
+    ...(Array.isArray(entities)
+      ? entities.map((each) => (each as { riskScoreLevel?: unknown } | null)?.riskScoreLevel)
+      : []),
   ]
   let found: RiskLevel | null = null
   for (const score of scores) {

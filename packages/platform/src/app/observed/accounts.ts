@@ -4,9 +4,13 @@ import type { Services } from '../../engine/services.ts'
 /** The ledger's unit of USD. */
 const USD_DECIMALS = 6
 
-/** Gas tanks and prepaid fee accounts. A gauge is a double: enough for an alert, never for a book. */
+/**
+ * Gas tanks and prepaid fee accounts. A gauge is a double: enough for an alert, never for a book.
+ */
 export async function lookAtAccounts({ database, metrics, registry }: Services): Promise<void> {
-  const natives = JSON.stringify(Object.fromEntries(registry.networks.map(({ code, native_asset }) => [code, native_asset])))
+  const natives = JSON.stringify(
+    Object.fromEntries(registry.networks.map(({ code, native_asset }) => [code, native_asset])),
+  )
   const [tanks, prepaid] = await Promise.all([
     database.query<{ workspace: string; network: string; balance: string; status: string }>(
       `select w.name workspace, g.network, g.status,
@@ -16,21 +20,28 @@ export async function lookAtAccounts({ database, metrics, registry }: Services):
              where a.workspace_id = g.workspace_id and a.kind = 'tank' and a.asset = ($1::jsonb)->>g.network
            ), 0
          )::text balance
-       from gas_tanks g join workspaces w on w.id = g.workspace_id`, [natives]),
+       from gas_tanks g join workspaces w on w.id = g.workspace_id`,
+      [natives],
+    ),
     database.query<{ workspace: string; balance: string }>(
       `select w.name workspace, a.balance::text from ledger_accounts a join workspaces w on w.id = a.workspace_id
        where a.workspace_id in (select workspace_id from prepaid_accounts)
-         and a.wallet_id is null and a.asset = 'USD' and a.kind = 'prepaid'`),
+         and a.wallet_id is null and a.asset = 'USD' and a.kind = 'prepaid'`,
+    ),
   ])
   metrics.tankBalance.reset()
   metrics.tankOk.reset()
   for (const { workspace, network, balance, status } of tanks) {
     const decimals = registry.asset(registry.network(network)?.native_asset ?? '')?.decimals ?? 18
-    metrics.tankBalance.labels(workspace, network).set(Number(formatAmount(BigInt(balance), decimals)))
+    metrics.tankBalance
+      .labels(workspace, network)
+      .set(Number(formatAmount(BigInt(balance), decimals)))
     metrics.tankOk.labels(workspace, network).set(status === 'ok' ? 1 : 0)
   }
   metrics.prepaidBalance.reset()
   for (const { workspace, balance } of prepaid) {
-    metrics.prepaidBalance.labels(workspace).set(Number(formatAmount(BigInt(balance), USD_DECIMALS)))
+    metrics.prepaidBalance
+      .labels(workspace)
+      .set(Number(formatAmount(BigInt(balance), USD_DECIMALS)))
   }
 }

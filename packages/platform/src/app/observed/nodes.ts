@@ -13,15 +13,19 @@ export async function lookAtNodes({ signers, metrics, environment }: Services): 
     metrics.signerUp.labels(node).set(canSign(each) ? 1 : 0)
     if (each.status === null) continue
     const { clockS, keysReady, peersDown, bans } = each.status
-    if (clockS !== null) metrics.signerClock.labels(node).set(clockS - Math.floor(environment.now() / 1000))
-    for (const [curve, count] of Object.entries(keysReady)) metrics.signerKeysReady.labels(node, curve).set(count)
+    if (clockS !== null)
+      metrics.signerClock.labels(node).set(clockS - Math.floor(environment.now() / 1000))
+    for (const [curve, count] of Object.entries(keysReady))
+      metrics.signerKeysReady.labels(node, curve).set(count)
     metrics.signerPeersDown.labels(node).set(peersDown)
     for (const peer of nodes) {
-      if (peer.node !== each.node) metrics.signerBans.labels(node, String(peer.node)).set(bans.includes(peer.node) ? 1 : 0)
+      if (peer.node !== each.node)
+        metrics.signerBans.labels(node, String(peer.node)).set(bans.includes(peer.node) ? 1 : 0)
     }
   }
   const expiries = signers.certificateExpiries()
   metrics.platformCertificateExpiry.set(expiries.platform.getTime() / 1000)
-  for (const [node, expiry] of expiries.nodes) metrics.signerCertificateExpiry.labels(String(node)).set(expiry.getTime() / 1000)
+  for (const [node, expiry] of expiries.nodes)
+    metrics.signerCertificateExpiry.labels(String(node)).set(expiry.getTime() / 1000)
   metrics.signingPossible.set(nodes.filter(canSign).length >= SIGNERS_NEEDED ? 1 : 0)
 }

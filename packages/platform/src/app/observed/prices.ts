@@ -1,7 +1,10 @@
 import type { Services } from '../../engine/services.ts'
 import { unpricedCoins } from '../../prices/coverage.ts'
 
-/** Reports coins whose transfers are refused, or charged a fixed fee, because no source has a current price. */
+/**
+ * Reports coins whose transfers are refused, or charged a fixed fee, because no source has a
+ * current price.
+ */
 export async function lookAtPrices(services: Services): Promise<void> {
   services.metrics.priceMissing.reset()
   for (const coin of unpricedCoins(services)) services.metrics.priceMissing.labels(coin).set(1)

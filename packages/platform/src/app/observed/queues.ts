@@ -5,11 +5,15 @@ export async function lookAtQueues({ database, metrics }: Services): Promise<voi
     // Of what is under way only: the index of due work holds nothing else.
     database.query<{ kind: string; state: string; count: string; age_s: string }>(
       `select kind, state, count(*)::text, extract(epoch from $1::timestamptz - min(created_at))::text age_s
-        from transactions where next_run_at is not null group by 1, 2`, [database.now()]),
+        from transactions where next_run_at is not null group by 1, 2`,
+      [database.now()],
+    ),
     database.query<{ network: string; count: string }>(
-      `select network, count(*)::text from transactions where status = 'pending' and state = 'SUSPENSE' group by 1`),
+      `select network, count(*)::text from transactions where status = 'pending' and state = 'SUSPENSE' group by 1`,
+    ),
     database.query<{ exchange: string; status: string; count: string }>(
-      'select exchange, status, count(*)::text from orders where next_run_at is not null group by 1, 2'),
+      'select exchange, status, count(*)::text from orders where next_run_at is not null group by 1, 2',
+    ),
   ])
   metrics.waiting.reset()
   metrics.waitingAge.reset()
@@ -20,5 +24,6 @@ export async function lookAtQueues({ database, metrics }: Services): Promise<voi
   metrics.suspense.reset()
   for (const { network, count } of suspense) metrics.suspense.labels(network).set(Number(count))
   metrics.ordersWaiting.reset()
-  for (const { exchange, status, count } of orders) metrics.ordersWaiting.labels(exchange, status).set(Number(count))
+  for (const { exchange, status, count } of orders)
+    metrics.ordersWaiting.labels(exchange, status).set(Number(count))
 }

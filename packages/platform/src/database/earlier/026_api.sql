@@ -25,7 +25,8 @@ insert into wallet_addresses (wallet_id, network, address, handed_out, created_a
 -- GET /dac/v1/transactions?sequence_id=
 create index transactions_sequence on transactions (sub_account_id, sequence_id) where sequence_id is not null;
 
--- What failed before it reached a chain cost nothing, and its platform fee went back: its row says so from now on.
+-- What failed before it reached a chain cost nothing, and its platform fee went back: its row says
+-- so from now on.
 update transactions set fee = 0 where status = 'failed' and state = 'FAILED' and kind in ('WITHDRAWAL', 'SWEEP');
 update transactions t set plan = t.plan || '{"refunded":"1"}', fee = case when t.state = 'CANCELLED' then 0 else t.fee end
   from ledger_entries e where e.kind = 'prepaid-refund' and e.reference = t.id::text and t.status = 'failed';

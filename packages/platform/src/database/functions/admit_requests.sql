@@ -1,6 +1,7 @@
--- Spends nonces and counts requests in one call, after their signatures were verified. The arrays hold one request at each place.
--- Answers (nonce_ok, requests in this window) in their order. A limited request does not spend its nonce; of two with one nonce the
--- first has it. Rows are locked in one order, all windows before all nonces, so that no two calls wait for each other.
+-- Spends nonces and counts requests in one call, after their signatures were verified. The arrays
+-- hold one request at each place. Answers (nonce_ok, requests in this window) in their order. A
+-- limited request does not spend its nonce; of two with one nonce the first has it. Rows are locked
+-- in one order, all windows before all nonces, so that no two calls wait for each other.
 create or replace function admit_requests(
   p_api_keys uuid[], p_nonces text[], p_subjects text[], p_limits integer[], p_window timestamptz, p_now timestamptz)
 returns table (nonce_ok boolean, requests integer)

@@ -1,4 +1,5 @@
--- Keeps the counts of a sub-account's list of exchange transfers: see migrations/019_list_counts.sql.
+-- Keeps the counts of a sub-account's list of exchange transfers: see
+-- migrations/019_list_counts.sql.
 create or replace function count_exchange_transfer() returns trigger
 language plpgsql as $$
 begin

@@ -1,8 +1,9 @@
--- Makes a wallet, the addresses that belong to it, its network's gas tank and its event, in one call.
--- "addresses": [{"address", "sub_account", "path_index", "kind"}], each once per network, the first the wallet's omnibus address;
--- "tank": {"address", "threshold", "first_fill"} or null; "shown": what the event tells.
--- Answers null, or the id of the wallet that there is already. Raises CU008 where deposits wait for the wallet: nothing is written
--- then. Not if "credits" is true: the caller credits them in the same transaction.
+-- Makes a wallet, the addresses that belong to it, its network's gas tank and its event, in one
+-- call. "addresses": [{"address", "sub_account", "path_index", "kind"}], each once per network, the
+-- first the wallet's omnibus address; "tank": {"address", "threshold", "first_fill"} or null;
+-- "shown": what the event tells. Answers null, or the id of the wallet that there is already.
+-- Raises CU008 where deposits wait for the wallet: nothing is written then. Not if "credits" is
+-- true: the caller credits them in the same transaction.
 create or replace function create_wallet(p jsonb) returns uuid
 language plpgsql as $$
 declare

@@ -1,10 +1,11 @@
--- Creates a withdrawal: idempotency row, reservations of amount and platform fee, transfer, event, in one call.
--- "plan", "updated_at" and "next_run_at" are the row's as they are.
--- Answers {"replayed": false}, or {"replayed": true, "response", "payload_hash"}: what was answered before.
--- Raises CU002 when the wallet is inactive, CU003 when it holds too little, CU001 when the prepaid fee account does, CU004 and CU005
--- as invoice_refund.sql says, CU006 when the exchange account that it goes to is unlinked, CU007 when the fee was quoted by another
--- tier ("prepaid_tier") than the workspace has.
--- All of it after the idempotency row, for which it waits: what was answered once is answered again, whatever has changed since.
+-- Creates a withdrawal: idempotency row, reservations of amount and platform fee, transfer, event,
+-- in one call. "plan", "updated_at" and "next_run_at" are the row's as they are. Answers
+-- {"replayed": false}, or {"replayed": true, "response", "payload_hash"}: what was answered before.
+-- Raises CU002 when the wallet is inactive, CU003 when it holds too little, CU001 when the prepaid
+-- fee account does, CU004 and CU005 as invoice_refund.sql says, CU006 when the exchange account
+-- that it goes to is unlinked, CU007 when the fee was quoted by another tier ("prepaid_tier") than
+-- the workspace has. All of it after the idempotency row, for which it waits: what was answered
+-- once is answered again, whatever has changed since.
 create or replace function create_withdrawal(p jsonb) returns jsonb
 language plpgsql as $$
 declare

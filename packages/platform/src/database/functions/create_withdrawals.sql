@@ -1,6 +1,7 @@
--- A list of withdrawals of one wallet in one commit, each as create_withdrawal writes it. Answers, in their order, what that answers, or
--- {"code", "message", "detail"} where it raised something: then nothing of that one is written, and the others are. What is ended for
--- somebody else's sake ends as a whole, and is tried again as a whole.
+-- A list of withdrawals of one wallet in one commit, each as create_withdrawal writes it. Answers,
+-- in their order, what that answers, or {"code", "message", "detail"} where it raised something:
+-- then nothing of that one is written, and the others are. What is ended for somebody else's sake
+-- ends as a whole, and is tried again as a whole.
 create or replace function create_withdrawals(p jsonb) returns jsonb
 language plpgsql as $$
 declare

@@ -1,4 +1,5 @@
--- Opens the way of a transfer to an exchange, in the commit that makes the transfer: `p` holds the columns by name.
+-- Opens the way of a transfer to an exchange, in the commit that makes the transfer: `p` holds the
+-- columns by name.
 create or replace function exchange_transfer_open(p jsonb, transfer uuid, shown text) returns void
 language plpgsql as $$
 begin

@@ -1,5 +1,5 @@
--- Adds up to `p_limit` changes of lists to their counts, and answers how many there were. Several may fold at a time: each takes
--- others, and all lock the counts in one order.
+-- Adds up to `p_limit` changes of lists to their counts, and answers how many there were. Several
+-- may fold at a time: each takes others, and all lock the counts in one order.
 create or replace function fold_list_counts(p_limit integer) returns integer
 language sql as $$
   with taken as (

@@ -1,5 +1,6 @@
--- Links a transfer with the invoice whose payments it gives back. Raises CU004 where more of its asset would be given back than
--- has been credited; what failed gave nothing back. Raises CU005 while the invoice is open: what is given back would still pay it.
+-- Links a transfer with the invoice whose payments it gives back. Raises CU004 where more of its
+-- asset would be given back than has been credited; what failed gave nothing back. Raises CU005
+-- while the invoice is open: what is given back would still pay it.
 create or replace function invoice_refund(p_workspace uuid, p_invoice text, p_transaction uuid) returns void
 language plpgsql as $$
 declare

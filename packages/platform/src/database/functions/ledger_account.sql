@@ -1,4 +1,5 @@
--- The id of an account, which is made where there is none. Each form has a statement of its own: "is not distinct from" uses no index.
+-- The id of an account, which is made where there is none. Each form has a statement of its own:
+-- "is not distinct from" uses no index.
 create or replace function ledger_account(p_workspace uuid, p_wallet uuid, p_asset text, p_kind text, p_address text) returns bigint
 language plpgsql as $$
 declare

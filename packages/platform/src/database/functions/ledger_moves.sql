@@ -1,5 +1,6 @@
--- Posts many entries at once, each of which moves one amount from one account to another; a place of the arrays for each. An amount of
--- nothing has an entry without postings. Raises a unique violation where one was posted before. The caller holds all accounts.
+-- Posts many entries at once, each of which moves one amount from one account to another; a place
+-- of the arrays for each. An amount of nothing has an entry without postings. Raises a unique
+-- violation where one was posted before. The caller holds all accounts.
 create or replace function ledger_moves(
   p_workspace uuid, p_kind text, p_references text[], p_sources bigint[], p_targets bigint[], p_amounts numeric[]) returns void
 language plpgsql as $$

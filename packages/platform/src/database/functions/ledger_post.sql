@@ -1,5 +1,6 @@
--- p_postings: [{"wallet","asset","kind","address","amount"}], all of one workspace; amounts as text. Returns false when this
--- (kind, reference) was posted before. p_overdraw lets balances go below zero (reorganisations only).
+-- p_postings: [{"wallet","asset","kind","address","amount"}], all of one workspace; amounts as
+-- text. Returns false when this (kind, reference) was posted before. p_overdraw lets balances go
+-- below zero (reorganisations only).
 create or replace function ledger_post(
   p_workspace uuid, p_kind text, p_reference text, p_postings jsonb, p_overdraw boolean default false) returns boolean
 language plpgsql as $$
@@ -10,7 +11,8 @@ begin
   insert into ledger_entries (workspace_id, kind, reference) values (p_workspace, p_kind, p_reference)
     on conflict do nothing returning id into entry;
   if entry is null then return false; end if;
-  -- Accounts are always locked in the order of their ids, so that two entries cannot wait for each other.
+  -- Accounts are always locked in the order of their ids, so that two entries cannot wait for each
+  -- other.
   for posting in
     select a.account, a.amount, sum(a.amount) over (partition by a.asset) as difference
     from (

@@ -1,4 +1,5 @@
--- Ends the reservation of an order's platform fee, once: so much of it is taken, the rest is given back.
+-- Ends the reservation of an order's platform fee, once: so much of it is taken, the rest is given
+-- back.
 create or replace function order_fee_settle(p_workspace uuid, p_order uuid, p_charged numeric, p_volume numeric, p_day date) returns void
 language plpgsql as $$
 declare

@@ -1,4 +1,5 @@
--- The operator's top-up or correction. Answers the new balance; raises CU001 where it would fall below zero.
+-- The operator's top-up or correction. Answers the new balance; raises CU001 where it would fall
+-- below zero.
 create or replace function prepaid_adjust(p_workspace uuid, p_reference text, p_amount numeric, p_least numeric) returns numeric
 language plpgsql as $$
 declare

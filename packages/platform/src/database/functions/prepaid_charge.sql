@@ -1,4 +1,5 @@
--- Takes the reserved fee of a transaction, once. False: none was reserved, or it was taken or given back before.
+-- Takes the reserved fee of a transaction, once. False: none was reserved, or it was taken or given
+-- back before.
 create or replace function prepaid_charge(p_workspace uuid, p_transaction uuid, p_day date) returns boolean
 language plpgsql as $$
 declare

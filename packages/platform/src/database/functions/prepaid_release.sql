@@ -1,4 +1,5 @@
--- Gives the fee of a transaction back that failed, once, whether it was taken already or only reserved.
+-- Gives the fee of a transaction back that failed, once, whether it was taken already or only
+-- reserved.
 create or replace function prepaid_release(p_workspace uuid, p_transaction uuid, p_day date) returns boolean
 language plpgsql as $$
 declare

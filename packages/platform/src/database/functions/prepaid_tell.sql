@@ -1,4 +1,5 @@
--- Tells, once until the next top-up, that the balance has fallen: to a fifth, to a twentieth, below the least fee.
+-- Tells, once until the next top-up, that the balance has fallen: to a fifth, to a twentieth, below
+-- the least fee.
 create or replace function prepaid_tell(p_account prepaid_accounts, p_balance numeric, p_least numeric) returns void
 language plpgsql as $$
 declare

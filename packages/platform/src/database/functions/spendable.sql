@@ -1,6 +1,6 @@
--- Whether a wallet can send this much, its row locked if so. One whose chain keeps a reserve on its account sends no more
--- than what lies above it. The account is named once: a volatile function in a condition is asked for every row of the
--- table.
+-- Whether a wallet can send this much, its row locked if so. One whose chain keeps a reserve on its
+-- account sends no more than what lies above it. The account is named once: a volatile function in
+-- a condition is asked for every row of the table.
 create or replace function spendable(p_workspace uuid, p_wallet uuid, p_asset text, p_total numeric, p_chain_reserve numeric)
 returns boolean
 language plpgsql as $$

@@ -1,7 +1,7 @@
--- The one place where a row of transactions is made. `p` holds its columns by name, or is a list of such; what is absent has the
--- table's default.
--- The columns are named once more where they are read: read of the table's own type, all of its columns would be.
--- `unless_there`: answers null instead of raising where an index says that there is one already.
+-- The one place where a row of transactions is made. `p` holds its columns by name, or is a list of
+-- such; what is absent has the table's default. The columns are named once more where they are
+-- read: read of the table's own type, all of its columns would be. `unless_there`: answers null
+-- instead of raising where an index says that there is one already.
 create or replace function write_transaction(p jsonb, unless_there boolean default false) returns setof transactions
 language plpgsql as $$
 declare

@@ -1,8 +1,11 @@
--- Writes withdrawals of one workspace, of any of its wallets, by one commit: those of which there is nothing to say but that they are
--- created. Answers their ids. All others it leaves alone, to create_withdrawal: what was asked for before, what a wallet cannot send,
--- and what a wallet is asked for whose accounts somebody else holds, for whom it does not wait: two that each hold several wallets
--- could wait for each other. Raises CU001 and CU007, as create_withdrawal does, when one of them has that to be told; then nothing is
--- written. "p": a list of what create_withdrawal takes, without refunds and transfers to exchanges, each with a tier and a platform fee.
+-- Writes withdrawals of one workspace, of any of its wallets, by one commit: those of which there
+-- is nothing to say but that they are created. Answers their ids. All others it leaves alone, to
+-- create_withdrawal: what was asked for before, what a wallet cannot send, and what a wallet is
+-- asked for whose accounts somebody else holds, for whom it does not wait: two that each hold
+-- several wallets could wait for each other. Raises CU001 and CU007, as create_withdrawal does,
+-- when one of them has that to be told; then nothing is written. "p": a list of what
+-- create_withdrawal takes, without refunds and transfers to exchanges, each with a tier and a
+-- platform fee.
 create or replace function write_withdrawals(p_workspace uuid, p jsonb) returns uuid[]
 language plpgsql as $$
 declare
@@ -19,7 +22,8 @@ declare
   prepaid bigint;
   prepaid_reserved bigint;
 begin
-  -- In one order, so that two calls with the same sequence_ids do not wait for each other; of two with one key the first has it.
+  -- In one order, so that two calls with the same sequence_ids do not wait for each other; of two
+  -- with one key the first has it.
   with fresh as (
     insert into idempotency (workspace_id, wallet_id, sequence_id, transaction_id, payload_hash, response)
       select p_workspace, a.wallet_id, a.sequence_id, a.id, a.payload_hash, a.response

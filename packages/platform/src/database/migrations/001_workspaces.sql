@@ -1,6 +1,8 @@
--- Whose installation it is and who calls it. Amounts are numeric(78,0) in the smallest unit, here and in all further files.
+-- Whose installation it is and who calls it. Amounts are numeric(78,0) in the smallest unit, here
+-- and in all further files.
 
--- The network that this database belongs to, written at its first start: coins of local chains are not money.
+-- The network that this database belongs to, written at its first start: coins of local chains are
+-- not money.
 create table installation (
   one boolean primary key default true check (one),
   network text not null check (network in ('local', 'mainnet')),

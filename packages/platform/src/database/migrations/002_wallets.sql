@@ -34,8 +34,9 @@ create table chain_addresses (
 );
 create unique index chain_addresses_path on chain_addresses (network, workspace_id, sub_account_id, path_index) nulls not distinct;
 
--- Addresses as listed: an omnibus address of an account-based chain serves several wallets, and on networks with tags
--- (destination tags, memos) one address serves a sub-account, with a tag for each deposit address.
+-- Addresses as listed: an omnibus address of an account-based chain serves several wallets, and on
+-- networks with tags (destination tags, memos) one address serves a sub-account, with a tag for
+-- each deposit address.
 create table wallet_addresses (
   id uuid primary key default gen_random_uuid(),
   wallet_id uuid not null references wallets,

@@ -1,10 +1,12 @@
--- Double entry. Every entry sums to zero per asset, checked as it is posted; an entry is posted once per (kind, reference).
+-- Double entry. Every entry sums to zero per asset, checked as it is posted; an entry is posted
+-- once per (kind, reference).
 
--- Of a wallet: available, reserved, unswept (by address); frozen: deposits that are held, on the chain and ours, and
--- nobody's to spend; staked_* by the address that has the resource, staked_*_reserved what an unstake under way has
--- taken of it, cooling what is unstaked and not yet released: all of these stand on the chain in the name of the
--- wallet's own account. Of a workspace: tank, tank_reserved, float and float_reserved (by address), suspense (by
--- address), prepaid, prepaid_reserved, fees. chain: the outside world, the negative of all we hold.
+-- Of a wallet: available, reserved, unswept (by address); frozen: deposits that are held, on the
+-- chain and ours, and nobody's to spend; staked_* by the address that has the resource,
+-- staked_*_reserved what an unstake under way has taken of it, cooling what is unstaked and not yet
+-- released: all of these stand on the chain in the name of the wallet's own account. Of a
+-- workspace: tank, tank_reserved, float and float_reserved (by address), suspense (by address),
+-- prepaid, prepaid_reserved, fees. chain: the outside world, the negative of all we hold.
 create table ledger_accounts (
   id bigint generated always as identity primary key,
   workspace_id uuid not null references workspaces,

@@ -33,7 +33,8 @@ create table transactions (
   -- The caller's signed request, raw: {api_key, token, method, uri, body}; and the nodes' receipts.
   request jsonb,
   receipts jsonb not null default '[]',
-  -- The nodes' signed voids of a transaction that failed before it was paid: shown to its caller, who verifies them.
+  -- The nodes' signed voids of a transaction that failed before it was paid: shown to its caller,
+  -- who verifies them.
   voids jsonb not null default '[]',
   -- What the worker decided and must not decide again differently: fee plan, reservations.
   plan jsonb not null default '{}',
@@ -54,10 +55,12 @@ create index transactions_parent on transactions (parent_id) where parent_id is 
 create index transactions_network_state on transactions (network, state) where status = 'pending';
 -- GET /dac/v1/transactions?sequence_id=
 create index transactions_sequence on transactions (sub_account_id, sequence_id) where sequence_id is not null;
--- At most one sweep of an address and asset is under way. Adopted ones are booked side by side; a new one waits for all.
+-- At most one sweep of an address and asset is under way. Adopted ones are booked side by side; a
+-- new one waits for all.
 create unique index transactions_sweep on transactions (network, source_id, asset)
   where kind = 'SWEEP' and status = 'pending' and not plan ? 'adopted';
--- A sweep of one address and asset happens once at a height of its chain; what failed moved nothing.
+-- A sweep of one address and asset happens once at a height of its chain; what failed moved
+-- nothing.
 create unique index transactions_sweep_height on transactions (network, source_id, asset, (plan->>'height'))
   where kind = 'SWEEP' and status <> 'failed';
 -- A second unstake counts those of its account that are under way.
@@ -73,7 +76,8 @@ create table idempotency (
   primary key (wallet_id, sequence_id)
 );
 
--- A signed transaction that waits can be replaced where the chain allows it: by a dearer one, or by one that pays nobody.
+-- A signed transaction that waits can be replaced where the chain allows it: by a dearer one, or by
+-- one that pays nobody.
 create table replacements (
   id uuid primary key,
   transaction_id uuid not null references transactions,
@@ -99,13 +103,15 @@ create table chain_transactions (
   transaction_id uuid not null references transactions,
   network text not null,
   attempt integer not null default 1,
-  -- EXPIRED: dead on its chain; it keeps its sequence until another attempt takes it over or the transfer fails.
-  -- REPLACED: another attempt of the same transaction is final, so that this one can never be included.
+  -- EXPIRED: dead on its chain; it keeps its sequence until another attempt takes it over or the
+  -- transfer fails. REPLACED: another attempt of the same transaction is final, so that this one
+  -- can never be included.
   state text not null check (state in ('BUILT', 'SIGNED', 'INCLUDED', 'CONFIRMED', 'EXPIRED', 'REPLACED', 'VOID')),
   -- First attempt of the same transaction, whose nonce or inputs this one takes over.
   replaces uuid references chain_transactions,
   replacement_id uuid references replacements,
-  -- Which of its calls a chain transaction of a stake is, and the unstaked TRX that came back with it.
+  -- Which of its calls a chain transaction of a stake is, and the unstaked TRX that came back with
+  -- it.
   step text check (step in ('freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw')),
   withdrawn numeric(78, 0),
   account text,
@@ -120,8 +126,8 @@ create table chain_transactions (
   valid_until bigint,
   block_height bigint,
   block_hash text,
-  -- When it was first shown to a signer node. Until then nothing can be signed of it, and it may take another place in
-  -- its account's order.
+  -- When it was first shown to a signer node. Until then nothing can be signed of it, and it may
+  -- take another place in its account's order.
   shown_at timestamptz,
   broadcast_at timestamptz,
   created_at timestamptz not null default now(),
@@ -131,7 +137,8 @@ create unique index chain_transactions_nonce on chain_transactions (network, acc
   where state <> 'VOID' and nonce is not null and replaces is null;
 create unique index chain_transactions_hash on chain_transactions (network, hash) where hash is not null;
 create index chain_transactions_block on chain_transactions (network, block_height) where block_height is not null;
--- Every transaction that a node signs was committed here before: one that is not found is a lost commit.
+-- Every transaction that a node signs was committed here before: one that is not found is a lost
+-- commit.
 create index chain_transactions_bytes on chain_transactions using hash ((unsigned->>'bytes'));
 
 -- Each account that signs; its row is locked while a nonce is taken.

@@ -6,7 +6,8 @@ create table network_scans (
   height bigint,
   tip_height bigint not null default 0,
   final_height bigint not null default 0,
-  -- From where a network is scanned again while addresses are being found; null: no search is under way.
+  -- From where a network is scanned again while addresses are being found; null: no search is under
+  -- way.
   rescan_from bigint,
   genesis text,
   lease_until timestamptz,
@@ -27,7 +28,8 @@ create table deposits (
   transaction_id uuid primary key references transactions,
   network text not null,
   txid text not null,
-  -- Output index (UTXO), log index (tokens), -1 for the native value of an account-based transaction.
+  -- Output index (UTXO), log index (tokens), -1 for the native value of an account-based
+  -- transaction.
   position integer not null,
   address text not null,
   asset text not null,
@@ -36,7 +38,8 @@ create table deposits (
   -- Number among the equal payments of one transaction.
   occurrence integer not null,
   sender text,
-  -- All addresses it was paid from; null until they were asked for, which is before anything is credited.
+  -- All addresses it was paid from; null until they were asked for, which is before anything is
+  -- credited.
   senders jsonb,
   -- False: part of what paid has no address. Null, as `senders`: not known yet.
   senders_complete boolean,
@@ -45,8 +48,8 @@ create table deposits (
   block_height bigint,
   block_hash text
 );
--- What a deposit is: what a transaction pays to an address, and not where that stands in a block, which a
--- reorganisation changes.
+-- What a deposit is: what a transaction pays to an address, and not where that stands in a block,
+-- which a reorganisation changes.
 create unique index deposits_identity on deposits (network, txid, address, asset, amount, tag, occurrence) nulls not distinct;
 create index deposits_txid on deposits (network, txid);
 create index deposits_block on deposits (network, block_height);
@@ -58,7 +61,8 @@ create table utxos (
   address text not null,
   wallet_id uuid not null references wallets,
   value numeric(78, 0) not null,
-  -- What rides on a coin of Cardano beside its lovelace: native tokens and a reference script. Null: nothing.
+  -- What rides on a coin of Cardano beside its lovelace: native tokens and a reference script.
+  -- Null: nothing.
   riders jsonb,
   path_index integer not null,
   origin text not null check (origin in ('deposit', 'change')),
@@ -73,8 +77,8 @@ create table utxos (
 );
 create index utxos_wallet on utxos (wallet_id) where spent_by is null;
 
--- What the operator lets deposit addresses keep. Scope: '*', a network's code or an asset. Null: the next wider scope
--- decides.
+-- What the operator lets deposit addresses keep. Scope: '*', a network's code or an asset. Null:
+-- the next wider scope decides.
 create table sweep_settings (
   scope text primary key,
   cost_multiple numeric check (cost_multiple >= 0),

@@ -6,7 +6,8 @@ create table gas_tanks (
   network text not null,
   address text not null,
   threshold numeric(78, 0) not null,
-  -- What it may pay for one transaction, and up to which gas price; null: the network's own cap alone.
+  -- What it may pay for one transaction, and up to which gas price; null: the network's own cap
+  -- alone.
   fee_cap numeric(78, 0) check (fee_cap > 0),
   max_gas_price numeric(78, 0) check (max_gas_price > 0),
   -- The last status that an event told of.

@@ -1,4 +1,5 @@
--- Screening of counterparties: settings and frozen addresses of each sub-account, and what is held by them.
+-- Screening of counterparties: settings and frozen addresses of each sub-account, and what is held
+-- by them.
 
 create table aml_settings (
   sub_account_id uuid primary key references sub_accounts,
@@ -11,7 +12,8 @@ create table aml_settings (
   updated_at timestamptz not null default now()
 );
 
--- One row per freeze event. `space` is where an address means the same party: `evm` for every EVM chain, else the network.
+-- One row per freeze event. `space` is where an address means the same party: `evm` for every EVM
+-- chain, else the network.
 create table frozen_addresses (
   id uuid primary key,
   workspace_id uuid not null references workspaces,
@@ -33,7 +35,8 @@ create unique index frozen_addresses_active on frozen_addresses (sub_account_id,
 -- Screening asks when an address was last frozen, also where it is frozen no more.
 create index frozen_addresses_key on frozen_addresses (sub_account_id, space, address_key);
 
--- What a freeze event holds. Released once, when the address is unfrozen; a transaction goes on when nothing holds it.
+-- What a freeze event holds. Released once, when the address is unfrozen; a transaction goes on
+-- when nothing holds it.
 create table aml_holds (
   transaction_id uuid not null references transactions,
   freeze_id uuid not null references frozen_addresses,
@@ -43,7 +46,8 @@ create table aml_holds (
 );
 create index aml_holds_freeze on aml_holds (freeze_id) where released_at is null;
 
--- Every answer of a provider, as evidence. `risk_level` null: the provider knows nothing against the address.
+-- Every answer of a provider, as evidence. `risk_level` null: the provider knows nothing against
+-- the address.
 create table aml_screenings (
   id bigint generated always as identity primary key,
   transaction_id uuid not null references transactions,

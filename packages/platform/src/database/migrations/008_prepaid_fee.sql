@@ -1,5 +1,6 @@
--- The prepaid fee account of a workspace: USD with six decimals in the ledger kinds prepaid, prepaid_reserved and fees.
--- Whatever changes it locks its row here first, and only after the rows of wallets, so that nobody waits in a circle.
+-- The prepaid fee account of a workspace: USD with six decimals in the ledger kinds prepaid,
+-- prepaid_reserved and fees. Whatever changes it locks its row here first, and only after the rows
+-- of wallets, so that nobody waits in a circle.
 
 create table prepaid_accounts (
   workspace_id uuid primary key references workspaces,

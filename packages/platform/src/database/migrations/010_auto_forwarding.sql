@@ -35,7 +35,8 @@ create unique index forward_rules_one on forward_rules (wallet_id) where state i
 create index forward_rules_list on forward_rules (sub_account_id, created_at desc, id desc);
 create index forward_rules_due on forward_rules (next_run_at) where next_run_at is not null;
 
--- Each crediting of a deposit counts once for a rule; a reorganisation takes it back, and the next crediting counts anew.
+-- Each crediting of a deposit counts once for a rule; a reorganisation takes it back, and the next
+-- crediting counts anew.
 create table forward_deposits (
   rule_id uuid not null references forward_rules,
   transaction_id uuid not null references transactions,
@@ -49,10 +50,11 @@ create index forward_deposits_transaction on forward_deposits (transaction_id);
 create table forwards (
   transaction_id uuid primary key references transactions,
   rule_id uuid not null references forward_rules,
-  -- What it takes of the waiting amount: the payment, and its network fee where the wallet pays that in the same coin.
+  -- What it takes of the waiting amount: the payment, and its network fee where the wallet pays
+  -- that in the same coin.
   amount numeric(78, 0) not null check (amount > 0),
-  -- What it counts against its rule's daily cap beside its amount: room for its network fee, where that is the same coin
-  -- and a gas tank pays it. The signer nodes count the fee itself.
+  -- What it counts against its rule's daily cap beside its amount: room for its network fee, where
+  -- that is the same coin and a gas tank pays it. The signer nodes count the fee itself.
   fee_room numeric(78, 0) not null default 0,
   created_at timestamptz not null,
   returned boolean not null default false

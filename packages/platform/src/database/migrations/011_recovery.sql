@@ -1,7 +1,8 @@
--- What the signer nodes have recorded, compared with what this database knows: after an older backup was restored the
--- nodes know more, and the platform adopts it.
+-- What the signer nodes have recorded, compared with what this database knows: after an older
+-- backup was restored the nodes know more, and the platform adopts it.
 
--- How far each node's record was compared. Restored with the database, so that everything since is looked at again.
+-- How far each node's record was compared. Restored with the database, so that everything since is
+-- looked at again.
 create table signer_marks (
   node integer primary key,
   generation integer not null,

@@ -1,7 +1,8 @@
 -- The log of events, and what is sent of it to callers' endpoints.
 
--- `id` is given before the commit, so that whoever follows it misses what commits late. A publisher gives each committed event
--- its place in the log, without gaps, and its object's version: 1, 2, 3 …
+-- `id` is given before the commit, so that whoever follows it misses what commits late. A publisher
+-- gives each committed event its place in the log, without gaps, and its object's version: 1, 2, 3
+-- …
 alter table events
   add column if not exists uid uuid not null default gen_random_uuid(),
   add column if not exists position bigint,
@@ -28,7 +29,8 @@ create table if not exists event_objects (
   primary key (workspace_id, object)
 );
 
--- What signs deliveries for those who check `x-signature`: one RSA pair, made at the first start. The private half is sealed.
+-- What signs deliveries for those who check `x-signature`: one RSA pair, made at the first start.
+-- The private half is sealed.
 create table if not exists webhook_keys (
   one boolean primary key default true check (one),
   public_key_pem text not null,

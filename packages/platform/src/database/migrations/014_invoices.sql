@@ -9,7 +9,8 @@ create table if not exists invoice_settings (
   allowed_origins jsonb not null default '[]',
   -- [{from_usd, confirmations}]: decimal strings and whole numbers, from_usd rising.
   confirmations jsonb not null default '[]',
-  -- Millionths of the amount that may be missing; and seconds of an invoice's life. Null: the installation's.
+  -- Millionths of the amount that may be missing; and seconds of an invoice's life. Null: the
+  -- installation's.
   tolerance integer,
   expires_in_s integer,
   updated_at timestamptz not null
@@ -44,7 +45,8 @@ create table if not exists invoices (
   version integer not null default 1,
   -- When it is to be looked at; null: when something moves.
   due_at timestamptz,
-  -- It is also to be looked at when the scan of a network has come to a height: a payment is deep enough then.
+  -- It is also to be looked at when the scan of a network has come to a height: a payment is deep
+  -- enough then.
   due_network text,
   due_height bigint,
   sequence_id text,
@@ -69,7 +71,8 @@ create table if not exists invoice_offers (
   position integer not null,
   -- Smallest unit.
   amount numeric(78, 0) not null check (amount > 0),
-  -- USD of one coin, with 12 decimals; null: the amount itself was asked for, and no price was known.
+  -- USD of one coin, with 12 decimals; null: the amount itself was asked for, and no price was
+  -- known.
   rate numeric(78, 0),
   rate_at timestamptz,
   -- Blocks that a payment needs beside being credited.
@@ -85,9 +88,11 @@ create table if not exists invoice_offers (
 );
 create unique index if not exists invoice_offers_place on invoice_offers (network, address, coalesce(address_tag, ''))
   where address is not null;
--- The last time at which the whole chain was known up to its tip: until then, whatever is found later was not there.
+-- The last time at which the whole chain was known up to its tip: until then, whatever is found
+-- later was not there.
 alter table network_scans add column if not exists known_at timestamptz;
--- The same, as it was when a deposit was found: an outage of ours makes no payer late. Null: found before there were invoices.
+-- The same, as it was when a deposit was found: an outage of ours makes no payer late. Null: found
+-- before there were invoices.
 alter table deposits add column if not exists known_at timestamptz;
 create index if not exists deposits_place on deposits (network, address, coalesce(tag, ''));
 
@@ -104,8 +109,9 @@ create table if not exists invoice_payments (
 );
 create index if not exists invoice_payments_invoice on invoice_payments (invoice_id);
 
--- What waits, or waited, in a network's pool of transactions for an address of an invoice: one row a transaction, the sum of
--- what it pays there. It stays when the block has come: it says that the payment was made before.
+-- What waits, or waited, in a network's pool of transactions for an address of an invoice: one row
+-- a transaction, the sum of what it pays there. It stays when the block has come: it says that the
+-- payment was made before.
 create table if not exists invoice_mempool (
   network text not null,
   txid text not null,
@@ -117,7 +123,8 @@ create table if not exists invoice_mempool (
   known_at timestamptz not null,
   -- False: a block holds it, or it was replaced or dropped.
   waiting boolean not null default true,
-  -- As it was when the invoice was last looked at; null: a deposit stands for it, or it was not looked at yet.
+  -- As it was when the invoice was last looked at; null: a deposit stands for it, or it was not
+  -- looked at yet.
   noted text check (noted in ('seen', 'dropped')),
   primary key (network, txid, invoice_id)
 );
@@ -133,7 +140,8 @@ create table if not exists invoice_refunds (
 );
 create index if not exists invoice_refunds_invoice on invoice_refunds (invoice_id);
 
--- By which a server is told of the invoices that name an address there: made by itself, one for each origin.
+-- By which a server is told of the invoices that name an address there: made by itself, one for
+-- each origin.
 alter table webhooks add column if not exists invoice_origin text;
 create unique index if not exists webhooks_invoice_origin on webhooks (sub_account_id, invoice_origin) where invoice_origin is not null;
 -- Where it goes, if not where its webhook says.

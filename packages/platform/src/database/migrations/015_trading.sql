@@ -1,15 +1,18 @@
--- Accounts at exchanges, and orders there. Amounts, prices and fees at venues are integers of 18 decimals, of whatever coin.
+-- Accounts at exchanges, and orders there. Amounts, prices and fees at venues are integers of 18
+-- decimals, of whatever coin.
 
--- A venue owes what a claim says: no coins are behind it. venue: by the account at the exchange (`address`); venue_outside: whoever
--- traded with it, paid into it or was paid; venue_fees: what the venue took. Their assets are named venue:COIN, since the same coin on
--- a chain has other decimals.
+-- A venue owes what a claim says: no coins are behind it. venue: by the account at the exchange
+-- (`address`); venue_outside: whoever traded with it, paid into it or was paid; venue_fees: what
+-- the venue took. Their assets are named venue:COIN, since the same coin on a chain has other
+-- decimals.
 alter table ledger_accounts drop constraint if exists ledger_accounts_kind_check;
 alter table ledger_accounts add constraint ledger_accounts_kind_check check (kind in (
   'available', 'reserved', 'unswept', 'frozen', 'tank', 'tank_reserved', 'float', 'float_reserved', 'suspense',
   'prepaid', 'prepaid_reserved', 'fees', 'chain',
   'staked_energy', 'staked_bandwidth', 'staked_energy_reserved', 'staked_bandwidth_reserved', 'cooling',
   'venue', 'venue_outside', 'venue_fees'));
--- A claim below zero is a difference from the venue, which is told; nothing is refused for it that the venue has done already.
+-- A claim below zero is a difference from the venue, which is told; nothing is refused for it that
+-- the venue has done already.
 alter table ledger_accounts drop constraint if exists ledger_not_negative;
 alter table ledger_accounts add constraint ledger_not_negative check (
   balance >= 0 or overdrawn or kind in ('chain', 'fees', 'venue', 'venue_outside', 'venue_fees'));
@@ -87,7 +90,8 @@ create table if not exists orders (
   -- By which the venue knows it, made of its id.
   client_id text not null unique,
   venue_id text,
-  -- NEW, SENDING (written before the call), ASKING (the answer was lost), WORKING (the venue has it), ENDED.
+  -- NEW, SENDING (written before the call), ASKING (the answer was lost), WORKING (the venue has
+  -- it), ENDED.
   state text not null default 'NEW' check (state in ('NEW', 'SENDING', 'ASKING', 'WORKING', 'ENDED')),
   status text not null default 'open' check (status in ('open', 'partially_filled', 'filled', 'cancelled', 'rejected', 'unknown')),
   reason text,

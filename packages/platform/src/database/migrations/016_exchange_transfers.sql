@@ -1,6 +1,7 @@
 -- Coins on their way between wallets and exchanges.
 
--- The address at an exchange that coins of an asset last went to: another one is sent to only where the caller names it.
+-- The address at an exchange that coins of an asset last went to: another one is sent to only where
+-- the caller names it.
 create table if not exists exchange_addresses (
   account_id uuid not null references exchange_accounts,
   asset text not null,
@@ -28,15 +29,16 @@ create table if not exists exchange_transfers (
   -- Where the coins go: at the exchange, or the wallet's own.
   address text not null,
   address_tag text,
-  -- Of a withdrawal: the name under which the exchange knows the address, where it wants one; ours for the request; its own.
+  -- Of a withdrawal: the name under which the exchange knows the address, where it wants one; ours
+  -- for the request; its own.
   venue_key text,
   client_id text unique,
   venue_id text,
   -- The transfer that brings them, or the deposit that they arrive as.
   transaction_id uuid references transactions,
   hash text,
-  -- NEW, SENDING (written before the call), ASKING (the answer was lost), WITHDRAWING (the exchange has it), MOVING (on the chain,
-  -- or about to be), DONE, FAILED.
+  -- NEW, SENDING (written before the call), ASKING (the answer was lost), WITHDRAWING (the exchange
+  -- has it), MOVING (on the chain, or about to be), DONE, FAILED.
   state text not null check (state in ('NEW', 'SENDING', 'ASKING', 'WITHDRAWING', 'MOVING', 'DONE', 'FAILED')),
   status text not null default 'pending' check (status in ('pending', 'completed', 'failed', 'unknown')),
   reason text,

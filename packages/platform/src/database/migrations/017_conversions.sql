@@ -9,7 +9,8 @@ create table if not exists conversions (
   side text not null check (side in ('buy', 'sell')),
   from_coin text not null,
   to_coin text not null,
-  -- Units of 18 decimals: what was asked to be given; what the order is of and its limit; what comes of it, after the exchange's fee.
+  -- Units of 18 decimals: what was asked to be given; what the order is of and its limit; what
+  -- comes of it, after the exchange's fee.
   given numeric(78, 0) not null check (given > 0),
   amount numeric(78, 0) not null check (amount > 0),
   price numeric(78, 0) not null check (price > 0),

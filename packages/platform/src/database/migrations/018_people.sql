@@ -1,4 +1,5 @@
--- Who uses the control panel, and what it did: people, how they sign in, sessions, roles, invitations, the audit log.
+-- Who uses the control panel, and what it did: people, how they sign in, sessions, roles,
+-- invitations, the audit log.
 
 create table if not exists people (
   id uuid primary key,
@@ -52,7 +53,8 @@ create table if not exists sessions (
 create index if not exists sessions_person on sessions (person_id) where ended_at is null;
 create index if not exists sessions_expiry on sessions (expires_at);
 
--- What was begun and waits for a second step: a sign-in for its code, a passkey for its answer. Tokens as SHA-256.
+-- What was begun and waits for a second step: a sign-in for its code, a passkey for its answer.
+-- Tokens as SHA-256.
 create table if not exists sign_in_steps (
   token_hash bytea primary key,
   kind text not null,
@@ -63,7 +65,8 @@ create table if not exists sign_in_steps (
 );
 create index if not exists sign_in_steps_expiry on sign_in_steps (expires_at);
 
--- Failed sign-ins in a row, by an e-mail address (whether or not somebody has it) and by a client's address.
+-- Failed sign-ins in a row, by an e-mail address (whether or not somebody has it) and by a client's
+-- address.
 create table if not exists sign_in_failures (
   subject text primary key,
   failures integer not null,
@@ -80,8 +83,8 @@ create table if not exists memberships (
 );
 create index if not exists memberships_workspace on memberships (workspace_id);
 
--- A link that is used once. Without a workspace: the very first owner's, who names it. With a person: that person's new beginning,
--- where every factor was lost.
+-- A link that is used once. Without a workspace: the very first owner's, who names it. With a
+-- person: that person's new beginning, where every factor was lost.
 create table if not exists invitations (
   id uuid primary key,
   token_hash bytea not null unique,
@@ -105,8 +108,8 @@ create table if not exists audit_heads (
   hash bytea not null
 );
 
--- Each line's hash is SHA-256 over its canonical JSON, the hash before it included. Rows are only ever added:
--- functions/only_added.sql.
+-- Each line's hash is SHA-256 over its canonical JSON, the hash before it included. Rows are only
+-- ever added: functions/only_added.sql.
 create table if not exists audit_log (
   workspace_id uuid not null references workspaces,
   seq bigint not null check (seq >= 1),
@@ -142,7 +145,8 @@ alter table api_users add column if not exists person_id uuid references people;
 alter table api_users add column if not exists ip_allow_list text[] not null default '{}';
 alter table api_users add column if not exists last_used_at timestamptz;
 
--- API users that the panel asked for. They become such by the operator's hand, at the nodes and here.
+-- API users that the panel asked for. They become such by the operator's hand, at the nodes and
+-- here.
 create table if not exists api_user_requests (
   id uuid primary key,
   workspace_id uuid not null references workspaces,
@@ -164,10 +168,12 @@ create table if not exists api_user_requests (
 create index if not exists api_user_requests_pending on api_user_requests (workspace_id, key_fingerprint)
   where api_key is null and withdrawn_at is null;
 
--- Every state that a transaction was in: written by a trigger (functions/note_state.sql), so that no step forgets it.
+-- Every state that a transaction was in: written by a trigger (functions/note_state.sql), so that
+-- no step forgets it.
 create table if not exists transaction_states (
   id bigint generated always as identity primary key,
-  -- No foreign key: rows of transactions are never deleted, and this is written on every step of each.
+  -- No foreign key: rows of transactions are never deleted, and this is written on every step of
+  -- each.
   transaction_id uuid not null,
   state text not null,
   reason text,

@@ -1,8 +1,10 @@
--- How many rows the long lists hold, by what they may be asked for: GET answers `total` and goes to a deep page without reading the
--- rows before it. Triggers (functions/count_*.sql) add what changes, each a row of its own, so that no two writers wait for each
--- other; a worker folds them (functions/fold_list_counts.sql). What is true is the sum of both.
+-- How many rows the long lists hold, by what they may be asked for: GET answers `total` and goes to
+-- a deep page without reading the rows before it. Triggers (functions/count_*.sql) add what
+-- changes, each a row of its own, so that no two writers wait for each other; a worker folds them
+-- (functions/fold_list_counts.sql). What is true is the sum of both.
 
--- `owner`: whose list. `level`: 0 all of it, 1 by day, 2 by hour (UTC) of creation. `dims`: the columns that it can be asked by.
+-- `owner`: whose list. `level`: 0 all of it, 1 by day, 2 by hour (UTC) of creation. `dims`: the
+-- columns that it can be asked by.
 create table if not exists list_counts (
   list text not null,
   owner uuid not null,
@@ -23,7 +25,8 @@ create table if not exists list_deltas (
 );
 create index if not exists list_deltas_list on list_deltas (list, owner);
 
--- Nothing is written between what is counted here and the triggers, which come in the same transaction.
+-- Nothing is written between what is counted here and the triggers, which come in the same
+-- transaction.
 lock table transactions, invoices, orders, exchange_transfers, webhook_deliveries in share row exclusive mode;
 insert into list_deltas (list, owner, bucket, dims, n)
   select 'transactions', sub_account_id, date_trunc('hour', created_at, 'UTC'), jsonb_build_object('kind', kind, 'asset', asset,
@@ -62,7 +65,8 @@ create index if not exists transactions_seldom on transactions (sub_account_id, 
 -- Coins that no block holds yet, which the scan of a block looks for.
 create index if not exists utxos_unplaced on utxos (network, txid) where block_height is null;
 
--- The order of an account's transactions, replacements too, and those of it that nobody has signed yet.
+-- The order of an account's transactions, replacements too, and those of it that nobody has signed
+-- yet.
 create index if not exists chain_transactions_account on chain_transactions (network, account, nonce) where account is not null;
 create index if not exists chain_transactions_unsigned on chain_transactions (network, account, nonce) where state = 'BUILT';
 -- Rules whose time is over, or whose making was never finished.

@@ -1,4 +1,5 @@
--- The transfers that one fuel pays for, and what the nodes are told that each may cost: as many as come while it waits.
+-- The transfers that one fuel pays for, and what the nodes are told that each may cost: as many as
+-- come while it waits.
 create table if not exists fuel_parts (
   fuel_id uuid not null references transactions,
   transaction_id uuid not null references transactions,

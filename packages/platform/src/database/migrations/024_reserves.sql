@@ -1,4 +1,5 @@
--- Statements of reserves: what the chains held and what was owed at one moment. Rows are only ever added: functions/only_added.sql.
+-- Statements of reserves: what the chains held and what was owed at one moment. Rows are only ever
+-- added: functions/only_added.sql.
 create table if not exists reserve_snapshots (
   id uuid primary key,
   created_at timestamptz not null,

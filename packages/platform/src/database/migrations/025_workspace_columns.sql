@@ -1,5 +1,6 @@
--- Rows say their workspace, so that keys can begin with it (026_workspace_keys.sql): what has it from its parent until now gets a
--- column of its own, filled in from there. Nothing fills it in later: who writes a row names its workspace.
+-- Rows say their workspace, so that keys can begin with it (026_workspace_keys.sql): what has it
+-- from its parent until now gets a column of its own, filled in from there. Nothing fills it in
+-- later: who writes a row names its workspace.
 
 -- Sorting and joining many rows at once, until this is committed.
 set local maintenance_work_mem = '256MB';
@@ -45,8 +46,8 @@ alter table ledger_postings add column workspace_id uuid;
 update ledger_postings p set workspace_id = a.workspace_id from ledger_accounts a where a.id = p.account_id;
 alter table ledger_postings alter column workspace_id set not null;
 
--- An entry is its postings'. One that moved nothing has none: it is of what its reference names, and one that names nothing which
--- is there says nothing.
+-- An entry is its postings'. One that moved nothing has none: it is of what its reference names,
+-- and one that names nothing which is there says nothing.
 alter table ledger_entries add column workspace_id uuid;
 update ledger_entries e set workspace_id = p.workspace_id
   from (select distinct on (entry_id) entry_id, workspace_id from ledger_postings order by entry_id) p where p.entry_id = e.id;

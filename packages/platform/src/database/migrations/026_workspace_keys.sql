@@ -1,10 +1,13 @@
--- Primary, unique and foreign keys that begin with the workspace: a row of one workspace cannot name a row of another. What stays
--- unique over all of them says so here, and in docs/production/growing.md.
+-- Primary, unique and foreign keys that begin with the workspace: a row of one workspace cannot
+-- name a row of another. What stays unique over all of them says so here, and in
+-- docs/production/growing.md.
 
--- What all that belongs to a sub-account refers to. Its own key stays: few rows, which every shard would have.
+-- What all that belongs to a sub-account refers to. Its own key stays: few rows, which every shard
+-- would have.
 alter table sub_accounts add constraint sub_accounts_of unique (workspace_id, id);
 
--- An address is one workspace's, over all of them: the primary key (network, address) stays, and says whose a deposit is.
+-- An address is one workspace's, over all of them: the primary key (network, address) stays, and
+-- says whose a deposit is.
 alter table chain_addresses add constraint chain_addresses_of unique (workspace_id, network, address);
 drop index chain_addresses_path;
 create unique index chain_addresses_path on chain_addresses (workspace_id, network, sub_account_id, path_index) nulls not distinct;
@@ -35,7 +38,8 @@ drop index transactions_list, transactions_hash, transactions_parent, transactio
   transactions_staking, transactions_wallet_list, transactions_source, transactions_destination, transactions_memo, transactions_failed,
   transactions_pending, transactions_seldom, transactions_waiting, transactions_fuel, transactions_wallet_queue;
 create index transactions_list on transactions (workspace_id, sub_account_id, created_at desc, id desc);
--- By which anybody's is found: to say that it is another workspace's, and for the operator's commands.
+-- By which anybody's is found: to say that it is another workspace's, and for the operator's
+-- commands.
 create index transactions_text on transactions ((id::text));
 create index transactions_hash on transactions (workspace_id, hash) where hash is not null;
 create index transactions_parent on transactions (workspace_id, parent_id) where parent_id is not null;
@@ -70,14 +74,16 @@ drop index replacements_transaction, replacements_open;
 create index replacements_transaction on replacements (workspace_id, transaction_id, created_at);
 create unique index replacements_open on replacements (workspace_id, transaction_id) where state in ('PENDING', 'FUELING');
 
--- Numbers and hashes stay unique over all workspaces: chain_transactions_nonce, chain_transactions_hash.
+-- Numbers and hashes stay unique over all workspaces: chain_transactions_nonce,
+-- chain_transactions_hash.
 alter table chain_transactions add constraint chain_transactions_attempt unique (workspace_id, transaction_id, attempt);
 create index chain_transactions_account on chain_transactions (workspace_id, network, account, nonce) where account is not null;
 create index chain_transactions_unsigned on chain_transactions (workspace_id, network, account, nonce) where state = 'BUILT';
 -- What a replacement that is given up had built.
 create index chain_transactions_replacement on chain_transactions (workspace_id, replacement_id) where replacement_id is not null;
 
--- What a chain pays is credited once, whoever owns the address: deposits_identity stays over all workspaces.
+-- What a chain pays is credited once, whoever owns the address: deposits_identity stays over all
+-- workspaces.
 
 create index deposits_place on deposits (workspace_id, network, address, coalesce(tag, ''));
 
@@ -132,8 +138,9 @@ create index invoice_refunds_invoice on invoice_refunds (workspace_id, invoice_i
 drop index exchange_transfers_transaction;
 create unique index exchange_transfers_transaction on exchange_transfers (workspace_id, transaction_id) where transaction_id is not null;
 
--- Primary keys are made after all other indexes: of those that cost the planner the same it takes the youngest, and in a table that it
--- has not counted yet all do. A look at one row by its id is always by the primary key then (a test).
+-- Primary keys are made after all other indexes: of those that cost the planner the same it takes
+-- the youngest, and in a table that it has not counted yet all do. A look at one row by its id is
+-- always by the primary key then (a test).
 alter table wallets add primary key (workspace_id, id);
 alter table wallet_addresses add primary key (workspace_id, id);
 alter table wallet_status_changes add primary key (workspace_id, id);

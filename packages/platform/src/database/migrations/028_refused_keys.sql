@@ -1,5 +1,6 @@
--- How often a request under an idempotency key was refused, and how last: another that was under way with the same key meanwhile is
--- refused too when it comes to its commit. Forgotten when none can be under way any more.
+-- How often a request under an idempotency key was refused, and how last: another that was under
+-- way with the same key meanwhile is refused too when it comes to its commit. Forgotten when none
+-- can be under way any more.
 create table if not exists refused_keys (
   sub_account_id uuid not null references sub_accounts,
   -- Whose keys: orders, conversions, ...

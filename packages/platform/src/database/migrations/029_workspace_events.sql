@@ -1,5 +1,5 @@
--- Events, webhooks and their deliveries begin their keys with the workspace, as 026_workspace_keys.sql has it of transactions. Each row
--- says its workspace already.
+-- Events, webhooks and their deliveries begin their keys with the workspace, as
+-- 026_workspace_keys.sql has it of transactions. Each row says its workspace already.
 
 set local maintenance_work_mem = '256MB';
 
@@ -15,7 +15,8 @@ begin
   end loop;
 end $$;
 
--- The log has one order over all workspaces: events_position stays, and events_unpublished, by which places in it are given.
+-- The log has one order over all workspaces: events_position stays, and events_unpublished, by
+-- which places in it are given.
 alter table events drop constraint events_pkey;
 drop index events_uid, events_object, events_log;
 create unique index events_uid on events (workspace_id, uid);

@@ -1,5 +1,6 @@
--- Orders, conversions, transfers to and from exchanges, and invoices say their workspace in every key, as transfers and the books do
--- since 026_workspace_keys.sql. What stays unique over all workspaces says so here, and in docs/production/growing.md.
+-- Orders, conversions, transfers to and from exchanges, and invoices say their workspace in every
+-- key, as transfers and the books do since 026_workspace_keys.sql. What stays unique over all
+-- workspaces says so here, and in docs/production/growing.md.
 
 -- Sorting and joining many rows at once, until this is committed.
 set local maintenance_work_mem = '256MB';
@@ -17,7 +18,8 @@ begin
   end loop;
 end $$;
 
--- What all that is done at an exchange refers to. Its own key stays: few rows, which every shard would have.
+-- What all that is done at an exchange refers to. Its own key stays: few rows, which every shard
+-- would have.
 alter table exchange_accounts add constraint exchange_accounts_of unique (workspace_id, id);
 
 -- Rows are written without what is made anew.
@@ -28,8 +30,8 @@ update order_fills f set workspace_id = o.workspace_id from orders o where o.id 
 alter table order_fills alter column workspace_id set not null;
 create index order_fills_order on order_fills (workspace_id, order_id, at);
 
--- By orders.client_id and exchange_transfers.client_id an exchange knows what it was asked for, whosever it is: they stay unique over
--- all workspaces.
+-- By orders.client_id and exchange_transfers.client_id an exchange knows what it was asked for,
+-- whosever it is: they stay unique over all workspaces.
 alter table orders drop constraint orders_pkey;
 drop index orders_sequence, orders_list, orders_account;
 create unique index orders_sequence on orders (workspace_id, sub_account_id, sequence_id) where sequence_id is not null;
@@ -50,8 +52,8 @@ drop index conversions_sequence;
 alter table conversions add constraint conversions_order unique (workspace_id, order_id);
 create unique index conversions_sequence on conversions (workspace_id, sub_account_id, sequence_id) where sequence_id is not null;
 
--- A payer knows an invoice by its id alone, whosever it is. As an expression, so that no look at a workspace's own is ever planned with
--- it: such looks use the primary key.
+-- A payer knows an invoice by its id alone, whosever it is. As an expression, so that no look at a
+-- workspace's own is ever planned with it: such looks use the primary key.
 alter table invoices drop constraint invoices_pkey;
 drop index invoices_sequence, invoices_list, invoices_order, invoices_open;
 create unique index invoices_public on invoices (lower(id));
@@ -68,7 +70,8 @@ drop index invoice_mempool_invoice, invoice_mempool_waiting;
 create index invoice_mempool_invoice on invoice_mempool (workspace_id, invoice_id);
 create index invoice_mempool_waiting on invoice_mempool (network, txid) where waiting;
 
--- Primary keys after all other indexes, as in 026_workspace_keys.sql: a look at one row by its id is by them then.
+-- Primary keys after all other indexes, as in 026_workspace_keys.sql: a look at one row by its id
+-- is by them then.
 alter table orders add primary key (workspace_id, id);
 alter table order_fills add primary key (workspace_id, account_id, market, trade_id);
 alter table exchange_transfers add primary key (workspace_id, id);

@@ -1,4 +1,5 @@
--- The last rescan of each network: the heights that are read again, how far it is, and what it has found (deposits/rescan.ts).
+-- The last rescan of each network: the heights that are read again, how far it is, and what it has
+-- found (deposits/rescan.ts).
 create table rescans (
   network text primary key references network_scans,
   from_height bigint not null,

@@ -1,5 +1,6 @@
--- Outputs at own addresses that are not credited and never spent because of what they carry (deposits/coins-aside.ts). They are in no
--- account of the books. A reorganisation deletes those of its blocks.
+-- Outputs at own addresses that are not credited and never spent because of what they carry
+-- (deposits/coins-aside.ts). They are in no account of the books. A reorganisation deletes those of
+-- its blocks.
 create table coins_aside (
   id uuid not null,
   workspace_id uuid not null,

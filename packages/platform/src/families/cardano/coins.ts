@@ -4,39 +4,66 @@ import type { Owner } from '../../engine/chain.ts'
 
 const COINS_MAX = 2000
 
-interface CoinRow { txid: string; vout: number; value: string; path_index: number; address: string; riders: Riders | null }
+interface CoinRow {
+  txid: string
+  vout: number
+  value: string
+  path_index: number
+  address: string
+  riders: Riders | null
+}
 
 const COLUMNS = 'txid, vout, value::text, path_index, address, riders'
 
 /**
- * Coins that a wallet may spend now. Change counts only once a block holds it: a transaction that makes change may expire
- * at its slot, and whatever was built on that change with it.
+ * Coins that a wallet may spend now. Change counts only once a block holds it: a transaction that
+ * makes change may expire at its slot, and whatever was built on that change with it.
  */
 export async function cardanoCoins(
-  database: Queryable, walletId: string, network: Network, owner: Owner
+  database: Queryable,
+  walletId: string,
+  network: Network,
+  owner: Owner,
 ): Promise<cardano.Coin[]> {
   const rows = await database.query<CoinRow>(
     `select ${COLUMNS} from utxos
      where workspace_id = $2 and wallet_id = $1 and spent_by is null and spendable and block_height is not null
-     order by riders is not null, value desc limit ${COINS_MAX}`, [walletId, owner.workspaceId])
+     order by riders is not null, value desc limit ${COINS_MAX}`,
+    [walletId, owner.workspaceId],
+  )
   return rows.map((row) => coinOf(row, network, owner.subAccountIndex))
 }
 
-/** Coins that a transfer's dead transactions spent. `gone`: some of them are no longer unspent on the chain. */
+/**
+ * Coins that a transfer's dead transactions spent. `gone`: some of them are no longer unspent on
+ * the chain.
+ */
 export async function coinsOfDead(
-  database: Queryable, transactionId: string, network: Network, owner: Owner
+  database: Queryable,
+  transactionId: string,
+  network: Network,
+  owner: Owner,
 ): Promise<{ coins: cardano.Coin[]; gone: boolean }> {
   const rows = await database.query<CoinRow & { stands: boolean }>(
     `select ${COLUMNS}, spendable and block_height is not null stands from utxos where workspace_id = $2 and spent_by in (
        select id from chain_transactions where workspace_id = $2 and transaction_id = $1 and state = 'EXPIRED')
-     order by txid, vout`, [transactionId, owner.workspaceId])
+     order by txid, vout`,
+    [transactionId, owner.workspaceId],
+  )
   const standing = rows.filter(({ stands }) => stands)
-  return { coins: standing.map((row) => coinOf(row, network, owner.subAccountIndex)), gone: standing.length < rows.length }
+  return {
+    coins: standing.map((row) => coinOf(row, network, owner.subAccountIndex)),
+    gone: standing.length < rows.length,
+  }
 }
 
 function coinOf(row: CoinRow, network: Network, subAccountIndex: number): cardano.Coin {
   return {
-    txid: row.txid, vout: row.vout, value: BigInt(row.value), path: pathOf(network, subAccountIndex, row.path_index), address: row.address,
+    txid: row.txid,
+    vout: row.vout,
+    value: BigInt(row.value),
+    path: pathOf(network, subAccountIndex, row.path_index),
+    address: row.address,
     riders: row.riders,
   }
 }

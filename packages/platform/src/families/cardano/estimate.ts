@@ -1,20 +1,45 @@
-import { cardano, ChainError, formatAmount, type CardanoClient, type Network, type Riders } from '@custody/chains'
+import {
+  cardano,
+  ChainError,
+  formatAmount,
+  type CardanoClient,
+  type Network,
+  type Riders,
+} from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
-import type { Estimate, Payment, Question, Quote, QuoteQuestion, Refusal } from '../../engine/chain.ts'
+import type {
+  Estimate,
+  Payment,
+  Question,
+  Quote,
+  QuoteQuestion,
+  Refusal,
+} from '../../engine/chain.ts'
 import type { CoinChain } from '../coins/chain.ts'
 import { quoteOf } from '../coins/quote.ts'
 import { cardanoCoins } from './coins.ts'
 import { parametersSoon, rateOf } from './parameters.ts'
 
 /** Fee of a transfer from the wallet's own coins. */
-export async function estimate({ context, network, client }: CoinChain<CardanoClient>, question: Question): Promise<Estimate> {
+export async function estimate(
+  { context, network, client }: CoinChain<CardanoClient>,
+  question: Question,
+): Promise<Estimate> {
   const { owner, walletId, to, amount, feeRate } = question
   const parameters = await parametersSoon(client)
   const rate = rateOf(network, parameters, feeRate)
   const coins = await cardanoCoins(context.database, walletId, network, owner)
   const changeAddress = await context.addresses.change(network, owner)
   try {
-    const { fee } = cardano.selectCoins(network, { coins, to, amount, changeAddress, rate, ttl: cardano.NOMINAL_END, parameters })
+    const { fee } = cardano.selectCoins(network, {
+      coins,
+      to,
+      amount,
+      changeAddress,
+      rate,
+      ttl: cardano.NOMINAL_END,
+      parameters,
+    })
     return { fee, reserve: fee }
   } catch (error) {
     // Coins may be bound by transfers under way.
@@ -25,13 +50,30 @@ export async function estimate({ context, network, client }: CoinChain<CardanoCl
 }
 
 /** POST /estimate-fee: the typical transfer has one input, a payment and change. */
-export async function quote({ context, network, client }: CoinChain<CardanoClient>, question: QuoteQuestion): Promise<Quote> {
+export async function quote(
+  { context, network, client }: CoinChain<CardanoClient>,
+  question: QuoteQuestion,
+): Promise<Quote> {
   const { owner, rate } = question
   const parameters = await parametersSoon(client)
-  return quoteOf(context, network, question, cardano.typicalFee(rate, parameters), async (walletId, amount, own) => {
-    const coins = await cardanoCoins(context.database, walletId, network, owner)
-    return cardano.selectCoins(network, { coins, to: own, amount, changeAddress: own, rate, ttl: cardano.NOMINAL_END, parameters }).fee
-  })
+  return quoteOf(
+    context,
+    network,
+    question,
+    cardano.typicalFee(rate, parameters),
+    async (walletId, amount, own) => {
+      const coins = await cardanoCoins(context.database, walletId, network, owner)
+      return cardano.selectCoins(network, {
+        coins,
+        to: own,
+        amount,
+        changeAddress: own,
+        rate,
+        ttl: cardano.NOMINAL_END,
+        parameters,
+      }).fee
+    },
+  )
 }
 
 /** Refuses an amount below the least that the ledger asks of an output for its bytes. */
@@ -39,15 +81,27 @@ export function unfit(network: Network, { to, amount, asset }: Payment): Refusal
   const least = cardano.leastPayment(network, to, amount)
   if (amount >= least) return null
   const shown = `${formatAmount(least, asset.decimals)} ${asset.asset_name}`
-  return { field: 'amount', reason: `must be at least ${shown}, which the chain wants in an output to this kind of address` }
+  return {
+    field: 'amount',
+    reason: `must be at least ${shown}, which the chain wants in an output to this kind of address`,
+  }
 }
 
-/** Lovelace that ride with the native tokens of a wallet's coins, whatever is sent; `address` is one of its own. */
-export async function kept(database: Queryable, network: Network, address: string): Promise<bigint> {
+/**
+ * Lovelace that ride with the native tokens of a wallet's coins, whatever is sent; `address` is one
+ * of its own.
+ */
+export async function kept(
+  database: Queryable,
+  network: Network,
+  address: string,
+): Promise<bigint> {
   const coins = await database.query<{ riders: Riders }>(
     `select u.riders from chain_addresses c
        join wallets w on w.workspace_id = c.workspace_id and w.sub_account_id = c.sub_account_id
        join utxos u on u.workspace_id = w.workspace_id and u.wallet_id = w.id and u.network = c.network
-     where c.network = $1 and c.address = $2 and u.riders is not null and u.spendable and u.spent_by is null`, [network.code, address])
+     where c.network = $1 and c.address = $2 and u.riders is not null and u.spendable and u.spent_by is null`,
+    [network.code, address],
+  )
   return cardano.keptWith(coins)
 }

@@ -6,16 +6,34 @@ import { ownTransaction } from '../coins/previous.ts'
 import { estimate, kept, quote, unfit } from './estimate.ts'
 import { prepare } from './prepare.ts'
 
-/** Cardano: wallets are sets of coins; a signed transaction cannot be replaced, it ends at its slot. */
+/**
+ * Cardano: wallets are sets of coins; a signed transaction cannot be replaced, it ends at its slot.
+ */
 export const connectCardano: Connect = (context, network, endpoints) =>
-  cardanoChain(context, network, endpoints.client((endpoint, fetch) => (
-    new CardanoClient(network, endpoint, fetch, () => context.environment.now(), context.report))))
+  cardanoChain(
+    context,
+    network,
+    endpoints.client(
+      (endpoint, fetch) =>
+        new CardanoClient(
+          network,
+          endpoint,
+          fetch,
+          () => context.environment.now(),
+          context.report,
+        ),
+    ),
+  )
 
-export function cardanoChain(context: ChainContext, network: Network, client: CardanoClient): Chain {
+export function cardanoChain(
+  context: ChainContext,
+  network: Network,
+  client: CardanoClient,
+): Chain {
   const now = () => context.environment.now()
   const rates = cached(() => client.feeRates(), RATES_FRESH_MS, now)
   const previous = async (txid: string, signed?: string) => {
-    const raw = signed ?? await ownTransaction(context.database, network, txid)
+    const raw = signed ?? (await ownTransaction(context.database, network, txid))
     return raw === null ? client.transactionBody(txid) : cardano.bodyOf(raw)
   }
   const own: CoinChain<CardanoClient> = { context, network, client, rates, previous }

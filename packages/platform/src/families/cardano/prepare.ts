@@ -3,16 +3,27 @@ import type { Queryable } from '../../database/pool.ts'
 import { fail, type Prepared, type Task } from '../../engine/chain.ts'
 import type { CoinChain } from '../coins/chain.ts'
 import { isReadable, readCoins } from '../coins/previous.ts'
-import { awaitsChange, coinsUnreadable, holdOf, notChosen, notCovered, spend } from '../coins/spend.ts'
+import {
+  awaitsChange,
+  coinsUnreadable,
+  holdOf,
+  notChosen,
+  notCovered,
+  spend,
+} from '../coins/spend.ts'
 import { ownerOf } from '../owner.ts'
 import { cardanoCoins, coinsOfDead } from './coins.ts'
 import { rateOf } from './parameters.ts'
 
 /**
- * Foresees the coins, asks for what they come from, leaves out what cannot be read, and chooses again under the wallet's lock.
- * A transfer that expired spends all its coins again, so that every transaction of it excludes all others.
+ * Foresees the coins, asks for what they come from, leaves out what cannot be read, and chooses
+ * again under the wallet's lock. A transfer that expired spends all its coins again, so that every
+ * transaction of it excludes all others.
  */
-export async function prepare(chain: CoinChain<CardanoClient>, { row, asset, amount }: Task): Promise<Prepared> {
+export async function prepare(
+  chain: CoinChain<CardanoClient>,
+  { row, asset, amount }: Task,
+): Promise<Prepared> {
   const { context, network, client } = chain
   const parameters = await client.parameters()
   const rate = rateOf(network, parameters, row.fee_rate)
@@ -20,32 +31,71 @@ export async function prepare(chain: CoinChain<CardanoClient>, { row, asset, amo
   const index = owner.subAccountIndex
   const changeAddress = await context.addresses.change(network, owner)
   const to = row.destination_id as string
-  const choose = async (database: Queryable, ttl: bigint, unreadable: ReadonlyMap<string, string>): Promise<cardano.Selection> => {
+  const choose = async (
+    database: Queryable,
+    ttl: bigint,
+    unreadable: ReadonlyMap<string, string>,
+  ): Promise<cardano.Selection> => {
     const { coins: required, gone } = await coinsOfDead(database, row.id, network, owner)
-    if (gone && required.length === 0) throw new ChainError('COINS_GONE', 'it expired, and its coins are no longer on the chain')
-    const coins = (await cardanoCoins(database, row.wallet_id as string, network, owner)).filter(isReadable(unreadable))
-    return cardano.selectCoins(network, { coins, required, to, amount, changeAddress, rate, ttl, parameters })
+    if (gone && required.length === 0)
+      throw new ChainError('COINS_GONE', 'it expired, and its coins are no longer on the chain')
+    const coins = (await cardanoCoins(database, row.wallet_id as string, network, owner)).filter(
+      isReadable(unreadable),
+    )
+    return cardano.selectCoins(network, {
+      coins,
+      required,
+      to,
+      amount,
+      changeAddress,
+      rate,
+      ttl,
+      parameters,
+    })
   }
-  const { previous, unreadable } = await readCoins(async (left) => {
-    const foreseen = await choose(context.database, cardano.NOMINAL_END, left).catch(notChosen)
-    return foreseen instanceof ChainError ? null : foreseen.coins
-  }, chain.previous, (coin, before) => cardano.unspendable(network, coin, before))
+  const { previous, unreadable } = await readCoins(
+    async (left) => {
+      const foreseen = await choose(context.database, cardano.NOMINAL_END, left).catch(notChosen)
+      return foreseen instanceof ChainError ? null : foreseen.coins
+    },
+    chain.previous,
+    (coin, before) => cardano.unspendable(network, coin, before),
+  )
   // Asked last: the transaction's life begins with the chain's answer.
   const validUntil = await client.validUntil()
   return {
-    kind: 'prepared', lock: 'wallet',
+    kind: 'prepared',
+    lock: 'wallet',
     async build(tx) {
       const awaits = await awaitsChange(tx, row, true)
       const ttl = BigInt(validUntil)
       const selection = await choose(tx, ttl, unreadable).catch(notChosen)
       if (selection instanceof ChainError) {
-        return selection.code === 'INSUFFICIENT' ? notCovered(selection, awaits, unreadable) : fail(selection.message)
+        return selection.code === 'INSUFFICIENT'
+          ? notCovered(selection, awaits, unreadable)
+          : fail(selection.message)
       }
-      // Coins of an expired transaction are all spent again, so one of them that cannot be read is waited for.
+      // Coins of an expired transaction are all spent again, so one of them that cannot be read is
+      // waited for.
       if (!selection.coins.every(isReadable(unreadable))) return coinsUnreadable(unreadable)
-      const parts = { selection, to, amount, changeAddress, changePath: pathOf(network, index, CHANGE_INDEX), ttl, previous }
+      const parts = {
+        selection,
+        to,
+        amount,
+        changeAddress,
+        changePath: pathOf(network, index, CHANGE_INDEX),
+        ttl,
+        previous,
+      }
       const { coins, fee } = selection
-      return spend({ coins, fee, hold: holdOf(row, asset, fee), validUntil, previous, build: () => cardano.buildTransfer(network, parts) })
+      return spend({
+        coins,
+        fee,
+        hold: holdOf(row, asset, fee),
+        validUntil,
+        previous,
+        build: () => cardano.buildTransfer(network, parts),
+      })
     },
   }
 }

@@ -11,9 +11,15 @@ export interface CoinChain<Client extends ChainClient> {
   previous: Coins['previous']
 }
 
-type Same = Pick<Chain, 'refusal' | 'feeOfOtherWallet' | 'balance'> & { fuelled: null; stakes: null }
+type Same = Pick<Chain, 'refusal' | 'feeOfOtherWallet' | 'balance'> & {
+  fuelled: null
+  stakes: null
+}
 
-/** What holds for all of them: a wallet pays its own fees, any address can be paid, and nothing has a balance. */
+/**
+ * What holds for all of them: a wallet pays its own fees, any address can be paid, and nothing has
+ * a balance.
+ */
 export function coinWallets(network: Network): Same {
   return {
     refusal: () => Promise.resolve(null),

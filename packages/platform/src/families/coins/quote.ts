@@ -3,21 +3,30 @@ import type { ChainContext, Quote, QuoteQuestion } from '../../engine/chain.ts'
 
 /**
  * Fee of a payment from the wallet's own coins, else of a typical one.
- * @param feeOf chooses the coins; an address of the wallet's own stands in for the receiver's. It throws ChainError
+ * @param feeOf chooses the coins; an address of the wallet's own stands in for the receiver's. It
+ *   throws ChainError
  */
 export async function quoteOf(
-  { database, addresses }: ChainContext, network: Network, { owner, amount }: QuoteQuestion, typical: bigint,
+  { database, addresses }: ChainContext,
+  network: Network,
+  { owner, amount }: QuoteQuestion,
+  typical: bigint,
   feeOf: (walletId: string, amount: bigint, own: string) => Promise<bigint>,
 ): Promise<Quote> {
-  const wallet = amount === null ? undefined : await database.one<{ id: string }>(
-    'select id from wallets where workspace_id = $3 and sub_account_id = $1 and asset = $2',
-    [owner.subAccountId, network.native_asset, owner.workspaceId])
+  const wallet =
+    amount === null
+      ? undefined
+      : await database.one<{ id: string }>(
+          'select id from wallets where workspace_id = $3 and sub_account_id = $1 and asset = $2',
+          [owner.subAccountId, network.native_asset, owner.workspaceId],
+        )
   if (wallet && amount !== null) {
     const own = await addresses.change(network, owner)
     try {
       return { fee: await feeOf(wallet.id, amount, own), basis: 'wallet' }
     } catch (error) {
-      // Too few coins, or an amount that is dust: the typical size still tells what the network asks.
+      // Too few coins, or an amount that is dust: the typical size still tells what the network
+      // asks.
       if (!(error instanceof ChainError)) throw error
     }
   }

@@ -9,6 +9,9 @@ export interface Evm extends ChainContext {
   native: Asset
   /** Prices of the moment, at most ten seconds old. */
   feeRates: Cached<EvmFeeRates>
-  /** What the cheapest transfer of native coin uses, as the endpoint estimated it at most ten seconds ago. */
+  /**
+   * What the cheapest transfer of native coin uses, as the endpoint estimated it at most ten
+   * seconds ago.
+   */
   nativeGas: Cached<bigint>
 }

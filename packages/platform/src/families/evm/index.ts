@@ -11,24 +11,52 @@ import { replaceableOf } from './replace.ts'
 const FIRST_FILL_COINS = 10n
 const THRESHOLD_DIVISOR = 100n
 
-/** EVM: accounts with nonces, fees from the workspace's tank, sweeps, replacement by a dearer transaction of the same nonce. */
+/**
+ * EVM: accounts with nonces, fees from the workspace's tank, sweeps, replacement by a dearer
+ * transaction of the same nonce.
+ */
 export const connectEvm: Connect = (context, network, endpoints) =>
-  evmChain(context, network, endpoints.client((endpoint, fetch) => (
-    new EvmClient(network, context.registry.assetsOf(network.code), endpoint, fetch, context.report))))
+  evmChain(
+    context,
+    network,
+    endpoints.client(
+      (endpoint, fetch) =>
+        new EvmClient(
+          network,
+          context.registry.assetsOf(network.code),
+          endpoint,
+          fetch,
+          context.report,
+        ),
+    ),
+  )
 
 export function evmChain(context: ChainContext, network: Network, client: EvmClient): Chain {
   const native = context.registry.asset(network.native_asset) as Asset
-  const feeRates = cached(() => client.feeRates(), RATES_FRESH_MS, () => context.environment.now())
-  const nativeGas = cached(() => usualNativeGas(client, native), RATES_FRESH_MS, () => context.environment.now())
+  const feeRates = cached(
+    () => client.feeRates(),
+    RATES_FRESH_MS,
+    () => context.environment.now(),
+  )
+  const nativeGas = cached(
+    () => usualNativeGas(client, native),
+    RATES_FRESH_MS,
+    () => context.environment.now(),
+  )
   const evm: Evm = { ...context, network, client, native, feeRates, nativeGas }
   const coin = 10n ** BigInt(native.decimals)
   return {
-    network, client, coins: null, stakes: null,
+    network,
+    client,
+    coins: null,
+    stakes: null,
     replaceable: replaceableOf(evm),
     fuelled: {
-      price: (task, most) => price(evm, task, most), drain: (o) => drain(evm, o),
+      price: (task, most) => price(evm, task, most),
+      drain: (o) => drain(evm, o),
       again: (failed) => fuelAgain(evm, failed),
-      firstFill: FIRST_FILL_COINS * coin, threshold: coin / THRESHOLD_DIVISOR,
+      firstFill: FIRST_FILL_COINS * coin,
+      threshold: coin / THRESHOLD_DIVISOR,
     },
     async rates() {
       const { low, medium, high } = await feeRates()

@@ -15,17 +15,31 @@ export async function prepare(evm: Evm, { row, asset, sweeps }: Task): Promise<P
   const path = await sourcePath(evm.database, row, network)
   const mined = await evm.client.nonce(account)
   return {
-    kind: 'prepared', lock: 'account',
+    kind: 'prepared',
+    lock: 'account',
     async build(tx, unswept) {
       const amount = sweeps ? unswept - (own ? plan.need : 0n) : BigInt(row.amount)
       if (own && amount < plan.need) return fail('what is left to sweep is not worth its fee')
-      // A nonce whose transaction was given up before any signature is used again: a gap would stop everything behind it.
+      // A nonce whose transaction was given up before any signature is used again: a gap would stop
+      // everything behind it.
       const nonce = await lowestFree(tx, row, account, mined)
       const to = row.destination_id as string
       return {
-        kind: 'built', account, nonce, worst: worstOf(plan),
-        unsigned: evmBuild.buildTransfer(network, { asset, to, amount, nonce, gas: plan.gas, fee: plan.fee, path }),
-        ...(sweeps ? { amount } : {}), ...(own ? { fee: worstOf(plan), plan: { ...planFields(plan), own: '1' } } : {}),
+        kind: 'built',
+        account,
+        nonce,
+        worst: worstOf(plan),
+        unsigned: evmBuild.buildTransfer(network, {
+          asset,
+          to,
+          amount,
+          nonce,
+          gas: plan.gas,
+          fee: plan.fee,
+          path,
+        }),
+        ...(sweeps ? { amount } : {}),
+        ...(own ? { fee: worstOf(plan), plan: { ...planFields(plan), own: '1' } } : {}),
       }
     },
   }

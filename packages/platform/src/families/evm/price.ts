@@ -1,5 +1,13 @@
 import { evm as evmBuild, formatAmount, RpcReverted } from '@custody/chains'
-import { fail, wait, type Fail, type Fuelled, type Priced, type Task, type Wait } from '../../engine/chain.ts'
+import {
+  fail,
+  wait,
+  type Fail,
+  type Fuelled,
+  type Priced,
+  type Task,
+  type Wait,
+} from '../../engine/chain.ts'
 import type { TransactionRow } from '../../engine/transaction.ts'
 import { wouldRevert } from '../reverts.ts'
 import type { Evm } from './context.ts'
@@ -13,7 +21,11 @@ const PRICE_WAIT_MS = 3_600_000
 const GWEI_DECIMALS = 9
 
 /** Plans gas and price of a transfer, and its fuel. A sweep of the native coin pays for itself. */
-export async function price(evm: Evm, task: Task, maxGasPrice: bigint | null): Promise<Priced | Wait | Fail> {
+export async function price(
+  evm: Evm,
+  task: Task,
+  maxGasPrice: bigint | null,
+): Promise<Priced | Wait | Fail> {
   const { row, asset } = task
   const planned = await planGas(evm, task)
   if ('reverts' in planned) return wouldRevert(row, planned.reverts)
@@ -21,7 +33,10 @@ export async function price(evm: Evm, task: Task, maxGasPrice: bigint | null): P
   if (plan === null) return tooDear(evm, task, maxGasPrice as bigint)
   const own = task.sweeps && asset.type === 'native'
   return {
-    kind: 'priced', need: plan.need, worst: own ? plan.need : worstOf(plan), own,
+    kind: 'priced',
+    need: plan.need,
+    worst: own ? plan.need : worstOf(plan),
+    own,
     plan: { ...planFields(plan), ...(own ? { own: '1' } : {}) },
     fuel: fuelOf(plan, task.sweeps && !own ? await lostFuel(evm, row) : 0n),
   }
@@ -30,24 +45,37 @@ export async function price(evm: Evm, task: Task, maxGasPrice: bigint | null): P
 function tooDear({ network, environment }: Evm, { row }: Task, most: bigint): Wait | Fail {
   const shown = `${formatAmount(most, GWEI_DECIMALS)} ${network.fee_rate_unit}`
   return environment.now() - row.created_at.getTime() < PRICE_WAIT_MS
-    ? wait('NETWORK_FEES', `waits for a gas price of at most ${shown}, which the gas tank pays`, PRICE_RETRY_MS)
+    ? wait(
+        'NETWORK_FEES',
+        `waits for a gas price of at most ${shown}, which the gas tank pays`,
+        PRICE_RETRY_MS,
+      )
     : fail(`the gas price stayed above ${shown}, the most that the gas tank pays, for an hour`)
 }
 
-/** The plan with no higher price than the tank pays; null while the chain's own price is above it. */
+/**
+ * The plan with no higher price than the tank pays; null while the chain's own price is above it.
+ */
 function belowPrice(plan: GasPlan, most: bigint): GasPlan | null {
   const capped = (fee: GasPlan['fee']): GasPlan['fee'] | null => {
     if (fee.maxFeePerGas <= most) return fee
     // The maximum is twice the base fee and the tip: half of both is what the chain asks for now.
-    const expected = fee.legacy ? fee.maxFeePerGas : (fee.maxFeePerGas + fee.maxPriorityFeePerGas) / 2n
+    const expected = fee.legacy
+      ? fee.maxFeePerGas
+      : (fee.maxFeePerGas + fee.maxPriorityFeePerGas) / 2n
     return expected > most ? null : { ...fee, maxFeePerGas: most }
   }
   const [fee, fuelFee] = [capped(plan.fee), capped(plan.fuelFee)]
-  return fee === null || fuelFee === null ? null : { ...plan, fee, fuelFee, need: evmBuild.fuelFor(plan.gas, fee.maxFeePerGas, plan.l1Fee) }
+  return fee === null || fuelFee === null
+    ? null
+    : { ...plan, fee, fuelFee, need: evmBuild.fuelFor(plan.gas, fee.maxFeePerGas, plan.l1Fee) }
 }
 
 /** The fuel with the gas that the chain estimates now, if that is more than it had. */
-export async function fuelAgain(evm: Evm, failed: TransactionRow<'FUEL'>): ReturnType<NonNullable<Fuelled['again']>> {
+export async function fuelAgain(
+  evm: Evm,
+  failed: TransactionRow<'FUEL'>,
+): ReturnType<NonNullable<Fuelled['again']>> {
   const { need: _, ...before } = planOf(failed)
   const now = await fuelGasOf(evm, failed, failed.destination_id as string)
   const plan = { ...before, gas: now > before.gas ? now : before.gas }
@@ -55,8 +83,14 @@ export async function fuelAgain(evm: Evm, failed: TransactionRow<'FUEL'>): Retur
   return { cost, plan: planFields({ ...plan, need: cost }) }
 }
 
-/** What sending all of a tank costs: the tip equals the maximum, so that the price is exact and nothing is left behind. */
-export async function drain(evm: Evm, { from, to }: Parameters<Fuelled['drain']>[0]): ReturnType<Fuelled['drain']> {
+/**
+ * What sending all of a tank costs: the tip equals the maximum, so that the price is exact and
+ * nothing is left behind.
+ */
+export async function drain(
+  evm: Evm,
+  { from, to }: Parameters<Fuelled['drain']>[0],
+): ReturnType<Fuelled['drain']> {
   const { native } = evm
   const { high } = await evm.feeRates()
   const fee = { ...high, maxPriorityFeePerGas: high.maxFeePerGas }

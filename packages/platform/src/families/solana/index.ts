@@ -9,14 +9,32 @@ import { refusalOf } from './refusal.ts'
 /** Solana: accounts without a sequence, tokens whose fees the wallet of the native coin pays. */
 export const connectSolana: Connect = (context, network, endpoints) => {
   const { environment, registry } = context
-  return solanaChain(context, network, endpoints.client((endpoint, fetch) => (
-    new SolanaClient(network, registry.assetsOf(network.code), endpoint, fetch, () => environment.now()))))
+  return solanaChain(
+    context,
+    network,
+    endpoints.client(
+      (endpoint, fetch) =>
+        new SolanaClient(network, registry.assetsOf(network.code), endpoint, fetch, () =>
+          environment.now(),
+        ),
+    ),
+  )
 }
 
 export function solanaChain(context: ChainContext, network: Network, client: SolanaClient): Chain {
   const { environment, registry } = context
-  const prices = cached(() => client.unitPrices(), RATES_FRESH_MS, () => environment.now())
-  const chain: Solana = { context, network, native: registry.asset(network.native_asset) as Asset, client, prices }
+  const prices = cached(
+    () => client.unitPrices(),
+    RATES_FRESH_MS,
+    () => environment.now(),
+  )
+  const chain: Solana = {
+    context,
+    network,
+    native: registry.asset(network.native_asset) as Asset,
+    client,
+    prices,
+  }
   const kept = keptOn(environment, () => client.rent(), solana.ACCOUNT_RENT)
   return {
     network,

@@ -1,6 +1,14 @@
 import { familyOf, OMNIBUS_INDEX, solana, type UnsignedTransaction } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
-import { fail, wait, type Fail, type Hold, type Prepared, type Task, type Wait } from '../../engine/chain.ts'
+import {
+  fail,
+  wait,
+  type Fail,
+  type Hold,
+  type Prepared,
+  type Task,
+  type Wait,
+} from '../../engine/chain.ts'
 import type { TransactionRow } from '../../engine/transaction.ts'
 import { sourcePath } from '../source-path.ts'
 import { feeOf, rentFor, type Solana } from './fees.ts'
@@ -10,14 +18,25 @@ const TWINS_MAX = 1000
 const TWINS_WAIT_MS = 5000
 
 /**
- * Nothing excludes another transaction on this chain: the nodes sign one, and if that dies the transfer fails. A sweep of
- * SOL leaves its deposit address empty and pays out of what it moves; one of a token is paid by the omnibus address.
+ * Nothing excludes another transaction on this chain: the nodes sign one, and if that dies the
+ * transfer fails. A sweep of SOL leaves its deposit address empty and pays out of what it moves;
+ * one of a token is paid by the omnibus address.
  */
 export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wait | Fail> {
   const { context, network, native, client } = chain
   const { row, asset, sweeps } = task
-  const [account, to, isToken] = [row.source_id as string, row.destination_id as string, asset.type === 'token']
-  const { fee, unitPrice } = await feeOf(chain, asset, row.fee_rate, row.fee_level, sweeps && isToken ? 2 : 1)
+  const [account, to, isToken] = [
+    row.source_id as string,
+    row.destination_id as string,
+    asset.type === 'token',
+  ]
+  const { fee, unitPrice } = await feeOf(
+    chain,
+    asset,
+    row.fee_rate,
+    row.fee_level,
+    sweeps && isToken ? 2 : 1,
+  )
   const worst = fee + (isToken ? solana.TOKEN_ACCOUNT_RENT : 0n)
   // The first sweep of a token also pays the rent of the omnibus address's account for it.
   const sweepCost = fee + (sweeps && isToken ? await rentFor(chain, asset, to) : 0n)
@@ -35,7 +54,8 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
   const { blockhash, validUntil } = await client.lifetime()
   const built = (amount: bigint, units: number, price: bigint): UnsignedTransaction => {
     const shape = { asset, amount, blockhash, units, unitPrice: price }
-    if (sweeps && isToken) return solana.buildTokenSweep(network, { ...shape, from, omnibus: receiver })
+    if (sweeps && isToken)
+      return solana.buildTokenSweep(network, { ...shape, from, omnibus: receiver })
     return solana.buildTransfer(network, { ...shape, to, ...from })
   }
   return {
@@ -43,17 +63,26 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
     lock: 'account',
     ...(sweeps ? { cost: { worst: sweepCost, own: !isToken } } : {}),
     async build(tx, unswept) {
-      if (payer === null) return fail(`network fees are paid from the ${native.asset_name} wallet, and there is none`)
+      if (payer === null)
+        return fail(`network fees are paid from the ${native.asset_name} wallet, and there is none`)
       const ownFee = isToken ? 0n : worst
       const amount = sweeps ? unswept - ownFee : task.amount
       if (amount <= 0n) return fail('what is left to sweep is not worth its fee')
       const living = await livingOf(tx, row, account, validUntil)
-      const unsigned = differing(solana.unitsOf(isToken), unitPrice, living, (units, price) => built(amount, units, price))
-      if (!unsigned) return wait('EARLIER_TRANSFER', 'waits for equal transfers to be done', TWINS_WAIT_MS)
+      const unsigned = differing(solana.unitsOf(isToken), unitPrice, living, (units, price) =>
+        built(amount, units, price),
+      )
+      if (!unsigned)
+        return wait('EARLIER_TRANSFER', 'waits for equal transfers to be done', TWINS_WAIT_MS)
       const noted = isToken ? 'fee_held' : 'fee_reserve'
       const hold: Hold = { wallet: payer, asset: native, amount: worst, noted, kept }
       return {
-        kind: 'built', unsigned, worst, account, validUntil, fee,
+        kind: 'built',
+        unsigned,
+        worst,
+        account,
+        validUntil,
+        fee,
         ...(sweeps ? { amount } : {}),
         ...(sweeps && !isToken ? {} : { hold }),
         ...(isToken ? { plan: { fee_wallet: payer } } : {}),
@@ -63,28 +92,41 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
 }
 
 /** The wallet that pays for a sub-account's tokens. */
-async function feeWalletOf({ context, native }: Solana, row: TransactionRow): Promise<string | null> {
+async function feeWalletOf(
+  { context, native }: Solana,
+  row: TransactionRow,
+): Promise<string | null> {
   const wallet = await context.database.one<{ id: string }>(
     'select id from wallets where workspace_id = $3 and sub_account_id = $1 and asset = $2',
-    [row.sub_account_id, native.asset_name, row.workspace_id])
+    [row.sub_account_id, native.asset_name, row.workspace_id],
+  )
   return wallet?.id ?? null
 }
 
 /** Bytes of an account's transactions that the chain may still take. */
-async function livingOf(tx: Queryable, row: TransactionRow, account: string, validUntil: number): Promise<ReadonlySet<string>> {
+async function livingOf(
+  tx: Queryable,
+  row: TransactionRow,
+  account: string,
+  validUntil: number,
+): Promise<ReadonlySet<string>> {
   const rows = await tx.query<{ bytes: string }>(
     `select unsigned->>'bytes' bytes from chain_transactions
      where workspace_id = $4 and network = $1 and account = $2 and valid_until >= $3`,
-    [row.network, account, validUntil - 2 * solana.BLOCKS_TO_LIVE, row.workspace_id])
+    [row.network, account, validUntil - 2 * solana.BLOCKS_TO_LIVE, row.workspace_id],
+  )
   return new Set(rows.map(({ bytes }) => bytes))
 }
 
 /**
- * The chain takes equal bytes once: a second transfer of the same amount to the same address gets a compute unit more,
- * and costs no more by it. Null: there are too many.
+ * The chain takes equal bytes once: a second transfer of the same amount to the same address gets a
+ * compute unit more, and costs no more by it. Null: there are too many.
  */
 function differing(
-  units: number, unitPrice: bigint, living: ReadonlySet<string>, build: (units: number, unitPrice: bigint) => UnsignedTransaction,
+  units: number,
+  unitPrice: bigint,
+  living: ReadonlySet<string>,
+  build: (units: number, unitPrice: bigint) => UnsignedTransaction,
 ): UnsignedTransaction | null {
   for (let more = 0; more < TWINS_MAX; more++) {
     const price = more === 0 ? unitPrice : (unitPrice * BigInt(units)) / BigInt(units + more)

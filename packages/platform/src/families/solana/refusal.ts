@@ -2,16 +2,25 @@ import { formatAmount } from '@custody/chains'
 import type { Payment, Refusal } from '../../engine/chain.ts'
 import type { Solana } from './fees.ts'
 
-/** A wallet's address only: coins at a program or a mint, and tokens of a token account, are lost. */
-export async function refusalOf({ client }: Solana, { to, amount, asset }: Payment): Promise<Refusal | null> {
+/**
+ * A wallet's address only: coins at a program or a mint, and tokens of a token account, are lost.
+ */
+export async function refusalOf(
+  { client }: Solana,
+  { to, amount, asset }: Payment,
+): Promise<Refusal | null> {
   const account = await client.account(to)
   if (account && !account.wallet) {
-    const reason = 'is a program, a mint or another account that is no wallet; coins sent there may be lost'
+    const reason =
+      'is a program, a mint or another account that is no wallet; coins sent there may be lost'
     return { field: 'destination_address', reason }
   }
   if (asset.type === 'token') return null
   const rent = await client.rent()
   if ((account?.balance ?? 0n) + amount >= rent) return null
   const needed = `${formatAmount(rent, asset.decimals)} ${asset.asset_name}`
-  return { field: 'amount', reason: `the destination account does not exist yet; at least ${needed} creates it` }
+  return {
+    field: 'amount',
+    reason: `the destination account does not exist yet; at least ${needed} creates it`,
+  }
 }

@@ -1,4 +1,13 @@
-import { stellar, StellarClient, traitsOf, xrp, XrpClient, type Network, type ResignedClient, type TaggedClient } from '@custody/chains'
+import {
+  stellar,
+  StellarClient,
+  traitsOf,
+  xrp,
+  XrpClient,
+  type Network,
+  type ResignedClient,
+  type TaggedClient,
+} from '@custody/chains'
 import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
 import { chosenRate } from '../../engine/fee-rate.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
@@ -25,27 +34,61 @@ const STELLAR: Dialect = {
 }
 
 export const connectXrp: Connect = (context, network, endpoints) =>
-  xrpChain(context, network, endpoints.client((endpoint, fetch) => (
-    new XrpClient(network, endpoint, fetch, () => context.environment.now()))))
+  xrpChain(
+    context,
+    network,
+    endpoints.client(
+      (endpoint, fetch) => new XrpClient(network, endpoint, fetch, () => context.environment.now()),
+    ),
+  )
 
 export const connectStellar: Connect = (context, network, endpoints) =>
-  stellarChain(context, network, endpoints.client((endpoint, fetch) => (
-    new StellarClient(network, endpoint, fetch, () => context.environment.now(), context.report))))
+  stellarChain(
+    context,
+    network,
+    endpoints.client(
+      (endpoint, fetch) =>
+        new StellarClient(
+          network,
+          endpoint,
+          fetch,
+          () => context.environment.now(),
+          context.report,
+        ),
+    ),
+  )
 
 /** The XRP Ledger. A transaction's id covers its signature. */
-export const xrpChain = (context: ChainContext, network: Network, client: TaggedClient & ResignedClient): Chain => ({
+export const xrpChain = (
+  context: ChainContext,
+  network: Network,
+  client: TaggedClient & ResignedClient,
+): Chain => ({
   ...taggedChain(context, network, client, XRP),
   findSigned: (account, message, validUntil) => client.findSigned(account, message, validUntil),
 })
 
-export const stellarChain = (context: ChainContext, network: Network, client: TaggedClient): Chain =>
-  taggedChain(context, network, client, STELLAR)
+export const stellarChain = (
+  context: ChainContext,
+  network: Network,
+  client: TaggedClient,
+): Chain => taggedChain(context, network, client, STELLAR)
 
-function taggedChain(context: ChainContext, network: Network, client: TaggedClient, dialect: Dialect): Chain {
+function taggedChain(
+  context: ChainContext,
+  network: Network,
+  client: TaggedClient,
+  dialect: Dialect,
+): Chain {
   const { environment } = context
-  const rates = cached(() => client.feeRates(), RATES_FRESH_MS, () => environment.now())
+  const rates = cached(
+    () => client.feeRates(),
+    RATES_FRESH_MS,
+    () => environment.now(),
+  )
   const chain: Tagged = { context, network, client, dialect, rates }
-  const reserve = async (address: string) => (await client.account(address))?.reserve ?? await client.activation()
+  const reserve = async (address: string) =>
+    (await client.account(address))?.reserve ?? (await client.activation())
   const kept = keptOn(environment, reserve, dialect.reserveLeast)
   return {
     network,
@@ -54,7 +97,9 @@ function taggedChain(context: ChainContext, network: Network, client: TaggedClie
     rates: () => rates(),
     ratesReadAt: () => rates.readAt(),
     async estimate({ feeRate, level }) {
-      const fee = await chosenRate(chain, feeRate, level).catch(() => FALLBACK_FACTOR * traitsOf(network).leastRate(network))
+      const fee = await chosenRate(chain, feeRate, level).catch(
+        () => FALLBACK_FACTOR * traitsOf(network).leastRate(network),
+      )
       return { fee, reserve: fee }
     },
     // One payment is one operation: the rate is its price.

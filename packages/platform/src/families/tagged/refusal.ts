@@ -2,25 +2,41 @@ import { formatAmount } from '@custody/chains'
 import type { Payment, Refusal } from '../../engine/chain.ts'
 import type { Tagged } from './tagged.ts'
 
-/** An account that does not exist and would not be created, one that wants a tag, one that takes no payments. Null: none of these. */
-export async function refusalOf({ client, dialect }: Tagged, { to, tag, amount, asset }: Payment): Promise<Refusal | null> {
+/**
+ * An account that does not exist and would not be created, one that wants a tag, one that takes no
+ * payments. Null: none of these.
+ */
+export async function refusalOf(
+  { client, dialect }: Tagged,
+  { to, tag, amount, asset }: Payment,
+): Promise<Refusal | null> {
   const isMuxed = dialect.isMuxed(to)
   const account = await client.account(to)
   if (!account && isMuxed) {
-    const reason = 'the account behind this M… address does not exist, and it cannot be created through it'
+    const reason =
+      'the account behind this M… address does not exist, and it cannot be created through it'
     return { field: 'destination_address', reason }
   }
   if (!account) {
     const least = await client.activation()
     if (amount >= least) return null
     const needed = `${formatAmount(least, asset.decimals)} ${asset.asset_name}`
-    return { field: 'amount', reason: `the destination account does not exist yet; at least ${needed} creates it` }
+    return {
+      field: 'amount',
+      reason: `the destination account does not exist yet; at least ${needed} creates it`,
+    }
   }
   if (account.requiresTag && tag === null && !isMuxed) {
-    return { field: 'address_tag', reason: `the destination takes payments only with a ${dialect.tagName}` }
+    return {
+      field: 'address_tag',
+      reason: `the destination takes payments only with a ${dialect.tagName}`,
+    }
   }
   if (account.closed) {
-    return { field: 'destination_address', reason: 'the destination takes payments only from accounts that it has allowed' }
+    return {
+      field: 'destination_address',
+      reason: 'the destination takes payments only from accounts that it has allowed',
+    }
   }
   return null
 }

@@ -7,16 +7,28 @@ import { prepare, type Template } from './prepare.ts'
 
 /** It asks the chain and answers values. What is written, the engine writes. */
 export const connectTemplate: Connect = (context, network, endpoints) =>
-  templateChain(context, network, endpoints.client((endpoint, fetch) => new TemplateClient(network, endpoint, fetch)))
+  templateChain(
+    context,
+    network,
+    endpoints.client((endpoint, fetch) => new TemplateClient(network, endpoint, fetch)),
+  )
 
 /** Apart from {@link connectTemplate}, so that a test can put another client in. */
-export function templateChain(context: ChainContext, network: Network, client: TemplateClient): Chain {
+export function templateChain(
+  context: ChainContext,
+  network: Network,
+  client: TemplateClient,
+): Chain {
   const { environment } = context
   // Asked by many at once, and by each screen that shows it: one question in ten seconds is enough.
-  const rates = cached(async () => {
-    const fee = await client.fee()
-    return { low: fee, medium: fee, high: fee }
-  }, RATES_FRESH_MS, () => environment.now())
+  const rates = cached(
+    async () => {
+      const fee = await client.fee()
+      return { low: fee, medium: fee, high: fee }
+    },
+    RATES_FRESH_MS,
+    () => environment.now(),
+  )
   const chain: Template = { context, network, client, rates }
   return {
     network,
@@ -36,7 +48,8 @@ export function templateChain(context: ChainContext, network: Network, client: T
     // There are no tokens, whose fees another wallet would pay.
     feeOfOtherWallet: () => 0n,
     prepare: (task) => prepare(chain, task),
-    // The sending wallet pays; what was signed stands until its end; wallets are accounts; nothing is staked.
+    // The sending wallet pays; what was signed stands until its end; wallets are accounts; nothing
+    // is staked.
     fuelled: null,
     replaceable: null,
     coins: null,

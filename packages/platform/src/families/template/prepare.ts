@@ -1,18 +1,33 @@
 import { buildTransfer, type TemplateClient } from '@custody/chains/family/template'
 import type { LevelRates, Network } from '@custody/chains'
-import { fail, type Built, type ChainContext, type Prepared, type Task } from '../../engine/chain.ts'
+import {
+  fail,
+  type Built,
+  type ChainContext,
+  type Prepared,
+  type Task,
+} from '../../engine/chain.ts'
 import { chosenRate } from '../../engine/fee-rate.ts'
 import { sequenceOf } from '../sequence.ts'
 import { sourcePath } from '../source-path.ts'
 
 /** One network's chain, as the parts of this folder share it. */
-export interface Template { context: ChainContext; network: Network; client: TemplateClient; rates(): Promise<LevelRates> }
+export interface Template {
+  context: ChainContext
+  network: Network
+  client: TemplateClient
+  rates(): Promise<LevelRates>
+}
 
 /**
- * A payment out of an account, or a sweep, which empties a deposit address and pays out of what it moves. Here the chain is
- * asked, and nothing is fixed; `build` fixes it under the account's lock, and asks nobody.
+ * A payment out of an account, or a sweep, which empties a deposit address and pays out of what it
+ * moves. Here the chain is asked, and nothing is fixed; `build` fixes it under the account's lock,
+ * and asks nobody.
  */
-export async function prepare(chain: Template, { row, asset, sweeps, amount }: Task): Promise<Prepared> {
+export async function prepare(
+  chain: Template,
+  { row, asset, sweeps, amount }: Task,
+): Promise<Prepared> {
   const { context, network, client } = chain
   const [account, to] = [row.source_id as string, row.destination_id as string]
   const fee = await chosenRate(chain, row.fee_rate, row.fee_level)
@@ -30,11 +45,36 @@ export async function prepare(chain: Template, { row, asset, sweeps, amount }: T
       if (moved <= 0n) return fail('what is left to sweep is not worth its fee')
       const sequence = await sequenceOf(tx, row, account, next)
       if (typeof sequence !== 'bigint') return sequence
-      const unsigned = buildTransfer(network, { to, amount: moved, fee, sequence, validUntil, publicKey: key.at(path), path })
-      const built: Built = { kind: 'built', unsigned, worst: fee, account, nonce: sequence, validUntil, fee }
+      const unsigned = buildTransfer(network, {
+        to,
+        amount: moved,
+        fee,
+        sequence,
+        validUntil,
+        publicKey: key.at(path),
+        path,
+      })
+      const built: Built = {
+        kind: 'built',
+        unsigned,
+        worst: fee,
+        account,
+        nonce: sequence,
+        validUntil,
+        fee,
+      }
       if (sweeps) return { ...built, amount: moved }
       // What the wallet holds beside the amount until the chain has named the real fee.
-      return { ...built, hold: { wallet: row.wallet_id as string, asset, amount: fee, noted: 'fee_reserve', kept: 0n } }
+      return {
+        ...built,
+        hold: {
+          wallet: row.wallet_id as string,
+          asset,
+          amount: fee,
+          noted: 'fee_reserve',
+          kept: 0n,
+        },
+      }
     },
   }
 }

@@ -1,5 +1,13 @@
 import { TronClient, type Asset, type Network } from '@custody/chains'
-import { fail, type Chain, type ChainContext, type Connect, type Fuelled, type Payment, type Refusal } from '../../engine/chain.ts'
+import {
+  fail,
+  type Chain,
+  type ChainContext,
+  type Connect,
+  type Fuelled,
+  type Payment,
+  type Refusal,
+} from '../../engine/chain.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
 import type { Tron } from './context.ts'
 import { isCarriedFree, nativeCost } from './cost.ts'
@@ -8,32 +16,64 @@ import { fuelFor, price } from './plan.ts'
 import { prepare } from './prepare.ts'
 import { priceOf } from './price.ts'
 
-/** What a local tank is filled with: a token transfer takes up to 16 TRX. Any tank is low below some three of them. */
+/**
+ * What a local tank is filled with: a token transfer takes up to 16 TRX. Any tank is low below some
+ * three of them.
+ */
 const FIRST_FILL_COINS = 1000n
 const THRESHOLD_COINS = 50n
 /** Of the ten minutes that a transaction lives, what signing and sending must have left. */
 const SECONDS_LEAST = 240
 
-/** Tron: accounts without a sequence, fees from the workspace's tank as TRX or lent energy, sweeps, staking. */
+/**
+ * Tron: accounts without a sequence, fees from the workspace's tank as TRX or lent energy, sweeps,
+ * staking.
+ */
 export const connectTron: Connect = (context, network, endpoints) =>
-  tronChain(context, network, endpoints.client((endpoint, fetch) => new TronClient(
-    network, context.registry.assetsOf(network.code), endpoint, fetch,
-    (end) => Buffer.from(context.environment.bytes(4)).readUInt32BE(0) % end)))
+  tronChain(
+    context,
+    network,
+    endpoints.client(
+      (endpoint, fetch) =>
+        new TronClient(
+          network,
+          context.registry.assetsOf(network.code),
+          endpoint,
+          fetch,
+          (end) => Buffer.from(context.environment.bytes(4)).readUInt32BE(0) % end,
+        ),
+    ),
+  )
 
 export function tronChain(context: ChainContext, network: Network, client: TronClient): Chain {
   const native = context.registry.asset(network.native_asset) as Asset
-  const parameters = cached(() => client.parameters(), RATES_FRESH_MS, () => context.environment.now())
+  const parameters = cached(
+    () => client.parameters(),
+    RATES_FRESH_MS,
+    () => context.environment.now(),
+  )
   const tron: Tron = { ...context, network, client, native, parameters }
   const coin = 10n ** BigInt(native.decimals)
   return {
-    network, client, coins: null, replaceable: null,
+    network,
+    client,
+    coins: null,
+    replaceable: null,
     stakes: {
-      client, parameters,
+      client,
+      parameters,
       paymentCost: async (to) => (await nativeCost(tron, to)).cost,
-      fuelFor: async (account, points) => fuelFor(tron, account, { units: points, price: (await parameters()).bandwidthSun, extra: 0n }),
+      fuelFor: async (account, points) =>
+        fuelFor(tron, account, {
+          units: points,
+          price: (await parameters()).bandwidthSun,
+          extra: 0n,
+        }),
     },
     fuelled: {
-      price: (task) => price(tron, task), drain: (o) => drain(tron, o), firstFill: FIRST_FILL_COINS * coin,
+      price: (task) => price(tron, task),
+      drain: (o) => drain(tron, o),
+      firstFill: FIRST_FILL_COINS * coin,
       threshold: THRESHOLD_COINS * coin,
     },
     async rates(asset) {
@@ -49,22 +89,28 @@ export function tronChain(context: ChainContext, network: Network, client: TronC
     feeOfOtherWallet: () => 0n,
     prepare: (task) => prepare(tron, task),
     isDead: (hash, validUntil) => client.isDead(hash, validUntil),
-    isStale: async (validUntil) => validUntil - await client.headTime() / 1000 < SECONDS_LEAST,
+    isStale: async (validUntil) => validUntil - (await client.headTime()) / 1000 < SECONDS_LEAST,
     balance: (address, asset) => client.balance(address, asset),
   }
 }
 
 /** Nodes refuse TRX for a contract; tokens may go to one. */
 async function refusal({ client }: Tron, { to, asset }: Payment): Promise<Refusal | null> {
-  if (asset.type !== 'native' || !await client.isContract(to)) return null
+  if (asset.type !== 'native' || !(await client.isContract(to))) return null
   return { field: 'destination_address', reason: 'is a contract, which takes no TRX by a transfer' }
 }
 
-/** A fee is set aside only where no free bandwidth carries it: fuel that leaves at the same time would take that first. */
-async function drain(tron: Tron, { from, to, idle }: Parameters<Fuelled['drain']>[0]): ReturnType<Fuelled['drain']> {
+/**
+ * A fee is set aside only where no free bandwidth carries it: fuel that leaves at the same time
+ * would take that first.
+ */
+async function drain(
+  tron: Tron,
+  { from, to, idle }: Parameters<Fuelled['drain']>[0],
+): ReturnType<Fuelled['drain']> {
   const refused = await refusal(tron, { to, tag: null, amount: 0n, asset: tron.native })
   if (refused) return fail(refused.reason)
   const { points, activation, cost } = await nativeCost(tron, to)
-  const worst = activation === 0n && idle && await isCarriedFree(tron, from, points) ? 0n : cost
+  const worst = activation === 0n && idle && (await isCarriedFree(tron, from, points)) ? 0n : cost
   return { kind: 'drain', worst, plan: { fee_limit: '0', need: worst.toString() } }
 }

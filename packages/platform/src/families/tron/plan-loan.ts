@@ -8,16 +8,24 @@ const SCALE = 10n ** 12n
 const SUN = 1_000_000n
 
 /**
- * Whether the tank's staked energy pays for a transfer: where enough of it is idle, and lending it and taking it back
- * costs less than burning TRX. Null: it does not.
+ * Whether the tank's staked energy pays for a transfer: where enough of it is idle, and lending it
+ * and taking it back costs less than burning TRX. Null: it does not.
  *
- * @param o.missing points of energy that must be there at most; `burnt`: sun that the energy would cost
+ * @param o.missing points of energy that must be there at most; `burnt`: sun that the energy
+ *   would cost
  */
 export async function planLoan(
-  { database, network, client, parameters }: Tron, row: TransactionRow, o: { missing: bigint; burnt: bigint },
+  { database, network, client, parameters }: Tron,
+  row: TransactionRow,
+  o: { missing: bigint; burnt: bigint },
 ): Promise<Loan | null> {
   if (row.plan.loan_id !== undefined) return null
-  const tank = await database.one<{ address: string; staked: string; reserved: string; held: string }>(
+  const tank = await database.one<{
+    address: string
+    staked: string
+    reserved: string
+    held: string
+  }>(
     `select g.address, a.balance::text staked,
        coalesce((select r.balance from ledger_accounts r where r.workspace_id = g.workspace_id and r.wallet_id is null and r.asset = $3
          and r.kind = 'staked_energy_reserved' and r.address = g.address), 0)::text reserved,
@@ -25,13 +33,18 @@ export async function planLoan(
          and h.kind = 'tank' and h.address is null), 0)::text held
      from gas_tanks g join ledger_accounts a on a.workspace_id = g.workspace_id and a.wallet_id is null and a.asset = $3
        and a.kind = 'staked_energy' and a.address = g.address
-     where g.workspace_id = $1 and g.network = $2 and a.balance > 0`, [row.workspace_id, network.code, network.native_asset])
+     where g.workspace_id = $1 and g.network = $2 and a.balance > 0`,
+    [row.workspace_id, network.code, network.native_asset],
+  )
   if (!tank) return null
   const { bandwidthSun } = await parameters()
-  const [fee, backFee] = [tronBuild.actionBandwidth('delegate') * bandwidthSun, tronBuild.actionBandwidth('undelegate') * bandwidthSun]
+  const [fee, backFee] = [
+    tronBuild.actionBandwidth('delegate') * bandwidthSun,
+    tronBuild.actionBandwidth('undelegate') * bandwidthSun,
+  ]
   if (fee + backFee >= o.burnt || fee + backFee > BigInt(tank.held)) return null
   // The chain lends to active accounts only; fuel brings others to life.
-  if (!await client.isActivated(row.source_id as string)) return null
+  if (!(await client.isActivated(row.source_id as string))) return null
   const { energyPerMillionTrx: per } = await client.resources(tank.address)
   if (per === 0n) return null
   // Whole TRX, as the chain counts stake.

@@ -8,14 +8,19 @@ import { ownPoints } from './own-points.ts'
 import { planLoan } from './plan-loan.ts'
 import { priceOf } from './price.ts'
 
-/** Plans energy, bandwidth and activation of a transfer, and its fuel. A sweep of TRX pays for itself. */
+/**
+ * Plans energy, bandwidth and activation of a transfer, and its fuel. A sweep of TRX pays for
+ * itself.
+ */
 export async function price(tron: Tron, task: Task): Promise<Priced | Wait | Fail> {
   if (task.sweeps && task.asset.type === 'native') return priceOwnSweep(tron, task)
   const { row, asset, amount } = task
   const parameters = await tron.parameters()
   const sun = priceOf(asset, parameters)
   if (row.fee_rate !== null && feeRateInteger(tron.network, row.fee_rate) < sun) {
-    return fail(`fee_rate: the network's price is ${sun} Sun, and the transfer allows ${row.fee_rate}`)
+    return fail(
+      `fee_rate: the network's price is ${sun} Sun, and the transfer allows ${row.fee_rate}`,
+    )
   }
   const [from, to] = [row.source_id as string, row.destination_id as string]
   let units: bigint
@@ -47,28 +52,50 @@ export async function price(tron: Tron, task: Task): Promise<Priced | Wait | Fai
   const energy = asset.type === 'native' ? 0n : own.energy < most ? own.energy : most
   // Bandwidth is paid by stake as a whole or not at all.
   const bandwidth = own.bandwidth >= points && !creates ? points : 0n
-  const loan = asset.type === 'native' || units <= energy ? null : await planLoan(tron, row, {
-    missing: most - energy, burnt: (units - energy) * sun,
-  })
+  const loan =
+    asset.type === 'native' || units <= energy
+      ? null
+      : await planLoan(tron, row, {
+          missing: most - energy,
+          burnt: (units - energy) * sun,
+        })
   const need = worst - (loan ? most : energy) * sun - bandwidth * parameters.bandwidthSun
   return {
-    kind: 'priced', need, worst: need, own: false, ...(energy + bandwidth > 0n ? { counted: own.mark } : {}), ...(loan ? { loan } : {}),
+    kind: 'priced',
+    need,
+    worst: need,
+    own: false,
+    ...(energy + bandwidth > 0n ? { counted: own.mark } : {}),
+    ...(loan ? { loan } : {}),
     plan: {
-      fee_limit: feeLimit.toString(), need: need.toString(),
-      energy_counted: (asset.type === 'native' ? 0n : most).toString(), bandwidth_counted: points.toString(),
-      energy_spared: energy.toString(), bandwidth_spared: bandwidth.toString(),
+      fee_limit: feeLimit.toString(),
+      need: need.toString(),
+      energy_counted: (asset.type === 'native' ? 0n : most).toString(),
+      bandwidth_counted: points.toString(),
+      energy_spared: energy.toString(),
+      bandwidth_spared: bandwidth.toString(),
     },
     fuel: await fuelFor(tron, from, { units, price: sun, extra }),
   }
 }
 
-/** A source that has never held TRX comes to life by its fuel. `units` are points at `price` sun, `extra` is sun. */
-export async function fuelFor(tron: Tron, from: string, o: { units: bigint; price: bigint; extra: bigint }): Promise<Priced['fuel']> {
+/**
+ * A source that has never held TRX comes to life by its fuel. `units` are points at `price` sun,
+ * `extra` is sun.
+ */
+export async function fuelFor(
+  tron: Tron,
+  from: string,
+  o: { units: bigint; price: bigint; extra: bigint },
+): Promise<Priced['fuel']> {
   const { cost } = await nativeCost(tron, from)
   return {
     cost,
     plan: {
-      fee_limit: '0', need: cost.toString(), for_gas: o.units.toString(), for_max_fee_per_gas: o.price.toString(),
+      fee_limit: '0',
+      need: cost.toString(),
+      for_gas: o.units.toString(),
+      for_max_fee_per_gas: o.price.toString(),
       for_l1_fee: o.extra.toString(),
     },
   }
@@ -83,10 +110,15 @@ async function priceOwnSweep(tron: Tron, { row }: Task): Promise<Priced> {
   const other = await tron.database.one(
     `select 1 from transactions
      where workspace_id = $4 and network = $1 and source_id = $2 and status = 'pending' and id <> $3 limit 1`,
-    [row.network, from, row.id, row.workspace_id])
+    [row.network, from, row.id, row.workspace_id],
+  )
   const need = activation === 0n && !other && carried ? 0n : cost
   return {
-    kind: 'priced', need, worst: cost, own: true, plan: { fee_limit: '0', need: need.toString(), own: '1' },
+    kind: 'priced',
+    need,
+    worst: cost,
+    own: true,
+    plan: { fee_limit: '0', need: need.toString(), own: '1' },
     fuel: { cost: 0n, plan: {} },
   }
 }

@@ -16,16 +16,29 @@ export async function prepare(tron: Tron, { row, asset, sweeps, action }: Task):
   // Asked last: the transaction's life begins with the chain's answer.
   const reference = await tron.client.reference()
   return {
-    kind: 'prepared', lock: 'account',
+    kind: 'prepared',
+    lock: 'account',
     async build(_tx, unswept) {
       const amount = sweeps ? unswept - (own ? need : 0n) : BigInt(row.amount)
       if (own && amount <= 0n) return fail('what is left to sweep is not worth its fee')
       const common = { reference, publicKey: key.at(path), path }
-      const unsigned = action ? tronBuild.buildAction(network, { ...common, ...action })
-        : tronBuild.buildTransfer(network, { ...common, asset, to: row.destination_id as string, amount, feeLimit: BigInt(feeLimit) })
+      const unsigned = action
+        ? tronBuild.buildAction(network, { ...common, ...action })
+        : tronBuild.buildTransfer(network, {
+            ...common,
+            asset,
+            to: row.destination_id as string,
+            amount,
+            feeLimit: BigInt(feeLimit),
+          })
       const { valid_until: validUntil } = decode(registry, unsigned, key.at)
       return {
-        kind: 'built', unsigned, account, worst: need, ...(validUntil === undefined ? {} : { validUntil }), ...(sweeps ? { amount } : {}),
+        kind: 'built',
+        unsigned,
+        account,
+        worst: need,
+        ...(validUntil === undefined ? {} : { validUntil }),
+        ...(sweeps ? { amount } : {}),
         ...(own ? { fee: need, plan: { fee_limit: '0', need: need.toString(), own: '1' } } : {}),
       }
     },

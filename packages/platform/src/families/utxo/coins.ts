@@ -5,25 +5,54 @@ import type { Owner } from '../../engine/chain.ts'
 /** The most coins that are looked through for one transfer. */
 const COINS_MAX = 2000
 
-interface CoinRow { txid: string; vout: number; value: string; path_index: number; address: string }
+interface CoinRow {
+  txid: string
+  vout: number
+  value: string
+  path_index: number
+  address: string
+}
 const COLUMNS = 'txid, vout, value::text, path_index, address'
 
 /** Coins that a wallet may spend now: its own change before a block holds it too, but last. */
-export async function spendableCoins(database: Queryable, walletId: string, network: Network, owner: Owner): Promise<utxo.Utxo[]> {
+export async function spendableCoins(
+  database: Queryable,
+  walletId: string,
+  network: Network,
+  owner: Owner,
+): Promise<utxo.Utxo[]> {
   const rows = await database.query<CoinRow>(
     `select ${COLUMNS} from utxos where workspace_id = $2 and wallet_id = $1 and spent_by is null and spendable
-     order by (origin = 'change' and block_height is null), value desc limit ${COINS_MAX}`, [walletId, owner.workspaceId])
+     order by (origin = 'change' and block_height is null), value desc limit ${COINS_MAX}`,
+    [walletId, owner.workspaceId],
+  )
   return rows.map((row) => coinOf(row, network, owner))
 }
 
 /** All coins that any of these transactions of a transfer spends, each once. */
-export async function coinsSpentBy(database: Queryable, ids: readonly string[], network: Network, owner: Owner): Promise<utxo.Utxo[]> {
+export async function coinsSpentBy(
+  database: Queryable,
+  ids: readonly string[],
+  network: Network,
+  owner: Owner,
+): Promise<utxo.Utxo[]> {
   const rows = await database.query<CoinRow>(
     `select ${COLUMNS} from utxos where workspace_id = $3 and network = $1 and spent_by = any($2) order by txid, vout`,
-    [network.code, ids, owner.workspaceId])
+    [network.code, ids, owner.workspaceId],
+  )
   return rows.map((row) => coinOf(row, network, owner))
 }
 
-function coinOf({ txid, vout, value, path_index: index, address }: CoinRow, network: Network, owner: Owner): utxo.Utxo {
-  return { txid, vout, value: BigInt(value), path: pathOf(network, owner.subAccountIndex, index), address }
+function coinOf(
+  { txid, vout, value, path_index: index, address }: CoinRow,
+  network: Network,
+  owner: Owner,
+): utxo.Utxo {
+  return {
+    txid,
+    vout,
+    value: BigInt(value),
+    path: pathOf(network, owner.subAccountIndex, index),
+    address,
+  }
 }

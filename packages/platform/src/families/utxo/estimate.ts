@@ -1,5 +1,19 @@
-import { ChainError, formatAmount, utxo, type Network, type UtxoClient, type UtxoParams } from '@custody/chains'
-import type { Estimate, Payment, Question, Quote, QuoteQuestion, Refusal } from '../../engine/chain.ts'
+import {
+  ChainError,
+  formatAmount,
+  utxo,
+  type Network,
+  type UtxoClient,
+  type UtxoParams,
+} from '@custody/chains'
+import type {
+  Estimate,
+  Payment,
+  Question,
+  Quote,
+  QuoteQuestion,
+  Refusal,
+} from '../../engine/chain.ts'
 import type { CoinChain } from '../coins/chain.ts'
 import { quoteOf } from '../coins/quote.ts'
 import { spendableCoins } from './coins.ts'
@@ -8,30 +22,50 @@ import { fallbackRate, rateOf } from './rates.ts'
 const paramsOf = (network: Network) => network.utxo as UtxoParams
 
 /** Fee of a transfer from the wallet's own coins. */
-export async function estimate(chain: CoinChain<UtxoClient>, question: Question): Promise<Estimate> {
+export async function estimate(
+  chain: CoinChain<UtxoClient>,
+  question: Question,
+): Promise<Estimate> {
   const { context, network } = chain
   const { owner, walletId, to, amount } = question
-  const feeRate = await rateOf(chain, question.feeRate, question.level).catch(() => fallbackRate(network))
+  const feeRate = await rateOf(chain, question.feeRate, question.level).catch(() =>
+    fallbackRate(network),
+  )
   const utxos = await spendableCoins(context.database, walletId, network, owner)
   const changeAddress = await context.addresses.change(network, owner)
   try {
     const { fee } = utxo.selectCoins(network, { utxos, to, amount, changeAddress, feeRate })
     return { fee, reserve: fee }
   } catch (error) {
-    // Coins may be bound by transfers under way: what is there, or one input, stands in for the real selection.
+    // Coins may be bound by transfers under way: what is there, or one input, stands in for the
+    // real selection.
     if (!(error instanceof ChainError) || error.code !== 'INSUFFICIENT') throw error
-    const fee = feeOf(network, Math.max(1, utxos.length), [to, changeAddress].map((each) => utxo.scriptOf(network, each).length), feeRate)
+    const fee = feeOf(
+      network,
+      Math.max(1, utxos.length),
+      [to, changeAddress].map((each) => utxo.scriptOf(network, each).length),
+      feeRate,
+    )
     return { fee, reserve: fee }
   }
 }
 
 /** POST /estimate-fee: the typical transfer has one input, a payment and change. */
-export async function quote({ context, network }: CoinChain<UtxoClient>, question: QuoteQuestion): Promise<Quote> {
+export async function quote(
+  { context, network }: CoinChain<UtxoClient>,
+  question: QuoteQuestion,
+): Promise<Quote> {
   const output = paramsOf(network).script === 'p2wpkh' ? 22 : 25
   const typical = feeOf(network, 1, [output, output], question.rate)
   return quoteOf(context, network, question, typical, async (walletId, amount, own) => {
     const utxos = await spendableCoins(context.database, walletId, network, question.owner)
-    return utxo.selectCoins(network, { utxos, to: own, amount, changeAddress: own, feeRate: question.rate }).fee
+    return utxo.selectCoins(network, {
+      utxos,
+      to: own,
+      amount,
+      changeAddress: own,
+      feeRate: question.rate,
+    }).fee
   })
 }
 
@@ -40,7 +74,10 @@ export function unfit(network: Network, { to, amount, asset }: Payment): Refusal
   const least = utxo.dustLimit(paramsOf(network), utxo.scriptOf(network, to))
   if (amount >= least) return null
   const shown = `${formatAmount(least, asset.decimals)} ${asset.asset_name}`
-  return { field: 'amount', reason: `must be at least ${shown}, the dust limit of this kind of address` }
+  return {
+    field: 'amount',
+    reason: `must be at least ${shown}, the dust limit of this kind of address`,
+  }
 }
 
 /** @param scripts bytes of each output's script */

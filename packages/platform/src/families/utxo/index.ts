@@ -10,13 +10,23 @@ import { replaceable } from './replaceable.ts'
 
 /** Bitcoin and its siblings. */
 export const connectUtxo: Connect = (context, network, endpoints) =>
-  utxoChain(context, network, endpoints.client((endpoint, fetch) => (
-    new UtxoClient(network, endpoint, fetch, () => context.environment.now(), context.report))))
+  utxoChain(
+    context,
+    network,
+    endpoints.client(
+      (endpoint, fetch) =>
+        new UtxoClient(network, endpoint, fetch, () => context.environment.now(), context.report),
+    ),
+  )
 
 export function utxoChain(context: ChainContext, network: Network, client: UtxoClient): Chain {
-  const rates = cached(() => client.feeRates(), RATES_FRESH_MS, () => context.environment.now())
+  const rates = cached(
+    () => client.feeRates(),
+    RATES_FRESH_MS,
+    () => context.environment.now(),
+  )
   const previous = async (txid: string, signed?: string) =>
-    signed ?? await ownTransaction(context.database, network, txid) ?? client.rawTransaction(txid)
+    signed ?? (await ownTransaction(context.database, network, txid)) ?? client.rawTransaction(txid)
   const own: CoinChain<UtxoClient> = { context, network, client, rates, previous }
   return {
     ...coinWallets(network),
@@ -24,7 +34,8 @@ export function utxoChain(context: ChainContext, network: Network, client: UtxoC
     client,
     rates: () => rates(),
     // An estimate of before is as old as its own reading.
-    ratesReadAt: () => (rates.readAt() === null ? null : client.feeReading?.readAt ?? rates.readAt()),
+    ratesReadAt: () =>
+      rates.readAt() === null ? null : (client.feeReading?.readAt ?? rates.readAt()),
     ratesWarning: () => warningOf(client.feeReading),
     estimate: (question) => estimate(own, question),
     quote: (question) => quote(own, question),
@@ -32,7 +43,10 @@ export function utxoChain(context: ChainContext, network: Network, client: UtxoC
     kept: () => Promise.resolve(0n),
     prepare: (task) => prepare(own, task),
     replaceable: network.utxo?.replaceable ? replaceable(own) : null,
-    mempool: { waiting: () => client.waiting(), transfers: (txids) => client.waitingTransfers(txids) },
+    mempool: {
+      waiting: () => client.waiting(),
+      transfers: (txids) => client.waitingTransfers(txids),
+    },
     coins: {
       senders: (txid) => client.senders(txid),
       unspent: (txid, vout) => client.unspent(txid, vout),

@@ -8,15 +8,26 @@ import { ownerOf } from '../owner.ts'
 import { spendableCoins } from './coins.ts'
 import { rateOf } from './rates.ts'
 
-/** Foresees the coins, asks for what they come from, leaves out what cannot be spent, and chooses again under the wallet's lock. */
-export async function prepare(chain: CoinChain<UtxoClient>, { row, asset, amount }: Task): Promise<Prepared> {
+/**
+ * Foresees the coins, asks for what they come from, leaves out what cannot be spent, and chooses
+ * again under the wallet's lock.
+ */
+export async function prepare(
+  chain: CoinChain<UtxoClient>,
+  { row, asset, amount }: Task,
+): Promise<Prepared> {
   const { context, network } = chain
   const feeRate = await rateOf(chain, row.fee_rate, row.fee_level as FeeLevel | null)
   const owner = await ownerOf(context.database, row)
   const changeAddress = await context.addresses.change(network, owner)
   const to = row.destination_id as string
-  const choose = async (database: Queryable, unreadable: ReadonlyMap<string, string>): Promise<utxo.Selection | ChainError> => {
-    const utxos = (await spendableCoins(database, row.wallet_id as string, network, owner)).filter(isReadable(unreadable))
+  const choose = async (
+    database: Queryable,
+    unreadable: ReadonlyMap<string, string>,
+  ): Promise<utxo.Selection | ChainError> => {
+    const utxos = (await spendableCoins(database, row.wallet_id as string, network, owner)).filter(
+      isReadable(unreadable),
+    )
     try {
       return utxo.selectCoins(network, { utxos, to, amount, changeAddress, feeRate })
     } catch (error) {
@@ -25,19 +36,37 @@ export async function prepare(chain: CoinChain<UtxoClient>, { row, asset, amount
       return reason
     }
   }
-  const { previous, unreadable } = await readCoins(async (left) => {
-    const foreseen = await choose(context.database, left)
-    return foreseen instanceof ChainError ? null : foreseen.utxos
-  }, chain.previous, (coin, before) => utxo.unspendable(network, coin, before))
+  const { previous, unreadable } = await readCoins(
+    async (left) => {
+      const foreseen = await choose(context.database, left)
+      return foreseen instanceof ChainError ? null : foreseen.utxos
+    },
+    chain.previous,
+    (coin, before) => utxo.unspendable(network, coin, before),
+  )
   return {
-    kind: 'prepared', lock: 'wallet',
+    kind: 'prepared',
+    lock: 'wallet',
     async build(tx) {
       const awaits = await awaitsChange(tx, row, false)
       const selection = await choose(tx, unreadable)
       if (selection instanceof ChainError) return notCovered(selection, awaits, unreadable)
-      const parts = { selection, to, amount, changeAddress, changePath: pathOf(network, owner.subAccountIndex, CHANGE_INDEX), previous }
+      const parts = {
+        selection,
+        to,
+        amount,
+        changeAddress,
+        changePath: pathOf(network, owner.subAccountIndex, CHANGE_INDEX),
+        previous,
+      }
       const { utxos: coins, fee } = selection
-      return spend({ coins, fee, hold: holdOf(row, asset, fee), previous, build: () => utxo.buildTransfer(network, parts) })
+      return spend({
+        coins,
+        fee,
+        hold: holdOf(row, asset, fee),
+        previous,
+        build: () => utxo.buildTransfer(network, parts),
+      })
     },
   }
 }

@@ -1,7 +1,24 @@
-import { CHANGE_INDEX, ChainError, decode, pathOf, utxo, type Asset, type DecodedTransaction, type UtxoClient } from '@custody/chains'
+import {
+  CHANGE_INDEX,
+  ChainError,
+  decode,
+  pathOf,
+  utxo,
+  type Asset,
+  type DecodedTransaction,
+  type UtxoClient,
+} from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
 import { changeSpender } from '../../engine/attempts.ts'
-import { DEFAULT_LEVEL, fail, type Fail, type Prepared, type Replaceable, type Waiting, type Wanted } from '../../engine/chain.ts'
+import {
+  DEFAULT_LEVEL,
+  fail,
+  type Fail,
+  type Prepared,
+  type Replaceable,
+  type Waiting,
+  type Wanted,
+} from '../../engine/chain.ts'
 import type { TransactionRow } from '../../engine/transaction.ts'
 import { checkedFeeRate } from '../../engine/check-fee-rate.ts'
 import type { CoinChain } from '../coins/chain.ts'
@@ -23,13 +40,24 @@ export function replaceable(chain: Chain): Replaceable {
   }
 }
 
-async function decoded({ context, network }: Chain, row: TransactionRow, waiting: readonly Waiting[]): Promise<DecodedTransaction[]> {
+async function decoded(
+  { context, network }: Chain,
+  row: TransactionRow,
+  waiting: readonly Waiting[],
+): Promise<DecodedTransaction[]> {
   const key = await context.keys.get(row.workspace_id, network.curve)
   return waiting.map(({ unsigned }) => decode(context.registry, unsigned, key.at))
 }
 
-/** The fee of each that waits and the relaying of its own size, in satoshi per 1000 vbytes, rounded up. */
-async function leastRate(chain: Chain, row: TransactionRow, waiting: readonly Waiting[]): Promise<bigint> {
+/**
+ * The fee of each that waits and the relaying of its own size, in satoshi per 1000 vbytes, rounded
+ * up.
+ */
+async function leastRate(
+  chain: Chain,
+  row: TransactionRow,
+  waiting: readonly Waiting[],
+): Promise<bigint> {
   const floor = BigInt(chain.network.utxo?.min_fee_rate ?? 1)
   const rates = (await decoded(chain, row, waiting)).map(({ vsize, fee_max: fee }) => {
     const size = BigInt(vsize as number)
@@ -38,24 +66,45 @@ async function leastRate(chain: Chain, row: TransactionRow, waiting: readonly Wa
   return highest(rates)
 }
 
-async function marketPaysMore(chain: Chain, row: TransactionRow, newest: Waiting): Promise<boolean> {
+async function marketPaysMore(
+  chain: Chain,
+  row: TransactionRow,
+  newest: Waiting,
+): Promise<boolean> {
   const [found] = await decoded(chain, row, [newest])
-  return found !== undefined && (await chain.rates())[DEFAULT_LEVEL] * BigInt(found.vsize as number) > found.fee_max * 1000n
+  return (
+    found !== undefined &&
+    (await chain.rates())[DEFAULT_LEVEL] * BigInt(found.vsize as number) > found.fee_max * 1000n
+  )
 }
 
 async function prepare(
-  chain: Chain, row: TransactionRow, asset: Asset, wanted: Wanted, waiting: readonly Waiting[],
+  chain: Chain,
+  row: TransactionRow,
+  asset: Asset,
+  wanted: Wanted,
+  waiting: readonly Waiting[],
 ): Promise<Prepared | Fail> {
   const { context, network } = chain
   const feeRate = await rateOf(chain, row, wanted, waiting)
   if (typeof feeRate === 'string') return fail(feeRate)
   const owner = await ownerOf(context.database, row)
   const changeAddress = await context.addresses.change(network, owner)
-  const [to, amount, cancels] = [row.destination_id as string, BigInt(row.amount), wanted.kind === 'CANCEL']
+  const [to, amount, cancels] = [
+    row.destination_id as string,
+    BigInt(row.amount),
+    wanted.kind === 'CANCEL',
+  ]
   const above = highest(waiting.map(({ fee_max: fee }) => BigInt(fee)))
   const choose = async (database: Queryable): Promise<utxo.Selection> => {
-    const required = await coinsSpentBy(database, waiting.map(({ id }) => id), network, owner)
-    if (cancels) return utxo.selectReturn(network, { utxos: required, changeAddress, feeRate, above })
+    const required = await coinsSpentBy(
+      database,
+      waiting.map(({ id }) => id),
+      network,
+      owner,
+    )
+    if (cancels)
+      return utxo.selectReturn(network, { utxos: required, changeAddress, feeRate, above })
     const utxos = await spendableCoins(database, row.wallet_id as string, network, owner)
     return utxo.selectCoins(network, { utxos, to, amount, changeAddress, feeRate, required })
   }
@@ -63,36 +112,64 @@ async function prepare(
   if (foreseen instanceof ChainError) return fail(`${NOT_COVERED}: ${foreseen.message}`)
   const previous = await previousOf(foreseen.utxos, chain.previous)
   return {
-    kind: 'prepared', lock: 'wallet',
+    kind: 'prepared',
+    lock: 'wallet',
     async build(tx) {
       const spender = await changeSpender(tx, row, waiting)
       if (spender !== null) return fail(`transfer ${spender} spends its change already`)
       const selection = await choose(tx).catch(notChosen)
       if (selection instanceof ChainError) return fail(NOT_COVERED)
       const { utxos: coins, fee } = selection
-      const parts = { selection, changeAddress, changePath: pathOf(network, owner.subAccountIndex, CHANGE_INDEX), previous }
-      // A cancellation pays its fee out of the amount that it brings back, so that an emptied wallet can cancel too.
-      if (cancels) return spend({ coins, fee, previous, build: () => utxo.buildReturn(network, parts) })
+      const parts = {
+        selection,
+        changeAddress,
+        changePath: pathOf(network, owner.subAccountIndex, CHANGE_INDEX),
+        previous,
+      }
+      // A cancellation pays its fee out of the amount that it brings back, so that an emptied
+      // wallet can cancel too.
+      if (cancels)
+        return spend({ coins, fee, previous, build: () => utxo.buildReturn(network, parts) })
       // A waiting attempt may still be mined: the fee of the dearest stays held.
       const hold = holdOf(row, asset, highest([fee, BigInt(row.plan.fee_reserve ?? '0')]))
-      return spend({ coins, fee, hold, previous, build: () => utxo.buildTransfer(network, { ...parts, to, amount }) })
+      return spend({
+        coins,
+        fee,
+        hold,
+        previous,
+        build: () => utxo.buildTransfer(network, { ...parts, to, amount }),
+      })
     },
   }
 }
 
 /** Satoshi per 1000 vbytes, or why there is none that would do. */
-async function rateOf(chain: Chain, row: TransactionRow, wanted: Wanted, waiting: readonly Waiting[]): Promise<bigint | string> {
-  const { context: { registry }, network } = chain
+async function rateOf(
+  chain: Chain,
+  row: TransactionRow,
+  wanted: Wanted,
+  waiting: readonly Waiting[],
+): Promise<bigint | string> {
+  const {
+    context: { registry },
+    network,
+  } = chain
   const least = await leastRate(chain, row, waiting)
   if (wanted.feeRate !== null) {
     const rate = checkedFeeRate(wanted.feeRate, network, registry)
-    return rate < least ? 'its fee_rate is no longer high enough to take the place of what waits' : rate
+    return rate < least
+      ? 'its fee_rate is no longer high enough to take the place of what waits'
+      : rate
   }
-  const rate = highest([(await chain.rates())[wanted.level ?? (wanted.kind === 'AUTO' ? DEFAULT_LEVEL : 'high')], least])
+  const rate = highest([
+    (await chain.rates())[wanted.level ?? (wanted.kind === 'AUTO' ? DEFAULT_LEVEL : 'high')],
+    least,
+  ])
   if (wanted.kind !== 'AUTO' || row.fee_rate === null) return rate
   const most = checkedFeeRate(row.fee_rate, network, registry)
   if (most < least) return 'the fee_rate of the transfer allows no higher fee'
   return rate < most ? rate : most
 }
 
-const highest = (values: readonly bigint[]): bigint => values.reduce((most, each) => (each > most ? each : most), 0n)
+const highest = (values: readonly bigint[]): bigint =>
+  values.reduce((most, each) => (each > most ? each : most), 0n)

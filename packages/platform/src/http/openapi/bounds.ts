@@ -1,63 +1,86 @@
 import { MESSAGE_MAX } from '../../bounds.ts'
 import type { JsonSchema } from './components.ts'
 
-/** Amounts are `numeric(78)` of the smallest unit in the database, so no amount has more digits before its point. */
+/**
+ * Amounts are `numeric(78)` of the smallest unit in the database, so no amount has more digits
+ * before its point.
+ */
 const AMOUNT_MAX = 1e78
 
 const text = (maxLength: number): JsonSchema => ({ maxLength })
 const number = (minimum: number, maximum: number): JsonSchema => ({ minimum, maximum })
 
-interface Kind { bounds: JsonSchema; names: string }
+interface Kind {
+  bounds: JsonSchema
+  names: string
+}
 
 /** Bounds of the texts of answers and events, by the names of their fields. */
 const TEXTS: readonly Kind[] = [
   // UUIDs, `inv_` and 32 digits, numbers of ledger entries.
   {
-    bounds: text(64), names: `id wallet_id transaction_id for_transaction_id inv_id webhook_id event_id object exchange_account request_id
+    bounds: text(64),
+    names: `id wallet_id transaction_id for_transaction_id inv_id webhook_id event_id object exchange_account request_id
       rule snapshot client_order_id kid`,
   },
   // By which an exchange knows an order, a transfer, a trade.
   { bounds: text(500), names: 'exchange_order_id exchange_transfer_id fills.id' },
   // One word: assets and coins of exchanges, codes of networks, words of lists that may grow.
   {
-    bounds: text(100), names: `asset asset_name fee_asset from_asset to_asset base quote market ticker network network_code exchange type
+    bounds: text(100),
+    names: `asset asset_name fee_asset from_asset to_asset base quote market ticker network network_code exchange type
       sub_status source_type destination_type fee_rate_unit fee_level family provider risk_level source sources fiat kty e code mode tier
       previous_tier key_id aml_risk_levels inv_status events next`,
   },
   {
-    bounds: text(200), names: `name title network_name blockchain issuer label key_hint merchant display_name tag_name workspace sub_account
+    bounds: text(200),
+    names: `name title network_name blockchain issuer label key_hint merchant display_name tag_name workspace sub_account
       allowed_origins documentation field aml_token sequence_id order_id address_tag
       tag`,
   },
   // RFC 5321 allows an e-mail address 320 characters.
   { bounds: text(320), names: 'email' },
-  { bounds: text(500), names: 'address omnibus_address destination_address contract_address source_id destination_id' },
+  {
+    bounds: text(500),
+    names: 'address omnibus_address destination_address contract_address source_id destination_id',
+  },
   { bounds: text(1000), names: 'memo n' },
   { bounds: text(128), names: 'hash txid block_hash signed outstanding' },
   // Keys, nonces and signatures in hexadecimal digits or base64.
   { bounds: text(256), names: 'public_key chain_code signature nonce secret category' },
   { bounds: text(2048), names: 'commitment' },
-  { bounds: text(4096), names: 'url payment_uri checkout_url explorer_url webhook_url success_url failed_url Problem.type' },
+  {
+    bounds: text(4096),
+    names:
+      'url payment_uri checkout_url explorer_url webhook_url success_url failed_url Problem.type',
+  },
   // ISO 8601: a time, or a day.
   { bounds: text(30), names: 'timestamp at since now expiry status_since previous_secret_until' },
   // Sentences for people.
   {
-    bounds: text(MESSAGE_MAX), names: `reason failure_reason status_reason disabled_reason warning warnings answer error detail message
+    bounds: text(MESSAGE_MAX),
+    names: `reason failure_reason status_reason disabled_reason warning warnings answer error detail message
       authentication description checks links`,
   },
   // JSON that is signed.
   { bounds: text(16 * 1024 * 1024), names: 'statement body intent' },
-  { bounds: text(100), names: 'amount balance sum rate fiat_amount crypto_amount paid_amount due_amount' },
+  {
+    bounds: text(100),
+    names: 'amount balance sum rate fiat_amount crypto_amount paid_amount due_amount',
+  },
 ]
 
-/** Bounds of the numbers of answers and events. Decimals that are not named here may be below zero. */
+/**
+ * Bounds of the numbers of answers and events. Decimals that are not named here may be below zero.
+ */
 const NUMBERS: readonly Kind[] = [
   {
     bounds: number(0, Number.MAX_SAFE_INTEGER),
     names: 'version height block_height voided_at unfinished held balances_age_ms duration_ms',
   },
   {
-    bounds: number(0, 2_147_483_647), names: 'confirmations required failures tries tries_left epoch path',
+    bounds: number(0, 2_147_483_647),
+    names: 'confirmations required failures tries tries_left epoch path',
   },
   { bounds: number(0, 4_294_967_295), names: 'vout' },
   { bounds: number(100, 999), names: 'status' },
@@ -65,14 +88,19 @@ const NUMBERS: readonly Kind[] = [
   { bounds: number(0, 100), names: 'decimals percent' },
   { bounds: number(0, 10_000), names: 'basis_points max_slippage_bps' },
   {
-    bounds: number(0, AMOUNT_MAX), names: `price price_usd rate amount_step price_step min_amount max_amount min_cost bid ask last
+    bounds: number(0, AMOUNT_MAX),
+    names: `price price_usd rate amount_step price_step min_amount max_amount min_cost bid ask last
       average_price protection_price limit_price fee_rate low medium high threshold min_withdrawal daily_cap ENERGY BANDWIDTH`,
   },
 ]
 const DECIMAL = number(-AMOUNT_MAX, AMOUNT_MAX)
 
-const byName = (kinds: readonly Kind[]) => new Map(kinds.flatMap(({ bounds, names }) => (
-  names.split(/\s+/).map((name): [string, JsonSchema] => [name, bounds]))))
+const byName = (kinds: readonly Kind[]) =>
+  new Map(
+    kinds.flatMap(({ bounds, names }) =>
+      names.split(/\s+/).map((name): [string, JsonSchema] => [name, bounds]),
+    ),
+  )
 const texts = byName(TEXTS)
 const numbers = byName(NUMBERS)
 
@@ -80,18 +108,28 @@ const numbers = byName(NUMBERS)
 const FORMATS: Readonly<Record<string, JsonSchema>> = { 'date-time': text(30), uuid: text(36) }
 
 /** Where a schema stands: the field that it is of, and what that is a field of. */
-interface Place { name: string; parent: string }
+interface Place {
+  name: string
+  parent: string
+}
 
 /** @throws Error where a value has no bounds of its own, and its name none either */
-function boundsOf({ type, format, enum: words, const: only, ...own }: JsonSchema, { name, parent }: Place): JsonSchema {
+function boundsOf(
+  { type, format, enum: words, const: only, ...own }: JsonSchema,
+  { name, parent }: Place,
+): JsonSchema {
   const types = [type].flat()
   if (words !== undefined || only !== undefined) return {}
-  const find = (map: ReadonlyMap<string, JsonSchema>) => map.get(`${parent}.${name}`) ?? map.get(name)
+  const find = (map: ReadonlyMap<string, JsonSchema>) =>
+    map.get(`${parent}.${name}`) ?? map.get(name)
   const known = (found: JsonSchema | undefined): JsonSchema => {
     if (found) return found
-    throw new Error(`${parent}.${name}: the OpenAPI document has no bounds of it; state them in its schema or in openapi/bounds.ts`)
+    throw new Error(
+      `${parent}.${name}: the OpenAPI document has no bounds of it; state them in its schema or in openapi/bounds.ts`,
+    )
   }
-  if (types.includes('string')) return own['maxLength'] === undefined ? known(FORMATS[String(format)] ?? find(texts)) : {}
+  if (types.includes('string'))
+    return own['maxLength'] === undefined ? known(FORMATS[String(format)] ?? find(texts)) : {}
   if (!types.includes('number') && !types.includes('integer')) return {}
   const isStated = own['minimum'] !== undefined && own['maximum'] !== undefined
   if (isStated) return {}
@@ -101,21 +139,37 @@ function boundsOf({ type, format, enum: words, const: only, ...own }: JsonSchema
 }
 
 /**
- * The schema of something that is answered or sent, in which each text and each number has bounds: those that it states, or those of its
- * field's name. Arrays and maps state theirs themselves.
+ * The schema of something that is answered or sent, in which each text and each number has bounds:
+ * those that it states, or those of its field's name. Arrays and maps state theirs themselves.
  */
 export function withBounds(schema: JsonSchema, place: Place): JsonSchema {
   const inner = (value: unknown, at: Place) => withBounds(value as JsonSchema, at)
-  const within = Object.fromEntries(Object.entries(schema).map(([key, value]): [string, unknown] => {
-    if (key === 'properties') {
-      return [key, Object.fromEntries(Object.entries(value as JsonSchema).map(([name, each]) => (
-        [name, inner(each, { name, parent: place.name })])))]
-    }
-    if (key === 'items') return [key, inner(value, place)]
-    if (key === 'propertyNames') return [key, inner(value, { name: 'name', parent: place.name })]
-    if (key === 'additionalProperties' && typeof value === 'object') return [key, inner(value, place)]
-    if (key === 'anyOf' || key === 'oneOf' || key === 'allOf') return [key, (value as JsonSchema[]).map((each) => inner(each, place))]
-    return [key, value]
-  }))
-  return { ...within, ...Object.fromEntries(Object.entries(boundsOf(schema, place)).filter(([key]) => schema[key] === undefined)) }
+  const within = Object.fromEntries(
+    Object.entries(schema).map(([key, value]): [string, unknown] => {
+      if (key === 'properties') {
+        return [
+          key,
+          Object.fromEntries(
+            Object.entries(value as JsonSchema).map(([name, each]) => [
+              name,
+              inner(each, { name, parent: place.name }),
+            ]),
+          ),
+        ]
+      }
+      if (key === 'items') return [key, inner(value, place)]
+      if (key === 'propertyNames') return [key, inner(value, { name: 'name', parent: place.name })]
+      if (key === 'additionalProperties' && typeof value === 'object')
+        return [key, inner(value, place)]
+      if (key === 'anyOf' || key === 'oneOf' || key === 'allOf')
+        return [key, (value as JsonSchema[]).map((each) => inner(each, place))]
+      return [key, value]
+    }),
+  )
+  return {
+    ...within,
+    ...Object.fromEntries(
+      Object.entries(boundsOf(schema, place)).filter(([key]) => schema[key] === undefined),
+    ),
+  }
 }

@@ -16,23 +16,33 @@ export class Components {
 
   /** Of a body, whose optional fields may be null: that means absent. */
   taken(schema: z.ZodType): JsonSchema {
-    const { properties = {}, required = [], ...rest } = this.#hoisted(schema) as {
-      properties?: Record<string, JsonSchema>; required?: string[]
+    const {
+      properties = {},
+      required = [],
+      ...rest
+    } = this.#hoisted(schema) as {
+      properties?: Record<string, JsonSchema>
+      required?: string[]
     }
     const wrapped = ({ description, default: preset, ...plain }: JsonSchema): JsonSchema => ({
       ...(description === undefined ? {} : { description }),
       ...(preset === undefined ? {} : { default: preset }),
       ...(Object.keys(plain).length === 0 ? {} : { anyOf: [plain, { type: 'null' }] }),
     })
-    const nullable = (property: JsonSchema) => (JSON.stringify(property).includes('"type":"null"') ? property : wrapped(property))
-    const fields = Object.entries(properties).map(([name, property]) => [name, required.includes(name) ? property : nullable(property)])
+    const nullable = (property: JsonSchema) =>
+      JSON.stringify(property).includes('"type":"null"') ? property : wrapped(property)
+    const fields = Object.entries(properties).map(([name, property]) => [
+      name,
+      required.includes(name) ? property : nullable(property),
+    ])
     return { ...rest, properties: Object.fromEntries(fields), required }
   }
 
   /** A schema that is no zod's, under a name. @throws Error where another one has it */
   named(id: string, schema: JsonSchema): JsonSchema {
     const known = this.schemas[id]
-    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema)) throw new Error(`two schemas are called ${id}`)
+    if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema))
+      throw new Error(`two schemas are called ${id}`)
     this.schemas[id] = schema
     return { $ref: `${REF}${id}` }
   }
@@ -40,20 +50,28 @@ export class Components {
   /** The schema that a reference stands for. */
   resolve(schema: JsonSchema): JsonSchema {
     const { $ref } = schema
-    return typeof $ref === 'string' ? this.resolve(this.schemas[$ref.slice(REF.length)] as JsonSchema) : schema
+    return typeof $ref === 'string'
+      ? this.resolve(this.schemas[$ref.slice(REF.length)] as JsonSchema)
+      : schema
   }
 
   #hoisted(schema: z.ZodType): JsonSchema {
-    const { $schema: _, $defs = {}, ...root } = z.toJSONSchema(schema, {
-      io: 'input', unrepresentable: 'any', target: 'draft-2020-12',
+    const {
+      $schema: _,
+      $defs = {},
+      ...root
+    } = z.toJSONSchema(schema, {
+      io: 'input',
+      unrepresentable: 'any',
+      target: 'draft-2020-12',
     }) as JsonSchema & { $defs?: Record<string, JsonSchema> }
     for (const [id, each] of Object.entries($defs)) this.named(id, tidy(each) as JsonSchema)
     return tidy(root) as JsonSchema
   }
 }
 
-const isNumber = (type: unknown): boolean => (
-  type === 'number' || (Array.isArray(type) && type.includes('number') && !type.includes('string')))
+const isNumber = (type: unknown): boolean =>
+  type === 'number' || (Array.isArray(type) && type.includes('number') && !type.includes('string'))
 
 /** In the house's own words: references, bounds that only a double has, decimals and times. */
 function tidy(value: unknown, name = ''): unknown {
@@ -65,13 +83,19 @@ function tidy(value: unknown, name = ''): unknown {
     if ((key === 'minimum' && inner === -SAFE) || (key === 'maximum' && inner === SAFE)) continue
     if (key === '$ref') found[key] = String(inner).replace('#/$defs/', REF)
     else if (key === 'properties') {
-      found[key] = Object.fromEntries(Object.entries(inner as JsonSchema).map(([field, each]) => [field, tidy(each, field)]))
-    } else found[key] = key === 'examples' || key === 'default' || key === 'enum' ? inner : tidy(inner, name)
+      found[key] = Object.fromEntries(
+        Object.entries(inner as JsonSchema).map(([field, each]) => [field, tidy(each, field)]),
+      )
+    } else
+      found[key] =
+        key === 'examples' || key === 'default' || key === 'enum' ? inner : tidy(inner, name)
   }
   // Every number that counts nothing is a decimal, exact as it stands.
   const isFixed = found['const'] !== undefined || found['enum'] !== undefined
-  if (isNumber(found['type']) && !isFixed && found['format'] === undefined) found['format'] = 'decimal'
-  const isText = found['type'] === 'string' || (Array.isArray(found['type']) && found['type'].includes('string'))
+  if (isNumber(found['type']) && !isFixed && found['format'] === undefined)
+    found['format'] = 'decimal'
+  const isText =
+    found['type'] === 'string' || (Array.isArray(found['type']) && found['type'].includes('string'))
   if (isText && name.endsWith('_at') && found['format'] === undefined) found['format'] = 'date-time'
   return found
 }

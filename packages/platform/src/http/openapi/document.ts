@@ -9,7 +9,12 @@ import { TAGS, type Tag } from './tags.ts'
 
 /** What is no endpoint of the API, and stands in its document all the same. */
 export interface OpenOperation {
-  path: string; id: string; summary: string; description: string; query?: z.ZodType; response: z.ZodType | null
+  path: string
+  id: string
+  summary: string
+  description: string
+  query?: z.ZodType
+  response: z.ZodType | null
   /** Of the answer, where it is not JSON. */ mediaType?: string
   errors?: readonly ErrorCode[]
   /** It is answered with the same shape where the service is not ready. */ alsoUnavailable?: true
@@ -46,35 +51,67 @@ of the earlier request, with a \`warning\` header that begins with \`299 custody
 const pascal = (id: string) => id[0]?.toUpperCase() + id.slice(1)
 const requestName = (id: string) => `${pascal(id)}Request`
 
-/** The OpenAPI document (3.1) of everything that this server answers and sends. @throws Error where two schemas have one name */
+/**
+ * The OpenAPI document (3.1) of everything that this server answers and sends. @throws Error where
+ * two schemas have one name
+ */
 export function openApiDocument({ base, endpoints, open, webhooks }: DocumentParts): JsonSchema {
   const components = new Components()
   nameProblem(components)
   const responses: Record<string, JsonSchema> = {}
   const paths: Record<string, Record<string, JsonSchema>> = {}
-  const operations = endpoints.map((each) => [each, operationOf(base, components, responses, each)] as const)
-  for (const [{ path, method }, operation] of operations) (paths[path] ??= {})[method.toLowerCase()] = operation
-  for (const each of open) paths[each.path] = { get: openOperation(base, components, responses, each) }
+  const operations = endpoints.map(
+    (each) => [each, operationOf(base, components, responses, each)] as const,
+  )
+  for (const [{ path, method }, operation] of operations)
+    (paths[path] ??= {})[method.toLowerCase()] = operation
+  for (const each of open)
+    paths[each.path] = { get: openOperation(base, components, responses, each) }
   const sent = webhooks(components)
-  const used = new Set<string>([...endpoints.map(({ tag }) => tag), 'Service', ...(Object.keys(sent).length > 0 ? ['Webhooks'] : [])])
+  const used = new Set<string>([
+    ...endpoints.map(({ tag }) => tag),
+    'Service',
+    ...(Object.keys(sent).length > 0 ? ['Webhooks'] : []),
+  ])
   const ids = [...endpoints, ...open].map(({ id }) => id)
   const twice = ids.find((id, at) => ids.indexOf(id) !== at)
   if (twice !== undefined) throw new Error(`two operations are called ${twice}`)
   const taken = new Set(operations.flatMap(([{ id, body }]) => (body ? [requestName(id)] : [])))
-  const schemas = Object.entries(components.schemas).sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, schema]) => [name, taken.has(name) ? schema : withBounds(schema, { name, parent: '' })])
+  const schemas = Object.entries(components.schemas)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, schema]) => [
+      name,
+      taken.has(name) ? schema : withBounds(schema, { name, parent: '' }),
+    ])
   return {
     openapi: '3.1.0',
-    info: { title: 'Custody API', version: '1', description: INTRODUCTION, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+    info: {
+      title: 'Custody API',
+      version: '1',
+      description: INTRODUCTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
     servers: [{ url: base, description: 'This installation' }],
-    tags: Object.entries(TAGS).filter(([name]) => used.has(name)).map(([name, description]) => ({ name, description })),
+    tags: Object.entries(TAGS)
+      .filter(([name]) => used.has(name))
+      .map(([name, description]) => ({ name, description })),
     security: [{ jwt: [], apiKey: [] }],
     paths,
     webhooks: sent,
     components: {
       securitySchemes: {
-        jwt: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'RS256, of one request and its body alone' },
-        apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'UUID of the API user; the same as `sub` in the JWT' },
+        jwt: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description: 'RS256, of one request and its body alone',
+        },
+        apiKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: 'x-api-key',
+          description: 'UUID of the API user; the same as `sub` in the JWT',
+        },
       },
       headers: HEADERS,
       responses: Object.fromEntries(Object.entries(responses).sort(([a], [b]) => (a < b ? -1 : 1))),
@@ -83,22 +120,59 @@ export function openApiDocument({ base, endpoints, open, webhooks }: DocumentPar
   }
 }
 
-function operationOf(base: string, components: Components, shared: Record<string, JsonSchema>, definition: Endpoint): JsonSchema {
-  const { id, tag, summary, description, access, body, example, query, params, response, streams, mediaType } = definition
-  const parameters = [...parametersOf(components, params, 'path'), ...parametersOf(components, query, 'query')]
+function operationOf(
+  base: string,
+  components: Components,
+  shared: Record<string, JsonSchema>,
+  definition: Endpoint,
+): JsonSchema {
+  const {
+    id,
+    tag,
+    summary,
+    description,
+    access,
+    body,
+    example,
+    query,
+    params,
+    response,
+    streams,
+    mediaType,
+  } = definition
+  const parameters = [
+    ...parametersOf(components, params, 'path'),
+    ...parametersOf(components, query, 'query'),
+  ]
   const isOnce = body instanceof z.ZodObject && 'sequence_id' in body.shape
   const taken = body && components.named(requestName(id), components.taken(body))
   return {
-    operationId: id, tags: [tag satisfies Tag], summary, description,
+    operationId: id,
+    tags: [tag satisfies Tag],
+    summary,
+    description,
     ...(parameters.length > 0 ? { parameters } : {}),
-    ...(taken && body ? {
-      requestBody: {
-        required: true,
-        content: { 'application/json': { schema: taken, example: example ?? exampleOf(components, taken, requestName(id)) } },
-      },
-    } : {}),
+    ...(taken && body
+      ? {
+          requestBody: {
+            required: true,
+            content: {
+              'application/json': {
+                schema: taken,
+                example: example ?? exampleOf(components, taken, requestName(id)),
+              },
+            },
+          },
+        }
+      : {}),
     responses: {
-      200: success(components, id, response ?? null, streams ? 'text/event-stream' : mediaType ?? 'application/json', isOnce),
+      200: success(
+        components,
+        id,
+        response ?? null,
+        streams ? 'text/event-stream' : (mediaType ?? 'application/json'),
+        isOnce,
+      ),
       ...problemsOf(base, codesOf(definition), shared),
     },
     ...(access === 'public' ? { security: [] } : {}),
@@ -106,15 +180,29 @@ function operationOf(base: string, components: Components, shared: Record<string
 }
 
 function openOperation(
-  base: string, components: Components, shared: Record<string, JsonSchema>,
-  { id, summary, description, query, response, ...rest }: OpenOperation
+  base: string,
+  components: Components,
+  shared: Record<string, JsonSchema>,
+  { id, summary, description, query, response, ...rest }: OpenOperation,
 ): JsonSchema {
   const parameters = parametersOf(components, query, 'query')
-  const { 503: away, ...problems } = problemsOf(base, codesOf({ method: 'GET', access: 'public', errors: rest.errors }), shared)
+  const { 503: away, ...problems } = problemsOf(
+    base,
+    codesOf({ method: 'GET', access: 'public', errors: rest.errors }),
+    shared,
+  )
   const answer = success(components, id, response, rest.mediaType ?? 'application/json')
   return {
-    operationId: id, tags: ['Service' satisfies Tag], summary, description, ...(parameters.length > 0 ? { parameters } : {}),
-    responses: { 200: answer, ...problems, 503: rest.alsoUnavailable ? { ...answer, description: 'It is not ready' } : away },
+    operationId: id,
+    tags: ['Service' satisfies Tag],
+    summary,
+    description,
+    ...(parameters.length > 0 ? { parameters } : {}),
+    responses: {
+      200: answer,
+      ...problems,
+      503: rest.alsoUnavailable ? { ...answer, description: 'It is not ready' } : away,
+    },
     security: [],
   }
 }
@@ -123,26 +211,54 @@ function openOperation(
 const TEXT_MAX = 64 * 1024 * 1024
 
 /** The 200 answer. A shape that has no name gets that of its operation. */
-function success(components: Components, id: string, response: z.ZodType | null, mediaType: string, isOnce = false): JsonSchema {
+function success(
+  components: Components,
+  id: string,
+  response: z.ZodType | null,
+  mediaType: string,
+  isOnce = false,
+): JsonSchema {
   const plain = response ? components.shown(response) : { type: 'string', maxLength: TEXT_MAX }
   const isNamed = plain['type'] !== 'object' || mediaType === 'text/event-stream'
   const schema = isNamed ? plain : components.named(`${pascal(id)}Response`, plain)
   const example = exampleOf(components, schema, `${pascal(id)}Response`)
   const bounded = withBounds(schema, { name: id, parent: '' })
   return {
-    description: mediaType === 'text/event-stream' ? 'A stream, of which this is the data of each event' : 'Success',
+    description:
+      mediaType === 'text/event-stream'
+        ? 'A stream, of which this is the data of each event'
+        : 'Success',
     headers: headersOf(200, isOnce),
-    content: { [mediaType]: mediaType === 'text/event-stream' ? { schema: bounded } : { schema: bounded, example } },
+    content: {
+      [mediaType]:
+        mediaType === 'text/event-stream' ? { schema: bounded } : { schema: bounded, example },
+    },
   }
 }
 
-function parametersOf(components: Components, schema: z.ZodType | undefined, place: 'path' | 'query'): JsonSchema[] {
+function parametersOf(
+  components: Components,
+  schema: z.ZodType | undefined,
+  place: 'path' | 'query',
+): JsonSchema[] {
   if (!schema) return []
-  const { properties = {}, required = [] } = components.shown(schema) as { properties?: Record<string, JsonSchema>; required?: string[] }
+  const { properties = {}, required = [] } = components.shown(schema) as {
+    properties?: Record<string, JsonSchema>
+    required?: string[]
+  }
   return Object.entries(properties).map(([name, { description, examples, ...plain }]) => ({
-    name, in: place, required: place === 'path' || required.includes(name),
-    description: description ?? (place === 'path' ? 'Of the object' : `Only those with this ${name.replaceAll('_', ' ')}`),
+    name,
+    in: place,
+    required: place === 'path' || required.includes(name),
+    description:
+      description ??
+      (place === 'path' ? 'Of the object' : `Only those with this ${name.replaceAll('_', ' ')}`),
     schema: plain,
-    example: exampleOf(components, { ...plain, ...(examples === undefined ? {} : { examples }) }, '', name),
+    example: exampleOf(
+      components,
+      { ...plain, ...(examples === undefined ? {} : { examples }) },
+      '',
+      name,
+    ),
   }))
 }

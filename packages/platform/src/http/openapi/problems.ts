@@ -13,24 +13,46 @@ const PROBLEM: JsonSchema = {
   required: ['type', 'title', 'status', 'detail', 'error', 'message', 'code', 'request_id'],
   properties: {
     type: { ...text('The page of this code, on this server'), format: 'uri' },
-    title: text('What the code means, always the same'), status: { type: 'integer', description: 'The HTTP status' },
-    detail: text('The same as `message`'), error: text('The words of the HTTP status'),
+    title: text('What the code means, always the same'),
+    status: { type: 'integer', description: 'The HTTP status' },
+    detail: text('The same as `message`'),
+    error: text('The words of the HTTP status'),
     message: text('What is wrong here, with the field and the limit'),
-    code: { type: 'string', description: 'Stable; never renamed or used again', enum: Object.keys(ERRORS) },
+    code: {
+      type: 'string',
+      description: 'Stable; never renamed or used again',
+      enum: Object.keys(ERRORS),
+    },
     field: text('Field, parameter, header or JWT claim that failed'),
     request_id: text('The same as in x-request-id; quote it when you ask the operator'),
-    id: text('Of the object that is there already'), wallet_id: text('Of the wallet that is there already'),
-    asset: text('The one of several that failed'), inv_status: text('Of the invoice'),
-    address: text('Where the exchange takes the asset now'), address_tag: { type: ['string', 'null'], description: 'Its tag' },
-    locked_until: { type: 'string', format: 'date-time', description: 'Of a sign-in to the control panel that is locked' },
+    id: text('Of the object that is there already'),
+    wallet_id: text('Of the wallet that is there already'),
+    asset: text('The one of several that failed'),
+    inv_status: text('Of the invoice'),
+    address: text('Where the exchange takes the asset now'),
+    address_tag: { type: ['string', 'null'], description: 'Its tag' },
+    locked_until: {
+      type: 'string',
+      format: 'date-time',
+      description: 'Of a sign-in to the control panel that is locked',
+    },
     previous: {
-      type: ['object', 'null'], description: 'Where it took it before', required: ['address', 'tag'],
-      properties: { address: text('The address'), tag: { type: ['string', 'null'], description: 'Its tag' } },
+      type: ['object', 'null'],
+      description: 'Where it took it before',
+      required: ['address', 'tag'],
+      properties: {
+        address: text('The address'),
+        tag: { type: ['string', 'null'], description: 'Its tag' },
+      },
     },
   },
 }
 
-const header = (description: string, schema: JsonSchema, example: unknown): JsonSchema => ({ description, schema, example })
+const header = (description: string, schema: JsonSchema, example: unknown): JsonSchema => ({
+  description,
+  schema,
+  example,
+})
 
 /** More are allowed to no key and no address. */
 const REQUESTS_MAX = 2_147_483_647
@@ -38,24 +60,38 @@ const REQUESTS_MAX = 2_147_483_647
 /** Headers of every answer. */
 export const HEADERS: Readonly<Record<string, JsonSchema>> = {
   'x-request-id': header(
-    'The id of the request, also in the operator’s log', { type: 'string', format: 'uuid', maxLength: 36 }, EXAMPLE_ID,
+    'The id of the request, also in the operator’s log',
+    { type: 'string', format: 'uuid', maxLength: 36 },
+    EXAMPLE_ID,
   ),
   'x-rate-limit-remaining': header(
-    'Requests that are left in this minute', { type: 'integer', minimum: 0, maximum: REQUESTS_MAX }, 998,
+    'Requests that are left in this minute',
+    { type: 'integer', minimum: 0, maximum: REQUESTS_MAX },
+    998,
   ),
   'x-rate-limit-limit': header('How long a window is', { type: 'string', const: '1m' }, '1m'),
-  'x-ratelimit-limit': header('The same in another spelling', { type: 'string', const: '1m' }, '1m'),
-  'x-rate-limit-reset': header('When the window ends', { type: 'string', format: 'date-time', maxLength: 30 }, '2026-11-22T10:01:00.000Z'),
+  'x-ratelimit-limit': header(
+    'The same in another spelling',
+    { type: 'string', const: '1m' },
+    '1m',
+  ),
+  'x-rate-limit-reset': header(
+    'When the window ends',
+    { type: 'string', format: 'date-time', maxLength: 30 },
+    '2026-11-22T10:01:00.000Z',
+  ),
   'retry-after': header('Seconds to wait', { type: 'integer', minimum: 1, maximum: 60 }, 20),
   'www-authenticate': header('How to authenticate', { type: 'string', maxLength: 100 }, 'Bearer'),
   'idempotent-replayed': header(
     'The `sequence_id` was used before: this is the answer to that earlier request, and this request created nothing',
-    { type: 'string', const: 'true' }, 'true',
+    { type: 'string', const: 'true' },
+    'true',
   ),
   warning: header(
-    'Together with `idempotent-replayed`, a warning that begins with `299 custody`: the earlier request had another payload or was of '
-      + 'another kind. **This request was not carried out.** Stop, and send a new `sequence_id` if it is to be carried out too',
-    { type: 'string', maxLength: 200 }, '299 custody "sequence_id was used before with another payload"',
+    'Together with `idempotent-replayed`, a warning that begins with `299 custody`: the earlier request had another payload or was of ' +
+      'another kind. **This request was not carried out.** Stop, and send a new `sequence_id` if it is to be carried out too',
+    { type: 'string', maxLength: 200 },
+    '299 custody "sequence_id was used before with another payload"',
   ),
 }
 
@@ -64,7 +100,9 @@ const EVERY = Object.keys(HEADERS).slice(0, 5)
 /** References to the headers of an answer. @param isOnce whether the request has a `sequence_id` */
 export function headersOf(status: number, isOnce = false): Record<string, JsonSchema> {
   const names = [
-    ...EVERY, ...(isOnce ? ['idempotent-replayed', 'warning'] : []), ...(status === 429 || status === 503 ? ['retry-after'] : []),
+    ...EVERY,
+    ...(isOnce ? ['idempotent-replayed', 'warning'] : []),
+    ...(status === 429 || status === 503 ? ['retry-after'] : []),
     ...(status === 401 ? ['www-authenticate'] : []),
   ]
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
@@ -72,7 +110,10 @@ export function headersOf(status: number, isOnce = false): Record<string, JsonSc
 
 const EXAMPLE_MESSAGES: Partial<Record<ErrorCode, [string, string?]>> = {
   INVALID_REQUEST: ['destination_type: must be EXTERNAL or EXCHANGE', 'destination_type'],
-  UNAUTHORIZED: ['signature: does not match the public key registered for this API key', 'signature'],
+  UNAUTHORIZED: [
+    'signature: does not match the public key registered for this API key',
+    'signature',
+  ],
   NOT_FOUND: ['id: there is no such object', 'id'],
   RATE_LIMITED: ['more than 1000 requests in this minute; wait until 2026-11-22T10:01:00.000Z'],
 }
@@ -90,8 +131,15 @@ function problemResponse(base: string, status: number, codes: readonly ErrorCode
       'application/problem+json': {
         schema: { $ref: '#/components/schemas/Problem' },
         example: {
-          type: problemType(base, code), title: ERRORS[code][1], status, detail: message, error: reasonOf(status), message, code,
-          ...(field === undefined ? {} : { field }), request_id: EXAMPLE_ID,
+          type: problemType(base, code),
+          title: ERRORS[code][1],
+          status,
+          detail: message,
+          error: reasonOf(status),
+          message,
+          code,
+          ...(field === undefined ? {} : { field }),
+          request_id: EXAMPLE_ID,
         },
       },
     },
@@ -99,20 +147,39 @@ function problemResponse(base: string, status: number, codes: readonly ErrorCode
 }
 
 /** The words of a status. */
-export const reasonOf = (status: number): string => (status === 413 ? 'Payload Too Large' : STATUS_CODES[status] ?? 'Error')
+export const reasonOf = (status: number): string =>
+  status === 413 ? 'Payload Too Large' : (STATUS_CODES[status] ?? 'Error')
 
 /** The page of an error's code. */
-export const problemType = (base: string, code: ErrorCode): string => `${base}/reference/errors#${code}`
+export const problemType = (base: string, code: ErrorCode): string =>
+  `${base}/reference/errors#${code}`
 
 /** Codes that are answered before an endpoint is reached. */
-const BEFORE: readonly ErrorCode[] = ['REQUEST_TIMEOUT', 'URI_TOO_LONG', 'HEADERS_TOO_LARGE', 'RATE_LIMITED', 'INTERNAL', 'UNAVAILABLE']
+const BEFORE: readonly ErrorCode[] = [
+  'REQUEST_TIMEOUT',
+  'URI_TOO_LONG',
+  'HEADERS_TOO_LARGE',
+  'RATE_LIMITED',
+  'INTERNAL',
+  'UNAVAILABLE',
+]
 
-/** Every code that an endpoint may answer: its own, and those that follow from its method and its access. */
-export function codesOf({ method, access, params, errors = [] }: Pick<Endpoint, 'method' | 'access' | 'params' | 'errors'>): ErrorCode[] {
+/**
+ * Every code that an endpoint may answer: its own, and those that follow from its method and its
+ * access.
+ */
+export function codesOf({
+  method,
+  access,
+  params,
+  errors = [],
+}: Pick<Endpoint, 'method' | 'access' | 'params' | 'errors'>): ErrorCode[] {
   const codes = new Set<ErrorCode>(['INVALID_REQUEST', 'UNKNOWN_FIELD', ...errors, ...BEFORE])
-  if (method !== 'GET') for (const code of ['INVALID_JSON', 'PAYLOAD_TOO_LARGE'] as const) codes.add(code)
+  if (method !== 'GET')
+    for (const code of ['INVALID_JSON', 'PAYLOAD_TOO_LARGE'] as const) codes.add(code)
   if (method !== 'GET' || access !== 'public') codes.add('UNSUPPORTED_MEDIA_TYPE')
-  if (access !== 'public') for (const code of ['UNAUTHORIZED', 'IP_NOT_ALLOWED'] as const) codes.add(code)
+  if (access !== 'public')
+    for (const code of ['UNAUTHORIZED', 'IP_NOT_ALLOWED'] as const) codes.add(code)
   if (access === 'write') codes.add('READ_ONLY')
   if (params) codes.add('NOT_FOUND')
   // In one order, so that operations with the same codes share their answers.
@@ -120,16 +187,26 @@ export function codesOf({ method, access, params, errors = [] }: Pick<Endpoint, 
 }
 
 /**
- * The error answers of an operation by their status. Each stands once, under `components.responses`, named by its codes.
+ * The error answers of an operation by their status. Each stands once, under
+ * `components.responses`, named by its codes.
  * @param shared is filled with them
  */
-export function problemsOf(base: string, codes: readonly ErrorCode[], shared: Record<string, JsonSchema>): Record<string, JsonSchema> {
+export function problemsOf(
+  base: string,
+  codes: readonly ErrorCode[],
+  shared: Record<string, JsonSchema>,
+): Record<string, JsonSchema> {
   const byStatus = Map.groupBy(codes, (code) => ERRORS[code][0])
-  return Object.fromEntries([...byStatus].sort(([a], [b]) => a - b).map(([status, own]) => {
-    const name = own.join('.')
-    shared[name] ??= problemResponse(base, status, own)
-    return [status, { $ref: `#/components/responses/${name}` }]
-  }))
+  return Object.fromEntries(
+    [...byStatus]
+      .sort(([a], [b]) => a - b)
+      .map(([status, own]) => {
+        const name = own.join('.')
+        shared[name] ??= problemResponse(base, status, own)
+        return [status, { $ref: `#/components/responses/${name}` }]
+      }),
+  )
 }
 
-export const nameProblem = (components: Components): void => void components.named('Problem', PROBLEM)
+export const nameProblem = (components: Components): void =>
+  void components.named('Problem', PROBLEM)

@@ -2,43 +2,88 @@ import { decimalsOf, TEXT_AMOUNTS, withTexts } from '../amounts.ts'
 import type { JsonSchema } from './components.ts'
 
 const TEXT = { pattern: '^-?\\d+(\\.\\d+)?$', maxLength: 100 }
-const NOTE = '**Amounts** are texts of digits: answers have them where the header `accept` is `application/json; '
-  + 'amounts=string`, and requests take them. Events that are sent by themselves have numbers and are not in it.'
+const NOTE =
+  '**Amounts** are texts of digits: answers have them where the header `accept` is `application/json; ' +
+  'amounts=string`, and requests take them. Events that are sent by themselves have numbers and are not in it.'
 
 /**
- * The document for clients that are generated from it and whose numbers are doubles: every decimal is a text, in requests and in
- * answers, which are of the media type that asks for it.
+ * The document for clients that are generated from it and whose numbers are doubles: every decimal
+ * is a text, in requests and in answers, which are of the media type that asks for it.
  */
 export function withTextAmounts(document: JsonSchema): JsonSchema {
-  const { components, paths, webhooks: _sent, info, ...rest } = document as {
-    components: { schemas: Record<string, JsonSchema> }; paths: JsonSchema; webhooks: unknown; info: { description: string }
+  const {
+    components,
+    paths,
+    webhooks: _sent,
+    info,
+    ...rest
+  } = document as {
+    components: { schemas: Record<string, JsonSchema> }
+    paths: JsonSchema
+    webhooks: unknown
+    info: { description: string }
   }
   const resolve = (schema: JsonSchema): JsonSchema => {
     const { $ref } = schema
-    return typeof $ref === 'string' ? resolve(components.schemas[$ref.split('/').at(-1) ?? ''] ?? {}) : schema
+    return typeof $ref === 'string'
+      ? resolve(components.schemas[$ref.split('/').at(-1) ?? ''] ?? {})
+      : schema
   }
   const changed = (value: unknown, isAnswer = false): unknown => {
     if (Array.isArray(value)) return value.map((each) => changed(each, isAnswer))
     if (typeof value !== 'object' || value === null) return value
-    const { format, type, minimum: _least, exclusiveMinimum: _above, maximum: _most, multipleOf: _step, ...own } = value as JsonSchema
+    const {
+      format,
+      type,
+      minimum: _least,
+      exclusiveMinimum: _above,
+      maximum: _most,
+      multipleOf: _step,
+      ...own
+    } = value as JsonSchema
     if (format === 'decimal' && [type].flat().includes('number')) {
-      return { ...own, type: [type].flat().includes('null') ? ['string', 'null'] : 'string', ...TEXT }
+      return {
+        ...own,
+        type: [type].flat().includes('null') ? ['string', 'null'] : 'string',
+        ...TEXT,
+      }
     }
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => {
-      if (key === 'content') return [key, contentOf(inner as Record<string, Media>, isAnswer)]
-      return [key, key === 'example' || key === 'examples' ? inner : changed(inner, isAnswer || key === 'responses')]
-    }))
+    return Object.fromEntries(
+      Object.entries(value).map(([key, inner]) => {
+        if (key === 'content') return [key, contentOf(inner as Record<string, Media>, isAnswer)]
+        return [
+          key,
+          key === 'example' || key === 'examples'
+            ? inner
+            : changed(inner, isAnswer || key === 'responses'),
+        ]
+      }),
+    )
   }
-  interface Media { schema: JsonSchema; example?: unknown }
-  const contentOf = (content: Record<string, Media>, isAnswer: boolean) => Object.fromEntries(
-    Object.entries(content).map(([type, { schema, example, ...media }]) => {
-      const shown = example === undefined || !type.endsWith('json') ? example
-        : JSON.parse(withTexts(JSON.stringify(example), decimalsOf(schema, resolve))) as unknown
-      const name = isAnswer && type === 'application/json' ? TEXT_AMOUNTS : type
-      return [name, { ...media, schema: changed(schema), ...(shown === undefined ? {} : { example: shown }) }]
-    }))
+  interface Media {
+    schema: JsonSchema
+    example?: unknown
+  }
+  const contentOf = (content: Record<string, Media>, isAnswer: boolean) =>
+    Object.fromEntries(
+      Object.entries(content).map(([type, { schema, example, ...media }]) => {
+        const shown =
+          example === undefined || !type.endsWith('json')
+            ? example
+            : (JSON.parse(
+                withTexts(JSON.stringify(example), decimalsOf(schema, resolve)),
+              ) as unknown)
+        const name = isAnswer && type === 'application/json' ? TEXT_AMOUNTS : type
+        return [
+          name,
+          { ...media, schema: changed(schema), ...(shown === undefined ? {} : { example: shown }) },
+        ]
+      }),
+    )
   return {
-    ...rest, info: { ...info, description: info.description.replace(/\*\*Amounts\*\*[^]*?(?=\n\n)/, NOTE) },
-    paths: changed(paths), components: changed(components),
+    ...rest,
+    info: { ...info, description: info.description.replace(/\*\*Amounts\*\*[^]*?(?=\n\n)/, NOTE) },
+    paths: changed(paths),
+    components: changed(components),
   } as unknown as JsonSchema
 }

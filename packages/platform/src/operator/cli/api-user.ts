@@ -3,7 +3,15 @@ import { resolve } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
 import { OperatorError } from '../command.ts'
 import { callPlatform, localSigners } from '../connect.ts'
-import { createApiUserEverywhere, enrolAtNodes, enrolmentLine, enrolmentOfNodes, readApiKey, type Trust, type Wish } from '../enrol.ts'
+import {
+  createApiUserEverywhere,
+  enrolAtNodes,
+  enrolmentLine,
+  enrolmentOfNodes,
+  readApiKey,
+  type Trust,
+  type Wish,
+} from '../enrol.ts'
 import { orderNodes, type NodeAnswer } from '../nodes.ts'
 import { linesOr, need, readPublicKey, warn, type Run, type Values } from './typed.ts'
 
@@ -11,24 +19,35 @@ import { linesOr, need, readPublicKey, warn, type Run, type Values } from './typ
 export function wishOf(values: Values): Wish {
   const publicKeyPem = readPublicKey(need(values, 'public-key'))
   return {
-    workspace: need(values, 'workspace'), subAccount: need(values, 'sub-account'), role: need(values, 'role'), publicKeyPem,
-    ...(values['api-key'] === undefined ? {} : { apiKey: need(values, 'api-key') }), ...(values['index'] === undefined ? {} : {
-      index: Number(values['index']),
-    }), ...(values['request'] === undefined ? {} : { request: readRequest(values) }),
+    workspace: need(values, 'workspace'),
+    subAccount: need(values, 'sub-account'),
+    role: need(values, 'role'),
+    publicKeyPem,
+    ...(values['api-key'] === undefined ? {} : { apiKey: need(values, 'api-key') }),
+    ...(values['index'] === undefined
+      ? {}
+      : {
+          index: Number(values['index']),
+        }),
+    ...(values['request'] === undefined ? {} : { request: readRequest(values) }),
   }
 }
 
 /** The id of a request of the control panel, as its command has it. */
 function readRequest(values: Values): string {
   const id = need(values, 'request')
-  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) throw new OperatorError('--request: must be the UUID that the panel shows')
+  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id))
+    throw new OperatorError('--request: must be the UUID that the panel shows')
   return id
 }
 
 /** Writes what the caller pins, where it was asked for; a line that says so. */
 export function writeTrust(values: Values, trust: Trust | null): string[] {
   if (values['trust-file'] === undefined) return []
-  if (!trust) throw new OperatorError('--trust-file: is written where the signer nodes are, by "custody signer enrol"')
+  if (!trust)
+    throw new OperatorError(
+      '--trust-file: is written where the signer nodes are, by "custody signer enrol"',
+    )
   const file = resolve(need(values, 'trust-file'))
   writeFileSync(file, `${JSON.stringify(trust, null, 2)}\n`)
   return [`what the caller pins: ${file}`]
@@ -36,30 +55,46 @@ export function writeTrust(values: Values, trust: Trust | null): string[] {
 
 export const create: Run = async ({ home, values }) => {
   const { apiKey, index, fingerprint, trust, answers, problems } = await createApiUserEverywhere(
-    home, wishOf(values), values['rate-limit'] === undefined ? undefined : Number(values['rate-limit'])
+    home,
+    wishOf(values),
+    values['rate-limit'] === undefined ? undefined : Number(values['rate-limit']),
   )
   warn(problems, 'not enrolled everywhere yet (repeat with "api-user enrol")')
   const created = {
-    api_key: apiKey, workspace: values['workspace'], sub_account: values['sub-account'], sub_account_index: index, role: values['role'],
-    key_fingerprint: fingerprint, nodes: answers,
+    api_key: apiKey,
+    workspace: values['workspace'],
+    sub_account: values['sub-account'],
+    sub_account_index: index,
+    role: values['role'],
+    key_fingerprint: fingerprint,
+    nodes: answers,
   }
   const lines = [
     `API key ${apiKey} (${String(values['role'])}) for ${String(values['workspace'])} / ${String(values['sub-account'])}`,
-    ...answers.map(enrolmentLine), ...writeTrust(values, trust),
+    ...answers.map(enrolmentLine),
+    ...writeTrust(values, trust),
   ]
   return { result: created, text: lines }
 }
 
-/** Repeats an enrolment at every node: as typed, or, with the API key alone, as two nodes tell it alike. */
+/**
+ * Repeats an enrolment at every node: as typed, or, with the API key alone, as two nodes tell it
+ * alike.
+ */
 export const enrol: Run = async ({ home, values }) => {
   const signers = localSigners(home)
   const apiKey = need(values, 'api-key')
-  const wish = values['public-key'] === undefined ? await enrolmentOfNodes(signers, apiKey) : wishOf(values)
+  const wish =
+    values['public-key'] === undefined ? await enrolmentOfNodes(signers, apiKey) : wishOf(values)
   const { answers, trust, problems } = await enrolAtNodes(signers, { ...wish, apiKey })
   warn(problems, 'not enrolled')
   return {
     result: { api_key: apiKey, enrolled: true, nodes: answers, problems },
-    text: [`API key ${apiKey} is enrolled`, ...answers.map(enrolmentLine), ...writeTrust(values, trust)],
+    text: [
+      `API key ${apiKey} is enrolled`,
+      ...answers.map(enrolmentLine),
+      ...writeTrust(values, trust),
+    ],
     exitCode: problems.length === 0 ? 0 : 1,
   }
 }
@@ -68,28 +103,39 @@ export const enrol: Run = async ({ home, values }) => {
 export const revoke: Run = async ({ home, values }) => {
   const apiKey = readApiKey(need(values, 'api-key'))
   const signers = localSigners(home)
-  const nodes = signers.length === 0 ? { answers: [], problems: [] } : await orderNodes(
-    signers, 'revoke', { api_key: apiKey }, { expect: { api_key: apiKey, revoked: true } }
-  )
-    .catch((error: unknown) => ({ answers: [] as NodeAnswer[], problems: [reasonOf(error)] }))
+  const nodes =
+    signers.length === 0
+      ? { answers: [], problems: [] }
+      : await orderNodes(
+          signers,
+          'revoke',
+          { api_key: apiKey },
+          { expect: { api_key: apiKey, revoked: true } },
+        ).catch((error: unknown) => ({ answers: [] as NodeAnswer[], problems: [reasonOf(error)] }))
   const platform = await callPlatform(home, 'api-user revoke', { api_key: apiKey }).then(
-    () => null, (error: Error) => `the platform: ${error.message}`
+    () => null,
+    (error: Error) => `the platform: ${error.message}`,
   )
   const known = nodes.answers.filter((answer) => answer['known'] === true)
   warn(nodes.problems, 'not revoked')
-  if (platform !== null && known.length === 0) throw new OperatorError(`--api-key: there is no API user ${apiKey} (${platform})`)
+  if (platform !== null && known.length === 0)
+    throw new OperatorError(`--api-key: there is no API user ${apiKey} (${platform})`)
   if (platform !== null) warn([platform], 'not revoked')
   const isDone = platform === null && nodes.answers.length >= Math.min(2, signers.length)
   return {
     result: { api_key: apiKey, revoked: isDone, nodes: nodes.answers },
-    text: [`API key ${apiKey} is ${isDone ? '' : 'NOT '}revoked`, ...known.map(enrolmentLine)], exitCode: isDone ? 0 : 1,
+    text: [`API key ${apiKey} is ${isDone ? '' : 'NOT '}revoked`, ...known.map(enrolmentLine)],
+    exitCode: isDone ? 0 : 1,
   }
 }
 
 export const list: Run = async ({ home, values }) => {
-  const result = await callPlatform(home, 'api-user list', { workspace: values['workspace'] }) as { api_users: Record<string, string>[] }
+  const result = (await callPlatform(home, 'api-user list', {
+    workspace: values['workspace'],
+  })) as { api_users: Record<string, string>[] }
   const lines = result.api_users.map(
-    (user) => `${user['api_key']}  ${user['role']}  ${user['workspace']} / ${user['sub_account']}${user['revoked_at'] ? '  revoked' : ''}`
+    (user) =>
+      `${user['api_key']}  ${user['role']}  ${user['workspace']} / ${user['sub_account']}${user['revoked_at'] ? '  revoked' : ''}`,
   )
   return { result: { ...result }, text: linesOr(lines, 'no API users') }
 }

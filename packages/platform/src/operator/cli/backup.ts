@@ -15,18 +15,23 @@ import { need, type Outcome, type Run, type Values } from './typed.ts'
 const tell = (line: string): void => printNotice(line)
 
 const surroundings = () => ({
-  network: readVariable('CUSTODY_NETWORK'), databaseUrl: readVariable('DATABASE_URL') ?? null,
-  secretsKey: readVariable('CUSTODY_SECRETS_KEY') ?? null, askNode: callSigner, tell,
+  network: readVariable('CUSTODY_NETWORK'),
+  databaseUrl: readVariable('DATABASE_URL') ?? null,
+  secretsKey: readVariable('CUSTODY_SECRETS_KEY') ?? null,
+  askNode: callSigner,
+  tell,
 })
 
 /** Half of the platform's recovery key; null where secrets are left out on purpose. */
 function recovery(values: Values, half: 'secret' | 'public', option: string): string | null {
   if (values['without-secrets'] === true) return null
-  if (typeof values[option] !== 'string') throw new OperatorError(`--${option} is needed, or --without-secrets`)
+  if (typeof values[option] !== 'string')
+    throw new OperatorError(`--${option} is needed, or --without-secrets`)
   return readRecoveryHalf(resolve(values[option]), half, option)
 }
 
-const optional = (values: Values, option: string): string | null => (typeof values[option] === 'string' ? resolve(values[option]) : null)
+const optional = (values: Values, option: string): string | null =>
+  typeof values[option] === 'string' ? resolve(values[option]) : null
 
 export const recoveryKey: Run = ({ values }) => {
   const file = resolve(need(values, 'out'))
@@ -45,7 +50,8 @@ export const recoveryKey: Run = ({ values }) => {
   return {
     result: { ...paths, secret },
     text: [
-      `recovery secret: ${secret} (take it offline, in other hands than the backups)`, `recovery key:    ${paths.public}`,
+      `recovery secret: ${secret} (take it offline, in other hands than the backups)`,
+      `recovery key:    ${paths.public}`,
       `signing key:     ${paths.signing} (secret: it stays with the platform, where no writer to the backups reads it)`,
     ],
   }
@@ -54,48 +60,76 @@ export const recoveryKey: Run = ({ values }) => {
 export const backup: Run = async ({ home, values }) => {
   const out = resolve(need(values, 'out'))
   const { manifest, manifestSha256, bytes } = await takeBackup({
-    ...surroundings(), home, out, walArchive: readVariable('CUSTODY_WAL_ARCHIVE') ?? null,
+    ...surroundings(),
+    home,
+    out,
+    walArchive: readVariable('CUSTODY_WAL_ARCHIVE') ?? null,
     recoveryKey: recovery(values, 'public', 'recovery-key'),
     signingKey: readSigningKey(optional(values, 'signing-key'), optional(values, 'recovery-key')),
-    withNodes: values['without-nodes'] !== true, clock: () => new Date(),
+    withNodes: values['without-nodes'] !== true,
+    clock: () => new Date(),
   })
   const { files, folders: _, ...told } = manifest
   return {
     result: { out, ...told, files: files.length, bytes, manifest_sha256: manifestSha256 },
     text: [
-      `backup: ${out}`, `manifest SHA-256: ${manifestSha256}`,
-      ...(manifest.network === 'local' && readVariable('CUSTODY_LOCAL_CHAINS') === undefined ? [
-        `the local chains are not in it: copy ${join(home, 'devnet')} while the platform is stopped`,
-      ] : []),
+      `backup: ${out}`,
+      `manifest SHA-256: ${manifestSha256}`,
+      ...(manifest.network === 'local' && readVariable('CUSTODY_LOCAL_CHAINS') === undefined
+        ? [
+            `the local chains are not in it: copy ${join(home, 'devnet')} while the platform is stopped`,
+          ]
+        : []),
     ],
   }
 }
 
-/** What the operator gives to prove a backup: the public half of the recovery key, or the manifest's hash. */
+/**
+ * What the operator gives to prove a backup: the public half of the recovery key, or the manifest's
+ * hash.
+ */
 function trustIn(values: Values): Trust {
-  const hash = typeof values['manifest-sha256'] === 'string' ? values['manifest-sha256'].toLowerCase() : null
+  const hash =
+    typeof values['manifest-sha256'] === 'string' ? values['manifest-sha256'].toLowerCase() : null
   if (hash !== null && !/^[0-9a-f]{64}$/.test(hash)) {
     throw new OperatorError('--manifest-sha256: must be 64 hex digits, as "backup" printed it')
   }
   const file = optional(values, 'recovery-key')
-  return { manifestSha256: hash, signatureKey: file === null ? null : readSignatureKey(file, 'recovery-key') }
+  return {
+    manifestSha256: hash,
+    signatureKey: file === null ? null : readSignatureKey(file, 'recovery-key'),
+  }
 }
 
-/** Exit code of `restore --verify` for a backup that is undamaged, but was not proved to be the platform's own. */
+/**
+ * Exit code of `restore --verify` for a backup that is undamaged, but was not proved to be the
+ * platform's own.
+ */
 const UNPROVED = 2
 
 async function verify(from: string, values: Values): Promise<Outcome> {
   const secret = optional(values, 'recovery-secret')
-  const trust = trustOf(trustIn(values), secret === null ? null : readRecoveryHalf(secret, 'secret', 'recovery-secret'))
+  const trust = trustOf(
+    trustIn(values),
+    secret === null ? null : readRecoveryHalf(secret, 'secret', 'recovery-secret'),
+  )
   const { manifest, proof } = await verifyBackup(from, trust)
   const { files, folders: _, ...told }: Manifest = manifest
   const what = `${files.length} files, made ${told.made_at}`
-  const text = proof === null
-    ? `${from}: undamaged, but not proved authentic: ${what}. Whoever can write to the folder can have changed it. `
-      + 'Give --recovery-key, --recovery-secret or --manifest-sha256 to prove it'
-    : `${from}: authentic, ${proof === 'hash' ? 'the manifest has the given hash' : 'signed by the recovery key'}; undamaged, ${what}`
+  const text =
+    proof === null
+      ? `${from}: undamaged, but not proved authentic: ${what}. Whoever can write to the folder can have changed it. ` +
+        'Give --recovery-key, --recovery-secret or --manifest-sha256 to prove it'
+      : `${from}: authentic, ${proof === 'hash' ? 'the manifest has the given hash' : 'signed by the recovery key'}; undamaged, ${what}`
   return {
-    result: { ok: true, authentic: proof !== null, proof: proof ?? 'none', ...told, files: files.length }, text,
+    result: {
+      ok: true,
+      authentic: proof !== null,
+      proof: proof ?? 'none',
+      ...told,
+      files: files.length,
+    },
+    text,
     exitCode: proof === null ? UNPROVED : 0,
   }
 }
@@ -105,12 +139,14 @@ const NODE_SECRET = /^([123])=(.+)$/
 function nodeSecretsOf(values: Values): Map<number, string> {
   const given = values['node-secrets']
   if (typeof given !== 'string') return new Map()
-  return new Map(given.split(',').map((part) => {
-    const [, node, file] = NODE_SECRET.exec(part) ?? []
-    if (!node || !file) throw new OperatorError(`--node-secrets: "${part}" is not NODE=FILE`)
-    if (!existsSync(file)) throw new OperatorError(`--node-secrets: there is no file ${file}`)
-    return [Number(node), resolve(file)] as const
-  }))
+  return new Map(
+    given.split(',').map((part) => {
+      const [, node, file] = NODE_SECRET.exec(part) ?? []
+      if (!node || !file) throw new OperatorError(`--node-secrets: "${part}" is not NODE=FILE`)
+      if (!existsSync(file)) throw new OperatorError(`--node-secrets: there is no file ${file}`)
+      return [Number(node), resolve(file)] as const
+    }),
+  )
 }
 
 export const restore: Run = async ({ home, values }) => {
@@ -118,24 +154,41 @@ export const restore: Run = async ({ home, values }) => {
   if (values['verify'] === true) return verify(from, values)
   const until = typeof values['until'] === 'string' ? values['until'] : null
   const wal = typeof values['wal'] === 'string' ? resolve(values['wal']) : null
-  if (until !== null && wal === null) throw new OperatorError('--until needs --wal: the archived log')
+  if (until !== null && wal === null)
+    throw new OperatorError('--until needs --wal: the archived log')
   if (until !== null && !/^\d{4}-\d{2}-\d{2}T[\d:.]+(Z|[+-]\d{2}:\d{2})$/.test(until)) {
     throw new OperatorError('--until: must be a time such as 2026-01-31T12:00:00Z')
   }
   const nodeSecrets = nodeSecretsOf(values)
-  const { files, folders: _, ...told } = await restoreBackup({
-    ...surroundings(), home, from, recoverySecret: recovery(values, 'secret', 'recovery-secret'), trust: trustIn(values),
-    nodeSecrets, wal, until, archive: readVariable('CUSTODY_WAL_ARCHIVE') ?? null,
+  const {
+    files,
+    folders: _,
+    ...told
+  } = await restoreBackup({
+    ...surroundings(),
+    home,
+    from,
+    recoverySecret: recovery(values, 'secret', 'recovery-secret'),
+    trust: trustIn(values),
+    nodeSecrets,
+    wal,
+    until,
+    archive: readVariable('CUSTODY_WAL_ARCHIVE') ?? null,
   })
   const next = [
-    ...(told.network === 'local' && readVariable('CUSTODY_LOCAL_CHAINS') === undefined ? [
-      `bring the local chains back: the backup does not hold them, so copy the folder devnet of the lost home to ${join(home, 'devnet')}. `
-      + 'Without it the platform starts on new, empty chains, and the audit shows every balance as a deficit',
-    ] : []),
-    ...(nodeSecrets.size > 0 ? [] : [
-      'signer nodes that were lost are restored by their operators, each on its own host: npx custody signer restore',
-    ]),
-    'start the platform: npm start', 'adopt what the nodes know and the database lacks: npx custody reconcile',
+    ...(told.network === 'local' && readVariable('CUSTODY_LOCAL_CHAINS') === undefined
+      ? [
+          `bring the local chains back: the backup does not hold them, so copy the folder devnet of the lost home to ${join(home, 'devnet')}. ` +
+            'Without it the platform starts on new, empty chains, and the audit shows every balance as a deficit',
+        ]
+      : []),
+    ...(nodeSecrets.size > 0
+      ? []
+      : [
+          'signer nodes that were lost are restored by their operators, each on its own host: npx custody signer restore',
+        ]),
+    'start the platform: npm start',
+    'adopt what the nodes know and the database lacks: npx custody reconcile',
     'compare with the chains: npx custody audit',
   ].map(asInstalled)
   return {

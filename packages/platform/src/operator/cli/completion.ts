@@ -4,9 +4,19 @@ import type { Run } from './typed.ts'
 
 /** What a value is completed with: names of files, or nothing. */
 type Value = 'file' | 'text'
-interface OptionOf { flag: string; value: Value | null; text: string }
+interface OptionOf {
+  flag: string
+  value: Value | null
+  text: string
+}
 /** A place in the words of the command: `gas-tank`, or `gas-tank drain`. */
-interface Place { path: string; words: { word: string; text: string }[]; options: OptionOf[]; choices: readonly string[]; files: boolean }
+interface Place {
+  path: string
+  words: { word: string; text: string }[]
+  options: OptionOf[]
+  choices: readonly string[]
+  files: boolean
+}
 
 const FILES = /^(?:F|FILE|DIR|HOME)$/
 const EVERY: readonly OptionOf[] = [
@@ -19,7 +29,11 @@ function optionsOf({ options = {} }: Definition): OptionOf[] {
   return Object.entries(options).map(([name, text]) => {
     const [flag = '', value] = name.replace('!', '').split(' ')
     if (value === undefined) return { flag: `--${flag}`, value: null, text }
-    return { flag: `--${flag}`, value: flag === 'public-key' || FILES.test(value) ? 'file' : 'text', text }
+    return {
+      flag: `--${flag}`,
+      value: flag === 'public-key' || FILES.test(value) ? 'file' : 'text',
+      text,
+    }
   })
 }
 
@@ -32,13 +46,16 @@ export function placesOf(commands: readonly Definition[]): Place[] {
     return place
   }
   placeAt('').options.push(
-    { flag: '--help', value: null, text: 'lists all commands' }, { flag: '--version', value: null, text: 'tells the version' })
+    { flag: '--help', value: null, text: 'lists all commands' },
+    { flag: '--version', value: null, text: 'tells the version' },
+  )
   for (const definition of commands) {
     const words = wordsOf(definition)
     for (const [at, word] of words.entries()) {
       const { words: known } = placeAt(words.slice(0, at).join(' '))
       const isLast = at === words.length - 1
-      if (!known.some((each) => each.word === word)) known.push({ word, text: isLast ? definition.summary : `commands of ${word}` })
+      if (!known.some((each) => each.word === word))
+        known.push({ word, text: isLast ? definition.summary : `commands of ${word}` })
     }
     const place = placeAt(words.join(' '))
     place.options.push(...optionsOf(definition), ...EVERY)
@@ -51,25 +68,37 @@ export function placesOf(commands: readonly Definition[]): Place[] {
 
 /** Options with a value, each after the path of its command. */
 const valued = (places: readonly Place[], kind: Value): string[] =>
-  places.flatMap(({ path, options }) => options.filter(({ value }) => value === kind).map(({ flag }) => `${path} ${flag}`))
+  places.flatMap(({ path, options }) =>
+    options.filter(({ value }) => value === kind).map(({ flag }) => `${path} ${flag}`),
+  )
 
 /** One word of a shell. The table is ours, and its texts may hold any character. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 const patterns = (texts: readonly string[]): string => texts.map(quoted).join('|')
 /** A branch of `case`; none where nothing leads to it. */
-const branch = (texts: readonly string[], body: string): string[] => (texts.length === 0 ? [] : [`    ${patterns(texts)}) ${body} ;;`])
+const branch = (texts: readonly string[], body: string): string[] =>
+  texts.length === 0 ? [] : [`    ${patterns(texts)}) ${body} ;;`]
 
-/** One word further: `help` leads nowhere, and a word that a group does not have leads to a place where nothing is offered. */
+/**
+ * One word further: `help` leads nowhere, and a word that a group does not have leads to a place
+ * where nothing is offered.
+ */
 const walk = (places: readonly Place[]): string[] => [
-  ...branch(['help'], ''), ...branch(pathsOf(places), 'place="$next"'),
-  '    *) case "$place" in', ...branch(groupsOf(places), "place='?'").map((line) => `  ${line}`), '      esac ;;',
+  ...branch(['help'], ''),
+  ...branch(pathsOf(places), 'place="$next"'),
+  '    *) case "$place" in',
+  ...branch(groupsOf(places), "place='?'").map((line) => `  ${line}`),
+  '      esac ;;',
 ]
-const pathsOf = (places: readonly Place[]): string[] => places.map(({ path }) => path).filter((path) => path !== '')
-const groupsOf = (places: readonly Place[]): string[] => places.filter(({ words }) => words.length > 0).map(({ path }) => path)
+const pathsOf = (places: readonly Place[]): string[] =>
+  places.map(({ path }) => path).filter((path) => path !== '')
+const groupsOf = (places: readonly Place[]): string[] =>
+  places.filter(({ words }) => words.length > 0).map(({ path }) => path)
 
 /** For bash from 3.2, as macOS has it: no associative arrays. */
 function bash(places: readonly Place[]): string[] {
-  const offered = ({ words, choices }: Place): string => [...words.map(({ word }) => word), ...choices].join(' ')
+  const offered = ({ words, choices }: Place): string =>
+    [...words.map(({ word }) => word), ...choices].join(' ')
   return [
     '# Completion of the command "custody" for bash: source <(npx custody completion bash)',
     '_custody() {',
@@ -80,7 +109,9 @@ function bash(places: readonly Place[]): string[] {
     '    if [ -n "$before" ]; then before=""; continue; fi',
     '    case "$word" in -*)',
     '      case "$place $word" in',
-    ...branch([...valued(places, 'file'), ...valued(places, 'text')], 'before="$place $word"').map((line) => `  ${line}`),
+    ...branch([...valued(places, 'file'), ...valued(places, 'text')], 'before="$place $word"').map(
+      (line) => `  ${line}`,
+    ),
     '      esac',
     '      continue ;;',
     '    esac',
@@ -97,10 +128,16 @@ function bash(places: readonly Place[]): string[] {
     '  fi',
     '  local words="" options="" files=""',
     '  case "$place" in',
-    ...places.flatMap((place) => branch([place.path], [
-      `words=${quoted(offered(place))}`, `options=${quoted(place.options.map(({ flag }) => flag).join(' '))}`,
-      ...(place.files ? ['files=1'] : []),
-    ].join('; '))),
+    ...places.flatMap((place) =>
+      branch(
+        [place.path],
+        [
+          `words=${quoted(offered(place))}`,
+          `options=${quoted(place.options.map(({ flag }) => flag).join(' '))}`,
+          ...(place.files ? ['files=1'] : []),
+        ].join('; '),
+      ),
+    ),
     '  esac',
     '  case "$cur" in',
     '    -*) COMPREPLY=($(compgen -W "$options" -- "$cur")) ;;',
@@ -133,7 +170,9 @@ function zsh(places: readonly Place[]): string[] {
     '    if [[ -n "$before" ]]; then before=""; continue; fi',
     '    if [[ "$word" == -* ]]; then',
     '      case "$place $word" in',
-    ...branch([...valued(places, 'file'), ...valued(places, 'text')], 'before="$place $word"').map((line) => `  ${line}`),
+    ...branch([...valued(places, 'file'), ...valued(places, 'text')], 'before="$place $word"').map(
+      (line) => `  ${line}`,
+    ),
     '      esac',
     '      continue',
     '    fi',
@@ -150,10 +189,16 @@ function zsh(places: readonly Place[]): string[] {
     '    return',
     '  fi',
     '  case "$place" in',
-    ...places.flatMap((place) => branch([place.path], [
-      `offered=(${described([...place.words, ...place.choices.map((word) => ({ word, text: word }))])})`,
-      `options=(${described(place.options.map(({ flag, text }) => ({ word: flag, text })))})`, ...(place.files ? ['files=1'] : []),
-    ].join('; '))),
+    ...places.flatMap((place) =>
+      branch(
+        [place.path],
+        [
+          `offered=(${described([...place.words, ...place.choices.map((word) => ({ word, text: word }))])})`,
+          `options=(${described(place.options.map(({ flag, text }) => ({ word: flag, text })))})`,
+          ...(place.files ? ['files=1'] : []),
+        ].join('; '),
+      ),
+    ),
     '  esac',
     '  if [[ "${words[CURRENT]}" == -* ]]; then',
     "    _describe -o 'option' options",
@@ -168,12 +213,16 @@ function zsh(places: readonly Place[]): string[] {
 }
 
 /** Single quotes of fish: a backslash before a quote and before a backslash. */
-const fishQuoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
+const fishQuoted = (text: string): string =>
+  `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 
 function fish(places: readonly Place[]): string[] {
   const at = (path: string) => `-n ${fishQuoted(`__custody_at ${fishQuoted(path)}`)}`
   const offer = ({ path, words, options, choices, files }: Place): string[] => [
-    ...words.map(({ word, text }) => `complete -c custody ${at(path)} -a ${fishQuoted(word)} -d ${fishQuoted(text)}`),
+    ...words.map(
+      ({ word, text }) =>
+        `complete -c custody ${at(path)} -a ${fishQuoted(word)} -d ${fishQuoted(text)}`,
+    ),
     ...choices.map((word) => `complete -c custody ${at(path)} -a ${fishQuoted(word)}`),
     ...options.map(({ flag, value, text }) => {
       const takes = value === null ? '' : value === 'file' ? ' -r -F' : ' -x'
@@ -217,11 +266,16 @@ const SHELLS: Record<string, (places: readonly Place[]) => string[]> = { bash, z
 /** The script of a shell, line by line. @throws OperatorError for another shell */
 export function completionScript(shell: string, commands: readonly Definition[]): string[] {
   const script = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined
-  if (!script) throw new OperatorError(`SHELL: must be ${Object.keys(SHELLS).join(', ')}; "${shell}" is not known`)
+  if (!script)
+    throw new OperatorError(
+      `SHELL: must be ${Object.keys(SHELLS).join(', ')}; "${shell}" is not known`,
+    )
   return script(placesOf(commands))
 }
 
-export const completionRun = (commands: readonly Definition[]): Run => ({ words: [shell = ''] }) => {
-  const lines = completionScript(shell, commands)
-  return { result: { shell, script: lines.join('\n') }, text: lines }
-}
+export const completionRun =
+  (commands: readonly Definition[]): Run =>
+  ({ words: [shell = ''] }) => {
+    const lines = completionScript(shell, commands)
+    return { result: { shell, script: lines.join('\n') }, text: lines }
+  }

@@ -3,10 +3,16 @@ import { fileURLToPath } from 'node:url'
 import { OperatorError } from '../command.ts'
 import { wordsOf } from './definition.ts'
 
-/** Hosts of the platform, and hosts of a signer node. A bundle is for one of them; a checkout is both. */
+/**
+ * Hosts of the platform, and hosts of a signer node. A bundle is for one of them; a checkout is
+ * both.
+ */
 export type Host = 'platform' | 'signer'
 
-/** A command that is a program of its own: it reads its arguments by itself, and runs in this process. */
+/**
+ * A command that is a program of its own: it reads its arguments by itself, and runs in this
+ * process.
+ */
 export interface Program {
   usage: string
   summary: string
@@ -20,45 +26,104 @@ export interface Program {
 }
 
 const SETUP_OPTIONS = [
-  'as', 'mode', 'node', 'home', 'host', 'port', 'ports', 'listen', 'out', 'peers', 'platform', 'recovery', 'kek', 'check', 'repair-clock',
-  'restore', 'recovery-secret-file', 'print',
+  'as',
+  'mode',
+  'node',
+  'home',
+  'host',
+  'port',
+  'ports',
+  'listen',
+  'out',
+  'peers',
+  'platform',
+  'recovery',
+  'kek',
+  'check',
+  'repair-clock',
+  'restore',
+  'recovery-secret-file',
+  'print',
 ]
 
 export const PROGRAMS: readonly Program[] = [
   {
-    usage: 'start', hosts: ['platform'], options: [], modules: { platform: 'platform/src/main.ts' },
-    summary: 'Run the platform until SIGTERM; settings are environment variables, CUSTODY_ROLE is the role of the process.',
+    usage: 'start',
+    hosts: ['platform'],
+    options: [],
+    modules: { platform: 'platform/src/main.ts' },
+    summary:
+      'Run the platform until SIGTERM; settings are environment variables, CUSTODY_ROLE is the role of the process.',
   },
   {
-    usage: 'signer start', hosts: ['signer'], options: ['home'], modules: { signer: 'signer/src/main.ts' }, more: ['--keep'],
+    usage: 'signer start',
+    hosts: ['signer'],
+    options: ['home'],
+    modules: { signer: 'signer/src/main.ts' },
+    more: ['--keep'],
     summary: 'Run the signer node of --home until SIGTERM.',
   },
   {
-    usage: 'setup', hosts: ['platform', 'signer'], options: SETUP_OPTIONS,
+    usage: 'setup',
+    hosts: ['platform', 'signer'],
+    options: SETUP_OPTIONS,
     modules: { platform: 'signer/src/setup-platform.ts', signer: 'signer/src/setup.ts' },
-    summary: 'Set up a signer node, a recovery key or the platform’s identity, check a set-up, or restore a signer node’s home.',
+    summary:
+      'Set up a signer node, a recovery key or the platform’s identity, check a set-up, or restore a signer node’s home.',
   },
   {
-    usage: 'tls', hosts: ['platform', 'signer'], options: ['home', 'days'],
+    usage: 'tls',
+    hosts: ['platform', 'signer'],
+    options: ['home', 'days'],
     modules: { platform: 'signer/src/tls.ts', signer: 'signer/src/tls.ts' },
     summary: 'Print the expiry of a TLS certificate (status), or renew it (renew).',
   },
   {
-    usage: 'kek', hosts: ['signer'], options: ['home', 'kek'], modules: { signer: 'signer/src/kek.ts' },
-    summary: 'Print, try or change what wraps the keys of a signer node’s home (status, check, keygen, rotate).',
+    usage: 'kek',
+    hosts: ['signer'],
+    options: ['home', 'kek'],
+    modules: { signer: 'signer/src/kek.ts' },
+    summary:
+      'Print, try or change what wraps the keys of a signer node’s home (status, check, keygen, rotate).',
   },
   {
-    usage: 'recover', hosts: ['signer'], options: [
-      'home', 'backup', 'recovery-secret', 'print', 'listen', 'peer', 'workspace', 'network', 'to', 'tag', 'max-fee', 'endpoint', 'out',
-      'in', 'from-height', 'gap', 'sub-accounts', 'partner', 'wait',
+    usage: 'recover',
+    hosts: ['signer'],
+    options: [
+      'home',
+      'backup',
+      'recovery-secret',
+      'print',
+      'listen',
+      'peer',
+      'workspace',
+      'network',
+      'to',
+      'tag',
+      'max-fee',
+      'endpoint',
+      'out',
+      'in',
+      'from-height',
+      'gap',
+      'sub-accounts',
+      'partner',
+      'wait',
     ],
-    modules: { signer: 'signer/src/recover.ts' }, summary: 'Move funds without the platform (node, and the steps of its operator).',
+    modules: { signer: 'signer/src/recover.ts' },
+    summary: 'Move funds without the platform (node, and the steps of its operator).',
   },
 ]
 
-const NAMES: Record<Host, string> = { platform: 'a platform host (platform bundle)', signer: 'the host of a signer node (signer bundle)' }
+const NAMES: Record<Host, string> = {
+  platform: 'a platform host (platform bundle)',
+  signer: 'the host of a signer node (signer bundle)',
+}
 
-/** What this installation is: a bundle for one kind of host, or null for a checkout. The launcher of a bundle says so. */
+/**
+ * What this installation is: a bundle for one kind of host, or null for a checkout. The launcher of
+ * a bundle says so.
+ */
 export function bundleOf(env: NodeJS.ProcessEnv = process.env): Host | null {
   const kind = env['CUSTODY_BUNDLE']
   return kind === 'platform' || kind === 'signer' ? kind : null
@@ -66,29 +131,37 @@ export function bundleOf(env: NodeJS.ProcessEnv = process.env): Host | null {
 
 /** @returns the error for a command that is not in this bundle */
 export const elsewhere = (command: string, host: Host): OperatorError =>
-  new OperatorError(`${command} is not in this bundle: run it on ${NAMES[host]}. custody --help lists the commands of this host`)
+  new OperatorError(
+    `${command} is not in this bundle: run it on ${NAMES[host]}. custody --help lists the commands of this host`,
+  )
 
 /** The program that these words name. */
 export const programFor = (words: readonly string[]): Program | undefined =>
   PROGRAMS.find((program) => wordsOf(program).every((word, at) => words[at] === word))
 
 /**
- * Runs a program with the words after its name, in this process: signals and the exit code are its own.
+ * Runs a program with the words after its name, in this process: signals and the exit code are its
+ * own.
  * @throws OperatorError where this bundle does not have it
  */
 export async function runProgram(program: Program, words: readonly string[]): Promise<void> {
   const bundle = bundleOf()
   const name = wordsOf(program)
-  if (bundle !== null && !program.hosts.includes(bundle)) throw elsewhere(name.join(' '), program.hosts[0] as Host)
+  if (bundle !== null && !program.hosts.includes(bundle))
+    throw elsewhere(name.join(' '), program.hosts[0] as Host)
   const args = words.slice(name.length)
   if (program.options.length === 0 && args.length > 0) {
-    if (args.every((arg) => arg === '--help' || arg === '-h')) return printLines([`Usage: custody ${program.usage}`, program.summary])
-    throw new OperatorError(`${program.usage} takes no arguments: its settings are environment variables (docs/settings.md)`)
+    if (args.every((arg) => arg === '--help' || arg === '-h'))
+      return printLines([`Usage: custody ${program.usage}`, program.summary])
+    throw new OperatorError(
+      `${program.usage} takes no arguments: its settings are environment variables (docs/settings.md)`,
+    )
   }
   // In a checkout every program is there whole.
-  const module = bundle === null ? program.modules.signer ?? program.modules.platform : program.modules[bundle]
+  const module =
+    bundle === null ? (program.modules.signer ?? program.modules.platform) : program.modules[bundle]
   const url = new URL(`../../../../${module as string}`, import.meta.url)
   process.argv.splice(1, Infinity, fileURLToPath(url), ...args, ...(program.more ?? []))
-  const loaded = await import(url.href) as { start?: () => Promise<void> }
+  const loaded = (await import(url.href)) as { start?: () => Promise<void> }
   await loaded.start?.()
 }

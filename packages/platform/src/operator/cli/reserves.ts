@@ -4,33 +4,59 @@ import { OperatorError } from '../command.ts'
 import { callPlatform } from '../connect.ts'
 import { linesOr, type Run } from './typed.ts'
 
-interface Entry { asset: string; decimals: number; held: string; operating: string; owed: string; arriving: string; leaving: string }
+interface Entry {
+  asset: string
+  decimals: number
+  held: string
+  operating: string
+  owed: string
+  arriving: string
+  leaving: string
+}
 interface Told {
-  id: string; time: string; hash: string; signed_by: number[]; assets: Entry[]; short: string[]; problems?: string[]
+  id: string
+  time: string
+  hash: string
+  signed_by: number[]
+  assets: Entry[]
+  short: string[]
+  problems?: string[]
   networks: { network: string; from: { height: number }; to: { height: number } }[]
 }
 
-/** What is held beside what is operating, in percent of what is owed, rounded down: 99.999 is never shown as 100. */
+/**
+ * What is held beside what is operating, in percent of what is owed, rounded down: 99.999 is never
+ * shown as 100.
+ */
 function ratioOf({ held, operating, owed }: Entry): string {
   if (BigInt(owed) === 0n) return '–'
   const covered = BigInt(held) - BigInt(operating)
-  const hundredths = covered < 0n ? 0n : covered * 10_000n / BigInt(owed)
+  const hundredths = covered < 0n ? 0n : (covered * 10_000n) / BigInt(owed)
   return `${hundredths / 100n}.${String(hundredths % 100n).padStart(2, '0')} %`
 }
 
 function lineOf(each: Entry, isShort: boolean): string {
   const show = (amount: string) => formatAmount(BigInt(amount), each.decimals)
-  const moving = [['arriving', each.arriving], ['leaving', each.leaving]].filter(([, amount]) => amount !== '0')
-    .map(([what, amount]) => `, ${what} ${show(amount as string)}`).join('')
+  const moving = [
+    ['arriving', each.arriving],
+    ['leaving', each.leaving],
+  ]
+    .filter(([, amount]) => amount !== '0')
+    .map(([what, amount]) => `, ${what} ${show(amount as string)}`)
+    .join('')
   const amounts = `held ${show(each.held)} (operating ${show(each.operating)}), owed ${show(each.owed)}`
   return `${isShort ? 'SHORT ' : ''}${each.asset}: ${amounts}, ${ratioOf(each)}${moving}`
 }
 
 function textOf(told: Told): string[] {
-  const heights = told.networks.map(({ network, from, to }) => (
-    `${network} ${from.height}${from.height === to.height ? '' : `–${to.height}`}`))
+  const heights = told.networks.map(
+    ({ network, from, to }) =>
+      `${network} ${from.height}${from.height === to.height ? '' : `–${to.height}`}`,
+  )
   return [
-    `${told.id} of ${told.time}, signed by nodes ${told.signed_by.join(', ')}`, `SHA-256 ${told.hash}`, `blocks: ${heights.join(', ')}`,
+    `${told.id} of ${told.time}, signed by nodes ${told.signed_by.join(', ')}`,
+    `SHA-256 ${told.hash}`,
+    `blocks: ${heights.join(', ')}`,
     ...told.assets.map((each) => lineOf(each, told.short.includes(each.asset))),
     ...(told.problems ?? []).map((problem) => `did not sign: ${problem}`),
     ...(told.short.length > 0 ? [`MORE IS OWED THAN HELD of ${told.short.join(', ')}`] : []),
@@ -46,7 +72,9 @@ export const publish: Run = async ({ home }) => {
 export const list: Run = async ({ home }) => {
   const result = await callPlatform(home, 'reserves list', {})
   const lines = (result as unknown as { statements: Told[] }).statements.map(
-    ({ id, time, hash, short }) => `${id}  ${time}  ${hash}${short.length > 0 ? `  short of ${short.join(', ')}` : ''}`)
+    ({ id, time, hash, short }) =>
+      `${id}  ${time}  ${hash}${short.length > 0 ? `  short of ${short.join(', ')}` : ''}`,
+  )
   return { result, text: linesOr(lines, 'nothing was published yet') }
 }
 
@@ -57,7 +85,10 @@ function write(file: string, option: string, text: string): void {
 
 export const show: Run = async ({ home, words, values }) => {
   const { statement: to, holdings: listTo } = values
-  const result = await callPlatform(home, 'reserves show', { id: words[0] ?? null, holdings: typeof listTo === 'string' })
+  const result = await callPlatform(home, 'reserves show', {
+    id: words[0] ?? null,
+    holdings: typeof listTo === 'string',
+  })
   const { published, holdings, ...told } = result
   if (typeof to === 'string') write(to, 'statement', JSON.stringify(published))
   if (typeof listTo === 'string') write(listTo, 'holdings', holdings as string)

@@ -3,16 +3,28 @@ import { OperatorError } from '../command.ts'
 import { callPlatform, callSigner, localSigners } from '../connect.ts'
 import { enrolAtNodes, enrolmentLine, readApiKey } from '../enrol.ts'
 import { newOrder, nodeAt, orderNodes, type NodeAnswer } from '../nodes.ts'
-import { orderDrain, orderLine, orderStake, registryAt, type StakeAction, type TankOrder } from '../tank-orders.ts'
+import {
+  orderDrain,
+  orderLine,
+  orderStake,
+  registryAt,
+  type StakeAction,
+  type TankOrder,
+} from '../tank-orders.ts'
 import { wishOf, writeTrust } from './api-user.ts'
 import { need, type Outcome, type Run, type Values } from './typed.ts'
 
-/** A node whose own entrance is on this machine: by its number, or by its home where it is alone here. */
+/**
+ * A node whose own entrance is on this machine: by its number, or by its home where it is alone
+ * here.
+ */
 function pick(home: string, values: Values) {
   if (values['home'] !== undefined) return here(values)
   const signers = localSigners(home)
   if (signers.length === 0) {
-    throw new OperatorError('no signer node is on this machine: run this on the node’s own host, with --home and the home of the node')
+    throw new OperatorError(
+      'no signer node is on this machine: run this on the node’s own host, with --home and the home of the node',
+    )
   }
   const found = signers.find(({ node }) => String(node) === need(values, 'node'))
   if (!found) throw new OperatorError('--node: must be 1, 2 or 3')
@@ -20,59 +32,98 @@ function pick(home: string, values: Values) {
 }
 
 export const status: Run = async ({ home, values }) => {
-  const result = values['home'] === undefined ? await callPlatform(home, 'signer status', {}) as { nodes: Record<string, unknown>[] }
-    : { nodes: [await callSigner(here(values), 'status', {}) as Record<string, unknown>] }
+  const result =
+    values['home'] === undefined
+      ? ((await callPlatform(home, 'signer status', {})) as { nodes: Record<string, unknown>[] })
+      : { nodes: [(await callSigner(here(values), 'status', {})) as Record<string, unknown>] }
   const lines = result.nodes.map((node) => {
     const name = `signer ${String(node['node'])}`
     if (node['error']) return `${name}: ${String(node['error'])}`
     return `${name}: ready, ${String(node['keys'])} keys, record ${(node['record'] as { height: number }).height}`
   })
-  return { result: { ...result }, text: lines, exitCode: result.nodes.every((node) => !node['error']) ? 0 : 1 }
+  return {
+    result: { ...result },
+    text: lines,
+    exitCode: result.nodes.every((node) => !node['error']) ? 0 : 1,
+  }
 }
 
 export const refresh: Run = async ({ home, values }) => {
-  const [first] = values['home'] === undefined && values['node'] === undefined ? localSigners(home) : [pick(home, values)]
+  const [first] =
+    values['home'] === undefined && values['node'] === undefined
+      ? localSigners(home)
+      : [pick(home, values)]
   if (!first) throw new OperatorError('no signer node is on this machine')
-  const result = await callSigner(first, 'refresh', values['workspace'] ? { workspace: values['workspace'] } : {}) as {
+  const result = (await callSigner(
+    first,
+    'refresh',
+    values['workspace'] ? { workspace: values['workspace'] } : {},
+  )) as {
     refreshed: { key_id: string; epoch: number }[]
     failed: { key_id: string; reason: string }[]
   }
   if (values['workspace'] && result.refreshed.length + result.failed.length === 0) {
-    throw new OperatorError(`--workspace: the signer nodes hold no key of ${String(values['workspace'])}`)
+    throw new OperatorError(
+      `--workspace: the signer nodes hold no key of ${String(values['workspace'])}`,
+    )
   }
   const lines = [
     ...result.refreshed.map((key) => `${key.key_id}: epoch ${key.epoch}`),
-    ...result.failed.map((key) => `${key.key_id}: FAILED, the old shares stay in use: ${key.reason}`),
+    ...result.failed.map(
+      (key) => `${key.key_id}: FAILED, the old shares stay in use: ${key.reason}`,
+    ),
   ]
   return { result, text: lines, exitCode: result.failed.length === 0 ? 0 : 1 }
 }
 
-interface Ban { node: number; identity: string; at: number; reason: string; cause: string; by?: number }
+interface Ban {
+  node: number
+  identity: string
+  at: number
+  reason: string
+  cause: string
+  by?: number
+}
 const causeOf = ({ cause, reason, at }: Omit<Ban, 'node'>): string =>
   `${cause === 'operator' ? "operator's order" : 'proven cheat'}, ${new Date(at).toISOString()}: ${reason}`
 
 export const bans: Run = async ({ home, values }) => {
   const signer = pick(home, values)
-  const result = await callSigner(signer, 'bans', {}) as { bans: Ban[]; reports: Ban[] }
+  const result = (await callSigner(signer, 'bans', {})) as { bans: Ban[]; reports: Ban[] }
   const lines = [
-    ...result.bans.map((each) => `signer ${signer.node} has banned signer ${each.node} (${each.identity}): ${causeOf(each)}`),
-    ...result.reports.map((each) => `signer ${each.by} reports a ban of signer ${each.node} (${each.identity}): ${causeOf(each)}`),
+    ...result.bans.map(
+      (each) =>
+        `signer ${signer.node} has banned signer ${each.node} (${each.identity}): ${causeOf(each)}`,
+    ),
+    ...result.reports.map(
+      (each) =>
+        `signer ${each.by} reports a ban of signer ${each.node} (${each.identity}): ${causeOf(each)}`,
+    ),
   ]
-  return { result: { ...result }, text: lines.length === 0 ? `signer ${signer.node}: no ban, no report of one` : lines }
+  return {
+    result: { ...result },
+    text: lines.length === 0 ? `signer ${signer.node}: no ban, no report of one` : lines,
+  }
 }
 
 export const ban: Run = async ({ home, values }) => {
   const peer = need(values, 'peer')
   if (!/^[123]$/.test(peer)) throw new OperatorError('--peer: must be 1, 2 or 3')
   const reason = values['reason'] === undefined ? {} : { reason: values['reason'] }
-  const result = await callSigner(pick(home, values), 'ban', { node: Number(peer), ...reason }) as Ban & { banned: number }
+  const result = (await callSigner(pick(home, values), 'ban', {
+    node: Number(peer),
+    ...reason,
+  })) as Ban & { banned: number }
   const text = `signer ${result.node} has banned signer ${result.banned} (${result.identity}): ${causeOf(result)}`
   return { result: { ...result }, text }
 }
 
 export const backup: Run = async ({ home, values }) => {
   const file = resolve(need(values, 'out'))
-  const result = await callSigner(pick(home, values), 'backup', { file }) as Record<string, unknown>
+  const result = (await callSigner(pick(home, values), 'backup', { file })) as Record<
+    string,
+    unknown
+  >
   return { result, text: `backup written to ${file}` }
 }
 
@@ -86,7 +137,12 @@ interface Restored {
   workspaces: string[]
   key_ids: string[]
   enrolments: {
-    api_key: string; key_fingerprint: string; role: string; workspace: string; sub_account: number; sub_account_name: string | null
+    api_key: string
+    key_fingerprint: string
+    role: string
+    workspace: string
+    sub_account: number
+    sub_account_name: string | null
   }[]
   drains: { order: string; workspace: string; network: string; to_address: string }[]
   left_out: { api_key?: string; order?: string; workspace: string; missing_at: number[] }[]
@@ -94,45 +150,67 @@ interface Restored {
 }
 
 const restoredLines = (node: number, it: Restored): string[] => [
-  `signer ${node}: ${it.restored ? 'restored' : 'this would be restored'} from a backup of ${new Date(it.made_at * 1000).toISOString()}`
-    + (it.signed ? '' : ', which is not signed (an earlier version made it)'),
+  `signer ${node}: ${it.restored ? 'restored' : 'this would be restored'} from a backup of ${new Date(it.made_at * 1000).toISOString()}` +
+    (it.signed ? '' : ', which is not signed (an earlier version made it)'),
   `${it.key_ids.length} keys, of ${it.workspaces.join(', ') || 'no workspace'}`,
-  ...it.enrolments.map(({ api_key, key_fingerprint, role, workspace, sub_account, sub_account_name }) => (
-    `enrolled: ${api_key} ${key_fingerprint} ${role} ${workspace}/${sub_account_name ?? '-'} (${sub_account})`)),
-  ...it.drains.map((each) => `order: drain ${each.workspace} ${each.network} to ${each.to_address} (${each.order})`),
-  ...it.left_out.map((each) => (
-    `NOT restored: ${each.api_key ?? `order ${String(each.order)}`} of ${each.workspace}, which signer ${each.missing_at.join(' and ')} `
-    + 'does not hold so: type it again if it is right')),
-  ...(it.not_in_backup === 0 ? [] : [
-    `${it.not_in_backup} enrolments or orders of both peers are not in the backup: ask their operators, and type those that are right`,
-  ]),
+  ...it.enrolments.map(
+    ({ api_key, key_fingerprint, role, workspace, sub_account, sub_account_name }) =>
+      `enrolled: ${api_key} ${key_fingerprint} ${role} ${workspace}/${sub_account_name ?? '-'} (${sub_account})`,
+  ),
+  ...it.drains.map(
+    (each) =>
+      `order: drain ${each.workspace} ${each.network} to ${each.to_address} (${each.order})`,
+  ),
+  ...it.left_out.map(
+    (each) =>
+      `NOT restored: ${each.api_key ?? `order ${String(each.order)}`} of ${each.workspace}, which signer ${each.missing_at.join(' and ')} ` +
+      'does not hold so: type it again if it is right',
+  ),
+  ...(it.not_in_backup === 0
+    ? []
+    : [
+        `${it.not_in_backup} enrolments or orders of both peers are not in the backup: ask their operators, and type those that are right`,
+      ]),
 ]
 
 export const restore: Run = async ({ home, values }) => {
   const signer = pick(home, values)
-  const result = await callSigner(signer, 'restore', {
-    file: resolve(need(values, 'in')), recovery_secret_file: resolve(need(values, 'recovery-secret')),
+  const result = (await callSigner(signer, 'restore', {
+    file: resolve(need(values, 'in')),
+    recovery_secret_file: resolve(need(values, 'recovery-secret')),
     ...(values['preview'] === true ? { preview: true } : {}),
     ...(values['confirm'] === undefined ? {} : { confirm: values['confirm'] }),
-  }) as unknown as Restored
+  })) as unknown as Restored
   const lines = restoredLines(signer.node, result)
-  if (result.confirm !== undefined) lines.push(`read it, and run the same command with --confirm ${result.confirm}`)
-  return { result: { ...result }, text: lines, exitCode: result.restored || values['preview'] === true ? 0 : 2 }
+  if (result.confirm !== undefined)
+    lines.push(`read it, and run the same command with --confirm ${result.confirm}`)
+  return {
+    result: { ...result },
+    text: lines,
+    exitCode: result.restored || values['preview'] === true ? 0 : 2,
+  }
 }
 
 // Orders at one node, on its own host, as its operator types them (docs/enrolment.md).
 const here = (values: Values) => nodeAt(resolve(need(values, 'home')))
 const registry = (values: Values) => registryAt(resolve(need(values, 'home')))
 const tank = (values: Values) => ({
-  order: typeof values['order'] === 'string' ? values['order'] : newOrder(), workspace: need(values, 'workspace'),
+  order: typeof values['order'] === 'string' ? values['order'] : newOrder(),
+  workspace: need(values, 'workspace'),
   network: need(values, 'network'),
 })
 const ordered = ({ answers: [answer], order }: TankOrder): Outcome => ({
-  result: { ...answer }, text: [orderLine(answer as NodeAnswer), `give the other nodes and the platform --order ${order}`],
+  result: { ...answer },
+  text: [orderLine(answer as NodeAnswer), `give the other nodes and the platform --order ${order}`],
 })
 
 export const enrol: Run = async ({ values }) => {
-  const { answers: [answer], apiKey, index, trust } = await enrolAtNodes([here(values)], wishOf(values))
+  const {
+    answers: [answer],
+    apiKey,
+    index,
+    trust,
+  } = await enrolAtNodes([here(values)], wishOf(values))
   const lines = [
     enrolmentLine(answer as NodeAnswer),
     `API key ${apiKey}, index ${index}: give the same --api-key at the other nodes, and --api-key and --index at the platform`,
@@ -144,20 +222,39 @@ export const enrol: Run = async ({ values }) => {
 export const revoke: Run = async ({ values }) => {
   const node = here(values)
   const apiKey = readApiKey(need(values, 'api-key'))
-  const { answers: [answer] } = await orderNodes([node], 'revoke', { api_key: apiKey }, { expect: { api_key: apiKey, revoked: true } })
+  const {
+    answers: [answer],
+  } = await orderNodes(
+    [node],
+    'revoke',
+    { api_key: apiKey },
+    { expect: { api_key: apiKey, revoked: true } },
+  )
   return {
     result: { ...answer },
-    text: answer?.['known'] === true ? enrolmentLine(answer) : `signer ${node.node}: ${apiKey} was not enrolled here, and never will be`,
+    text:
+      answer?.['known'] === true
+        ? enrolmentLine(answer)
+        : `signer ${node.node}: ${apiKey} was not enrolled here, and never will be`,
   }
 }
 
 export const drain: Run = async ({ values }) =>
-  ordered(await orderDrain([here(values)], registry(values), { ...tank(values), to: need(values, 'to') }))
+  ordered(
+    await orderDrain([here(values)], registry(values), { ...tank(values), to: need(values, 'to') }),
+  )
 
-const byOrder = (action: StakeAction): Run => async ({ values }) =>
-  ordered(await orderStake([here(values)], registry(values), {
-    ...tank(values), action, amount: values['amount'], resource: values['resource'] ?? 'ENERGY',
-  }))
+const byOrder =
+  (action: StakeAction): Run =>
+  async ({ values }) =>
+    ordered(
+      await orderStake([here(values)], registry(values), {
+        ...tank(values),
+        action,
+        amount: values['amount'],
+        resource: values['resource'] ?? 'ENERGY',
+      }),
+    )
 export const stake = byOrder('stake')
 export const unstake = byOrder('unstake')
 export const release = byOrder('release')

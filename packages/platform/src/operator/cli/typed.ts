@@ -4,7 +4,11 @@ import { OperatorError } from '../command.ts'
 
 /** What was typed after a command: its options by their names, and its arguments in order. */
 export type Values = Record<string, string | boolean | undefined>
-export interface Typed { home: string; words: string[]; values: Values }
+export interface Typed {
+  home: string
+  words: string[]
+  values: Values
+}
 /** What a command found. `text`: a string is one line. */
 export interface Outcome {
   result: Record<string, unknown>
@@ -28,10 +32,14 @@ function readText(path: string, option: string): string {
   return readFileSync(path, 'utf8')
 }
 
-/** A public key as PEM: of a file, or typed as `base64:` and its DER, as the control panel shows it. */
+/**
+ * A public key as PEM: of a file, or typed as `base64:` and its DER, as the control panel shows it.
+ */
 export function readPublicKey(typed: string): string {
   const word = /^base64:([A-Za-z0-9+/]+={0,2})$/.exec(typed)
-  return word ? `-----BEGIN PUBLIC KEY-----\n${word[1]}\n-----END PUBLIC KEY-----` : readText(typed, 'public-key')
+  return word
+    ? `-----BEGIN PUBLIC KEY-----\n${word[1]}\n-----END PUBLIC KEY-----`
+    : readText(typed, 'public-key')
 }
 
 export function warn(problems: readonly string[], what: string): void {
@@ -39,4 +47,5 @@ export function warn(problems: readonly string[], what: string): void {
 }
 
 /** The lines, or a sentence where there are none. */
-export const linesOr = (lines: readonly string[], none: string): string | readonly string[] => (lines.length > 0 ? lines : none)
+export const linesOr = (lines: readonly string[], none: string): string | readonly string[] =>
+  lines.length > 0 ? lines : none

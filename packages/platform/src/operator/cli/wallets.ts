@@ -8,35 +8,59 @@ function walletLine(wallet: Record<string, unknown>): string {
 
 export const walletSet: Run = async ({ home, values }) => {
   const result = await callPlatform(home, 'wallet set', {
-    id: values['id'], workspace: values['workspace'], sub_account: values['sub-account'], asset: values['asset'],
-    status: need(values, 'status'), reason: values['reason'],
+    id: values['id'],
+    workspace: values['workspace'],
+    sub_account: values['sub-account'],
+    asset: values['asset'],
+    status: need(values, 'status'),
+    reason: values['reason'],
   })
   return { result, text: `${walletLine(result)}${result['changed'] ? '' : ' already'}` }
 }
 
 export const walletList: Run = async ({ home, values }) => {
-  const result = await callPlatform(home, 'wallet list', { workspace: values['workspace'] }) as { wallets: Record<string, unknown>[] }
+  const result = (await callPlatform(home, 'wallet list', { workspace: values['workspace'] })) as {
+    wallets: Record<string, unknown>[]
+  }
   return { result: { ...result }, text: linesOr(result.wallets.map(walletLine), 'no wallets') }
 }
 
-const sweep = (action: 'set' | 'show'): Run => async ({ home, values }) => {
-  const result = await callPlatform(home, `sweep ${action}`, {
-    network: values['network'], asset: values['asset'], cost_multiple: values['cost-multiple'], min_amount: values['min-amount'],
-  })
-  const { assets, waiting } = result as { assets: Record<string, string>[]; waiting: Record<string, string>[] }
-  return {
-    result,
-    text: [
-      ...assets.map((each) => `${each['asset']}: more than ${each['cost_multiple']} times the network fee, at least ${each['min_amount']}`),
-      ...waiting.map((each) => `${each['asset']} ${each['address']}: ${each['amount']} ${each['reason']}`),
-    ],
+const sweep =
+  (action: 'set' | 'show'): Run =>
+  async ({ home, values }) => {
+    const result = await callPlatform(home, `sweep ${action}`, {
+      network: values['network'],
+      asset: values['asset'],
+      cost_multiple: values['cost-multiple'],
+      min_amount: values['min-amount'],
+    })
+    const { assets, waiting } = result as {
+      assets: Record<string, string>[]
+      waiting: Record<string, string>[]
+    }
+    return {
+      result,
+      text: [
+        ...assets.map(
+          (each) =>
+            `${each['asset']}: more than ${each['cost_multiple']} times the network fee, at least ${each['min_amount']}`,
+        ),
+        ...waiting.map(
+          (each) => `${each['asset']} ${each['address']}: ${each['amount']} ${each['reason']}`,
+        ),
+      ],
+    }
   }
-}
 export const sweepSet = sweep('set')
 export const sweepShow = sweep('show')
 
 export const amlRelease: Run = async ({ home, values }) => {
-  const result = await callPlatform(home, 'aml release', { transaction: need(values, 'transaction') })
+  const result = await callPlatform(home, 'aml release', {
+    transaction: need(values, 'transaction'),
+  })
   const done = result['again'] ? 'was released before' : 'is released'
-  return { result, text: `${String(result['transaction'])} ${done}; senders that are known stay screened` }
+  return {
+    result,
+    text: `${String(result['transaction'])} ${done}; senders that are known stay screened`,
+  }
 }

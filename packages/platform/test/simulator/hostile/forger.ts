@@ -1,7 +1,17 @@
 import { address as bech32 } from 'bitcoinjs-lib'
 import { addressAt, type Network, type UnsignedTransaction } from '@custody/chains'
 import type { SignedRequest } from '@custody/request-auth'
-import { BTC, btc, ETH, eth, funding, SINK_BTC_SCRIPT, usdt, type EthOptions, type Workspace } from '../../../../signer/test/house.ts'
+import {
+  BTC,
+  btc,
+  ETH,
+  eth,
+  funding,
+  SINK_BTC_SCRIPT,
+  usdt,
+  type EthOptions,
+  type Workspace,
+} from '../../../../signer/test/house.ts'
 import type { WholeKeys } from '../../whole-keys.ts'
 import type { Chance } from '../chance.ts'
 import type { People, Wish } from './requests.ts'
@@ -12,7 +22,10 @@ const FORGED = 120
 const GWEI = 1_000_000_000n
 const CHANGE_INDEX = 0x7fffffff
 
-export interface Item { purpose: Record<string, unknown>; unsigned: UnsignedTransaction }
+export interface Item {
+  purpose: Record<string, unknown>
+  unsigned: UnsignedTransaction
+}
 
 /** What a platform asks of the nodes that is honest in most details, and forged in some. */
 export class Forger {
@@ -43,20 +56,37 @@ export class Forger {
 
   #request(wish: Wish): SignedRequest {
     const { request } = wish
-    return this.#forge(request, () => this.#chance.of([
-      { ...request, body: request.body.replace(/"amount":"?[0-9.]+"?/, '"amount":"9.9"') },
-      { ...request, body: request.body.replace(/"destination_address":"\w+"/, `"destination_address":"${SINKS[1]}"`) },
-      { ...request, token: this.#chance.of(this.#people.wishes).request.token },
-      { ...request, uri: `${request.uri}/other/cancel` },
-    ]))
+    return this.#forge(request, () =>
+      this.#chance.of([
+        { ...request, body: request.body.replace(/"amount":"?[0-9.]+"?/, '"amount":"9.9"') },
+        {
+          ...request,
+          body: request.body.replace(
+            /"destination_address":"\w+"/,
+            `"destination_address":"${SINKS[1]}"`,
+          ),
+        },
+        { ...request, token: this.#chance.of(this.#people.wishes).request.token },
+        { ...request, uri: `${request.uri}/other/cancel` },
+      ]),
+    )
   }
 
   /** The payment's purpose, with receipts that are its own, another's, or none. */
   pay(wish: Wish): Record<string, unknown> {
-    const receipts = this.#forge(wish.receipts, () => this.#chance.of(this.#people.wishes).receipts).slice(0, 3)
-    const faster = this.#forge(wish.speedUps, () => this.#chance.of(this.#people.wishes).cancels).at(-1)
+    const receipts = this.#forge(
+      wish.receipts,
+      () => this.#chance.of(this.#people.wishes).receipts,
+    ).slice(0, 3)
+    const faster = this.#forge(
+      wish.speedUps,
+      () => this.#chance.of(this.#people.wishes).cancels,
+    ).at(-1)
     return {
-      kind: 'pay', request: this.#request(wish), ...(receipts.length > 0 ? { receipts } : {}), ...(faster ? { speed_up: { request: faster } } : {}),
+      kind: 'pay',
+      request: this.#request(wish),
+      ...(receipts.length > 0 ? { receipts } : {}),
+      ...(faster ? { speed_up: { request: faster } } : {}),
     }
   }
 
@@ -67,7 +97,8 @@ export class Forger {
 
   #nonce(path: number[], plus = 0, of = ''): number {
     const placed = this.placed.get(of)
-    const next = placed !== undefined && plus === 0 ? placed : (this.nonces.get(path.join('/')) ?? 0) + plus
+    const next =
+      placed !== undefined && plus === 0 ? placed : (this.nonces.get(path.join('/')) ?? 0) + plus
     return this.#forge(next, () => Math.max(0, next + this.#chance.of([-2, -1, -1, 1, 2])))
   }
 
@@ -78,18 +109,26 @@ export class Forger {
     const path = [sub, ETH.chain_index, this.#forge(0, () => 1)]
     const options: EthOptions = {
       nonce: this.#nonce(path, plus, wish.name),
-      maxFeePerGas: this.#forge(2n * GWEI, () => this.#chance.of([GWEI, 3n * GWEI, 100_000n * GWEI])),
+      maxFeePerGas: this.#forge(2n * GWEI, () =>
+        this.#chance.of([GWEI, 3n * GWEI, 100_000n * GWEI]),
+      ),
       ...(this.#chance.rarely(20) ? { chainId: 1 } : {}),
     }
-    const to = this.#forge(own ? this.address(ETH, path) : wish.to, () => this.#chance.of([...SINKS, this.address(ETH, [0, ETH.chain_index, 0])]))
-    const units = this.#forge(own ? 0n : wish.units, () => wish.units + BigInt(this.#chance.of([-1, 1, 1000])))
+    const to = this.#forge(own ? this.address(ETH, path) : wish.to, () =>
+      this.#chance.of([...SINKS, this.address(ETH, [0, ETH.chain_index, 0])]),
+    )
+    const units = this.#forge(
+      own ? 0n : wish.units,
+      () => wish.units + BigInt(this.#chance.of([-1, 1, 1000])),
+    )
     const isToken = this.#forge(wish.asset === 'USDT_ETH' && !own, () => wish.asset !== 'USDT_ETH')
     return isToken ? usdt(path, to, units, options) : eth(path, { ...options, to, value: units })
   }
 
   #btc(sub: number, wish: Wish, own: boolean): UnsignedTransaction {
     const workspace = {
-      key: this.#keys.keys.secp256k1, publicKeyAt: this.#keys.at.secp256k1,
+      key: this.#keys.keys.secp256k1,
+      publicKeyAt: this.#keys.at.secp256k1,
     } as unknown as Workspace
     const path = [sub, BTC.chain_index, 0]
     // A coin that was there before, or another one.
@@ -102,11 +141,24 @@ export class Forger {
     }
     const { coin, path: from } = this.#chance.of(this.#forge(mine, () => this.#funding))
     const amount = this.#forge(own ? 290_000n : wish.units, () => wish.units + 1n)
-    const changePath = this.#forge([sub, BTC.chain_index, CHANGE_INDEX], () => [this.#chance.of([0, 1, 2]), BTC.chain_index, this.#chance.of([0, 5, CHANGE_INDEX])])
+    const changePath = this.#forge([sub, BTC.chain_index, CHANGE_INDEX], () => [
+      this.#chance.of([0, 1, 2]),
+      BTC.chain_index,
+      this.#chance.of([0, 5, CHANGE_INDEX]),
+    ])
     const back = scriptOf(this.address(BTC, [sub, BTC.chain_index, CHANGE_INDEX]))
     return btc(workspace, {
-      inputs: [{ funding: coin, output: 0, path: from }], amount, payTo: this.#forge(own ? back : SINK_BTC_SCRIPT, () => back),
-      ...(own ? {} : { change: { path: changePath, value: this.#forge(290_000n - amount, () => this.#chance.of([1000n, 400_000n])) } }),
+      inputs: [{ funding: coin, output: 0, path: from }],
+      amount,
+      payTo: this.#forge(own ? back : SINK_BTC_SCRIPT, () => back),
+      ...(own
+        ? {}
+        : {
+            change: {
+              path: changePath,
+              value: this.#forge(290_000n - amount, () => this.#chance.of([1000n, 400_000n])),
+            },
+          }),
     })
   }
 
@@ -116,11 +168,24 @@ export class Forger {
     const asset = this.#chance.of(['ETH', 'USDT_ETH'])
     const path = [subAccount, ETH.chain_index, this.#forge(index, () => this.#chance.of([0, 1, 2]))]
     const home = this.address(ETH, [subAccount, ETH.chain_index, 0])
-    const to = this.#forge(home, () => this.#chance.of([...SINKS, this.address(ETH, [3 - subAccount, ETH.chain_index, 0])]))
-    const options = { nonce: this.#nonce(path), maxFeePerGas: this.#forge(2n * GWEI, () => 100_000n * GWEI) }
+    const to = this.#forge(home, () =>
+      this.#chance.of([...SINKS, this.address(ETH, [3 - subAccount, ETH.chain_index, 0])]),
+    )
+    const options = {
+      nonce: this.#nonce(path),
+      maxFeePerGas: this.#forge(2n * GWEI, () => 100_000n * GWEI),
+    }
     return {
-      purpose: { kind: 'sweep', sub_account: this.#forge(subAccount, () => this.#chance.of([0, 1, 2])), asset, address_index: index },
-      unsigned: this.#forge(asset, () => 'ETH') === 'ETH' ? eth(path, { ...options, to, value: 5n }) : usdt(path, to, 5n, options),
+      purpose: {
+        kind: 'sweep',
+        sub_account: this.#forge(subAccount, () => this.#chance.of([0, 1, 2])),
+        asset,
+        address_index: index,
+      },
+      unsigned:
+        this.#forge(asset, () => 'ETH') === 'ETH'
+          ? eth(path, { ...options, to, value: 5n })
+          : usdt(path, to, 5n, options),
     }
   }
 
@@ -128,16 +193,30 @@ export class Forger {
   fuel(wishes: readonly Wish[]): Item {
     const [first, ...others] = wishes as [Wish, ...Wish[]]
     const cost = (): { gas: string; max_fee_per_gas: string } => ({
-      gas: this.#forge('65000', () => '6500000'), max_fee_per_gas: this.#forge(String(2n * GWEI), () => String(2000n * GWEI)),
+      gas: this.#forge('65000', () => '6500000'),
+      max_fee_per_gas: this.#forge(String(2n * GWEI), () => String(2000n * GWEI)),
     })
     const costs = wishes.map(cost)
-    const most = costs.reduce((sum, { gas, max_fee_per_gas: price }) => sum + BigInt(gas) * BigInt(price) * 12n / 10n, 0n)
-    const path = this.#forge([0, ETH.chain_index, 0], () => [first.person.subAccount, ETH.chain_index, 0])
-    const to = this.#forge(this.address(ETH, [first.person.subAccount, ETH.chain_index, 0]), () => this.#chance.of(SINKS))
+    const most = costs.reduce(
+      (sum, { gas, max_fee_per_gas: price }) => sum + (BigInt(gas) * BigInt(price) * 12n) / 10n,
+      0n,
+    )
+    const path = this.#forge([0, ETH.chain_index, 0], () => [
+      first.person.subAccount,
+      ETH.chain_index,
+      0,
+    ])
+    const to = this.#forge(this.address(ETH, [first.person.subAccount, ETH.chain_index, 0]), () =>
+      this.#chance.of(SINKS),
+    )
     const value = this.#forge(most, () => this.#chance.of([most + 1n, 2n * most, most / 2n]))
     const purpose = {
-      kind: 'fuel', for: this.pay(first), ...costs[0],
-      ...(others.length === 0 ? {} : { beside: others.map((wish, at) => ({ for: this.pay(wish), ...costs[at + 1] })) }),
+      kind: 'fuel',
+      for: this.pay(first),
+      ...costs[0],
+      ...(others.length === 0
+        ? {}
+        : { beside: others.map((wish, at) => ({ for: this.pay(wish), ...costs[at + 1] })) }),
     }
     return { purpose, unsigned: eth(path, { to, value, nonce: this.#nonce(path) }) }
   }

@@ -3,27 +3,59 @@ import type { UnsignedTransaction } from '@custody/chains'
 import { decodeFunctionData, erc20Abi, parseTransaction } from 'viem'
 import { DECIMALS, type Wish } from './requests.ts'
 
-/** An unsigned transaction as the oracle reads it: with other libraries than the nodes. `place`: two that share one exclude each other. */
-export interface Read { places: string[]; asset: string; pays: { to: string; units: bigint }[]; fee: bigint; sub: number; index: number }
+/**
+ * An unsigned transaction as the oracle reads it: with other libraries than the nodes. `place`: two
+ * that share one exclude each other.
+ */
+export interface Read {
+  places: string[]
+  asset: string
+  pays: { to: string; units: bigint }[]
+  fee: bigint
+  sub: number
+  index: number
+}
 
-export function read(unsigned: UnsignedTransaction, usdt: string, coins: ReadonlyMap<string, bigint>): Read {
+export function read(
+  unsigned: UnsignedTransaction,
+  usdt: string,
+  coins: ReadonlyMap<string, bigint>,
+): Read {
   const [{ path }] = unsigned.inputs as [{ path: number[] }]
   const [sub = -1, , index = -1] = path
   if (unsigned.network === 'BTC') {
     const transaction = Transaction.fromHex(unsigned.bytes)
     const outs = transaction.outs.filter((_, at) => at !== unsigned.change?.output)
-    const places = transaction.ins.map(({ hash, index: vout }) => `${Buffer.from(hash).reverse().toString('hex')}:${vout}`)
+    const places = transaction.ins.map(
+      ({ hash, index: vout }) => `${Buffer.from(hash).reverse().toString('hex')}:${vout}`,
+    )
     const spent = places.reduce((sum, place) => sum + (coins.get(place) ?? 0n), 0n)
     return {
-      places, asset: 'BTC', sub, index, fee: spent - transaction.outs.reduce((sum, { value }) => sum + BigInt(value), 0n),
-      pays: outs.map(({ script, value }) => ({ to: btcAddress.fromOutputScript(script, networks.regtest), units: BigInt(value) })),
+      places,
+      asset: 'BTC',
+      sub,
+      index,
+      fee: spent - transaction.outs.reduce((sum, { value }) => sum + BigInt(value), 0n),
+      pays: outs.map(({ script, value }) => ({
+        to: btcAddress.fromOutputScript(script, networks.regtest),
+        units: BigInt(value),
+      })),
     }
   }
-  const { to = null, value = 0n, data, nonce = 0, gas = 0n, maxFeePerGas = 0n } = parseTransaction(`0x${unsigned.bytes}`)
+  const {
+    to = null,
+    value = 0n,
+    data,
+    nonce = 0,
+    gas = 0n,
+    maxFeePerGas = 0n,
+  } = parseTransaction(`0x${unsigned.bytes}`)
   const common = { places: [`${path.join('/')} ${nonce}`], fee: gas * maxFeePerGas, sub, index }
-  if (data === undefined || data === '0x') return { ...common, asset: 'ETH', pays: [{ to: String(to), units: value }] }
+  if (data === undefined || data === '0x')
+    return { ...common, asset: 'ETH', pays: [{ to: String(to), units: value }] }
   const { functionName, args } = decodeFunctionData({ abi: erc20Abi, data })
-  if (functionName !== 'transfer' || to?.toLowerCase() !== usdt.toLowerCase() || value !== 0n) return { ...common, asset: 'unknown', pays: [] }
+  if (functionName !== 'transfer' || to?.toLowerCase() !== usdt.toLowerCase() || value !== 0n)
+    return { ...common, asset: 'unknown', pays: [] }
   return { ...common, asset: 'USDT_ETH', pays: [{ to: args[0], units: args[1] }] }
 }
 
@@ -47,11 +79,21 @@ export class Signatures {
     if (!wish) return this.#wrong('a payment that nobody wished', found)
     const [pays, more] = found.pays
     const isCancel = own !== null
-    const isWished = !isCancel && found.asset === wish.asset && pays?.units === wish.units && same(pays.to, wish.to)
-    const isNothing = isCancel && wish.cancels.length > 0 && pays !== undefined && same(pays.to, own)
-      && (found.asset === 'BTC' || (found.asset === 'ETH' && pays.units === 0n))
-    if (more || !(isWished || isNothing)) this.#wrong(`not what ${wish.name} wished: ${wish.units} ${wish.asset} to ${wish.to}`, found)
-    if (found.sub !== wish.person.subAccount || (wish.asset !== 'BTC' && found.index !== 0)) this.#wrong('from another wallet', found)
+    const isWished =
+      !isCancel &&
+      found.asset === wish.asset &&
+      pays?.units === wish.units &&
+      same(pays.to, wish.to)
+    const isNothing =
+      isCancel &&
+      wish.cancels.length > 0 &&
+      pays !== undefined &&
+      same(pays.to, own) &&
+      (found.asset === 'BTC' || (found.asset === 'ETH' && pays.units === 0n))
+    if (more || !(isWished || isNothing))
+      this.#wrong(`not what ${wish.name} wished: ${wish.units} ${wish.asset} to ${wish.to}`, found)
+    if (found.sub !== wish.person.subAccount || (wish.asset !== 'BTC' && found.index !== 0))
+      this.#wrong('from another wallet', found)
     this.#add(wish.name, found, bytes, isCancel)
   }
 
@@ -59,21 +101,40 @@ export class Signatures {
   sweep(home: string, found: Read): void {
     this.count++
     const [pays, more] = found.pays
-    if (more || !pays || found.sub < 1 || found.index < 1 || !same(pays.to, home)) this.#wrong(`a sweep to another than ${home}`, found)
+    if (more || !pays || found.sub < 1 || found.index < 1 || !same(pays.to, home))
+      this.#wrong(`a sweep to another than ${home}`, found)
     this.#assertFee(found)
   }
 
   /**
-   * Of fuel: to the payer's own address, once for each payment, and no more than its parts could cost.
-   * @param faster the caller's order to speed the payment up, which has a fuel of its own; else empty
+   * Of fuel: to the payer's own address, once for each payment, and no more than its parts could
+   * cost.
+   * @param faster the caller's order to speed the payment up, which has a fuel of its own; else
+   *   empty
    */
-  fuel(wishes: readonly (Wish | undefined)[], faster: string, most: bigint, to: string | null, found: Read, bytes: string): void {
+  fuel(
+    wishes: readonly (Wish | undefined)[],
+    faster: string,
+    most: bigint,
+    to: string | null,
+    found: Read,
+    bytes: string,
+  ): void {
     if (wishes.includes(undefined)) return this.#wrong('fuel for what nobody wished', found)
     const [pays, more] = found.pays
-    if (more || found.asset !== 'ETH' || found.sub !== 0 || !pays || to === null || !same(pays.to, to) || pays.units > most) {
+    if (
+      more ||
+      found.asset !== 'ETH' ||
+      found.sub !== 0 ||
+      !pays ||
+      to === null ||
+      !same(pays.to, to) ||
+      pays.units > most
+    ) {
       this.#wrong(`fuel of more than ${most}, or to another than ${to}`, found)
     }
-    if (new Set(wishes.map((wish) => wish?.name)).size !== wishes.length) this.#wrong('fuel that names a payment twice', found)
+    if (new Set(wishes.map((wish) => wish?.name)).size !== wishes.length)
+      this.#wrong('fuel that names a payment twice', found)
     for (const wish of wishes) this.#add(`fuel ${wish?.name} ${faster}`, found, bytes)
   }
 
@@ -82,12 +143,14 @@ export class Signatures {
     this.#assertFee(found)
     const all = this.#by.get(name) ?? []
     for (const earlier of all) {
-      if (!earlier.places.some((place) => found.places.includes(place))) this.#wrong(`two that do not exclude each other, for ${name}`, { earlier, found })
+      if (!earlier.places.some((place) => found.places.includes(place)))
+        this.#wrong(`two that do not exclude each other, for ${name}`, { earlier, found })
     }
     this.#by.set(name, [...all, found])
     const known = this.#bytes.get(name) ?? new Set()
     // What pays nobody may be signed after a void.
-    if (!isCancel && this.#voided.has(name) && !this.#voided.get(name)?.has(bytes)) this.#wrong(`signed after two nodes had voided ${name}`, found)
+    if (!isCancel && this.#voided.has(name) && !this.#voided.get(name)?.has(bytes))
+      this.#wrong(`signed after two nodes had voided ${name}`, found)
     this.#bytes.set(name, known.add(bytes))
   }
 
@@ -97,6 +160,8 @@ export class Signatures {
   }
 
   #wrong(what: string, shown: unknown): void {
-    this.problems.push(`${what}: ${JSON.stringify(shown, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))}`)
+    this.problems.push(
+      `${what}: ${JSON.stringify(shown, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))}`,
+    )
   }
 }

@@ -12,10 +12,24 @@ const WORKSPACE = 'acme'
 const TOKEN = registry.asset('USDT_ETH')?.contract_address as string
 
 /** What a hostile platform came to. */
-export interface Hostile { failure: string | null; draws: readonly number[]; asked: number; signed: number; refusals: ReadonlyMap<string, number>; faults: ReadonlyMap<string, number>; asks: readonly string[] }
+export interface Hostile {
+  failure: string | null
+  draws: readonly number[]
+  asked: number
+  signed: number
+  refusals: ReadonlyMap<string, number>
+  faults: ReadonlyMap<string, number>
+  asks: readonly string[]
+}
 
-/** A platform asks three nodes, any two of them, for whatever chance makes up; the oracle reads what they sign. */
-export async function playHostile(seed: number, given: readonly number[] | null = null): Promise<Hostile> {
+/**
+ * A platform asks three nodes, any two of them, for whatever chance makes up; the oracle reads what
+ * they sign.
+ */
+export async function playHostile(
+  seed: number,
+  given: readonly number[] | null = null,
+): Promise<Hostile> {
   const stage = new Stage(seed, given)
   try {
     return await stage.play()
@@ -51,7 +65,13 @@ class Stage {
     this.#people = new People(seed, this.chance, () => this.#nowMs)
     this.#forger = new Forger(this.chance, keys, this.#people)
     for (const { apiKey, subAccount } of this.#people.list) {
-      this.room.enrol({ api_key: apiKey, public_key_pem: callerPem, role: 'full', workspace: WORKSPACE, sub_account: subAccount })
+      this.room.enrol({
+        api_key: apiKey,
+        public_key_pem: callerPem,
+        role: 'full',
+        workspace: WORKSPACE,
+        sub_account: subAccount,
+      })
     }
   }
 
@@ -64,8 +84,13 @@ class Stage {
     for (let act = 0; act < ACTS && this.#signatures.problems.length === 0; act++) await this.#act()
     const { problems, count } = this.#signatures
     return {
-      failure: problems.length > 0 ? problems.join('\n') : null, draws: this.chance.draws, asked: this.#asked, signed: count,
-      refusals: this.#refusals, faults: this.#faults, asks: this.#asks,
+      failure: problems.length > 0 ? problems.join('\n') : null,
+      draws: this.chance.draws,
+      asked: this.#asked,
+      signed: count,
+      refusals: this.#refusals,
+      faults: this.#faults,
+      asks: this.#asks,
     }
   }
 
@@ -73,27 +98,53 @@ class Stage {
     const { chance } = this
     const wish = chance.of(this.#people.wishes)
     switch (chance.below(18)) {
-      case 0: return this.#people.wish()
-      case 1: return this.#show(wish)
-      case 2: return this.#people.cancel(wish)
-      case 3: return chance.below(4) === 0 ? this.#void(wish) : this.#people.wish()
+      case 0:
+        return this.#people.wish()
+      case 1:
+        return this.#show(wish)
+      case 2:
+        return this.#people.cancel(wish)
+      case 3:
+        return chance.below(4) === 0 ? this.#void(wish) : this.#people.wish()
       case 4:
         this.#noted('time passed')
-        this.#nowMs += chance.of([5000, 20_000, 20_000, 60_000, 200_000, 700_000, chance.rarely(100) ? 90_000_000 : 1000])
+        this.#nowMs += chance.of([
+          5000,
+          20_000,
+          20_000,
+          60_000,
+          200_000,
+          700_000,
+          chance.rarely(100) ? 90_000_000 : 1000,
+        ])
         return
       case 5:
         this.#noted('a node was restarted')
         return this.room.restart(1 + chance.below(3))
       case 6:
         this.#noted('the clock of a node was off')
-        this.room.offMs.set(1 + chance.below(3), 1000 * (chance.rarely(200) ? chance.below(1200) - 600 : chance.below(40) - 20))
+        this.room.offMs.set(
+          1 + chance.below(3),
+          1000 * (chance.rarely(200) ? chance.below(1200) - 600 : chance.below(40) - 20),
+        )
         return
-      case 7: case 8: return this.#cancel(wish)
-      case 9: case 10: return this.#fuel()
-      case 11: case 12: return this.#run()
-      case 13: return this.#sign([this.#forger.sweep(chance.of(this.#people.list).subAccount)])
-      case 14: return this.#people.speedUp(wish)
-      default: return this.#sign([{ purpose: this.#forger.pay(wish), unsigned: this.#forger.unsigned(wish, false) }])
+      case 7:
+      case 8:
+        return this.#cancel(wish)
+      case 9:
+      case 10:
+        return this.#fuel()
+      case 11:
+      case 12:
+        return this.#run()
+      case 13:
+        return this.#sign([this.#forger.sweep(chance.of(this.#people.list).subAccount)])
+      case 14:
+        return this.#people.speedUp(wish)
+      default:
+        return this.#sign([
+          { purpose: this.#forger.pay(wish), unsigned: this.#forger.unsigned(wish, false) },
+        ])
     }
   }
 
@@ -101,7 +152,9 @@ class Stage {
   async #ask(node: number, path: string, body: unknown): Promise<unknown> {
     this.#asked++
     const at = this.#asks.push(`${this.#nowMs} node ${node} ${path} ${JSON.stringify(body)}`) - 1
-    const told = (what: string) => { this.#asks[at] = `${this.#asks[at]} -> ${what}` }
+    const told = (what: string) => {
+      this.#asks[at] = `${this.#asks[at]} -> ${what}`
+    }
     try {
       const answer = await this.room.call(node, 'POST', path, body)
       told('done')
@@ -113,7 +166,8 @@ class Stage {
         this.#refusals.set(code, (this.#refusals.get(code) ?? 0) + 1)
         return null
       }
-      if (error instanceof NodeUnavailable) return error.message.includes('mid-round') ? null : 'unheard'
+      if (error instanceof NodeUnavailable)
+        return error.message.includes('mid-round') ? null : 'unheard'
       throw error
     }
   }
@@ -126,7 +180,11 @@ class Stage {
   /** One node, or several, are told never to sign for it any more. */
   async #void(wish: Wish): Promise<void> {
     for (const node of [1, 2, 3]) {
-      if (this.chance.below(3) === 0 || await this.#ask(node, '/void', { request: wish.request }) === null) continue
+      if (
+        this.chance.below(3) === 0 ||
+        (await this.#ask(node, '/void', { request: wish.request })) === null
+      )
+        continue
       const held = this.#voids.get(wish.name) ?? new Set()
       this.#voids.set(wish.name, held.add(node))
       if (held.size >= 2) this.#signatures.voided(wish.name)
@@ -135,19 +193,28 @@ class Stage {
 
   async #cancel(wish: Wish): Promise<void> {
     if (wish.cancels.length === 0) await this.#people.cancel(wish)
-    await this.#sign([{ purpose: this.#forger.cancel(wish), unsigned: this.#forger.unsigned(wish, true) }])
+    await this.#sign([
+      { purpose: this.#forger.cancel(wish), unsigned: this.#forger.unsigned(wish, true) },
+    ])
   }
 
   async #fuel(): Promise<void> {
-    const wishes = Array.from({ length: 1 + this.chance.below(3) }, () => this.chance.of(this.#people.wishes))
-    const mine = this.chance.below(4) === 0 ? wishes : wishes.filter(({ person }) => person.subAccount === wishes[0]?.person.subAccount)
+    const wishes = Array.from({ length: 1 + this.chance.below(3) }, () =>
+      this.chance.of(this.#people.wishes),
+    )
+    const mine =
+      this.chance.below(4) === 0
+        ? wishes
+        : wishes.filter(({ person }) => person.subAccount === wishes[0]?.person.subAccount)
     await this.#sign([this.#forger.fuel(mine)])
   }
 
   /** Payments that one session signs, of one account or of several. */
   async #run(): Promise<void> {
     const first = this.chance.of(this.#people.wishes)
-    const alike = this.#people.wishes.filter(({ asset, person }) => asset !== 'BTC' && person.subAccount === first.person.subAccount)
+    const alike = this.#people.wishes.filter(
+      ({ asset, person }) => asset !== 'BTC' && person.subAccount === first.person.subAccount,
+    )
     const from = this.chance.below(5) === 0 || alike.length === 0 ? this.#people.wishes : alike
     const items = Array.from({ length: 2 + this.chance.below(4) }, (_, at) => {
       const wish = this.chance.of(from)
@@ -158,12 +225,22 @@ class Stage {
 
   async #sign(items: readonly Item[]): Promise<void> {
     const node = 1 + this.chance.below(3)
-    const partner = 1 + (node + this.chance.below(2)) % 3
+    const partner = 1 + ((node + this.chance.below(2)) % 3)
     const times = this.chance.rarely(100) ? 2 : 1
     for (let time = 0; time < times; time++) {
-      const answer = items.length === 1 && this.chance.below(8) > 0
-        ? await this.#ask(node, '/sign', { workspace: WORKSPACE, partner, purpose: items[0]?.purpose, unsigned: items[0]?.unsigned })
-        : await this.#ask(node, '/sign-run', { workspace: WORKSPACE, partner, run: items.map(({ purpose, unsigned }) => ({ purpose, unsigned })) })
+      const answer =
+        items.length === 1 && this.chance.below(8) > 0
+          ? await this.#ask(node, '/sign', {
+              workspace: WORKSPACE,
+              partner,
+              purpose: items[0]?.purpose,
+              unsigned: items[0]?.unsigned,
+            })
+          : await this.#ask(node, '/sign-run', {
+              workspace: WORKSPACE,
+              partner,
+              run: items.map(({ purpose, unsigned }) => ({ purpose, unsigned })),
+            })
       // Whether the platform heard it or not: what is signed may be public.
       if (answer !== null) for (const item of items) this.#judge(item)
     }
@@ -171,7 +248,10 @@ class Stage {
 
   #wishOf(pay: unknown): Wish | undefined {
     const { request } = pay as { request: { token: string; body: string; uri: string } }
-    return this.#people.wishes.find(({ request: { token, body, uri } }) => token === request.token && body === request.body && uri === request.uri)
+    return this.#people.wishes.find(
+      ({ request: { token, body, uri } }) =>
+        token === request.token && body === request.body && uri === request.uri,
+    )
   }
 
   #judge({ purpose, unsigned }: Item): void {
@@ -180,30 +260,57 @@ class Stage {
     if (unsigned.network === 'ETH') {
       const [{ path }] = unsigned.inputs as [{ path: number[] }]
       const nonce = Number(found.places[0]?.split(' ')[1])
-      this.#forger.nonces.set(path.join('/'), Math.max(this.#forger.nonces.get(path.join('/')) ?? 0, nonce + 1))
+      this.#forger.nonces.set(
+        path.join('/'),
+        Math.max(this.#forger.nonces.get(path.join('/')) ?? 0, nonce + 1),
+      )
     }
     if (purpose['kind'] === 'fuel') {
-      const parts = [purpose, ...(purpose['beside'] as Record<string, unknown>[] | undefined ?? [])]
-      const most = parts.reduce((sum, part) => sum + BigInt(part['gas'] as string) * BigInt(part['max_fee_per_gas'] as string) * 12n / 10n, 0n)
+      const parts = [
+        purpose,
+        ...((purpose['beside'] as Record<string, unknown>[] | undefined) ?? []),
+      ]
+      const most = parts.reduce(
+        (sum, part) =>
+          sum +
+          (BigInt(part['gas'] as string) * BigInt(part['max_fee_per_gas'] as string) * 12n) / 10n,
+        0n,
+      )
       const wishes = parts.map((part) => this.#wishOf(part['for']))
       const subs = new Set(wishes.map((wish) => wish?.person.subAccount))
       const [sub] = subs
-      const to = subs.size === 1 && sub !== undefined ? this.#forger.address(ETH, [sub, ETH.chain_index, 0]) : null
-      const faster = /"speed_up":{"request":{"token":"([^"]+)"/.exec(JSON.stringify(purpose['for']))?.[1] ?? ''
+      const to =
+        subs.size === 1 && sub !== undefined
+          ? this.#forger.address(ETH, [sub, ETH.chain_index, 0])
+          : null
+      const faster =
+        /"speed_up":{"request":{"token":"([^"]+)"/.exec(JSON.stringify(purpose['for']))?.[1] ?? ''
       return this.#signatures.fuel(wishes, faster, most, to, found, bytes)
     }
     if (purpose['kind'] === 'sweep') {
-      return this.#signatures.sweep(this.#forger.address(ETH, [found.sub, ETH.chain_index, 0]), found)
+      return this.#signatures.sweep(
+        this.#forger.address(ETH, [found.sub, ETH.chain_index, 0]),
+        found,
+      )
     }
     const isCancel = purpose['kind'] === 'cancel'
     const wish = this.#wishOf(isCancel ? purpose['of'] : purpose)
     if (isCancel && wish && !wish.cancels.includes(purpose['request'] as never)) {
-      this.#signatures.problems.push(`a cancellation of ${wish.name} that its caller has not signed`)
+      this.#signatures.problems.push(
+        `a cancellation of ${wish.name} that its caller has not signed`,
+      )
     }
-    if (wish && unsigned.network === 'ETH') this.#forger.placed.set(wish.name, Number(found.places[0]?.split(' ')[1]))
+    if (wish && unsigned.network === 'ETH')
+      this.#forger.placed.set(wish.name, Number(found.places[0]?.split(' ')[1]))
     const ownIndex = unsigned.network === 'BTC' ? 0x7fffffff : 0
-    const own = isCancel && wish ? this.#forger.address(
-      registry.network(unsigned.network) as typeof ETH, [wish.person.subAccount, registry.network(unsigned.network)?.chain_index as number, ownIndex]) : null
+    const own =
+      isCancel && wish
+        ? this.#forger.address(registry.network(unsigned.network) as typeof ETH, [
+            wish.person.subAccount,
+            registry.network(unsigned.network)?.chain_index as number,
+            ownIndex,
+          ])
+        : null
     this.#signatures.payment(wish, found, bytes, own)
   }
 }

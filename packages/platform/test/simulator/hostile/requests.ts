@@ -3,11 +3,17 @@ import { signRequest, transactionId, type SignedRequest } from '@custody/request
 import { callerKey } from '../../../../signer/test/house.ts'
 import type { Chance } from '../chance.ts'
 
-export const SINKS = ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8', '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'] as const
+export const SINKS = [
+  '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+  '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC',
+] as const
 export const SINK_BTC = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
 export const DECIMALS: Record<string, number> = { ETH: 18, USDT_ETH: 6, BTC: 8 }
 
-export interface Person { apiKey: string; subAccount: number }
+export interface Person {
+  apiKey: string
+  subAccount: number
+}
 
 /** What a caller really wanted. No order of the platform is covered by anything else. */
 export interface Wish {
@@ -42,13 +48,24 @@ export class People {
     this.#now = now
     this.list = [1, 1, 2].map((subAccount, at) => ({
       subAccount,
-      apiKey: createHash('sha256').update(`${seed}/${at}`).digest('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, '$1-$2-$3-$4-$5'),
+      apiKey: createHash('sha256')
+        .update(`${seed}/${at}`)
+        .digest('hex')
+        .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*/, '$1-$2-$3-$4-$5'),
     }))
   }
 
   #sign(person: Person, uri: string, body: string): Promise<SignedRequest> {
     const nonce = `nonce-${++this.#count}`
-    return signRequest({ apiKey: person.apiKey, privateKey: callerKey, method: 'POST', uri, body, now: Math.floor(this.#now() / 1000), nonce })
+    return signRequest({
+      apiKey: person.apiKey,
+      privateKey: callerKey,
+      method: 'POST',
+      uri,
+      body,
+      now: Math.floor(this.#now() / 1000),
+      nonce,
+    })
   }
 
   /** A wish, or one that was had before under the same `sequence_id`: the same payment. */
@@ -59,15 +76,31 @@ export class People {
     const asset = old?.asset ?? chance.of(['ETH', 'ETH', 'USDT_ETH', 'BTC'])
     const units = old?.units ?? BigInt(100_000 + this.wishes.length)
     const to = old?.to ?? (asset === 'BTC' ? SINK_BTC : chance.of(SINKS))
-    const sequence = old ? /"sequence_id":"([^"]+)"/.exec(old.request.body)?.[1] : chance.below(2) === 0 ? `sequence-${this.wishes.length}` : undefined
+    const sequence = old
+      ? /"sequence_id":"([^"]+)"/.exec(old.request.body)?.[1]
+      : chance.below(2) === 0
+        ? `sequence-${this.wishes.length}`
+        : undefined
     const body = JSON.stringify({
-      asset, amount: text(units, DECIMALS[asset] as number), destination_address: to, destination_type: 'EXTERNAL', source_type: 'INTERNAL',
+      asset,
+      amount: text(units, DECIMALS[asset] as number),
+      destination_address: to,
+      destination_type: 'EXTERNAL',
+      source_type: 'INTERNAL',
       ...(sequence ? { sequence_id: sequence } : {}),
     })
     const request = await this.#sign(person, '/dac/v1/transaction', body)
     const nonce = `nonce-${this.#count}`
     this.wishes.push({
-      person, asset, units, to, request, id: transactionId(person.apiKey, nonce), receipts: [], cancels: [], speedUps: [],
+      person,
+      asset,
+      units,
+      to,
+      request,
+      id: transactionId(person.apiKey, nonce),
+      receipts: [],
+      cancels: [],
+      speedUps: [],
       name: sequence ? `${person.subAccount} ${sequence}` : `${person.apiKey} ${nonce}`,
     })
   }
@@ -77,6 +110,8 @@ export class People {
   }
 
   async speedUp(wish: Wish): Promise<void> {
-    wish.speedUps.push(await this.#sign(wish.person, `/dac/v1/transaction/${wish.id}/speed-up`, '{}'))
+    wish.speedUps.push(
+      await this.#sign(wish.person, `/dac/v1/transaction/${wish.id}/speed-up`, '{}'),
+    )
   }
 }

@@ -9,12 +9,23 @@ import { assertWalletPaths } from '../paths.ts'
 import { forwarder } from './forward.ts'
 import { payer, type Payer } from './pay.ts'
 
-/** Who takes a payment back, and what is voided with it. Who may no longer pay may still be stopped. */
-export async function canceller(context: Context, order: Order, cancel: Cancel): Promise<Payer & { voids: string[] }> {
+/**
+ * Who takes a payment back, and what is voided with it. Who may no longer pay may still be stopped.
+ */
+export async function canceller(
+  context: Context,
+  order: Order,
+  cancel: Cancel,
+): Promise<Payer & { voids: string[] }> {
   const { of } = cancel
-  const taken = of.kind === 'forward' ? await cancelledForward(context, order, of) : await payer(context, order, of, true)
-  const { amend, seen, assertAge } = of.kind === 'forward'
-    ? await forwardAmender(context, cancel, taken.proven, of) : await amender(context, cancel, taken.proven, 'cancel')
+  const taken =
+    of.kind === 'forward'
+      ? await cancelledForward(context, order, of)
+      : await payer(context, order, of, true)
+  const { amend, seen, assertAge } =
+    of.kind === 'forward'
+      ? await forwardAmender(context, cancel, taken.proven, of)
+      : await amender(context, cancel, taken.proven, 'cancel')
   return {
     ...taken,
     want: { ...taken.want, fee_rate: amend.fee_rate },
@@ -30,23 +41,40 @@ export async function canceller(context: Context, order: Order, cancel: Cancel):
 /** One forward as a payment that its owner takes back. */
 async function cancelledForward(context: Context, order: Order, forward: Forward): Promise<Payer> {
   const { proven, want, step, rule: _, ...asked } = await forwarder(context, order, forward, true)
-  return { ...asked, proven, want: { asset: want.asset, fee_rate: null }, amend: null, name: step, step }
+  return {
+    ...asked,
+    proven,
+    want: { asset: want.asset, fee_rate: null },
+    amend: null,
+    name: step,
+    step,
+  }
 }
 
 /** A forward is taken back by its own cancellation, or by the deletion of its rule. */
-async function forwardAmender(context: Context, signed: Signed, about: Proven, forward: Forward): Promise<Amender> {
+async function forwardAmender(
+  context: Context,
+  signed: Signed,
+  about: Proven,
+  forward: Forward,
+): Promise<Amender> {
   const { proven, want } = await understand(context, signed.request)
-  if (want.action !== 'end-forward') return amender(context, signed, { ...about, transaction_id: forward.id }, 'cancel')
+  if (want.action !== 'end-forward')
+    return amender(context, signed, { ...about, transaction_id: forward.id }, 'cancel')
   if (want.rule_id !== about.transaction_id || !isSameOwner(proven, about)) {
     throw new Refusal('ACTION_NOT_ALLOWED', 'The request deletes another rule')
   }
   return {
-    amend: { key: want.key, fee_rate: null }, seen: seenOf(context, proven, want),
+    amend: { key: want.key, fee_rate: null },
+    seen: seenOf(context, proven, want),
     assertAge: ageOf(context, proven, want.content, signed.receipts),
   }
 }
 
-/** Rule 14: the payment is voided, and one transaction that pays nobody takes its place on the chain. */
+/**
+ * Rule 14: the payment is voided, and one transaction that pays nobody takes its place on the
+ * chain.
+ */
 export async function cancel(context: Context, order: Order, purpose: Cancel): Promise<Verdict> {
   const { want, proven, amend, name: _, ...asked } = await canceller(context, order, purpose)
   const network = networkOf(context, want.asset)

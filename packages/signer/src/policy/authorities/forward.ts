@@ -11,28 +11,51 @@ import type { Forward, Order, Verdict } from '../order.ts'
 import { assertWalletPaths } from '../paths.ts'
 
 /** One forward by a caller's standing rule. */
-export type Forwarder = Asked & Pick<Verdict, 'rule'> & { proven: Proven; want: ForwardIntent; step: string }
+export type Forwarder = Asked &
+  Pick<Verdict, 'rule'> & { proven: Proven; want: ForwardIntent; step: string }
 
 /** Whose rule a forward is by. @param revokedToo where it is taken back */
-export async function forwarder(context: Context, order: Order, purpose: Forward, revokedToo = false): Promise<Forwarder> {
+export async function forwarder(
+  context: Context,
+  order: Order,
+  purpose: Forward,
+  revokedToo = false,
+): Promise<Forwarder> {
   const { proven, want } = await understand(context, purpose.rule, revokedToo)
-  if (want.action !== 'forward') throw new Refusal('ACTION_NOT_ALLOWED', 'The request makes no rule')
+  if (want.action !== 'forward')
+    throw new Refusal('ACTION_NOT_ALLOWED', 'The request makes no rule')
   assertWorkspace(proven, order)
   const { workspace, sub_account, api_key } = proven.enrolment
   const { store, identities } = context
   const step = forwardName(want.rule_id, purpose.id)
   return {
-    proven, want, step,
-    intent: { key: step, content: sha256hex(JSON.stringify([step, want.content])), transaction_id: purpose.id },
+    proven,
+    want,
+    step,
+    intent: {
+      key: step,
+      content: sha256hex(JSON.stringify([step, want.content])),
+      transaction_id: purpose.id,
+    },
     seen: [seenOf(context, proven, want)],
     callers: [api_key],
-    assertAge: () => { assertStands(store.state, identities, proven, want, purpose.receipts ?? [], store.seconds()) },
-    voidNames: [want.key, voidNameOfRequest(api_key, proven.nonce), endNameOfRule(workspace, sub_account, want.rule_id), step],
+    assertAge: () => {
+      assertStands(store.state, identities, proven, want, purpose.receipts ?? [], store.seconds())
+    },
+    voidNames: [
+      want.key,
+      voidNameOfRequest(api_key, proven.nonce),
+      endNameOfRule(workspace, sub_account, want.rule_id),
+      step,
+    ],
     rule: standingRule(proven, want),
   }
 }
 
-/** Rule 13: to the rule's destination, within its cap and until it ends; each forward is one payment. */
+/**
+ * Rule 13: to the rule's destination, within its cap and until it ends; each forward is one
+ * payment.
+ */
 export async function forward(context: Context, order: Order, purpose: Forward): Promise<Verdict> {
   const { proven, want, ...asked } = await forwarder(context, order, purpose)
   const { sub_account } = proven.enrolment
@@ -40,5 +63,9 @@ export async function forward(context: Context, order: Order, purpose: Forward):
   assertWalletPaths(order, network, sub_account)
   const subject = await decodedOn(context, order, network)
   const fee = chargeOnce(subject, sub_account, subject.decoded.fee_max, context.budgetFeeCaps)
-  return verdictOf(subject, { ...asked, repeatable: false, charges: [assertForwards(subject, want), fee] })
+  return verdictOf(subject, {
+    ...asked,
+    repeatable: false,
+    charges: [assertForwards(subject, want), fee],
+  })
 }

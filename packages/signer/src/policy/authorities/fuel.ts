@@ -1,10 +1,25 @@
-import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, traitsOf, type DecodedTransaction, type Network } from '@custody/chains'
+import {
+  OMNIBUS_INDEX,
+  TANK_SUB_ACCOUNT,
+  traitsOf,
+  type DecodedTransaction,
+  type Network,
+} from '@custody/chains'
 import { Refusal } from '../../errors.ts'
 import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
 import { charge, costOfFuel, sweepCharges } from '../budget.ts'
 import type { Asked } from '../callers.ts'
 import { assertFuels } from '../fuel.ts'
-import { hashOfUnsigned, type Fuel, type NamedIntent, type Order, type Pay, type Subject, type Sweep, type Verdict } from '../order.ts'
+import {
+  hashOfUnsigned,
+  type Fuel,
+  type NamedIntent,
+  type Order,
+  type Pay,
+  type Subject,
+  type Sweep,
+  type Verdict,
+} from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
 import { canceller } from './cancel.ts'
 import { forwarder } from './forward.ts'
@@ -12,14 +27,22 @@ import { payer } from './pay.ts'
 import { staker } from './stake.ts'
 import { sweepName, sweepNetwork } from './sweep.ts'
 
-/** For whom a tank pays: `step` names the fuel, `rate` is the most per unit that the caller allows. */
-interface Fuelled { asked: Asked & Partial<Verdict>; subAccount: number; asset: string; rate: string | null; step: readonly string[] }
+/**
+ * For whom a tank pays: `step` names the fuel, `rate` is the most per unit that the caller allows.
+ */
+interface Fuelled {
+  asked: Asked & Partial<Verdict>
+  subAccount: number
+  asset: string
+  rate: string | null
+  step: readonly string[]
+}
 
 const stepOf = ({ step }: Fuelled): string => JSON.stringify(['fuel', ...step])
 
 /**
- * Rule 11: native coin from the gas tank to the source address of one intent or one token sweep; or of several payments, each of
- * which is fuelled once, whichever fuel that is in.
+ * Rule 11: native coin from the gas tank to the source address of one intent or one token sweep; or
+ * of several payments, each of which is fuelled once, whichever fuel that is in.
  */
 export async function fuel(context: Context, order: Order, purpose: Fuel): Promise<Verdict> {
   const { beside = [] } = purpose
@@ -30,32 +53,51 @@ export async function fuel(context: Context, order: Order, purpose: Fuel): Promi
   const first = await fuelled(context, order, purpose.for)
   const { asked, subAccount, asset } = first
   const network = networkOf(context, asset)
-  if (traitsOf(network).feesFrom !== 'tank') throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} pays its own fees`)
+  if (traitsOf(network).feesFrom !== 'tank')
+    throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} pays its own fees`)
   const others: Fuelled[] = []
-  for (const { for: of } of beside) others.push(await sharer(context, order, of, subAccount, network))
+  for (const { for: of } of beside)
+    others.push(await sharer(context, order, of, subAccount, network))
   const all = [first, ...others]
-  if (new Set(all.map(stepOf)).size !== all.length) throw new Refusal('SHAPE', 'A fuel names one payment twice')
+  if (new Set(all.map(stepOf)).size !== all.length)
+    throw new Refusal('SHAPE', 'A fuel names one payment twice')
   const subject = await fromTank(context, order, network)
   const parts = [purpose, ...beside]
   assertFuels(
-    subject, [subAccount, network.chain_index, OMNIBUS_INDEX], all.map(({ rate }, at) => ({ part: parts[at] as Fuel, callerRate: rate }))
+    subject,
+    [subAccount, network.chain_index, OMNIBUS_INDEX],
+    all.map(({ rate }, at) => ({ part: parts[at] as Fuel, callerRate: rate })),
   )
   return verdictOf(subject, {
     ...asked,
     seen: all.flatMap((each) => each.asked.seen),
     callers: all.flatMap((each) => each.asked.callers),
     voidNames: all.flatMap((each) => each.asked.voidNames),
-    assertAge: () => { for (const each of all) each.asked.assertAge() },
+    assertAge: () => {
+      for (const each of all) each.asked.assertAge()
+    },
     step: stepOf(first),
-    beside: others.map((each) => ({ step: stepOf(each), intent: each.asked.intent as NamedIntent })),
+    beside: others.map((each) => ({
+      step: stepOf(each),
+      intent: each.asked.intent as NamedIntent,
+    })),
     repeatable: false,
     charges: [charge(subject, subAccount, costOfFuel(subject), context.budgetFeeCaps)],
   })
 }
 
-/** A payment that shares a fuel: of the same sub-account and network, as its caller first signed it. */
-async function sharer(context: Context, order: Order, of: Pay, subAccount: number, network: Network): Promise<Fuelled> {
-  if (of.speed_up !== undefined) throw new Refusal('SHAPE', 'A payment that was sped up has a fuel of its own')
+/**
+ * A payment that shares a fuel: of the same sub-account and network, as its caller first signed it.
+ */
+async function sharer(
+  context: Context,
+  order: Order,
+  of: Pay,
+  subAccount: number,
+  network: Network,
+): Promise<Fuelled> {
+  if (of.speed_up !== undefined)
+    throw new Refusal('SHAPE', 'A payment that was sped up has a fuel of its own')
   const other = await fuelled(context, order, of)
   if (other.subAccount !== subAccount || networkOf(context, other.asset).code !== network.code) {
     throw new Refusal('DESTINATION_MISMATCH', 'Payments of several addresses cannot share a fuel')
@@ -63,22 +105,47 @@ async function sharer(context: Context, order: Order, of: Pay, subAccount: numbe
   return other
 }
 
-async function fuelled(context: Context, order: Order, purpose: Exclude<Fuel['for'], Sweep>): Promise<Fuelled> {
+async function fuelled(
+  context: Context,
+  order: Order,
+  purpose: Exclude<Fuel['for'], Sweep>,
+): Promise<Fuelled> {
   switch (purpose.kind) {
     case 'forward': {
       const { proven, want, step, ...asked } = await forwarder(context, order, purpose)
-      return { asked, subAccount: proven.enrolment.sub_account, asset: want.asset, rate: null, step: [step] }
+      return {
+        asked,
+        subAccount: proven.enrolment.sub_account,
+        asset: want.asset,
+        rate: null,
+        step: [step],
+      }
     }
     case 'stake': {
       const { proven, want, ...asked } = await staker(context, order, purpose)
-      return { asked, subAccount: proven.enrolment.sub_account, asset: want.asset, rate: null, step: [want.key] }
+      return {
+        asked,
+        subAccount: proven.enrolment.sub_account,
+        asset: want.asset,
+        rate: null,
+        step: [want.key],
+      }
     }
     case 'pay':
     case 'cancel': {
-      const by = purpose.kind === 'cancel' ? await canceller(context, order, purpose) : await payer(context, order, purpose)
+      const by =
+        purpose.kind === 'cancel'
+          ? await canceller(context, order, purpose)
+          : await payer(context, order, purpose)
       const { proven, want, amend, name, step: _step, ...asked } = by
       const step = amend === null ? [name] : [name, amend.key]
-      return { asked, subAccount: proven.enrolment.sub_account, asset: want.asset, rate: want.fee_rate, step }
+      return {
+        asked,
+        subAccount: proven.enrolment.sub_account,
+        asset: want.asset,
+        rate: want.fee_rate,
+        step,
+      }
     }
   }
 }
@@ -88,18 +155,34 @@ function fromTank(context: Context, order: Order, network: Network): Promise<Sub
   return decodedOn(context, order, network)
 }
 
-async function sweepFuel(context: Context, order: Order, purpose: Fuel, sweep: Sweep): Promise<Verdict> {
+async function sweepFuel(
+  context: Context,
+  order: Order,
+  purpose: Fuel,
+  sweep: Sweep,
+): Promise<Verdict> {
   const network = sweepNetwork(context, order.workspace, sweep)
   const subject = await fromTank(context, order, network)
-  if (sweep.asset === network.native_asset) throw new Refusal('FUEL_WITHOUT_INTENT', `A sweep of ${sweep.asset} pays for itself`)
-  const most = assertFuels(subject, [sweep.sub_account, network.chain_index, sweep.address_index], [{ part: purpose, callerRate: null }])
+  if (sweep.asset === network.native_asset)
+    throw new Refusal('FUEL_WITHOUT_INTENT', `A sweep of ${sweep.asset} pays for itself`)
+  const most = assertFuels(
+    subject,
+    [sweep.sub_account, network.chain_index, sweep.address_index],
+    [{ part: purpose, callerRate: null }],
+  )
   const [{ address, amount }] = subject.decoded.payments as [DecodedTransaction['payments'][number]]
-  // Deposits come again and again to one address, so its fuel does too, within the budget and what is left of the last.
+  // Deposits come again and again to one address, so its fuel does too, within the budget and what
+  // is left of the last.
   return verdictOf(subject, {
     step: JSON.stringify(['fuel', ...sweepName(order.workspace, sweep)]),
     repeatable: true,
     charges: sweepCharges(subject, sweep.sub_account, costOfFuel(subject), context.budgetFeeCaps),
-    leftover: { address, amount, most, place: subject.decoded.nonce?.toString() ?? hashOfUnsigned(subject.order.unsigned) },
+    leftover: {
+      address,
+      amount,
+      most,
+      place: subject.decoded.nonce?.toString() ?? hashOfUnsigned(subject.order.unsigned),
+    },
     fuelled: { kind: 'fuel', address, amount },
   })
 }

@@ -12,8 +12,18 @@ import { sweep } from './sweep.ts'
 import { tankStake } from './tank-stake.ts'
 
 const AUTHORITIES: { [K in Purpose['kind']]: Authority<Extract<Purpose, { kind: K }>> } = {
-  pay, cancel, forward, stake, fuel, lend, sweep, drain, 'tank-stake': tankStake, recover,
+  pay,
+  cancel,
+  forward,
+  stake,
+  fuel,
+  lend,
+  sweep,
+  drain,
+  'tank-stake': tankStake,
+  recover,
 }
 
 /** Under whose authority something is signed: the one place that knows which purposes there are. */
-export const authorityOf = <P extends Purpose>({ kind }: P): Authority<P> => AUTHORITIES[kind as P['kind']] as unknown as Authority<P>
+export const authorityOf = <P extends Purpose>({ kind }: P): Authority<P> =>
+  AUTHORITIES[kind as P['kind']] as unknown as Authority<P>

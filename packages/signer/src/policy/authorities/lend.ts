@@ -11,33 +11,75 @@ import { payer } from './pay.ts'
 import { sweepName, sweepNetwork } from './sweep.ts'
 
 /** For whom a tank lends: `asked` is null for a sweep, to which deposits come again and again. */
-interface Borrower { asked: Asked | null; network: Network; source: [number, number, number]; name: string }
+interface Borrower {
+  asked: Asked | null
+  network: Network
+  source: [number, number, number]
+  name: string
+}
 
-async function borrower(context: Context, order: Order, { for: purpose, step }: Lend): Promise<Borrower> {
+async function borrower(
+  context: Context,
+  order: Order,
+  { for: purpose, step }: Lend,
+): Promise<Borrower> {
   if (purpose.kind === 'sweep') {
     const network = sweepNetwork(context, order.workspace, purpose)
     const name = JSON.stringify(sweepName(order.workspace, purpose))
-    return { asked: null, network, source: [purpose.sub_account, network.chain_index, purpose.address_index], name }
+    return {
+      asked: null,
+      network,
+      source: [purpose.sub_account, network.chain_index, purpose.address_index],
+      name,
+    }
   }
   const returns = step === 'undelegate'
-  const by = purpose.kind === 'forward' ? await forwarder(context, order, purpose, returns) : await payer(context, order, purpose, returns)
+  const by =
+    purpose.kind === 'forward'
+      ? await forwarder(context, order, purpose, returns)
+      : await payer(context, order, purpose, returns)
   const { proven, want, intent, seen, callers, assertAge, voidNames } = by
   const network = networkOf(context, want.asset)
-  const source: Borrower['source'] = [proven.enrolment.sub_account, network.chain_index, OMNIBUS_INDEX]
-  return { asked: { intent, seen, callers, assertAge, voidNames }, network, source, name: 'name' in by ? by.name : by.step }
+  const source: Borrower['source'] = [
+    proven.enrolment.sub_account,
+    network.chain_index,
+    OMNIBUS_INDEX,
+  ]
+  return {
+    asked: { intent, seen, callers, assertAge, voidNames },
+    network,
+    source,
+    name: 'name' in by ? by.name : by.step,
+  }
 }
 
-/** Energy lent once for an intent, within the budget; taken back as often as it takes, also after its end. */
+/**
+ * Energy lent once for an intent, within the budget; taken back as often as it takes, also after
+ * its end.
+ */
 export async function lend(context: Context, order: Order, purpose: Lend): Promise<Verdict> {
   const { asked, network, source, name } = await borrower(context, order, purpose)
-  if (!traitsOf(network).staking) throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} knows no energy`)
+  if (!traitsOf(network).staking)
+    throw new Refusal('FUEL_WITHOUT_INTENT', `${network.code} knows no energy`)
   assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
   const subject = await decodedOn(context, order, network)
   assertLends(subject, purpose, source)
   const [subAccount] = source
   const fee = subject.decoded.fee_max
-  const charges = asked === null
-    ? sweepCharges(subject, subAccount, fee, context.budgetFeeCaps) : [charge(subject, subAccount, fee, context.budgetFeeCaps)]
-  if (purpose.step === 'undelegate') return verdictOf(subject, { step: JSON.stringify(['undelegate', name]), repeatable: true, charges })
-  return verdictOf(subject, { ...asked, step: JSON.stringify(['lend', name]), repeatable: asked === null, charges })
+  const charges =
+    asked === null
+      ? sweepCharges(subject, subAccount, fee, context.budgetFeeCaps)
+      : [charge(subject, subAccount, fee, context.budgetFeeCaps)]
+  if (purpose.step === 'undelegate')
+    return verdictOf(subject, {
+      step: JSON.stringify(['undelegate', name]),
+      repeatable: true,
+      charges,
+    })
+  return verdictOf(subject, {
+    ...asked,
+    step: JSON.stringify(['lend', name]),
+    repeatable: asked === null,
+    charges,
+  })
 }

@@ -2,13 +2,24 @@ import { Refusal } from '../../errors.ts'
 import type { PayIntent } from '../../intent/pay.ts'
 import type { Proven } from '../../intent/request.ts'
 import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
-import { ageOf, amender, assertWorkspace, seenOf, understand, type Amender, type Asked } from '../callers.ts'
+import {
+  ageOf,
+  amender,
+  assertWorkspace,
+  seenOf,
+  understand,
+  type Amender,
+  type Asked,
+} from '../callers.ts'
 import { voidNameOfRequest } from '../identity.ts'
 import type { Order, Pay, Verdict } from '../order.ts'
 import { assertWalletPaths } from '../paths.ts'
 import { assertPays } from '../pay.ts'
 
-/** A payment that a caller asked for, with what a signed request about it has changed. `name`: of the intent, `step`: of its payment. */
+/**
+ * A payment that a caller asked for, with what a signed request about it has changed. `name`: of
+ * the intent, `step`: of its payment.
+ */
 export type Payer = Asked & {
   proven: Proven
   want: Pick<PayIntent, 'asset' | 'fee_rate'> & Partial<PayIntent>
@@ -18,12 +29,18 @@ export type Payer = Asked & {
 }
 
 /** The payment that a caller asked for; with a signed speed-up its limit is the later request's. */
-export async function payer(context: Context, order: Order, pay: Pay, revokedToo = false): Promise<Payer & { want: PayIntent }> {
+export async function payer(
+  context: Context,
+  order: Order,
+  pay: Pay,
+  revokedToo = false,
+): Promise<Payer & { want: PayIntent }> {
   const { proven, want } = await understand(context, pay.request, revokedToo)
-  if (want.action !== 'pay') throw new Refusal('ACTION_NOT_ALLOWED', 'The request asks for no payment')
+  if (want.action !== 'pay')
+    throw new Refusal('ACTION_NOT_ALLOWED', 'The request asks for no payment')
   assertWorkspace(proven, order)
   const { api_key } = proven.enrolment
-  const faster = pay.speed_up && await amender(context, pay.speed_up, proven, 'speed-up')
+  const faster = pay.speed_up && (await amender(context, pay.speed_up, proven, 'speed-up'))
   return {
     proven,
     name: want.key,
@@ -36,16 +53,25 @@ export async function payer(context: Context, order: Order, pay: Pay, revokedToo
     // The later request proves that the payment is still wanted.
     assertAge: faster?.assertAge ?? ageOf(context, proven, want.content, pay.receipts),
     voidNames: [
-      want.key, voidNameOfRequest(api_key, proven.nonce), ...(faster ? [voidNameOfRequest(faster.seen.api_key, faster.seen.nonce)] : []),
+      want.key,
+      voidNameOfRequest(api_key, proven.nonce),
+      ...(faster ? [voidNameOfRequest(faster.seen.api_key, faster.seen.nonce)] : []),
     ],
   }
 }
 
 /** Rules 2 to 9: the caller's payment, exactly, from his wallet. */
 export async function pay(context: Context, order: Order, purpose: Pay): Promise<Verdict> {
-  const { proven, want, amend: _amend, name: _name, ...asked } = await payer(context, order, purpose)
+  const {
+    proven,
+    want,
+    amend: _amend,
+    name: _name,
+    ...asked
+  } = await payer(context, order, purpose)
   const network = networkOf(context, want.asset)
-  if (order.unsigned.network !== network.code) throw new Refusal('NETWORK_MISMATCH', `The asset lives on ${network.code}`)
+  if (order.unsigned.network !== network.code)
+    throw new Refusal('NETWORK_MISMATCH', `The asset lives on ${network.code}`)
   assertWalletPaths(order, network, proven.enrolment.sub_account)
   const subject = await decodedOn(context, order, network)
   assertPays(subject, want)

@@ -8,44 +8,72 @@ import type { Order, Recover, Subject, Verdict } from '../order.ts'
 /** The order of this node's own operator. @throws Refusal where he gave none, or another one */
 function orderOf({ store }: Context, order: Order, id: string): RecoverOrder {
   const { state } = store
-  if (!state.recovering) throw new Refusal('ACTION_NOT_ALLOWED', 'A node that serves a platform signs no recovery')
+  if (!state.recovering)
+    throw new Refusal('ACTION_NOT_ALLOWED', 'A node that serves a platform signs no recovery')
   const wanted = state.recoveries.get(id)
   if (!wanted) {
     const isOther = [...state.recoveries.values()].some(
-      ({ workspace, network }) => workspace === order.workspace && network === order.unsigned.network
+      ({ workspace, network }) =>
+        workspace === order.workspace && network === order.unsigned.network,
     )
-    throw new Refusal('ORDER_UNKNOWN', isOther
-      ? "This node's operator ordered another destination or fee for this network"
-      : "This node's operator gave no such order")
+    throw new Refusal(
+      'ORDER_UNKNOWN',
+      isOther
+        ? "This node's operator ordered another destination or fee for this network"
+        : "This node's operator gave no such order",
+    )
   }
-  if (wanted.workspace !== order.workspace) throw new Refusal('WORKSPACE_MISMATCH', 'The order belongs to another workspace')
-  if (store.seconds() > wanted.expires_at) throw new Refusal('ORDER_EXPIRED', 'The order has expired')
+  if (wanted.workspace !== order.workspace)
+    throw new Refusal('WORKSPACE_MISMATCH', 'The order belongs to another workspace')
+  if (store.seconds() > wanted.expires_at)
+    throw new Refusal('ORDER_EXPIRED', 'The order has expired')
   return wanted
 }
 
 function assertPays(
-  { decoded, network, key }: Subject, registry: Context['registry'], wanted: RecoverOrder, toPath: number[] | undefined,
+  { decoded, network, key }: Subject,
+  registry: Context['registry'],
+  wanted: RecoverOrder,
+  toPath: number[] | undefined,
 ): void {
   const [payment, more] = decoded.payments
-  if (!payment || more || decoded.action) throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
+  if (!payment || more || decoded.action)
+    throw new Refusal('SHAPE', 'The transaction must make exactly one payment')
   if (decoded.change !== null) throw new Refusal('SHAPE', 'A recovery leaves no change')
   if (toPath) {
     if (toPath[1] !== network.chain_index || payment.address !== addressAt(network, key, toPath)) {
-      throw new Refusal('DESTINATION_MISMATCH', 'The transaction does not pay the own address at that path')
+      throw new Refusal(
+        'DESTINATION_MISMATCH',
+        'The transaction does not pay the own address at that path',
+      )
     }
-    if (decoded.asset !== network.native_asset || payment.tag !== null || payment.amount > BigInt(wanted.fee_max)) {
-      throw new Refusal('SHAPE', 'An own address is given no more of the native coin than a transaction may cost')
+    if (
+      decoded.asset !== network.native_asset ||
+      payment.tag !== null ||
+      payment.amount > BigInt(wanted.fee_max)
+    ) {
+      throw new Refusal(
+        'SHAPE',
+        'An own address is given no more of the native coin than a transaction may cost',
+      )
     }
     return
   }
   const to = validateAddress(registry, network.native_asset, wanted.to_address, wanted.tag)
   if (!to.valid || payment.address !== to.address) {
-    throw new Refusal('DESTINATION_MISMATCH', "The transaction pays another address than the operator's order")
+    throw new Refusal(
+      'DESTINATION_MISMATCH',
+      "The transaction pays another address than the operator's order",
+    )
   }
-  if (payment.tag !== to.address_tag) throw new Refusal('TAG_MISMATCH', 'The transaction carries another tag')
+  if (payment.tag !== to.address_tag)
+    throw new Refusal('TAG_MISMATCH', 'The transaction carries another tag')
 }
 
-/** Rule 16: from any address of a workspace's key to where this node's own operator said, without a platform and its callers. */
+/**
+ * Rule 16: from any address of a workspace's key to where this node's own operator said, without a
+ * platform and its callers.
+ */
 export async function recover(context: Context, order: Order, purpose: Recover): Promise<Verdict> {
   const wanted = orderOf(context, order, purpose.order)
   const network = networkNamed(context, wanted.network)
@@ -58,8 +86,14 @@ export async function recover(context: Context, order: Order, purpose: Recover):
   assertPays(subject, context.registry, wanted, purpose.to_path)
   assertFeeCap(subject)
   if (subject.decoded.fee_max > BigInt(wanted.fee_max)) {
-    throw new Refusal('FEE_CAP', `The fee ${subject.decoded.fee_max} is above the ${wanted.fee_max} that the operator allowed`)
+    throw new Refusal(
+      'FEE_CAP',
+      `The fee ${subject.decoded.fee_max} is above the ${wanted.fee_max} that the operator allowed`,
+    )
   }
   // Rounds repeat: what is found later goes to the same place.
-  return verdictOf(subject, { step: JSON.stringify(['recover', wanted.order, ...subject.decoded.from]), repeatable: true })
+  return verdictOf(subject, {
+    step: JSON.stringify(['recover', wanted.order, ...subject.decoded.from]),
+    repeatable: true,
+  })
 }

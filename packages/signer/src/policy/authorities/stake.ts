@@ -10,14 +10,19 @@ import { assertOnlyPath } from '../paths.ts'
 import { assertStakes } from '../stake.ts'
 
 /** Who asked for a stake, an unstake or a release. */
-export async function staker(context: Context, order: Order, purpose: Stake): Promise<Asked & { proven: Proven; want: StakeIntent }> {
+export async function staker(
+  context: Context,
+  order: Order,
+  purpose: Stake,
+): Promise<Asked & { proven: Proven; want: StakeIntent }> {
   const { proven, want } = await understand(context, purpose.request)
   if (want.action !== 'stake' && want.action !== 'unstake' && want.action !== 'release') {
     throw new Refusal('ACTION_NOT_ALLOWED', 'The request asks for no staking')
   }
   assertWorkspace(proven, order)
   return {
-    proven, want,
+    proven,
+    want,
     intent: { key: want.key, content: want.content, transaction_id: proven.transaction_id },
     seen: [seenOf(context, proven, want)],
     callers: [proven.enrolment.api_key],
@@ -34,5 +39,9 @@ export async function stake(context: Context, order: Order, purpose: Stake): Pro
   assertOnlyPath(order, path)
   const subject = await decodedOn(context, order, network)
   assertStakes(subject, want, purpose.step, addressAt(network, subject.key, path))
-  return verdictOf(subject, { ...asked, step: JSON.stringify([purpose.step, want.key]), repeatable: false })
+  return verdictOf(subject, {
+    ...asked,
+    step: JSON.stringify([purpose.step, want.key]),
+    repeatable: false,
+  })
 }

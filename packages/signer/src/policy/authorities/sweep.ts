@@ -1,4 +1,10 @@
-import { OMNIBUS_INDEX, TANK_SUB_ACCOUNT, traitsOf, type DecodedTransaction, type Network } from '@custody/chains'
+import {
+  OMNIBUS_INDEX,
+  TANK_SUB_ACCOUNT,
+  traitsOf,
+  type DecodedTransaction,
+  type Network,
+} from '@custody/chains'
 import { Refusal } from '../../errors.ts'
 import { State } from '../../store/state.ts'
 import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
@@ -8,23 +14,32 @@ import { assertSweepPaths } from '../paths.ts'
 import { assertSweeps } from '../sweep.ts'
 
 /** What every transaction about one deposit address' asset is named by. */
-export const sweepName = (workspace: string, { sub_account, asset, address_index }: Sweep): readonly (string | number)[] =>
-  ['sweep', workspace, sub_account, asset, address_index]
+export const sweepName = (
+  workspace: string,
+  { sub_account, asset, address_index }: Sweep,
+): readonly (string | number)[] => ['sweep', workspace, sub_account, asset, address_index]
 
 /** The network of a sweep that may be. @throws Refusal */
 export function sweepNetwork(context: Context, workspace: string, sweep: Sweep): Network {
   const network = networkOf(context, sweep.asset)
-  if (traitsOf(network).deposits !== 'swept') throw new Refusal('SWEEP_MISMATCH', `${network.code} needs no sweeps`)
-  if (sweep.sub_account === TANK_SUB_ACCOUNT) throw new Refusal('FOREIGN_PATH', 'The gas tank is not swept')
+  if (traitsOf(network).deposits !== 'swept')
+    throw new Refusal('SWEEP_MISMATCH', `${network.code} needs no sweeps`)
+  if (sweep.sub_account === TANK_SUB_ACCOUNT)
+    throw new Refusal('FOREIGN_PATH', 'The gas tank is not swept')
   // Budgets are shared out among sub-accounts: there are only those that the operator named.
-  if (!context.store.state.subAccountNames.has(State.subAccountIndexKey(workspace, sweep.sub_account))) {
+  if (
+    !context.store.state.subAccountNames.has(State.subAccountIndexKey(workspace, sweep.sub_account))
+  ) {
     throw new Refusal('NOT_ENROLLED', `No sub-account has the index ${sweep.sub_account}`)
   }
-  if (sweep.address_index === OMNIBUS_INDEX) throw new Refusal('SWEEP_MISMATCH', 'The omnibus address is not swept')
+  if (sweep.address_index === OMNIBUS_INDEX)
+    throw new Refusal('SWEEP_MISMATCH', 'The omnibus address is not swept')
   return network
 }
 
-/** Rule 12: no caller has signed it, so it goes to his own omnibus address only, within the budgets. */
+/**
+ * Rule 12: no caller has signed it, so it goes to his own omnibus address only, within the budgets.
+ */
 export async function sweep(context: Context, order: Order, purpose: Sweep): Promise<Verdict> {
   const network = sweepNetwork(context, order.workspace, purpose)
   assertSweepPaths(order, network, purpose.sub_account, purpose.address_index)
@@ -39,8 +54,10 @@ export async function sweep(context: Context, order: Order, purpose: Sweep): Pro
     step: JSON.stringify(sweepName(order.workspace, purpose)),
     repeatable: true,
     charges: sweepCharges(subject, purpose.sub_account, counted, context.budgetFeeCaps),
-    ...(traitsOf(network).feesFrom === 'wallet' ? {}
-      : native ? { leftover: { address, amount: payment.amount, least: true as const } }
-      : { fuelled: { kind: 'fees' as const, address, amount: decoded.fee_max } }),
+    ...(traitsOf(network).feesFrom === 'wallet'
+      ? {}
+      : native
+        ? { leftover: { address, amount: payment.amount, least: true as const } }
+        : { fuelled: { kind: 'fees' as const, address, amount: decoded.fee_max } }),
   })
 }

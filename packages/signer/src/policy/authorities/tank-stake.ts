@@ -5,11 +5,18 @@ import { assertOnlyPath } from '../paths.ts'
 import { assertTankStakes, tankStakeOrder } from '../tank.ts'
 
 /** Rule 15: a gas tank's own stake, as this node's operator said. */
-export async function tankStake(context: Context, order: Order, purpose: TankStake): Promise<Verdict> {
+export async function tankStake(
+  context: Context,
+  order: Order,
+  purpose: TankStake,
+): Promise<Verdict> {
   const wanted = tankStakeOrder(context.store.state, order, purpose.order, context.store.seconds())
   const network = networkNamed(context, wanted.network)
   assertOnlyPath(order, [TANK_SUB_ACCOUNT, network.chain_index, 0])
   const subject = await decodedOn(context, order, network)
   assertTankStakes(subject, wanted)
-  return verdictOf(subject, { step: JSON.stringify(['tank-stake', wanted.order]), repeatable: false })
+  return verdictOf(subject, {
+    step: JSON.stringify(['tank-stake', wanted.order]),
+    repeatable: false,
+  })
 }

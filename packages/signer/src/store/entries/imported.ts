@@ -3,13 +3,15 @@ import { z } from 'zod'
 import { curve, digits, node, path } from './values.ts'
 
 /**
- * What a restored node takes from a peer's record: of the kinds that bind it too, the fields it needs, within limits, for
- * another node's writing is not trusted to be readable.
+ * What a restored node takes from a peer's record: of the kinds that bind it too, the fields it
+ * needs, within limits, for another node's writing is not trusted to be readable.
  */
 const text = z.string().max(4096)
 /** For the platform's own recovery only: a node that was restored tells what its peers told it. */
 const unsigned = z.object({
-  network: text, bytes: z.string().regex(/^[0-9a-f]{2,200000}$/), inputs: z.array(z.object({ path })).min(1).max(400),
+  network: text,
+  bytes: z.string().regex(/^[0-9a-f]{2,200000}$/),
+  inputs: z.array(z.object({ path })).min(1).max(400),
   change: z.object({ output: z.int().min(0), path }).optional(),
 })
 const amounts = z.object({ address: text, amount: digits, tag: text.nullable() })
@@ -17,42 +19,83 @@ const charge = z.object({ budget: text, amount: digits })
 
 export const IMPORTED = {
   seen: z.object({
-    api_key: text, nonce: text, intent: text, content: text, transaction_id: text, iat: z.int(), exp: z.int(), timely: z.boolean(),
+    api_key: text,
+    nonce: text,
+    intent: text,
+    content: text,
+    transaction_id: text,
+    iat: z.int(),
+    exp: z.int(),
+    timely: z.boolean(),
   }),
-  step: z.object({
-    step: text,
-    unsigned_hash: text,
-    // No rule asks for these three: a step that a peer wrote without them binds all the same.
-    purpose: text.optional().catch(undefined),
-    workspace: text.optional().catch(undefined),
-    unsigned: unsigned.optional().catch(undefined),
-    consumes: z.array(text).max(1000),
-    intent: text.nullable(),
-    content: text.nullable(),
-    transaction_id: text.nullable(),
-    beside: z.array(z.object({ step: text, intent: text, content: text, transaction_id: text })).max(1000).optional(),
-    account: text.nullable(),
-    nonce: digits.nullable(),
-    rule: text.nullable().optional(),
-    /** In records of earlier versions, where a step had one. */
-    charge: charge.nullable().optional(),
-    charges: z.array(charge).max(4).optional(),
-    fuelled: z.object({ kind: z.enum(['fuel', 'fees']), network: text, address: text, amount: digits }).nullable().optional(),
-    sessions: z.array(text).max(1000),
-    decoded: z.object({
-      network: text, asset: text, payments: z.array(amounts).max(1000), change: z.object({ address: text, amount: digits }).nullable(),
-      from: z.array(text).max(1000), fee_max: digits, fee_rate: text, consumes: z.array(text).max(1000), nonce: digits.nullable(),
-      gas_limit: digits.nullable(), max_fee_per_gas: digits.nullable(), vsize: z.number().nullable(),
-      valid_until: z.int().min(0).optional(),
-      action: z.object({ kind: text, resource: text.nullable(), amount: digits, receiver: text.nullable() }).optional(),
-    }),
-  }).refine((step) => (step.account === null) === (step.nonce === null)),
+  step: z
+    .object({
+      step: text,
+      unsigned_hash: text,
+      // No rule asks for these three: a step that a peer wrote without them binds all the same.
+      purpose: text.optional().catch(undefined),
+      workspace: text.optional().catch(undefined),
+      unsigned: unsigned.optional().catch(undefined),
+      consumes: z.array(text).max(1000),
+      intent: text.nullable(),
+      content: text.nullable(),
+      transaction_id: text.nullable(),
+      beside: z
+        .array(z.object({ step: text, intent: text, content: text, transaction_id: text }))
+        .max(1000)
+        .optional(),
+      account: text.nullable(),
+      nonce: digits.nullable(),
+      rule: text.nullable().optional(),
+      /** In records of earlier versions, where a step had one. */
+      charge: charge.nullable().optional(),
+      charges: z.array(charge).max(4).optional(),
+      fuelled: z
+        .object({ kind: z.enum(['fuel', 'fees']), network: text, address: text, amount: digits })
+        .nullable()
+        .optional(),
+      sessions: z.array(text).max(1000),
+      decoded: z.object({
+        network: text,
+        asset: text,
+        payments: z.array(amounts).max(1000),
+        change: z.object({ address: text, amount: digits }).nullable(),
+        from: z.array(text).max(1000),
+        fee_max: digits,
+        fee_rate: text,
+        consumes: z.array(text).max(1000),
+        nonce: digits.nullable(),
+        gas_limit: digits.nullable(),
+        max_fee_per_gas: digits.nullable(),
+        vsize: z.number().nullable(),
+        valid_until: z.int().min(0).optional(),
+        action: z
+          .object({
+            kind: text,
+            resource: text.nullable(),
+            amount: digits,
+            receiver: text.nullable(),
+          })
+          .optional(),
+      }),
+    })
+    .refine((step) => (step.account === null) === (step.nonce === null)),
   session: z.object({ sessions: z.array(text).max(1000) }),
   void: z.object({ keys: z.array(text).max(8) }),
   nonce: z.object({ account: text, nonce: digits }),
   rule: z.object({
-    rule: text, api_key: text, nonce: text, content: text, workspace: text, sub_account: z.int(), asset: text, destination: text,
-    tag: text.nullable(), min_amount: digits, daily_cap: digits, expires_at: z.int(),
+    rule: text,
+    api_key: text,
+    nonce: text,
+    content: text,
+    workspace: text,
+    sub_account: z.int(),
+    asset: text,
+    destination: text,
+    tag: text.nullable(),
+    min_amount: digits,
+    daily_cap: digits,
+    expires_at: z.int(),
   }),
   revoke: z.object({ api_key: text }),
   'sub-account': z.object({ workspace: text, name: text, index: z.int().min(1).max(0x7fffffff) }),
@@ -60,19 +103,30 @@ export const IMPORTED = {
 }
 export type ImportedKind = keyof typeof IMPORTED
 
-/** A taken entry is read back strictly: its body must be exactly what {@link IMPORTED} takes of its kind. */
-const imported = <K extends ImportedKind>(kind: K) => z.strictObject({
-  at: z.int(),
-  kind: z.literal(kind),
-  body: z.custom<z.output<(typeof IMPORTED)[K]>>((body) => {
-    const parsed = IMPORTED[kind].safeParse(body)
-    return parsed.success && isDeepStrictEqual(JSON.parse(JSON.stringify(parsed.data)), body)
-  }, `is not what is taken of a ${kind}`),
-  from: node,
-})
+/**
+ * A taken entry is read back strictly: its body must be exactly what {@link IMPORTED} takes of its
+ * kind.
+ */
+const imported = <K extends ImportedKind>(kind: K) =>
+  z.strictObject({
+    at: z.int(),
+    kind: z.literal(kind),
+    body: z.custom<z.output<(typeof IMPORTED)[K]>>((body) => {
+      const parsed = IMPORTED[kind].safeParse(body)
+      return parsed.success && isDeepStrictEqual(JSON.parse(JSON.stringify(parsed.data)), body)
+    }, `is not what is taken of a ${kind}`),
+    from: node,
+  })
 
 /** The entry of a restored node that keeps one of a peer's, at the peer's own time. */
 export const importedSchema = z.discriminatedUnion('kind', [
-  imported('seen'), imported('step'), imported('session'), imported('void'), imported('nonce'), imported('rule'), imported('revoke'),
-  imported('sub-account'), imported('allocate'),
+  imported('seen'),
+  imported('step'),
+  imported('session'),
+  imported('void'),
+  imported('nonce'),
+  imported('rule'),
+  imported('revoke'),
+  imported('sub-account'),
+  imported('allocate'),
 ])

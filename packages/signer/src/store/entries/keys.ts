@@ -2,7 +2,13 @@ import { z } from 'zod'
 import { count, curve, node, nodeSignatures } from './values.ts'
 
 const certified = z.strictObject({
-  curve, key_id: z.string(), public_key: z.string(), chain_code: z.string(), mode: z.string(), epoch: count, signatures: nodeSignatures,
+  curve,
+  key_id: z.string(),
+  public_key: z.string(),
+  chain_code: z.string(),
+  mode: z.string(),
+  epoch: count,
+  signatures: nodeSignatures,
 })
 
 /** A key's life: made, given to a workspace, refreshed. */
@@ -10,7 +16,12 @@ export const KEYS = {
   /** `session`: of the run that made it; absent in records of earlier versions. */
   key: certified.extend({ session: z.string().optional() }),
   allocate: z.strictObject({ workspace: z.string(), curve, key_id: z.string(), epoch: count }),
-  certificates: z.strictObject({ workspace: z.string(), curve, key_id: z.string(), certificates: nodeSignatures }),
+  certificates: z.strictObject({
+    workspace: z.string(),
+    curve,
+    key_id: z.string(),
+    certificates: nodeSignatures,
+  }),
   prepared: certified.extend({ session: z.string() }),
   tested: z.strictObject({ key_id: z.string(), epoch: count, session: z.string(), partner: node }),
   /** Without a session where a backup brought the share of a later epoch. */

@@ -3,19 +3,33 @@ import { proofSchema } from '../../envelope.ts'
 import { count, digits, node, nodeSignatures } from './values.ts'
 
 /**
- * A peer's head with its own signature, absent in records of earlier versions. A later version of the envelope must go on
- * reading what this one wrote.
+ * A peer's head with its own signature, absent in records of earlier versions. A later version of
+ * the envelope must go on reading what this one wrote.
  */
 export const seenHead = z.strictObject({
-  node, height: count, hash: z.string(), generation: count, proof: proofSchema.nullable().optional(),
+  node,
+  height: count,
+  hash: z.string(),
+  generation: count,
+  proof: proofSchema.nullable().optional(),
 })
 
 const fingerprint = z.string().regex(/^[0-9a-f]{64}$/)
 /** Why a node is banned: it was proven to cheat, or this node's operator ordered it. */
 const cause = z.enum(['cheat', 'operator'])
 
-/** A node's statement that it has banned a peer. `identity`: the fingerprint of the banned key. `at` in Unix ms. */
-export const banStatementSchema = z.strictObject({ node, identity: fingerprint, by: node, at: count, reason: z.string().max(200), cause })
+/**
+ * A node's statement that it has banned a peer. `identity`: the fingerprint of the banned key. `at`
+ * in Unix ms.
+ */
+export const banStatementSchema = z.strictObject({
+  node,
+  identity: fingerprint,
+  by: node,
+  at: count,
+  reason: z.string().max(200),
+  cause,
+})
 export type BanStatement = z.infer<typeof banStatementSchema>
 
 /** What operators say, who may ask, and what a node holds of the two others. */
@@ -23,31 +37,72 @@ export const PEOPLE = {
   /** Rule 5: what each network and ticker means here, by name. */
   registry: z.strictObject({ frozen: z.record(z.string(), z.string()) }),
   enrol: z.strictObject({
-    api_key: z.string(), public_key_pem: z.string(), role: z.enum(['full', 'read-only']), workspace: z.string(), sub_account: count,
-    /** Absent where it was enrolled before names were bound, and null where such a one came back from a backup. */
+    api_key: z.string(),
+    public_key_pem: z.string(),
+    role: z.enum(['full', 'read-only']),
+    workspace: z.string(),
+    sub_account: count,
+    /**
+     * Absent where it was enrolled before names were bound, and null where such a one came back
+     * from a backup.
+     */
     sub_account_name: z.string().nullable().optional(),
   }),
   revoke: z.strictObject({ api_key: z.string() }),
   'sub-account': z.strictObject({ workspace: z.string(), name: z.string(), index: count }),
-  'sub-account-set': z.strictObject({ workspace: z.string(), name: z.string(), index: count, certificates: nodeSignatures }),
-  drain: z.strictObject({ order: z.string(), workspace: z.string(), network: z.string(), to_address: z.string(), expires_at: count }),
-  'tank-stake': z.strictObject({
-    order: z.string(), workspace: z.string(), network: z.string(), action: z.enum(['stake', 'unstake', 'release']),
-    /** Null, and the amount 0, for a release. */
-    resource: z.enum(['ENERGY', 'BANDWIDTH']).nullable(), amount: digits, expires_at: count,
+  'sub-account-set': z.strictObject({
+    workspace: z.string(),
+    name: z.string(),
+    index: count,
+    certificates: nodeSignatures,
   }),
-  /** A node without its platform: it signs what this says and nothing else. Amount in the smallest native unit, of one transaction. */
-  recover: z.strictObject({
-    order: z.string(), workspace: z.string(), network: z.string(), to_address: z.string(), tag: z.string().nullable(), fee_max: digits,
+  drain: z.strictObject({
+    order: z.string(),
+    workspace: z.string(),
+    network: z.string(),
+    to_address: z.string(),
+    expires_at: count,
+  }),
+  'tank-stake': z.strictObject({
+    order: z.string(),
+    workspace: z.string(),
+    network: z.string(),
+    action: z.enum(['stake', 'unstake', 'release']),
+    /** Null, and the amount 0, for a release. */
+    resource: z.enum(['ENERGY', 'BANDWIDTH']).nullable(),
+    amount: digits,
     expires_at: count,
   }),
   /**
-   * `identity`: the fingerprint of the key that is banned; absent in records of earlier versions. Without a cause: a proven cheat.
-   * `at`: the time of the ban, where a restored node writes it again.
+   * A node without its platform: it signs what this says and nothing else. Amount in the smallest
+   * native unit, of one transaction.
    */
-  ban: z.strictObject({ node, reason: z.string(), identity: fingerprint.optional(), cause: cause.optional(), at: count.optional() }),
+  recover: z.strictObject({
+    order: z.string(),
+    workspace: z.string(),
+    network: z.string(),
+    to_address: z.string(),
+    tag: z.string().nullable(),
+    fee_max: digits,
+    expires_at: count,
+  }),
+  /**
+   * `identity`: the fingerprint of the key that is banned; absent in records of earlier versions.
+   * Without a cause: a proven cheat. `at`: the time of the ban, where a restored node writes it
+   * again.
+   */
+  ban: z.strictObject({
+    node,
+    reason: z.string(),
+    identity: fingerprint.optional(),
+    cause: cause.optional(),
+    at: count.optional(),
+  }),
   /** A peer's signed statement that it has banned the other peer. It bans nobody here. */
-  'ban-told': z.strictObject({ ...banStatementSchema.shape, signature: z.string().regex(/^[0-9a-f]{128}$/) }),
+  'ban-told': z.strictObject({
+    ...banStatementSchema.shape,
+    signature: z.string().regex(/^[0-9a-f]{128}$/),
+  }),
   /** Written where a peer was restored. */
   head: seenHead,
   backup: z.strictObject({ keys: count, made_at: count }),
@@ -55,6 +110,9 @@ export const PEOPLE = {
   /** The shares' return for that alone: this record never serves a platform. */
   recovering: z.strictObject({ made_at: count }),
   restored: z.strictObject({ generation: count, not_before: count }),
-  /** The operator's repair of a clock that had leapt ahead: requests issued before `to` are refused. Unix ms. */
+  /**
+   * The operator's repair of a clock that had leapt ahead: requests issued before `to` are refused.
+   * Unix ms.
+   */
   clock: z.strictObject({ from: count, to: count }),
 }

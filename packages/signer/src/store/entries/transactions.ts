@@ -3,23 +3,54 @@ import { seenHead } from './people.ts'
 import { count, digits, hexText, node, path } from './values.ts'
 
 const unsigned = z.strictObject({
-  network: z.string(), bytes: hexText, inputs: z.array(z.strictObject({ path })).min(1),
+  network: z.string(),
+  bytes: hexText,
+  inputs: z.array(z.strictObject({ path })).min(1),
   change: z.strictObject({ output: count, path }).optional(),
 })
 const decoded = z.strictObject({
-  network: z.string(), asset: z.string(),
-  payments: z.array(z.strictObject({ address: z.string(), amount: digits, tag: z.string().nullable() })),
-  change: z.strictObject({ address: z.string(), amount: digits, assets: z.record(z.string(), z.string()).optional() }).nullable(),
-  from: z.array(z.string()), fee_max: digits, fee_rate: z.string(), consumes: z.array(z.string()), fee_constant: z.string().optional(),
+  network: z.string(),
+  asset: z.string(),
+  payments: z.array(
+    z.strictObject({ address: z.string(), amount: digits, tag: z.string().nullable() }),
+  ),
+  change: z
+    .strictObject({
+      address: z.string(),
+      amount: digits,
+      assets: z.record(z.string(), z.string()).optional(),
+    })
+    .nullable(),
+  from: z.array(z.string()),
+  fee_max: digits,
+  fee_rate: z.string(),
+  consumes: z.array(z.string()),
+  fee_constant: z.string().optional(),
   valid_until: count.optional(),
-  action: z.strictObject({
-    kind: z.enum(['freeze', 'unfreeze', 'withdraw', 'delegate', 'undelegate']), resource: z.enum(['BANDWIDTH', 'ENERGY']).nullable(),
-    amount: digits, receiver: z.string().nullable(),
-  }).optional(),
-  nonce: digits.nullable(), gas_limit: digits.nullable(), max_fee_per_gas: digits.nullable(), vsize: z.number().nullable(),
+  action: z
+    .strictObject({
+      kind: z.enum(['freeze', 'unfreeze', 'withdraw', 'delegate', 'undelegate']),
+      resource: z.enum(['BANDWIDTH', 'ENERGY']).nullable(),
+      amount: digits,
+      receiver: z.string().nullable(),
+    })
+    .optional(),
+  nonce: digits.nullable(),
+  gas_limit: digits.nullable(),
+  max_fee_per_gas: digits.nullable(),
+  vsize: z.number().nullable(),
 })
 /** What else it is a step of: the payments that share a fuel. */
-const beside = z.array(z.strictObject({ step: z.string(), intent: z.string(), content: z.string(), transaction_id: z.string() })).min(1)
+const beside = z
+  .array(
+    z.strictObject({
+      step: z.string(),
+      intent: z.string(),
+      content: z.string(),
+      transaction_id: z.string(),
+    }),
+  )
+  .min(1)
 const charge = z.strictObject({ budget: z.string(), amount: digits })
 /** What each session of two nodes leaves behind: its ids are never used again. */
 const signing = { sessions: z.array(z.string()), partner: node, peer_head: seenHead.nullable() }
@@ -27,39 +58,94 @@ const signing = { sessions: z.array(z.string()), partner: node, peer_head: seenH
 /** What callers asked for, what was signed for them, and what never will be. */
 export const TRANSACTIONS = {
   seen: z.strictObject({
-    api_key: z.string(), nonce: z.string(), intent: z.string(), content: z.string(), transaction_id: z.string(), iat: z.int(), exp: z.int(),
+    api_key: z.string(),
+    nonce: z.string(),
+    intent: z.string(),
+    content: z.string(),
+    transaction_id: z.string(),
+    iat: z.int(),
+    exp: z.int(),
     timely: z.boolean(),
   }),
   /** Rule 13; amounts in the smallest unit. */
   rule: z.strictObject({
-    rule: z.string(), api_key: z.string(), nonce: z.string(), content: z.string(), workspace: z.string(), sub_account: count,
-    asset: z.string(), destination: z.string(), tag: z.string().nullable(), min_amount: digits, daily_cap: digits, expires_at: z.int(),
+    rule: z.string(),
+    api_key: z.string(),
+    nonce: z.string(),
+    content: z.string(),
+    workspace: z.string(),
+    sub_account: count,
+    asset: z.string(),
+    destination: z.string(),
+    tag: z.string().nullable(),
+    min_amount: digits,
+    daily_cap: digits,
+    expires_at: z.int(),
   }),
   /** What may be signed from here on, durable before round 1. */
-  step: z.strictObject({
-    step: z.string(), purpose: z.string(), workspace: z.string(), key_id: z.string(), intent: z.string().nullable(),
-    content: z.string().nullable(), transaction_id: z.string().nullable(), beside: beside.optional(),
-    unsigned_hash: z.string(), unsigned, decoded,
-    consumes: z.array(z.string()), account: z.string().nullable(), nonce: digits.nullable(),
-    /** Earlier versions had one charge, and knew neither the fuel of an address nor the rule of a forward here. */
-    rule: z.string().nullable().optional(),
-    fuelled: z.strictObject({
-      kind: z.enum(['fuel', 'fees']), address: z.string(), amount: digits, network: z.string(),
-    }).nullable().optional(),
-    charges: z.array(charge).optional(), charge: charge.nullable().optional(),
-    ...signing,
-  }).refine(({ account, nonce }) => (account === null) === (nonce === null), 'an account goes with a nonce'),
+  step: z
+    .strictObject({
+      step: z.string(),
+      purpose: z.string(),
+      workspace: z.string(),
+      key_id: z.string(),
+      intent: z.string().nullable(),
+      content: z.string().nullable(),
+      transaction_id: z.string().nullable(),
+      beside: beside.optional(),
+      unsigned_hash: z.string(),
+      unsigned,
+      decoded,
+      consumes: z.array(z.string()),
+      account: z.string().nullable(),
+      nonce: digits.nullable(),
+      /**
+       * Earlier versions had one charge, and knew neither the fuel of an address nor the rule of a
+       * forward here.
+       */
+      rule: z.string().nullable().optional(),
+      fuelled: z
+        .strictObject({
+          kind: z.enum(['fuel', 'fees']),
+          address: z.string(),
+          amount: digits,
+          network: z.string(),
+        })
+        .nullable()
+        .optional(),
+      charges: z.array(charge).optional(),
+      charge: charge.nullable().optional(),
+      ...signing,
+    })
+    .refine(
+      ({ account, nonce }) => (account === null) === (nonce === null),
+      'an account goes with a nonce',
+    ),
   /** A further session of a step that is on record, or of a key. */
   session: z.union([
     z.strictObject({ step_height: count, ...signing }),
     z.strictObject({
-      kind: z.enum(['keygen', 'keygen-test', 'refresh', 'refresh-test']), key_id: z.string(), sessions: z.array(z.string()),
+      kind: z.enum(['keygen', 'keygen-test', 'refresh', 'refresh-test']),
+      key_id: z.string(),
+      sessions: z.array(z.string()),
     }),
   ]),
   signed: z.strictObject({
-    step_height: count, signatures: z.array(z.strictObject({ signature: hexText, recovery_id: z.int().min(0).max(3).nullable() })),
-    hash: z.string(), /** Absent in records of earlier versions. */ raw: z.string().optional(),
+    step_height: count,
+    signatures: z.array(
+      z.strictObject({ signature: hexText, recovery_id: z.int().min(0).max(3).nullable() }),
+    ),
+    hash: z.string(),
+    /** Absent in records of earlier versions. */ raw: z.string().optional(),
   }),
-  nonce: z.strictObject({ account: z.string(), nonce: digits, /** The peer that told it. */ from: node }),
-  void: z.strictObject({ keys: z.array(z.string()), transaction_id: z.string().nullable(), signed_hashes: z.array(z.string()) }),
+  nonce: z.strictObject({
+    account: z.string(),
+    nonce: digits,
+    /** The peer that told it. */ from: node,
+  }),
+  void: z.strictObject({
+    keys: z.array(z.string()),
+    transaction_id: z.string().nullable(),
+    signed_hashes: z.array(z.string()),
+  }),
 }

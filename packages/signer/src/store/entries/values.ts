@@ -8,5 +8,8 @@ export const count = z.int().min(0)
 export const node = z.int().min(1).max(3)
 export const path = z.array(z.int().min(0).max(0x7fffffff)).max(8)
 /** Without a repeated group, which overflows the regular expression's stack on megabytes. */
-export const hexText = z.string().min(2).refine((text) => text.length % 2 === 0 && !/[^0-9a-f]/.test(text), 'must be lower-case hex')
+export const hexText = z
+  .string()
+  .min(2)
+  .refine((text) => text.length % 2 === 0 && !/[^0-9a-f]/.test(text), 'must be lower-case hex')
 export const nodeSignatures = z.array(z.strictObject({ node, signature: z.string() }))

@@ -10,8 +10,14 @@ use k256::AffinePoint;
 
 enum Stage {
     Start,
-    One(UniqueKeep1to2<Secp256k1>, BTreeMap<PartyIndex, KeepPhase1to2<Secp256k1>>),
-    Two(UniqueKeep2to3<Secp256k1>, BTreeMap<PartyIndex, KeepPhase2to3<Secp256k1>>),
+    One(
+        UniqueKeep1to2<Secp256k1>,
+        BTreeMap<PartyIndex, KeepPhase1to2<Secp256k1>>,
+    ),
+    Two(
+        UniqueKeep2to3<Secp256k1>,
+        BTreeMap<PartyIndex, KeepPhase2to3<Secp256k1>>,
+    ),
     Three(String, Box<Broadcast3to4<Secp256k1>>),
     Over,
 }
@@ -56,28 +62,44 @@ impl Signing {
         party.derivation_data = child;
         let wire = Wire::new(binding, key.meta.party, &participants);
         let counterparties = wire.others.iter().map(|party| index(*party)).collect();
-        let data = SignData { sign_id: binding.to_vec(), counterparties, message_hash: digest };
-        Ok(Self { public_key: party.pk, party: Box::new(party), data, wire, stage: Stage::Start })
+        let data = SignData {
+            sign_id: binding.to_vec(),
+            counterparties,
+            message_hash: digest,
+        };
+        Ok(Self {
+            public_key: party.pk,
+            party: Box::new(party),
+            data,
+            wire,
+            stage: Stage::Start,
+        })
     }
 
-    /// Checks with the ECDSA of `k256`, not with the engine's own, and finds the recovery id by trial.
+    /// Checks with the ECDSA of `k256`, not with the engine's own, and finds the recovery id by
+    /// trial.
     fn finished(&self, r: [u8; 32], s: [u8; 32]) -> Outcome<Signature> {
         use k256::ecdsa::{RecoveryId, Signature as Ecdsa, VerifyingKey};
         let failed = || Fault::abort("the finished signature does not verify");
         let signature = Ecdsa::from_scalars(r, s).map_err(|_| failed())?;
         let signature = signature.normalize_s();
         let key = VerifyingKey::from_affine(self.public_key).map_err(|_| failed())?;
-        key.verify_prehash(&self.data.message_hash, &signature).map_err(|_| failed())?;
+        key.verify_prehash(&self.data.message_hash, &signature)
+            .map_err(|_| failed())?;
         let recovery_id = (0..4)
             .find(|id| {
                 RecoveryId::from_byte(*id)
                     .and_then(|id| {
-                        VerifyingKey::recover_from_prehash(&self.data.message_hash, &signature, id).ok()
+                        VerifyingKey::recover_from_prehash(&self.data.message_hash, &signature, id)
+                            .ok()
                     })
                     .is_some_and(|found| found == key)
             })
             .ok_or_else(failed)?;
-        Ok(Signature { bytes: signature.to_bytes().into(), recovery_id: Some(recovery_id) })
+        Ok(Signature {
+            bytes: signature.to_bytes().into(),
+            recovery_id: Some(recovery_id),
+        })
     }
 }
 
@@ -103,8 +125,9 @@ impl Machine for Signing {
                     check_parties(&message.parties, from, me)?;
                     received.push(message);
                 }
-                let (unique, kept, transmit) =
-                    self.party.sign_phase2(&self.data, unique, kept, &received)?;
+                let (unique, kept, transmit) = self
+                    .party
+                    .sign_phase2(&self.data, unique, kept, &received)?;
                 self.stage = Stage::Two(unique, kept);
                 let mut private = BTreeMap::new();
                 for message in &transmit {
@@ -120,7 +143,9 @@ impl Machine for Signing {
                     check_parties(&message.parties, from, me)?;
                     received.push(message);
                 }
-                let (x, broadcast) = self.party.sign_phase3(&self.data, unique, kept, &received)?;
+                let (x, broadcast) = self
+                    .party
+                    .sign_phase3(&self.data, unique, kept, &received)?;
                 let messages = self.wire.broadcast(encode(&broadcast)?)?;
                 self.stage = Stage::Three(x, Box::new(broadcast));
                 Ok(Progress::send(&self.wire, messages))

@@ -1,5 +1,6 @@
-//! What a hostile engine can put inside the private part of key generation or refresh on Ed25519: the
-//! engine's header of five bytes and the fragment. What it can say in public, `test/cheating.ts` forges.
+//! What a hostile engine can put inside the private part of key generation or refresh on Ed25519:
+//! the engine's header of five bytes and the fragment. What it can say in public,
+//! `test/cheating.ts` forges.
 
 use super::*;
 use crate::tests::*;
@@ -25,13 +26,27 @@ fn all() -> Vec<Forgery> {
     use End::*;
     let raw = |end, name, change: fn(&mut Vec<u8>)| Forgery::new(3, end, name, change);
     vec![
-        Forgery::new(3, Abort, "a wrong fragment", fragment(|scalar| scalar + Scalar::ONE)),
+        Forgery::new(
+            3,
+            Abort,
+            "a wrong fragment",
+            fragment(|scalar| scalar + Scalar::ONE),
+        ),
         Forgery::new(3, Abort, "a fragment of zero", fragment(|_| Scalar::ZERO)),
-        Forgery::new(3, Abort, "the negative fragment", fragment(|scalar| -scalar)),
-        raw(Malformed, "a fragment that is not reduced", |body| drop(body.splice(HEADER.., order()))),
+        Forgery::new(
+            3,
+            Abort,
+            "the negative fragment",
+            fragment(|scalar| -scalar),
+        ),
+        raw(Malformed, "a fragment that is not reduced", |body| {
+            drop(body.splice(HEADER.., order()))
+        }),
         raw(Malformed, "another version", |body| body[0] ^= 1),
         raw(Malformed, "another cipher suite", |body| body[1] ^= 1),
-        raw(Malformed, "a short fragment", |body| body.truncate(body.len() - 1)),
+        raw(Malformed, "a short fragment", |body| {
+            body.truncate(body.len() - 1)
+        }),
         raw(Malformed, "a long fragment", |body| body.push(0)),
         raw(Malformed, "a header alone", |body| body.truncate(HEADER)),
         raw(Malformed, "no fragment", Vec::clear),

@@ -1,5 +1,5 @@
-//! RFC 9591, appendix E.1, through the engine, the sealed share and the messages of this addon. The file
-//! is also recomputed without any engine: `test/rfc9591.test.ts`.
+//! RFC 9591, appendix E.1, through the engine, the sealed share and the messages of this addon. The
+//! file is also recomputed without any engine: `test/rfc9591.test.ts`.
 
 use super::*;
 use crate::vault::HomeKey;
@@ -11,14 +11,23 @@ const SIGNERS: [u8; 2] = [1, 3];
 
 /// The value of a field in our own file: one that a JSON parser would be a dependency for.
 fn field(text: &str, name: &str) -> Vec<u8> {
-    let rest = text.split_once(&format!("\"{name}\": \"")).unwrap_or_else(|| panic!("no {name}")).1;
+    let rest = text
+        .split_once(&format!("\"{name}\": \""))
+        .unwrap_or_else(|| panic!("no {name}"))
+        .1;
     let digits = rest.split_once('"').unwrap().0;
     assert!(digits.len() % 2 == 0);
-    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
+    (0..digits.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap())
+        .collect()
 }
 
 fn of(party: u8) -> &'static str {
-    let rest = VECTORS.split_once(&format!("\"identifier\": {party},")).unwrap().1;
+    let rest = VECTORS
+        .split_once(&format!("\"identifier\": {party},"))
+        .unwrap()
+        .1;
     rest.split_once('}').unwrap().0
 }
 
@@ -47,11 +56,25 @@ impl CryptoRng for Scripted {}
 fn key_of(vault: &Arc<Vault>, party: u8) -> Key {
     let group = VerifyingKey::deserialize(&field(VECTORS, "group_public_key")).unwrap();
     let share = |party| SigningShare::deserialize(&field(of(party), "share")).unwrap();
-    let shares = PARTIES.map(|party| (identifier(party), VerifyingShare::from(share(party)))).into();
+    let shares = PARTIES
+        .map(|party| (identifier(party), VerifyingShare::from(share(party))))
+        .into();
     let public = PublicKeyPackage::new(shares, group, Some(u16::from(THRESHOLD)));
     let own = VerifyingShare::from(share(party));
-    let key = KeyPackage::new(identifier(party), share(party), own, group, u16::from(THRESHOLD));
-    let meta = Meta { engine: ENGINE.into(), curve: CURVE.into(), key_id: "rfc9591".into(), epoch: 0, party };
+    let key = KeyPackage::new(
+        identifier(party),
+        share(party),
+        own,
+        group,
+        u16::from(THRESHOLD),
+    );
+    let meta = Meta {
+        engine: ENGINE.into(),
+        curve: CURVE.into(),
+        key_id: "rfc9591".into(),
+        epoch: 0,
+        party,
+    };
     let loaded = Loaded { key, public };
     loaded.check(party).unwrap();
     seal(vault, meta, &loaded, [7; 32]).unwrap()
@@ -59,7 +82,10 @@ fn key_of(vault: &Arc<Vault>, party: u8) -> Key {
 
 #[test]
 fn the_vectors_of_rfc_9591_come_out_of_our_signing() {
-    let home = HomeKey { name: [1; 8], key: Zeroizing::new(random().unwrap()) };
+    let home = HomeKey {
+        name: [1; 8],
+        key: Zeroizing::new(random().unwrap()),
+    };
     let vault = Arc::new(Vault::from_keys(vec![home], None).unwrap());
     let mut sides = BTreeMap::new();
     let mut sent = BTreeMap::new();
@@ -67,14 +93,33 @@ fn the_vectors_of_rfc_9591_come_out_of_our_signing() {
         let key = key_of(&vault, party);
         let message = field(VECTORS, "message");
         let mut side = Signing::start(vault.clone(), key, [3; 32], SIGNERS, &[], message).unwrap();
-        let randomness =
-            [field(of(party), "hiding_nonce_randomness"), field(of(party), "binding_nonce_randomness")].concat();
-        side.commit(&mut Scripted(randomness)).map(|progress| sent.insert(party, progress.messages)).unwrap();
-        let Stage::One(nonces, commitments) = &side.stage else { panic!("no nonces") };
-        assert_eq!(nonces.hiding().serialize(), field(of(party), "hiding_nonce"));
-        assert_eq!(nonces.binding().serialize(), field(of(party), "binding_nonce"));
-        assert_eq!(commitments.hiding().serialize().unwrap(), field(of(party), "hiding_nonce_commitment"));
-        assert_eq!(commitments.binding().serialize().unwrap(), field(of(party), "binding_nonce_commitment"));
+        let randomness = [
+            field(of(party), "hiding_nonce_randomness"),
+            field(of(party), "binding_nonce_randomness"),
+        ]
+        .concat();
+        side.commit(&mut Scripted(randomness))
+            .map(|progress| sent.insert(party, progress.messages))
+            .unwrap();
+        let Stage::One(nonces, commitments) = &side.stage else {
+            panic!("no nonces")
+        };
+        assert_eq!(
+            nonces.hiding().serialize(),
+            field(of(party), "hiding_nonce")
+        );
+        assert_eq!(
+            nonces.binding().serialize(),
+            field(of(party), "binding_nonce")
+        );
+        assert_eq!(
+            commitments.hiding().serialize().unwrap(),
+            field(of(party), "hiding_nonce_commitment")
+        );
+        assert_eq!(
+            commitments.binding().serialize().unwrap(),
+            field(of(party), "binding_nonce_commitment")
+        );
         sides.insert(party, side);
     }
     let mut signatures = Vec::new();
@@ -84,10 +129,19 @@ fn the_vectors_of_rfc_9591_come_out_of_our_signing() {
             let from = if party == 1 { 3 } else { 1 };
             let payload = sent[&from][0].payload.clone();
             let side = sides.get_mut(&party).unwrap();
-            let progress = side.step(vec![Inbound { from: from.into(), payload }]).unwrap();
+            let progress = side
+                .step(vec![Inbound {
+                    from: from.into(),
+                    payload,
+                }])
+                .unwrap();
             if round == 2 {
-                // Header, check and the length of the public part, then the share as it goes to the other.
-                assert_eq!(progress.messages[0].payload[59..], field(of(party), "signature_share"));
+                // Header, check and the length of the public part, then the share as it goes to the
+                // other.
+                assert_eq!(
+                    progress.messages[0].payload[59..],
+                    field(of(party), "signature_share")
+                );
             }
             if let Some(Done::Signature(signature)) = progress.done {
                 signatures.push(signature.bytes.to_vec());
