@@ -186,7 +186,11 @@ function methodsOf(files: string[], pattern: RegExp): string[] {
 test('each method in the source of a family’s client is asked for', async () => {
   const families: [string[], string[], number][] = [
     [['BTC', 'BCH'], methodsOf(['utxo/rpc.ts'], /'((?:get|estimate|send)[a-z]+)'/g), 10],
-    [['ETH', 'ONE'], methodsOf(['evm/rpc.ts', 'evm/logs.ts'], /'(eth_\w+)'/g), 14],
+    [
+      ['ETH', 'ONE'],
+      methodsOf(['evm/rpc.ts', 'evm/block-reader.ts', 'evm/logs.ts'], /'(eth_\w+)'/g),
+      14,
+    ],
     [
       ['XRP'],
       methodsOf(
@@ -196,7 +200,11 @@ test('each method in the source of a family’s client is asked for', async () =
       7,
     ],
     [['XLM'], methodsOf(['stellar/rpc.ts'], /'((?:get|send)[A-Z]\w+)'/g), 8],
-    [['TRX'], methodsOf(['tron/rpc.ts'], /'(wallet(?:solidity)?\/\w+)'/g), 17],
+    [
+      ['TRX'],
+      methodsOf(['tron/rpc.ts', 'tron/block-reader.ts'], /'(wallet(?:solidity)?\/\w+)'/g),
+      17,
+    ],
     [['SOL'], methodsOf(['solana/rpc.ts', 'solana/history.ts'], /'((?:get|send)[A-Z]\w+)'/g), 14],
     [
       ['ADA'],
