@@ -1,6 +1,7 @@
-// node scripts/api-types.mjs writes the types of both OpenAPI documents anew, after
-// scripts/openapi.mjs node scripts/api-types.mjs FROM TO of one document Each file says what it was
-// made of; a test holds that against the document, which costs nothing.
+// node scripts/api-types.mjs        writes the types of both OpenAPI documents anew, after
+//                                   scripts/openapi.mjs
+// node scripts/api-types.mjs FROM TO    of one document
+// Each file says what it was made of; a test holds that against the document, which costs nothing.
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

@@ -1,11 +1,12 @@
-// Builds the Rust addons of packages/threshold and packages/key-encryption, or takes them prebuilt,
-// and puts them where their TypeScript faces look. Runs after `npm install`, under any Node from 20
-// on. Nothing is done where nothing changed: an addon newer than every source file of its own is
-// left alone, so an image that carries built addons needs no Rust. A prebuilt one
-// (scripts/native-prebuilt.mjs) is taken only where it was built of these very sources. Linux and
-// macOS; the addons check Unix file modes. --from-source: with cargo, whatever is there prebuilt.
-// What cargo leaves, 240 MB, is removed unless CUSTODY_KEEP_BUILD is 1: whoever works on the Rust
-// sources builds faster with it.
+// node scripts/build-native.mjs                  builds the Rust addons of packages/threshold and
+//                                                packages/key-encryption, or uses prebuilt ones
+// node scripts/build-native.mjs --from-source    builds with cargo, even if a prebuilt one exists
+//
+// Runs after `npm install`, under any Node from 20 on, on Linux and macOS; the addons check Unix
+// file modes. An addon that is newer than every source file of its own is left alone, so an image
+// that carries built addons needs no Rust. A prebuilt one (scripts/native-prebuilt.mjs) is used
+// only where it was built from exactly these sources. cargo's build folder, 240 MB, is removed
+// unless CUSTODY_KEEP_BUILD is 1: with it, changes of the Rust sources build faster.
 import { spawnSync } from 'node:child_process'
 import {
   existsSync,

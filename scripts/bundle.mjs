@@ -1,7 +1,8 @@
-// node scripts/bundle.mjs --for platform|signer --out DIR what runs on a host, and nothing else: no
-// tests, no local chains, no build tools, no packages of development. Made of an installed checkout
-// (npm ci), without a network. Images are made of it, and a host without containers unpacks it. It
-// brings its own Node, and its command is bin/custody.
+// node scripts/bundle.mjs --for platform|signer --out DIR    writes what a host needs to run
+//
+// No tests, no local chains, no build tools, no packages of development. Made from an installed
+// checkout (npm ci), without a network. Images are made from it, and a host without containers
+// unpacks it. It contains its own Node, and its command is bin/custody.
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'

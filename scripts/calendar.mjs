@@ -1,6 +1,7 @@
-// npm run calendar the tests that have to do with time, under clocks and time zones other than this
-// machine's npm run calendar -- --all more of them, which a release runs npm run calendar --
-// --clock +60d --clock leap-day
+// npm run calendar                 the tests that have to do with time, under clocks and time zones
+//                                  other than this machine's
+// npm run calendar -- --all        more of them, which a release runs
+// npm run calendar -- --clock +60d --clock leap-day
 //
 // The clock of each test process is moved by Debian's faketime; without it the run fails and says
 // so. The tests named here run their platform, nodes and chains in their own process, so that one

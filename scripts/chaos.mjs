@@ -1,6 +1,7 @@
-// npm run chaos -- --seed S --transfers N processes that are killed under load
-// (packages/platform/test/chaos, docs/chaos.md) npm run chaos -- disk|clock|descriptors|database
-// the data folder runs full, the clock jumps, files run out, the primary fails
+// npm run chaos -- --seed S --transfers N    processes that are killed under load
+//                                            (packages/platform/test/chaos, docs/chaos.md)
+// npm run chaos -- disk|clock|descriptors|database   the data folder runs full, the clock jumps,
+//                                                    files run out, the primary fails
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'

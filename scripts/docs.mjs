@@ -1,7 +1,9 @@
-// npm run docs the documentation as a site, on http://127.0.0.1:8090 until Ctrl-C npm run docs --
-// --build only builds it, into docs/.vitepress/dist; a link that leads nowhere fails npm run docs
-// -- --watch for writing: shows changes as they are saved PORT=8091 npm run docs another port Its
-// first run installs what builds the site (docs/package-lock.json).
+// npm run docs                the documentation as a site, on http://127.0.0.1:8090 until Ctrl-C
+// npm run docs -- --build     only builds it, into docs/.vitepress/dist; a link that leads nowhere
+//                             fails
+// npm run docs -- --watch     for writing: shows changes as they are saved
+// PORT=8091 npm run docs      another port
+// Its first run installs what builds the site (docs/package-lock.json).
 import { join } from 'node:path'
 import { createRequire } from 'node:module'
 import { fileURLToPath, pathToFileURL } from 'node:url'

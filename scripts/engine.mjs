@@ -1,6 +1,7 @@
-// npm run engine the format of both native packages, and the Rust tests of
-// packages/threshold/native: what no caller of the built addon can do npm run engine -- NAME… those
-// whose path contains one of the names
+// npm run engine                 the format of both native packages, and the Rust tests of
+//                                packages/threshold/native: what no caller of the built addon can
+//                                do
+// npm run engine -- NAME…        those whose path contains one of the names
 //
 // Target folder and profile are those of build-native.mjs, so that only the addon itself is
 // compiled again. Skipped where there is no cargo: an addon that was taken prebuilt needs none.

@@ -1,5 +1,6 @@
-// npm run fuzz -- --target chains|nodes|api --minutes M --seed S what nobody means is decoded,
-// asked and answered (docs/fuzzing.md)
+// npm run fuzz -- --target chains|nodes|api --minutes M --seed S    what nobody means is decoded,
+//                                                                   asked and answered
+//                                                                   (docs/fuzzing.md)
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'

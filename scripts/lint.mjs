@@ -1,6 +1,6 @@
-// npm run lint oxlint over the code; oxfmt's format of every file that it knows; redocly's strict
-// rules over the OpenAPI document; attw over the types of the packed client Its first run installs
-// what the latter two need (scripts/lint/package-lock.json).
+// npm run lint    oxlint over the code; oxfmt's format of every file that it knows; redocly's
+//                 strict rules over the OpenAPI document; attw over the types of the packed client
+// Its first run installs what the latter two need (scripts/lint/package-lock.json).
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,5 @@
-// npx node scripts/new-family.mjs NAME copies the template of a chain family under a name of its
-// own
+// npx node scripts/new-family.mjs NAME     copies the template of a chain family under a name of
+//                                          its own
 //
 // What is copied, and what is to be done then, is told by docs/adding-a-chain.md.
 import {

@@ -1,7 +1,8 @@
-// node scripts/prebuild.mjs [--out DIR] a package of the native addons for this platform, from
-// which another checkout of the same Rust sources is installed without Rust. By default it is made
-// in prebuilt/, where any checkout looks; elsewhere CUSTODY_PREBUILT names it, or it is installed
-// as a package. What it was made of stands in its package.json.
+// node scripts/prebuild.mjs [--out DIR]    makes a package of the native addons for this platform
+//
+// Another checkout of the same Rust sources installs from it without Rust. The default folder is
+// prebuilt/, which every checkout searches; another one is named by CUSTODY_PREBUILT, or installed
+// as a package. Its package.json says what it was made from.
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,

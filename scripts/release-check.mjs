@@ -1,6 +1,7 @@
-// npm run release-check everything that a release needs, and one table at the end
-// (docs/releasing.md) npm run release-check -- --only NAME… some of its parts npm run release-check
-// -- --list the parts, and what each runs
+// npm run release-check                      everything that a release needs, and one table at the
+//                                            end (docs/releasing.md)
+// npm run release-check -- --only NAME…      some of its parts
+// npm run release-check -- --list            the parts, and what each runs
 //
 // Nothing is bounded: it takes hours. A part that fails does not stop the others. Each part's
 // output is in --out (by default release-check/ in the folder for temporary files), from which the

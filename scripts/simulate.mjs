@@ -1,5 +1,5 @@
-// npm run simulate -- --seed S --seeds N the platform in a world of chance
-// (packages/platform/test/simulator, docs/simulation.md)
+// npm run simulate -- --seed S --seeds N    the platform in a world of chance
+//                                           (packages/platform/test/simulator, docs/simulation.md)
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'

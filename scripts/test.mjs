@@ -1,10 +1,15 @@
-// npm test every test npm test -- NAME… the files whose path contains one of the names npm test --
-// --long the long ones too (*.long.test.ts, test/long/); a long file that is named runs as well npm
-// test -- --drills of the long ones those that guard money: kills, restores, upgrades, faults npm
-// test -- --order=SEED the files in a random order that follows from the seed npm test -- --times
-// says at the end what each file took; in CI the ten dearest are always named npm test -- --test-…
-// handed to node:test, e.g. --test-name-pattern=sweep FUZZ_SEED=N npm test property tests look at
-// other examples; FUZZ_SCALE=50: those of the threshold engine at more
+// npm test                    every test
+// npm test -- NAME…           the files whose path contains one of the names
+// npm test -- --long          the long ones too (*.long.test.ts, test/long/); a long file that is
+//                             named runs as well
+// npm test -- --drills        of the long ones those that guard money: kills, restores, upgrades,
+//                             faults
+// npm test -- --order=SEED    the files in a random order that follows from the seed
+// npm test -- --times         says at the end what each file took; in CI the ten dearest are always
+//                             named
+// npm test -- --test-…        handed to node:test, e.g. --test-name-pattern=sweep
+// FUZZ_SEED=N npm test        property tests look at other examples; FUZZ_SCALE=50: those of the
+//                             threshold engine at more
 //
 // Some files of a folder run in one process (test-group.mjs), as much of what a small file takes is
 // the loading of what it tests. End-to-end tests (*.e2e.test.ts) each have a process; they start
