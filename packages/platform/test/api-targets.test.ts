@@ -117,6 +117,16 @@ test('every method that a path does not have is 405 with those that it has, what
   assert.match((await send('get /assets')).body.message, /methods are case-sensitive/)
 })
 
+test('a method of a path with a parameter is 405 at a path of its own that lacks it', async () => {
+  // GET /dac/v1/conversions/{id} exists, and "quote" is no id.
+  for (const method of ['GET', 'HEAD', 'DELETE']) {
+    const answer = await send(`${method} /dac/v1/conversions/quote`)
+    assert.deepEqual([answer.status, answer.allow], [405, 'POST'], method)
+  }
+  const known = await send('DELETE /dac/v1/conversions/7c9e6679-7425-40de-944b-e07fc1f90ae7')
+  assert.deepEqual([known.status, known.allow], [405, 'GET, HEAD'])
+})
+
 test('bytes that are no request are 400, and no request is a 500', async () => {
   for (const line of ['GET *', 'FOO', 'FOO\u0000 /', '(a) /assets', 'GET assets', 'PRI *']) {
     assert.equal((await send(line)).status, 400, line)

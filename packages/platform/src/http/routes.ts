@@ -17,6 +17,8 @@ export interface Unrouted {
 /** The paths of a server, and the methods of each. */
 export class Routes {
   readonly #routes: { method: string; pattern: RegExp }[] = []
+  /** Methods of each path without parameters. */
+  readonly #fixed = new Map<string, Set<string>>()
 
   /** Before the first route is added. */
   constructor(server: FastifyInstance) {
@@ -24,8 +26,22 @@ export class Routes {
       const pattern = new RegExp(
         `^${url.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll(/:\w+/g, '[^/]+')}$`,
       )
-      for (const each of [method].flat()) this.#routes.push({ method: each, pattern })
+      for (const each of [method].flat()) {
+        this.#routes.push({ method: each, pattern })
+        if (!url.includes(':') && !url.includes('*'))
+          this.#fixed.set(url, (this.#fixed.get(url) ?? new Set()).add(each))
+      }
     })
+  }
+
+  /**
+   * Whether the target is a path without parameters that lacks the method. The router would read
+   * its last part as a parameter of another path that has the method.
+   * @param target as it was sent, in origin-form
+   */
+  lacks(method: string, target: string): boolean {
+    const path = target.split(/[?#]/, 1)[0] as string
+    return this.#fixed.get(decodedPath(path))?.has(method) === false
   }
 
   /** @param target as it was sent, in origin-form */
@@ -33,9 +49,10 @@ export class Routes {
     const path = target.split(/[?#]/, 1)[0] as string
     const decoded = decodedPath(path)
     const methods = [
-      ...new Set(
-        this.#routes.filter(({ pattern }) => pattern.test(decoded)).map((route) => route.method),
-      ),
+      ...(this.#fixed.get(decoded) ??
+        new Set(
+          this.#routes.filter(({ pattern }) => pattern.test(decoded)).map((route) => route.method),
+        )),
     ]
     if (methods.length === 0) {
       return {

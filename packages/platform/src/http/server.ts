@@ -140,7 +140,8 @@ export async function buildServer<O extends Operation = never>(
     if (request.headers.host === undefined && request.raw.httpVersion !== '1.0')
       throw new ApiError('INVALID_REQUEST', 'Host: header is missing', { field: 'Host' })
     // Before its body is read, which may be of any type.
-    if (request.is404) return sendUnrouted(request, reply)
+    if (request.is404 || routes.lacks(request.method, request.url))
+      return sendUnrouted(request, reply)
     if (!request.url.startsWith('/'))
       throw new ApiError(
         'INVALID_REQUEST',
