@@ -231,30 +231,6 @@ test('what a source file imports stands in its own package.json', () => {
   assert.deepEqual(offenders, [])
 })
 
-// Types may point both ways: they are erased. What runs may not.
-test('no module imports itself in a circle', () => {
-  const state = new Map<string, 'open' | 'done'>()
-  const circles: string[] = []
-  const visit = (path: string, trail: string[]) => {
-    if (state.get(path) === 'done') return
-    if (state.get(path) === 'open') {
-      circles.push([...trail.slice(trail.indexOf(path)), path].join(' → '))
-      return
-    }
-    state.set(path, 'open')
-    for (const { specifier, typeOnly } of importsIn(read(path))) {
-      const target =
-        specifier.startsWith('.') && !typeOnly
-          ? relative(root, resolve(root, dirname(path), specifier))
-          : null
-      if (target !== null && importsOf.has(target)) visit(target, [...trail, path])
-    }
-    state.set(path, 'done')
-  }
-  for (const path of modules) visit(path, [])
-  assert.deepEqual(circles, [])
-})
-
 test('a relative import names a file that exists', () => {
   const offenders = [...importsOf].flatMap(([path, specifiers]) =>
     specifiers

@@ -1,4 +1,4 @@
-import type { World } from './world.ts'
+import type { FaultContext } from './fault-context.ts'
 
 type Fetch = typeof globalThis.fetch
 
@@ -22,32 +22,32 @@ interface Answered {
  * wrong.
  */
 export class ChainFaults {
-  readonly #world: World
+  readonly #context: FaultContext
   readonly #fetch: Fetch
   /** What was answered before, by question. */
   readonly #before = new Map<string, string[]>()
 
-  constructor(world: World, fetch: Fetch) {
-    this.#world = world
+  constructor(context: FaultContext, fetch: Fetch) {
+    this.#context = context
     this.#fetch = fetch
   }
 
   /** How long the answer to the next question is under way, in simulated milliseconds. */
   delay(): number {
-    const { chance, odds } = this.#world
+    const { chance, odds } = this.#context
     if (!chance.rarely(odds.late)) return 0
-    this.#world.noted('an answer of a chain was late')
+    this.#context.noted('an answer of a chain was late')
     return 100 + chance.below(LATE_MS_MAX)
   }
 
   async ask(input: Parameters<Fetch>[0], init: RequestInit | undefined): Promise<Response> {
-    const { chance, odds } = this.#world
+    const { chance, odds } = this.#context
     if (chance.rarely(odds.refused)) {
-      this.#world.noted('a chain was not reached')
+      this.#context.noted('a chain was not reached')
       throw new TypeError('fetch failed')
     }
     if (chance.rarely(odds.busy)) {
-      this.#world.noted('a chain was too busy to answer')
+      this.#context.noted('a chain was too busy to answer')
       return new Response('busy', { status: chance.below(2) === 0 ? 503 : 429 })
     }
     const { signal: _, ...rest } = init ?? {}
@@ -56,7 +56,7 @@ export class ChainFaults {
       /"method":"send_?raw_?transaction|"method":"(eth_sendRaw|send)Transaction"/i.test(text) &&
       chance.rarely(odds.unwilling)
     ) {
-      this.#world.noted('a chain refused a broadcast')
+      this.#context.noted('a chain refused a broadcast')
       // Some take it all the same.
       if (chance.below(2) === 0) await this.#fetch(input, rest)
       const id = /"id":(\d+)/.exec(text)?.[1] ?? '1'
@@ -74,7 +74,7 @@ export class ChainFaults {
       body: await response.text(),
     })
     if (chance.rarely(odds.lost)) {
-      this.#world.noted('an answer of a chain was lost')
+      this.#context.noted('an answer of a chain was lost')
       throw new TypeError('fetch failed')
     }
     return new Response(answered.body, { status, headers })
@@ -85,14 +85,14 @@ export class ChainFaults {
    */
   #wrong(url: string, question: string, answer: Answered): Answered {
     if (answer.status !== 200 || BROADCASTS.test(`${url} ${question}`)) return answer
-    const { chance, odds } = this.#world
+    const { chance, odds } = this.#context
     const text = `${url} ${question.replace(/"id":\d+,/, '')}`
     const before = this.#before.get(text) ?? []
     this.#before.set(text, [...before, answer.body].slice(-OLD_MAX))
     if (before.length > 0 && chance.rarely(odds.old)) {
       const body = chance.of(before)
       if (plain(body) === plain(answer.body)) return answer
-      this.#world.noted('a chain answered as it stood before')
+      this.#context.noted('a chain answered as it stood before')
       const id = /"id":(\d+),/.exec(question)?.[1]
       return { ...answer, body: id === undefined ? body : body.replace(/"id":\d+/, `"id":${id}`) }
     }
@@ -102,7 +102,7 @@ export class ChainFaults {
       () => chance.rarely(odds.ahead) && 1 + chance.below(3),
     )
     if (wrong !== null) {
-      this.#world.noted('a chain told of a head that it has not')
+      this.#context.noted('a chain told of a head that it has not')
       return { ...answer, body: wrong }
     }
     return this.#partial(question, answer)
@@ -113,7 +113,7 @@ export class ChainFaults {
    * if there were none.
    */
   #partial(question: string, answer: Answered): Answered {
-    const { chance, odds } = this.#world
+    const { chance, odds } = this.#context
     if (
       !/"eth_get(Logs|TransactionReceipt|BlockReceipts)"/.test(question) ||
       !answer.body.includes('"topics"')
@@ -121,7 +121,7 @@ export class ChainFaults {
       return answer
     if (!chance.rarely(odds.partial)) return answer
     if (question.includes('"eth_getLogs"') && chance.below(2) === 1) {
-      this.#world.noted('a chain knew a block and not yet its logs')
+      this.#context.noted('a chain knew a block and not yet its logs')
       return {
         ...answer,
         body: answer.body.replace(
@@ -130,7 +130,7 @@ export class ChainFaults {
         ),
       }
     }
-    this.#world.noted('a chain left out logs without a word')
+    this.#context.noted('a chain left out logs without a word')
     const told = JSON.parse(answer.body) as {
       result: { logs: unknown[] } | { logs?: unknown[]; topics?: unknown[] }[]
     }

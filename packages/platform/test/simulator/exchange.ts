@@ -1,7 +1,7 @@
 import { openClient } from '../../src/ccxt.ts'
 import { FakeKraken } from '../fake-kraken.ts'
 import { Actor } from './schedule.ts'
-import type { World } from './world.ts'
+import type { FaultContext } from './fault-context.ts'
 
 export const EXCHANGE_URL = 'http://exchange.simulated'
 
@@ -56,22 +56,22 @@ class Account extends FakeKraken {
  * is a request that comes after its deadline.
  */
 export class Exchange {
-  readonly #world: World
+  readonly #context: FaultContext
   readonly #actor = new Actor('exchange')
   readonly accounts = new Map<string, Account>()
   #odds: Partial<Record<Fault, number>> = {}
   #spell: { kind: Spell; untilMs: number } | null = null
   isStormy = false
 
-  constructor(world: World) {
-    this.#world = world
+  constructor(context: FaultContext) {
+    this.#context = context
   }
 
   /** The account of a key, with coins in it. */
   account(key: string): Account {
     const known = this.accounts.get(key)
     if (known) return known
-    const made = new Account(() => this.#world.schedule.nowMs)
+    const made = new Account(() => this.#context.schedule.nowMs)
     this.accounts.set(key, made)
     return made
   }
@@ -86,7 +86,7 @@ export class Exchange {
 
   /** Which faults the storm has. */
   draw(): void {
-    const { chance } = this.#world
+    const { chance } = this.#context
     for (const name of Object.keys(MOST) as Fault[])
       if (chance.below(2) === 1) this.#odds[name] = chance.below(MOST[name])
     this.isStormy = true
@@ -100,18 +100,18 @@ export class Exchange {
   }
 
   #meets(fault: Fault, said: string): boolean {
-    if (!this.#world.chance.rarely(this.#odds[fault] ?? 0)) return false
-    this.#world.noted(said)
+    if (!this.#context.chance.rarely(this.#odds[fault] ?? 0)) return false
+    this.#context.noted(said)
     return true
   }
 
   #is(kind: Spell): boolean {
-    return this.#spell?.kind === kind && this.#spell.untilMs > this.#world.schedule.nowMs
+    return this.#spell?.kind === kind && this.#spell.untilMs > this.#context.schedule.nowMs
   }
 
   /** As `fetch`, of a process. */
   async asked(actor: Actor, url: string, init: RequestInit | undefined): Promise<Response> {
-    const { schedule } = this.#world
+    const { schedule } = this.#context
     const path = url.slice(EXCHANGE_URL.length)
     const answer = await schedule.gate(
       actor,
@@ -131,7 +131,7 @@ export class Exchange {
     path: string,
     init: RequestInit | undefined,
   ): Promise<{ body: string | null; status: number; afterMs: number }> {
-    const { chance, schedule } = this.#world
+    const { chance, schedule } = this.#context
     const none = { body: null, status: 0, afterMs: 0 }
     const said = (error: string, status = 200) => ({
       body: JSON.stringify({ error: [error] }),
@@ -185,7 +185,7 @@ export class Exchange {
     const {
       chance,
       schedule: { nowMs },
-    } = this.#world
+    } = this.#context
     const refused = (error: string) => JSON.stringify({ error: [error] })
     const spell =
       this.#spell !== null && this.#is(this.#spell.kind) ? SAID[this.#spell.kind] : undefined
@@ -194,13 +194,13 @@ export class Exchange {
     const fields = Object.fromEntries(new URLSearchParams(String(init?.body ?? '')))
     const nonce = BigInt(fields['nonce'] ?? '0')
     if (nonce <= account.lastNonce) {
-      this.#world.noted('a nonce came too late')
+      this.#context.noted('a nonce came too late')
       return refused('EAPI:Invalid nonce')
     }
     account.lastNonce = nonce
     const clockMs = nowMs + (this.#is('clock') ? SKEW_MS : 0)
     if (fields['deadline'] !== undefined && Date.parse(fields['deadline']) < clockMs) {
-      this.#world.noted('an order came after its deadline')
+      this.#context.noted('an order came after its deadline')
       return refused('EService:Deadline elapsed')
     }
     if (url.endsWith('/AddOrder')) {
@@ -223,7 +223,7 @@ export class Exchange {
 
   /** The market does a part of what rests there, or all of it. */
   fill(account: Account, id?: string, isWhole = false): void {
-    const { chance } = this.#world
+    const { chance } = this.#context
     const resting = [...account.orders.values()].filter(
       (order) => order.status === 'open' && (id === undefined || order.id === id),
     )
@@ -240,13 +240,13 @@ export class Exchange {
 
   /** The market moves, fills, takes orders back, or something is wrong for a while. */
   act(): void {
-    const { chance, schedule } = this.#world
+    const { chance, schedule } = this.#context
     const account = chance.of([...this.accounts.values()])
     switch (chance.below(6)) {
       case 0:
       case 1:
       case 2:
-        this.#world.noted('the market filled a part')
+        this.#context.noted('the market filled a part')
         return this.fill(account)
       case 3: {
         const to = 59_000 + 100 * chance.below(21)
@@ -260,7 +260,7 @@ export class Exchange {
       case 4: {
         const order = [...account.orders.values()].find(({ status }) => status === 'open')
         if (!order) return
-        this.#world.noted('the exchange took an order back')
+        this.#context.noted('the exchange took an order back')
         order.status = chance.of(['canceled', 'expired'])
         return
       }
@@ -269,7 +269,7 @@ export class Exchange {
           kind: chance.of(SPELLS),
           untilMs: schedule.nowMs + 1000 * (1 + chance.below(SPELL_S_MAX)),
         }
-        this.#world.noted(`the exchange for a while: ${this.#spell.kind}`)
+        this.#context.noted(`the exchange for a while: ${this.#spell.kind}`)
     }
   }
 

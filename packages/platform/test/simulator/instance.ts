@@ -1,5 +1,6 @@
-import { type Curve } from '@custody/chains'
+import type { Curve, Network } from '@custody/chains'
 import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
 import { connectAll } from '../../src/app/connect.ts'
 import { localEndpoints } from '../../src/app/local.ts'
 import { openDatabase, type Database } from '../../src/database/pool.ts'
@@ -27,14 +28,19 @@ import { Venues } from '../../src/exchanges/venues.ts'
 import type { SignerNodes } from '../../src/signing/nodes.ts'
 import { Bell } from '../../src/ledger/bell.ts'
 import { stageServices } from '../chain-stage.ts'
+import type { NodeRoom } from '../node-room.ts'
+import type { WholeKeys } from '../whole-keys.ts'
+import type { ChainFaults } from './chain-faults.ts'
 import { bytesOf } from './chance.ts'
+import type { Connections } from './connections.ts'
 import { ENDPOINTS } from './requests.ts'
-import { EXCHANGE_URL } from './exchange.ts'
+import { EXCHANGE_URL, type Exchange } from './exchange.ts'
 import { digest, gatedDatabase, type LastCommit } from './gated-database.ts'
 import { DATABASE_PATIENCE } from './ground.ts'
 import { watched } from './ledger-watch.ts'
-import type { World } from './world.ts'
-import { Actor } from './schedule.ts'
+import type { NodeFaults } from './node-faults.ts'
+import type { Outside } from './outside.ts'
+import { Actor, type Schedule } from './schedule.ts'
 
 /** How many times as seldom as in a platform its loops look for something to do. */
 const RARER = 12
@@ -57,6 +63,27 @@ class Unhurried extends Pressure {
   }
 }
 
+/** What an instance needs of the simulated world around it. */
+interface InstanceWorld {
+  readonly seed: string
+  readonly schedule: Schedule
+  readonly networks: readonly { network: Network }[]
+  readonly keys: WholeKeys
+  readonly nodes: NodeRoom
+  readonly problems: string[]
+  readonly hasFees: boolean
+  readonly devnet: { readonly url: string }
+  readonly databaseUrl: (of: string) => string
+  readonly connections: Connections
+  readonly chainFaults: ChainFaults
+  readonly nodeFaults: NodeFaults
+  readonly outside: Outside
+  readonly exchange: Exchange
+  log(name: string): Logger
+  /** Sends a command to the local chains. */
+  control(command: Record<string, unknown>): Promise<Record<string, unknown>>
+}
+
 /**
  * A process of the platform: by its role it answers callers, does the work, follows the chains, or
  * all of these.
@@ -77,7 +104,7 @@ export class Instance {
   /** It ends at its next commit, in this way. */
   lastCommit: LastCommit | null = null
 
-  constructor(world: World, name: string, role: Role) {
+  constructor(world: InstanceWorld, name: string, role: Role) {
     const { schedule } = world
     this.role = role
     this.actor = new Actor(name)

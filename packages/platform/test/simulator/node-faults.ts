@@ -1,6 +1,6 @@
 import { NodeUnavailable } from '../../src/signing/nodes.ts'
 import type { NodeRoom } from '../node-room.ts'
-import type { World } from './world.ts'
+import type { FaultContext } from './fault-context.ts'
 
 /** Longest that a node is down. */
 const DOWN_S_MAX = 150
@@ -9,37 +9,37 @@ const OFF_S_MAX = 240
 
 /** What stands between the platform and its signer nodes, and what happens to these. */
 export class NodeFaults {
-  readonly #world: World
+  readonly #context: FaultContext
   readonly #room: NodeRoom
   /** Until when each is down, in simulated milliseconds. */
   readonly #downUntilMs = new Map<number, number>()
 
-  constructor(world: World, room: NodeRoom) {
-    this.#world = world
+  constructor(context: FaultContext, room: NodeRoom) {
+    this.#context = context
     this.#room = room
     room.fault = () => {
-      const { chance, odds } = world
+      const { chance, odds } = context
       if (chance.rarely(odds.nodeTorn)) {
-        world.noted('a node ended in mid-round')
+        context.noted('a node ended in mid-round')
         return 'torn'
       }
       if (!chance.rarely(odds.nodeRefuses)) return undefined
-      world.noted('a node refused')
+      context.noted('a node refused')
       return 'refuse'
     }
   }
 
   async ask(node: number, method: string, path: string, body: unknown): Promise<never> {
-    const { chance, odds, schedule } = this.#world
+    const { chance, odds, schedule } = this.#context
     if ((this.#downUntilMs.get(node) ?? 0) > schedule.nowMs)
       throw new NodeUnavailable(node, 'is down')
     if (chance.rarely(odds.nodeAway)) {
-      this.#world.noted('a node was not reached')
+      this.#context.noted('a node was not reached')
       throw new NodeUnavailable(node, 'is away')
     }
     const answer = await this.#room.call(node, method, path, body).finally(() => this.#room.flush())
     if (chance.rarely(odds.nodeLost)) {
-      this.#world.noted('an answer of a node was lost')
+      this.#context.noted('an answer of a node was lost')
       throw new NodeUnavailable(node, 'no answer')
     }
     return answer as never
@@ -47,17 +47,17 @@ export class NodeFaults {
 
   /** One of three is down for a while, and starts again with what its record says. */
   strikeDown(): void {
-    const { chance, schedule } = this.#world
+    const { chance, schedule } = this.#context
     const node = 1 + chance.below(3)
-    this.#world.noted('a node was down for a while')
+    this.#context.noted('a node was down for a while')
     this.#downUntilMs.set(node, schedule.nowMs + 1000 * (1 + chance.below(DOWN_S_MAX)))
     this.#room.restart(node)
   }
 
   /** The clock of one of three is off, until {@link heal}. */
   strikeClock(): void {
-    const { chance } = this.#world
-    this.#world.noted('the clock of a node was off')
+    const { chance } = this.#context
+    this.#context.noted('the clock of a node was off')
     this.#room.offMs.set(1 + chance.below(3), 1000 * (chance.below(2 * OFF_S_MAX) - OFF_S_MAX))
   }
 

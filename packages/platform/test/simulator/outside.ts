@@ -2,7 +2,7 @@ import { ProviderError, type Provider } from '../../src/aml/providers/provider.t
 import type { RiskLevel } from '../../src/aml/levels.ts'
 import type { Answer } from '../../src/webhooks/send.ts'
 import type { Actor } from './schedule.ts'
-import type { World } from './world.ts'
+import type { FaultContext } from './fault-context.ts'
 
 /** Of a thousand deliveries during the storm. */
 const REFUSED = 200
@@ -20,25 +20,25 @@ export interface Delivery {
  * events.
  */
 export class Outside {
-  readonly #world: World
+  readonly #context: FaultContext
   /** What the provider knows of an address. */
   readonly risks = new Map<string, RiskLevel>()
   /** What came in, taken or refused. */
   readonly received: Delivery[] = []
   isStormy = false
 
-  constructor(world: World) {
-    this.#world = world
+  constructor(context: FaultContext) {
+    this.#context = context
   }
 
   provider(actor: Actor): Provider {
-    const { schedule, chance } = this.#world
+    const { schedule, chance } = this.#context
     return {
       verifyToken: async () => true,
       screen: (_token, { address }) =>
         schedule.gate(actor, `screen ${address}`, async () => {
           if (this.isStormy && chance.rarely(REFUSED)) {
-            this.#world.noted('screening could not be asked')
+            this.#context.noted('screening could not be asked')
             throw new ProviderError('unreachable', 'is away')
           }
           return this.risks.get(address) ?? null
@@ -53,7 +53,7 @@ export class Outside {
     headers: Record<string, string>,
     body: string,
   ): Promise<Answer | null> {
-    const { schedule, chance } = this.#world
+    const { schedule, chance } = this.#context
     const message = JSON.parse(body) as { id?: string; object?: string; version?: number }
     return schedule.gate(
       actor,
@@ -75,11 +75,11 @@ export class Outside {
           isTaken,
         })
         if (!isTaken) {
-          this.#world.noted('a receiver refused an event')
+          this.#context.noted('a receiver refused an event')
           return answer(500, 'answered 500')
         }
         if (this.isStormy && chance.rarely(REFUSED / 2)) {
-          this.#world.noted('an answer of a receiver was lost')
+          this.#context.noted('an answer of a receiver was lost')
           return answer(null, 'no answer')
         }
         return answer(200, null)
