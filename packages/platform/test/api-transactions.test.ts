@@ -186,16 +186,10 @@ test('an amount is a number or its digits as a text, as the document says of eve
     [number.text, null],
     'the same digits are the same payload',
   )
-  const pattern = '^\\d+(\\.\\d+)?([eE][+-]?\\d{1,3})?$'
-  for (const bad of ['"1,5"', '" 1"', '"0x1"', '"-1"', '-1', '""', '".5"', '"1."', 'true', '"١"']) {
+  const texts = ['1,5', ' 1', '0x1', '-1', '', '.5', '1.', '١']
+  for (const bad of [...texts.map((each) => JSON.stringify(each)), '-1', 'true']) {
     const { status, body, text: said } = await ask(bad, 'bad')
     assert.deepEqual([status, body.field], [400, 'amount'], said)
-    if (bad.startsWith('"'))
-      assert.doesNotMatch(
-        JSON.parse(bad) as string,
-        new RegExp(pattern, 'u'),
-        'the document says so too',
-      )
   }
   const amounts: string[] = []
   for (const [name, { properties = {} }] of Object.entries(
@@ -206,11 +200,11 @@ test('an amount is a number or its digits as a text, as the document says of eve
       const said = JSON.stringify(schema)
       if (!said.includes('"type":"number"')) continue
       amounts.push(`${name}.${field}`)
-      if (field !== 'ts')
-        assert.ok(
-          said.includes(JSON.stringify({ type: 'string', pattern, maxLength: 100 })),
-          `${name}.${field}: ${said}`,
-        )
+      if (field === 'ts') continue
+      const pattern = /\{"type":"string","pattern":("[^"]*"),"maxLength":\d+\}/.exec(said)?.[1]
+      assert.ok(pattern, `${name}.${field}: ${said}`)
+      for (const each of texts)
+        assert.doesNotMatch(each, new RegExp(JSON.parse(pattern) as string, 'u'), said)
     }
   }
   for (const name of [

@@ -83,7 +83,7 @@ const stream = endpoint({
   summary: 'A stream',
   access: 'public',
   query: z.strictObject({}),
-  response: z.object({ n: z.int() }),
+  response: z.object({ n: z.int().min(0).max(1000) }),
   streams: true,
   handler: async () => ({ stream: told }),
 })
@@ -102,7 +102,7 @@ const patched = endpoint({
   path: '/thing',
   summary: 'Change it',
   access: 'public',
-  body: z.strictObject({ name: z.string() }),
+  body: z.strictObject({ name: z.string().max(100) }),
   handler: async ({ body }) => ({ body }),
 })
 
