@@ -68,6 +68,7 @@ export default defineConfig({
         ['Front page', 'README'],
         'docs/quick-start',
         'docs/concepts',
+        'docs/glossary',
       ]),
       group('Using the API', [
         'docs/requests',
