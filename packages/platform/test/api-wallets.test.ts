@@ -166,7 +166,7 @@ test('an inactive wallet takes no new addresses, transfers or rules, answers rep
 
   for (const [status, more, said] of [
     ['closed', { id: wallet.id }, /--status: must be active or inactive/],
-    ['active', {}, /give --id, or --workspace/],
+    ['active', {}, /--id is required, or --workspace/],
     ['active', { id: 'none' }, /there is no wallet none/],
     [
       'active',

@@ -628,7 +628,7 @@ test('the command line says what it proved, by its exit code too', { timeout: 12
   assert.equal(wrong.status, 1)
   assert.match(
     verified('--manifest-sha256', 'short').text,
-    /--manifest-sha256: must be 64 hex digits/,
+    /--manifest-sha256: must be 64 hexadecimal digits/,
   )
   const again = cli('backup-key', '--from', place('key'), '--out', place('again'))
   assert.equal(again.status, 0, again.text)

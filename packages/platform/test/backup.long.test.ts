@@ -369,7 +369,7 @@ test(
       '--recovery-secret',
       place('key'),
     )
-    await refused(/--recovery-secret is needed, or --without-secrets/)
+    await refused(/--recovery-secret is required, or --without-secrets/)
     const home = place('empty')
     const other = new TestPlatform({ home, ground: 'prepared' })
     const wrong = await other.cli(

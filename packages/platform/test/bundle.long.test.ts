@@ -288,12 +288,12 @@ test(
       [
         'signer',
         ['signer', 'status'],
-        /^custody: --home is needed\nUsage: custody signer status --home HOME\n$/,
+        /^custody: --home is required\nUsage: custody signer status --home HOME\n$/,
       ],
       [
         'signer',
         ['nonsense'],
-        /^custody: unknown command 'nonsense'\ncustody --help lists all commands\n$/,
+        /^custody: unknown command 'nonsense'\nrun "custody --help" for a list of all commands\n$/,
       ],
     ]
     for (const [kind, words, said] of elsewhere) {

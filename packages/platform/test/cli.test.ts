@@ -12,6 +12,7 @@ import { OperatorError } from '../src/operator/command.ts'
 import { fieldOf } from '../src/operator/field.ts'
 import packageFile from '../package.json' with { type: 'json' }
 import { COMMANDS } from '../src/operator/cli/commands.ts'
+import { argumentsOf } from '../src/operator/cli/definition.ts'
 import { lineOf } from '../src/operator/cli/program.ts'
 import { diagnosisLine } from '../src/operator/doctor.ts'
 import { sendRequest } from '../src/operator/request.ts'
@@ -40,7 +41,7 @@ test('--help after a command prints that command alone, help names all of them',
   const drain = cli('gas-tank', 'drain', '--help')
   assert.equal(drain.status, 0)
   assert.match(drain.stdout, /^Usage: npx custody gas-tank drain \[options\]\n/)
-  assert.match(drain.stdout, /--workspace <W> +workspace \(needed\)/)
+  assert.match(drain.stdout, /--workspace <W> +name of the workspace \(required\)/)
   assert.doesNotMatch(drain.stdout, /threshold|unstake/)
   assert.deepEqual(cli('help', 'gas-tank', 'drain'), drain)
   const group = cli('gas-tank', '--help').stdout
@@ -61,21 +62,21 @@ test('words that are no command, option or argument are named, with what would b
   const cases: [string[], RegExp][] = [
     [
       ['nonsense'],
-      /^custody: unknown command 'nonsense'\nnpx custody --help lists all commands\n$/,
+      /^custody: unknown command 'nonsense'\nrun "npx custody --help" for a list of all commands\n$/,
     ],
     [['gas-tnk', 'list'], /^custody: unknown command 'gas-tnk'\n\(Did you mean gas-tank\?\)/],
     [
       ['gas-tank'],
-      /^custody: gas-tank needs one of its commands:\n {2}gas-tank list --workspace W\n/,
+      /^custody: gas-tank requires one of these commands:\n {2}gas-tank list --workspace W\n/,
     ],
     [['gas-tank', 'nonsense'], /^custody: unknown command 'nonsense'\n {2}gas-tank list/],
     [
       ['devnet', 'venue'],
-      /^custody: devnet venue needs one of its commands:\n {2}devnet venue key --exchange E \[options\]\n/,
+      /^custody: devnet venue requires one of these commands:\n {2}devnet venue key --exchange E \[options\]\n/,
     ],
     [
       ['devnet', 'venue', 'key'],
-      /^custody: --exchange is needed\nUsage: npx custody devnet venue key --exchange E/,
+      /^custody: --exchange is required\nUsage: npx custody devnet venue key --exchange E/,
     ],
     [
       ['gas-tank', 'drain', '--workspce', 'x'],
@@ -83,7 +84,7 @@ test('words that are no command, option or argument are named, with what would b
     ],
     [
       ['gas-tank', 'drain', '--workspace', 'x'],
-      /^custody: --network is needed\nUsage: npx custody gas-tank drain --workspace W --network N --to ADDRESS \[options\]\n$/,
+      /^custody: --network is required\nUsage: npx custody gas-tank drain --workspace W --network N --to ADDRESS \[options\]\n$/,
     ],
     [
       ['request', 'GET'],
@@ -108,6 +109,23 @@ test('words that are no command, option or argument are named, with what would b
     assert.deepEqual([status, stdout], [1, ''], words.join(' '))
     assert.match(stderr, expected)
   }
+})
+
+test('the help of each command is a sentence, and each argument and option has a meaning', () => {
+  for (const definition of COMMANDS) {
+    const { usage, summary, args = {}, options = {} } = definition
+    assert.match(summary, /^[A-Z][a-z]+\b.*[.]$/, usage)
+    assert.deepEqual(
+      Object.keys(args),
+      argumentsOf(definition).map((argument) => argument.slice(1, -1)),
+      `${usage}: arguments`,
+    )
+    for (const [name, text] of Object.entries({ ...args, ...options }))
+      assert.match(text, /^\S.{4,}[^.]$/, `${usage}: ${name} is a phrase without a period`)
+  }
+  const fund = cli('devnet', 'fund', '--help').stdout
+  assert.match(fund, /^Usage: npx custody devnet fund \[options\] <ASSET> <ADDRESS> <AMOUNT>\n/)
+  assert.match(fund, /^Arguments:\n {2}ASSET +asset to send, such as ETH\n/m)
 })
 
 test('each command has the code that it names', async () => {

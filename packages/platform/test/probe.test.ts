@@ -788,7 +788,7 @@ test('wrong words are named in one sentence, without the URL', async () => {
   )
   assert.match(
     await refusal('ETH', 'https://node.example', { 'password-file': 'x' }),
-    /^--password-file: needs --username$/,
+    /^--password-file: requires --username$/,
   )
   assert.match(
     await refusal('ETH', 'https://node.example', {

@@ -272,7 +272,7 @@ test('custody rescan: bad input is named, progress is printed, and the exit code
     const bad: [string, Record<string, string>, RegExp][] = [
       ['NOPE', { from: '1' }, /^NETWORK: "NOPE" is not a network; one of .*ETH/],
       ['BTC', { from: '1' }, /^NETWORK: BTC has no endpoint configured/],
-      ['ETH', {}, /^--from is needed/],
+      ['ETH', {}, /^--from is required/],
       ['ETH', { from: '-1' }, /^--from: "-1" is not a height/],
       ['ETH', { from: '1.5' }, /^--from: "1.5" is not a height/],
       ['ETH', { from: '0x1' }, /^--from: "0x1" is not a height/],

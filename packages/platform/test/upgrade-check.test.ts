@@ -132,6 +132,6 @@ test(
       /^custody: there is no database in .*none: set CUSTODY_HOME, or DATABASE_URL\n$/,
     )
     const bare = await check(postgres.url)
-    assert.deepEqual([bare.status, /--check is needed/.test(bare.stderr)], [1, true], bare.stderr)
+    assert.deepEqual([bare.status, /--check is required/.test(bare.stderr)], [1, true], bare.stderr)
   },
 )

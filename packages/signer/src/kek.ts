@@ -7,13 +7,15 @@ import { surroundingsOf } from './kek/home.ts'
 import { keyStatus, rotate } from './kek/rotate.ts'
 
 /**
- * `custody kek status|rotate|check|keygen`: who wraps the keys of a node's home. One JSON object on
- * standard output.
+ * `custody kek status|rotate|check|keygen`: manages the key-encryption key of a node's home. Prints one
+ * JSON object to standard output.
  */
-const USAGE = `usage: custody kek status --home HOME
-       custody kek rotate --home HOME [--kek PROVIDER]   of a node that is at rest; without --kek: the same provider again
-       custody kek check --kek PROVIDER                  wraps and unwraps a key that nobody uses
-       custody kek keygen --kek pkcs11:…,id=HEX          a new key within the token
+const USAGE = `Usage: custody kek status --home HOME                   Print the key-encryption key that wraps the keys of HOME.
+       custody kek rotate --home HOME [--kek PROVIDER]   Encrypt the key shares of a stopped node with a new key, which PROVIDER
+                                                         wraps (default: the provider in use).
+       custody kek check --kek PROVIDER                  Test a provider: wrap and unwrap a throw-away key.
+       custody kek keygen --kek pkcs11:…,id=HEX          Create a new key-encryption key in a PKCS#11 token.
+HOME: home folder of the signer node
 PROVIDER: KIND:name=value,name=value or @FILE with the same as JSON (docs/production/keys.md)`
 
 async function main(): Promise<void> {

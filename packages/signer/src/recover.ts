@@ -21,24 +21,41 @@ import { gather, prepare, Public, send, sign } from './recover/funds.ts'
 import { openForRecovery } from './recover/node.ts'
 import { askNode } from './recover/socket.ts'
 
+/** Number of unused addresses in a row after which the search ends. */
+const GAP = 100
+const WAIT_S = 900
+
 /** Funds without the platform: docs/production/recovery-without-the-platform.md. */
 const USAGE = `Usage: custody recover COMMAND [options]
 
-At each of the two nodes, by its own operator:
-  node    --home DIR --backup FILE --recovery-secret FILE --print PRINT --listen HOST:PORT --peer N=HOST:PORT
-          PRINT: of this node, as custody setup said it when the nodes were set up; may be left out in local
-          opens a node from its backup, and runs it until it is ended
-  order   --home DIR --workspace W --network N --to ADDRESS [--tag T] --max-fee COINS
-          says where funds may go, and what one transaction may cost at most
+At each of the two signer nodes, run by its own operator:
+  node    Run a signer node from its backup until SIGTERM.
+          --home DIR --backup FILE --recovery-secret FILE --print PRINT --listen HOST:PORT --peer N=HOST:PORT
+  order   Record the address to which the node may sign transfers, and the highest fee of one transaction.
+          --home DIR --workspace W --network N --to ADDRESS [--tag T] --max-fee COINS
 
-By one of the two; any node's backup tells the addresses, of which nothing is secret:
-  show    --backup FILE                         workspaces, sub-accounts, networks
-  gather  --backup FILE --workspace W --network N --endpoint URL --to ADDRESS [--tag T] --out FILE
-          [--from-height H] [--gap N] [--sub-accounts 0,1,…]        (online) asks the chain
-  plan    --backup FILE --in FILE --out FILE     (offline) builds the transactions
-  sign    --home DIR --partner N --in FILE --max-fee COINS --out FILE    (offline but for the partner)
-  send    --backup FILE --in FILE --endpoint URL [--wait SECONDS]        (online)
-  sweep   all four, again until nothing is left: the options of gather, --home, --partner, --max-fee, and no --out
+At one of the two, with the backup of any node, of which these commands read only public data:
+  show    Print the workspaces, sub-accounts and networks of a backup.
+          --backup FILE
+  gather  Query the chain for the funds (online).
+          --backup FILE --workspace W --network N --endpoint URL --to ADDRESS [--tag T] --out FILE
+          [--from-height H] [--gap N] [--sub-accounts 0,1,…]
+  plan    Build the transactions (offline).
+          --backup FILE --in FILE --out FILE
+  sign    Sign them with the partner node (offline, except for the partner).
+          --home DIR --partner N --in FILE --max-fee COINS --out FILE
+  send    Send them (online); exit 1 if one was not sent.
+          --backup FILE --in FILE --endpoint URL [--wait SECONDS]
+  sweep   Repeat gather, plan, sign and send until no funds are left.
+          options of gather without --out, and --home, --partner, --max-fee and --wait
+
+PRINT          fingerprint of the node, as custody setup printed it when the nodes were set up; optional with local
+N              number of the other signer node (--peer, --partner), or the network (--network)
+COINS          amount in native coins of the network
+--from-height  first height to read (default: 0)
+--gap          unused addresses in a row after which the search ends (default: ${GAP})
+--sub-accounts indexes of the sub-accounts (default: all)
+--wait         longest wait for confirmations, in seconds (default: ${WAIT_S})
 `
 
 const OPTIONS = [
@@ -65,16 +82,13 @@ const OPTIONS = [
 type Name = (typeof OPTIONS)[number]
 type Values = Partial<Record<Name, string>>
 
-/** Addresses in a row that may be without use. */
-const GAP = 100
-const WAIT_S = 900
 /** Fuel, tokens, native coins, and twice as many for what arrives meanwhile. */
 const ROUNDS_MAX = 6
 
 function need(values: Values, name: Name): string {
   const value = values[name]
   if (value === undefined || value === '')
-    throw new TerminalError(`--${name} is needed`, '', ...USAGE.split('\n'))
+    throw new TerminalError(`--${name} is required`, '', ...USAGE.split('\n'))
   return value
 }
 function whole(values: Values, name: Name, otherwise: number): number {

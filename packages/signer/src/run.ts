@@ -24,11 +24,11 @@ async function main(): Promise<void> {
   })
   if (values.help) {
     process.stdout.write(
-      'usage: custody signer start --home HOME    Runs the signer node of HOME until SIGTERM.\n',
+      'Usage: custody signer start --home HOME    Run the signer node whose home folder is HOME until SIGTERM.\n',
     )
     process.exit(0)
   }
-  if (!values.home) throw new Error('--home DIR is required')
+  if (!values.home) throw new Error('--home is required: the home folder of the signer node')
   const environment = realEnvironment
   const config = loadConfig(values.home)
   const inspected = openedBy(config.mode, process.execArgv, process.env['NODE_OPTIONS'])

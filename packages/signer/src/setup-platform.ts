@@ -10,10 +10,16 @@ import { SetupError } from './set-up/files.ts'
  * platform's bundle holds none of that.
  */
 const USAGE = [
-  'usage: custody setup --as platform --mode mainnet|local --home FOLDER [--out FILE]    keys and the public half of the platform',
-  '       custody setup --as platform --mode … --home FOLDER --peers FILE,FILE,FILE      the public halves of the three nodes',
-  '       custody setup --check --home FOLDER                                            asks the nodes whether all fits',
-  'Signer nodes and recovery keys are set up on their own hosts, with the signer bundle.',
+  'Usage: custody setup OPTIONS',
+  '',
+  'Create the keys of the platform and write its public half (--out; default: standard output):',
+  '  --as platform --mode mainnet|local --home FOLDER [--out FILE]',
+  'Complete the set-up with the public halves of the three signer nodes:',
+  '  --as platform --mode mainnet|local --home FOLDER --peers FILE,FILE,FILE',
+  'Query the nodes and check that the set-up matches; exit 1 if not:',
+  '  --check --home FOLDER',
+  '',
+  'Set up signer nodes and recovery keys on their own hosts, with the signer bundle.',
 ] as const
 
 async function main(): Promise<void> {
@@ -52,7 +58,7 @@ async function main(): Promise<void> {
   if (!values.home) throw new SetupError(...USAGE)
   const home = resolve(values.home)
   if (values.check) return checkHome(home)
-  if (values.mode === undefined) throw new SetupError('--mode is local or mainnet')
+  if (values.mode === undefined) throw new SetupError('--mode is required: local or mainnet')
   return runPlatformSetup({ home, mode: modeOf(values.mode), peers: values.peers, out: values.out })
 }
 

@@ -55,7 +55,7 @@ async function setupLocal(
   { ports, kek, env = process.env }: SetupOptions,
 ): Promise<void> {
   if (ports.length !== 3 || new Set(ports).size !== 3)
-    throw new SetupError('--ports needs three different ports: p1,p2,p3')
+    throw new SetupError('--ports: must be three different port numbers: p1,p2,p3')
   const platform = join(parent, 'platform')
   if (existsSync(join(platform, 'peers.json'))) return
   closed(parent)
@@ -235,16 +235,32 @@ export async function setup(options: SetupOptions): Promise<void> {
 }
 
 const USAGE = [
-  'usage: custody setup --home PARENT --ports p1,p2,p3    three nodes on this machine, to try things out',
-  '       custody setup --mode mainnet|local --node N --home HOME --host ADDRESS --port P [--listen ADDRESS] [--out FILE]',
-  '       custody setup --mode … --node N --home HOME --peers FILE,FILE --platform FILE --recovery FILE',
-  '       custody setup --as platform --mode … --home HOME [--out FILE] [--peers FILE,FILE,FILE]',
-  '       custody setup --as recovery --node N --out FILE',
-  '       custody setup --check --home HOME',
-  '       custody setup --repair-clock --home HOME    a node whose clock was ahead once, while it stands still',
-  '       custody setup --mode mainnet|local --home HOME --restore BACKUP --recovery-secret-file FILE --print PRINT',
-  '         PRINT: of the lost node, as custody setup --check says it at another; may be left out in local',
-  '       --kek PROVIDER of the first, second and last: who wraps the keys of a home (docs/production/keys.md)',
+  'Usage: custody setup OPTIONS',
+  '',
+  'Set up three nodes on this machine, for tests only:',
+  '  --home PARENT --ports p1,p2,p3 [--kek PROVIDER]',
+  'Create the keys of a signer node and write its public half:',
+  '  --mode mainnet|local --node N --home HOME --host ADDRESS --port P [--listen ADDRESS] [--out FILE] [--kek PROVIDER]',
+  'Complete a signer node with the public halves of its peers, of the platform and of its recovery key:',
+  '  --mode mainnet|local --node N --home HOME --peers FILE,FILE --platform FILE --recovery FILE',
+  'Create the keys of the platform and write its public half, then complete it with the public halves of the three nodes:',
+  '  --as platform --mode mainnet|local --home HOME [--out FILE]',
+  '  --as platform --mode mainnet|local --home HOME --peers FILE,FILE,FILE',
+  'Create a recovery key: NAME.secret.json to keep offline, and NAME.pub.json for the signer node:',
+  '  --as recovery --node N --out NAME',
+  'Query the nodes of a set-up and check that all of it matches; exit 1 if not:',
+  '  --check --home HOME',
+  'Repair a stopped signer node whose clock was hours ahead:',
+  '  --repair-clock --home HOME',
+  'Restore the home of a lost signer node from a backup:',
+  '  --mode mainnet|local --home HOME --restore BACKUP --recovery-secret-file FILE --print PRINT [--kek PROVIDER]',
+  '',
+  'ADDRESS   address at which the other nodes connect (--host), or on which the node listens (--listen)',
+  '--out     file for the public half (default: standard output)',
+  'PRINT     fingerprint of the lost node, as custody setup --check prints it at another node; optional with --mode local',
+  'PROVIDER  key-encryption key that wraps the keys of the home: KIND:name=value,… or @FILE (docs/production/keys.md);',
+  '          default: a passphrase, or with --ports a file of each home',
+  '--mode    mainnet or local (default: local)',
 ] as const
 
 async function main(): Promise<void> {
@@ -282,7 +298,7 @@ async function main(): Promise<void> {
   if (values.restore) {
     if (!values['recovery-secret-file']) throw new SetupError(...USAGE)
     if (values.print === undefined && values.mode !== 'local')
-      throw new SetupError('--print is needed', ...USAGE)
+      throw new SetupError('--print is required', ...USAGE)
     const told = await restoreHome({
       home: values.home,
       file: values.restore,
@@ -301,7 +317,7 @@ async function main(): Promise<void> {
   }
   const mode = modeOf(values.mode)
   if (values.as !== 'node' && values.as !== 'platform')
-    throw new SetupError('--as is node, platform or recovery')
+    throw new SetupError('--as: must be node, platform or recovery')
   if (values.as === 'platform')
     return runPlatformSetup({ home, mode, peers: values.peers, out: values.out })
   const peers =
@@ -310,13 +326,13 @@ async function main(): Promise<void> {
       : { peers: values.peers.split(',').map((file) => resolve(file)) }
   const ports = (values.port ?? values.ports)?.split(',').map(Number) ?? []
   if (!ports.every((port) => Number.isInteger(port) && port > 0 && port < 65_536))
-    throw new SetupError('--ports must be port numbers')
+    throw new SetupError('--port, --ports: must be port numbers from 1 to 65535')
   if (mode === 'local' && node === undefined) {
     if (ports.length === 0) throw new SetupError(...USAGE)
     return setup({ home, ports, mode, ...kek })
   }
   if (ports.length > 1)
-    throw new SetupError(`${mode} is set up one node at a time: --node N --port P`)
+    throw new SetupError(`--ports: a node on a host of its own has one port: use --node N --port P`)
   const [port] = ports
   tell(
     await setupNode({

@@ -8,11 +8,11 @@ import { certificateStatus, renewCertificate } from './set-up/renew.ts'
  * `custody tls status|renew`: the TLS certificate of a signer node or of the platform. One JSON
  * object on standard output.
  */
-const USAGE = `usage: custody tls status --home HOME              Print the expiry of the TLS certificate.
-       custody tls renew --home HOME [--days N]    Replace the TLS certificate by a new one of the same key. A running node presents it
-                                                   within seconds, without a restart.
-HOME: a signer node's home, or the platform's folder with tls.key, tls.crt and peers.json (CUSTODY_SIGNERS)
-N: validity in days, 1 to ${CERTIFICATE_DAYS} (default ${CERTIFICATE_DAYS})`
+const USAGE = `Usage: custody tls status --home HOME              Print the expiry date of the TLS certificate.
+       custody tls renew --home HOME [--days N]    Renew the TLS certificate with the same key. A running node uses it within
+                                                   seconds, without a restart.
+HOME: home folder of a signer node, or the platform's folder with tls.key, tls.crt and peers.json (CUSTODY_SIGNERS)
+N: validity in days, 1 to ${CERTIFICATE_DAYS} (default: ${CERTIFICATE_DAYS})`
 
 async function main(): Promise<void> {
   const {
@@ -31,7 +31,8 @@ async function main(): Promise<void> {
     throw new TerminalError(...USAGE.split('\n'))
   if (!values.home) throw new TerminalError('--home: is required', ...USAGE.split('\n'))
   const home = resolve(values.home)
-  if (command === 'status' && values.days !== undefined) throw new Error('--days: belongs to renew')
+  if (command === 'status' && values.days !== undefined)
+    throw new Error('--days: is an option of tls renew only; omit it')
   const status =
     command === 'status'
       ? certificateStatus(home)

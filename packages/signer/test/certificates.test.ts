@@ -307,14 +307,14 @@ test('the renewal names what is wrong and then changes nothing', async () => {
       encoding: 'utf8',
     })
   for (const [args, said] of [
-    [[], /usage: custody tls status/],
-    [['rotate', '--home', home], /usage/],
+    [[], /Usage: custody tls status/],
+    [['rotate', '--home', home], /Usage/],
     [['renew'], /--home: is required/],
     [['renew', '--home', folder], /--home: .*tls\.key does not exist/],
     [['renew', '--home', home, '--days', '0'], /--days: must be a whole number from 1 to 7300/],
     [['renew', '--home', home, '--days', 'x'], /--days: must be a whole number/],
     [['renew', '--home', home, '--days', '7301'], /--days: must be/],
-    [['status', '--home', home, '--days', '1'], /--days: belongs to renew/],
+    [['status', '--home', home, '--days', '1'], /--days: is an option of tls renew only; omit it/],
   ] as const) {
     const { status, stdout, stderr } = run(...args)
     assert.deepEqual([status, stdout], [1, ''], args.join(' '))

@@ -84,11 +84,11 @@ export const setTank: Command = async (services, input) => {
     throw new OperatorError('--threshold: must be an amount; 0 turns the warning off')
   const named = Object.entries(changes).filter(([, value]) => value !== undefined)
   if (named.length === 0)
-    throw new OperatorError('give at least one of --threshold, --fee-cap and --max-gas-price')
+    throw new OperatorError('--threshold, --fee-cap, --max-gas-price: at least one is required')
   for (const [name, value] of named) {
     if (name !== 'threshold' && value === '0') {
       throw new OperatorError(
-        `--${name.replaceAll('_', '-')}: must be more than zero; none takes the limit away`,
+        `--${name.replaceAll('_', '-')}: must be greater than zero; "none" removes the limit`,
       )
     }
   }
@@ -135,7 +135,8 @@ export const drainTank: Command = async (services, input) => {
     [workspaceId, network.code],
   )
   if (!tank) throw new OperatorError(`the workspace has no gas tank on ${network.code} yet`)
-  if (to.address === tank.address) throw new OperatorError('--to: is the tank itself')
+  if (to.address === tank.address)
+    throw new OperatorError('--to: must not be the address of the tank itself')
   const drained = await fuelled.drain({
     from: tank.address,
     to: to.address,

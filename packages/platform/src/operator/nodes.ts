@@ -84,7 +84,7 @@ export async function orderNodes(
 ): Promise<{ answers: NodeAnswer[]; problems: string[] }> {
   if (signers.length === 0) {
     throw new OperatorError(
-      'no signer node is on this machine; give the order at each node with "custody signer …" (docs/enrolment.md)',
+      'no signer node runs on this machine: run "custody signer …" on the host of each node (docs/enrolment.md)',
     )
   }
   const settled = await Promise.allSettled(

@@ -91,7 +91,7 @@ function credentialsOf({
   'password-file': file,
 }: Values): Pick<RpcEndpoint, 'username' | 'password'> {
   if (typeof file === 'string' && username === undefined)
-    throw new OperatorError('--password-file: needs --username')
+    throw new OperatorError('--password-file: requires --username')
   if (typeof username !== 'string') return {}
   return {
     username,
@@ -112,7 +112,7 @@ function headersOf(given: Values[string]): Record<string, string> {
       const content = value.startsWith('@') ? contentOf('header', value.slice(1)) : value
       if (/[^\t\x20-\x7e\x80-\xff]/.test(content)) {
         throw new OperatorError(
-          `--header: the value of ${name} has characters that no header may have`,
+          `--header: the value of ${name} contains characters that are not allowed in a header`,
         )
       }
       return [name, content]

@@ -40,7 +40,7 @@ function scanFrom(services: Services, value: unknown): Record<string, number> {
       !/^\d{1,12}$/.test(height ?? '') ||
       more.length > 0
     )
-      throw new OperatorError(`--scan-from: ${part} is not NETWORK=HEIGHT`)
+      throw new OperatorError(`--scan-from: ${part} must be NETWORK=HEIGHT, such as ETH=19000000`)
     heights[network] = Number(height)
   }
   return heights
@@ -50,7 +50,7 @@ function scanFrom(services: Services, value: unknown): Record<string, number> {
 export const startReconcile: Command = async (services, input) => {
   const running = services.reconciling.job
   if (running && running.report === null && running.error === null)
-    throw new OperatorError('it is under way already')
+    throw new OperatorError('a reconciliation is running already: wait until it ends')
   const options = {
     dryRun: input['dry_run'] === true,
     scanFrom: scanFrom(services, input['scan_from']),

@@ -35,7 +35,8 @@ interface Outcome {
 }
 type Values = Record<string, string | boolean | undefined>
 
-const USAGE = 'usage: custody request METHOD PATH [BODY] --api-key KEY --key FILE'
+const USAGE =
+  'METHOD must be GET, POST, PUT, PATCH or DELETE, and PATH must begin with /. Usage: custody request METHOD PATH [BODY] --api-key KEY --key FILE'
 const UNTIL_DEFAULT_S = 120
 const UNTIL_PAUSE_MS = 1000
 /** Answers after which the same GET may succeed a moment later. */
@@ -62,9 +63,11 @@ export async function sendRequest(home: string, words: string[], values: Values)
   const apiKey = values['api-key'] ?? process.env['CUSTODY_API_KEY']
   const keyFile = values['key'] ?? process.env['CUSTODY_KEY']
   if (typeof apiKey !== 'string')
-    throw new OperatorError('--api-key (or CUSTODY_API_KEY) is needed')
+    throw new OperatorError('--api-key is required, or the environment variable CUSTODY_API_KEY')
   if (typeof keyFile !== 'string')
-    throw new OperatorError('--key (or CUSTODY_KEY) is needed: the file of your private key')
+    throw new OperatorError(
+      '--key is required, or the environment variable CUSTODY_KEY: the file of your private key',
+    )
   const privateKey = readPrivateKey(keyFile)
   if (values['print-token'] === true) {
     const { token } = await signRequest({
@@ -121,7 +124,7 @@ function readUntil(text: string, method: string): { field: string; value: string
   if (at < 1)
     throw new OperatorError('--until: must be FIELD=VALUE, such as data.0.status=confirmed')
   if (method.toUpperCase() !== 'GET')
-    throw new OperatorError('--until: only a GET is sent again and again')
+    throw new OperatorError('--until: only a GET request is repeated; METHOD must be GET')
   return { field: text.slice(0, at), value: text.slice(at + 1) }
 }
 

@@ -69,7 +69,7 @@ export const change: Run = async ({ home, values }) => {
   const current = process.env['CUSTODY_SECRETS_KEY'] ?? null
   if (current === null && !existsSync(join(home, 'secrets.key'))) {
     throw new OperatorError(
-      'the key of now is needed: CUSTODY_SECRETS_KEY, or secrets.key in the home (CUSTODY_HOME)',
+      'the current key is required: set CUSTODY_SECRETS_KEY, or CUSTODY_HOME to the home that contains secrets.key',
     )
   }
   const [from, to] = [

@@ -35,7 +35,7 @@ export const setSweep: Command = async (services, input) => {
       ...(asset === undefined ? {} : { asset }),
     })
     if (asset === undefined && input['min_amount'] !== undefined && input['min_amount'] !== null) {
-      throw new Error('--min-amount: needs --asset, whose amount it is')
+      throw new Error('--min-amount: requires --asset, because it is an amount of that asset')
     }
     change = {
       scope,
@@ -50,7 +50,7 @@ export const setSweep: Command = async (services, input) => {
     throw new OperatorError(reasonOf(error))
   }
   if (change.multiple === undefined && change.min === undefined) {
-    throw new OperatorError('give at least one of --cost-multiple and --min-amount')
+    throw new OperatorError('--cost-multiple, --min-amount: at least one is required')
   }
   const multiple =
     typeof change.multiple === 'string'

@@ -37,7 +37,7 @@ export function stakeTerms(
 ): StakeTerms {
   const network = registry.network(input.network)
   if (!network || !traitsOf(network).staking)
-    throw new OperatorError('--network: must be TRX; nothing is staked elsewhere')
+    throw new OperatorError('--network: must be TRX, the only network with staking')
   if (input.action === 'release') return { amount: '0', resource: null }
   const resource = String(input.resource ?? 'ENERGY')
   if (resource !== 'ENERGY' && resource !== 'BANDWIDTH')

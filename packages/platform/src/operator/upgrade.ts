@@ -49,7 +49,9 @@ async function compare(database: Database): Promise<Outcome> {
 /** Compares the migrations of this version with those of the database. Reads only. */
 export const upgrade: Run = async ({ home, values }) => {
   if (values['check'] !== true)
-    throw new OperatorError('--check is needed: the upgrade itself is the start of the new version')
+    throw new OperatorError(
+      '--check is required: starting the new version performs the upgrade itself',
+    )
   const url = process.env['DATABASE_URL']
   if (!url) assertRestored(home)
   if (!url && !existsSync(embeddedData(home)))

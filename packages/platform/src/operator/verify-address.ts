@@ -15,7 +15,7 @@ type Values = Record<string, string | boolean | undefined>
 function readJson(values: Values, option: string): unknown {
   const file = values[option]
   if (typeof file !== 'string' || file === '')
-    throw new OperatorError(`--${option} is needed: a file`)
+    throw new OperatorError(`--${option} is required: a file`)
   if (!existsSync(file)) throw new OperatorError(`--${option}: there is no file ${file}`)
   try {
     return JSON.parse(readFileSync(file, 'utf8'))
@@ -37,7 +37,7 @@ function readPath(text: string): number[] {
  */
 export async function verifyAddressCommand(words: string[], values: Values): Promise<Outcome> {
   const [asset, address] = words
-  if (!asset || !address) throw new OperatorError(`usage: custody ${USAGE}`)
+  if (!asset || !address) throw new OperatorError(`Usage: custody ${USAGE}`)
   const [saved, trust] = [readJson(values, 'keys'), readJson(values, 'trust')]
   const path = typeof values['path'] === 'string' ? readPath(values['path']) : undefined
   const indexMax =

@@ -11,7 +11,7 @@ type Values = Record<string, string | boolean | undefined>
 
 function readText(file: string | boolean | undefined, option: string): string {
   if (typeof file !== 'string' || file === '')
-    throw new OperatorError(`${option} is needed: a file`)
+    throw new OperatorError(`${option} is required: a file`)
   if (!existsSync(file)) throw new OperatorError(`${option}: there is no file ${file}`)
   return readFileSync(file, 'utf8')
 }

@@ -28,7 +28,7 @@ async function findOne(services: Services, input: Record<string, unknown>): Prom
     given(input, 'asset'),
   ]
   if (id === null && (workspace === null || subAccount === null || asset === null))
-    throw new OperatorError('give --id, or --workspace, --sub-account and --asset')
+    throw new OperatorError('--id is required, or --workspace, --sub-account and --asset')
   const found = await services.database.one<Found>(
     `${FOUND} where ($1::text is null or x.id::text = lower($1)) and ($2::text is null or w.name = $2) and ($3::text is null or s.name = $3)
        and ($4::text is null or x.asset = $4)`,
@@ -38,7 +38,7 @@ async function findOne(services: Services, input: Record<string, unknown>): Prom
     throw new OperatorError(
       id === null
         ? `there is no ${asset} wallet of ${workspace} / ${subAccount}`
-        : `--id: there is no wallet ${id}; "custody wallet list" shows them`,
+        : `--id: there is no wallet ${id}; "custody wallet list" lists all wallets`,
     )
   return found
 }

@@ -7,7 +7,8 @@ import { setupPlatform, type Told } from './platform.ts'
 
 /** @throws SetupError */
 export function modeOf(typed: string): Mode {
-  if (typed !== 'local' && typed !== 'mainnet') throw new SetupError('--mode is local or mainnet')
+  if (typed !== 'local' && typed !== 'mainnet')
+    throw new SetupError('--mode: must be local or mainnet')
   return typed
 }
 

@@ -37,7 +37,9 @@ export function wishOf(values: Values): Wish {
 function readRequest(values: Values): string {
   const id = need(values, 'request')
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id))
-    throw new OperatorError('--request: must be the UUID that the panel shows')
+    throw new OperatorError(
+      '--request: must be the UUID of a request, as the control panel shows it',
+    )
   return id
 }
 
@@ -46,7 +48,7 @@ export function writeTrust(values: Values, trust: Trust | null): string[] {
   if (values['trust-file'] === undefined) return []
   if (!trust)
     throw new OperatorError(
-      '--trust-file: is written where the signer nodes are, by "custody signer enrol"',
+      '--trust-file: no signer node runs on this machine: omit it here, and use it with "custody signer enrol" on the host of a node',
     )
   const file = resolve(need(values, 'trust-file'))
   writeFileSync(file, `${JSON.stringify(trust, null, 2)}\n`)

@@ -26,7 +26,7 @@ const surroundings = () => ({
 function recovery(values: Values, half: 'secret' | 'public', option: string): string | null {
   if (values['without-secrets'] === true) return null
   if (typeof values[option] !== 'string')
-    throw new OperatorError(`--${option} is needed, or --without-secrets`)
+    throw new OperatorError(`--${option} is required, or --without-secrets`)
   return readRecoveryHalf(resolve(values[option]), half, option)
 }
 
@@ -92,7 +92,9 @@ function trustIn(values: Values): Trust {
   const hash =
     typeof values['manifest-sha256'] === 'string' ? values['manifest-sha256'].toLowerCase() : null
   if (hash !== null && !/^[0-9a-f]{64}$/.test(hash)) {
-    throw new OperatorError('--manifest-sha256: must be 64 hex digits, as "backup" printed it')
+    throw new OperatorError(
+      '--manifest-sha256: must be 64 hexadecimal digits, as "backup" printed it',
+    )
   }
   const file = optional(values, 'recovery-key')
   return {
@@ -142,7 +144,10 @@ function nodeSecretsOf(values: Values): Map<number, string> {
   return new Map(
     given.split(',').map((part) => {
       const [, node, file] = NODE_SECRET.exec(part) ?? []
-      if (!node || !file) throw new OperatorError(`--node-secrets: "${part}" is not NODE=FILE`)
+      if (!node || !file)
+        throw new OperatorError(
+          `--node-secrets: "${part}" must be NODE=FILE with NODE 1, 2 or 3, such as 1=recovery-1`,
+        )
       if (!existsSync(file)) throw new OperatorError(`--node-secrets: there is no file ${file}`)
       return [Number(node), resolve(file)] as const
     }),
@@ -155,7 +160,7 @@ export const restore: Run = async ({ home, values }) => {
   const until = typeof values['until'] === 'string' ? values['until'] : null
   const wal = typeof values['wal'] === 'string' ? resolve(values['wal']) : null
   if (until !== null && wal === null)
-    throw new OperatorError('--until needs --wal: the archived log')
+    throw new OperatorError('--until: requires --wal, the folder of the archived WAL')
   if (until !== null && !/^\d{4}-\d{2}-\d{2}T[\d:.]+(Z|[+-]\d{2}:\d{2})$/.test(until)) {
     throw new OperatorError('--until: must be a time such as 2026-01-31T12:00:00Z')
   }

@@ -1,12 +1,17 @@
 import { EVENT_TYPES } from '../../database/event-types.ts'
-import { ORDER, STAKE, TANK, WISH, WORKSPACE, wordsOf, type Definition } from './definition.ts'
+import {
+  ORDER,
+  STAKE,
+  STAKE_TANK,
+  TANK,
+  WISH,
+  WORKSPACE,
+  wordsOf,
+  type Definition,
+} from './definition.ts'
+import { DEVNET_COMMANDS } from './devnet-commands.ts'
 import { SIGNER_COMMANDS } from './signer-commands.ts'
-import type { Run } from './typed.ts'
 
-/**
- * Every command of the operator's: the one place from which parsing, help and its check in the
- * documents come.
- */
 const apiUser = () => import('./api-user.ts')
 const gasTank = () => import('./gas-tank.ts')
 const books = () => import('./books.ts')
@@ -15,54 +20,63 @@ const backups = () => import('./backup.ts')
 const panel = () => import('./console.ts')
 const reserves = () => import('./reserves.ts')
 const secretsKey = () => import('../secrets-key.ts')
-const devnet = (action: string) => async (): Promise<Run> => {
-  const { devnetCommand } = await import('../devnet.ts')
-  return ({ home, words, values }) => devnetCommand(home, [action, ...words], values)
-}
 
+/**
+ * All commands of the operator: the single source for parsing, help, completion and the check of the
+ * documents.
+ */
 export const COMMANDS: readonly Definition[] = [
   {
     usage: 'api-user create',
-    summary: 'makes an API key and enrols it at the signer nodes of this machine',
+    summary:
+      'Create an API user: enrol its key at the signer nodes of this machine, then register it at the platform.',
     options: {
       ...WISH,
-      'rate-limit N': 'requests a minute',
-      'api-key KEY': 'of a caller whom the signer nodes know already (docs/enrolment.md)',
-      'index I': 'the sub-account’s index, as the nodes printed it',
+      'rate-limit N': 'requests per minute (default: CUSTODY_RATE_LIMIT, itself 1000 by default)',
+      'api-key KEY':
+        'API key that the signer nodes already enrolled (default: a new one; required if no signer node runs on this machine, docs/enrolment.md)',
+      'index I':
+        'index of the sub-account, as the signer nodes printed it (required if no signer node runs on this machine)',
       'request ID':
-        'request of the control panel whose label, addresses and owner the API user gets, as its command shows it',
+        'ID of the control panel’s request that the API user fulfils, as the panel shows it (default: none)',
     },
     run: async () => (await apiUser()).create,
   },
   {
     usage: 'api-user list',
-    summary: 'lists API users',
-    options: { 'workspace W': 'of one workspace' },
+    summary: 'List the API users.',
+    options: { 'workspace W': 'workspace to list (default: all)' },
     run: async () => (await apiUser()).list,
   },
   {
     usage: 'api-user enrol',
-    summary: 'again, at a signer node that was away: as the two others tell it, or as typed',
+    summary:
+      'Enrol an API key again at a signer node that missed the enrolment: with the record of the two other nodes, or with the given values.',
     options: {
-      '!api-key KEY': 'the API key',
+      '!api-key KEY': 'API key to enrol',
       ...Object.fromEntries(
-        Object.entries(WISH).map(([name, text]) => [name.replace('!', ''), text]),
+        Object.entries(WISH).map(([name, text]) => [
+          name.replace('!', ''),
+          name === '!public-key KEY'
+            ? `${text} (default: all values from the record of two signer nodes)`
+            : text,
+        ]),
       ),
-      'index I': 'the sub-account’s index',
+      'index I': 'index of the sub-account, an integer from 1',
     },
     run: async () => (await apiUser()).enrol,
   },
   {
     usage: 'api-user revoke',
-    summary: 'at the signer nodes first, then at the platform',
-    options: { '!api-key KEY': 'the API key' },
+    summary: 'Revoke an API key permanently, first at the signer nodes, then at the platform.',
+    options: { '!api-key KEY': 'API key to revoke' },
     run: async () => (await apiUser()).revoke,
   },
   {
     usage: 'keygen',
-    summary: 'an RSA-4096 pair: FILE (private) and FILE.pub; never overwrites',
+    summary: 'Generate an RSA-4096 key pair: FILE (private) and FILE.pub. Never overwrites.',
     options: {
-      'out FILE': 'custody-key.pem by default',
+      'out FILE': 'file for the private key (default: custody-key.pem)',
     },
     run: async () => {
       const { keygen } = await import('../keygen.ts')
@@ -74,14 +88,19 @@ export const COMMANDS: readonly Definition[] = [
     choices: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
     summary:
       'Send a signed request to the running platform; exit 2 if its sequence_id was used before with another payload.',
+    args: {
+      METHOD: 'GET, POST, PUT, PATCH or DELETE',
+      PATH: 'path with its query, such as /dac/v1/wallets',
+      BODY: 'JSON body (default: none)',
+    },
     options: {
-      'api-key KEY': 'or CUSTODY_API_KEY',
-      'key FILE': 'private key, or CUSTODY_KEY',
-      'url URL': 'of another platform than this home’s',
-      'print-token': 'prints the request’s JWT and sends nothing',
+      'api-key KEY': 'API key of the caller (default: CUSTODY_API_KEY)',
+      'key FILE': 'file with the RSA private key of the caller (default: CUSTODY_KEY)',
+      'url URL': 'base URL of the platform (default: the platform that runs on CUSTODY_HOME)',
+      'print-token': 'JWT of the request printed, instead of sending the request',
       'until FIELD=VALUE':
-        'GET: asks again until that field of the answer has that value, such as data.0.status=confirmed',
-      'timeout SECONDS': 'how long --until asks; 120 by default',
+        'field and value to wait for: repeat a GET every second until the response has them, such as data.0.status=confirmed',
+      'timeout SECONDS': 'longest wait of --until, in seconds (default: 120)',
     },
     run: async () => {
       const { sendRequest } = await import('../request.ts')
@@ -90,12 +109,15 @@ export const COMMANDS: readonly Definition[] = [
   },
   {
     usage: 'verify-address <ASSET> <ADDRESS>',
-    summary: 'offline: is this address ours?',
+    summary:
+      'Verify offline that a deposit address belongs to the sub-account of a trust file; exit 1 if not.',
+    args: { ASSET: 'asset of the address, such as BTC', ADDRESS: 'address to verify' },
     options: {
-      '!keys FILE': 'a saved GET /dac/v1/keys',
-      '!trust FILE': 'the trust file that the operator handed out',
-      'path S/C/I': 'the address’s path, where it is known',
-      'max-index N': 'how far to search without it; 1000 by default',
+      '!keys FILE': 'file with a saved response of GET /dac/v1/keys',
+      '!trust FILE': 'trust file from the operator',
+      'path S/C/I':
+        'derivation path SUB-ACCOUNT/CHAIN/INDEX of the address, such as 1/0/7 (default: search up to --max-index)',
+      'max-index N': 'highest index to search, up to 10000000 (default: 1000)',
     },
     run: async () => {
       const { verifyAddressCommand } = await import('../verify-address.ts')
@@ -104,161 +126,80 @@ export const COMMANDS: readonly Definition[] = [
   },
   {
     usage: 'prepaid-fee adjust',
-    summary: 'tops up, or takes; never below zero',
-    options: { ...WORKSPACE, '!amount USD': 'to take: --amount=-12.5' },
+    summary:
+      'Add an amount to the prepaid fee account of a workspace, or subtract it. The balance never falls below zero.',
+    options: { ...WORKSPACE, '!amount USD': 'amount in USD; to subtract: --amount=-12.5' },
     run: async () => (await books()).prepaidAdjust,
   },
   {
     usage: 'prepaid-fee show',
-    summary: 'balance, tier, and volume of 30 days',
+    summary: 'Print the balance, the tier and the 30-day volume of a prepaid fee account, in USD.',
     options: WORKSPACE,
     run: async () => (await books()).prepaidShow,
   },
   {
     usage: 'gas-tank list',
-    summary: 'tanks of a workspace, with balance and status',
+    summary: 'List the gas tanks of a workspace, with balance, status and address.',
     options: WORKSPACE,
     run: async () => (await gasTank()).list,
   },
   {
     usage: 'gas-tank address',
-    summary: 'where a tank is filled',
+    summary: 'Print the address at which a gas tank is filled.',
     options: TANK,
     run: async () => (await gasTank()).address,
   },
   {
     usage: 'gas-tank drain',
-    summary: 'sends all that a tank holds to an address',
-    options: { ...TANK, '!to ADDRESS': 'where to', ...ORDER },
+    summary:
+      'Send a gas tank’s full balance, less the network fee, to an address. Records the order at the signer nodes of this machine first.',
+    options: { ...TANK, '!to ADDRESS': 'address that receives the balance', ...ORDER },
     run: async () => (await gasTank()).drain,
   },
   {
     usage: 'gas-tank stake',
-    summary: 'staked energy is lent to transfers where that is cheaper than TRX',
-    options: { ...TANK, ...STAKE, ...ORDER },
+    summary:
+      'Stake TRX of a gas tank. The energy is delegated to transfers when that is cheaper than burning TRX.',
+    options: { ...STAKE_TANK, ...STAKE, ...ORDER },
     run: async () => (await gasTank()).stake,
   },
   {
     usage: 'gas-tank unstake',
-    summary: 'the TRX comes back after 14 days',
-    options: { ...TANK, ...STAKE, ...ORDER },
+    summary:
+      'Unstake TRX of a gas tank. "gas-tank release" returns it to the tank after a cooldown of 14 days.',
+    options: { ...STAKE_TANK, ...STAKE, ...ORDER },
     run: async () => (await gasTank()).unstake,
   },
   {
     usage: 'gas-tank release',
-    summary: 'takes back what has cooled down',
-    options: { ...TANK, ...ORDER },
+    summary: 'Return unstaked TRX whose cooldown has ended to the balance of the gas tank.',
+    options: { ...STAKE_TANK, ...ORDER },
     run: async () => (await gasTank()).release,
   },
   {
     usage: 'gas-tank set',
-    summary: 'a tank’s threshold and limits; what is not named stays',
+    summary: 'Set the threshold and the limits of a gas tank. Omitted options keep their value.',
     options: {
       ...TANK,
-      'threshold COINS': 'below it the tank is low',
-      'fee-cap COINS': 'most for one transaction, or none',
-      'max-gas-price RATE': 'above it transactions wait, or none',
+      'threshold COINS':
+        'balance in native coins below which the tank is low; 0 turns the warning off',
+      'fee-cap COINS': 'highest fee of one transaction, in native coins, or none',
+      'max-gas-price RATE':
+        'highest fee rate, in the network’s unit (such as gwei), above which transactions wait, or none',
     },
     run: async () => (await gasTank()).set,
   },
-  {
-    usage: 'devnet fund <ASSET> <ADDRESS> <AMOUNT>',
-    summary: 'coins on a local chain, already mined',
-    options: { 'tag T': 'destination tag or memo' },
-    run: devnet('fund'),
-  },
-  { usage: 'devnet mine <NETWORK> <BLOCKS>', summary: 'mines blocks', run: devnet('mine') },
-  {
-    usage: 'devnet reorg <NETWORK> <DEPTH>',
-    summary: 'takes the last blocks back',
-    run: devnet('reorg'),
-  },
-  {
-    usage: 'devnet fault <WHAT> <MODE>',
-    summary:
-      'NETWORK: drop-answer, reject, lag, down, heal. ' +
-      'AML, CHAINALYSIS, ELLIPTIC, TRM: down, drop-answer, lag, reject, malformed, empty, unknown, rate-limited, revoked, heal. ' +
-      'PRICES (COINGECKO, KRAKEN, BINANCE): down, lag, malformed, stale, rate-limited, heal. ' +
-      'KRAKEN, BINANCE also: drop-answer, unknown-answer, stalled-answer, duplicate-fill, clock-skew, stuck-withdrawal, hidden-order, ' +
-      'changed-address',
-    run: devnet('fault'),
-  },
-  {
-    usage: 'devnet risk <ADDRESS> <LEVEL>',
-    summary:
-      'what the local screening providers say of an address: SEVERE, HIGH, MEDIUM, LOW, none',
-    run: devnet('risk'),
-  },
-  {
-    usage: 'devnet price <COIN> <USD>',
-    summary: 'what the local sources of prices say',
-    options: { 'source S': 'one of them alone: COINGECKO, KRAKEN or BINANCE' },
-    run: devnet('price'),
-  },
-  {
-    usage: 'devnet venue key',
-    summary: 'a new account at a local exchange, with play money, and a key of it',
-    options: {
-      '!exchange E': 'kraken or binance',
-      'permissions LIST': 'of query,trade,deposit,withdraw; all of them if not named',
-      'no-withdraw': 'a key that may not withdraw',
-      'balances LIST': 'in place of the usual play money: BTC=1,USD=5000',
-      'account-of KEY': 'another key of the account that has this one',
-      'nonce-window MS': 'how late a nonce may come; 0 if not named',
-      unlimited: 'its calls are not counted',
-    },
-    run: devnet('venue key'),
-  },
-  {
-    usage: 'devnet venue revoke <KEY>',
-    summary: 'a key is not known any more',
-    run: devnet('venue revoke'),
-  },
-  {
-    usage: 'devnet venue address <KEY> <ASSET> <ADDRESS>',
-    summary: 'registers where withdrawals of a key’s account may go',
-    options: { 'name NAME': 'by which it is named', 'tag T': 'destination tag or memo' },
-    run: devnet('venue address'),
-  },
-  {
-    usage: 'devnet venue urls',
-    summary: 'where the local exchanges are',
-    run: devnet('venue urls'),
-  },
-  {
-    usage: 'devnet drop <NETWORK> <HASH>',
-    summary: 'a waiting EVM transaction is forgotten by its node',
-    run: devnet('drop'),
-  },
-  {
-    usage: 'devnet congestion <NETWORK> <FEE_RATE>',
-    summary: 'blocks take only what pays at least that much; 0 ends it',
-    run: devnet('congestion'),
-  },
-  {
-    usage: 'devnet urls',
-    summary: 'where each local chain is, with an example that can be pasted',
-    run: devnet('urls'),
-  },
-  {
-    usage: 'devnet contract <NETWORK> <TICKER>',
-    summary:
-      'where a token’s local contract stands, for the asset registry (docs/adding-a-chain.md)',
-    run: devnet('contract'),
-  },
-  {
-    usage: 'devnet clock <ADVANCE>',
-    summary: 'moves the time of Tron’s blocks, and nothing else’s: +14d, +3h, +15m, +20s',
-    run: devnet('clock'),
-  },
-  { usage: 'devnet info', summary: 'what the local chains say of themselves', run: devnet('info') },
+  ...DEVNET_COMMANDS,
   {
     usage: 'aml refresh-ofac <FILE>',
-    summary: 'replaces the list of sanctioned addresses: OFAC’s XML, or one address a line',
+    summary: 'Replace the list of sanctioned addresses.',
+    args: {
+      FILE: 'sdn_advanced.xml or sdn.xml of OFAC, a list of this platform, or a text file with one address per line',
+    },
     options: {
-      'asset A': 'of a list of bare addresses',
-      'published YYYY-MM-DD': 'its date',
-      force: 'also where much of the list would be gone',
+      'asset A': 'asset of the addresses, if the lines of a text file do not name it',
+      'published YYYY-MM-DD': 'publication date of the list (required for a text file)',
+      force: 'replacement even by an older or a much smaller list',
     },
     run: async () => {
       const { refreshOfac } = await import('../ofac.ts')
@@ -272,86 +213,94 @@ export const COMMANDS: readonly Definition[] = [
   },
   {
     usage: 'aml release',
-    summary: 'lets one deposit go on that is held because a sender of it is unknown',
-    options: { '!transaction ID': 'the deposit' },
+    summary:
+      'Release a deposit that is held because one of its senders is unknown. Known senders are still screened.',
+    options: { '!transaction ID': 'ID of the deposit' },
     run: async () => (await wallets()).amlRelease,
   },
   {
     usage: 'sweep set',
-    summary: 'deposit addresses are swept when they hold more than a multiple of the network fee',
+    summary:
+      'Set when deposit addresses are swept, for all networks, one network or one asset. Omitted options keep their value.',
     options: {
-      'network N': 'for one network',
-      'asset A': 'for one asset',
-      'cost-multiple M': 'the multiple, or none',
-      'min-amount COINS': 'the least amount, or none',
+      'network N': 'network of the rule (default: all; not together with --asset)',
+      'asset A': 'asset of the rule (default: all)',
+      'cost-multiple M':
+        'multiple of the network fee that a balance must exceed, or none for the value of the wider rule',
+      'min-amount COINS':
+        'smallest balance to sweep, in units of --asset, or none for the value of the wider rule',
     },
     run: async () => (await wallets()).sweepSet,
   },
   {
     usage: 'sweep show',
-    summary: 'what holds for each asset, and what waits',
+    summary: 'Print the sweep rule of each asset, and the sweeps that wait.',
     run: async () => (await wallets()).sweepShow,
   },
   {
     usage: 'wallet set',
-    summary: 'inactive: no new addresses, transfers, stakes or forwards; deposits are credited',
+    summary:
+      'Set a wallet to active or inactive. An inactive wallet accepts no new addresses, transfers, stakes or forwards; deposits are credited.',
     options: {
-      'id ID': 'the wallet, or',
-      'workspace W': 'its workspace,',
-      'sub-account S': 'its sub-account',
-      'asset A': 'and its asset',
-      '!status STATUS': 'active or inactive',
-      'reason TEXT': 'kept with the change',
+      'id ID': 'ID of the wallet (required without --workspace, --sub-account and --asset)',
+      'workspace W': 'workspace of the wallet',
+      'sub-account S': 'sub-account of the wallet',
+      'asset A': 'asset of the wallet',
+      '!status STATUS': 'new status: active or inactive',
+      'reason TEXT': 'reason to record with the change, at most 500 characters (default: none)',
     },
     run: async () => (await wallets()).walletSet,
   },
   {
     usage: 'wallet list',
-    summary: 'wallets, with each change of a status',
-    options: { 'workspace W': 'of one workspace' },
+    summary: 'List the wallets with their status; --json includes each status change.',
+    options: { 'workspace W': 'workspace to list (default: all)' },
     run: async () => (await wallets()).walletList,
   },
   {
     usage: 'waiting',
     summary:
-      'List transactions under way, oldest first, with the reason why the last attempt made no progress.',
+      'List pending transactions, oldest first, with the reason why the last attempt made no progress.',
     options: {
-      'state STATE': 'of one state, such as SIGNING',
-      'network N': 'of one network',
-      'workspace W': 'of one workspace',
+      'state STATE': 'state to list, such as SIGNING (default: all)',
+      'network N': 'network to list (default: all)',
+      'workspace W': 'workspace to list (default: all)',
     },
     run: async () => (await books()).waiting,
   },
   {
     usage: 'suspense list',
-    summary: 'deposits that belong to no wallet, with their tags',
+    summary: 'List the deposits that belong to no wallet, with their tags.',
     run: async () => (await books()).suspenseList,
   },
   {
     usage: 'suspense assign',
-    summary: 'credits one to the wallet of the account that holds it',
-    options: { '!id ID': 'the deposit, as suspense list prints it' },
+    summary: 'Credit a deposit in suspense to the wallet of the sub-account that owns its address.',
+    options: { '!id ID': 'ID of the deposit, as "suspense list" prints it' },
     run: async () => (await books()).suspenseAssign,
   },
   {
     usage: 'suspense adopt',
-    summary: 'makes a deposit of what an address holds beyond the books: a surplus of the audit',
+    summary:
+      'Record a surplus of the audit (coins at an own address that the ledger lacks) as a deposit.',
     options: {
-      '!asset A': 'the asset',
-      '!address ADDRESS': 'ours, as the audit prints it',
-      '!amount COINS': 'all of the surplus',
-      'txid HASH': 'shown as the deposit’s transaction',
+      '!asset A': 'asset of the surplus',
+      '!address ADDRESS': 'own address with the surplus, as "audit" prints it',
+      '!amount COINS': 'full amount of the surplus, in units of the asset',
+      'txid HASH':
+        'hash of the transaction that paid it, to record with the deposit (default: none)',
     },
     run: async () => (await books()).suspenseAdopt,
   },
   {
     usage: 'listen',
     summary:
-      'shows events as they come, and posts them, signed, to a developer’s machine; Ctrl-C ends it',
+      'Print the events of the running platform as they occur, until Ctrl-C; with --forward also post them, signed, to a URL.',
     options: {
-      'forward URL': 'where to post them, such as http://127.0.0.1:3000/webhooks',
-      'events NAMES': 'such as invoice.*,deposit.confirmed',
-      'workspace W': 'of one workspace',
+      'forward URL':
+        'URL to post the events to, such as http://127.0.0.1:3000/webhooks (default: none)',
+      'events NAMES': 'events, comma-separated, such as invoice.*,deposit.confirmed (default: all)',
+      'workspace W': 'workspace of the events (default: all)',
     },
     run: async () => (await import('./listen.ts')).listenRun,
   },
@@ -359,84 +308,95 @@ export const COMMANDS: readonly Definition[] = [
     usage: 'trigger <EVENT>',
     choices: EVENT_TYPES,
     summary:
-      'Send an event that did not happen, marked as a test, to webhooks. Local chains only; exit 1 if a webhook does not take it.',
+      'Send a sample event, marked as a test, to webhooks. Local chains only; exit 1 if a webhook does not accept it.',
+    args: { EVENT: 'event type, such as deposit.confirmed' },
     options: {
       'webhook ID…':
-        'webhook to send to, whatever it listens to; repeat the option for several. Default: all that listen to the event',
-      'workspace W': 'workspace of the webhooks',
+        'ID of a webhook to send to, regardless of its events; repeat for several (default: all enabled webhooks with the event)',
+      'workspace W': 'workspace of the webhooks (default: all)',
     },
     run: async () => (await import('./trigger.ts')).triggerRun,
   },
   {
     usage: 'console invite',
     summary:
-      'a link by which somebody joins the control panel, once; also where no owner can sign in',
+      'Print a single-use link, valid for 7 days, by which a person joins the control panel of a workspace.',
     options: {
       ...WORKSPACE,
-      '!role ROLE': 'owner, admin, operator or viewer',
-      'email E': 'who alone may take it',
+      '!role ROLE': 'role of the person: owner, admin, operator or viewer',
+      'email E': 'only e-mail address that may accept the invitation (default: any)',
     },
     run: async () => (await panel()).invite,
   },
   {
     usage: 'console reset',
-    summary: 'a link by which a person who lost every factor sets new ones',
-    options: { '!email E': 'whose' },
+    summary:
+      'Print a single-use link, valid for one hour, by which a person who lost all sign-in factors sets new ones.',
+    options: { '!email E': 'e-mail address of the person' },
     run: async () => (await panel()).reset,
   },
   {
     usage: 'console people',
-    summary: 'who uses the control panel',
-    options: { 'workspace W': 'of one workspace' },
+    summary: 'List the users of the control panel, with workspace and role.',
+    options: { 'workspace W': 'workspace to list (default: all)' },
     run: async () => (await panel()).people,
   },
   {
     usage: 'audit-log export',
-    summary: 'what was done in the control panel, line by line',
-    options: { ...WORKSPACE, '!out FILE': 'where to write it; never overwrites' },
+    summary:
+      'Write the audit log of a workspace to a file, one entry per line, and print the newest hash.',
+    options: { ...WORKSPACE, '!out FILE': 'file to write; never overwritten' },
     run: async () => (await panel()).exportLog,
   },
   {
     usage: 'audit-log verify <FILE>',
-    summary: 'offline: whether an exported audit log is whole',
+    summary: 'Verify offline that no line of an exported audit log was changed, removed or moved.',
+    args: { FILE: 'exported audit log' },
     options: {
-      'head HASH': 'that an earlier export ended with: finds a log that was made anew as a whole',
+      'head HASH':
+        'newest hash of an earlier export, which detects a completely rewritten log (default: not checked)',
     },
     run: async () => (await panel()).verifyExport,
   },
   {
     usage: 'audit',
-    summary: 'ledger against chains; exit 1 on any difference, and where nothing was compared',
+    summary:
+      'Compare the ledger with the chains; exit 1 on any difference, or if nothing was compared.',
     run: async () => (await books()).audit,
   },
   {
     usage: 'reserves publish',
     summary:
-      'states what is held and owed, signed by the nodes, and keeps it; exit 1 where more is owed',
+      'Publish a statement of reserves and liabilities, signed by the signer nodes; exit 1 if liabilities exceed reserves.',
     run: async () => (await reserves()).publish,
   },
   {
     usage: 'reserves list',
-    summary: 'what was published',
+    summary: 'List the published statements of reserves.',
     run: async () => (await reserves()).list,
   },
   {
     usage: 'reserves show [ID]',
-    summary: 'a statement with its totals; the newest if none is named',
+    summary: 'Print a statement of reserves with its totals.',
+    args: { ID: 'ID of the statement (default: the newest)' },
     options: {
-      'statement FILE': 'where to write it as it is published; never overwrites',
+      'statement FILE':
+        'file to write the published statement to; never overwritten (default: none)',
       'holdings FILE':
-        'where to write the list of addresses and keys, for who may see it; never overwrites',
+        'file to write the confidential list of addresses and keys to; never overwritten (default: none)',
     },
     run: async () => (await reserves()).show,
   },
   {
     usage: 'verify-reserves [FILE]',
-    summary: 'offline: is what I am owed in this statement, and who signed it? FILE is the proof',
+    summary:
+      'Verify offline who signed a statement of reserves, and that it includes the balance of a proof.',
+    args: { FILE: 'proof of a sub-account’s balance (default: verify the statement alone)' },
     options: {
-      '!statement FILE': 'the statement as it was published',
-      '!trust FILE': 'the trust file that the operator handed out',
-      'holdings FILE': 'the list of addresses, each of which is then derived',
+      '!statement FILE': 'published statement',
+      '!trust FILE': 'trust file from the operator',
+      'holdings FILE':
+        'list of addresses, each of which is derived from its key and compared (default: not checked)',
     },
     run: async () => {
       const { verifyReservesCommand } = await import('../verify-reserves.ts')
@@ -445,13 +405,14 @@ export const COMMANDS: readonly Definition[] = [
   },
   {
     usage: 'reconcile',
-    summary: 'after an older backup: adopts what the signer nodes have recorded, then audits',
+    summary:
+      'After the restore of an older backup, adopt the records of the signer nodes that the database lacks, then compare the ledger with the chains.',
     options: {
-      'dry-run': 'tells what would be adopted',
-      'gap N': 'addresses in a row without a deposit',
-      'wait SECONDS': 'for scanners and confirmations; 600 by default',
+      'dry-run': 'report of what would be adopted, without changes',
+      'gap N': 'deposit addresses to watch beyond the last known one (default: 20, at most 1000)',
+      'wait SECONDS': 'longest wait for scanners and confirmations, in seconds (default: 600)',
       'scan-from NETWORK=HEIGHT':
-        'first block of a network that was never scanned; several with commas',
+        'first block of a network that was never scanned; comma-separated for several networks',
     },
     run: async () => {
       const { reconcileBooks } = await import('../reconcile-cli.ts')
@@ -461,12 +422,14 @@ export const COMMANDS: readonly Definition[] = [
   {
     usage: 'rescan <NETWORK>',
     summary:
-      'Read heights of a network again and credit the deposits that the scan missed. Known deposits stay as they are.',
+      'Read heights of a network again and credit the deposits that the scan missed. Known deposits do not change.',
+    args: { NETWORK: 'network to read, such as ETH' },
     options: {
       'from H':
-        'first height: a block height, ledger index (XRP), ledger sequence (XLM) or slot (SOL)',
-      'to H': 'last height; the last one that the scan has read by default',
-      stop: 'end the rescan that is under way',
+        'first height: a block height, ledger index (XRP), ledger sequence (XLM) or slot (SOL) (required without --stop)',
+      'to H':
+        'last height (default: the last one that the scan has read, or the end of an interrupted rescan)',
+      stop: 'end of the running rescan',
     },
     run: async () => {
       const { rescan } = await import('../rescan-cli.ts')
@@ -475,60 +438,66 @@ export const COMMANDS: readonly Definition[] = [
   },
   {
     usage: 'backup',
-    summary: 'database, secrets and the nodes of this machine, in a new folder with a manifest',
+    summary:
+      'Write database, secrets and the signer nodes of this machine to a new folder with a manifest.',
     options: {
-      '!out DIR': 'the folder; never overwrites',
-      'recovery-key FILE': 'public half of the recovery key that secrets are sealed to',
+      '!out DIR': 'folder to create; never overwritten',
+      'recovery-key FILE':
+        'public recovery key that encrypts the secrets (required without --without-secrets)',
       'signing-key FILE':
-        'signs the manifest; by default FILE.sign beside the FILE.pub of --recovery-key',
-      'without-secrets': 'leaves them out',
-      'without-nodes': 'leaves the signer nodes out: their operators back them up',
+        'key that signs the manifest (default: FILE.sign next to the FILE.pub of --recovery-key, if it exists)',
+      'without-secrets': 'backup without the secrets',
+      'without-nodes': 'backup without the signer nodes, whose operators back them up',
     },
     run: async () => (await backups()).backup,
   },
   {
     usage: 'backup-key',
     summary:
-      'a recovery key for backups: FILE (secret, to be taken offline), FILE.pub and FILE.sign',
+      'Generate a recovery key for backups: FILE (secret, to keep offline), FILE.pub and FILE.sign.',
     options: {
-      '!out FILE': 'where to; never overwrites',
-      'from FILE': 'an existing recovery secret: writes FILE.pub and FILE.sign of it alone',
+      '!out FILE': 'file for the recovery secret; never overwritten',
+      'from FILE':
+        'existing recovery secret, of which only FILE.pub and FILE.sign are written (default: a new one)',
     },
     run: async () => (await backups()).recoveryKey,
   },
   {
     usage: 'restore',
     summary:
-      'a backup on an empty home; the signer nodes of other hosts are restored by their operators',
+      'Restore a backup to an empty home. Operators of signer nodes on other hosts restore them separately.',
     options: {
-      '!in DIR': 'the backup',
+      '!in DIR': 'folder of the backup',
       verify:
-        'checks it and restores nothing; exit code 0: authentic, 2: undamaged but not proved authentic',
+        'check of the backup only, without a restore; exit 0: authentic, 2: undamaged but not proved authentic',
       'recovery-secret FILE':
-        'secret half of the recovery key: proves the signature and opens the secrets',
+        'recovery secret, which proves the signature and decrypts the secrets (required without --verify or --without-secrets)',
       'recovery-key FILE':
-        'your own copy of its public half: proves the signature, with --verify or --without-secrets',
+        'own copy of the public recovery key, which proves the signature with --verify or --without-secrets',
       'manifest-sha256 HASH':
-        'hash of the manifest as "backup" printed it: proves a backup without a signature',
-      'without-secrets': 'leaves them out',
+        'SHA-256 of the manifest as "backup" printed it, which proves a backup without a signature',
+      'without-secrets': 'restore without the secrets',
       'node-secrets 1=FILE,2=FILE,3=FILE':
-        'local: the nodes’ recovery secrets; their homes are restored too',
-      'wal DIR': 'the archived log, to go on from the backup to its end',
-      'until TIME': 'or to a time, such as 2026-01-31T12:00:00Z',
+        'recovery secrets of the signer nodes, whose homes are then restored too; local only (default: none)',
+      'wal DIR': 'folder of the archived WAL to replay after the backup (default: none)',
+      'until TIME':
+        'time at which the replay of --wal ends, such as 2026-01-31T12:00:00Z (default: its end)',
     },
     run: async () => (await backups()).restore,
   },
   {
     usage: 'upgrade',
     summary:
-      'Compare the migrations of this version with the database: what its start would apply, and whether it can.',
-    options: { '!check': 'read only; exit 1 where a newer version has changed the database' },
+      'Compare the migrations of this version with the database: print what its start would apply, and whether it can.',
+    options: {
+      '!check': 'read-only comparison; exit 1 if a newer version has changed the database',
+    },
     run: async () => (await import('../upgrade.ts')).upgrade,
   },
   {
     usage: 'doctor',
     summary:
-      'Check endpoints, signer nodes, database, disk, certificates, prices and the platform’s loops, and say what to do; ' +
+      'Check endpoints, signer nodes, database, disk, certificates, prices and the background loops, and print what to do; ' +
       'exit 1 if something is wrong.',
     run: async () => {
       const { doctor } = await import('../doctor.ts')
@@ -538,10 +507,11 @@ export const COMMANDS: readonly Definition[] = [
   {
     usage: 'probe <NETWORK> <URL>',
     summary:
-      'Check an endpoint for everything that the platform asks it for, before it is configured; exit 1 if something is missing.',
+      'Check that an endpoint supports every call that the platform makes, before it is configured; exit 1 if a required one is missing.',
+    args: { NETWORK: 'network of the endpoint, such as ETH', URL: 'http(s) URL of the endpoint' },
     options: {
-      'username U': 'user name of HTTP basic authentication',
-      'password-file F': 'file with its password',
+      'username U': 'user name of HTTP basic authentication (default: none)',
+      'password-file F': 'file whose first line is the password of --username (default: none)',
       'header NAME:VALUE…':
         'HTTP header, such as a provider’s key; VALUE may be @FILE; repeat the option for several headers',
     },
@@ -550,27 +520,32 @@ export const COMMANDS: readonly Definition[] = [
   {
     usage: 'completion <SHELL>',
     choices: ['bash', 'zsh', 'fish'],
-    summary: 'Print the completion script of a shell: bash, zsh or fish (docs/operating.md).',
+    summary: 'Print the completion script of a shell (docs/operating.md).',
+    args: { SHELL: 'bash, zsh or fish' },
     run: async () => (await import('./completion.ts')).completionRun(COMMANDS),
   },
   {
     usage: 'secrets-key status',
-    summary: 'who wraps the key under which secrets of others are sealed',
+    summary:
+      'Print which provider wraps the secrets key, which encrypts the secrets in the database.',
     run: async () => (await secretsKey()).status,
   },
   {
     usage: 'secrets-key wrap',
     summary:
-      'puts that key under a key-encryption key, the first or another one (docs/production/keys.md)',
-    options: { '!kek PROVIDER': 'KIND:name=value,… or @FILE' },
+      'Wrap the secrets key with a key-encryption key, for the first time or with another one (docs/production/keys.md).',
+    options: {
+      '!kek PROVIDER': 'key-encryption key: KIND:name=value,… or @FILE with the same as JSON',
+    },
     run: async () => (await secretsKey()).wrap,
   },
   {
     usage: 'secrets-key change',
     summary:
-      'Seal all secrets of the database under another key, while no process of the platform runs.',
+      'Encrypt all secrets of the database with another key. All processes of the platform must be stopped.',
     options: {
-      '!new-key FILE': 'file with the new key: 32 bytes, their base64, or wrapped by a provider',
+      '!new-key FILE':
+        'file with the new key: 32 bytes, their base64, or a key wrapped by a provider',
     },
     run: async () => (await secretsKey()).change,
   },

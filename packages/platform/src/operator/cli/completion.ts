@@ -20,9 +20,9 @@ interface Place {
 
 const FILES = /^(?:F|FILE|DIR|HOME)$/
 const EVERY: readonly OptionOf[] = [
-  { flag: '--json', value: null, text: 'prints one JSON object as the last line' },
-  { flag: '--field', value: 'text', text: 'prints one field of the answer alone' },
-  { flag: '--help', value: null, text: 'tells of this command' },
+  { flag: '--json', value: null, text: 'output as one JSON object in the last line' },
+  { flag: '--field', value: 'text', text: 'field of the result to print alone' },
+  { flag: '--help', value: null, text: 'Print the help of this command.' },
 ]
 
 function optionsOf({ options = {} }: Definition): OptionOf[] {
@@ -46,8 +46,8 @@ export function placesOf(commands: readonly Definition[]): Place[] {
     return place
   }
   placeAt('').options.push(
-    { flag: '--help', value: null, text: 'lists all commands' },
-    { flag: '--version', value: null, text: 'tells the version' },
+    { flag: '--help', value: null, text: 'List all commands.' },
+    { flag: '--version', value: null, text: 'Print the version.' },
   )
   for (const definition of commands) {
     const words = wordsOf(definition)
@@ -62,7 +62,7 @@ export function placesOf(commands: readonly Definition[]): Place[] {
     place.choices = definition.choices ?? []
     place.files = argumentsOf(definition).some((argument) => FILES.test(argument.slice(1, -1)))
   }
-  placeAt('').words.push({ word: 'help', text: 'tells of a command' })
+  placeAt('').words.push({ word: 'help', text: 'Print the help of a command.' })
   return [...places.values()]
 }
 

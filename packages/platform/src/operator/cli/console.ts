@@ -44,7 +44,7 @@ export const exportLog: Run = async ({ home, values }) => {
     text: string
   }
   const file = resolve(need(values, 'out'))
-  if (existsSync(file)) throw new OperatorError(`--out: ${file} is there already`)
+  if (existsSync(file)) throw new OperatorError(`--out: ${file} exists already; name another file`)
   writeFileSync(file, text, { mode: 0o600, flag: 'wx' })
   const { lines, hash } = await verifyLog(text.split('\n'))
   return {
@@ -56,11 +56,11 @@ export const exportLog: Run = async ({ home, values }) => {
 /** Offline: the file alone is looked at. */
 export const verifyExport: Run = async ({ words, values }) => {
   const file = resolve(words[0] as string)
-  if (!existsSync(file)) throw new OperatorError(`there is no file ${file}`)
+  if (!existsSync(file)) throw new OperatorError(`FILE: there is no file ${file}`)
   const head = values['head']
   if (head !== undefined && (typeof head !== 'string' || !/^[0-9a-f]{64}$/.test(head))) {
     throw new OperatorError(
-      '--head: must be a hash that an earlier export ended with: 64 hexadecimal digits',
+      '--head: must be the newest hash that an earlier export printed: 64 hexadecimal digits',
     )
   }
   const lines = createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })

@@ -9,6 +9,8 @@ export interface Definition {
   /** Words, then arguments as commander writes them: `<NEEDED>`, `[OPTIONAL]`. */
   usage: string
   summary: string
+  /** Meaning of each argument, by its name in the usage. */
+  args?: Readonly<Record<string, string>>
   /** What the first argument may be, for the completion of shells. */
   choices?: readonly string[]
   /** By `name VALUE`, or `name` alone for a flag; `!` before it: it is needed. */
@@ -22,18 +24,26 @@ export const wordsOf = ({ usage }: Pick<Definition, 'usage'>): string[] =>
 export const argumentsOf = ({ usage }: Pick<Definition, 'usage'>): string[] =>
   usage.split(' ').filter(isArgument)
 
-export const WORKSPACE = { '!workspace W': 'workspace' }
+export const WORKSPACE = { '!workspace W': 'name of the workspace' }
 export const TANK = { ...WORKSPACE, '!network N': 'network of the gas tank, such as ETH' }
-export const STAKE = {
-  'amount COINS': 'TRX to stake or unstake',
-  'resource R': 'ENERGY (default) or BANDWIDTH',
+export const STAKE_TANK = {
+  ...WORKSPACE,
+  '!network N': 'network of the gas tank: TRX, the only one with staking',
 }
-export const ORDER = { 'order ID': 'the order as another node printed it' }
+export const STAKE = {
+  'amount COINS': 'amount in TRX, at least 1 (required)',
+  'resource R': 'resource of the stake: ENERGY or BANDWIDTH (default: ENERGY)',
+}
+export const ORDER = {
+  'order ID':
+    'ID of an order that was recorded with "custody signer …" (default: a new order; required if no signer node runs on this machine)',
+}
 export const WISH = {
   ...WORKSPACE,
-  '!sub-account S': 'sub-account',
-  '!role ROLE': 'full or read-only',
+  '!sub-account S': 'name of the sub-account',
+  '!role ROLE': 'role of the API user: full or read-only',
   '!public-key KEY':
-    'file with the PEM of the caller’s RSA public key, or base64:… as the control panel shows it',
-  'trust-file FILE': 'where to write what the caller pins, to check addresses by itself',
+    'PEM file with the RSA public key of the API user, or base64:… as the control panel shows it',
+  'trust-file FILE':
+    'file to write with the data that the API user needs to verify addresses offline (default: not written)',
 }

@@ -16,20 +16,20 @@ import { bundleOf, programFor, PROGRAMS, runProgram } from './programs.ts'
 import type { Outcome, Values } from './typed.ts'
 
 const GROUPS: Record<string, string> = {
-  'api-user': 'callers of the API',
-  'prepaid-fee': 'prepaid fee accounts',
-  'gas-tank': 'gas tanks',
-  devnet: 'the local chains',
-  'devnet venue': 'the local exchanges',
-  aml: 'screening',
-  sweep: 'sweeps of deposit addresses',
-  console: 'who uses the control panel',
-  'audit-log': 'what was done in the control panel',
-  wallet: 'wallets',
-  reserves: 'proof of reserves',
-  suspense: 'deposits that belong to no wallet',
-  signer: 'signer nodes',
-  'secrets-key': 'the key under which secrets of others are sealed',
+  'api-user': 'Manage the API users (callers of the API).',
+  'prepaid-fee': 'Manage the prepaid fee accounts.',
+  'gas-tank': 'Manage the gas tanks.',
+  devnet: 'Control the local chains.',
+  'devnet venue': 'Control the local exchanges.',
+  aml: 'Manage the screening of addresses.',
+  sweep: 'Manage the sweeps of deposit addresses.',
+  console: 'Manage the users of the control panel.',
+  'audit-log': 'Export and verify the audit log of the control panel.',
+  wallet: 'Manage the wallets.',
+  reserves: 'Publish and print proofs of reserves.',
+  suspense: 'Manage deposits that belong to no wallet.',
+  signer: 'Manage the signer nodes.',
+  'secrets-key': 'Manage the key that encrypts the secrets in the database.',
 }
 
 /** One line for a command and what it needs. */
@@ -54,14 +54,14 @@ function allOf(commands: readonly Definition[]): string {
 Commands:
 ${listed(commands.map((definition) => ({ line: lineOf(definition), summary: definition.summary })))}
 
-Programs of a host:
+Long-running and set-up programs:
 ${listed(programs.map(({ usage, summary }) => ({ line: usage, summary })))}
 
-${command} COMMAND --help tells of one command, ${command} --version tells the version.
+Run "${command} COMMAND --help" for the arguments and options of a command, and "${command} --version" for the version.
 ${
   bundle === 'signer'
-    ? 'The commands of the platform are in the platform bundle.'
-    : 'The platform is found through CUSTODY_HOME (default ./.custody).'
+    ? 'The platform bundle contains the commands of the platform.'
+    : 'CUSTODY_HOME is the home folder of the platform (default: ./.custody).'
 }
 `
 }
@@ -74,7 +74,7 @@ function optionOf(name: string, text: string): Option {
   const [flag = '', value] = name.replace('!', '').split(' ')
   const option = new Option(
     value === undefined ? `--${flag}` : `--${flag} <${value}>`,
-    name.startsWith('!') ? `${text} (needed)` : text,
+    name.startsWith('!') ? `${text} (required)` : text,
   )
   const join = (more: string, before: string | undefined) =>
     before === undefined ? more : `${before}\n${more}`
@@ -106,7 +106,7 @@ async function run(definition: Definition, home: string, parsed: Command): Promi
   for (const name of Object.keys(definition.options ?? {})) {
     const option = name.slice(1).split(' ')[0] as string
     if (name.startsWith('!') && (values[option] === undefined || values[option] === '')) {
-      throw new OperatorError(`--${option} is needed`, `Usage: ${command} ${lineOf(definition)}`)
+      throw new OperatorError(`--${option} is required`, `Usage: ${command} ${lineOf(definition)}`)
     }
   }
   const start = await definition.run()
@@ -139,7 +139,7 @@ function quiet(command: Command): Command {
     })
     .helpCommand(false)
     .showSuggestionAfterError(true)
-    .helpOption('-h, --help', 'tells of this command')
+    .helpOption('-h, --help', 'Print the help of this command.')
 }
 
 /** The operator's command, made of its definitions. */
@@ -147,7 +147,7 @@ function programOf(commands: readonly Definition[], home: string): Command {
   const version = `custody ${packageFile.version}`
   const program = quiet(new Command(command))
     .usage('COMMAND [options]')
-    .version(version, '-V, --version')
+    .version(version, '-V, --version', 'Print the version.')
   const groups = new Map<string, Command>()
   for (const definition of commands) {
     const words = wordsOf(definition)
@@ -158,15 +158,16 @@ function programOf(commands: readonly Definition[], home: string): Command {
       groups.set(path, group)
       parent = group
     }
-    const usage = [words.at(-1) ?? '', ...argumentsOf(definition)].join(' ')
-    const own = quiet(parent.command(usage).description(definition.summary))
+    const own = quiet(parent.command(words.at(-1) ?? '').description(definition.summary))
+    for (const argument of argumentsOf(definition))
+      own.argument(argument, definition.args?.[argument.slice(1, -1)] ?? '')
     for (const [name, text] of Object.entries(definition.options ?? {}))
       own.addOption(optionOf(name, text))
     own
-      .option('--json', 'prints one JSON object as the last line')
+      .option('--json', 'output as one JSON object in the last line')
       .option(
         '--field <NAME>',
-        'prints one field of the answer, such as data.0.id, alone; exit 1 if the answer has no such field',
+        'field of the result to print alone, such as data.0.id; exit 1 if the result has no such field',
       )
     own.action(() => run(definition, home, own))
   }
@@ -220,10 +221,10 @@ function sentenceOf(
   const lines = group.map((each) => `  ${lineOf(each)}`).join('\n')
   // A group by its name alone.
   if (error.code === 'commander.help')
-    return `${path.join(' ')} needs one of its commands:\n${lines}`
+    return `${path.join(' ')} requires one of these commands:\n${lines}`
   const known = group.find((each) => wordsOf(each).every((word, at) => word === words[at]))
   const hint = known
     ? `Usage: ${command} ${lineOf(known)}`
-    : lines || `${command} --help lists all commands`
+    : lines || `run "${command} --help" for a list of all commands`
   return `${error.message.replace(/^error: /, '')}\n${hint}`
 }

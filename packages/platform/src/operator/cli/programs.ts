@@ -53,7 +53,7 @@ export const PROGRAMS: readonly Program[] = [
     options: [],
     modules: { platform: 'platform/src/main.ts' },
     summary:
-      'Run the platform until SIGTERM; settings are environment variables, CUSTODY_ROLE is the role of the process.',
+      'Run the platform until SIGTERM. Its settings are environment variables; CUSTODY_ROLE is the role of the process (docs/settings.md).',
   },
   {
     usage: 'signer start',
@@ -61,7 +61,7 @@ export const PROGRAMS: readonly Program[] = [
     options: ['home'],
     modules: { signer: 'signer/src/main.ts' },
     more: ['--keep'],
-    summary: 'Run the signer node of --home until SIGTERM.',
+    summary: 'Run the signer node whose home folder is --home until SIGTERM.',
   },
   {
     usage: 'setup',
@@ -69,14 +69,14 @@ export const PROGRAMS: readonly Program[] = [
     options: SETUP_OPTIONS,
     modules: { platform: 'signer/src/setup-platform.ts', signer: 'signer/src/setup.ts' },
     summary:
-      'Set up a signer node, a recovery key or the platform’s identity, check a set-up, or restore a signer node’s home.',
+      'Set up a signer node, a recovery key or the platform’s identity, check a set-up, or restore the home of a signer node.',
   },
   {
     usage: 'tls',
     hosts: ['platform', 'signer'],
     options: ['home', 'days'],
     modules: { platform: 'signer/src/tls.ts', signer: 'signer/src/tls.ts' },
-    summary: 'Print the expiry of a TLS certificate (status), or renew it (renew).',
+    summary: 'Print the expiry date of a TLS certificate (status), or renew it (renew).',
   },
   {
     usage: 'kek',
@@ -84,7 +84,7 @@ export const PROGRAMS: readonly Program[] = [
     options: ['home', 'kek'],
     modules: { signer: 'signer/src/kek.ts' },
     summary:
-      'Print, try or change what wraps the keys of a signer node’s home (status, check, keygen, rotate).',
+      'Print (status), test (check), create (keygen) or replace (rotate) the key that wraps the keys of a signer node’s home.',
   },
   {
     usage: 'recover',
@@ -111,7 +111,8 @@ export const PROGRAMS: readonly Program[] = [
       'wait',
     ],
     modules: { signer: 'signer/src/recover.ts' },
-    summary: 'Move funds without the platform (node, and the steps of its operator).',
+    summary:
+      'Move funds without the platform, from backups of two signer nodes (docs/production/recovery-without-the-platform.md).',
   },
 ]
 

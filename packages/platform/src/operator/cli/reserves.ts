@@ -79,7 +79,8 @@ export const list: Run = async ({ home }) => {
 }
 
 function write(file: string, option: string, text: string): void {
-  if (existsSync(file)) throw new OperatorError(`--${option}: ${file} exists already`)
+  if (existsSync(file))
+    throw new OperatorError(`--${option}: ${file} exists already; name another file`)
   writeFileSync(file, text)
 }
 

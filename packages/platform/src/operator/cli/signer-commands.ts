@@ -1,28 +1,42 @@
-import { ORDER, STAKE, TANK, WISH, type Definition } from './definition.ts'
+import { STAKE, STAKE_TANK, TANK, WISH, type Definition } from './definition.ts'
 
-/** On one machine by its number, on a host of its own by its home. */
+/** Selects a node by its number if all run on this machine, or by its home on its own host. */
 const WHICH = {
-  'node N': '1, 2 or 3, where all are on this machine',
-  'home HOME': 'home of the signer node on this host',
+  'node N':
+    'number of the signer node, 1 to 3, if all run on this machine (required without --home)',
+  'home HOME': 'home folder of the signer node on this host',
 }
-const AT_NODE = { '!home HOME': 'home of the signer node on this host' }
+const AT_NODE = { '!home HOME': 'home folder of the signer node on this host' }
+const ORDER = {
+  'order ID': 'ID of the order, as the first signer node printed it (default: a new order)',
+}
 const signer = () => import('./signer.ts')
 
 /**
- * Commands about a signer node: all that its operator has on its host, and part of the commands
- * where everything is one machine.
+ * Commands about a signer node: all commands of its operator on its host, and part of the commands
+ * if everything runs on one machine.
  */
 export const SIGNER_COMMANDS: readonly Definition[] = [
   {
     usage: 'signer status',
-    summary: 'what each node says of itself; with --home the one on this host, without a platform',
-    options: { 'home HOME': 'home of the signer node on this host' },
+    summary:
+      'Print whether each signer node is ready, with its number of keys; exit 1 if one is not. With --home, query that node without the platform.',
+    options: {
+      'home HOME':
+        'home folder of the signer node on this host (default: all nodes, by the platform)',
+    },
     run: async () => (await signer()).status,
   },
   {
     usage: 'signer refresh',
-    summary: 'new shares of every key, or of one workspace’s',
-    options: { 'workspace W': 'one workspace', ...WHICH },
+    summary:
+      'Replace the key shares of all signer nodes by new ones. Keys and addresses do not change.',
+    options: {
+      'workspace W': 'workspace whose keys are refreshed (default: all)',
+      ...WHICH,
+      'node N':
+        'number of the signer node that starts the refresh, if all run on this machine (default: the first)',
+    },
     run: async () => (await signer()).refresh,
   },
   {
@@ -33,67 +47,76 @@ export const SIGNER_COMMANDS: readonly Definition[] = [
   },
   {
     usage: 'signer ban',
-    summary:
-      'Ban a peer permanently at a signer node: it signs nothing with that peer from then on.',
+    summary: 'Ban a peer permanently at a signer node: the node never signs with that peer again.',
     options: {
       ...WHICH,
-      '!peer N': 'number of the node to ban',
-      'reason TEXT': 'for the record; at most 200 characters',
+      '!peer N': 'number of the peer to ban, 1 to 3',
+      'reason TEXT': 'reason to record, at most 200 characters (default: ordered by the operator)',
     },
     run: async () => (await signer()).ban,
   },
   {
     usage: 'signer backup',
-    summary: 'a node’s shares, encrypted to its recovery key; never overwrites',
-    options: { ...WHICH, '!out FILE': 'where to' },
+    summary: 'Write the key shares of a signer node to a file, encrypted to its recovery key.',
+    options: { ...WHICH, '!out FILE': 'file to write; never overwritten' },
     run: async () => (await signer()).backup,
   },
   {
     usage: 'signer restore',
-    summary: 'a node whose host was lost, from its backup and its peers',
+    summary:
+      'Restore a signer node whose host was lost from its backup, confirmed by its peers; exit 2 if a confirmation code is still required.',
     options: {
       ...WHICH,
-      '!in FILE': 'the backup',
-      '!recovery-secret FILE': 'its recovery secret',
-      preview: 'says what would be restored',
-      'confirm CODE': 'of the preview that you read; needed outside local',
+      '!in FILE': 'backup of the node',
+      '!recovery-secret FILE': 'file with the recovery secret of the node',
+      preview: 'list of what would be restored, without changes',
+      'confirm CODE': 'confirmation code that the preview printed (required on mainnet)',
     },
     run: async () => (await signer()).restore,
   },
   {
     usage: 'signer enrol',
-    summary: 'on a signer node’s own host (docs/enrolment.md)',
-    options: { ...AT_NODE, ...WISH, 'api-key KEY': 'as another node printed it' },
+    summary:
+      'Enrol an API key at the signer node of this host. Run it at each node (docs/enrolment.md).',
+    options: {
+      ...AT_NODE,
+      ...WISH,
+      'api-key KEY': 'API key, as the first signer node printed it (default: a new one)',
+    },
     run: async () => (await signer()).enrol,
   },
   {
     usage: 'signer revoke',
-    summary: 'on a signer node’s own host',
-    options: { ...AT_NODE, '!api-key KEY': 'the API key' },
+    summary: 'Revoke an API key permanently at the signer node of this host. Run it at each node.',
+    options: { ...AT_NODE, '!api-key KEY': 'API key to revoke' },
     run: async () => (await signer()).revoke,
   },
   {
     usage: 'signer drain',
-    summary: 'on a signer node’s own host',
-    options: { ...AT_NODE, ...TANK, '!to ADDRESS': 'where to', ...ORDER },
+    summary:
+      'Approve, at the signer node of this host, an order to send a gas tank’s full balance to an address. Run it at each node, then "gas-tank drain".',
+    options: { ...AT_NODE, ...TANK, '!to ADDRESS': 'address that receives the balance', ...ORDER },
     run: async () => (await signer()).drain,
   },
   {
     usage: 'signer stake',
-    summary: 'on a signer node’s own host',
-    options: { ...AT_NODE, ...TANK, ...STAKE, ...ORDER },
+    summary:
+      'Approve, at the signer node of this host, an order to stake TRX of a gas tank. Run it at each node, then "gas-tank stake".',
+    options: { ...AT_NODE, ...STAKE_TANK, ...STAKE, ...ORDER },
     run: async () => (await signer()).stake,
   },
   {
     usage: 'signer unstake',
-    summary: 'on a signer node’s own host',
-    options: { ...AT_NODE, ...TANK, ...STAKE, ...ORDER },
+    summary:
+      'Approve, at the signer node of this host, an order to unstake TRX of a gas tank. Run it at each node, then "gas-tank unstake".',
+    options: { ...AT_NODE, ...STAKE_TANK, ...STAKE, ...ORDER },
     run: async () => (await signer()).unstake,
   },
   {
     usage: 'signer release',
-    summary: 'on a signer node’s own host',
-    options: { ...AT_NODE, ...TANK, ...ORDER },
+    summary:
+      'Approve, at the signer node of this host, an order to return unstaked TRX to a gas tank. Run it at each node, then "gas-tank release".',
+    options: { ...AT_NODE, ...STAKE_TANK, ...ORDER },
     run: async () => (await signer()).release,
   },
 ]

@@ -23,7 +23,7 @@ function pick(home: string, values: Values) {
   const signers = localSigners(home)
   if (signers.length === 0) {
     throw new OperatorError(
-      'no signer node is on this machine: run this on the node’s own host, with --home and the home of the node',
+      'no signer node runs on this machine: run the command on the host of the node, with --home',
     )
   }
   const found = signers.find(({ node }) => String(node) === need(values, 'node'))
@@ -53,7 +53,10 @@ export const refresh: Run = async ({ home, values }) => {
     values['home'] === undefined && values['node'] === undefined
       ? localSigners(home)
       : [pick(home, values)]
-  if (!first) throw new OperatorError('no signer node is on this machine')
+  if (!first)
+    throw new OperatorError(
+      'no signer node runs on this machine: run the command on the host of a node, with --home',
+    )
   const result = (await callSigner(
     first,
     'refresh',

@@ -23,7 +23,7 @@ export type Run = (typed: Typed) => Outcome | Promise<Outcome>
 /** @throws OperatorError where the option was not given */
 export function need(values: Values, option: string): string {
   const value = values[option]
-  if (typeof value !== 'string' || value === '') throw new OperatorError(`--${option} is needed`)
+  if (typeof value !== 'string' || value === '') throw new OperatorError(`--${option} is required`)
   return value
 }
 
