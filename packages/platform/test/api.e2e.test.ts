@@ -435,7 +435,7 @@ test('the operator’s command: JSON on the last line, errors on standard error,
     [['wallet', 'set', '--status', 'inactive'], '--id is required'],
     [['wallet', 'set', '--id', randomUUID()], '--status'],
     [['wallet', 'set', '--id', randomUUID(), '--status', 'active'], 'no wallet'],
-    [['request', 'GET', 'x'], 'usage'],
+    [['request', 'GET', 'x'], 'Usage: custody request'],
     [['signer', 'refresh', '--workspace', 'none'], 'no key of none'],
     [['keygen', '--out', platform.writePublicKey()], 'exists already'],
   ] as const) {
@@ -844,6 +844,6 @@ test('the control panel tells a transfer’s whole story to a member, by a link 
   await assert.rejects(async () => verify(), /was changed/)
   await assert.rejects(
     async () => exportLog({ home: platform.home, words: [], values: { workspace: 'api', out } }),
-    /is there already/,
+    /exists already/,
   )
 })

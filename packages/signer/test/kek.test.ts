@@ -366,5 +366,5 @@ test('what cannot be is refused before anything is written', async () => {
     kek(['rotate', '--home', home, '--kek', 'usb:x=1']).stderr,
     /--kek: the provider is one of/,
   )
-  assert.match(kek([]).stderr, /usage/)
+  assert.match(kek([]).stderr, /Usage/)
 })

@@ -78,7 +78,7 @@ test('mainnet: one node at a time, a passphrase, no shared home, no plain key fi
   const home = join(folder, 'mainnet')
   assert.match(
     run(['--home', home, '--ports', '1,2,3', '--mode', 'mainnet'], env).stderr,
-    /one node at a time/,
+    /a node on a host of its own has one port/,
   )
   assert.match(
     run(['--home', home, '--ports', '21001', '--mode', 'mainnet', '--node', '1']).stderr,
@@ -372,7 +372,7 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
 })
 
 test('unclear calls get a sentence', () => {
-  assert.match(run([]).stderr, /usage/)
+  assert.match(run([]).stderr, /Usage/)
   assert.match(run(['--home', folder, '--ports', 'x']).stderr, /port numbers/)
   assert.match(run(['--home', join(folder, 'none')], {}, 'main').stderr, /ENOENT/)
 })
