@@ -101,6 +101,8 @@ test('a transfer keeps every digit and letter; what may be left out may be null'
   transfer.refuses('source_type', '"EXTERNAL"', 'must be INTERNAL')
   transfer.refuses('type', '"Deposit"', 'must be Withdraw')
   transfer.refuses('ts', 'true', 'must be a number or a text')
+  transfer.refuses('ts', '-1', /^must be from 0 to /)
+  transfer.takes({ ts: '1795694400123456789' }) // nanoseconds
   transfer.refuses('fee_level', '"none"', 'must be low, medium or high')
 })
 

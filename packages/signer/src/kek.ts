@@ -7,8 +7,8 @@ import { surroundingsOf } from './kek/home.ts'
 import { keyStatus, rotate } from './kek/rotate.ts'
 
 /**
- * `custody kek status|rotate|check|keygen`: manages the key-encryption key of a node's home. Prints one
- * JSON object to standard output.
+ * `custody kek status|rotate|check|keygen`: manages the key-encryption key of a node's data
+ * directory. Prints one JSON object to standard output.
  */
 const USAGE = `Usage: custody kek status --home HOME                   Print the key-encryption key that wraps the keys of HOME.
        custody kek rotate --home HOME [--kek PROVIDER]   Encrypt the key shares of a stopped node with a new key, which PROVIDER

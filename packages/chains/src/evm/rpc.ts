@@ -58,9 +58,10 @@ const FAILED = new RegExp(
     '|insufficient (?:funds|balance)|always failing)\\b',
   'i',
 )
-/** What they say of themselves, whatever else stands in the same text. */
+/** Errors that nodes report about themselves, whatever other text surrounds them. */
 const TROUBLE =
   /header not found|missing trie node|timed? ?out|too many requests|rate limit|not available|pruned|quota|credits/i
+
 interface FeeHistory {
   baseFeePerGas?: (string | null)[] | null
   reward?: (string | null)[][] | null

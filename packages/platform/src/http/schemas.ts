@@ -1,3 +1,4 @@
+import { parseAmount } from '@custody/chains/basics'
 import { JsonNumber } from '@custody/request-auth'
 import { z } from 'zod'
 import { EXAMPLE_ID } from './openapi/examples.ts'
@@ -68,18 +69,28 @@ export const integer = (min: number, max: number, description: string) =>
     })
     .meta({ type: 'integer', minimum: min, maximum: max, description })
 
-/** Characters of an integer, with an exponent or decimals that are zeros. */
-const WHOLE_LENGTH_MAX = 100
+/**
+ * Value of an integer in a JSON text, judged by its digits: a double would round
+ * 1.00000000000000000001 to 1. `900.0`, `9e2` and `-0` are integers too, by JSON Schema.
+ *
+ * @returns NaN for everything that is not a non-negative integer
+ */
+function integerOf(text: string): number {
+  try {
+    const value = parseAmount(text.replace(/^-/, ''), 0)
+    return text.startsWith('-') && value > 0n ? NaN : Number(value)
+  } catch {
+    return NaN
+  }
+}
 
-/** An integer in a body. */
+/** A non-negative integer in a body. */
 export const wholeNumber = (min: number, max: number, description: string) =>
   z
     .unknown()
     .transform((value, context): number => {
-      // 900.0 and 9e2 are integers too, by JSON Schema.
-      const text = value instanceof JsonNumber ? value.text : ''
-      const number = text !== '' && text.length <= WHOLE_LENGTH_MAX ? Number(text) : NaN
-      if (Number.isInteger(number) && number >= min && number <= max) return number
+      const number = value instanceof JsonNumber ? integerOf(value.text) : NaN
+      if (number >= min && number <= max) return number
       context.addIssue({ code: 'custom', message: `must be an integer from ${min} to ${max}` })
       return z.NEVER
     })

@@ -11,8 +11,8 @@ import {
   text,
 } from './fields.ts'
 
-/** Of `ts`: Unix time in any unit down to microseconds, or a text. */
-const TS_MAX = 9_000_000_000_000_000
+/** Greatest `ts`: a Unix time in any unit down to nanoseconds. It may be a text, too. */
+const TS_MAX = 10_000_000_000_000_000_000
 const TS_LENGTH_MAX = 100
 const isTime = (value: number): boolean => value >= 0 && value <= TS_MAX
 
