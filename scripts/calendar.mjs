@@ -140,7 +140,7 @@ const {
   FAKETIME_SHARED: _shared,
   ...realClock
 } = process.env
-const prepared = spawnSync(process.execPath, ['packages/signer/test/homes.ts'], {
+const prepared = spawnSync(process.execPath, ['packages/signer/test/data-dirs.ts'], {
   cwd: root,
   stdio: 'inherit',
   env: realClock,

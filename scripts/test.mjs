@@ -194,7 +194,7 @@ writeFileSync(process.env.CUSTODY_TEST_TIMES, '')
 
 // What many files start from is made before them, not by several of them at once.
 if (files.length > 1 && files.some((file) => /^packages\/(signer|platform)\//.test(file))) {
-  spawnSync(process.execPath, [join(root, 'packages', 'signer', 'test', 'homes.ts')], {
+  spawnSync(process.execPath, [join(root, 'packages', 'signer', 'test', 'data-dirs.ts')], {
     stdio: 'inherit',
   })
 }

@@ -85,7 +85,7 @@ async function database({ sql, tests }, isAsked, keep) {
 async function changed({ mutate, tests }, isAsked, keep) {
   const copy = freshCopy()
   if (tests.some((file) => file.startsWith('packages/signer')))
-    spawnSync(process.execPath, ['packages/signer/test/homes.ts'], { cwd: copy })
+    spawnSync(process.execPath, ['packages/signer/test/data-dirs.ts'], { cwd: copy })
   return typescript(
     copy,
     { mutate, tests },

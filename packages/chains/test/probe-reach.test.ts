@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Questions } from '../src/probe/questions.ts'
-import { checkReach, type Mark } from '../src/probe/reach.ts'
+import { MeteredFetch } from '../src/probe/metered-fetch.ts'
+import { measureHistory, type BlockMark } from '../src/probe/history-depth.ts'
 import { Report } from '../src/probe/report.ts'
 
 /** How far back an endpoint's history reaches, found by a bounded number of questions. */
@@ -21,7 +21,7 @@ async function reachOf({
   const endpoint = { url: 'http://127.0.0.1:1' }
   const report = new Report(
     endpoint,
-    new Questions(
+    new MeteredFetch(
       endpoint.url,
       () => Promise.reject(new Error('not asked')),
       () => 0,
@@ -31,12 +31,12 @@ async function reachOf({
   const timeOf = (at: number) => HEAD_TIME - (height - at) * blockSeconds
   let questions = 0
   let oldest = height
-  await checkReach(
+  await measureHistory(
     report,
     'blocks',
     { height, time: HEAD_TIME },
     0,
-    async (at): Promise<Mark | null> => {
+    async (at): Promise<BlockMark | null> => {
       questions++
       assert.ok(Number.isSafeInteger(at) && at >= 0 && at < height, `block ${at}`)
       if (timeOf(at) < HEAD_TIME - keptDays * DAY_S) return null

@@ -1,5 +1,5 @@
 import { CheckoutFace } from './checkout.ts'
-import { each } from './each.ts'
+import { paginate } from './paginate.ts'
 import { CustodyError } from './errors.ts'
 import { Events } from './events.ts'
 import { Invoices } from './invoices.ts'
@@ -233,7 +233,7 @@ export class CustodyClient implements RequestSender {
 
   /** Each of them, newest first, over as many pages as there are. */
   eachTransaction(filter: Omit<TransactionFilter, 'page'> = {}): AsyncGenerator<Transaction> {
-    return each((page) => this.transactions({ ...filter, ...page }), filter.limit)
+    return paginate((page) => this.transactions({ ...filter, ...page }), filter.limit)
   }
 
   /**

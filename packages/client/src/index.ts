@@ -1,5 +1,5 @@
 export { CustodyClient, type CustodyClientOptions, type WaitOptions } from './client.ts'
-export { each } from './each.ts'
+export { paginate } from './paginate.ts'
 export { CustodyError, IdempotencyMismatch } from './errors.ts'
 export { isReplayed } from './replay.ts'
 export type { RetryOptions } from './retry.ts'

@@ -1,4 +1,4 @@
-import { each } from './each.ts'
+import { paginate } from './paginate.ts'
 import type { OnceOptions, RequestSender } from './transport.ts'
 import type { Checks } from './trust/checks.ts'
 import type {
@@ -87,7 +87,7 @@ export class Invoices {
 
   /** Each of them, newest first, over as many pages as there are. */
   each(filter: Omit<InvoiceFilter, 'page'> = {}): AsyncGenerator<Invoice> {
-    return each((page) => this.list({ ...filter, ...page }), filter.limit)
+    return paginate((page) => this.list({ ...filter, ...page }), filter.limit)
   }
 
   cancel(id: string): Promise<Invoice> {

@@ -1,4 +1,4 @@
-import { each } from './each.ts'
+import { paginate } from './paginate.ts'
 import type { OnceOptions, RequestSender } from './transport.ts'
 import type {
   Conversion,
@@ -112,7 +112,7 @@ export class Trading {
   }
 
   eachOrder(filter: Omit<OrderFilter, 'page'> = {}): AsyncGenerator<Order> {
-    return each((page) => this.orders({ ...filter, ...page }), filter.limit)
+    return paginate((page) => this.orders({ ...filter, ...page }), filter.limit)
   }
 
   /** What was filled by then stays filled. */
@@ -154,7 +154,7 @@ export class Trading {
   eachTransfer(
     filter: Omit<ExchangeTransferFilter, 'page'> = {},
   ): AsyncGenerator<ExchangeTransfer> {
-    return each((page) => this.transfers({ ...filter, ...page }), filter.limit)
+    return paginate((page) => this.transfers({ ...filter, ...page }), filter.limit)
   }
 
   /** What the linked accounts would make of an amount now; good for ten seconds. */

@@ -1,4 +1,4 @@
-import { each } from './each.ts'
+import { paginate } from './paginate.ts'
 import type { RequestSender } from './transport.ts'
 import type {
   Delivery,
@@ -59,7 +59,7 @@ export class Webhooks {
   }
 
   eachDelivery(id: string, filter: Omit<DeliveryFilter, 'page'> = {}): AsyncGenerator<Delivery> {
-    return each((page) => this.deliveries(id, { ...filter, ...page }), filter.limit)
+    return paginate((page) => this.deliveries(id, { ...filter, ...page }), filter.limit)
   }
 
   /**

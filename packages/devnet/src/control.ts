@@ -1,13 +1,13 @@
-import type { AmlFaces } from './aml/faces.ts'
+import type { AmlEmulators } from './aml/api-emulators.ts'
 import type { Risks } from './aml/risks.ts'
 import { localContract } from './contracts.ts'
 import { RequestError } from './errors.ts'
 import type { Control } from './http-server.ts'
 import type { FundExtra, Head, LocalChain } from './local-chain.ts'
-import type { PriceFaces } from './prices/faces.ts'
+import type { PriceEmulators } from './prices/api-emulators.ts'
 import type { Quotes } from './prices/quotes.ts'
 import { venueCommands } from './venue/commands.ts'
-import type { VenueFaces } from './venue/faces.ts'
+import type { VenueEmulators } from './venue/api-emulators.ts'
 import { wholeNumber } from './whole-number.ts'
 
 const BLOCKS_MAX = 1000
@@ -18,10 +18,10 @@ const UNIT_MS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 8
 export interface Stage {
   chains: readonly LocalChain[]
   risks: Risks
-  aml: AmlFaces
+  aml: AmlEmulators
   quotes: Quotes
-  prices: PriceFaces
-  venues: VenueFaces
+  prices: PriceEmulators
+  venues: VenueEmulators
   /** Where it is served, once it is. */
   url: string
 }

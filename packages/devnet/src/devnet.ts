@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { join } from 'node:path'
-import { AmlFaces } from './aml/faces.ts'
+import { AmlEmulators } from './aml/api-emulators.ts'
 import { Risks } from './aml/risks.ts'
 import { localUtxoChains } from './bitcoin/local.ts'
 import { localCardanoChains } from './cardano/local.ts'
@@ -16,18 +16,18 @@ import {
   type RpcFace,
 } from './http-server.ts'
 import type { LocalChain } from './local-chain.ts'
-import type { Place } from './on-demand.ts'
-import { PriceFaces } from './prices/faces.ts'
+import type { ChainOptions } from './lazy-chain.ts'
+import { PriceEmulators } from './prices/api-emulators.ts'
 import { Quotes } from './prices/quotes.ts'
 import { localSolanaChains } from './solana/local.ts'
 import { localStellarChains } from './stellar/local.ts'
 import { manualTime, quickTime, toldTime } from './timing.ts'
 import { localTronChains } from './tron/local.ts'
-import { VenueFaces } from './venue/faces.ts'
+import { VenueEmulators } from './venue/api-emulators.ts'
 import { localXrpChains } from './xrp/local.ts'
 
 /** The networks of one family, none of them started yet. */
-export type Family = (place: Place) => LocalChain[]
+export type Family = (place: ChainOptions) => LocalChain[]
 
 /**
  * Every family, in the order of whatever lists networks or assets. A further one is a folder and a
@@ -63,10 +63,10 @@ export interface DevnetOptions {
 export class Devnet implements Stage {
   readonly chains: readonly LocalChain[]
   readonly risks: Risks
-  readonly aml: AmlFaces
+  readonly aml: AmlEmulators
   readonly quotes: Quotes
-  readonly prices: PriceFaces
-  readonly venues: VenueFaces
+  readonly prices: PriceEmulators
+  readonly venues: VenueEmulators
   readonly #faces: Faces
   readonly #server: Server
   url = ''
@@ -82,10 +82,10 @@ export class Devnet implements Stage {
     }
     this.chains = families.flatMap((family) => family(place))
     this.risks = Risks.open(join(home, 'aml'))
-    this.aml = new AmlFaces(() => this.risks)
+    this.aml = new AmlEmulators(() => this.risks)
     this.quotes = Quotes.open(join(home, 'prices'))
-    this.prices = new PriceFaces(() => this.quotes)
-    this.venues = new VenueFaces({
+    this.prices = new PriceEmulators(() => this.quotes)
+    this.venues = new VenueEmulators({
       home: join(home, 'exchanges'),
       quotes: () => this.quotes,
       chains: this.chains,
@@ -130,13 +130,13 @@ export class Devnet implements Stage {
 
   /** The outside services. */
   #outside(path: string): ReturnType<OutsideFaces> {
-    const priced = PriceFaces.at(path)
+    const priced = PriceEmulators.at(path)
     if (priced) return async (request) => this.prices.handle({ ...request, path: priced.rest })
-    const traded = VenueFaces.at(path)
+    const traded = VenueEmulators.at(path)
     if (traded)
       return async (request) =>
         this.venues.handle(traded.exchange, { ...request, path: traded.rest })
-    const found = AmlFaces.at(path)
+    const found = AmlEmulators.at(path)
     return (
       found &&
       (async (request) => this.aml.handle(found.provider, { ...request, path: found.rest }))

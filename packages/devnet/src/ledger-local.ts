@@ -1,6 +1,6 @@
 import { LedgerChain, SECONDS_MAX } from './ledger-chain.ts'
 import type { FundExtra, Head } from './local-chain.ts'
-import { OnDemand } from './on-demand.ts'
+import { LazyChain } from './lazy-chain.ts'
 import { secondsOf } from './whole-number.ts'
 
 /** A chain whose blocks are the ledgers of a LedgerChain. */
@@ -38,7 +38,7 @@ interface Ledgered {
  * What such a chain is told of and told alike, whatever its protocol: its ledgers are final, its
  * deposits may have a tag.
  */
-export abstract class LocalLedgers<Chain extends Ledgered> extends OnDemand<Chain> {
+export abstract class LocalLedgers<Chain extends Ledgered> extends LazyChain<Chain> {
   readonly engine = 'own ledger'
   override readonly fundExtras: readonly FundExtra[] = ['tag']
 

@@ -9,7 +9,7 @@ import { parseAmount } from '../src/amount.ts'
 import { Devnet, FAMILIES } from '../src/devnet.ts'
 import type { RpcFace } from '../src/http-server.ts'
 import type { Endpoint, FundOrder, Head, LocalChain } from '../src/local-chain.ts'
-import { OnDemand } from '../src/on-demand.ts'
+import { LazyChain } from '../src/lazy-chain.ts'
 import { localStellarChains } from '../src/stellar/local.ts'
 import { removeHome, tempHome } from './support.ts'
 
@@ -26,7 +26,7 @@ class Toy {
 
 const toys: Toy[] = []
 
-class LocalToy extends OnDemand<Toy> implements LocalChain {
+class LocalToy extends LazyChain<Toy> implements LocalChain {
   readonly code = 'TOY'
   readonly engine = 'nothing'
 

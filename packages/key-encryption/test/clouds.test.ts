@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { openKek } from '../src/index.ts'
 import type { SettingsOf } from '../src/settings.ts'
-import { ACCESS, ARN, OTHER_ARN, signatureOf, startAws } from './aws-face.ts'
+import { ACCESS, ARN, OTHER_ARN, signatureOf, startAws } from './aws-emulator.ts'
 import { is, keepsTheContract } from './contract.ts'
-import { KEY, startGcp } from './gcp-face.ts'
+import { KEY, startGcp } from './gcp-emulator.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'kek-clouds-'))
 const surroundings = { folder, env: {} }

@@ -13,7 +13,7 @@ import { openDatabase } from '../src/database/pool.ts'
 import { scanLoop } from '../src/deposits/scanner.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { createMetrics } from '../src/metrics.ts'
-import { stageServices } from '../test/chain-stage.ts'
+import { fixtureServices } from '../test/chain-fixture.ts'
 
 /**
  * The scanner over a real PostgreSQL with a million addresses, and a scripted node in a process of
@@ -129,7 +129,7 @@ try {
 
   /** A scanner of one network at a height of a node. */
   const scannerOf = async (network: Network, node: Node, client: UtxoClient | EvmClient) => {
-    const services = stageServices(
+    const services = fixtureServices(
       {
         environment: systemEnvironment(),
         database,

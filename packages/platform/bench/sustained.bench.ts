@@ -2,7 +2,7 @@ import { getPriority, setPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { median, percentile, report } from '../../../test/figures.ts'
 import { ethPayments, inFlight } from '../../signer/bench/flights.ts'
-import { House } from '../../signer/test/house.ts'
+import { SignerCluster } from '../../signer/test/signer-cluster.ts'
 import {
   call,
   fundedWallet,
@@ -48,7 +48,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
  * several accounts.
  */
 async function nodesPerSecond(): Promise<number> {
-  const house = await House.start(() => {}, 'prepared', 'apart')
+  const house = await SignerCluster.start(() => {}, 'prepared', 'apart')
   try {
     // The platform's make way for others; where the machine is shared both must get as little of
     // it.

@@ -18,7 +18,7 @@ import { sealToken } from '../src/aml/policy.ts'
 import { Secrets } from '../src/secrets.ts'
 import { sweepRules } from '../src/settings/sweep-rules.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyStage } from './family-stage.ts'
+import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -33,7 +33,7 @@ const stranger = privateKeyToAccount(`0x${'a9'.repeat(32)}`)
 /** Blocks until anything is final on the local chain. */
 const FINAL_BLOCKS = 80
 let devnet: Devnet
-let stage: FamilyStage
+let stage: FamilyFixture
 /** What the endpoint answers instead: a test may change it. */
 let lie: (method: string, params: unknown[], answer: unknown) => unknown = (
   _method,
@@ -62,7 +62,7 @@ beforeEach(async () => {
   lie = (_method, _params, answer) => answer
   meanwhile = async () => undefined
   await database.get().query('delete from rescans')
-  stage = new FamilyStage(database.get(), devnet, PLACE, clock, ask)
+  stage = new FamilyFixture(database.get(), devnet, PLACE, clock, ask)
   await stage.open()
   await stage.control({ command: 'fund', asset: 'ETH', address: stranger.address, amount: '5' })
   await stage.scan()
@@ -334,7 +334,7 @@ test('an endpoint that does not answer the balance of an adopted deposit holds b
 
 test('where blocks are final at once: endpoints that are ahead of the scan for a few blocks bring nothing twice', async () => {
   const to = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin'
-  const sol = (stage = new FamilyStage(
+  const sol = (stage = new FamilyFixture(
     database.get(),
     devnet,
     { code: 'SOL', to, held: '20', amount: '0.25' },

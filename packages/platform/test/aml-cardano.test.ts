@@ -7,7 +7,7 @@ import type { Logger } from 'pino'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { Sanctions } from '../src/aml/ofac.ts'
 import { useDatabase, World } from './deposits-support.ts'
-import { FamilyStage } from './family-stage.ts'
+import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -54,7 +54,7 @@ function sanctionsOf(...addresses: string[]): Sanctions {
 }
 
 test('a destination is held where OFAC’s list has another form of it, and by the frozen list alone afterwards', async () => {
-  const stage = new FamilyStage(
+  const stage = new FamilyFixture(
     database.get(),
     devnet,
     { code: 'ADA', to: ENTERPRISE, held: '300', amount: '5' },

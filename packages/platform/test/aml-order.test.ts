@@ -18,10 +18,10 @@ import { systemEnvironment } from '../src/environment.ts'
 import { Secrets } from '../src/secrets.ts'
 import type { Services } from '../src/engine/services.ts'
 import { runStep } from '../src/engine/run.ts'
-import { stageServices } from './chain-stage.ts'
+import { fixtureServices } from './chain-fixture.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 import { prepareDatabase } from './prepared-database.ts'
-import { sees } from './told.ts'
+import { assertsEventTypes } from './event-assertions.ts'
 
 /**
  * Any order of events over the real step functions and the real database: nothing that involves a
@@ -75,7 +75,7 @@ class World {
     }
     const environment = { ...systemEnvironment(), now: () => this.now }
     const silent = { info: () => undefined, warn: () => undefined, error: () => undefined }
-    this.services = stageServices(
+    this.services = fixtureServices(
       {
         environment,
         database,
@@ -444,4 +444,4 @@ test('a flag that comes up right before signing gives the nonce back, and the tr
   assert.ok(world.passed.has(id))
 })
 
-sees(() => database, ['address.frozen', 'address.unfrozen', 'aml.screening_overdue'])
+assertsEventTypes(() => database, ['address.frozen', 'address.unfrozen', 'aml.screening_overdue'])

@@ -23,7 +23,7 @@ import {
   services,
   subAccountId,
   transferOf,
-} from './api-stage.ts'
+} from './api-fixture.ts'
 import { PUBLIC_KEY } from './harness.ts'
 
 /**

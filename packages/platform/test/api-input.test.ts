@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { requestHeaders, signRequest } from '@custody/request-auth'
 import { endpoints } from '../src/app/endpoints.ts'
-import { document } from './against-document.ts'
+import { document } from './openapi-assertions.ts'
 import { asking, concrete, useApi, type Problem } from './api-support.ts'
 import { call, PRIVATE_KEY, transferBody, type User } from './harness.ts'
 

@@ -16,14 +16,14 @@ import type { Page } from '../src/http/page.ts'
 import { buildServer } from '../src/http/server.ts'
 import { panel } from '../src/app/panel.ts'
 import { createPeople } from '../src/people/people.ts'
-import { witness } from '../src/people/witness.ts'
+import { auditWrite } from '../src/people/audit-writes.ts'
 import { post } from '../src/ledger/post.ts'
 import { createExchanges } from '../src/exchanges/exchanges.ts'
 import { createMetrics } from '../src/metrics.ts'
 import { connectAll } from '../src/app/connect.ts'
 import { Networks } from '../src/engine/networks.ts'
-import { stageServices } from './chain-stage.ts'
-import { Bell } from '../src/ledger/bell.ts'
+import { fixtureServices } from './chain-fixture.ts'
+import { Notifier } from '../src/ledger/notifier.ts'
 import { Feed } from '../src/ledger/feed.ts'
 import { createWebhooks } from '../src/webhooks/webhooks.ts'
 import { DEFAULT_TIERS, readTiers } from '../src/settings/tiers.ts'
@@ -87,7 +87,7 @@ export class Api {
       chainCode: seed,
     })
     const provider = { screen: async () => null, verifyToken: async () => true }
-    const services: Services = stageServices(
+    const services: Services = fixtureServices(
       {
         settings: {
           network: 'local',
@@ -106,8 +106,8 @@ export class Api {
         log: silent,
         metrics: createMetrics(),
         devnet: null,
-        outbox: new Bell(environment),
-        work: new Bell(environment),
+        outbox: new Notifier(environment),
+        work: new Notifier(environment),
         feed: new Feed({ database, environment, log: silent as unknown as Logger, pollMs: 500 }),
         exchanges: createExchanges({
           devnetUrl: 'http://127.0.0.1:9',
@@ -115,7 +115,7 @@ export class Api {
           environment,
           fetch: unreachable,
         }),
-        trading: { due: new Bell(environment) },
+        trading: { due: new Notifier(environment) },
         webhooks: createWebhooks({
           services: () => services,
           environment,
@@ -171,7 +171,7 @@ export class Api {
       pages: this.pages,
       webhooks: openApiWebhooks,
       others: panel,
-      witness,
+      auditWrite,
     })
     this.base = await this.server.listen({ port: 0, host: '127.0.0.1' })
   }

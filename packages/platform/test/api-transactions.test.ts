@@ -6,7 +6,7 @@ import { withdrawal } from '../src/transactions/kind.ts'
 import { presentTransaction } from '../src/engine/present.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 import { runStep } from '../src/engine/run.ts'
-import { document } from './against-document.ts'
+import { document } from './openapi-assertions.ts'
 import { useApi } from './api-support.ts'
 import { call, transferBody, type Transfer } from './harness.ts'
 

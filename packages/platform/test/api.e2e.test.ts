@@ -17,7 +17,7 @@ import {
   waitFor,
 } from './harness.ts'
 import { exportLog, verifyExport } from '../src/operator/cli/console.ts'
-import { takeLink } from './console-stage.ts'
+import { takeLink } from './console-fixture.ts'
 
 const platform = new TestPlatform()
 let user: User

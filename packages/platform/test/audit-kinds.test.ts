@@ -11,7 +11,7 @@ import { latestAudit, recordedAudit } from '../src/audit/recorded.ts'
 import type { Services } from '../src/engine/services.ts'
 import { showAudit } from '../src/operator/show-audit.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyStage } from './family-stage.ts'
+import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -24,11 +24,11 @@ const home = mkdtempSync(join(tmpdir(), 'custody-audit-kinds-'))
 const PLACE = { code: 'ETH', to: `0x${'ab'.repeat(20)}`, held: '1', amount: '0.5' }
 const stranger = privateKeyToAccount(`0x${'a7'.repeat(32)}`)
 let devnet: Devnet
-let stage: FamilyStage
+let stage: FamilyFixture
 
 before(async () => {
   devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
-  stage = new FamilyStage(database.get(), devnet, PLACE, clock)
+  stage = new FamilyFixture(database.get(), devnet, PLACE, clock)
   await stage.open()
 })
 after(async () => {

@@ -22,7 +22,7 @@ import { makeRecoveryPair, seal } from '../src/backup/sealed.ts'
 import { signingKeyOf } from '../src/backup/signature.ts'
 import { migrate } from '../src/database/migrate.ts'
 import { openDatabase } from '../src/database/pool.ts'
-import { takeHome } from '../src/home.ts'
+import { lockDataDir } from '../src/data-dir.ts'
 import { waitFor } from './harness.ts'
 import { runUnit } from './unit-command.ts'
 
@@ -115,7 +115,7 @@ async function notRestored(databaseUrl: string, whole: string, folder: string): 
     restore(),
     /holds a restore that was cut: remove what is in it, and run the same command again/,
   )
-  assert.throws(() => takeHome(home), /holds a restore that was cut/)
+  assert.throws(() => lockDataDir(home), /holds a restore that was cut/)
 }
 
 /** The command of the timer's unit makes a signed backup, in a folder named by the time. */

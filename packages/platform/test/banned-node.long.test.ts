@@ -6,9 +6,14 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import type { Network } from '@custody/chains'
-import { editConfigs, freePorts, makeHomes, nodeHere } from '../../signer/test/homes.ts'
-import { printOf, type Pinned } from '../../signer/src/prints.ts'
-import { identityFolder, signersFolder } from '../src/home.ts'
+import {
+  editConfigs,
+  freePorts,
+  createDataDirs,
+  nodeInProcess,
+} from '../../signer/test/data-dirs.ts'
+import { fingerprintOf, type Pinned } from '../../signer/src/fingerprints.ts'
+import { identityFolder, signersFolder } from '../src/data-dir.ts'
 import { blocksOf, ROOT } from './documents.ts'
 import { balance, call, fundedWallet, TestPlatform, waitFor, type User } from './harness.ts'
 import { prepareDatabase } from './prepared-database.ts'
@@ -101,7 +106,7 @@ async function startFresh(): Promise<void> {
   const signers = await freePorts(3)
   const folder = signersFolder(fresh.home)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  await Promise.all([makeHomes(folder, signers, 'own'), prepareDatabase(fresh.home)])
+  await Promise.all([createDataDirs(folder, signers, 'own'), prepareDatabase(fresh.home)])
   editConfigs(folder, (config) => {
     config.pool = { secp256k1: 2, ed25519: 0 }
   })
@@ -111,7 +116,7 @@ async function startFresh(): Promise<void> {
     { mode: 0o600 },
   )
   freshNodes.push(
-    ...(await Promise.all([1, 2, 3].map((node) => nodeHere(join(folder, `node-${node}`))))),
+    ...(await Promise.all([1, 2, 3].map((node) => nodeInProcess(join(folder, `node-${node}`))))),
   )
   await fresh.start({ CUSTODY_LOCAL_CHAINS: devnet, CUSTODY_SIGNERS: join(folder, 'platform') })
 }
@@ -279,7 +284,7 @@ async function drill(
     nodes: (Pinned & { node: number })[]
   }
   const printOfNode = (node: number): string =>
-    printOf(node, known.nodes.find((each) => each.node === node) as Pinned)
+    fingerprintOf(node, known.nodes.find((each) => each.node === node) as Pinned)
   await Promise.all(
     open
       .split('\n')

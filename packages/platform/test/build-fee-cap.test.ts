@@ -14,7 +14,7 @@ import {
 import { post } from '../src/ledger/post.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 import { runStep } from '../src/engine/run.ts'
-import { setChains } from './chain-stage.ts'
+import { setChains } from './chain-fixture.ts'
 import { useDatabase, World } from './deposits-support.ts'
 
 /**

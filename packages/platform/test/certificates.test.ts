@@ -6,8 +6,8 @@ import { after, before, mock, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeCertificate } from '../../signer/src/set-up/certificate.ts'
 import { renewCertificate } from '../../signer/src/set-up/renew.ts'
-import { House } from '../../signer/test/house.ts'
-import { lookAtNodes } from '../src/app/observed/nodes.ts'
+import { SignerCluster } from '../../signer/test/signer-cluster.ts'
+import { lookAtNodes } from '../src/app/collectors/nodes.ts'
 import type { Services } from '../src/engine/services.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { createMetrics } from '../src/metrics.ts'
@@ -19,7 +19,7 @@ import { NodeUnavailable, SignerNodes } from '../src/signing/nodes.ts'
  * ends soon, node 3's has ended.
  */
 const DAY_MS = 86_400_000
-let house: House
+let house: SignerCluster
 let folder: string
 const open: SignerNodes[] = []
 
@@ -52,7 +52,7 @@ const expiryOf = (home: string): Date =>
   new X509Certificate(readFileSync(join(home, 'tls.crt'))).validToDate
 
 before(async () => {
-  house = await House.start(undefined, 'prepared', 'here', async (parent) => {
+  house = await SignerCluster.start(undefined, 'prepared', 'here', async (parent) => {
     await replace(join(parent, 'node-2'), 20)
     await replace(join(parent, 'node-3'), -2)
   })

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { Cluster, whyNoCluster } from './chaos/cluster.ts'
 import { primaryFails } from './chaos/database.ts'
 import { Installation } from './chaos/installation.ts'
-import { Story } from './chaos/story.ts'
+import { ChaosRun } from './chaos/chaos-run.ts'
 
 test(
   'the primary of three database hosts is gone under load: another leads, and nothing that was answered is lost',
@@ -27,7 +27,7 @@ test(
       rmSync(folder, { recursive: true, force: true })
     })
     await cluster.start()
-    const story = new Story(installation, ['SOL'], 1, (line) => t.diagnostic(line))
+    const story = new ChaosRun(installation, ['SOL'], 1, (line) => t.diagnostic(line))
     assert.deepEqual(
       await primaryFails({
         cluster,

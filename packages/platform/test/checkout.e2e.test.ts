@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { Browser } from 'playwright-core'
 import { startBrowser } from '../../checkout/test/browser.ts'
 import { DESK, says, visit } from '../../checkout/test/visit.ts'
-import { freePorts } from '../../signer/test/homes.ts'
+import { freePorts } from '../../signer/test/data-dirs.ts'
 import { call, PRIVATE_KEY, TestPlatform, waitFor, type User } from './harness.ts'
 
 /** The checkout page as the platform serves it, paid on a local chain in a real browser. */

@@ -11,7 +11,7 @@ import { runRescan, takeRescan } from '../src/deposits/rescan.ts'
 import type { Caller } from '../src/http/endpoint.ts'
 import { listCoinsAside } from '../src/wallets/list-coins-aside.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyStage, type Place } from './family-stage.ts'
+import { FamilyFixture, type Place } from './family-fixture.ts'
 import { plain } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
@@ -57,8 +57,8 @@ interface Output {
   tokenData?: { category: string; amount: string; nft?: { capability: string; commitment: string } }
 }
 
-async function staged(run: (stage: FamilyStage) => Promise<void>, ask?: Fetch): Promise<void> {
-  const stage = new FamilyStage(database.get(), devnet, BCH, clock, ask)
+async function staged(run: (stage: FamilyFixture) => Promise<void>, ask?: Fetch): Promise<void> {
+  const stage = new FamilyFixture(database.get(), devnet, BCH, clock, ask)
   try {
     await stage.open()
     await database.get().query('delete from rescans')
@@ -68,7 +68,7 @@ async function staged(run: (stage: FamilyStage) => Promise<void>, ask?: Fetch): 
   }
 }
 
-async function list(stage: FamilyStage, caller: Caller = stage.caller): Promise<Coin[]> {
+async function list(stage: FamilyFixture, caller: Caller = stage.caller): Promise<Coin[]> {
   const { body } = await listCoinsAside.handler({
     services: stage.services,
     caller,
@@ -89,7 +89,7 @@ async function rpc<T>(method: string, ...params: unknown[]): Promise<T> {
   return ((await answer.json()) as { result: T }).result
 }
 
-const pay = async (stage: FamilyStage, more: Record<string, unknown>): Promise<string> =>
+const pay = async (stage: FamilyFixture, more: Record<string, unknown>): Promise<string> =>
   (
     await stage.control({
       command: 'special',
@@ -100,7 +100,7 @@ const pay = async (stage: FamilyStage, more: Record<string, unknown>): Promise<s
     })
   )['hash'] as string
 
-const rescan = async ({ services }: FamilyStage) => {
+const rescan = async ({ services }: FamilyFixture) => {
   const [chain] = services.networks.all()
   const head = await database
     .get()
@@ -111,7 +111,7 @@ const rescan = async ({ services }: FamilyStage) => {
 }
 
 /** A caller of another sub-account. @param workspaceId of this workspace; absent: of a new one */
-async function another(stage: FamilyStage, workspaceId?: string): Promise<Caller> {
+async function another(stage: FamilyFixture, workspaceId?: string): Promise<Caller> {
   const workspace =
     workspaceId ??
     ((

@@ -8,7 +8,7 @@ import { startBrowser } from '../../checkout/test/browser.ts'
 import { consolePages } from '../src/console/pages.ts'
 import { useApi } from './api-support.ts'
 import { look, Visitor } from './console-browser.ts'
-import { join } from './console-stage.ts'
+import { join } from './console-fixture.ts'
 import { call } from './harness.ts'
 
 const api = useApi(

@@ -18,7 +18,7 @@ import { announceFirstOwner, FIRST_OWNER_LINK } from '../src/app/first-owner.ts'
 import type { Services } from '../src/engine/services.ts'
 import { firstOwnerInvitation } from '../src/people/invitations.ts'
 import { useApi, type Problem } from './api-support.ts'
-import { Browser, join as joinAs } from './console-stage.ts'
+import { Browser, join as joinAs } from './console-fixture.ts'
 
 const api = useApi()
 const now = Date.UTC(2026, 5, 1)

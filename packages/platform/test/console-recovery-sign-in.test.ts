@@ -5,7 +5,7 @@ import { before, beforeEach, test } from 'node:test'
 import { resetPerson } from '../src/operator/console.ts'
 import { invite } from '../src/people/invitations.ts'
 import { useApi, type Problem } from './api-support.ts'
-import { Authenticator, Browser, codeOf, join, type Somebody } from './console-stage.ts'
+import { Authenticator, Browser, codeOf, join, type Somebody } from './console-fixture.ts'
 
 interface SignedIn {
   person: { id: string; recovery_codes_left: number; passkeys: number }

@@ -23,7 +23,7 @@ import type { PanelEndpoint } from '../src/people/endpoint.ts'
 import { ROLES, includesRole, type Role } from '../src/people/roles.ts'
 import * as fc from '../../../test/property.ts'
 import { useApi, type Problem } from './api-support.ts'
-import { Browser, join, type Somebody } from './console-stage.ts'
+import { Browser, join, type Somebody } from './console-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 import { call as callAt, PUBLIC_KEY, waitFor, type User } from './harness.ts'
 

@@ -9,7 +9,7 @@ import { hashPassword, isPassword, PASSWORD_COST } from '../src/people/password.
 import { stepOfCode } from '../src/people/totp.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { useApi, type Problem } from './api-support.ts'
-import { Authenticator, Browser, codeOf, join, type Somebody } from './console-stage.ts'
+import { Authenticator, Browser, codeOf, join, type Somebody } from './console-fixture.ts'
 
 const api = useApi()
 const MINUTE_MS = 60_000

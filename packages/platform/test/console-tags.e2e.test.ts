@@ -10,7 +10,7 @@ import { startBrowser } from '../../checkout/test/browser.ts'
 import { createApiUserEverywhere } from '../src/operator/enrol.ts'
 import { readPublicKey } from '../src/operator/cli/typed.ts'
 import { accessible, look, picture, Visitor } from './console-browser.ts'
-import { takeLink } from './console-stage.ts'
+import { takeLink } from './console-fixture.ts'
 import { rpc, TestPlatform, waitFor } from './harness.ts'
 
 const platform = new TestPlatform()

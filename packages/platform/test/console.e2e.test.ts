@@ -10,7 +10,7 @@ import { startBrowser } from '../../checkout/test/browser.ts'
 import { readPublicKey } from '../src/operator/cli/typed.ts'
 import { createApiUserEverywhere } from '../src/operator/enrol.ts'
 import { accessible, look, picture, Visitor } from './console-browser.ts'
-import { codeOf } from './console-stage.ts'
+import { codeOf } from './console-fixture.ts'
 import { PRIVATE_KEY, PUBLIC_KEY, TestPlatform, waitFor } from './harness.ts'
 import { REMEMBER_MS } from '../src/people/sessions.ts'
 

@@ -6,7 +6,7 @@ import { requestHeaders, signRequest } from '@custody/request-auth'
 import { endpoints } from '../src/app/endpoints.ts'
 import { panel } from '../src/app/panel.ts'
 import { concrete, useApi, type Problem } from './api-support.ts'
-import { Browser } from './console-stage.ts'
+import { Browser } from './console-fixture.ts'
 import { PRIVATE_KEY, type User } from './harness.ts'
 
 const api = useApi()

@@ -8,9 +8,9 @@ import { convert } from '../src/trading/convert.ts'
 import { createConversion } from '../src/trading/create-conversion.ts'
 import { quoteConversion } from '../src/trading/quote-conversion.ts'
 import { readConversion } from '../src/trading/read-conversion.ts'
-import { atAGate } from './at-a-gate.ts'
+import { pauseMethod } from './pausable-method.ts'
 import { useDatabase } from './deposits-support.ts'
-import { TradingStage, type Order } from './trading-stage.ts'
+import { TradingFixture, type Order } from './trading-fixture.ts'
 
 /**
  * One coin for another at the best of the linked accounts: what a book makes of an amount, and
@@ -29,11 +29,11 @@ interface Conversion {
   others: { exchange_account: string; receive: string | null; reason: string | null }[]
   [field: string]: unknown
 }
-let current: TradingStage | undefined
+let current: TradingFixture | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
 const open = async () => {
   await database.get().query('truncate conversions')
-  return (current = new TradingStage(database.get())).begin()
+  return (current = new TradingFixture(database.get())).begin()
 }
 const refused = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof ApiError && error.code === code && (assert.match(error.message, message), true)
@@ -206,7 +206,7 @@ test('refused while the same request waits, by a key or a quote: that is refused
   const { id } = await stage.ask<Conversion>(quoteConversion, { body: given, caller })
   for (const body of [{ ...given, sequence_id: 'c1' }, { quote: id }]) {
     const ask = () => stage.ask<Conversion>(createConversion, { body, caller })
-    const gate = atAGate(stage.services.exchanges, 'markets')
+    const gate = pauseMethod(stage.services.exchanges, 'markets')
     const waits = ask()
     await gate.reached
     const poor = refused('PREPAID_FEE_EXHAUSTED', /less than the platform fee/)

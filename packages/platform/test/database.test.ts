@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { FORMS } from '../src/database/forms.ts'
+import { STATE_SCHEMAS } from '../src/database/state-schemas.ts'
 import { applyFunctions } from '../src/database/functions.ts'
 import { BEFORE_SQUASH, migrate, SQUASHED } from '../src/database/migrate.ts'
 import {
@@ -223,7 +223,7 @@ test('a transaction is in a state of its kind, and its plan has fields of its ki
      values (gen_random_uuid(), $1, $2, 'ETH', 'ETH', 1, 'ETH', 'X', 'X', $3, 'pending', $4)`,
       [kind, id, state, JSON.stringify(plan)],
     )
-  for (const [kind, { states, plan }] of Object.entries(FORMS)) {
+  for (const [kind, { states, plan }] of Object.entries(STATE_SCHEMAS)) {
     for (const state of states)
       await make(kind, state, Object.fromEntries(plan.map((field) => [field, '1'])))
     await assert.rejects(make(kind, 'ELSEWHERE', {}), /transactions_form/)

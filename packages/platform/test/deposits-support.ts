@@ -19,12 +19,12 @@ import { openDatabase, type Database, type DatabaseOptions } from '../src/databa
 import { scanLoop } from '../src/deposits/scanner.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { createMetrics } from '../src/metrics.ts'
-import { stageServices } from './chain-stage.ts'
+import { fixtureServices } from './chain-fixture.ts'
 import { Secrets } from '../src/secrets.ts'
 import type { Services } from '../src/engine/services.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 import { runStep } from '../src/engine/run.ts'
-import { empty } from './emptied.ts'
+import { truncateTables } from './truncate-tables.ts'
 import { clockPool, followClock, type ManualClock } from './manual-clock.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
@@ -214,7 +214,7 @@ export class World {
     const environment = { ...systemEnvironment(), now: () => this.now }
     const logAt = (level: string) => (fields: Record<string, unknown>, message: string) =>
       void this.logged.push({ level, fields, message })
-    this.services = stageServices(
+    this.services = fixtureServices(
       {
         environment,
         database,
@@ -239,7 +239,7 @@ export class World {
 
   /** Empties the database; the scan starts at the chain's first block. */
   async open(): Promise<void> {
-    await empty(this.database, 'workspaces', 'blocks', 'network_scans', 'ledger_entries')
+    await truncateTables(this.database, 'workspaces', 'blocks', 'network_scans', 'ledger_entries')
     const [first] = this.chain.blocks as [ChainBlock]
     await this.database.query('insert into network_scans (network, height) values ($1, 0)', [
       this.network.code,

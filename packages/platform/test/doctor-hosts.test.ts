@@ -7,7 +7,7 @@ import { createServer } from 'node:tls'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { makeCertificate, makeTlsKey } from '../../signer/src/set-up/certificate.ts'
-import { House } from '../../signer/test/house.ts'
+import { SignerCluster } from '../../signer/test/signer-cluster.ts'
 import packageFile from '../package.json' with { type: 'json' }
 import {
   askDatabase,
@@ -24,11 +24,11 @@ import { useApi } from './api-support.ts'
 
 /** The doctor on real signer nodes, a real database and a real TLS server. */
 const api = useApi({})
-let house: House
+let house: SignerCluster
 let folder: string
 const none = mkdtempSync(join(tmpdir(), 'custody-doctor-'))
 before(async () => {
-  house = await House.start()
+  house = await SignerCluster.start()
   folder = join(house.home, 'platform')
   // A node knows which others it reaches once it has compared its record with theirs. These homes
   // were made some time ago: a request, whatever it holds, has each node ask its peers whether the

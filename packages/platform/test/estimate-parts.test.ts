@@ -4,7 +4,7 @@ import { solana } from '@custody/chains'
 import { estimateFeeEndpoint } from '../src/fees/estimate-fee.ts'
 import type { Caller } from '../src/http/endpoint.ts'
 import { systemEnvironment } from '../src/environment.ts'
-import { stageServices } from './chain-stage.ts'
+import { fixtureServices } from './chain-fixture.ts'
 import { plain } from './harness.ts'
 
 /**
@@ -31,7 +31,7 @@ async function estimate(o: {
     }),
     resources: async () => ({ energyLeft: 0n, stakedBandwidthLeft: 0n, freeBandwidthLeft: 0n }),
   }
-  const services = stageServices(
+  const services = fixtureServices(
     {
       keys: {
         get: async () => {

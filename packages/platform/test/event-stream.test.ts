@@ -5,10 +5,10 @@ import { z } from 'zod'
 import type { Services } from '../src/engine/services.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { endpoint, type ServerEvent } from '../src/http/endpoint.ts'
-import { STREAMS_MAX } from '../src/http/stream-places.ts'
+import { STREAMS_MAX } from '../src/http/stream-quota.ts'
 import { buildServer } from '../src/http/server.ts'
 import { createMetrics } from '../src/metrics.ts'
-import { Pressure } from '../src/pressure.ts'
+import { LoadMonitor } from '../src/load-monitor.ts'
 
 /**
  * Server-sent events as they stand on the wire, on the real server; the clock's pauses are the
@@ -42,7 +42,7 @@ const services = {
   environment,
   metrics: createMetrics(),
   log,
-  pressure: new Pressure(),
+  pressure: new LoadMonitor(),
   readiness: async () => ({ ready: true, signing: true, checks: {} }),
 } as unknown as Services
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { readRegistryFile } from '@custody/chains'
-import { ChangedCopy, fencedBlocks } from './changed-copy.ts'
+import { ModifiedCopy, fencedBlocks } from './modified-copy.ts'
 import {
   balance,
   call,
@@ -18,7 +18,7 @@ import {
 
 // Every EVM network and token of the registry, and those that docs/adding-a-chain.md adds, in a
 // copy of the tree.
-const copy = new ChangedCopy()
+const copy = new ModifiedCopy()
 const added = fencedBlocks(
   'docs/adding-a-chain.md',
   'A token or an EVM network: lines of data',

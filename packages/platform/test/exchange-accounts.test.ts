@@ -19,19 +19,19 @@ import { reconcileDue, RECONCILE_MS } from '../src/exchanges/reconcile.ts'
 import { testAccount } from '../src/exchanges/test-account.ts'
 import { useDatabase } from './deposits-support.ts'
 import { exchangeFeatures } from './exchange-features.ts'
-import { sees, wrongEvents } from './told.ts'
-import { TradingStage } from './trading-stage.ts'
+import { assertsEventTypes, wrongEvents } from './event-assertions.ts'
+import { TradingFixture } from './trading-fixture.ts'
 
 /**
  * Accounts at exchanges: their keys, what they hold, and how the books are held against the
  * exchange.
  */
-let current: TradingStage | undefined
+let current: TradingFixture | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
 const open = async () => {
   // What the test before has told is what the registry says.
   if (current) assert.deepEqual(await wrongEvents(database.get()), [])
-  return (current = new TradingStage(database.get())).begin()
+  return (current = new TradingFixture(database.get())).begin()
 }
 const refused = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof ApiError && error.code === code && (assert.match(error.message, message), true)
@@ -446,7 +446,7 @@ test('each change of an account is one event', async () => {
     'found, and no longer there',
   )
 })
-sees(
+assertsEventTypes(
   () => database.get(),
   ['exchange_account.created', 'exchange_account.updated', 'exchange_account.difference'],
 )

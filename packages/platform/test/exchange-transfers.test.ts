@@ -18,12 +18,12 @@ import { readExchangeTransfer } from '../src/exchange-transfers/read-transfer.ts
 import { stepTransfer } from '../src/exchange-transfers/step.ts'
 import { TRANSFERS } from '../src/exchange-transfers/transfer.ts'
 import type { Asset } from '@custody/chains'
-import { Bell } from '../src/ledger/bell.ts'
-import { atAGate } from './at-a-gate.ts'
+import { Notifier } from '../src/ledger/notifier.ts'
+import { pauseMethod } from './pausable-method.ts'
 import { newId, useDatabase } from './deposits-support.ts'
 import { FakeVenue } from './fake-venue.ts'
-import { InvoiceStage } from './invoices-stage.ts'
-import { sees } from './told.ts'
+import { InvoiceFixture } from './invoices-fixture.ts'
+import { assertsEventTypes } from './event-assertions.ts'
 
 interface Transfer {
   id: string
@@ -42,14 +42,14 @@ interface Transfer {
  * Coins between a BTC wallet and an exchange: real endpoints, steps, scanner, crediting and books;
  * exchange and blocks are the test's.
  */
-class Stage extends InvoiceStage {
+class Stage extends InvoiceFixture {
   readonly venue = new FakeVenue(() => this.now)
   account = ''
 
   constructor(database: Database) {
     super(database, 'utxo')
     Object.assign(this.services, {
-      exchangeTransfers: { due: new Bell(this.services.environment) },
+      exchangeTransfers: { due: new Notifier(this.services.environment) },
       exchanges: {
         has: () => true,
         only: null,
@@ -445,7 +445,7 @@ test('what the exchange refuses, limits, cancels or leaves lying', async () => {
 
 test('refused while the same request waits: that is refused too; one that comes after the refusal is taken', async () => {
   const stage = await open()
-  const gate = atAGate(stage.services.exchanges, 'account')
+  const gate = pauseMethod(stage.services.exchanges, 'account')
   const body = { sequence_id: 'w1' }
   const waits = stage.withdraw(body)
   await gate.reached
@@ -676,4 +676,4 @@ test('whatever exchange and machine do: what is at the exchange, on the way, in 
   )
 })
 
-sees(database.get, ['exchange_transfer.created', 'exchange_transfer.updated'])
+assertsEventTypes(database.get, ['exchange_transfer.created', 'exchange_transfer.updated'])

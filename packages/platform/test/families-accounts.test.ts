@@ -22,7 +22,7 @@ import {
   walletOf,
   write,
   type Code,
-} from './accounts-stage.ts'
+} from './account-chains-fixture.ts'
 
 /** What the families of accounts answer to the engine. */
 for (const code of TAGGED) {

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { networkFeeRates } from '../src/fees/network-fee-rates.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyStage } from './family-stage.ts'
+import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -42,8 +42,8 @@ interface Rates {
 }
 
 /** @param hasEstimate asked at each request for one */
-function staged(hasEstimate: () => boolean): FamilyStage {
-  return new FamilyStage(database.get(), devnet, PLACE, clock, async (url, init) => {
+function staged(hasEstimate: () => boolean): FamilyFixture {
+  return new FamilyFixture(database.get(), devnet, PLACE, clock, async (url, init) => {
     const { method } = JSON.parse(String(init.body)) as { method: string }
     if (method !== 'estimatesmartfee' || hasEstimate()) return fetch(url, init)
     return Response.json({
@@ -54,7 +54,7 @@ function staged(hasEstimate: () => boolean): FamilyStage {
   })
 }
 
-const ratesOf = async ({ services, caller }: FamilyStage): Promise<Rates> =>
+const ratesOf = async ({ services, caller }: FamilyFixture): Promise<Rates> =>
   (
     (await networkFeeRates.handler({
       services,

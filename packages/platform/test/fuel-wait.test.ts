@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyStage } from './family-stage.ts'
+import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /** A transfer that waits for its fuel: nothing but the fuel wakes it, and the fuel always does. */
@@ -28,8 +28,8 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-async function staged(play: (stage: FamilyStage, id: string) => Promise<void>): Promise<void> {
-  const stage = new FamilyStage(database.get(), devnet, ETH, clock)
+async function staged(play: (stage: FamilyFixture, id: string) => Promise<void>): Promise<void> {
+  const stage = new FamilyFixture(database.get(), devnet, ETH, clock)
   try {
     await stage.open()
     await play(stage, await stage.create('fuelled'))
@@ -39,7 +39,7 @@ async function staged(play: (stage: FamilyStage, id: string) => Promise<void>): 
     await stage.close()
   }
 }
-const due = async (stage: FamilyStage, id: string) =>
+const due = async (stage: FamilyFixture, id: string) =>
   (
     await stage.database.one<{ due: boolean }>(
       'select next_run_at <= $2 due from transactions where id = $1',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { crowd } from './crowd.ts'
+import { sendConcurrently } from './concurrent-transfers.ts'
 import {
   assertConfirmed,
   balance,
@@ -13,7 +13,7 @@ import {
   type Transfer,
   type User,
 } from './harness.ts'
-import { sees } from './told.ts'
+import { assertsEventTypes } from './event-assertions.ts'
 
 const platform = new TestPlatform()
 const ETH_TO = '0x00000000000000000000000000000000000000d1'
@@ -55,7 +55,7 @@ const audit = async () => {
 test(
   '60 transfers at once from 20 wallets on one tank, killed in the middle, one fuel dropped: every nonce once, no gap, nothing stuck',
   { timeout: 600_000 },
-  () => crowd(platform, 3),
+  () => sendConcurrently(platform, 3),
 )
 
 test('a tank that is low or empty is told once; transfers fail with what is missing and their money back; a top-up heals', async () => {
@@ -169,4 +169,4 @@ test('the operator limits what a tank pays: cap, gas price, threshold; mistakes 
   await assertConfirmed(user, id)
 })
 
-sees(() => platform.database, ['gas_tank.low', 'gas_tank.empty'])
+assertsEventTypes(() => platform.database, ['gas_tank.low', 'gas_tank.empty'])

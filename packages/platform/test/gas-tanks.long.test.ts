@@ -1,5 +1,5 @@
 import { after, before, test } from 'node:test'
-import { crowd } from './crowd.ts'
+import { sendConcurrently } from './concurrent-transfers.ts'
 import { TestPlatform } from './harness.ts'
 
 /** A larger crowd, and a platform that is killed as a process. */
@@ -10,5 +10,5 @@ after(() => platform.remove())
 test(
   '200 transfers at once from 20 wallets on one tank: every nonce once, no gap, nothing stuck',
   { timeout: 900_000 },
-  () => crowd(platform, 10),
+  () => sendConcurrently(platform, 10),
 )

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { inspect } from 'node:util'
-import { assertDescribed } from './against-document.ts'
+import { assertMatchesDocument } from './openapi-assertions.ts'
 import {
   JsonNumber,
   parseJson,
@@ -15,16 +15,16 @@ import {
   type SignOptions,
 } from '@custody/request-auth'
 import type { Devnet } from '../../devnet/src/devnet.ts'
-import { freePorts, makeHomes, type nodeHere } from '../../signer/test/homes.ts'
+import { freePorts, createDataDirs, type nodeInProcess } from '../../signer/test/data-dirs.ts'
 import { callerKey } from '../../signer/test/prepared.ts'
-import { signersFolder } from '../src/home.ts'
+import { signersFolder } from '../src/data-dir.ts'
 import { callPlatform } from '../src/operator/connect.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { createApiUserEverywhere } from '../src/operator/enrol.ts'
-import type { Here } from './here.ts'
-import { endInTime, stayAlive } from './end-in-time.ts'
+import type { InProcessPlatform } from './in-process-platform.ts'
+import { exitAfterTests, keepAlive } from './exit-after-tests.ts'
 import { prepareDatabase } from './prepared-database.ts'
-import { wrongEvents } from './told.ts'
+import { wrongEvents } from './event-assertions.ts'
 
 const PLATFORM = fileURLToPath(new URL('../', import.meta.url))
 const MAIN = join('src', 'main.ts')
@@ -81,8 +81,8 @@ export class TestPlatform {
   /** What stops each node that runs here. */
   readonly #nodes = new Map<number, () => Promise<void>>()
   #chains: Devnet | null = null
-  #nodeHere: typeof nodeHere | null = null
-  #here: Here | null = null
+  #nodeHere: typeof nodeInProcess | null = null
+  #here: InProcessPlatform | null = null
   #database: Database | null = null
   process: ChildProcess | null = null
   output = ''
@@ -109,12 +109,15 @@ export class TestPlatform {
     this.#ground = ground
     platforms.push(this)
     homes.add(this.home)
-    stayAlive()
+    keepAlive()
   }
 
   async #prepare(): Promise<void> {
     const [devnet, ...signers] = await freePorts(4)
-    await Promise.all([makeHomes(signersFolder(this.home), signers), prepareDatabase(this.home)])
+    await Promise.all([
+      createDataDirs(signersFolder(this.home), signers),
+      prepareDatabase(this.home),
+    ])
     writeFileSync(join(this.home, 'ports.json'), JSON.stringify({ signers, devnet }), {
       mode: 0o600,
     })
@@ -129,19 +132,27 @@ export class TestPlatform {
     // own.
     const ofTree = async <T>(path: string): Promise<T> =>
       (await import(pathToFileURL(join(this.package, '..', path)).href)) as T
-    const { Here } = await ofTree<typeof import('./here.ts')>('platform/test/here.ts')
+    const { InProcessPlatform } = await ofTree<typeof import('./in-process-platform.ts')>(
+      'platform/test/in-process-platform.ts',
+    )
     const { Devnet } =
       await ofTree<typeof import('../../devnet/src/devnet.ts')>('devnet/src/devnet.ts')
-    const { nodeHere } =
-      await ofTree<typeof import('../../signer/test/homes.ts')>('signer/test/homes.ts')
-    this.#nodeHere = nodeHere
+    const { nodeInProcess } = await ofTree<typeof import('../../signer/test/data-dirs.ts')>(
+      'signer/test/data-dirs.ts',
+    )
+    this.#nodeHere = nodeInProcess
     const chains = await Devnet.start(join(this.home, 'devnet'), devnet, {
       pace: PACE,
       clock: this.clock,
     })
     this.#chains = chains
     await Promise.all([1, 2, 3].map((node) => this.#startNode(node)))
-    this.#here = new Here(this.home, chains, (text) => (this.output += text), this.clock)
+    this.#here = new InProcessPlatform(
+      this.home,
+      chains,
+      (text) => (this.output += text),
+      this.clock,
+    )
   }
 
   async #startNode(node: number): Promise<void> {
@@ -240,7 +251,7 @@ export class TestPlatform {
     }
     rmSync(this.home, { recursive: true, force: true })
     homes.delete(this.home)
-    if (homes.size === 0) endInTime(wrong.length > 0)
+    if (homes.size === 0) exitAfterTests(wrong.length > 0)
     if (wrong.length > 0)
       throw new Error(`events that are not what the registry says:\n${wrong.join('\n')}`)
   }
@@ -282,7 +293,7 @@ export class TestPlatform {
    * Answers may be lost with it.
    */
   async dieAt(checkpoint: string, work: () => Promise<unknown>): Promise<void> {
-    const here = this.#here as Here
+    const here = this.#here as InProcessPlatform
     const ended = here.ended.then(() => true)
     here.dieAt = checkpoint
     const answer = await work().catch((error: unknown) => String(error))
@@ -343,12 +354,12 @@ export class TestPlatform {
    * afterwards, or too late.
    */
   async withoutNodes<T>(run: () => Promise<T>): Promise<T> {
-    return (this.#here as Here).withoutNodes(run)
+    return (this.#here as InProcessPlatform).withoutNodes(run)
   }
 
   /** Runs something while the platform is stopped as by SIGSTOP: it asks and hears nothing. */
   async asleep<T>(run: () => Promise<T>): Promise<T> {
-    return (this.#here as Here).asleep(run)
+    return (this.#here as InProcessPlatform).asleep(run)
   }
 
   /** The platform's database, for what its API does not tell. */
@@ -462,7 +473,7 @@ export async function call<T = Record<string, unknown>>(
     ...(text === '' ? {} : { body: text }),
   })
   const answer = await response.text()
-  assertDescribed({
+  assertMatchesDocument({
     method,
     path,
     status: response.status,

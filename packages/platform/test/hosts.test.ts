@@ -5,20 +5,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, beforeEach, test } from 'node:test'
 import type { Database } from '../src/database/pool.ts'
-import { AWAY_MS, absences, heartbeatLoop, readPresence } from '../src/app/presence.ts'
+import { AWAY_MS, missingDuties, heartbeatLoop, readRoleHealth } from '../src/app/role-health.ts'
 import { loopsOf } from '../src/app/loops.ts'
 import { checkSecretsKey, checkSecretsKeyGiven } from '../src/app/secrets-key.ts'
 import { HeldNetworks, HOLD_MS } from '../src/deposits/hold-networks.ts'
 import { scanLoop } from '../src/deposits/scanner.ts'
-import { Hold } from '../src/engine/hold.ts'
+import { DatabaseHold } from '../src/engine/database-hold.ts'
 import { claim, LEASE_MS, RENEW_MS } from '../src/engine/lease.ts'
 import { transactionLoop } from '../src/engine/run.ts'
 import type { Services } from '../src/engine/services.ts'
 import { systemEnvironment } from '../src/environment.ts'
-import { Bell } from '../src/ledger/bell.ts'
-import { Pressure } from '../src/pressure.ts'
+import { Notifier } from '../src/ledger/notifier.ts'
+import { LoadMonitor } from '../src/load-monitor.ts'
 import { isAdoptedSomewhere, whileAdopting } from '../src/recovery/adopting.ts'
-import { compareRecords } from '../src/recovery/hold.ts'
+import { compareRecords } from '../src/recovery/compare-records.ts'
 import { Secrets } from '../src/secrets.ts'
 import { NodeUnavailable } from '../src/signing/nodes.ts'
 import { signOrder } from '../src/signing/sign.ts'
@@ -66,7 +66,7 @@ test('each role has its loops: nobody but a worker works, nobody but a scanner r
       ...at(role),
       devnet: null,
       networks: { all: () => [{ network: { code: 'ETH' }, mempool: null }] },
-      webhooks: { due: new Bell(systemEnvironment()) },
+      webhooks: { due: new Notifier(systemEnvironment()) },
       trading: { due: null },
       exchangeTransfers: { due: null },
       checkout: { moved: null },
@@ -86,9 +86,9 @@ test('each role has its loops: nobody but a worker works, nobody but a scanner r
 })
 
 test('who is missing is told by how long, and a clock that is ahead by its host', async () => {
-  const never = await readPresence(at('api'))
+  const never = await readRoleHealth(at('api'))
   assert.deepEqual(
-    [...absences(never.duties)],
+    [...missingDuties(never.duties)],
     [
       ['worker', 'no worker was ever seen'],
       ['scanner', 'no scanner was ever seen'],
@@ -97,7 +97,7 @@ test('who is missing is told by how long, and a clock that is ahead by its host'
   await heartbeatLoop(at('worker'), randomUUID()).run(signal)
   await heartbeatLoop(at('worker'), randomUUID()).run(signal)
   await heartbeatLoop(at('scanner'), randomUUID()).run(signal)
-  const { duties } = await readPresence(at('api'))
+  const { duties } = await readRoleHealth(at('api'))
   assert.deepEqual(
     duties.map(({ duty, processes }) => [duty, processes]),
     [
@@ -106,22 +106,22 @@ test('who is missing is told by how long, and a clock that is ahead by its host'
       ['scanner', 1],
     ],
   )
-  assert.equal(absences(duties).size, 0)
+  assert.equal(missingDuties(duties).size, 0)
   pass(AWAY_MS + 23_000)
   await heartbeatLoop(at('worker'), randomUUID()).run(signal)
   assert.deepEqual(
-    [...absences((await readPresence(at('api'))).duties)],
+    [...missingDuties((await readRoleHealth(at('api'))).duties)],
     [['scanner', 'no scanner has been seen for 43 s']],
   )
   await heartbeatLoop(at('all'), randomUUID()).run(signal)
   assert.equal(
-    absences((await readPresence(at('api'))).duties).size,
+    missingDuties((await readRoleHealth(at('api'))).duties).size,
     0,
     'one that does everything is a scanner too',
   )
   pass(-9000)
   assert.match(
-    (await readPresence(at('api'))).ahead ?? '',
+    (await readRoleHealth(at('api'))).ahead ?? '',
     /^the clock of .+ is 9 s ahead of this host's$/,
   )
 })
@@ -218,8 +218,8 @@ test('what a worker works on for long stays its own; what a dead one held is tak
   const ended = Promise.withResolvers<void>()
   const services = {
     ...world.services,
-    pressure: new Pressure(),
-    work: new Bell(systemEnvironment()),
+    pressure: new LoadMonitor(),
+    work: new Notifier(systemEnvironment()),
     environment: { ...world.services.environment, now: () => now, sleep: async () => undefined },
     kinds: { WITHDRAWAL: { steps: { CONFIRMING: () => ended.promise } } },
   } as unknown as Services
@@ -241,7 +241,7 @@ test('what a worker works on for long stays its own; what a dead one held is tak
 
 test('while one process adopts what the nodes recorded, those of other hosts hold the database, and none begins the same', async () => {
   await database.query(`insert into installation (network) values ('local') on conflict do nothing`)
-  const elsewhere = { ...world.services, hold: new Hold() } as Services
+  const elsewhere = { ...world.services, hold: new DatabaseHold() } as Services
   const environment = {
     ...world.services.environment,
     now: () => now,

@@ -7,7 +7,7 @@ import type { Order } from '../../signer/src/policy/order.ts'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { NodeRefused } from '../src/signing/nodes.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyStage } from './family-stage.ts'
+import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -33,8 +33,8 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-async function staged(play: (stage: FamilyStage) => Promise<void>): Promise<void> {
-  const stage = new FamilyStage(database.get(), devnet, ETH, clock)
+async function staged(play: (stage: FamilyFixture) => Promise<void>): Promise<void> {
+  const stage = new FamilyFixture(database.get(), devnet, ETH, clock)
   try {
     await stage.open()
     await play(stage)
@@ -43,17 +43,17 @@ async function staged(play: (stage: FamilyStage) => Promise<void>): Promise<void
     await stage.close()
   }
 }
-async function crowd(stage: FamilyStage, count: number): Promise<string[]> {
+async function crowd(stage: FamilyFixture, count: number): Promise<string[]> {
   const ids: string[] = []
   for (let at = 0; at < count; at++) ids.push(await stage.create(`crowd-${at}`))
   return ids
 }
-const fuels = async (stage: FamilyStage) =>
+const fuels = async (stage: FamilyFixture) =>
   stage.database.query<{ state: string; parts: number }>(
     `select f.state, (select count(*)::int from fuel_parts p where p.fuel_id = f.id) parts from transactions f
    where kind = 'FUEL' order by created_at, id`,
   )
-async function confirmed(stage: FamilyStage, ids: readonly string[]): Promise<void> {
+async function confirmed(stage: FamilyFixture, ids: readonly string[]): Promise<void> {
   for (const id of ids) {
     const row = await stage.read(id)
     assert.deepEqual(
@@ -69,7 +69,7 @@ const shown = ({ purpose }: Order): string[] =>
         ({ request }) => request.token,
       )
     : []
-const tokenOf = async (stage: FamilyStage, id: string) =>
+const tokenOf = async (stage: FamilyFixture, id: string) =>
   (await stage.read(id)).request?.token ?? ''
 
 test('thirty transfers at once: two or three fuels pay for all of them, and every payment is made once', () =>
@@ -159,7 +159,7 @@ test('a transfer that comes while a fuel is under way waits for company, and nev
   }))
 
 /** How many payments are shown to the nodes together, call by call. */
-function watchRuns(stage: FamilyStage): number[] {
+function watchRuns(stage: FamilyFixture): number[] {
   const runs: number[] = []
   const { signers } = stage.services
   const call = signers.call.bind(signers)
@@ -182,7 +182,7 @@ function watchRuns(stage: FamilyStage): number[] {
  * signed together does not.
  */
 const wereTogether = (runs: readonly number[]) => assert.ok(Math.max(...runs) >= 3, runs.join())
-const numbers = async (stage: FamilyStage) =>
+const numbers = async (stage: FamilyFixture) =>
   (
     await stage.database.query<{ nonce: number }>(
       `select c.nonce::int nonce from chain_transactions c join transactions t on t.id = c.transaction_id
@@ -296,7 +296,7 @@ test('one of a run must wait for what time heals: those before it do not wait wi
     await confirmed(stage, ids)
     assert.ok(Math.max(...runs) >= 2, runs.join())
   }))
-const numbersSigned = (stage: FamilyStage) =>
+const numbersSigned = (stage: FamilyFixture) =>
   stage.database.query(
     `select 1 from chain_transactions c join transactions t on t.id = c.transaction_id where t.kind = 'WITHDRAWAL' and c.hash is not null`,
   )

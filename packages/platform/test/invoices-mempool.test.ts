@@ -5,13 +5,13 @@ import * as fc from '../../../test/property.ts'
 import { ApiError } from '../src/errors.ts'
 import { lookAtMempool, mempoolLoop, PoolMemory } from '../src/invoices/mempool.ts'
 import { DEPTH, newId, useDatabase, type ScriptedTransaction } from './deposits-support.ts'
-import { InvoiceStage, type Invoice } from './invoices-stage.ts'
+import { InvoiceFixture, type Invoice } from './invoices-fixture.ts'
 
 /**
  * What is seen of a payment before a block holds it: a real database, scanner and evaluation;
  * blocks and pool are scripted.
  */
-class Stage extends InvoiceStage {
+class Stage extends InvoiceFixture {
   /** What waits, as the node shows it. */
   readonly pool = new Map<string, ScriptedTransaction>()
   memory = new PoolMemory()

@@ -13,7 +13,7 @@ import {
   type Transfer,
   type User,
 } from './harness.ts'
-import { sees } from './told.ts'
+import { assertsEventTypes } from './event-assertions.ts'
 
 /**
  * Invoices from outside, as merchant and payer: a coin, a token, a coin with tags, over real HTTP
@@ -427,7 +427,7 @@ test('an invoice that nobody pays expires, and what comes later is late until th
   )
 })
 
-sees(
+assertsEventTypes(
   () => platform.database,
   ['invoice.created', 'invoice.updated', 'invoice.processing', 'invoice.paid', 'invoice.expired'],
 )

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { DEPTH, registry, useDatabase } from './deposits-support.ts'
-import { InvoiceStage } from './invoices-stage.ts'
+import { InvoiceFixture } from './invoices-fixture.ts'
 import { saveInvoiceSettings } from '../src/invoices/save-settings.ts'
 import { createInvoice } from '../src/invoices/create-invoice.ts'
 import { readCheckout } from '../src/invoices/checkout-state.ts'
 import { CHOICES_MAX } from '../src/invoices/choose.ts'
 import { frameAncestors } from '../src/invoices/frame-ancestors.ts'
 import { ApiError } from '../src/errors.ts'
-import { sees } from './told.ts'
+import { assertsEventTypes } from './event-assertions.ts'
 
 /** Each way in which money comes to an invoice, from block to books to state to event. */
-let current: InvoiceStage | undefined
+let current: InvoiceFixture | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
 const open = async (family: 'evm' | 'xrp' = 'evm') =>
-  (current = await new InvoiceStage(database.get(), family).begin())
+  (current = await new InvoiceFixture(database.get(), family).begin())
 const USDT = (amount: number): bigint => BigInt(Math.round(amount * 1e6))
 const ETH = (milli: number): bigint => BigInt(milli) * 10n ** 15n
 const HUNDRED = { fiat: 'USD', fiat_amount: 100, assets: ['USDT_ETH'] }
@@ -710,7 +710,7 @@ test('one of each, for what was told', async () => {
   )
 })
 
-sees(database.get, [
+assertsEventTypes(database.get, [
   'invoice.created',
   'invoice.updated',
   'invoice.processing',

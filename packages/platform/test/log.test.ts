@@ -6,11 +6,11 @@ import type { Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { endpoints } from '../src/app/endpoints.ts'
 import { buildServer } from '../src/http/server.ts'
-import { narrate, narrateAudit } from '../src/ledger/narrate.ts'
+import { logEvent, logAuditEntry } from '../src/ledger/log-events.ts'
 import { emit } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
 import { writeAudit } from '../src/people/audit-log.ts'
-import { Pressure } from '../src/pressure.ts'
+import { LoadMonitor } from '../src/load-monitor.ts'
 import type { Services } from '../src/engine/services.ts'
 import { useDatabase } from './deposits-support.ts'
 
@@ -34,10 +34,10 @@ const failures: string[] = []
 const opened = useDatabase({
   migrated: true,
   onEvent: (event) => {
-    narrate(log, event)
+    logEvent(log, event)
   },
   onAudit: (entry) => {
-    narrateAudit(log, entry)
+    logAuditEntry(log, entry)
   },
   onError: (_error, what) => {
     failures.push(what)
@@ -198,7 +198,7 @@ test('each answer that is an error has a line with its request_id, and nothing o
     metrics: createMetrics(),
     log,
     database,
-    pressure: new Pressure(),
+    pressure: new LoadMonitor(),
     readiness: async () => ({ ready: false, signing: false, checks: {} }),
     checkout: { base: 'http://127.0.0.1' },
   } as unknown as Services
@@ -259,7 +259,7 @@ test('/readyz?deep is 503 where transfers would be accepted and not signed', asy
     metrics: createMetrics(),
     log,
     database,
-    pressure: new Pressure(),
+    pressure: new LoadMonitor(),
     readiness: async () => ({ ready: true, signing: false, checks: { signing: 'dead' } }),
     checkout: { base: 'http://127.0.0.1' },
   } as unknown as Services

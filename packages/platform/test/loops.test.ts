@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Bell } from '../src/ledger/bell.ts'
+import { Notifier } from '../src/ledger/notifier.ts'
 import { runLoops, type Loop } from '../src/engine/loop.ts'
 import type { Services } from '../src/engine/services.ts'
 
@@ -148,7 +148,7 @@ test('a loop with a longer pause is run no more often than that, however much is
 
 test('a bell runs its loop at once, also one that was rung while it ran; what there is more to do is done without a pause', async () => {
   const stage = new Stage()
-  const bell = new Bell(stage.environment as never)
+  const bell = new Notifier(stage.environment as never)
   let left = 0
   const loop = stage.loop('rung', { due: 'false', bell })
   await stage.start({
@@ -201,7 +201,7 @@ test('where nothing was due for ten seconds it is asked once a second, until som
   ] as const) {
     const stage = new Stage()
     stage.role = role
-    const bell = new Bell(stage.environment as never)
+    const bell = new Notifier(stage.environment as never)
     await stage.start(stage.loop('a', { everyMs: 250, due: 'is_a($1)', bell }))
     await stage.pass(10_000)
     assert.ok(stage.asked.length >= 39, `${stage.asked.length}`)

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import type { ChainTip } from '@custody/chains'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyStage, type Place } from './family-stage.ts'
+import { FamilyFixture, type Place } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -45,7 +45,7 @@ after(() => {
 })
 
 /** From now on the endpoint tells of a head that is not there, until `end` is called. */
-function lie({ services, place }: FamilyStage, ahead = AHEAD): { end(): void } {
+function lie({ services, place }: FamilyFixture, ahead = AHEAD): { end(): void } {
   const { client } = services.networks.get(place.code)
   const honest = client.tip.bind(client)
   let asked = 0
@@ -63,7 +63,7 @@ function lie({ services, place }: FamilyStage, ahead = AHEAD): { end(): void } {
 
 for (const place of PLACES) {
   test(`${place.code}: a transfer is not final by blocks that nobody can show, and ends well when its block has gone`, async () => {
-    const stage = new FamilyStage(database.get(), devnet, place, clock)
+    const stage = new FamilyFixture(database.get(), devnet, place, clock)
     try {
       await stage.open()
       const id = await stage.create('sent')
@@ -86,7 +86,7 @@ for (const place of PLACES) {
   })
 
   test(`${place.code}: a deposit is not credited by blocks that nobody can show`, async () => {
-    const stage = new FamilyStage(database.get(), devnet, place, clock)
+    const stage = new FamilyFixture(database.get(), devnet, place, clock)
     try {
       await stage.open()
       const before = await stage.available()
@@ -116,7 +116,7 @@ for (const place of PLACES) {
 
 test('a scan fails, and is reported then, where the endpoint does not show for a minute what it tells of; it goes on once it does', async () => {
   const [, place] = PLACES as [Place, Place]
-  const stage = new FamilyStage(database.get(), devnet, place, clock)
+  const stage = new FamilyFixture(database.get(), devnet, place, clock)
   try {
     await stage.open()
     const head = lie(stage, 1)
@@ -138,7 +138,7 @@ test('a scan fails, and is reported then, where the endpoint does not show for a
 
 test('no address is handed out where the endpoint cannot show its head: the scan would begin at a block that may go', async () => {
   const [, place] = PLACES as [Place, Place]
-  const stage = new FamilyStage(database.get(), devnet, place, clock)
+  const stage = new FamilyFixture(database.get(), devnet, place, clock)
   try {
     const head = lie(stage, 1)
     await assert.rejects(stage.open(), { code: 'NETWORK_UNAVAILABLE' })
@@ -152,7 +152,7 @@ test('no address is handed out where the endpoint cannot show its head: the scan
 })
 
 /** The transfer is due, and looked at as a worker does. */
-async function lookAgain(stage: FamilyStage, id: string): Promise<void> {
+async function lookAgain(stage: FamilyFixture, id: string): Promise<void> {
   await stage.database.query('update transactions set next_run_at = $2 where id = $1', [
     id,
     stage.database.now(),

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { ChangedCopy, fencedBlocks } from './changed-copy.ts'
+import { ModifiedCopy, fencedBlocks } from './modified-copy.ts'
 
 // Adds a family of chains as docs/adding-a-chain.md says, word for word, in a copy of the tree.
 const DOCUMENT = 'docs/adding-a-chain.md'
 const HEADING = 'A new family'
-const copy = new ChangedCopy()
+const copy = new ModifiedCopy()
 after(() => copy.remove())
 
 /** Each line of code, and the file that the document names before it. */

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import type { Fetch } from '@custody/chains'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyStage, type Place } from './family-stage.ts'
+import { FamilyFixture, type Place } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -52,10 +52,10 @@ function changing(changes: Map<string, Change>): Fetch {
 
 async function staged(
   place: Place,
-  run: (stage: FamilyStage, changes: Map<string, Change>) => Promise<void>,
+  run: (stage: FamilyFixture, changes: Map<string, Change>) => Promise<void>,
 ): Promise<void> {
   const changes = new Map<string, Change>()
-  const stage = new FamilyStage(database.get(), devnet, place, clock, changing(changes))
+  const stage = new FamilyFixture(database.get(), devnet, place, clock, changing(changes))
   try {
     await stage.open()
     await run(stage, changes)
@@ -64,7 +64,7 @@ async function staged(
   }
 }
 
-const seen = (stage: FamilyStage, asset: string) =>
+const seen = (stage: FamilyFixture, asset: string) =>
   stage.database.query<{ amount: string }>(
     `select d.amount::text from deposits d where d.network = $1 and d.asset = $2 order by d.block_height`,
     [stage.place.code, asset],

@@ -3,9 +3,9 @@ import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { printOf, type Pinned } from '../../signer/src/prints.ts'
+import { fingerprintOf, type Pinned } from '../../signer/src/fingerprints.ts'
 import { restoreHome } from '../../signer/src/setup.ts'
-import { identityFolder, signersFolder } from '../src/home.ts'
+import { identityFolder, signersFolder } from '../src/data-dir.ts'
 import {
   assertConfirmed,
   call,
@@ -52,7 +52,7 @@ test(
         home,
         file,
         recoverySecretFile: secret,
-        print: printOf(3, nodes.find(({ node }) => node === 3) as Pinned),
+        print: fingerprintOf(3, nodes.find(({ node }) => node === 3) as Pinned),
       })
     })
     const restore = (...more: string[]) =>

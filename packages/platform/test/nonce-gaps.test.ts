@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Caller } from '../src/http/endpoint.ts'
 import { useDatabase } from './deposits-support.ts'
-import { now, PLACES, Stage, type Fate } from './nonce-stage.ts'
+import { now, PLACES, NonceFixture, type Outcome } from './nonce-fixture.ts'
 import type { ScriptedEvm } from './scripted-evm.ts'
 import type { ScriptedXrp } from './scripted-xrp.ts'
 
@@ -16,9 +16,9 @@ const database = useDatabase({ migrated: true, now })
 async function staged(
   seed: number,
   code: keyof typeof PLACES,
-  play: (stage: Stage) => Promise<void>,
+  play: (stage: NonceFixture) => Promise<void>,
 ): Promise<void> {
-  const stage = new Stage(database.get(), seed, PLACES[code]())
+  const stage = new NonceFixture(database.get(), seed, PLACES[code]())
   await stage.open()
   try {
     await play(stage)
@@ -74,7 +74,7 @@ test('200 transfers of two sub-accounts, with refusals, lost answers, crashes, c
   staged(3, 'ETH', async (stage) => {
     const chain = stage.chain as ScriptedEvm
     stage.faults = 0.06
-    const fates: Fate[] = []
+    const fates: Outcome[] = []
     while (fates.length < 200) {
       const drawn = stage.random()
       fates.push(drawn < 0.08 ? 'fuel' : drawn < 0.16 ? 'pay' : drawn < 0.3 ? 'cancelled' : 'good')

@@ -14,8 +14,8 @@ import { ApiError } from '../src/errors.ts'
 import { withTextAmounts } from '../src/http/openapi/text-amounts.ts'
 import { readFiat } from '../src/invoices/quote.ts'
 import { readTolerance } from '../src/invoices/settings.ts'
-import { readPositive } from '../src/trading/terms.ts'
-import { document, wrongBy } from './against-document.ts'
+import { readPositive } from '../src/trading/order-params.ts'
+import { document, violationOf } from './openapi-assertions.ts'
 
 type Node = { [key: string]: unknown }
 
@@ -182,7 +182,7 @@ test('the registry and the list of exchanges are within the bounds of the answer
     assert.ok(assets.length > 0 && assets.length <= ASSETS_MAX)
     for (const asset of assets) {
       const shown = { ...asset, min_withdrawal: Number(asset.min_withdrawal), is_active: true }
-      assert.equal(wrongBy(['components', 'schemas', 'Asset'], shown), null, asset.asset_name)
+      assert.equal(violationOf(['components', 'schemas', 'Asset'], shown), null, asset.asset_name)
     }
   }
   const exchanges = JSON.parse(
@@ -190,5 +190,5 @@ test('the registry and the list of exchanges are within the bounds of the answer
   ) as { features: object }[]
   assert.ok(exchanges.length > 0 && exchanges.length <= EXCHANGES_MAX)
   const data = exchanges.map((each) => ({ ...each, support: 'generic', passphrase: false }))
-  assert.equal(wrongBy(['components', 'schemas', 'ListExchangesResponse'], { data }), null)
+  assert.equal(violationOf(['components', 'schemas', 'ListExchangesResponse'], { data }), null)
 })

@@ -9,7 +9,7 @@ import { endpoints } from '../src/app/endpoints.ts'
 import { ERRORS } from '../src/errors.ts'
 import { Components } from '../src/http/openapi/components.ts'
 import { openApiDocument } from '../src/http/openapi/document.ts'
-import { assertDescribed, document, wrongBy } from './against-document.ts'
+import { assertMatchesDocument, document, violationOf } from './openapi-assertions.ts'
 
 const BASE = 'http://127.0.0.1:8080'
 
@@ -93,7 +93,7 @@ test('examples of bodies, answers and errors are what their schemas take', () =>
       if (!type.endsWith('json')) continue
       count++
       assert.equal(
-        wrongBy([...at, 'content', type, 'schema'], example),
+        violationOf([...at, 'content', type, 'schema'], example),
         null,
         `${at.join(' ')}: ${JSON.stringify(example)}`,
       )
@@ -152,7 +152,7 @@ test('an answer that the document does not describe is found', () => {
   const answer =
     (body: object, status = 200, more?: Record<string, string>) =>
     () =>
-      assertDescribed({
+      assertMatchesDocument({
         method: 'POST',
         path: '/dac/v1/create-wallet',
         status,
@@ -184,7 +184,7 @@ test('an answer that the document does not describe is found', () => {
     /the code ORDER_FINAL is not described/,
   )
   assert.doesNotThrow(() =>
-    assertDescribed({
+    assertMatchesDocument({
       method: 'GET',
       path: '/nowhere',
       status: 404,

@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { fingerprintOfKey, parsePublicKey } from '@custody/request-auth'
-import { House, type Json } from '../../signer/test/house.ts'
+import { SignerCluster, type Json } from '../../signer/test/signer-cluster.ts'
 import { differences } from '../src/operator/nodes.ts'
 
 /**
@@ -27,7 +27,7 @@ const strangers = pem()
 const STRANGE = randomUUID()
 const home = mkdtempSync(join(tmpdir(), 'custody-hostile-'))
 const keyFile = join(home, 'mine.pub')
-let house: House
+let house: SignerCluster
 let platform: Server
 /** What the platform heard, and what it lies. */
 const heard: { command: string; input: Json }[] = []
@@ -35,7 +35,7 @@ let lie: (command: string, input: Json) => Json = () => ({})
 
 before(async () => {
   writeFileSync(keyFile, mine)
-  house = await House.start()
+  house = await SignerCluster.start()
   platform = createServer((request, response) => {
     let text = ''
     request.setEncoding('utf8').on('data', (chunk: string) => {

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
 import { useDatabase } from './deposits-support.ts'
-import { wrongEvents } from './told.ts'
-import { TradingStage } from './trading-stage.ts'
+import { wrongEvents } from './event-assertions.ts'
+import { TradingFixture } from './trading-fixture.ts'
 
 /**
  * Whatever a venue and a process do to orders: each is sent at most once, and what was there plus
  * what was traded is what is there.
  */
-let current: TradingStage | undefined
+let current: TradingFixture | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
 
 const DEATHS = [
@@ -93,7 +93,7 @@ const act = fc.oneof(
 test('random histories of a venue: money at the venue and fees equal what went in, and no order is sent twice', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(act, { minLength: 5, maxLength: 25 }), async (acts) => {
-      const stage = (current = new TradingStage(database.get()))
+      const stage = (current = new TradingFixture(database.get()))
       await stage.begin()
       const made: string[] = []
       const pick = <T>(from: readonly T[], at: number): T | undefined =>

@@ -9,20 +9,20 @@ import { createOrder } from '../src/trading/create-order.ts'
 import { claimOrder } from '../src/trading/lease.ts'
 import { workOn } from '../src/trading/loop.ts'
 import { readOrder } from '../src/trading/read-order.ts'
-import { atAGate } from './at-a-gate.ts'
+import { pauseMethod } from './pausable-method.ts'
 import { useDatabase } from './deposits-support.ts'
-import { sees, wrongEvents } from './told.ts'
-import { TradingStage } from './trading-stage.ts'
+import { assertsEventTypes, wrongEvents } from './event-assertions.ts'
+import { TradingFixture } from './trading-fixture.ts'
 
 /**
  * Orders from the request to the books, over real ccxt on a Kraken that does what each test says.
  */
-let current: TradingStage | undefined
+let current: TradingFixture | undefined
 const database = useDatabase({ migrated: true, now: () => current?.now ?? Date.now() })
 const open = async () => {
   // What the test before has told is what the registry says.
   if (current) assert.deepEqual(await wrongEvents(database.get()), [])
-  return (current = new TradingStage(database.get())).begin()
+  return (current = new TradingFixture(database.get())).begin()
 }
 const refused = (code: string, message: RegExp) => (error: unknown) =>
   error instanceof ApiError && error.code === code && (assert.match(error.message, message), true)
@@ -528,7 +528,7 @@ test('refused while the same request waits: that is refused too; one that comes 
     exchange_account: (await stage.link({ api_key: 'other' }, caller)).id,
     sequence_id: 's',
   }
-  const gate = atAGate(stage.services.exchanges, 'traits')
+  const gate = pauseMethod(stage.services.exchanges, 'traits')
   const [waits, another] = [
     stage.create(body, caller),
     async () => stage.create({ ...body, amount: '0.6' }, caller),
@@ -592,7 +592,7 @@ test('refused while the same key waits with another payload: that was another re
     exchange_account: (await stage.link({ api_key: 'other' }, caller)).id,
     sequence_id: 's',
   }
-  const gate = atAGate(stage.services.exchanges, 'traits')
+  const gate = pauseMethod(stage.services.exchanges, 'traits')
   const waits = stage.create({ ...body, amount: '0.1' }, caller)
   await gate.reached
   await assert.rejects(
@@ -739,4 +739,7 @@ test('the last order of this file', async () => {
   await stage.create()
   await stage.pass(2)
 })
-sees(() => database.get(), ['order.created', 'order.updated', 'exchange_account.created'])
+assertsEventTypes(
+  () => database.get(),
+  ['order.created', 'order.updated', 'exchange_account.created'],
+)

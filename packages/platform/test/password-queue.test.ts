@@ -6,7 +6,7 @@ import { ApiError } from '../src/errors.ts'
 import { clientNetworks } from '../src/http/client-network.ts'
 import { HASHING_MAX, PasswordQueue } from '../src/people/password-queue.ts'
 import { useApi, type Problem } from './api-support.ts'
-import { Browser, join, type Somebody } from './console-stage.ts'
+import { Browser, join, type Somebody } from './console-fixture.ts'
 
 const api = useApi({ trustProxy: 1, publicUrl: 'https://custody.test' })
 let owner: Somebody

@@ -10,7 +10,7 @@ import {
   type Transfer,
   type User,
 } from './harness.ts'
-import { sees } from './told.ts'
+import { assertsEventTypes } from './event-assertions.ts'
 
 /**
  * The tier of a prepaid fee account when a UTC day begins. The platform's clock starts at noon in
@@ -146,4 +146,4 @@ test(
   },
 )
 
-sees(() => platform.database, ['prepaid_fee.tier_changed'])
+assertsEventTypes(() => platform.database, ['prepaid_fee.tier_changed'])

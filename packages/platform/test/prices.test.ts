@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { loadRegistry } from '@custody/chains'
 import * as fc from '../../../test/property.ts'
 import { systemEnvironment } from '../src/environment.ts'
-import { agree } from '../src/prices/agree.ts'
+import { consensusPrice } from '../src/prices/consensus-price.ts'
 import { coinGecko } from '../src/prices/coingecko.ts'
 import { parsePrice, PRICE_DECIMALS, usdValue } from '../src/prices/decimals.ts'
 import { exchange } from '../src/prices/exchange.ts'
@@ -268,29 +268,35 @@ const quote = (source: string, price: string, ageMs = 0): Quote & { source: stri
 })
 
 test('agreement: the median of what is fresh, without what lies more than 2 % off', () => {
-  assert.deepEqual(agree([quote('a', '100'), quote('b', '101')], NOW), {
+  assert.deepEqual(consensusPrice([quote('a', '100'), quote('b', '101')], NOW), {
     price: usd('100.5'),
     at: NOW,
     sources: ['a', 'b'],
   })
-  assert.deepEqual(agree([quote('a', '100'), quote('b', '101'), quote('c', '150')], NOW), {
+  assert.deepEqual(consensusPrice([quote('a', '100'), quote('b', '101'), quote('c', '150')], NOW), {
     price: usd('100.5'),
     at: NOW,
     sources: ['a', 'b'],
   })
-  assert.deepEqual(agree([quote('a', '100'), quote('b', '90', 61_000)], NOW)?.sources, ['a'])
+  assert.deepEqual(consensusPrice([quote('a', '100'), quote('b', '90', 61_000)], NOW)?.sources, [
+    'a',
+  ])
   assert.equal(
-    agree([quote('a', '100'), quote('b', '110')], NOW),
+    consensusPrice([quote('a', '100'), quote('b', '110')], NOW),
     null,
     'two that are far apart agree on nothing',
   )
-  assert.deepEqual(agree([quote('a', '100', 70_000), quote('b', '90', 301_000)], NOW), {
+  assert.deepEqual(consensusPrice([quote('a', '100', 70_000), quote('b', '90', 301_000)], NOW), {
     price: usd('100'),
     at: NOW - 70_000,
     sources: ['a'],
   })
-  assert.deepEqual(agree([quote('a', '100', -61_000)], NOW), null, 'a time that is yet to come')
-  assert.equal(agree([], NOW), null)
+  assert.deepEqual(
+    consensusPrice([quote('a', '100', -61_000)], NOW),
+    null,
+    'a time that is yet to come',
+  )
+  assert.equal(consensusPrice([], NOW), null)
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.bigInt(1n, 10n ** 18n), fc.integer({ min: 0, max: 400_000 })), {
@@ -304,7 +310,7 @@ test('agreement: the median of what is fresh, without what lies more than 2 % of
           price,
           at: NOW - age,
         }))
-        const agreed = agree(quotes, NOW)
+        const agreed = consensusPrice(quotes, NOW)
         if (!agreed) return
         const used = quotes
           .filter(({ source }) => agreed.sources.includes(source))

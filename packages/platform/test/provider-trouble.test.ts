@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import type { Fetch } from '@custody/chains'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyStage } from './family-stage.ts'
+import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -40,7 +40,7 @@ interface Trouble {
  * as there is one.
  */
 async function staged(
-  run: (stage: FamilyStage, id: string, trouble: { now: Trouble | null }) => Promise<void>,
+  run: (stage: FamilyFixture, id: string, trouble: { now: Trouble | null }) => Promise<void>,
 ): Promise<void> {
   const trouble: { now: Trouble | null } = { now: null }
   const troubled: Fetch = async (url, init) => {
@@ -53,7 +53,7 @@ async function staged(
     } = trouble.now
     return new Response(text, { status })
   }
-  const stage = new FamilyStage(
+  const stage = new FamilyFixture(
     database.get(),
     devnet,
     { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' },
@@ -69,7 +69,7 @@ async function staged(
 }
 
 /** As many steps of the transfer as workers would take in hours. */
-async function look(stage: FamilyStage, id: string, times: number): Promise<void> {
+async function look(stage: FamilyFixture, id: string, times: number): Promise<void> {
   for (let at = 0; at < times; at++) {
     await stage.database.query('update transactions set next_run_at = $2 where id = $1', [
       id,

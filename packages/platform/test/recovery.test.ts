@@ -8,9 +8,9 @@ import * as fc from '../../../test/property.ts'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { noteIncoming } from '../src/auto-forwarding/incoming.ts'
-import { compareRecords } from '../src/recovery/hold.ts'
+import { compareRecords } from '../src/recovery/compare-records.ts'
 import { prepareDatabase } from './prepared-database.ts'
-import { addressAt, FEE, START, STRANGER, World } from './recovery-world.ts'
+import { addressAt, FEE, START, STRANGER, RecoveryFixture } from './recovery-fixture.ts'
 
 /** What the nodes recorded becomes rows and books of a database that has lost it. */
 const home = mkdtempSync(join(tmpdir(), 'custody-recovery-'))
@@ -37,8 +37,8 @@ const PAIRS = [
   [3, 1],
 ] as const
 
-async function world(): Promise<World> {
-  const made = new World(database)
+async function world(): Promise<RecoveryFixture> {
+  const made = new RecoveryFixture(database)
   await made.open()
   return made
 }
@@ -53,7 +53,7 @@ interface Step {
 
 /** Signed after the backup; a known one was created before it, and not signed. */
 async function happen(
-  at: World,
+  at: RecoveryFixture,
   { kind, pair, amount, chain, isKnown }: Step,
   order: number,
 ): Promise<{ id: string | null; sequence: string }> {
@@ -193,7 +193,7 @@ test(
   },
 )
 
-const payOf = (at: World, sequence: string, amount = 5n) => {
+const payOf = (at: RecoveryFixture, sequence: string, amount = 5n) => {
   const intent = ['pay', 'sequence', at.workspace, 1, 'ETH', sequence]
   return {
     from: [1, 0] as [number, number],

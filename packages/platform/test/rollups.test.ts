@@ -8,7 +8,7 @@ import { Devnet } from '../../devnet/src/devnet.ts'
 import { audit } from '../src/audit/audit.ts'
 import { requeueSweepsLoop } from '../src/deposits/sweeps.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyStage } from './family-stage.ts'
+import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -32,10 +32,10 @@ after(() => {
 /** @param o.isLeftOpen something is left that waits, so that the test itself checks the books */
 async function staged(
   code: string,
-  play: (stage: FamilyStage) => Promise<void>,
+  play: (stage: FamilyFixture) => Promise<void>,
   { ask, isLeftOpen = false }: { ask?: Fetch; isLeftOpen?: boolean } = {},
 ): Promise<void> {
-  const stage = new FamilyStage(
+  const stage = new FamilyFixture(
     database.get(),
     devnet,
     { code, to: TO, held: '5', amount: '1' },
@@ -85,7 +85,7 @@ interface Made {
 /**
  * Every transaction that was signed, in the order of its making, with the gas limit of its bytes.
  */
-async function made(stage: FamilyStage): Promise<Made[]> {
+async function made(stage: FamilyFixture): Promise<Made[]> {
   const rows = await stage.database.query<Made & { signed: string }>(
     `select t.kind, c.signed, c.nonce::text, c.state, c.attempt, c.fee::text, c.account from chain_transactions c
      join transactions t on t.id = c.transaction_id where c.signed is not null order by t.created_at, c.attempt`,
@@ -97,7 +97,7 @@ async function made(stage: FamilyStage): Promise<Made[]> {
   }))
 }
 const of = (rows: Made[], kind: string) => rows.filter((row) => row.kind === kind)
-const confirmed = async (stage: FamilyStage, id: string) => {
+const confirmed = async (stage: FamilyFixture, id: string) => {
   const { status, failure_reason: reason, last_error: error } = await stage.read(id)
   assert.equal(
     status,
@@ -110,7 +110,7 @@ const confirmed = async (stage: FamilyStage, id: string) => {
  * Deposits to a further address are swept. What a native sweep leaves of its fee waits there, until
  * it is worth a sweep of its own.
  */
-async function swept(stage: FamilyStage, amounts: Record<string, string>): Promise<void> {
+async function swept(stage: FamilyFixture, amounts: Record<string, string>): Promise<void> {
   const address = await stage.newAddress(Object.keys(amounts)[0] as string)
   for (const [asset, amount] of Object.entries(amounts))
     await stage.control({ command: 'fund', asset, address, amount })

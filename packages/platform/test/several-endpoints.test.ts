@@ -7,7 +7,7 @@ import { parseAmount } from '@custody/chains'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { commitScanStart } from '../src/addresses/start-scan.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyStage } from './family-stage.ts'
+import { FamilyFixture } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -21,7 +21,7 @@ const PLACE = { code: 'ETH', to: `0x${'ab'.repeat(20)}`, held: '1', amount: '0.2
 /** Blocks until anything is final on the local chain, and a few. */
 const FINAL_BLOCKS = 80
 let devnet: Devnet
-let stage: FamilyStage
+let stage: FamilyFixture
 
 interface Behaviour {
   isAway?: boolean
@@ -62,7 +62,7 @@ after(() => {
 })
 
 async function open(hosts: string[], quorum: number): Promise<void> {
-  stage = new FamilyStage(database.get(), devnet, PLACE, clock, ask, {
+  stage = new FamilyFixture(database.get(), devnet, PLACE, clock, ask, {
     endpoints: hosts.map((host) => ({ url: `http://${host}/eth` })),
     quorum,
   })

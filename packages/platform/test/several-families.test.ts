@@ -7,7 +7,7 @@ import { parseAmount } from '@custody/chains'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { runRescan, takeRescan } from '../src/deposits/rescan.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyStage, type Place } from './family-stage.ts'
+import { FamilyFixture, type Place } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -63,7 +63,7 @@ for (const place of PLACES) {
       asked.add(hostname)
       return fetch(`${devnet.url}${pathname}${search}`, init)
     }
-    const stage = new FamilyStage(database.get(), devnet, place, clock, ask, {
+    const stage = new FamilyFixture(database.get(), devnet, place, clock, ask, {
       endpoints: ['a', 'b', 'c'].map((host) => ({
         url: `http://${host}/${place.code.toLowerCase()}`,
       })),
@@ -115,7 +115,7 @@ test('BTC: a coin that one endpoint shows at another place is not credited, and 
         : text,
     )
   }
-  const stage = new FamilyStage(database.get(), devnet, place, clock, ask, {
+  const stage = new FamilyFixture(database.get(), devnet, place, clock, ask, {
     endpoints: ['a', 'b', 'c'].map((host) => ({ url: `http://${host}/btc` })),
     quorum: 2,
   })

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { House } from '../../signer/test/house.ts'
-import { lookAtNodes } from '../src/app/observed/nodes.ts'
+import { SignerCluster } from '../../signer/test/signer-cluster.ts'
+import { lookAtNodes } from '../src/app/collectors/nodes.ts'
 import { banMessages } from '../src/console/health.ts'
 import type { Services } from '../src/engine/services.ts'
 import { systemEnvironment } from '../src/environment.ts'
@@ -19,10 +19,10 @@ import { readBans } from '../src/signing/status.ts'
  * The operator's view of a ban: the command, the metric, the doctor, the control panel. Three real
  * nodes.
  */
-let house: House
+let house: SignerCluster
 let folder: string
 before(async () => {
-  house = await House.start()
+  house = await SignerCluster.start()
   folder = join(house.home, 'platform')
 })
 after(() => house.stop())

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { eth, SINK_ETH } from '../../signer/test/house.ts'
+import { eth, SINK_ETH } from '../../signer/test/signer-cluster.ts'
 import { openDatabase } from '../src/database/pool.ts'
-import { Chance } from './simulator/chance.ts'
-import { Ground } from './simulator/ground.ts'
+import { SeededRandom } from './simulator/seeded-random.ts'
+import { SimulatedServer } from './simulator/setup-mode.ts'
 import { read, Signatures } from './simulator/hostile/oracle.ts'
 import { playHostile } from './simulator/hostile/play.ts'
 import { People, SINKS } from './simulator/hostile/requests.ts'
@@ -18,7 +18,7 @@ import { simulate } from './simulator/simulate.ts'
  */
 const NO_COINS = new Map<string, bigint>()
 async function aWish() {
-  const people = new People(1, new Chance(1, []), () => Date.UTC(2030, 0, 1))
+  const people = new People(1, new SeededRandom(1, []), () => Date.UTC(2030, 0, 1))
   await people.wish()
   const wish = people.wishes[0] as (typeof people.wishes)[number]
   const signed = (options: Parameters<typeof eth>[1], path = [1, 60, 0]) => {
@@ -93,7 +93,7 @@ test('a hostile seed is the same story each time, and its draws play it again', 
 })
 
 test('a storm is the same story each time, whatever its database has seen, also where many wait for one lock', async () => {
-  const ground = new Ground()
+  const ground = new SimulatedServer()
   try {
     await ground.start()
     const told: string[] = []
@@ -110,7 +110,7 @@ test('a storm is the same story each time, whatever its database has seen, also 
 })
 
 test('what may let locks go happens one after the other, also where processes end in the middle of a commit', async () => {
-  const schedule = new Schedule(new Chance(1, []), 0, async () => ({
+  const schedule = new Schedule(new SeededRandom(1, []), 0, async () => ({
     pids: [],
     isKnot: false,
     areChecked: true,
@@ -146,7 +146,7 @@ test('the shrinker keeps the one draw that matters', async () => {
 })
 
 test('no commit of a storm leaves an entry that does not sum to zero, or a balance that was not posted or is below nothing', async () => {
-  const ground = new Ground()
+  const ground = new SimulatedServer()
   try {
     await ground.start()
     const { url } = await ground.database()

@@ -12,7 +12,7 @@ import { lookAtDue } from '../src/invoices/loop.ts'
 import { lookAtMempool, PoolMemory } from '../src/invoices/mempool.ts'
 import { getInvoice } from '../src/invoices/read-invoice.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyStage, type Place } from './family-stage.ts'
+import { FamilyFixture, type Place } from './family-fixture.ts'
 import { plain } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
@@ -42,8 +42,8 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-async function staged(place: Place, run: (stage: FamilyStage) => Promise<void>): Promise<void> {
-  const stage = new FamilyStage(database.get(), devnet, place, clock)
+async function staged(place: Place, run: (stage: FamilyFixture) => Promise<void>): Promise<void> {
+  const stage = new FamilyFixture(database.get(), devnet, place, clock)
   try {
     await stage.open()
     await run(stage)

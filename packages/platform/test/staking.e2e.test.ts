@@ -16,7 +16,7 @@ import {
   type Transfer,
   type User,
 } from './harness.ts'
-import { sees } from './told.ts'
+import { assertsEventTypes } from './event-assertions.ts'
 
 const platform = new TestPlatform()
 let user: User
@@ -748,7 +748,7 @@ test(
   },
 )
 
-sees(
+assertsEventTypes(
   () => platform.database,
   [
     'staking.staked',

@@ -6,20 +6,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { shortageOf } from '../src/home.ts'
+import { shortageOf } from '../src/data-dir.ts'
 import { audit } from '../src/audit/audit.ts'
 import { latestAudit, recordedAudit } from '../src/audit/recorded.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { bindDatabase, bindHome, checkHome, checkNodesNetwork } from '../src/app/binding.ts'
 import { readiness } from '../src/app/readiness.ts'
-import { observe } from '../src/app/observe.ts'
+import { registerCollectors } from '../src/app/collect-metrics.ts'
 import { startPlatform } from '../src/app/platform.ts'
 import { checkPort } from '../src/app/preflight.ts'
-import { thisMachine, type World } from '../src/app/world.ts'
+import { hostRuntime, type Runtime } from '../src/app/runtime.ts'
 import { post } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
-import { Hold } from '../src/engine/hold.ts'
+import { DatabaseHold } from '../src/engine/database-hold.ts'
 import { Networks } from '../src/engine/networks.ts'
 import type { Services } from '../src/engine/services.ts'
 import { NodeUnavailable, type SignerNodes } from '../src/signing/nodes.ts'
@@ -190,7 +190,7 @@ test('readiness tells when nothing can be signed, and metrics do', async () => {
   const at = (...statuses: (object | null)[]) =>
     ({
       database: database.get(),
-      hold: new Hold(),
+      hold: new DatabaseHold(),
       registry,
       networks: new Networks([]),
       prices: { price: () => null },
@@ -223,7 +223,7 @@ test('readiness tells when nothing can be signed, and metrics do', async () => {
     [true, false, 'waits for its restoration'],
   )
   assert.match(dead.checks['signing'] ?? '', /^dead: 1 of 3 signer nodes can sign, 2 are needed/)
-  observe(at(null, up, null))
+  registerCollectors(at(null, up, null))
   const text = await metrics.text()
   for (const line of [
     'custody_signing_possible 0',
@@ -241,7 +241,7 @@ test('a data folder without room is said: nothing new is taken, and readiness te
   assert.equal(shortageOf(join(folder, 'nowhere'), () => now)(), null)
   const full = shortage(2 ** 60)
   assert.equal(full(), 'the disk of the data folder has less than 1099511627776 MiB left')
-  const hold = new Hold(full)
+  const hold = new DatabaseHold(full)
   assert.throws(() => hold.assertOpen(), {
     code: 'UNAVAILABLE',
     message: /^nothing new is taken now: the disk of the data folder/,
@@ -338,8 +338,8 @@ test('a database of our own that dies beneath a start makes it begin anew, with 
     },
     close: counted,
   }
-  const world: World = {
-    ...thisMachine(),
+  const world: Runtime = {
+    ...hostRuntime(),
     log: { write: () => undefined },
     openDatabase: () => dying as Database,
     startPostgres: async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyStage, type Place } from './family-stage.ts'
+import { FamilyFixture, type Place } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -93,8 +93,11 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-async function staged(family: Family, play: (stage: FamilyStage) => Promise<void>): Promise<void> {
-  const stage = new FamilyStage(database.get(), devnet, family, clock)
+async function staged(
+  family: Family,
+  play: (stage: FamilyFixture) => Promise<void>,
+): Promise<void> {
+  const stage = new FamilyFixture(database.get(), devnet, family, clock)
   try {
     await stage.open()
     await play(stage)
@@ -109,7 +112,7 @@ async function staged(family: Family, play: (stage: FamilyStage) => Promise<void
  * on the chain once.
  */
 async function confirmed(
-  stage: FamilyStage,
+  stage: FamilyFixture,
   id: string,
   { fuelled = false }: Family,
   before: bigint,

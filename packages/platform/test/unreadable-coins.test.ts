@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyStage, type Place } from './family-stage.ts'
+import { FamilyFixture, type Place } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -47,7 +47,7 @@ for (const place of PLACES) {
   ] as const) {
     test(`${place.code}: where the transaction of a coin ${what}, others pay; a transfer that needs it waits, and says so`, async () => {
       const odd = new Set<string>()
-      const stage = new FamilyStage(database.get(), devnet, place, clock, async (url, init) => {
+      const stage = new FamilyFixture(database.get(), devnet, place, clock, async (url, init) => {
         const response = await fetch(url, init)
         const { method, params } = JSON.parse(String(init.body)) as {
           method: string
@@ -120,7 +120,7 @@ for (const [what, change] of [
       held: '10',
       amount: '5',
     }
-    const stage = new FamilyStage(database.get(), devnet, place, clock, async (url, init) => {
+    const stage = new FamilyFixture(database.get(), devnet, place, clock, async (url, init) => {
       const response = await fetch(url, init)
       const txid = /\/txs\/([0-9a-f]{64})\/cbor$/.exec(url)?.[1]
       if (txid === undefined || !odd.has(txid)) return response

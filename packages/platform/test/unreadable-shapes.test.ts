@@ -7,7 +7,7 @@ import { Devnet } from '../../devnet/src/devnet.ts'
 import { reportUnreadable } from '../src/app/report-unreadable.ts'
 import { createMetrics } from '../src/metrics.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyStage, type Place } from './family-stage.ts'
+import { FamilyFixture, type Place } from './family-fixture.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /**
@@ -60,7 +60,7 @@ for (const [what, arm, content] of [
   ['a protocol to come', 77, Buffer.alloc(12, 1)],
 ] as const) {
   test(`XLM with ledgers of ${what}: a deposit is credited and a transfer is paid`, async () => {
-    const stage = new FamilyStage(database.get(), devnet, XLM, clock, async (url, init) => {
+    const stage = new FamilyFixture(database.get(), devnet, XLM, clock, async (url, init) => {
       const response = await fetch(url, init)
       if (!String(init.body).includes('getLedgers')) return response
       const answer = (await response.json()) as { result?: { ledgers: { headerXdr: string }[] } }
@@ -86,7 +86,7 @@ for (const [what, arm, content] of [
 
 test('XLM: a transaction that cannot be decoded is counted, and the deposits beside it are credited', async () => {
   let isOdd = false
-  const stage = new FamilyStage(database.get(), devnet, XLM, clock, async (url, init) => {
+  const stage = new FamilyFixture(database.get(), devnet, XLM, clock, async (url, init) => {
     const response = await fetch(url, init)
     if (!isOdd || !String(init.body).includes('getTransactions')) return response
     const answer = (await response.json()) as {

@@ -11,7 +11,7 @@ import { readBody, readQuery } from '../src/http/validate.ts'
 import { referencePages } from '../src/reference/pages.ts'
 import { reservesPages } from '../src/reserves/pages.ts'
 import { useApi, type Problem } from './api-support.ts'
-import { Browser, join } from './console-stage.ts'
+import { Browser, join } from './console-fixture.ts'
 
 const log = { warn: () => undefined } as unknown as Logger
 const pages = [

@@ -12,7 +12,7 @@ import { reasonFor, WAIT_CODES } from '../src/engine/waiting.ts'
 import { Callers } from '../src/http/callers.ts'
 import { buildServer } from '../src/http/server.ts'
 import { useDatabase } from './deposits-support.ts'
-import { FamilyStage } from './family-stage.ts'
+import { FamilyFixture } from './family-fixture.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
@@ -47,7 +47,7 @@ interface Shown {
   waiting: Waiting | null
 }
 interface World {
-  stage: FamilyStage
+  stage: FamilyFixture
   id: string
   /** The answer to every estimate, until it is healed. */
   trouble: { now: { code: number; message: string } | null }
@@ -63,7 +63,7 @@ async function staged(play: (world: World) => Promise<void>): Promise<void> {
       ? Response.json({ jsonrpc: '2.0', id, error: trouble.now })
       : fetch(url, init)
   }
-  const stage = new FamilyStage(database.get(), devnet, ETH, clock, troubled)
+  const stage = new FamilyFixture(database.get(), devnet, ETH, clock, troubled)
   await stage.open()
   const { apiKey, subAccountId } = stage.caller
   await stage.database.query(

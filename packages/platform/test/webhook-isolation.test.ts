@@ -4,9 +4,9 @@ import { before, test, type TestContext } from 'node:test'
 import { runLoops } from '../src/engine/loop.ts'
 import type { Services } from '../src/engine/services.ts'
 import { publish } from '../src/events/publish.ts'
-import { Bell } from '../src/ledger/bell.ts'
+import { Notifier } from '../src/ledger/notifier.ts'
 import { emit } from '../src/ledger/post.ts'
-import { allot, PLACES, type Queue } from '../src/webhooks/allot.ts'
+import { allocateSlots, SLOTS, type Queue } from '../src/webhooks/fair-queue.ts'
 import { deliverLoop } from '../src/webhooks/deliver.ts'
 import { distributor } from '../src/webhooks/distribute.ts'
 import type { Answer } from '../src/webhooks/send.ts'
@@ -77,7 +77,7 @@ class Process {
           throw new Error('the process has died')
         },
       },
-      webhooks: { ...webhooks, due: new Bell(environment), sender: sender as never },
+      webhooks: { ...webhooks, due: new Notifier(environment), sender: sender as never },
     }
     this.#work = runLoops(this.services, [deliverLoop(this.services)], this.#running.signal)
   }
@@ -147,34 +147,38 @@ const queue = (webhook: string, more: Partial<Queue> = {}): Queue => ({
 const nothing = { inFlight: 0, failing: 0, ofWorkspace: new Map<string, number>() }
 
 test('places are shared in turn: a row of table', () => {
-  assert.deepEqual(allot([queue('a')], nothing), [
-    { webhook: 'a', workspace: 'a', fresh: PLACES.webhook, again: PLACES.again },
+  assert.deepEqual(allocateSlots([queue('a')], nothing), [
+    { webhook: 'a', workspace: 'a', fresh: SLOTS.webhook, again: SLOTS.again },
   ])
-  assert.deepEqual(allot([queue('a', { failures: 1 })], nothing), [
-    { webhook: 'a', workspace: 'a', fresh: PLACES.failingWebhook, again: PLACES.again },
+  assert.deepEqual(allocateSlots([queue('a', { failures: 1 })], nothing), [
+    { webhook: 'a', workspace: 'a', fresh: SLOTS.failingWebhook, again: SLOTS.again },
   ])
-  assert.deepEqual(allot([queue('a', { waits: { fresh: 0, again: 5 } })], nothing), [
-    { webhook: 'a', workspace: 'a', fresh: 0, again: PLACES.again },
+  assert.deepEqual(allocateSlots([queue('a', { waits: { fresh: 0, again: 5 } })], nothing), [
+    { webhook: 'a', workspace: 'a', fresh: 0, again: SLOTS.again },
   ])
   assert.deepEqual(
-    allot([queue('a', { inFlight: { fresh: PLACES.webhook, again: PLACES.again } })], nothing),
-    [],
-  )
-  assert.deepEqual(allot([queue('a')], { ...nothing, inFlight: PLACES.all }), [])
-  assert.deepEqual(
-    allot([queue('a')], { ...nothing, ofWorkspace: new Map([['a', PLACES.workspace]]) }),
-    [],
-  )
-  assert.deepEqual(
-    allot([queue('a', { failures: 3 }), queue('b')], { ...nothing, failing: PLACES.failing }).map(
-      ({ webhook }) => webhook,
+    allocateSlots(
+      [queue('a', { inFlight: { fresh: SLOTS.webhook, again: SLOTS.again } })],
+      nothing,
     ),
+    [],
+  )
+  assert.deepEqual(allocateSlots([queue('a')], { ...nothing, inFlight: SLOTS.all }), [])
+  assert.deepEqual(
+    allocateSlots([queue('a')], { ...nothing, ofWorkspace: new Map([['a', SLOTS.workspace]]) }),
+    [],
+  )
+  assert.deepEqual(
+    allocateSlots([queue('a', { failures: 3 }), queue('b')], {
+      ...nothing,
+      failing: SLOTS.failing,
+    }).map(({ webhook }) => webhook),
     ['b'],
   )
   // One place is left, and goes to the one that has least.
-  const last = allot([queue('a', { inFlight: { fresh: 2, again: 0 } }), queue('b')], {
+  const last = allocateSlots([queue('a', { inFlight: { fresh: 2, again: 0 } }), queue('b')], {
     ...nothing,
-    inFlight: PLACES.all - 1,
+    inFlight: SLOTS.all - 1,
   })
   assert.deepEqual(last, [{ webhook: 'b', workspace: 'b', fresh: 1, again: 0 }])
 })
@@ -186,14 +190,14 @@ test('whatever waits, no bound is passed, no place is idle that somebody could u
         webhook: fc.uuid(),
         workspace: fc.constantFrom('a', 'b', 'c', 'd'),
         failures: fc.constantFrom(0, 0, 1, 20),
-        inFlight: fc.record({ fresh: fc.nat(PLACES.webhook), again: fc.nat(PLACES.again) }),
+        inFlight: fc.record({ fresh: fc.nat(SLOTS.webhook), again: fc.nat(SLOTS.again) }),
         waits: fc.record({ fresh: fc.nat(40), again: fc.nat(3) }),
       }),
       { maxLength: 60 },
     )
     .map((all) => [...new Map(all.map((each) => [each.webhook, each])).values()])
   fc.assert(
-    fc.property(queues, fc.nat(PLACES.all), fc.nat(PLACES.failing), (all, inFlight, failing) => {
+    fc.property(queues, fc.nat(SLOTS.all), fc.nat(SLOTS.failing), (all, inFlight, failing) => {
       const ofWorkspace = new Map<string, number>()
       for (const each of all)
         ofWorkspace.set(
@@ -201,7 +205,10 @@ test('whatever waits, no bound is passed, no place is idle that somebody could u
           (ofWorkspace.get(each.workspace) ?? 0) + each.inFlight.fresh + each.inFlight.again,
         )
       const shares = new Map(
-        allot(all, { inFlight, failing, ofWorkspace }).map((share) => [share.webhook, share]),
+        allocateSlots(all, { inFlight, failing, ofWorkspace }).map((share) => [
+          share.webhook,
+          share,
+        ]),
       )
       let begun = 0
       let begunFailing = 0
@@ -212,27 +219,27 @@ test('whatever waits, no bound is passed, no place is idle that somebody could u
         assert.ok(
           fresh === 0 ||
             each.inFlight.fresh + fresh <=
-              (each.failures > 0 ? PLACES.failingWebhook : PLACES.webhook),
+              (each.failures > 0 ? SLOTS.failingWebhook : SLOTS.webhook),
         )
-        assert.ok(again === 0 || each.inFlight.again + again <= PLACES.again)
+        assert.ok(again === 0 || each.inFlight.again + again <= SLOTS.again)
         begun += fresh + again
         if (each.failures > 0) begunFailing += fresh + again
         used.set(each.workspace, (used.get(each.workspace) ?? 0) + fresh + again)
       }
-      assert.ok(begun === 0 || inFlight + begun <= PLACES.all)
-      assert.ok(begunFailing === 0 || failing + begunFailing <= PLACES.failing)
+      assert.ok(begun === 0 || inFlight + begun <= SLOTS.all)
+      assert.ok(begunFailing === 0 || failing + begunFailing <= SLOTS.failing)
       for (const [workspace, count] of used)
-        assert.ok(count <= Math.max(PLACES.workspace, ofWorkspace.get(workspace) ?? 0))
+        assert.ok(count <= Math.max(SLOTS.workspace, ofWorkspace.get(workspace) ?? 0))
       for (const each of all) {
         const isFree =
-          inFlight + begun < PLACES.all &&
-          (used.get(each.workspace) ?? 0) < PLACES.workspace &&
+          inFlight + begun < SLOTS.all &&
+          (used.get(each.workspace) ?? 0) < SLOTS.workspace &&
           each.failures === 0
         const share = shares.get(each.webhook)?.fresh ?? 0
         if (isFree)
           assert.equal(
             share,
-            Math.max(0, Math.min(each.waits.fresh, PLACES.webhook - each.inFlight.fresh)),
+            Math.max(0, Math.min(each.waits.fresh, SLOTS.webhook - each.inFlight.fresh)),
             'an idle place',
           )
       }
@@ -255,13 +262,13 @@ test('receivers that hang hold their own places: everybody else’s deliveries a
   await process.until(() => process.of('alices').length === 60)
   assert.equal(process.hanging.length, process.of('hangs').length)
   assert.ok(
-    process.of('mallor').length + process.of('/hangs').length >= PLACES.workspace,
+    process.of('mallor').length + process.of('/hangs').length >= SLOTS.workspace,
     'mallory’s places are all taken',
   )
-  assert.ok(process.of('/hangs').length <= PLACES.workspace, 'and no more')
+  assert.ok(process.of('/hangs').length <= SLOTS.workspace, 'and no more')
   assert.equal(
     process.of('alice-hangs').length,
-    PLACES.webhook,
+    SLOTS.webhook,
     'the other webhook of the same sub-account hangs within its own places',
   )
   // Once they have failed they have fewer.
@@ -281,7 +288,7 @@ test('receivers that hang hold their own places: everybody else’s deliveries a
     process.hanging.find(
       ({ url }) =>
         process.hanging.filter((each) => each.url === url).length >
-        PLACES.failingWebhook + PLACES.again,
+        SLOTS.failingWebhook + SLOTS.again,
     )
   for (let each = tooMany(); each; each = tooMany()) {
     process.hanging.splice(process.hanging.indexOf(each), 1)

@@ -8,7 +8,7 @@ import { formatAmount } from '@custody/chains'
 import { verifyWebhook } from '@custody/client'
 import { listen } from '../src/operator/listen.ts'
 import { call, fundedWallet, TestPlatform, transferBody, waitFor, type User } from './harness.ts'
-import { sees } from './told.ts'
+import { assertsEventTypes } from './event-assertions.ts'
 
 /**
  * Webhooks of a whole platform: from a chain to a receiver, over the platform's death; and `npx
@@ -313,4 +313,7 @@ test('the command itself: lines on standard output, and Ctrl-C ends it with what
   assert.ok(lines.slice(0, -1).every(({ type }) => type === 'address.created'))
 })
 
-sees(() => platform.database, ['transaction.updated', 'wallet.created', 'address.created'])
+assertsEventTypes(
+  () => platform.database,
+  ['transaction.updated', 'wallet.created', 'address.created'],
+)

@@ -15,7 +15,7 @@ import { TRIES_MAX } from '../src/webhooks/schedule.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { call, type User, waitFor } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
-import { sees } from './told.ts'
+import { assertsEventTypes } from './event-assertions.ts'
 
 /**
  * Webhooks over the real API, a real database and real receivers. Time passes only when a test
@@ -721,4 +721,4 @@ test('an endpoint is refused with its field named, and makes nothing', async () 
   )
 })
 
-sees(() => api.database, ['webhook.test', 'webhook.disabled'])
+assertsEventTypes(() => api.database, ['webhook.test', 'webhook.disabled'])

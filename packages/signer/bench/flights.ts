@@ -8,7 +8,7 @@ import {
   type Answer,
   type Caller,
   type Workspace,
-} from '../test/house.ts'
+} from '../test/signer-cluster.ts'
 
 /** What two nodes are asked to sign. */
 export interface Item {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { publicKeysBelow, solana, type Asset, type Curve, type Network } from '@custody/chains'
 import { interleaved, median, report } from '../../../test/figures.ts'
 import { complete, keygenSessions, openVaults, signSessions } from '../../threshold/test/helpers.ts'
-import { House, pay, registry, transfer, Workspace } from '../test/house.ts'
+import { SignerCluster, pay, registry, transfer, Workspace } from '../test/signer-cluster.ts'
 import { ethPayments, good, inFlight, PAIRS, type Item } from './flights.ts'
 
 /**
@@ -20,7 +20,7 @@ const SOL_ASSET = registry.asset('SOL') as Asset
 const SOL_SINK = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM'
 const BLOCKHASH = 'CxKXFd1BtnMt1r8ugTnxoAcfs2vYNj3AyxuCU7p4mN5V'
 
-const house = await House.start(() => {}, 'prepared', 'apart')
+const house = await SignerCluster.start(() => {}, 'prepared', 'apart')
 /** Milliseconds of a processor that the three nodes have used. */
 const nodesMs = (): number =>
   [...house.processes.values()].reduce((sum, { pid }) => {

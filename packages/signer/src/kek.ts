@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { printError, printJson, printLines, TerminalError } from '@custody/chains/terminal'
 import { checkKek } from './kek/check.ts'
-import { surroundingsOf } from './kek/home.ts'
+import { kekContextOf } from './kek/data-dir.ts'
 import { keyStatus, rotate } from './kek/rotate.ts'
 
 /**
@@ -41,7 +41,7 @@ async function main(): Promise<void> {
   } else if (command === 'check' && settings)
     say({ ok: true, ...(await checkKek(process.cwd(), settings, process.env)) })
   else if (command === 'keygen' && settings?.kind === 'pkcs11') {
-    await makeTokenKey(settings, surroundingsOf(process.cwd(), process.env))
+    await makeTokenKey(settings, kekContextOf(process.cwd(), process.env))
     say({ token: settings.token, key: settings.key, id: settings.id ?? null })
   } else throw new TerminalError(...USAGE.split('\n'))
 }

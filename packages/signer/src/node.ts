@@ -7,7 +7,7 @@ import { ConfigError, type Config } from './config.ts'
 import { SubAccounts } from './enrolment/sub-accounts.ts'
 import type { Environment } from './environment.ts'
 import { Refusal } from './errors.ts'
-import { keysAsWritten } from './kek/home.ts'
+import { keysAsWritten } from './kek/data-dir.ts'
 import { awaitVault } from './kek/wait.ts'
 import { Backups } from './keys/backup.ts'
 import { Confirmation } from './keys/confirmation.ts'
@@ -17,14 +17,14 @@ import { PairTests } from './keys/pair-tests.ts'
 import { Refresher } from './keys/refresh.ts'
 import { reason, type Log } from './log.ts'
 import { listenOperator, openOperator } from './operator/server.ts'
-import type { Parts } from './parts.ts'
+import type { NodeContext } from './node-context.ts'
 import { freezeRegistry } from './policy/frozen.ts'
 import { Judge } from './policy/judge.ts'
 import { Coordinator } from './signing/coordinator.ts'
 import { CatchUp } from './signing/catch-up.ts'
 import { Participant } from './signing/participant.ts'
 import { Slots } from './signing/slots.ts'
-import { printsOf } from './prints.ts'
+import { fingerprintsOf } from './fingerprints.ts'
 import { BanReports } from './sessions/ban-reports.ts'
 import { Bans } from './sessions/bans.ts'
 import { Store } from './store/index.ts'
@@ -40,7 +40,7 @@ const CLOCK_TICKS = 15
 export const QUIET_TICKS = 5
 
 export interface RunningNode {
-  parts: Parts
+  parts: NodeContext
   /** Resolves at the end of a round of housekeeping, which runs by itself every two seconds. */
   housekeeping: () => Promise<void>
   stop: () => Promise<void>
@@ -98,7 +98,7 @@ export async function startNode(
     slots: new Slots(),
     log,
   }
-  const parts: Parts = {
+  const parts: NodeContext = {
     config,
     environment,
     log,
@@ -119,7 +119,7 @@ export async function startNode(
   }
   new Participant(signing).listen()
 
-  const prints = printsOf({
+  const prints = fingerprintsOf({
     own: {
       node: config.node,
       certificate: config.tlsCertificate,

@@ -13,10 +13,10 @@ import { parseArgs } from 'node:util'
 import {
   gatheredSchema,
   preparedSchema,
-  readCarried,
+  readRecoveryFile,
   signedSchema,
-  type Prepared,
-} from './recover/carried.ts'
+  type PreparedFile,
+} from './recover/recovery-files.ts'
 import { gather, prepare, Public, send, sign } from './recover/funds.ts'
 import { openForRecovery } from './recover/node.ts'
 import { askNode } from './recover/socket.ts'
@@ -173,7 +173,7 @@ async function runNode(values: Values): Promise<void> {
 /**
  * What could be moved is; the exit code is 1 where something waits for fuel that nobody here has.
  */
-function finished(sent: readonly string[], left: Prepared['left']): void {
+function finished(sent: readonly string[], left: PreparedFile['left']): void {
   const done = !left.some(({ waits }) => waits)
   print({ done, sent, left })
   if (!done) process.exitCode = 1
@@ -233,17 +233,17 @@ const COMMANDS: Record<string, (values: Values) => Promise<void> | void> = {
   plan: (values) => {
     const prepared = prepare(
       new Public(need(values, 'backup')),
-      readCarried(gatheredSchema, need(values, 'in')),
+      readRecoveryFile(gatheredSchema, need(values, 'in')),
     )
     write(need(values, 'out'), prepared)
     print({ transactions: prepared.transactions.length, left: prepared.left, more: prepared.more })
   },
   sign: async (values) => {
-    const prepared = readCarried(preparedSchema, need(values, 'in'))
+    const prepared = readRecoveryFile(preparedSchema, need(values, 'in'))
     write(need(values, 'out'), await sign(prepared, signing(values, prepared.network)))
   },
   send: async (values) => {
-    const signed = readCarried(signedSchema, need(values, 'in'))
+    const signed = readRecoveryFile(signedSchema, need(values, 'in'))
     const failed = await send(new Public(need(values, 'backup')), signed, sending(values))
     print({ sent: signed.signed.map(({ hash }) => hash), failed, more: signed.more })
     if (failed.length > 0) process.exitCode = 1

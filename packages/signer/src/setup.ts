@@ -6,12 +6,12 @@ import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { printError, printLines, printNotice } from '@custody/chains/terminal'
 import type { ConfigFile } from './config.ts'
-import { keyFileOf, makeHomeKey } from './kek/home.ts'
+import { keyFileOf, createDataDirKey } from './kek/data-dir.ts'
 import { readRecoverySecret } from './keys/backup.ts'
 import { readBackup } from './keys/backup-file.ts'
 import { openText } from './keys/sealed.ts'
-import { printsOf } from './prints.ts'
-import { passphraseOf, setupNode, setupRecovery } from './set-up/apart.ts'
+import { fingerprintsOf } from './fingerprints.ts'
+import { passphraseOf, setupNode, setupRecovery } from './set-up/separate-hosts.ts'
 import { named } from './set-up/check.ts'
 import { checkHome, modeOf, runPlatformSetup, tell } from './set-up/command.ts'
 import { repairClock } from './set-up/repair-clock.ts'
@@ -73,7 +73,12 @@ async function setupLocal(
     const recoveryFile = join(parent, `recovery-${node}`)
     const configFile = join(home, 'config.json')
     if (kek || !existsSync(keyFileOf(home)))
-      await makeHomeKey(home, { node, mode: 'local' }, kek ?? { kind: 'file', path: 'kek' }, env)
+      await createDataDirKey(
+        home,
+        { node, mode: 'local' },
+        kek ?? { kind: 'file', path: 'kek' },
+        env,
+      )
     const socket = socketOf(home)
     sockets[node] = socket
     if (existsSync(configFile)) continue
@@ -166,7 +171,7 @@ function openHome({ file, recoverySecretFile, print }: RestoreHome) {
   assertPairs(files)
   const config = JSON.parse(files['config.json']) as ConfigFile
   const own = { node: config.node, certificate: files['tls.crt'], identity: files['identity.pub'] }
-  const prints = printsOf({ own, peers: config.peers, platform: config.platform_certificate })
+  const prints = fingerprintsOf({ own, peers: config.peers, platform: config.platform_certificate })
   const its = prints[String(config.node)] as string
   if (print === null && config.mode !== 'local') {
     throw new SetupError(
@@ -205,7 +210,7 @@ export async function restoreHome(
   closed(home)
   const socket = socketOf(home)
   // A key of its own: the lost home's died with it, and shares come sealed to the recovery key.
-  await makeHomeKey(home, config, kek, env)
+  await createDataDirKey(home, config, kek, env)
   for (const name of ['identity.key', 'identity.pub', 'tls.key', 'tls.crt'] as const)
     write(join(home, name), files[name])
   writeJson(join(home, 'config.json'), { ...config, kek: { kind: 'wrapped' }, socket })

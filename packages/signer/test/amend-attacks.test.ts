@@ -10,7 +10,7 @@ import {
   ETH,
   eth,
   funding,
-  House,
+  SignerCluster,
   now,
   pay,
   refused,
@@ -20,13 +20,13 @@ import {
   transfer,
   usdt,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /**
  * A hostile platform with a caller's own cancellation or speed-up in its hands: what else it could
  * make of them.
  */
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 const ONE = 10n ** 18n
 const GWEI = 1_000_000_000n
@@ -34,7 +34,7 @@ const CHANGE = 0x7fffffff
 let next = 700
 
 before(async () => {
-  house = await House.start()
+  house = await SignerCluster.start()
   workspace = await house.workspace()
 })
 after(async () => {

@@ -8,24 +8,24 @@ import {
   ETH,
   eth,
   funding,
-  House,
+  SignerCluster,
   pay,
   refused,
   signed,
   SINK_BTC,
   SINK_ETH,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /** Rule 9's signed speed-up and rule 14's signed cancel. */
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 const ONE = 10n ** 18n
 const GWEI = 1_000_000_000n
 const CHANGE = 0x7fffffff
 
 before(async () => {
-  house = await House.start()
+  house = await SignerCluster.start()
   workspace = await house.workspace()
 })
 after(async () => {

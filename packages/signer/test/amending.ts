@@ -7,9 +7,9 @@ import {
   SINK_ETH,
   transfer,
   type Caller,
-  type House,
+  type SignerCluster,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /**
  * A payment, and what its caller may ask about it later: to pay more for it, or to take it back.
@@ -62,7 +62,7 @@ export const cancel = (request: SignedRequest, by: SignedRequest) => ({
 })
 
 /** At every node, whatever was signed of it. */
-export async function voided(house: House, request: SignedRequest): Promise<void> {
+export async function voided(house: SignerCluster, request: SignedRequest): Promise<void> {
   for (const node of [1, 2, 3])
     assert.equal((await house.post(node, '/void', { request, force: true })).body.voided, true)
 }

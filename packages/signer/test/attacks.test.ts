@@ -8,7 +8,7 @@ import {
   ETH,
   eth,
   funding,
-  House,
+  SignerCluster,
   now,
   pay,
   registry,
@@ -19,10 +19,10 @@ import {
   type Answer,
   type Caller,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /** A hostile platform asks; the nodes refuse, with a reason, on both sides of the pair. */
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 let caller: Caller
 const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
@@ -30,7 +30,7 @@ const ONE = 10n ** 18n
 const from = [1, ETH.chain_index, 0]
 
 before(async () => {
-  house = await House.start(
+  house = await SignerCluster.start(
     (config) => {
       config.budget_fee_caps = 3
     },
@@ -483,7 +483,7 @@ describe('rules 1 and 2: who asks', () => {
     )
     const elsewhere = await signRequest({
       apiKey: caller.api_key,
-      privateKey: (await import('./house.ts')).callerKey,
+      privateKey: (await import('./signer-cluster.ts')).callerKey,
       method: 'POST',
       uri: '/dac/v1/estimate-fee',
       body: request.body,
@@ -1131,7 +1131,7 @@ describe("rule 15: the operator's order", () => {
 
 describe('rule 1: enrolment is immutable', () => {
   test('the same again is fine, another is not, and the tank belongs to no caller', async () => {
-    const { callerPem } = await import('./house.ts')
+    const { callerPem } = await import('./signer-cluster.ts')
     const enrolment = {
       api_key: randomUUID(),
       public_key_pem: callerPem,

@@ -5,13 +5,13 @@ import { createPublicKey, randomUUID, verify } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { canonicalJson } from '@custody/request-auth'
 import { sha256hex } from '../src/canonical.ts'
-import { BTC, ETH, House, type Answer, type Workspace } from './house.ts'
+import { BTC, ETH, SignerCluster, type Answer, type Workspace } from './signer-cluster.ts'
 
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 
 before(async () => {
-  house = await House.start()
+  house = await SignerCluster.start()
   workspace = await house.workspace()
 })
 after(async () => {

@@ -10,16 +10,29 @@ import { fingerprintOf } from '../src/sessions/bans.ts'
 import { restoreHome } from '../src/setup.ts'
 import type { BanStatement } from '../src/store/entries/people.ts'
 import { Store } from '../src/store/index.ts'
-import { ETH, eth, House, pay, refused, signed, SINK_ETH, transfer, type Json } from './house.ts'
+import {
+  ETH,
+  eth,
+  SignerCluster,
+  pay,
+  refused,
+  signed,
+  SINK_ETH,
+  transfer,
+  type Json,
+} from './signer-cluster.ts'
 import { TakenOver } from './taken-over.ts'
 
 const path = [1, ETH.chain_index, 0]
-async function started(t: TestContext, ...args: Parameters<typeof House.start>): Promise<House> {
-  const house = await House.start(...args)
+async function started(
+  t: TestContext,
+  ...args: Parameters<typeof SignerCluster.start>
+): Promise<SignerCluster> {
+  const house = await SignerCluster.start(...args)
   t.after(() => house.stop())
   return house
 }
-const status = async (house: House, node: number): Promise<Json> =>
+const status = async (house: SignerCluster, node: number): Promise<Json> =>
   (await house.get(node, '/status')).body
 async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 200; tries++) {
@@ -28,12 +41,12 @@ async function until(what: string, isSo: () => Promise<boolean>): Promise<void> 
   }
   throw new Error(`not within 20 s: ${what}`)
 }
-const reported = (house: House, node: number, reports: Json) =>
+const reported = (house: SignerCluster, node: number, reports: Json) =>
   until(
     `node ${node} has the reports`,
     async () => JSON.stringify((await status(house, node)).ban_reports) === JSON.stringify(reports),
   )
-const identityOf = (house: House, node: number): string =>
+const identityOf = (house: SignerCluster, node: number): string =>
   fingerprintOf(createPublicKey(house.peers.nodes[node - 1]!.identity))
 
 test(

@@ -21,7 +21,14 @@ import {
 import { ed25519 } from '@noble/curves/ed25519.js'
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { House, pay, registry, transfer, type Answer, type Caller } from './house.ts'
+import {
+  SignerCluster,
+  pay,
+  registry,
+  transfer,
+  type Answer,
+  type Caller,
+} from './signer-cluster.ts'
 
 /**
  * Cardano: a hostile platform asks for another payment than the caller signed; both nodes refuse.
@@ -31,12 +38,12 @@ const SINK = 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz'
 const OTHER = 'addr_test1wrphkx6acpnf78fuvxn0mkew3l0fd058hzquvz7w36x4gtcl6szpr'
 const WORKSPACE = 'cardano'
 const HEAD = 200_000_000
-let house: House
+let house: SignerCluster
 let key: { publicKey: Uint8Array; chainCode: Uint8Array }
 let next = 1
 
 before(async () => {
-  house = await House.start()
+  house = await SignerCluster.start()
   const { status, body } = await house.post(1, '/key', { workspace: WORKSPACE, curve: 'ed25519' })
   assert.equal(status, 200, JSON.stringify(body))
   key = {

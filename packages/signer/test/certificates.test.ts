@@ -20,7 +20,7 @@ import { OwnCertificate } from '../src/transport/own-certificate.ts'
 import {
   ETH,
   eth,
-  House,
+  SignerCluster,
   pay,
   signed,
   SINK_ETH,
@@ -28,7 +28,7 @@ import {
   type Answer,
   type Caller,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /**
  * Expiry and renewal of the TLS certificates of nodes and platform. Dates are relative to the clock
@@ -106,7 +106,7 @@ async function sign(
 }
 
 test('peers and platform refuse an expired certificate in both directions, and accept it after a renewal without a restart', async () => {
-  const house = await House.start(undefined, 'prepared', 'here', async (parent) => {
+  const house = await SignerCluster.start(undefined, 'prepared', 'here', async (parent) => {
     for (const name of PARTIES) await expire(join(parent, name))
   })
   try {
@@ -174,7 +174,7 @@ test('peers and platform refuse an expired certificate in both directions, and a
 })
 
 test('renewing nodes one after the other and the platform keeps identities and interrupts no signature', async () => {
-  const house = await House.start()
+  const house = await SignerCluster.start()
   try {
     const workspace = await house.workspace()
     const caller = await workspace.caller()
@@ -348,7 +348,7 @@ test('a certificate that is made in 2040 ends in 2060: dates beyond 2049 have an
 })
 
 test('a node starts after a renewal that was killed anywhere', async () => {
-  const house = await House.start()
+  const house = await SignerCluster.start()
   try {
     const { home, port } = house.peers.nodes[0]!
     const text = read(home, 'tls.crt')
@@ -418,7 +418,7 @@ test('a running node ignores a certificate of another key, presents a renewed on
 })
 
 test('the check of a finished configuration reports certificates that expire soon or have expired', async () => {
-  const house = await House.start(undefined, 'prepared', 'here', async (parent) => {
+  const house = await SignerCluster.start(undefined, 'prepared', 'here', async (parent) => {
     await renewCertificate(join(parent, 'node-2'), 20)
     await expire(join(parent, 'node-3'))
   })

@@ -18,7 +18,7 @@ import {
   ETH,
   eth,
   funding,
-  House,
+  SignerCluster,
   pay,
   SINK_BTC,
   SINK_ETH,
@@ -26,7 +26,7 @@ import {
   type Caller,
   type Json,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /**
  * Node 1 cheats in signing, with its real share and engine. Nodes 2 and 3 are honest. No more than
@@ -36,7 +36,7 @@ const SESSIONS = 250
 const PATH = [1, ETH.chain_index, 0]
 
 class Scene {
-  house!: House
+  house!: SignerCluster
   workspace!: Workspace
   caller!: Caller
   node!: CheatingNode
@@ -50,7 +50,7 @@ class Scene {
     meanwhile: (scene: Scene) => Promise<unknown> = async () => {},
   ): Promise<Scene> {
     const scene = new Scene()
-    scene.house = await House.start(undefined, 'prepared', where)
+    scene.house = await SignerCluster.start(undefined, 'prepared', where)
     scene.workspace = await scene.house.workspace()
     scene.caller = await scene.workspace.caller()
     await meanwhile(scene)

@@ -8,7 +8,7 @@ import { openShare, shiftedShare, type Signing } from '../../threshold/test/open
 import { hex, sha256, sha256hex } from '../src/canonical.ts'
 import { loadConfig, type Config } from '../src/config.ts'
 import { NO_BINDING, seal, type Binding, type Header } from '../src/envelope.ts'
-import { bindingOf, keyFileOf, openHome, surroundingsOf } from '../src/kek/home.ts'
+import { bindingOf, keyFileOf, openDataDir, kekContextOf } from '../src/kek/data-dir.ts'
 import { hashOfUnsigned } from '../src/policy/order.ts'
 import type { Bans } from '../src/sessions/bans.ts'
 import { Batch, type RoundMessages } from '../src/sessions/batch.ts'
@@ -18,7 +18,7 @@ import { Store } from '../src/store/index.ts'
 import { writeFrame } from '../src/transport/channel.ts'
 import { Link } from '../src/transport/client.ts'
 import { takesCalls } from './channels.ts'
-import type { House, Json, Workspace } from './house.ts'
+import type { SignerCluster, Json, Workspace } from './signer-cluster.ts'
 
 /**
  * Node 1, taken over: the test has its home, its keys, its port and its opened share. It asks the
@@ -77,7 +77,7 @@ const NO_BANS = {
 } as unknown as Bans
 
 export class CheatingNode {
-  readonly #house: House
+  readonly #house: SignerCluster
   readonly #workspace: Workspace
   readonly #config: Config
   readonly #vault: Vault
@@ -100,7 +100,7 @@ export class CheatingNode {
   readonly told: { height: number; rounds: number }[] = []
 
   private constructor(o: {
-    house: House
+    house: SignerCluster
     workspace: Workspace
     config: Config
     vault: Vault
@@ -157,7 +157,7 @@ export class CheatingNode {
 
   /** @param stop how node 1 is stopped that runs there */
   static async takeOver(
-    house: House,
+    house: SignerCluster,
     workspace: Workspace,
     stop: (node: number) => Promise<unknown>,
   ): Promise<CheatingNode> {
@@ -166,7 +166,7 @@ export class CheatingNode {
     const config = loadConfig(home)
     const [sealing] = await openKeys(
       readKeyFile(keyFileOf(home)),
-      surroundingsOf(home, process.env),
+      kekContextOf(home, process.env),
       bindingOf(config),
     )
     const store = new Store(join(home, 'record.sqlite'), () => Date.now())
@@ -175,7 +175,7 @@ export class CheatingNode {
       workspace,
       config,
       store,
-      vault: await openHome(home, config, process.env),
+      vault: await openDataDir(home, config, process.env),
       sealing: sealing!,
     })
     await new Promise<void>((resolve) => {

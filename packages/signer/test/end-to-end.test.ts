@@ -8,7 +8,7 @@ import {
   ETH,
   eth,
   funding,
-  House,
+  SignerCluster,
   pay,
   SINK_BTC,
   SINK_ETH,
@@ -16,16 +16,16 @@ import {
   usdt,
   type Caller,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 import { recoverTransactionAddress } from 'viem'
 import { Transaction } from 'bitcoinjs-lib'
 
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 let caller: Caller
 
 before(async () => {
-  house = await House.start(undefined, 'own')
+  house = await SignerCluster.start(undefined, 'own')
   workspace = await house.workspace()
   caller = await workspace.caller()
 })

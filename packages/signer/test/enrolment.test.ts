@@ -10,14 +10,14 @@ import { Store } from '../src/store/index.ts'
 import type { PeerHandler } from '../src/transport/peers.ts'
 import { canonicalPublicKey } from '@custody/request-auth'
 import { keyWithLines } from '../../request-auth/test/support.ts'
-import { callerPem, House, type Json } from './house.ts'
+import { callerPem, SignerCluster, type Json } from './signer-cluster.ts'
 
 /**
  * Rule 1: a sub-account's name and index are bound by all three nodes, unique both ways, for ever.
  */
-let house: House
+let house: SignerCluster
 before(async () => {
-  house = await House.start(undefined, 'prepared', 'apart')
+  house = await SignerCluster.start(undefined, 'prepared', 'apart')
 })
 after(async () => {
   await house.stop()

@@ -5,19 +5,28 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { restoreHome } from '../src/setup.ts'
 import { Store } from '../src/store/index.ts'
-import { ETH, eth, House, pay, SINK_ETH, transfer, type Caller, type Workspace } from './house.ts'
+import {
+  ETH,
+  eth,
+  SignerCluster,
+  pay,
+  SINK_ETH,
+  transfer,
+  type Caller,
+  type Workspace,
+} from './signer-cluster.ts'
 
 /**
  * Whoever takes a disk after a refresh, with its key-encryption key, must not find the shares of
  * before.
  */
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 let caller: Caller
 let nonce = 0
 const images = mkdtempSync(join(tmpdir(), 'signer-images-'))
 before(async () => {
-  house = await House.start(undefined, 'prepared', 'apart')
+  house = await SignerCluster.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
   caller = await workspace.caller()
 })

@@ -6,7 +6,7 @@ import { assertExclusive, decodeDecoded, encodeDecoded } from '../src/policy/exc
 import { accountOf, assertNonce, isNonceGap, isUnheardOf } from '../src/policy/nonce.ts'
 import type { Subject, Verdict } from '../src/policy/order.ts'
 import type { State, StepEntry } from '../src/store/state.ts'
-import { BTC, btc, ETH, eth, funding, registry } from './house.ts'
+import { BTC, btc, ETH, eth, funding, registry } from './signer-cluster.ts'
 import { KEYS, staked, trx, TRX, WALLET } from './judging.ts'
 
 /**

@@ -10,14 +10,14 @@ import { signedBackup, type BackupFile } from '../src/keys/backup-file.ts'
 import { Confirmation } from '../src/keys/confirmation.ts'
 import { makeRecovery } from '../src/set-up/files.ts'
 import { sealText } from '../src/keys/sealed.ts'
-import { printOf } from '../src/prints.ts'
+import { fingerprintOf } from '../src/fingerprints.ts'
 import { restoreHome } from '../src/setup.ts'
 import { Store } from '../src/store/index.ts'
 import {
   callerPem,
   ETH,
   eth,
-  House,
+  SignerCluster,
   now,
   pay,
   refused,
@@ -27,7 +27,7 @@ import {
   type Caller,
   type Json,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /**
  * Somebody can write to the places where the nodes' backups are stored, has no recovery secret, and
@@ -37,7 +37,7 @@ import {
 const THIEF = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 const NODES = [1, 2, 3] as const
 
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 let caller: Caller
 /** Enrolled at node 1 alone: its operator typed it, the others' did not. */
@@ -46,10 +46,10 @@ let number = 0
 const place = (name: string): string => join(house.home, name)
 const secretOf = (node: number): string => place(`recovery-${node}`)
 const homeOf = (node: number): string => house.peers.nodes[node - 1]!.home
-const printOfNode = (node: number): string => printOf(node, house.peers.nodes[node - 1]!)
+const printOfNode = (node: number): string => fingerprintOf(node, house.peers.nodes[node - 1]!)
 
 before(async () => {
-  house = await House.start()
+  house = await SignerCluster.start()
   workspace = await house.workspace()
   caller = await workspace.caller()
   alone = await workspace.caller(1, 'full', [1])

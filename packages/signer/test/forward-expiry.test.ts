@@ -6,21 +6,21 @@ import {
   callerKey,
   ETH,
   eth,
-  House,
+  SignerCluster,
   now,
   refused,
   signed,
   SINK_ETH,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /** Rule 13, by the clocks of the nodes, which this test sets: they run in its process. */
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 const ONE = 10n ** 18n
 
 before(async () => {
-  house = await House.start()
+  house = await SignerCluster.start()
   workspace = await house.workspace()
 })
 after(async () => {

@@ -22,7 +22,7 @@ import {
   ETH,
   eth,
   funding,
-  House,
+  SignerCluster,
   now,
   pay,
   SINK_BTC,
@@ -33,13 +33,13 @@ import {
   type Caller,
   type Json,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /**
  * Rule 13: a hostile platform holds a caller's standing rule, and moves nothing that the rule does
  * not name.
  */
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 const ONE = 10n ** 18n
 const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
@@ -48,7 +48,7 @@ const FEE = 21_000n * 2_000_000_000n
 const GWEI = 1_000_000_000n
 
 before(async () => {
-  house = await House.start(undefined, 'prepared', 'apart')
+  house = await SignerCluster.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
 })
 after(async () => {

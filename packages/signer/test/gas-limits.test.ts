@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { evm, traitsOf, type Network } from '@custody/chains'
-import { ETH, eth, registry, SINK_ETH, usdt } from './house.ts'
+import { ETH, eth, registry, SINK_ETH, usdt } from './signer-cluster.ts'
 import { addressOf, asksAbout, asksPay, Bench, IAT, pay } from './judging.ts'
 
 /**

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 
 import { openedBy } from '../src/hardening.ts'
-import { editConfigs, freePorts, makeHomes, runNode } from './homes.ts'
+import { editConfigs, freePorts, createDataDirs, runNode } from './data-dirs.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'signer-hardening-'))
 after(() => {
@@ -16,7 +16,7 @@ const MAIN = join(import.meta.dirname, '../src/main.ts')
 
 async function homeOf(name: string, mode: 'local' | 'mainnet'): Promise<string> {
   const parent = join(folder, name)
-  await makeHomes(parent, await freePorts(3))
+  await createDataDirs(parent, await freePorts(3))
   editConfigs(parent, (config) => {
     config.mode = mode
     config.kek = { kind: 'wrapped' }

@@ -7,7 +7,7 @@ import { history, historyBodySchema } from '../src/api/history.ts'
 import type { Body } from '../src/store/entries/index.ts'
 import { importable } from '../src/store/imported.ts'
 import { Store } from '../src/store/index.ts'
-import type { Parts } from '../src/parts.ts'
+import type { NodeContext } from '../src/node-context.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'signer-history-'))
 after(() => {
@@ -24,7 +24,7 @@ interface Page {
 
 function opened(name: string): { store: Store; page: (from: number, limit?: number) => Page } {
   const store = new Store(join(folder, `${name}.sqlite`), () => 1_800_000_000_000)
-  const parts = { config: { node: 1 }, store } as unknown as Parts
+  const parts = { config: { node: 1 }, store } as unknown as NodeContext
   return {
     store,
     page: (from, limit) =>

@@ -11,7 +11,7 @@ import { Spending } from '../src/store/spending.ts'
 import {
   ETH,
   eth,
-  House,
+  SignerCluster,
   pay,
   refused,
   signed,
@@ -20,20 +20,20 @@ import {
   type Answer,
   type Caller,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /**
  * A host's clock that was wrong once must not stop its node for as long as it was wrong, and must
  * not take it back in time.
  */
 const DAY_MS = 86_400_000
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 let caller: Caller
 let number = 0
 
 before(async () => {
-  house = await House.start()
+  house = await SignerCluster.start()
   workspace = await house.workspace()
   caller = await workspace.caller()
 })

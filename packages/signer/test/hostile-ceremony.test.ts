@@ -4,18 +4,18 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { NO_BINDING } from '../src/envelope.ts'
-import { callBytesMax, Room } from '../src/transport/room.ts'
+import { callBytesMax, MemoryBudget } from '../src/transport/memory-budget.ts'
 import { CheatingNode } from './cheating-node.ts'
-import { House, type Json, type Workspace } from './house.ts'
+import { SignerCluster, type Json, type Workspace } from './signer-cluster.ts'
 
 /** Node 1 leads runs of three and test signatures, and lies in them. Nodes 2 and 3 are honest. */
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 let node: CheatingNode
 const fresh = () => randomBytes(32).toString('hex')
 
 before(async () => {
-  house = await House.start(undefined, 'prepared', 'here')
+  house = await SignerCluster.start(undefined, 'prepared', 'here')
   workspace = await house.workspace()
   node = await CheatingNode.takeOver(house, workspace, (each) => house.stopHere(each))
 })
@@ -136,7 +136,7 @@ test('a call that is larger than its kind has reason to be is cut off before it 
 })
 
 test('of one peer no more is in memory than a large order and a third of it', async () => {
-  const room = new Room()
+  const room = new MemoryBudget()
   const order = callBytesMax('/peer/sign/open')
   const release = room.take(1, order)
   assert.throws(() => room.take(1, order), /bytes of calls at a time/)
@@ -144,7 +144,7 @@ test('of one peer no more is in memory than a large order and a third of it', as
   release()
   release()
   const again = room.take(1, order)
-  room.take(1, Room.bytesMax - order)
+  room.take(1, MemoryBudget.bytesMax - order)
   assert.throws(() => room.take(1, 1))
   again()
   room.take(1, 1)

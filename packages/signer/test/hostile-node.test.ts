@@ -11,21 +11,21 @@ import { withRounds } from '../src/signing/rounds.ts'
 import {
   ETH,
   eth,
-  House,
+  SignerCluster,
   pay,
   SINK_ETH,
   transfer,
   type Caller,
   type Json,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 import { TakenOver } from './taken-over.ts'
 
 /**
  * Node 1 is taken over: the test holds its keys, its record and its port, and speaks for it. Node 2
  * is honest.
  */
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 let caller: Caller
 let node1: TakenOver
@@ -36,7 +36,7 @@ const path = [1, ETH.chain_index, 0]
 const OTHER = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
 
 before(async () => {
-  house = await House.start(undefined, 'prepared', 'apart')
+  house = await SignerCluster.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
   caller = await workspace.caller()
   node1 = await TakenOver.start(house, 1)

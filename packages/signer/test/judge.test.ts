@@ -8,7 +8,7 @@ import { assertRun, each, eachNow, RUN_MAX } from '../src/policy/run.ts'
 import type { Proven } from '../src/intent/request.ts'
 import { Spending } from '../src/store/spending.ts'
 import { State } from '../src/store/state.ts'
-import { ETH, eth, SINK_ETH, type Caller } from './house.ts'
+import { ETH, eth, SINK_ETH, type Caller } from './signer-cluster.ts'
 import {
   addressOf,
   asksAbout,

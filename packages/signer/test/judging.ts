@@ -20,7 +20,14 @@ import type { Context } from '../src/policy/context.ts'
 import { Judge } from '../src/policy/judge.ts'
 import { orderSchema, type Order, type Receipt, type Verdict } from '../src/policy/order.ts'
 import { Store } from '../src/store/index.ts'
-import { callerKey, callerPem, registry, SINK_ETH, type Caller, type Workspace } from './house.ts'
+import {
+  callerKey,
+  callerPem,
+  registry,
+  SINK_ETH,
+  type Caller,
+  type Workspace,
+} from './signer-cluster.ts'
 
 /**
  * One node's judgement by itself: a record of its own on disk, a clock that stands, keys of this

@@ -17,11 +17,11 @@ import { sealedUnder } from '@custody/threshold'
 import { startBao, withoutBao, type Bao } from '../../key-encryption/test/bao.ts'
 import { makeToken, withoutToken } from '../../key-encryption/test/softhsm.ts'
 import { loadConfig } from '../src/config.ts'
-import { openHome } from '../src/kek/home.ts'
+import { openDataDir } from '../src/kek/data-dir.ts'
 import { keyStatus, rotate } from '../src/kek/rotate.ts'
 import { readShares } from '../src/store/shares.ts'
-import { ETH, eth, House, pay, SINK_ETH, transfer } from './house.ts'
-import { freePorts, makeHomes, runNode } from './homes.ts'
+import { ETH, eth, SignerCluster, pay, SINK_ETH, transfer } from './signer-cluster.ts'
+import { freePorts, createDataDirs, runNode } from './data-dirs.ts'
 import { copyOf } from './prepared.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'signer-kek-'))
@@ -43,7 +43,7 @@ const byPassphrase = { kind: 'passphrase' as const, file: passphrase }
 
 /** Every share of a home opens: what a node does before it signs. */
 async function opens(home: string): Promise<number> {
-  const vault = await openHome(home, loadConfig(home), process.env)
+  const vault = await openDataDir(home, loadConfig(home), process.env)
   let count = 0
   for (const { sealedShare, engine, curve, keyId, epoch, party } of readShares(
     join(home, 'record.shares'),
@@ -68,7 +68,7 @@ const kek = (args: string[], env: NodeJS.ProcessEnv = {}) => {
 }
 
 /** An order's signature by each pair of nodes. */
-async function signsByEveryPair(house: House): Promise<void> {
+async function signsByEveryPair(house: SignerCluster): Promise<void> {
   const workspace = await house.workspace()
   const caller = await workspace.caller()
   let nonce = 0
@@ -103,9 +103,9 @@ test(
     const tokenFile = await bao.tokenFile('node-3')
     const { module, token, pinFile, conf } = makeToken(folder, 'custody')
     process.env['SOFTHSM2_CONF'] = conf
-    const house = new House()
+    const house = new SignerCluster()
     ended.push(() => house.stop())
-    await makeHomes(house.home, await freePorts(3))
+    await createDataDirs(house.home, await freePorts(3))
     house.peers = JSON.parse(readFileSync(join(house.home, 'platform', 'peers.json'), 'utf8'))
     const homeOf = (node: number): string => join(house.home, `node-${node}`)
     const pkcs11 = `pkcs11:module=${module},token=${token},key=node-2,id=02,pin_file=${pinFile}`
@@ -202,9 +202,9 @@ test(
 )
 
 test('a home of before, under its file or its passphrase, signs as it is, and moves', async () => {
-  const house = new House()
+  const house = new SignerCluster()
   ended.push(() => house.stop())
-  await makeHomes(house.home, await freePorts(3), 'own')
+  await createDataDirs(house.home, await freePorts(3), 'own')
   house.peers = JSON.parse(readFileSync(join(house.home, 'platform', 'peers.json'), 'utf8'))
   process.env['CUSTODY_SIGNER_PASSPHRASE_FILE'] = passphrase
   for (const node of [1, 2, 3]) {
@@ -261,7 +261,7 @@ function killedAt(home: string, at: number): number | null {
 
 test('a rotation killed at any step leaves a home whose every share opens, and the next one ends it', async () => {
   const parent = join(folder, 'killed')
-  await makeHomes(parent, await freePorts(3))
+  await createDataDirs(parent, await freePorts(3))
   const original = join(parent, 'node-1')
   // Three tell as much as all of them.
   for (const name of readdirSync(join(original, 'record.shares')).sort().slice(0, -3))
@@ -292,7 +292,7 @@ test('a rotation killed at any step leaves a home whose every share opens, and t
 
 test('a node that waits ends with its standard input, as every node does', async () => {
   const parent = join(folder, 'waiting')
-  await makeHomes(parent, await freePorts(3))
+  await createDataDirs(parent, await freePorts(3))
   const home = join(parent, 'node-1')
   const file = JSON.parse(readFileSync(join(home, 'keys.json'), 'utf8'))
   const [nobody] = await freePorts(1)
@@ -335,7 +335,7 @@ test('a node that waits ends with its standard input, as every node does', async
 
 test('what cannot be is refused before anything is written', async () => {
   const parent = join(folder, 'refused')
-  await makeHomes(parent, await freePorts(3))
+  await createDataDirs(parent, await freePorts(3))
   const home = join(parent, 'node-2')
   const wrong = { ...byPassphrase, file: fileOf('short', 'short\n') }
   const written = () => [
@@ -359,9 +359,9 @@ test('what cannot be is refused before anything is written', async () => {
     /another key than the one that wrapped/,
   )
   copyFileSync(join(parent, 'node-1', 'keys.json'), join(home, 'keys.json'))
-  await assert.rejects(openHome(home, loadConfig(home), process.env), /belongs elsewhere/)
+  await assert.rejects(openDataDir(home, loadConfig(home), process.env), /belongs elsewhere/)
   rmSync(join(home, 'keys.json'))
-  await assert.rejects(openHome(home, loadConfig(home), process.env), /keys\.json is missing/)
+  await assert.rejects(openDataDir(home, loadConfig(home), process.env), /keys\.json is missing/)
   assert.match(
     kek(['rotate', '--home', home, '--kek', 'usb:x=1']).stderr,
     /--kek: the provider is one of/,

@@ -6,7 +6,7 @@ import { restoreHome } from '../src/setup.ts'
 import {
   ETH,
   eth,
-  House,
+  SignerCluster,
   now,
   pay,
   refused,
@@ -15,9 +15,9 @@ import {
   type Caller,
   type Json,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 let caller: Caller
 let nonce = 0
@@ -31,7 +31,7 @@ const PAIRS = [
 ] as const
 
 before(async () => {
-  house = await House.start(undefined, 'prepared', 'apart')
+  house = await SignerCluster.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
   caller = await workspace.caller()
 })

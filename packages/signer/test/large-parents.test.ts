@@ -5,24 +5,24 @@ import {
   BTC,
   btc,
   funding,
-  House,
+  SignerCluster,
   pay,
   SINK_BTC,
   transfer,
   type Caller,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /**
  * Coins that lie in transactions as large as blocks allow are spent like others: three real nodes,
  * one order.
  */
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 let caller: Caller
 
 before(async () => {
-  house = await House.start()
+  house = await SignerCluster.start()
   workspace = await house.workspace()
   caller = await workspace.caller()
 })

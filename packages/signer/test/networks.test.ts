@@ -5,7 +5,7 @@ import { familyOf, utxo, type Asset, type Network, type UnsignedTransaction } fr
 import { Transaction } from 'bitcoinjs-lib'
 import { encodeFunctionData, erc20Abi, serializeTransaction } from 'viem'
 import {
-  House,
+  SignerCluster,
   pay,
   registry,
   SINK_ETH,
@@ -13,18 +13,18 @@ import {
   type Answer,
   type Caller,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /**
  * The rules hold on every network: a legacy chain, Bitcoin Cash, and EVM networks beside Ethereum.
  */
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 let caller: Caller
 let next = 10
 
 before(async () => {
-  house = await House.start()
+  house = await SignerCluster.start()
   workspace = await house.workspace()
   caller = await workspace.caller()
 })

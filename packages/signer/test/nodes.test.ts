@@ -11,7 +11,7 @@ import { RecordStore } from '../src/store/record.ts'
 import {
   ETH,
   eth,
-  House,
+  SignerCluster,
   now,
   pay,
   SINK_ETH,
@@ -20,9 +20,9 @@ import {
   type Caller,
   type Json,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 /**
  * How long a node waits for an answer of another. One test waits until it is over, and a slow
@@ -33,7 +33,7 @@ const ONE = 10n ** 18n
 const secrets: string[] = []
 
 before(async () => {
-  house = await House.start(
+  house = await SignerCluster.start(
     (config) => {
       config.timeouts_ms.round = ROUND_MS
     },
@@ -119,7 +119,7 @@ test('no certificate, a foreign certificate: no answer at all', async () => {
     /alert|certificate|ECONNRESET|socket|hang up/i,
   )
   const stranger = await import('../src/setup.ts')
-  const foreign = new House()
+  const foreign = new SignerCluster()
   await stranger.setup({ home: foreign.home, ports: [1, 2, 3], mode: 'local' })
   const credentials = {
     key: readFileSync(join(foreign.home, 'platform', 'tls.key'), 'utf8'),

@@ -12,7 +12,7 @@ import type { Lend, Order, Receipt, Subject } from '../src/policy/order.ts'
 import { assertStakes } from '../src/policy/stake.ts'
 import { assertLends, assertTankStakes, tankStakeOrder } from '../src/policy/tank.ts'
 import { State } from '../src/store/state.ts'
-import { ETH, registry, SINK_ETH } from './house.ts'
+import { ETH, registry, SINK_ETH } from './signer-cluster.ts'
 
 /**
  * What proves a request that is old, how long an operator's order stands, and the cap of what no

@@ -10,7 +10,7 @@ import {
   ETH,
   eth,
   funding,
-  House,
+  SignerCluster,
   pay,
   SINK_BTC,
   SINK_ETH,
@@ -19,10 +19,10 @@ import {
   type Caller,
   type Json,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /** Rule 16: what two nodes sign for a recovery without the platform, and what they do not. */
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 let caller: Caller
 const MOST = 10n ** 15n
@@ -66,7 +66,7 @@ async function refused(
 }
 
 before(async () => {
-  house = await House.start(undefined, 'prepared', 'apart')
+  house = await SignerCluster.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
   caller = await workspace.caller()
 })

@@ -1,7 +1,17 @@
 import { xrp, type Network } from '@custody/chains'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BTC, btc, ETH, eth, funding, registry, SINK_BTC, SINK_ETH, usdt } from './house.ts'
+import {
+  BTC,
+  btc,
+  ETH,
+  eth,
+  funding,
+  registry,
+  SINK_BTC,
+  SINK_ETH,
+  usdt,
+} from './signer-cluster.ts'
 import {
   addressOf,
   asksPay,

@@ -14,7 +14,7 @@ import {
   SINK_ETH,
   usdt,
   type Caller,
-} from './house.ts'
+} from './signer-cluster.ts'
 import {
   addressOf,
   asksAbout,

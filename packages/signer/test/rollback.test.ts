@@ -12,22 +12,22 @@ import {
   BTC,
   btc,
   funding,
-  House,
+  SignerCluster,
   pay,
   SINK_BTC,
   transfer,
   type Answer,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /**
  * A disk image of one node is brought back, and its peers are restarted as well: whatever they knew
  * in memory is gone.
  */
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 before(async () => {
-  house = await House.start(undefined, 'prepared', 'apart')
+  house = await SignerCluster.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
 })
 after(async () => {

@@ -11,7 +11,7 @@ import { Ends } from '../src/store/ends.ts'
 import { FuelledAddresses } from '../src/store/fuelled.ts'
 import type { Store } from '../src/store/index.ts'
 import { State } from '../src/store/state.ts'
-import { ETH, registry } from './house.ts'
+import { ETH, registry } from './signer-cluster.ts'
 import { said, TRX } from './judging.ts'
 
 /**

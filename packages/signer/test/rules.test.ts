@@ -17,7 +17,7 @@ import { assertStakes } from '../src/policy/stake.ts'
 import { assertSweeps } from '../src/policy/sweep.ts'
 import { assertLends, assertTankStakes, tankStakeOrder } from '../src/policy/tank.ts'
 import { State, type TankStakeOrder } from '../src/store/state.ts'
-import { BTC, ETH, registry, SINK_ETH } from './house.ts'
+import { BTC, ETH, registry, SINK_ETH } from './signer-cluster.ts'
 import { addressOf, KEYS, said, TRX } from './judging.ts'
 
 /** Each rule by itself, at its edges, and in the words that the platform is told. */

@@ -18,7 +18,7 @@ import {
   ETH,
   eth,
   funding,
-  House,
+  SignerCluster,
   pay,
   registry,
   SINK_BTC,
@@ -27,17 +27,17 @@ import {
   type Answer,
   type Caller,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /**
  * One session signs several payments of one account, number after number: each is judged as if it
  * were alone, and all or none are signed.
  */
 const ONE = 10n ** 18n
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 before(async () => {
-  house = await House.start((config) => {
+  house = await SignerCluster.start((config) => {
     config.budget_fee_caps = 4
   })
   workspace = await house.workspace()

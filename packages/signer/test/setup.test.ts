@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { freePorts, runNode, type HomeConfig } from './homes.ts'
+import { freePorts, runNode, type HomeConfig } from './data-dirs.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'signer-setup-'))
 after(() => {

@@ -14,7 +14,7 @@ import {
   callerPem,
   ETH,
   eth,
-  House,
+  SignerCluster,
   pay,
   registry,
   SINK_ETH,
@@ -22,7 +22,7 @@ import {
   type Answer,
   type Caller,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /**
  * One fuel for several payments: what a hostile platform gets by it, and what is left when a node
@@ -32,10 +32,10 @@ const TANK = [0, ETH.chain_index, 0]
 const COST = { gas: '21000', max_fee_per_gas: '2000000000' }
 /** What each payment alone could be given. */
 const MOST = (21_000n * 2_000_000_000n * 12n) / 10n
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 before(async () => {
-  house = await House.start()
+  house = await SignerCluster.start()
   workspace = await house.workspace()
 })
 after(async () => {

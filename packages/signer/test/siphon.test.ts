@@ -4,7 +4,7 @@ import type { Network } from '@custody/chains'
 import {
   eth,
   ETH,
-  House,
+  SignerCluster,
   pay,
   registry,
   SINK_ETH,
@@ -13,7 +13,7 @@ import {
   type Answer,
   type Caller,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /**
  * What a hostile platform, with a caller who plays along, gets out of a gas tank or burns of
@@ -26,9 +26,9 @@ const CAP = BigInt(ETH.fee_cap)
 const TANK = [0, ETH.chain_index, 0]
 const ONE = 10n ** 18n
 const BASE = registry.network('BASE') as Network
-let house: House
+let house: SignerCluster
 before(async () => {
-  house = await House.start((config) => {
+  house = await SignerCluster.start((config) => {
     config.budget_fee_caps = CAPS
   })
 })
@@ -280,7 +280,7 @@ describe('deposits burnt by their own sweeps', () => {
 describe('network fees of forwards', () => {
   const ruleOf = async (caller: Caller, body: Record<string, unknown>) => {
     const { signRequest } = await import('@custody/request-auth')
-    const { callerKey } = await import('./house.ts')
+    const { callerKey } = await import('./signer-cluster.ts')
     const text = JSON.stringify({
       destination_address: SINK_ETH,
       expires_at: new Date(Date.now() + 86_400_000).toISOString(),

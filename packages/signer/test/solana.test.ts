@@ -10,7 +10,14 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { base58 } from '@scure/base'
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { House, pay, registry, transfer, type Answer, type Caller } from './house.ts'
+import {
+  SignerCluster,
+  pay,
+  registry,
+  transfer,
+  type Answer,
+  type Caller,
+} from './signer-cluster.ts'
 
 /**
  * Solana: a hostile platform asks for another payment than the caller signed; both nodes refuse.
@@ -23,13 +30,13 @@ const SINK = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM'
 const OTHER = 'vines1vzrYbzLMRdu58ou5XTby4qAqVRLmqo36NKPTg'
 const HASH = 'CxKXFd1BtnMt1r8ugTnxoAcfs2vYNj3AyxuCU7p4mN5V'
 const WORKSPACE = 'solana'
-let house: House
+let house: SignerCluster
 let key: { publicKey: Uint8Array; chainCode: Uint8Array }
 let at: (path: readonly number[]) => Uint8Array
 let next = 1
 
 before(async () => {
-  house = await House.start()
+  house = await SignerCluster.start()
   const { status, body } = await house.post(1, '/key', { workspace: WORKSPACE, curve: 'ed25519' })
   assert.equal(status, 200, JSON.stringify(body))
   key = {

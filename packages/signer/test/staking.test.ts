@@ -3,8 +3,16 @@ import type { SignedRequest } from '@custody/request-auth'
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { House, now, pay, registry, transfer, type Answer, type Caller } from './house.ts'
-import type { Workspace } from './house.ts'
+import {
+  SignerCluster,
+  now,
+  pay,
+  registry,
+  transfer,
+  type Answer,
+  type Caller,
+} from './signer-cluster.ts'
+import type { Workspace } from './signer-cluster.ts'
 
 /**
  * Tron's Stake 2.0: a hostile platform stakes more, for another, or turns a stake into something
@@ -14,13 +22,13 @@ const TRX = registry.network('TRX') as Network
 const FRIEND = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
 const THIEF = 'TD3AWYqUF6hcGN5N9Ggg9yGpemnZ6vUYfH'
 const TANK = [0, TRX.chain_index, 0]
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 let next = 1
 let turn = 0
 
 before(async () => {
-  house = await House.start(
+  house = await SignerCluster.start(
     (config) => {
       config.budget_fee_caps = 1
     },

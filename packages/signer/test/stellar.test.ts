@@ -18,7 +18,15 @@ import {
 import { ed25519 } from '@noble/curves/ed25519.js'
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { House, now, pay, registry, transfer, type Answer, type Caller } from './house.ts'
+import {
+  SignerCluster,
+  now,
+  pay,
+  registry,
+  transfer,
+  type Answer,
+  type Caller,
+} from './signer-cluster.ts'
 
 /**
  * Stellar: a hostile platform asks for another payment than the caller signed; both nodes refuse.
@@ -27,13 +35,13 @@ const XLM = registry.network('XLM') as Network
 const SINK = Keypair.random().publicKey()
 const OTHER = Keypair.random().publicKey()
 const WORKSPACE = 'stellar'
-let house: House
+let house: SignerCluster
 let key: { publicKey: Uint8Array; chainCode: Uint8Array }
 let at: (path: readonly number[]) => Uint8Array
 let next = 1
 
 before(async () => {
-  house = await House.start()
+  house = await SignerCluster.start()
   const { status, body } = await house.post(1, '/key', { workspace: WORKSPACE, curve: 'ed25519' })
   assert.equal(status, 200, JSON.stringify(body))
   key = {

@@ -8,7 +8,7 @@ import { Store } from '../src/store/index.ts'
 import { writeFrame } from '../src/transport/channel.ts'
 import { Link } from '../src/transport/client.ts'
 import { takesCalls } from './channels.ts'
-import type { House, Json } from './house.ts'
+import type { SignerCluster, Json } from './signer-cluster.ts'
 
 /**
  * A node of a house whose processes are apart: it is killed, and the test speaks with its keys, its
@@ -29,7 +29,7 @@ export class TakenOver {
     this.store = new Store(join(home, 'record.sqlite'), () => Date.now())
   }
 
-  static async start(house: House, node: number): Promise<TakenOver> {
+  static async start(house: SignerCluster, node: number): Promise<TakenOver> {
     await house.kill(node)
     const { home, port } = house.peers.nodes[node - 1]!
     const taken = new TakenOver(home, node)

@@ -10,7 +10,7 @@ import { IMPORTED } from '../src/store/entries/imported.ts'
 import { Ends } from '../src/store/ends.ts'
 import { State } from '../src/store/state.ts'
 import {
-  House,
+  SignerCluster,
   now,
   pay,
   registry,
@@ -18,7 +18,7 @@ import {
   type Answer,
   type Caller,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /**
  * Tron: a hostile platform asks for another payment, another end, or more of the tank; both nodes
@@ -31,13 +31,13 @@ const USDC = registry.asset('USDC_TRX') as Asset
 const SINK = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
 const OTHER = 'TD3AWYqUF6hcGN5N9Ggg9yGpemnZ6vUYfH'
 const TANK = [0, TRX.chain_index, 0]
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 let next = 1
 let turn = 0
 
 before(async () => {
-  house = await House.start(
+  house = await SignerCluster.start(
     (config) => {
       config.budget_fee_caps = 1
     },

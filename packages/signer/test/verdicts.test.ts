@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sha256hex } from '../src/canonical.ts'
 import { hashOfUnsigned, type Verdict } from '../src/policy/order.ts'
-import { ETH, eth, registry, SINK_ETH, usdt, type Caller } from './house.ts'
+import { ETH, eth, registry, SINK_ETH, usdt, type Caller } from './signer-cluster.ts'
 import {
   addressOf,
   asksAbout,

@@ -5,21 +5,21 @@ import { after, before, describe, test } from 'node:test'
 import {
   ETH,
   eth,
-  House,
+  SignerCluster,
   pay,
   SINK_ETH,
   transfer,
   type Answer,
   type Caller,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 const ONE = 10n ** 18n
 
 before(async () => {
-  house = await House.start(undefined, 'prepared', 'apart')
+  house = await SignerCluster.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
 })
 after(async () => {

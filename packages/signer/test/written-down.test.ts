@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ETH, eth, usdt } from './house.ts'
+import { ETH, eth, usdt } from './signer-cluster.ts'
 import {
   addressOf,
   ask,

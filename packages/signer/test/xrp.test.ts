@@ -4,25 +4,25 @@ import { after, before, test } from 'node:test'
 import { encode } from 'ripple-binary-codec'
 import { classicAddressToXAddress } from 'ripple-address-codec'
 import {
-  House,
+  SignerCluster,
   pay,
   registry,
   transfer,
   type Answer,
   type Caller,
   type Workspace,
-} from './house.ts'
+} from './signer-cluster.ts'
 
 /** XRP: a hostile platform asks for another payment than the caller signed; both nodes refuse. */
 const XRP = registry.network('XRP') as Network
 const SINK = 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh'
 const OTHER = 'rf1BiGeXwwQoi8Z2ueFYTEXSwuJYfV2Jpn'
-let house: House
+let house: SignerCluster
 let workspace: Workspace
 let next = 1
 
 before(async () => {
-  house = await House.start()
+  house = await SignerCluster.start()
   workspace = await house.workspace()
 })
 after(async () => {

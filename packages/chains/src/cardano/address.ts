@@ -1,7 +1,7 @@
 import { blake2b } from '@noble/hashes/blake2.js'
 import { bytesToHex } from '@noble/hashes/utils.js'
 import { base58, bech32 } from '@scure/base'
-import { refusedTag } from '../shapes.ts'
+import { refusedTag } from '../assertions.ts'
 import { ChainError, type Network, type Validation } from '../types.ts'
 import { bytesOf, itemsOf, read, uintOf } from './cbor.ts'
 import { crc32 } from './crc32.ts'

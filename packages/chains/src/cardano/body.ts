@@ -1,6 +1,6 @@
 import { blake2b } from '@noble/hashes/blake2.js'
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
-import { shape } from '../shapes.ts'
+import { assertShape } from '../assertions.ts'
 import { ChainError } from '../types.ts'
 import {
   array,
@@ -158,22 +158,25 @@ export function parseBody(bytes: Uint8Array): Body {
     throw new ChainError('TRANSACTION', 'is not the body of a Cardano transaction')
   for (const [key] of root.entries) {
     const number = key.kind === 'uint' ? Number(key.value) : -1
-    shape(number >= 0 && number <= 3, `${FIELDS[number] || 'an unknown field'} is not allowed`)
+    assertShape(
+      number >= 0 && number <= 3,
+      `${FIELDS[number] || 'an unknown field'} is not allowed`,
+    )
   }
   for (const key of [0, 1, 2, 3])
-    shape(field(root, key) !== undefined, `has not ${String(FIELDS[key])}`)
+    assertShape(field(root, key) !== undefined, `has not ${String(FIELDS[key])}`)
   const body: Body = {
     inputs: itemsOf(field(root, 0)).map((input) => {
       const [txid, index, more] = itemsOf(input)
       const at = uintOf(index)
-      shape(
+      assertShape(
         !more && bytesOf(txid).length === 32 && at < 65_536n,
         'has an input that cannot be read',
       )
       return { txid: bytesToHex(bytesOf(txid)), index: Number(at) }
     }),
     outputs: itemsOf(field(root, 1)).map((output) => {
-      shape(
+      assertShape(
         output.kind === 'array' && output.items.length === 2,
         'only plain outputs, without datum and script, are allowed',
       )
@@ -182,8 +185,8 @@ export function parseBody(bytes: Uint8Array): Body {
     fee: uintOf(field(root, 2)),
     ttl: uintOf(field(root, 3)),
   }
-  shape(body.inputs.length > 0 && body.outputs.length > 0, 'has no inputs or no outputs')
-  shape(
+  assertShape(body.inputs.length > 0 && body.outputs.length > 0, 'has no inputs or no outputs')
+  assertShape(
     body.inputs.every(
       (input, at) => at === 0 || compareInputs(body.inputs[at - 1] as Input, input) < 0,
     ),

@@ -1,7 +1,7 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
-import { refusedTag } from '../shapes.ts'
+import { refusedTag } from '../assertions.ts'
 import { ChainError, type Network, type Validation } from '../types.ts'
 
 /** EIP-55 address of a compressed secp256k1 key. */

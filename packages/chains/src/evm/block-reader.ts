@@ -21,12 +21,12 @@ import {
   NOT_SERVED,
   partyOf,
   payeeOf,
-  strangersOf,
+  foreignLogs,
   type RpcBlock,
   type RpcLog,
   type RpcReceipt,
   type RpcTransaction,
-} from './wire.ts'
+} from './rpc-types.ts'
 
 /** Receipts asked for at a time where each is asked for alone. */
 const RECEIPTS_AT_ONCE = 8
@@ -213,7 +213,7 @@ export class EvmBlockReader {
    */
   async #checkStrangers(block: RpcBlock, logs: readonly RpcLog[]): Promise<void> {
     const method = 'eth_getTransactionReceipt'
-    for (const hash of strangersOf(block, logs)) {
+    for (const hash of foreignLogs(block, logs)) {
       const receipt = await this.#call<RpcReceipt | null>(method, [hash])
       if (receipt?.blockHash !== block.hash) {
         new Answer(this.#network.code, method).refuse(

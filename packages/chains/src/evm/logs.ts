@@ -1,6 +1,6 @@
 import { RpcRefused, type JsonRpc } from '../rpc.ts'
 import { isBloom, TRANSFER_TOPIC } from './bloom.ts'
-import type { RpcBlock } from './wire.ts'
+import type { RpcBlock } from './rpc-types.ts'
 
 /** Blocks whose logs are asked for together. */
 const TOGETHER_MAX = 10

@@ -1,4 +1,4 @@
-import type { Answer, RpcReceipt } from './wire.ts'
+import type { Answer, RpcReceipt } from './rpc-types.ts'
 
 /** getOperatorFee(uint256) of the GasPriceOracle (OP Stack, since Isthmus). */
 const GET_OPERATOR_FEE = '0x275aedd2'

@@ -33,7 +33,7 @@ import {
   type RpcLog,
   type RpcReceipt,
   type RpcTransaction,
-} from './wire.ts'
+} from './rpc-types.ts'
 
 const BALANCE_OF = '0x70a08231'
 /** Of ten blocks, the reward percentile that each level pays. */

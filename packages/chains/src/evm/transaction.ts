@@ -2,7 +2,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js'
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import { readOnce } from '../read-once.ts'
 import { recoverableSignature } from '../recoverable.ts'
-import { onlyPath } from '../shapes.ts'
+import { onlyPath } from '../assertions.ts'
 import {
   ChainError,
   type Asset,

@@ -2,7 +2,7 @@ import { CardanoClient } from '../cardano/rpc.ts'
 import { exchange, RpcRefused, RpcUnavailable } from '../rpc.ts'
 import { checkBroadcast } from './broadcast.ts'
 import { NEEDED, type FamilyProbe, type ProbeContext } from './context.ts'
-import { checkReach, type Mark } from './reach.ts'
+import { measureHistory, type BlockMark } from './history-depth.ts'
 
 const BLOCKS_MAX = 10
 const NOT_FOUND = 404
@@ -25,7 +25,7 @@ export const cardano: FamilyProbe = {
     const { network, endpoint, fetch, report } = context
     const client = new CardanoClient(network, endpoint, fetch)
     const ask = askerOf(context)
-    const markOf = (block: Block | null): Mark | null => {
+    const markOf = (block: Block | null): BlockMark | null => {
       if (!block) return null
       if (!Number.isSafeInteger(block.height) || !Number.isSafeInteger(block.time))
         throw new Error('a block has no height or time')
@@ -63,7 +63,7 @@ export const cardano: FamilyProbe = {
       { code: 'parameters', what: '/epochs/latest/parameters', advice: NEEDED },
       async (say) => say.note(`a byte costs ${(await client.parameters()).feePerByte} lovelace`),
     )
-    await checkReach(report, '/blocks', mark, 0, async (height) => {
+    await measureHistory(report, '/blocks', mark, 0, async (height) => {
       const block = await ask<Block>(`/blocks/${height}`)
       if (
         block &&
@@ -123,7 +123,7 @@ async function checkTransactions(
   { report }: ProbeContext,
   ask: Ask,
   client: CardanoClient,
-  head: Mark,
+  head: BlockMark,
 ): Promise<void> {
   const txid = await report.check(
     { code: 'transaction_bytes', what: '/blocks/…/txs/cbor', advice: CBOR },

@@ -1,6 +1,6 @@
 import type { ChainClient, Fetch, RpcEndpoint } from '../rpc.ts'
 import type { Asset, Network } from '../types.ts'
-import type { Mark } from './reach.ts'
+import type { BlockMark } from './history-depth.ts'
 import type { Report } from './report.ts'
 
 /** What a family's checks are given. */
@@ -20,7 +20,7 @@ export interface FamilyProbe {
    * All checks after the network's identity. @returns the newest block; null: it cannot be read,
    * and nothing more was checked
    */
-  run(context: ProbeContext): Promise<Mark | null>
+  run(context: ProbeContext): Promise<BlockMark | null>
 }
 
 export const NEEDED = 'use an endpoint that serves it'

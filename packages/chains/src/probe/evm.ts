@@ -7,12 +7,12 @@ import {
   positive,
   type RpcBlock,
   type RpcReceipt,
-} from '../evm/wire.ts'
+} from '../evm/rpc-types.ts'
 import { jsonRpc, RpcRefused, type JsonRpc } from '../rpc.ts'
 import { ChainError } from '../types.ts'
 import { checkBroadcast } from './broadcast.ts'
 import { NEEDED, type FamilyProbe, type ProbeContext } from './context.ts'
-import { checkReach, type Mark } from './reach.ts'
+import { measureHistory, type BlockMark } from './history-depth.ts'
 import { isNotServed, type Check } from './report.ts'
 
 /** An address of which nobody has the key; nothing is sent to it. */
@@ -83,7 +83,7 @@ export const evm: FamilyProbe = {
     await checkState(context, call, head, tokens)
     await checkRollUp(context, call)
     const read = tokens.length > 0 ? 'blocks with logs and receipts' : 'blocks with receipts'
-    await checkReach(report, read, mark, 0, readerOf(context, call, tokens))
+    await measureHistory(report, read, mark, 0, readerOf(context, call, tokens))
     await checkBroadcast(report, 'eth_sendRawTransaction', NEEDED, async () => {
       // An empty list: no transaction can be read from it.
       await call('eth_sendRawTransaction', ['0xc0'])
@@ -96,7 +96,7 @@ export const evm: FamilyProbe = {
 async function checkFinal(
   { report, network }: ProbeContext,
   call: JsonRpc,
-  head: Mark,
+  head: BlockMark,
 ): Promise<void> {
   const advice = `use an endpoint that serves the tag: deposits and transfers of ${network.code} are final by it alone`
   await report.check({ code: 'final', what: 'the tag finalized', advice }, async (say) => {
@@ -404,7 +404,7 @@ async function checkRollUp({ report, network }: ProbeContext, call: JsonRpc): Pr
 
 /** Reads a block of the past with what a scan reads of it. */
 function readerOf({ network, report }: ProbeContext, call: JsonRpc, tokens: string[]) {
-  return async (height: number): Promise<Mark | null> => {
+  return async (height: number): Promise<BlockMark | null> => {
     try {
       const block = await call<BlockWithIds | null>('eth_getBlockByNumber', [hex(height), false])
       if (!block) return null

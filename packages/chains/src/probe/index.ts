@@ -5,7 +5,7 @@ import { ChainError, type FamilyName, type Network, type NetworkMode } from '../
 import { cardano } from './cardano.ts'
 import type { FamilyProbe } from './context.ts'
 import { evm } from './evm.ts'
-import { Questions } from './questions.ts'
+import { MeteredFetch } from './metered-fetch.ts'
 import { Report, statusText, type CheckLine } from './report.ts'
 import { solana } from './solana.ts'
 import { stellar } from './stellar.ts'
@@ -76,7 +76,7 @@ export async function probeEndpoint(
       'FAMILY',
       `${network.code}: endpoints of its family cannot be probed by this version`,
     )
-  const questions = new Questions(endpoint.url, fetch, elapsed, sleep)
+  const questions = new MeteredFetch(endpoint.url, fetch, elapsed, sleep)
   const report = new Report(endpoint, questions)
   const assets = loadRegistry(network.mode).assetsOf(network.code)
   const client = probe.client({ network, assets, endpoint, fetch: questions.fetch })
@@ -208,7 +208,7 @@ async function nameOther(
 function notAnEndpoint(
   network: Network,
   host: string,
-  { last: { status, isPage, cause } }: Questions,
+  { last: { status, isPage, cause } }: MeteredFetch,
   error: unknown,
 ): string {
   const credentials = 'check --username, --password-file, --header and the key in the URL'

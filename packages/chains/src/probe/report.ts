@@ -1,6 +1,6 @@
 import { reasonOf } from '../reason.ts'
 import { RpcRefused, type RpcEndpoint } from '../rpc.ts'
-import type { Ending, Questions } from './questions.ts'
+import type { RequestOutcome, MeteredFetch } from './metered-fetch.ts'
 
 /** `ok`; `limited`: works with a consequence; `missing`: the platform needs it. */
 export type CheckState = 'ok' | 'limited' | 'missing'
@@ -48,7 +48,7 @@ const NOT_SERVED = new RegExp(
 )
 
 /** Whether an error says that the endpoint does not serve what was asked. */
-export function isNotServed(error: unknown, { status }: Ending): boolean {
+export function isNotServed(error: unknown, { status }: RequestOutcome): boolean {
   if (status === 405 || status === 501) return true
   if (!(error instanceof RpcRefused)) return status === 404
   return NOT_SERVED_CODES.includes(error.rpcCode) || NOT_SERVED.test(error.message)
@@ -74,10 +74,10 @@ export function statusText(status: number | null): string | null {
 /** The lines of a report, and how they come about. */
 export class Report {
   readonly lines: CheckLine[] = []
-  readonly questions: Questions
+  readonly questions: MeteredFetch
   readonly #secrets: readonly string[]
 
-  constructor(endpoint: RpcEndpoint, questions: Questions) {
+  constructor(endpoint: RpcEndpoint, questions: MeteredFetch) {
     this.questions = questions
     this.#secrets = secretsOf(endpoint)
   }

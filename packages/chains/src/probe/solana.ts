@@ -3,7 +3,7 @@ import { SYSTEM_PROGRAM } from '../solana/address.ts'
 import { SolanaClient } from '../solana/rpc.ts'
 import { checkBroadcast } from './broadcast.ts'
 import { NEEDED, type FamilyProbe, type ProbeContext } from './context.ts'
-import { checkReach, type Mark } from './reach.ts'
+import { measureHistory, type BlockMark } from './history-depth.ts'
 import { isNotServed } from './report.ts'
 
 /** Slots below the newest one at which a block is looked for. */
@@ -92,10 +92,10 @@ export const solana: FamilyProbe = {
       },
     )
     if (!block) return null
-    const mark: Mark = { height: slot, time: block.blockTime ?? 0 }
+    const mark: BlockMark = { height: slot, time: block.blockTime ?? 0 }
     await checkTransactions(context, call, block, tip)
     await checkAccounts(context, call)
-    await checkReach(report, 'getBlock', mark, 0, async (height) => {
+    await measureHistory(report, 'getBlock', mark, 0, async (height) => {
       try {
         const [found] = await call<number[]>('getBlocksWithLimit', [height, 1, FINALIZED])
         // Where the next slot with a block is far away, those between are gone.

@@ -3,7 +3,7 @@ import { SECONDS_TO_LIVE } from '../stellar/build.ts'
 import { StellarClient } from '../stellar/rpc.ts'
 import { checkBroadcast } from './broadcast.ts'
 import { NEEDED, type FamilyProbe } from './context.ts'
-import { checkReach, type Mark } from './reach.ts'
+import { measureHistory, type BlockMark } from './history-depth.ts'
 import { isNotServed } from './report.ts'
 
 /** The account whose key is zero. */
@@ -27,7 +27,7 @@ export const stellar: FamilyProbe = {
   async run({ network, endpoint, fetch, report }) {
     const call = jsonRpc(endpoint, fetch)
     const client = new StellarClient(network, endpoint, fetch)
-    const markOf = async (height: number): Promise<Mark | null> => {
+    const markOf = async (height: number): Promise<BlockMark | null> => {
       const { ledgers } = await call<Ledgers>('getLedgers', {
         startLedger: height,
         pagination: { limit: 1 },
@@ -37,7 +37,7 @@ export const stellar: FamilyProbe = {
         ? { height, time: Number(ledger.ledgerCloseTime) }
         : null
     }
-    const keptMarkOf = (sequence: number): Promise<Mark | null> =>
+    const keptMarkOf = (sequence: number): Promise<BlockMark | null> =>
       markOf(sequence).catch((error: unknown) => {
         if (error instanceof RpcRefused && !isNotServed(error, report.questions.last)) return null
         throw error
@@ -113,7 +113,7 @@ export const stellar: FamilyProbe = {
       const { low, high } = await client.feeRates()
       say.note(`${low} to ${high} stroops`)
     })
-    await checkReach(report, 'getLedgers', mark, 1, async (sequence) => {
+    await measureHistory(report, 'getLedgers', mark, 1, async (sequence) => {
       const found = await keptMarkOf(sequence)
       if (found) await call('getTransactions', { startLedger: sequence, pagination: { limit: 1 } })
       return found

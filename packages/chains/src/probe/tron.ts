@@ -1,10 +1,10 @@
 import { exchange, RpcRefused, RpcUnavailable } from '../rpc.ts'
 import { addressHex } from '../tron/address.ts'
 import { TronClient } from '../tron/rpc.ts'
-import type { Block } from '../tron/wire.ts'
+import type { Block } from '../tron/api-types.ts'
 import { checkBroadcast } from './broadcast.ts'
 import { NEEDED, type FamilyProbe, type ProbeContext } from './context.ts'
-import { checkReach, type Mark } from './reach.ts'
+import { measureHistory, type BlockMark } from './history-depth.ts'
 
 /** The address whose key is zero: nobody's. */
 const ZERO_ADDRESS = 'T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb'
@@ -42,7 +42,7 @@ export const tron: FamilyProbe = {
       if (answer.Error !== undefined) throw new RpcRefused(0, String(answer.Error).slice(0, 300))
       return answer as T
     }
-    const markOf = ({ blockID: id, block_header: header }: Block): Mark | null =>
+    const markOf = ({ blockID: id, block_header: header }: Block): BlockMark | null =>
       id === undefined || !header
         ? null
         : {
@@ -91,7 +91,7 @@ export const tron: FamilyProbe = {
     )
     await checkTransactions(context, post, mark)
     await checkAccounts(context, post, client, mark)
-    await checkReach(report, 'wallet/getblockbynum', mark, 0, async (height) => {
+    await measureHistory(report, 'wallet/getblockbynum', mark, 0, async (height) => {
       const found = markOf(await post<Block>('wallet/getblockbynum', { num: height }))
       if (found) await post('wallet/gettransactioninfobyblocknum', { num: height })
       return found
@@ -108,7 +108,11 @@ export const tron: FamilyProbe = {
   },
 }
 
-async function checkTransactions({ report }: ProbeContext, post: Post, head: Mark): Promise<void> {
+async function checkTransactions(
+  { report }: ProbeContext,
+  post: Post,
+  head: BlockMark,
+): Promise<void> {
   const found = await report.check(
     {
       code: 'transaction_infos',
@@ -158,7 +162,7 @@ async function checkAccounts(
   { report, assets }: ProbeContext,
   post: Post,
   client: TronClient,
-  head: Mark,
+  head: BlockMark,
 ): Promise<void> {
   const address = addressHex(ZERO_ADDRESS)
   const served = (code: string, path: string, body: Record<string, unknown>, without?: string) =>

@@ -2,7 +2,7 @@ import { jsonRpc, NoFeeEstimate, RpcRefused, type JsonRpc } from '../rpc.ts'
 import { UtxoClient } from '../utxo/rpc.ts'
 import { checkBroadcast } from './broadcast.ts'
 import { NEEDED, type FamilyProbe, type ProbeContext } from './context.ts'
-import { checkReach, type Mark } from './reach.ts'
+import { measureHistory, type BlockMark } from './history-depth.ts'
 import { isNotServed } from './report.ts'
 
 /**
@@ -66,7 +66,7 @@ export const utxo: FamilyProbe = {
       },
     )
     if (!newest) return null
-    const mark: Mark = { height: head, time: newest.time }
+    const mark: BlockMark = { height: head, time: newest.time }
     await report.check(
       {
         code: 'scan',
@@ -86,7 +86,7 @@ export const utxo: FamilyProbe = {
     await checkIndex(context, call, head)
     await checkPool(context, call, client)
     await checkFees(context, call, client)
-    await checkReach(report, 'getblock', mark, 0, async (height) => {
+    await measureHistory(report, 'getblock', mark, 0, async (height) => {
       try {
         const { hash, time } = await headerAt(height)
         await call('getblock', [hash, network.utxo?.block_verbosity === 1 ? true : 1])

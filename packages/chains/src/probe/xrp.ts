@@ -3,7 +3,7 @@ import { LEDGERS_TO_LIVE } from '../xrp/build.ts'
 import { XrpClient } from '../xrp/rpc.ts'
 import { checkBroadcast } from './broadcast.ts'
 import { NEEDED, type FamilyProbe } from './context.ts'
-import { checkReach, type Mark } from './reach.ts'
+import { measureHistory, type BlockMark } from './history-depth.ts'
 
 /** The account that every ledger begins with. */
 const GENESIS_ACCOUNT = 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh'
@@ -67,7 +67,7 @@ export const xrp: FamilyProbe = {
     }
     const mark = await report.check(
       { code: 'head', what: 'server_info', advice: NEEDED },
-      async (say): Promise<Mark> => {
+      async (say): Promise<BlockMark> => {
         const { info } = await call<Validated>('server_info')
         if (!info.validated_ledger)
           throw new Error(
@@ -162,7 +162,7 @@ export const xrp: FamilyProbe = {
       const { low, high } = await client.feeRates()
       say.note(`${low} to ${high} drops`)
     })
-    await checkReach(report, 'ledger', mark, 1, async (height) => {
+    await measureHistory(report, 'ledger', mark, 1, async (height) => {
       try {
         const ledger = await call<Ledger>('ledger', {
           ledger_index: height,

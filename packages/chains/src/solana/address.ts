@@ -2,7 +2,7 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 import { base58 } from '@scure/base'
-import { refusedTag } from '../shapes.ts'
+import { refusedTag } from '../assertions.ts'
 import { ChainError, type Network, type Validation } from '../types.ts'
 
 export const SYSTEM_PROGRAM = '11111111111111111111111111111111'

@@ -1,6 +1,6 @@
 import { concatBytes } from '@noble/hashes/utils.js'
 import { base58 } from '@scure/base'
-import { shape } from '../shapes.ts'
+import { assertShape } from '../assertions.ts'
 import { ChainError } from '../types.ts'
 import {
   ASSOCIATED_TOKEN_PROGRAM,
@@ -150,7 +150,7 @@ class Reader {
   length(): number {
     const length = this.byte()
     // An allowed shape has no list of 128 or more.
-    shape(length < 0x80, 'is larger than any allowed shape')
+    assertShape(length < 0x80, 'is larger than any allowed shape')
     return length
   }
 
@@ -168,18 +168,18 @@ class Reader {
 export function parse(bytes: Uint8Array): Payment {
   if (bytes.length > MESSAGE_BYTES_MAX) throw new ChainError('TRANSACTION', 'is too large')
   const reader = new Reader(bytes)
-  shape(reader.byte() === VERSION_0, 'only messages of version 0 are allowed')
+  assertShape(reader.byte() === VERSION_0, 'only messages of version 0 are allowed')
   const signatures = reader.byte()
-  shape(signatures === 1 || signatures === 2, 'one signature is allowed, and two for a sweep')
+  assertShape(signatures === 1 || signatures === 2, 'one signature is allowed, and two for a sweep')
   reader.take(2)
   const keys = Array.from({ length: reader.length() }, () => base58.encode(reader.take(32)))
   const sweep = signatures === 2
   const from = keys[signatures - 1]
-  shape(from !== undefined, 'has no accounts')
+  assertShape(from !== undefined, 'has no accounts')
   const blockhash = base58.encode(reader.take(32))
   const at = (index: number): string => {
     const key = keys[index]
-    shape(key !== undefined, 'an account beyond the list (of a lookup table) is not allowed')
+    assertShape(key !== undefined, 'an account beyond the list (of a lookup table) is not allowed')
     return key
   }
   const instructions = Array.from({ length: reader.length() }, (): Instruction => {
@@ -187,7 +187,7 @@ export function parse(bytes: Uint8Array): Payment {
     const accounts = Array.from({ length: reader.length() }, () => at(reader.byte()))
     return { program, accounts, data: reader.take(reader.length()) }
   })
-  shape(reader.length() === 0, 'lookup tables are not allowed')
+  assertShape(reader.length() === 0, 'lookup tables are not allowed')
   if (!reader.done) throw new ChainError('TRANSACTION', 'has bytes after its end')
 
   let units: number | null = null
@@ -195,33 +195,33 @@ export function parse(bytes: Uint8Array): Payment {
   while (instructions[0]?.program === COMPUTE_BUDGET_PROGRAM) {
     const { data } = instructions.shift() as Instruction
     if (data[0] === UNIT_LIMIT && data.length === 5) {
-      shape(
+      assertShape(
         units === null && unitPrice === null,
         'names its compute units twice, or after their price',
       )
       units = Number(readNumber(data.subarray(1)))
     } else {
-      shape(
+      assertShape(
         data[0] === UNIT_PRICE && data.length === 9,
         'this compute budget instruction is not allowed',
       )
-      shape(unitPrice === null, 'names a compute unit price twice')
+      assertShape(unitPrice === null, 'names a compute unit price twice')
       unitPrice = readNumber(data.subarray(1))
     }
   }
-  shape(
+  assertShape(
     unitPrice === null || units !== null,
     'names a compute unit price without a limit of compute units',
   )
   const payment =
     instructions[0]?.program === SYSTEM_PROGRAM ? native(instructions) : tokens(instructions)
   const parsed: Payment = { from, ...payment, sweep, blockhash, units, unitPrice }
-  shape(
+  assertShape(
     !sweep || (parsed.token !== null && parsed.to === keys[0]),
     'a second signature is allowed only where the receiver of tokens pays the fee',
   )
-  shape(parsed.amount > 0n, 'pays nothing')
-  shape(parsed.to !== from, 'pays the sender')
+  assertShape(parsed.amount > 0n, 'pays nothing')
+  assertShape(parsed.to !== from, 'pays the sender')
   const again = encode(parsed)
   if (again.length !== bytes.length || again.some((byte, index) => byte !== bytes[index])) {
     throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
@@ -234,34 +234,34 @@ type Moved = Pick<Payment, 'to' | 'amount' | 'token'>
 function native([transfer, more]: Instruction[]): Moved {
   const { accounts, data } = transfer as Instruction
   const kind = data.length >= 4 ? Number(readNumber(data.subarray(0, 4))) : -1
-  shape(
+  assertShape(
     kind !== ADVANCE_NONCE,
     'a durable nonce is not allowed: the transaction would never expire',
   )
-  shape(
+  assertShape(
     kind === TRANSFER && data.length === 12 && accounts.length === 2,
     'of the System program only a transfer is allowed',
   )
-  shape(more === undefined, 'exactly one transfer is allowed')
+  assertShape(more === undefined, 'exactly one transfer is allowed')
   return { to: accounts[1] as string, amount: readNumber(data.subarray(4)), token: null }
 }
 
 function tokens([create, transfer, more]: Instruction[]): Moved {
-  shape(create !== undefined, 'pays nobody')
-  shape(
+  assertShape(create !== undefined, 'pays nobody')
+  assertShape(
     ![create, transfer].some(
       (each) => each?.program === TOKEN_2022_PROGRAM || each?.accounts.includes(TOKEN_2022_PROGRAM),
     ),
     'Token-2022 is not supported: its tokens may take fees or be held back',
   )
-  shape(
+  assertShape(
     create.program === ASSOCIATED_TOKEN_PROGRAM &&
       create.data.length === 1 &&
       create.data[0] === CREATE_IDEMPOTENT &&
       create.accounts.length === 6,
     'a token transfer starts with CreateIdempotent of the destination’s token account, which names its owner',
   )
-  shape(
+  assertShape(
     transfer !== undefined &&
       transfer.program === TOKEN_PROGRAM &&
       transfer.data[0] === TRANSFER_CHECKED &&
@@ -269,13 +269,13 @@ function tokens([create, transfer, more]: Instruction[]): Moved {
       transfer.accounts.length === 4,
     'of the Token program only TransferChecked is allowed',
   )
-  shape(more === undefined, 'exactly one transfer is allowed')
+  assertShape(more === undefined, 'exactly one transfer is allowed')
   const [, , to, mint] = create.accounts as [string, string, string, string]
-  shape(
+  assertShape(
     create.accounts[1] === tokenAccountOf(to, mint) && transfer.accounts[2] === create.accounts[1],
     'the token account that is paid is not the owner’s associated one',
   )
-  shape(transfer.accounts[1] === mint, 'creates an account of another mint than it pays')
+  assertShape(transfer.accounts[1] === mint, 'creates an account of another mint than it pays')
   return {
     to,
     amount: readNumber(transfer.data.subarray(1, 9)),

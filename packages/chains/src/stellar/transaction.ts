@@ -2,7 +2,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js'
 import type { xdr } from '@stellar/stellar-base'
 import { isEd25519 } from '../ed25519.ts'
-import { onlyPath, shape } from '../shapes.ts'
+import { onlyPath, assertShape } from '../assertions.ts'
 import {
   ChainError,
   type Asset,
@@ -46,31 +46,31 @@ function parse(unsigned: UnsignedTransaction): Parsed {
   }
   if (again !== unsigned.bytes)
     throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
-  shape(envelope.switch().name === 'envelopeTypeTx', 'only plain transactions are allowed')
+  assertShape(envelope.switch().name === 'envelopeTypeTx', 'only plain transactions are allowed')
   const v1 = envelope.v1()
   if (v1.signatures().length > 0) throw new ChainError('TRANSACTION', 'carries a signature already')
   const transaction = v1.tx()
-  shape(transaction.ext().switch() === 0, 'an extension is not allowed')
-  shape(
+  assertShape(transaction.ext().switch() === 0, 'an extension is not allowed')
+  assertShape(
     transaction.sourceAccount().switch().name === 'keyTypeEd25519',
     'the source must be a plain account',
   )
-  shape(BigInt(transaction.seqNum().toString()) > 0n, 'names no sequence')
+  assertShape(BigInt(transaction.seqNum().toString()) > 0n, 'names no sequence')
   const conditions = transaction.cond()
-  shape(
+  assertShape(
     conditions.switch().name === 'precondTime',
     'time bounds are required, and no other condition is allowed',
   )
   const bounds = conditions.timeBounds()
-  shape(bounds.minTime().toString() === '0', 'a transaction must be valid at once')
+  assertShape(bounds.minTime().toString() === '0', 'a transaction must be valid at once')
   const validUntil = Number(bounds.maxTime().toString())
-  shape(
+  assertShape(
     validUntil > 0 && validUntil <= 0xffff_ffff,
     'maxTime is missing: the transaction would never expire',
   )
   const [operation, more] = transaction.operations()
-  shape(operation !== undefined && more === undefined, 'exactly one operation is allowed')
-  shape(!operation.sourceAccount(), 'an operation of another account is not allowed')
+  assertShape(operation !== undefined && more === undefined, 'exactly one operation is allowed')
+  assertShape(!operation.sourceAccount(), 'an operation of another account is not allowed')
   const body = operation.body()
   const tag = tagOf(transaction.memo())
   let payment: Parsed['payment']
@@ -80,10 +80,10 @@ function parse(unsigned: UnsignedTransaction): Parsed {
       destination: body.paymentOp().destination(),
       amount: body.paymentOp().amount(),
     }
-    shape(asset.switch().name === 'assetTypeNative', 'only the native coin can be paid')
+    assertShape(asset.switch().name === 'assetTypeNative', 'only the native coin can be paid')
     payment = { address: addressOf(destination), amount: BigInt(amount.toString()), tag }
   } else {
-    shape(
+    assertShape(
       body.switch().name === 'createAccount',
       'only a payment or the creation of an account is allowed',
     )
@@ -94,7 +94,7 @@ function parse(unsigned: UnsignedTransaction): Parsed {
       tag,
     }
   }
-  shape(payment.amount > 0n, 'pays nothing')
+  assertShape(payment.amount > 0n, 'pays nothing')
   return { transaction, payment, validUntil }
 }
 

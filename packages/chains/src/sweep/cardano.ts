@@ -8,9 +8,15 @@ import {
 } from '../cardano/build.ts'
 import { CardanoClient } from '../cardano/rpc.ts'
 import { ChainError } from '../types.ts'
-import { coin, digits, previous as previousShape, sweeper, unread as unreadShape } from './shape.ts'
+import {
+  coin,
+  digits,
+  previous as previousShape,
+  sweeper,
+  unread as unreadShape,
+} from './schemas.ts'
 import type { Left, Planned } from './types.ts'
-import { coinsAt, previousOf } from './walk.ts'
+import { coinsAt, previousOf } from './address-scan.ts'
 
 const INPUTS_MAX = 60
 /**

@@ -3,9 +3,9 @@ import { buildTransfer, type EvmFee } from '../evm/build.ts'
 import { NATIVE_GAS } from '../evm/gas.ts'
 import { EvmClient } from '../evm/rpc.ts'
 import type { Asset } from '../types.ts'
-import { planRound, type Holder } from './fuelled.ts'
-import { digits, holder, sweeper } from './shape.ts'
-import { usedPlaces } from './walk.ts'
+import { planRound, type Holder } from './fee-paying-addresses.ts'
+import { digits, holder, sweeper } from './schemas.ts'
+import { usedPlaces } from './address-scan.ts'
 
 /** `gas`: of a transfer to the destination, by asset. */
 const account = holder.extend({ nonce: digits, gas: z.record(z.string(), digits) })

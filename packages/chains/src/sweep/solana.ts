@@ -8,9 +8,9 @@ import {
   unitsOf,
 } from '../solana/build.ts'
 import { SolanaClient } from '../solana/rpc.ts'
-import { planRound, type Holder } from './fuelled.ts'
-import { digits, holder, sweeper } from './shape.ts'
-import { usedPlaces } from './walk.ts'
+import { planRound, type Holder } from './fee-paying-addresses.ts'
+import { digits, holder, sweeper } from './schemas.ts'
+import { usedPlaces } from './address-scan.ts'
 
 const shape = z.strictObject({
   accounts: z.array(holder),

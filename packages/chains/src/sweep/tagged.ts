@@ -6,7 +6,7 @@ import { StellarClient } from '../stellar/rpc.ts'
 import type { Network, UnsignedTransaction } from '../types.ts'
 import { buildPayment as xrpPayment } from '../xrp/build.ts'
 import { XrpClient } from '../xrp/rpc.ts'
-import { digits, placed, sweeper } from './shape.ts'
+import { digits, placed, sweeper } from './schemas.ts'
 import type { Ask, Left, Planned, Sweeper } from './types.ts'
 
 const account = z.strictObject({ ...placed, balance: digits, reserve: digits, sequence: digits })

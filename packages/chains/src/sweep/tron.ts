@@ -3,10 +3,10 @@ import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import { ACTIVATION_SUN, buildTransfer, feeLimitFor, transferBandwidth } from '../tron/build.ts'
 import { TronClient } from '../tron/rpc.ts'
 import type { Asset } from '../types.ts'
-import { planRound, type Holder } from './fuelled.ts'
-import { digits, holder, sweeper } from './shape.ts'
+import { planRound, type Holder } from './fee-paying-addresses.ts'
+import { digits, holder, sweeper } from './schemas.ts'
 import type { Left } from './types.ts'
-import { usedPlaces } from './walk.ts'
+import { usedPlaces } from './address-scan.ts'
 
 /** `energy`: points, by token. */
 const account = holder.extend({

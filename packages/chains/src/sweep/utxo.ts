@@ -10,9 +10,15 @@ import {
 } from '../utxo/build.ts'
 import { paramsOf } from '../utxo/address.ts'
 import { UtxoClient } from '../utxo/rpc.ts'
-import { coin, digits, previous as previousShape, sweeper, unread as unreadShape } from './shape.ts'
+import {
+  coin,
+  digits,
+  previous as previousShape,
+  sweeper,
+  unread as unreadShape,
+} from './schemas.ts'
 import type { Left, Planned } from './types.ts'
-import { coinsAt, previousOf } from './walk.ts'
+import { coinsAt, previousOf } from './address-scan.ts'
 
 /**
  * Inputs of one transaction: two nodes sign them in one session, and its bytes stay far below what

@@ -1,6 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bech32 } from '@scure/base'
-import { refusedTag } from '../shapes.ts'
+import { refusedTag } from '../assertions.ts'
 import type { Network, Validation } from '../types.ts'
 
 /** What addresses begin with, so that one of another chain is not taken for one of this. */

@@ -1,7 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import { isSecp256k1 } from '../secp256k1.ts'
-import { onlyPath, shape } from '../shapes.ts'
+import { onlyPath, assertShape } from '../assertions.ts'
 import {
   ChainError,
   type Asset,
@@ -89,8 +89,8 @@ export function decode(
   if (!Buffer.from(own).equals(publicKey))
     throw new ChainError('PATH', 'the public key is not the one at the path')
   const [from, receiver] = [address(network, own), spell(to)]
-  shape(receiver !== from, 'an account cannot pay itself')
-  shape(amount > 0n && fee > 0n, 'names no amount or no fee')
+  assertShape(receiver !== from, 'an account cannot pay itself')
+  assertShape(amount > 0n && fee > 0n, 'names no amount or no fee')
   const asset = assets.find(({ type }) => type === 'native')
   if (!asset) throw new ChainError('NETWORK', `${network.code} has no native asset`)
   return {

@@ -3,7 +3,7 @@ import { sha256 } from '@noble/hashes/sha2.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
 import { base58, createBase58check } from '@scure/base'
-import { refusedTag } from '../shapes.ts'
+import { refusedTag } from '../assertions.ts'
 import { ChainError, type Network, type Validation } from '../types.ts'
 
 const base58check = createBase58check(sha256)

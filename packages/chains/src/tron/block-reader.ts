@@ -2,7 +2,14 @@ import { RpcUnavailable, sendersOf, type ChainBlock, type ChainTransfer } from '
 import type { Asset, Network } from '../types.ts'
 import { addressHex } from './address.ts'
 import { addressIn, callerOf, transferOf } from './logs.ts'
-import { SUCCESS, type Block, type Header, type Info, type Log, type Transaction } from './wire.ts'
+import {
+  SUCCESS,
+  type Block,
+  type Header,
+  type Info,
+  type Log,
+  type Transaction,
+} from './api-types.ts'
 
 /** Types of contracts that payments are read from. */
 const READ_TYPES = new Set(['TransferContract', 'TriggerSmartContract'])

@@ -1,7 +1,7 @@
 import { bytesToHex } from '@noble/hashes/utils.js'
 import { RpcUnavailable, type ExpectedTransfer } from '../rpc.ts'
 import { addressBytes, addressOfHex } from './address.ts'
-import type { Log } from './wire.ts'
+import type { Log } from './api-types.ts'
 
 /** keccak256("Transfer(address,address,uint256)") */
 const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'

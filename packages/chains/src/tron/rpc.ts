@@ -30,7 +30,7 @@ import {
   type Info,
   type Int,
   type Resources,
-} from './wire.ts'
+} from './api-types.ts'
 
 /** Spread of the timestamps of transactions that refer to one block. */
 const TIMESTAMP_SPREAD_MS = 86_400_000

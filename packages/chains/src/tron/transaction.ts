@@ -1,7 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
 import { recoverableSignature } from '../recoverable.ts'
-import { onlyPath } from '../shapes.ts'
+import { onlyPath } from '../assertions.ts'
 import {
   ChainError,
   type Asset,

@@ -4,7 +4,7 @@ import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
 import type { encode as Encode } from 'ripple-binary-codec'
 import { isValidClassicAddress } from 'ripple-address-codec'
 import { isSecp256k1 } from '../secp256k1.ts'
-import { onlyPath } from '../shapes.ts'
+import { onlyPath } from '../assertions.ts'
 import {
   ChainError,
   type Asset,

@@ -4,9 +4,9 @@ import { remember, scope, session } from './api/scope.ts'
 import { openSession, sessionProblem } from './api/session.ts'
 import { Announcer } from './parts/announce.tsx'
 import { ConfirmPerson } from './parts/confirm-person.tsx'
-import { Elsewhere } from './parts/elsewhere.tsx'
+import { SignElsewhere } from './parts/sign-elsewhere.tsx'
 import { Button, LinkButton } from './parts/form.tsx'
-import { Guard } from './parts/guard.tsx'
+import { ErrorBoundary } from './parts/error-boundary.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from './parts/page.tsx'
 import { go, match, place } from './router.ts'
 import { OF_WORKSPACE, open, routes } from './routes.ts'
@@ -74,7 +74,7 @@ export function App() {
   return (
     <>
       {content(shown)}
-      <Elsewhere />
+      <SignElsewhere />
       <ConfirmPerson />
       <Announcer />
     </>
@@ -180,9 +180,9 @@ function content(shown: ReturnType<typeof useShown>) {
   // Another sub-account's page is another page, whatever it held.
   return (
     <Shell>
-      <Guard key={home + path}>
+      <ErrorBoundary key={home + path}>
         <shown.View key={home + JSON.stringify(shown.params)} {...shown.params} />
-      </Guard>
+      </ErrorBoundary>
     </Shell>
   )
 }

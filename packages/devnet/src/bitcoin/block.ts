@@ -1,5 +1,5 @@
 import { compact, data, display, hash256, internal, Reader, uint32 } from './encoding.ts'
-import { coinbasePayload, COINBASE_VERSION } from './special.ts'
+import { coinbasePayload, COINBASE_VERSION } from './dash-transactions.ts'
 import { isCoinbase, makeTx, readTx, type Forms, type Tx } from './transaction.ts'
 
 export type Header = {

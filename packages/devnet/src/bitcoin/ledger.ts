@@ -1,7 +1,7 @@
 import { checkBlock, heightScript, parseBlock, type ParsedBlock } from './block.ts'
 import type { UtxoNetwork } from './networks.ts'
 import { verifyScripts } from './script.ts'
-import { isAssetUnlock, unlockFee } from './special.ts'
+import { isAssetUnlock, unlockFee } from './dash-transactions.ts'
 import { outpoint, type Tx } from './transaction.ts'
 
 export type Coin = { value: bigint; script: Buffer; height: number; coinbase: boolean }

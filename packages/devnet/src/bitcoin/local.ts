@@ -2,7 +2,7 @@ import { parseAmount } from '../amount.ts'
 import { postExample } from '../examples.ts'
 import type { RpcFace } from '../http-server.ts'
 import type { Endpoint, FundOrder, Head, LocalChain, Payment } from '../local-chain.ts'
-import { OnDemand, type Place } from '../on-demand.ts'
+import { LazyChain, type ChainOptions } from '../lazy-chain.ts'
 import type { Timing } from '../timing.ts'
 import { addressOf } from './address.ts'
 import { loadCashMachine } from './cash-script.ts'
@@ -13,18 +13,18 @@ import { paySpecial, specialKindOf } from './special-payments.ts'
 import { SigningKey } from './spend.ts'
 
 /** BTC and its sisters, behind Core's JSON-RPC. */
-export function localUtxoChains(place: Place): LocalChain[] {
+export function localUtxoChains(place: ChainOptions): LocalChain[] {
   return UTXO_NETWORKS.map((network) => new LocalUtxoChain(place, network))
 }
 
-class LocalUtxoChain extends OnDemand<BitcoinChain> implements LocalChain {
+class LocalUtxoChain extends LazyChain<BitcoinChain> implements LocalChain {
   readonly code: string
   readonly engine = 'own regtest ledger'
   override readonly isEager: boolean
   readonly special?: NonNullable<LocalChain['special']>
   readonly #network: UtxoNetwork
 
-  constructor(place: Place, network: UtxoNetwork) {
+  constructor(place: ChainOptions, network: UtxoNetwork) {
     super(place)
     this.#network = network
     this.code = network.code

@@ -29,7 +29,7 @@ import {
   mempoolEntry,
   outputFields,
   txObject,
-} from './shapes.ts'
+} from './rpc-objects.ts'
 import { outpoint, parseTx, type Tx } from './transaction.ts'
 import { scanTxOutSet } from './scan.ts'
 import { WALLET_METHODS } from './wallet-methods.ts'

@@ -1,7 +1,7 @@
 import { getExample } from '../examples.ts'
 import type { RpcFace } from '../http-server.ts'
 import type { Endpoint, FundExtra, FundOrder, Head, LocalChain, Payment } from '../local-chain.ts'
-import { OnDemand, type Place } from '../on-demand.ts'
+import { LazyChain, type ChainOptions } from '../lazy-chain.ts'
 import type { Timing } from '../timing.ts'
 import { secondsOf } from '../whole-number.ts'
 import type { CardanoChain } from './chain.ts'
@@ -10,11 +10,11 @@ import type { CardanoChain } from './chain.ts'
 const SECONDS_MAX = 10_000
 
 /** Cardano, behind Blockfrost's interface. */
-export function localCardanoChains(place: Place): LocalChain[] {
+export function localCardanoChains(place: ChainOptions): LocalChain[] {
   return [new LocalCardanoChain(place)]
 }
 
-class LocalCardanoChain extends OnDemand<CardanoChain> implements LocalChain {
+class LocalCardanoChain extends LazyChain<CardanoChain> implements LocalChain {
   readonly code = 'ADA'
   readonly engine = 'scalus'
   override readonly fundExtras: readonly FundExtra[] = ['tokens']

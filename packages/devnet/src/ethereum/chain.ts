@@ -4,7 +4,7 @@ import type { Hex } from 'viem'
 import { encodeFunctionData, getAddress, isAddress, toHex } from 'viem/utils'
 import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
-import { Gate } from '../gate.ts'
+import { ReadWriteLock } from '../read-write-lock.ts'
 import { Journal } from '../journal.ts'
 import { Producer } from '../producer.ts'
 import { REAL_TIME, type Timing } from '../timing.ts'
@@ -33,7 +33,7 @@ const GENESIS_SPACING_SECONDS = 12
 /** One EVM chain: an engine of which every block is journalled before anybody sees it. */
 export class EthereumChain {
   readonly network: EvmNetwork
-  readonly gate = new Gate()
+  readonly gate = new ReadWriteLock()
   readonly #timing: Timing
   readonly #snapshots: Snapshots
   readonly #engines: Engines

@@ -6,7 +6,7 @@ import { tokenAddress } from '../evm/contracts.ts'
 import { jsonRpcExample } from '../examples.ts'
 import type { RpcFace } from '../http-server.ts'
 import type { Endpoint, FundOrder, Head, LocalChain, Payment } from '../local-chain.ts'
-import { OnDemand, type Place } from '../on-demand.ts'
+import { LazyChain, type ChainOptions } from '../lazy-chain.ts'
 import type { Timing } from '../timing.ts'
 import { EthereumChain } from './chain.ts'
 import { EVM_NETWORKS, type EvmNetwork, type Token } from './networks.ts'
@@ -16,18 +16,18 @@ import { ethereumRpc } from './rpc.ts'
 const GWEI_DECIMALS = 9
 
 /** Ethereum and its kin, behind Ethereum's JSON-RPC. */
-export function localEvmChains(place: Place): LocalChain[] {
+export function localEvmChains(place: ChainOptions): LocalChain[] {
   return EVM_NETWORKS.map((network) => new LocalEvmChain(place, network))
 }
 
-class LocalEvmChain extends OnDemand<EthereumChain> implements LocalChain {
+class LocalEvmChain extends LazyChain<EthereumChain> implements LocalChain {
   readonly code: string
   readonly engine = 'anvil'
   override readonly isEager: boolean
   override readonly tokens: readonly Token[]
   readonly #network: EvmNetwork
 
-  constructor(place: Place, network: EvmNetwork) {
+  constructor(place: ChainOptions, network: EvmNetwork) {
     super(place)
     this.#network = network
     this.code = network.code

@@ -11,18 +11,18 @@ import type {
   LocalContract,
   Payment,
 } from '../local-chain.ts'
-import { OnDemand, type Place } from '../on-demand.ts'
+import { LazyChain, type ChainOptions } from '../lazy-chain.ts'
 import type { Timing } from '../timing.ts'
 import type { SolanaChain } from './chain.ts'
 import { paymentsOf } from './payments.ts'
 import { SOLANA_TOKENS } from './tokens.ts'
 
 /** Solana, behind its JSON-RPC. */
-export function localSolanaChains(place: Place): LocalChain[] {
+export function localSolanaChains(place: ChainOptions): LocalChain[] {
   return [new LocalSolanaChain(place)]
 }
 
-class LocalSolanaChain extends OnDemand<SolanaChain> implements LocalChain {
+class LocalSolanaChain extends LazyChain<SolanaChain> implements LocalChain {
   readonly code = 'SOL'
   readonly engine = 'litesvm'
   override readonly tokens: readonly LocalContract[] = SOLANA_TOKENS.map(

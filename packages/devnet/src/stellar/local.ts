@@ -3,7 +3,7 @@ import type { RpcFace } from '../http-server.ts'
 import { getExample, jsonRpcExample } from '../examples.ts'
 import { LocalLedgers } from '../ledger-local.ts'
 import type { Endpoint, FundOrder, LocalChain, Payment } from '../local-chain.ts'
-import type { Place } from '../on-demand.ts'
+import type { ChainOptions } from '../lazy-chain.ts'
 import type { Timing } from '../timing.ts'
 import type { StellarChain } from './chain.ts'
 import { encodeKey } from './strkey.ts'
@@ -12,7 +12,7 @@ import { encodeKey } from './strkey.ts'
 const HORIZON = '/horizon'
 
 /** The Stellar network, behind Stellar RPC and Horizon. */
-export function localStellarChains(place: Place): LocalChain[] {
+export function localStellarChains(place: ChainOptions): LocalChain[] {
   return [new LocalStellarChain(place)]
 }
 

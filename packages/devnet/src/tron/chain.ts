@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseAmount } from '../amount.ts'
 import { RequestError } from '../errors.ts'
-import { Gate } from '../gate.ts'
+import { ReadWriteLock } from '../read-write-lock.ts'
 import { Journal } from '../journal.ts'
 import { endLeftover } from '../processes.ts'
 import { Producer } from '../producer.ts'
@@ -70,7 +70,7 @@ export const WITNESS = addressOfSecret(WITNESS_SECRET)
 
 /** A ledger of our own under Tron's rules; contracts run in a real EVM. */
 export class TronChain {
-  readonly gate = new Gate()
+  readonly gate = new ReadWriteLock()
   readonly tokens = TRON_TOKENS
   readonly tvm: Tvm
   readonly #timing: Timing

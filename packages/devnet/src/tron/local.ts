@@ -8,7 +8,7 @@ import type {
   LocalContract,
   Payment,
 } from '../local-chain.ts'
-import { OnDemand, type Place } from '../on-demand.ts'
+import { LazyChain, type ChainOptions } from '../lazy-chain.ts'
 import type { Timing } from '../timing.ts'
 import { addressOfSecret, toBase58 } from './address.ts'
 import { GENESIS_ID, TRON_TOKENS, TronChain, type Block } from './chain.ts'
@@ -19,11 +19,11 @@ import { tokenAddress } from './tvm.ts'
 const headOf = ({ number, id }: Block): Head => ({ height: number, hash: id })
 
 /** Tron, behind java-tron's HTTP interface. */
-export function localTronChains(place: Place): LocalChain[] {
+export function localTronChains(place: ChainOptions): LocalChain[] {
   return [new LocalTronChain(place)]
 }
 
-class LocalTronChain extends OnDemand<TronChain> implements LocalChain {
+class LocalTronChain extends LazyChain<TronChain> implements LocalChain {
   readonly code = 'TRX'
   readonly engine = 'own ledger, contracts in anvil'
   override readonly tokens: readonly LocalContract[] = TRON_TOKENS.map(

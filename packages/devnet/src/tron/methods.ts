@@ -22,7 +22,7 @@ import {
   hexText,
   includedJson,
   infoJson,
-} from './shapes.ts'
+} from './api-objects.ts'
 import {
   readTransaction,
   RESOURCE_NAMES,

@@ -2,7 +2,7 @@ import type { Faults } from '../faults.ts'
 import type { TronChain } from './chain.ts'
 import { BUILDERS, METHODS } from './methods.ts'
 import type { Body } from './parameters.ts'
-import { hexText } from './shapes.ts'
+import { hexText } from './api-objects.ts'
 import { toJson, withBase58 } from './transaction.ts'
 
 const BROADCASTS = new Set(['broadcasttransaction', 'broadcasthex'])

@@ -1,5 +1,5 @@
 import { RequestError } from '../errors.ts'
-import type { VenueFaces as Faces } from './faces.ts'
+import type { VenueEmulators as Faces } from './api-emulators.ts'
 import { EXCHANGES, type ExchangeName } from './faults.ts'
 import { PERMISSIONS, type KeyWish, type Permission, type Venue } from './venue.ts'
 

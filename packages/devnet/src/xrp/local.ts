@@ -3,13 +3,13 @@ import type { RpcFace } from '../http-server.ts'
 import { postExample, socketUrl } from '../examples.ts'
 import { LocalLedgers } from '../ledger-local.ts'
 import type { Endpoint, FundOrder, LocalChain, Payment } from '../local-chain.ts'
-import type { Place } from '../on-demand.ts'
+import type { ChainOptions } from '../lazy-chain.ts'
 import type { Timing } from '../timing.ts'
 import type { XrpChain } from './chain.ts'
 import { accountOf } from './codec.ts'
 
 /** The XRP Ledger, behind rippled's protocol. */
-export function localXrpChains(place: Place): LocalChain[] {
+export function localXrpChains(place: ChainOptions): LocalChain[] {
   return [new LocalXrpChain(place)]
 }
 

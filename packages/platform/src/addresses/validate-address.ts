@@ -1,7 +1,7 @@
 import { familyOf, validateAddress, type Asset, type Network } from '@custody/chains'
 import { z } from 'zod'
 import { findAsset } from '../assets/find-asset.ts'
-import { soon } from '../engine/patience.ts'
+import { withTimeout } from '../engine/with-timeout.ts'
 import type { Services } from '../engine/services.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName } from '../http/schemas.ts'
@@ -81,7 +81,7 @@ function requiresTag(
   const refusal = services.networks
     .get(network.code)
     .refusal({ to, tag: null, amount: AMPLE, asset })
-  return soon<boolean | null>(
+  return withTimeout<boolean | null>(
     services.environment,
     refusal.then((reason) => reason?.field === 'address_tag'),
     null,

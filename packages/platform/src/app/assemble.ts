@@ -4,11 +4,11 @@ import type { Logger } from 'pino'
 import { createAml } from '../aml/aml.ts'
 import { amlInstallation } from '../aml/settings.ts'
 import { forwards } from '../auto-forwarding/forwards.ts'
-import { Bell } from '../ledger/bell.ts'
+import { Notifier } from '../ledger/notifier.ts'
 import { Feed } from '../ledger/feed.ts'
 import { checkoutPages } from '../checkout/pages.ts'
 import { consolePages } from '../console/pages.ts'
-import { narrate, narrateAudit } from '../ledger/narrate.ts'
+import { logEvent, logAuditEntry } from '../ledger/log-events.ts'
 import { openApiWebhooks } from '../events/openapi.ts'
 import { eventPollMs, publishLoop } from '../events/publish.ts'
 import { migrate } from '../database/migrate.ts'
@@ -20,7 +20,7 @@ import { Callers } from '../http/callers.ts'
 import { buildServer } from '../http/server.ts'
 import { createMetrics } from '../metrics.ts'
 import { createExchanges } from '../exchanges/exchanges.ts'
-import { Hold } from '../engine/hold.ts'
+import { DatabaseHold } from '../engine/database-hold.ts'
 import { Networks } from '../engine/networks.ts'
 import { checkUrl } from '../webhooks/webhook.ts'
 import { coinsOf } from '../prices/coins.ts'
@@ -29,10 +29,10 @@ import { Prices } from '../prices/prices.ts'
 import { referencePages } from '../reference/pages.ts'
 import { reservesPages } from '../reserves/pages.ts'
 import { priceSources, pricesInstallation } from '../prices/settings.ts'
-import { compareLoop, holdUntilCompared, unlessHeld } from '../recovery/hold.ts'
+import { compareLoop, holdUntilCompared, skipWhileHeld } from '../recovery/compare-records.ts'
 import type { Services } from '../engine/services.ts'
 import { KnownWallets } from '../assets/find-wallet.ts'
-import { Pressure } from '../pressure.ts'
+import { LoadMonitor } from '../load-monitor.ts'
 import { Receipts } from '../signing/receipts.ts'
 import { Withdrawals } from '../transactions/write-withdrawal.ts'
 import { Secrets } from '../secrets.ts'
@@ -41,26 +41,26 @@ import { WorkspaceKeys } from '../signing/keys.ts'
 import { SignerNodes } from '../signing/nodes.ts'
 import { runLoops, type Loop } from '../engine/loop.ts'
 import { LoopHealth } from '../engine/loop-health.ts'
-import { heartbeatLoop } from './presence.ts'
-import { scans, serves, works } from './duties.ts'
+import { heartbeatLoop } from './role-health.ts'
+import { isScanner, isApi, isWorker } from './role-duties.ts'
 import { loopsOf } from './loops.ts'
 import { readiness } from './readiness.ts'
 import { checkSecretsKey } from './secrets-key.ts'
 import { devnetControl, devnetUrlOf, localEndpoints, type LocalServers } from './local.ts'
 import { bindDatabase, bindHome, checkDatabaseNetwork, checkNodesNetwork } from './binding.ts'
-import { identityFolder, shortageOf } from '../home.ts'
+import { identityFolder, shortageOf } from '../data-dir.ts'
 import { endpoints as api } from './endpoints.ts'
 import { panel } from './panel.ts'
 import { createPeople } from '../people/people.ts'
-import { witness } from '../people/witness.ts'
+import { auditWrite } from '../people/audit-writes.ts'
 import { distributor } from '../webhooks/distribute.ts'
 import { createWebhooks } from '../webhooks/webhooks.ts'
 import { connectAll } from './connect.ts'
 import { reportUnreadable } from './report-unreadable.ts'
 import { invoices } from '../invoices/loop.ts'
 import { KINDS } from './kinds.ts'
-import { observe } from './observe.ts'
-import type { World } from './world.ts'
+import { registerCollectors } from './collect-metrics.ts'
+import type { Runtime } from './runtime.ts'
 import { listenProblem } from './preflight.ts'
 
 export interface RunningPlatform {
@@ -81,7 +81,7 @@ export type Operate = (services: Services) => Promise<{ close(): Promise<void> |
 /** What a platform is built on. */
 export interface Ground {
   settings: Settings
-  world: World
+  world: Runtime
   log: Logger
   /** What is done, last first, where the start fails, and at the end. */
   undo: (() => Promise<void> | void)[]
@@ -114,9 +114,9 @@ export async function assemble({
   const { environment, fetch } = world
   const { role } = settings
   const isLocal = settings.network === 'local'
-  const outbox = new Bell(environment)
-  const work = new Bell(environment)
-  const moved = new Bell(environment)
+  const outbox = new Notifier(environment)
+  const work = new Notifier(environment)
+  const moved = new Notifier(environment)
   const database = world.openDatabase(databaseUrl, {
     pooled: settings.databaseUrl !== null && settings.databasePooled,
     now: environment.now,
@@ -125,9 +125,9 @@ export async function assemble({
       outbox.ring()
       work.ring()
       if (event.type.startsWith('deposit.')) moved.ring()
-      narrate(log, event)
+      logEvent(log, event)
     },
-    onAudit: (entry) => narrateAudit(log, entry),
+    onAudit: (entry) => logAuditEntry(log, entry),
   })
   undo.push(() => database.close())
   await checkDatabaseNetwork(database, settings.network)
@@ -143,7 +143,7 @@ export async function assemble({
   const prices = pricesInstallation(settings.prices, devnetUrl, registry)
   const keys = new WorkspaceKeys(database, signers, settings.network)
   const addresses = new AddressBook(() => services)
-  const pressure = new Pressure(environment.now)
+  const pressure = new LoadMonitor(environment.now)
   const aml = createAml({
     home: settings.home,
     installation: amlInstallation(settings.aml, devnetUrl),
@@ -167,7 +167,7 @@ export async function assemble({
     forwards,
     invoices,
     kinds: KINDS,
-    hold: new Hold(shortageOf(settings.home, environment.now)),
+    hold: new DatabaseHold(shortageOf(settings.home, environment.now)),
     outbox,
     work,
     pressure,
@@ -212,8 +212,8 @@ export async function assemble({
       everyMs: prices.everyMs,
     }),
     exchanges: createExchanges({ devnetUrl, database, environment, fetch }),
-    trading: { due: new Bell(environment) },
-    exchangeTransfers: { due: new Bell(environment) },
+    trading: { due: new Notifier(environment) },
+    exchangeTransfers: { due: new Notifier(environment) },
     webhooks: createWebhooks({
       services: () => services,
       environment,
@@ -225,19 +225,19 @@ export async function assemble({
     readiness: () => readiness(services),
   }
   undo.push(() => services.webhooks.sender.close())
-  observe(services)
+  registerCollectors(services)
   const pages = () => [
     ...checkoutPages(log),
     ...consolePages(log),
     ...referencePages(log),
     ...reservesPages(log),
   ]
-  const server = serves(role)
+  const server = isApi(role)
     ? await buildServer(services, api, {
         pages: pages(),
         webhooks: openApiWebhooks,
         others: panel,
-        witness,
+        auditWrite,
       })
     : await buildServer(services, [])
   await local?.ready
@@ -259,7 +259,7 @@ export async function assemble({
   const unpriced = unpricedCoins(services)
   if (unpriced.length > 0)
     log.error({ coins: unpriced }, 'no price source has a current price of these coins')
-  const publishing = unlessHeld(services, publishLoop(services, distributor))
+  const publishing = skipWhileHeld(services, publishLoop(services, distributor))
   // This home's workers were ours alone: leases of a killed run need not be waited for.
   if (isOurs) await freeLeases(database)
   const id = environment.uuid()
@@ -275,13 +275,13 @@ export async function assemble({
     heartbeat,
     compareLoop(services),
     publishing,
-    ...loopsOf(services, held).map((loop) => unlessHeld(services, loop)),
+    ...loopsOf(services, held).map((loop) => skipWhileHeld(services, loop)),
   ]
   const loops = Promise.all([
     runLoops(services, lasting, controller.signal, health),
     services.feed.run(controller.signal),
   ])
-  if (works(role)) {
+  if (isWorker(role)) {
     const operator = await operate(services)
     undo.push(() => operator.close())
   }
@@ -300,7 +300,7 @@ export async function assemble({
       await server.close()
       controller.abort()
       await loops
-      if (scans(role))
+      if (isScanner(role))
         await held
           .release()
           .catch((error: unknown) =>
@@ -324,7 +324,7 @@ const MIGRATED_MS = 3_600_000
  * Migrates by a connection of its own, which waits for as long as that takes. @returns what was
  * applied
  */
-async function broughtUpToDate(world: World, url: string, settings: Settings): Promise<string[]> {
+async function broughtUpToDate(world: Runtime, url: string, settings: Settings): Promise<string[]> {
   const database = world.openDatabase(url, {
     max: 1,
     pooled: settings.databaseUrl !== null && settings.databasePooled,

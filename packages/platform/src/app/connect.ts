@@ -3,7 +3,7 @@ import { inSpan } from '@custody/tracing'
 import type { Logger } from 'pino'
 import type { Chain, ChainContext, Connect } from '../engine/chain.ts'
 import { EndpointGroup, type EndpointWatch } from '../engine/endpoint-group.ts'
-import { Pace } from '../engine/pace.ts'
+import { HeadPolling } from '../engine/head-polling.ts'
 import type { Metrics } from '../metrics.ts'
 import type { NetworkEndpoints } from '../settings/configuration.ts'
 import * as list from './families.ts'
@@ -43,7 +43,8 @@ function connected(
   const { environment } = context
   const names = endpointNames(endpoints)
   const paces = endpoints.map(
-    ({ requests_per_day: perDay }) => new Pace({ blockMs: network.block_ms, perDay, environment }),
+    ({ requests_per_day: perDay }) =>
+      new HeadPolling({ blockMs: network.block_ms, perDay, environment }),
   )
   const group = new EndpointGroup({
     network,
@@ -51,7 +52,7 @@ function connected(
     environment,
     watch: watchOf(network, watched),
     endpoints: endpoints.map((endpoint, at) => {
-      const [name, pace] = [names[at] as string, paces[at] as Pace]
+      const [name, pace] = [names[at] as string, paces[at] as HeadPolling]
       if (pace.perDay !== null)
         watched?.metrics.rpcRequestsAllowed.labels(network.code, name).set(pace.perDay)
       return {
@@ -105,7 +106,7 @@ function counted(
   fetch: Fetch,
   metrics: Metrics,
   [network, endpoint]: [string, string],
-  pace: Pace,
+  pace: HeadPolling,
 ): Fetch {
   return async (url, init) => {
     pace.asked()

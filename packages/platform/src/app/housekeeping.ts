@@ -1,6 +1,6 @@
 import type { Services } from '../engine/services.ts'
 import { forgetEvents } from '../events/forget.ts'
-import { forgetRefusals } from '../http/once.ts'
+import { deleteOldRefusals } from '../http/idempotent-decision.ts'
 import { forgetSignIns } from '../people/forget.ts'
 import type { Loop } from '../engine/loop.ts'
 
@@ -47,7 +47,7 @@ export function housekeepingLoop(services: Services): Loop {
         `delete from conversions where order_id is null and expires_at < $1::timestamptz - interval '1 day'`,
         [now],
       )
-      await forgetRefusals(services.database)
+      await deleteOldRefusals(services.database)
       await forgetSignIns(services)
       await forgetEvents(services)
       return false

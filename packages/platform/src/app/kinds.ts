@@ -3,7 +3,7 @@ import { sweep } from '../deposits/sweep-kind.ts'
 import type { Kind, Kinds } from '../engine/services.ts'
 import type { TransactionKind } from '../engine/transaction.ts'
 import { drain, fuel, tankDeposit } from '../gas-tanks/kinds.ts'
-import { lend, lendBack } from '../gas-tanks/lend.ts'
+import { lend, returnLoan } from '../gas-tanks/energy-loan.ts'
 import { staking } from '../staking/kind.ts'
 import { withdrawal } from '../transactions/kind.ts'
 
@@ -18,7 +18,7 @@ const kinds = {
   UNSTAKE: staking,
   RELEASE: staking,
   LEND: lend,
-  LEND_BACK: lendBack,
+  LEND_BACK: returnLoan,
 } satisfies { [K in TransactionKind]: Kind<K> }
 
 /**

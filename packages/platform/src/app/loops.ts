@@ -16,7 +16,7 @@ import { watchReleasableLoop } from '../staking/watch-releasable.ts'
 import { orderLoop } from '../trading/loop.ts'
 import { deliverLoop } from '../webhooks/deliver.ts'
 import { clockLoop } from './clock.ts'
-import { scans, works } from './duties.ts'
+import { isScanner, isWorker } from './role-duties.ts'
 import { foldLoop, housekeepingLoop } from './housekeeping.ts'
 
 /**
@@ -26,9 +26,9 @@ import { foldLoop, housekeepingLoop } from './housekeeping.ts'
 export function loopsOf(services: Services, held: HeldNetworks): Loop[] {
   const { role } = services.settings
   return [
-    ...(works(role) || scans(role) ? [clockLoop(services)] : []),
-    ...(works(role) ? workLoops(services) : []),
-    ...(scans(role) ? scanLoops(services, held) : []),
+    ...(isWorker(role) || isScanner(role) ? [clockLoop(services)] : []),
+    ...(isWorker(role) ? workLoops(services) : []),
+    ...(isScanner(role) ? scanLoops(services, held) : []),
   ]
 }
 

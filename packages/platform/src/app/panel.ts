@@ -24,7 +24,7 @@ import { changePerson, listPeople, removePerson } from '../console/people.ts'
 import { readOverview } from '../console/overview.ts'
 import { readSeries } from '../console/series.ts'
 import { readSettings } from '../console/settings.ts'
-import { readStory } from '../console/story.ts'
+import { readTimeline } from '../console/timeline.ts'
 import { listViews, saveViews } from '../console/views.ts'
 import { joinPasskey, joinPasskeyOptions } from '../console/join-passkey.ts'
 import { joinPassword, joinTotp } from '../console/join-password.ts'
@@ -37,7 +37,7 @@ import { signInPassword, signInRecovery, signInTotp } from '../console/sign-in-p
 import { signInRecoveryCode } from '../console/sign-in-recovery-code.ts'
 import { signOut } from '../console/sign-out.ts'
 import type { OtherEndpoints } from '../http/server.ts'
-import { panelDoor } from '../people/door.ts'
+import { panelAuthenticator } from '../people/panel-authenticator.ts'
 import type { PanelEndpoint } from '../people/endpoint.ts'
 import { endpoints } from './endpoints.ts'
 
@@ -92,10 +92,13 @@ export const panelEndpoints: readonly PanelEndpoint[] = [
   readOverview,
   readSeries,
   exportTransactions,
-  readStory,
+  readTimeline,
   ...mirrorOf(endpoints),
   openApiOf(() => panelEndpoints),
 ]
 
 /** The control panel's endpoints with their door. */
-export const panel: OtherEndpoints<PanelEndpoint> = { list: panelEndpoints, door: panelDoor }
+export const panel: OtherEndpoints<PanelEndpoint> = {
+  list: panelEndpoints,
+  door: panelAuthenticator,
+}

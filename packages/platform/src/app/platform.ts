@@ -5,14 +5,14 @@ import { reasonOf } from '@custody/chains/reason'
 import { pino, type Logger } from 'pino'
 import type { EmbeddedPostgres } from '../database/embedded.ts'
 import { isConnectionError } from '../database/pool.ts'
-import { makeHome, takeHome } from '../home.ts'
+import { createDataDir, lockDataDir } from '../data-dir.ts'
 import type { Role, Settings } from '../settings/settings.ts'
 import type { Operate, RunningPlatform } from './assemble.ts'
 import { checkHome } from './binding.ts'
-import { works } from './duties.ts'
+import { isWorker } from './role-duties.ts'
 import { checkDatabase, checkPort, homeProblem } from './preflight.ts'
 import { checkSecretsKeyGiven } from './secrets-key.ts'
-import { thisMachine, type World } from './world.ts'
+import { hostRuntime, type Runtime } from './runtime.ts'
 
 export type { RunningPlatform } from './assemble.ts'
 
@@ -23,7 +23,7 @@ const STARTS_MAX = 5
 export async function startPlatform(
   settings: Settings,
   operate: Operate,
-  world: World = thisMachine(),
+  world: Runtime = hostRuntime(),
 ): Promise<RunningPlatform> {
   const log = pino(
     {
@@ -54,7 +54,7 @@ export async function startPlatform(
  */
 async function start(
   settings: Settings,
-  world: World,
+  world: Runtime,
   log: Logger,
   undo: (() => Promise<void> | void)[],
   operate: Operate,
@@ -62,8 +62,8 @@ async function start(
   const { role } = settings
   const all = role === 'all'
   // A worker has the operator's socket, of which a home has one; others may stand beside it.
-  if (works(role)) undo.push(takeHome(settings.home))
-  else if (settings.databaseUrl !== null) makeHome(settings.home)
+  if (isWorker(role)) undo.push(lockDataDir(settings.home))
+  else if (settings.databaseUrl !== null) createDataDir(settings.home)
   else if (!existsSync(settings.home)) {
     throw new Error(
       `CUSTODY_ROLE=${role}: there is no home ${settings.home}; start the platform on it first, or give DATABASE_URL`,

@@ -2,7 +2,7 @@ import { heardStatus, type NodeStatus } from '../signing/status.ts'
 import { failingLine } from '../engine/loop-health.ts'
 import { unpricedCoins } from '../prices/coverage.ts'
 import type { Readiness, Services } from '../engine/services.ts'
-import { absences, readPresence } from './presence.ts'
+import { missingDuties, readRoleHealth } from './role-health.ts'
 
 export const SIGNERS_NEEDED = 2
 
@@ -14,11 +14,11 @@ export const SIGNERS_NEEDED = 2
  */
 export async function readiness(services: Services): Promise<Readiness> {
   const [presence, nodes] = await Promise.all([
-    readPresence(services).catch(() => null),
+    readRoleHealth(services).catch(() => null),
     heardStatus(services.signers),
   ])
   const answers = presence !== null
-  const absent = absences(presence?.duties ?? [])
+  const absent = missingDuties(presence?.duties ?? [])
   const { because: held, shortage } = services.hold
   const able = nodes.filter(canSign).length
   const signing = able >= SIGNERS_NEEDED

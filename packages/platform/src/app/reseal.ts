@@ -7,7 +7,7 @@ import { secretOwner } from '../reserves/publish.ts'
 import type { Secrets } from '../secrets.ts'
 import { PLATFORM_KEY_OWNER } from '../webhooks/platform-key.ts'
 import { webhookOwner } from '../webhooks/webhook.ts'
-import { AWAY_MS } from './presence.ts'
+import { AWAY_MS } from './role-health.ts'
 import { MARK_OWNER } from './secrets-key.ts'
 
 interface Sealed {

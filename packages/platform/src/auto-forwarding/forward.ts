@@ -1,7 +1,7 @@
 import { formatAmount, type Asset, type Network } from '@custody/chains'
 import { claimedNonceAndSubject, stringifyJson } from '@custody/request-auth'
 import { findAsset } from '../assets/find-asset.ts'
-import { RAISED, raised } from '../database/raised.ts'
+import { SQL_ERRORS, sqlErrorOf } from '../database/sql-errors.ts'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
 import { quotePlatformFee } from '../prepaid-fee/fees.ts'
@@ -38,17 +38,17 @@ export async function forwardRule(services: Services, rule: RuleRow): Promise<vo
   try {
     await forward(services, rule)
   } catch (error) {
-    const { code } = raised(error)
+    const { code } = sqlErrorOf(error)
     const later =
       error instanceof Later
         ? error
         : error instanceof ApiError
           ? new Later(error.message, REFUSED_WAIT_MS)
-          : code === RAISED.prepaidShort
+          : code === SQL_ERRORS.prepaidShort
             ? new Later('the prepaid fee account holds less than the platform fee', REFUSED_WAIT_MS)
-            : code === RAISED.walletInactive
+            : code === SQL_ERRORS.walletInactive
               ? new Later(INACTIVE, REFUSED_WAIT_MS)
-              : code === RAISED.walletShort
+              : code === SQL_ERRORS.walletShort
                 ? new Later('the wallet does not hold it', SWEEP_WAIT_MS)
                 : null
     if (!later) throw error

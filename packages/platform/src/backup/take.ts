@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { dirname, join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
 import packageFile from '../../package.json' with { type: 'json' }
-import { identityFolder } from '../home.ts'
+import { identityFolder } from '../data-dir.ts'
 import type { NodePeer } from '../signing/nodes.ts'
 import { takeEmbedded, takeExternal } from './database.ts'
 import { syncBelow } from './folder.ts'

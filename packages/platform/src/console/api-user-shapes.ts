@@ -5,7 +5,7 @@ import { readRange } from '../http/ip-allow-list.ts'
 import { wholeNumber } from '../http/schemas.ts'
 import type { Services } from '../engine/services.ts'
 import type { ApiUserRequest } from '../people/api-user-requests.ts'
-import { time } from '../people/shapes.ts'
+import { time } from '../people/schemas.ts'
 
 const RANGES_MAX = 100
 const RATE_LIMIT_MAX = 10_000_000

@@ -9,7 +9,7 @@ import { ApiError } from '../errors.ts'
 import type { ApiUserRequest } from '../people/api-user-requests.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { includesRole } from '../people/roles.ts'
-import { workspaceName } from '../people/shapes.ts'
+import { workspaceName } from '../people/schemas.ts'
 import {
   apiUserShape,
   commandShape,

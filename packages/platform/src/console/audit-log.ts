@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { pageQuery } from '../http/schemas.ts'
 import { exportAudit, lineOfRow, type AuditRow } from '../people/audit-log.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
-import { time } from '../people/shapes.ts'
+import { time } from '../people/schemas.ts'
 import { WORKSPACE, workspaceParams } from './workspace.ts'
 
 const word = z.string().min(1).max(200)

@@ -7,7 +7,7 @@ import { panelEndpoint, type Visitor } from '../people/endpoint.ts'
 import { changeOwn } from '../people/factors.ts'
 import { forgive } from '../people/failures.ts'
 import { authenticationOptions, takePasskey } from '../people/passkeys.ts'
-import { code, passkeyOptions, passkeyResponse, token } from '../people/shapes.ts'
+import { code, passkeyOptions, passkeyResponse, token } from '../people/schemas.ts'
 import { countSignIn, showCode, type Factor } from '../people/sign-in.ts'
 import { beginStep, endStep, tryStep } from '../people/steps.ts'
 

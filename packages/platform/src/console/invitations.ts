@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { invite, linkOf } from '../people/invitations.ts'
 import { mayManage, type Role } from '../people/roles.ts'
-import { email, role, time } from '../people/shapes.ts'
+import { email, role, time } from '../people/schemas.ts'
 import { assertMayManage, changeWorkspace, WORKSPACE, workspaceParams } from './workspace.ts'
 
 export const listInvitations = panelEndpoint({

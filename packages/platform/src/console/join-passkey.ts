@@ -11,7 +11,7 @@ import {
   title,
   token,
   workspaceName,
-} from '../people/shapes.ts'
+} from '../people/schemas.ts'
 import { countSignIn, signIn } from '../people/sign-in.ts'
 import { beginStep, endStep, tryStep } from '../people/steps.ts'
 

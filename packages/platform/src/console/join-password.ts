@@ -15,7 +15,7 @@ import {
   title,
   token,
   workspaceName,
-} from '../people/shapes.ts'
+} from '../people/schemas.ts'
 import { countSignIn, openSession, ownerOfTotp } from '../people/sign-in.ts'
 import { beginStep, endStep, tryStep } from '../people/steps.ts'
 import { newTotpSecret, otpauthUri, stepOfCode, takeStep } from '../people/totp.ts'

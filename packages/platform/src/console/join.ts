@@ -5,7 +5,7 @@ import { panelEndpoint } from '../people/endpoint.ts'
 import { openInvitation } from '../people/invitations.ts'
 import { acceptInvitation, readWorkspace } from '../people/join.ts'
 import { presentSession } from '../people/present.ts'
-import { sessionShape, workspaceName } from '../people/shapes.ts'
+import { sessionShape, workspaceName } from '../people/schemas.ts'
 
 /**
  * A person who is signed in accepts an invitation to another workspace. His session gets another

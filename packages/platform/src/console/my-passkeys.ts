@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { assertCanSignIn, changeOwn, lockPerson } from '../people/factors.ts'
 import { addPasskey, registrationOptions, verifyRegistration } from '../people/passkeys.ts'
-import { passkeyOptions, passkeyResponse, time, title, token } from '../people/shapes.ts'
+import { passkeyOptions, passkeyResponse, time, title, token } from '../people/schemas.ts'
 import { beginStep, endStep, tryStep } from '../people/steps.ts'
 
 const PASSKEYS_MAX = 20

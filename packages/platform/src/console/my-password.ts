@@ -6,7 +6,7 @@ import { assertCanSignIn, changeOwn, lockPerson } from '../people/factors.ts'
 import { countTry, forgive, type Trier } from '../people/failures.ts'
 import { hashPassword, isPassword } from '../people/password.ts'
 import { assertStrong } from '../people/password-strength.ts'
-import { newPassword, typedPassword } from '../people/shapes.ts'
+import { newPassword, typedPassword } from '../people/schemas.ts'
 
 /**
  * Sets a password, or another one in place of the current; every other session ends. It signs in

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { changeOwn } from '../people/factors.ts'
-import { time } from '../people/shapes.ts'
+import { time } from '../people/schemas.ts'
 
 const UUID = z.uuid()
 

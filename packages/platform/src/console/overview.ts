@@ -6,7 +6,7 @@ import { panelEndpoint } from '../people/endpoint.ts'
 import { accountOf } from '../prepaid-fee/account.ts'
 import { coinOf } from '../prices/coins.ts'
 import { usdValue } from '../prices/decimals.ts'
-import { HELD } from './held.ts'
+import { HELD_ACCOUNTS } from './held-accounts.ts'
 import { SUB_ACCOUNT, subAccountParams } from './mirror.ts'
 
 const DAY_MS = 86_400_000
@@ -63,7 +63,7 @@ export const readOverview = panelEndpoint({
            from ledger_accounts a where a.workspace_id = w.workspace_id and a.wallet_id = w.id and a.asset = w.asset
          ) a on true
          where w.workspace_id = $3 and w.sub_account_id = $1 order by w.asset`,
-        [caller.subAccountId, HELD, caller.workspaceId],
+        [caller.subAccountId, HELD_ACCOUNTS, caller.workspaceId],
       ),
       database.one<{ pending: number; held: number; frozen: number; failed_24h: number }>(
         `select count(*) filter (where status = 'pending')::int pending,

@@ -5,7 +5,7 @@ import { cookieHeaders } from '../people/cookie.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { withdrawInvitationsOf } from '../people/invitations.ts'
 import { includesRole, type Role } from '../people/roles.ts'
-import { role, time } from '../people/shapes.ts'
+import { role, time } from '../people/schemas.ts'
 import { commandShape, revocationCommands } from './api-user-shapes.ts'
 import { assertMayManage, changeWorkspace, WORKSPACE, workspaceParams } from './workspace.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { openInvitation } from '../people/invitations.ts'
-import { role, time } from '../people/shapes.ts'
+import { role, time } from '../people/schemas.ts'
 
 /** What a link is for, before somebody takes it. */
 export const readInvitation = panelEndpoint({

@@ -1,6 +1,6 @@
 import { panelEndpoint } from '../people/endpoint.ts'
 import { presentSession } from '../people/present.ts'
-import { sessionShape } from '../people/shapes.ts'
+import { sessionShape } from '../people/schemas.ts'
 
 /** Who is signed in, and where he may look. */
 export const readSession = panelEndpoint({

@@ -7,8 +7,8 @@ import type { Services } from '../engine/services.ts'
 import type { Caller } from '../http/endpoint.ts'
 import { assetName, integer } from '../http/schemas.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
-import { time } from '../people/shapes.ts'
-import { HELD } from './held.ts'
+import { time } from '../people/schemas.ts'
+import { HELD_ACCOUNTS } from './held-accounts.ts'
 import { SUB_ACCOUNT, subAccountParams } from './mirror.ts'
 
 const DAY_MS = 86_400_000
@@ -87,7 +87,7 @@ function daysOf(services: Services, caller: Caller, metric: string, o: Of): Prom
         services,
         need(o.asset, 'asset'),
         'a.wallet_id in (select id from wallets where workspace_id = $4 and sub_account_id = $1) and a.kind = any($3)',
-        [caller.subAccountId, HELD, caller.workspaceId],
+        [caller.subAccountId, HELD_ACCOUNTS, caller.workspaceId],
         o.from,
       )
     case 'tank':

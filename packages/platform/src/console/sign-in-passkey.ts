@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { authenticationOptions, takePasskey } from '../people/passkeys.ts'
-import { passkeyOptions, passkeyResponse, sessionShape, token } from '../people/shapes.ts'
+import { passkeyOptions, passkeyResponse, sessionShape, token } from '../people/schemas.ts'
 import { countSignIn, signIn } from '../people/sign-in.ts'
 import { beginStep, endStep, tryStep } from '../people/steps.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { panelEndpoint } from '../people/endpoint.ts'
-import { code, email, sessionShape, token, typedPassword } from '../people/shapes.ts'
+import { code, email, sessionShape, token, typedPassword } from '../people/schemas.ts'
 import { checkPassword, finishSignIn } from '../people/sign-in.ts'
 
 /** The first half of a sign-in by password. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { signInByRecoveryCode } from '../people/recover.ts'
-import { code, email, sessionShape } from '../people/shapes.ts'
+import { code, email, sessionShape } from '../people/schemas.ts'
 
 /** Signs in a person without a password whose passkey is lost. */
 export const signInRecoveryCode = panelEndpoint({

@@ -4,7 +4,7 @@ import { cookieHeaders } from '../people/cookie.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { presentSession } from '../people/present.ts'
 import { actorOf } from '../people/sessions.ts'
-import { sessionShape } from '../people/shapes.ts'
+import { sessionShape } from '../people/schemas.ts'
 
 /** Ends the session that asks. */
 export const signOut = panelEndpoint({

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { panelEndpoint } from '../people/endpoint.ts'
-import { title } from '../people/shapes.ts'
+import { title } from '../people/schemas.ts'
 import { changeWorkspace, WORKSPACE, workspaceParams } from './workspace.ts'
 
 const VIEWS_MAX = 100

@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { reasonOf } from '@custody/chains/reason'
-import { closedFolder } from '../home.ts'
+import { createPrivateFolder } from '../data-dir.ts'
 import { openDatabase } from './pool.ts'
 
 const NOBODY = 65_534
@@ -242,7 +242,7 @@ export async function startEmbeddedPostgres(
   const runsAsNobody = run.wrap('true', [])[2].uid !== undefined
   // A socket below the temporary folder may have been put there by somebody else, except where it
   // is nobody's by our own hand.
-  if (socket !== preferred && !runsAsNobody) closedFolder(socket)
+  if (socket !== preferred && !runsAsNobody) createPrivateFolder(socket)
   else mkdirSync(socket, { recursive: true, mode: 0o700 })
   if (runsAsNobody) for (const path of [folder, socket]) chownSync(path, NOBODY, NOBODY)
   const archiving = walArchive === null ? [] : archiveSettings(walArchive)

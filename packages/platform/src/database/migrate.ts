@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { applyForms } from './forms.ts'
+import { applyStateSchemas } from './state-schemas.ts'
 import { applyFunctions } from './functions.ts'
 import type { Database, Queryable } from './pool.ts'
 
@@ -151,6 +151,6 @@ export async function migrate(database: Database): Promise<string[]> {
       await tx.query('insert into migrations (name) values ($1)', [name])
       applied.push(name)
     }
-    return [...applied, ...(await applyForms(tx)), ...(await applyFunctions(tx))]
+    return [...applied, ...(await applyStateSchemas(tx)), ...(await applyFunctions(tx))]
   })
 }

@@ -2,7 +2,7 @@ import { RpcUnavailable } from '@custody/chains'
 import type { Services } from '../engine/services.ts'
 import type { Chain } from '../engine/chain.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
-import { agreedDeposits, type DeepDeposit } from './agreed.ts'
+import { depositsConfirmedByQuorum, type ConfirmedDeposit } from './confirmed-by-quorum.ts'
 import { adoptedDue, stillHeld } from './adopted.ts'
 import { depthReached } from './screening.ts'
 
@@ -18,7 +18,7 @@ const AGREED_TOGETHER = 8
  */
 export const WAITS_FOR_DEPTH = `t.network = $1 and t.status = 'pending' and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')`
 
-type Row = DeepDeposit &
+type Row = ConfirmedDeposit &
   Pick<TransactionRow, 'workspace_id' | 'confirmations'> & {
     block_height: string
     block_hash: string
@@ -86,7 +86,7 @@ export async function creditReady(
     const agreed = await Promise.allSettled(
       blocks
         .slice(at, at + AGREED_TOGETHER)
-        .map((rows) => agreedDeposits(services, chain, blockOf(rows[0] as Row), rows)),
+        .map((rows) => depositsConfirmedByQuorum(services, chain, blockOf(rows[0] as Row), rows)),
     )
     for (const answer of agreed) {
       if (answer.status === 'fulfilled') for (const row of answer.value) await deep(row)

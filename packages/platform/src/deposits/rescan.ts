@@ -6,7 +6,7 @@ import type { Services } from '../engine/services.ts'
 import { BlocksAhead, following } from './blocks-ahead.ts'
 import { findAside, recordAside } from './coins-aside.ts'
 import { findDeposits, recordDeposit } from './record.ts'
-import { recordRiders } from './riders.ts'
+import { recordUtxoTokens } from './utxo-tokens.ts'
 import { placeCoins, placedCoins } from './scanner.ts'
 
 /** A process that has written nothing for so long has ended: another may continue its rescan. */
@@ -182,7 +182,7 @@ async function readPart(
     for (const [at, block] of blocks.entries()) {
       for (const deposit of deposits[at] ?? [])
         if (await recordDeposit(services, tx, network, block, deposit, tx.now())) found++
-      await recordRiders(tx, network, block)
+      await recordUtxoTokens(tx, network, block)
       await recordAside(services, tx, network, block, aside[at] ?? [])
     }
     await placeCoins(tx, network, coins)

@@ -19,7 +19,7 @@ import { findAside, recordAside, takeBackAside } from './coins-aside.ts'
 import { revert } from './credit.ts'
 import { creditReady, WAITS_FOR_DEPTH } from './credit-ready.ts'
 import { findDeposits, recordDeposit } from './record.ts'
-import { hasRiders, recordRiders } from './riders.ts'
+import { hasTokens, recordUtxoTokens } from './utxo-tokens.ts'
 import { TakenOver, WatchedAddresses } from './watched.ts'
 
 const SCAN_LEASE_MS = 20_000
@@ -294,7 +294,7 @@ async function scanOnce(
     const isEmpty =
       !hasDeposits &&
       coins.size === 0 &&
-      !blocks.some(hasRiders) &&
+      !blocks.some(hasTokens) &&
       aside.every(({ length }) => length === 0)
     let written: Moved
     if (isEmpty) written = await write(services.database)
@@ -304,7 +304,7 @@ async function scanOnce(
         for (const [at, block] of blocks.entries()) {
           for (const deposit of deposits[at] ?? [])
             await recordDeposit(services, tx, network, block, deposit, knownAt ?? askedAt)
-          await recordRiders(tx, network, block)
+          await recordUtxoTokens(tx, network, block)
           await recordAside(services, tx, network, block, aside[at] ?? [])
         }
         await placeCoins(tx, network, coins)

@@ -4,7 +4,7 @@ import type { Kind, Outcome, Services } from '../engine/services.ts'
 import { endTransaction } from '../engine/settle.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { floatPostings, overdraws } from '../gas-tanks/float.ts'
-import { takeEnergyBack } from '../gas-tanks/lend.ts'
+import { reclaimEnergy } from '../gas-tanks/energy-loan.ts'
 import { releaseNetworkFee } from '../gas-tanks/release.ts'
 import { post } from '../ledger/post.ts'
 import { sweepWaits } from './sweep-policy.ts'
@@ -39,7 +39,7 @@ export const sweep: Kind<'SWEEP'> = {
         [row.wallet_id, row.source_id, tx.now(), row.workspace_id, row.sub_account_id],
       )
     }
-    await takeEnergyBack(services, tx, row)
+    await reclaimEnergy(services, tx, row)
     await endTransaction(services, tx, row, o, false)
     await queueSweep(services, tx, row)
   },

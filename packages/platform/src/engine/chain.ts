@@ -17,7 +17,7 @@ import type {
 import type { Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
 import type { Agreement, Endpoints } from './endpoint-group.ts'
-import type { Pace } from './pace.ts'
+import type { HeadPolling } from './head-polling.ts'
 import type { Plan, TransactionKind, TransactionRow } from './transaction.ts'
 import type { WaitCode } from './waiting.ts'
 
@@ -369,7 +369,7 @@ export interface Chain {
   readonly network: Network
   readonly client: ChainClient
   /** How often its head is looked at; absent: as often as the platform looks. */
-  readonly pace?: Pace
+  readonly pace?: HeadPolling
   /** Absent where one endpoint's word is enough. */
   readonly agreement?: Agreement
   /** What the chain calls a tag, where deposits are told apart by one. */

@@ -1,5 +1,5 @@
 import { decode, type Network, type TransactionStatus } from '@custody/chains'
-import { isAgreed } from './agreed.ts'
+import { isConfirmedByQuorum } from './endpoint-quorum.ts'
 import {
   expectedOf,
   findIncluded,
@@ -99,7 +99,7 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
       : status.height <= tip.finalHeight
   const isVouched = async (isFinal: boolean) =>
     !agreement ||
-    (await isAgreed(services, agreement, network, {
+    (await isConfirmedByQuorum(services, agreement, network, {
       client,
       hash: chain.hash,
       status,

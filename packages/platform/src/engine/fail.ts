@@ -2,7 +2,7 @@ import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { emit } from '../ledger/post.ts'
 import { voidIntent } from '../signing/void.ts'
-import { noteEnd } from './ended.ts'
+import { recordEnd } from './record-end.ts'
 import { advance } from './lease.ts'
 import { wakeNextNonce } from './nonce-order.ts'
 import { presentTransaction } from './present.ts'
@@ -177,7 +177,7 @@ async function finish(
     plan: ending.plan ?? {},
   }
   await advance(tx, row, end)
-  noteEnd(services, row, 'failed')
+  recordEnd(services, row, 'failed')
   await kind.failed?.(services, tx, row, ending)
   if (!ASKED_FOR.has(row.kind)) return
   const shown = presentTransaction(

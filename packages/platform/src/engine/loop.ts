@@ -1,5 +1,5 @@
 import { reasonOf } from '@custody/chains/reason'
-import { Bell } from '../ledger/bell.ts'
+import { Notifier } from '../ledger/notifier.ts'
 import { LoopHealth } from './loop-health.ts'
 import type { Services } from './services.ts'
 
@@ -14,7 +14,7 @@ export interface Loop {
    */
   due?: string
   /** Rung where this process has made something due: `run` is called at once. */
-  bell?: Bell
+  bell?: Notifier
   run(signal: AbortSignal): Promise<boolean>
 }
 
@@ -80,21 +80,23 @@ export async function runLoops(
  */
 class Lookout {
   readonly #services: Services
-  readonly #bells: ReadonlyMap<Loop, Bell>
+  readonly #bells: ReadonlyMap<Loop, Notifier>
   readonly #loops: readonly Loop[]
   readonly #everyMs: number
   /** Those that wait, and since when. */
   readonly #waiting = new Map<Loop, number>()
   /** Rung when a loop goes on. */
-  readonly #moved: Bell
+  readonly #moved: Notifier
   #movedAt: number
 
   constructor(services: Services, loops: readonly Loop[]) {
     this.#services = services
     this.#loops = loops
-    this.#bells = new Map(loops.map((loop) => [loop, loop.bell ?? new Bell(services.environment)]))
+    this.#bells = new Map(
+      loops.map((loop) => [loop, loop.bell ?? new Notifier(services.environment)]),
+    )
     this.#everyMs = Math.min(...loops.map(({ everyMs }) => everyMs))
-    this.#moved = new Bell(services.environment)
+    this.#moved = new Notifier(services.environment)
     this.#movedAt = services.environment.now()
   }
 

@@ -2,7 +2,7 @@ import { withNonce, type UnsignedTransaction } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from './services.ts'
 import { advance, wakeOne } from './lease.ts'
-import { mayBeShown, noteShown, showAlone, turnBack } from './shown.ts'
+import { maySubmit, markSubmitted, submitWithoutNonce, requeue } from './submission.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /** Of whom an account is, and on which network. */
@@ -114,19 +114,19 @@ export async function placeToSign(
   built: { id: string; unsigned: UnsignedTransaction } & Place,
 ): Promise<UnsignedTransaction | null> {
   const { account } = built
-  if (account === null || built.nonce === null) return showAlone(services, row, built)
+  if (account === null || built.nonce === null) return submitWithoutNonce(services, row, built)
   let mined: bigint | null = null
   for (;;) {
     const result = await services.database.transaction(
       async (tx): Promise<UnsignedTransaction | 'waits' | 'gap'> => {
-        const isAllowed = await mayBeShown(services, tx, row)
+        const isAllowed = await maySubmit(services, tx, row)
         // Under the account's lock: either the waking comes after this, or the one before is seen
         // as signed.
         await lockAccount(tx, row.network, account)
         const standing = await standingOf(tx, row, account, built.id)
         if (!standing) throw new Error('SIGNING without an unsigned transaction')
         if (!standing.shown && !isAllowed) {
-          await turnBack(tx, row)
+          await requeue(tx, row)
           return 'waits'
         }
         if (standing.before) {
@@ -151,7 +151,7 @@ export async function placeToSign(
         // It keeps its number, as a node may have signed it; a gap below is another's to close: the
         // nodes refuse this one until then.
         if (standing.shown) return standing.unsigned
-        await noteShown(tx, row, built.id)
+        await markSubmitted(tx, row, built.id)
         return moved ?? standing.unsigned
       },
     )

@@ -6,7 +6,7 @@ import { giveUp } from './give-up.ts'
 import { advance } from './lease.ts'
 import { openReplacement, whyFinal, type Replacement } from './replacement.ts'
 import type { Services } from './services.ts'
-import { noteShown } from './shown.ts'
+import { markSubmitted } from './submission.ts'
 import { noteSigned, signBuilt, UNAVAILABLE_RETRY_MS } from './sign.ts'
 import { isForward, NO_REPLACEMENT, type TransactionRow } from './transaction.ts'
 
@@ -89,7 +89,7 @@ async function signReplacement(
   built: Built,
 ): Promise<void> {
   // What it takes the place of is signed already: nothing holds it back any more.
-  await noteShown(services.database, row, built.id)
+  await markSubmitted(services.database, row, built.id)
   const outcome = await signBuilt(services, row, built, replacement)
   if (outcome.kind === 'unavailable') {
     return advance(services.database, row, {

@@ -6,7 +6,7 @@ import { LEASE_MS, LeaseLost } from './lease.ts'
 import { lockAccount } from './nonce-order.ts'
 import { askPurpose } from './purpose.ts'
 import type { Services } from './services.ts'
-import { mayBeShown } from './shown.ts'
+import { maySubmit } from './submission.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /**
@@ -91,7 +91,7 @@ async function show(
   return services.database.transaction(async (tx) => {
     let allowed = 0
     for (const { isNew, row: follower } of all) {
-      if (isNew && !(await mayBeShown(services, tx, follower))) break
+      if (isNew && !(await maySubmit(services, tx, follower))) break
       allowed++
     }
     const ready = all.slice(0, allowed)

@@ -2,17 +2,17 @@ import type { Network, Registry, TransactionStatus, TronAction } from '@custody/
 import type { Logger } from 'pino'
 import type { Database, Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
-import type { Bell } from '../ledger/bell.ts'
+import type { Notifier } from '../ledger/notifier.ts'
 import type { Feed } from '../ledger/feed.ts'
 import type { Metrics } from '../metrics.ts'
-import type { Pressure } from '../pressure.ts'
+import type { LoadMonitor } from '../load-monitor.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { WorkspaceKeys } from '../signing/keys.ts'
 import type { SignerNodes } from '../signing/nodes.ts'
 import type { Receipts } from '../signing/receipts.ts'
 import type { Purpose } from '../signing/sign.ts'
 import type { Chain, Dearer, Fail, Owner, Priced, Task, Wait } from './chain.ts'
-import type { Hold } from './hold.ts'
+import type { DatabaseHold } from './database-hold.ts'
 import type { Networks } from './networks.ts'
 import type { Replacement } from './replacement.ts'
 import type { Plan, StateOf, TransactionKind, TransactionRow } from './transaction.ts'
@@ -46,13 +46,13 @@ export interface Services {
   metrics: Metrics
   log: Logger
   /** Rung when events are committed in this process: they are to be published. */
-  outbox: Bell
+  outbox: Notifier
   /** Rung when something is committed in this process that may make a transaction due. */
-  work: Bell
-  pressure: Pressure
+  work: Notifier
+  pressure: LoadMonitor
   /** Tells when events were published. */
   feed: Feed
-  hold: Hold
+  hold: DatabaseHold
   kinds: Kinds
   tanks: Tanks
   forwards: Forwards

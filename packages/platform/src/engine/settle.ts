@@ -1,7 +1,7 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { Queryable } from '../database/pool.ts'
 import { emit } from '../ledger/post.ts'
-import { noteEnd } from './ended.ts'
+import { recordEnd } from './record-end.ts'
 import { advance } from './lease.ts'
 import { presentTransaction } from './present.ts'
 import type { Outcome, Services } from './services.ts'
@@ -38,7 +38,7 @@ export async function endTransaction(
     confirmations: o.confirmations,
     last_error: null,
   })
-  noteEnd(services, row, end.status)
+  recordEnd(services, row, end.status)
   if (!told) return
   const shown = presentTransaction(
     {

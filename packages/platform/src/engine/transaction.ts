@@ -1,11 +1,11 @@
-import { FORMS } from '../database/forms.ts'
+import { STATE_SCHEMAS } from '../database/state-schemas.ts'
 import type { Waiting } from './waiting.ts'
 import type { SignedVoid } from '../signing/void.ts'
 
-export type TransactionKind = keyof typeof FORMS
-export type StateOf<K extends TransactionKind> = (typeof FORMS)[K]['states'][number]
+export type TransactionKind = keyof typeof STATE_SCHEMAS
+export type StateOf<K extends TransactionKind> = (typeof STATE_SCHEMAS)[K]['states'][number]
 /** What a plan of this kind may hold. */
-export type FieldOf<K extends TransactionKind> = (typeof FORMS)[K]['plan'][number]
+export type FieldOf<K extends TransactionKind> = (typeof STATE_SCHEMAS)[K]['plan'][number]
 export type State = StateOf<TransactionKind>
 
 /** Kinds that a caller asks for by a signed request. */

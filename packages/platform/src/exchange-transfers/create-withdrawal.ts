@@ -11,7 +11,7 @@ import { ApiError } from '../errors.ts'
 import { findAccount, keyIn, venueOf, venueProblem, type AccountRow } from '../exchanges/account.ts'
 import { VenueError } from '../exchanges/venue.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
-import { decidedOnce, type Admit } from '../http/once.ts'
+import { decideOnce, type Admit } from '../http/idempotent-decision.ts'
 import { answeredTo, sequenceIdIn } from '../http/replay.ts'
 import { assetName, positive, text } from '../http/schemas.ts'
 import {
@@ -79,7 +79,7 @@ export const createExchangeWithdrawal = endpoint({
     ),
   async handler({ services, caller, body, askedAt }) {
     const payloadHash = hashPayload(body)
-    return decidedOnce(
+    return decideOnce(
       services.database,
       {
         scope: 'exchange_transfers',

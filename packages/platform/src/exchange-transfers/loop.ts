@@ -1,14 +1,14 @@
 import type { Loop } from '../engine/loop.ts'
 import type { Services } from '../engine/services.ts'
 import { leasedLoop } from '../exchanges/work.ts'
-import type { Bell } from '../ledger/bell.ts'
+import type { Notifier } from '../ledger/notifier.ts'
 import { stepTransfer } from './step.ts'
 import { TRANSFERS } from './transfer.ts'
 
 /** Of transfers between wallets and exchanges. */
 export interface ExchangeTransfers {
   /** Rung when one of this process is due. */
-  due: Bell
+  due: Notifier
 }
 
 declare module '../engine/services.ts' {

@@ -1,5 +1,13 @@
 import { callOwn, type CcxtTrade } from './client.ts'
-import { allPages, BEFORE_MS, dict, NETWORKS, WORDS, words, type Manner } from './manner.ts'
+import {
+  allPages,
+  BEFORE_MS,
+  dict,
+  NETWORKS,
+  WORDS,
+  words,
+  type VenueAdapter,
+} from './venue-adapter.ts'
 
 const TRADES_MAX = 1000
 const LIST_MAX = 1000
@@ -8,7 +16,7 @@ const LIST_MAX = 1000
  * Binance spot REST; codes: binance-spot-api-docs, errors.md. A 5xx and −1007 leave the outcome
  * open.
  */
-export const binance: Manner = {
+export const binance: VenueAdapter = {
   traits: {
     // A fresh order may read as unknown for minutes.
     orders: 'tested',

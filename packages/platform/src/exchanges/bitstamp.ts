@@ -1,10 +1,10 @@
-import { dict, list, NETWORKS, WORDS, words, type Manner } from './manner.ts'
+import { dict, list, NETWORKS, WORDS, words, type VenueAdapter } from './venue-adapter.ts'
 
 /**
  * Bitstamp v2; codes: its "Error codes" (`response_code`). ccxt reads neither post-only nor a time
  * in force for it.
  */
-export const bitstamp: Manner = {
+export const bitstamp: VenueAdapter = {
   traits: {
     orders: 'tested',
     absence: { afterMs: 120_000, beforeMs: null },

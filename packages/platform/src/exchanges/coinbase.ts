@@ -1,5 +1,5 @@
 import { callOwn } from './client.ts'
-import { BEFORE_MS, dict, NETWORKS, WORDS, words, type Manner } from './manner.ts'
+import { BEFORE_MS, dict, NETWORKS, WORDS, words, type VenueAdapter } from './venue-adapter.ts'
 import type { CcxtOrder, CcxtTrade } from './client.ts'
 
 const PAGE = 100
@@ -23,7 +23,7 @@ async function byCursor<T extends CcxtOrder | CcxtTrade>(
 }
 
 /** Coinbase Advanced Trade; codes: its NewOrderFailureReason and PreviewFailureReason. */
-export const coinbase: Manner = {
+export const coinbase: VenueAdapter = {
   traits: {
     orders: 'tested',
     absence: { afterMs: 120_000, beforeMs: null },

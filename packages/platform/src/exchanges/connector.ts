@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { redacted, type RawAnswer } from '../ccxt.ts'
 import type { CcxtMarket, CcxtOrder, CcxtTrade, CcxtTransfer, Client } from './client.ts'
 import { REFUSED_BY_CLASS } from './generic.ts'
-import type { Manner, Meaning, Tools } from './manner.ts'
+import type { VenueAdapter, ErrorClass, VenueTools } from './venue-adapter.ts'
 import { readUnits, showUnits, times } from './units.ts'
 import {
   VenueError,
@@ -49,7 +49,7 @@ const OK_STATUS_MAX = 499
 const REQUEST_TIMEOUT = 408
 
 interface Judged {
-  meaning: Meaning | null
+  meaning: ErrorClass | null
   word: string
   said: string | null
 }
@@ -75,14 +75,14 @@ export class Connector implements Venue {
   readonly exchange: string
   readonly traits: VenueTraits
   readonly #client: Client
-  readonly #manner: Manner
+  readonly #manner: VenueAdapter
   readonly #clock: () => number
   /** Loads the markets that the client shares with others of its exchange. */
   readonly #ready: () => Promise<void>
 
   constructor(o: {
     client: Client
-    manner: Manner
+    manner: VenueAdapter
     now: () => number
     ready: () => Promise<void>
   }) {
@@ -225,7 +225,7 @@ export class Connector implements Venue {
     return there
   }
 
-  #tools(): Tools {
+  #tools(): VenueTools {
     const manner = this.#manner
     return {
       client: this.#client,
@@ -321,7 +321,7 @@ export class Connector implements Venue {
 }
 
 /** @returns a market as it is kept; steps that a venue does not name are the smallest unit */
-export function marketOf(market: CcxtMarket, manner: Manner): Market {
+export function marketOf(market: CcxtMarket, manner: VenueAdapter): Market {
   const read = (text: string | undefined) => (text === undefined ? null : readUnits(text))
   return {
     symbol: market.symbol,
@@ -347,7 +347,7 @@ const STATES: Readonly<Record<string, VenueOrder['state']>> = {
   canceling: 'open',
 }
 
-function orderOf(order: CcxtOrder, market: Market, manner: Manner): VenueOrder {
+function orderOf(order: CcxtOrder, market: Market, manner: VenueAdapter): VenueOrder {
   const state = STATES[order.status ?? ''] ?? manner.states?.[order.status ?? '']
   if (order.id === undefined || state === undefined)
     throw new Error('an order without an id or a known state')

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isExchange } from '../ccxt.ts'
-import { RAISED_UNIQUE } from '../database/raised.ts'
+import { UNIQUE_VIOLATION } from '../database/sql-errors.ts'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
@@ -197,7 +197,7 @@ export async function existing(
   credentials: Credentials,
   error: unknown,
 ): Promise<unknown> {
-  if ((error as { code?: unknown }).code !== RAISED_UNIQUE) return error
+  if ((error as { code?: unknown }).code !== UNIQUE_VIOLATION) return error
   const other = await services.database.one<{ id: string; sub_account_id: string }>(
     `select id, sub_account_id from exchange_accounts where workspace_id = $1 and exchange = $2 and key_hash = $3 and status <> 'deleted'`,
     [caller.workspaceId, exchange, hashOfKey(exchange, credentials.apiKey)],

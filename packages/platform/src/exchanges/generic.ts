@@ -1,12 +1,12 @@
 import type { Client } from './client.ts'
-import { BEFORE_MS, NETWORKS, WORDS, type Manner } from './manner.ts'
+import { BEFORE_MS, NETWORKS, WORDS, type VenueAdapter } from './venue-adapter.ts'
 
 /**
  * Every other exchange, by what ccxt says of it. Its codes are nobody's here: what ccxt calls a
  * refusal is one only where the exchange answered it (`RefusedByClass`), and no absence of an order
  * proves anything.
  */
-export function generic(has: Readonly<Record<string, unknown>>): Manner {
+export function generic(has: Readonly<Record<string, unknown>>): VenueAdapter {
   const lists =
     has['fetchOpenOrders'] === true &&
     (has['fetchClosedOrders'] === true || has['fetchOrders'] === true)

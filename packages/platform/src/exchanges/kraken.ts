@@ -1,5 +1,13 @@
 import { callOwn, type CcxtOrder } from './client.ts'
-import { BEFORE_MS, dict, list, NETWORKS, WORDS, words, type Manner } from './manner.ts'
+import {
+  BEFORE_MS,
+  dict,
+  list,
+  NETWORKS,
+  WORDS,
+  words,
+  type VenueAdapter,
+} from './venue-adapter.ts'
 import { VenueError } from './venue.ts'
 
 /**
@@ -38,7 +46,7 @@ const METHODS: Readonly<Record<string, RegExp>> = {
 const VARIANT = /^([A-Z0-9]+?)(?:\d\d)?\.(F|B|S|M|P|HOLD)$/
 
 /** Kraken spot REST; codes: docs.kraken.com, "Error messages". */
-export const kraken: Manner = {
+export const kraken: VenueAdapter = {
   traits: {
     orders: 'tested',
     absence: { afterMs: 90_000, beforeMs: null },

@@ -1,5 +1,5 @@
 import type { Queryable } from '../database/pool.ts'
-import { TURN_MS, type Nonces } from './turns.ts'
+import { LOCK_MS, type Nonces } from './mutex.ts'
 
 /**
  * Numbers and turns in the database, where every process sees them: a number never falls, whatever
@@ -13,7 +13,7 @@ export const databaseNonces = (database: Queryable): Nonces => ({
        on conflict (key_hash) do update set last = greatest(n.last + 1, excluded.last), holder = excluded.holder,
          held_until = excluded.held_until
        where n.holder is null or n.held_until < $5 returning last::text`,
-      [keyHash, now.getTime(), token, new Date(now.getTime() + TURN_MS), now],
+      [keyHash, now.getTime(), token, new Date(now.getTime() + LOCK_MS), now],
     )
     return row ? BigInt(row.last) : null
   },

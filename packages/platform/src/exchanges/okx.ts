@@ -1,5 +1,5 @@
 import { callOwn, type CcxtTrade } from './client.ts'
-import { allPages, dict, list, NETWORKS, WORDS, words, type Manner } from './manner.ts'
+import { allPages, dict, list, NETWORKS, WORDS, words, type VenueAdapter } from './venue-adapter.ts'
 
 const TRADES_MAX = 100
 const HOUR_MS = 3_600_000
@@ -8,7 +8,7 @@ const HOUR_MS = 3_600_000
  * OKX v5; codes: its "Error Code". An order that was cancelled unfilled is forgotten after two
  * hours.
  */
-export const okx: Manner = {
+export const okx: VenueAdapter = {
   traits: {
     orders: 'tested',
     absence: { afterMs: 120_000, beforeMs: 2 * HOUR_MS - 600_000 },

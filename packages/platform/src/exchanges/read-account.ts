@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { LIST_MAX } from '../bounds.ts'
-import { soon } from '../engine/patience.ts'
+import { withTimeout } from '../engine/with-timeout.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { accountShape, findAccount, idParam, presentAccount } from './account.ts'
 import { balanceShape, presentBalances } from './balances.ts'
@@ -34,7 +34,7 @@ export const readAccount = endpoint({
     let row = await findAccount(services.database, caller, params.id)
     const isOld = services.environment.now() - row.balances_at.getTime() > FRESH_MS
     if (isOld && services.hold.because === null) {
-      await soon(services.environment, reconcileAccount(services, row), undefined)
+      await withTimeout(services.environment, reconcileAccount(services, row), undefined)
       row = await findAccount(services.database, caller, params.id)
     }
     return {

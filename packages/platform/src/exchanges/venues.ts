@@ -9,9 +9,9 @@ import { coinbase } from './coinbase.ts'
 import { Connector, marketOf, note } from './connector.ts'
 import { generic } from './generic.ts'
 import { kraken } from './kraken.ts'
-import type { Manner } from './manner.ts'
+import type { VenueAdapter } from './venue-adapter.ts'
 import { okx } from './okx.ts'
-import { Turns, type Nonces } from './turns.ts'
+import { KeyMutex, type Nonces } from './mutex.ts'
 import { readUnits } from './units.ts'
 import {
   VenueError,
@@ -23,7 +23,7 @@ import {
 } from './venue.ts'
 
 /** Those whose codes, look-ups and outcomes are known here. */
-export const MANNERS: Readonly<Record<string, Manner>> = {
+export const MANNERS: Readonly<Record<string, VenueAdapter>> = {
   kraken,
   binance,
   coinbase,
@@ -69,7 +69,7 @@ interface VenuesOptions {
  */
 interface Public {
   client: Client
-  manner: Manner
+  manner: VenueAdapter
   loadedAt: number
   loading: Promise<void> | null
   markets: Map<string, Market>
@@ -182,7 +182,7 @@ export class Venues {
       },
     })
     if (manner.serial) {
-      new Turns({
+      new KeyMutex({
         nonces: this.#o.nonces,
         keyHash: hashOfKey(exchange, apiKey),
         environment: this.#o.environment,

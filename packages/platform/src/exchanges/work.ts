@@ -1,7 +1,7 @@
 import { reasonOf } from '@custody/chains/reason'
 import type { Loop } from '../engine/loop.ts'
 import type { Services } from '../engine/services.ts'
-import type { Bell } from '../ledger/bell.ts'
+import type { Notifier } from '../ledger/notifier.ts'
 import { claim, hasDue, type Leased, type LeasedTable } from './lease.ts'
 
 const AT_ONCE = 16
@@ -19,7 +19,7 @@ export type StepOf<Row> = (services: Services, row: Row) => Promise<void>
 export function leasedLoop<Row extends Leased>(
   services: Services,
   table: LeasedTable<Row>,
-  { name, due, step }: { name: string; due: Bell; step: StepOf<Row> },
+  { name, due, step }: { name: string; due: Notifier; step: StepOf<Row> },
 ): Loop {
   const busy = new Map<string, number>()
   const running = new Set<Promise<void>>()

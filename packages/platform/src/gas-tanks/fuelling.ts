@@ -10,7 +10,7 @@ import type { Services } from '../engine/services.ts'
 import type { Plan, TransactionRow } from '../engine/transaction.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
 import { isFilling } from './ensure-tank.ts'
-import { canLend, reserveLoan } from './lend.ts'
+import { canLend, reserveLoan } from './energy-loan.ts'
 import { tankLimits } from './limits.ts'
 import { addPart, dueAt, joinFuel, partsOf } from './shared-fuel.ts'
 

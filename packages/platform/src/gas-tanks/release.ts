@@ -3,7 +3,7 @@ import { releaseOtherWallet } from '../engine/other-wallet.ts'
 import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { releaseFloat } from './float.ts'
-import { takeEnergyBack } from './lend.ts'
+import { reclaimEnergy } from './energy-loan.ts'
 
 /**
  * Gives back what a failed payment held for its network fee outside its own wallet: in another
@@ -15,6 +15,6 @@ export async function releaseNetworkFee(
   row: TransactionRow,
 ): Promise<void> {
   await releaseOtherWallet(tx, row)
-  await takeEnergyBack(services, tx, row)
+  await reclaimEnergy(services, tx, row)
   await releaseFloat(tx, row)
 }

@@ -8,7 +8,7 @@ import type { TransactionRow } from '../engine/transaction.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
 import { fuelOf, type Supply } from './float.ts'
 import { refuelAlone, reserveFuel, startFuelling } from './fuelling.ts'
-import { loanOf } from './lend.ts'
+import { loanOf } from './energy-loan.ts'
 import { tankLimits } from './limits.ts'
 import { partsOf } from './shared-fuel.ts'
 

@@ -16,7 +16,7 @@ export interface Caller {
   subAccountIndex: number
 }
 
-/** What the API's door knows of who asks (`http/door.ts`). */
+/** What the API's door knows of who asks (`http/authenticator.ts`). */
 export interface Admission {
   /** Present wherever `access` is not public. */
   caller: Caller

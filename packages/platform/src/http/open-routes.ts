@@ -9,7 +9,7 @@ import type { JsonSchema } from './openapi/components.ts'
 import type { OpenOperation } from './openapi/document.ts'
 import { withTextAmounts } from './openapi/text-amounts.ts'
 import type { AddressLimits } from './rate-limit.ts'
-import { countAddress } from './door.ts'
+import { countAddress } from './authenticator.ts'
 import { readQuery } from './validate.ts'
 
 /** Nobody needs a key to ask, and each question is one to the database and to every signer node. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Services } from '../engine/services.ts'
 import type { AddressLimits } from './rate-limit.ts'
-import { countAddress } from './door.ts'
+import { countAddress } from './authenticator.ts'
 
 /** What is answered for people: bytes of any type, with the headers that they need. */
 interface PageReply {

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { decimalsOf, TEXT_AMOUNTS, wantsTexts, withTexts, type Decimals } from './amounts.ts'
-import type { Door, Holder } from './door.ts'
+import type { Authenticator, Principal } from './authenticator.ts'
 import type { Admission, Operation, Reply } from './endpoint.ts'
 import { Components } from './openapi/components.ts'
 import type { Streams } from './streams.ts'
@@ -14,7 +14,7 @@ export function register<O extends Operation>(
   server: FastifyInstance,
   services: Services,
   definition: O,
-  door: Door<O>,
+  door: Authenticator<O>,
   streams: Streams,
 ): void {
   const bodyLimit = door.bodyBytesMax(definition)
@@ -51,7 +51,7 @@ export function register<O extends Operation>(
   })
   async function answered(
     request: FastifyRequest,
-  ): Promise<{ holder: Holder | null; answer: Reply }> {
+  ): Promise<{ holder: Principal | null; answer: Reply }> {
     const askedAt = services.environment.now()
     // Before the caller is authenticated, because that already reads the database by parts of the
     // path.

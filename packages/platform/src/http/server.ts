@@ -3,8 +3,8 @@ import { stringifyJson } from '@custody/request-auth'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
-import { apiDoor, type Witness } from './api-door.ts'
-import { countAddress, type Door } from './door.ts'
+import { apiAuthenticator, type AuditWrite } from './api-authenticator.ts'
+import { countAddress, type Authenticator } from './authenticator.ts'
 import type { Endpoint, Operation } from './endpoint.ts'
 import { Streams } from './streams.ts'
 import { answerMalformed, answerOnSocket } from './malformed.ts'
@@ -35,7 +35,7 @@ const REQUEST_CHECK_EVERY_MS = 1000
 /** Endpoints with a door of their own, that are none of the API. */
 export interface OtherEndpoints<O extends Operation = never> {
   list: readonly O[]
-  door(limits: AddressLimits): Door<O>
+  door(limits: AddressLimits): Authenticator<O>
 }
 
 /**
@@ -46,7 +46,7 @@ export interface Beside<O extends Operation = never> {
   pages?: readonly Page[]
   webhooks?(components: Components): Record<string, object>
   others?: OtherEndpoints<O>
-  witness?: Witness
+  auditWrite?: AuditWrite
 }
 
 /**
@@ -56,7 +56,7 @@ export interface Beside<O extends Operation = never> {
 export async function buildServer<O extends Operation = never>(
   services: Services,
   endpoints: readonly Endpoint[],
-  { pages = [], webhooks = () => ({}), others, witness }: Beside<O> = {},
+  { pages = [], webhooks = () => ({}), others, auditWrite }: Beside<O> = {},
 ): Promise<FastifyInstance> {
   const limits = new AddressLimits(services.settings.rateLimit)
   const finish = (request: FastifyRequest, reply: FastifyReply): void => {
@@ -176,7 +176,7 @@ export async function buildServer<O extends Operation = never>(
   const streams = new Streams(services)
   // Closing waits for every open answer, and a stream has no end of its own.
   server.addHook('preClose', async () => streams.close())
-  const door = apiDoor(limits, witness ?? null)
+  const door = apiAuthenticator(limits, auditWrite ?? null)
   for (const definition of endpoints) register(server, services, definition, door, streams)
   const otherDoor = others?.door(limits)
   if (others && otherDoor)

@@ -4,9 +4,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { clientNetworks } from './client-network.ts'
-import type { Holder } from './door.ts'
+import type { Principal } from './authenticator.ts'
 import type { ServerEvent } from './endpoint.ts'
-import { StreamPlaces, type StreamOwner } from './stream-places.ts'
+import { StreamQuota, type StreamOwner } from './stream-quota.ts'
 
 /**
  * A comment this often keeps proxies from closing a stream on which nothing happens, and finds
@@ -20,7 +20,7 @@ const RETRY_MS = 3000
 export class Streams {
   readonly #services: Services
   readonly #open = new Set<AbortController>()
-  readonly #places = new StreamPlaces()
+  readonly #places = new StreamQuota()
   #isClosed = false
 
   constructor(services: Services) {
@@ -34,12 +34,12 @@ export class Streams {
    *   resource
    * @param events called once; its iteration ends soon after the signal
    * @param resource what the stream reports on, for example `invoice …`
-   * @throws ApiError `RATE_LIMITED` or `UNAVAILABLE` where {@link StreamPlaces} has no place
+   * @throws ApiError `RATE_LIMITED` or `UNAVAILABLE` where {@link StreamQuota} has no place
    */
   async sendEvents(
     request: FastifyRequest,
     reply: FastifyReply,
-    holder: Holder | null,
+    holder: Principal | null,
     events: (signal: AbortSignal) => AsyncIterable<ServerEvent>,
     resource: string | null = null,
   ): Promise<FastifyReply> {
@@ -64,7 +64,7 @@ export class Streams {
   async sendPieces(
     request: FastifyRequest,
     reply: FastifyReply,
-    holder: Holder | null,
+    holder: Principal | null,
     pieces: (signal: AbortSignal) => AsyncIterable<string>,
   ): Promise<FastifyReply> {
     const owner = ownerOf(request, holder, null)
@@ -113,7 +113,7 @@ export class Streams {
 
   async *#whole(
     pieces: AsyncIterable<string>,
-    holder: Holder | null,
+    holder: Principal | null,
     signal: AbortSignal,
   ): AsyncGenerator<string> {
     try {
@@ -131,7 +131,7 @@ export class Streams {
 
   async *#frames(
     events: AsyncIterable<ServerEvent>,
-    holder: Holder | null,
+    holder: Principal | null,
     signal: AbortSignal,
   ): AsyncGenerator<string> {
     const { environment, log } = this.#services
@@ -169,14 +169,14 @@ export class Streams {
 
 function ownerOf(
   request: FastifyRequest,
-  holder: Holder | null,
+  holder: Principal | null,
   resource: string | null,
 ): StreamOwner {
   if (holder) return { kind: 'holder', name: holder.name, share: holder.share }
   return { kind: 'open', ...clientNetworks(request.ip), resource }
 }
 
-const hasLeft = async (holder: Holder | null): Promise<boolean> =>
+const hasLeft = async (holder: Principal | null): Promise<boolean> =>
   holder !== null && !(await holder.stays())
 
 /**

@@ -2,7 +2,7 @@ import { AuthError, JsonNumber, parseJson } from '@custody/request-auth'
 import { parsedBy } from '@custody/request-auth/bodies'
 import type { z } from 'zod'
 import { ApiError } from '../errors.ts'
-import { likelyName } from '../likely.ts'
+import { suggestName } from '../suggest-name.ts'
 import { UNDECODABLE } from './query.ts'
 
 const NAME_SHOWN_MAX = 100
@@ -114,7 +114,7 @@ function unknownName(
   none: string,
 ): ApiError {
   const shown = name.slice(0, NAME_SHOWN_MAX)
-  const likely = likelyName(name, known)
+  const likely = suggestName(name, known)
   const hint =
     known.length === 0
       ? ` of this request, ${none}`

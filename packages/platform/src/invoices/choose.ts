@@ -5,7 +5,7 @@ import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 import { refusalSoon } from '../transactions/payment.ts'
 import { lockInvoice, noInvoice, readInvoice, type Invoice } from './invoice.ts'
-import { look } from './look.ts'
+import { evaluateInvoice } from './evaluate-invoice.ts'
 import { placeOf } from './present.ts'
 
 /** A payer may look at so many assets; each costs an address that is watched for ever. */
@@ -90,7 +90,7 @@ export async function choose(services: Services, id: string, asset: string): Pro
     const offer = offerIn(locked, asset)
     if (locked.row.selected === asset && offer.address !== null) return locked
     assertOpen(services, locked)
-    if (offer.address !== null) return look(services, tx, locked, { selected: asset })
+    if (offer.address !== null) return evaluateInvoice(services, tx, locked, { selected: asset })
     if (locked.offers.filter(({ address }) => address !== null).length >= CHOICES_MAX) {
       throw new ApiError(
         'INVOICE_CLOSED',
@@ -118,7 +118,7 @@ export async function choose(services: Services, id: string, asset: string): Pro
     const offers = locked.offers.map((each) =>
       each.asset === asset ? { ...each, ...place, chosen_at: tx.now() } : each,
     )
-    return look(services, tx, { ...locked, offers }, { selected: asset })
+    return evaluateInvoice(services, tx, { ...locked, offers }, { selected: asset })
   })
 }
 

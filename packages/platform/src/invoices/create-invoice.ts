@@ -6,7 +6,7 @@ import { answeredTo, sequenceIdIn, onceOnly } from '../http/replay.ts'
 import { invoiceBody, type InvoiceBody } from './body.ts'
 import { placeFor, readyFor } from './choose.ts'
 import { newInvoiceId, type Invoice, type InvoiceRow, type OfferRow } from './invoice.ts'
-import { tellInvoice } from './look.ts'
+import { publishInvoiceEvent } from './evaluate-invoice.ts'
 import { offersOf, whatIsAsked, type Offered } from './offer.ts'
 import { invoiceShape, presentInvoice } from './present.ts'
 import { microOf } from './quote.ts'
@@ -181,7 +181,7 @@ async function create(
         row.workspace_id,
       ],
     )
-    await tellInvoice(services, tx, invoice, 'invoice.created')
+    await publishInvoiceEvent(services, tx, invoice, 'invoice.created')
     return text
   })
   services.environment.checkpoint('invoice.created')

@@ -2,7 +2,7 @@ import { reasonOf } from '@custody/chains/reason'
 import type { Invoices, Services } from '../engine/services.ts'
 import type { Loop } from '../engine/loop.ts'
 import { lockInvoice, type InvoiceRow } from './invoice.ts'
-import { look } from './look.ts'
+import { evaluateInvoice } from './evaluate-invoice.ts'
 
 /** Of `invoices i`, in SQL, at the time $1. */
 const IS_TIMELY = '(i.due_at <= $1)'
@@ -71,7 +71,7 @@ async function lookAt(services: Services, { id, workspace_id: workspace }: Due):
         { id, workspace_id: workspace },
         'for update skip locked',
       )
-      if (invoice) await look(services, tx, invoice)
+      if (invoice) await evaluateInvoice(services, tx, invoice)
     })
     services.environment.checkpoint('invoice.looked')
   } catch (error) {

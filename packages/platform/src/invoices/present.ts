@@ -4,7 +4,7 @@ import { pathShape } from '../addresses/present.ts'
 import { ASSETS_MAX, LIST_MAX } from '../bounds.ts'
 import { exact, exactUsd } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
-import type { Bell } from '../ledger/bell.ts'
+import type { Notifier } from '../ledger/notifier.ts'
 import { OFFERS_MAX, TOLERANCE_PERCENT } from './body.ts'
 import {
   EXCEPTIONS,
@@ -303,7 +303,7 @@ export interface Checkout {
   /** The address of this server as payers reach it, without a slash at its end. */
   base: string
   /** Rung when a deposit was told of in this process. */
-  moved: Bell
+  moved: Notifier
   /**
    * Whether events may be sent to a URL. @throws ApiError `INVALID_REQUEST` that names the field
    */

@@ -2,7 +2,7 @@ import { reasonOf } from '@custody/chains/reason'
 import type { Logger } from 'pino'
 import type { Database } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
-import { Bell } from './bell.ts'
+import { Notifier } from './notifier.ts'
 
 /** Whose events somebody waits for. Without `object` all of the workspace's. */
 export interface Wanted {
@@ -28,7 +28,7 @@ const FAILED_PAUSE_MS = 2000
 
 interface Listening {
   wanted: Wanted
-  bell: Bell
+  bell: Notifier
 }
 
 /**
@@ -38,13 +38,13 @@ interface Listening {
 export class Feed {
   readonly #o: { database: Database; environment: Environment; log: Logger; pollMs: number }
   readonly #listening = new Set<Listening>()
-  readonly #bell: Bell
+  readonly #bell: Notifier
   /** Up to here everybody was told; null: nobody listened. */
   #told: bigint | null = null
 
   constructor(o: { database: Database; environment: Environment; log: Logger; pollMs: number }) {
     this.#o = o
-    this.#bell = new Bell(o.environment)
+    this.#bell = new Notifier(o.environment)
   }
 
   /** Something was published in this process. */
@@ -53,7 +53,7 @@ export class Feed {
   }
 
   listen(wanted: Wanted): Listener {
-    const listening = { wanted, bell: new Bell(this.#o.environment) }
+    const listening = { wanted, bell: new Notifier(this.#o.environment) }
     this.#listening.add(listening)
     this.#bell.ring()
     return {

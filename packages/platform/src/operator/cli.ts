@@ -1,5 +1,5 @@
 import '../../../../scripts/compile-cache.mjs'
-import { homeOf } from '../home.ts'
+import { dataDirOf } from '../data-dir.ts'
 
 /**
  * `npx custody …`, and `custody …` of the platform's bundle. What a command needs is loaded when it
@@ -7,4 +7,4 @@ import { homeOf } from '../home.ts'
  */
 const { main } = await import('./cli/program.ts')
 const { COMMANDS } = await import('./cli/commands.ts')
-await main(process.argv.slice(2), homeOf(process.env), COMMANDS)
+await main(process.argv.slice(2), dataDirOf(process.env), COMMANDS)

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { NodePeer } from '../signing/nodes.ts'
-import { identityFolder } from '../home.ts'
+import { identityFolder } from '../data-dir.ts'
 import { OperatorError } from './command.ts'
 
 /**

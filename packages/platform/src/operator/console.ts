@@ -4,7 +4,7 @@ import { exportAudit, OPERATOR, writeAudit, writeAuditEverywhere } from '../peop
 import { lockPerson } from '../people/factors.ts'
 import { consoleOrigin, invite, linkOf, withdrawResets } from '../people/invitations.ts'
 import { ROLES, type Role } from '../people/roles.ts'
-import { email as emailShape } from '../people/shapes.ts'
+import { email as emailShape } from '../people/schemas.ts'
 import type { Services } from '../engine/services.ts'
 import { given, OperatorError, type Command } from './command.ts'
 import { readName } from './workspaces.ts'

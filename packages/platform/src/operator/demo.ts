@@ -5,7 +5,7 @@ import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { reasonOf } from '@custody/chains/reason'
 import { manyLines, oneLine } from '@custody/chains/terminal'
-import { homeOf } from '../home.ts'
+import { dataDirOf } from '../data-dir.ts'
 import { callPlatform } from './connect.ts'
 import { callApi, type User } from './demo-call.ts'
 import { tradeInDemo } from './demo-trading.ts'
@@ -41,7 +41,7 @@ interface Transaction {
   fee_asset: string
 }
 
-const home = homeOf(process.env)
+const home = dataDirOf(process.env)
 const started = Date.now()
 const say = (text: string) =>
   process.stdout.write(

@@ -4,10 +4,10 @@ import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
-import { readPresence } from '../app/presence.ts'
+import { readRoleHealth } from '../app/role-health.ts'
 import { recordedAudit } from '../audit/recorded.ts'
 import { ApiError } from '../errors.ts'
-import { closedFolder } from '../home.ts'
+import { createPrivateFolder } from '../data-dir.ts'
 import type { Services } from '../engine/services.ts'
 import { adoptIntoBooks } from './adopt.ts'
 import { releaseDeposit } from './aml-release.ts'
@@ -86,7 +86,7 @@ const COMMANDS: Record<string, Command> = {
   'reconcile outcome': reconcileOutcome,
   events: eventsAfter,
   doctor: doctorFacts,
-  'failing loops': async (services) => ({ failing: (await readPresence(services)).failing }),
+  'failing loops': async (services) => ({ failing: (await readRoleHealth(services)).failing }),
   audit: async (services) => ({ ...(await recordedAudit(services)) }),
   devnet: async (services, input) => {
     if (!services.devnet)
@@ -140,7 +140,7 @@ const WHILE_HELD = new Set([
 /** Opens the operator's entrance: HTTP on a Unix socket that only this user may open. */
 export async function startOperatorServer(services: Services): Promise<{ close(): Promise<void> }> {
   const path = operatorSocket(services.settings.home)
-  if (dirname(path) !== services.settings.home) closedFolder(dirname(path))
+  if (dirname(path) !== services.settings.home) createPrivateFolder(dirname(path))
   rmSync(path, { force: true })
   const server: Server = createServer((request, response) => {
     const chunks: Buffer[] = []

@@ -4,7 +4,7 @@ import type { Services } from '../engine/services.ts'
 import { typesOf } from '../events/filter.ts'
 import { objectOf } from '../events/object.ts'
 import { sampleData } from '../events/samples.ts'
-import { likelyName } from '../likely.ts'
+import { suggestName } from '../suggest-name.ts'
 import { classicShape } from '../webhooks/classic.ts'
 import { headersFor } from '../webhooks/sign.ts'
 import { isUuid, secretsAt, type WebhookRow } from '../webhooks/webhook.ts'
@@ -27,7 +27,7 @@ type Receiver = Pick<
 function readType(text: string | null): EventType {
   const type = EVENT_TYPES.find((each) => each === text?.toLowerCase())
   if (type) return type
-  const likely = likelyName(text ?? '', EVENT_TYPES)
+  const likely = suggestName(text ?? '', EVENT_TYPES)
   throw new OperatorError(
     `EVENT: "${text ?? ''}" is not an event type; ${likely === null ? '' : `did you mean ${likely}? `}Events: ${EVENT_TYPES.join(', ')}`,
   )

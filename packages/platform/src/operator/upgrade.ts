@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import packageFile from '../../package.json' with { type: 'json' }
-import { AWAY_MS } from '../app/presence.ts'
+import { AWAY_MS } from '../app/role-health.ts'
 import { embeddedData, startEmbeddedPostgres } from '../database/embedded.ts'
 import { compareMigrations } from '../database/migrate.ts'
 import { openDatabase, type Database } from '../database/pool.ts'
-import { assertRestored } from '../home.ts'
+import { assertRestored } from '../data-dir.ts'
 import { OperatorError } from './command.ts'
 import type { Outcome, Run } from './cli/typed.ts'
 

@@ -5,7 +5,7 @@ import type { Services } from '../engine/services.ts'
 import { rpIdOf } from './passkeys.ts'
 import type { Role } from './roles.ts'
 import type { From } from './sessions.ts'
-import type { sessionShape } from './shapes.ts'
+import type { sessionShape } from './schemas.ts'
 
 const { version } = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),

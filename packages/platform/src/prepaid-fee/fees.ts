@@ -1,6 +1,6 @@
 import type { Asset } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
-import { RAISED, raised } from '../database/raised.ts'
+import { SQL_ERRORS, sqlErrorOf } from '../database/sql-errors.ts'
 import { ApiError } from '../errors.ts'
 import { coinOf } from '../prices/coins.ts'
 import { usdValue } from '../prices/decimals.ts'
@@ -55,8 +55,8 @@ export function quotePlatformFee(
 
 /** The refusal, where a database error says that the account holds too little; else null. */
 export function exhausted(error: unknown, fee: bigint): ApiError | null {
-  const { code, detail } = raised(error)
-  if (code !== RAISED.prepaidShort) return null
+  const { code, detail } = sqlErrorOf(error)
+  if (code !== SQL_ERRORS.prepaidShort) return null
   const short = `holds ${showUsd(BigInt(detail ?? '0'))} USD, less than the platform fee of ${showUsd(fee)} USD`
   return new ApiError(
     'PREPAID_FEE_EXHAUSTED',
@@ -66,8 +66,8 @@ export function exhausted(error: unknown, fee: bigint): ApiError | null {
 
 /** The balance that a database error of this account carries; null for any other error. */
 export function balanceOfRefusal(error: unknown): bigint | null {
-  const { code, detail } = raised(error)
-  return code === RAISED.prepaidShort ? BigInt(detail ?? '0') : null
+  const { code, detail } = sqlErrorOf(error)
+  return code === SQL_ERRORS.prepaidShort ? BigInt(detail ?? '0') : null
 }
 
 export async function tierOfWorkspace(

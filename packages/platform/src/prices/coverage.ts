@@ -1,7 +1,7 @@
 import type { Asset, Registry } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { Services } from '../engine/services.ts'
-import { STALE_MS } from './agree.ts'
+import { STALE_MS } from './consensus-price.ts'
 import { coinOf } from './coins.ts'
 import type { PriceSource } from './source.ts'
 

@@ -1,10 +1,10 @@
 import { reasonOf } from '@custody/chains/reason'
 import type { Logger } from 'pino'
 import type { Environment } from '../environment.ts'
-import { agree, FRESH_MS, STALE_MS, type Agreed } from './agree.ts'
+import { consensusPrice, FRESH_MS, STALE_MS, type ConsensusPrice } from './consensus-price.ts'
 import { SourceError, type PriceSource, type Quote } from './source.ts'
 
-export interface Price extends Agreed {
+export interface Price extends ConsensusPrice {
   stale: boolean
 }
 
@@ -21,7 +21,7 @@ export class Prices {
   readonly #log: Pick<Logger, 'warn' | 'info'>
   readonly #everyMs: number
   readonly #quotes = new Map<string, Map<string, Quote>>()
-  readonly #last = new Map<string, Agreed>()
+  readonly #last = new Map<string, ConsensusPrice>()
 
   constructor(o: {
     sources: readonly PriceSource[]
@@ -47,7 +47,7 @@ export class Prices {
       ...quote,
       source,
     }))
-    const agreed = agree(quotes, now)
+    const agreed = consensusPrice(quotes, now)
     const last = this.#last.get(coin)
     const price =
       agreed && (!last || agreed.at >= last.at || now - agreed.at <= FRESH_MS) ? agreed : last

@@ -5,7 +5,7 @@ import { adopt, type Adopted } from './adopt.ts'
 import { groupOf, keyOf } from './group.ts'
 import type { Recorded } from './history.ts'
 import { NotAdopted, open, type Opened } from './open.ts'
-import type { ScanFrom } from './places.ts'
+import type { ScanFrom } from './restore-wallets.ts'
 
 export interface Unadopted {
   network: string

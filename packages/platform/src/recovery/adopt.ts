@@ -11,7 +11,13 @@ import { writeAttempts } from './attempts.ts'
 import type { Group } from './group.ts'
 import { NotAdopted } from './open.ts'
 import { ADOPTED_PAYLOAD } from '../engine/payload.ts'
-import { ensurePath, ensureScan, ensureWallet, subAccountAt, type ScanFrom } from './places.ts'
+import {
+  ensurePath,
+  ensureScan,
+  ensureWallet,
+  subAccountAt,
+  type ScanFrom,
+} from './restore-wallets.ts'
 import { lendFeeWallet, reserve } from './reserve.ts'
 import { returnedLoan } from './stake-steps.ts'
 import { stepUnderWay } from '../staking/recorded.ts'

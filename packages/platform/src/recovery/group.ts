@@ -9,7 +9,7 @@ import {
 import type { Services } from '../engine/services.ts'
 import type { TransactionKind, TransactionRow } from '../engine/transaction.ts'
 import { NotAdopted, type Opened } from './open.ts'
-import { addressOf } from './places.ts'
+import { addressOf } from './restore-wallets.ts'
 import { loanIn, stakesOf } from './stake-steps.ts'
 
 /**

@@ -12,9 +12,9 @@ import {
   type History,
   type Recorded,
 } from './history.ts'
-import { compareRecords } from './hold.ts'
+import { compareRecords } from './compare-records.ts'
 import { NotAdopted } from './open.ts'
-import { adoptKeys, adoptUsers, type ScanFrom } from './places.ts'
+import { adoptKeys, adoptUsers, type ScanFrom } from './restore-wallets.ts'
 import {
   endSearch,
   listFound,

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { ChainError, parseAmount, type Registry, type RpcEndpoint } from '@custody/chains/basics'
 import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
-import { likelyName } from '../likely.ts'
+import { suggestName } from '../suggest-name.ts'
 import { MULTIPLE_DECIMALS, type SweepRule } from './sweep-rules.ts'
 import { scopeNamed } from './sweep-rules.ts'
 
@@ -139,7 +139,7 @@ function unknownName(json: unknown, registry: Registry): string | null {
   const likelyNetwork = (given: string): string | null => {
     const name =
       [...byName.keys()].find((each) => each.toLowerCase() === given.toLowerCase()) ??
-      likelyName(given, long)
+      suggestName(given, long)
     return name === null ? null : (byName.get(name) ?? null)
   }
   const look = (
@@ -151,7 +151,7 @@ function unknownName(json: unknown, registry: Registry): string | null {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
     const name = Object.keys(value).find((each) => each !== REMARK && !known.includes(each))
     if (name === undefined) return null
-    const likely = known === codes ? likelyNetwork(name) : likelyName(name, known)
+    const likely = known === codes ? likelyNetwork(name) : suggestName(name, known)
     return `${[...path, name].join('.')}: ${what}${likely === null ? `; known are ${known.join(', ')}` : `; did you mean ${likely}?`}`
   }
   const { networks, sweep } = json as {

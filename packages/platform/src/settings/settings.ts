@@ -3,7 +3,7 @@ import { loadRegistry, parseAmount, type NetworkMode } from '@custody/chains/bas
 import { reasonOf } from '@custody/chains/reason'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
-import { homeOf } from '../home.ts'
+import { dataDirOf } from '../data-dir.ts'
 import { readConfiguration, type NetworkEndpoints } from './configuration.ts'
 import { MULTIPLE_DECIMALS, type SweepRules } from './sweep-rules.ts'
 import { sweepRules } from './sweep-rules.ts'
@@ -337,7 +337,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
           sweep: {},
         }
   return {
-    home: homeOf(env),
+    home: dataDirOf(env),
     port: set.PORT,
     host: set.CUSTODY_HOST,
     publicUrl: set.CUSTODY_PUBLIC_URL ?? null,

@@ -1,6 +1,6 @@
 import { RECEIPTS_MAX, type SignedRequest } from '@custody/request-auth'
 import { Batch } from '../batch.ts'
-import type { Pressure } from '../pressure.ts'
+import type { LoadMonitor } from '../load-monitor.ts'
 import type { Signing } from './signing.ts'
 
 const RECEIPT_TIMEOUT_MS = 5000
@@ -27,7 +27,9 @@ interface Kept {
 }
 
 /** What collecting receipts needs of the platform. */
-type Parts = Pick<Signing, 'signers' | 'environment' | 'database' | 'log'> & { pressure: Pressure }
+type Parts = Pick<Signing, 'signers' | 'environment' | 'database' | 'log'> & {
+  pressure: LoadMonitor
+}
 
 /**
  * Requests that come at the same time are shown to a node by one call, and their receipts stored by

@@ -2,7 +2,7 @@ import { fail } from '../engine/chain.ts'
 import { receiptsOf } from '../engine/request.ts'
 import type { Kind } from '../engine/services.ts'
 import { releaseFloat } from '../gas-tanks/float.ts'
-import { releaseTankFee, takeEnergyBack } from '../gas-tanks/lend.ts'
+import { releaseTankFee, reclaimEnergy } from '../gas-tanks/energy-loan.ts'
 import { platformFee } from '../prepaid-fee/fees.ts'
 import { priceStaking, stepRefusal } from './build.ts'
 import { giveBackStake, leftOver } from './fail.ts'
@@ -42,7 +42,7 @@ export const staking: Kind<StakingKind> = {
   async release(services, tx, row, reason) {
     const under = stakingOf(row)
     await giveBackStake(tx, row, under)
-    await takeEnergyBack(services, tx, row)
+    await reclaimEnergy(services, tx, row)
     await (row.wallet_id === null ? releaseTankFee(tx, row) : releaseFloat(tx, row))
     const isPartial = under.at > 0
     return {

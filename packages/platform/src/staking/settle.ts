@@ -5,9 +5,9 @@ import type { Services } from '../engine/services.ts'
 import { presentTransaction } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { floatPostings, overdraws } from '../gas-tanks/float.ts'
-import { noteEnd } from '../engine/ended.ts'
+import { recordEnd } from '../engine/record-end.ts'
 import { advance } from '../engine/lease.ts'
-import { tankFeePostings } from '../gas-tanks/lend.ts'
+import { tankFeePostings } from '../gas-tanks/energy-loan.ts'
 import { giveBackStake, leftOver } from './fail.ts'
 import { release } from './release.ts'
 import { actionOf, poolsOf, stakeAccounts, type Staking, type StakingStep } from './steps.ts'
@@ -78,7 +78,7 @@ export async function settleStaking(
       confirmations: o.confirmations,
       last_error: null,
     })
-    noteEnd(services, row, 'failed')
+    recordEnd(services, row, 'failed')
     return emit(
       tx,
       row.workspace_id,
@@ -125,7 +125,7 @@ export async function settleStaking(
     last_error: null,
     ...(row.hash === null ? {} : { hash: row.hash }),
   })
-  noteEnd(services, row, 'confirmed')
+  recordEnd(services, row, 'confirmed')
   const shown = presentTransaction(
     {
       ...row,

@@ -11,7 +11,7 @@ import type { Caller } from '../http/endpoint.ts'
 import { assetName, decimal, positiveSchema, text } from '../http/schemas.ts'
 import { convert, type Conversion } from './convert.ts'
 import { orderShape, presentOrder, type OrderRow } from './order.ts'
-import { readPositive } from './terms.ts'
+import { readPositive } from './order-params.ts'
 
 /** A quote is good for so long. */
 const QUOTE_MS = 10_000

@@ -6,7 +6,7 @@ import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { showUnits } from '../exchanges/units.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
-import { decidedOnce, type Admit } from '../http/once.ts'
+import { decideOnce, type Admit } from '../http/idempotent-decision.ts'
 import { sequenceIdIn, replayed } from '../http/replay.ts'
 import { text } from '../http/schemas.ts'
 import {
@@ -82,7 +82,7 @@ export const createConversion = endpoint({
   async handler({ services, caller, body: asked, askedAt }) {
     const payloadHash = hashPayload(asked)
     const { quote, sequence_id: sequence } = asked
-    return decidedOnce(
+    return decideOnce(
       services.database,
       {
         scope: quote === undefined ? 'conversions' : 'quotes',

@@ -6,12 +6,12 @@ import { ApiError } from '../errors.ts'
 import { findAccount } from '../exchanges/account.ts'
 import { asked, findMarket } from '../exchanges/market-data.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
-import { decidedOnce, type Admit } from '../http/once.ts'
+import { decideOnce, type Admit } from '../http/idempotent-decision.ts'
 import { answeredTo, sequenceIdIn } from '../http/replay.ts'
 import { quoteOrderFee, reserveOrderFee } from './fee.ts'
 import { clientIdOf, orderShape, presentOrder, tellOrder, type OrderRow } from './order.ts'
 import { orderBody, type OrderBody } from './order-body.ts'
-import { checkBody, checkTraits, termsOf } from './terms.ts'
+import { checkBody, checkTraits, orderParamsOf } from './order-params.ts'
 
 /** Orders something at an exchange; at most one order per sub-account and `sequence_id`. */
 export const createOrder = endpoint({
@@ -55,7 +55,7 @@ export const createOrder = endpoint({
     ),
   async handler({ services, caller, body, askedAt }) {
     const payloadHash = hashPayload(body)
-    return decidedOnce(
+    return decideOnce(
       services.database,
       {
         scope: 'orders',
@@ -116,7 +116,7 @@ export async function makeOrder(
       : await asked(services, exchange, (name) =>
           services.exchanges.orderBook(name, market.symbol, 1),
         )
-  const terms = termsOf(body, market, book)
+  const terms = orderParamsOf(body, market, book)
   const quote = await quoteOrderFee(services, caller.workspaceId, market, terms)
   const id = services.environment.uuid()
   const made = await services.database.transaction(async (tx) => {

@@ -1,7 +1,7 @@
 import type { Loop } from '../engine/loop.ts'
 import type { Services } from '../engine/services.ts'
 import { leasedLoop, workOn as work } from '../exchanges/work.ts'
-import type { Bell } from '../ledger/bell.ts'
+import type { Notifier } from '../ledger/notifier.ts'
 import { ORDERS } from './lease.ts'
 import type { OrderRow } from './order.ts'
 import { stepOrder } from './step.ts'
@@ -9,7 +9,7 @@ import { stepOrder } from './step.ts'
 /** Of orders. */
 export interface Trading {
   /** Rung when an order of this process is due. */
-  due: Bell
+  due: Notifier
 }
 
 declare module '../engine/services.ts' {

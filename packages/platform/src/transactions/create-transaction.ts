@@ -8,7 +8,7 @@ import {
 import { transferBody, type TransferBody } from '@custody/request-auth/bodies'
 import { notePart } from '@custody/tracing'
 import { findAsset } from '../assets/find-asset.ts'
-import { RAISED, raised } from '../database/raised.ts'
+import { SQL_ERRORS, sqlErrorOf } from '../database/sql-errors.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint, type Caller, type Repeated, type Reply } from '../http/endpoint.ts'
 import { hashPayload, isSamePayload, UNREADABLE_PAYLOAD } from '../engine/payload.ts'
@@ -118,7 +118,7 @@ export async function createTransfer(
     } catch (error) {
       // The fee was quoted by a tier that the workspace has no longer: once more, by the one that
       // it has.
-      if (again || raised(error).code !== RAISED.tierChanged) throw error
+      if (again || sqlErrorOf(error).code !== SQL_ERRORS.tierChanged) throw error
     }
   }
 }
@@ -234,20 +234,20 @@ async function create(
       exchange_shown: exchange?.shown ?? null,
     })
   } catch (error) {
-    const { code, detail } = raised(error)
-    if (code === RAISED.walletInactive) {
+    const { code, detail } = sqlErrorOf(error)
+    if (code === SQL_ERRORS.walletInactive) {
       throw new ApiError(
         'WALLET_INACTIVE',
         `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`,
         { field: 'asset' },
       )
     }
-    if (code === RAISED.refundTooEarly) {
+    if (code === SQL_ERRORS.refundTooEarly) {
       const reason =
         'inv_id: the invoice is open, and what was paid counts; cancel it, or wait until it is paid or expired'
       throw new ApiError('INVALID_REQUEST', reason, { field: 'inv_id' })
     }
-    if (code === RAISED.refundExceeds) {
+    if (code === SQL_ERRORS.refundExceeds) {
       const left = `${formatAmount(BigInt(detail ?? '0'), asset.decimals)} ${asset.asset_name}`
       throw new ApiError(
         'INVALID_AMOUNT',
@@ -257,14 +257,14 @@ async function create(
         },
       )
     }
-    if (code === RAISED.accountUnlinked) {
+    if (code === SQL_ERRORS.accountUnlinked) {
       throw new ApiError(
         'NOT_FOUND',
         'destination_id: the exchange account was unlinked; nothing was created',
         { field: 'destination_id' },
       )
     }
-    if (code === RAISED.walletShort)
+    if (code === SQL_ERRORS.walletShort)
       throw await insufficient(services, row, asset, amount, reserve, kept)
     throw exhausted(error, platform.fee) ?? error
   }

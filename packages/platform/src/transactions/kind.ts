@@ -1,6 +1,6 @@
 import type { SignedRequest } from '@custody/request-auth'
 import { floatPostings, overdraws } from '../gas-tanks/float.ts'
-import { takeEnergyBack } from '../gas-tanks/lend.ts'
+import { reclaimEnergy } from '../gas-tanks/energy-loan.ts'
 import { releaseNetworkFee } from '../gas-tanks/release.ts'
 import type { Queryable } from '../database/pool.ts'
 import { replacementsOf, type Replacement } from '../engine/replacement.ts'
@@ -44,7 +44,7 @@ export const withdrawal: Kind<'WITHDRAWAL'> = {
       ? services.forwards.done(tx, row)
       : services.forwards.returned(tx, row, 'the chain reverted it'))
     await settle(services, tx, row, o)
-    await takeEnergyBack(services, tx, row)
+    await reclaimEnergy(services, tx, row)
     await endTransaction(services, tx, row, o, true)
   },
   isOwnPayment,

@@ -13,7 +13,7 @@ import { readAmount } from '../assets/read-amount.ts'
 import { accountOf } from '../aml/address-key.ts'
 import type { Chain, Payment, Refusal } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
-import { soon } from '../engine/patience.ts'
+import { withTimeout } from '../engine/with-timeout.ts'
 import { checkedFeeRate } from '../engine/check-fee-rate.ts'
 
 /** A refusal as the API answers it. @param amountField what the caller calls the amount */
@@ -119,7 +119,7 @@ export async function refusalSoon(
   chain: Chain,
   payment: Payment,
 ): Promise<Refusal | null> {
-  return soon(environment, chain.refusal(payment), null)
+  return withTimeout(environment, chain.refusal(payment), null)
 }
 
 /**

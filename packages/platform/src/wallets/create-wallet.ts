@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { deriveAddress, tankOwner } from '../addresses/derive.ts'
 import { findOpenAsset } from '../assets/find-asset.ts'
 import type { Queryable } from '../database/pool.ts'
-import { RAISED, raised } from '../database/raised.ts'
+import { SQL_ERRORS, sqlErrorOf } from '../database/sql-errors.ts'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { hasTank, tankTerms } from '../gas-tanks/ensure-tank.ts'
@@ -41,7 +41,7 @@ const definition = (id: string, path: string) =>
       try {
         await make(services.database, caller, asset, planned)
       } catch (error) {
-        if (raised(error).code !== RAISED.depositsWait) throw error
+        if (sqlErrorOf(error).code !== SQL_ERRORS.depositsWait) throw error
         // Coins came in for it before: they are credited by the same commit.
         await services.database.transaction(async (tx) => {
           await make(tx, caller, asset, planned, true)

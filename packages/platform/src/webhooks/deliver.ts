@@ -4,7 +4,7 @@ import type { Loop } from '../engine/loop.ts'
 import type { Services } from '../engine/services.ts'
 import { eventPollMs } from '../events/publish.ts'
 import { emit } from '../ledger/post.ts'
-import { allot, PLACES } from './allot.ts'
+import { allocateSlots, SLOTS } from './fair-queue.ts'
 import { claim, MAY_BE_DUE, readQueues, type Claimed } from './queues.ts'
 import { delayBefore, FAILURES_MAX, pauseAfter } from './schedule.ts'
 import { ATTEMPTS_MAX } from './delivery.ts'
@@ -31,7 +31,7 @@ export function deliverLoop(services: Services): Loop {
     due: MAY_BE_DUE,
     bell: due,
     async run(signal) {
-      const begun = inFlight.size < PLACES.all ? await begin(services, inFlight, signal) : 0
+      const begun = inFlight.size < SLOTS.all ? await begin(services, inFlight, signal) : 0
       // What is under way is waited for here, so that it has ended when this loop has.
       if (begun === 0 && inFlight.size > 0) await due.wait(eventPollMs(services), signal)
       if (signal.aborted) await Promise.all(inFlight.keys())
@@ -52,7 +52,7 @@ async function begin(
   const { queues, ofWorkspace } = await readQueues(services.database)
   if (queues.length === 0) return 0
   const failing = [...inFlight.values()].filter(Boolean).length
-  const shares = allot(queues, { inFlight: inFlight.size, failing, ofWorkspace })
+  const shares = allocateSlots(queues, { inFlight: inFlight.size, failing, ofWorkspace })
   if (shares.length === 0) return 0
   const token = services.environment.uuid()
   const claimed = await claim(services.database, shares, token)

@@ -1,5 +1,5 @@
 import type { Queryable } from '../database/pool.ts'
-import { PLACES, type Queue, type Share } from './allot.ts'
+import { SLOTS, type Queue, type Share } from './fair-queue.ts'
 
 /** A try may take so long, with what it writes, before another may begin in its place. */
 const LEASE_MS = 60_000
@@ -85,7 +85,7 @@ export async function readQueues(
          select count(*) from (select 1 from webhook_deliveries d where ${OF_ROOM} and ${IS_DUE} limit $3::int) few
        ) end::int again_waits
      from some_room r where r.whole < $5::int`,
-    [database.now(), PLACES.webhook, PLACES.again, PLACES.failingWebhook, PLACES.workspace],
+    [database.now(), SLOTS.webhook, SLOTS.again, SLOTS.failingWebhook, SLOTS.workspace],
   )
   return {
     queues: rows
@@ -162,7 +162,7 @@ export async function claimOne(
        and (select count(*) from webhook_deliveries o
          where o.workspace_id = $6 and o.webhook_id = d.webhook_id and o.lease_token is not null and o.next_at > $1) < $5
      returning ${TAKEN}`,
-      [now, id, token, new Date(now.getTime() + LEASE_MS), PLACES.webhook, workspace],
+      [now, id, token, new Date(now.getTime() + LEASE_MS), SLOTS.webhook, workspace],
     )) ?? null
   )
 }

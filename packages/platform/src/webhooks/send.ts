@@ -7,7 +7,7 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { reasonOf } from '@custody/chains/reason'
 import type { Environment } from '../environment.ts'
-import { NotAllowed, type Reach } from './reach.ts'
+import { EgressDenied, type EgressPolicy } from './egress-policy.ts'
 
 /** Over connecting, headers and body together. */
 const DEADLINE_MS = 15_000
@@ -31,10 +31,10 @@ export interface Answer {
  */
 export class Sender {
   readonly #environment: Environment
-  readonly #reach: Reach
+  readonly #reach: EgressPolicy
   readonly #agents: { http: HttpAgent; https: HttpsAgent }
 
-  constructor(environment: Environment, reach: Reach) {
+  constructor(environment: Environment, reach: EgressPolicy) {
     this.#environment = environment
     this.#reach = reach
     const options = { keepAlive: true, maxFreeSockets: IDLE_SOCKETS_PER_HOST, timeout: IDLE_MS }
@@ -139,7 +139,7 @@ export class Sender {
       const look = () => {
         const { remoteAddress } = socket
         if (remoteAddress !== undefined && !this.#reach.allows(remoteAddress))
-          outgoing.destroy(new NotAllowed(remoteAddress))
+          outgoing.destroy(new EgressDenied(remoteAddress))
       }
       if (socket.connecting) socket.once('connect', look)
       else look()

@@ -6,7 +6,7 @@ import { eventPattern } from '../events/filter.ts'
 import type { Caller } from '../http/endpoint.ts'
 import { pathId } from '../http/schemas.ts'
 import { newSecret, SECRET_BYTES } from './sign.ts'
-import { NotAllowed } from './reach.ts'
+import { EgressDenied } from './egress-policy.ts'
 
 /** Of one sub-account. */
 export const WEBHOOKS_MAX = 20
@@ -131,7 +131,7 @@ export function checkUrl(services: Services, given: string, field = 'url'): void
   try {
     services.webhooks.reach.check(url)
   } catch (error) {
-    if (error instanceof NotAllowed) throw wrong(error.message)
+    if (error instanceof EgressDenied) throw wrong(error.message)
     throw error
   }
 }

@@ -1,16 +1,16 @@
 import type { Services } from '../engine/services.ts'
 import type { Environment } from '../environment.ts'
-import { Bell } from '../ledger/bell.ts'
+import { Notifier } from '../ledger/notifier.ts'
 import { loadPlatformKey, type PlatformKey } from './platform-key.ts'
-import { Reach, type Resolve } from './reach.ts'
+import { EgressPolicy, type Resolve } from './egress-policy.ts'
 import { Sender } from './send.ts'
 
 /** What webhooks need of an installation; made once at start. */
 export interface Webhooks {
-  reach: Reach
+  reach: EgressPolicy
   sender: Sender
   /** Rung when there may be something to deliver. */
-  due: Bell
+  due: Notifier
   key(): Promise<PlatformKey>
 }
 
@@ -22,11 +22,11 @@ export function createWebhooks(o: {
   resolve: Resolve
 }): Webhooks {
   let key: Promise<PlatformKey> | null = null
-  const reach = new Reach(o.allow, o.resolve)
+  const reach = new EgressPolicy(o.allow, o.resolve)
   return {
     reach,
     sender: new Sender(o.environment, reach),
-    due: new Bell(o.environment),
+    due: new Notifier(o.environment),
     key() {
       key ??= loadPlatformKey(o.services()).catch((error: unknown) => {
         key = null

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Devnet } from '../../../devnet/src/devnet.ts'
-import { freePorts } from '../../../signer/test/homes.ts'
+import { freePorts } from '../../../signer/test/data-dirs.ts'
 import type { Installation } from './installation.ts'
 import type { Payments, Wanted } from './payments.ts'
 

@@ -1,7 +1,7 @@
 import { existsSync, globSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { callPlatform } from '../../src/operator/connect.ts'
-import type { Story } from './story.ts'
+import type { ChaosRun } from './chaos-run.ts'
 
 const LOOK_MS = 8000
 const RECOVERY_MS = 60_000
@@ -26,7 +26,7 @@ export function movedBy(library: string, file: string): Record<string, string> {
   }
 }
 
-async function halt({ installation, payments }: Story, halted: boolean): Promise<void> {
+async function halt({ installation, payments }: ChaosRun, halted: boolean): Promise<void> {
   for (const network of new Set(payments.places.map((place) => place.network))) {
     await callPlatform(installation.home, 'devnet', { command: 'halt', network, halted })
   }
@@ -36,7 +36,7 @@ async function halt({ installation, payments }: Story, halted: boolean): Promise
  * The platform's clock jumps by hours while transfers are under way, and back: first forward, then
  * backward.
  */
-export async function clockJumps(story: Story, file: string): Promise<string[]> {
+export async function clockJumps(story: ChaosRun, file: string): Promise<string[]> {
   const { installation } = story
   const set = (offset: string) => {
     writeFileSync(file, `${offset}\n`)

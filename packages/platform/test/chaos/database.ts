@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Chance } from '../simulator/chance.ts'
+import { SeededRandom } from '../simulator/seeded-random.ts'
 import type { Cluster, Trouble } from './cluster.ts'
-import type { Story } from './story.ts'
+import type { ChaosRun } from './chaos-run.ts'
 
 export interface Failovers {
   cluster: Cluster
-  story: Story
+  story: ChaosRun
   seed: number
   /** In all, beside those that ask whether there is an answer again. */
   transfers: number
@@ -24,7 +24,7 @@ const WHOLE_WITHIN_MS = 120_000
  * Asks anew, again and again, without waiting for those that hang. @returns after how many
  * milliseconds one was accepted; null: not in time
  */
-async function goesOn(story: Story): Promise<number | null> {
+async function goesOn(story: ChaosRun): Promise<number | null> {
   const begun = Date.now()
   const asked: Promise<void>[] = []
   let afterMs: number | null = null
@@ -54,7 +54,12 @@ export async function primaryFails({
 }: Failovers): Promise<string[]> {
   await story.begin()
   const gaveUp = new AbortController()
-  const sending = story.payments.send(transfers, perSecond, new Chance(seed * 2), gaveUp.signal)
+  const sending = story.payments.send(
+    transfers,
+    perSecond,
+    new SeededRandom(seed * 2),
+    gaveUp.signal,
+  )
   const pauses = new Map<Trouble, number[]>()
   for (const trouble of troubles) {
     await sleep(BEFORE_MS)

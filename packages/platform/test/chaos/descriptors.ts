@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect, type Socket } from 'node:net'
 import type { Kind } from './installation.ts'
-import type { Story } from './story.ts'
+import type { ChaosRun } from './chaos-run.ts'
 
 const STRANGERS = 200
 const TRIES = 8
@@ -19,7 +19,7 @@ const openOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
  * Processes may open no further file: first the platform, with strangers at its door, then two
  * signer nodes.
  */
-export async function descriptorsGone(story: Story): Promise<string[]> {
+export async function descriptorsGone(story: ChaosRun): Promise<string[]> {
   const { installation } = story
   await story.begin()
   const pidOf = (kind: Kind) => installation.pids(kind)[0] as number

@@ -16,7 +16,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openDatabase } from '../../src/database/pool.ts'
 import type { Installation } from './installation.ts'
-import type { Story } from './story.ts'
+import type { ChaosRun } from './chaos-run.ts'
 
 const MIB = 1024 ** 2
 const DISK_MIB = 400
@@ -103,7 +103,7 @@ async function ask(installation: Installation, statement: string): Promise<void>
 }
 
 /** The disk of the data folder runs full: nearly, then wholly. */
-export async function diskFull(story: Story): Promise<string[]> {
+export async function diskFull(story: ChaosRun): Promise<string[]> {
   const { installation } = story
   const { home } = installation
   await story.begin()

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Chance } from '../simulator/chance.ts'
+import { SeededRandom } from '../simulator/seeded-random.ts'
 import { atRest, endWell } from './checks.ts'
 import type { Installation } from './installation.ts'
 import { Payments } from './payments.ts'
@@ -35,7 +35,7 @@ export async function killed(installation: Installation, story: Story): Promise<
   await installation.start()
   await payments.open()
   say(`${seconds()} s: wallets of ${story.assets.join(', ')} in two sub-accounts have their coins`)
-  const storm = new Storm(installation, new Chance(story.seed * 2 + 1))
+  const storm = new Storm(installation, new SeededRandom(story.seed * 2 + 1))
   const [calm, gaveUp] = [new AbortController(), new AbortController()]
   const raging =
     story.rounds === null
@@ -44,7 +44,7 @@ export async function killed(installation: Installation, story: Story): Promise<
   const sending = payments.send(
     story.transfers,
     story.perSecond,
-    new Chance(story.seed * 2),
+    new SeededRandom(story.seed * 2),
     gaveUp.signal,
   )
   let isSent = false

@@ -12,7 +12,7 @@ import { descriptorsGone } from './descriptors.ts'
 import { diskFull, smallDisk } from './disk.ts'
 import { Installation } from './installation.ts'
 import { killed } from './kills.ts'
-import { Story } from './story.ts'
+import { ChaosRun } from './chaos-run.ts'
 
 const USAGE = `Usage: npm run chaos -- [kills|disk|clock|descriptors|database] [--seed S] [--transfers N] [--seconds-between-kills X] [--rounds R] [--per-second P]
          [--assets BTC,ETH,XRP,SOL] [--storm-seconds-max M] [--keep]`
@@ -95,7 +95,7 @@ const STORIES: Record<string, () => Promise<string[] | null>> = {
     const unmount = smallDisk(home)
     if (unmount === null) return skipped('this user may not mount a small file system')
     clean = unmount
-    return diskFull(new Story(installation, assets, number('seed'), say))
+    return diskFull(new ChaosRun(installation, assets, number('seed'), say))
   },
   async clock() {
     const library = fakeTime()
@@ -104,7 +104,7 @@ const STORIES: Record<string, () => Promise<string[] | null>> = {
     const file = join(folder, 'clock')
     const env = movedBy(library, file)
     installation = new Installation(home, () => env)
-    return clockJumps(new Story(installation, assets, number('seed'), say), file)
+    return clockJumps(new ChaosRun(installation, assets, number('seed'), say), file)
   },
   async database() {
     const why = whyNoCluster()
@@ -116,7 +116,7 @@ const STORIES: Record<string, () => Promise<string[] | null>> = {
       await cluster.start()
       return await primaryFails({
         cluster,
-        story: new Story(installation, assets, number('seed'), say),
+        story: new ChaosRun(installation, assets, number('seed'), say),
         seed: number('seed'),
         transfers: number('transfers'),
         perSecond: number('per-second'),
@@ -130,7 +130,7 @@ const STORIES: Record<string, () => Promise<string[] | null>> = {
       await cluster.remove()
     }
   },
-  descriptors: () => descriptorsGone(new Story(installation, assets, number('seed'), say)),
+  descriptors: () => descriptorsGone(new ChaosRun(installation, assets, number('seed'), say)),
 }
 
 function skipped(why: string): null {

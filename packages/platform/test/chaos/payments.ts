@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CustodyError, type Transaction } from '@custody/client'
-import type { Chance } from '../simulator/chance.ts'
+import type { SeededRandom } from '../simulator/seeded-random.ts'
 import type { Installation, Wallets } from './installation.ts'
 
 /**
@@ -140,7 +140,7 @@ export class Payments {
     }
   }
 
-  want(chance: Chance): Wanted {
+  want(chance: SeededRandom): Wanted {
     const place = chance.of(this.#places)
     const units = place.unit + BigInt(this.wanted.length + 1)
     const one = 10n ** BigInt(place.decimals)
@@ -194,7 +194,12 @@ export class Payments {
   }
 
   /** Sends so many, a few at a time and about so many a second. */
-  async send(count: number, perSecond: number, chance: Chance, signal: AbortSignal): Promise<void> {
+  async send(
+    count: number,
+    perSecond: number,
+    chance: SeededRandom,
+    signal: AbortSignal,
+  ): Promise<void> {
     let left = count
     const begun = Date.now()
     await Promise.all(

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Chance } from '../simulator/chance.ts'
+import type { SeededRandom } from '../simulator/seeded-random.ts'
 import { KINDS, type Installation, type Kind } from './installation.ts'
 
 /** How often a kind comes, of all. */
@@ -31,9 +31,9 @@ const DRAWN: readonly Kind[] = KINDS.flatMap((kind) =>
 export class Storm {
   readonly kills = new Map<Kind, number>(KINDS.map((kind) => [kind, 0]))
   readonly #installation: Installation
-  readonly #chance: Chance
+  readonly #chance: SeededRandom
 
-  constructor(installation: Installation, chance: Chance) {
+  constructor(installation: Installation, chance: SeededRandom) {
     this.#installation = installation
     this.#chance = chance
   }

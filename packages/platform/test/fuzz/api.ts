@@ -8,8 +8,8 @@ import {
   type Transfer,
   type User,
 } from '../harness.ts'
-import { document } from '../against-document.ts'
-import { mutateJson, mutateText, oddText, oddValue, type Dice } from './dice.ts'
+import { document } from '../openapi-assertions.ts'
+import { mutateJson, mutateText, oddText, oddValue, type SeededRandom } from './seeded-random.ts'
 import { Found } from './run.ts'
 
 type Schema = Record<string, unknown>
@@ -70,7 +70,7 @@ function resolved(schema: Schema | undefined): Schema {
 
 /** A value that a schema means, as far as chance knows. */
 function meant(
-  dice: Dice,
+  dice: SeededRandom,
   given: Schema | undefined,
   words: readonly string[],
   depth = 0,
@@ -219,7 +219,7 @@ export class Api {
   }
 
   /** One operation with what the document means, or with something else in its place. */
-  async play(dice: Dice, tell: (kind: string) => void): Promise<void> {
+  async play(dice: SeededRandom, tell: (kind: string) => void): Promise<void> {
     const { method, path: template, operation } = dice.of(this.#operations)
     const wild = dice.in100(75)
     const parameters = (operation.parameters ?? []).map((each) =>

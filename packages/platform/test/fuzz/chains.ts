@@ -11,7 +11,7 @@ import {
   type UnsignedTransaction,
 } from '@custody/chains'
 import { addresses, corpus, type Sample } from './corpus.ts'
-import { mutateBytes, mutateText, oddText, type Dice } from './dice.ts'
+import { mutateBytes, mutateText, oddText, type SeededRandom } from './seeded-random.ts'
 import { Found } from './run.ts'
 
 /** A decoder that takes longer for a few kilobytes would keep a node from its work. */
@@ -43,7 +43,7 @@ function asked<T>(what: string, input: unknown, ask: () => T): T | null {
   return answer
 }
 
-function mutated(dice: Dice, { unsigned }: Sample): UnsignedTransaction {
+function mutated(dice: SeededRandom, { unsigned }: Sample): UnsignedTransaction {
   const next = structuredClone(unsigned)
   if (!dice.in100(20)) next.bytes = hex(mutateBytes(dice, fromHex(unsigned.bytes), others))
   const index = () => dice.of([0, 1, 2 ** 31 - 1, dice.below(2 ** 31)])
@@ -81,7 +81,7 @@ function wrongOf({ payments, fee_max: fee, consumes, from }: DecodedTransaction)
     : 'who pays is of no kind'
 }
 
-function decoding(dice: Dice, tell: (kind: string) => void): void {
+function decoding(dice: SeededRandom, tell: (kind: string) => void): void {
   const sample = dice.of(samples)
   const { network, assets, publicKeyAt } = sample
   const family = familyOf(network)
@@ -126,7 +126,7 @@ function decoding(dice: Dice, tell: (kind: string) => void): void {
     )
 }
 
-function addressing(dice: Dice, tell: (kind: string) => void): void {
+function addressing(dice: SeededRandom, tell: (kind: string) => void): void {
   const { address: right } = dice.of(known)
   const { network } = dice.of(known)
   const family = familyOf(network)
@@ -162,7 +162,7 @@ function addressing(dice: Dice, tell: (kind: string) => void): void {
   asked('accountOf', input, () => family.accountOf?.(address))
 }
 
-function amounts(dice: Dice): void {
+function amounts(dice: SeededRandom): void {
   const text = dice.in100(50) ? oddText(dice) : mutateText(dice, '123.456')
   const decimals = dice.of([0, 6, 8, 18, 77])
   const amount = asked('parseAmount', { text, decimals }, () => parseAmount(text, decimals))
@@ -173,7 +173,7 @@ function amounts(dice: Dice): void {
 }
 
 /** Decoders of the chains: transactions, addresses, amounts. */
-export function chains(dice: Dice, tell: (kind: string) => void): void {
+export function chains(dice: SeededRandom, tell: (kind: string) => void): void {
   const turn = dice.below(100)
   if (turn < 70) decoding(dice, tell)
   else if (turn < 96) addressing(dice, tell)

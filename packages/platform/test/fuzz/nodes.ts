@@ -9,7 +9,7 @@ import {
   type PublicKeyAt,
   type UnsignedTransaction,
 } from '@custody/chains'
-import { signersFolder } from '../../src/home.ts'
+import { signersFolder } from '../../src/data-dir.ts'
 import { SignerNodes } from '../../src/signing/nodes.ts'
 import {
   call,
@@ -19,7 +19,7 @@ import {
   transferBody,
   type Transfer,
 } from '../harness.ts'
-import { mutateJson, mutateText, oddText, oddValue, type Dice } from './dice.ts'
+import { mutateJson, mutateText, oddText, oddValue, type SeededRandom } from './seeded-random.ts'
 import { Found } from './run.ts'
 
 const PAID: readonly [asset: string, held: string, amount: string, to: string][] = [
@@ -204,7 +204,7 @@ export class Nodes {
   }
 
   /** One call that was right, made a little wrong, or one that never was. */
-  async play(dice: Dice, tell: (kind: string) => void): Promise<void> {
+  async play(dice: SeededRandom, tell: (kind: string) => void): Promise<void> {
     const paths = this.paths.filter((path) => path !== '/key')
     // A key is dear to make: few of the calls ask for one.
     const call = dice.in100(2) ? '/key' : dice.of(paths)

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { Dice } from './dice.ts'
+import { SeededRandom } from './seeded-random.ts'
 
 /** What a case did that nothing may do. */
 export class Found extends Error {
@@ -38,7 +38,7 @@ const first = (error: unknown): string => {
  */
 export async function fuzz(
   order: Order,
-  play: (dice: Dice, tell: (kind: string) => void) => Promise<void> | void,
+  play: (dice: SeededRandom, tell: (kind: string) => void) => Promise<void> | void,
 ): Promise<{ played: number; finds: number; kinds: Map<string, number> }> {
   const known = new Map<string, number>()
   const kinds = new Map<string, number>()
@@ -53,7 +53,7 @@ export async function fuzz(
       : at < order.from + order.count;
     at++
   ) {
-    const dice = new Dice(order.seed, at)
+    const dice = new SeededRandom(order.seed, at)
     try {
       await play(dice, tell)
     } catch (error) {

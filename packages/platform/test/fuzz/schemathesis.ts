@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { requestHeaders, signRequest } from '@custody/request-auth'
-import { document } from '../against-document.ts'
+import { document } from '../openapi-assertions.ts'
 import { PRIVATE_KEY, type User } from '../harness.ts'
 import { Api } from './api.ts'
 

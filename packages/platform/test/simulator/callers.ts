@@ -2,10 +2,10 @@ import { parseAmount, type Asset } from '@custody/chains'
 import { requestHeaders, signRequest } from '@custody/request-auth'
 import type { Caller } from '../../src/http/endpoint.ts'
 import { PRIVATE_KEY } from './caller-key.ts'
-import { bytesOf } from './chance.ts'
+import { bytesOf } from './seeded-random.ts'
 import type { Instance } from './instance.ts'
 import { Actor } from './schedule.ts'
-import type { World } from './world.ts'
+import type { SimulatedEnvironment } from './environment.ts'
 
 /** A caller waits so long for an answer; then it asks again, whoever answers. */
 const PATIENCE_MS = 15_000
@@ -58,14 +58,14 @@ export interface Asked {
 
 export class Callers {
   readonly wanted: Wanted[] = []
-  readonly #world: World
+  readonly #world: SimulatedEnvironment
   readonly #actor = new Actor('callers')
   /** Requests under way. */
   #open = 0
   #count = 0
   readonly #bytes: (length: number) => Uint8Array
 
-  constructor(world: World) {
+  constructor(world: SimulatedEnvironment) {
     this.#world = world
     this.#bytes = bytesOf(`${world.seed}/callers`)
   }

@@ -4,9 +4,9 @@ import type { Logger } from 'pino'
 import { connectAll } from '../../src/app/connect.ts'
 import { localEndpoints } from '../../src/app/local.ts'
 import { openDatabase, type Database } from '../../src/database/pool.ts'
-import { scans, serves } from '../../src/app/duties.ts'
+import { isScanner, isApi } from '../../src/app/role-duties.ts'
 import { loopsOf } from '../../src/app/loops.ts'
-import { heartbeatLoop } from '../../src/app/presence.ts'
+import { heartbeatLoop } from '../../src/app/role-health.ts'
 import { HeldNetworks } from '../../src/deposits/hold-networks.ts'
 import { runLoops } from '../../src/engine/loop.ts'
 import { Networks } from '../../src/engine/networks.ts'
@@ -20,26 +20,26 @@ import type { Role } from '../../src/settings/settings.ts'
 import { readTiers } from '../../src/settings/tiers.ts'
 import { Secrets } from '../../src/secrets.ts'
 import { distributor } from '../../src/webhooks/distribute.ts'
-import { Pressure } from '../../src/pressure.ts'
+import { LoadMonitor } from '../../src/load-monitor.ts'
 import { Receipts } from '../../src/signing/receipts.ts'
-import { Reach } from '../../src/webhooks/reach.ts'
+import { EgressPolicy } from '../../src/webhooks/egress-policy.ts'
 import { databaseNonces } from '../../src/exchanges/nonces.ts'
 import { Venues } from '../../src/exchanges/venues.ts'
 import type { SignerNodes } from '../../src/signing/nodes.ts'
-import { Bell } from '../../src/ledger/bell.ts'
-import { stageServices } from '../chain-stage.ts'
-import type { NodeRoom } from '../node-room.ts'
+import { Notifier } from '../../src/ledger/notifier.ts'
+import { fixtureServices } from '../chain-fixture.ts'
+import type { InProcessNodes } from '../in-process-nodes.ts'
 import type { WholeKeys } from '../whole-keys.ts'
 import type { ChainFaults } from './chain-faults.ts'
-import { bytesOf } from './chance.ts'
+import { bytesOf } from './seeded-random.ts'
 import type { Connections } from './connections.ts'
 import { ENDPOINTS } from './requests.ts'
 import { EXCHANGE_URL, type Exchange } from './exchange.ts'
 import { digest, gatedDatabase, type LastCommit } from './gated-database.ts'
-import { DATABASE_PATIENCE } from './ground.ts'
+import { DATABASE_TIMEOUTS } from './setup-mode.ts'
 import { watched } from './ledger-watch.ts'
 import type { NodeFaults } from './node-faults.ts'
-import type { Outside } from './outside.ts'
+import type { ExternalServices } from './external-services.ts'
 import { Actor, type Schedule } from './schedule.ts'
 
 /** How many times as seldom as in a platform its loops look for something to do. */
@@ -57,7 +57,7 @@ const EXCHANGE_TIMEOUT_MS = 3_600_000
 const PAUSE_MS_MIN = 1000
 
 /** How busy this machine is, is no part of the story. */
-class Unhurried extends Pressure {
+class Unhurried extends LoadMonitor {
   override get isHigh(): boolean {
     return this.isBurst
   }
@@ -69,7 +69,7 @@ interface InstanceWorld {
   readonly schedule: Schedule
   readonly networks: readonly { network: Network }[]
   readonly keys: WholeKeys
-  readonly nodes: NodeRoom
+  readonly nodes: InProcessNodes
   readonly problems: string[]
   readonly hasFees: boolean
   readonly devnet: { readonly url: string }
@@ -77,7 +77,7 @@ interface InstanceWorld {
   readonly connections: Connections
   readonly chainFaults: ChainFaults
   readonly nodeFaults: NodeFaults
-  readonly outside: Outside
+  readonly outside: ExternalServices
   readonly exchange: Exchange
   log(name: string): Logger
   /** Sends a command to the local chains. */
@@ -94,7 +94,7 @@ export class Instance {
   readonly services: Services
   readonly #database: Database
   readonly #stop = new AbortController()
-  readonly #work: Bell
+  readonly #work: Notifier
   #server: Promise<FastifyInstance> | null = null
   #held: HeldNetworks | null = null
   #loops: Promise<void> = Promise.resolve()
@@ -121,9 +121,9 @@ export class Instance {
       sleep: (ms, signal) => schedule.sleep(actor, Math.max(ms, PAUSE_MS_MIN), signal),
       checkpoint: () => undefined,
     }
-    this.#work = new Bell(environment)
+    this.#work = new Notifier(environment)
     this.#database = openDatabase(world.databaseUrl(name), {
-      ...DATABASE_PATIENCE,
+      ...DATABASE_TIMEOUTS,
       pool: world.connections.poolOf(name),
       now: environment.now,
       onError: () => undefined,
@@ -145,7 +145,7 @@ export class Instance {
     } as unknown as SignerNodes
     const log = world.log(name)
     const pressure = new Unhurried(environment.now)
-    this.services = stageServices(
+    this.services = fixtureServices(
       {
         environment,
         database,
@@ -154,7 +154,7 @@ export class Instance {
         pressure,
         receipts: new Receipts({ signers, environment, database, log, pressure }),
         metrics: createMetrics(),
-        outbox: new Bell(environment),
+        outbox: new Notifier(environment),
         work: this.#work,
         keys: { get: async (_workspace: string, curve: Curve) => ({ at: world.keys.at[curve] }) },
         settings: {
@@ -182,8 +182,8 @@ export class Instance {
         },
         callers: new KnownCallers(database, environment),
         feed: { ring: () => undefined },
-        trading: { due: new Bell(environment) },
-        exchangeTransfers: { due: new Bell(environment) },
+        trading: { due: new Notifier(environment) },
+        exchangeTransfers: { due: new Notifier(environment) },
         exchanges: new Venues({
           urls: { kraken: EXCHANGE_URL },
           only: ['kraken'],
@@ -195,8 +195,8 @@ export class Instance {
             world.exchange.asked(actor, String(input), init)) as typeof globalThis.fetch,
         }),
         webhooks: {
-          reach: new Reach(['127.0.0.0/8'], (() => undefined) as never),
-          due: new Bell(environment),
+          reach: new EgressPolicy(['127.0.0.0/8'], (() => undefined) as never),
+          due: new Notifier(environment),
           key: async () => ({ privateKey: null }),
           sender: {
             post: (url: string, headers: Record<string, string>, body: string) =>
@@ -262,12 +262,12 @@ export class Instance {
     this.#stop.abort()
     await this.#loops
     while (this.asked > 0) await this.services.environment.sleep(PAUSE_MS_MIN)
-    if (scans(this.role)) await this.#held?.release().catch(() => undefined)
+    if (isScanner(this.role)) await this.#held?.release().catch(() => undefined)
   }
 
   /** Whether callers may ask it. */
   get isServing(): boolean {
-    return serves(this.role) && !this.isStopping
+    return isApi(this.role) && !this.isStopping
   }
 
   /** Its face to callers. */

@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { Ground } from './ground.ts'
+import { SimulatedServer } from './setup-mode.ts'
 import { playSeed, type Terms, type Told } from './play-seed.ts'
 
 /** Plays seeds one after the other in this process. */
@@ -9,7 +9,7 @@ export async function* inThisProcess(
   count: number,
   terms: Terms,
 ): AsyncGenerator<Told> {
-  const ground = new Ground()
+  const ground = new SimulatedServer()
   const ended = (code: number) => () => void ground.stop().finally(() => process.exit(code))
   process.once('SIGINT', ended(130))
   process.once('SIGTERM', ended(143))

@@ -1,5 +1,5 @@
 import { NodeUnavailable } from '../../src/signing/nodes.ts'
-import type { NodeRoom } from '../node-room.ts'
+import type { InProcessNodes } from '../in-process-nodes.ts'
 import type { FaultContext } from './fault-context.ts'
 
 /** Longest that a node is down. */
@@ -10,11 +10,11 @@ const OFF_S_MAX = 240
 /** What stands between the platform and its signer nodes, and what happens to these. */
 export class NodeFaults {
   readonly #context: FaultContext
-  readonly #room: NodeRoom
+  readonly #room: InProcessNodes
   /** Until when each is down, in simulated milliseconds. */
   readonly #downUntilMs = new Map<number, number>()
 
-  constructor(context: FaultContext, room: NodeRoom) {
+  constructor(context: FaultContext, room: InProcessNodes) {
     this.#context = context
     this.#room = room
     room.fault = () => {

@@ -1,4 +1,4 @@
-import type { World } from './world.ts'
+import type { SimulatedEnvironment } from './environment.ts'
 
 /**
  * Where a try ends with its process, or waits longer than its lease, another may come before it.
@@ -9,7 +9,7 @@ const DISTURBS = /^(a process|all connections)/
  * Every event reaches whoever listens, at least once. First tries of one object come in its order,
  * where no process ended between taking a delivery and making it.
  */
-export async function wrongInEvents(world: World): Promise<string[]> {
+export async function wrongInEvents(world: SimulatedEnvironment): Promise<string[]> {
   const problems: string[] = []
   const isDisturbed = [...world.faults.keys()].some((kind) => DISTURBS.test(kind))
   const hooks = await world.database.query<{

@@ -1,5 +1,5 @@
 import { PREPAID, type Traders, type WantedOrder } from './traders.ts'
-import type { World } from './world.ts'
+import type { SimulatedEnvironment } from './environment.ts'
 
 interface Row {
   id: string
@@ -25,7 +25,10 @@ const UNITS = 10n ** 18n
  * What the exchange has at rest is what the platform says, order by order; and each is charged
  * once.
  */
-export async function wrongInTrading(world: World, traders: Traders): Promise<string[]> {
+export async function wrongInTrading(
+  world: SimulatedEnvironment,
+  traders: Traders,
+): Promise<string[]> {
   if (!traders.isOn) return []
   const problems: string[] = []
   const there = [...world.exchange.accounts.values()].flatMap(({ orders }) => [...orders.values()])
@@ -49,7 +52,7 @@ export async function wrongInTrading(world: World, traders: Traders): Promise<st
   return problems
 }
 
-const rowsOf = (world: World, { caller, sequence }: WantedOrder): Promise<Row[]> =>
+const rowsOf = (world: SimulatedEnvironment, { caller, sequence }: WantedOrder): Promise<Row[]> =>
   world.database.query<Row>(
     `select o.id, state, status, amount::text, filled::text, platform_fee::text, fee_charged::text,
      coalesce((select string_agg(trade_id, ' ' order by trade_id) from order_fills f
@@ -105,7 +108,7 @@ function judged(
 const units = (coins: number): bigint => (BigInt(Math.round(coins * 1000)) * UNITS) / 1000n
 
 /** What was paid in is there or was charged, once for each; nothing is held back. */
-async function wrongInPrepaid(world: World, ofOrders: bigint): Promise<string[]> {
+async function wrongInPrepaid(world: SimulatedEnvironment, ofOrders: bigint): Promise<string[]> {
   const sums = new Map(
     (
       await world.database.query<{ kind: string; sum: string }>(

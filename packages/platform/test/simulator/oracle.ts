@@ -1,13 +1,17 @@
 import { audit } from '../../src/audit/audit.ts'
 import type { Callers, Wanted } from './callers.ts'
-import type { Deeds } from './deeds.ts'
+import type { TransferLog } from './transfer-log.ts'
 import { Instance } from './instance.ts'
 import { wrongInBooks } from './oracle-books.ts'
 import { wrongInEvents } from './oracle-events.ts'
-import type { World } from './world.ts'
+import type { SimulatedEnvironment } from './environment.ts'
 
 /** What must hold once everything has ended. */
-export async function check(world: World, callers: Callers, deeds: Deeds): Promise<string[]> {
+export async function check(
+  world: SimulatedEnvironment,
+  callers: Callers,
+  deeds: TransferLog,
+): Promise<string[]> {
   const { database } = world
   const problems: string[] = []
   const paid = new Map<string, number>()
@@ -41,7 +45,7 @@ export async function check(world: World, callers: Callers, deeds: Deeds): Promi
 }
 
 /** What is asked of chains through the schedule comes while the schedule goes on. */
-async function withSchedule<T>(world: World, work: Promise<T>): Promise<T> {
+async function withSchedule<T>(world: SimulatedEnvironment, work: Promise<T>): Promise<T> {
   let isDone = false
   const done = work.finally(() => {
     isDone = true
@@ -82,7 +86,7 @@ async function asBooked(services: Instance['services']): Promise<string[]> {
 }
 
 async function judged(
-  world: World,
+  world: SimulatedEnvironment,
   wanted: Wanted,
   paid: ReadonlyMap<string, number>,
 ): Promise<string[]> {
@@ -113,8 +117,8 @@ async function judged(
 
 /** What was sent to us is credited as often as the chain has it. */
 async function uncredited(
-  world: World,
-  { sent }: Deeds,
+  world: SimulatedEnvironment,
+  { sent }: TransferLog,
   paid: ReadonlyMap<string, number>,
 ): Promise<string[]> {
   const problems: string[] = []

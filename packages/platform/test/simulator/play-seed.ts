@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Ground } from './ground.ts'
+import type { SimulatedServer } from './setup-mode.ts'
 import { playHostile } from './hostile/play.ts'
 import { shrink, type Run } from './shrink.ts'
 import { simulate } from './simulate.ts'
@@ -39,7 +39,7 @@ interface Played extends Run {
 }
 
 async function storm(
-  ground: Ground,
+  ground: SimulatedServer,
   seed: number,
   draws: readonly number[] | null,
 ): Promise<Played> {
@@ -77,7 +77,7 @@ function keep(seed: number, { draws, trace, lines }: Played, keepIn: string): st
 }
 
 export async function playSeed(
-  ground: Ground,
+  ground: SimulatedServer,
   seed: number,
   { isHostile, shrinkMs, keepIn, given }: Terms,
 ): Promise<Told> {

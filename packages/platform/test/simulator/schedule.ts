@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Chance } from './chance.ts'
+import type { SeededRandom } from './seeded-random.ts'
 import { digestOf } from './digest.ts'
-import type { Locked } from './ground.ts'
+import type { Locked } from './setup-mode.ts'
 
 /** What an instance asks of the world: it waits until the schedule lets it through. */
 interface Gate {
@@ -80,7 +80,7 @@ export class Schedule {
   /** What happened, in order. */
   readonly trace: string[] = []
   steps = 0
-  readonly #chance: Chance
+  readonly #chance: SeededRandom
   readonly #gates: Gate[] = []
   readonly #timers: Timer[] = []
   /** Opened, and held up by a lock in the database. */
@@ -102,7 +102,7 @@ export class Schedule {
   #lastAct: Promise<unknown> = Promise.resolve()
 
   /** @param locked which of the database's connections wait for a lock */
-  constructor(chance: Chance, nowMs: number, locked: () => Promise<Locked>) {
+  constructor(chance: SeededRandom, nowMs: number, locked: () => Promise<Locked>) {
     this.#chance = chance
     this.nowMs = nowMs
     this.#beganMs = nowMs

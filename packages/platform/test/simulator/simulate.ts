@@ -1,13 +1,13 @@
-import { Chance } from './chance.ts'
+import { SeededRandom } from './seeded-random.ts'
 import { Callers } from './callers.ts'
-import { Deeds } from './deeds.ts'
+import { TransferLog } from './transfer-log.ts'
 import { check } from './oracle.ts'
 import { wrongInTrading } from './oracle-trading.ts'
-import { strike, STRIKES } from './strikes.ts'
-import type { Ground } from './ground.ts'
-import { CALM, drawOdds } from './odds.ts'
+import { injectFault, FAULTS } from './fault-actions.ts'
+import type { SimulatedServer } from './setup-mode.ts'
+import { NO_FAULTS, drawFaultRates } from './probabilities.ts'
 import { Traders } from './traders.ts'
-import { World } from './world.ts'
+import { SimulatedEnvironment } from './environment.ts'
 
 /** What a simulation has shown. */
 export interface Report {
@@ -67,14 +67,14 @@ class Broken extends Error {}
  * fault.
  */
 export async function simulate(
-  ground: Ground,
+  ground: SimulatedServer,
   seed: number,
   given: readonly number[] | null = null,
 ): Promise<Report> {
-  const chance = new Chance(seed, given)
-  const world = new World(ground, seed, chance)
+  const chance = new SeededRandom(seed, given)
+  const world = new SimulatedEnvironment(ground, seed, chance)
   const callers = new Callers(world)
-  const deeds = new Deeds(world, callers)
+  const deeds = new TransferLog(world, callers)
   const traders = new Traders(world, callers)
   let failure: string | null = null
   try {
@@ -114,11 +114,11 @@ export async function simulate(
 }
 
 class Play {
-  readonly #world: World
+  readonly #world: SimulatedEnvironment
   #startsAtMs: number | null = null
   readonly #blocks: { code: string; nextMs: number; everyMs: number }[]
 
-  constructor(world: World) {
+  constructor(world: SimulatedEnvironment) {
     this.#world = world
     this.#blocks = world.networks.map(({ place }) => ({
       code: place.code,
@@ -197,7 +197,12 @@ class Play {
   }
 }
 
-async function play(world: World, callers: Callers, deeds: Deeds, traders: Traders): Promise<void> {
+async function play(
+  world: SimulatedEnvironment,
+  callers: Callers,
+  deeds: TransferLog,
+  traders: Traders,
+): Promise<void> {
   const { chance, schedule } = world
   const stage = new Play(world)
   for (const role of world.roles) world.start(role)
@@ -227,15 +232,15 @@ async function play(world: World, callers: Callers, deeds: Deeds, traders: Trade
 
   // The storm.
   world.isWhole = false
-  world.odds = drawOdds(chance)
+  world.odds = drawFaultRates(chance)
   world.outside.isStormy = true
   if (traders.isOn) world.exchange.draw()
-  const kinds = STRIKES.filter(() => chance.below(2) === 1)
+  const kinds = FAULTS.filter(() => chance.below(2) === 1)
   const goOn = async () => {
     const turns = 5 + chance.below(100)
     for (let count = 0; count < turns; count++) await stage.turn()
     if (traders.isOn) world.exchange.act()
-    if (kinds.length > 0 && chance.rarely(500)) await strike(world, chance.of(kinds))
+    if (kinds.length > 0 && chance.rarely(500)) await injectFault(world, chance.of(kinds))
   }
   for (let action = 0; action < ACTIONS; action++) {
     if (traders.isOn && chance.below(2) === 0)
@@ -250,7 +255,7 @@ async function play(world: World, callers: Callers, deeds: Deeds, traders: Trade
 
   // The world is whole again, and everything must come to its end.
   world.isWhole = true
-  world.odds = CALM
+  world.odds = NO_FAULTS
   world.outside.isStormy = false
   world.outside.risks.clear()
   world.nodeFaults.heal()
@@ -297,7 +302,7 @@ async function play(world: World, callers: Callers, deeds: Deeds, traders: Trade
   if (problems.length > 0) throw new Broken(problems.join('\n'))
 }
 
-function act(world: World, callers: Callers): void {
+function act(world: SimulatedEnvironment, callers: Callers): void {
   const { chance } = world
   const known = callers.wanted.filter(({ id }) => id !== null)
   const what = known.length === 0 ? 0 : chance.below(8)

@@ -1,6 +1,6 @@
 import type { Caller } from '../../src/http/endpoint.ts'
 import { Decided, Refused, type Asked, type Callers } from './callers.ts'
-import type { World } from './world.ts'
+import type { SimulatedEnvironment } from './environment.ts'
 
 /** What a caller wants done at an exchange. */
 export interface WantedOrder extends Asked {
@@ -20,13 +20,13 @@ const AGAIN_MAX = 3
 
 /** Callers who trade; of one simulation in six. */
 export class Traders {
-  readonly #world: World
+  readonly #world: SimulatedEnvironment
   readonly #callers: Callers
   readonly isOn: boolean
   readonly wanted: WantedOrder[] = []
   readonly #accounts = new Map<Caller, string>()
 
-  constructor(world: World, callers: Callers) {
+  constructor(world: SimulatedEnvironment, callers: Callers) {
     this.#world = world
     this.#callers = callers
     this.isOn = world.chance.below(6) === 5

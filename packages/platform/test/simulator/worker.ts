@@ -1,9 +1,9 @@
 // A process that plays the seeds that it is given (jobs.ts).
-import { Ground } from './ground.ts'
+import { SimulatedServer } from './setup-mode.ts'
 import { playSeed, type Terms } from './play-seed.ts'
 
 const terms = JSON.parse(process.argv[2] as string) as Terms
-const ground = new Ground()
+const ground = new SimulatedServer()
 let isEnding = false
 async function end(): Promise<void> {
   if (isEnding) return

@@ -4,8 +4,8 @@ import { pathOf, familyOf, type UnsignedTransaction } from '@custody/chains'
 import { connectAll } from '../../src/app/connect.ts'
 import type { Caller } from '../../src/http/endpoint.ts'
 import { useDatabase } from '../deposits-support.ts'
-import { publicKeyAt } from '../node-room.ts'
-import { now, Stage } from '../nonce-stage.ts'
+import { publicKeyAt } from '../in-process-nodes.ts'
+import { now, NonceFixture } from '../nonce-fixture.ts'
 import { TemplateChain } from './chain.ts'
 
 /**
@@ -17,10 +17,10 @@ const CODE = 'TEMPLATE'
 const TO = 'tmpl1qgpqyqszqgpqyqszqgpqyqszqgpqyqsz74akjy'
 
 async function staged(
-  play: (stage: Stage, chain: TemplateChain, caller: Caller) => Promise<void>,
+  play: (stage: NonceFixture, chain: TemplateChain, caller: Caller) => Promise<void>,
 ): Promise<void> {
   const chain = new TemplateChain()
-  const stage = new Stage(database.get(), 1, {
+  const stage = new NonceFixture(database.get(), 1, {
     code: CODE,
     held: 10_000_000n,
     to: TO,

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeTls } from '../../../signer/src/set-up/files.ts'
-import { freePorts } from '../../../signer/test/homes.ts'
+import { freePorts } from '../../../signer/test/data-dirs.ts'
 import { startEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { openDatabase } from '../../src/database/pool.ts'
 import { callerKeyOf, restoreFromText } from './text-files.ts'

@@ -4,7 +4,7 @@ import { canonicalJson } from '@custody/request-auth'
 import { z } from 'zod'
 import { canonicalBytes, fromHex, sha256hex, signBytes } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
-import type { Parts } from '../parts.ts'
+import type { NodeContext } from '../node-context.ts'
 import { shaped } from '../transport/body.ts'
 
 const STATEMENT_LENGTH_MAX = 1024 * 1024
@@ -107,7 +107,7 @@ function read<T>(schema: z.ZodType<T>, text: string): T {
  * other node.
  */
 async function assertDerived(
-  { keyring, registry }: Parts,
+  { keyring, registry }: NodeContext,
   { addresses }: Holdings,
 ): Promise<Map<string, bigint>> {
   const keys = new Map<string, Pick<WorkspaceKey, 'publicKey' | 'chainCode'>>()
@@ -153,7 +153,7 @@ async function assertDerived(
 }
 
 /** Nodes that check one. */
-const busy = new WeakSet<Parts>()
+const busy = new WeakSet<NodeContext>()
 
 /**
  * Signs a statement of reserves by this node's identity, under a tag of its own: no share of any
@@ -163,7 +163,7 @@ const busy = new WeakSet<Parts>()
  * chain and knows no books: balances and what is owed are the platform's word.
  */
 export async function attest(
-  parts: Parts,
+  parts: NodeContext,
   body: z.infer<typeof attestBodySchema>,
 ): Promise<unknown> {
   const { config, store } = parts

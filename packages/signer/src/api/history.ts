@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { entryOf, type Entry, type Kind } from '../store/entries/index.ts'
 import { RecordStore } from '../store/record.ts'
-import type { Parts } from '../parts.ts'
+import type { NodeContext } from '../node-context.ts'
 
 export const historyBodySchema = z.strictObject({
   from: z.int().min(1),
@@ -53,7 +53,7 @@ function told(entry: Entry): Told | null {
  * and what they are over, never what makes new ones.
  */
 export function history(
-  { config, store }: Parts,
+  { config, store }: NodeContext,
   { from, limit = ROWS }: z.infer<typeof historyBodySchema>,
 ): unknown {
   store.flush()

@@ -5,7 +5,7 @@ import { orderSchema } from '../policy/order.ts'
 import { RUN_MAX } from '../policy/run.ts'
 import { parseBody, shaped } from '../transport/body.ts'
 import { certificateExpiry } from '../transport/own-certificate.ts'
-import type { Parts } from '../parts.ts'
+import type { NodeContext } from '../node-context.ts'
 import { attest, attestBodySchema } from './attest.ts'
 import { history, historyBodySchema } from './history.ts'
 import { receipt, receiptBodySchema, receipts, receiptsBodySchema } from './receipt.ts'
@@ -38,7 +38,7 @@ function shapedText<T>(schema: z.ZodType<T>, text: string): T {
 
 /** What the platform may ask. */
 export async function platformCall(
-  parts: Parts,
+  parts: NodeContext,
   method: string,
   path: string,
   text: string,
@@ -96,7 +96,7 @@ export function status({
   bans,
   banReports,
   restoring,
-}: Parts): Record<string, unknown> {
+}: NodeContext): Record<string, unknown> {
   return {
     node: config.node,
     version: packageFile.version,

@@ -10,7 +10,7 @@ import type { Judge } from '../policy/judge.ts'
 import type { NewEntry } from '../store/entries/index.ts'
 import { State } from '../store/state.ts'
 import { shaped } from '../transport/body.ts'
-import type { Parts } from '../parts.ts'
+import type { NodeContext } from '../node-context.ts'
 
 export const receiptBodySchema = z.strictObject({ request: signedRequestSchema })
 /** Each request is looked at by itself: one that has another shape is refused alone. */
@@ -22,7 +22,7 @@ type Understood = Awaited<ReturnType<Judge['understand']>>
 
 /** Rule 3: this node saw the request while it was live, and says so under its name. */
 export async function receipt(
-  parts: Parts,
+  parts: NodeContext,
   { request }: z.infer<typeof receiptBodySchema>,
 ): Promise<unknown> {
   const [outcome] = await seen(parts, [() => parts.judge.understand(request)])
@@ -34,7 +34,7 @@ export async function receipt(
  * @returns for each, in their order, the status and body that it would be answered alone
  */
 export async function receipts(
-  parts: Parts,
+  parts: NodeContext,
   { requests }: z.infer<typeof receiptsBodySchema>,
 ): Promise<unknown> {
   const outcomes = await seen(
@@ -56,7 +56,7 @@ export async function receipts(
 
 /** @returns for each what answers its receipt, or throws why there is none */
 async function seen(
-  parts: Parts,
+  parts: NodeContext,
   requests: readonly (() => Promise<Understood>)[],
 ): Promise<(() => unknown)[]> {
   const read = await Promise.allSettled(requests.map((understand) => understand()))
@@ -102,7 +102,7 @@ const namesOf = ({ proven, want }: Understood): string[] => [
 ]
 
 /** What is written down of a request that is seen for the first time. @throws Refusal */
-function entriesOf({ store }: Parts, { proven, want }: Understood): NewEntry[] {
+function entriesOf({ store }: NodeContext, { proven, want }: Understood): NewEntry[] {
   const { enrolment, nonce, iat, exp, transaction_id } = proven
   assertOneMeaning(store.state, enrolment.api_key, nonce, want.key, want.content)
   if (store.state.seen.get(State.requestKey(enrolment.api_key, nonce))) return []
@@ -128,7 +128,7 @@ function entriesOf({ store }: Parts, { proven, want }: Understood): NewEntry[] {
 }
 
 function told(
-  { store, config }: Parts,
+  { store, config }: NodeContext,
   { proven: { enrolment, nonce }, want }: Understood,
 ): unknown {
   const seen = store.state.seen.get(State.requestKey(enrolment.api_key, nonce))!

@@ -6,7 +6,7 @@ import { intentOf } from '../intent/index.ts'
 import { prove, signedRequestSchema } from '../intent/request.ts'
 import { endNameOfRule, forwardName, voidNameOfRequest } from '../policy/identity.ts'
 import { uuidSchema } from '../policy/order.ts'
-import type { Parts } from '../parts.ts'
+import type { NodeContext } from '../node-context.ts'
 import type { Enrolment, StandingRule, StepEntry } from '../store/state.ts'
 
 export const voidBodySchema = z
@@ -56,7 +56,7 @@ const isOwn = (step: string): boolean => OWN_STEPS.has((JSON.parse(step) as stri
  * under the rule and may still be broadcast is named, so that its owner can look for it.
  */
 export async function voidIntent(
-  { store, registry, config }: Parts,
+  { store, registry, config }: NodeContext,
   body: z.infer<typeof voidBodySchema>,
 ): Promise<unknown> {
   const { state } = store

@@ -1,6 +1,6 @@
 import { KekError, makeEntry, type KekSettings } from '@custody/key-encryption'
 import { randomUUID } from 'node:crypto'
-import { surroundingsOf } from './home.ts'
+import { kekContextOf } from './data-dir.ts'
 
 /**
  * Wraps and unwraps a key that nobody uses: whether a provider is set up, before a node counts on
@@ -13,10 +13,9 @@ export async function checkKek(
 ): Promise<{ kek_id: string; kek_version: string }> {
   if (settings.kind === 'file') throw new KekError('SETTING', 'a file needs no check')
   const words = { purpose: 'custody/check', node: randomUUID() }
-  const { kek_id, kek_version } = await makeEntry(
-    settings,
-    surroundingsOf(folder, env),
-    (name) => ({ ...words, name }),
-  )
+  const { kek_id, kek_version } = await makeEntry(settings, kekContextOf(folder, env), (name) => ({
+    ...words,
+    name,
+  }))
   return { kek_id, kek_version }
 }

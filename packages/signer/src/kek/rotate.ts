@@ -24,7 +24,7 @@ import { join, resolve } from 'node:path'
 import { loadConfig, type ConfigFile } from '../config.ts'
 import { Store } from '../store/index.ts'
 import { readShares, sharesFolder } from '../store/shares.ts'
-import { assertAllowed, bindingOf, keyFileOf, openHome, surroundingsOf } from './home.ts'
+import { assertAllowed, bindingOf, keyFileOf, openDataDir, kekContextOf } from './data-dir.ts'
 
 const RECORD = 'record.sqlite'
 
@@ -136,7 +136,7 @@ async function finish(
   const config = configOf(home)
   const [first, ...others] = entriesOf(home)
   if (!first) return 0
-  const vault: Vault = await openHome(home, config, env)
+  const vault: Vault = await openDataDir(home, config, env)
   let moved = 0
   for (const { session, material } of store.shares.all()) {
     if (sealedUnder(material.sealedShare) === first.name) continue
@@ -205,9 +205,9 @@ export async function rotate(
     // What a run before began is ended first, so that keys do not pile up.
     if (before.length > 1 || (before.length > 0 && config.kek.kind !== 'wrapped'))
       moved += await finish(home, store, env, step)
-    const surroundings = surroundingsOf(home, env)
+    const surroundings = kekContextOf(home, env)
     // Opened before anything is written: who cannot open the old shares changes nothing.
-    await openHome(home, configOf(home), env)
+    await openDataDir(home, configOf(home), env)
     const entry = await makeEntry(settings, surroundings, bindingOf(config))
     step('entry made')
     writeKeyFile(keyFileOf(home), { version: 1, keys: [entry, ...entriesOf(home)] })

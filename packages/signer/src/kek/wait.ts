@@ -7,7 +7,7 @@ import { createServer } from '../http.ts'
 import type { Log } from '../log.ts'
 import { reason } from '../log.ts'
 import { answer } from '../transport/body.ts'
-import { openHome } from './home.ts'
+import { openDataDir } from './data-dir.ts'
 
 const PAUSE_MS = 1000
 const PAUSE_MS_MAX = 30_000
@@ -50,7 +50,7 @@ export async function awaitVault(
   try {
     for (let pauseMs = PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX)) {
       try {
-        const vault = await openHome(config.home, config, env)
+        const vault = await openDataDir(config.home, config, env)
         if (waitingFor) log('info', 'the key-encryption key is there', {})
         return vault
       } catch (error) {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Parts } from '../parts.ts'
+import type { NodeContext } from '../node-context.ts'
 import type { BanStatement } from '../store/entries/people.ts'
 import { shaped } from '../transport/body.ts'
 
@@ -12,14 +12,14 @@ const banSchema = z.strictObject({
  * Bans a peer permanently, as a proven cheat would. Returns the ban on record: the first one where
  * there was one.
  */
-export function ban({ config, bans: all }: Parts, body: unknown): unknown {
+export function ban({ config, bans: all }: NodeContext, body: unknown): unknown {
   const { node, reason } = shaped(banSchema, body)
   const { at, reason: why, cause, identity } = all.order(node, reason)
   return { node: config.node, banned: node, identity, at, reason: why, cause }
 }
 
 /** This node's own bans, and what its peers reported of theirs. */
-export function bans({ store }: Parts): unknown {
+export function bans({ store }: NodeContext): unknown {
   const reports = store.state.banReports.map(
     ({ signature: _signature, ...statement }): BanStatement => statement,
   )

@@ -7,7 +7,7 @@ import {
 import { z } from 'zod'
 import { subAccountIndexSchema, subAccountNameSchema } from '../enrolment/sub-accounts.ts'
 import { Refusal } from '../errors.ts'
-import type { Parts } from '../parts.ts'
+import type { NodeContext } from '../node-context.ts'
 import type { Enrolment } from '../store/state.ts'
 import { shaped } from '../transport/body.ts'
 
@@ -25,7 +25,7 @@ const enrolSchema = keySchema.extend({
  * other nodes.
  */
 export const told = (
-  { config }: Parts,
+  { config }: NodeContext,
   { api_key, public_key_pem, role, workspace, sub_account, sub_account_name, revoked }: Enrolment,
 ) => ({
   node: config.node,
@@ -41,7 +41,7 @@ export const told = (
 /**
  * The pinned identity keys of all three nodes, as this one has them: what a caller pins in turn.
  */
-const identitiesOf = ({ keyring }: Parts) =>
+const identitiesOf = ({ keyring }: NodeContext) =>
   [...keyring.identities]
     .sort(([a], [b]) => a - b)
     .map(([node, identity]) => ({
@@ -64,7 +64,7 @@ function readPublicKey(pem: string): string {
  * Rule 1: who may ask for payments is said here and nowhere else, in the operator's own words: the
  * sub-account by its name, whose index the nodes alone know.
  */
-export async function enrol(parts: Parts, body: unknown): Promise<unknown> {
+export async function enrol(parts: NodeContext, body: unknown): Promise<unknown> {
   const { store, subAccounts, config } = parts
   const { index, ...typed } = shaped(enrolSchema, body)
   const wanted = { ...typed, public_key_pem: readPublicKey(typed.public_key_pem) }
@@ -107,7 +107,7 @@ export async function enrol(parts: Parts, body: unknown): Promise<unknown> {
  * For ever, and also of a key that this node does not know: one enrolled while it was away must not
  * come in later.
  */
-export function revoke(parts: Parts, body: unknown): unknown {
+export function revoke(parts: NodeContext, body: unknown): unknown {
   const { store, config } = parts
   const { api_key } = shaped(keySchema, body)
   if (!store.state.revoked.has(api_key)) store.append('revoke', { api_key })
@@ -120,7 +120,7 @@ export function revoke(parts: Parts, body: unknown): unknown {
 }
 
 /** What this node knows of an API key, with its public key, for a node that was away. */
-export function enrolment(parts: Parts, body: unknown): unknown {
+export function enrolment(parts: NodeContext, body: unknown): unknown {
   const { api_key } = shaped(keySchema, body)
   const known = parts.store.state.enrolments.get(api_key)
   if (!known) throw new Refusal('NOT_ENROLLED', 'The API key is not enrolled at this node')

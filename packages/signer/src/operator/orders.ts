@@ -2,7 +2,7 @@ import { traitsOf, validateAddress } from '@custody/chains'
 import { z } from 'zod'
 import { hex } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
-import type { Parts } from '../parts.ts'
+import type { NodeContext } from '../node-context.ts'
 import { DAY_S } from '../policy/age.ts'
 import { shaped } from '../transport/body.ts'
 
@@ -36,7 +36,10 @@ const ORDER_S = 7 * DAY_S
  * Rule 15. The same `order` is given to each node; without one the node makes it. Answers what this
  * node wrote down.
  */
-export function drain({ config, store, registry, environment }: Parts, body: unknown): unknown {
+export function drain(
+  { config, store, registry, environment }: NodeContext,
+  body: unknown,
+): unknown {
   const { workspace, network: code, to_address, order } = shaped(drainSchema, body)
   const network = registry.network(code)
   if (!network)
@@ -65,7 +68,10 @@ export function drain({ config, store, registry, environment }: Parts, body: unk
 /**
  * Rule 15, for the stake of a tank. Amount in the smallest unit. Answers what this node wrote down.
  */
-export function tankStake({ config, store, registry, environment }: Parts, body: unknown): unknown {
+export function tankStake(
+  { config, store, registry, environment }: NodeContext,
+  body: unknown,
+): unknown {
   const { order, ...wanted } = shaped(tankStakeSchema, body)
   const network = registry.network(wanted.network)
   if (!network || !traitsOf(network).staking)

@@ -2,7 +2,7 @@ import { validateAddress } from '@custody/chains'
 import { z } from 'zod'
 import { sha256hex } from '../canonical.ts'
 import { Refusal } from '../errors.ts'
-import type { Parts } from '../parts.ts'
+import type { NodeContext } from '../node-context.ts'
 import { DAY_S } from '../policy/age.ts'
 import { orderSchema } from '../policy/order.ts'
 import { shaped } from '../transport/body.ts'
@@ -18,7 +18,7 @@ const recoverSchema = z.strictObject({
 /** How long a recovery order stands. */
 const ORDER_S = 7 * DAY_S
 
-function assertRecovering({ store }: Parts): void {
+function assertRecovering({ store }: NodeContext): void {
   if (store.state.recovering) return
   throw new Refusal(
     'NOT_ALLOWED',
@@ -31,7 +31,7 @@ function assertRecovering({ store }: Parts): void {
  * The name of the order follows from what it says, so that two operators who typed the same have
  * the same order. Answers what this node wrote down.
  */
-export function recover(parts: Parts, body: unknown): unknown {
+export function recover(parts: NodeContext, body: unknown): unknown {
   assertRecovering(parts)
   const { config, store, registry } = parts
   const wanted = shaped(recoverSchema, body)
@@ -65,7 +65,7 @@ const signSchema = orderSchema.extend({ partner: z.int().min(1).max(3) })
 /**
  * One transaction of a recovery, signed with a partner: by the operator, as there is no platform.
  */
-export async function recoverSign(parts: Parts, body: unknown): Promise<unknown> {
+export async function recoverSign(parts: NodeContext, body: unknown): Promise<unknown> {
   assertRecovering(parts)
   const { partner, ...order } = shaped(signSchema, body)
   return (await parts.coordinator.sign(order, partner)).signed

@@ -6,14 +6,14 @@ import { errorAnswer, Refusal } from '../errors.ts'
 import { createServer } from '../http.ts'
 import { reason } from '../log.ts'
 import { answer, parseBody, readText } from '../transport/body.ts'
-import type { Parts } from '../parts.ts'
+import type { NodeContext } from '../node-context.ts'
 import { ban, bans } from './bans.ts'
 import { enrol, enrolment, revoke, told } from './enrol.ts'
 import { ensureSocketFolder } from './socket-folder.ts'
 import { recover, recoverSign } from './recover.ts'
 import { drain, tankStake } from './orders.ts'
 
-type Command = (parts: Parts, body: unknown) => Promise<unknown> | unknown
+type Command = (parts: NodeContext, body: unknown) => Promise<unknown> | unknown
 
 const commands: Record<string, Command> = {
   status: (parts) => ({
@@ -45,7 +45,7 @@ const BY_THE_CLOCK = new Set(['drain', 'tank-stake', 'recover', 'recover-sign'])
  * The operator's own entrance: a unix socket only its user may open. `POST /<command>` with a JSON
  * body.
  */
-export function openOperator(parts: Parts): Server {
+export function openOperator(parts: NodeContext): Server {
   const server = createServer((request, response) => {
     const handle = async (): Promise<void> => {
       const name = (request.url ?? '').slice(1)

@@ -11,7 +11,7 @@ import {
 import { sweeperOf, type Found } from '@custody/chains/sweep'
 import { fromHex, sha256hex } from '../canonical.ts'
 import { readBackup, type BackupFile } from '../keys/backup-file.ts'
-import type { Gathered, Prepared, Signed } from './carried.ts'
+import type { GatheredFile, PreparedFile, SignedFile } from './recovery-files.ts'
 
 /** The public part of any node's backup: enough for every address. */
 export class Public {
@@ -83,7 +83,7 @@ export interface Look {
 }
 
 /** Asks the chain. The only step that needs a network, but for sending. */
-export async function gather(known: Public, o: Look): Promise<Gathered> {
+export async function gather(known: Public, o: Look): Promise<GatheredFile> {
   const { registry } = known
   const network = known.network(o.network)
   const to = validateAddress(registry, network.native_asset, o.to, o.tag)
@@ -116,7 +116,7 @@ export async function gather(known: Public, o: Look): Promise<Gathered> {
 }
 
 /** Builds the transactions of what was gathered. Asks nobody. */
-export function prepare(known: Public, { found, ...gathered }: Gathered): Prepared {
+export function prepare(known: Public, { found, ...gathered }: GatheredFile): PreparedFile {
   const network = known.network(gathered.network)
   const publicKeyAt = publicKeysBelow(known.key(gathered.workspace, network))
   const { to, tag } = gathered
@@ -137,7 +137,7 @@ export function prepare(known: Public, { found, ...gathered }: Gathered): Prepar
  * The name of the order that both operators typed, as their nodes make it. @param feeMax in the
  * smallest native unit
  */
-const orderName = ({ workspace, network, to, tag }: Prepared, feeMax: bigint): string =>
+const orderName = ({ workspace, network, to, tag }: PreparedFile, feeMax: bigint): string =>
   sha256hex(JSON.stringify([workspace, network, to, tag, feeMax.toString()])).slice(0, 32)
 
 /**
@@ -145,13 +145,13 @@ const orderName = ({ workspace, network, to, tag }: Prepared, feeMax: bigint): s
  * that refused
  */
 export async function sign(
-  prepared: Prepared,
+  prepared: PreparedFile,
   o: {
     feeMax: bigint
     partner: number
     ask(body: Record<string, unknown>): Promise<Record<string, unknown>>
   },
-): Promise<Signed> {
+): Promise<SignedFile> {
   const { transactions, ...rest } = prepared
   const signed: SignedTransaction[] = []
   for (const { unsigned, fuel } of transactions) {
@@ -186,7 +186,7 @@ export interface Sending {
  */
 export async function send(
   known: Public,
-  { network: code, signed }: Pick<Signed, 'network' | 'signed'>,
+  { network: code, signed }: Pick<SignedFile, 'network' | 'signed'>,
   o: Sending,
 ): Promise<{ hash: string; reason: string }[]> {
   const network = known.network(code)

@@ -11,7 +11,7 @@ import {
 } from '@custody/request-auth/pinned'
 import { z } from 'zod'
 import { loadConfig } from '../config.ts'
-import { printOf, printsOf } from '../prints.ts'
+import { fingerprintOf, fingerprintsOf } from '../fingerprints.ts'
 import { SetupError } from './files.ts'
 
 /**
@@ -243,7 +243,7 @@ function ofNode(home: string): {
     client: { key: config.tlsKey, certificate: config.tlsCertificate },
     mode: config.mode,
     asked: peers,
-    prints: printsOf({ own, peers, platform: config.platform_certificate }),
+    prints: fingerprintsOf({ own, peers, platform: config.platform_certificate }),
   }
 }
 
@@ -266,8 +266,10 @@ function ofPlatform(home: string): ReturnType<typeof ofNode> {
     mode,
     asked: nodes,
     prints: {
-      ...Object.fromEntries(nodes.map((each) => [String(each.node), printOf(each.node, each)])),
-      platform: printOf('platform', client),
+      ...Object.fromEntries(
+        nodes.map((each) => [String(each.node), fingerprintOf(each.node, each)]),
+      ),
+      platform: fingerprintOf('platform', client),
     },
   }
 }

@@ -2,7 +2,7 @@ import { printJson, printLines, printNotice } from '@custody/chains/terminal'
 import { resolve } from 'node:path'
 import { check } from './check.ts'
 import { SetupError, writeJson } from './files.ts'
-import type { Mode } from './halves.ts'
+import type { Mode } from './public-config-files.ts'
 import { setupPlatform, type Told } from './platform.ts'
 
 /** @throws SetupError */

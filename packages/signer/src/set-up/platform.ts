@@ -1,11 +1,17 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { closed, makeTls, SetupError, writeJson } from './files.ts'
-import { printLines, readNodes, type Mode, type NodeHalf, type PlatformHalf } from './halves.ts'
+import {
+  printLines,
+  readNodes,
+  type Mode,
+  type NodePublicConfig,
+  type PlatformPublicConfig,
+} from './public-config-files.ts'
 
 /** What a call has to say: a public half to be carried, lines for the operator. */
 export interface Told {
-  half?: NodeHalf | PlatformHalf
+  half?: NodePublicConfig | PlatformPublicConfig
   lines: string[]
 }
 
@@ -13,7 +19,7 @@ export const COMPARE =
   'Compare these with the other operators over another channel (telephone): each must read the same.'
 export const CHECK = 'Once all run: custody setup --check --home HOME'
 
-export const pinned = ({ node, host, port, certificate, identity }: NodeHalf) => ({
+export const pinned = ({ node, host, port, certificate, identity }: NodePublicConfig) => ({
   node,
   host,
   port,
@@ -41,7 +47,7 @@ export async function setupPlatform({ home, mode, peers }: PlatformOptions): Pro
   if (peers === undefined) {
     closed(home)
     await makeTls(home, 'custody platform')
-    const half: PlatformHalf = {
+    const half: PlatformPublicConfig = {
       kind: 'custody platform',
       version: 1,
       mode,

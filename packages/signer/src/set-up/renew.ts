@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pinOf } from '@custody/request-auth/pinned'
 import { CERTIFICATE_DAYS, makeCertificate } from './certificate.ts'
 import { SetupError } from './files.ts'
-import { ownHalf } from './halves.ts'
+import { ownPublicConfig } from './public-config-files.ts'
 
 const DAY_MS = 86_400_000
 
@@ -96,7 +96,7 @@ export async function renewCertificate(
   writeDurably(join(home, 'tls.crt'), text)
   // The file that is carried to the others at the set-up. An old one does no harm: the key in it is
   // the same.
-  const half = ownHalf(home)
+  const half = ownPublicConfig(home)
   if (half)
     writeDurably(
       join(home, 'half.json'),

@@ -7,10 +7,10 @@ import { continued, type Attributes } from '@custody/tracing'
 import type { Config } from '../config.ts'
 import { errorAnswer, Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
-import type { Hello } from '../prints.ts'
+import type { Hello } from '../fingerprints.ts'
 import { answer, readBytes, readText } from './body.ts'
 import { callOf, FrameReader, pathOf, PROTOCOL_NAME, writeFrame } from './channel.ts'
-import { callBytesMax, Room } from './room.ts'
+import { callBytesMax, MemoryBudget } from './memory-budget.ts'
 
 /** Who calls, by the pinned key of the connection's certificate. */
 export type Role = { kind: 'platform' } | { kind: 'peer'; node: number }
@@ -72,7 +72,7 @@ export function openServer(
     [config.platformPin, { kind: 'platform' }],
     ...config.peerList.map(({ node, pin }) => [pin, { kind: 'peer', node }] as const),
   ])
-  const room = new Room()
+  const room = new MemoryBudget()
   const channels = new Channels(log, room)
   const server = createServer(
     {
@@ -185,11 +185,11 @@ const within = <T>(
 /** The connections of peers that have ceased to be HTTP. */
 class Channels {
   readonly #log: Log
-  readonly #room: Room
+  readonly #room: MemoryBudget
   readonly #idle = new Set<TLSSocket>()
   readonly #busy = new Set<TLSSocket>()
 
-  constructor(log: Log, room: Room) {
+  constructor(log: Log, room: MemoryBudget) {
     this.#log = log
     this.#room = room
   }

@@ -1,6 +1,6 @@
 // What a batch asks the platform: whether its addresses are any, and what of it was ordered before.
 import { assetNames } from './assets.ts'
-import { validateAddress } from './ask.ts'
+import { validateAddress } from './queries.ts'
 import type { Earlier, Line } from './batch-line.ts'
 import { attemptOf, RECENT_DAYS, type History } from './batch-plan.ts'
 import { query, read } from './http.ts'

@@ -9,7 +9,7 @@ import { toast } from '../parts/announce.tsx'
 import { Button, Dialog, onSubmit, Text } from '../parts/form.tsx'
 import { Card, Empty, Facts, Note, Page, ProblemNote } from '../parts/page.tsx'
 import { RecoveryCodes } from '../parts/recovery-codes.tsx'
-import { Time } from '../parts/show.tsx'
+import { Time } from '../parts/values.tsx'
 import { Table } from '../parts/table.tsx'
 import { TotpDialog } from '../parts/totp-dialog.tsx'
 

@@ -7,7 +7,7 @@ import { toast } from '../parts/announce.tsx'
 import { Button, Check, Choice, Dialog, onSubmit, Text } from '../parts/form.tsx'
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { AssetName, Id, Time } from '../parts/show.tsx'
+import { AssetName, Id, Time } from '../parts/values.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 

@@ -7,7 +7,7 @@ import { useRead } from '../api/use.ts'
 import { Button, Dialog } from '../parts/form.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { Card, Empty, Facts, Page } from '../parts/page.tsx'
-import { Code, Id, Time } from '../parts/show.tsx'
+import { Code, Id, Time } from '../parts/values.tsx'
 import { Pager, pageInQuery, Table } from '../parts/table.tsx'
 import { go, place, withQuery } from '../router.ts'
 

@@ -24,7 +24,7 @@ import { download } from '../parts/download.ts'
 import { Button, Check, Choice } from '../parts/form.tsx'
 import { KeyNotice, useKeyState } from '../parts/key-notice.tsx'
 import { Card, Note, Page, ProblemNote } from '../parts/page.tsx'
-import { Amount, AssetName, Id, Time } from '../parts/show.tsx'
+import { Amount, AssetName, Id, Time } from '../parts/values.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 

@@ -10,7 +10,7 @@ import { toast } from '../parts/announce.tsx'
 import { Commands } from '../parts/commands.tsx'
 import { Button, Dialog, onSubmit, Text } from '../parts/form.tsx'
 import { Card, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Id, Time } from '../parts/show.tsx'
+import { Id, Time } from '../parts/values.tsx'
 import { Status } from '../parts/status.tsx'
 
 const LOOK_MS = 4000

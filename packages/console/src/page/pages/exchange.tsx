@@ -17,7 +17,7 @@ import { Button, Check, Dialog, LinkButton, onSubmit, Text } from '../parts/form
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { amountError, amountOf, AssetChoice, useSequence } from '../parts/pick.tsx'
-import { Amount, Id, tickerOf, Time, Worth } from '../parts/show.tsx'
+import { Amount, Id, tickerOf, Time, Worth } from '../parts/values.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 import { go } from '../router.ts'

@@ -14,7 +14,7 @@ import { Button, Check, Choice, Dialog, Field, LinkButton, onSubmit, Text } from
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Page, ProblemNote } from '../parts/page.tsx'
 import { TransfersTable } from '../parts/exchange-transfers.tsx'
-import { Time } from '../parts/show.tsx'
+import { Time } from '../parts/values.tsx'
 import { Status } from '../parts/status.tsx'
 import { pageInQuery, Pager, Table } from '../parts/table.tsx'
 import { go } from '../router.ts'

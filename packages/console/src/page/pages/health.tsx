@@ -3,7 +3,7 @@ import { ofWorkspace, pageAt } from '../api/scope.ts'
 import type { Health } from '../api/types.ts'
 import { useRead } from '../api/use.ts'
 import { Card, Empty, Figures, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Id } from '../parts/show.tsx'
+import { Id } from '../parts/values.tsx'
 import { Status, wordOf } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 

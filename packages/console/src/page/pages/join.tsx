@@ -6,11 +6,11 @@ import { session } from '../api/scope.ts'
 import { enter } from '../api/session.ts'
 import type { Invitation, Session } from '../api/types.ts'
 import { useAction, useRead } from '../api/use.ts'
-import { Door } from '../parts/door.tsx'
+import { SignedOutLayout } from '../parts/signed-out-layout.tsx'
 import { Button, onSubmit, Text } from '../parts/form.tsx'
 import { ProblemNote, Skeleton } from '../parts/page.tsx'
 import { RecoveryCodes } from '../parts/recovery-codes.tsx'
-import { Id, Time } from '../parts/show.tsx'
+import { Id, Time } from '../parts/values.tsx'
 
 interface Totp {
   totp_token: string
@@ -28,13 +28,13 @@ export function Join({ token = '' }: { token?: string }) {
   )
   if (invitation.data === undefined) {
     return (
-      <Door title="Invitation">
+      <SignedOutLayout title="Invitation">
         {invitation.problem === null ? (
           <Skeleton />
         ) : (
           <ProblemNote problem={invitation.problem} retry={invitation.reload} />
         )}
-      </Door>
+      </SignedOutLayout>
     )
   }
   const { data } = invitation
@@ -52,13 +52,13 @@ export function Join({ token = '' }: { token?: string }) {
   }
   if ('codes' in step) {
     return (
-      <Door
+      <SignedOutLayout
         key="codes"
         title="Keep your recovery codes"
         lead="Each signs you in once where your authenticator or passkey is lost. They are shown now, and never again."
       >
         <RecoveryCodes codes={step.codes ?? []} onKept={() => enter(step.session)} />
-      </Door>
+      </SignedOutLayout>
     )
   }
   return (
@@ -83,7 +83,7 @@ const withCodes = (entered: Session, count: number): Session => ({
 function WayBack({ onCodes, onLater }: { onCodes(codes: string[]): void; onLater(): void }) {
   const { isBusy, problem, run } = useAction()
   return (
-    <Door
+    <SignedOutLayout
       key="way-back"
       title="Keep a way back in"
       lead={
@@ -111,7 +111,7 @@ function WayBack({ onCodes, onLater }: { onCodes(codes: string[]): void; onLater
           Later
         </Button>
       </div>
-    </Door>
+    </SignedOutLayout>
   )
 }
 
@@ -159,7 +159,7 @@ function Who({
   )
   if (person && !invitation.is_first && !invitation.is_reset) {
     return (
-      <Door title={title} lead={lead}>
+      <SignedOutLayout title={title} lead={lead}>
         <p>
           You are signed in as <strong>{person.email}</strong>.
         </p>
@@ -171,7 +171,7 @@ function Who({
         >
           Accept the invitation
         </Button>
-      </Door>
+      </SignedOutLayout>
     )
   }
   const submit = () =>
@@ -182,7 +182,7 @@ function Who({
     })
   const of = (field: string) => (problem?.field === field ? problem.message : null)
   return (
-    <Door title={title} lead={lead}>
+    <SignedOutLayout title={title} lead={lead}>
       <form class="stack" onSubmit={onSubmit(submit)}>
         {invitation.is_first ? (
           <Text
@@ -246,7 +246,7 @@ function Who({
           </Button>
         </div>
       ) : null}
-    </Door>
+    </SignedOutLayout>
   )
 }
 
@@ -270,7 +270,7 @@ function Confirm({
       onCodes(codes, entered)
     })
   return (
-    <Door
+    <SignedOutLayout
       key="totp"
       title="Authenticator app"
       lead="Read the code with an authenticator app, then type the six digits that it shows."
@@ -297,6 +297,6 @@ function Confirm({
           Confirm
         </Button>
       </form>
-    </Door>
+    </SignedOutLayout>
   )
 }

@@ -6,7 +6,7 @@ import { useAction, useRead } from '../api/use.ts'
 import { toast } from '../parts/announce.tsx'
 import { Button } from '../parts/form.tsx'
 import { Card, Empty, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Amount, Id, Time, Usd } from '../parts/show.tsx'
+import { Amount, Id, Time, Usd } from '../parts/values.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 

@@ -16,7 +16,7 @@ import { Button, Choice, Dialog, LinkButton, onSubmit, Tabs, Text } from '../par
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Facts, Page, ProblemNote } from '../parts/page.tsx'
 import { amountError, amountOf, useSequence } from '../parts/pick.tsx'
-import { Amount, Time } from '../parts/show.tsx'
+import { Amount, Time } from '../parts/values.tsx'
 import { Status } from '../parts/status.tsx'
 import { pageInQuery, Pager, Table } from '../parts/table.tsx'
 import { go, place, withQuery } from '../router.ts'

@@ -7,7 +7,7 @@ import { Chart } from '../parts/chart.tsx'
 import { LinkButton } from '../parts/form.tsx'
 import { Shape, type Tone } from '../parts/icons.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Amount, AssetName, Usd, Worth } from '../parts/show.tsx'
+import { Amount, AssetName, Usd, Worth } from '../parts/values.tsx'
 import { Table } from '../parts/table.tsx'
 
 interface Need {

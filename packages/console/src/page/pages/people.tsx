@@ -7,7 +7,7 @@ import { useAction, useRead } from '../api/use.ts'
 import { toast } from '../parts/announce.tsx'
 import { Button, Choice, Dialog, onSubmit, Text } from '../parts/form.tsx'
 import { Card, Empty, Note, Page, ProblemNote } from '../parts/page.tsx'
-import { Code, Time } from '../parts/show.tsx'
+import { Code, Time } from '../parts/values.tsx'
 import { Table } from '../parts/table.tsx'
 
 const ROLES: readonly (readonly [Role, string])[] = [

@@ -1,6 +1,6 @@
 import { usd } from '../amounts.ts'
 import { custody } from '../api/command.ts'
-import { askPrepaidFee } from '../api/ask.ts'
+import { readPrepaidFee } from '../api/queries.ts'
 import { query } from '../api/http.ts'
 import { mirror, ofSub, pageAt, scope } from '../api/scope.ts'
 import { quoted } from '../api/sign.ts'
@@ -8,7 +8,7 @@ import type { Page as PageOf, PrepaidEntry, PrepaidFee, Series } from '../api/ty
 import { useRead } from '../api/use.ts'
 import { Chart } from '../parts/chart.tsx'
 import { Card, Empty, Figures, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Code, Time, Usd } from '../parts/show.tsx'
+import { Code, Time, Usd } from '../parts/values.tsx'
 import { Status } from '../parts/status.tsx'
 import { pageInQuery, Pager, Table } from '../parts/table.tsx'
 
@@ -27,7 +27,7 @@ const signed = (value: string) => (
 
 /** What platform fees are charged from. */
 export function Prepaid() {
-  const account = useRead<PrepaidFee>(mirror('/dac/v1/prepaid-fee'), LIVE, askPrepaidFee)
+  const account = useRead<PrepaidFee>(mirror('/dac/v1/prepaid-fee'), LIVE, readPrepaidFee)
   const entries = useRead<PageOf<PrepaidEntry>>(
     mirror(`/dac/v1/prepaid-fee/entries${query({ page: pageInQuery(), limit: LIMIT })}`),
     LIVE,

@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { assetNames } from '../api/assets.ts'
-import { estimateFee } from '../api/ask.ts'
+import { estimateFee } from '../api/queries.ts'
 import { units, worth } from '../api/decimal.ts'
 import { mirror, ofSub, pageAt, scope } from '../api/scope.ts'
-import { useSettled } from '../api/settled.ts'
+import { useDebounced } from '../api/debounced.ts'
 import { isTagInMemo } from '../api/tag.ts'
 import type { FeeEstimate, FeeRates, Overview, Price } from '../api/types.ts'
 import { useRead } from '../api/use.ts'
@@ -13,7 +13,7 @@ import { Review, type Draft } from '../parts/review.tsx'
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { NO_DECIMAL } from '../parts/pick.tsx'
-import { Amount, tickerOf, Worth } from '../parts/show.tsx'
+import { Amount, tickerOf, Worth } from '../parts/values.tsx'
 import {
   addressHint,
   EMPTY_TAG,
@@ -113,7 +113,7 @@ export function Send() {
   const payable = destination.validity?.valid === true ? address : ''
   const amount = exact(draft.amount)
   const rate = rates.data === undefined ? null : exact(rates.data[draft.level])
-  const fee = useSettled(
+  const fee = useDebounced(
     asset !== '' && rate !== null ? () => estimateFee(asset, rate, amount, payable) : null,
     `${asset} ${rate?.text ?? ''} ${amount?.text ?? ''} ${payable}`,
   )

@@ -2,7 +2,7 @@ import { ofWorkspace } from '../api/scope.ts'
 import type { Settings } from '../api/types.ts'
 import { useRead } from '../api/use.ts'
 import { Card, Page } from '../parts/page.tsx'
-import { Amount } from '../parts/show.tsx'
+import { Amount } from '../parts/values.tsx'
 import { Table } from '../parts/table.tsx'
 
 export function SettingsPage() {

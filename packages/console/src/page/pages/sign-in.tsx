@@ -5,7 +5,7 @@ import { session } from '../api/scope.ts'
 import { enter } from '../api/session.ts'
 import type { Session } from '../api/types.ts'
 import { useAction } from '../api/use.ts'
-import { Door } from '../parts/door.tsx'
+import { SignedOutLayout } from '../parts/signed-out-layout.tsx'
 import { Button, onSubmit, Text } from '../parts/form.tsx'
 import { Note, ProblemNote } from '../parts/page.tsx'
 import { go } from '../router.ts'
@@ -68,7 +68,7 @@ export function SignIn() {
   if (step.is !== 'first') {
     const isRecovery = step.is === 'recovery'
     return (
-      <Door
+      <SignedOutLayout
         key={step.is}
         title={isRecovery ? 'Recovery code' : 'Second factor'}
         lead={
@@ -102,11 +102,11 @@ export function SignIn() {
             Start again
           </Button>
         </div>
-      </Door>
+      </SignedOutLayout>
     )
   }
   return (
-    <Door title="Sign in" lead="Custody control panel">
+    <SignedOutLayout title="Sign in" lead="Custody control panel">
       {isPasskeyHere ? (
         <>
           <Button
@@ -164,7 +164,7 @@ export function SignIn() {
           I have lost my passkey
         </Button>
       </div>
-    </Door>
+    </SignedOutLayout>
   )
 }
 
@@ -189,7 +189,7 @@ function Recover({
       ),
     )
   return (
-    <Door
+    <SignedOutLayout
       key="recover"
       title="Sign in with a recovery code"
       lead="Each code works once, and signs you out everywhere else. If you have a password, sign in with it first."
@@ -226,7 +226,7 @@ function Recover({
       <p class="muted door-lead">
         Without codes, ask the operator of the platform for a link that sets new factors.
       </p>
-    </Door>
+    </SignedOutLayout>
   )
 }
 
@@ -242,7 +242,7 @@ function Recovered({ session: entered }: { session: Session }) {
       go('/console/account', 'replace')
     })
   return (
-    <Door
+    <SignedOutLayout
       key="recovered"
       title="Make a new passkey"
       lead={`You are signed in here only, and ${left}. Make a passkey on this device, then remove the lost one in your account.`}
@@ -271,6 +271,6 @@ function Recovered({ session: entered }: { session: Session }) {
           Later, in my account
         </Button>
       </div>
-    </Door>
+    </SignedOutLayout>
   )
 }

@@ -7,7 +7,7 @@ import { useRead } from '../api/use.ts'
 import { Chart } from '../parts/chart.tsx'
 import { Card, Empty, Facts, Figures, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { PayTo } from '../parts/receive.tsx'
-import { Amount, Code, Time } from '../parts/show.tsx'
+import { Amount, Code, Time } from '../parts/values.tsx'
 import { Status } from '../parts/status.tsx'
 import { pageInQuery, Pager, Table } from '../parts/table.tsx'
 

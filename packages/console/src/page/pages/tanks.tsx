@@ -2,7 +2,7 @@ import { mirror, pageAt } from '../api/scope.ts'
 import type { GasTank } from '../api/types.ts'
 import { useRead } from '../api/use.ts'
 import { Card, Empty, Page } from '../parts/page.tsx'
-import { Amount, AssetName, Id } from '../parts/show.tsx'
+import { Amount, AssetName, Id } from '../parts/values.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 

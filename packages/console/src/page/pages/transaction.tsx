@@ -9,7 +9,7 @@ import { toast } from '../parts/announce.tsx'
 import { Button, Choice, Dialog, onSubmit, Text } from '../parts/form.tsx'
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Amount, AssetName, Id, tickerOf, Time, Usd, Worth } from '../parts/show.tsx'
+import { Amount, AssetName, Id, tickerOf, Time, Usd, Worth } from '../parts/values.tsx'
 import { TransactionStatus } from '../parts/status.tsx'
 import {
   Attempts,
@@ -19,7 +19,7 @@ import {
   Request,
   Screening,
   Timeline,
-} from '../parts/story.tsx'
+} from '../parts/timeline.tsx'
 import { isOutgoing, typeWord } from '../parts/transaction-table.tsx'
 import { exact } from '../api/wire.ts'
 

@@ -9,7 +9,7 @@ import { Button, Choice, Dialog, onSubmit } from '../parts/form.tsx'
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Page, ProblemNote } from '../parts/page.tsx'
 import { Search } from '../parts/search.tsx'
-import { Amount, AssetName, Worth } from '../parts/show.tsx'
+import { Amount, AssetName, Worth } from '../parts/values.tsx'
 import { Table } from '../parts/table.tsx'
 import { go, place, withQuery } from '../router.ts'
 

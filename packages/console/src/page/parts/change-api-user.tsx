@@ -8,7 +8,7 @@ import { toast } from './announce.tsx'
 import { Commands } from './commands.tsx'
 import { Button, Dialog, Field, onSubmit, Text } from './form.tsx'
 import { Facts, Note, ProblemNote } from './page.tsx'
-import { Code, Id, Time } from './show.tsx'
+import { Code, Id, Time } from './values.tsx'
 import { linesOf } from './new-api-user.tsx'
 
 /** One API user, or what was asked for. */

@@ -27,9 +27,9 @@ export function Chart({
     if (element === null) return
     let stop = () => undefined as void
     let isGone = false
-    void import('./plot.ts').then(({ plot }) => {
+    void import('./chart.ts').then(({ drawChart }) => {
       if (isGone) return
-      stop = plot(element, series, {
+      stop = drawChart(element, series, {
         kind,
         height: HEIGHT_PX,
         line: colour('--info'),

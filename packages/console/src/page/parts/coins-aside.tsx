@@ -3,7 +3,7 @@ import type { CoinAside, CoinAsidePage } from '../api/types.ts'
 import { useRead } from '../api/use.ts'
 import { Card } from './page.tsx'
 import { grouped } from '../amounts.ts'
-import { Amount, Id, Time } from './show.tsx'
+import { Amount, Id, Time } from './values.tsx'
 import { Table } from './table.tsx'
 
 const SHOWN = 50

@@ -2,7 +2,7 @@ import type { ApiUser } from '../api/types.ts'
 import { Button } from './form.tsx'
 import { download } from './download.ts'
 import { Card, Note } from './page.tsx'
-import { Code, Id } from './show.tsx'
+import { Code, Id } from './values.tsx'
 
 /** What the operators type, where: the platform enrols nobody. */
 export function Commands({ of }: { of: ApiUser }) {

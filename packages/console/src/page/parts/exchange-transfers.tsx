@@ -2,7 +2,7 @@ import { pageAt } from '../api/scope.ts'
 import type { ExchangeTransfer } from '../api/types.ts'
 import type { Reading } from '../api/use.ts'
 import { Empty } from './page.tsx'
-import { Amount, Time } from './show.tsx'
+import { Amount, Time } from './values.tsx'
 import { Status } from './status.tsx'
 import { Table } from './table.tsx'
 

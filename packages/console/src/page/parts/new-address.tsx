@@ -5,7 +5,7 @@ import { useAction } from '../api/use.ts'
 import { toast } from './announce.tsx'
 import { Button, Dialog, onSubmit, Text } from './form.tsx'
 import { ProblemNote } from './page.tsx'
-import { tickerOf } from './show.tsx'
+import { tickerOf } from './values.tsx'
 
 export function NewAddress({
   asset,

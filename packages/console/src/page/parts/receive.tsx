@@ -4,7 +4,7 @@ import { assetNames } from '../api/assets.ts'
 import type { Address } from '../api/types.ts'
 import { Derivation } from './derivation.tsx'
 import { Note } from './page.tsx'
-import { Copy, Id, tickerOf, Time } from './show.tsx'
+import { Copy, Id, tickerOf, Time } from './values.tsx'
 
 /**
  * An address to be paid to, as text and for a camera.

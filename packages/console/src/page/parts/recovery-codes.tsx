@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { Button, Check } from './form.tsx'
 import { download } from './download.ts'
-import { Copy } from './show.tsx'
+import { Copy } from './values.tsx'
 
 /** Ten codes, shown once; one goes on when they are kept. */
 export function RecoveryCodes({ codes, onKept }: { codes: readonly string[]; onKept(): void }) {

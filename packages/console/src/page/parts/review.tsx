@@ -10,7 +10,7 @@ import { toast } from './announce.tsx'
 import { Button, Check, onSubmit, Text } from './form.tsx'
 import { KeyNotice } from './key-notice.tsx'
 import { Card, Note, Page, ProblemNote } from './page.tsx'
-import { Amount, AssetName, Time, Worth } from './show.tsx'
+import { Amount, AssetName, Time, Worth } from './values.tsx'
 import { go } from '../router.ts'
 
 /** What a form holds. */

@@ -1,6 +1,6 @@
 import { Button, Dialog } from './form.tsx'
 import { Note } from './page.tsx'
-import { Code } from './show.tsx'
+import { Code } from './values.tsx'
 
 /** A webhook's secret, which nothing shows again. */
 export function Secret({ of, onClose }: { of: string; onClose(): void }) {

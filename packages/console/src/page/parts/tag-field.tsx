@@ -1,12 +1,12 @@
 import type { ComponentChildren } from 'preact'
 import { assetNames } from '../api/assets.ts'
-import { validateAddress } from '../api/ask.ts'
-import { useSettled } from '../api/settled.ts'
+import { validateAddress } from '../api/queries.ts'
+import { useDebounced } from '../api/debounced.ts'
 import { tagState, type TagDraft, type TagState } from '../api/tag.ts'
 import type { AddressValidation } from '../api/types.ts'
 import { Check, Text } from './form.tsx'
 import { Shape } from './icons.tsx'
-import { tickerOf } from './show.tsx'
+import { tickerOf } from './values.tsx'
 
 export const EMPTY_TAG: TagDraft = { tag: '', hasNoTag: false }
 const TAG_LENGTH_MAX = 100
@@ -30,7 +30,7 @@ export interface Destination extends TagState {
 export function useDestination(asset: string, address: string, draft: TagDraft): Destination {
   const takesTag = asset !== '' && (assetNames.value.get(asset)?.takes_tag ?? true)
   const typed = takesTag ? draft.tag.trim() : ''
-  const { data, isAsking, failure } = useSettled<AddressValidation>(
+  const { data, isAsking, failure } = useDebounced<AddressValidation>(
     asset !== '' && address !== '' ? () => validateAddress(asset, address, typed) : null,
     `${asset} ${address} ${typed}`,
   )

@@ -7,7 +7,7 @@ import { toast } from './announce.tsx'
 import { Button, Dialog, onSubmit, Text } from './form.tsx'
 import { ProblemNote, Skeleton } from './page.tsx'
 import { RecoveryCodes } from './recovery-codes.tsx'
-import { Id } from './show.tsx'
+import { Id } from './values.tsx'
 
 interface Secret {
   totp_token: string

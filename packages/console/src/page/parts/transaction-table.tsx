@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { pageAt } from '../api/scope.ts'
 import type { Transaction } from '../api/types.ts'
 import type { Reading } from '../api/use.ts'
-import { Amount, AssetName, Id, Time, Worth } from './show.tsx'
+import { Amount, AssetName, Id, Time, Worth } from './values.tsx'
 import { TransactionStatus } from './status.tsx'
 import { Table, type Column } from './table.tsx'
 

@@ -1,5 +1,5 @@
 import { Book, type Level, type Offer } from './book.ts'
-import { houseLevels } from './house.ts'
+import { marketMakerLevels } from './market-maker.ts'
 import { costAtMost, costOf, volumeFor, type Market, type VenueRules } from './markets.ts'
 import { ceilDivide } from './numbers.ts'
 import {
@@ -110,7 +110,7 @@ export class Engine {
       Object.assign(book, {
         prices,
         refreshedMs: now,
-        house: houseLevels(market, this.#options.priceOf),
+        house: marketMakerLevels(market, this.#options.priceOf),
       })
       this.#fillResting(market, book)
     }

@@ -1,11 +1,11 @@
 import type { ApiKey, Venue } from '../venue.ts'
 import type { Arguments } from './answer.ts'
-import type { TradingPace } from './pace.ts'
+import type { TradingRateLimit } from './trading-rate-limit.ts'
 
 /** One private call. */
 export interface Call {
   venue: Venue
   key: ApiKey
   given: Arguments
-  pace: TradingPace
+  pace: TradingRateLimit
 }

@@ -13,7 +13,7 @@ import { isTrue, KrakenError, invalid, needed, seconds, type Arguments } from '.
 import type { Call } from './call.ts'
 import { methodOf, networkName } from './methods.ts'
 import { assetNamed, assetOf, krakenId, type Asset } from './names.ts'
-import { amountText } from './shapes.ts'
+import { amountText } from './api-objects.ts'
 
 /** An account's addresses of one method that nobody has paid yet. */
 const UNUSED_ADDRESSES_MAX = 5

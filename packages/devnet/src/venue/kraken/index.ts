@@ -24,9 +24,9 @@ import {
   queryTrades,
   tradesHistory,
 } from './orders.ts'
-import { TradingPace } from './pace.ts'
+import { TradingRateLimit } from './trading-rate-limit.ts'
 import { PUBLIC } from './public.ts'
-import { amountText, shortText } from './shapes.ts'
+import { amountText, shortText } from './api-objects.ts'
 
 /** `cost`: on the counter of calls. `isWrite`: its answer may get lost. */
 interface Method {
@@ -111,7 +111,7 @@ function keyInfo({ key }: Call): unknown {
 export class KrakenFace {
   readonly #venue: Venue
   readonly #guard: KrakenGuard
-  readonly #pace = new TradingPace()
+  readonly #pace = new TradingRateLimit()
 
   constructor(venue: Venue) {
     this.#venue = venue

@@ -11,7 +11,7 @@ import {
 import { invalid, isTrue, KrakenError, needed, seconds, type Arguments } from './answer.ts'
 import type { Call } from './call.ts'
 import { pairNamed, type Pair } from './names.ts'
-import { describe, orderShape, tradeShape } from './shapes.ts'
+import { describe, orderShape, tradeShape } from './api-objects.ts'
 
 const PAGE = 50
 const DEADLINE_MAX_MS = 60_000

@@ -1,7 +1,7 @@
 import { solana, SolanaClient, type Asset, type Network } from '@custody/chains'
 import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
-import { keptOn } from '../kept.ts'
+import { cachedReserveOf } from '../chain-reserve.ts'
 import { estimate, feeOfOtherWallet, quote, rates, type Solana } from './fees.ts'
 import { prepare } from './prepare.ts'
 import { refusalOf } from './refusal.ts'
@@ -35,7 +35,7 @@ export function solanaChain(context: ChainContext, network: Network, client: Sol
     client,
     prices,
   }
-  const kept = keptOn(environment, () => client.rent(), solana.ACCOUNT_RENT)
+  const kept = cachedReserveOf(environment, () => client.rent(), solana.ACCOUNT_RENT)
   return {
     network,
     client,

@@ -11,7 +11,7 @@ import {
 import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
 import { chosenRate } from '../../engine/fee-rate.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
-import { keptOn } from '../kept.ts'
+import { cachedReserveOf } from '../chain-reserve.ts'
 import { prepare } from './prepare.ts'
 import { refusalOf } from './refusal.ts'
 import type { Dialect, Tagged } from './tagged.ts'
@@ -89,7 +89,7 @@ function taggedChain(
   const chain: Tagged = { context, network, client, dialect, rates }
   const reserve = async (address: string) =>
     (await client.account(address))?.reserve ?? (await client.activation())
-  const kept = keptOn(environment, reserve, dialect.reserveLeast)
+  const kept = cachedReserveOf(environment, reserve, dialect.reserveLeast)
   return {
     network,
     client,

@@ -1,6 +1,6 @@
 import '../../../../../scripts/compile-cache.mjs'
 import { existsSync, readFileSync } from 'node:fs'
-import { homeOf } from '../../home.ts'
+import { dataDirOf } from '../../data-dir.ts'
 
 /** `custody …` of the signer's bundle: the commands about the node of this host, by its home. */
 const [{ main }, { SIGNER_COMMANDS }, { elsewhere }] = await Promise.all([
@@ -30,7 +30,7 @@ const commands = SIGNER_COMMANDS.map((definition) => {
 const list = new URL('../../../../../bin/platform-commands.json', import.meta.url)
 const others = existsSync(list) ? (JSON.parse(readFileSync(list, 'utf8')) as string[]) : []
 
-await main(process.argv.slice(2), homeOf(process.env), commands, ([first = '', second = '']) => {
+await main(process.argv.slice(2), dataDirOf(process.env), commands, ([first = '', second = '']) => {
   const name =
     others.find((command) => command === first) ??
     others.find((command) => command === `${first} ${second}`)

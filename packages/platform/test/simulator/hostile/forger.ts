@@ -11,9 +11,9 @@ import {
   usdt,
   type EthOptions,
   type Workspace,
-} from '../../../../signer/test/house.ts'
+} from '../../../../signer/test/signer-cluster.ts'
 import type { WholeKeys } from '../../whole-keys.ts'
-import type { Chance } from '../chance.ts'
+import type { SeededRandom } from '../seeded-random.ts'
 import type { People, Wish } from './requests.ts'
 import { SINKS } from './requests.ts'
 
@@ -29,7 +29,7 @@ export interface Item {
 
 /** What a platform asks of the nodes that is honest in most details, and forged in some. */
 export class Forger {
-  readonly #chance: Chance
+  readonly #chance: SeededRandom
   readonly #keys: WholeKeys
   readonly #people: People
   /** The next number of each account, as far as the platform cares. */
@@ -40,7 +40,7 @@ export class Forger {
   readonly coins = new Map<string, bigint>()
   readonly #funding: { path: number[]; coin: ReturnType<typeof funding> }[] = []
 
-  constructor(chance: Chance, keys: WholeKeys, people: People) {
+  constructor(chance: SeededRandom, keys: WholeKeys, people: People) {
     this.#chance = chance
     this.#keys = keys
     this.#people = people

@@ -1,8 +1,8 @@
-import { ETH, callerPem, registry } from '../../../../signer/test/house.ts'
+import { ETH, callerPem, registry } from '../../../../signer/test/signer-cluster.ts'
 import { NodeRefused, NodeUnavailable } from '../../../src/signing/nodes.ts'
-import { NodeRoom } from '../../node-room.ts'
+import { InProcessNodes } from '../../in-process-nodes.ts'
 import { WholeKeys } from '../../whole-keys.ts'
-import { Chance } from '../chance.ts'
+import { SeededRandom } from '../seeded-random.ts'
 import { Forger, type Item } from './forger.ts'
 import { read, Signatures } from './oracle.ts'
 import { People, type Wish } from './requests.ts'
@@ -39,8 +39,8 @@ export async function playHostile(
 }
 
 class Stage {
-  readonly chance: Chance
-  readonly room: NodeRoom
+  readonly chance: SeededRandom
+  readonly room: InProcessNodes
   readonly #people: People
   readonly #forger: Forger
   readonly #signatures = new Signatures()
@@ -53,9 +53,9 @@ class Stage {
   readonly #asks: string[] = []
 
   constructor(seed: number, given: readonly number[] | null) {
-    this.chance = new Chance(seed, given)
+    this.chance = new SeededRandom(seed, given)
     const keys = new WholeKeys(seed)
-    this.room = new NodeRoom(3, () => this.#nowMs, keys)
+    this.room = new InProcessNodes(3, () => this.#nowMs, keys)
     this.room.fault = () => {
       if (!this.chance.rarely(60)) return undefined
       const fault = this.chance.of(['torn', 'lost'] as const)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { signRequest, transactionId, type SignedRequest } from '@custody/request-auth'
-import { callerKey } from '../../../../signer/test/house.ts'
-import type { Chance } from '../chance.ts'
+import { callerKey } from '../../../../signer/test/signer-cluster.ts'
+import type { SeededRandom } from '../seeded-random.ts'
 
 export const SINKS = [
   '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
@@ -39,11 +39,11 @@ const text = (units: bigint, decimals: number): string =>
 export class People {
   readonly list: readonly Person[]
   readonly wishes: Wish[] = []
-  readonly #chance: Chance
+  readonly #chance: SeededRandom
   readonly #now: () => number
   #count = 0
 
-  constructor(seed: number, chance: Chance, now: () => number) {
+  constructor(seed: number, chance: SeededRandom, now: () => number) {
     this.#chance = chance
     this.#now = now
     this.list = [1, 1, 2].map((subAccount, at) => ({

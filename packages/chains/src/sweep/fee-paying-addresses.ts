@@ -1,0 +1,132 @@
+import type { Asset, Network } from '../types.ts'
+import type { Left, Plan, Planned } from './types.ts'
+import type { UnsignedTransaction } from '../types.ts'
+
+export interface Holder {
+  path: number[]
+  address: string
+  /** By asset, the native one too. */ balances: Record<string, string>
+}
+
+/**
+ * What the chains have in common on which every address pays its own fees, its tokens' too. Amounts
+ * in the smallest native unit.
+ */
+export interface FeePayingChain {
+  network: Network
+  assets: readonly Asset[]
+  holders: readonly Holder[]
+  /** What a token's transfer may cost its address. */
+  tokenCost(holder: Holder, asset: Asset): bigint
+  /** What a payment of the native coin costs: to the destination, or to an own address. */
+  nativeCost(holder: Holder, fuel: boolean): bigint
+  /**
+   * What an address must keep while it is in use, and what one that is given fuel must have beside
+   * it.
+   */
+  kept: bigint
+  /** @param at which transaction of this address it is */
+  build(o: {
+    holder: Holder
+    asset: Asset
+    to: string
+    amount: bigint
+    at: number
+  }): UnsignedTransaction
+  to: string
+}
+
+/**
+ * One round: native coin to addresses that cannot pay for their tokens, and tokens of those that
+ * can; once no token is left that can be moved, the native coin of all.
+ */
+export function planRound({
+  network,
+  assets,
+  holders,
+  tokenCost,
+  nativeCost,
+  kept,
+  build,
+  to,
+}: FeePayingChain): Plan {
+  const native = assets.find(({ asset_name: name }) => name === network.native_asset) as Asset
+  const tokens = assets.filter(({ type }) => type === 'token')
+  const of = (holder: Holder, { asset_name: name }: Asset): bigint =>
+    BigInt(holder.balances[name] ?? '0')
+  const rest = new Map(holders.map((holder) => [holder, of(holder, native)]))
+  const counts = new Map<Holder, number>()
+  const transactions: Planned[] = []
+  const left: Left[] = []
+  const pay = (
+    holder: Holder,
+    asset: Asset,
+    address: string,
+    amount: bigint,
+    fuel?: number[],
+  ): void => {
+    const at = counts.get(holder) ?? 0
+    counts.set(holder, at + 1)
+    transactions.push({
+      unsigned: build({ holder, asset, to: address, amount, at }),
+      asset: asset.asset_name,
+      from: holder.address,
+      amount: amount.toString(),
+      ...(fuel ? { fuel } : {}),
+    })
+  }
+  const needs = holders.flatMap((holder) => {
+    const held = tokens.filter((asset) => of(holder, asset) > 0n)
+    return held.length === 0
+      ? []
+      : [{ holder, held, need: held.reduce((sum, asset) => sum + tokenCost(holder, asset), 0n) }]
+  })
+  const needy = needs.filter(({ holder, need }) => (rest.get(holder) as bigint) < need + kept)
+  for (const { holder, held, need } of needs.filter((each) => !needy.includes(each))) {
+    for (const asset of held) pay(holder, asset, to, of(holder, asset))
+    rest.set(holder, (rest.get(holder) as bigint) - need)
+  }
+  for (const { holder, held, need } of needy) {
+    const missing = need + kept - (rest.get(holder) as bigint)
+    const source = [...rest]
+      .filter(([each]) => each !== holder && !needy.some((other) => other.holder === each))
+      .sort(([, a], [, b]) => (a > b ? -1 : 1))[0]
+    const cost = source ? missing + nativeCost(source[0], true) + kept : 0n
+    if (source && source[1] >= cost) {
+      pay(source[0], native, holder.address, missing, holder.path)
+      rest.set(source[0], source[1] - cost + kept)
+    } else {
+      left.push(
+        ...held.map((asset) => ({
+          address: holder.address,
+          asset: asset.asset_name,
+          amount: of(holder, asset).toString(),
+          waits: true as const,
+          why: `its fees need ${missing} more of ${native.asset_name}, in the smallest unit, at this address: send it, and gather again`,
+        })),
+      )
+    }
+  }
+  const more = transactions.length > 0
+  for (const holder of more ? [] : holders) {
+    const held = of(holder, native)
+    if (held === 0n) continue
+    const amount = held - nativeCost(holder, false)
+    if (needy.some((each) => each.holder === holder)) {
+      left.push({
+        address: holder.address,
+        asset: native.asset_name,
+        amount: held.toString(),
+        why: 'kept for the fees of its tokens',
+      })
+    } else if (amount > 0n) pay(holder, native, to, amount)
+    else
+      left.push({
+        address: holder.address,
+        asset: native.asset_name,
+        amount: held.toString(),
+        why: 'less than its fee',
+      })
+  }
+  return { transactions, left, more }
+}

@@ -1,0 +1,28 @@
+import type { Page } from './types.ts'
+
+const PAGE_MOST = 500
+const KNOWN_MAX = 100_000
+
+/**
+ * Each entry of a list that comes in pages, newest first. What is added meanwhile moves others to a
+ * later page: those come once.
+ * @param limit entries of a page; as many as the service gives where it is absent
+ */
+export async function* paginate<T extends object>(
+  list: (page: { page: number; limit: number }) => Promise<Page<T>>,
+  limit: number = PAGE_MOST,
+): AsyncGenerator<T> {
+  const known = new Set<unknown>()
+  for (let page = 1; ; page++) {
+    const { data, total } = await list({ page, limit })
+    for (const entry of data) {
+      const { id, inv_id: invoice } = entry as { id?: unknown; inv_id?: unknown }
+      const key = id ?? invoice
+      if (known.has(key)) continue
+      if (known.size >= KNOWN_MAX) known.delete(known.values().next().value)
+      if (key !== undefined) known.add(key)
+      yield entry
+    }
+    if (data.length < limit || page * limit >= total) return
+  }
+}

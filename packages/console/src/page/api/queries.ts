@@ -1,0 +1,34 @@
+// Questions that the public API takes by POST, asked through the mirror.
+import { panel } from './http.ts'
+import { scope } from './scope.ts'
+import type { AddressValidation, FeeEstimate, PrepaidFee } from './types.ts'
+import type { exact } from './wire.ts'
+
+type Number = NonNullable<ReturnType<typeof exact>>
+const ask = <T>(path: string, body: object): Promise<T> =>
+  panel<T>('POST', `${scope.value.subPath}/api${path}`, body)
+
+/** Whether an address is one of an asset's network. */
+export const validateAddress = (
+  asset: string,
+  address: string,
+  tag = '',
+): Promise<AddressValidation> =>
+  ask('/dac/v1/validate-address', { asset, address, ...(tag === '' ? {} : { address_tag: tag }) })
+
+/** What a transfer would pay to the network. */
+export const estimateFee = (
+  asset: string,
+  fee_rate: Number,
+  amount: Number | null,
+  destination: string,
+): Promise<FeeEstimate> =>
+  ask('/dac/v1/estimate-fee', {
+    asset,
+    fee_rate,
+    ...(amount === null ? {} : { amount }),
+    ...(destination === '' ? {} : { destination_address: destination }),
+  })
+
+/** The workspace's prepaid account. */
+export const readPrepaidFee = (): Promise<PrepaidFee> => ask('/dac/v1/prepaid-fee', {})

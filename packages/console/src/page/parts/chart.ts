@@ -1,0 +1,107 @@
+// uPlot, loaded where a chart is drawn.
+import UPlot from 'uplot'
+import { amountText, usd } from '../amounts.ts'
+import type { Series } from '../api/types.ts'
+
+interface Look {
+  kind: 'line' | 'bars'
+  height: number
+  line: string
+  grid: string
+  text: string
+}
+
+/** For the marks of the axis, which have few digits: none of them is rounded. */
+const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 9 })
+
+/** Draws a series into an element, as wide as that is. @returns what takes it away */
+export function drawChart(
+  element: HTMLElement,
+  series: Series,
+  { kind, height, line, grid, text }: Look,
+): () => void {
+  const axis = {
+    stroke: text,
+    size: 28,
+    font: '12px system-ui, sans-serif',
+    grid: { stroke: grid, width: 1 },
+    ticks: { show: false },
+  }
+  const sign = series.unit === 'USD' ? '$' : ''
+  const shown = (point: Series['points'][number] | undefined) =>
+    point === undefined ? '–' : series.unit === 'USD' ? usd(point.value) : amountText(point.value)
+  const data: UPlot.AlignedData = [
+    series.points.map(({ at }) => Date.parse(at) / 1000),
+    series.points.map(({ value }) => Number(value)),
+  ]
+  const bars =
+    kind === 'bars' && UPlot.paths.bars
+      ? { paths: UPlot.paths.bars({ size: [0.6, 40], radius: 0.15 }), points: { show: false } }
+      : { points: { show: false } }
+  const chart = new UPlot(
+    {
+      width: Math.max(element.clientWidth, 200),
+      height,
+      tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+      cursor: { y: false, points: { size: 6 } },
+      padding: [8, 8, 0, 0],
+      legend: { live: true },
+      // Half a bar's room at either end.
+      scales: {
+        x: {
+          range: (_chart, low, high) =>
+            kind === 'bars' ? [low - 43_200, high + 43_200] : [low, high],
+        },
+        y: { range: (_chart, low, high) => [Math.min(0, low), high <= 0 ? 1 : high * 1.08] },
+      },
+      axes: [
+        {
+          ...axis,
+          grid: { show: false },
+          space: 70,
+          values: (_chart, times) =>
+            times.map((time) =>
+              new Date(time * 1000).toLocaleDateString('en-GB', {
+                day: 'numeric',
+                month: 'short',
+                timeZone: 'UTC',
+              }),
+            ),
+        },
+        {
+          ...axis,
+          size: 52,
+          space: 44,
+          values: (_chart, values) => values.map((value) => `${sign}${SHORT.format(value)}`),
+        },
+      ],
+      series: [
+        {
+          label: 'Day',
+          value: (_chart, time) =>
+            time === null ? '–' : new Date(time * 1000).toUTCString().slice(5, 16),
+        },
+        {
+          label: series.unit,
+          stroke: line,
+          width: kind === 'bars' ? 0 : 2,
+          fill: `${line}${kind === 'bars' ? 'cc' : '1f'}`,
+          ...bars,
+          // The line is drawn by a floating-point number; what is read is the exact one.
+          value: (_chart, _value, _series, at) =>
+            shown(at === null ? undefined : series.points[at]),
+        },
+      ],
+    },
+    data,
+    element,
+  )
+  const sizes = new ResizeObserver(() =>
+    chart.setSize({ width: Math.max(element.clientWidth, 200), height }),
+  )
+  sizes.observe(element)
+  return () => {
+    sizes.disconnect()
+    chart.destroy()
+  }
+}

@@ -1,0 +1,58 @@
+import { RequestError } from '../errors.ts'
+import { LAG_MS } from '../faults.ts'
+import type { HttpAnswer, HttpRequest } from '../http-server.ts'
+import { coinGecko } from './coingecko.ts'
+import type { Quotes } from './quotes.ts'
+
+const PRICE_FAULT_MODES = ['heal', 'down', 'lag', 'malformed', 'stale', 'rate-limited'] as const
+type Mode = (typeof PRICE_FAULT_MODES)[number]
+
+const BASE = '/prices/coingecko'
+
+/**
+ * CoinGecko on its production protocol, below /prices/coingecko. Exchanges tell their prices
+ * themselves.
+ */
+export class PriceEmulators {
+  readonly #quotes: () => Quotes
+  /** In memory only: a restart heals. */
+  #mode: Mode = 'heal'
+
+  constructor(quotes: () => Quotes) {
+    this.#quotes = quotes
+  }
+
+  /** The rest of a path that is CoinGecko's. */
+  static at(path: string): { rest: string } | null {
+    return path.startsWith(`${BASE}/`) ? { rest: path.slice(BASE.length) } : null
+  }
+
+  /** Sets how it misbehaves, PRICES being all sources; false where the name is not its own. */
+  fault(name: unknown, mode: unknown): boolean {
+    if (name !== 'PRICES' && name !== 'COINGECKO') return false
+    const known = PRICE_FAULT_MODES.find((candidate) => candidate === mode)
+    if (!known)
+      throw new RequestError(
+        `mode ${JSON.stringify(mode)} is unknown: one of ${PRICE_FAULT_MODES.join(', ')}`,
+      )
+    this.#mode = known
+    return true
+  }
+
+  /** Undefined cuts the connection unanswered. */
+  async handle(request: HttpRequest): Promise<HttpAnswer | undefined> {
+    const mode = this.#mode
+    if (mode === 'down') return undefined
+    if (mode === 'rate-limited') {
+      return {
+        status: 429,
+        body: '{"status":{"error_code":429,"error_message":"You have exceeded the rate limit."}}',
+        headers: { 'retry-after': '1' },
+      }
+    }
+    if (mode === 'malformed')
+      return { status: 200, body: '<html><body>Service is being upgraded</body></html>' }
+    if (mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
+    return coinGecko(request, (coin) => this.#quotes().get('COINGECKO', coin), mode === 'stale')
+  }
+}

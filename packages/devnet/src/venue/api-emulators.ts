@@ -1,0 +1,101 @@
+import { join } from 'node:path'
+import { LAG_MS } from '../faults.ts'
+import type { HttpAnswer, HttpRequest } from '../http-server.ts'
+import type { LocalChain } from '../local-chain.ts'
+import type { Quotes } from '../prices/quotes.ts'
+import { BinanceFace } from './binance/index.ts'
+import { BINANCE } from './binance/names.ts'
+import { EXCHANGES, type ExchangeName } from './faults.ts'
+import { KrakenFace } from './kraken/index.ts'
+import { KRAKEN } from './kraken/names.ts'
+import { Venue, type FaceAnswer, type VenueKind } from './venue.ts'
+
+const PREFIX = '/exchanges'
+
+/** One exchange's protocol on top of a venue. */
+interface Face {
+  handle: (request: HttpRequest) => Promise<FaceAnswer>
+  rateLimited: HttpAnswer
+  unavailable: HttpAnswer
+  /** What it says when it does not know itself whether something was done. */
+  unknown: HttpAnswer
+}
+
+const KINDS: Record<ExchangeName, { kind: VenueKind; face: (venue: Venue) => Face }> = {
+  KRAKEN: { kind: KRAKEN, face: (venue) => new KrakenFace(venue) },
+  BINANCE: { kind: BINANCE, face: (venue) => new BinanceFace(venue) },
+}
+
+/** The exchanges on their production protocols, below /exchanges/kraken and /exchanges/binance. */
+export class VenueEmulators {
+  readonly #o: { home: string; quotes: () => Quotes; chains: readonly LocalChain[] }
+  readonly #open = new Map<ExchangeName, { venue: Venue; face: Face }>()
+
+  /** Nothing is made before it is asked for. */
+  constructor(options: { home: string; quotes: () => Quotes; chains: readonly LocalChain[] }) {
+    this.#o = options
+  }
+
+  /** The exchange whose face is at a path, and the rest of the path. */
+  static at(path: string): { exchange: ExchangeName; rest: string } | null {
+    for (const exchange of EXCHANGES) {
+      const base = `${PREFIX}/${exchange.toLowerCase()}`
+      if (path.startsWith(`${base}/`)) return { exchange, rest: path.slice(base.length) }
+    }
+    return null
+  }
+
+  static pathOf(exchange: ExchangeName): string {
+    return `${PREFIX}/${exchange.toLowerCase()}`
+  }
+
+  venue(exchange: ExchangeName): Venue {
+    return this.#opened(exchange).venue
+  }
+
+  /** Sets how an exchange misbehaves, PRICES being all; false where the name is none of theirs. */
+  fault(name: unknown, mode: unknown): boolean {
+    const exchanges = EXCHANGES.filter((exchange) => name === 'PRICES' || name === exchange)
+    for (const exchange of exchanges) this.venue(exchange).faults.set(mode)
+    return exchanges.length > 0
+  }
+
+  close(): void {
+    for (const { venue } of this.#open.values()) venue.close()
+  }
+
+  /** Undefined cuts the connection unanswered. */
+  async handle(exchange: ExchangeName, request: HttpRequest): Promise<HttpAnswer | undefined> {
+    const {
+      venue: { faults },
+      face,
+    } = this.#opened(exchange)
+    const { mode } = faults
+    if (mode === 'down') return undefined
+    if (mode === 'rate-limited') return face.rateLimited
+    if (mode === 'malformed')
+      return { status: 200, body: '<html><body>Service is being upgraded</body></html>' }
+    // Prices of these protocols have no times: an exchange whose prices stand still says that it is
+    // closed.
+    if (mode === 'stale') return face.unavailable
+    const { isDeed, ...answer } = await face.handle(request)
+    if (mode === 'lag') await new Promise((resolve) => setTimeout(resolve, LAG_MS).unref())
+    const loss = isDeed ? faults.takeLoss() : null
+    if (loss === 'drop-answer') return undefined
+    return loss === 'unknown-answer'
+      ? face.unknown
+      : { ...answer, isStalled: loss === 'stalled-answer' }
+  }
+
+  #opened(exchange: ExchangeName): { venue: Venue; face: Face } {
+    const known = this.#open.get(exchange)
+    if (known) return known
+    const { kind, face } = KINDS[exchange]
+    const { home, quotes, chains } = this.#o
+    const path = join(home, `${exchange.toLowerCase()}.journal`)
+    const venue = new Venue(kind, path, (coin) => quotes().get(exchange, coin), chains)
+    const opened = { venue, face: face(venue) }
+    this.#open.set(exchange, opened)
+    return opened
+  }
+}

@@ -1,0 +1,15 @@
+import { latestAudit } from '../../audit/recorded.ts'
+import type { Services } from '../../engine/services.ts'
+import { freeBytes } from '../../data-dir.ts'
+
+/** What the last audit found, whichever process made it, and the room on the data folder's disk. */
+export async function lookAtAudits({ database, metrics, settings }: Services): Promise<void> {
+  const free = freeBytes(settings.home)
+  if (free !== null) metrics.diskFree.set(free)
+  const last = await latestAudit(database)
+  if (!last) return
+  metrics.auditAt.set(last.at.getTime() / 1000)
+  metrics.auditDifferences.set(last.differences)
+  metrics.auditSurpluses.set(last.surpluses)
+  metrics.auditCompared.set(last.compared)
+}

@@ -1,0 +1,82 @@
+import type { ChainClient, ExpectedTransfer, Network, TransactionStatus } from '@custody/chains'
+import type { Agreement } from './endpoint-group.ts'
+import { finalAt } from './final.ts'
+import type { Services } from './services.ts'
+
+type Included = Extract<TransactionStatus, { state: 'included' }>
+
+/**
+ * Whether two endpoints tell the same of a transaction: its block, and its outcome. A fee counts
+ * where both tell it.
+ */
+const isSame = (a: Included, b: Included): boolean =>
+  a.blockHash === b.blockHash &&
+  a.height === b.height &&
+  a.succeeded === b.succeeded &&
+  (a.fee === null || b.fee === null || a.fee === b.fee) &&
+  a.staking?.withdrawn === b.staking?.withdrawn
+
+/**
+ * Whether so many endpoints show a transaction in its block with its outcome as the network's
+ * operator wants (`quorum`), and with `isFinal` each calls that block final. One to which it is in
+ * no block, or not final, yet is only behind. False without asking where it was asked a moment ago.
+ * @param client who showed the status: left aside where so many agree on another final one
+ */
+export async function isConfirmedByQuorum(
+  services: Services,
+  agreement: Agreement,
+  network: Network,
+  {
+    client,
+    hash,
+    status,
+    expected,
+    isFinal,
+  }: {
+    client: ChainClient
+    hash: string
+    status: Included
+    expected: ExpectedTransfer | undefined
+    isFinal: boolean
+  },
+): Promise<boolean> {
+  if (!agreement.isDue(hash)) return false
+  let count = 0
+  const others: { answer: Included; count: number }[] = []
+  const votes = agreement.votes(async (each) => {
+    // The head first: by one that came later a block would be final that has gone in between.
+    const tip = isFinal ? await each.tip() : null
+    const answer = await each.status(hash, expected)
+    return answer.state !== 'included' || (tip && answer.height > finalAt(network, tip, tip.height))
+      ? null
+      : answer
+  })
+  for await (const { name, answer } of votes) {
+    if (answer === null) continue
+    if (isSame(answer, status)) {
+      if (++count >= agreement.quorum) return true
+      continue
+    }
+    services.metrics.endpointDisagreements.labels(network.code, name).inc()
+    services.log.error(
+      {
+        network: network.code,
+        endpoint: name,
+        hash,
+        shown: status.blockHash,
+        block: answer.blockHash,
+        succeeded: answer.succeeded,
+      },
+      'endpoints show a transaction in different blocks or with different outcomes',
+    )
+    let other = others.find((each) => isSame(each.answer, answer))
+    if (!other) others.push((other = { answer, count: 0 }))
+    if (++other.count < agreement.quorum || !isFinal) continue
+    agreement.distrust(
+      client,
+      `${agreement.quorum} other endpoints show ${hash} in another block or with another outcome than it does`,
+    )
+    return false
+  }
+  return false
+}

@@ -1,0 +1,59 @@
+import type { UnsignedTransaction } from '@custody/chains'
+import type { Queryable } from '../database/pool.ts'
+import { advance, LeaseLost } from './lease.ts'
+import type { Services } from './services.ts'
+import type { TransactionRow } from './transaction.ts'
+
+/**
+ * Whether nothing speaks against showing a transaction to the nodes. Before every other lock of the
+ * commit that notes it.
+ */
+export async function maySubmit(
+  services: Services,
+  tx: Queryable,
+  row: TransactionRow,
+): Promise<boolean> {
+  return (await services.kinds[row.kind].mayBeShown?.(services, tx, row)) ?? true
+}
+
+/** One that may not be shown yet: its kind is asked at once what is to become of it. */
+export async function requeue(tx: Queryable, row: TransactionRow): Promise<null> {
+  await advance(tx, row, { run_in_ms: 0 })
+  return null
+}
+
+/**
+ * Notes that a transaction without a number is shown to the nodes from now on; null where it may
+ * not be.
+ */
+export async function submitWithoutNonce(
+  services: Services,
+  row: TransactionRow,
+  built: { id: string; unsigned: UnsignedTransaction },
+): Promise<UnsignedTransaction | null> {
+  return services.database.transaction(async (tx) => {
+    const isAllowed = await maySubmit(services, tx, row)
+    const chain = await tx.one<{ shown_at: Date | null }>(
+      `select c.shown_at from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
+       where c.workspace_id = $3 and c.id = $1 and c.state = 'BUILT' and t.lease_token = $2 for update of c`,
+      [built.id, row.lease_token, row.workspace_id],
+    )
+    if (!chain) throw new LeaseLost(row.id)
+    if (chain.shown_at !== null) return built.unsigned
+    if (!isAllowed) return requeue(tx, row)
+    await markSubmitted(tx, row, built.id)
+    return built.unsigned
+  })
+}
+
+/** A node may have signed it from this commit on, whatever becomes of this process. */
+export async function markSubmitted(
+  tx: Queryable,
+  { workspace_id: workspaceId }: TransactionRow,
+  id: string,
+): Promise<void> {
+  await tx.query(
+    'update chain_transactions set shown_at = $2 where workspace_id = $3 and id = $1 and shown_at is null',
+    [id, tx.now(), workspaceId],
+  )
+}

@@ -1,0 +1,77 @@
+import { SIGNED_BODY_BYTES_MAX, type SignedRequest } from '@custody/request-auth'
+import type { FastifyRequest } from 'fastify'
+import { ApiError } from '../errors.ts'
+import type { Services } from '../engine/services.ts'
+import { authenticate } from './authenticate.ts'
+import type { KnownCaller } from './callers.ts'
+import { countAddress, type Authenticator, type Principal } from './authenticator.ts'
+import type { Endpoint } from './endpoint.ts'
+import { assertExactTarget } from './exact-target.ts'
+import type { AddressLimits, RateState } from './rate-limit.ts'
+
+/**
+ * Told of what is asked to be changed, before anything is: by a key that belongs to a person, and
+ * of settings by any key.
+ */
+export type AuditWrite = (
+  services: Services,
+  caller: KnownCaller,
+  signed: SignedRequest,
+  ip: string,
+) => Promise<void>
+
+/** The door of the API: callers sign each request. */
+export function apiAuthenticator(
+  limits: AddressLimits,
+  auditWrite: AuditWrite | null,
+): Authenticator<Endpoint> {
+  return {
+    // What a caller writes is shown to the signer nodes as it came.
+    bodyBytesMax: ({ access }) => (access === 'write' ? SIGNED_BODY_BYTES_MAX : null),
+    async admit(services, request, rawBody, definition) {
+      if (definition.access === 'public') {
+        countAddress(limits.open, services, request)
+        return { admission: {}, holder: null }
+      }
+      const { caller, signed } = await admitCaller(services, limits, request, rawBody, definition)
+      const isTold =
+        definition.access === 'write' && (caller.personId !== null || definition.isSetting)
+      if (isTold) await auditWrite?.(services, caller, signed, request.ip)
+      const holder: Principal = {
+        name: `key ${caller.apiKey}`,
+        share: `workspace ${caller.workspaceId}`,
+        stays: async () => (await services.callers.find(caller.apiKey)) !== null,
+      }
+      return { admission: { caller, signed }, holder }
+    },
+  }
+}
+
+/** Who asks, and whether he may. Only a failed authentication costs the address something. */
+async function admitCaller(
+  services: Services,
+  limits: AddressLimits,
+  request: FastifyRequest,
+  rawBody: string,
+  { access, path }: Endpoint,
+): Promise<{ caller: KnownCaller; signed: SignedRequest }> {
+  try {
+    const { caller, signed, rate } = await authenticate(services, request, rawBody, path)
+    request.rate = rate
+    if (access === 'write' && caller.role !== 'full')
+      throw new ApiError(
+        'READ_ONLY',
+        'this API key is read-only; the operation needs a key with the role full',
+      )
+    if (access === 'write') assertExactTarget(request.raw.url ?? '', path)
+    if (access === 'write') services.hold.assertOpen()
+    return { caller, signed }
+  } catch (error) {
+    const rate =
+      error instanceof ApiError ? (error.details?.['rate'] as RateState | undefined) : undefined
+    if (rate) request.rate = rate
+    else if (error instanceof ApiError && error.status === 401)
+      countAddress(limits.strangers, services, request)
+    throw error
+  }
+}

@@ -1,0 +1,196 @@
+import { ApiError } from '../errors.ts'
+
+/**
+ * Most streams that one process has open: with an API key or a session (`keyed`) and without
+ * (`open`); of one API key or session (`holder`); without one: of one client network (`address`)
+ * and of one resource such as an invoice (`resource`).
+ */
+export const STREAMS_MAX = {
+  holder: 16,
+  address: 64,
+  resource: 64,
+  keyed: 1000,
+  open: 1000,
+} as const
+type Limits = { readonly [Name in keyof typeof STREAMS_MAX]: number }
+
+/** Who opens a stream. */
+export type StreamOwner =
+  /**
+   * `name`: one API key or session; `share`: workspace or person, among whom places are divided.
+   */
+  | { kind: 'holder'; name: string; share: string }
+  /**
+   * `network` and `site` as of `clientNetworks`; `resource`: what the stream reports on, for
+   * example `invoice inv_…`.
+   */
+  | { kind: 'open'; network: string; site: string; resource: string | null }
+
+interface Place {
+  owner: StreamOwner
+  end: (() => void) | null
+}
+
+/** Streams counted by the name of who has them. */
+class Groups {
+  readonly #places = new Map<string, Set<Place>>()
+
+  of(name: string): ReadonlySet<Place> {
+    return this.#places.get(name) ?? NONE
+  }
+
+  add(name: string, place: Place): void {
+    const places = this.#places.get(name)
+    if (places) places.add(place)
+    else this.#places.set(name, new Set([place]))
+  }
+
+  remove(name: string, place: Place): void {
+    const places = this.#places.get(name)
+    if (places?.delete(place) && places.size === 0) this.#places.delete(name)
+  }
+
+  /** How many names have a stream. */
+  get size(): number {
+    return this.#places.size
+  }
+}
+const NONE: ReadonlySet<Place> = new Set()
+
+/**
+ * Places for open streams. Streams without a key never use the places of those with one. When all
+ * places of a kind are taken, a new stream replaces one of the share that has the most, where that
+ * leaves this share with no fewer streams than the new one's; otherwise it is refused. So a share
+ * that has fewer than an equal part always gets a place.
+ */
+export class StreamQuota {
+  readonly #limits: Limits
+  readonly #places = { holder: new Set<Place>(), open: new Set<Place>() }
+  readonly #holders = new Groups()
+  readonly #networks = new Groups()
+  readonly #resources = new Groups()
+
+  constructor(limits: Limits = STREAMS_MAX) {
+    this.#limits = limits
+  }
+
+  /**
+   * @throws ApiError `RATE_LIMITED` or `UNAVAILABLE` where {@link take} would throw. Ends no
+   *   stream.
+   */
+  assertFree(owner: StreamOwner): void {
+    this.#victims(owner)
+  }
+
+  /**
+   * Takes a place for a stream.
+   * @param end ends the stream, so that another one gets its place; null where it must not be cut
+   *   off
+   * @returns gives the place back; further calls do nothing
+   * @throws ApiError `RATE_LIMITED` where the quota of its owner is used up, `UNAVAILABLE` where
+   *   all places are taken fairly
+   */
+  take(owner: StreamOwner, end: (() => void) | null): () => void {
+    for (const victim of this.#victims(owner)) {
+      this.#remove(victim)
+      victim.end?.()
+    }
+    const place: Place = { owner, end }
+    this.#places[owner.kind].add(place)
+    if (owner.kind === 'holder') this.#holders.add(owner.name, place)
+    else {
+      this.#networks.add(owner.network, place)
+      if (owner.resource !== null) this.#resources.add(owner.resource, place)
+    }
+    return () => this.#remove(place)
+  }
+
+  /** Streams that are open. */
+  get size(): number {
+    return this.#places.holder.size + this.#places.open.size
+  }
+
+  /** Names of which something is kept; none once every stream has ended. */
+  get names(): number {
+    return this.#holders.size + this.#networks.size + this.#resources.size
+  }
+
+  /** Streams that end so that one of this owner can begin: none, one, or two. */
+  #victims(owner: StreamOwner): Place[] {
+    const victims: Place[] = []
+    if (owner.kind === 'holder') {
+      this.#assertQuota(
+        this.#holders.of(owner.name),
+        this.#limits.holder,
+        owner.name.split(' ')[0] as string,
+      )
+    } else {
+      this.#assertQuota(this.#networks.of(owner.network), this.#limits.address, 'address')
+      const { resource } = owner
+      if (resource !== null) {
+        const places = this.#resources.of(resource)
+        const victim = replaceable(places, this.#limits.resource, owner)
+        if (victim === undefined)
+          this.#assertQuota(places, this.#limits.resource, resource.split(' ')[0] as string)
+        if (victim) victims.push(victim)
+      }
+    }
+    const most = owner.kind === 'holder' ? this.#limits.keyed : this.#limits.open
+    if (victims.length > 0) return victims
+    const victim = replaceable(this.#places[owner.kind], most, owner)
+    if (victim === undefined) {
+      throw new ApiError(
+        'UNAVAILABLE',
+        `${most} streams ${owner.kind === 'holder' ? 'with' : 'without'} a key are open, which is the most; try later`,
+      )
+    }
+    return victim ? [victim] : []
+  }
+
+  #assertQuota(places: ReadonlySet<Place>, most: number, what: string): void {
+    if (places.size < most) return
+    throw new ApiError(
+      'RATE_LIMITED',
+      `${most} streams of this ${what} are open, which is the most; close one, or try later`,
+    )
+  }
+
+  #remove(place: Place): void {
+    const { owner } = place
+    this.#places[owner.kind].delete(place)
+    if (owner.kind === 'holder') this.#holders.remove(owner.name, place)
+    else {
+      this.#networks.remove(owner.network, place)
+      if (owner.resource !== null) this.#resources.remove(owner.resource, place)
+    }
+  }
+}
+
+const shareOf = (owner: StreamOwner): string => (owner.kind === 'holder' ? owner.share : owner.site)
+
+/**
+ * @returns null where a place is free; the stream that one of this owner replaces; undefined
+ *   where it has to be refused
+ */
+function replaceable(
+  places: ReadonlySet<Place>,
+  most: number,
+  owner: StreamOwner,
+): Place | null | undefined {
+  if (places.size < most) return null
+  const counts = new Map<string, { all: number; newest: Place | undefined }>()
+  for (const place of places) {
+    const share = shareOf(place.owner)
+    const count = counts.get(share) ?? { all: 0, newest: undefined }
+    counts.set(share, { all: count.all + 1, newest: place.end === null ? count.newest : place })
+  }
+  const own = counts.get(shareOf(owner))?.all ?? 0
+  let largest = own + 1
+  let victim: Place | undefined
+  for (const { all, newest } of counts.values()) {
+    if (all <= largest || newest === undefined) continue
+    largest = all
+    victim = newest
+  }
+  return victim
+}

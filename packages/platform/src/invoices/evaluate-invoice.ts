@@ -1,0 +1,153 @@
+import { stringifyJson } from '@custody/request-auth'
+import type { EventType } from '../database/event-types.ts'
+import type { Queryable } from '../database/pool.ts'
+import type { Services } from '../engine/services.ts'
+import { emit } from '../ledger/post.ts'
+import { evaluate, type InvoiceStatus } from './evaluate.ts'
+import {
+  INVOICE_COLUMNS,
+  paymentsOf,
+  termsOf,
+  type Invoice,
+  type InvoiceRow,
+  type PaymentRow,
+} from './invoice.ts'
+import { presentInvoice } from './present.ts'
+
+type InvoiceEvent = Extract<EventType, `invoice.${string}`>
+
+/**
+ * What is told when an invoice comes to a state; back in Pending, and for all else, it is
+ * `invoice.updated`.
+ */
+const EVENTS: Partial<Record<InvoiceStatus, InvoiceEvent>> = {
+  Processing: 'invoice.processing',
+  Paid: 'invoice.paid',
+  Expired: 'invoice.expired',
+  Invalid: 'invoice.invalid',
+}
+
+/** Tells an event of an invoice; its payload is what the API answers. */
+export async function publishInvoiceEvent(
+  services: Services,
+  tx: Queryable,
+  invoice: Invoice,
+  type: InvoiceEvent,
+): Promise<void> {
+  await emit(
+    tx,
+    invoice.row.workspace_id,
+    invoice.row.sub_account_id,
+    type,
+    stringifyJson(presentInvoice(services, invoice)),
+  )
+}
+
+/** Writes how each payment stands. @returns whether one is new, or stands otherwise than before */
+async function notePayments(tx: Queryable, { row, payments }: Invoice): Promise<boolean> {
+  const deposits = payments.filter(({ transaction_id }) => transaction_id !== null)
+  const arePooled = await notePooled(
+    tx,
+    row,
+    payments.filter(({ transaction_id }) => transaction_id === null),
+  )
+  if (deposits.length === 0) return arePooled
+  const changed = await tx.query(
+    `insert into invoice_payments as p (workspace_id, transaction_id, invoice_id, asset, amount, status, counts, seen_at)
+     select $3, r.transaction_id, $1, r.asset, r.amount, r.status, r.counts, r.seen_at
+     from jsonb_to_recordset($2) as r(transaction_id uuid, asset text, amount numeric, status text, counts boolean, seen_at timestamptz)
+     on conflict (workspace_id, transaction_id) do update set status = excluded.status where p.status <> excluded.status returning 1`,
+    [row.id, JSON.stringify(deposits), row.workspace_id],
+  )
+  return arePooled || changed.length > 0
+}
+
+/** The same of what waits in mempools; what a deposit stands for by now is noted no more. */
+async function notePooled(
+  tx: Queryable,
+  invoice: InvoiceRow,
+  pooled: readonly PaymentRow[],
+): Promise<boolean> {
+  const changed = await tx.query(
+    `update invoice_mempool m set noted = n.status
+     from invoice_mempool e
+       left join jsonb_to_recordset($2) as n(network text, hash text, status text) on n.network = e.network and n.hash = e.txid
+     where e.workspace_id = $3 and e.invoice_id = $1 and m.workspace_id = $3 and m.network = e.network and m.txid = e.txid
+       and m.invoice_id = e.invoice_id
+       and m.noted is distinct from n.status returning 1`,
+    [invoice.id, JSON.stringify(pooled), invoice.workspace_id],
+  )
+  return changed.length > 0
+}
+
+/**
+ * The block at which a payment that is in the books will be deep enough for the invoice, if one
+ * waits for that.
+ */
+function nextDepth({ offers, payments }: Invoice): { network: string; height: number } | null {
+  const waiting = payments.flatMap(({ asset, network, status, confirmations, block_height }) => {
+    const wanted = offers.find((offer) => offer.asset === asset)?.confirmations ?? 0
+    return status === 'detected' && block_height !== null && confirmations < wanted
+      ? [{ network, height: block_height + wanted - 1 }]
+      : []
+  })
+  return waiting.toSorted((a, b) => a.height - b.height)[0] ?? null
+}
+
+/** What the merchant changes of an invoice by hand. */
+export type ManualDecision = Partial<
+  Pick<InvoiceRow, 'cancelled_at' | 'marked' | 'marked_reason' | 'marked_at' | 'selected'>
+>
+
+/**
+ * Evaluates an invoice whose row is locked, writes what came of it, and tells it in the same
+ * transaction. Where nothing has changed only the next look is written.
+ * @param byHand what was decided in the same moment
+ */
+export async function evaluateInvoice(
+  services: Services,
+  tx: Queryable,
+  before: Invoice,
+  byHand: ManualDecision = {},
+): Promise<Invoice> {
+  const now = services.environment.now()
+  const invoice = { ...before, row: { ...before.row, ...byHand } }
+  const end = evaluate(termsOf(invoice), paymentsOf(invoice), now)
+  const moved = await notePayments(tx, invoice)
+  const isNewState = end.status !== before.row.status
+  const isChanged =
+    isNewState || end.exception !== before.row.exception || moved || Object.keys(byHand).length > 0
+  const depth = nextDepth(invoice)
+  const { cancelled_at, marked, marked_reason, marked_at, selected } = invoice.row
+  const row = (await tx.one<InvoiceRow>(
+    `update invoices set status = $2, exception = $3, due_at = $4, due_network = $5, due_height = $6, version = version + $7,
+       cancelled_at = $8, marked = $9, marked_reason = $10, marked_at = $11, selected = $12,
+       updated_at = case when $7::integer = 0 then updated_at else $13 end
+     where workspace_id = $14 and id = $1 returning ${INVOICE_COLUMNS}`,
+    [
+      invoice.row.id,
+      end.status,
+      end.exception,
+      end.status === 'Pending' ? invoice.row.expires_at : null,
+      depth?.network ?? null,
+      depth?.height ?? null,
+      isChanged ? 1 : 0,
+      cancelled_at,
+      marked,
+      marked_reason,
+      marked_at,
+      selected,
+      new Date(now),
+      invoice.row.workspace_id,
+    ],
+  )) as InvoiceRow
+  const after = { ...invoice, row }
+  if (isChanged)
+    await publishInvoiceEvent(
+      services,
+      tx,
+      after,
+      (isNewState ? EVENTS[end.status] : undefined) ?? 'invoice.updated',
+    )
+  return after
+}

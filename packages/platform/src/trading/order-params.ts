@@ -1,0 +1,196 @@
+import { ApiError } from '../errors.ts'
+import { ceilTo, floorTo, over, readUnits, showUnits, times } from '../exchanges/units.ts'
+import type { Market, OrderBook, Side, TimeInForce, VenueTraits } from '../exchanges/venue.ts'
+import { SLIPPAGE_BPS, type OrderBody } from './order-body.ts'
+
+const BASIS_POINTS = 10_000n
+/** No market has more of anything. */
+const UNITS_MAX = 10n ** 36n
+
+export interface OrderParams {
+  amount: bigint
+  quoteAmount: bigint | null
+  price: bigint
+  timeInForce: TimeInForce
+  postOnly: boolean
+  slippageBps: number | null
+}
+
+const wrong = (
+  field: string,
+  why: string,
+  code: 'INVALID_REQUEST' | 'INVALID_AMOUNT' = 'INVALID_REQUEST',
+) => new ApiError(code, `${field}: ${why}`, { field })
+
+/**
+ * What an order may not say together, before anybody is asked. @throws ApiError that names the
+ * field
+ */
+export function checkBody(body: OrderBody): void {
+  if (body.amount === undefined && body.quote_amount === undefined)
+    throw wrong('amount', 'is required, or quote_amount in its place')
+  if (body.amount !== undefined && body.quote_amount !== undefined) {
+    throw wrong('quote_amount', 'give either amount or quote_amount, not both')
+  }
+  const isMarket = body.type === 'market'
+  if (isMarket && body.price !== undefined)
+    throw wrong('price', 'is of limit orders; a market order has max_slippage_bps')
+  if (!isMarket && body.price === undefined) throw wrong('price', 'is required by a limit order')
+  if (!isMarket && body.max_slippage_bps !== undefined)
+    throw wrong('max_slippage_bps', 'is of market orders; a limit order has its price')
+  if (isMarket && body.post_only === true) throw wrong('post_only', 'is of limit orders')
+  if (isMarket && body.time_in_force === 'GTC')
+    throw wrong('time_in_force', 'must be IOC or FOK for a market order')
+  if (body.post_only === true && body.time_in_force !== undefined && body.time_in_force !== 'GTC') {
+    throw wrong('time_in_force', 'must be GTC beside post_only')
+  }
+}
+
+/** What the venue itself does not offer. @throws ApiError that names the field */
+export function checkTraits(body: OrderBody, exchange: string, traits: VenueTraits): void {
+  const refused = (field: string, why: string) =>
+    new ApiError('EXCHANGE_UNSUPPORTED', `${field}: ${why}`, { field })
+  if (traits.orders === 'none') {
+    throw refused(
+      'exchange_account',
+      `orders at ${exchange} are not offered here: the fate of one could not be asked`,
+    )
+  }
+  const timeInForce = body.time_in_force ?? (body.type === 'market' ? 'IOC' : 'GTC')
+  if (!traits.timesInForce.includes(timeInForce)) {
+    throw refused(
+      body.type === 'market' ? 'type' : 'time_in_force',
+      `${exchange} offers ${traits.timesInForce.join(', ')}${body.type === 'market' ? ', and a market order needs IOC' : ''}`,
+    )
+  }
+  if (body.post_only === true && !traits.postOnly)
+    throw refused('post_only', `${exchange} does not offer it`)
+}
+
+/** A positive decimal, exact. @throws ApiError `INVALID_AMOUNT` that names the field */
+export function readPositive(text: string, field: string): bigint {
+  const most = () => wrong(field, `must be at most ${showUnits(UNITS_MAX)}`, 'INVALID_AMOUNT')
+  const units = readUnits(text)
+  // Too long to be read; a double knows how large it is, and no more is asked.
+  if (units === null && Number(text) > Number(showUnits(UNITS_MAX))) throw most()
+  if (units === null || showUnits(units) !== canonical(text))
+    throw wrong(field, 'has more than 18 decimals', 'INVALID_AMOUNT')
+  if (units <= 0n) throw wrong(field, 'must be greater than zero', 'INVALID_AMOUNT')
+  if (units > UNITS_MAX) throw most()
+  return units
+}
+
+/** What was cut off would show. */
+function canonical(text: string): string {
+  const [digits = '', exponent = '0'] = text.toLowerCase().split('e')
+  const [whole = '', fraction = ''] = digits.split('.')
+  const at = whole.length + Number(exponent)
+  const all = `${whole}${fraction}`
+  const left = (at > 0 ? all.slice(0, at).padEnd(at, '0') : '').replace(/^0+(?=\d)/, '') || '0'
+  const right = (at > 0 ? all.slice(at) : '0'.repeat(-at) + all).replace(/0+$/, '')
+  return right === '' ? left : `${left}.${right}`
+}
+
+/**
+ * The terms on which an order is sent, on the market's grids and within its bounds.
+ * @param book only of a market order: its protection follows from the best price there
+ * @throws ApiError that names the field and the bound
+ */
+export function orderParamsOf(
+  body: OrderBody,
+  market: Market,
+  book: OrderBook | null,
+): OrderParams {
+  const slippageBps = body.type === 'market' ? (body.max_slippage_bps ?? SLIPPAGE_BPS) : null
+  const { price, reference } = book
+    ? protection(body.side, market, book, slippageBps ?? SLIPPAGE_BPS)
+    : limit(body, market)
+  const quoteAmount =
+    body.quote_amount === undefined ? null : readPositive(body.quote_amount, 'quote_amount')
+  const field = quoteAmount === null ? 'amount' : 'quote_amount'
+  const amount =
+    quoteAmount === null
+      ? onGrid(
+          readPositive(body.amount as string, 'amount'),
+          market.amountStep,
+          'amount',
+          market.base,
+        )
+      : floorTo(over(quoteAmount, reference), market.amountStep)
+  const show = (units: bigint, coin: string) => `${showUnits(units)} ${coin}`
+  const came = quoteAmount === null ? '' : `; it comes to ${show(amount, market.base)}`
+  const { amountMin, amountMax, costMin } = market
+  if (amount === 0n || (amountMin !== null && amount < amountMin)) {
+    throw wrong(
+      field,
+      `must be at least ${show(amountMin ?? market.amountStep, market.base)} on ${market.symbol}${came}`,
+      'INVALID_AMOUNT',
+    )
+  }
+  if (amountMax !== null && amountMax > 0n && amount > amountMax) {
+    throw wrong(
+      field,
+      `must be at most ${show(amountMax, market.base)} on ${market.symbol}${came}`,
+      'INVALID_AMOUNT',
+    )
+  }
+  const cost = times(amount, price)
+  if (costMin !== null && cost < costMin) {
+    const least = `must be worth at least ${show(costMin, market.quote)} on ${market.symbol}`
+    throw wrong(field, `${least}; it is ${show(cost, market.quote)}`, 'INVALID_AMOUNT')
+  }
+  return {
+    amount,
+    quoteAmount,
+    price,
+    timeInForce: body.time_in_force ?? (book ? 'IOC' : 'GTC'),
+    postOnly: body.post_only ?? false,
+    slippageBps,
+  }
+}
+
+function onGrid(units: bigint, step: bigint, field: string, coin: string): bigint {
+  if (units % step === 0n) return units
+  throw wrong(
+    field,
+    `must be a multiple of ${showUnits(step)} ${coin}`,
+    field === 'amount' ? 'INVALID_AMOUNT' : 'INVALID_REQUEST',
+  )
+}
+
+function limit(body: OrderBody, market: Market): { price: bigint; reference: bigint } {
+  const price = onGrid(
+    readPositive(body.price as string, 'price'),
+    market.priceStep,
+    'price',
+    market.quote,
+  )
+  return { price, reference: price }
+}
+
+/**
+ * The worst price at which a market order may be done. What is asked for in the quote coin is
+ * reckoned at it where coins are bought, so that no more is spent; where they are sold, at the best
+ * price.
+ */
+function protection(
+  side: Side,
+  market: Market,
+  book: OrderBook,
+  slippageBps: number,
+): { price: bigint; reference: bigint } {
+  const best = (side === 'buy' ? book.asks : book.bids)[0]?.price
+  if (best === undefined || best <= 0n) {
+    throw new ApiError(
+      'EXCHANGE_UNAVAILABLE',
+      `market: nobody ${side === 'buy' ? 'sells' : 'buys'} on ${market.symbol} now, so that it has no price`,
+      { field: 'market' },
+    )
+  }
+  const away = (best * BigInt(slippageBps)) / BASIS_POINTS
+  // To the grid on the side that protects.
+  const price =
+    side === 'buy' ? floorTo(best + away, market.priceStep) : ceilTo(best - away, market.priceStep)
+  if (price <= 0n) throw wrong('max_slippage_bps', 'leaves no price')
+  return { price, reference: side === 'buy' ? price : best }
+}

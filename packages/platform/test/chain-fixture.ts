@@ -1,0 +1,101 @@
+import {
+  loadRegistry,
+  type CardanoClient,
+  type EvmClient,
+  type FamilyName,
+  type Network,
+  type SolanaClient,
+  type StellarClient,
+  type TronClient,
+  type UtxoClient,
+  type XrpClient,
+} from '@custody/chains'
+import { AddressBook } from '../src/addresses/book.ts'
+import { KINDS } from '../src/app/kinds.ts'
+import { forwards } from '../src/auto-forwarding/forwards.ts'
+import { invoices } from '../src/invoices/loop.ts'
+import type { Chain, ChainContext } from '../src/engine/chain.ts'
+import { DatabaseHold } from '../src/engine/database-hold.ts'
+import { Networks } from '../src/engine/networks.ts'
+import type { Services } from '../src/engine/services.ts'
+import { KnownWallets } from '../src/assets/find-wallet.ts'
+import { LoadMonitor } from '../src/load-monitor.ts'
+import { Receipts } from '../src/signing/receipts.ts'
+import { Withdrawals } from '../src/transactions/write-withdrawal.ts'
+import { cardanoChain } from '../src/families/cardano/index.ts'
+import { evmChain } from '../src/families/evm/index.ts'
+import { solanaChain } from '../src/families/solana/index.ts'
+import { stellarChain, xrpChain } from '../src/families/tagged/index.ts'
+import { tronChain } from '../src/families/tron/index.ts'
+import { utxoChain } from '../src/families/utxo/index.ts'
+import { tanks } from '../src/gas-tanks/tanks.ts'
+
+const MAKERS: Partial<
+  Record<FamilyName, (context: ChainContext, network: Network, client: unknown) => Chain>
+> = {
+  utxo: (context, network, client) => utxoChain(context, network, client as UtxoClient),
+  evm: (context, network, client) => evmChain(context, network, client as EvmClient),
+  tron: (context, network, client) => tronChain(context, network, client as TronClient),
+  xrp: (context, network, client) => xrpChain(context, network, client as XrpClient),
+  stellar: (context, network, client) => stellarChain(context, network, client as StellarClient),
+  solana: (context, network, client) => solanaChain(context, network, client as SolanaClient),
+  cardano: (context, network, client) => cardanoChain(context, network, client as CardanoClient),
+}
+
+/** The real family of a network over a scripted client. */
+export function chainOver(context: ChainContext, network: Network, client: unknown): Chain {
+  const make = MAKERS[network.family]
+  if (!make) throw new Error(`no scripted client stands in for a chain of ${network.family}`)
+  return make(context, network, client)
+}
+
+const registry = loadRegistry('local')
+
+/**
+ * Services whose kinds, tanks and families are the real ones, over scripted clients.
+ * @param clients by network's code; `networks` stands in for a network of the registry
+ */
+export function fixtureServices(
+  parts: object,
+  clients: Readonly<Record<string, unknown>>,
+  networks: Readonly<Record<string, Network>> = {},
+): Services {
+  const { signers, environment, database, log } = parts as Services
+  const pressure = new LoadMonitor()
+  const services = {
+    pressure,
+    receipts: new Receipts({ signers, environment, database, log, pressure }),
+    knownWallets: new KnownWallets(database),
+    withdrawals: new Withdrawals(database),
+    registry,
+    kinds: KINDS,
+    tanks,
+    forwards,
+    invoices,
+    checkout: {
+      base: 'http://pay.test',
+      moved: { ring: () => undefined },
+      checkWebhook: () => undefined,
+    },
+    addresses: new AddressBook(() => services),
+    hold: new DatabaseHold(),
+    work: { ring: () => undefined },
+    reconciling: { job: null },
+    prices: { price: () => null },
+    ...parts,
+  } as unknown as Services
+  setChains(services, clients, networks)
+  return services
+}
+
+/** Other scripted clients for the same services. */
+export function setChains(
+  services: Services,
+  clients: Readonly<Record<string, unknown>>,
+  networks: Readonly<Record<string, Network>> = {},
+): void {
+  const chains = Object.entries(clients).map(([code, client]) =>
+    chainOver(services, networks[code] ?? (registry.network(code) as Network), client),
+  )
+  Object.assign(services, { networks: new Networks(chains) })
+}

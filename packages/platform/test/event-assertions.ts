@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { EventType } from '../src/database/event-types.ts'
+import type { Database } from '../src/database/pool.ts'
+import { EVENTS } from '../src/events/registry.ts'
+
+/**
+ * Events of a database whose payload is not what the registry of events says, each with what is
+ * wrong; none where it cannot be asked.
+ */
+export async function wrongEvents(database: Database, from = new Date(0)): Promise<string[]> {
+  const rows = await database
+    .query<{ type: EventType; payload: unknown; sub_account_id: string | null; owned: boolean }>(
+      `select e.type, e.payload, e.sub_account_id, t.sub_account_id is not null owned
+     from events e left join transactions t on t.id::text = e.payload->>'id'
+     where e.created_at >= $1 order by e.id`,
+      [from],
+    )
+    .catch(() => [])
+  return rows.flatMap(({ type, payload, sub_account_id, owned }) => {
+    const { data, scope } = EVENTS[type]
+    const read = data.safeParse(payload)
+    const isScoped =
+      (sub_account_id !== null) === (scope === 'owner' ? owned : scope === 'sub-account')
+    return [
+      ...(read.success
+        ? []
+        : [
+            `${type}: ${read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')}`,
+          ]),
+      ...(isScoped
+        ? []
+        : [
+            `${type}: is told to ${sub_account_id === null ? 'the whole workspace' : 'a sub-account'}`,
+          ]),
+    ]
+  })
+}
+
+/** The last test of a file: what it had told is what the registry says, and these were among it. */
+export function assertsEventTypes(database: () => Database, types: readonly EventType[]): void {
+  test(`what was told is what the registry says: ${types.join(', ')}`, async () => {
+    assert.deepEqual(await wrongEvents(database()), [])
+    const told = new Set(
+      (await database().query<{ type: EventType }>('select distinct type from events')).map(
+        ({ type }) => type,
+      ),
+    )
+    assert.deepEqual(
+      types.filter((type) => !told.has(type)),
+      [],
+      `told were ${[...told].join(', ')}`,
+    )
+  })
+}

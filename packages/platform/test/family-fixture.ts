@@ -1,0 +1,458 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { loadRegistry, parseAmount, type Asset, type Curve, type Fetch } from '@custody/chains'
+import { signRequest } from '@custody/request-auth'
+import type { Devnet } from '../../devnet/src/devnet.ts'
+import type { LocalChain } from '../../devnet/src/local-chain.ts'
+import { createAddress } from '../src/addresses/create-address.ts'
+import { audit } from '../src/audit/audit.ts'
+import type { Database } from '../src/database/pool.ts'
+import type { Chain } from '../src/engine/chain.ts'
+import { scanLoop } from '../src/deposits/scanner.ts'
+import { systemEnvironment } from '../src/environment.ts'
+import { fillTanksLoop } from '../src/gas-tanks/ensure-tank.ts'
+import type { Caller } from '../src/http/endpoint.ts'
+import { devnetControl, localEndpoints } from '../src/app/local.ts'
+import { createMetrics } from '../src/metrics.ts'
+import { connectAll } from '../src/app/connect.ts'
+import { reportUnreadable } from '../src/app/report-unreadable.ts'
+import { Networks } from '../src/engine/networks.ts'
+import { fixtureServices } from './chain-fixture.ts'
+import type { NetworkEndpoints } from '../src/settings/configuration.ts'
+import { readTiers } from '../src/settings/tiers.ts'
+import type { Services } from '../src/engine/services.ts'
+import { cancelTransaction } from '../src/transactions/cancel.ts'
+import { createTransaction } from '../src/transactions/create-transaction.ts'
+import type { TransactionRow } from '../src/engine/transaction.ts'
+import { runStep } from '../src/engine/run.ts'
+import { speedUp } from '../src/transactions/speed-up.ts'
+import { createWallet } from '../src/wallets/create-wallet.ts'
+import { claim } from '../src/engine/lease.ts'
+import type { Order } from '../../signer/src/policy/order.ts'
+import { truncateTables } from './truncate-tables.ts'
+import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
+import type { ManualClock } from './manual-clock.ts'
+import { InProcessNodes } from './in-process-nodes.ts'
+import { WholeKeys } from './whole-keys.ts'
+
+/**
+ * One family's transfers through the API's functions, the real steps, a real database, the real
+ * client, the family's local chain and the rules of real nodes, in this one process. Blocks come
+ * when nothing else is to be done, and time is what the rows wait for: it is turned forward, never
+ * slept.
+ */
+const registry = loadRegistry('local')
+/** Rounds in which everything ends, whatever was broken; more are a loop. */
+const ROUNDS_MAX = 400
+/** Nobody waits longer than this in all; what expires does so before. */
+const WAITED_MS_MAX = 3 * 3_600_000
+
+const OPERATION_MS = 1
+
+export interface Place {
+  code: string
+  to: string
+  held: string
+  amount: string
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- any endpoint's handler
+type AnyEndpoint = any
+
+export class FamilyFixture {
+  readonly database: Database
+  readonly place: Place
+  readonly asset: Asset
+  readonly nodes: InProcessNodes
+  readonly services: Services
+  caller!: Caller
+  walletId = ''
+  source = ''
+  /** The commit at which the process ends, once. */
+  crashAt: string | null = null
+  /** How far {@link turn} has advanced the clock. */
+  turnedMs = 0
+  readonly #clock: ManualClock
+  readonly #devnet: Devnet
+  #scan: () => Promise<boolean>
+  #fill: () => Promise<boolean>
+
+  /**
+   * @param ask how endpoints are reached: a test may change their answers
+   * @param endpoints the network's; absent: the local chain itself
+   */
+  constructor(
+    database: Database,
+    devnet: Devnet,
+    place: Place,
+    clock: ManualClock,
+    ask: Fetch = fetch,
+    endpoints?: NetworkEndpoints,
+  ) {
+    this.database = database
+    this.place = place
+    this.#devnet = devnet
+    this.asset = registry.asset(place.code) as Asset
+    // The chain's clock stands at its start, so each stage begins there too.
+    clock.reset()
+    this.#clock = clock
+    // No address of a test before it.
+    const keys = new WholeKeys(nextSeed++)
+    this.nodes = new InProcessNodes(3, clock.now, keys)
+    const environment = {
+      ...systemEnvironment(),
+      now: clock.now,
+      sleep: clock.sleep,
+      checkpoint: (name: string) => this.#checkpoint(name),
+    }
+    const silent = {
+      info: () => undefined,
+      warn: () => undefined,
+      error: () => undefined,
+      debug: () => undefined,
+    }
+    this.services = fixtureServices(
+      {
+        environment,
+        database,
+        log: silent,
+        signers: this.nodes.signers,
+        metrics: createMetrics(),
+        keys: { get: async (_workspace: string, curve: Curve) => ({ at: keys.at[curve] }) },
+        settings: {
+          network: 'local',
+          pollMs: 0,
+          prepaidTiers: readTiers('FREE:0:0:0:0'),
+          feeBumpAfterMs: 0,
+          sweep: {},
+        },
+        prices: { price: () => null },
+        aml: { providers: {}, sanctions: { has: () => false } },
+        devnet: devnetControl(devnet.url),
+      },
+      {},
+    )
+    const networks = registry.networks.filter(({ code }) => code === place.code)
+    const report = reportUnreadable(this.services.log, this.services.metrics)
+    const [connected] = connectAll(
+      { ...this.services, report },
+      endpoints ? { [place.code]: endpoints } : localEndpoints(devnet.url, networks),
+      ask,
+      endpoints && { metrics: this.services.metrics, log: this.services.log },
+    ) as [Chain]
+    Object.assign(this.services, { networks: new Networks([connected]) })
+    const loop = scanLoop(this.services, connected, async () => new Set([place.code]))
+    this.#scan = () => loop.run(new AbortController().signal)
+    const fill = fillTanksLoop(this.services)
+    this.#fill = () => fill.run(new AbortController().signal)
+  }
+
+  #checkpoint(name: string): void {
+    if (name !== this.crashAt) return
+    this.crashAt = null
+    throw new Error('the process ended here')
+  }
+
+  get #chain(): LocalChain {
+    return this.#devnet.chains.find(({ code }) => code === this.place.code) as LocalChain
+  }
+
+  /** An empty database, and a wallet with coins in it. */
+  async open(): Promise<void> {
+    await truncateTables(
+      this.database,
+      'workspaces',
+      'ledger_entries',
+      'signing_accounts',
+      'network_scans',
+      'blocks',
+      'utxos',
+    )
+    const one = async (sql: string, values: unknown[]) =>
+      ((await this.database.one<{ id: string }>(sql, values)) as { id: string }).id
+    const workspaceId = await one(`insert into workspaces (name) values ('acme') returning id`, [])
+    const index = 1
+    const subAccountId = await one(
+      `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', $2) returning id`,
+      [workspaceId, index],
+    )
+    const apiKey = randomUUID()
+    this.nodes.enrol({
+      api_key: apiKey,
+      public_key_pem: PUBLIC_KEY,
+      role: 'full',
+      workspace: 'acme',
+      sub_account: index,
+    })
+    this.caller = {
+      apiKey,
+      role: 'full',
+      workspaceId,
+      workspace: 'acme',
+      subAccountId,
+      subAccount: 'main',
+      subAccountIndex: index,
+    }
+    const body = { asset: this.place.code }
+    // Its first start takes longer than an endpoint may for an answer, where the machine is busy.
+    await this.#chain.start()
+    const wallet = await this.#ask(createWallet, body)
+    this.walletId = wallet['id'] as string
+    this.source = (await this.#ask(createAddress, body))['address'] as string
+    await this.fund(this.place.held)
+  }
+
+  async #ask(
+    endpoint: AnyEndpoint,
+    body: Record<string, unknown>,
+    signed: unknown = null,
+    params: unknown = undefined,
+  ): Promise<Record<string, unknown>> {
+    const answer = await endpoint.handler({
+      services: this.services,
+      caller: this.caller,
+      body,
+      signed,
+      query: undefined,
+      params,
+    })
+    return (answer.text === undefined ? answer.body : JSON.parse(answer.text)) as Record<
+      string,
+      unknown
+    >
+  }
+
+  /** A wallet of another asset of the same network. @returns its address */
+  async openWallet(asset: string): Promise<string> {
+    await this.#ask(createWallet, { asset })
+    return this.newAddress(asset)
+  }
+
+  async newAddress(asset: string): Promise<string> {
+    return (await this.#ask(createAddress, { asset }))['address'] as string
+  }
+
+  async fund(amount: string): Promise<void> {
+    await this.control({ command: 'fund', asset: this.place.code, address: this.source, amount })
+    await this.scan()
+    await this.run()
+  }
+
+  /**
+   * Advances the clock by what any operation takes, so that rows of successive operations differ in
+   * their times.
+   */
+  #tick(): void {
+    this.#clock.advance(OPERATION_MS)
+  }
+
+  control(command: Record<string, unknown>): Promise<Record<string, unknown>> {
+    this.#tick()
+    return (this.services.devnet as NonNullable<Services['devnet']>)({
+      network: this.place.code,
+      ...command,
+    })
+  }
+
+  /** Creates a transfer; the same sequence is the same transfer. */
+  async create(sequence: string, more: Record<string, unknown> = {}): Promise<string> {
+    this.#tick()
+    const { code, amount, to } = this.place
+    const body = {
+      asset: code,
+      amount,
+      destination_address: to,
+      destination_type: 'EXTERNAL',
+      source_type: 'INTERNAL',
+      sequence_id: sequence,
+      ...more,
+    }
+    const signed = await this.#sign('/dac/v1/transaction', body)
+    try {
+      return (await this.#ask(createTransaction, body, signed))['id'] as string
+    } catch (error) {
+      // The answer was lost with the process: the caller asks again.
+      if ((error as Error).message !== 'the process ended here') throw error
+      return this.create(sequence, more)
+    }
+  }
+
+  async cancel(id: string): Promise<void> {
+    await this.#ask(
+      cancelTransaction,
+      {},
+      await this.#sign(`/dac/v1/transaction/${id}/cancel`, {}),
+      { id },
+    )
+  }
+
+  async speedUp(id: string, body: Record<string, unknown>): Promise<void> {
+    await this.#ask(speedUp, body, await this.#sign(`/dac/v1/transaction/${id}/speed-up`, body), {
+      id,
+    })
+  }
+
+  /** The hash of a transfer that was sent and that no block has taken. */
+  async sentHash(id: string): Promise<string> {
+    for (let round = 0; round < ROUNDS_MAX; round++) {
+      const { hash, state } = await this.read(id)
+      if (hash !== null && (state === 'BROADCASTING' || state === 'CONFIRMING')) return hash
+      if (!(await this.turn())) break
+    }
+    return assert.fail(`it was never sent: ${JSON.stringify(await this.pending())}`)
+  }
+
+  #sign(uri: string, body: Record<string, unknown>) {
+    return signRequest({
+      apiKey: this.caller.apiKey,
+      privateKey: PRIVATE_KEY,
+      method: 'POST',
+      uri,
+      body: JSON.stringify(body),
+      now: Math.floor(this.#clock.now() / 1000),
+    })
+  }
+
+  /** From now on nodes refuse the payments of transfers, or are away for them. */
+  set fault(fault: 'refuse' | 'away' | undefined) {
+    this.nodes.fault = ({ purpose }: Order) => (purpose.kind === 'pay' ? fault : undefined)
+  }
+
+  async #mine(): Promise<void> {
+    await this.control({ command: 'mine', blocks: 1 })
+    await this.scan()
+  }
+
+  async scan(): Promise<void> {
+    while (await this.#scan());
+  }
+
+  /** What is due, as workers take it. False: nothing was. */
+  async step(): Promise<boolean> {
+    this.#tick()
+    const due = await claim(this.services, 16)
+    await Promise.all(due.map((row) => runStep(this.services, row)))
+    return due.length > 0
+  }
+
+  /**
+   * One round: what is due; else a block where one is waited for; else the time until the next row
+   * is due. False: all has ended.
+   */
+  async turn(): Promise<boolean> {
+    while (await this.#fill()) await this.scan()
+    if (await this.step()) return true
+    const { waiting } = await this.#chain.info()
+    const open = await this.database.one<{ burying: boolean; wait: number | null }>(
+      `select coalesce(bool_or(state in ('CONFIRMING', 'BROADCASTING')), false) burying,
+         extract(epoch from min(next_run_at) - $1::timestamptz) * 1000 wait
+       from transactions where status = 'pending'`,
+      [this.database.now()],
+    )
+    if ((waiting ?? 0) > 0 || open?.burying) {
+      await this.#mine()
+      if ((waiting ?? 0) > 0 || open?.wait === null) return true
+    }
+    if (open?.wait === null || open?.wait === undefined) return open?.burying ?? false
+    const wait = Math.max(1, Math.ceil(Number(open.wait)))
+    this.#clock.advance(wait)
+    this.turnedMs += wait
+    assert.ok(
+      this.turnedMs <= WAITED_MS_MAX,
+      `rows have waited ${this.turnedMs} ms: ${JSON.stringify(await this.pending())}`,
+    )
+    return true
+  }
+
+  /** Until everything has ended. */
+  async run(): Promise<void> {
+    for (let round = 0; await this.turn(); round++) {
+      if (round === ROUNDS_MAX)
+        assert.fail(`it does not end: ${JSON.stringify(await this.pending())}`)
+    }
+  }
+
+  /**
+   * Takes turns until a condition holds. @throws where everything has ended first, or after as many
+   * rounds as end everything
+   */
+  async turnUntil(what: string, holds: () => boolean): Promise<void> {
+    for (let round = 0; !holds(); round++) {
+      if (round === ROUNDS_MAX || !(await this.turn()))
+        assert.fail(`never: ${what}; ${JSON.stringify(await this.pending())}`)
+    }
+  }
+
+  /** Until a transfer has reached a state. */
+  async runTo(id: string, state: string): Promise<void> {
+    for (let round = 0; (await this.read(id)).state !== state; round++) {
+      if (!(await this.turn()) || round === ROUNDS_MAX)
+        assert.fail(`${state} was never reached: ${JSON.stringify(await this.read(id))}`)
+    }
+  }
+
+  pending(): Promise<unknown[]> {
+    return this.database.query(
+      `select kind, state, last_error, plan->>'reason' reason from transactions where status = 'pending'`,
+    )
+  }
+
+  async read(id: string): Promise<TransactionRow> {
+    return (await this.database.one<TransactionRow>(
+      'select *, amount::text, fee::text from transactions where id = $1',
+      [id],
+    )) as TransactionRow
+  }
+
+  /** What the wallet may spend, in the smallest unit. */
+  async available(): Promise<bigint> {
+    const row = await this.database.one<{ balance: string }>(
+      `select coalesce(sum(balance), 0)::text balance from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`,
+      [this.walletId, this.place.code],
+    )
+    return BigInt(row?.balance ?? '0')
+  }
+
+  get amount(): bigint {
+    return parseAmount(this.place.amount, this.asset.decimals)
+  }
+
+  /** How many of a wallet's chain transactions the chain has, and has executed. */
+  async onChain(id: string): Promise<number> {
+    const rows = await this.database.query<{ hash: string }>(
+      `select hash from chain_transactions where transaction_id = $1 and step is null and hash is not null`,
+      [id],
+    )
+    let count = 0
+    for (const { hash } of rows) {
+      const status = await this.services.networks.client(this.place.code).status(hash)
+      if (status.state === 'included' && status.succeeded) count++
+    }
+    return count
+  }
+
+  /** Books and chain agree, and nothing is reserved or open. */
+  async check(): Promise<void> {
+    assert.deepEqual(await this.pending(), [])
+    assert.deepEqual((await audit(this.services)).differences, [])
+    assert.deepEqual(
+      await this.database.query(
+        `select kind, balance::text from ledger_accounts where kind in ('reserved', 'tank_reserved', 'float_reserved') and balance <> 0`,
+      ),
+      [],
+    )
+    assert.deepEqual(
+      await this.database.query(
+        `select state from chain_transactions where state in ('BUILT', 'SIGNED', 'INCLUDED')`,
+      ),
+      [],
+    )
+  }
+
+  async close(): Promise<void> {
+    await this.control({ command: 'fault', mode: 'heal' })
+    this.nodes.close()
+  }
+}
+
+let nextSeed = 1000

@@ -1,0 +1,426 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { familyOf, pathOf } from '@custody/chains'
+import { Devnet } from '../../devnet/src/devnet.ts'
+import { addressKey, spaceOf } from '../src/aml/address-key.ts'
+import { frozenAmong } from '../src/aml/frozen.ts'
+import type { RiskLevel } from '../src/aml/levels.ts'
+import { sealToken } from '../src/aml/policy.ts'
+import { unfreezeAddress } from '../src/aml/unfreeze-address.ts'
+import type { Queryable } from '../src/database/pool.ts'
+import type { Kinds } from '../src/engine/services.ts'
+import { Secrets } from '../src/secrets.ts'
+import { useDatabase } from './deposits-support.ts'
+import { FamilyFixture, type Place } from './family-fixture.ts'
+import { ManualClock } from './manual-clock.ts'
+import { wrongInBooks } from './simulator/oracle-books.ts'
+
+/**
+ * The screening of another transfer freezes an address while a transfer to it is about to be
+ * signed: after its last look at the frozen list, and before a signer node has seen it. What was
+ * frozen by the moment at which a transfer is noted as shown is not shown; a freeze that comes
+ * later waits for that commit.
+ */
+const clock = new ManualClock()
+const database = useDatabase({ migrated: true, clock })
+const home = mkdtempSync(join(tmpdir(), 'custody-frozen-'))
+let devnet: Devnet
+
+before(async () => {
+  devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
+})
+after(() => {
+  devnet.close()
+  rmSync(home, { recursive: true, force: true })
+})
+
+const FAMILIES: Record<string, Place> = {
+  evm: { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' },
+  utxo: {
+    code: 'BTC',
+    to: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080',
+    held: '2',
+    amount: '0.1',
+  },
+  cardano: {
+    code: 'ADA',
+    to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz',
+    held: '300',
+    amount: '5',
+  },
+}
+
+/**
+ * Once, in the step that is about to sign this transfer: after the look at the frozen list that no
+ * commit follows.
+ */
+interface Gate {
+  id: string
+  open: () => Promise<unknown>
+  within: boolean
+}
+
+/**
+ * A stage whose sub-account screens withdrawals by a provider that flags the place's address from
+ * when it is told to.
+ */
+class Story {
+  readonly stage: FamilyFixture
+  readonly risks = new Map<string, RiskLevel>()
+  /** Whom the bytes paid that were shown to nodes, each as often as it was asked for. */
+  readonly shown: string[] = []
+  gate: Gate | null = null
+
+  constructor(stage: FamilyFixture) {
+    this.stage = stage
+    const { services } = stage
+    const { environment, kinds, signers } = services
+    const provider = {
+      screen: async (_: string, { address }: { address: string }) =>
+        this.risks.get(address) ?? null,
+      verifyToken: async () => true,
+    }
+    const sanctions = { has: () => false }
+    Object.assign(services, {
+      aml: {
+        providers: { CHAINALYSIS: provider },
+        sanctions,
+        secrets: new Secrets(new Uint8Array(32), environment),
+      },
+    })
+    const { WITHDRAWAL: own } = kinds
+    const guarded: Kinds = {
+      ...kinds,
+      WITHDRAWAL: {
+        ...own,
+        heldBack: async (all, row) => {
+          const held = await own.heldBack?.(all, row)
+          if (!held && row.state === 'SIGNING') await this.#pass(row.id, false)
+          return held === true
+        },
+        mayBeShown: async (all, tx: Queryable, row) => {
+          const may = await own.mayBeShown?.(all, tx, row)
+          if (may) await this.#pass(row.id, true)
+          return may === true
+        },
+      },
+    }
+    const call = async (
+      node: number,
+      method: 'GET' | 'POST',
+      path: string,
+      body: unknown,
+      timeoutMs: number,
+    ) => {
+      await this.#note(path, body)
+      return signers.call(node, method, path, body, timeoutMs)
+    }
+    Object.assign(services, { kinds: guarded, signers: { ...signers, call } })
+  }
+
+  async #pass(id: string, within: boolean): Promise<void> {
+    const gate = this.gate
+    if (gate?.id !== id || gate.within !== within) return
+    this.gate = null
+    await gate.open()
+  }
+
+  async #note(path: string, body: unknown): Promise<void> {
+    const asked =
+      path === '/sign' ? [body] : path === '/sign-run' ? (body as { run: unknown[] }).run : []
+    for (const { purpose, unsigned } of asked as {
+      purpose: { kind: string }
+      unsigned: { bytes: string }
+    }[]) {
+      if (purpose.kind !== 'pay') continue
+      const found = await database
+        .get()
+        .one<{ destination_id: string }>(
+          `select t.destination_id from transactions t join chain_transactions c on c.transaction_id = t.id where c.unsigned->>'bytes' = $1`,
+          [unsigned.bytes],
+        )
+      this.shown.push(found?.destination_id ?? 'nobody knows')
+    }
+  }
+
+  async open(): Promise<void> {
+    const { services } = this.stage
+    await this.stage.open()
+    const { apiKey, subAccountId, workspaceId } = this.stage.caller
+    const { environment } = services
+    await database
+      .get()
+      .query(
+        `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', '')`,
+        [apiKey, subAccountId],
+      )
+    await database.get().query(
+      `insert into aml_settings (workspace_id, sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals,
+         updated_at)
+       values ($4, $1, 'CHAINALYSIS', $2, '{SEVERE}', false, true, $3)`,
+      [
+        subAccountId,
+        sealToken(services, subAccountId, 'key'),
+        new Date(environment.now() - 1000),
+        workspaceId,
+      ],
+    )
+  }
+
+  /** Another transfer to the same address, whose screening freezes it. */
+  async freeze(): Promise<string> {
+    this.risks.set(this.stage.place.to, 'SEVERE')
+    const id = await this.stage.create(`freezes ${randomUUID()}`)
+    await this.stage.runTo(id, 'AML_HELD')
+    return id
+  }
+
+  async unfreeze(): Promise<void> {
+    this.risks.clear()
+    const { services, caller, place } = this.stage
+    const context = { services, caller, body: { asset: place.code, address: place.to } }
+    await unfreezeAddress.handler(context as never)
+  }
+
+  isFrozen = async (): Promise<boolean> => {
+    const { network } = this.stage.services.networks.get(this.stage.place.code)
+    const { subAccountId, workspaceId } = this.stage.caller
+    const nobody = { id: randomUUID(), workspace_id: workspaceId, sub_account_id: subAccountId }
+    const asked = { space: spaceOf(network), keys: [addressKey(network, this.stage.place.to)] }
+    return (await frozenAmong(database.get(), nobody, asked)).length > 0
+  }
+
+  /** An address that nobody freezes. */
+  async someone(): Promise<string> {
+    const { services, caller, place } = this.stage
+    const { network } = services.networks.get(place.code)
+    const { at } = await services.keys.get(caller.workspaceId, network.curve)
+    return familyOf(network).address(network, at(pathOf(network, 900, 9)))
+  }
+
+  async built(id: string): Promise<unknown[]> {
+    return database
+      .get()
+      .query('select state, shown_at from chain_transactions where transaction_id = $1', [id])
+  }
+
+  async taken(): Promise<number> {
+    const row = await database
+      .get()
+      .one<{ count: number }>('select count(*)::int from utxos where spent_by is not null')
+    return row?.count ?? 0
+  }
+
+  async confirmed(...ids: string[]): Promise<void> {
+    for (const id of ids) {
+      const { status, failure_reason: reason } = await this.stage.read(id)
+      assert.deepEqual([status, reason, await this.stage.onChain(id)], ['confirmed', null, 1])
+    }
+  }
+}
+
+async function told(family: Place, tell: (story: Story) => Promise<void>): Promise<void> {
+  const stage = new FamilyFixture(database.get(), devnet, family, clock)
+  try {
+    const story = new Story(stage)
+    await story.open()
+    await tell(story)
+    await stage.check()
+    assert.deepEqual(await wrongInBooks(database.get()), [])
+  } finally {
+    await stage.close()
+  }
+}
+
+for (const [name, family] of Object.entries(FAMILIES)) {
+  describe(name, () => {
+    test('frozen between the last look and the nodes: no node sees it, nobody waits for it, and unfrozen it is paid once', () =>
+      told(family, async (story) => {
+        const { stage } = story
+        const id = await stage.create('first')
+        let other = ''
+        story.gate = {
+          id,
+          within: false,
+          open: async () => {
+            other = await story.freeze()
+          },
+        }
+        await stage.runTo(id, 'AML_HELD')
+        assert.ok(await story.isFrozen())
+        assert.deepEqual(
+          [story.shown, await story.built(id), await story.taken()],
+          [[], [], 0],
+          'its coins and its number are free',
+        )
+        const to = await story.someone()
+        const third = await stage.create('third', { destination_address: to })
+        await stage.runTo(third, 'CONFIRMED')
+        assert.deepEqual(new Set(story.shown), new Set([to]))
+        await story.unfreeze()
+        await stage.run()
+        await story.confirmed(id, other, third)
+      }))
+
+    test('a freeze that comes while it is noted as shown waits for that commit', () =>
+      told(family, async (story) => {
+        const { stage } = story
+        // Where numbers are counted, the first of an account asks its chain before.
+        await stage.create('before', { destination_address: await story.someone() })
+        await stage.run()
+        const id = await stage.create('first')
+        let freezing: Promise<string> = Promise.reject(new Error('the gate was not reached'))
+        freezing.catch(() => undefined)
+        const open = async () => {
+          freezing = story.freeze()
+          freezing.catch(() => undefined)
+          await lockWait(freezing)
+          assert.ok(!(await story.isFrozen()))
+        }
+        story.gate = { id, within: true, open }
+        await stage.turnUntil('the transfer is marked as submitted', () => story.gate === null)
+        const other = await freezing
+        await stage.runTo(id, 'CONFIRMED')
+        assert.ok(await story.isFrozen())
+        await story.unfreeze()
+        await stage.run()
+        await story.confirmed(id, other)
+      }))
+
+    test('the process ends when it is noted as shown: it is asked for again', () =>
+      told(family, async (story) => {
+        const { stage } = story
+        stage.crashAt = 'transaction.shown'
+        const id = await stage.create('first')
+        await stage.run()
+        assert.equal(stage.crashAt, null, 'it was reached')
+        await story.confirmed(id)
+      }))
+
+    test('frozen after it was shown, before it was signed: it is kept as it is, and signed when it is unfrozen', () =>
+      told(family, async (story) => {
+        const { stage } = story
+        const id = await stage.create('first')
+        stage.fault = 'away'
+        await stage.turnUntil('a signer node receives the transfer', () => story.shown.length > 0)
+        const [before] = await story.built(id)
+        const other = await story.freeze()
+        stage.fault = undefined
+        const asked = story.shown.length
+        await stage.runTo(id, 'AML_HELD')
+        assert.deepEqual(
+          [await story.built(id), story.shown.length],
+          [[before], asked],
+          'a node may have signed it: nothing takes its place',
+        )
+        await story.unfreeze()
+        await stage.run()
+        await story.confirmed(id, other)
+        const { count } = (await database
+          .get()
+          .one<{ count: number }>(
+            'select count(*)::int from chain_transactions where transaction_id = $1',
+            [id],
+          )) as { count: number }
+        assert.equal(count, 1)
+      }))
+
+    test('a freeze of another sub-account does not hold it', () =>
+      told(family, async (story) => {
+        const { stage } = story
+        const id = await stage.create('first')
+        const { network } = stage.services.networks.get(family.code)
+        const open = () =>
+          database.get().query(
+            `with other as (insert into sub_accounts (workspace_id, name, path_index) values ($1, 'other', 2) returning id)
+           insert into frozen_addresses (id, workspace_id, sub_account_id, space, address_key, address, asset, source, risk_level,
+             transaction_id, frozen_at)
+           select gen_random_uuid(), $1, id, $2, $3, $4, $5, 'CHAINALYSIS', 'SEVERE', $6, $7 from other`,
+            [
+              stage.caller.workspaceId,
+              spaceOf(network),
+              addressKey(network, family.to),
+              family.to,
+              family.code,
+              id,
+              database.get().now(),
+            ],
+          )
+        story.gate = { id, within: false, open }
+        await stage.run()
+        assert.equal(story.gate, null, 'it was reached')
+        await story.confirmed(id)
+      }))
+  })
+}
+
+test('one of a run is frozen while the run is put together: those before it are signed, and it is not shown', () =>
+  told(FAMILIES['evm'] as Place, async (story) => {
+    const { stage } = story
+    const other = await story.someone()
+    const due = (id: string, at: Date | 'infinity') =>
+      database.get().query('update transactions set next_run_at = $2 where id = $1', [id, at])
+    const first = await stage.create('first', { destination_address: other })
+    await stage.runTo(first, 'SIGNING')
+    // Until three wait behind each other the first of them rests.
+    await due(first, 'infinity')
+    const second = await stage.create('second', { destination_address: other })
+    await stage.runTo(second, 'SIGNING')
+    const id = await stage.create('third')
+    await stage.runTo(id, 'SIGNING')
+    for (const waiting of [second, id]) await due(waiting, 'infinity')
+    let freezing = ''
+    story.gate = {
+      id,
+      within: false,
+      open: async () => {
+        freezing = await story.freeze()
+      },
+    }
+    await due(first, database.get().now())
+    await stage.runTo(first, 'CONFIRMED')
+    assert.equal(story.gate, null, 'it was reached')
+    await stage.runTo(id, 'AML_HELD')
+    assert.deepEqual([await story.built(id), new Set(story.shown)], [[], new Set([other])])
+    await stage.runTo(second, 'CONFIRMED')
+    await story.unfreeze()
+    await stage.run()
+    await story.confirmed(first, second, id, freezing)
+  }))
+
+/** Time after which an operation that neither waits for a lock nor ends is taken to hang. */
+const HANG_MS = 60_000
+const POLL_MS = 10
+
+/**
+ * Resolves when PostgreSQL reports a connection that waits for an advisory lock. @throws where
+ * `operation` ends without such a wait
+ */
+async function lockWait(operation: Promise<unknown>): Promise<void> {
+  let outcome: string | null = null
+  operation.then(
+    () => {
+      outcome = 'it ended'
+    },
+    (error: unknown) => {
+      outcome = `it failed: ${String(error)}`
+    },
+  )
+  const endMs = performance.now() + HANG_MS
+  while (
+    (await database
+      .get()
+      .one(`select 1 from pg_locks where locktype = 'advisory' and not granted`)) === undefined
+  ) {
+    assert.equal(outcome, null, 'the freeze did not wait for a lock')
+    assert.ok(
+      performance.now() < endMs,
+      `the freeze neither waited for a lock nor ended within ${HANG_MS} ms`,
+    )
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+}

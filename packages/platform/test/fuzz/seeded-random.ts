@@ -1,0 +1,287 @@
+/** Chance of one case: the same seed and number, the same case. */
+export class SeededRandom {
+  #state: number
+
+  constructor(seed: number, at: number) {
+    this.#state = (Math.imul(seed + 1, 0x9e3779b1) ^ Math.imul(at + 1, 0x85ebca6b)) >>> 0
+    for (let turn = 0; turn < 4; turn++) this.#word()
+  }
+
+  #word(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    let word = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
+    word = (word + Math.imul(word ^ (word >>> 7), 61 | word)) ^ word
+    return (word ^ (word >>> 14)) >>> 0
+  }
+
+  /** A whole number from 0 to `below` − 1. */
+  below(below: number): number {
+    return below <= 1 ? 0 : this.#word() % below
+  }
+
+  /** True in so many of a hundred cases. */
+  in100(count: number): boolean {
+    return this.below(100) < count
+  }
+
+  of<T>(list: readonly T[]): T {
+    return list[this.below(list.length)] as T
+  }
+
+  bytes(length: number): Uint8Array {
+    return Uint8Array.from({ length }, () => this.below(256))
+  }
+}
+
+const LENGTHS = [0xfc, 0xfd, 0xfe, 0xff, 0x7f, 0x80, 0x00, 0x01, 0x9f, 0xbf, 0x5f, 0x1b, 0xb7, 0xf7]
+
+/**
+ * Bytes that were right: bits flipped, cut off, lengths that lie, pieces doubled, taken out or put
+ * in from another case.
+ */
+export function mutateBytes(
+  dice: SeededRandom,
+  given: Uint8Array,
+  others: readonly Uint8Array[],
+): Uint8Array {
+  let bytes = Buffer.from(given)
+  for (let left = 1 + dice.below(4); left > 0; left--) {
+    const at = dice.below(bytes.length)
+    const length = 1 + dice.below(Math.min(40, bytes.length))
+    switch (dice.below(9)) {
+      case 0:
+        if (bytes.length > 0) bytes[at] = (bytes[at] as number) ^ (1 << dice.below(8))
+        break
+      case 1:
+        if (bytes.length > 0) bytes[at] = dice.of(LENGTHS)
+        break
+      case 2:
+        bytes = bytes.subarray(0, at)
+        break
+      case 3:
+        bytes = Buffer.concat([bytes, dice.bytes(dice.below(70))])
+        break
+      case 4:
+        bytes = Buffer.concat([
+          bytes.subarray(0, at),
+          bytes.subarray(at, at + length),
+          bytes.subarray(at),
+        ])
+        break
+      case 5:
+        bytes = Buffer.concat([bytes.subarray(0, at), bytes.subarray(at + length)])
+        break
+      case 6: {
+        const other = Buffer.from(dice.of(others))
+        bytes = Buffer.concat([bytes.subarray(0, at), other.subarray(dice.below(other.length))])
+        break
+      }
+      // A number of eight bytes that no machine holds, and the same one a hundred levels deep.
+      case 7:
+        bytes = Buffer.concat([
+          bytes.subarray(0, at),
+          Buffer.alloc(8, 0xff),
+          bytes.subarray(at + 8),
+        ])
+        break
+      default:
+        bytes = Buffer.concat([
+          bytes.subarray(0, at),
+          Buffer.alloc(1 + dice.below(3000), dice.of([0x81, 0xc1, 0xa1, 0x0a, 0x12, 0xff])),
+          bytes.subarray(at),
+        ])
+    }
+  }
+  return new Uint8Array(bytes)
+}
+
+const ODD_TEXTS = [
+  '',
+  ' ',
+  '\u0000',
+  'a\u0000b',
+  '\ud800',
+  '\udfff\ud800',
+  '\u202e',
+  'ﬁ',
+  '０',
+  'İ',
+  'ß',
+  '\u00a0',
+  '🦊'.repeat(50),
+  'x'.repeat(300),
+  'x'.repeat(70_000),
+  '__proto__',
+  'constructor',
+  'toString',
+  'null',
+  'NaN',
+  'Infinity',
+  '-1',
+  '0',
+  '-0',
+  '00',
+  '1e400',
+  '1e-400',
+  '0x10',
+  '1.',
+  '.5',
+  '1_000',
+  '999999999999999999999999999999999999999999999999',
+  '0.'.padEnd(90, '0') + '1',
+  "' or 1=1 --",
+  '%00',
+  '%',
+  '../../etc/passwd',
+  '<script>',
+  '${jndi:x}',
+  '2026-13-45T99:99:99Z',
+  '1970-01-01T00:00:00Z',
+  '00000000-0000-0000-0000-000000000000',
+  'http://127.0.0.1:1/',
+  'javascript:1',
+]
+export const oddText = (dice: SeededRandom): string => dice.of(ODD_TEXTS)
+
+/** A text that was right, and is a little wrong. */
+export function mutateText(dice: SeededRandom, given: string): string {
+  let text = given
+  for (let left = 1 + dice.below(3); left > 0; left--) {
+    const at = dice.below(text.length + 1)
+    switch (dice.below(8)) {
+      case 0:
+        text = text.slice(0, at) + String.fromCharCode(dice.below(0x250)) + text.slice(at + 1)
+        break
+      case 1:
+        text = text.slice(0, at)
+        break
+      case 2:
+        text = text.slice(0, at) + dice.of(ODD_TEXTS) + text.slice(at)
+        break
+      case 3:
+        text = dice.in100(50) ? text.toUpperCase() : text.toLowerCase()
+        break
+      case 4:
+        text = text.slice(0, at) + text.slice(at + 1 + dice.below(5))
+        break
+      case 5:
+        text = text + text
+        break
+      case 6:
+        text = dice.of(ODD_TEXTS)
+        break
+      default:
+        text =
+          text.slice(0, at) +
+          dice.of([...'0123456789abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ:.-+/']) +
+          text.slice(at + 1)
+    }
+  }
+  return text
+}
+
+/** A value that no schema means. */
+export function oddValue(dice: SeededRandom): unknown {
+  switch (dice.below(12)) {
+    case 0:
+      return null
+    case 1:
+      return dice.in100(50)
+    case 2:
+      return dice.of([
+        0,
+        -1,
+        1,
+        1.5,
+        -0,
+        1e21,
+        1e308,
+        2 ** 31,
+        2 ** 32,
+        2 ** 53,
+        -(2 ** 63),
+        2 ** 64,
+        1e-7,
+        5e-324,
+      ])
+    case 3:
+      return []
+    case 4:
+      return {}
+    case 5:
+      return [oddText(dice), [[[[]]]], null]
+    case 6:
+      return { [oddText(dice)]: oddText(dice), constructor: 1, toString: null, length: -1 }
+    case 7:
+      return JSON.parse('{"__proto__":{"role":"full"},"hasOwnProperty":1}') as unknown
+    case 8:
+      return Array.from({ length: 200 }, (_, at) => at)
+    case 9:
+      return JSON.parse('['.repeat(60) + ']'.repeat(60)) as unknown
+    default:
+      return oddText(dice)
+  }
+}
+
+/** JSON that was right: one of its values replaced, left out, doubled, or another beside it. */
+export function mutateJson(dice: SeededRandom, given: unknown): unknown {
+  const value = structuredClone(given)
+  const places: { holder: Record<string, unknown> | unknown[]; key: string | number }[] = []
+  const walk = (inner: unknown): void => {
+    if (typeof inner !== 'object' || inner === null) return
+    for (const key of Array.isArray(inner) ? inner.keys() : Object.keys(inner)) {
+      places.push({ holder: inner as Record<string, unknown>, key })
+      walk((inner as Record<string, unknown>)[key])
+    }
+  }
+  walk(value)
+  if (places.length === 0 || dice.in100(3)) return oddValue(dice)
+  for (let left = 1 + dice.below(2); left > 0; left--) {
+    const { holder, key } = dice.of(places)
+    const list = holder as Record<string | number, unknown>
+    // What was left out before may be inherited.
+    const old = Object.hasOwn(list, key) ? list[key] : null
+    switch (dice.below(8)) {
+      case 0:
+        if (Array.isArray(holder)) holder.splice(Number(key), 1)
+        else delete list[key]
+        break
+      case 1:
+        if (Array.isArray(holder)) holder.push(old)
+        else
+          Object.defineProperty(list, oddText(dice).slice(0, 300), {
+            value: oddValue(dice),
+            enumerable: true,
+            configurable: true,
+            writable: true,
+          })
+        break
+      case 2:
+        if (typeof old === 'string') list[key] = mutateText(dice, old)
+        else if (typeof old === 'number')
+          list[key] = dice.of([old + 1, -old, old * 1e15, old + 0.5, String(old)])
+        else list[key] = oddValue(dice)
+        break
+      case 3:
+        if (typeof old === 'string') list[key] = mutateText(dice, old)
+        else list[key] = [old]
+        break
+      case 4:
+        if (typeof old === 'string' && /^([0-9a-f]{2})+$/i.test(old))
+          list[key] = Buffer.from(
+            mutateBytes(dice, Buffer.from(old, 'hex'), [dice.bytes(40)]),
+          ).toString('hex')
+        else list[key] = oddValue(dice)
+        break
+      case 5: {
+        const other = dice.of(places)
+        if (Object.hasOwn(other.holder, other.key))
+          list[key] = structuredClone((other.holder as Record<string | number, unknown>)[other.key])
+        break
+      }
+      default:
+        list[key] = oddValue(dice)
+    }
+  }
+  return value
+}

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { loadRegistry } from '@custody/chains'
+import * as fc from '../../../test/property.ts'
+import { scanLoop } from '../src/deposits/scanner.ts'
+import { HeadPolling } from '../src/engine/head-polling.ts'
+import { useDatabase, World } from './deposits-support.ts'
+
+/**
+ * How often an endpoint is asked for its head: by the blocks that come, and by what its plan
+ * allows.
+ */
+const database = useDatabase()
+const POLL_MS = 5000
+const DAY_MS = 86_400_000
+
+test('a look each poll, or each tenth of a block, and at least every 30 seconds', () => {
+  const pauseOf = (blockMs: number | undefined) =>
+    new HeadPolling({ blockMs, perDay: undefined, environment: { now: () => 0 } }).pauseMs(POLL_MS)
+  assert.deepEqual(
+    [undefined, 200, 12_000, 60_000, 150_000, 600_000, 10 ** 9].map(pauseOf),
+    [5000, 5000, 5000, 6000, 15_000, 30_000, 30_000],
+  )
+})
+
+test('each main network says how often its blocks come, and no local one does', () => {
+  assert.deepEqual(
+    loadRegistry('mainnet')
+      .networks.filter(({ block_ms: ms }) => !ms)
+      .map(({ code }) => code),
+    [],
+  )
+  assert.deepEqual(
+    loadRegistry('local')
+      .networks.filter(({ block_ms: ms }) => ms !== undefined)
+      .map(({ code }) => code),
+    [],
+  )
+})
+
+/**
+ * Requests of a day in which only the head is looked at, `each` requests a time, and whatever else
+ * is asked.
+ */
+function dayOf(perDay: number, each: number, otherPerHour = 0): number {
+  let now = 0
+  let asked = 0
+  const pace = new HeadPolling({ blockMs: undefined, perDay, environment: { now: () => now } })
+  const ask = (count: number) => {
+    asked += count
+    for (let at = 0; at < count; at++) pace.asked()
+  }
+  for (let hour = 0; now < DAY_MS;) {
+    ask(each)
+    now += pace.pauseMs(POLL_MS)
+    if (now >= (hour + 1) * 3_600_000) {
+      hour++
+      ask(otherPerHour)
+    }
+  }
+  return asked
+}
+
+test('looking keeps within the plan, whatever else is asked of it, down to once a minute', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 5000, max: 200_000 }),
+      fc.integer({ min: 1, max: 3 }),
+      fc.integer({ min: 0, max: 3000 }),
+      (perDay, each, others) => {
+        const asked = dayOf(perDay, each, others)
+        const least = (DAY_MS / 60_000) * each + others * 24
+        // An hour's worth may be used before, and the last hour's burst comes when it comes.
+        const most = Math.max(perDay, least) * 1.05 + perDay / 24 + others + each
+        assert.ok(asked <= most, `${asked} of ${perDay}; ${least} at least`)
+      },
+    ),
+    { numRuns: 60 },
+  )
+})
+
+test('a plan that suffices is no reason to look more seldom, and a burst slows no more than its hour', () => {
+  assert.equal(dayOf(100_000, 2), Math.ceil(DAY_MS / POLL_MS) * 2)
+  let now = 0
+  const pace = new HeadPolling({
+    blockMs: undefined,
+    perDay: 24_000,
+    environment: { now: () => now },
+  })
+  for (let at = 0; at < 1_000_000; at++) pace.asked()
+  assert.equal(pace.pauseMs(POLL_MS), 60_000)
+  now += 2 * 3_600_000
+  assert.equal(pace.pauseMs(POLL_MS), POLL_MS)
+})
+
+test('the scan rests after it has come to the head, and not while blocks are left or the endpoint fails; a clock set back ends the rest', async () => {
+  await database.started
+  const world = new World(database.get(), 'utxo')
+  await world.open()
+  await world.tenant('alice')
+  await world.scan()
+  const { services } = world
+  Object.assign(services.settings, { pollMs: POLL_MS })
+  const chain = Object.assign(services.networks.get('BTC'), {
+    pace: new HeadPolling({
+      blockMs: 600_000,
+      perDay: undefined,
+      environment: { now: () => world.now },
+    }),
+  })
+  let looks = 0
+  let fails = false
+  const tip = world.chain.tip.bind(world.chain)
+  world.chain.tip = async () => {
+    looks++
+    if (fails) throw new Error('away')
+    return tip()
+  }
+  const loop = scanLoop(services, chain, async () => new Set(['BTC']))
+  const run = () => loop.run(new AbortController().signal)
+  const minutes = async (count: number) => {
+    looks = 0
+    for (let at = 0; at < (count * 60_000) / POLL_MS; at++) {
+      while (await run().catch(() => false));
+      world.now += POLL_MS
+    }
+    return looks
+  }
+  assert.equal(await minutes(10), 20)
+  world.chain.mine()
+  assert.equal(await minutes(1), 2)
+  fails = true
+  assert.equal(await minutes(1), 12, 'a failing endpoint is asked again as ever')
+  fails = false
+  assert.equal(await minutes(1), 2)
+  world.now -= 7 * DAY_MS
+  assert.equal(await minutes(1), 2)
+})

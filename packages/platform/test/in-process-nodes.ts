@@ -1,0 +1,224 @@
+import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { assemble, loadRegistry, signing, type Network } from '@custody/chains'
+import { platformCall } from '../../signer/src/api/index.ts'
+import { errorAnswer, Refusal } from '../../signer/src/errors.ts'
+import { HostClock } from '../../signer/src/transport/host-clock.ts'
+import type { Peers } from '../../signer/src/transport/peers.ts'
+import type { NodeContext } from '../../signer/src/node-context.ts'
+import { Judge } from '../../signer/src/policy/judge.ts'
+import { accountOf, isNonceGap } from '../../signer/src/policy/nonce.ts'
+import type { Order, Verdict } from '../../signer/src/policy/order.ts'
+import { Store } from '../../signer/src/store/index.ts'
+import { NodeRefused, NodeUnavailable, type SignerNodes } from '../src/signing/nodes.ts'
+import { WholeKeys } from './whole-keys.ts'
+
+/**
+ * The rules and records of real signer nodes in this process, without their sockets and rounds:
+ * what they admit is signed with one whole key. Their entrance (`platformCall`) reads the same text
+ * that it reads over TLS.
+ */
+const registry = loadRegistry('local')
+const shared = new WholeKeys(7)
+/** Of every room that was not given keys of its own. */
+export const publicKeyAt = shared.at.secp256k1
+
+/**
+ * What a step of signing meets; `undefined`: nothing out of the ordinary. `torn`: one node has
+ * written it down, and the other ends.
+ */
+export type Fault = 'refuse' | 'lost' | 'away' | 'torn' | undefined
+
+/** The same each time: a simulation's story is not to depend on it. */
+function identityOf(node: number): KeyObject {
+  const secret = createHash('sha256').update(`identity of node ${node}`).digest()
+  return createPrivateKey({
+    key: Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), secret]),
+    format: 'der',
+    type: 'pkcs8',
+  })
+}
+
+export class InProcessNodes {
+  readonly home = mkdtempSync(join(tmpdir(), 'custody-nodes-'))
+  readonly #nodes = new Map<number, NodeContext>()
+  /** Asked before every signature: `lost` signs and loses the answer. */
+  fault: (order: Order) => Fault = () => undefined
+  now: () => number
+  /** How far a node's clock is off, in milliseconds. */
+  readonly offMs = new Map<number, number>()
+
+  readonly #keys: WholeKeys
+
+  constructor(count: number, now: () => number = () => Date.now(), keys: WholeKeys = shared) {
+    this.now = now
+    this.#keys = keys
+    const identities = new Map<number, KeyObject>()
+    for (let node = 1; node <= count; node++) {
+      identities.set(node, createPublicKey(identityOf(node)))
+      this.#start(node, identities)
+    }
+    this.#identities = identities
+  }
+
+  readonly #identities: ReadonlyMap<number, KeyObject>
+
+  #start(node: number, identities: ReadonlyMap<number, KeyObject>): void {
+    const keys = this.#keys
+    const store = new Store(
+      join(this.home, `record-${node}.sqlite`),
+      () => this.now() + (this.offMs.get(node) ?? 0),
+    )
+    const judge = new Judge({
+      registry,
+      store,
+      identities,
+      budgetFeeCaps: 10_000,
+      keyOf: async (_workspace, curve) => ({ ...keys.keys[curve], publicKeyAt: keys.at[curve] }),
+    })
+    const coordinator = {
+      sign: async (order: Order, partner: number) => (await this.#sign(node, partner, [order]))[0],
+      signAll: (orders: Order[], partner: number) => this.#sign(node, partner, orders),
+    }
+    const peers = {
+      nodes: [...identities.keys()].filter((each) => each !== node),
+      call: async (peer: number) => ({ clock: this.now() + (this.offMs.get(peer) ?? 0) }),
+    } as unknown as Peers
+    this.#nodes.set(node, {
+      store,
+      hostClock: new HostClock({ store, peers, log: () => undefined }),
+      registry,
+      judge,
+      coordinator,
+      config: { node, identity: identityOf(node) },
+      restoring: () => false,
+    } as unknown as NodeContext)
+  }
+
+  /** A node ends and starts again: it knows what its record says. */
+  restart(node: number): void {
+    this.#nodes.get(node)?.store.close()
+    this.#start(node, this.#identities)
+  }
+
+  enrol(enrolment: {
+    api_key: string
+    public_key_pem: string
+    role: 'full'
+    workspace: string
+    sub_account: number
+  }): void {
+    for (const { store } of this.#nodes.values())
+      store.append('enrol', { ...enrolment, sub_account_name: `sub-${enrolment.sub_account}` })
+  }
+
+  /**
+   * What nodes write down in a moment is written down now: a simulation's story is not to depend on
+   * when that is.
+   */
+  flush(): void {
+    for (const { store } of this.#nodes.values()) store.flush()
+  }
+
+  /** As `SignerNodes.call`, through the nodes' own entrance. */
+  async call(node: number, method: string, path: string, body: unknown): Promise<unknown> {
+    const parts = this.#nodes.get(node)
+    if (!parts) throw new NodeUnavailable(node, 'is not there')
+    try {
+      return (await platformCall(parts, method, path, JSON.stringify(body))).body
+    } catch (error) {
+      if (error instanceof NodeUnavailable) throw error
+      const answer = errorAnswer(error)
+      if (answer.status >= 500) throw error
+      throw new NodeRefused(node, answer.status, answer.body)
+    }
+  }
+
+  async #sign(first: number, second: number, orders: readonly Order[]): Promise<unknown[]> {
+    const faults = orders.map((order) => this.fault(order))
+    const at = faults.indexOf('refuse')
+    if (at >= 0) throw new Refusal('SHAPE', 'refused by the test', orders.length > 1 ? { at } : {})
+    if (faults.includes('away')) throw new NodeUnavailable(first, 'is away')
+    const pair = [first, second].map((node) => this.#nodes.get(node) as NodeContext)
+    const judged: Verdict[][] = []
+    for (const parts of pair) {
+      try {
+        const verdicts = await parts.judge.judgeAll(orders)
+        this.#learn(parts, verdicts[0] as Verdict)
+        parts.judge.assertAllAllowed(verdicts)
+        judged.push(verdicts)
+      } catch (error) {
+        // What the partner refuses is passed on with its number: the first would sign with another.
+        if (!(error instanceof Refusal) || parts === pair[0]) throw error
+        throw new Refusal(error.code, error.message, { ...error.detail, node: second })
+      }
+    }
+    const signed = orders.map(({ unsigned }) => {
+      const { curve } = registry.network(unsigned.network) as Network
+      const made = signing(registry, unsigned, this.#keys.at[curve]).map(({ message, path }) =>
+        this.#keys.sign(curve, message, path),
+      )
+      const { hash, raw } = assemble(registry, unsigned, made, this.#keys.at[curve])
+      return {
+        signatures: made.map(({ signature, recoveryId }) => ({
+          signature: Buffer.from(signature).toString('hex'),
+          recovery_id: recoveryId,
+        })),
+        hash,
+        raw,
+      }
+    })
+    for (const [of, { judge, store }] of pair.entries()) {
+      const session = {
+        sessions: [],
+        partner: (pair[1 - of] as NodeContext).config.node,
+        peer_head: null,
+      }
+      const steps = judge.admitAll(
+        judged[of] as Verdict[],
+        orders.map(() => session),
+      )
+      if (faults.includes('torn')) throw new NodeUnavailable(second, 'ended in mid-round')
+      for (const [each, step] of steps.entries()) {
+        if (!step.signed)
+          store.append('signed', {
+            step_height: step.height,
+            ...(signed[each] as (typeof signed)[number]),
+          })
+      }
+    }
+    if (faults.includes('lost')) throw new NodeUnavailable(first, 'no answer')
+    return signed.map(({ signatures }) => ({ signatures }))
+  }
+
+  /** A node asks its peers for what they signed without it. */
+  #learn({ store }: NodeContext, verdict: Verdict): void {
+    const account = accountOf(verdict)
+    if (account === null || !isNonceGap(store.state, verdict)) return
+    for (const [from, peer] of this.#nodes) {
+      const nonce = peer.store.state.nonces.get(account)
+      if (nonce !== undefined && nonce > (store.state.nonces.get(account) ?? -1n))
+        store.append('nonce', { account, nonce: nonce.toString(), from })
+    }
+  }
+
+  /** What the platform has of them. */
+  get signers(): SignerNodes {
+    const peers = [...this.#nodes.keys()].map((node) => ({ node }))
+    return {
+      peers,
+      call: (node: number, method: string, path: string, body: unknown) =>
+        this.call(node, method, path, body),
+      verify: () => true,
+      penalise: () => undefined,
+      isPenalised: () => false,
+    } as unknown as SignerNodes
+  }
+
+  close(): void {
+    for (const { store } of this.#nodes.values()) store.close()
+    rmSync(this.home, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,215 @@
+import { lookup } from 'node:dns'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { startEmbeddedPostgres, type EmbeddedPostgres } from '../src/database/embedded.ts'
+import { openDatabase, type Database, type Queryable } from '../src/database/pool.ts'
+import { systemEnvironment } from '../src/environment.ts'
+import { startPlatform, type RunningPlatform } from '../src/app/platform.ts'
+import type { Runtime } from '../src/app/runtime.ts'
+import type { Devnet } from '../../devnet/src/devnet.ts'
+import { chainsFetch } from './chains-fetch.ts'
+import { startOperatorServer } from '../src/operator/server.ts'
+import { readSettings } from '../src/settings/settings.ts'
+
+/** What a platform hears of the world while it sleeps, and once it is dead: nothing. */
+class FaultInjector {
+  isDead = false
+  #awake: Promise<void> = Promise.resolve()
+  #wake: () => void = () => undefined
+
+  sleep(): void {
+    this.#awake = new Promise((resolve) => (this.#wake = resolve))
+  }
+
+  wake(): void {
+    this.#wake()
+  }
+
+  /** Resolves at once, when it wakes, or never. */
+  async drawn(): Promise<void> {
+    await this.#awake
+    if (this.isDead) await new Promise(() => undefined)
+  }
+
+  /**
+   * Something asked of the outside: what is asked by the dead is not done, and no answer reaches
+   * them.
+   */
+  over<Arguments extends unknown[], Result>(
+    ask: (...given: Arguments) => Promise<Result>,
+  ): (...given: Arguments) => Promise<Result> {
+    return async (...given) => {
+      await this.drawn()
+      try {
+        return await ask(...given)
+      } finally {
+        await this.drawn()
+      }
+    }
+  }
+}
+
+/** The process has ended within a database transaction: the server rolls it back. */
+class EndedWithin extends Error {}
+
+function breathingDatabase(database: Database, breath: FaultInjector): Database {
+  const within = (tx: Queryable): Queryable => {
+    const query: Queryable['query'] = async (text, values) => {
+      if (breath.isDead) throw new EndedWithin()
+      return tx.query(text, values)
+    }
+    return { ...tx, query, one: async (text, values) => (await query(text, values))[0] as never }
+  }
+  const query = breath.over(database.query) as Database['query']
+  return {
+    ...database,
+    query,
+    one: async (text, values) => (await query(text, values))[0] as never,
+    transaction: breath.over((work: (tx: Queryable) => Promise<unknown>) =>
+      database.transaction((tx) => work(within(tx))),
+    ) as never,
+  }
+}
+
+/**
+ * A platform in this process, as `npm start` runs it in one of its own: the same start, HTTP port,
+ * operator's socket, database server and loops. Killing it costs nothing: from one moment on it
+ * neither asks nor hears anything.
+ */
+export class InProcessPlatform {
+  readonly #home: string
+  readonly #chains: Devnet
+  readonly #hear: (text: string) => void
+  readonly #now: () => number
+  #postgres: EmbeddedPostgres | null = null
+  #running: RunningPlatform | null = null
+  #breath = new FaultInjector()
+  #ended: Promise<void> = Promise.resolve()
+  /** It dies at the commit of this name. */
+  dieAt: string | null = null
+
+  /** @param now the platform's clock, in milliseconds since 1970 */
+  constructor(home: string, chains: Devnet, hear: (text: string) => void, now: () => number) {
+    this.#home = home
+    this.#chains = chains
+    this.#hear = hear
+    this.#now = now
+  }
+
+  /** @returns its base URL */
+  async start(env: Record<string, string>): Promise<string> {
+    this.#postgres ??= await startEmbeddedPostgres(this.#home)
+    const { url: database, pid } = this.#postgres
+    const breath = new FaultInjector()
+    this.#breath = breath
+    const real = systemEnvironment()
+    const running = Promise.withResolvers<RunningPlatform>()
+    const ended = Promise.withResolvers<void>()
+    this.#ended = ended.promise
+    this.#die = () => {
+      breath.isDead = true
+      breath.wake()
+      void running.promise.then((platform) => platform.abandon()).then(ended.resolve, ended.reject)
+    }
+    const world: Runtime = {
+      environment: {
+        ...real,
+        now: this.#now,
+        sleep: breath.over(real.sleep),
+        checkpoint: (name) => {
+          if (name === this.dieAt && !breath.isDead) this.#die()
+          if (breath.isDead) throw new EndedWithin()
+        },
+      },
+      fetch: breath.over(chainsFetch(this.#chains)),
+      resolve: lookup,
+      openDatabase: (address, options) => breathingDatabase(openDatabase(address, options), breath),
+      startPostgres: async () => ({
+        url: database,
+        adopted: true,
+        pid,
+        stop: async () => undefined,
+      }),
+      startLocal: async () => ({
+        devnetUrl: this.#chains.url,
+        ready: Promise.resolve(),
+        stop: async () => undefined,
+      }),
+      log: { write: this.#hear },
+    }
+    // Most tests never change a price, and asking for all of them each second is a sixth of what an
+    // idle platform does.
+    const settings = readSettings({
+      CUSTODY_HOME: this.#home,
+      PORT: '0',
+      CUSTODY_LOG_LEVEL: 'warn',
+      CUSTODY_PRICE_REFRESH_S: '10',
+      ...env,
+    })
+    try {
+      this.#running = await startPlatform(settings, startOperatorServer, world)
+    } catch (error) {
+      // It has let go of everything, and there is nobody to kill.
+      breath.isDead = true
+      ended.resolve()
+      throw error
+    }
+    running.resolve(this.#running)
+    const url = `http://${settings.host}:${this.#running.port}`
+    writeFileSync(join(this.#home, 'url'), url)
+    return url
+  }
+
+  #die: () => void = () => undefined
+
+  /** Resolves once it is dead and has let go of everything. */
+  get ended(): Promise<void> {
+    return this.#ended
+  }
+
+  kill(): Promise<void> {
+    if (!this.#breath.isDead) this.#die()
+    return this.#ended
+  }
+
+  /** Ends in order, and its database server with it. */
+  async stop(): Promise<void> {
+    if (!this.#breath.isDead) await this.#running?.stop()
+    this.#breath.isDead = true
+    await this.#postgres?.stop()
+    this.#postgres = null
+  }
+
+  /** Nothing is asked and nothing heard meanwhile. */
+  async asleep<T>(run: () => Promise<T>): Promise<T> {
+    this.#breath.sleep()
+    try {
+      return await run()
+    } finally {
+      this.#breath.wake()
+    }
+  }
+
+  /** No node answers meanwhile; what was asked of them is answered afterwards, or too late. */
+  async withoutNodes<T>(run: () => Promise<T>): Promise<T> {
+    const { signers } = (this.#running as RunningPlatform).services
+    const awake = Promise.withResolvers<void>()
+    const { call } = signers
+    signers.call = async (...given) => {
+      await awake.promise
+      return call.apply(signers, given) as never
+    }
+    try {
+      return await run()
+    } finally {
+      signers.call = call
+      awake.resolve()
+    }
+  }
+
+  /** Ends it and its database server. */
+  async remove(): Promise<void> {
+    if (!this.#breath.isDead) await this.kill()
+    await this.stop()
+  }
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PRIORITY_MS, LoadMonitor, systemMeters, type Meters } from '../src/load-monitor.ts'
+
+test('a burst goes first for two seconds, and again only as long as requests were few meanwhile', async () => {
+  let now = 0
+  const pressure = new LoadMonitor(() => now)
+  const seen = () => [pressure.isBurst, pressure.isHigh]
+  const answers: (() => void)[] = []
+  const answered = () => new Promise<void>((resolve) => answers.push(resolve))
+  const ask = (count: number) => Array.from({ length: count }, () => pressure.during(answered))
+  const asked = ask(7)
+  assert.deepEqual(seen(), [false, false], 'seven are no crowd')
+  asked.push(...ask(1))
+  assert.deepEqual(seen(), [true, true])
+  now += PRIORITY_MS - 1
+  assert.deepEqual(seen(), [true, true])
+  now += 1
+  assert.equal(pressure.isBurst, false, 'nothing waits for longer')
+  answers.pop()?.()
+  await asked.pop()
+  now += 300
+  asked.push(...ask(1))
+  assert.equal(pressure.isBurst, true)
+  now += 299
+  assert.equal(pressure.isBurst, true)
+  now += 1
+  assert.equal(pressure.isBurst, false)
+  for (const answer of answers.splice(0)) answer()
+  await Promise.all(asked.splice(0))
+  now += 10 * PRIORITY_MS
+  asked.push(...ask(8))
+  now += PRIORITY_MS
+  assert.equal(pressure.isBurst, false, 'a long rest makes no longer burst')
+  for (const answer of answers) answer()
+  await Promise.all(asked)
+})
+
+/** Meters that stand still until a test advances them. */
+class FakeMeters implements Meters {
+  readonly #loop = { all: 0, busy: 0 }
+  readonly #processors = { all: 0, busy: 0 }
+  loop = () => ({ ...this.#loop })
+  processors = () => ({ ...this.#processors })
+
+  /** Lets time pass; `loop` and `machine` are the shares of it in which each is busy. */
+  pass(ms: number, { loop = 0, machine = 0 } = {}): void {
+    this.#loop.all += ms
+    this.#loop.busy += ms * loop
+    this.#processors.all += 2 * ms
+    this.#processors.busy += 2 * ms * machine
+  }
+}
+
+test('other work makes way while many requests last and the event loop or the machine is full, and only then', async () => {
+  let now = 0
+  const meters = new FakeMeters()
+  const pressure = new LoadMonitor(() => now, meters)
+  const answers: (() => void)[] = []
+  const ask = () => pressure.during(() => new Promise<void>((resolve) => answers.push(resolve)))
+  const asked = Array.from({ length: 8 }, ask)
+  now += PRIORITY_MS
+  meters.pass(120, { loop: 0.1 })
+  assert.equal(
+    pressure.isHigh,
+    false,
+    'the requests wait for something else: the event loop is idle',
+  )
+  meters.pass(120, { loop: 1 })
+  assert.equal(pressure.isHigh, true)
+  meters.pass(49)
+  assert.equal(pressure.isHigh, true, 'the last result counts until 50 ms have passed')
+  meters.pass(1)
+  assert.equal(pressure.isHigh, false)
+  meters.pass(100, { loop: 0.9 })
+  assert.equal(pressure.isHigh, true, '90 % is full')
+  meters.pass(100, { loop: 0.89 })
+  assert.equal(pressure.isHigh, false, 'less is not')
+  answers[0]?.()
+  await asked[0]
+  meters.pass(120, { loop: 1 })
+  assert.equal(pressure.isHigh, false, 'seven requests are few')
+  const failed = pressure.during(async () => {
+    throw new Error('refused')
+  })
+  await assert.rejects(failed, /refused/)
+  assert.equal(pressure.isHigh, false, 'a request that failed is no longer counted')
+  asked.push(ask())
+  meters.pass(120, { loop: 1 })
+  assert.equal(pressure.isHigh, true, 'eight requests wait again')
+  meters.pass(1000, { machine: 0.94 })
+  assert.equal(pressure.isHigh, false, '94 % of all processors is not full')
+  meters.pass(60, { machine: 0.95 })
+  assert.equal(
+    pressure.isHigh,
+    true,
+    'the event loop is idle, and all processors of its machine are busy',
+  )
+  meters.pass(60)
+  assert.equal(pressure.isHigh, false, 'they are no longer busy')
+  for (const answer of answers) answer()
+  await Promise.all(asked)
+})
+
+test('the meters of this process advance, and are busy for a part of their time', async () => {
+  const pressure = new LoadMonitor()
+  assert.equal(pressure.isHigh, false, 'there is no request')
+  const [before, began] = [systemMeters.processors(), systemMeters.loop()]
+  // Both count whole moments of the system, so the first reading may be unchanged for a while.
+  while (systemMeters.processors().all === before.all || systemMeters.loop().all === began.all)
+    await sleep(10)
+  for (const { all, busy } of [systemMeters.processors(), systemMeters.loop()])
+    assert.ok(busy > 0 && busy <= all, `${busy} of ${all}`)
+})

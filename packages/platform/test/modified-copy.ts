@@ -1,0 +1,124 @@
+import { spawnSync } from 'node:child_process'
+import {
+  appendFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+const HEAVY = new Set(['node_modules', 'target'])
+
+type Registry = Record<'networks' | 'assets' | 'coins', Record<string, unknown>[]>
+
+/**
+ * A copy of the source tree in which somebody has changed something; installed packages are the
+ * original's.
+ */
+export class ModifiedCopy {
+  readonly root = mkdtempSync(join(tmpdir(), 'custody-copy-'))
+
+  constructor() {
+    for (const name of ['packages', 'scripts', 'test']) {
+      cpSync(join(ROOT, name), join(this.root, name), {
+        recursive: true,
+        filter: (path) => !HEAVY.has(basename(path)),
+      })
+    }
+    for (const name of ['package.json', 'package-lock.json', 'tsconfig.json'])
+      cpSync(join(ROOT, name), join(this.root, name))
+    // What answers are held against.
+    cpSync(join(ROOT, 'docs', 'openapi.json'), join(this.root, 'docs', 'openapi.json'))
+    const modules = join(this.root, 'node_modules')
+    mkdirSync(join(modules, '@custody'), { recursive: true })
+    for (const name of readdirSync(join(ROOT, 'node_modules')))
+      if (name !== '@custody' && name !== '.bin')
+        symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
+    for (const name of readdirSync(join(this.root, 'packages'))) {
+      symlinkSync(join(this.root, 'packages', name), join(modules, '@custody', name))
+      const own = join(ROOT, 'packages', name, 'node_modules')
+      if (readdirSync(join(ROOT, 'packages', name)).includes('node_modules'))
+        symlinkSync(own, join(this.root, 'packages', name, 'node_modules'))
+    }
+  }
+
+  /** Runs a program of the copy with Node. */
+  node(...args: string[]): { status: number | null; output: string } {
+    // Not as a part of the run that this is in.
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+      encoding: 'utf8',
+      env,
+      cwd: this.root,
+    })
+    return { status, output: stdout + stderr }
+  }
+
+  /**
+   * What the copy has that the original has not, and what both have and differs: files, by path.
+   */
+  changes(): { added: string[]; changed: string[] } {
+    const filesOf = (root: string) =>
+      ['packages', 'scripts']
+        .flatMap((folder) =>
+          readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
+            join(folder, name),
+          ),
+        )
+        .filter(
+          (path) =>
+            !path.split('/').some((part) => HEAVY.has(part)) && statSync(join(root, path)).isFile(),
+        )
+    const before = new Set(filesOf(ROOT))
+    const now = filesOf(this.root)
+    const differs = (path: string) =>
+      !readFileSync(join(ROOT, path)).equals(readFileSync(join(this.root, path)))
+    return {
+      added: now.filter((path) => !before.has(path)).sort(),
+      changed: now.filter((path) => before.has(path) && differs(path)).sort(),
+    }
+  }
+
+  /** Adds a line to the end of a file. */
+  append(path: string, line: string): void {
+    appendFileSync(join(this.root, path), line)
+  }
+
+  /** Adds lines to the asset registry, each to the list that lines of its kind are in. */
+  addToRegistry(lines: readonly Record<string, unknown>[]): void {
+    const file = join(this.root, 'packages', 'chains', 'data', 'registry.json')
+    const registry = JSON.parse(readFileSync(file, 'utf8')) as Registry
+    for (const line of lines)
+      registry['asset_name' in line ? 'assets' : 'code' in line ? 'networks' : 'coins'].push(line)
+    writeFileSync(file, JSON.stringify(registry))
+  }
+
+  /** Runs one test file of the copy. */
+  test(path: string): { status: number | null; output: string } {
+    return this.node('--test', path)
+  }
+
+  remove(): void {
+    rmSync(this.root, { recursive: true, force: true })
+  }
+}
+
+/** The blocks of one language below a document's heading, in order. */
+export function fencedBlocks(document: string, heading: string, language: string): string[] {
+  const text =
+    readFileSync(join(ROOT, document), 'utf8')
+      .split(/^## /m)
+      .find((section) => section.startsWith(`${heading}\n`)) ?? ''
+  return [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'gm'))].map(
+    (match) => match[1] as string,
+  )
+}

@@ -1,0 +1,175 @@
+import { readFileSync } from 'node:fs'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { TEXT_AMOUNTS } from '../src/http/amounts.ts'
+import { withTextAmounts } from '../src/http/openapi/text-amounts.ts'
+
+type Schema = { [key: string]: unknown }
+interface Operation {
+  operationId: string
+  requestBody?: { content: Record<string, Media> }
+  responses: Record<string, { $ref?: string; headers?: object; content?: Record<string, Media> }>
+}
+interface Media {
+  schema: Schema
+  example?: unknown
+}
+
+/** The committed document, which `openapi.test.ts` holds against the endpoints. */
+export const document = JSON.parse(
+  readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8'),
+) as {
+  paths: Record<string, Record<string, Operation>>
+  components: {
+    schemas: Record<string, Schema>
+    responses: Record<string, { 'x-codes': string[]; content: Record<string, Media> }>
+  }
+}
+
+/** What every answer carries. */
+const HEADERS = [
+  'x-request-id',
+  'x-rate-limit-remaining',
+  'x-rate-limit-limit',
+  'x-rate-limit-reset',
+]
+
+/**
+ * A field that the document does not name is a fault here, while callers are told to pass over
+ * such.
+ */
+function closed(value: unknown, isPart = false): unknown {
+  if (Array.isArray(value)) return value.map((each) => closed(each, isPart))
+  if (typeof value !== 'object' || value === null) return value
+  const found = Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, closed(inner, key === 'allOf')]),
+  ) as Schema
+  const isOpen =
+    found['type'] === 'object' &&
+    'properties' in found &&
+    found['additionalProperties'] === undefined
+  return isOpen && !isPart ? { ...found, additionalProperties: false } : found
+}
+
+let ajv: Ajv2020 | undefined
+const compiled = new Map<string, ValidateFunction>()
+
+/**
+ * What checks a schema of the document, made at its first use.
+ * @param pointer JSON pointer into the document, without its `#`
+ * @param of the document, or the one whose amounts are texts
+ */
+function validator(pointer: string, of: 'api' | 'texts'): ValidateFunction {
+  const known = compiled.get(of + pointer)
+  if (known) return known
+  if (!ajv) {
+    ajv = new Ajv2020({
+      strict: false,
+      validateFormats: true,
+      allErrors: false,
+      code: { optimize: false },
+    })
+    ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/)
+    ajv.addFormat('uri', /^https?:\/\/\S+$/)
+    for (const name of ['decimal', 'double', 'uuid']) ajv.addFormat(name, true)
+    for (const [name, each] of [
+      ['api', document],
+      ['texts', withTextAmounts(document as never) as typeof document],
+    ] as const) {
+      ajv.addSchema(
+        {
+          ...each,
+          components: closed(each.components) as object,
+          paths: closed(each.paths) as object,
+        },
+        name,
+      )
+    }
+  }
+  const made = ajv.compile({ $ref: `${of}#${pointer}` })
+  compiled.set(of + pointer, made)
+  return made
+}
+
+const escaped = (part: string) =>
+  encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))
+
+/** Validates a value by a schema of the document. @returns what is wrong, or null */
+export function violationOf(
+  pointer: readonly string[],
+  value: unknown,
+  of: 'api' | 'texts' = 'api',
+): string | null {
+  const check = validator(pointer.map((part) => `/${escaped(part)}`).join(''), of)
+  return check(value)
+    ? null
+    : (check.errors ?? [])
+        .map(
+          ({ instancePath, message, params }) =>
+            `${instancePath || 'the body'} ${message} ${JSON.stringify(params)}`,
+        )
+        .join('; ')
+}
+
+const paths = Object.keys(document.paths)
+  .map((template) => ({
+    template,
+    pattern: new RegExp(
+      `^${template.replaceAll(/[.*+?^$()|[\]\\]/g, String.raw`\$&`).replaceAll(/\{\w+\}/g, '[^/]+')}$`,
+    ),
+  }))
+  .sort((a, b) => Number(a.template.includes('{')) - Number(b.template.includes('{')))
+
+export interface Answered {
+  method: string
+  path: string
+  status: number
+  headers: Headers
+  text: string
+}
+
+/**
+ * Holds an answer against the document: its status, its headers, its content type, its body, an
+ * error's code. What is no operation of the document is passed over: pages, paths that are not
+ * there, other methods.
+ *
+ * @throws Error that says what the document does not
+ */
+export function assertMatchesDocument({ method, path, status, headers, text }: Answered): void {
+  const plain = path.split('?', 1)[0] as string
+  const found = paths.find(({ pattern }) => pattern.test(plain))
+  const verb = method.toLowerCase()
+  const operation = found && document.paths[found.template]?.[verb]
+  if (!found || !operation || status === 405) return
+  const fail = (what: string): never => {
+    throw new Error(
+      `docs/openapi.json, ${operation.operationId}: ${what}; ${method} ${path} was answered ${status} ${text.slice(0, 600)}`,
+    )
+  }
+  const response =
+    operation.responses[String(status)] ?? fail(`the status ${status} is not described`)
+  const missing = HEADERS.find((name) => headers.get(name) === null)
+  if (missing !== undefined) fail(`the header ${missing} is missing`)
+  const reference = response.$ref?.split('/').at(-1)
+  const content =
+    reference === undefined ? response.content : document.components.responses[reference]?.content
+  const type = headers.get('content-type')?.split(';', 1)[0] as string
+  if (content?.[type] === undefined) fail(`${type} is not described`)
+  // The answer of another request, as the header says that the document describes.
+  const isAnothers = headers.get('warning') !== null && 'warning' in (response.headers ?? {})
+  if (!type.endsWith('json') || isAnothers) return
+  const at =
+    reference === undefined
+      ? ['paths', found.template, verb, 'responses', String(status)]
+      : ['components', 'responses', reference]
+  const isText = headers.get('content-type')?.startsWith(TEXT_AMOUNTS) === true
+  const wrong = violationOf(
+    [...at, 'content', isText ? TEXT_AMOUNTS : type, 'schema'],
+    JSON.parse(text),
+    isText ? 'texts' : 'api',
+  )
+  if (wrong !== null) fail(wrong)
+  const codes =
+    reference === undefined ? undefined : document.components.responses[reference]?.['x-codes']
+  const { code = '' } = codes ? (JSON.parse(text) as { code?: string }) : {}
+  if (codes && !codes.includes(code)) fail(`the code ${code} is not described`)
+}

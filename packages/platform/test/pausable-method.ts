@@ -1,0 +1,19 @@
+/** The first call of a method waits until it is let go; those that come after it pass. */
+export function pauseMethod<T extends object, K extends keyof T>(
+  of: T,
+  method: K,
+): { reached: Promise<void>; open: () => void } {
+  const real = (of[method] as (...given: unknown[]) => unknown).bind(of)
+  const [reached, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let calls = 0
+  Object.assign(of, {
+    [method]: async (...given: unknown[]) => {
+      if (calls++ === 0) {
+        reached.resolve()
+        await gate.promise
+      }
+      return real(...given)
+    },
+  })
+  return { reached: reached.promise, open: () => gate.resolve() }
+}

@@ -1,0 +1,89 @@
+import { ProviderError, type Provider } from '../../src/aml/providers/provider.ts'
+import type { RiskLevel } from '../../src/aml/levels.ts'
+import type { Answer } from '../../src/webhooks/send.ts'
+import type { Actor } from './schedule.ts'
+import type { FaultContext } from './fault-context.ts'
+
+/** Of a thousand deliveries during the storm. */
+const REFUSED = 200
+
+export interface Delivery {
+  webhook: string
+  event: string
+  object: string
+  version: number
+  isTaken: boolean
+}
+
+/**
+ * Services of others beside chains and nodes: the one that screens addresses, and who is told of
+ * events.
+ */
+export class ExternalServices {
+  readonly #context: FaultContext
+  /** What the provider knows of an address. */
+  readonly risks = new Map<string, RiskLevel>()
+  /** What came in, taken or refused. */
+  readonly received: Delivery[] = []
+  isStormy = false
+
+  constructor(context: FaultContext) {
+    this.#context = context
+  }
+
+  provider(actor: Actor): Provider {
+    const { schedule, chance } = this.#context
+    return {
+      verifyToken: async () => true,
+      screen: (_token, { address }) =>
+        schedule.gate(actor, `screen ${address}`, async () => {
+          if (this.isStormy && chance.rarely(REFUSED)) {
+            this.#context.noted('screening could not be asked')
+            throw new ProviderError('unreachable', 'is away')
+          }
+          return this.risks.get(address) ?? null
+        }),
+    }
+  }
+
+  /** As `Sender.post`. */
+  post(
+    actor: Actor,
+    webhook: string,
+    headers: Record<string, string>,
+    body: string,
+  ): Promise<Answer | null> {
+    const { schedule, chance } = this.#context
+    const message = JSON.parse(body) as { id?: string; object?: string; version?: number }
+    return schedule.gate(
+      actor,
+      `post ${webhook} ${String(message.object)} ${String(message.version)}`,
+      async () => {
+        const answer = (status: number | null, error: string | null): Answer => ({
+          status,
+          error,
+          text: '',
+          retryAfterMs: null,
+          durationMs: 1,
+        })
+        const isTaken = !(this.isStormy && chance.rarely(REFUSED))
+        this.received.push({
+          webhook,
+          event: String(headers['webhook-id']),
+          object: String(message.object),
+          version: Number(message.version),
+          isTaken,
+        })
+        if (!isTaken) {
+          this.#context.noted('a receiver refused an event')
+          return answer(500, 'answered 500')
+        }
+        if (this.isStormy && chance.rarely(REFUSED / 2)) {
+          this.#context.noted('an answer of a receiver was lost')
+          return answer(null, 'no answer')
+        }
+        return answer(200, null)
+      },
+    )
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * A network of the simulation: where it pays to, what a wallet gets, and how often a block comes.
+ */
+export interface SimulatedNetwork {
+  code: string
+  assets: readonly string[]
+  /** Who is paid, by asset. */
+  to: Record<string, string>
+  /** What each wallet has at the beginning, in coins. */
+  held: string
+  /** The least that is paid, in coins; each payment is a little more. */
+  unit: string
+  /** The least that is deposited, in coins. */
+  deposit: string
+  blockMs: number
+  /** How deep reorganisations go; 0: blocks are final. */
+  depthMax: number
+  /**
+   * Further addresses are swept to the first; false: they are tags of it, or coins that stay where
+   * they are.
+   */
+  isSwept: boolean
+}
+
+const EVM_TO = '0x00000000000000000000000000000000000000AA'
+const TRON_TO = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
+
+/** In the order in which they are drawn. */
+export const NETWORKS: readonly SimulatedNetwork[] = [
+  {
+    code: 'ETH',
+    assets: ['ETH', 'USDT_ETH'],
+    to: { ETH: EVM_TO, USDT_ETH: EVM_TO },
+    held: '50',
+    unit: '0.001',
+    deposit: '0.5',
+    blockMs: 2000,
+    depthMax: 1,
+    isSwept: true,
+  },
+  {
+    code: 'BTC',
+    assets: ['BTC'],
+    to: { BTC: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080' },
+    held: '5',
+    unit: '0.0001',
+    deposit: '0.01',
+    blockMs: 5000,
+    depthMax: 2,
+    isSwept: false,
+  },
+  {
+    code: 'XRP',
+    assets: ['XRP'],
+    to: { XRP: 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh' },
+    held: '500',
+    unit: '0.01',
+    deposit: '3',
+    blockMs: 2000,
+    depthMax: 0,
+    isSwept: false,
+  },
+  {
+    code: 'TRX',
+    assets: ['TRX', 'USDT_TRX'],
+    to: { TRX: TRON_TO, USDT_TRX: TRON_TO },
+    held: '3000',
+    unit: '2',
+    deposit: '30',
+    blockMs: 3000,
+    depthMax: 1,
+    isSwept: true,
+  },
+  {
+    code: 'XLM',
+    assets: ['XLM'],
+    to: { XLM: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ' },
+    held: '500',
+    unit: '2',
+    deposit: '3',
+    blockMs: 3000,
+    depthMax: 0,
+    isSwept: false,
+  },
+  {
+    code: 'ADA',
+    assets: ['ADA'],
+    to: { ADA: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz' },
+    held: '300',
+    unit: '2',
+    deposit: '5',
+    blockMs: 2000,
+    depthMax: 2,
+    isSwept: false,
+  },
+  {
+    code: 'SOL',
+    assets: ['SOL'],
+    to: { SOL: '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin' },
+    held: '20',
+    unit: '0.01',
+    deposit: '1',
+    blockMs: 1500,
+    depthMax: 0,
+    isSwept: true,
+  },
+]

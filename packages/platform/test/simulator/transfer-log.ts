@@ -1,0 +1,208 @@
+import { formatAmount, parseAmount, type Asset } from '@custody/chains'
+import type { Caller } from '../../src/http/endpoint.ts'
+import { Refused, type Callers } from './callers.ts'
+import type { SimulatedEnvironment } from './environment.ts'
+
+/** What a simulation may have beside transfers; drawn for each. */
+const PRODUCTS = ['deposits', 'rules', 'screening', 'staking', 'invoices', 'webhooks'] as const
+type Product = (typeof PRODUCTS)[number]
+
+/** Coins that somebody sent to an address of ours; each amount is another. */
+export interface SentDeposit {
+  asset: string
+  address: string
+  units: bigint
+}
+
+interface Freeze {
+  sub_account_id: string
+  asset: string
+  address: string
+  address_tag: string | null
+}
+
+/** What callers do beside transfers. */
+export class TransferLog {
+  readonly #world: SimulatedEnvironment
+  readonly #callers: Callers
+  readonly products: ReadonlySet<Product>
+  readonly sent: SentDeposit[] = []
+  #count = 0
+  readonly #ruled = new Set<string>()
+
+  constructor(world: SimulatedEnvironment, callers: Callers) {
+    this.#world = world
+    this.#callers = callers
+    this.products = new Set(PRODUCTS.filter(() => world.chance.below(3) === 0))
+  }
+
+  /** Where events go, and who is screened: asked for before anything else. */
+  async begin(): Promise<void> {
+    for (const caller of this.#world.callers) {
+      if (this.products.has('webhooks')) {
+        await this.#callers.until(caller, '/dac/v1/webhooks', {
+          url: `http://127.0.0.1:9/${caller.subAccountIndex}`,
+          events: ['*'],
+        })
+      }
+      if (this.products.has('screening')) {
+        await this.#callers.until(caller, '/dac/v1/aml', {
+          provider: 'CHAINALYSIS',
+          aml_token: 'token',
+          aml_risk_levels: 'SEVERE, HIGH',
+          aml_deposit: true,
+          aml_withdrawal: true,
+        })
+      }
+    }
+  }
+
+  /** One of them, drawn. */
+  act(): void {
+    const { chance } = this.#world
+    const [product, caller, asset] = [
+      chance.of([...this.products]),
+      chance.of(this.#world.callers),
+      chance.of(this.#world.assets),
+    ]
+    const done = {
+      deposits: () => this.#deposit(caller, asset),
+      rules: () => this.#rule(caller, asset),
+      screening: () => this.#screen(asset),
+      staking: () => this.#stake(caller),
+      invoices: () => this.#invoice(caller, asset),
+      webhooks: () => this.#deposit(caller, asset),
+    }[product]()
+    done.catch((error: unknown) => {
+      if (!(error instanceof Refused) || error.status === 500)
+        this.#world.problems.push(`${product}: ${String((error as Error).stack)}`)
+      else this.#world.lines.push(`${product}: ${error.message}`)
+    })
+  }
+
+  #place(asset: string) {
+    const found = this.#world.networks.find(({ place: { assets } }) => assets.includes(asset))
+    return (found as SimulatedEnvironment['networks'][number]).place
+  }
+
+  #amount(asset: string, least: string): { text: string; units: bigint } {
+    const { decimals } = this.#world.registryAsset(asset) as Asset
+    // In the smallest unit but one, so that no payment of a caller is the same.
+    const units = parseAmount(least, decimals) + BigInt(++this.#count) * 10n
+    return { text: formatAmount(units, decimals), units }
+  }
+
+  async #send(
+    asset: string,
+    address: string,
+    tag: string | undefined,
+    amount: { text: string; units: bigint },
+  ): Promise<void> {
+    await this.#callers.outside(`fund ${asset} ${amount.text}`, () =>
+      this.#world.control({
+        command: 'fund',
+        asset,
+        address,
+        amount: amount.text,
+        ...(tag ? { tag } : {}),
+      }),
+    )
+    this.sent.push({ asset, address, units: amount.units })
+  }
+
+  async #deposit(caller: Caller, asset: string): Promise<void> {
+    this.#world.noted('a deposit came in')
+    const { address, tag } = JSON.parse(
+      await this.#callers.until(caller, '/dac/v1/address', { asset }),
+    ) as { address: string; tag?: string }
+    await this.#send(asset, address, tag, this.#amount(asset, this.#place(asset).deposit))
+  }
+
+  async #invoice(caller: Caller, asset: string): Promise<void> {
+    this.#world.noted('an invoice was made')
+    const amount = this.#amount(asset, this.#place(asset).deposit)
+    const sequence = `invoice-${this.#count}`
+    const answer = await this.#callers.until(caller, '/dac/v1/invoices', {
+      asset,
+      amount: amount.text,
+      sequence_id: sequence,
+    })
+    const [, address] = /"address":"([^"]+)"/.exec(answer) ?? []
+    const [, tag] = /"address_tag":"([^"]+)"/.exec(answer) ?? []
+    if (address === undefined) throw new Error(`an invoice without an address: ${answer}`)
+    await this.#send(asset, address, tag, amount)
+  }
+
+  async #rule(caller: Caller, asset: string): Promise<void> {
+    const name = `${caller.apiKey} ${asset}`
+    if (this.#ruled.has(name)) return this.#deposit(caller, asset)
+    this.#ruled.add(name)
+    this.#world.noted('a rule was made')
+    const place = this.#place(asset)
+    await this.#callers.until(caller, '/dac/v1/auto-forwarding', {
+      asset,
+      min_amount: place.deposit,
+      daily_cap: '100000',
+      destination_address: place.to[asset],
+      expires_at: new Date(this.#world.schedule.nowMs + 86_400_000).toISOString(),
+    })
+    await this.#deposit(caller, asset)
+  }
+
+  /** Those who are paid become known for something, or what is held against them is lifted. */
+  async #screen(asset: string): Promise<void> {
+    const { outside, chance } = this.#world
+    const to = this.#place(asset).to[asset] as string
+    if (chance.below(2) === 0) {
+      this.#world.noted('an address became risky')
+      outside.risks.set(to, 'SEVERE')
+      return
+    }
+    outside.risks.delete(to)
+    await this.unfreeze()
+  }
+
+  /** Lifts every freeze. */
+  async unfreeze(): Promise<void> {
+    const rows = await this.#callers.outside('look for freezes', () =>
+      this.#world.database.query<Freeze>(
+        'select sub_account_id, asset, address, address_tag from frozen_addresses where unfrozen_at is null order by id',
+      ),
+    )
+    for (const { sub_account_id: id, asset, address, address_tag: tag } of rows) {
+      const caller = this.#world.callers.find(({ subAccountId }) => subAccountId === id) as Caller
+      this.#world.noted('an address was unfrozen')
+      await this.#callers
+        .until(caller, '/dac/v1/unfreeze-address', {
+          asset,
+          address,
+          ...(tag === null ? {} : { address_tag: tag }),
+        })
+        .catch((error: unknown) => {
+          if (!(error instanceof Refused) || error.code !== 'NOT_FROZEN') throw error
+        })
+    }
+  }
+
+  async #stake(caller: Caller): Promise<void> {
+    if (!this.#world.assets.includes('TRX'))
+      return this.#deposit(caller, this.#world.assets[0] as string)
+    const { chance, database } = this.#world
+    const own = await this.#callers.outside('look for an address', () =>
+      database.one<{ address: string }>(
+        `select address from chain_addresses where network = 'TRX' and sub_account_id = $1 and kind = 'omnibus'`,
+        [caller.subAccountId],
+      ),
+    )
+    if (!own) return
+    const what = chance.of(['stake', 'stake', 'unstake'])
+    this.#world.noted(`a ${what} was asked for`)
+    await this.#callers.until(caller, `/dav/v1/${what}`, {
+      asset: 'TRX',
+      address: own.address,
+      resource: chance.of(['ENERGY', 'BANDWIDTH']),
+      amount: 5,
+      sequence_id: `${what}-${++this.#count}`,
+    })
+  }
+}

@@ -1,0 +1,176 @@
+import { createPublicKey } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { pinOf } from '@custody/request-auth/pinned'
+import { z } from 'zod'
+import { fingerprintOf } from '../fingerprints.ts'
+import { SetupError } from './files.ts'
+
+/**
+ * The files that operators carry to each other: public halves alone. Each says what it is, so that
+ * none is taken for another.
+ */
+
+export type Mode = 'local' | 'mainnet'
+const mode = z.enum(['local', 'mainnet'])
+const half = z.strictObject({
+  kind: z.literal('custody signer node'),
+  version: z.literal(1),
+  mode,
+  node: z.int().min(1).max(3),
+  host: z.string().min(1),
+  port: z.int().min(1).max(65_535),
+  certificate: z.string(),
+  identity: z.string(),
+})
+const platformHalf = z.strictObject({
+  kind: z.literal('custody platform'),
+  version: z.literal(1),
+  mode,
+  certificate: z.string(),
+})
+const recoveryHalf = z.strictObject({
+  kind: z.literal('custody recovery key'),
+  version: z.literal(1),
+  node: z.int().min(1).max(3),
+  public: z.string().regex(/^[0-9a-f]{64}$/),
+})
+export type NodePublicConfig = z.infer<typeof half>
+export type PlatformPublicConfig = z.infer<typeof platformHalf>
+export type RecoveryPublicConfig = z.infer<typeof recoveryHalf>
+
+const KINDS = {
+  'custody signer node': half,
+  'custody platform': platformHalf,
+  'custody recovery key': recoveryHalf,
+}
+type Kind = keyof typeof KINDS
+
+const nameOf = (value: { kind?: unknown; node?: unknown }): string =>
+  value.kind === 'custody signer node'
+    ? `the public half of signer node ${String(value.node)}`
+    : value.kind === 'custody platform'
+      ? 'the public half of the platform'
+      : value.kind === 'custody recovery key'
+        ? `the public recovery key of signer node ${String(value.node)}`
+        : 'none of the files of the set-up'
+
+const isReadable = ({
+  certificate,
+  identity,
+}: {
+  certificate: string
+  identity?: string
+}): boolean => {
+  try {
+    return (
+      pinOf(certificate) !== '' &&
+      (identity === undefined || createPublicKey(identity).asymmetricKeyType === 'ed25519')
+    )
+  } catch {
+    return false
+  }
+}
+
+/** @throws SetupError that names option and file, and says what the file is instead */
+function readHalf<K extends Kind>(
+  option: string,
+  file: string,
+  kind: K,
+): z.infer<(typeof KINDS)[K]> {
+  const name = `${option}: ${file}`
+  if (!existsSync(file)) throw new SetupError(`${name} is not there`)
+  const text = readFileSync(file, 'utf8')
+  if (/PRIVATE KEY|"secret"/.test(text)) {
+    throw new SetupError(
+      `${name} holds a secret: nothing but public halves is carried. Put it back where it belongs`,
+    )
+  }
+  let value: { kind?: unknown }
+  try {
+    value = JSON.parse(text) as { kind?: unknown }
+  } catch {
+    throw new SetupError(`${name} is not JSON: was it cut off on its way?`)
+  }
+  const parsed = KINDS[kind].safeParse(value)
+  if (parsed.success && (!('certificate' in parsed.data) || isReadable(parsed.data)))
+    return parsed.data as z.infer<(typeof KINDS)[K]>
+  if (value?.kind === kind) throw new SetupError(`${name} is damaged: carry it again`)
+  throw new SetupError(`${name} is ${nameOf(value ?? {})}, which is not what belongs here`)
+}
+
+const sameMode = (option: string, file: string, theirs: Mode, ours: Mode): void => {
+  if (theirs !== ours)
+    throw new SetupError(
+      `${option}: ${file} was made with --mode ${theirs}, this home with --mode ${ours}`,
+    )
+}
+
+/**
+ * Public halves of these nodes, each once. @throws SetupError that names the file that is wrong,
+ * missing or swapped
+ */
+export function readNodes(
+  files: readonly string[],
+  wanted: readonly number[],
+  ours: Mode,
+  own?: NodePublicConfig,
+): NodePublicConfig[] {
+  const nodes = files.map((file) => {
+    const each = readHalf('--peers', file, 'custody signer node')
+    sameMode('--peers', file, each.mode, ours)
+    if (own && each.node === own.node) {
+      throw new SetupError(
+        `--peers: ${file} is ${nameOf(each)}, this node itself; needed are nodes ${wanted.join(' and ')}`,
+      )
+    }
+    return { file, each }
+  })
+  for (const node of wanted) {
+    const found = nodes.filter(({ each }) => each.node === node)
+    if (found.length === 0)
+      throw new SetupError(`--peers: the public half of signer node ${node} is missing`)
+    const names = found.map(({ file }) => basename(file)).join(' and ')
+    if (found.length > 1) throw new SetupError(`--peers: ${names} are both of signer node ${node}`)
+  }
+  const all = [...nodes.map(({ each }) => each), ...(own ? [own] : [])]
+  const pins = new Set(all.map(({ certificate }) => pinOf(certificate)))
+  if (pins.size !== all.length)
+    throw new SetupError('--peers: two nodes have the same TLS key: one home was copied')
+  return wanted.map((node) => nodes.find(({ each }) => each.node === node)!.each)
+}
+
+export function readPlatform(file: string, ours: Mode): PlatformPublicConfig {
+  const each = readHalf('--platform', file, 'custody platform')
+  sameMode('--platform', file, each.mode, ours)
+  return each
+}
+
+export function readRecovery(file: string, node: number): RecoveryPublicConfig {
+  const each = readHalf('--recovery', file, 'custody recovery key')
+  if (each.node !== node)
+    throw new SetupError(`--recovery: ${file} is of signer node ${each.node}, not of node ${node}`)
+  return each
+}
+
+/** One line for each that is known, to be compared over another channel. */
+export function printLines(
+  nodes: readonly NodePublicConfig[],
+  platform?: { certificate: string },
+): string[] {
+  return [
+    ...[...nodes]
+      .sort((a, b) => a.node - b.node)
+      .map(
+        (each) =>
+          `signer node ${each.node}   ${fingerprintOf(each.node, each)}   ${each.host}:${each.port}`,
+      ),
+    ...(platform ? [`platform        ${fingerprintOf('platform', platform)}`] : []),
+  ]
+}
+
+/** A home's own public half, as its first call made it. */
+export function ownPublicConfig(home: string): NodePublicConfig | null {
+  const file = join(home, 'half.json')
+  return existsSync(file) ? half.parse(JSON.parse(readFileSync(file, 'utf8'))) : null
+}

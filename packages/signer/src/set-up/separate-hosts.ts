@@ -1,0 +1,251 @@
+import type { KekSettings } from '@custody/key-encryption'
+import { existsSync, readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { join } from 'node:path'
+import type { ConfigFile } from '../config.ts'
+import { keyFileOf, createDataDirKey } from '../kek/data-dir.ts'
+import {
+  closed,
+  makeIdentity,
+  makeRecovery,
+  SetupError,
+  socketOf,
+  TIMEOUTS,
+  write,
+  writeJson,
+} from './files.ts'
+import {
+  ownPublicConfig,
+  printLines,
+  readNodes,
+  readPlatform,
+  readRecovery,
+  type Mode,
+  type NodePublicConfig,
+  type PlatformPublicConfig,
+} from './public-config-files.ts'
+import { CHECK, COMPARE, pinned, type Told } from './platform.ts'
+
+/**
+ * Nodes and platform on hosts of their own. Each is set up in two calls: the first makes the keys
+ * and a public half, which is carried to the others; the second takes the others' and writes the
+ * configuration. Nothing else is shared.
+ */
+export interface SeparateHostOptions {
+  home: string
+  mode: Mode
+  node?: number
+  /** Where the others reach it. */ host?: string
+  /** Where it listens, if elsewhere. */ listen?: string
+  port?: number
+  peers?: readonly string[]
+  platform?: string
+  recovery?: string
+  /** Who wraps the home's keys; absent: a passphrase. */ kek?: KekSettings
+  env?: NodeJS.ProcessEnv
+}
+
+/** Where nobody names another provider. */
+export function passphraseOf(env: NodeJS.ProcessEnv): KekSettings {
+  if (!env['CUSTODY_SIGNER_PASSPHRASE_FILE']) {
+    throw new SetupError(
+      'a node of its own needs --kek PROVIDER, or a passphrase: name a file or descriptor (such as /dev/fd/3) in ' +
+        'CUSTODY_SIGNER_PASSPHRASE_FILE',
+    )
+  }
+  return { kind: 'passphrase' }
+}
+
+/** The second call need not name again what the first one made. */
+async function ensureHomeKey(
+  { home, mode, kek, env = process.env }: SeparateHostOptions,
+  node: number,
+): Promise<void> {
+  if (kek || !existsSync(keyFileOf(home)))
+    await createDataDirKey(home, { node, mode }, kek ?? passphraseOf(env), env)
+}
+
+/** A node, on its own host. @throws SetupError */
+export async function setupNode(o: SeparateHostOptions): Promise<Told> {
+  const { home, node, mode } = o
+  if (node === undefined || ![1, 2, 3].includes(node)) {
+    throw new SetupError(`${mode} is set up one node at a time: --node 1, 2 or 3, on its own host`)
+  }
+  for (const other of [1, 2, 3]) {
+    if (!existsSync(join(home, `node-${other}`))) continue
+    throw new SetupError(
+      'This home is shared by several nodes; each node has a home and a host of its own',
+    )
+  }
+  if (existsSync(join(home, 'kek')))
+    throw new SetupError('A plain-file key-encryption key is for three nodes of one machine only')
+  if (existsSync(join(home, 'config.json')))
+    throw new SetupError(`${home} is set up already; to write config.json anew, remove it first`)
+  const known = ownPublicConfig(home)
+  if (known && (known.node !== node || known.mode !== mode)) {
+    throw new SetupError(`${home} is of node ${known.node}, --mode ${known.mode}`)
+  }
+  const moved =
+    known !== null &&
+    ((o.host ?? known.host) !== known.host || (o.port ?? known.port) !== known.port)
+  if (o.peers === undefined) return firstOf(o, node)
+  if (!known)
+    throw new SetupError(
+      `${home} has no keys yet: call this without --peers first, and carry its public half`,
+    )
+  if (moved) {
+    throw new SetupError(
+      `the others were told ${known.host}:${known.port}: for another address begin without --peers, and carry it anew`,
+    )
+  }
+  const others = [1, 2, 3].filter((each) => each !== node)
+  const { peers, platform, recovery } = readGiven(o, known, others)
+  await ensureHomeKey(o, node)
+  const config: ConfigFile = {
+    version: 1,
+    node,
+    mode,
+    host: o.listen ?? known.host,
+    port: known.port,
+    socket: socketOf(home),
+    recovery_public_key: recovery,
+    kek: { kind: 'wrapped' },
+    peers: peers.map(pinned),
+    platform_certificate: platform.certificate,
+    pool: { secp256k1: 2, ed25519: 2 },
+    budget_fee_caps: mode === 'local' ? 100 : 10,
+    timeouts_ms: TIMEOUTS,
+  }
+  writeJson(join(home, 'config.json'), config)
+  return {
+    lines: [
+      `${join(home, 'config.json')} is written. ${COMPARE}`,
+      ...printLines([known, ...peers], platform),
+      CHECK,
+    ],
+  }
+}
+
+/** Keys, once, and the public half with the address that the others are told. */
+async function firstOf(o: SeparateHostOptions, node: number): Promise<Told> {
+  const { home, mode, host = '127.0.0.1', port, listen } = o
+  if (port === undefined) throw new SetupError("--port: this node's own port")
+  for (const [name, value] of [
+    ['--host', host],
+    ['--listen', listen],
+  ] as const) {
+    const isAddress =
+      value === undefined || isIP(value) !== 0 || /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(value)
+    if (!isAddress) throw new SetupError(`${name}: ${value} is no address`)
+  }
+  if (host === '0.0.0.0' || host === '::')
+    throw new SetupError(`--host: ${host} is no address that others can reach; name it in --listen`)
+  closed(home)
+  await ensureHomeKey(o, node)
+  await makeIdentity(home, node)
+  const half: NodePublicConfig = {
+    kind: 'custody signer node',
+    version: 1,
+    mode,
+    node,
+    host,
+    port,
+    certificate: readFileSync(join(home, 'tls.crt'), 'utf8'),
+    identity: readFileSync(join(home, 'identity.pub'), 'utf8'),
+  }
+  writeJson(join(home, 'half.json'), half)
+  const lines = [
+    ...printLines([half]),
+    'Carry the public half to the two other nodes and to the platform; they read you the same print.',
+  ]
+  if (mode === 'mainnet' && host === '127.0.0.1')
+    lines.push('The others are told 127.0.0.1, which is their own host: give --host')
+  return { half, lines }
+}
+
+/**
+ * What the second call was given: a file for each, or the earlier form, one file with everything.
+ */
+function readGiven(
+  o: SeparateHostOptions,
+  own: NodePublicConfig,
+  others: readonly number[],
+): { peers: NodePublicConfig[]; platform: PlatformPublicConfig; recovery: string } {
+  const [only] = o.peers ?? []
+  const whole = o.peers?.length === 1 && existsSync(only as string) ? wholeOf(only as string) : null
+  if (whole) {
+    if (!/^[0-9a-f]{64}$/.test(whole.recovery_public_key ?? '')) {
+      throw new SetupError(
+        '--peers FILE must name recovery_public_key: 32 bytes in hex, made offline by its holder',
+      )
+    }
+    const peers = whole.peers.map((each): NodePublicConfig => ({
+      kind: 'custody signer node',
+      version: 1,
+      mode: o.mode,
+      ...pinned(each),
+    }))
+    const isComplete = others.every((node) => peers.some((each) => each.node === node))
+    if (!isComplete) throw new SetupError(`--peers FILE must hold nodes ${others.join(' and ')}`)
+    return {
+      peers,
+      platform: {
+        kind: 'custody platform',
+        version: 1,
+        mode: o.mode,
+        certificate: whole.platform_certificate,
+      },
+      recovery: whole.recovery_public_key,
+    }
+  }
+  const peers = readNodes(o.peers ?? [], others, o.mode, own)
+  if (o.platform === undefined)
+    throw new SetupError('--platform: the file with the public half of the platform')
+  if (o.recovery === undefined)
+    throw new SetupError('--recovery: the file with the public recovery key of this node')
+  return {
+    peers,
+    platform: readPlatform(o.platform, o.mode),
+    recovery: readRecovery(o.recovery, own.node).public,
+  }
+}
+
+interface Whole {
+  peers: NodePublicConfig[]
+  platform_certificate: string
+  recovery_public_key: string
+}
+function wholeOf(file: string): Whole | null {
+  try {
+    const value = JSON.parse(readFileSync(file, 'utf8')) as Whole
+    return Array.isArray(value.peers) ? value : null
+  } catch {
+    return null
+  }
+}
+
+/**
+ * A node's recovery key pair, where its holder keeps it: FILE.secret.json stays there,
+ * FILE.pub.json goes to the node.
+ */
+export function setupRecovery(node: number | undefined, out: string): Told {
+  if (node === undefined || ![1, 2, 3].includes(node))
+    throw new SetupError('--node: whose recovery key it is, 1, 2 or 3')
+  const [secretFile, publicFile] = [`${out}.secret.json`, `${out}.pub.json`]
+  const there = [secretFile, publicFile].find((file) => existsSync(file))
+  if (there !== undefined)
+    throw new SetupError(`${there} is there already; it is never overwritten`)
+  const made = makeRecovery()
+  const warning =
+    'Whoever has this and a backup of the node has its shares. Keep it offline, apart from the backups.'
+  write(
+    secretFile,
+    `${JSON.stringify({ warning, node, secret: made.secret, public: made.public })}\n`,
+  )
+  writeJson(publicFile, { kind: 'custody recovery key', version: 1, node, public: made.public })
+  return {
+    lines: [
+      `${secretFile} stays with its holder, offline; ${publicFile} goes to signer node ${node}.`,
+    ],
+  }
+}

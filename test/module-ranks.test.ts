@@ -1,0 +1,191 @@
+// Inside a package imports go one way too: each room knows those below it, and no two know each
+// other.
+import assert from 'node:assert/strict'
+import { relative } from 'node:path'
+import { test } from 'node:test'
+import { importsIn } from './imports.ts'
+import { outOfRank, type Rank } from './module-ranks.ts'
+import { find, read } from './tree.ts'
+
+/** Rooms of each package's src, the lowest first. */
+const RANKS: Record<string, readonly Rank[]> = {
+  signer: [
+    [
+      'canonical.ts',
+      'environment.ts',
+      'errors.ts',
+      'log.ts',
+      'hardening.ts',
+      'config.ts',
+      'fingerprints.ts',
+      'http.ts',
+    ],
+    'envelope.ts',
+    'store',
+    'transport',
+    'kek',
+    'intent',
+    'sessions',
+    'keys',
+    'enrolment',
+    'policy',
+    'signing',
+    'node-context.ts',
+    'api',
+    'operator',
+    'node.ts',
+    'run.ts',
+    'main.ts',
+    'set-up',
+    ['setup.ts', 'setup-platform.ts'],
+    'kek.ts',
+    'tls.ts',
+    'recover',
+    'recover.ts',
+  ],
+  devnet: [
+    [
+      'errors.ts',
+      'base58.ts',
+      'read-write-lock.ts',
+      'processes.ts',
+      'examples.ts',
+      'registry.ts',
+      'timing.ts',
+      'journal.ts',
+      'http.ts',
+      'public-key.ts',
+      'ws.d.ts',
+    ],
+    ['amount.ts', 'whole-number.ts', 'faults.ts', 'producer.ts'],
+    ['http-server.ts', 'ledger-chain.ts'],
+    'local-chain.ts',
+    'lazy-chain.ts',
+    'ledger-local.ts',
+    'evm',
+    ['bitcoin', 'cardano', 'ethereum', 'solana', 'stellar', 'tron', 'xrp', 'aml', 'prices'],
+    'venue',
+    'contracts.ts',
+    'control.ts',
+    'devnet.ts',
+    'run.ts',
+    'main.ts',
+  ],
+  'key-encryption': [
+    ['errors.ts', 'types.ts', 'crc32c.ts'],
+    ['binding.ts', 'credential.ts', 'http.ts', 'settings.ts'],
+    'providers',
+    'open.ts',
+    'key-file.ts',
+    'index.ts',
+  ],
+  platform: [
+    [
+      'errors.ts',
+      'environment.ts',
+      'decimals.ts',
+      'metrics.ts',
+      'data-dir.ts',
+      'batch.ts',
+      'load-monitor.ts',
+      'ccxt.ts',
+      'suggest-name.ts',
+      'bounds.ts',
+    ],
+    'errors-explained.ts',
+    'secrets.ts',
+    'settings',
+    'database',
+    'ledger',
+    'signing',
+    'engine',
+    'families',
+    'http',
+    'assets',
+    'prices',
+    'prepaid-fee',
+    'addresses',
+    'gas-tanks',
+    'keys',
+    'aml',
+    'fees',
+    'staking',
+    'deposits',
+    'wallets',
+    'exchanges',
+    'trading',
+    'exchange-transfers',
+    'transactions',
+    'auto-forwarding',
+    'invoices',
+    'events',
+    'webhooks',
+    'checkout',
+    'reference',
+    'people',
+    'console',
+    'audit',
+    'reserves',
+    'recovery',
+    'app',
+    'backup',
+    'operator',
+    'run.ts',
+    'main.ts',
+  ],
+}
+
+/** Every module below a folder, with what it imports. */
+function importsBelow(src: string): Map<string, string[]> {
+  return new Map(
+    find(`${src}/**/*.ts`).map((path) => [
+      relative(src, path),
+      importsIn(read(path)).map(({ specifier }) => specifier),
+    ]),
+  )
+}
+
+test('an import that goes up or sideways is found, types and all; so is a room without a rank', () => {
+  const ranks: Rank[] = ['base.ts', 'store', ['left', 'right'], 'main.ts']
+  const offences = (path: string, specifier: string) =>
+    outOfRank(
+      ranks,
+      new Map([
+        ['base.ts', []],
+        ['store/index.ts', []],
+        ['left/a.ts', []],
+        ['right/b.ts', []],
+        ['main.ts', []],
+        [path, [specifier]],
+      ]),
+    )
+  for (const [path, specifier] of [
+    ['main.ts', './left/a.ts'],
+    ['left/a.ts', '../store/index.ts'],
+    ['left/a.ts', './more.ts'],
+    ['store/index.ts', '../base.ts'],
+    ['base.ts', 'node:fs'],
+    ['left/deep/a.ts', '../../base.ts'],
+    ['left/deep/a.ts', '../a.ts'],
+  ] as const)
+    assert.deepEqual(offences(path, specifier), [], path)
+  for (const [path, specifier] of [
+    ['base.ts', './store/index.ts'],
+    ['store/index.ts', '../left/a.ts'],
+    ['left/a.ts', '../right/b.ts'],
+    ['left/deep/a.ts', '../../main.ts'],
+  ] as const)
+    assert.deepEqual(offences(path, specifier), [`${path} imports ${specifier}`])
+  assert.deepEqual(offences('attic/c.ts', '../base.ts'), ['attic has no rank'])
+  assert.deepEqual(outOfRank(['cellar'], new Map()), ['cellar has a rank and is not there'])
+  assert.deepEqual(
+    importsIn("import type { A } from './a.ts'").map(({ specifier }) => specifier),
+    ['./a.ts'],
+  )
+})
+
+for (const [name, ranks] of Object.entries(RANKS)) {
+  test(`the rooms of packages/${name} know only those below them`, () => {
+    assert.deepEqual(outOfRank(ranks, importsBelow(`packages/${name}/src`)), [])
+  })
+}
