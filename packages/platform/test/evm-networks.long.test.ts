@@ -21,11 +21,11 @@ import {
 const copy = new ModifiedCopy()
 const added = fencedBlocks(
   'docs/adding-a-chain.md',
-  'A token or an EVM network: lines of data',
+  'A token or an EVM network: registry entries',
   'json',
 ).map((block) => JSON.parse(block) as Record<string, unknown>)
 copy.addToRegistry(added)
-/** "Tokens of Tron and Solana are added the same way." */
+/** "Tokens of Tron and Solana are added in the same way." */
 const elsewhere = [
   ['TRX', 'TL4b31DTpMxnUaraRLwV4QvvxyPmT9aevS'],
   ['SOL', '7c8HY9BeBrbcUWgnXHPLgY69T42HJmdBEgVDHE3SDa2Z'],
