@@ -21,7 +21,7 @@ import { runStep } from '../src/engine/run.ts'
 import { fixtureServices } from './chain-fixture.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 import { prepareDatabase } from './prepared-database.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 /**
  * Any order of events over the real step functions and the real database: nothing that involves a
@@ -444,4 +444,4 @@ test('a flag that comes up right before signing gives the nonce back, and the tr
   assert.ok(world.passed.has(id))
 })
 
-assertsEventTypes(() => database, ['address.frozen', 'address.unfrozen', 'aml.screening_overdue'])
+testEmittedEvents(() => database, ['address.frozen', 'address.unfrozen', 'aml.screening_overdue'])

@@ -7,7 +7,7 @@ import type { RuleRow } from '../src/auto-forwarding/rule.ts'
 import { setWallet, listWallets } from '../src/operator/wallets.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { call, PRIVATE_KEY, transferBody, type Transfer } from './harness.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 const api = useApi()
 let user: Awaited<ReturnType<typeof api.user>>
@@ -240,4 +240,4 @@ test('a standing rule waits while its wallet is inactive, and goes on at once wh
   assert.deepEqual([(await rule()).forwards, (await rule()).waiting], [1, '0'])
 })
 
-assertsEventTypes(() => api.database, ['wallet.updated'])
+testEmittedEvents(() => api.database, ['wallet.updated'])

@@ -14,7 +14,7 @@ import {
   type Transfer,
   type User,
 } from './harness.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 /**
  * Standing rules: what comes in goes on to one destination, once, within the caller's own limits.
@@ -781,7 +781,7 @@ test('fewer than two nodes: no rule is made; a deletion waits for the second', a
   )
 })
 
-assertsEventTypes(
+testEmittedEvents(
   () => platform.database,
   [
     'auto_forwarding.created',

@@ -4,7 +4,7 @@ import { parsePrice } from '../src/prices/decimals.ts'
 import { Prices } from '../src/prices/prices.ts'
 import type { PriceSource } from '../src/prices/source.ts'
 import { DEPTH, registry, useDatabase, World, type Tenant } from './deposits-support.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 const database = useDatabase()
 const MINUTE_MS = 60_000
@@ -136,4 +136,4 @@ test('a deposit that a reorganisation takes back and mines again at another pric
   assert.deepEqual(await world.books(alice), { USDT_ETH: '5000000' })
 })
 
-assertsEventTypes(database.get, ['deposit.detected', 'deposit.confirmed', 'deposit.reverted'])
+testEmittedEvents(database.get, ['deposit.detected', 'deposit.confirmed', 'deposit.reverted'])

@@ -11,7 +11,7 @@ import {
   type ScriptedTransaction,
   type Tenant,
 } from './deposits-support.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 /**
  * Whatever reorganisations do, at rest each customer has what the final chain pays to the addresses
@@ -331,4 +331,4 @@ async function check(world: World, tenants: readonly Tenant[]): Promise<void> {
   }
 }
 
-assertsEventTypes(database.get, ['deposit.detected', 'deposit.confirmed', 'deposit.reverted'])
+testEmittedEvents(database.get, ['deposit.detected', 'deposit.confirmed', 'deposit.reverted'])

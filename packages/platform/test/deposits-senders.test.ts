@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { FamilyName, Senders } from '@custody/chains'
 import { releaseDeposit } from '../src/operator/aml-release.ts'
 import { FAMILIES, useDatabase, World, type Tenant } from './deposits-support.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 /**
  * Longest pause of a scan for the senders of a block: the constant of this name in
@@ -221,4 +221,4 @@ test('a deposit that was recorded before its senders were is screened by what it
   assert.deepEqual(await states(world), ['FROZEN'])
 })
 
-assertsEventTypes(database.get, ['deposit.frozen', 'address.frozen'])
+testEmittedEvents(database.get, ['deposit.frozen', 'address.frozen'])

@@ -6,7 +6,7 @@ import { assignSuspense, listSuspense } from '../src/operator/suspense.ts'
 import { creditWaitingDeposits } from '../src/deposits/waiting.ts'
 import { presentTransaction } from '../src/engine/present.ts'
 import { newId, registry, useDatabase, World, type Tenant } from './deposits-support.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 /** Coins that no wallet holds yet are booked, and no tenant reads of them as confirmed. */
 const database = useDatabase()
@@ -109,4 +109,4 @@ test('a reorganisation takes it out of suspense', async () => {
   assert.deepEqual(await world.books(alice), {})
 })
 
-assertsEventTypes(database.get, ['deposit.suspended'])
+testEmittedEvents(database.get, ['deposit.suspended'])

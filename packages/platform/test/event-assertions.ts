@@ -38,7 +38,7 @@ export async function wrongEvents(database: Database, from = new Date(0)): Promi
 }
 
 /** The last test of a file: what it had told is what the registry says, and these were among it. */
-export function assertsEventTypes(database: () => Database, types: readonly EventType[]): void {
+export function testEmittedEvents(database: () => Database, types: readonly EventType[]): void {
   test(`what was told is what the registry says: ${types.join(', ')}`, async () => {
     assert.deepEqual(await wrongEvents(database()), [])
     const told = new Set(

@@ -19,7 +19,7 @@ import { reconcileDue, RECONCILE_MS } from '../src/exchanges/reconcile.ts'
 import { testAccount } from '../src/exchanges/test-account.ts'
 import { useDatabase } from './deposits-support.ts'
 import { exchangeFeatures } from './exchange-features.ts'
-import { assertsEventTypes, wrongEvents } from './event-assertions.ts'
+import { testEmittedEvents, wrongEvents } from './event-assertions.ts'
 import { TradingFixture } from './trading-fixture.ts'
 
 /**
@@ -446,7 +446,7 @@ test('each change of an account is one event', async () => {
     'found, and no longer there',
   )
 })
-assertsEventTypes(
+testEmittedEvents(
   () => database.get(),
   ['exchange_account.created', 'exchange_account.updated', 'exchange_account.difference'],
 )

@@ -10,7 +10,7 @@ import {
   type Transfer,
   type User,
 } from './harness.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 /**
  * Coins from wallet to exchange and back, and converted there: real chains, real nodes, the local
@@ -336,7 +336,7 @@ test('converted at the better of two accounts, as one order', async () => {
   await audit()
 })
 
-assertsEventTypes(
+testEmittedEvents(
   () => platform.database,
   ['exchange_transfer.created', 'exchange_transfer.updated', 'order.updated'],
 )

@@ -23,7 +23,7 @@ import { pauseMethod } from './pausable-method.ts'
 import { newId, useDatabase } from './deposits-support.ts'
 import { FakeVenue } from './fake-venue.ts'
 import { InvoiceFixture } from './invoices-fixture.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 interface Transfer {
   id: string
@@ -676,4 +676,4 @@ test('whatever exchange and machine do: what is at the exchange, on the way, in 
   )
 })
 
-assertsEventTypes(database.get, ['exchange_transfer.created', 'exchange_transfer.updated'])
+testEmittedEvents(database.get, ['exchange_transfer.created', 'exchange_transfer.updated'])

@@ -13,7 +13,7 @@ import {
   type Transfer,
   type User,
 } from './harness.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 const platform = new TestPlatform()
 const ETH_TO = '0x00000000000000000000000000000000000000d1'
@@ -169,4 +169,4 @@ test('the operator limits what a tank pays: cap, gas price, threshold; mistakes 
   await assertConfirmed(user, id)
 })
 
-assertsEventTypes(() => platform.database, ['gas_tank.low', 'gas_tank.empty'])
+testEmittedEvents(() => platform.database, ['gas_tank.low', 'gas_tank.empty'])

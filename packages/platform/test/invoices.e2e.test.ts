@@ -13,7 +13,7 @@ import {
   type Transfer,
   type User,
 } from './harness.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 /**
  * Invoices from outside, as merchant and payer: a coin, a token, a coin with tags, over real HTTP
@@ -427,7 +427,7 @@ test('an invoice that nobody pays expires, and what comes later is late until th
   )
 })
 
-assertsEventTypes(
+testEmittedEvents(
   () => platform.database,
   ['invoice.created', 'invoice.updated', 'invoice.processing', 'invoice.paid', 'invoice.expired'],
 )

@@ -8,7 +8,7 @@ import { readCheckout } from '../src/invoices/checkout-state.ts'
 import { CHOICES_MAX } from '../src/invoices/choose.ts'
 import { frameAncestors } from '../src/invoices/frame-ancestors.ts'
 import { ApiError } from '../src/errors.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 /** Each way in which money comes to an invoice, from block to books to state to event. */
 let current: InvoiceFixture | undefined
@@ -710,7 +710,7 @@ test('one of each, for what was told', async () => {
   )
 })
 
-assertsEventTypes(database.get, [
+testEmittedEvents(database.get, [
   'invoice.created',
   'invoice.updated',
   'invoice.processing',

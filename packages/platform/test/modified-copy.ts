@@ -21,8 +21,7 @@ const HEAVY = new Set(['node_modules', 'target'])
 type Registry = Record<'networks' | 'assets' | 'coins', Record<string, unknown>[]>
 
 /**
- * A copy of the source tree in which somebody has changed something; installed packages are the
- * original's.
+ * A copy of the source tree that a test can change. It uses the installed packages of the original.
  */
 export class ModifiedCopy {
   readonly root = mkdtempSync(join(tmpdir(), 'custody-copy-'))
@@ -36,8 +35,9 @@ export class ModifiedCopy {
     }
     for (const name of ['package.json', 'package-lock.json', 'tsconfig.json'])
       cpSync(join(ROOT, name), join(this.root, name))
-    // What answers are held against.
-    cpSync(join(ROOT, 'docs', 'openapi.json'), join(this.root, 'docs', 'openapi.json'))
+    // Documents that tests and scripts of the copy read.
+    for (const name of ['openapi.json', 'events.md'])
+      cpSync(join(ROOT, 'docs', name), join(this.root, 'docs', name))
     const modules = join(this.root, 'node_modules')
     mkdirSync(join(modules, '@custody'), { recursive: true })
     for (const name of readdirSync(join(ROOT, 'node_modules')))

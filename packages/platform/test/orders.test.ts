@@ -11,7 +11,7 @@ import { workOn } from '../src/trading/loop.ts'
 import { readOrder } from '../src/trading/read-order.ts'
 import { pauseMethod } from './pausable-method.ts'
 import { useDatabase } from './deposits-support.ts'
-import { assertsEventTypes, wrongEvents } from './event-assertions.ts'
+import { testEmittedEvents, wrongEvents } from './event-assertions.ts'
 import { TradingFixture } from './trading-fixture.ts'
 
 /**
@@ -739,7 +739,7 @@ test('the last order of this file', async () => {
   await stage.create()
   await stage.pass(2)
 })
-assertsEventTypes(
+testEmittedEvents(
   () => database.get(),
   ['order.created', 'order.updated', 'exchange_account.created'],
 )

@@ -10,7 +10,7 @@ import {
   type Transfer,
   type User,
 } from './harness.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 /**
  * The tier of a prepaid fee account when a UTC day begins. The platform's clock starts at noon in
@@ -146,4 +146,4 @@ test(
   },
 )
 
-assertsEventTypes(() => platform.database, ['prepaid_fee.tier_changed'])
+testEmittedEvents(() => platform.database, ['prepaid_fee.tier_changed'])

@@ -11,7 +11,7 @@ import { ApiError } from '../src/errors.ts'
 import { reservePlatformFee } from '../src/prepaid-fee/fees.ts'
 import { DEFAULT_TIERS, feeOf, readTiers, tierNamed, tierOfVolume } from '../src/settings/tiers.ts'
 import { prepareDatabase } from './prepared-database.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 /**
  * Any order of reservations, charges, refunds and adjustments, one by one and at once, over the
@@ -580,4 +580,4 @@ test('tiers: by volume, by name; fees are shares with a least, rounded up; mista
     assert.throws(() => readTiers(bad), /; a tier is NAME:VOLUME:/, bad)
 })
 
-assertsEventTypes(() => database, ['prepaid_fee.low', 'prepaid_fee.empty'])
+testEmittedEvents(() => database, ['prepaid_fee.low', 'prepaid_fee.empty'])

@@ -16,7 +16,7 @@ import {
   type Transfer,
   type User,
 } from './harness.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 /** The prepaid fee account from outside: reserve, charge, give back, suspend; prices. */
 const platform = new TestPlatform()
@@ -478,4 +478,4 @@ test(
   },
 )
 
-assertsEventTypes(() => platform.database, ['prepaid_fee.empty'])
+testEmittedEvents(() => platform.database, ['prepaid_fee.empty'])

@@ -16,7 +16,7 @@ import {
   type Transfer,
   type User,
 } from './harness.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 const platform = new TestPlatform()
 let user: User
@@ -748,7 +748,7 @@ test(
   },
 )
 
-assertsEventTypes(
+testEmittedEvents(
   () => platform.database,
   [
     'staking.staked',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { call, TestPlatform, waitFor, type User } from './harness.ts'
 import type { Order } from './trading-fixture.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 /**
  * Trading from outside, at the local exchanges on their own protocols: nothing between a signed
@@ -331,7 +331,7 @@ test('the key is revoked: the account fails, takes no order, and can be unlinked
   await audit()
 })
 
-assertsEventTypes(
+testEmittedEvents(
   () => platform.database,
   [
     'order.created',

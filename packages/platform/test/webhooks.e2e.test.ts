@@ -8,7 +8,7 @@ import { formatAmount } from '@custody/chains'
 import { verifyWebhook } from '@custody/client'
 import { listen } from '../src/operator/listen.ts'
 import { call, fundedWallet, TestPlatform, transferBody, waitFor, type User } from './harness.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 /**
  * Webhooks of a whole platform: from a chain to a receiver, over the platform's death; and `npx
@@ -313,7 +313,7 @@ test('the command itself: lines on standard output, and Ctrl-C ends it with what
   assert.ok(lines.slice(0, -1).every(({ type }) => type === 'address.created'))
 })
 
-assertsEventTypes(
+testEmittedEvents(
   () => platform.database,
   ['transaction.updated', 'wallet.created', 'address.created'],
 )

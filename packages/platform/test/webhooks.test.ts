@@ -15,7 +15,7 @@ import { TRIES_MAX } from '../src/webhooks/schedule.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { call, type User, waitFor } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
-import { assertsEventTypes } from './event-assertions.ts'
+import { testEmittedEvents } from './event-assertions.ts'
 
 /**
  * Webhooks over the real API, a real database and real receivers. Time passes only when a test
@@ -721,4 +721,4 @@ test('an endpoint is refused with its field named, and makes nothing', async () 
   )
 })
 
-assertsEventTypes(() => api.database, ['webhook.test', 'webhook.disabled'])
+testEmittedEvents(() => api.database, ['webhook.test', 'webhook.disabled'])
