@@ -6,7 +6,7 @@
 // Nothing is bounded: it takes hours. A part that fails does not stop the others. Each part's
 // output is in --out (by default release-check/ in the folder for temporary files), from which the
 // table takes the lines that sum it up.
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { createWriteStream, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -186,5 +186,13 @@ const table = [
   ),
 ]
 writeFileSync(join(values.out, 'table.md'), `${table.join('\n')}\n`)
+// `npm run release` reads this file.
+const { stdout: commit } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' })
+const result = {
+  commit: commit?.trim() ?? '',
+  parts: rows.map(({ name, status }) => ({ name, status })),
+  missing: PARTS.map(([name]) => name).filter((name) => !rows.some((row) => row.name === name)),
+}
+writeFileSync(join(values.out, 'release-check.json'), `${JSON.stringify(result, null, 2)}\n`)
 console.log(`\n${table.join('\n')}\n\nOutput of each part: ${values.out}`)
 process.exit(rows.every(({ status }) => status === 0) ? 0 : 1)

@@ -53,7 +53,11 @@ for (const [heading, program, tests] of [
     )
     const types = copy.node(
       'node_modules/typescript/bin/tsc',
-      ...['--noEmit', '-p', 'tsconfig.example.json', '--checkers', '1'],
+      '--noEmit',
+      '-p',
+      'tsconfig.example.json',
+      '--checkers',
+      '1',
     )
     assert.equal(types.status, 0, types.output)
     const own = paths.filter((path) => path.endsWith('.test.ts'))

@@ -41,7 +41,9 @@ test('each event is told somewhere, and a test expects it', () => {
     tests.some(
       (text) =>
         text.includes(`type = '${type}'`) ||
-        [...text.matchAll(/^testEmittedEvents\([^]*?\)$/gm)].some(([call]) => call.includes(`'${type}'`)),
+        [...text.matchAll(/^testEmittedEvents\([^]*?\)$/gm)].some(([call]) =>
+          call.includes(`'${type}'`),
+        ),
     )
   assert.deepEqual(
     EVENT_TYPES.filter((type) => !isSeen(type)),
