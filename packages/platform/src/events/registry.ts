@@ -299,12 +299,10 @@ export const eventShape = (
     type,
     timestamp: z.string().meta({ description: 'Time of the change, ISO 8601' }),
     data,
-    id: z
-      .string()
-      .meta({
-        description:
-          'Equal to `webhook-id` in every delivery attempt, and the cursor of the event log',
-      }),
+    id: z.string().meta({
+      description:
+        'Equal to `webhook-id` in every delivery attempt, and the cursor of the event log',
+    }),
     object: z.string().meta({ description: 'Id of the object that changed' }),
     version: z.int().meta({
       description:
