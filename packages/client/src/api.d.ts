@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 2f3dfdbc919a43108f900d54fdfc6cbf32d52c59f5808ba34f12df9bad02faa6
-// types be4fa5160179a32b40099ff4583748f9db8e3a8c8609e73b215e975c78f32c5b
+// document b1493fec8e3a0b82388987a5867a44278988ae391d970931fd59c10ef3d7b270
+// types 1db7171466e8d8995cf218ea078670e57cf1be50651ba5b95e13122fea1cace1
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -1044,16 +1044,16 @@ export interface components {
             data: {
                 /** @enum {string} */
                 type: "transaction.created" | "transaction.updated" | "transaction.confirmed" | "transaction.failed" | "deposit.detected" | "deposit.confirmed" | "deposit.frozen" | "deposit.released" | "deposit.suspended" | "deposit.reverted" | "address.created" | "address.frozen" | "address.unfrozen" | "wallet.created" | "wallet.updated" | "gas_tank.low" | "gas_tank.empty" | "prepaid_fee.low" | "prepaid_fee.empty" | "prepaid_fee.tier_changed" | "staking.staked" | "staking.unstaked" | "staking.releasable" | "staking.released" | "auto_forwarding.created" | "auto_forwarding.deleted" | "aml.screening_overdue" | "invoice.created" | "invoice.updated" | "invoice.processing" | "invoice.paid" | "invoice.expired" | "invoice.invalid" | "exchange_account.created" | "exchange_account.updated" | "exchange_account.failing" | "exchange_account.difference" | "exchange_account.deleted" | "order.created" | "order.updated" | "exchange_transfer.created" | "exchange_transfer.updated" | "webhook.test" | "webhook.disabled";
-                /** @description When it happened, ISO 8601 */
+                /** @description Time of the change, ISO 8601 */
                 timestamp: string;
                 data: {
                     [key: string]: unknown;
                 };
-                /** @description The same in `webhook-id`, on every try, and the cursor of the log */
+                /** @description Equal to `webhook-id` in every delivery attempt, and the cursor of the event log */
                 id: string;
-                /** @description What it is about */
+                /** @description Id of the object that changed */
                 object: string;
-                /** @description Of the object: 1, 2, 3 …, without gaps in what the platform tells; a lower one is older news */
+                /** @description Number of the event for its object: 1, 2, 3 …, without gaps. A lower number is an older event */
                 version: number;
             }[];
             /** @description For the next `after`; null where there was no event yet */
@@ -3654,16 +3654,16 @@ export interface operations {
                     "text/event-stream": {
                         /** @enum {string} */
                         type: "transaction.created" | "transaction.updated" | "transaction.confirmed" | "transaction.failed" | "deposit.detected" | "deposit.confirmed" | "deposit.frozen" | "deposit.released" | "deposit.suspended" | "deposit.reverted" | "address.created" | "address.frozen" | "address.unfrozen" | "wallet.created" | "wallet.updated" | "gas_tank.low" | "gas_tank.empty" | "prepaid_fee.low" | "prepaid_fee.empty" | "prepaid_fee.tier_changed" | "staking.staked" | "staking.unstaked" | "staking.releasable" | "staking.released" | "auto_forwarding.created" | "auto_forwarding.deleted" | "aml.screening_overdue" | "invoice.created" | "invoice.updated" | "invoice.processing" | "invoice.paid" | "invoice.expired" | "invoice.invalid" | "exchange_account.created" | "exchange_account.updated" | "exchange_account.failing" | "exchange_account.difference" | "exchange_account.deleted" | "order.created" | "order.updated" | "exchange_transfer.created" | "exchange_transfer.updated" | "webhook.test" | "webhook.disabled";
-                        /** @description When it happened, ISO 8601 */
+                        /** @description Time of the change, ISO 8601 */
                         timestamp: string;
                         data: {
                             [key: string]: unknown;
                         };
-                        /** @description The same in `webhook-id`, on every try, and the cursor of the log */
+                        /** @description Equal to `webhook-id` in every delivery attempt, and the cursor of the event log */
                         id: string;
-                        /** @description What it is about */
+                        /** @description Id of the object that changed */
                         object: string;
-                        /** @description Of the object: 1, 2, 3 …, without gaps in what the platform tells; a lower one is older news */
+                        /** @description Number of the event for its object: 1, 2, 3 …, without gaps. A lower number is an older event */
                         version: number;
                     };
                 };

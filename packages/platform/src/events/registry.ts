@@ -11,9 +11,9 @@ import { orderShape } from '../trading/order.ts'
 import { walletShape } from '../wallets/present.ts'
 
 interface EventOf {
-  /** When it is told, in a sentence without its point. */
+  /** When the event is sent, as a sentence without a full stop. */
   says: string
-  /** What its versions count. */
+  /** Kind of object whose changes `version` counts. */
   object:
     | 'transaction'
     | 'address'
@@ -27,11 +27,11 @@ interface EventOf {
     | 'exchange transfer'
     | 'webhook'
   /**
-   * To whom: to the keys of one sub-account, or to all of the workspace. `owner`: of a gas tank's
-   * own, which has none, to all.
+   * Recipients: the keys of one sub-account, or all keys of the workspace. `owner`: the keys of the
+   * sub-account, or all keys for a transaction of a gas tank, which has no sub-account.
    */
   scope: 'sub-account' | 'workspace' | 'owner'
-  /** What `data` holds. */
+  /** Schema of `data`. */
   data: z.ZodType
 }
 
@@ -42,7 +42,7 @@ const transaction = (says: string): EventOf => ({
   data: transactionShape,
 })
 
-/** Of an address that screening stopped. */
+/** Data of an event about an address on the frozen list. */
 const frozen = z.object({
   asset: z.string(),
   network: z.string(),
@@ -115,15 +115,15 @@ const order = (says: string): EventOf => ({
 })
 
 /**
- * Every event: what it tells, of what, to whom, in which shape. The OpenAPI document and
- * docs/events.md are made of it.
+ * Every event type with its trigger, object, recipients and schema. Source of the OpenAPI document
+ * and of docs/events.md.
  */
 export const EVENTS: Readonly<Record<EventType, EventOf>> = {
   'transaction.created': transaction(
-    'A transfer, stake, unstake or release was asked for, or a rule forwards what came in',
+    'A transfer, stake, unstake or release was requested, or a rule forwards a deposit',
   ),
   'transaction.updated': {
-    says: 'It has come to another step; its `sub_status` says which',
+    says: 'The transaction reached another step, which is in `sub_status`',
     object: 'transaction',
     scope: 'owner',
     data: z.object({
@@ -134,26 +134,26 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
       confirmations: z.int(),
     }),
   },
-  'transaction.confirmed': transaction('It is final on the chain'),
+  'transaction.confirmed': transaction('The transaction is final on the chain'),
   'transaction.failed': transaction(
-    'It will not be done any more, or was reverted by the chain; what was reserved is back',
+    'The transaction failed permanently, or the chain reverted it; the reserved amount is available again',
   ),
   'deposit.detected': transaction(
-    'A block holds a payment to an address of yours; it is not credited yet',
+    'A block contains a payment to one of your addresses, which is not credited yet',
   ),
-  'deposit.confirmed': transaction('It is final, has passed screening, and was credited'),
+  'deposit.confirmed': transaction('The deposit is final, passed screening, and was credited'),
   'deposit.frozen': transaction(
-    'Screening holds it: it is in no balance until every address that paid it is unfrozen',
+    'Screening holds the deposit: it is not in a balance until every sender address is unfrozen',
   ),
-  'deposit.released': transaction('The operator let a deposit of an unknown sender go on'),
+  'deposit.released': transaction('The operator released a deposit of an unknown sender'),
   'deposit.suspended': transaction(
-    'It came for an asset without a wallet, or with an unknown tag; creating the wallet credits it',
+    'The deposit is of an asset without a wallet, or has an unknown tag; creating the wallet credits it',
   ),
   'deposit.reverted': transaction(
-    'A reorganisation removed its block; where it was credited, that was taken back',
+    'A reorganisation removed the block of the deposit; if it was credited, the credit was reversed',
   ),
   'address.created': {
-    says: 'A deposit address was handed out',
+    says: 'A deposit address was created',
     object: 'address',
     scope: 'sub-account',
     data: addressShape,
@@ -165,7 +165,7 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
     data: frozen,
   },
   'address.unfrozen': {
-    says: 'It was taken off the list; what it held goes on',
+    says: 'An address was removed from the frozen list; its held transactions continue',
     object: 'address',
     scope: 'sub-account',
     data: frozen.extend({ unfrozen_at: z.string() }),
@@ -177,7 +177,7 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
     data: walletShape,
   },
   'wallet.updated': {
-    says: 'The operator set a wallet at rest or to work again',
+    says: 'The operator deactivated or reactivated a wallet',
     object: 'wallet',
     scope: 'sub-account',
     data: z.object({
@@ -187,18 +187,18 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
       updated_at: z.string(),
     }),
   },
-  'gas_tank.low': tank('A gas tank holds less than its threshold'),
-  'gas_tank.empty': tank('A gas tank holds nothing'),
-  'prepaid_fee.low': prepaid('A fifth, or a twentieth, of the last top-up is left'),
-  'prepaid_fee.empty': prepaid('What is left covers no fee: new transfers are refused'),
+  'gas_tank.low': tank('The balance of a gas tank is below its threshold'),
+  'gas_tank.empty': tank('A gas tank is empty'),
+  'prepaid_fee.low': prepaid('Only 20 %, or 5 %, of the last top-up is left'),
+  'prepaid_fee.empty': prepaid('The balance is too low for any fee, so new transfers are refused'),
   'prepaid_fee.tier_changed': {
-    says: 'The volume of the last 30 days gives the workspace another tier',
+    says: 'The tier of the workspace changed because of its volume of the last 30 days',
     object: 'prepaid fee account',
     scope: 'workspace',
     data: z.object({ tier: z.string(), previous_tier: z.string(), volume_30d: z.number() }),
   },
   'staking.staked': staking('TRX was staked'),
-  'staking.unstaked': staking('TRX was unstaked, and cools down'),
+  'staking.unstaked': staking('TRX was unstaked and is cooling down'),
   'staking.releasable': staking(
     'Unstaked TRX has cooled down and can be released',
     z.object({
@@ -212,7 +212,7 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
   ),
   'staking.released': staking('Unstaked TRX is back in the wallet'),
   'auto_forwarding.created': {
-    says: 'A forwarding rule was made',
+    says: 'A forwarding rule was created',
     object: 'rule',
     scope: 'sub-account',
     data: ruleShape,
@@ -224,7 +224,7 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
     data: ruleShape,
   },
   'aml.screening_overdue': {
-    says: 'A transaction has waited six hours for its screening; it stays held',
+    says: 'A transaction has waited six hours for its screening and stays held',
     object: 'transaction',
     scope: 'sub-account',
     data: z.object({
@@ -234,45 +234,47 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
       reason: z.string(),
     }),
   },
-  'invoice.created': invoice('An invoice was made'),
+  'invoice.created': invoice('An invoice was created'),
   'invoice.updated': invoice(
-    'Something of an invoice changed that is no change of its status, such as a payment in part',
+    'An invoice changed without a change of its status, for example by a partial payment',
   ),
-  'invoice.processing': invoice('It is paid in full, and not yet confirmed'),
-  'invoice.paid': invoice('It is paid, and confirmed'),
+  'invoice.processing': invoice(
+    'The invoice is paid in full, but the payment is not confirmed yet',
+  ),
+  'invoice.paid': invoice('The invoice is paid and the payment is confirmed'),
   'invoice.expired': invoice(
-    'Its time is over, and it is not paid; one that was paid while nobody looked goes on from here',
+    'The invoice expired without full payment; payments found later continue from this state',
   ),
-  'invoice.invalid': invoice('It is not to be paid any more: cancelled, or marked so'),
+  'invoice.invalid': invoice(
+    'The invoice must not be paid any more: it was cancelled or marked invalid',
+  ),
   'exchange_account.created': account('An account at an exchange was linked'),
   'exchange_account.updated': account(
-    'It was changed, its key may do something else than before, or the exchange takes its key again',
+    'The account or the permissions of its key changed, or the exchange accepts its key again',
   ),
   'exchange_account.failing': account(
-    'The exchange refused its key; what waits for it goes on waiting',
+    'The exchange refused the key of the account; work that needs it continues to wait',
   ),
   'exchange_account.difference': account(
-    'The exchange goes on saying another total than the books; or no longer does',
+    'The total at the exchange persistently differs from the ledger, or agrees with it again',
   ),
-  'exchange_account.deleted': account('It was unlinked, and its secrets are erased'),
-  'order.created': order('An order was asked for'),
+  'exchange_account.deleted': account('The account was unlinked and its secrets were erased'),
+  'order.created': order('An order was requested'),
   'order.updated': order(
-    'It has come to another step, was filled in part, or has ended; `unknown` where its answer was lost',
+    'The order reached another step, was partially filled, or ended; `unknown` if the response was lost',
   ),
-  'exchange_transfer.created': exchangeTransfer(
-    'Coins are to go to an exchange, or to come from one',
-  ),
+  'exchange_transfer.created': exchangeTransfer('A transfer to or from an exchange was requested'),
   'exchange_transfer.updated': exchangeTransfer(
-    'It has come to another step, or has ended; `unknown` where an answer was lost',
+    'The transfer reached another step or ended; `unknown` if a response was lost',
   ),
   'webhook.test': {
-    says: 'Somebody asked for a test of a webhook; sent to that one only',
+    says: 'A test of a webhook was requested; the event is sent only to that webhook',
     object: 'webhook',
     scope: 'sub-account',
     data: z.object({ id: z.string(), url: z.string() }),
   },
   'webhook.disabled': {
-    says: 'The platform stopped sending to a webhook: too many tries in a row failed, or it answered 410',
+    says: 'The platform disabled a webhook: too many consecutive attempts failed, or it returned 410',
     object: 'webhook',
     scope: 'sub-account',
     data: z.object({
@@ -295,14 +297,15 @@ export const eventShape = (
 ) =>
   z.object({
     type,
-    timestamp: z.string().meta({ description: 'When it happened, ISO 8601' }),
+    timestamp: z.string().meta({ description: 'Time of the change, ISO 8601' }),
     data,
-    id: z
-      .string()
-      .meta({ description: 'The same in `webhook-id`, on every try, and the cursor of the log' }),
-    object: z.string().meta({ description: 'What it is about' }),
+    id: z.string().meta({
+      description:
+        'Equal to `webhook-id` in every delivery attempt, and the cursor of the event log',
+    }),
+    object: z.string().meta({ description: 'Id of the object that changed' }),
     version: z.int().meta({
       description:
-        'Of the object: 1, 2, 3 …, without gaps in what the platform tells; a lower one is older news',
+        'Number of the event for its object: 1, 2, 3 …, without gaps. A lower number is an older event',
     }),
   })

@@ -5,13 +5,13 @@ import { EVENTS } from './registry.ts'
 const BEGIN = '<!-- made by scripts/events-table.mjs -->'
 const END = '<!-- so far -->'
 
-const TOLD_TO = {
+const RECIPIENTS = {
   'sub-account': 'its sub-account',
-  workspace: 'all of the workspace',
-  owner: 'its sub-account; of a gas tank’s own: all',
+  workspace: 'all keys of the workspace',
+  owner: 'its sub-account; for a gas tank’s own transaction all keys of the workspace',
 }
 
-/** The table of events for the documentation. */
+/** Markdown table of all event types for docs/events.md. */
 function eventsTable(): string {
   const components = new Components()
   const rows = EVENT_TYPES.map((type) => {
@@ -20,13 +20,13 @@ function eventsTable(): string {
     const fields = Object.keys(shape)
       .map((name) => `\`${name}\``)
       .join(', ')
-    return [`\`${type}\``, says, object, TOLD_TO[scope], fields]
+    return [`\`${type}\``, says, object, RECIPIENTS[scope], fields]
   })
-  return tableOf([['Event', 'When', 'Object', 'Told to', '`data`'], ...rows])
+  return tableOf([['Event', 'When', 'Object', 'Recipients', '`data`'], ...rows])
 }
 
 /**
- * A Markdown table whose columns are aligned, as the formatter leaves it. The first row is the
+ * Formats rows as a Markdown table with aligned columns, like the formatter. The first row is the
  * heading.
  */
 function tableOf(rows: readonly (readonly string[])[]): string {
@@ -41,8 +41,9 @@ function tableOf(rows: readonly (readonly string[])[]): string {
 }
 
 /**
- * A document with the table where it stands, as it would be written now. @throws Error where it has
- * no place for it
+ * Returns the document with its table of events replaced by the current one.
+ *
+ * @throws Error if the document does not contain both markers
  */
 export function withTable(document: string): string {
   const [from, to] = [document.indexOf(BEGIN), document.indexOf(END)]
