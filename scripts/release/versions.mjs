@@ -1,6 +1,6 @@
 // The version of the project: in each package.json, in the dependencies between the packages, and
 // in package-lock.json.
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const json = (path) => JSON.parse(readFileSync(path, 'utf8'))
@@ -16,8 +16,13 @@ export function compareVersions(a, b) {
   return 0
 }
 
-const manifestsOf = (root) =>
-  ['package.json', ...globSync('packages/*/package.json', { cwd: root })].toSorted()
+const manifestsOf = (root) => [
+  'package.json',
+  ...readdirSync(join(root, 'packages'))
+    .toSorted()
+    .map((name) => `packages/${name}/package.json`)
+    .filter((path) => existsSync(join(root, path))),
+]
 
 /** Dependencies of a manifest on packages of this project, and where each is written. */
 const ownDependencies = (manifest) =>

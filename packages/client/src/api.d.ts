@@ -1,5 +1,5 @@
 // Made by scripts/api-types.mjs.
-// document b1493fec8e3a0b82388987a5867a44278988ae391d970931fd59c10ef3d7b270
+// document 43820ac1f977988f1d2228eed3dc4ee3927a420be7310532d8a8488619443e17
 // types 1db7171466e8d8995cf218ea078670e57cf1be50651ba5b95e13122fea1cace1
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
