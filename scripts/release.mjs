@@ -97,7 +97,7 @@ function problemsOf(checks) {
 }
 
 /** Builds every artifact into a folder, each named by the version. */
-function build({ version, out }) {
+function build({ version, out }, notes) {
   mkdirSync(out, { recursive: true })
   const work = mkdtempSync(join(out, '.work-'))
   try {
@@ -119,6 +119,7 @@ function build({ version, out }) {
   } finally {
     rmSync(work, { recursive: true, force: true })
   }
+  writeFileSync(join(out, 'NOTES.md'), `${notes}\n`)
   const sums = readdirSync(out)
     .toSorted()
     .map((name) => {
@@ -164,8 +165,7 @@ if (release.write) {
   writeFileSync(changelogPath, section.text)
   const changed = ['CHANGELOG.md', ...writeVersion(root, version)]
   console.log(`written: ${changed.join(', ')}`)
-  build(release)
-  writeFileSync(join(out, 'NOTES.md'), `${section.notes}\n`)
+  build(release, section.notes)
   console.log(`artifacts: ${out}: ${readdirSync(out).toSorted().join(', ')}`)
 } else {
   console.log(`would write: the version in every package.json, and CHANGELOG.md

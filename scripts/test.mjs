@@ -77,6 +77,7 @@ const DRILLS = new Set(
   [
     'aml-kill',
     'backup',
+    'contributing',
     'banned-node',
     'faults',
     'kill',

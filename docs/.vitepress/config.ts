@@ -124,6 +124,7 @@ export default defineConfig({
       ]),
       group('Inside', [
         ['Architecture', 'ARCHITECTURE'],
+        ['Contributing', 'CONTRIBUTING'],
         ['Security', 'SECURITY'],
         'docs/adding-a-chain',
         'docs/releasing',
