@@ -166,8 +166,7 @@ test('writes the version everywhere and dates the section of the changelog', asy
     text: CHANGELOG.replace('Unreleased', '2026-02-28'),
     notes: '### Added\n\n- A feature.',
   })
-  const { compareVersions, currentVersion, writeVersion } =
-    await import('../scripts/release/versions.mjs')
+  const { compareVersions, currentVersion, writeVersion } = await script('versions')
   assert.ok(compareVersions('0.10.0', '0.9.9') > 0)
   const folder = mkdtempSync(join(tmpdir(), 'custody-versions-'))
   try {
