@@ -15,6 +15,8 @@ interface Package {
   name: string
   folder: string
   private?: boolean
+  exports?: Record<string, string>
+  bin?: Record<string, string>
   license?: string
   dependencies?: Record<string, string>
   devDependencies?: Record<string, string>
@@ -414,4 +416,18 @@ test('error codes of the API are unique, and each has a status and a title of it
   assert.equal(new Set<string>(titles).size, titles.length, 'a title appears twice')
   for (const [code, [status]] of Object.entries(ERRORS))
     assert.ok(status >= 400 && status < 600, `${code} has status ${status}`)
+})
+
+test('every file that a package.json names is there', () => {
+  const named = packages.flatMap(({ folder, exports = {}, bin = {} }) =>
+    [...Object.values(exports), ...Object.values(bin)].map((file) => join(folder, file)),
+  )
+  assert.ok(named.length > 5)
+  // A pattern stands for one file of each folder that it may name.
+  assert.deepEqual(
+    named.filter((file) =>
+      file.includes('*') ? find(file).length === 0 : !existsSync(join(root, file)),
+    ),
+    [],
+  )
 })

@@ -9,7 +9,7 @@ export type Rank = string | readonly string[]
 const namesOf = (rank: Rank): readonly string[] => (typeof rank === 'string' ? [rank] : rank)
 
 /** The room of a path below src. */
-export const moduleOf = (path: string): string => path.split('/')[0] as string
+const moduleOf = (path: string): string => path.split('/')[0] as string
 
 /**
  * What breaks a ranking, the lowest rank first: an import that leads up or sideways, be it of types

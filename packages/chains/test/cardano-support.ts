@@ -25,7 +25,7 @@ const {
 } = file.networks.find(({ code }) => code === 'ADA') as (typeof file.networks)[number]
 export const ADA: Network = { ...line, ...mainnet, mode: 'mainnet' }
 export const TEST: Network = { ...line, ...local, mode: 'local' }
-export const ASSETS: Asset[] = file.assets
+const ASSETS: Asset[] = file.assets
   .filter(({ network }) => network === 'ADA')
   .map((each) => ({
     asset_name: each.asset_name,
@@ -47,7 +47,8 @@ export const ASSETS: Asset[] = file.assets
     status_since: null,
     status_reason: null,
   }))
-export const { address, validate, decode, signing, assemble, exclusive } = familyOf(ADA)
+export const { address, validate, signing, assemble, exclusive } = familyOf(ADA)
+const { decode } = familyOf(ADA)
 
 export const PATH = [1, 1815, 0]
 export const OTHER = [1, 1815, 5]

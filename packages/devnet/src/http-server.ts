@@ -33,7 +33,7 @@ export type RpcFace = {
  * A GET that wants events (`text/event-stream`), and what is called with each; null where there is
  * no such stream.
  */
-export type EventStream = (
+type EventStream = (
   query: Record<string, string>,
   push: (event: string) => void,
 ) => { close: () => void } | null

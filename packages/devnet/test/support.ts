@@ -12,7 +12,7 @@ export function removeHome(home: string): void {
   rmSync(home, { recursive: true, force: true, maxRetries: 5 })
 }
 
-export type RpcResult = { result?: unknown; error?: { code: number; message: string } | null }
+type RpcResult = { result?: unknown; error?: { code: number; message: string } | null }
 
 export type Running = {
   url: string

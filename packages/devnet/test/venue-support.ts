@@ -78,7 +78,7 @@ export interface Client {
     given?: Record<string, unknown>,
   ) => Promise<unknown>
 }
-export interface Placed {
+interface Placed {
   id: string
   clientOrderId?: string
   status?: string
@@ -89,7 +89,7 @@ export interface Placed {
   trades: { id: string }[]
   info: Record<string, unknown>
 }
-export interface Fill {
+interface Fill {
   id: string
   order: string
   price: number
@@ -97,11 +97,11 @@ export interface Fill {
   takerOrMaker: string
   fee: { cost: number; currency: string }
 }
-export interface Address {
+interface Address {
   address: string
   tag?: string
 }
-export interface Transfer {
+interface Transfer {
   id: string
   currency: string
   network?: string

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const MODULES = [
@@ -13,7 +13,7 @@ const module = MODULES.find((path) => existsSync(path))
 export const withoutToken: string | false = module
   ? false
   : 'SoftHSM is not installed (Debian: softhsm2)'
-export const PIN = '738193'
+const PIN = '738193'
 
 /**
  * A token of SoftHSM in a folder of its own, without a key. The module reads SOFTHSM2_CONF of the
@@ -39,8 +39,4 @@ export function makeToken(
   const pinFile = join(place, 'pin')
   writeFileSync(pinFile, `${PIN}\n`, { mode: 0o600 })
   return { module: module!, token: label, pinFile, conf }
-}
-
-export const removeToken = (conf: string): void => {
-  rmSync(join(conf, '..'), { recursive: true, force: true })
 }

@@ -40,9 +40,9 @@ let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
 export let database: Database
 export const registry = loadRegistry('local')
 const WORKSPACE = 'acme'
-export const apiKey = randomUUID()
+const apiKey = randomUUID()
 const HELD = 10n ** 24n
-export const nodes = new InProcessNodes(2)
+const nodes = new InProcessNodes(2)
 export const network = (code: string) => registry.network(code) as Network
 export const own = (code: string) =>
   familyOf(network(code)).address(

@@ -31,11 +31,11 @@ import type { TransactionRow } from '../src/engine/transaction.ts'
  * Nodes that tell what they recorded, and an Ethereum that did it; the database is real and knows
  * less.
  */
-export const registry = loadRegistry('local')
-export const ETH = registry.network('ETH') as Network
+const registry = loadRegistry('local')
+const ETH = registry.network('ETH') as Network
 const NATIVE = registry.asset('ETH') as Asset
 export const STRANGER = '0x00000000000000000000000000000000000000AA'
-export const PRICE = 1_000_000_000n
+const PRICE = 1_000_000_000n
 export const FEE = 21_000n * PRICE
 export const START = 10n ** 18n
 
@@ -43,7 +43,7 @@ const secretAt = (path: readonly number[]) =>
   createHash('sha256')
     .update(`recovery ${path.join('/')}`)
     .digest()
-export const publicKeyAt = (path: readonly number[]) => secp256k1.getPublicKey(secretAt(path))
+const publicKeyAt = (path: readonly number[]) => secp256k1.getPublicKey(secretAt(path))
 export const addressAt = (subAccount: number, index: number) =>
   familyOf(ETH).address(ETH, publicKeyAt(pathOf(ETH, subAccount, index)))
 

@@ -19,7 +19,7 @@ export interface NativeVault {
   rewrap(sealed: Uint8Array, meta: ShareMeta): Promise<Uint8Array>
 }
 
-export interface NativeKey {
+interface NativeKey {
   engine: string
   engineVersion: string
   curve: string

@@ -172,7 +172,7 @@ function childOf(
 
 export const COLUMNS = 256
 export const ROW_BYTES = 78
-export const CHECK_BYTES = 26
+const CHECK_BYTES = 26
 
 /** What one signing session is about, beside what its frames say. */
 export interface Signing {

@@ -3,7 +3,7 @@ import { RpcRefused, type RpcEndpoint } from '../rpc.ts'
 import type { RequestOutcome, MeteredFetch } from './metered-fetch.ts'
 
 /** `ok`; `limited`: works with a consequence; `missing`: the platform needs it. */
-export type CheckState = 'ok' | 'limited' | 'missing'
+type CheckState = 'ok' | 'limited' | 'missing'
 
 /** One line of the table. `code` is stable; `advice` is null where there is nothing to do. */
 export interface CheckLine {

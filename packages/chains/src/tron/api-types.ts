@@ -24,7 +24,7 @@ export interface Transaction {
   }
 }
 /** Of a transfer and of a contract's call; contracts of other types have other fields. */
-export interface CallValue {
+interface CallValue {
   owner_address?: string
   to_address?: string
   amount?: Int

@@ -6,7 +6,7 @@ import { amountOf, assertFields, wrong, type Statement } from './statement.ts'
  * A sub-account's leaf of one asset, and what stands beside it on the way up. Hex; amounts in the
  * smallest unit.
  */
-export interface LeafProof {
+interface LeafProof {
   asset: string
   balance: string
   nonce: string

@@ -2,7 +2,7 @@ import { compact, data, display, hash256, internal, Reader, uint32 } from './enc
 import { coinbasePayload, COINBASE_VERSION } from './dash-transactions.ts'
 import { isCoinbase, makeTx, readTx, type Forms, type Tx } from './transaction.ts'
 
-export type Header = {
+type Header = {
   version: number
   previous: string
   merkleRoot: string

@@ -13,7 +13,7 @@ export type Token = {
 }
 
 /** Code that stands at a fixed address before the first block. */
-export type Predeploy = { address: Hex; artefact: string }
+type Predeploy = { address: Hex; artefact: string }
 
 export type EvmNetwork = {
   code: string

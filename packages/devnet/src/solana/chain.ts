@@ -63,7 +63,7 @@ export interface TokenBalance {
   amount: bigint
   decimals: number
 }
-export interface Meta {
+interface Meta {
   err: unknown
   fee: bigint
   preBalances: bigint[]

@@ -28,7 +28,7 @@ export type Account = {
   changed: number
 }
 /** What the reference library prints of a transaction, as far as it is read here. */
-export type Body = {
+type Body = {
   source_account: string
   fee: number
   seq_num: string

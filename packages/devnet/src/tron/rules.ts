@@ -173,7 +173,7 @@ function spend(usage: Usage, points: bigint, slot: bigint): void {
   usage.slot = slot
 }
 
-export type ContractRet = 'SUCCESS' | 'REVERT' | 'OUT_OF_ENERGY'
+type ContractRet = 'SUCCESS' | 'REVERT' | 'OUT_OF_ENERGY'
 export type Outcome = {
   contractRet: ContractRet
   fee: bigint

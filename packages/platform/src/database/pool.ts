@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import pg from 'pg'
 import type { EventType } from './event-types.ts'
 
-export type Row = Record<string, unknown>
+type Row = Record<string, unknown>
 
 /** What queries run on: the pool, or one connection inside a transaction. */
 export interface Queryable {

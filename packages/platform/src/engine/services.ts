@@ -102,7 +102,7 @@ export interface Included {
 }
 
 /** How a transaction that failed is shown, where it is not as usual. */
-export interface Ending<K extends TransactionKind = TransactionKind> {
+interface Ending<K extends TransactionKind = TransactionKind> {
   state?: 'PARTIAL'
   reason?: string
   fee?: bigint

@@ -5,7 +5,7 @@ import type { SignedVoid } from '../signing/void.ts'
 export type TransactionKind = keyof typeof STATE_SCHEMAS
 export type StateOf<K extends TransactionKind> = (typeof STATE_SCHEMAS)[K]['states'][number]
 /** What a plan of this kind may hold. */
-export type FieldOf<K extends TransactionKind> = (typeof STATE_SCHEMAS)[K]['plan'][number]
+type FieldOf<K extends TransactionKind> = (typeof STATE_SCHEMAS)[K]['plan'][number]
 export type State = StateOf<TransactionKind>
 
 /** Kinds that a caller asks for by a signed request. */

@@ -6,7 +6,7 @@ import { stepTransfer } from './step.ts'
 import { TRANSFERS } from './transfer.ts'
 
 /** Of transfers between wallets and exchanges. */
-export interface ExchangeTransfers {
+interface ExchangeTransfers {
   /** Rung when one of this process is due. */
   due: Notifier
 }

@@ -12,7 +12,7 @@ export type ErrorClass = 'refused' | 'key' | 'later' | 'missing'
 /**
  * The first line that fits says what is meant, and our word for it. What no line names is unknown.
  */
-export type CodeTable = readonly (readonly [code: RegExp, meaning: ErrorClass, word: string])[]
+type CodeTable = readonly (readonly [code: RegExp, meaning: ErrorClass, word: string])[]
 
 /** How one venue differs. */
 export interface VenueAdapter {

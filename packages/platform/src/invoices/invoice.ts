@@ -74,7 +74,7 @@ export interface PaymentRow {
 }
 
 /** A transfer that gave something back. */
-export interface RefundRow {
+interface RefundRow {
   transaction_id: string
   asset: string
   amount: string

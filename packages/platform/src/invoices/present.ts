@@ -299,7 +299,7 @@ declare module '../engine/services.ts' {
   }
 }
 
-export interface Checkout {
+interface Checkout {
   /** The address of this server as payers reach it, without a slash at its end. */
   base: string
   /** Rung when a deposit was told of in this process. */

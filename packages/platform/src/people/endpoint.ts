@@ -18,7 +18,7 @@ export interface Visitor {
  * `caller`: the session as a reading key of the sub-account that the path names. `signed` is never
  * there.
  */
-export interface PanelContext<Body, Query, Params> extends Context<Body, Query, Params> {
+interface PanelContext<Body, Query, Params> extends Context<Body, Query, Params> {
   visitor: Visitor
 }
 
@@ -26,7 +26,7 @@ export interface PanelContext<Body, Query, Params> extends Context<Body, Query, 
  * Who may ask. `nobody`: everybody, signed in or not. `anybody`: who is signed in. A role: its
  * holders, and those above, in the workspace of the path.
  */
-export type Needs = 'nobody' | 'anybody' | Role
+type Needs = 'nobody' | 'anybody' | Role
 
 /**
  * One endpoint of the control panel, asked by its pages in a session. It is none of the API, and

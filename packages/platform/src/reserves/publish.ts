@@ -11,7 +11,7 @@ const ATTEST_TIMEOUT_MS = 120_000
 const ATTEMPTS_MAX = 4
 const PAUSE_MS = 1000
 
-export interface NodeSignature {
+interface NodeSignature {
   node: number
   signature: string
 }

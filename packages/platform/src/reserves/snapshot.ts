@@ -12,7 +12,7 @@ export interface Look {
   from: Height
   to: Height
 }
-export interface Leaf extends TreeNode {
+interface Leaf extends TreeNode {
   asset: string
   place: number
   subAccountId: string | null

@@ -7,7 +7,7 @@ import type { OrderRow } from './order.ts'
 import { stepOrder } from './step.ts'
 
 /** Of orders. */
-export interface Trading {
+interface Trading {
   /** Rung when an order of this process is due. */
   due: Notifier
 }

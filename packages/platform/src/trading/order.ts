@@ -23,7 +23,7 @@ export type OrderStatus = (typeof ORDER_STATUSES)[number]
  * ENDED.
  */
 const ORDER_STATES = ['NEW', 'SENDING', 'ASKING', 'WORKING', 'ENDED'] as const
-export type OrderState = (typeof ORDER_STATES)[number]
+type OrderState = (typeof ORDER_STATES)[number]
 
 /**
  * A row of `orders`. Amounts, prices and fees at the venue are decimal strings of units; USD is in

@@ -16,7 +16,7 @@ interface Place {
   unit: bigint
 }
 
-export const PLACES: readonly Place[] = [
+const PLACES: readonly Place[] = [
   {
     asset: 'BTC',
     network: 'BTC',

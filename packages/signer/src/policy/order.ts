@@ -202,7 +202,7 @@ export interface Charge {
  * `most`: a fuel may bring no more than this together with what is left; `least`: a native sweep
  * moves more than what is left.
  */
-export type Leftover =
+type Leftover =
   /** `place`: of the fuel itself, by which an earlier one of the same nonce is known. */
   | { address: string; amount: bigint; most: bigint; place: string }
   | { address: string; amount: bigint; least: true }

@@ -13,7 +13,7 @@ import { callOf, FrameReader, pathOf, PROTOCOL_NAME, writeFrame } from './channe
 import { callBytesMax, MemoryBudget } from './memory-budget.ts'
 
 /** Who calls, by the pinned key of the connection's certificate. */
-export type Role = { kind: 'platform' } | { kind: 'peer'; node: number }
+type Role = { kind: 'platform' } | { kind: 'peer'; node: number }
 
 export interface Handlers {
   /** To whoever is known: who this is and whom it knows. */

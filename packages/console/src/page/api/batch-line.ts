@@ -24,7 +24,7 @@ export interface Earlier {
 export type Standing = 'new' | 'sent' | 'failed' | 'paid'
 
 /** How a line stands to the transfers of before. */
-export interface Plan {
+interface Plan {
   standing: Standing
   /** The newest first. */
   earlier: Earlier[]

@@ -4,7 +4,7 @@ import type { Asset, Decimal, GasTank, Timestamp, Transaction } from '@custody/c
 export type * from '@custody/client'
 
 export type Role = 'owner' | 'admin' | 'operator' | 'viewer'
-export interface Person {
+interface Person {
   id: string
   email: string
   name: string
@@ -13,7 +13,7 @@ export interface Person {
   recovery_codes_left: number
   passkeys: number
 }
-export interface Membership {
+interface Membership {
   name: string
   role: Role
   sub_accounts: string[]

@@ -3,7 +3,7 @@ import type { ChainContext } from '../../engine/chain.ts'
 import type { Cached } from '../cached.ts'
 
 /** A payment, with all that fixes its bytes. `create`: the destination has no account yet. */
-export interface FixedPayment {
+interface FixedPayment {
   to: string
   tag: string | null
   amount: bigint

@@ -4,7 +4,7 @@ import { OperatorError } from '../command.ts'
 
 /** What was typed after a command: its options by their names, and its arguments in order. */
 export type Values = Record<string, string | boolean | undefined>
-export interface Typed {
+interface Typed {
   home: string
   words: string[]
   values: Values

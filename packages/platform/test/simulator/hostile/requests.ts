@@ -7,7 +7,7 @@ export const SINKS = [
   '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
   '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC',
 ] as const
-export const SINK_BTC = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
+const SINK_BTC = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
 export const DECIMALS: Record<string, number> = { ETH: 18, USDT_ETH: 6, BTC: 8 }
 
 export interface Person {
