@@ -6,11 +6,9 @@ import type { Agreement } from '../engine/endpoint-group.ts'
 import { finalAt } from '../engine/final.ts'
 import type { Services } from '../engine/services.ts'
 
-/**
- * A network is not queried, and causes no cost, until a platform address exists on it. Before the
- * first address is assigned, the start height of the scan is committed, so that every payment to
- * the address is in a later block.
- */
+// A network is not queried, and causes no cost, until a platform address exists on it. Before the
+// first address is assigned, the start height of the scan is committed, so that every payment to the
+// address is in a later block.
 
 /**
  * Commits the start height of a network's scan, on a separate connection, once. Must be called
