@@ -57,7 +57,7 @@ interface Start {
 
 /**
  * Returns a final block and the height of the head. The block must be final, because the scanner
- * could not continue from a block that was reorganized.
+ * could not continue from a block that was reorganised.
  */
 async function startOf({ network, client, agreement }: Chain): Promise<Start> {
   await client.probe()

@@ -30,7 +30,7 @@ export function connectAll(
     const own = endpoints[network.code]
     const connect = families[network.family]
     if (!own || !connect) return []
-    // Initialized to zero, because a counter that starts above zero shows no increase.
+    // Set to zero, because a counter that starts above zero shows no increase.
     for (const kind of ['transaction', 'field'])
       watched?.metrics.unreadable.labels(network.code, kind).inc(0)
     return [connected(context, network, own, { connect, fetch, watched })]

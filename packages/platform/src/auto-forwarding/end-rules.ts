@@ -56,7 +56,7 @@ export async function endRule(services: Services, rule: RuleRow): Promise<void> 
 /**
  * Cancels the rule's pending forwards: before signing at no cost; after signing, if the chain
  * allows replacement, with a payment to the own address that uses the same nonce or inputs. The
- * deletion request authorizes this at the nodes.
+ * deletion request authorises this at the nodes.
  */
 async function takeBackForwards(services: Services, tx: Queryable, rule: RuleRow): Promise<void> {
   if (!rule.end_request) return

@@ -24,7 +24,7 @@ export async function noteIncoming(tx: Queryable, row: TransactionRow, now: Date
 }
 
 /**
- * Subtracts a deposit that a reorganization reverted from the waiting amount. The part that was
+ * Subtracts a deposit that a reorganisation reverted from the waiting amount. The part that was
  * already forwarded is lost.
  */
 export async function takeBackIncoming(tx: Queryable, row: TransactionRow): Promise<void> {

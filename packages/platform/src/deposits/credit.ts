@@ -7,7 +7,7 @@ import type { TransactionRow } from '../engine/transaction.ts'
 import { queueSweep } from './sweeps.ts'
 
 /**
- * Returns the ledger reference of a deposit. Its generation grows with every reorganization that
+ * Returns the ledger reference of a deposit. Its generation grows with every reorganisation that
  * reverts the deposit, so that each crediting is a separate entry.
  */
 export function depositReference(row: TransactionRow): string {

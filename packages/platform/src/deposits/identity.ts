@@ -19,7 +19,7 @@ export const contentOf = (
 /**
  * Numbers equal transfers of one transaction, in the order of their positions. Together with
  * transaction, address, asset, amount and tag, the number identifies a deposit. A position alone
- * does not: on EVM chains it is the index of a log in its block, so after a reorganization another
+ * does not: on EVM chains it is the index of a log in its block, so after a reorganisation another
  * customer's transfer may have it.
  */
 export function occurrences(transfers: readonly ChainTransfer[]): Map<ChainTransfer, number> {

@@ -221,7 +221,7 @@ async function ownWallet(
 }
 
 /**
- * Records a detected deposit. A deposit that a reorganization reverted becomes pending again if
+ * Records a detected deposit. A deposit that a reorganisation reverted becomes pending again if
  * exactly the same deposit returns. A transfer with another address, asset, amount or tag is a
  * separate deposit.
  * @param knownAt when the chain was last read up to its head without this deposit
@@ -360,7 +360,7 @@ export async function insertDeposit(
     hash,
     confirmations: 1,
     // Uses the price in memory, or null without a price, so that crediting is never delayed. It
-    // does not change if a reorganization mines the deposit again.
+    // does not change if a reorganisation mines the deposit again.
     amount_usd: valueNow(services, asset, transfer.amount),
   })
   await tx.query(

@@ -168,7 +168,7 @@ async function readPart(
   const taken = await ahead.take(next, to)
   const blocks = following(rescan.last_hash ?? undefined, taken)
   if (blocks === null) {
-    // The previous block was reorganized, or two nodes behind one endpoint disagree, so the
+    // The previous block was reorganised, or two nodes behind one endpoint disagree, so the
     // previous block is read again.
     await database.query(
       `update rescans set next_height = greatest(from_height, next_height - 1), last_hash = null, updated_at = $3
@@ -213,7 +213,7 @@ async function readPart(
 
 /**
  * Locks the position of the network's scanner and checks that it has read exactly these blocks or
- * that they are final. A later reorganization is then handled by the scanner, which finds deposits
+ * that they are final. A later reorganisation is then handled by the scanner, which finds deposits
  * by the heights of their blocks.
  * @throws RpcUnavailable if the scanner has not read these blocks
  */

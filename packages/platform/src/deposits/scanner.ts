@@ -29,7 +29,7 @@ const SCAN_LEASE_MS = 20_000
  */
 const TURNS_PER_RUN = 50
 /**
- * Minimum number of blocks stored per network. A reorganization deeper than the stored blocks stops
+ * Minimum number of blocks stored per network. A reorganisation deeper than the stored blocks stops
  * the scanner with an error.
  */
 const BLOCKS_KEPT = 2000
@@ -92,7 +92,7 @@ const isSame = (a: ChainTip, b: ChainTip): boolean =>
 
 /**
  * Creates the loop that follows one network block by block, finds deposits, credits them at their
- * depth and handles reorganizations.
+ * depth and handles reorganisations.
  * @param several the network's chain, whose client may use several endpoints
  * @param followed returns the networks that this process must follow now; the state of a network is
  *   discarded when another process follows it
@@ -547,7 +547,7 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
     gone = { height, hash: known }
     height--
   }
-  // Heights that a lagging endpoint does not have yet are not a reorganization.
+  // Heights that a lagging endpoint does not have yet are not a reorganisation.
   if (!differs) return
   await agreeOnTakingBack(services, chain, gone)
   const next = (scan.next = services.environment.uuid())

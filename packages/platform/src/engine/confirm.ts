@@ -64,7 +64,7 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
   // All queries go to one endpoint: with the head of another endpoint, a block that this endpoint
   // does not have could appear final.
   const client = await oneEndpoint(on.client)
-  // The head is read first: with a head read later, a block that was reorganized in between could
+  // The head is read first: with a head read later, a block that was reorganised in between could
   // appear final.
   const tip = await client.tip()
   const { attempt: chain, status } = await findIncluded(services, row, attempts, client)

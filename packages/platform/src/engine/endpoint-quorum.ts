@@ -46,7 +46,7 @@ export async function isConfirmedByQuorum(
   let count = 0
   const others: { answer: Included; count: number }[] = []
   const votes = agreement.votes(async (each) => {
-    // The head is read first: with a head read later, a block that was reorganized in between could
+    // The head is read first: with a head read later, a block that was reorganised in between could
     // appear final.
     const tip = isFinal ? await each.tip() : null
     const answer = await each.status(hash, expected)

@@ -25,8 +25,8 @@ export interface Loop {
 
 const BACKOFF_MAX_MS = 15_000
 /**
- * If nothing was due and no notifier rang for `QUIET_AFTER_MS`, the database is checked only every
- * `QUIET_MS`, because a notifier rings for work that this process creates. Milliseconds.
+ * Milliseconds without due work or a ring after which the database is checked less often, and the
+ * interval of these checks. A notifier rings for work that this process creates.
  */
 const QUIET_AFTER_MS = 10_000
 const QUIET_MS = 1000

@@ -4,7 +4,7 @@ import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /**
- * Returns the purpose that authorizes the signer nodes to sign a transaction or its replacement, as
+ * Returns the purpose that authorises the signer nodes to sign a transaction or its replacement, as
  * determined by its kind.
  */
 export async function askPurpose(

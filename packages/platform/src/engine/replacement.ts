@@ -53,8 +53,8 @@ export async function refuse(
 }
 
 /**
- * Opens a cancellation that was requested by another signed request than the transaction's own
- * cancellation request. Does nothing if a replacement is in progress.
+ * Opens a cancellation that another signed request of the owner implies, such as the deletion of a
+ * rule. Does nothing if a replacement is in progress.
  */
 export async function openCancellation(
   tx: Queryable,

@@ -117,7 +117,7 @@ export interface Ending<K extends TransactionKind = TransactionKind> {
 }
 
 /**
- * Behavior of one kind of transaction: one object per kind, in its product's folder. It only
+ * Behaviour of one kind of transaction: one object per kind, in its product's folder. It only
  * handles the states and the plan of its own kind. "It" below is a transaction of that kind.
  */
 export interface Kind<K extends TransactionKind = TransactionKind> {
@@ -162,7 +162,7 @@ export interface Kind<K extends TransactionKind = TransactionKind> {
    */
   recorded?(services: Services, row: TransactionRow<K>): Promise<{ hash: string } | Fail | null>
   /**
-   * Returns the purpose that authorizes the signer nodes to sign it. Absent: it is never signed.
+   * Returns the purpose that authorises the signer nodes to sign it. Absent: it is never signed.
    * @param of returns the purpose of another transaction
    */
   purpose?(

@@ -258,7 +258,7 @@ async function releaseLoan(tx: Queryable, row: TransactionRow, whole = true): Pr
 }
 
 /**
- * Kinds of the calls that delegate energy for one transfer and undelegate it, authorized by that
+ * Kinds of the calls that delegate energy for one transfer and undelegate it, authorised by that
  * transfer's request.
  */
 const lending = (kind: 'delegate' | 'undelegate'): Kind<'LEND' | 'LEND_BACK'> => ({

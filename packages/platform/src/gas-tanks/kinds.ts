@@ -16,7 +16,7 @@ const FUEL_BUMP_AFTER_MS = 60_000
 
 /**
  * Fuel: native coin from a gas tank that pays for the fee of one transfer, or of several at one
- * address, authorized by their requests.
+ * address, authorised by their requests.
  */
 export const fuel: Kind<'FUEL'> = {
   heldBack: awaitsCompany,
@@ -47,7 +47,7 @@ export const fuel: Kind<'FUEL'> = {
     }
   },
   // Fuel is booked as soon as it is in a block: the transfer waits for it, and its bytes stay valid
-  // if the block is reorganized. On chains where transactions may expire, it is booked when it is
+  // if the block is reorganised. On chains where transactions may expire, it is booked when it is
   // final.
   async included(services, tx, row, o) {
     if (o.final || !nothingExcludes(services.networks.get(row.network))) await bookFuel(tx, row, o)
@@ -109,7 +109,7 @@ async function bookFuel(
 }
 
 /**
- * Books the difference in the tank once the fee is final: after a reorganization, the transaction
+ * Books the difference in the tank once the fee is final: after a reorganisation, the transaction
  * may be in a block with another base fee.
  */
 async function correctFee(tx: Queryable, row: TransactionRow, fee: bigint): Promise<void> {

@@ -37,7 +37,7 @@ export const ELSEWHERE = [
 
 /**
  * Amount of one asset that is owed to one sub-account, or to a workspace's suspense. Smallest unit;
- * below zero only after a reorganization.
+ * below zero only after a reorganisation.
  */
 export interface Liability {
   asset: string

@@ -149,7 +149,7 @@ async function purposeOf(
     : pay
 }
 
-/** Returns the purpose of a forward, which is authorized by the request that created its rule. */
+/** Returns the purpose of a forward, which is authorised by the request that created its rule. */
 async function forwardPurpose(
   services: Services,
   { id, workspace_id: workspace }: TransactionRow,

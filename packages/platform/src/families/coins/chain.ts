@@ -17,7 +17,7 @@ type Same = Pick<Chain, 'refusal' | 'feeOfOtherWallet' | 'balance'> & {
 }
 
 /**
- * Common behavior of these networks: a wallet pays its own fees, any address can be paid, and
+ * Common behaviour of these networks: a wallet pays its own fees, any address can be paid, and
  * addresses have no account balance.
  */
 export function coinWallets(network: Network): Same {
