@@ -18,7 +18,7 @@ const WAIT_MS = 600_000
 
 export interface SweepPolicy {
   /** Minimum ratio of value to cost, in thousandths; 0: no minimum. */ multiple: bigint
-  /** Smallest unit of the asset. */ minAmount: bigint
+  /** Minimum amount of a sweep, in the smallest unit of the asset. */ minAmount: bigint
 }
 
 const scopesOf = (asset: Pick<Asset, 'asset_name' | 'network'>): string[] => [

@@ -67,7 +67,7 @@ export async function stillCounts(tx: Queryable, row: Place, mark: string): Prom
 
 /**
  * Whether a pending transfer with reduced fuel relies on the resource that an unstake removes.
- * Later transfers do not.
+ * Transfers planned later do not rely on it.
  */
 export async function othersRely(
   database: Queryable,

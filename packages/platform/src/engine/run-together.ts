@@ -200,8 +200,8 @@ export async function signTogether(
     const { isUntouched } = outcome
     const at = outcome.kind === 'refused' ? outcome.body['at'] : outcome.at
     const place = typeof at === 'number' && at >= 0 && at < run.length ? at : null
-    // For example, the budget of one sub-account is used up for now. The payments before it must
-    // not wait.
+    // Only one payment is refused for now, for example because the budget of its sub-account is
+    // used up. The payments before it must not wait.
     const isOfOne = outcome.kind === 'refused' || (place !== null && place > 0)
     return isOfOne
       ? { kind: 'refused', isUntouched, at: place }

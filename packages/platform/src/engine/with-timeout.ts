@@ -16,7 +16,8 @@ export async function withTimeout<T>(
   try {
     return await Promise.race([answer.catch(() => otherwise), late])
   } finally {
-    // With a reason, because without one an error with a stack trace is created for every request.
+    // The abort has a reason, because without one an error with a stack trace is created for every
+    // request.
     done.abort('answered')
   }
 }

@@ -5,8 +5,8 @@ import { startedNetworks } from '../addresses/start-scan.ts'
 import type { Services } from '../engine/services.ts'
 
 /**
- * Addresses that are watched in addition. Addresses are assigned consecutively, so those after the
- * last known one may have been assigned too.
+ * A range of address indexes that is watched in addition (`from` to `to`). Addresses are assigned
+ * consecutively, so those after the last known one may have been assigned too.
  */
 export interface Watched {
   network: string

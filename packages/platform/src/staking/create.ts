@@ -39,7 +39,7 @@ const hashStaking = (kind: StakingKind, body: StakingBody): string =>
 
 /**
  * Returns the original response of the staking request with the same `sequence_id`, or null. All
- * requests of the TRX wallet share one set of keys.
+ * staking requests of a TRX wallet share its idempotency keys.
  */
 export const earlierStaking =
   (kind: StakingKind) =>

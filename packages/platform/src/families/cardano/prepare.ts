@@ -61,7 +61,7 @@ export async function prepare(
     chain.previous,
     (coin, before) => cardano.unspendable(network, coin, before),
   )
-  // Last, because the validity period starts when the chain responds.
+  // This query comes last, because the validity period starts when the chain responds.
   const validUntil = await client.validUntil()
   return {
     kind: 'prepared',

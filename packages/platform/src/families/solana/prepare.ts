@@ -54,7 +54,7 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
   if (sweeps && isToken && familyOf(network).address(network, receiver.publicKey) !== to) {
     throw new Error('the derived address is not where the sweep goes')
   }
-  // Last, because the validity period starts when the chain responds.
+  // This query comes last, because the validity period starts when the chain responds.
   const { blockhash, validUntil } = await client.lifetime()
   const built = (amount: bigint, units: number, price: bigint): UnsignedTransaction => {
     const shape = { asset, amount, blockhash, units, unitPrice: price }

@@ -42,7 +42,7 @@ export async function prepare(
   const key = await context.keys.get(row.workspace_id, network.curve)
   const path = await sourcePath(context.database, row, network)
   const publicKey = key.at(path)
-  // Last, because the validity period starts when the chain responds.
+  // This query comes last, because the validity period starts when the chain responds.
   const validUntil = await client.validUntil()
   return {
     kind: 'prepared',

@@ -34,7 +34,7 @@ export async function prepare(
   const { sequence: next } = await client.account(account)
   const key = await context.keys.get(row.workspace_id, network.curve)
   const path = await sourcePath(context.database, row, network)
-  // Last, because the validity period starts when the chain responds.
+  // This query comes last, because the validity period starts when the chain responds.
   const validUntil = await client.validUntil()
   return {
     kind: 'prepared',

@@ -16,7 +16,7 @@ export async function prepare(tron: Tron, { row, asset, sweeps, action }: Task):
   const need = BigInt(row.plan.need ?? '0')
   const path = await sourcePath(tron.database, row, network)
   const key = await tron.keys.get(row.workspace_id, network.curve)
-  // Last, because the validity period starts when the chain responds.
+  // This query comes last, because the validity period starts when the chain responds.
   const reference = await tron.client.reference()
   return {
     kind: 'prepared',
