@@ -7,15 +7,18 @@ import { commitScanStart } from './start-scan.ts'
 const KEPT_MAX = 100_000
 
 /**
- * Addresses never change, and what is scanned once stays so: what every transfer asks for is kept.
- * Bounded, and forgotten as a whole.
+ * Caches addresses, which never change, and which networks are scanned, because every transfer
+ * needs them. The size is limited; a full cache is cleared completely.
  */
 export class AddressBook implements Addresses {
   readonly #services: () => Services
   readonly #known = new Map<string, string>()
   readonly #started = new Map<string, Promise<void>>()
 
-  /** @param services made after the book, which chains are given before it */
+  /**
+   * @param services returns the services, which are created after the book because chains depend on
+   *   it
+   */
   constructor(services: () => Services) {
     this.#services = services
   }

@@ -6,7 +6,7 @@ import { handOutAddress, readyForAddresses } from './deposit-address.ts'
 import { addressShape, presentAddress } from './present.ts'
 
 /**
- * Hands out a deposit address; the first call of a wallet answers its omnibus address, without a
+ * Assigns a deposit address. The first call for a wallet returns its omnibus address, without a
  * tag.
  */
 export const createAddress = endpoint({

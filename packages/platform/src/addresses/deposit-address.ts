@@ -21,7 +21,7 @@ const TAG_LEAST = 100_000_000
 const TAGS = 900_000_000
 const TAG_BYTES = 6
 
-/** Nine digits, at random: a mistyped tag is most likely nobody's. */
+/** Returns nine random digits, so that a mistyped tag most likely belongs to no customer. */
 function newTag(services: Services): string {
   return String(
     TAG_LEAST +
@@ -29,7 +29,9 @@ function newTag(services: Services): string {
   )
 }
 
-/** The next number of a sub-account's addresses; it is taken under the sub-account's lock. */
+/**
+ * Returns the next index of a sub-account's addresses. It is assigned under the sub-account's lock.
+ */
 async function nextIndex(tx: Queryable, network: Network, owner: SubAccount): Promise<number> {
   const last = await tx.one<{ index: number }>(
     `select coalesce(max(path_index), 0) as index from chain_addresses
@@ -40,8 +42,9 @@ async function nextIndex(tx: Queryable, network: Network, owner: SubAccount): Pr
 }
 
 /**
- * Where the next fresh address will most likely be, to ask the chain about it. Nothing is handed
- * out. @throws ApiError 503
+ * Returns the address that the next fresh address will most likely be, to query the chain about it.
+ * Nothing is assigned.
+ * @throws ApiError 503
  */
 export async function likelyAddress(
   services: Services,
@@ -59,11 +62,11 @@ interface Place {
   asset: Asset
   network: Network
 }
-/** A sub-account that addresses are made for. */
+/** A sub-account for which addresses are created. */
 export type SubAccount = Owner & { subAccountId: string }
 
 /**
- * Asks what can only be asked outside of a database transaction, before {@link handOutAddress}.
+ * Makes the calls that must happen outside a database transaction, before {@link handOutAddress}.
  * @throws ApiError 503
  */
 export async function readyForAddresses(
@@ -76,10 +79,11 @@ export async function readyForAddresses(
 }
 
 /**
- * Hands out an address of a wallet, within the caller's transaction, and tells the event
+ * Assigns an address of a wallet, within the caller's database transaction, and emits the event
  * `address.created`.
- * @param o.fresh an address, or on networks with tags a tag, that was never handed out and never
- *   will be again. Without it the first call of a wallet answers its omnibus address.
+ * @param o.fresh whether to return an address (or a tag, on networks with tags) that was never
+ *   assigned before and will never be assigned again. Otherwise the first call for a wallet returns
+ *   its omnibus address.
  * @throws ApiError `ASSET_CLOSED`, `WALLET_MISSING`, `WALLET_INACTIVE`
  */
 export async function handOutAddress(
@@ -91,7 +95,7 @@ export async function handOutAddress(
 ): Promise<AddressRow & { wallet_id: string }> {
   const { asset, network } = place
   assertOpen(services, asset)
-  // Addresses of a sub-account are numbered one after the other.
+  // The addresses of a sub-account are numbered consecutively.
   await tx.query('select 1 from sub_accounts where workspace_id = $2 and id = $1 for update', [
     owner.subAccountId,
     owner.workspaceId,

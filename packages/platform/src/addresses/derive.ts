@@ -12,7 +12,9 @@ import type { Services } from '../engine/services.ts'
 
 export type AddressKind = 'omnibus' | 'deposit' | 'change' | 'tank'
 
-/** Derives an address from the certified workspace key. It is not stored: nobody watches it yet. */
+/**
+ * Derives an address from the certified workspace key. It is not stored, so no scan covers it yet.
+ */
 export async function deriveAddress(
   services: Services,
   network: Network,
@@ -23,7 +25,7 @@ export async function deriveAddress(
   return familyOf(network).address(network, key.at(pathOf(network, owner.subAccountIndex, index)))
 }
 
-/** The owner of a workspace's gas tanks. */
+/** Returns the owner of a workspace's gas tanks. */
 export const tankOwner = (workspaceId: string): Owner => ({
   workspaceId,
   subAccountId: null,
@@ -31,7 +33,7 @@ export const tankOwner = (workspaceId: string): Owner => ({
 })
 
 /**
- * Derives an address from the certified workspace key and stores it; the same call answers the same
+ * Derives an address from the certified workspace key and stores it; repeated calls return the same
  * address.
  */
 export async function ensureAddress(
@@ -42,7 +44,8 @@ export async function ensureAddress(
   index: number,
   kind: AddressKind,
 ): Promise<string> {
-  // Before the address exists: what is paid to it must stand in a block that will be scanned.
+  // The scan must start before the address exists, so that every payment to it is in a scanned
+  // block.
   await services.addresses.startScan(network)
   const address = await deriveAddress(services, network, owner, index)
   await tx.query(

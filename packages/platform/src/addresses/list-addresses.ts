@@ -5,7 +5,7 @@ import { endpoint } from '../http/endpoint.ts'
 import { assetName, integer, LIMIT_MAX } from '../http/schemas.ts'
 import { addressShape, presentAddress, type AddressRow } from './present.ts'
 
-/** Addresses of an answer that is one array. */
+/** Maximum number of addresses in a response that is a single array. */
 const ALL_MAX = 10_000
 const PAGE_USUAL = 100
 
@@ -20,7 +20,7 @@ const pageShape = z
   })
   .meta({ id: 'AddressPage' })
 
-/** Deposit addresses of an asset, oldest first. */
+/** Lists the deposit addresses of an asset, oldest first. */
 export const listAddresses = endpoint({
   id: 'listAddresses',
   tag: 'Addresses',

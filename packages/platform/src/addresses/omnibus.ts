@@ -1,8 +1,8 @@
 import type { Queryable } from '../database/pool.ts'
 
 /**
- * Lists the omnibus address among those of a wallet, not yet handed out; where it is listed nothing
- * changes.
+ * Adds the omnibus address to a wallet's addresses, not yet assigned. Does nothing if it is already
+ * there.
  */
 export async function listOmnibus(
   tx: Queryable,
@@ -18,7 +18,7 @@ export async function listOmnibus(
   )
 }
 
-/** Hands a wallet's omnibus address out, once; undefined: it was handed out before. */
+/** Assigns a wallet's omnibus address, once; returns undefined if it was assigned before. */
 export async function handOutOmnibus(
   tx: Queryable,
   workspace: string,

@@ -11,7 +11,7 @@ export interface AddressRow {
   created_at: Date
 }
 
-/** Where an address is below the workspace's key. */
+/** Derivation path of an address, relative to the workspace's key. */
 export const pathShape = z.array(z.int()).length(3).meta({
   description: '[sub-account, chain, index], not hardened, below the key of GET /dac/v1/keys',
 })
@@ -32,7 +32,10 @@ export const addressShape = z
   })
   .meta({ id: 'Address' })
 
-/** @param subAccount the first element of its sub-account's paths */
+/**
+ * Converts an address to its public shape.
+ * @param subAccount first element of the sub-account's derivation paths
+ */
 export function presentAddress(
   row: AddressRow,
   { asset, network }: { asset: Asset; network: Network },

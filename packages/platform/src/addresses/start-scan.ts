@@ -6,17 +6,16 @@ import type { Agreement } from '../engine/endpoint-group.ts'
 import { finalAt } from '../engine/final.ts'
 import type { Services } from '../engine/services.ts'
 
-/**
- * A network is not touched, and costs nothing, until an address of ours exists on it. Before the
- * first one is handed out, the height to scan from is committed: whatever is paid to the address
- * stands in a later block.
- */
+// A network is not queried, and causes no cost, until a platform address exists on it. Before the
+// first address is assigned, the start height of the scan is committed, so that every payment to the
+// address is in a later block.
 
 /**
- * Commits where the scan of a network starts, on a connection of its own, once. Called before an
- * address is stored, and outside a database transaction the first time: it asks the chain.
- * @throws ApiError `NETWORK_UNAVAILABLE` where the chain cannot be asked: an address would be
- *   handed out that nobody watches
+ * Commits the start height of a network's scan, on a separate connection, once. Must be called
+ * before an address is stored, and the first time outside a database transaction, because it
+ * queries the chain.
+ * @throws ApiError `NETWORK_UNAVAILABLE` if the chain cannot be queried, because an address would
+ *   be assigned that no scan covers
  */
 export async function commitScanStart(services: Services, network: Network): Promise<void> {
   if ((await startedNetworks(services)).has(network.code)) return
@@ -30,8 +29,8 @@ export async function commitScanStart(services: Services, network: Network): Pro
          where s.height is null returning 1`,
         [network.code, start.height, tip],
       )
-      // Another process was first: its height is no later than ours for the addresses that it hands
-      // out, and ours is later still.
+      // If another process was first, its start height applies: it precedes every address that
+      // either process assigns.
       if (mine.length === 1) {
         await tx.query(
           'insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4) on conflict do nothing',
@@ -56,13 +55,17 @@ interface Start {
   tip: number
 }
 
-/** A final block, and the head: one that is taken back would leave the scanner without ground. */
+/**
+ * Returns a final block and the height of the head. The block must be final, because the scanner
+ * could not continue from a block that was reorganised.
+ */
 async function startOf({ network, client, agreement }: Chain): Promise<Start> {
   await client.probe()
   if (agreement) return agreedStart(network, agreement)
   const tip = await client.tip()
   const final = Math.max(0, tip.finalHeight ?? tip.height - (network.confirmations ?? 1) + 1)
-  // Where depth decides, blocks that the endpoint only tells of bury nothing.
+  // Where finality is defined by depth, blocks that the endpoint only reports do not count, so the
+  // head must be readable too.
   const heights = tip.finalHeight === null && final !== tip.height ? [final, tip.height] : [final]
   const shown = await Promise.all(heights.map((height) => client.block(height)))
   const missing = heights.find((_, at) => !shown[at])
@@ -73,8 +76,8 @@ async function startOf({ network, client, agreement }: Chain): Promise<Start> {
 }
 
 /**
- * The highest block that is final to so many endpoints and that so many show: others neither put it
- * off nor bring it forward.
+ * Returns the highest block that is final to, and reported by, a quorum of endpoints. The remaining
+ * endpoints neither delay nor advance it.
  */
 async function agreedStart(network: Network, { quorum, votes }: Agreement): Promise<Start> {
   const finals: number[] = []
@@ -91,7 +94,7 @@ async function agreedStart(network: Network, { quorum, votes }: Agreement): Prom
   throw new Error(`fewer than ${quorum} endpoints show the same block ${height}`)
 }
 
-/** Networks that are scanned. */
+/** Returns the networks that are scanned. */
 export async function startedNetworks(services: Services): Promise<Set<string>> {
   const rows = await services.database.query<{ network: string }>(
     'select network from network_scans where height is not null',
@@ -99,6 +102,6 @@ export async function startedNetworks(services: Services): Promise<Set<string>> 
   return new Set(rows.map(({ network }) => network))
 }
 
-/** Whether one is, as an expression of SQL. */
+/** Returns an SQL expression that tells whether a network is scanned. */
 export const isStarted = ({ code }: Network): string =>
   `exists (select 1 from network_scans where network = '${code}' and height is not null)`

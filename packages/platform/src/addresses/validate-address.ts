@@ -6,10 +6,12 @@ import type { Services } from '../engine/services.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName } from '../http/schemas.ts'
 
-/** More than any account needs to come to life: only the tag is in question. */
+/**
+ * An amount sufficient to create any account, so that only the tag can be the reason for a refusal.
+ */
 const AMPLE = 2n ** 62n
 
-/** Says whether an address (and tag) can receive an asset, and why not. */
+/** Tells whether an address (with its tag) can receive an asset, and why not. */
 export const postValidateAddress = endpoint({
   id: 'validateAddress',
   tag: 'Addresses',
@@ -71,7 +73,9 @@ export const postValidateAddress = endpoint({
   },
 })
 
-/** Whether an account refuses payments without a tag; null where its chain does not answer soon. */
+/**
+ * Whether an account refuses payments without a tag; null if its chain does not respond in time.
+ */
 function requiresTag(
   services: Services,
   asset: Asset,

@@ -1,15 +1,18 @@
 import { familyOf, type Network, type Registry } from '@custody/chains'
 
-/** Where an address means the same party: on every EVM chain, else on its network alone. */
+/**
+ * Returns the scope in which an address means the same party: all EVM chains together, otherwise
+ * its network alone.
+ */
 export const spaceOf = (network: Network): string => familyOf(network).space ?? network.code
 
-/** The account behind an address: an M… address of Stellar is its G… account. */
+/** Returns the account behind an address: an M… address of Stellar belongs to its G… account. */
 export const accountOf = (network: Network, address: string): string =>
   familyOf(network).accountOf?.(address) ?? address
 
 /**
- * One spelling of an address for comparison within its space. What is no address of the network
- * stays as it is.
+ * Returns the canonical form of an address, for comparison within its scope. Text that is no
+ * address of the network is returned unchanged.
  */
 export function addressKey(network: Network, address: string): string {
   const { key, validate } = familyOf(network)
@@ -20,8 +23,8 @@ export function addressKey(network: Network, address: string): string {
 }
 
 /**
- * All keys under which an address may have been written down: that of {@link addressKey}, and the
- * text, under which versions before 0.1.0 wrote Cardano's addresses.
+ * Returns all keys under which an address may be stored: the key of {@link addressKey}, and the
+ * text, which versions before 0.1.0 stored for Cardano addresses.
  */
 export function addressKeys(network: Network, address: string): string[] {
   const checked = familyOf(network).validate(network, accountOf(network, address))
@@ -29,8 +32,8 @@ export function addressKeys(network: Network, address: string): string[] {
 }
 
 /**
- * What one key holder's address looks like on every network of the same format: hex of any EVM
- * chain, the output script of any UTXO network; elsewhere the text.
+ * Returns a key that is the same for one key holder's address on all networks of the same format:
+ * hex on EVM chains, the output script on UTXO networks, otherwise the text.
  */
 export function formatKey(network: Network, address: string): string {
   const { format } = familyOf(network)
@@ -39,7 +42,9 @@ export function formatKey(network: Network, address: string): string {
   return format(network, account) ?? `text ${account}`
 }
 
-/** The format keys that a published address of an unnamed or foreign network can have. */
+/**
+ * Returns the format keys that a published address of an unnamed or unsupported network can have.
+ */
 export function formatKeysOf(registry: Registry, address: string): Set<string> {
   const keys = new Set<string>()
   let isOnePartyEverywhere = false
@@ -50,6 +55,6 @@ export function formatKeysOf(registry: Registry, address: string): Set<string> {
     keys.add(key)
     isOnePartyEverywhere ||= space !== undefined
   }
-  // Elsewhere a format that nobody has named may be meant.
+  // On other networks, the address may have an unknown format, so its text is added.
   return isOnePartyEverywhere ? keys : keys.add(`text ${address}`)
 }

@@ -10,7 +10,7 @@ import { trm } from './providers/trm.ts'
 import type { ProviderName } from './levels.ts'
 import type { AmlInstallation } from './settings.ts'
 
-/** What screening needs of an installation; made once at start. */
+/** Dependencies of screening in an installation, created once at start. */
 export interface Aml {
   providers: Record<ProviderName, Provider>
   sanctions: Sanctions

@@ -23,7 +23,10 @@ export interface FrozenRow {
   unfrozen_at: Date | null
 }
 
-/** Why an address of a transaction stops it. `freezeId` where it is on the list already. */
+/**
+ * Why an address of a transaction stops it. `freezeId` is set if the address is already on the
+ * frozen list.
+ */
 export interface Hit {
   key: string
   address: string
@@ -47,7 +50,7 @@ export function presentFrozen(row: FrozenRow, registry: Registry) {
 }
 
 /**
- * Freezing, holding and unfreezing of one sub-account follow each other; until the database
+ * Takes an exclusive lock on freezing, holding and unfreezing in one sub-account until the database
  * transaction ends.
  */
 export async function lockFreezing(tx: Queryable, subAccountId: string): Promise<void> {
@@ -55,8 +58,9 @@ export async function lockFreezing(tx: Queryable, subAccountId: string): Promise
 }
 
 /**
- * Nothing is frozen for this sub-account until the database transaction ends; several may hold it
- * off at once. Before the lock of an account or of any row, as {@link lockFreezing}.
+ * Takes a shared lock that prevents freezing in this sub-account until the database transaction
+ * ends; several transactions may hold it. Like {@link lockFreezing}, it must be taken before the
+ * lock of any account or row.
  */
 export async function holdOffFreezing(tx: Queryable, subAccountId: string): Promise<void> {
   await tx.query('select pg_advisory_xact_lock_shared(hashtextextended($1, 0))', [
@@ -71,8 +75,8 @@ interface Asked {
 }
 
 /**
- * Which of these addresses are frozen now. Those whose freeze this transaction was released from do
- * not count for it any more.
+ * Returns which of these addresses are frozen now. Freezes from which this transaction was released
+ * are not included.
  */
 export async function frozenAmong(
   database: Queryable,
@@ -92,7 +96,7 @@ const NOT_RELEASED = `not exists (select 1 from aml_holds h
   where h.workspace_id = $5 and h.transaction_id = $4 and h.released_at is not null
     and e.space = f.space and e.address_key = f.address_key)`
 
-/** Addresses that an unfreezing has cleared for a transaction, for good. */
+/** Returns the addresses that an unfreeze has permanently cleared for a transaction. */
 export async function clearedFor(database: Queryable, row: Screened): Promise<Set<string>> {
   const rows = await database.query<{ address_key: string }>(
     `select e.address_key from aml_holds h join frozen_addresses e on e.workspace_id = h.workspace_id and e.id = h.freeze_id
@@ -103,9 +107,9 @@ export async function clearedFor(database: Queryable, row: Screened): Promise<Se
 }
 
 /**
- * What stands against a transaction now, under {@link lockFreezing}: addresses may have been frozen
- * or unfrozen since it was screened. Null: what stood against it is gone, and the provider was not
- * asked because of it: screen again.
+ * Returns what prevents a transaction now; addresses may have been frozen or unfrozen since it was
+ * screened. Call it under {@link lockFreezing}. Null: the reason no longer exists, but because of
+ * it the provider was not queried, so the transaction must be screened again.
  */
 export async function confirmHits(
   tx: Queryable,
@@ -130,8 +134,8 @@ export async function confirmHits(
 }
 
 /**
- * Freezes what is not frozen yet and holds the transaction by each freeze. Under {@link
- * lockFreezing}.
+ * Freezes the addresses that are not frozen yet, and records each freeze as holding the
+ * transaction. Call it under {@link lockFreezing}.
  */
 export async function hold(
   services: Services,
@@ -186,7 +190,7 @@ export async function hold(
   }
 }
 
-/** Under {@link lockFreezing}. */
+/** Whether a freeze holds the transaction. Call it under {@link lockFreezing}. */
 export async function isHeld(tx: Queryable, row: Screened): Promise<boolean> {
   return (
     (await tx.one(
@@ -197,8 +201,8 @@ export async function isHeld(tx: Queryable, row: Screened): Promise<boolean> {
 }
 
 /**
- * The frozen address of a sub-account, or undefined. Under {@link lockFreezing} where it is to be
- * lifted.
+ * Returns the frozen address of a sub-account, or undefined. Call it under {@link lockFreezing} if
+ * the freeze is going to be lifted.
  */
 export async function findFrozen(
   tx: Queryable,
@@ -214,7 +218,10 @@ export async function findFrozen(
   )
 }
 
-/** Ends a freeze event and lets go what it held. Under {@link lockFreezing}. */
+/**
+ * Ends a freeze event and releases the transactions that it held. Call it under {@link
+ * lockFreezing}.
+ */
 export async function lift(
   tx: Queryable,
   freeze: FrozenRow,
@@ -229,7 +236,7 @@ export async function lift(
     'update aml_holds set released_at = $2 where workspace_id = $3 and freeze_id = $1 and released_at is null',
     [freeze.id, at, freeze.workspace_id],
   )
-  // The workers look whether anything else holds them.
+  // The workers check whether anything else holds the transactions.
   await tx.query(
     `update transactions set next_run_at = $2
      where workspace_id = $3 and id in (select transaction_id from aml_holds where workspace_id = $3 and freeze_id = $1)

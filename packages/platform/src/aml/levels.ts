@@ -3,11 +3,14 @@ import { ApiError } from '../errors.ts'
 export const PROVIDERS = ['CHAINALYSIS', 'ELLIPTIC', 'TRM'] as const
 export type ProviderName = (typeof PROVIDERS)[number]
 
-/** Highest first. */
+/** Risk levels, highest first. */
 export const LEVELS = ['SEVERE', 'HIGH', 'MEDIUM', 'LOW'] as const
 export type RiskLevel = (typeof LEVELS)[number]
 
-/** The canonical spelling of a provider. Throws ApiError 400. */
+/**
+ * Returns the canonical name of a provider.
+ * @throws ApiError 400
+ */
 export function readProvider(text: string): ProviderName {
   const wanted = text.trim().toUpperCase()
   const found = PROVIDERS.find((each) => each === wanted)
@@ -18,7 +21,10 @@ export function readProvider(text: string): ProviderName {
   return found
 }
 
-/** Comma-separated levels in any case, each once, highest first. Throws ApiError 400. */
+/**
+ * Parses comma-separated levels in any case; returns each level once, highest first.
+ * @throws ApiError 400
+ */
 export function readLevels(text: string): RiskLevel[] {
   const words = text.split(',').map((word) => word.trim().toUpperCase())
   const unknown = words.find((word) => !LEVELS.some((level) => level === word))
@@ -33,8 +39,8 @@ export function readLevels(text: string): RiskLevel[] {
 }
 
 /**
- * A sentence about levels that pass although a lower one is held; null where there are none. @param
- * held highest first
+ * Returns a sentence about levels that pass although a lower level is held; null if there are none.
+ * @param held levels that are held, highest first
  */
 export function warningOf(held: readonly string[]): string | null {
   const lowest = held.at(-1)
@@ -49,7 +55,7 @@ export function warningOf(held: readonly string[]): string | null {
   )
 }
 
-/** The higher of two levels; null is none. */
+/** Returns the higher of two levels; null means no level. */
 export function higher(a: RiskLevel | null, b: RiskLevel | null): RiskLevel | null {
   return LEVELS.find((level) => level === a || level === b) ?? null
 }

@@ -22,8 +22,8 @@ const frozenShape = z
   .meta({ id: 'FrozenAddress' })
 
 /**
- * Addresses that are frozen now, newest first; `asset`: only those that concern this asset's
- * network.
+ * Lists the addresses that are frozen now, newest first. `asset`: only addresses that concern the
+ * asset's network.
  */
 export const listFrozen = endpoint({
   id: 'listFrozenAddresses',

@@ -5,10 +5,16 @@ import { OfacXml, type SanctionsList } from './ofac-xml.ts'
 const ADDRESS = /^[A-Za-z0-9:]{14,128}$/
 const ASSET = /^[A-Z0-9]{2,12}$/
 const DATE = /^\d{4}-\d{2}-\d{2}$/
-/** A list that lost more than this share of its addresses was probably cut off. */
+/**
+ * Maximum share of addresses that a new list may lack; a list that lost more was probably
+ * truncated.
+ */
 const SHRINK_MAX = 0.2
 
-/** @throws Error with a sentence where the list is not sound */
+/**
+ * Validates a list of sanctioned addresses.
+ * @throws Error with a sentence if the list is not valid
+ */
 export function checkList(value: unknown): SanctionsList {
   const { source, published, addresses } = (value ?? {}) as Partial<SanctionsList>
   if (typeof source !== 'string' || source === '') throw new Error('the list names no source')
@@ -53,8 +59,8 @@ function unique(found: { asset: string; address: string }[]): { asset: string; a
 }
 
 /**
- * One address a line, as `ASSET address` or, with an asset for all, as `address`. Lines that begin
- * with # are comments.
+ * Parses a list with one address per line, as `ASSET address` or, if one asset is given for all, as
+ * `address`. Lines that begin with # are comments.
  */
 function fromLines(text: string, o: ReadOptions): SanctionsList {
   const found = text
@@ -85,8 +91,9 @@ interface ReadOptions {
 }
 
 /**
- * Reads a file in any of the known forms, in parts: OFAC's own has more than 100 MB.
- * @throws Error with a sentence where the list is not sound, or not whole
+ * Reads a file in any of the known formats, as a stream, because OFAC's own file has more than 100
+ * MB.
+ * @throws Error with a sentence if the list is not valid or not complete
  */
 export async function readAnyList(file: string, o: ReadOptions): Promise<SanctionsList> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -121,8 +128,9 @@ export async function readAnyList(file: string, o: ReadOptions): Promise<Sanctio
 }
 
 /**
- * Replaces a list file in one step. @throws Error where the new list is older, or much shorter and
- * not forced
+ * Replaces a list file atomically.
+ * @param force whether to accept an older or much shorter list
+ * @throws Error if the new list is older or much shorter and `force` is false
  */
 export function replaceList(
   file: string,

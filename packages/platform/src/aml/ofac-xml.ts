@@ -1,7 +1,7 @@
 import { reasonOf } from '@custody/chains/reason'
 import { SaxesParser, type SaxesTagNS } from 'saxes'
 
-/** Addresses that OFAC's SDN list names. `published` is the list's own date (YYYY-MM-DD). */
+/** Addresses on OFAC's SDN list. `published` is the list's own date (YYYY-MM-DD). */
 export interface SanctionsList {
   source: string
   published: string
@@ -21,14 +21,14 @@ const attributeOf = ({ tag }: Open, name: string): string | undefined =>
   Object.values(tag.attributes).find((each) => each.local === name)?.value
 
 /**
- * OFAC's own XML, as it comes in: sdn_advanced.xml (features by a type's number, the type named
- * elsewhere) and sdn.xml (identities by name). The files have more than 100 MB, so that nothing is
- * kept but what is looked for.
+ * Streaming parser of OFAC's XML files: sdn_advanced.xml (features refer to a type id that is
+ * defined elsewhere) and sdn.xml (identities with names). The files have more than 100 MB, so only
+ * the needed data is kept.
  */
 export class OfacXml {
   readonly #parser = new SaxesParser({ xmlns: true })
   readonly #open: Open[] = []
-  /** Features' types by number; null: not of an address. */
+  /** Asset of each feature type id; null if the type is not an address. */
   readonly #types = new Map<string, string | null>()
   readonly #features: { type: string; address: string }[] = []
   readonly #identities: { asset: string; address: string }[] = []
@@ -56,7 +56,10 @@ export class OfacXml {
     parser.on('cdata', text)
   }
 
-  /** @throws Error where it is no XML */
+  /**
+   * Parses a part of the file.
+   * @throws Error if it is not XML
+   */
   write(part: string): void {
     this.#told(() => this.#parser.write(part))
     if (!/^(utf-8|us-ascii)$/i.test(this.#encoding))
@@ -64,8 +67,8 @@ export class OfacXml {
   }
 
   /**
-   * The list, once the whole file was written. @throws Error where it was cut off, or is another
-   * XML
+   * Returns the list, once the whole file was written.
+   * @throws Error if the file was truncated or is a different XML file
    */
   end(): SanctionsList {
     this.#told(() => this.#parser.close())
@@ -117,7 +120,7 @@ export class OfacXml {
       case 'VersionDetail': {
         const feature = this.#open.findLast((each) => each.name === 'Feature')
         const type = feature && attributeOf(feature, 'FeatureTypeID')
-        // A type that is not known yet may still be named.
+        // The type may be defined later in the file.
         if (type !== undefined && value !== '' && this.#types.get(type) !== null)
           this.#features.push({ type, address: value })
         break
@@ -125,7 +128,7 @@ export class OfacXml {
       case 'Year':
       case 'Month':
       case 'Day':
-        // Of the whole list, which is the root.
+        // Only the date of the whole list, which is a child of the root element.
         if (this.#open.length === 2 && this.#open[1]?.name === 'DateOfIssue')
           this.#issued[name] ??= value
         break

@@ -10,37 +10,37 @@ import type { SanctionsList } from './ofac-xml.ts'
 
 const SHIPPED = fileURLToPath(new URL('../../data/ofac-addresses.json', import.meta.url))
 
-/** Where `custody aml refresh-ofac` writes. */
+/** Returns the path to which `custody aml refresh-ofac` writes. */
 export const refreshedFile = (home: string) => join(home, 'ofac-addresses.json')
 
-/** The file in use: the setting's, the refreshed one, or the one that is shipped. */
+/** Returns the file in use: the configured one, the refreshed one, or the one that is shipped. */
 export function sanctionsFile(home: string, setting: string | null): string {
   return setting ?? (existsSync(refreshedFile(home)) ? refreshedFile(home) : SHIPPED)
 }
 
 /**
- * OFAC's addresses, matched on every network of the same address format. A refreshed file is taken
- * up without a restart.
+ * OFAC's addresses, matched on every network with the same address format. A refreshed file takes
+ * effect without a restart.
  */
 export class Sanctions {
   readonly #file: () => string
   readonly #log: Logger
   /**
-   * Made when an address is first looked for: a start needs the list, and not the libraries by
-   * which it is compared.
+   * Created when an address is first checked: starting needs the list, but not the libraries that
+   * compare addresses.
    */
   #keys: Set<string> | null = null
   #state = ''
   #list: SanctionsList
 
-  /** @throws Error where the file is not sound: nothing is screened against half a list */
+  /** @throws Error if the file is not valid, because screening must not use an incomplete list */
   constructor(file: () => string, log: Logger) {
     this.#file = file
     this.#log = log
     this.#list = this.#load()
   }
 
-  /** The list in use; a file that was replaced is read first. */
+  /** The list in use; a replaced file is read first. */
   get list(): SanctionsList {
     this.#refresh()
     return this.#list
@@ -72,7 +72,7 @@ export class Sanctions {
         'the list of sanctioned addresses was refreshed',
       )
     } catch (error) {
-      // The last sound list stays in force.
+      // The last valid list stays in effect.
       if (state !== this.#state) {
         this.#log.error(
           { err: reasonOf(error) },
@@ -84,7 +84,10 @@ export class Sanctions {
   }
 }
 
-/** Published addresses are those of the real networks, whatever this installation runs on. */
+/**
+ * Returns the format keys of a list. Published addresses belong to the real networks, so the
+ * mainnet registry is used even if this installation runs on local chains.
+ */
 function keysOf(list: SanctionsList): Set<string> {
   const registry = loadRegistry('mainnet')
   return new Set(list.addresses.flatMap(({ address }) => [...formatKeysOf(registry, address)]))

@@ -30,7 +30,7 @@ export const isOn = (policy: AmlRow | undefined, direction: Direction): policy i
   policy !== undefined &&
   (direction === 'deposit' ? policy.screen_deposits : policy.screen_withdrawals)
 
-/** What a token is sealed to. */
+/** Returns the context to which a token is sealed. */
 export const tokenOwner = (subAccountId: string) => `aml ${subAccountId}`
 
 export const sealToken = (services: Services, subAccountId: string, token: string): Buffer =>

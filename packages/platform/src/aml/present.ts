@@ -19,7 +19,8 @@ export const amlShape = z
   .meta({ id: 'AmlSettings' })
 
 /**
- * Nothing of a short token is shown; of a longer one its last four characters, to tell two apart.
+ * Masks a token. Nothing of a short token is shown, and only the last four characters of a longer
+ * one, to tell two tokens apart.
  */
 function maskToken(token: string): string {
   return `****${token.length >= SHOWN_LEAST ? token.slice(-4) : ''}`

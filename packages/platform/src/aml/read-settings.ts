@@ -5,7 +5,7 @@ import { endpoint } from '../http/endpoint.ts'
 import { openToken, readPolicy } from './policy.ts'
 import { amlShape, presentAml } from './present.ts'
 
-/** The screening settings of the caller's sub-account, its token masked. */
+/** Returns the screening settings of the caller's sub-account, with the token masked. */
 export const readAmlSettings = endpoint({
   id: 'readAmlSettings',
   tag: 'AML screening',
@@ -28,7 +28,7 @@ export const readAmlSettings = endpoint({
     try {
       token = openToken(services, caller.subAccountId, row)
     } catch (error) {
-      // Settings can still be read, and saved anew, where the secrets key was lost.
+      // If the secrets key was lost, settings can still be read and saved again.
       services.log.error({ err: reasonOf(error) }, 'an AML token cannot be unsealed')
     }
     return { body: presentAml(row, token) }

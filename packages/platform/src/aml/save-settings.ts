@@ -76,7 +76,7 @@ export const saveAmlSettings = endpoint({
         caller.workspaceId,
       ],
     )
-    // What waits for the provider is tried again under the new settings at once.
+    // Transactions that wait for the provider are retried immediately with the new settings.
     await services.database.query(
       `update transactions set next_run_at = $2
        where workspace_id = $3 and sub_account_id = $1 and status = 'pending' and state = 'SCREENING' and lease_token is null

@@ -8,13 +8,13 @@ import { higher, type RiskLevel } from './levels.ts'
 import { isOn, openToken, readPolicy, type AmlRow, type Direction } from './policy.ts'
 import { ProviderError } from './providers/provider.ts'
 
-/** A provider's answer is good for this long. */
+/** Time in milliseconds for which a provider's response is valid. */
 export const FRESH_MS = 10 * 60_000
-/** Addresses that are asked for at once. */
+/** Number of addresses that are queried concurrently. */
 const AT_ONCE = 8
 /**
- * No new question after this time: a step must end before its lease does. Answers are kept, the
- * next step goes on.
+ * Milliseconds after which no further query is sent, because a step must end before its lease does.
+ * Responses are stored, and the next step continues.
  */
 const STEP_MS_MAX = 40_000
 
@@ -23,14 +23,14 @@ export interface Counterparty {
   tag: string | null
 }
 /**
- * One party, and all addresses of theirs that a provider is asked about: it knows addresses by
- * their text.
+ * One party with all its addresses for which the provider is queried, because a provider identifies
+ * addresses by their text.
  */
 interface Known extends Counterparty {
   asked: string[]
 }
 
-/** Screening could not be finished; the transaction waits and is tried again. */
+/** Thrown when screening could not be completed; the transaction waits and is retried. */
 export class ScreeningWaits extends Error {
   readonly provider: string
   constructor(provider: string, message: string) {
@@ -41,10 +41,10 @@ export class ScreeningWaits extends Error {
 }
 
 /**
- * Decides about the other side of a transaction: OFAC's list first, then the frozen list, then the
- * provider where the sub-account has switched this direction on. No hits: it may pass. Only a
- * provider's clear answer ever lets one pass.
- * @throws ScreeningWaits where the provider gives none
+ * Screens the other parties of a transaction: OFAC's list first, then the frozen list, then the
+ * provider if the sub-account has enabled this direction. Without hits the transaction may pass. A
+ * transaction that needs the provider passes only with the provider's clear response.
+ * @throws ScreeningWaits if the provider gives no clear response
  */
 export async function screen(
   services: Services,
@@ -106,7 +106,7 @@ function knownOf(network: Network, parties: readonly Counterparty[]): Map<string
   return known
 }
 
-/** The level of each address: recent answers, and the provider for the others. */
+/** Returns the risk level of each address, from recent responses or from the provider. */
 async function levelsOf(
   services: Services,
   row: TransactionRow,
@@ -169,8 +169,8 @@ async function levelsOf(
 }
 
 /**
- * The provider's answers for a transaction that still count: not too old, under these settings, and
- * since the address was last frozen.
+ * Returns the provider's responses for a transaction that are still valid: recent enough, made with
+ * the current settings, and newer than the last freeze of the address.
  */
 export async function freshAnswers(
   services: Services,

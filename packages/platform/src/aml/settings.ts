@@ -1,7 +1,7 @@
 import type { AmlSettings } from '../settings/settings.ts'
 import type { ProviderName } from './levels.ts'
 
-/** What an installation sets for screening; nothing here is a caller's. */
+/** An installation's screening settings; callers cannot change them. */
 export interface AmlInstallation extends Omit<AmlSettings, 'urls'> {
   urls: Record<ProviderName, string>
 }
@@ -13,9 +13,9 @@ const PUBLIC_URLS: Record<ProviderName, string> = {
 }
 
 /**
- * What screening works with.
- * @param devnetUrl base of the local chains, whose faces stand in for the providers; null: the
- *   providers themselves
+ * Returns the settings that screening uses.
+ * @param devnetUrl base URL of the local chains, whose provider emulators are used; null: the real
+ *   providers
  */
 export function amlInstallation(settings: AmlSettings, devnetUrl: string | null): AmlInstallation {
   const url = (provider: ProviderName) =>

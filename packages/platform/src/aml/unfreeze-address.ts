@@ -8,7 +8,10 @@ import { emit } from '../ledger/post.ts'
 import { addressKeys, spaceOf } from './address-key.ts'
 import { findFrozen, lift, lockFreezing, presentFrozen } from './frozen.ts'
 
-/** Takes an address off the frozen list: what this freeze event held goes on, once. */
+/**
+ * Removes an address from the frozen list; the transactions that this freeze event held continue,
+ * once.
+ */
 export const unfreezeAddress = endpoint({
   id: 'unfreezeAddress',
   tag: 'AML screening',
@@ -44,7 +47,7 @@ export const unfreezeAddress = endpoint({
           { field: 'address' },
         )
       }
-      // A freeze without a tag covers the whole account, whatever tag is named.
+      // A freeze without a tag covers the whole account, whichever tag is given.
       if (freeze.address_tag !== null && freeze.address_tag !== (body.address_tag ?? null)) {
         const other = `the address is frozen with another address_tag than ${body.address_tag ?? 'none'}`
         throw new ApiError(

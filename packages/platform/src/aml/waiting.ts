@@ -6,12 +6,15 @@ import type { ScreeningWaits } from './screen.ts'
 
 const RETRY_MIN_MS = 1000
 const RETRY_MAX_MS = 5 * 60_000
-/** After this long somebody must look: it goes on being tried, and is never passed. */
+/**
+ * Milliseconds after which the operator is alerted. The transaction is still retried and never
+ * passes without screening.
+ */
 const PATIENCE_MS = 6 * 60 * 60_000
 
 /**
- * A transaction that no provider answered for stays where it is and is tried again; after six hours
- * with an alert.
+ * Keeps a transaction for which the provider gave no clear response in its state and schedules a
+ * retry; after six hours an alert is emitted.
  */
 export async function waitForProvider(
   services: Services,
@@ -66,5 +69,5 @@ export async function waitForProvider(
   })
 }
 
-/** What a finished screening forgets of its waiting. */
+/** Plan fields that are removed when screening is completed. */
 export const NO_WAIT = { screening_since: null, screening_alerted: null } as const

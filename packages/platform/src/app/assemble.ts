@@ -66,40 +66,40 @@ import { listenProblem } from './preflight.ts'
 export interface RunningPlatform {
   port: number
   services: Services
-  /** Ends in order: what is under way is finished. */
+  /** Stops in order: pending work is completed. */
   stop(): Promise<void>
   /**
-   * Lets go of its ports and connections at once and waits for nothing, as a process does that is
-   * killed.
+   * Closes its ports and connections immediately without waiting for anything, like a killed
+   * process.
    */
   abandon(): Promise<void>
 }
 
-/** The face to the operator, started where this process has the workers. */
+/** Starts the operator interface, in a process that has the workers. */
 export type Operate = (services: Services) => Promise<{ close(): Promise<void> | void }>
 
-/** What a platform is built on. */
+/** What a platform is started with. */
 export interface Ground {
   settings: Settings
   world: Runtime
   log: Logger
-  /** What is done, last first, where the start fails, and at the end. */
+  /** Steps to run in reverse order if the start fails, and at the end. */
   undo: (() => Promise<void> | void)[]
   operate: Operate
   databaseUrl: string
-  /** The database's server is this process's own. */
+  /** Whether this process runs the database server itself. */
   isOurs: boolean
   /**
-   * The signer nodes and local chains that this process has started, and that may not be ready yet;
-   * null: somebody else's.
+   * Signer nodes and local chains that this process has started and that may not be ready yet; null
+   * if they are run elsewhere.
    */
   local: LocalServers | null
 }
 
 /**
- * Makes the platform of its parts and has it listen. What asks the database alone comes first:
- * nodes and chains may be starting.
- * @throws Error, with what `undo` names still to be done
+ * Creates the platform from its parts and listens for requests. Steps that only need the database
+ * come first, because signer nodes and chains may still be starting.
+ * @throws Error; the caller must then run the steps in `undo`
  */
 export async function assemble({
   settings,
@@ -246,11 +246,12 @@ export async function assemble({
   const priced = services.prices.start(controller.signal)
   await checkNodesNetwork(signers, settings.network)
   if (!isLocal) await probeEndpoints(services)
-  // For good, so not before everything that this start rests on is known to be of this network.
+  // The binding is permanent, so it comes after everything that this start depends on is known to
+  // belong to this network.
   await bindDatabase(database, settings.network)
   bindHome(settings.home, settings.network)
   await checkSecretsKey(database, aml.secrets, settings.secretsKey)
-  // A killed run of this home was the only one that adopted anything.
+  // Only a killed run of this data folder can have left the mark of an adoption.
   if (isOurs)
     await database.query(
       'update installation set adopting_until = null where adopting_until is not null',
@@ -260,7 +261,8 @@ export async function assemble({
   if (unpriced.length > 0)
     log.error({ coins: unpriced }, 'no price source has a current price of these coins')
   const publishing = skipWhileHeld(services, publishLoop(services, distributor))
-  // This home's workers were ours alone: leases of a killed run need not be waited for.
+  // Only this data folder's workers use the database, so leases of a killed run can be released
+  // immediately.
   if (isOurs) await freeLeases(database)
   const id = environment.uuid()
   const held = new HeldNetworks(
@@ -291,7 +293,7 @@ export async function assemble({
       throw listenProblem(error, settings)
     })
   const port = Number(new URL(address).port)
-  // Port 0 is a free one.
+  // With port 0 the system chose a free port.
   if (settings.publicUrl === null) services.checkout.base = `http://${settings.host}:${port}`
   return {
     port,
@@ -317,12 +319,15 @@ export async function assemble({
   }
 }
 
-/** A database of many rows is changed in minutes, and committed in more than a moment. */
+/**
+ * Timeout of migrations in milliseconds. Changing a large database takes minutes, and committing
+ * may take long too.
+ */
 const MIGRATED_MS = 3_600_000
 
 /**
- * Migrates by a connection of its own, which waits for as long as that takes. @returns what was
- * applied
+ * Runs the migrations on a separate connection with a long timeout.
+ * @returns the migrations that were applied
  */
 async function broughtUpToDate(world: Runtime, url: string, settings: Settings): Promise<string[]> {
   const database = world.openDatabase(url, {
@@ -339,8 +344,8 @@ async function broughtUpToDate(world: Runtime, url: string, settings: Settings):
 }
 
 /**
- * Whatever a killed run of this home held. What is leased is due some time: the index of what is
- * due finds it.
+ * Releases everything that a killed run of this data folder had leased. Leased rows always have a
+ * due time, so the index of due rows finds them.
  */
 async function freeLeases(database: Database): Promise<void> {
   for (const table of ['transactions', 'orders', 'exchange_transfers']) {
@@ -362,7 +367,10 @@ async function freeLeases(database: Database): Promise<void> {
   )
 }
 
-/** An endpoint of another chain must not be used for a moment; one that is away is waited for. */
+/**
+ * Checks that no endpoint serves another chain; such an endpoint must never be used. An unreachable
+ * endpoint is only logged.
+ */
 async function probeEndpoints(services: Services): Promise<void> {
   await Promise.all(
     services.networks.all().map(async ({ network, client }) => {

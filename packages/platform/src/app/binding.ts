@@ -5,10 +5,10 @@ import type { Database } from '../database/pool.ts'
 import type { SignerNodes } from '../signing/nodes.ts'
 import { heardStatus } from '../signing/status.ts'
 
-/**
- * Whatever holds coins or keys belongs to one network for good: play money that is shown as money,
- * and an audit that finds no chain to compare with, are worse than a start that is refused.
- */
+// A data folder, database or signer node belongs to one network permanently. Refusing to start is
+// better than showing test coins as real money, or an audit that compares with the wrong chain.
+
+/** File in the data folder that contains the name of its network. */
 const FILE = 'network'
 
 const refusal = (wanted: NetworkMode, what: string, known: string, instead: string): Error =>
@@ -17,12 +17,12 @@ const refusal = (wanted: NetworkMode, what: string, known: string, instead: stri
   )
 
 /**
- * @throws Error that says what to do where a home belongs to another network. Looked at before
- *   anything is started in it.
+ * Checks the network of a data folder, before anything is started in it.
+ * @throws Error that says what to do if the folder belongs to another network
  */
 export function checkHome(home: string, network: NetworkMode): void {
   const file = join(home, FILE)
-  // A home with the local processes' ports was started before this file was written.
+  // A data folder with the ports of local processes was started before this file existed.
   const known = existsSync(file)
     ? readFileSync(file, 'utf8').trim()
     : existsSync(join(home, 'ports.json'))
@@ -32,7 +32,7 @@ export function checkHome(home: string, network: NetworkMode): void {
     throw refusal(network, `the home ${home}`, known, 'name another folder in CUSTODY_HOME')
 }
 
-/** Binds a home to the network of its first start that came about. */
+/** Binds a data folder to the network of its first successful start. */
 export function bindHome(home: string, network: NetworkMode): void {
   checkHome(home, network)
   if (!existsSync(join(home, FILE)))
@@ -45,8 +45,8 @@ const checkKnown = (row: { network: string } | undefined, network: NetworkMode):
 }
 
 /**
- * As {@link checkHome}, before the database is migrated: another network's platform may be of
- * another version.
+ * Like {@link checkHome} for a database, before it is migrated, because the platform of another
+ * network may have another version.
  */
 export async function checkDatabaseNetwork(
   database: Database,
@@ -59,9 +59,7 @@ export async function checkDatabaseNetwork(
     checkKnown(await database.one<{ network: string }>('select network from installation'), network)
 }
 
-/**
- * Binds a database to the network of its first start that came about, in the table `installation`.
- */
+/** Binds a database to the network of its first successful start, in the table `installation`. */
 export async function bindDatabase(database: Database, network: NetworkMode): Promise<void> {
   checkKnown(
     await database.one<{ network: string }>(
@@ -74,8 +72,8 @@ export async function bindDatabase(database: Database, network: NetworkMode): Pr
 }
 
 /**
- * Asks the signer nodes which network they are of. One that is away is not waited for: its keys are
- * certified for its network, and another's are refused whenever they are read.
+ * Checks the network of the signer nodes. Does not wait for an unreachable node: its keys are
+ * certified for its network, and keys of another network are refused whenever they are read.
  */
 export async function checkNodesNetwork(signers: SignerNodes, network: NetworkMode): Promise<void> {
   for (const { node, status } of await heardStatus(signers)) {

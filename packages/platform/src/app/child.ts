@@ -8,12 +8,12 @@ export interface ChildOptions {
   name: string
   script: string
   args: string[]
-  /** Standard error goes here. */
+  /** File to which standard error is written. */
   logFile: string
   env?: Record<string, string>
-  /** Options of Node itself. */
+  /** Command-line options of Node.js itself. */
   nodeArgs?: string[]
-  /** Matches the line that says it is ready; the first group is its URL. */
+  /** Matches the line that reports readiness; the first group is the URL. */
   ready: RegExp
 }
 
@@ -22,14 +22,14 @@ const RESTART_MIN_MS = 200
 const RESTART_MAX_MS = 10_000
 const STOP_TIMEOUT_MS = 6000
 /**
- * Where this process wants the same processor a child makes way, as by `nice`: callers wait for
- * this one alone.
+ * Nice value of children, so that this process, which serves the callers, has priority over them.
  */
 const NICENESS = 5
 
 /**
- * A process that belongs to this one. It reads a pipe that we hold: when we die, however, it ends
- * by itself. When it dies it is started again, after a growing pause, for as long as it takes.
+ * A child process. It reads a pipe that this process holds, so it ends by itself when this process
+ * ends, even if it is killed. If the child dies, it is restarted after a growing pause, without
+ * limit.
  */
 export class Child {
   readonly options: ChildOptions
@@ -49,22 +49,25 @@ export class Child {
     return this.#process?.pid ?? null
   }
 
-  /** It runs and has said that it is ready. */
+  /** Whether the child is running and has reported that it is ready. */
   get isReady(): boolean {
     return this.#isReady
   }
 
-  /** Starts it and answers what the ready line names. Throws where it does not become ready. */
+  /**
+   * Starts the child and returns the URL in its ready line.
+   * @throws Error if it does not become ready
+   */
   async start(): Promise<string> {
     const deadline = Date.now() + READY_TIMEOUT_MS
     for (;;) {
       try {
         return await this.#spawn()
       } catch (error) {
-        // A predecessor that is still closing may hold a port for a moment.
+        // A previous process that is still closing may hold a port for a moment.
         if (this.#stopping || Date.now() > deadline || ++this.#failures > 8) throw error
         await new Promise((resolve) => setTimeout(resolve, 300))
-        // Told to stop meanwhile, it had nothing to stop.
+        // If `stop` was called in between, there was no process to stop.
         if (this.#stopping) throw error
       }
     }
@@ -86,7 +89,7 @@ export class Child {
     const log = openSync(logFile, 'a', 0o600)
     const child = spawn(process.execPath, [...(nodeArgs ?? []), script, ...args], {
       stdio: ['pipe', 'pipe', log],
-      // Least privilege: a child sees nothing of our environment but where programs are.
+      // Least privilege: a child gets nothing of our environment but the paths that it needs.
       env: {
         PATH: process.env['PATH'] ?? '',
         HOME: process.env['HOME'] ?? '',
@@ -96,8 +99,8 @@ export class Child {
     })
     closeSync(log)
     this.#process = child
-    // Before it has threads, which inherit it. Where it could not be started at all, that is told
-    // below.
+    // Before the child has threads, which inherit the priority. If it could not be started, the
+    // error handler below reports it.
     if (child.pid !== undefined) this.#makeWay(child.pid)
     child.stdin?.on('error', () => undefined)
     return new Promise((resolve, reject) => {
@@ -115,7 +118,7 @@ export class Child {
         clearTimeout(timer)
         resolve(match[1] ?? '')
       })
-      // It was never there: neither its end nor its time is waited for.
+      // The process never started, so there is no exit or timeout to wait for.
       child.once('error', (error) => {
         clearTimeout(timer)
         if (this.#process === child) this.#process = null

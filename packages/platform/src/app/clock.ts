@@ -1,10 +1,13 @@
 import type { Services } from '../engine/services.ts'
 import type { Loop } from '../engine/loop.ts'
 
-/** By less a clock is corrected all the time, and what waits comes late by no more. */
+/**
+ * Smaller corrections of the clock, in milliseconds, are ignored; they are frequent and delay work
+ * by no more than this.
+ */
 const NOTICED_MS = 2000
 
-/** Whatever waits for a time, by table; leases among it. */
+/** Columns that contain due times, by table, including leases. */
 const TIMES: Readonly<Record<string, readonly string[]>> = {
   transactions: ['next_run_at', 'lease_until'],
   network_scans: ['lease_until'],
@@ -17,20 +20,21 @@ const TIMES: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Notices that the clock was set back. What was put off by the wrong clock would wait for as long
- * as the clock was wrong: it is due so much earlier, yet never before now. What was put off before
- * that comes early by no more; each step looks for itself.
+ * Creates the loop that detects when the clock was set back. Work scheduled with the wrong clock
+ * would wait as long as the clock was ahead, so all due times are moved back by the difference, but
+ * not before now. Work scheduled earlier runs early by at most that difference; each step checks
+ * its own conditions.
  */
 export function clockLoop({ database, log, settings }: Services): Loop {
-  // Where processes of other hosts write too, what was scanned last says something of their clocks,
-  // not of this one.
+  // If processes on other hosts write too, the time of the last scan reflects their clocks, not
+  // this one.
   let last: number | null =
     settings.role === 'worker' || settings.role === 'scanner' ? database.now().getTime() : null
   return {
     name: 'clock',
     everyMs: 1000,
     async run() {
-      // A process that starts sees by what was last scanned whether the clock was ahead before.
+      // When a process starts, the time of the last scan shows whether the clock was ahead before.
       const before: number =
         last ??
         (
@@ -59,7 +63,7 @@ export function clockLoop({ database, log, settings }: Services): Loop {
           }
         })
       } catch (error) {
-        // It is as it was, and the next turn sees the same.
+        // Nothing was changed; the next iteration detects the difference again.
         last = before
         throw error
       }

@@ -11,15 +11,12 @@ import { lookAtScreening } from './collectors/screening.ts'
 import { lookAtAccounts } from './collectors/accounts.ts'
 
 /**
- * Scrapes come every few seconds from several places; the nodes and the database are asked once for
- * all of them.
+ * Time in milliseconds for which collected values are cached. Several scrapers may read every few
+ * seconds; the nodes and the database are queried once for all of them.
  */
 const KEPT_MS = 5000
 
-/**
- * What is looked up at a scrape of /metrics. One that fails keeps none of the others from being
- * told.
- */
+/** Collectors that run at a scrape of /metrics. A failing collector does not prevent the others. */
 const LOOKS = [
   lookAtDuties,
   lookAtNodes,
@@ -33,8 +30,8 @@ const LOOKS = [
 ]
 
 /**
- * Lets each scrape of /metrics tell of signer nodes, heads, queues, tanks, events and audits as
- * they are now.
+ * Registers the collectors, so that each scrape of /metrics reports the current state of signer
+ * nodes, heads, queues, tanks, events and audits.
  */
 export function registerCollectors(services: Services): void {
   services.metrics.onScrape(

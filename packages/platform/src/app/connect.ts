@@ -10,13 +10,16 @@ import * as list from './families.ts'
 
 const families: Partial<Record<FamilyName, Connect>> = list
 
-/** Who is told of endpoints: metrics count what they are asked, and how long it takes. */
+/** Receivers of endpoint information: metrics count requests and measure their duration. */
 export interface Watched {
   metrics: Metrics
   log: Pick<Logger, 'warn'>
 }
 
-/** The chains of all networks that have an endpoint. @param watched absent: nobody is told */
+/**
+ * Returns the chains of all networks that have an endpoint.
+ * @param watched absent: nothing is reported
+ */
 export function connectAll(
   context: ChainContext,
   endpoints: Readonly<Record<string, NetworkEndpoints>>,
@@ -27,7 +30,7 @@ export function connectAll(
     const own = endpoints[network.code]
     const connect = families[network.family]
     if (!own || !connect) return []
-    // A counter that begins above zero shows no increase.
+    // Set to zero, because a counter that starts above zero shows no increase.
     for (const kind of ['transaction', 'field'])
       watched?.metrics.unreadable.labels(network.code, kind).inc(0)
     return [connected(context, network, own, { connect, fetch, watched })]
@@ -74,8 +77,8 @@ function connected(
 }
 
 /**
- * What endpoints are called in logs, metrics and by the doctor: their hosts. A URL may hold a
- * provider's key.
+ * Returns the names of endpoints in logs, in metrics and in the output of the doctor command: their
+ * hosts, because a URL may contain a provider's key.
  */
 export function endpointNames(endpoints: readonly { url: string }[]): string[] {
   const hosts = endpoints.map(({ url }) => new URL(url).host)
@@ -99,8 +102,8 @@ function watchOf({ code }: Network, watched: Watched | undefined): EndpointWatch
 }
 
 /**
- * A question that is not answered, or by the endpoint's own failure, is `failed`; what it refuses
- * is an answer.
+ * Counts requests. A request without a response, or with a failure of the endpoint itself, is
+ * `failed`; a refusal counts as a response.
  */
 function counted(
   fetch: Fetch,

@@ -5,8 +5,8 @@ import { openApiDocument } from '../http/openapi/document.ts'
 import { endpoints } from './endpoints.ts'
 
 /**
- * The OpenAPI document of this API, without a server. @param base e.g.
- * `https://custody.example.com`
+ * Returns the OpenAPI document of this API, without running a server.
+ * @param base for example `https://custody.example.com`
  */
 export const apiDocument = (base: string): JsonSchema =>
   openApiDocument({

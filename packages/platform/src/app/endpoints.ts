@@ -82,7 +82,7 @@ import { rotateWebhook } from '../webhooks/rotate.ts'
 import { testWebhook } from '../webhooks/test-webhook.ts'
 import type { Endpoint } from '../http/endpoint.ts'
 
-/** Every endpoint of the API. A new one is a file in its room and a line here. */
+/** All endpoints of the API. A new endpoint is a file in its module's folder and a line here. */
 export const endpoints: readonly Endpoint[] = [
   getAssets,
   getSupportedAssets,

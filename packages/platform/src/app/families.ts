@@ -1,5 +1,5 @@
-// Every family of chains, by its name. A new one is a folder in `families` and a line here;
-// `template` stands in none.
+// All families of chains, by name. A new family is a folder in `families` and a line here.
+// `template` is not included.
 export { connectCardano as cardano } from '../families/cardano/index.ts'
 export { connectEvm as evm } from '../families/evm/index.ts'
 export { connectSolana as solana } from '../families/solana/index.ts'

@@ -4,17 +4,17 @@ import type { Services } from '../engine/services.ts'
 import { consoleOrigin, firstOwnerInvitation, linkOf } from '../people/invitations.ts'
 
 /**
- * File in the data folder with the link by which the first owner joins; readable by the platform's
- * user alone.
+ * File in the data folder with the link for the first owner; readable by the platform's user only.
  */
 export const FIRST_OWNER_LINK = 'first-owner-link'
 
 /**
- * Makes the link of the first owner while no workspace has one. Who has the link becomes the owner,
- * so it is printed on a terminal and nowhere else: what a service prints is kept in a journal that
- * more people read. There it is written to a file of the data folder.
+ * Creates the link for the first owner as long as no workspace has one. Whoever has the link
+ * becomes the owner, so it is printed only on a terminal. The output of a service is stored in a
+ * journal that more people can read, so in that case the link is written to a file in the data
+ * folder.
  * @param isTerminal whether the line is shown to a person
- * @returns the line to print; null: there is an owner
+ * @returns the line to print; null if there is an owner
  */
 export async function announceFirstOwner(
   services: Services,

@@ -4,12 +4,12 @@ import { deleteOldRefusals } from '../http/idempotent-decision.ts'
 import { forgetSignIns } from '../people/forget.ts'
 import type { Loop } from '../engine/loop.ts'
 
-/** Changes that are folded in one statement. */
+/** Maximum number of changes that are added to the counts in one statement. */
 const FOLDED_MAX = 20_000
 
 /**
- * Adds what has changed in the long lists to their counts, so that what is counted one by one stays
- * short.
+ * Creates the loop that adds recent changes of long lists to their stored counts, so that few rows
+ * have to be counted individually.
  */
 export function foldLoop({ database }: Services): Loop {
   return {
@@ -26,8 +26,8 @@ export function foldLoop({ database }: Services): Loop {
 }
 
 /**
- * Forgets nonces, rate windows, quotes, refusals of idempotency keys, ends of sign-ins and old
- * events that can no longer matter.
+ * Creates the loop that deletes expired nonces, rate windows, quotes, refusals of idempotency keys,
+ * sign-in records and old events.
  */
 export function housekeepingLoop(services: Services): Loop {
   return {

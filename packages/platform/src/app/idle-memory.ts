@@ -3,19 +3,19 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 const LOOK_MS = 5000
-/** Share of its time that the event loop of an idle process is busy at most. */
+/** Maximum share of time for which the event loop of an idle process is busy. */
 const IDLE = 0.1
 /**
- * What a young generation may hold on to, in bytes: one that was busy keeps 48 MB, and a start is
- * busy.
+ * Maximum size of the young generation in bytes. After load (a start is load too) it would
+ * otherwise keep 48 MB.
  */
 const YOUNG_MAX = 8 * 2 ** 20
 
 /**
- * Has a process that became idle give back what it needed while it was busy: the collector shrinks
- * the young generation only where it is called, and what an idle platform does keeps it from ever
- * being called for that. It takes some 60 ms, once after a start and once after each load.
- * @returns what ends it
+ * Makes a process that became idle release the memory that it needed while busy. The garbage
+ * collector only shrinks the young generation when it runs, and an idle platform allocates too
+ * little to trigger it. A run takes about 60 ms, once after a start and once after each load.
+ * @returns a function that stops the checks
  */
 export function giveBackWhenIdle(): () => void {
   setFlagsFromString('--expose-gc')

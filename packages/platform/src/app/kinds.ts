@@ -21,8 +21,5 @@ const kinds = {
   LEND_BACK: returnLoan,
 } satisfies { [K in TransactionKind]: Kind<K> }
 
-/**
- * What every kind of transaction means. A new one is an object in its product's folder and a line
- * here.
- */
+/** All kinds of transactions. A new kind is an object in its product's folder and a line here. */
 export const KINDS: Kinds = kinds

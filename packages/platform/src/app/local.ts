@@ -12,9 +12,9 @@ const SIGNER = fileURLToPath(new URL('../../../signer/src', import.meta.url))
 const DEVNET = fileURLToPath(new URL('../../../devnet/src/main.ts', import.meta.url))
 
 /**
- * These processes live long and make little garbage: a small young generation keeps an idle
- * platform light. The compile cache is there before their first module, which is TypeScript: the
- * stripper alone takes a tenth of a second to load.
+ * Options of these child processes. They run for a long time and allocate little, so a small young
+ * generation reduces the memory of an idle platform. The compile cache is loaded before their first
+ * module, which is TypeScript, because loading the type stripper alone takes a tenth of a second.
  */
 const NODE_ARGS = [
   '--max-semi-space-size=2',
@@ -22,7 +22,9 @@ const NODE_ARGS = [
   new URL('../../../../scripts/compile-cache.mjs', import.meta.url).href,
 ]
 
-/** Ports of the processes on this machine, chosen once per home so that URLs stay the same. */
+/**
+ * Ports of the processes on this machine, chosen once per data folder so that URLs stay the same.
+ */
 interface Ports {
   signers: number[]
   devnet: number
@@ -56,7 +58,9 @@ const nodesOf = (home: string, log: Logger): Child[] =>
       ),
   )
 
-/** Runs something while the three nodes of a home run, and nothing else of it. */
+/**
+ * Runs a function while the three signer nodes of a data folder run, and no other process of it.
+ */
 export async function withNodes<T>(home: string, work: () => Promise<T>): Promise<T> {
   mkdirSync(join(home, 'logs'), { recursive: true, mode: 0o700 })
   const nodes = nodesOf(home, pino({ level: 'silent' }))
@@ -68,17 +72,20 @@ export async function withNodes<T>(home: string, work: () => Promise<T>): Promis
   }
 }
 
-/** What a platform has started of its own beside the database. */
+/** Servers that a platform has started itself, in addition to the database. */
 export interface LocalServers {
   devnetUrl: string
-  /** Resolves once each of them has said that it is ready. Rejects where one does not become so. */
+  /**
+   * Resolves once all of them have reported that they are ready; rejects if one does not become
+   * ready.
+   */
   ready: Promise<void>
   stop(): Promise<void>
 }
 
 /**
- * Sets three signer nodes and the local chains on their way; the nodes are set up where there are
- * none. `local` only: three nodes under one user are not custody.
+ * Starts three signer nodes and the local chains; sets up the nodes if there are none. For `local`
+ * only: three nodes under one user are not secure custody.
  */
 export async function startLocal(home: string, log: Logger): Promise<LocalServers> {
   const ports = await portsOf(home)
@@ -105,7 +112,7 @@ export async function startLocal(home: string, log: Logger): Promise<LocalServer
   }
   const devnet = new Child(
     {
-      // The local CoinGecko answers to the ids that the platform will ask for.
+      // The local CoinGecko emulator responds to the ids that the platform will request.
       env: { CUSTODY_COINGECKO_IDS: process.env['CUSTODY_COINGECKO_IDS'] ?? '' },
       name: 'devnet',
       nodeArgs: NODE_ARGS,
@@ -123,10 +130,11 @@ export async function startLocal(home: string, log: Logger): Promise<LocalServer
     },
     log,
   )
-  // The chains take longest, so they are first.
+  // The chains take longest to start, so they are first.
   const children = [devnet, ...nodesOf(home, log)]
   const ready = Promise.all(children.map((child) => child.start())).then(() => undefined)
-  // Whoever waits for it hears of it; a start that fails before is undone without.
+  // Callers that wait for `ready` receive the error; a start that fails earlier does not wait for
+  // it.
   ready.catch(() => undefined)
   return {
     devnetUrl: `http://127.0.0.1:${ports.devnet}`,
@@ -135,7 +143,7 @@ export async function startLocal(home: string, log: Logger): Promise<LocalServer
   }
 }
 
-/** Where traces go to, for a child; its own name there is its own. */
+/** Returns the tracing settings for a child process, except the service name, which is its own. */
 function tracingSettings(): Record<string, string> {
   const isOurs = (name: string) => name.startsWith('OTEL_') && name !== 'OTEL_SERVICE_NAME'
   return Object.fromEntries(
@@ -145,7 +153,7 @@ function tracingSettings(): Record<string, string> {
   )
 }
 
-/** Where the local chains' RPC is. */
+/** Returns the RPC endpoints of the local chains. */
 export function localEndpoints(
   devnetUrl: string,
   networks: readonly { code: string }[],
@@ -162,7 +170,10 @@ export async function devnetUrlOf(home: string): Promise<string> {
   return `http://127.0.0.1:${(await portsOf(home)).devnet}`
 }
 
-/** The same where ports have been chosen for the home; null: it was never started. */
+/**
+ * Like {@link devnetUrlOf}, but returns null if no ports were chosen for the data folder because it
+ * was never started.
+ */
 export function knownDevnetUrl(home: string): string | null {
   const file = join(home, 'ports.json')
   return existsSync(file)
@@ -170,7 +181,7 @@ export function knownDevnetUrl(home: string): string | null {
     : null
 }
 
-/** Speaks to the local chains' control face. */
+/** Returns a function that sends a command to the control API of the local chains. */
 export function devnetControl(
   url: string,
 ): (command: Record<string, unknown>) => Promise<Record<string, unknown>> {

@@ -20,8 +20,8 @@ import { isScanner, isWorker } from './role-duties.ts'
 import { foldLoop, housekeepingLoop } from './housekeeping.ts'
 
 /**
- * What a process does by itself, by its role. Several workers share what is due by leases and locks
- * of rows; of several scanners one follows each network (`held`).
+ * Returns the background loops of a process, depending on its role. Several workers share due work
+ * with leases and row locks; with several scanners, one follows each network (`held`).
  */
 export function loopsOf(services: Services, held: HeldNetworks): Loop[] {
   const { role } = services.settings
@@ -55,7 +55,7 @@ function scanLoops(services: Services, held: HeldNetworks): Loop[] {
   const awaited = awaitedNetworksShared(services)
   const chains = services.networks.all()
   const pooled = chains.filter(({ mempool }) => mempool).map(({ network }) => network.code)
-  // Where nothing is followed nobody can pay: then the database is not asked for it either.
+  // If this process follows no such network, the database is not queried.
   const awaitedHere = async () =>
     new Set(
       pooled.some((network) => held.holds(network))

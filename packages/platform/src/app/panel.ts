@@ -41,7 +41,7 @@ import { panelAuthenticator } from '../people/panel-authenticator.ts'
 import type { PanelEndpoint } from '../people/endpoint.ts'
 import { endpoints } from './endpoints.ts'
 
-/** Every endpoint of the control panel. A new one is a file in `console` and a line here. */
+/** All endpoints of the control panel. A new endpoint is a file in `console` and a line here. */
 export const panelEndpoints: readonly PanelEndpoint[] = [
   readSession,
   signInPassword,
@@ -97,7 +97,7 @@ export const panelEndpoints: readonly PanelEndpoint[] = [
   openApiOf(() => panelEndpoints),
 ]
 
-/** The control panel's endpoints with their door. */
+/** The control panel's endpoints with their authenticator. */
 export const panel: OtherEndpoints<PanelEndpoint> = {
   list: panelEndpoints,
   door: panelAuthenticator,

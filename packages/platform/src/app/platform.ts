@@ -16,10 +16,13 @@ import { hostRuntime, type Runtime } from './runtime.ts'
 
 export type { RunningPlatform } from './assemble.ts'
 
-/** A database that dies beneath so many starts in a row has a reason that will not go away. */
+/**
+ * Maximum number of consecutive starts during which the database may end; beyond that the cause is
+ * permanent.
+ */
 const STARTS_MAX = 5
 
-/** Starts everything that the settings ask for, in the order in which it is needed. */
+/** Starts everything that the settings require, in the order of dependencies. */
 export async function startPlatform(
   settings: Settings,
   operate: Operate,
@@ -40,7 +43,7 @@ export async function startPlatform(
       for (const step of undo.reverse()) await Promise.resolve(step()).catch(() => undefined)
       if ((error as NodeJS.ErrnoException).path?.startsWith(settings.home))
         throw homeProblem(error, settings.home)
-      // Our own server is started again by us, also where it dies beneath a start.
+      // We restart our own database server, even if it ends during a start.
       const isOurs = settings.role === 'all' && settings.databaseUrl === null
       if (!isOurs || !isConnectionError(error) || attempt === STARTS_MAX) throw error
       log.warn({ err: reasonOf(error) }, 'the database ended during the start, which begins anew')
@@ -49,8 +52,8 @@ export async function startPlatform(
 }
 
 /**
- * Sets the servers of this machine on their way, and reads what the platform is made of while they
- * start: this module and what it imports is little, so that they begin early.
+ * Starts the servers on this machine and loads the platform's modules while they start. This module
+ * imports little, so that the servers are started early.
  */
 async function start(
   settings: Settings,
@@ -61,7 +64,8 @@ async function start(
 ): Promise<RunningPlatform> {
   const { role } = settings
   const all = role === 'all'
-  // A worker has the operator's socket, of which a home has one; others may stand beside it.
+  // A worker owns the operator socket, of which a data folder has one; processes of other roles may
+  // use the same folder.
   if (isWorker(role)) undo.push(lockDataDir(settings.home))
   else if (settings.databaseUrl !== null) createDataDir(settings.home)
   else if (!existsSync(settings.home)) {
@@ -76,8 +80,8 @@ async function start(
     await checkDatabase(settings.databaseUrl, settings.databasePooled)
   const runtimeFile = join(settings.home, 'runtime.json')
   const running: { postgres?: EmbeddedPostgres } = {}
-  // Nodes and chains, which are there sooner, are stopped before it: whoever waits for the end
-  // waits for its lock file.
+  // Signer nodes and chains, which start sooner, are stopped before the database: a caller that
+  // waits for the end waits for its lock file.
   undo.push(() => running.postgres?.stop())
   const starting = [
     all && settings.databaseUrl === null
@@ -93,14 +97,14 @@ async function start(
           return started
         })
       : null,
-    // Reading modules keeps this process from anything else: first the others are started.
+    // Loading modules blocks this process, so the other servers are started first.
     turn().then(() => import('./assemble.ts')),
   ] as const
-  // What is still on its way when another fails could not be undone.
+  // If one fails, the others must have started before they can be stopped.
   await Promise.allSettled(starting)
   const [postgres, local, { assemble }] = await Promise.all(starting)
   const databaseUrl = settings.databaseUrl ?? postgres?.url ?? runningDatabase(runtimeFile, role)
-  // The embedded URL holds no secret: its socket is closed to other users.
+  // The embedded URL contains no secret, because other users cannot access its socket.
   if (postgres)
     writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
   return assemble({
@@ -115,7 +119,7 @@ async function start(
   })
 }
 
-/** The embedded database of the platform that this process stands beside. */
+/** Returns the URL of the embedded database of the platform that runs on the same data folder. */
 function runningDatabase(runtimeFile: string, role: Role): string {
   if (!existsSync(runtimeFile)) {
     throw new Error(

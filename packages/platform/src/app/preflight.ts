@@ -3,17 +3,17 @@ import { reasonOf } from '@custody/chains/reason'
 import { isConnectionError, openDatabase } from '../database/pool.ts'
 import type { Settings } from '../settings/settings.ts'
 
-/**
- * What a start needs is looked at before anything is started, and what is missing is said in one
- * line that names the setting.
- */
+// The requirements of a start are checked before anything is started. A missing one is reported in
+// one line that names the setting.
+
+/** Oldest supported major version of PostgreSQL. */
 const POSTGRES_VERSION_MIN = 15
 
 class TooOld extends Error {}
 
 const codeOf = (error: unknown): string => String((error as { code?: unknown } | null)?.code ?? '')
 
-/** Why an address cannot be listened on, and what to do. */
+/** Returns an error that explains why the server cannot listen on an address, and what to do. */
 export function listenProblem(
   error: unknown,
   { host, port }: Pick<Settings, 'host' | 'port'>,
@@ -36,7 +36,10 @@ export function listenProblem(
   }
 }
 
-/** @throws Error where the port is taken, so that nothing else is started for nothing */
+/**
+ * Checks that the port is free, before anything else is started.
+ * @throws Error if the port is in use
+ */
 export async function checkPort(settings: Pick<Settings, 'host' | 'port'>): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     const server = createServer()
@@ -45,7 +48,7 @@ export async function checkPort(settings: Pick<Settings, 'host' | 'port'>): Prom
   })
 }
 
-/** Why a home cannot be used, and what to do. */
+/** Returns an error that explains why a data folder cannot be used, and what to do. */
 export function homeProblem(error: unknown, home: string): Error {
   const reasons: Record<string, string> = {
     EACCES: 'this user may not write there',
@@ -63,7 +66,10 @@ export function homeProblem(error: unknown, home: string): Error {
       )
 }
 
-/** Why a database cannot be used. Never with its URL, which holds a password. */
+/**
+ * Returns an error that explains why a database cannot be used. It never contains the URL, which
+ * includes a password.
+ */
 function databaseProblem(error: unknown): Error {
   if (error instanceof TooOld) return new Error(`DATABASE_URL: ${error.message}`)
   const reasons: Record<string, string> = {
@@ -88,7 +94,10 @@ function databaseProblem(error: unknown): Error {
   )
 }
 
-/** @throws Error that says why the database of DATABASE_URL will not do */
+/**
+ * Checks that the database of DATABASE_URL can be used.
+ * @throws Error that gives the reason
+ */
 export async function checkDatabase(url: string, pooled = false): Promise<void> {
   const database = openDatabase(url, { max: 1, pooled, onError: () => undefined })
   try {

@@ -7,10 +7,10 @@ import { missingDuties, readRoleHealth } from './role-health.ts'
 export const SIGNERS_NEEDED = 2
 
 /**
- * Ready when POST /transaction would be accepted: the database answers, is not older than the
- * nodes' records, and there is room on the disk. Nodes and chains may be away; transfers then wait,
- * and `checks.signing` and `checks.loops` say so: one network's trouble ends the service of no
- * other.
+ * Returns the readiness. Ready means that POST /transaction would be accepted: the database
+ * responds and is not older than the signer nodes' records, and there is enough disk space. If
+ * signer nodes or chains are unreachable, transfers wait and `checks.signing` and `checks.loops`
+ * report it; a problem of one network does not stop the service of the others.
  */
 export async function readiness(services: Services): Promise<Readiness> {
   const [presence, nodes] = await Promise.all([

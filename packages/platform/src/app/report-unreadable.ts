@@ -3,8 +3,9 @@ import type { Logger } from 'pino'
 import type { Metrics } from '../metrics.ts'
 
 /**
- * Logs and counts what a chain's client could not read. A transaction may hold a deposit that is
- * not credited, so it is an error; for a field another value was used, so it is a warning.
+ * Logs and counts data that a chain's client could not decode. An undecodable transaction is an
+ * error, because it may contain a deposit that is not credited; an undecodable field is a warning,
+ * because another value was used.
  */
 export function reportUnreadable(
   log: Pick<Logger, 'warn' | 'error'>,

@@ -17,7 +17,7 @@ interface Sealed {
   owner: (id: string) => string
 }
 
-/** Every column with something sealed under the secrets key. */
+/** All columns that contain data sealed with the secrets key. */
 export const SEALED: readonly Sealed[] = [
   { table: 'aml_settings', column: 'sealed_token', id: 'sub_account_id', owner: tokenOwner },
   { table: 'exchange_accounts', column: 'sealed_credentials', id: 'id', owner: credentialsOwner },
@@ -31,13 +31,13 @@ export const SEALED: readonly Sealed[] = [
   },
   { table: 'webhooks', column: 'sealed_previous_secret', id: 'id', owner: webhookOwner },
   { table: 'webhooks', column: 'sealed_secret', id: 'id', owner: webhookOwner },
-  // Last: from its commit on, a process with the old key does not start.
+  // Last: once it is committed, a process with the old key does not start.
   { table: 'installation', column: 'sealed_mark', id: 'one', owner: () => MARK_OWNER },
 ]
 
 /**
- * @throws Error where a process of the platform was seen a moment ago: it would go on with the
- *   old key
+ * Checks that no process of the platform is running, because it would continue with the old key.
+ * @throws Error if a process was seen a moment ago
  */
 async function assertStopped(database: Pick<Database, 'one' | 'now'>): Promise<void> {
   const seen = await database.one<{ role: string; host: string; seen_at: Date }>(
@@ -53,11 +53,11 @@ async function assertStopped(database: Pick<Database, 'one' | 'now'>): Promise<v
 }
 
 /**
- * Seals everything in the database under another secrets key, in one transaction. No process of the
+ * Seals everything in the database with another secrets key, in one transaction. No process of the
  * platform may run.
- * @returns how many secrets each table holds
- * @throws Error that names the table where something does not open under the old key; then
- *   nothing is changed
+ * @returns number of secrets in each table
+ * @throws Error that names the table if something cannot be opened with the old key; nothing is
+ *   changed in that case
  */
 export async function reseal(
   database: Database,
@@ -65,7 +65,7 @@ export async function reseal(
   to: Secrets,
 ): Promise<Record<string, number>> {
   return database.transaction(async (tx) => {
-    // A process that starts now waits here for the new mark.
+    // A process that starts now waits here until the new mark is written.
     await lockMigrations(tx)
     await assertStopped({ one: tx.one.bind(tx), now: database.now })
     const counts: Record<string, number> = {}
@@ -73,7 +73,7 @@ export async function reseal(
       const rows = await tx.query<{ id: string; sealed: Buffer }>(
         `select ${id}::text id, ${column} sealed from ${table} where ${column} is not null order by 1`,
       )
-      // Rows of statements are only ever added, for everybody else.
+      // Triggers make this table append-only for all other statements.
       if (table === 'reserve_snapshots')
         await tx.query('alter table reserve_snapshots disable trigger user')
       for (const row of rows) {

@@ -4,31 +4,36 @@ import { LoopHealth, type FailingLoop } from '../engine/loop-health.ts'
 import type { Services } from '../engine/services.ts'
 import type { Role } from '../settings/settings.ts'
 
-/** Each process says so often that it is there. */
+/** Interval at which each process writes its heartbeat, in milliseconds. */
 const HEARTBEAT_MS = 5000
-/** Not heard for so long it is away: three times in a row it could not say so. */
+/**
+ * Milliseconds after which a process counts as absent; it has then missed three heartbeats in a
+ * row.
+ */
 export const AWAY_MS = 20_000
 /**
- * A process that will not come back is forgotten after this time, if another of its role was there
- * since.
+ * Seconds after which an absent process is removed, if another process of its role was seen since.
  */
 const FORGOTTEN_S = 3600
-/** Clocks of hosts may differ by less; leases and requests' lives are many times that. */
+/**
+ * Tolerated difference between the clocks of hosts, in milliseconds; leases and request lifetimes
+ * are many times longer.
+ */
 const AHEAD_MS = 5000
 
-/** What has to be done by somebody, and the roles that do it. */
+/** Duties that some process must perform, and the roles that perform them. */
 const DUTIES = {
   api: ['api', 'all'],
   worker: ['worker', 'all'],
   scanner: ['scanner', 'all'],
 } as const satisfies Record<string, readonly Role[]>
 export type Duty = keyof typeof DUTIES
-/** Without these nothing goes on, whatever is accepted. */
+/** Duties without which nothing is processed, although requests are accepted. */
 const NEEDED: readonly Duty[] = ['worker', 'scanner']
 
 /**
- * Of one duty: how many processes are there, and how long ago one was last seen, in ms; null:
- * never.
+ * Health of one duty: the number of processes that perform it, and the time since one was last
+ * seen, in milliseconds; null: never.
  */
 export interface DutyHealth {
   duty: Duty
@@ -44,8 +49,9 @@ interface Seen {
 }
 
 /**
- * Says, for as long as this process works, that it is there; whatever holds the database up.
- * @param health of the loops of this process
+ * Creates the loop that writes this process's heartbeat while it works, even while the database is
+ * held.
+ * @param health health of this process's loops
  */
 export function heartbeatLoop(
   services: Services,
@@ -82,8 +88,8 @@ export function heartbeatLoop(
 }
 
 /**
- * Who is there, of every role, a sentence for a host whose clock is ahead of this one's, and the
- * loops that have failed for minutes in the processes that are there.
+ * Returns the health of all duties, a sentence about a host whose clock is ahead of this one's, and
+ * the loops that have failed for minutes in running processes.
  */
 export async function readRoleHealth({
   database,
@@ -113,7 +119,7 @@ export async function readRoleHealth({
   return { duties, ahead: first ?? null, failing }
 }
 
-/** Of what is needed, what nobody does: a sentence for each duty. */
+/** Returns a sentence for each needed duty that no process performs. */
 export function missingDuties(duties: readonly DutyHealth[]): Map<Duty, string> {
   return new Map(
     duties

@@ -7,24 +7,24 @@ import type { Resolve } from '../webhooks/egress-policy.ts'
 import { startLocal } from './local.ts'
 
 /**
- * What a platform finds around it. A test gives another: its own clock, its own servers, a network
- * that it can cut.
+ * Environment of a platform. A test provides its own: another clock, other servers, a network that
+ * can be interrupted.
  */
 export interface Runtime {
   environment: Environment
   fetch: typeof globalThis.fetch
-  /** Names of hosts. */
+  /** Resolves host names. */
   resolve: Resolve
   openDatabase: typeof openDatabase
   startPostgres: typeof startEmbeddedPostgres
   startLocal: typeof startLocal
-  /** Where the log's lines go. */
+  /** Destination of log lines. */
   log: DestinationStream
 }
 
 /**
- * This machine: its clock, its network, PostgreSQL and signer nodes as processes, the log on
- * standard error.
+ * Returns the environment of this machine: its clock, its network, PostgreSQL and signer nodes as
+ * child processes, and the log on standard error.
  */
 export const hostRuntime = (): Runtime => ({
   environment: systemEnvironment(),

@@ -5,7 +5,7 @@ import type { Secrets } from '../secrets.ts'
 import type { Settings } from '../settings/settings.ts'
 import { PLATFORM_KEY_OWNER } from '../webhooks/platform-key.ts'
 
-/** What the mark of the key is sealed to. */
+/** Context to which the mark of the key is sealed. */
 export const MARK_OWNER = 'installation'
 const MARK = 'custody'
 
@@ -14,8 +14,9 @@ const HOW =
   '"base64 -w0 secrets.key" in its home'
 
 /**
- * A process beside others must be given the key: one that it made for itself would open nothing.
- * @throws Error that says where the key is
+ * Checks that a process that runs next to others was given the secrets key: a key that it created
+ * itself could not open anything.
+ * @throws Error that says where to find the key
  */
 export function checkSecretsKeyGiven({
   role,
@@ -29,9 +30,9 @@ export function checkSecretsKeyGiven({
 }
 
 /**
- * Whether this process's key is the one under which this database's secrets are sealed; the first
- * start's is from then on.
- * @throws Error that says so, and never with a key
+ * Checks that this process's key is the one with which this database's secrets are sealed. The
+ * first start determines the key.
+ * @throws Error if the key differs; the message never contains a key
  */
 export async function checkSecretsKey(
   database: Database,
@@ -58,7 +59,7 @@ export async function checkSecretsKey(
     return row?.sealed_mark ?? null
   }
   if ((await marked()) === null) {
-    // A database of before the mark may have it already.
+    // A database created before the mark existed may already contain a sealed key.
     const webhooks = await database.one<{ sealed: Buffer }>(
       'select sealed_private_key sealed from webhook_keys',
     )
@@ -67,7 +68,7 @@ export async function checkSecretsKey(
       secrets.seal(MARK_OWNER, MARK),
     ])
   }
-  // Another process may have been first.
+  // Another process may have written the mark first.
   const mark = await marked()
   if (mark !== null && !opens(MARK_OWNER, mark)) throw refuse()
 }

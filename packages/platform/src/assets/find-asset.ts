@@ -3,9 +3,9 @@ import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 
 /**
- * The asset of a ticker and its network.
- * @param field where the caller named it
- * @throws ApiError `UNSUPPORTED_ASSET`, with the ticker meant where only case differs
+ * Returns the asset of a ticker and its network.
+ * @param field request field that contains the ticker
+ * @throws ApiError `UNSUPPORTED_ASSET`, which suggests the right ticker if only the case differs
  */
 export function findAsset(
   services: Services,
@@ -36,8 +36,8 @@ const whyClosed = ({ status, status_since: since, status_reason: reason }: Asset
   `it is ${status} since ${since}: ${reason}`
 
 /**
- * Whether wallets and addresses are made: a deprecated asset only where the operator allows it, a
- * retired one never.
+ * Whether wallets and addresses of an asset can be created: for a deprecated asset only if the
+ * operator allows it, for a retired one never.
  */
 export const isOpen = (
   { settings }: Pick<Services, 'settings'>,
@@ -45,13 +45,16 @@ export const isOpen = (
 ): boolean =>
   status === 'active' || (status === 'deprecated' && settings.allowDeprecated.has(asset_name))
 
-/** Why no wallet or address of an asset is made; null where they are. */
+/** Returns why no wallet or address of an asset can be created, or null if they can. */
 export function closureOf(services: Pick<Services, 'settings'>, asset: Asset) {
   const { status, status_since: since, status_reason: reason } = asset
   return status === 'active' || isOpen(services, asset) ? null : { status, since, reason }
 }
 
-/** @throws ApiError `ASSET_CLOSED` where no wallet or address of the asset is made */
+/**
+ * Checks that wallets and addresses of an asset can be created.
+ * @throws ApiError `ASSET_CLOSED` if they cannot
+ */
 export function assertOpen(
   services: Pick<Services, 'settings'>,
   asset: Asset,
@@ -63,7 +66,7 @@ export function assertOpen(
 }
 
 /**
- * As {@link findAsset}, for what makes a wallet or an address.
+ * Like {@link findAsset}, for endpoints that create a wallet or an address.
  * @throws ApiError `UNSUPPORTED_ASSET`, `ASSET_CLOSED`
  */
 export function findOpenAsset(
@@ -77,8 +80,8 @@ export function findOpenAsset(
 }
 
 /**
- * For filters of histories: a misspelt ticker would look like an empty one; one whose network is
- * away now has a history all the same.
+ * Checks the ticker in a filter of a history, because a misspelled one would return an empty list.
+ * An asset whose network is not connected still has a history.
  * @throws ApiError `UNSUPPORTED_ASSET`
  */
 export function assertKnownAsset(services: Services, ticker: string | undefined): void {
@@ -86,8 +89,8 @@ export function assertKnownAsset(services: Services, ticker: string | undefined)
 }
 
 /**
- * Assets that this installation can transact now, without those that are retired. `is_active`:
- * wallets and addresses are made.
+ * Returns the assets that this installation can transact now, without retired ones. `is_active`:
+ * wallets and addresses can be created.
  */
 export function listAssets(services: Services) {
   return services.registry.assets

@@ -1,7 +1,7 @@
 import { ApiError } from '../errors.ts'
 import type { Queryable } from '../database/pool.ts'
 
-/** Whose a wallet is. */
+/** Owner of a wallet. */
 export interface WalletOwner {
   workspaceId: string
   subAccountId: string
@@ -17,8 +17,8 @@ export interface WalletRow {
 }
 
 /**
- * The wallet of an asset in a sub-account, and the workspace's fee tier. Throws ApiError
- * `WALLET_MISSING`.
+ * Returns the wallet of an asset in a sub-account, and the workspace's fee tier.
+ * @throws ApiError `WALLET_MISSING`
  */
 export async function findWallet(
   database: Queryable,
@@ -42,14 +42,14 @@ export async function findWallet(
 }
 
 /**
- * A wallet and its workspace's fee tier, as they were. The wallet is always the same one; who
- * writes by it has the tier checked.
+ * A wallet and its workspace's fee tier, possibly from a cache. The wallet never changes;
+ * statements that write check the tier.
  */
 export type KnownWallet = Pick<WalletRow, 'id'> & { prepaid_tier: string | null }
 
 const KNOWN_MAX = 20_000
 
-/** The wallets that were asked for, remembered. */
+/** Cache of wallets. */
 export class KnownWallets {
   readonly #database: Queryable
   readonly #known = new Map<string, KnownWallet>()
@@ -59,8 +59,8 @@ export class KnownWallets {
   }
 
   /**
-   * As {@link findWallet}; the tier may be an earlier one. `again`: what is remembered was out of
-   * date.
+   * Like {@link findWallet}, but the tier may be outdated.
+   * @param again whether the cached entry was outdated and must be read again
    */
   async find(owner: WalletOwner, asset: string, again = false): Promise<KnownWallet> {
     const name = `${owner.subAccountId} ${asset}`
@@ -68,7 +68,7 @@ export class KnownWallets {
     if (remembered) return remembered
     const { id, prepaid_tier } = await findWallet(this.#database, owner, asset)
     if (this.#known.size >= KNOWN_MAX) this.#known.clear()
-    // A workspace without an account has no tier that could be checked.
+    // A workspace without a prepaid fee account has no tier that could be checked.
     if (prepaid_tier !== null) this.#known.set(name, { id, prepaid_tier })
     return { id, prepaid_tier }
   }

@@ -56,7 +56,7 @@ export const assetsForCallers = (services: Services) =>
     min_withdrawal: exact(asset.min_withdrawal),
   }))
 
-/** The single source of truth for what can be transacted. */
+/** Lists the assets that can be transacted. The list is the single source of truth. */
 export const getAssets = endpoint({
   id: 'listAssets',
   tag: 'Assets',

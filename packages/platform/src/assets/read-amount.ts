@@ -1,12 +1,12 @@
 import { ChainError, formatAmount, parseAmount, type Asset } from '@custody/chains'
 import { ApiError } from '../errors.ts'
 
-/** No chain has more of anything. */
+/** Maximum amount in the smallest unit; no chain has larger amounts. */
 const AMOUNT_MAX = (1n << 128n) - 1n
 
 /**
- * An amount of an asset in its smallest unit. @throws ApiError `INVALID_AMOUNT` that names the
- * field
+ * Parses an amount of an asset and returns it in the smallest unit.
+ * @throws ApiError `INVALID_AMOUNT`, which names the field
  */
 export function readAmount(
   text: string,

@@ -7,8 +7,8 @@ import { kindOf, type Difference } from './report.ts'
 import { stakingDifferences } from './staking.ts'
 
 /**
- * Account-based networks: the balance of each address of ours against what the books keep there.
- * @param only the addresses of one workspace, and one asset there
+ * Compares the balance of each of our addresses on an account-based network with the ledger.
+ * @param only restricts the comparison to the addresses of one workspace and one asset
  */
 export async function accountDifferences(
   services: Services,

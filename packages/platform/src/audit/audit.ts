@@ -11,8 +11,8 @@ const ATTEMPTS_MAX = 15
 const PAUSE_MS = 1000
 
 /**
- * Compares the books with the chains, address by address and coin by coin. What moves while it
- * looks settles within a few seconds: only differences that stay are reported.
+ * Compares the ledger with the chains, for each address and each coin. Amounts that move during the
+ * comparison settle within a few seconds, so only differences that remain are reported.
  */
 export async function audit(services: Services): Promise<AuditReport> {
   let report = await attempt(services)
@@ -61,7 +61,9 @@ async function attempt(services: Services): Promise<AuditReport> {
   }
 }
 
-/** Coins in the books on a network without an endpoint: nobody has looked whether they exist. */
+/**
+ * Reports coins in the ledger on a network without an endpoint, because they could not be compared.
+ */
 async function networksNotAsked(services: Services, differences: Difference[]): Promise<void> {
   const rows = await services.database.query<{ workspace: string; asset: string; sum: string }>(
     `select w.name workspace, a.asset, sum(a.balance)::text sum from ledger_accounts a join workspaces w on w.id = a.workspace_id
@@ -86,7 +88,7 @@ async function networksNotAsked(services: Services, differences: Difference[]): 
 }
 
 /**
- * The books themselves: every entry sums to zero per asset, every balance is the sum of its
+ * Checks the ledger itself: every entry sums to zero per asset, and every balance is the sum of its
  * postings.
  */
 async function checkBooks(
@@ -131,8 +133,8 @@ async function checkBooks(
       note: 'the balance is not the sum of its postings',
     })
   }
-  // Reserved platform fees are those of transactions that are under way and were neither charged
-  // nor given back.
+  // Reserved platform fees belong to pending transactions whose fee was neither charged nor
+  // released.
   const reserved = await services.database.query<{
     workspace: string
     balance: string

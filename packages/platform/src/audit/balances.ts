@@ -2,10 +2,7 @@ import type { Asset } from '@custody/chains'
 import type { Chain } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
 
-/**
- * An address of ours, as the books know it. `sub_account`: the first element of its path; 0: a gas
- * tank.
- */
+/** One of our addresses. `sub_account`: the first element of its path; 0 is a gas tank. */
 export interface OwnAddress {
   address: string
   kind: string
@@ -14,13 +11,16 @@ export interface OwnAddress {
   path_index: number
 }
 
-/** The addresses of one workspace, by its name, and one asset there. */
+/** Restricts an audit to the addresses of one workspace, by its name, and one asset. */
 export interface Scope {
   workspace: string
   asset: string
 }
 
-/** @param workspace the name of the one whose addresses are asked for; null: all */
+/**
+ * Returns our addresses on a network.
+ * @param workspace name of the workspace; null: all workspaces
+ */
 export const ownAddresses = (
   services: Services,
   network: string,
@@ -34,8 +34,8 @@ export const ownAddresses = (
   )
 
 /**
- * What an account-based chain says that each address of ours holds, asset by asset, in the smallest
- * unit.
+ * Yields the balance of each asset at each of our addresses, as reported by an account-based chain,
+ * in the smallest unit.
  */
 export async function* accountBalances(
   services: Services,

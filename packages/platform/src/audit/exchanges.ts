@@ -7,8 +7,8 @@ import { showUnits } from '../exchanges/units.ts'
 import { kindOf, type AuditReport, type Difference } from './report.ts'
 
 /**
- * Claims on exchanges against what each says now. An account that cannot be asked is a difference:
- * nobody has looked.
+ * Compares claims on exchanges with the balances that each exchange reports. An account that cannot
+ * be queried is reported as a difference, because it could not be compared.
  */
 export async function exchangeDifferences(
   services: Services,

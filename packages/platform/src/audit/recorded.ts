@@ -4,7 +4,7 @@ import type { Services } from '../engine/services.ts'
 import { audit } from './audit.ts'
 import type { AuditReport } from './report.ts'
 
-/** An audit that was made: what of it is watched. */
+/** Stored summary of an audit, for monitoring. */
 export interface AuditRecord {
   at: Date
   compared: number
@@ -13,8 +13,8 @@ export interface AuditRecord {
 }
 
 /**
- * Audits the books and writes down how it went, for whoever watches; the report counts also where
- * that cannot be written.
+ * Runs an audit and stores its result for monitoring. The report is returned even if it cannot be
+ * stored.
  */
 export async function recordedAudit(services: Services): Promise<AuditReport> {
   const began = services.environment.now()
@@ -40,7 +40,7 @@ export async function recordedAudit(services: Services): Promise<AuditReport> {
   return report
 }
 
-/** The audit that was made last, by any process. */
+/** Returns the latest audit, made by any process. */
 export const latestAudit = (database: Queryable): Promise<AuditRecord | undefined> =>
   database.one<AuditRecord>(
     'select at, compared, differences, surpluses from audits order by at desc, id desc limit 1',

@@ -1,11 +1,11 @@
 /**
- * `surplus`: the chain or exchange holds more than the books say, which no customer loses by and
- * anybody can cause. `deficit`: the books promise more than there is, or contradict themselves.
+ * `surplus`: the chain or exchange holds more than the ledger, which harms no customer and can be
+ * caused by anyone. `deficit`: the ledger promises more than exists, or contradicts itself.
  * `unknown`: nothing could be compared.
  */
 export type DifferenceKind = 'surplus' | 'deficit' | 'unknown'
 
-/** Of two amounts that differ. */
+/** Returns the kind of a difference between two amounts that differ. */
 export const kindOf = (books: bigint, chain: bigint): DifferenceKind =>
   chain > books ? 'surplus' : 'deficit'
 
@@ -20,14 +20,14 @@ export interface Difference {
   note?: string
 }
 /**
- * `ok` only where something was compared and nothing differs. `compared`: addresses and coins that
- * a chain was asked about, and balances that an exchange was.
+ * `ok` is true only if something was compared and nothing differs. `compared`: number of addresses
+ * and coins compared with a chain, and of balances compared with an exchange.
  */
 export interface AuditReport {
   ok: boolean
   compared: number
   networks: Record<string, { addresses: number; coins: number }>
-  /** Of accounts at exchanges: claims, that were held against what the exchange says. */
+  /** Exchange accounts, and the balances compared with the exchange. */
   exchanges: { accounts: number; balances: number }
   books: { entries: number; balanced: boolean }
   differences: Difference[]

@@ -27,7 +27,7 @@ interface Moving {
 
 const RESOURCES = ['ENERGY', 'BANDWIDTH'] as const
 
-/** Tron: what each account of ours has staked, lent and unstaked, against what the books keep. */
+/** Tron: compares what each of our accounts has staked, delegated and unstaked with the ledger. */
 export async function stakingDifferences(
   services: Services,
   network: Network,
@@ -43,7 +43,7 @@ export async function stakingDifferences(
       own
         .filter((row) => kinds.includes(row.kind) && (address === null || row.address === address))
         .reduce((sum, { balance }) => sum + balance, 0n)
-    // On the chain already, in the books not yet.
+    // Included on the chain but not booked yet.
     const moved = (resource: TronResource, steps: Record<string, bigint>, address: string | null) =>
       moving
         .filter(
@@ -96,13 +96,14 @@ export async function stakingDifferences(
 }
 
 interface Stake {
-  /** For the account itself. */ staked: Record<TronResource, bigint>
+  /** Staked for the account itself. */ staked: Record<TronResource, bigint>
   lent: { address: string; lent: Record<TronResource, bigint> }[]
   /** Unstaked and not yet released. */ cooling: bigint
 }
 
 /**
- * What the chain says that an account has locked, in sun. @param others whom it may have lent to
+ * Returns what an account has locked according to the chain, in sun.
+ * @param others addresses to which it may have delegated
  */
 async function stakeOnChain(
   client: TronClient,
@@ -121,8 +122,8 @@ async function stakeOnChain(
 }
 
 /**
- * All that the chain says to be locked in the name of each account of ours that the books know to
- * stake, in sun.
+ * Returns everything that the chain reports as locked for each of our accounts with a stake in the
+ * ledger, in sun.
  */
 export async function stakesOnChain(
   services: Services,

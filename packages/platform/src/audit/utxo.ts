@@ -3,12 +3,14 @@ import type { Coins } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
 import { kindOf, type Difference } from './report.ts'
 
-/** A coin whose deposit screening holds: in the books, and not to be spent. */
+/** SQL condition: screening holds the coin's deposit, so it is booked but must not be spent. */
 const FROZEN = `exists (select 1 from deposits d join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
   where d.workspace_id = u.workspace_id and d.network = u.network and d.txid = u.txid and d.position = u.vout
     and t.status = 'pending' and t.plan ? 'frozen_wallet')`
 
-/** UTXO networks: the books of each wallet against its coins, and each coin against the chain. */
+/**
+ * UTXO networks: compares the ledger of each wallet with its coins, and each coin with the chain.
+ */
 export async function utxoDifferences(
   services: Services,
   network: Network,
@@ -44,7 +46,7 @@ export async function utxoDifferences(
   for (const wallet of wallets) {
     if (wallet.books !== wallet.coins) {
       differences.push({
-        // Both are the platform's own records, so that no stranger makes them differ.
+        // Both are the platform's own records, so no third party can make them differ.
         kind: 'deficit',
         network: network.code,
         workspace: wallet.workspace,
@@ -84,9 +86,9 @@ interface Coin {
 }
 
 /**
- * What a chain says of coins that the books know: their value where it shows them unspent, its
- * mempool counted, else null.
- * @param where which of them, `u` being the coin
+ * Yields coins of the database with their value as reported by the chain, including its mempool;
+ * null if the chain does not report them as unspent.
+ * @param where SQL condition that selects the coins; `u` is the coin
  */
 export async function* coinsOnChain(
   services: Services,

@@ -5,8 +5,8 @@ import type { RuleRow } from './rule.ts'
 const DAY_MS = 86_400_000
 
 /**
- * What a rule may still forward within any 24 hours, and when that grows. Failed forwards moved
- * nothing.
+ * Returns how much a rule may still forward within the last 24 hours, and the time until that
+ * amount grows. Failed forwards do not count.
  */
 export async function capOf(
   services: Services,

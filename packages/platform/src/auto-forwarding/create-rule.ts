@@ -19,8 +19,8 @@ import { expireRules, presentRule, ruleShape, type RuleRow } from './rule.ts'
 import { NODES_NEEDED, showRule } from './show-nodes.ts'
 
 /**
- * Makes a standing rule. The nodes must have seen the request before it is answered: later they
- * would not believe it.
+ * Creates a standing rule. The signer nodes must receive the request before the response is sent,
+ * while its signature is still fresh; later they would not accept it.
  */
 export const createRule = endpoint({
   id: 'createForwardingRule',
@@ -121,7 +121,8 @@ export const createRule = endpoint({
 })
 
 /**
- * PENDING → ACTIVE, once two nodes hold the rule; else it is given up and ended at those that do.
+ * PENDING → ACTIVE, once two nodes have stored the rule; otherwise the rule is given up and ended
+ * at the nodes that have stored it.
  */
 async function activate(
   services: Services,
@@ -177,7 +178,9 @@ async function activate(
   )
 }
 
-/** The smallest forward must be a transfer that could be made; the cap no less than it. */
+/**
+ * Checks that a transfer of the minimum amount would be possible, and that the cap is not below it.
+ */
 function check(
   services: Services,
   asset: Asset,

@@ -6,9 +6,9 @@ import { endRule } from './end-rules.ts'
 import { findRule, presentRule, ruleShape } from './rule.ts'
 
 /**
- * Ends a rule for good: the caller's signed request is shown to the nodes. `deleting` while fewer
- * than two could be told. It takes `{}`: a signature names no method, and without a body it would
- * be that of a GET as well.
+ * Ends a rule permanently by sending the caller's signed request to the nodes. The status is
+ * `deleting` while fewer than two nodes have received it. The body is `{}`, because a signature
+ * does not cover the method and without a body it would also be valid for a GET.
  */
 export const deleteRule = endpoint({
   id: 'deleteForwardingRule',
@@ -27,7 +27,7 @@ export const deleteRule = endpoint({
   response: ruleShape,
   async handler({ services, caller, params, signed }) {
     const rule = await findRule(services, caller, params.id)
-    // From here on nothing more is forwarded, whatever the nodes know.
+    // From here on nothing more is forwarded, even if the nodes do not know the deletion yet.
     await services.database.query(
       `update forward_rules set state = 'ENDING', end_request = $2, next_run_at = $3::timestamptz + interval '10 seconds',
         last_error = null, updated_at = $3

@@ -9,12 +9,12 @@ import { endAtNodes } from './show-nodes.ts'
 
 const RETRY_S = 10
 /**
- * A rule that is still pending after this long was left by a process that ended; nobody was told
- * that it was made.
+ * Seconds after which a pending rule counts as abandoned: its process ended before a response was
+ * sent.
  */
 const PENDING_S = 60
 
-/** ENDING → ENDED, once two nodes hold the end. */
+/** ENDING → ENDED, once two nodes have stored the end. */
 export async function endRule(services: Services, rule: RuleRow): Promise<void> {
   if (rule.state !== 'ENDING') return
   const { enough, problems, signed } = await endAtNodes(services, rule)
@@ -54,9 +54,9 @@ export async function endRule(services: Services, rule: RuleRow): Promise<void> 
 }
 
 /**
- * What the rule has under way is taken back: before a signature at no cost, after it, where the
- * chain allows that, by a payment to oneself under the same nonce or inputs, which the deletion
- * itself authorises at the nodes.
+ * Cancels the rule's pending forwards: before signing at no cost; after signing, if the chain
+ * allows replacement, with a payment to the own address that uses the same nonce or inputs. The
+ * deletion request authorises this at the nodes.
  */
 async function takeBackForwards(services: Services, tx: Queryable, rule: RuleRow): Promise<void> {
   if (!rule.end_request) return
@@ -71,10 +71,10 @@ async function takeBackForwards(services: Services, tx: Queryable, rule: RuleRow
   }
 }
 
-/** Of `forward_rules`, in SQL, at the time $1. */
+/** SQL condition on `forward_rules` at time $1: the rule was abandoned while pending. */
 export const IS_ABANDONED = `(state = 'PENDING' and created_at < $1::timestamptz - ${PENDING_S} * interval '1 second')`
 
-/** Rules that nodes have yet to be told of. */
+/** Ends abandoned rules, and rules whose end the nodes have not stored yet. */
 export async function endRules(services: Services): Promise<void> {
   const now = services.database.now()
   await services.database.query(

@@ -19,7 +19,10 @@ const REFUSED_WAIT_MS = 60_000
 const REVOKED_WAIT_MS = 86_400_000
 const INACTIVE = 'the wallet is inactive'
 
-/** Why a rule makes no forward now, and when it is looked at again; null: when more comes in. */
+/**
+ * Thrown when a rule makes no forward now. `waitMs`: when it is checked again; null: when more
+ * funds arrive.
+ */
 class Later extends Error {
   readonly waitMs: number | null
   constructor(reason: string, waitMs: number | null) {
@@ -30,9 +33,9 @@ class Later extends Error {
 }
 
 /**
- * Makes one transfer of what waits for a rule: as much as the cap and the wallet allow, and no less
- * than the rule's smallest amount. The transfer and what it takes of the waiting amount are one
- * commit, so that nothing goes twice.
+ * Creates one transfer of the amount that waits for a rule: as much as the cap and the wallet
+ * allow, and not less than the rule's minimum. The transfer and the reduction of the waiting amount
+ * are one commit, so that nothing is forwarded twice.
  */
 export async function forwardRule(services: Services, rule: RuleRow): Promise<void> {
   try {
@@ -52,7 +55,7 @@ export async function forwardRule(services: Services, rule: RuleRow): Promise<vo
                 ? new Later('the wallet does not hold it', SWEEP_WAIT_MS)
                 : null
     if (!later) throw error
-    // Not where more has come in since: that is looked at again at once.
+    // Not if more funds have arrived since; the rule is then checked again immediately.
     await services.database.query(
       `update forward_rules set next_run_at = $5::timestamptz + $2 * interval '1 millisecond', last_error = $3
        where workspace_id = $6 and id = $1 and waiting = $4`,
@@ -80,7 +83,7 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
     )
   const caller = await ownerOf(services, rule)
   const { sub } = claimedNonceAndSubject(rule.request.token)
-  // The nodes refuse it too: every transfer would only be made and fail.
+  // The signer nodes refuse it too, so every transfer would be created and then fail.
   if (
     !(await services.database.one(
       'select 1 from api_users where api_key = $1 and revoked_at is null',
@@ -107,7 +110,7 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   const kept = await chain.kept(source, asset)
   const available = (await availableOf(services, rule)) - kept
   const wanted = waiting < left ? waiting : left
-  // What lies on deposit addresses is on its way here.
+  // Funds on deposit addresses will be swept here.
   if (available < wanted && (await isSweeping(services, rule)))
     throw new Later('waits for a sweep', SWEEP_WAIT_MS)
   const gross = wanted < available ? wanted : available
@@ -220,14 +223,13 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
 }
 
 /**
- * Prices rise between the estimate and the signature, and the nodes count the most that a fee may
- * be.
+ * Factor for rising prices between the estimate and the signature; the nodes count the maximum fee.
  */
 const FEE_ROOM = 4n
 
 /**
- * Where a tank pays the fee in the coin that is forwarded, the nodes count that against the rule's
- * cap too.
+ * Returns the part of the rule's cap that is kept for the network fee. If a gas tank pays the fee
+ * in the coin that is forwarded, the nodes count it against the cap too.
  */
 async function feeRoomOf(
   services: Services,
@@ -252,8 +254,8 @@ async function feeRoomOf(
 }
 
 /**
- * The wallet pays its own fee out of what is forwarded, where it pays in the same coin: an emptied
- * wallet owes nothing.
+ * Returns amount and fee of a forward. If the wallet pays its fee in the same coin, the fee is
+ * taken out of the forwarded amount, so that the wallet can be emptied.
  */
 async function costs(
   services: Services,
@@ -276,7 +278,7 @@ async function costs(
   const first = await estimate(gross)
   if (asset.type !== 'native' || chain.fuelled) return { net: gross, ...first }
   if (first.reserve >= gross) return { net: 0n, ...first }
-  // Fewer coins may do for the smaller amount.
+  // Fewer coins may be sufficient for the smaller amount.
   const second = await estimate(gross - first.reserve)
   const reserve = second.reserve > first.reserve ? second.reserve : first.reserve
   return { net: gross - reserve, fee: reserve, reserve }
@@ -308,7 +310,7 @@ async function availableOf(services: Services, rule: RuleRow): Promise<bigint> {
   return BigInt(row?.balance ?? '0')
 }
 
-/** A sweep that waits for a better price brings nothing soon. */
+/** Whether a sweep will arrive soon. A sweep that was postponed does not count. */
 async function isSweeping(services: Services, rule: RuleRow): Promise<boolean> {
   return (
     (await services.database.one(

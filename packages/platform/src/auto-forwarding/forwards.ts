@@ -2,7 +2,7 @@ import type { Forwards } from '../engine/services.ts'
 import { noteIncoming, takeBackIncoming } from './incoming.ts'
 import { forwardDone, returnForward } from './outcome.ts'
 
-/** What standing rules are told of money that comes and goes. */
+/** Handlers of standing rules for credited, reverted and forwarded amounts. */
 export const forwards: Forwards = {
   credited: noteIncoming,
   takenBack: takeBackIncoming,

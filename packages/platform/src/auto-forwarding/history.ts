@@ -5,7 +5,7 @@ import { presentNow, transactionNowShape } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { findRule } from './rule.ts'
 
-/** The transfers that a rule has made, newest first. */
+/** Lists the transfers that a rule has created, newest first. */
 export const ruleHistory = endpoint({
   id: 'listForwards',
   tag: 'Auto-forwarding',

@@ -4,9 +4,9 @@ import type { TransactionRow } from '../engine/transaction.ts'
 const generationOf = (row: TransactionRow): number => Number(row.plan.generation ?? '0')
 
 /**
- * A deposit that is credited waits for its wallet's rule, if it came in after the rule was made.
- * Called before the crediting locks accounts: rules are always locked first. What was forwarded
- * ahead of it, before an older database was restored, waits no more.
+ * Adds a credited deposit to the waiting amount of its wallet's rule, if it arrived after the rule
+ * was created. Called before the crediting locks accounts, because rules are always locked first.
+ * An amount that was forwarded in advance, before an older database was restored, is subtracted.
  */
 export async function noteIncoming(tx: Queryable, row: TransactionRow, now: Date): Promise<void> {
   if (row.kind !== 'DEPOSIT' || row.wallet_id === null) return
@@ -23,7 +23,10 @@ export async function noteIncoming(tx: Queryable, row: TransactionRow, now: Date
   )
 }
 
-/** A deposit that a reorganisation takes back waits no more. What was forwarded of it is gone. */
+/**
+ * Subtracts a deposit that a reorganisation reverted from the waiting amount. The part that was
+ * already forwarded is lost.
+ */
 export async function takeBackIncoming(tx: Queryable, row: TransactionRow): Promise<void> {
   await tx.query(
     `with gone as (

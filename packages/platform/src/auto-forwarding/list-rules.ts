@@ -12,7 +12,8 @@ import {
 } from './rule.ts'
 
 /**
- * Rules of the sub-account, newest first. Deleted ones are shown only where a filter asks for them.
+ * Lists the rules of the sub-account, newest first. Deleted ones are listed only if a filter asks
+ * for them.
  */
 export const listRules = endpoint({
   id: 'listForwardingRules',

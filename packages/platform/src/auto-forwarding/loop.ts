@@ -6,13 +6,13 @@ import { forwardRule } from './forward.ts'
 import { expireRules, IS_EXPIRED, type RuleRow } from './rule.ts'
 
 const RULES_PER_RUN = 20
-/** A rule whose chain or nodes are away is looked at again. */
+/** Seconds until a rule whose chain or nodes are unreachable is checked again. */
 const ERROR_WAIT_S = 10
 
 const DUE = `exists (select 1 from forward_rules where state in ('ACTIVE', 'ENDING') and next_run_at <= $1) 
   or exists (select 1 from forward_rules where ${IS_EXPIRED} or ${IS_ABANDONED})`
 
-/** Forwards what waits, ends what was deleted, lets expire what is over. */
+/** Creates the loop that forwards waiting amounts, ends deleted rules, and expires rules. */
 export function autoForwardingLoop(services: Services): Loop {
   return {
     name: 'auto-forwarding',

@@ -5,8 +5,8 @@ const RETRY_MIN_S = 30
 const RETRY_MAX_S = 3600
 
 /**
- * A forward that moved nothing: its amount waits again, and is tried after a growing pause. One
- * that its caller took back stays in the wallet.
+ * Returns the amount of a forward that moved nothing to the waiting amount; it is retried after a
+ * growing pause. The amount of a forward that its caller cancelled stays in the wallet.
  */
 export async function returnForward(
   tx: Queryable,
@@ -38,7 +38,7 @@ export async function forwardDone(tx: Queryable, row: TransactionRow): Promise<v
   if (isForward(row)) await lookAgain(tx, row)
 }
 
-/** What held further forwards back is over. */
+/** Makes the rule due, because the obstacle to further forwards is gone. */
 async function lookAgain(tx: Queryable, row: TransactionRow): Promise<void> {
   await tx.query(
     `update forward_rules set failures = 0, next_run_at = case when state = 'ACTIVE' then $2 else next_run_at end

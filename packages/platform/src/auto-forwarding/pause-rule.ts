@@ -5,8 +5,8 @@ import { pathId } from '../http/schemas.ts'
 import { findRule, presentRule, ruleShape, type RuleRow } from './rule.ts'
 
 /**
- * A pause is the platform's own: what comes in meanwhile waits, and goes on when the rule is
- * resumed.
+ * Creates the endpoint that pauses or resumes a rule. Only the platform knows about a pause. Funds
+ * that arrive during the pause wait, and are forwarded when the rule is resumed.
  */
 const turn = (verb: 'pause' | 'resume', summary: string) =>
   endpoint({
@@ -36,7 +36,7 @@ const turn = (verb: 'pause' | 'resume', summary: string) =>
       )
       const row = turned ?? (await findRule(services, caller, rule.id))
       const shown = presentRule(row, services.registry, now.getTime())
-      // Asked again, it is as it was asked to be.
+      // A repeated request finds the requested state and succeeds.
       if (row.state !== to || shown.status === 'expired')
         throw new ApiError('RULE_FINAL', `id: the rule is ${shown.status}`, { field: 'id' })
       return { body: shown }

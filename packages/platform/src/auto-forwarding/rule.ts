@@ -27,7 +27,7 @@ export interface RuleRow {
   request: SignedRequest
   receipts: unknown[]
   end_request: (SignedRequest & { api_key: string }) | null
-  /** Hashes that a node named when the rule was ended; of those, what no block holds finally. */
+  /** Hashes that a node reported when the rule was ended and that are not final in a block. */
   outstanding?: string[]
   waiting: string
   last_error: string | null
@@ -98,7 +98,7 @@ export function presentRule(row: RuleRow, registry: Registry, now: number) {
   }
 }
 
-/** The columns of a {@link RuleRow}, to be read from `forward_rules r`. */
+/** Columns of a {@link RuleRow}, to be read from `forward_rules r`. */
 export const RULE_COLUMNS = `r.*, array(
   select h from jsonb_array_elements_text(r.end_hashes) h where not exists (
     select 1 from chain_transactions c
@@ -110,8 +110,8 @@ export const RULE_COLUMNS = `r.*, array(
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
- * A rule of the caller's sub-account.
- * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
+ * Returns a rule of the caller's sub-account.
+ * @throws ApiError `NOT_FOUND`, or `FORBIDDEN` if it belongs to another workspace
  */
 export async function findRule(
   services: Services,
@@ -138,10 +138,10 @@ export async function findRule(
   return row
 }
 
-/** Of `forward_rules`, in SQL, at the time $1. */
+/** SQL condition on `forward_rules` at time $1: the rule has expired. */
 export const IS_EXPIRED = `(state in ('ACTIVE', 'PAUSED') and expires_at <= $1)`
 
-/** Rules whose time is over make room for new ones; what still waits stays in the wallet. */
+/** Expires rules, so that new ones can be created. Amounts that still wait stay in the wallet. */
 export async function expireRules(tx: Queryable, now: Date): Promise<void> {
   await tx.query(
     `update forward_rules set state = 'EXPIRED', next_run_at = null, updated_at = $1 where ${IS_EXPIRED}`,

@@ -6,7 +6,10 @@ import { askForVoid } from '../signing/void.ts'
 import type { RuleRow } from './rule.ts'
 
 const TIMEOUT_MS = 5000
-/** A pair of two signs, so that two nodes that know a rule's end stop it. */
+/**
+ * Number of nodes that must store a rule or its end. Two nodes sign together, so two nodes that
+ * know the end prevent every signature.
+ */
 export const NODES_NEEDED = 2
 
 interface Told {
@@ -31,13 +34,17 @@ async function tell(
   return told
 }
 
-/** Shows the nodes the request that makes a rule, while it is live: from then on they hold it. */
+/**
+ * Sends the request that creates a rule to the nodes while its signature is fresh; from then on
+ * they store it.
+ */
 export const showRule = (services: Services, request: SignedRequest) =>
   tell(services, (node) => services.signers.call(node, 'POST', '/receipt', { request }, TIMEOUT_MS))
 
 /**
- * Shows the nodes the end of a rule: its caller's own request, or the request that made it, which
- * anyone may void. `signed`: hashes of its forwards that they know to be signed.
+ * Sends the end of a rule to the nodes: the caller's own deletion request, or the request that
+ * created the rule, which may be voided without further authorization. `signed`: hashes of its
+ * forwards that the nodes know to be signed.
  */
 export async function endAtNodes(
   services: Services,
@@ -47,7 +54,7 @@ export async function endAtNodes(
   const { accepted, problems } = await tell(services, (node) =>
     askForVoid(services.signers, node, { request }, true),
   )
-  // A node also voids a request that it does not understand, which ends no rule.
+  // A node also voids a request that it cannot interpret, which does not end a rule.
   const ended =
     rule.end_request === null
       ? accepted

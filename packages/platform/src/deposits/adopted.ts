@@ -9,30 +9,29 @@ import { expectedBalances } from './expected.ts'
 import { insertDeposit, type OwnAddress } from './record.ts'
 
 /**
- * How often it is looked at until two looks in a row show the amount, and how many that show
- * another one suffice; and the pause.
+ * Maximum number of checks of an address until two in a row show the amount; number of consecutive
+ * checks with the same other amount that end the attempt; pause between checks in milliseconds.
  */
 const LOOKS_MAX = 20
 const OTHER_LOOKS = 5
 const PAUSE_MS = 1000
-/** For how many pauses the scan is waited for until it has read what a look has shown. */
+/** Maximum number of pauses to wait until the scanner has read the block of a check. */
 const SCAN_PAUSES_MAX = 30
 /**
- * Blocks beyond the scan that are read for one look at a deposit at its depth; with more it is
- * looked at again later.
+ * Maximum number of blocks beyond the scanner's position that are read to check a deposit at its
+ * depth. If there are more, the check is repeated later.
  */
 const UNREAD_MAX = 16
 
 /**
- * Blocks under an adopted deposit at least, and for how long they are made: endpoints that are
- * ahead of the scan are not for so long.
+ * Minimum number of blocks on top of an adopted deposit, and the minimum block time in milliseconds
+ * that they must represent: no endpoint stays ahead of the scanner for that long.
  */
 const BLOCKS_LEAST = 20
 const BURIED_MS_LEAST = 60_000
 
 /**
- * The highest block by which a deposit may be adopted to be compared with the chain and credited
- * now.
+ * Returns the highest block whose adopted deposits may now be compared with the chain and credited.
  */
 export const adoptedDue = (
   { block_ms: blockMs }: Network,
@@ -46,8 +45,8 @@ export const adoptedDue = (
   )
 
 /**
- * What one look at an address has shown, in the smallest unit. `busy`: stakes under way there
- * change it at moments that are not known.
+ * Result of one check of an address, in the smallest unit. `busy`: pending staking operations
+ * change the balance at unknown times.
  */
 interface Look {
   surplus: bigint
@@ -55,8 +54,8 @@ interface Look {
 }
 
 /**
- * A surplus was not adopted; the message is for the operator. `surplus`: what there is instead,
- * where that is known.
+ * Thrown when a surplus was not adopted; the message is for the operator. `surplus`: the surplus
+ * that was found instead, if known.
  */
 export class NotAdoptable extends Error {
   readonly surplus: bigint | null
@@ -74,13 +73,16 @@ interface Books {
   quiet: boolean
 }
 
-/** Of `chain_transactions c`, in SQL: it may be on its chain without the books knowing it. */
+/**
+ * SQL condition on `chain_transactions c`: the transaction may be on its chain without being
+ * booked.
+ */
 const IN_FLIGHT = `c.state in ('BUILT', 'SIGNED', 'EXPIRED')`
 
 /**
- * The most that an address can hold of what the books know: with all of our own transactions that
- * pay it and may have been included since they were looked at. `quiet`: none of ours is under way
- * there, and all deposits are at their depth but for adopted ones.
+ * Returns the maximum balance of an address that the ledger can explain, including all of our own
+ * transactions that pay it and may have been included since the last check. `quiet`: none of our
+ * transactions is pending there, and all deposits except adopted ones are at their depth.
  */
 async function readBooks(
   tx: Queryable,
@@ -110,7 +112,10 @@ async function readBooks(
   }
 }
 
-/** Waits for the scan to have read a block. @throws NotAdoptable where it does not come up to it */
+/**
+ * Waits until the scanner has read a block.
+ * @throws NotAdoptable if the scanner does not catch up with the chain
+ */
 async function awaitScan(
   { database, environment }: Services,
   { code }: Network,
@@ -134,11 +139,11 @@ async function awaitScan(
 const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
 /**
- * Makes a deposit without a known sender of all that an address of an account-based network holds
- * beyond the books. It is bound to a block by which the chain held it, waits for that block's
- * depth, is looked at again then, and is screened as any deposit is.
- * @param amount what it must be, in the smallest unit @param hash of the transaction that is
- *   shown for it
+ * Creates a deposit without a known sender for the balance that an address of an account-based
+ * network holds in excess of the ledger. The deposit is bound to a block in which the chain held
+ * it, waits for that block's depth, is then checked again and is screened like any deposit.
+ * @param amount expected surplus, in the smallest unit
+ * @param hash hash of the transaction to show for it
  * @throws NotAdoptable
  */
 export async function adoptSurplus(
@@ -160,13 +165,13 @@ export async function adoptSurplus(
     if (look > 0) await services.environment.sleep(PAUSE_MS)
     const before = await readBooks(services.database, services, network, place)
     const held = await chain.balance(address, asset)
-    // Whatever the balance shows is in a block up to this one, which the scan has to have read.
+    // Everything in the balance is in a block up to this one, which the scanner must have read.
     const tip = await client.tip()
     await awaitScan(services, network, tip.height)
     const previous: Look | null = last
     const outcome = await services.database.transaction(
       async (tx): Promise<Look | TransactionRow | null> => {
-        // Neither the scan nor a rescan writes deposits meanwhile.
+        // With this lock, neither the scanner nor a rescan writes deposits concurrently.
         const scan = await tx.one<{ height: string }>(
           'select height::text from network_scans where network = $1 for update',
           [network.code],
@@ -223,8 +228,9 @@ export async function adoptSurplus(
 }
 
 /**
- * What the blocks that the scan has not read bring to an address; null: it cannot be known now.
- * Whatever a balance shows that was asked for before is in a block up to the tip of now.
+ * Returns the amount that an address receives in blocks that the scanner has not read; null if it
+ * cannot be determined now. Everything in a balance that was read before is in a block up to the
+ * current head.
  */
 async function unreadAt(
   { client }: Chain,
@@ -246,14 +252,14 @@ async function unreadAt(
   return hash === tip.hash ? amount : null
 }
 
-/** The last block that the scan has read. */
+/** The last block that the scanner has read. */
 type ScannedTo = Pick<ChainTip, 'height' | 'hash'>
 
 /**
- * Whether the chain still holds an adopted deposit beside all that has come into the books since,
- * now that its block is final: an endpoint that was ahead of the scan may have shown another
- * deposit twice. What the chain does not hold is taken back. What comes in blocks that the scan has
- * not read, so that the books do not know it, does not count.
+ * Whether the chain still holds an adopted deposit in addition to everything that was booked since,
+ * now that its block is final: an endpoint ahead of the scanner may have shown another deposit
+ * twice. If the chain does not hold it, the deposit is reverted. Amounts in blocks that the scanner
+ * has not read are not booked yet and do not count.
  */
 async function isStillHeld(
   services: Services,
@@ -276,7 +282,7 @@ async function isStillHeld(
   const unread = await unreadAt(chain, scanned, address, asset)
   if (unread === null) return false
   const after = await readBooks(database, services, chain.network, place)
-  // The books count the deposit itself.
+  // The ledger includes the deposit itself.
   if (held - unread >= larger(before.atMost, after.atMost)) return true
   if (!before.quiet || !after.quiet || unread > 0n) return false
   await database.transaction(async (tx) => {
@@ -300,9 +306,8 @@ async function isStillHeld(
 }
 
 /**
- * Those of some adopted deposits at their depth that the chain still holds, one after another.
- * Where the endpoint does not answer, the rest waits for the next pass: an adopted deposit holds
- * back nothing else of its network.
+ * Yields those adopted deposits at their depth that the chain still holds. If the endpoint does not
+ * respond, the rest waits for the next pass; an adopted deposit delays nothing else on its network.
  */
 export async function* stillHeld<T extends { workspace_id: string; id: string }>(
   services: Services,

@@ -1,11 +1,14 @@
 import type { ChainBlock, ChainClient } from '@custody/chains'
 
-/** Questions under way at a time, and blocks at hand or under way, while a scan catches up. */
+/**
+ * Maximum number of concurrent requests, and of blocks requested or available, while the scanner
+ * catches up.
+ */
 const AT_ONCE = 8
 const AHEAD = 32
 /**
- * So many blocks are written in one transaction, and no more than hold so many transfers; nor are
- * more kept at hand.
+ * Maximum number of blocks written in one transaction, and number of transfers after which no
+ * further block is added. The latter also limits how much is buffered.
  */
 const TOGETHER = 16
 const TRANSFERS_MAX = 20_000
@@ -15,12 +18,11 @@ interface Asked {
   known: ChainBlock | null | undefined
 }
 
-/** Transfers of a block, and outputs that are in none. */
+/** Number of transfers in a block plus outputs that belong to none. */
 const sizeOf = ({ transfers, aside = [] }: ChainBlock): number => transfers.length + aside.length
 
 /**
- * Asks a node for blocks before they are needed, a few at a time, and hands them out in their
- * order.
+ * Requests blocks from an endpoint ahead of time, several concurrently, and returns them in order.
  */
 export class BlocksAhead {
   readonly #client: Pick<ChainClient, 'block'>
@@ -28,7 +30,7 @@ export class BlocksAhead {
   #next = 0
   #last = -1
   #underWay = 0
-  /** Transfers of the blocks at hand. */
+  /** Number of transfers in the available blocks. */
   #transfers = 0
 
   constructor(client: Pick<ChainClient, 'block'>) {
@@ -36,9 +38,10 @@ export class BlocksAhead {
   }
 
   /**
-   * The block at a height and those after it that are at hand already: none where the node does not
-   * have it. Whether they follow each other is not looked at.
-   * @param last the highest that there is @throws what the client throws for the first of them
+   * Returns the block at a height and the following blocks that are already available; empty if the
+   * endpoint does not have the block. Does not check that the blocks follow each other.
+   * @param last height of the chain's head
+   * @throws errors of the client for the first block
    */
   async take(height: number, last: number): Promise<ChainBlock[]> {
     if (!this.#asked.has(height)) {
@@ -61,14 +64,20 @@ export class BlocksAhead {
     return taken
   }
 
-  /** Forgets what was asked for: the chain has other blocks there. What is under way is let go. */
+  /**
+   * Discards all requested blocks, because the chain now has other blocks there. Pending responses
+   * are ignored.
+   */
   drop(): void {
     this.#asked = new Map()
     this.#transfers = 0
     this.#last = -1
   }
 
-  /** The first is always asked for; more only while there is room. */
+  /**
+   * Requests the next blocks. The first one is always requested, further ones only within the
+   * limits.
+   */
   #ask(): void {
     while (
       this.#next <= this.#last &&
@@ -78,7 +87,8 @@ export class BlocksAhead {
       const asked: Asked = { answer: this.#client.block(this.#next), known: undefined }
       const all = this.#asked.set(this.#next++, asked)
       this.#underWay++
-      // Who waits for it hears of an error; what is dropped before has nobody to hear.
+      // The caller that waits for the block receives the error; errors of discarded blocks are
+      // ignored.
       asked.answer
         .then(
           (block) => {
@@ -97,8 +107,9 @@ export class BlocksAhead {
 }
 
 /**
- * Of blocks that were asked for apart those that stand on one another and on `last`; null: the
- * first does not stand on it.
+ * Returns the leading blocks that follow each other and `last`, since they were requested
+ * separately; null if the first block does not follow `last`.
+ * @param last hash of the previous block
  */
 export function following(
   last: string | undefined,

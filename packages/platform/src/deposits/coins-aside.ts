@@ -3,14 +3,15 @@ import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
 
 /**
- * Outputs at own addresses that are not credited and not spent, each with the owner of its address.
+ * Outputs at platform addresses that are neither credited nor spent, with the owner of each
+ * address.
  */
 export type OwnAside = (AsideCoin & { workspace_id: string; sub_account_id: string })[]
 
 /**
- * Of some blocks the outputs at own addresses that are not spent because of what they carry, block
- * by block.
- * @param mayBeOurs leaves out none of some addresses that is ours
+ * Returns, for each block, the outputs at platform addresses that are not spent because of the
+ * tokens they carry.
+ * @param mayBeOurs filters addresses; it never removes a platform address
  */
 export async function findAside(
   database: Queryable,

@@ -4,9 +4,7 @@ import { finalAt } from '../engine/final.ts'
 import type { Services } from '../engine/services.ts'
 import { contentOf, occurrences } from './identity.ts'
 
-/**
- * A deposit at its depth, as it was recorded. `position` -1: an account-based chain's native value.
- */
+/** A recorded deposit at its depth. `position` -1: native value of an account-based chain. */
 export interface ConfirmedDeposit {
   id: string
   txid: string
@@ -20,9 +18,9 @@ export interface ConfirmedDeposit {
 }
 
 /**
- * What one endpoint shows of a block: the deposits of ours that it holds there; null: no block of
- * that height is final to it yet. The depth is each endpoint's own: by the head of another one
- * block more would be final than it has.
+ * Returns the ids of the given deposits that one endpoint reports in a block; null if the endpoint
+ * has no final block at that height yet. Each endpoint is judged by its own head: with the head of
+ * another endpoint, a block that it does not have could appear final.
  */
 async function shownBy(
   client: ChainClient,
@@ -35,8 +33,8 @@ async function shownBy(
   const block = await client.block(height)
   if (block === null) return null
   if (block.hash !== hash) return new Set()
-  // A coin is spent by its place in its transaction; elsewhere a place is no part of what a deposit
-  // is.
+  // A coin is spent by its position in its transaction. On other chains the position does not
+  // identify a deposit.
   const isCoin = traitsOf(network).deposits === 'spendable'
   const nameOf = (
     transfer: Parameters<typeof contentOf>[0] & { position: number; coinbase: boolean },
@@ -51,7 +49,7 @@ async function shownBy(
     if (!shown.has(nameOf({ ...deposit, amount: BigInt(deposit.amount) }, deposit.occurrence)))
       continue
     if (deposit.position === -1) {
-      // Native value moves only if the transaction succeeded, which blocks do not tell.
+      // Native value only moves if the transaction succeeded, which blocks do not contain.
       const status = await client.status(deposit.txid, undefined, { fee: false })
       if (status.state !== 'included' || status.blockHash !== hash || !status.succeeded) continue
     }
@@ -61,8 +59,8 @@ async function shownBy(
 }
 
 /**
- * Which deposits of a block so many endpoints show as the network's operator wants (`quorum`); all
- * of them where one's word is enough. The others wait, and it is told who shows them not.
+ * Returns the deposits of a block that a quorum of endpoints reports; all of them if one endpoint
+ * is sufficient. The others wait, and the endpoints that do not report them are logged.
  */
 export async function depositsConfirmedByQuorum<Deposit extends ConfirmedDeposit>(
   services: Services,

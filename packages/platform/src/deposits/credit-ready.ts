@@ -7,14 +7,14 @@ import { adoptedDue, stillHeld } from './adopted.ts'
 import { depthReached } from './screening.ts'
 
 /**
- * So many blocks with deposits are asked of several endpoints at once: a slow one does not hold the
- * scan up by each of them.
+ * Number of blocks with deposits that are checked with several endpoints concurrently, so that a
+ * slow endpoint does not delay the scanner once per block.
  */
 const AGREED_TOGETHER = 8
 
 /**
- * Of `transactions t`, in SQL: a deposit of the network $1 that waits for its depth, by the index
- * of what is under way on a network.
+ * SQL condition on `transactions t`: a deposit of network $1 that waits for its depth. Written to
+ * use the index of a network's pending transactions.
  */
 export const WAITS_FOR_DEPTH = `t.network = $1 and t.status = 'pending' and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')`
 
@@ -31,8 +31,8 @@ const blockOf = ({ block_height: height, block_hash: hash }: Row) => ({
 })
 
 /**
- * Sends every deposit at or below the final height on to its screening, and shows the others'
- * confirmations.
+ * Passes every deposit at or below the final height on to screening, and updates the confirmations
+ * of the others.
  */
 export async function creditReady(
   services: Services,
@@ -66,7 +66,7 @@ export async function creditReady(
   }
   for (const row of rows) {
     const confirmations = confirmationsOf(row)
-    // A coinbase is credited when the next block may spend it.
+    // A coinbase output is credited once the next block may spend it.
     const least = row.coinbase
       ? Math.min(final, scanned + 1 - (network.utxo?.coinbase_maturity ?? 0))
       : row.adopted
@@ -90,13 +90,13 @@ export async function creditReady(
     )
     for (const answer of agreed) {
       if (answer.status === 'fulfilled') for (const row of answer.value) await deep(row)
-      // One block that endpoints do not show holds up no other.
+      // A block that endpoints do not agree on does not delay other blocks.
       else if (answer.reason instanceof RpcUnavailable) failed ??= answer.reason
       else throw answer.reason
     }
   }
   if (shown.length > 0) await showConfirmations(services, shown)
-  // The last: the chain is asked about them.
+  // Last, because it queries the chain.
   if (hash !== undefined)
     for await (const row of stillHeld(services, network, adopted, { height: scanned, hash }))
       await deep(row)

@@ -7,14 +7,14 @@ import type { TransactionRow } from '../engine/transaction.ts'
 import { queueSweep } from './sweeps.ts'
 
 /**
- * A deposit's generation grows with every reorganisation that takes it back, so that each crediting
- * is its own entry.
+ * Returns the ledger reference of a deposit. Its generation grows with every reorganisation that
+ * reverts the deposit, so that each crediting is a separate entry.
  */
 export function depositReference(row: TransactionRow): string {
   return `${row.id}:${row.plan.generation ?? '0'}`
 }
 
-/** Where a deposit's coins belong in the books. */
+/** Returns the ledger account that a deposit is credited to. */
 async function accountOf(tx: Queryable, row: TransactionRow): Promise<Omit<Posting, 'amount'>> {
   const scope = { workspace: row.workspace_id, asset: row.asset }
   if (row.kind === 'TANK_DEPOSIT') return { ...scope, kind: 'tank' }
@@ -32,7 +32,7 @@ async function accountOf(tx: Queryable, row: TransactionRow): Promise<Omit<Posti
   return { ...scope, wallet: row.wallet_id, kind: 'available' }
 }
 
-/** The books of a deposit that was held by screening. */
+/** Returns the ledger account of a deposit that was held by screening; null if it was not held. */
 function frozenAccount(row: TransactionRow): Omit<Posting, 'amount'> | null {
   const wallet = row.plan.frozen_wallet
   return wallet === undefined
@@ -47,13 +47,14 @@ function frozenAccount(row: TransactionRow): Omit<Posting, 'amount'> | null {
 }
 
 /**
- * Whether a deposit at its depth belongs to no wallet yet: it is booked in suspense, and pending
- * until a wallet takes it.
+ * Whether a deposit at its depth has no wallet yet: it is booked in suspense and stays pending
+ * until it is assigned to a wallet.
  */
 export const isSuspended = (row: Pick<TransactionRow, 'state'>): boolean => row.state === 'SUSPENSE'
 
 /**
- * Credits a deposit that has reached its depth and may pass; without a wallet it goes to suspense.
+ * Credits a deposit that has reached its depth and passed screening; without a wallet it goes to
+ * suspense.
  */
 export async function credit(
   services: Services,
@@ -114,9 +115,9 @@ export async function credit(
 const BLOCK_GONE = 'the block that held it is no longer part of the chain'
 
 /**
- * Takes a deposit back that its chain no longer holds. A credited one that was spent leaves the
- * account below zero: that loss is real.
- * @param reason shown as why it failed
+ * Reverts a deposit that its chain no longer holds. If a credited deposit was already spent, the
+ * account falls below zero, because the loss is real.
+ * @param reason failure reason shown for the deposit
  */
 export async function revert(
   services: Services,
@@ -159,8 +160,8 @@ export async function revert(
       { workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount },
       { ...frozen, amount: -amount },
     ])
-    // A freeze that still holds the deposit is found anew if it returns; one that was released
-    // stays released.
+    // If the deposit returns, screening finds a current freeze again; a released freeze stays
+    // released.
     await tx.query(
       'delete from aml_holds where workspace_id = $2 and transaction_id = $1 and released_at is null',
       [row.id, row.workspace_id],

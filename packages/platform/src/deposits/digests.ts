@@ -1,16 +1,17 @@
 const SLOTS_FIRST = 1024
-/**
- * Of the slots so many are taken at most: a look for what is not there ends at the first free one.
- */
+/** Maximum share of used slots; a search for a missing address ends at the first free slot. */
 const FILLED_MAX = 0.75
-/** Of a text so many letters are read, from its end: an address's are as good as random. */
+/**
+ * Number of characters that are hashed, counted from the end of an address, where they are
+ * practically random.
+ */
 const READ = 16
 const FNV_START = 0x811c9dc5
 const FNV_PRIME = 0x01000193
 
 /**
- * FNV-1a of the end of what stands between two places, the bits mixed once more; never 0, which is
- * a free slot.
+ * Returns an FNV-1a hash of the last characters between two positions, with the bits mixed once
+ * more. Never 0, which marks a free slot.
  */
 function digestOf(text: string, from: number, end: number): number {
   let hash = FNV_START
@@ -21,21 +22,22 @@ function digestOf(text: string, from: number, end: number): number {
 }
 
 /**
- * A set of addresses that keeps 32 bits of each: five to eleven bytes of memory an address. It
- * never says no of one that was added.
+ * A set of addresses that stores 32 bits per address and needs five to eleven bytes of memory for
+ * each. It has false positives but no false negatives.
  */
 export class Digests {
   #slots = new Uint32Array(SLOTS_FIRST)
   #taken = 0
 
-  /** The bytes that it holds. */
+  /** Memory used by the slots, in bytes. */
   get bytes(): number {
     return this.#slots.byteLength
   }
 
   /**
-   * @param lines an address each: as a whole, since a million pieces of it would be made for
-   *   nothing
+   * Adds addresses.
+   * @param lines one address per line; passed as one string to avoid creating a million short
+   *   strings
    */
   add(lines: string): void {
     for (let from = 0, end = 0; from < lines.length; from = end + 1) {
@@ -47,15 +49,18 @@ export class Digests {
   }
 
   /**
-   * Whether an address may have been added: of one that was not it says so once in four thousand
-   * times where a million were.
+   * Whether an address may have been added. With a million addresses, about one in four thousand
+   * unknown addresses is a false positive.
    */
   mayHave(address: string): boolean {
     const digest = digestOf(address, 0, address.length)
     return this.#slots[this.#slotOf(digest)] === digest
   }
 
-  /** Where a digest is, or else would be. The number of slots is a power of two. */
+  /**
+   * Returns the slot that holds a digest, or the free slot for it. The number of slots is a power
+   * of two.
+   */
   #slotOf(digest: number): number {
     const last = this.#slots.length - 1
     let at = digest & last

@@ -2,10 +2,11 @@ import { traitsOf, type Network, type Registry } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 
 /**
- * What the books keep at each address of an account-based network, by address and asset, in the
- * smallest unit: with the deposits that the scan has seen, and with what our own transactions have
- * done in blocks that are not deep enough to be booked.
- * @param only one workspace, by its id, and one asset: what is answered of others is not complete
+ * Returns the expected balance of each address of an account-based network, by address and asset,
+ * in the smallest unit. It includes deposits that the scanner has seen, and the effects of our own
+ * transactions in blocks that are not deep enough to be booked.
+ * @param only restricts the result to one workspace id and one asset; entries of others are
+ *   incomplete
  */
 export async function expectedBalances(
   database: Queryable,
@@ -35,7 +36,8 @@ export async function expectedBalances(
     [network.code, assets, workspace],
   )
   for (const row of accounts) add(row.address, row.asset, BigInt(row.balance))
-  // On the chain already, in the books not yet. Fuel is booked with its block, where it cannot die.
+  // Included on the chain but not booked yet. Fuel is booked with its block, unless transactions of
+  // the chain can expire.
   const moving = await database.query<{
     step: string | null
     withdrawn: string
@@ -56,7 +58,7 @@ export async function expectedBalances(
     [network.code, traitsOf(network).nothingExcludes === true, workspace],
   )
   for (const row of moving) {
-    // Of a stake only the freezing takes from the balance, and what has cooled down returns to it.
+    // Of the staking calls, only freezing reduces the balance, and withdrawn stake increases it.
     if (row.succeeded) {
       add(
         row.source_id,

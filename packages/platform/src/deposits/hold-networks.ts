@@ -1,27 +1,35 @@
 import type { Loop } from '../engine/loop.ts'
 import type { Services } from '../engine/services.ts'
 
-/** A network is this process's for so long; it says so again before that is over. */
+/**
+ * Milliseconds for which this process holds a network. It renews the hold before that time is over.
+ */
 export const HOLD_MS = 10_000
-/** Said again when so much is left: two more tries, should one fail. */
+/**
+ * Remaining time in milliseconds at which a hold is renewed, which leaves two more attempts if one
+ * fails.
+ */
 const RENEW_MS = 6000
 const EVERY_MS_MAX = 1000
 
 /**
- * Of several scanners one follows a network, and the others stand by: they ask no chain, and the
- * database only who holds what. One that dies is followed by another once its time is over; one
- * that ends in order gives its networks back. That two may think they hold a network for a moment
- * (clocks differ, a process was asleep) does no harm: each pass has a token of its own, and the one
- * that was taken over writes nothing.
+ * Assigns networks to scanners. With several scanners, one follows a network and the others stand
+ * by: they do not query the chain and only check the holder in the database. If a scanner dies,
+ * another takes over when its hold expires; a scanner that shuts down releases its networks. It
+ * does no harm if two scanners briefly believe that they hold a network (different clocks, a
+ * suspended process): each pass has its own token, and the scanner that was replaced cannot write.
  */
 export class HeldNetworks {
   readonly #services: Services
   readonly #id: string
   readonly #networks: readonly string[]
-  /** Until when each is ours, by this process's clock. */
+  /** Until when this process holds each network, by its own clock. */
   readonly #until = new Map<string, number>()
 
-  /** @param id this process's @param networks those that it has an endpoint of */
+  /**
+   * @param id id of this process
+   * @param networks networks for which this process has an endpoint
+   */
   constructor(services: Services, id: string, networks: readonly string[]) {
     this.#services = services
     this.#id = id
@@ -32,18 +40,21 @@ export class HeldNetworks {
     return (this.#until.get(network) ?? 0) > this.#services.environment.now()
   }
 
-  /** Those that it holds now. */
+  /** Returns the networks that this process holds now. */
   readonly followed = async (): Promise<Set<string>> =>
     new Set(this.#networks.filter((network) => this.holds(network)))
 
-  /** Of `network_scans`, in SQL, at the time $1. */
+  /**
+   * SQL condition on `network_scans` at time $1: the network can be taken or its hold must be
+   * renewed.
+   */
   #due(): string {
     const mine = `holder = '${this.#id}' and held_until < $1::timestamptz + interval '${RENEW_MS} milliseconds'`
     return `height is not null and network in (${this.#networks.map((code) => `'${code}'`).join(', ')})
       and (holder is null or held_until < $1 or ${mine})`
   }
 
-  /** Takes what nobody follows, and says again what is ours. */
+  /** Creates the loop that takes networks without a holder and renews this process's holds. */
   loop(): Loop {
     const { database, environment, settings, log } = this.#services
     const due = this.#networks.length === 0 ? 'false' : this.#due()
@@ -52,7 +63,7 @@ export class HeldNetworks {
       everyMs: Math.min(settings.pollMs, EVERY_MS_MAX),
       due: `exists (select 1 from network_scans where ${due})`,
       run: async () => {
-        // From before the question: what the database counts from is no earlier.
+        // Read before the query, so that it is not later than the time used by the database.
         const until = environment.now() + HOLD_MS
         const rows = await database.query<{ network: string; was: string | null }>(
           `update network_scans s set holder = $2, held_until = $3,
@@ -71,7 +82,7 @@ export class HeldNetworks {
     }
   }
 
-  /** Gives all back, so that another need not wait. */
+  /** Releases all networks, so that another process need not wait. */
   async release(): Promise<void> {
     this.#until.clear()
     await this.#services.database.query(

@@ -1,11 +1,14 @@
 import type { ChainTransfer } from '@custody/chains'
 
-/** The tag that a deposit came with: senders also write its digits as a memo text. */
+/**
+ * Returns the tag of a transfer. A memo text that consists of digits counts as a numeric tag,
+ * because senders write tags that way too.
+ */
 export function tagOf({ tag }: Pick<ChainTransfer, 'tag'>): string | null {
   return tag?.replace(/^text:(?=\d+$)/, '') ?? null
 }
 
-/** Transaction, address, asset, amount and tag of a transfer. */
+/** Returns a string of a transfer's transaction, address, asset, amount and tag. */
 export const contentOf = (
   transfer: Pick<ChainTransfer, 'txid' | 'address' | 'asset' | 'amount' | 'tag'>,
 ): string => {
@@ -14,10 +17,10 @@ export const contentOf = (
 }
 
 /**
- * Tells equal transfers of one transaction apart: their number among each other, in the order of
- * their positions. With transaction, address, asset, amount and tag it makes a deposit what it is.
- * A position alone does not: on EVM chains it is a log's place in its block, so that a
- * reorganisation puts another customer's transfer there.
+ * Numbers equal transfers of one transaction, in the order of their positions. Together with
+ * transaction, address, asset, amount and tag, the number identifies a deposit. A position alone
+ * does not: on EVM chains it is the index of a log in its block, so after a reorganisation another
+ * customer's transfer may have it.
  */
 export function occurrences(transfers: readonly ChainTransfer[]): Map<ChainTransfer, number> {
   const seen = new Map<string, number>()

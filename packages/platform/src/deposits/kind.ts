@@ -2,7 +2,7 @@ import type { Kind } from '../engine/services.ts'
 import { awaitDepositUnfreezing, screenDeposit } from './screening.ts'
 
 /**
- * Coins that came from outside. The scan finds and confirms them; at their depth they are screened
+ * A deposit of coins from outside. The scanner finds and confirms it; at its depth it is screened
  * and credited.
  */
 export const deposit: Kind<'DEPOSIT'> = {

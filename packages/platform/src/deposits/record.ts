@@ -17,7 +17,7 @@ import { presentTransaction } from '../engine/present.ts'
 import { valueNow } from '../prices/value.ts'
 import { occurrences, tagOf } from './identity.ts'
 
-/** How long a scan waits for the senders of one block's deposits. */
+/** Maximum time that the scanner waits for the senders of one block's deposits, in milliseconds. */
 const SENDERS_PATIENCE_MS = 3000
 
 export interface OwnAddress {
@@ -27,7 +27,7 @@ export interface OwnAddress {
   path_index: number
   kind: string
 }
-/** `occurrence`: see {@link occurrences}. */
+/** A transfer to a platform address. `occurrence`: see {@link occurrences}. */
 interface Found {
   transfer: ChainTransfer
   owner: OwnAddress
@@ -35,9 +35,9 @@ interface Found {
 }
 
 /**
- * The transfers of some blocks that reach addresses of ours and are no doing of the platform
- * itself, block by block.
- * @param mayBeOurs leaves out none of some addresses that is ours
+ * Returns, for each block, the transfers to platform addresses that the platform did not make
+ * itself.
+ * @param mayBeOurs filters addresses; it never removes a platform address
  */
 export async function findDeposits(
   services: Services,
@@ -78,7 +78,7 @@ async function findOwned(
     occurrence,
   }))
   if (hits.length === 0) return []
-  // Fuel and sweeps stay inside the books; change is known from its own transaction.
+  // Fuel and sweeps are internal transfers; change is known from its own transaction.
   const own = await services.database.query<{ hash: string; kind: string }>(
     `select c.hash, t.kind from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
      where c.network = $1 and c.hash = any($2)`,
@@ -104,7 +104,7 @@ async function findOwned(
   const found = hits.filter(({ transfer, owner }) => {
     const kind = kinds.get(transfer.txid)
     if (kind === undefined && transfer.sender !== null && ownSenders.has(transfer.sender)) {
-      // Only the platform sends from its own addresses: a database without this transaction is
+      // Only the platform sends from its own addresses, so a database without this transaction is
       // older than the chain.
       services.log.error(
         { network: network.code, txid: transfer.txid, sender: transfer.sender },
@@ -116,7 +116,7 @@ async function findOwned(
   })
   const real: typeof found = []
   for (const hit of found) {
-    // Native value on an account-based chain moves only if the transaction succeeded.
+    // Native value on an account-based chain only moves if the transaction succeeded.
     if (hit.transfer.position === -1) {
       const status = await services.networks
         .client(network.code)
@@ -133,9 +133,9 @@ async function findOwned(
 }
 
 /**
- * Whose coins a transaction spends is asked for beside its block, which may take a question for
- * each of a thousand parents: the scan waits for a moment. What is not known then is asked for
- * again before anything is credited.
+ * Adds the senders to deposits whose blocks do not contain them. This may need one request for each
+ * of up to a thousand parent transactions, so the scanner only waits for a moment. Senders that are
+ * still unknown are queried again before crediting.
  */
 async function nameSenders(
   services: Services,
@@ -182,8 +182,8 @@ async function sendersSoon(
 }
 
 /**
- * The wallet that a deposit is for: without a tag the sub-account's, else the one that its tag was
- * handed out for, if any.
+ * Returns the wallet of a deposit: the sub-account's wallet if there is no tag, otherwise the
+ * wallet to which the tag was assigned, if any.
  */
 async function walletOf(
   tx: Queryable,
@@ -196,8 +196,8 @@ async function walletOf(
   if (tag === null) {
     const known = await ownWallet(tx, owner, asset.asset_name)
     if (known || asset.type !== 'native' || traitsOf(network).deposits !== 'spendable') return known
-    // The address was handed out, so its wallet existed and a restored older database lost it: the
-    // coins need it again.
+    // The address was assigned, so its wallet existed and was lost when an older database was
+    // restored. It is created again for these coins.
     return tx.one(
       'insert into wallets (sub_account_id, asset, workspace_id, network) values ($1, $2, $3, $4) returning id',
       [owner.sub_account_id, asset.asset_name, owner.workspace_id, asset.network],
@@ -221,10 +221,11 @@ async function ownWallet(
 }
 
 /**
- * Writes a deposit as detected; the very same deposit that a reorganisation took back comes to life
- * again. A transfer that differs in address, asset, amount or tag is a deposit of its own.
- * @param knownAt when the chain was last known up to its tip, without it
- * @returns whether it is new, or came back; false: it was known
+ * Records a detected deposit. A deposit that a reorganisation reverted becomes pending again if
+ * exactly the same deposit returns. A transfer with another address, asset, amount or tag is a
+ * separate deposit.
+ * @param knownAt when the chain was last read up to its head without this deposit
+ * @returns whether the deposit is new or returned; false if it was already recorded
  */
 export async function recordDeposit(
   services: Services,
@@ -261,8 +262,8 @@ export async function recordDeposit(
   if (!existing?.block_hash && (await isInAdopted(services, tx, network, block, found)))
     return false
   if (existing) {
-    // Two blocks of one chain cannot hold the same deposit: an endpoint that shows it twice is not
-    // believed.
+    // Two blocks of one chain cannot contain the same deposit, so an endpoint that reports it twice
+    // is not trusted.
     if (existing.block_hash !== null) {
       const where = {
         network: network.code,
@@ -276,7 +277,7 @@ export async function recordDeposit(
       )
       return false
     }
-    // The sender may differ in the new block: a contract may pay out what somebody else paid in.
+    // The sender may differ in the new block: a contract may pay out what another address paid in.
     await tx.query(
       `update deposits set block_height = $2, block_hash = $3, position = $4, sender = $5, senders = $6, senders_complete = $7
        where workspace_id = $8 and transaction_id = $1`,
@@ -312,8 +313,8 @@ export async function recordDeposit(
 }
 
 /**
- * A deposit as it is written first. `hash`: the transaction that is shown for it, if any.
- * `isAdopted`: an operator made it of what the address holds beyond the books.
+ * A deposit to insert. `hash`: the transaction to show for it, if any. `isAdopted`: the operator
+ * created it from a balance in excess of the ledger.
  */
 interface NewDeposit {
   network: Network
@@ -325,7 +326,10 @@ interface NewDeposit {
   isAdopted?: boolean
 }
 
-/** Writes a deposit as detected. @returns its transaction */
+/**
+ * Inserts a detected deposit.
+ * @returns its transaction
+ */
 export async function insertDeposit(
   services: Services,
   tx: Queryable,
@@ -355,8 +359,8 @@ export async function insertDeposit(
     address_tag: tag,
     hash,
     confirmations: 1,
-    // From memory, and null without a price: crediting waits for nothing. A reorganisation that
-    // mines it again leaves it as it is.
+    // Uses the price in memory, or null without a price, so that crediting is never delayed. It
+    // does not change if a reorganisation mines the deposit again.
     amount_usd: valueNow(services, asset, transfer.amount),
   })
   await tx.query(
@@ -387,9 +391,9 @@ export async function insertDeposit(
 }
 
 /**
- * Whether a transfer that is not in the books is part of what was adopted: its address held it
- * already in a block by which a surplus of that address was adopted, which was all that the books
- * did not know.
+ * Whether an unrecorded transfer is part of an adopted surplus: a surplus of its address was
+ * adopted for a block at or above the transfer's block, and that surplus contained everything that
+ * was not booked.
  */
 async function isInAdopted(
   services: Services,
@@ -431,7 +435,7 @@ async function tellDetected(
   await services.invoices.moved(tx, row)
 }
 
-/** Columns `sender`, `senders`, `senders_complete`. */
+/** Returns the values of the columns `sender`, `senders` and `senders_complete`. */
 function sendersFor({
   sender,
   senders,
@@ -440,14 +444,14 @@ function sendersFor({
 }
 
 /**
- * Of `utxos u`, in SQL: our own change stays what we made it, and what one workspace spends becomes
- * no other's.
+ * SQL condition on `utxos u`: the coin's owner may change. Our own change output keeps its owner,
+ * and a coin that one workspace is spending cannot move to another.
  */
 const IS_MOVABLE = `u.origin = 'deposit' and (u.spent_by is null or u.workspace_id = excluded.workspace_id)`
 
 /**
- * The coin that a deposit is. Whose it is follows from the address it lies at now, and it waits for
- * its crediting.
+ * Records the coin of a deposit. Its owner is the current owner of its address, and it is not
+ * spendable until it is credited.
  */
 async function recordCoin(
   tx: Queryable,
@@ -482,8 +486,8 @@ async function recordCoin(
 }
 
 /**
- * A coin that waits for its depth and that an endpoint shows at another place of its transaction
- * than one before: it is where it was shown last, and is credited only there.
+ * Moves a coin that waits for its depth if an endpoint now reports it at another position of its
+ * transaction. The last reported position counts, and the coin is credited only there.
  */
 async function moveCoin(
   tx: Queryable,

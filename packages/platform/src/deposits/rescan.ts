@@ -9,16 +9,22 @@ import { findDeposits, recordDeposit } from './record.ts'
 import { recordUtxoTokens } from './utxo-tokens.ts'
 import { placeCoins, placedCoins } from './scanner.ts'
 
-/** A process that has written nothing for so long has ended: another may continue its rescan. */
+/**
+ * Milliseconds without a write after which a process is considered dead, so that another may
+ * continue its rescan.
+ */
 const STALE_MS = 120_000
-/** Failures in a row after which a rescan stops, and the pause after each. */
+/**
+ * Number of consecutive failures after which a rescan stops; pause per failure and maximum pause in
+ * milliseconds.
+ */
 const FAILURES_MAX = 12
 const PAUSE_MS = 1000
 const PAUSE_MS_MAX = 5000
 
 /**
- * `next`: the height that is read next; above `to` all are read. `isRunning`: a process works on
- * it.
+ * Progress of a rescan. `next`: the next height to read; if it is above `to`, all heights are read.
+ * `isRunning`: a process is working on it.
  */
 export interface Rescan {
   network: string
@@ -30,7 +36,7 @@ export interface Rescan {
   isRunning: boolean
 }
 
-/** Another process has taken this rescan, or it was stopped. */
+/** Thrown when another process has taken this rescan, or it was stopped. */
 export class RescanTaken extends Error {}
 
 interface Row {
@@ -56,8 +62,8 @@ export async function readRescan({ database }: Services, network: string): Promi
         next: Number(row.next_height),
         found: row.found,
         error: row.last_error,
-        // Whose last height is read has nothing left to do, also before its process has written
-        // that it ended.
+        // A rescan whose last height was read is finished, even before its process has stored that
+        // it ended.
         isRunning:
           row.token !== null &&
           Number(row.next_height) <= Number(row.to_height) &&
@@ -67,9 +73,9 @@ export async function readRescan({ database }: Services, network: string): Promi
 }
 
 /**
- * Takes the rescan of some heights for this process. One of the same heights that was interrupted
- * is continued.
- * @returns its token; null: a process works on the network's rescan
+ * Starts a rescan of a range of heights in this process, or continues an interrupted rescan of the
+ * same range.
+ * @returns its token; null if another process is working on the network's rescan
  */
 export async function takeRescan(
   { database, environment }: Services,
@@ -95,7 +101,8 @@ export async function takeRescan(
 }
 
 /**
- * Ends the work on a rescan; it can be continued. @param token null: whichever process works on it
+ * Stops a rescan; it can be continued later.
+ * @param token token of the rescan; null: stop it whichever process is working on it
  */
 export async function stopRescan(
   { database }: Services,
@@ -111,11 +118,11 @@ export async function stopRescan(
 }
 
 /**
- * Reads the heights of a rescan that are left, and records the deposits that the scan has missed,
- * as the scan does: they are credited at their depth, after their screening. Each part is written
- * together with what it has found, so that it can end at any moment. Deposits that are known stay
- * as they are.
- * @throws RescanTaken; ChainError after several failures in a row, with the endpoint's reason
+ * Reads the remaining heights of a rescan and records the deposits that the scanner missed, in the
+ * same way as the scanner: they are credited at their depth, after screening. Each part is
+ * committed together with its deposits, so the rescan can stop at any time. Deposits that are
+ * already recorded stay unchanged.
+ * @throws RescanTaken; ChainError after several consecutive failures, with the endpoint's reason
  */
 export async function runRescan(services: Services, chain: Chain, token: string): Promise<void> {
   const { network, client } = chain
@@ -125,7 +132,8 @@ export async function runRescan(services: Services, chain: Chain, token: string)
       if (!(await readPart(services, network, ahead, token))) return
       failures = 0
     } catch (error) {
-      // Whatever is not the endpoint's ends it: the database is away, or the process ends.
+      // Errors that are not the endpoint's end the rescan, such as an unreachable database or a
+      // shutdown.
       if (!(error instanceof ChainError)) throw error
       ahead.drop()
       await services.database.query(
@@ -138,7 +146,10 @@ export async function runRescan(services: Services, chain: Chain, token: string)
   }
 }
 
-/** @returns whether heights are left */
+/**
+ * Reads and writes the next part of a rescan.
+ * @returns whether heights are left
+ */
 async function readPart(
   services: Services,
   network: Network,
@@ -157,7 +168,8 @@ async function readPart(
   const taken = await ahead.take(next, to)
   const blocks = following(rescan.last_hash ?? undefined, taken)
   if (blocks === null) {
-    // The block below has gone, or two nodes answer for one endpoint: it is read again.
+    // The previous block was reorganised, or two nodes behind one endpoint disagree, so the
+    // previous block is read again.
     await database.query(
       `update rescans set next_height = greatest(from_height, next_height - 1), last_hash = null, updated_at = $3
        where network = $1 and token = $2`,
@@ -200,10 +212,10 @@ async function readPart(
 }
 
 /**
- * Locks the scan of a network where it is, and checks that it has read these very blocks, or that
- * they are final: what a reorganisation takes back later is taken back by the scan, which knows
- * deposits by the heights of their blocks.
- * @throws RpcUnavailable
+ * Locks the position of the network's scanner and checks that it has read exactly these blocks or
+ * that they are final. A later reorganisation is then handled by the scanner, which finds deposits
+ * by the heights of their blocks.
+ * @throws RpcUnavailable if the scanner has not read these blocks
  */
 async function checkScanned(
   tx: Queryable,

@@ -24,53 +24,55 @@ import { TakenOver, WatchedAddresses } from './watched.ts'
 
 const SCAN_LEASE_MS = 20_000
 /**
- * A run ends after so many turns, or when half of its lease is over: it is called again at once.
+ * Maximum number of iterations per run. A run also ends when half of its lease is over; it is then
+ * called again immediately.
  */
 const TURNS_PER_RUN = 50
 /**
- * Blocks remembered per network at least; a reorganisation deeper than what is remembered stops the
- * scanner with an error.
+ * Minimum number of blocks stored per network. A reorganisation deeper than the stored blocks stops
+ * the scanner with an error.
  */
 const BLOCKS_KEPT = 2000
 /**
- * Blocks remembered per network at most. Blocks that are not final are remembered up to this
- * number: 200 ms apart, they reach back for five and a half hours.
+ * Maximum number of blocks stored per network. Blocks that are not final are stored up to this
+ * number; at 200 ms per block, they cover five and a half hours.
  */
 const BLOCKS_KEPT_MAX = 100_000
-/** They are forgotten when a height has been passed that this divides. */
+/** Old blocks are deleted whenever a height divisible by this number was passed. */
 const BLOCKS_FORGOTTEN = 100
 
 /**
- * An endpoint that tells of a block for so long without showing it fails the scan, which is
- * reported then.
+ * Time in milliseconds after which the scan fails, and is reported, if an endpoint reports a head
+ * whose block it does not return.
  */
 const UNSHOWN_MS = 60_000
 
-/** While a chain stands still the database is asked for what else may be due this often only. */
+/** Interval in milliseconds at which a full pass runs while the head does not change. */
 const FULL_PASS_MS = 5000
 
 /**
- * What this process knows of a scan that it has taken. It stays from one pass to the next: each
- * write of the position gives the scan another token, and is done only where it still has the one
- * before. So whoever's token it has left the row as he knows it.
+ * State of a scan that this process has taken. It is kept between passes: each write of the
+ * position sets a new token and succeeds only if the row still has the previous one. If the token
+ * matches, the row is therefore as this process left it.
  */
 interface Scan {
   token: string
   height: number
-  /** Of the block at `height`, where it is kept. */
+  /** Hash of the block at `height`, if it is stored. */
   hash: string | undefined
-  /** When the chain was last known up to its tip, before it was taken. */
+  /** When the chain was last read up to its head before this process took the scan. */
   knownAt: Date | null
-  /** For how long nobody else takes it is said in the database. */
+  /** Whether the database has a lease that prevents other processes from taking the scan. */
   isLeased: boolean
-  /** The token of a write whose outcome is not known yet. */
+  /** Token of a write whose result is not known yet. */
   next: string | null
   watched: WatchedAddresses
 }
 
 /**
- * What one pass came to. `more`: blocks are left that can be had now; `isKnown`: all up to the tip
- * were read; `isShort`: the endpoint does not show the next block of the head that it tells of.
+ * Result of one pass. `more`: further blocks are available now; `isKnown`: all blocks up to the
+ * head were read; `isShort`: the endpoint does not return the next block although it reports a
+ * higher head.
  */
 interface Pass {
   more: boolean
@@ -79,8 +81,8 @@ interface Pass {
 }
 
 /**
- * Blocks below this height are forgotten: final ones beyond {@link BLOCKS_KEPT}, and any beyond
- * {@link BLOCKS_KEPT_MAX}.
+ * Returns the height below which blocks are deleted: final ones beyond {@link BLOCKS_KEPT}, and any
+ * beyond {@link BLOCKS_KEPT_MAX}.
  */
 export const forgottenBelow = (height: number, final: number): number =>
   Math.max(Math.min(height - BLOCKS_KEPT, final), height - BLOCKS_KEPT_MAX)
@@ -89,10 +91,11 @@ const isSame = (a: ChainTip, b: ChainTip): boolean =>
   a.hash === b.hash && a.height === b.height && a.finalHeight === b.finalHeight
 
 /**
- * Follows one network block by block: finds deposits, credits them at depth, walks back over
- * reorganisations.
- * @param followed networks that this process is to follow now: what it knew of one it forgets
- *   when it is another's
+ * Creates the loop that follows one network block by block, finds deposits, credits them at their
+ * depth and handles reorganisations.
+ * @param several the network's chain, whose client may use several endpoints
+ * @param followed returns the networks that this process must follow now; the state of a network is
+ *   discarded when another process follows it
  */
 export function scanLoop(
   services: Services,
@@ -102,30 +105,28 @@ export function scanLoop(
   const { network } = several
   let probed = false
   let scan: Scan | null = null
-  /** The tip at which a pass found nothing left to do, and when. */
+  /** Head at which a pass found nothing left to do, and the time of that pass. */
   let done: { tip: ChainTip; at: number } | null = null
-  /**
-   * When the head was looked at and nothing was left to do, and for how long it is left alone then.
-   */
+  /** Time at which the head was read and nothing was left to do, and the pause that follows. */
   let rest = { since: 0, forMs: 0 }
   const restFrom = (now: number) => {
-    // The loop comes by each `pollMs`, and a little early.
+    // The loop runs every `pollMs`, possibly slightly early.
     rest = {
       since: now,
       forMs: (several.pace?.pauseMs(services.settings.pollMs) ?? 0) - services.settings.pollMs / 2,
     }
   }
-  /** When this process last knew the chain up to its tip. */
+  /** When this process last read the chain up to its head. */
   let knownAt: Date | null = null
-  /** The height that the endpoint tells of and does not show, and since when. */
+  /** The height that the endpoint reports but whose block it does not return, and since when. */
   let unshown: { height: number; since: number } | null = null
   return {
     name: `scan ${network.code}`,
     everyMs: services.settings.pollMs,
     due: isStarted(network),
     async run() {
-      // Until an address of ours exists on it the network is left alone: a local chain starts on
-      // first use.
+      // The network is not queried until a platform address exists on it, because a local chain
+      // starts on first use.
       if (!(await followed()).has(network.code)) {
         done = null
         knownAt = null
@@ -138,7 +139,8 @@ export function scanLoop(
       }
       const now = services.environment.now()
       if (now >= rest.since && now - rest.since < rest.forMs) return false
-      // A head and its blocks are of one view of the chain.
+      // The head and the blocks come from a single endpoint, so that they belong to one view of the
+      // chain.
       const chain = { ...several, client: await oneEndpoint(several.client) }
       const tip = await chain.client.tip()
       if (done !== null && Math.abs(now - done.at) < FULL_PASS_MS && isSame(done.tip, tip)) {
@@ -177,8 +179,8 @@ export function scanLoop(
       } catch (error) {
         if (!(error instanceof TakenOver)) throw error
         scan = null
-        // Where the network is still this process's, it was the operator who moved the scan: it
-        // goes on from there.
+        // If this process still follows the network, the operator has moved the scan; it continues
+        // from the new position.
         if (!(await followed()).has(network.code)) throw error
         return true
       } finally {
@@ -196,7 +198,7 @@ interface TakenRow {
   below: string
 }
 
-/** Takes a scan for this process; null: another has it, or it has not begun. */
+/** Takes a scan for this process; null if another process has it or it has not started. */
 async function take(services: Services, network: Network): Promise<Scan | null> {
   const row = await services.database.one<TakenRow>(
     `update network_scans set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid()
@@ -219,8 +221,8 @@ async function take(services: Services, network: Network): Promise<Scan | null> 
 }
 
 /**
- * Between two passes anybody may take a scan, and whoever had it sees by its token that somebody
- * has.
+ * Releases the lease. Between two passes any process may take a scan; the previous one notices by
+ * its token.
  */
 async function release({ database }: Services, network: Network, scan: Scan): Promise<void> {
   if (!scan.isLeased) return
@@ -231,7 +233,10 @@ async function release({ database }: Services, network: Network, scan: Scan): Pr
   scan.isLeased = false
 }
 
-/** @param askedAt when the tip was asked for */
+/**
+ * Runs one pass of a scan.
+ * @param askedAt when the head was requested
+ */
 async function scanOnce(
   services: Services,
   chain: Chain,
@@ -253,8 +258,8 @@ async function scanOnce(
     turn < TURNS_PER_RUN && scan.height < tip.height && services.environment.now() < until;
     turn++
   ) {
-    // The block that the tip told of was there before this is asked, and so was whatever it pays:
-    // both are waited for together.
+    // The head's block existed before this query, and so did every address that it pays. The block
+    // and the addresses are therefore read concurrently.
     const isNext = scan.height + 1 === tip.height
     const [taken] = await Promise.all([ahead.take(scan.height + 1, tip.height), isNext && learn()])
     const blocks = following(scan.hash, taken)
@@ -269,7 +274,8 @@ async function scanOnce(
     }
     const newest = blocks.at(-1)
     if (!newest) {
-      // A head that the endpoint cannot show: asking on at once would be asking for ever.
+      // The endpoint does not return a block below its head; retrying immediately could loop
+      // without end.
       isShort = true
       break
     }
@@ -281,7 +287,7 @@ async function scanOnce(
       findAside(services.database, network, blocks, among),
     ])
     const next = (scan.next = services.environment.uuid())
-    // By this write, of which it may never be heard whether it was done.
+    // Set before the write, whose result may never become known.
     scan.isLeased ||= newest.height < tip.height
     const write = (tx: Queryable) =>
       move(tx, network, scan, next, blocks, {
@@ -290,7 +296,7 @@ async function scanOnce(
         askedAt,
       })
     const hasDeposits = deposits.some(({ length }) => length > 0)
-    // Most blocks hold nothing of ours: one statement says so.
+    // Most blocks contain nothing of ours; one statement is then sufficient.
     const isEmpty =
       !hasDeposits &&
       coins.size === 0 &&
@@ -340,7 +346,8 @@ async function scanOnce(
 }
 
 /**
- * Writes the final height of a scan that did not move. @returns whether it is another than before
+ * Writes the final height of a scan whose position did not change.
+ * @returns whether the final height changed
  * @throws TakenOver
  */
 async function finalMoved(
@@ -373,16 +380,20 @@ async function hashAt(
   return known?.hash
 }
 
-/** `waiting`: deposits of before wait for their depth. `below`: see {@link WatchedAddresses}. */
+/**
+ * Result of writing the position. `waiting`: earlier deposits wait for their depth. `below`: see
+ * {@link WatchedAddresses}.
+ */
 interface Moved {
   waiting: boolean
   below: string
 }
 
 /**
- * Writes the position and the blocks that led to it, and makes what waits for the chain due (as
- * `wake` does), in one statement. At the tip the lease ends with it, before it goes on.
- * @param next the scan's next token @throws TakenOver
+ * Writes the position and the blocks up to it, and makes the transactions that wait for the chain
+ * due (like `wake`), in one statement. At the head, this also ends the lease.
+ * @param next the scan's next token
+ * @throws TakenOver
  */
 async function move(
   tx: Queryable,
@@ -425,8 +436,8 @@ async function move(
 }
 
 /**
- * Forgets blocks below a height. By a statement of its own: beside it `move` would be planned anew
- * each time, for longer than it takes.
+ * Deletes blocks below a height. This is a separate statement, because as part of the statement of
+ * `move` it would be planned each time, which takes longer than the deletion.
  */
 async function forget(
   database: Queryable,
@@ -442,8 +453,8 @@ async function forget(
 }
 
 /**
- * Which of our coins that no block held yet these blocks hold, by transaction. Where no coins are
- * spent, there are none.
+ * Returns the height of each transaction in these blocks that contains coins of ours which were in
+ * no block before. Empty if the chain has no coins.
  */
 export async function placedCoins(
   tx: Queryable,
@@ -467,7 +478,7 @@ export async function placedCoins(
   )
 }
 
-/** Writes down which blocks hold coins of ours. */
+/** Stores the block heights of our coins. */
 export async function placeCoins(
   tx: Queryable,
   network: Network,
@@ -482,9 +493,10 @@ export async function placeCoins(
 }
 
 /**
- * Where several endpoints must agree: what was final is taken back only if so many show another
- * block there. @throws RpcUnavailable where they do not; the endpoint that showed it is left aside
- * for a while
+ * If several endpoints must agree, checks that a quorum reports another block before a final block
+ * is reverted.
+ * @throws RpcUnavailable if fewer endpoints do; the endpoint that reported another block is then
+ *   not used for a while
  */
 async function agreeOnTakingBack(
   { database }: Services,
@@ -492,8 +504,7 @@ async function agreeOnTakingBack(
   gone: { height: number; hash: string },
 ): Promise<void> {
   if (!agreement) return
-  // What an endpoint called final it can call otherwise a moment later: what was credited stays
-  // final.
+  // An endpoint may change which blocks it reports as final; whatever was credited stays final.
   const was = await database.one<{ final: boolean }>(
     `select exists (select 1 from network_scans where network = $1 and final_height >= $2)
        or exists (select 1 from deposits d join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
@@ -511,8 +522,8 @@ async function agreeOnTakingBack(
 }
 
 /**
- * Goes back to the last block that is still part of the chain and takes back what stood in the
- * others.
+ * Returns to the last block that is still part of the chain and reverts the contents of the blocks
+ * above it.
  */
 async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<void> {
   const { network, client } = chain
@@ -520,7 +531,7 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
   let height = from
   let differs = false
   let known: string | undefined
-  /** The lowest block that we know and the endpoint does not show. */
+  /** The lowest stored block that the endpoint does not return. */
   let gone = { height: from, hash: '' }
   for (;;) {
     known = await hashAt(services, network, height)
@@ -536,12 +547,13 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
     gone = { height, hash: known }
     height--
   }
-  // Heights that a lagging endpoint does not know yet are no reorganisation.
+  // Heights that a lagging endpoint does not have yet are not a reorganisation.
   if (!differs) return
   await agreeOnTakingBack(services, chain, gone)
   const next = (scan.next = services.environment.uuid())
   await services.database.transaction(async (tx) => {
-    // First: one that was asleep meanwhile must not take back what another has read since.
+    // First, because a process that was suspended must not revert blocks that another process has
+    // read since.
     const moved = await tx.query(
       'update network_scans set height = $3, lease_token = $4 where network = $1 and lease_token = $2 returning 1',
       [network.code, scan.token, height, next],

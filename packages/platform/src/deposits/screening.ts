@@ -16,8 +16,8 @@ import { NO_WAIT, waitForProvider } from '../aml/waiting.ts'
 const HELD_POLL_MS = 10 * 60_000
 
 /**
- * CONFIRMING → SCREENING, when a deposit has reached its depth. What fills a gas tank is credited
- * at once.
+ * CONFIRMING → SCREENING, when a deposit has reached its depth. A deposit to a gas tank is credited
+ * immediately.
  */
 export async function depthReached(
   services: Services,
@@ -34,18 +34,18 @@ export async function depthReached(
   )
 }
 
-/** The reason shown for a deposit that is held because not all its senders are known. */
+/** Reason shown for a deposit that is held because not all its senders are known. */
 const UNKNOWN =
   'held: part of what paid has no known address, so that nobody can be screened; the operator decides'
 
-/** SCREENING → CREDITED or FROZEN. Without a clear answer it stays, uncredited. */
+/** SCREENING → CREDITED or FROZEN. Without a clear response it stays in SCREENING, uncredited. */
 export async function screenDeposit(services: Services, row: TransactionRow): Promise<void> {
   const network = services.networks.get(row.network).network
   const subAccountId = row.sub_account_id as string
   let frozen: boolean | null
   try {
     const { parties, unknown } = await partiesOf(services, row, network)
-    // A sender without an address cannot be screened: where deposits are screened, such a deposit
+    // A sender without an address cannot be screened; where deposits are screened, such a deposit
     // is held.
     const isUnknown =
       unknown &&
@@ -81,7 +81,8 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
 }
 
 /**
- * Books a held deposit as frozen: the coins are ours on the chain, and no wallet may spend them.
+ * Books a held deposit as frozen: the platform holds the coins on the chain, but no wallet may
+ * spend them.
  */
 async function freeze(
   services: Services,
@@ -111,8 +112,8 @@ async function freeze(
     services.registry,
   )
   await emit(tx, row.workspace_id, row.sub_account_id, 'deposit.frozen', stringifyJson(shown))
-  // The wallet is written down: it may be given to the deposit later, and the books are to be
-  // undone as they were made.
+  // The wallet is stored because the deposit may be assigned to a wallet later, and the entry must
+  // be reversed exactly as it was posted.
   await advance(tx, row, {
     state: 'FROZEN',
     waits: 'AML_HELD',
@@ -129,8 +130,7 @@ async function freeze(
 }
 
 /**
- * FROZEN → SCREENING, once no freeze holds the deposit any more; its other senders may still have
- * to be screened.
+ * FROZEN → SCREENING, once no freeze holds the deposit; its other senders may still need screening.
  */
 export async function awaitDepositUnfreezing(
   services: Services,
@@ -138,8 +138,7 @@ export async function awaitDepositUnfreezing(
 ): Promise<void> {
   await services.database.transaction(async (tx) => {
     await lockFreezing(tx, row.sub_account_id as string)
-    // The plan is read under the lock: the operator may have released the unknown sender a moment
-    // ago.
+    // The plan is read under the lock: the operator may have just released the unknown sender.
     const fresh = await tx.one<Pick<TransactionRow, 'plan'>>(
       'select plan from transactions where workspace_id = $2 and id = $1',
       [row.id, row.workspace_id],

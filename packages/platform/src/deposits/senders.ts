@@ -16,8 +16,8 @@ interface Deposit {
 }
 
 /**
- * Whom a deposit is screened for. `unknown`: part of what paid has no address, so it cannot be
- * screened.
+ * Addresses for which a deposit is screened. `unknown`: some of the senders have no address, so
+ * they cannot be screened.
  */
 export interface Parties {
   parties: Counterparty[]
@@ -25,8 +25,9 @@ export interface Parties {
 }
 
 /**
- * Everyone a deposit was paid by, but for the sub-account's own addresses. Asked for once.
- * @throws ScreeningWaits where the chain cannot be asked: that says nothing about who paid
+ * Returns all senders of a deposit except the sub-account's own addresses. The chain is queried
+ * only once.
+ * @throws ScreeningWaits if the chain cannot be queried, because the senders are then unknown
  */
 export async function partiesOf(
   services: Services,
@@ -65,7 +66,7 @@ async function ask(
 ): Promise<Senders> {
   let found: Senders
   try {
-    // Where a transaction spends coins, its chain is asked whose they were.
+    // On UTXO chains, the owners of the spent coins are queried.
     const { coins } = services.networks.get(network.code)
     found = coins
       ? await coins.senders(deposit.txid)
@@ -93,7 +94,7 @@ async function ask(
   return found
 }
 
-/** A deposit that was recorded without its senders is found again in its block. */
+/** Finds a deposit that was recorded without its senders in its block again. */
 async function fromBlock(
   services: Services,
   row: TransactionRow,

@@ -10,7 +10,7 @@ import { post } from '../ledger/post.ts'
 import { sweepWaits } from './sweep-policy.ts'
 import { queueSweep } from './sweeps.ts'
 
-/** All that a deposit address holds of an asset, to the omnibus address. */
+/** A sweep: moves a deposit address's full balance of an asset to the omnibus address. */
 export const sweep: Kind<'SWEEP'> = {
   sweeps: true,
   postpones: sweepWaits,
@@ -75,8 +75,8 @@ async function book(
 }
 
 /**
- * A sweep that pays for itself, out of what it moves or (of a token) from another wallet of the
- * sub-account.
+ * Books a sweep that pays for itself, out of the amount moved or (for a token) from another wallet
+ * of the sub-account.
  */
 async function bookOwn(tx: Queryable, row: TransactionRow, o: Outcome): Promise<void> {
   const account = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
@@ -104,8 +104,8 @@ async function bookOwn(tx: Queryable, row: TransactionRow, o: Outcome): Promise<
             },
           ]
         : otherWalletPostings(row, o.fee)),
-      // Tron: where another transaction took the free bandwidth first, more was paid than was kept
-      // back.
+      // Tron: if another transaction used the free bandwidth first, the fee was higher than the
+      // amount reserved for it.
     ],
     overdraws(BigInt(row.plan.need ?? o.fee), o.fee),
   )

@@ -11,13 +11,14 @@ import { advance } from '../engine/lease.ts'
 
 const SCALE = 10n ** BigInt(MULTIPLE_DECIMALS)
 /**
- * Fees fall and prices rise: how often a sweep that waits is looked at again. New deposits wake it.
+ * Interval in milliseconds at which a postponed sweep is evaluated again, because fees fall and
+ * prices rise. New deposits wake it.
  */
 const WAIT_MS = 600_000
 
 export interface SweepPolicy {
-  /** In thousandths; 0: whatever it costs. */ multiple: bigint
-  /** Smallest unit. */ minAmount: bigint
+  /** Minimum ratio of value to cost, in thousandths; 0: no minimum. */ multiple: bigint
+  /** Minimum amount of a sweep, in the smallest unit of the asset. */ minAmount: bigint
 }
 
 const scopesOf = (asset: Pick<Asset, 'asset_name' | 'network'>): string[] => [
@@ -27,8 +28,8 @@ const scopesOf = (asset: Pick<Asset, 'asset_name' | 'network'>): string[] => [
 ]
 
 /**
- * The operator's commands before the configuration, at each scope; the narrowest scope that says
- * anything decides.
+ * Returns the sweep policy of an asset. At each scope, values set with the operator's commands
+ * override the configuration; the narrowest scope with a value decides.
  */
 export async function sweepPolicyOf(
   services: Services,
@@ -56,11 +57,12 @@ export async function sweepPolicyOf(
 }
 
 /**
- * Answers true where what a deposit address holds is not worth its sweep yet, which then waits.
- * Value and cost are compared in the network's coin, for a token in USD, by the last known prices.
- * Without any price a token is swept from its smallest amount, by default one whole unit.
- * @param cost the most that the sweep costs, in the smallest native unit; `own`: it is paid out
- *   of what is swept
+ * Postpones a sweep if the balance of the deposit address is not worth its cost yet. Value and cost
+ * are compared in the network's coin, and for a token in USD at the last known prices. Without a
+ * price, a token is swept from its minimum amount, by default one whole unit.
+ * @param o.cost maximum cost of the sweep, in the smallest native unit
+ * @param o.own whether the cost is paid out of the amount swept
+ * @returns whether the sweep was postponed
  */
 export async function sweepWaits(
   services: Services,
@@ -81,8 +83,8 @@ export async function sweepWaits(
     return false
   }
   await services.database.transaction(async (tx) => {
-    // Locked before the row: a deposit that is credited just now is seen here, or wakes this sweep
-    // afterwards.
+    // Locked before the row: a deposit that is being credited now is either included here or wakes
+    // this sweep afterwards.
     const held = await lockedBalance(tx, {
       workspace: row.workspace_id,
       wallet: row.wallet_id,
@@ -111,8 +113,8 @@ function notWorth(
   const show = (value: bigint, of: Asset) => `${formatAmount(value, of.decimals)} ${of.asset_name}`
   if (amount < minAmount)
     return `waits: ${show(amount, asset)} are less than the smallest sweep of ${show(minAmount, asset)}`
-  // A sweep that pays its own fee must always bring more than it costs: the signer nodes refuse it
-  // otherwise.
+  // A sweep that pays its own fee must always move more than it costs, because the signer nodes
+  // refuse it otherwise.
   const times = own && multiple < 2n * SCALE ? 2n * SCALE : multiple
   if (times === 0n) return null
   let [value, price] = [amount, cost]
@@ -121,8 +123,8 @@ function notWorth(
       services.prices.price(coinOf(asset)),
       services.prices.price(coinOf(native)),
     ]
-    // A price that was not refreshed for a while is closer than none: dust is not swept because the
-    // sources of prices are away.
+    // An outdated price is better than none: dust must not be swept just because the price sources
+    // are unreachable.
     if (!mine || !theirs) {
       const least = minAmount > 0n ? minAmount : 10n ** BigInt(asset.decimals)
       const what = `${show(amount, asset)} are less than the smallest sweep of ${show(least, asset)}`

@@ -5,9 +5,8 @@ import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 
 /**
- * Queues a sweep of what a deposit address holds to the omnibus address, unless one is under way
- * already, or was done at this height of the chain. One that waits until there is more is looked at
- * again.
+ * Queues a sweep of a deposit address's balance to the omnibus address, unless one is pending or
+ * was already made at this block height. A postponed sweep is evaluated again.
  */
 export async function queueSweep(
   services: Services,
@@ -81,8 +80,8 @@ export function requeueSweepsLoop(services: Services): Loop {
 }
 
 /**
- * Deposit addresses that hold something and have no sweep under way: theirs failed, or none was
- * possible when they were credited.
+ * Queues sweeps for deposit addresses that hold a balance and have no pending sweep, because an
+ * earlier sweep failed or none was possible when the deposit was credited.
  */
 async function requeueSweeps(services: Services, tx: Queryable): Promise<void> {
   const rows = await tx.query<TransactionRow>(

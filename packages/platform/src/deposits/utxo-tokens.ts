@@ -5,8 +5,8 @@ export const hasTokens = ({ transfers }: ChainBlock): boolean =>
   transfers.some(({ riders }) => riders)
 
 /**
- * Notes what rides on coins of ours in a block, deposits and change alike: native tokens and
- * reference scripts (Cardano).
+ * Stores the native tokens and reference scripts (Cardano) of our coins in a block, for deposits
+ * and change alike.
  */
 export async function recordUtxoTokens(
   tx: Queryable,

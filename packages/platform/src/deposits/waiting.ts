@@ -9,7 +9,8 @@ import { isSuspended } from './credit.ts'
 import { queueSweep } from './sweeps.ts'
 
 /**
- * Coins that arrived before the wallet of their asset existed move from suspense to the new wallet.
+ * Moves coins that arrived before the wallet of their asset existed from suspense to the new
+ * wallet.
  */
 export async function creditWaitingDeposits(
   services: Services,
@@ -34,7 +35,7 @@ export async function creditWaitingDeposits(
   }
 }
 
-/** A deposit in suspense becomes a wallet's: the one of the account that its coins lie at. */
+/** Assigns a deposit in suspense to a wallet and credits it there. */
 export async function leaveSuspense(
   services: Services,
   tx: Queryable,

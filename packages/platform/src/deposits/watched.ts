@@ -2,12 +2,12 @@ import type { Network } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import { Digests } from './digests.ts'
 
-/** Addresses that are read at a time. */
+/** Number of addresses read per query. */
 const PART = 20_000
 
 /**
- * The scan of a network is not as this process left it: another process, or the operator, has moved
- * it. Nothing was written.
+ * Thrown when another process or the operator has moved the scan of a network since this process
+ * last wrote it. Nothing was written.
  */
 export class TakenOver extends Error {
   constructor(network: Network) {
@@ -17,47 +17,52 @@ export class TakenOver extends Error {
 }
 
 /**
- * Which addresses of one network are ours, remembered, so that the database is asked only about
- * those of a block that may be: mostly about none. It is read once, and for each look the database
- * says what was registered since, so that an address which was committed before that question is
- * never missed, whoever registered it. What was registered since is told by transactions, not by
- * times or numbers, which come in another order than commits: `below` of a snapshot is the first
- * transaction that was not over, and whatever older ones did is seen by it and by every later one.
+ * Remembers which addresses of one network belong to the platform, so that the database is queried
+ * only for those addresses of a block that may be ours, usually none. All addresses are read once.
+ * Before each use, the database returns the addresses registered since, so an address that was
+ * committed before that query is never missed, whichever process registered it. New addresses are
+ * found by transaction ids, not by times or sequence numbers, whose order differs from the order of
+ * commits: `below` of a snapshot is the oldest transaction that was still running, and everything
+ * that older transactions did is visible in this and every later snapshot.
  *
- * That holds in one history of the database. A standby that was promoted, or a backup, may give the
- * numbers of lost transactions again. So a mark counts only together with the scan's token, which
- * was new when the mark was made and is written by nobody else: a database that has the token has
- * all that was over then. It is asked for by each statement here.
+ * This holds within one history of the database. A promoted standby or a restored backup may assign
+ * the ids of lost transactions again. A mark therefore counts only together with the scan's token,
+ * which was new when the mark was made and is written by no other process: a database that has the
+ * token contains everything that was committed by then. Each statement here checks the token.
  */
 export class WatchedAddresses {
   readonly #network: Network
   #known: Digests | null = null
-  /** What transactions below this registered is known. */
+  /** Everything registered by transactions below this id is known. */
   #since: string
-  /** The mark of the last write of the token: what is read later has all from before it. */
+  /** Mark of the last write of the token: later reads include everything below it. */
   #below: string
 
-  /** @param below of the snapshot by which the scan's first token was written */
+  /** @param below mark of the snapshot in which the scan's first token was written */
   constructor(network: Network, below: string) {
     this.#network = network
     this.#since = below
     this.#below = below
   }
 
-  /** The scan was given another token. @param below of the snapshot by which it was written */
+  /**
+   * Stores the mark after the scan's token was changed.
+   * @param below mark of the snapshot in which the token was written
+   */
   moved(below: string): void {
     this.#below = below
   }
 
   /**
-   * Learns what was registered until now: what {@link among} says after it is right for payments
-   * that were made before it was called.
-   * @param token that was written last @throws TakenOver
+   * Reads the addresses registered until now. Afterwards {@link among} is correct for payments made
+   * before this call.
+   * @param token the last token that was written
+   * @throws TakenOver
    */
   async learn(database: Queryable, token: string): Promise<void> {
     const known = (this.#known ??= await this.#all(database, token))
-    // Rows of a transaction that is still to come were copied from another server: they were there
-    // when all was read.
+    // Rows with a transaction id in the future were copied from another server; they already
+    // existed when all addresses were read.
     const row = await database.one<{ isOurs: boolean | null; fresh: string | null }>(
       `select lease_token = $2 and pg_snapshot_xmin(pg_current_snapshot()) >= $3::xid8 "isOurs", (
          select string_agg(address, e'\\n') from chain_addresses where network = $1 and registered >= $3::xid8
@@ -71,8 +76,8 @@ export class WatchedAddresses {
   }
 
   /**
-   * Of some addresses those that may be ours: all that are, and hardly another. @throws before
-   * {@link learn} was called
+   * Filters addresses: returns all that belong to the platform, and rarely another one.
+   * @throws if {@link learn} was not called before
    */
   among(addresses: readonly string[]): string[] {
     const known = this.#known

@@ -8,8 +8,8 @@ import type { ReplacementKind } from './replacement.ts'
 type Owned = Pick<TransactionRow, 'workspace_id' | 'network'>
 
 /**
- * One signed transaction of a transfer. There are several where one has replaced another; only one
- * can be mined.
+ * One signed transaction of a transfer. A transfer has several attempts if one has replaced
+ * another; only one of them can be mined.
  */
 export interface Attempt {
   id: string
@@ -25,13 +25,13 @@ export interface Attempt {
   nonce: string | null
   valid_until: string | null
   broadcast_at: Date | null
-  /** The block that was last seen to hold it. */
+  /** Hash of the block that included the transaction when it was last checked. */
   block_hash: string | null
-  /** Why it replaced an earlier attempt; null: it is the first. */
+  /** Why this attempt replaced an earlier one; null for the first attempt. */
   replacement: ReplacementKind | null
 }
 
-/** The attempts that are signed and may still be mined, the newest first. */
+/** Reads the signed attempts that may still be mined, newest first. */
 export async function liveAttempts(
   database: Queryable,
   of: Pick<TransactionRow, 'id' | 'workspace_id'>,
@@ -46,8 +46,8 @@ export async function liveAttempts(
 }
 
 /**
- * What a token transfer must have left in its logs, unless it was cancelled; undefined: nothing is
- * looked for there.
+ * Returns the token transfer that a successful transaction must show in its logs; undefined if the
+ * asset is not a token or the transfer was cancelled.
  */
 export function expectedOf(
   { registry }: Pick<Services, 'registry'>,
@@ -60,7 +60,10 @@ export function expectedOf(
   return { asset, from: row.source_id, to: row.destination_id }
 }
 
-/** The attempt that is in a block, with its status; else the newest with its own. */
+/**
+ * Returns the attempt that is included in a block, with its status; otherwise the newest attempt
+ * and its status.
+ */
 export async function findIncluded(
   services: Services,
   row: TransactionRow,
@@ -78,7 +81,9 @@ export async function findIncluded(
 }
 
 /**
- * What waits for a block now. @throws ApiError `TRANSACTION_FINAL` where a block holds it already
+ * Returns the attempts that are waiting for a block.
+ * @throws ApiError `TRANSACTION_FINAL` if one is already in a block, `NETWORK_UNAVAILABLE` if the
+ *   chain cannot be reached
  */
 export async function waitingAttempts(services: Services, row: TransactionRow): Promise<Attempt[]> {
   const attempts = await liveAttempts(services.database, row)
@@ -99,8 +104,9 @@ export async function waitingAttempts(services: Services, row: TransactionRow): 
 }
 
 /**
- * UTXO: refuses where a later transfer spends the change of these attempts: it would vanish with
- * them.
+ * UTXO chains: checks that no later transfer spends the change of these attempts, because replacing
+ * them would invalidate that transfer.
+ * @throws ApiError `NOT_REPLACEABLE` if a later transfer spends the change
  */
 export async function assertUnspentChange(
   database: Queryable,
@@ -117,7 +123,7 @@ export async function assertUnspentChange(
   }
 }
 
-/** The transfer that spends the change of these attempts; null: none does. */
+/** Returns the id of the transfer that spends the change of these attempts, or null. */
 export async function changeSpender(
   database: Queryable,
   row: Owned,
@@ -132,9 +138,9 @@ export async function changeSpender(
 }
 
 /**
- * Ends the other attempts of a transfer once one is final. UTXO: the winner's coins are spent,
- * coins that only the others would have spent are free again, and of all the change only the
- * winner's exists.
+ * Ends the other attempts of a transfer once one of them is final. UTXO chains: the winner's inputs
+ * are spent, inputs of only the other attempts are released, and only the winner's change output
+ * remains.
  */
 export async function resolveAttempts(
   tx: Queryable,
@@ -161,7 +167,7 @@ export async function resolveAttempts(
   await freeChange(tx, row, winner.hash)
 }
 
-/** Change of which it is known that its transaction is the one that will exist: it can be spent. */
+/** Marks change outputs as spendable once their transaction is certain to be mined. */
 export async function freeChange(
   tx: Queryable,
   row: Owned,

@@ -3,17 +3,17 @@ import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /**
- * Between the first two replacements of a transaction for its gas; doubled each time, at most so
- * often.
+ * Time between the first two replacements of a transaction for too little gas, in milliseconds. It
+ * doubles with each further replacement, at most `GAS_RETRY_DOUBLED_MAX` times.
  */
 const GAS_RETRY_MS = 10_000
 const GAS_RETRY_DOUBLED_MAX = 10
 
 /**
- * A transaction that nodes refuse because of its gas limit will never be mined as it is, and all
- * later ones of its account wait behind it. It is replaced, with the same nonce, by one with the
- * gas that the chain asks for now. It is done by the next step.
- * @param reason the node's refusal
+ * Schedules a replacement with the same nonce and the currently estimated gas for a transaction
+ * that nodes reject because of its gas limit. Such a transaction is never mined and blocks all
+ * later transactions of its account. The next engine step makes the replacement.
+ * @param reason the node's error message
  */
 export async function replaceForGas(
   services: Services,
@@ -32,13 +32,16 @@ export async function replaceForGas(
   })
 }
 
-/** A transaction that was bumped this often is bumped no more: its caller decides. */
+/**
+ * Maximum number of automatic fee bumps of one transaction. After that, only the caller can bump
+ * it.
+ */
 const BUMPS_MAX = 5
 
 /**
- * A transaction that has waited as long as its kind allows, while the market pays more, is bumped
- * by the platform itself, within what the caller's own request and the fuel at the address allow.
- * It is done by the next step.
+ * Schedules a fee bump for a transaction that has waited as long as its kind allows while the
+ * market pays more. The bump stays within the caller's request and the fuel at the address. The
+ * next engine step makes it.
  */
 export async function bumpLowFee(
   services: Services,
@@ -56,8 +59,9 @@ export async function bumpLowFee(
 }
 
 /**
- * Lets the next step replace a transaction by the platform's own decision; not while the last such
- * is younger than `afterMs`, which doubles with each that there was, at most `doubledMax` times.
+ * Inserts an automatic replacement for the next engine step. Does nothing while the previous one is
+ * younger than `afterMs`, which doubles with each earlier replacement, at most `doubledMax` times.
+ * @param countMax maximum number of automatic replacements; null: no limit
  */
 async function insertAuto(
   services: Services,

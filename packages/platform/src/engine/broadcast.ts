@@ -9,15 +9,16 @@ import { startReplacing } from './replace.ts'
 const REJECTED_RETRY_MS = 3000
 
 /**
- * SIGNED or BROADCASTING → CONFIRMING: the same bytes as often as needed. An error is unknown,
- * never failed.
+ * SIGNED or BROADCASTING → CONFIRMING: sends the same bytes, repeatedly if needed. If the broadcast
+ * returns an error, the outcome is unknown; the transaction must not be marked failed.
  */
 export async function broadcast(services: Services, row: TransactionRow): Promise<void> {
   const attempts = await liveAttempts(services.database, row)
   const [chain] = attempts
   if (!chain) throw new Error(`${row.state} without signed bytes`)
   const client = services.networks.client(row.network)
-  // From here on the transaction may be public: the hash is shown even when the answer is lost.
+  // From here on the transaction may be public, so the hash is stored before sending, in case the
+  // response is lost.
   if (row.state === 'SIGNED') {
     const written = await services.database.transaction(async (tx) => {
       const rows = await tx.query(
@@ -41,8 +42,8 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
   const result = await client.broadcast(chain.signed)
   services.environment.checkpoint('transaction.broadcast')
   if (result.kind === 'rejected') {
-    // A node also rejects what it has mined already: the chain is asked before the rejection is
-    // believed.
+    // Nodes also reject transactions that are already mined, so the chain is queried before the
+    // rejection is accepted.
     const { status } = await findIncluded(services, row, attempts)
     if (status.state === 'absent') {
       if (await buryDead(services, row, chain)) return

@@ -7,14 +7,14 @@ import type { Services } from './services.ts'
 import { planned, type TransactionRow } from './transaction.ts'
 
 /**
- * QUEUED → SIGNING, or → FUELING where the workspace's tank pays: fixes inputs or nonce, and the
- * unsigned bytes, in one commit.
+ * QUEUED → SIGNING, or → FUELING if the workspace's gas tank pays: fixes the inputs or nonce and
+ * the unsigned bytes in one commit.
  */
 export async function build(services: Services, row: TransactionRow): Promise<void> {
   const kind = services.kinds[row.kind]
   if (await kind.heldBack?.(services, row)) return
   const chain = services.networks.get(row.network)
-  // A transaction that the tank itself sends was planned when its row was made.
+  // A transaction sent by the gas tank itself was planned when its row was inserted.
   const isPlanned = chain.fuelled !== null && row.source_type === 'GAS_TANK'
   const task = await taskOf(services, row)
   if (task.sweeps && task.amount === 0n) return refuse(services, row, 'nothing is left to sweep')
@@ -24,8 +24,8 @@ export async function build(services: Services, row: TransactionRow): Promise<vo
   const priced = await (kind.price?.(services, chain, task) ??
     chain.fuelled.price(task, await services.tanks.maxGasPrice(services, row)))
   if (priced.kind !== 'priced') return halt(services, row, priced)
-  // A sweep that the tank pays for also costs its fuel; one that pays for itself must only bring
-  // more than its fee.
+  // The cost of a sweep paid by the gas tank includes the fuel transaction. A sweep that pays for
+  // itself only needs to move more than its own fee.
   const cost = priced.own ? priced.worst : priced.worst + priced.fuel.cost
   if (await kind.postpones?.(services, row, chain, { amount: task.amount, cost, own: priced.own }))
     return
@@ -33,10 +33,11 @@ export async function build(services: Services, row: TransactionRow): Promise<vo
   await prepareAndCommit(services, { ...task, row: { ...row, plan: planned(row, priced.plan) } })
 }
 
-/** FUELING → SIGNING, once what was taken of the tank has come. */
+/** FUELING → SIGNING, once the fuel has arrived. */
 export async function buildFuelled(services: Services, row: TransactionRow): Promise<void> {
   const task = await taskOf(services, row)
-  // A staking call is one of several: what the chain allowed before the first it may refuse now.
+  // A staking operation consists of several calls. The chain may now refuse a call that it allowed
+  // before the first one.
   const refusal = task.action
     ? await services.kinds[row.kind].refusal?.(services, services.networks.get(row.network), task)
     : null
@@ -76,7 +77,7 @@ async function taskOf(services: Services, row: TransactionRow): Promise<Task> {
   }
 }
 
-/** What a deposit address holds for its wallet. */
+/** Returns the unswept balance of a deposit address according to the ledger. */
 async function sweepable(services: Services, row: TransactionRow): Promise<bigint> {
   const found = await services.database.one<{ balance: string }>(
     `select balance::text from ledger_accounts

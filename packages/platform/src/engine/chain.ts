@@ -21,11 +21,11 @@ import type { HeadPolling } from './head-polling.ts'
 import type { Plan, TransactionKind, TransactionRow } from './transaction.ts'
 import type { WaitCode } from './waiting.ts'
 
-/** Fee levels that a caller may choose from, the cheapest first. */
+/** Fee levels that a caller may choose from, from low to high. */
 export type FeeLevel = 'low' | 'medium' | 'high'
 export const DEFAULT_LEVEL: FeeLevel = 'medium'
 
-/** Where an address of ours belongs. `subAccountId` is null for a workspace's gas tank. */
+/** Owner of a platform address. `subAccountId` is null for a workspace's gas tank. */
 export interface Owner {
   workspaceId: string
   subAccountId: string | null
@@ -33,25 +33,25 @@ export interface Owner {
 }
 
 /**
- * What a chain of any family is given. It writes nothing: `database` is read, and inside {@link
- * Prepared.build} the engine's own.
+ * Dependencies of a chain of any family. A chain does not write: it only reads `database`, and
+ * inside {@link Prepared.build} it uses the engine's database transaction.
  */
 export interface ChainContext {
   registry: Registry
   database: Queryable
   environment: Environment
-  /** The certified public key of a workspace. */
+  /** Returns the certified public key of a workspace. */
   keys: { get(workspaceId: string, curve: Network['curve']): Promise<{ at: PublicKeyAt }> }
-  /** Where change of a wallet returns to. */
+  /** Returns the addresses to which a wallet's change is sent. */
   addresses: {
     omnibus(network: Network, owner: Owner): Promise<string>
     change(network: Network, owner: Owner): Promise<string>
   }
-  /** Called with what a client could not read and went on without; absent: nobody is to know. */
+  /** Called with data that a client could not decode and skipped; absent: it is not reported. */
   report?: ReportUnreadable
 }
 
-/** A payment as somebody asks for it. `amount` in the asset's smallest unit. */
+/** A requested payment. `amount` is in the asset's smallest unit. */
 export interface Payment {
   to: string
   tag: string | null
@@ -59,13 +59,13 @@ export interface Payment {
   asset: Asset
 }
 
-/** What the chain knows against a payment, and the field of the request that is at fault. */
+/** Why the chain does not allow a payment, and the request field that is at fault. */
 export interface Refusal {
   field: 'amount' | 'destination_address' | 'address_tag'
   reason: string
 }
 
-/** A payment out of a wallet, before anything is fixed. */
+/** A payment from a wallet whose fee is to be estimated, before inputs or nonce are fixed. */
 export interface Question extends Omit<Payment, 'tag'> {
   owner: Owner
   walletId: string
@@ -73,15 +73,18 @@ export interface Question extends Omit<Payment, 'tag'> {
   level: FeeLevel | null
 }
 
-/** Smallest native unit. `reserve`: what the sender's own wallet must hold beyond the amount. */
+/**
+ * Estimated fee in the smallest native unit. `reserve`: the amount that the sender's own wallet
+ * must hold in addition to the amount sent.
+ */
 export interface Estimate {
   fee: bigint
   reserve: bigint
 }
 
 /**
- * POST /estimate-fee. `amount` and `to` are null where the caller names none; `rate` is the chain's
- * integer.
+ * Parameters of POST /estimate-fee. `amount` and `to` are null if the caller omits them; `rate` is
+ * in the chain's integer unit.
  */
 export interface QuoteQuestion {
   owner: Owner
@@ -92,8 +95,8 @@ export interface QuoteQuestion {
 }
 
 /**
- * `fee`: all that the transfer pays. `extra`: the part of it that a receiver without an account
- * costs.
+ * Result of POST /estimate-fee. `fee`: everything that the transfer pays. `extra`: the part of it
+ * that a recipient without an account causes.
  */
 export interface Quote {
   fee: bigint
@@ -102,21 +105,25 @@ export interface Quote {
   extra?: { name: 'rent' | 'activation'; amount: bigint }
 }
 
-/** What is to be built: a row, and what its kind makes of it. */
+/** A transaction to build: its row, with the amount and action that its kind determines. */
 export interface Task<K extends TransactionKind = TransactionKind> {
   row: TransactionRow<K>
   asset: Asset
-  /** All that its address holds of the asset goes, instead of the row's amount. */
+  /** Whether the whole balance of the address is moved, instead of the row's amount. */
   sweeps: boolean
-  /** A sweep: what the books know at the address; else the row's amount. Smallest unit. */
+  /**
+   * Amount in the smallest unit: for a sweep the ledger's balance at the address, otherwise the
+   * row's amount.
+   */
   amount: bigint
-  /** A call of the chain's own instead of a payment. */
+  /** A chain-specific call instead of a payment. */
   action: TronAction | null
 }
 
 /**
- * The transaction cannot be made yet. `code`: why, as the API shows it; null: it is built again
- * immediately. `reason` is the row's last_error, for the operator.
+ * The transaction cannot be built yet. `code`: the reason as the API returns it; null: the
+ * transaction is built again without a reported reason. `reason` is the row's last_error, for the
+ * operator.
  */
 export interface Wait {
   kind: 'wait'
@@ -124,7 +131,7 @@ export interface Wait {
   reason: string | null
   inMs: number
 }
-/** The transaction can never be made. `reason` is shown to its caller. */
+/** The transaction can never be built. `reason` is returned to its caller. */
 export interface Fail {
   kind: 'fail'
   reason: string
@@ -136,124 +143,130 @@ export const wait = (code: WaitCode, reason: string, inMs: number): Wait => ({
   reason,
   inMs,
 })
-/** Builds it again without anything that it waits for. */
+/** Returns a `Wait` that builds the transaction again after `inMs`, without a reason. */
 export const again = (inMs: number): Wait => ({ kind: 'wait', code: null, reason: null, inMs })
 export const fail = (reason: string): Fail => ({ kind: 'fail', reason })
 
-/** An unsigned transaction, and all that the engine writes with it in one commit. */
+/** An unsigned transaction, and everything that the engine writes with it in one commit. */
 export interface Built {
   kind: 'built'
   unsigned: UnsignedTransaction
   /**
-   * The most that it costs beyond what it pays, in the smallest native unit: held against the
+   * Maximum cost in addition to the amount paid, in the smallest native unit. Must not exceed the
    * network's cap.
    */
   worst: bigint
-  /** Accounts: whose it is, and its number where the chain counts them. */
+  /** Account-based chains: the sending account, and the nonce if the chain uses one. */
   account?: string
   nonce?: bigint
-  /** The end of its life, in the chain's own unit. */
+  /** Expiry of the transaction, in the chain's own unit. */
   validUntil?: number
-  /** UTXO families: the coins that it spends. */
+  /** UTXO chains: the outputs that the transaction spends. */
   coins?: readonly { txid: string; vout: number }[]
-  /** The fee that is shown from now on; absent: it stays. */
+  /** New fee to show; absent: the fee stays as it is. */
   fee?: bigint
   /**
-   * What a wallet of the sub-account holds for the fee; absent: fuel, the tank, or what is moved
-   * pays.
+   * Amount that a wallet of the sub-account reserves for the fee; absent: the fee is paid by fuel,
+   * by the gas tank, or out of the amount moved.
    */
   hold?: Hold
-  /** What a sweep moves. */
+  /** Amount that a sweep moves. */
   amount?: bigint
   plan?: Plan
 }
 
 /**
- * A wallet's part of its sub-account's fee. `noted`: the field of the plan that says how much is
- * held already.
+ * A wallet's reservation for a network fee. `noted`: the field of the plan that stores how much is
+ * already reserved.
  */
 export interface Hold {
   wallet: string
   asset: Asset
   amount: bigint
   noted: 'fee_reserve' | 'fee_held'
-  /** What the chain wants to stay on the account. */
+  /** Amount that the chain requires to stay on the account (the chain reserve). */
   kept: bigint
 }
 
 /**
- * What a chain has answered to all that a build asks of it; the rest is done under the engine's
- * lock.
+ * Everything that a build needs to read from the chain. The rest of the build happens under the
+ * engine's lock.
  */
 export interface Prepared {
   kind: 'prepared'
-  /** The coins of a wallet, or the order of an account's transactions. */
+  /**
+   * What is locked while building: the wallet's coins, or the order of an account's transactions.
+   */
   lock: 'wallet' | 'account'
   /**
-   * The most that a sweep costs, and whether out of what it moves; absent: it was asked with {@link
-   * Fuelled.price}.
+   * Maximum cost of a sweep, and whether it is paid out of the amount moved; absent: it was already
+   * determined with {@link Fuelled.price}.
    */
   cost?: { worst: bigint; own: boolean }
   /**
-   * Fixes the transaction. @param unswept what the ledger holds at the address of a sweep, under
-   * the lock
+   * Builds the unsigned transaction. Called while the lock is held.
+   * @param unswept the ledger's balance at the address of a sweep, read under the lock
    */
   build(tx: Queryable, unswept: bigint): Promise<Built | Wait | Fail>
 }
 
 /**
- * Stake of the tank whose energy is lent for one transaction, in sun, and what the two calls for it
- * cost at most.
+ * Stake of the gas tank, in sun, whose energy is delegated for one transaction, and the maximum
+ * fees of the two calls (delegate and undelegate).
  */
 export interface Loan {
   tank: string
   amount: bigint
-  /** The stake that the chain would lend; our loans under way are not taken off yet. */
+  /**
+   * Stake that the chain would allow us to delegate; our pending delegations are not yet
+   * subtracted.
+   */
   lendable: bigint
   fee: bigint
   backFee: bigint
 }
 
-/** What a planned transaction takes of the tank. Smallest native unit. */
+/** Amounts that a planned transaction takes from the gas tank, in the smallest native unit. */
 export interface Priced {
   kind: 'priced'
-  /** What its source address must hold for the fee. */
+  /** Balance that the source address must hold for the fee. */
   need: bigint
-  /** The most that its fee can be. */
+  /** Maximum fee of the transaction. */
   worst: bigint
-  /** The plan, as it is kept with the transaction. */
+  /** Plan that is stored with the transaction. */
   plan: Plan
   /**
-   * A sweep of the native coin pays for itself: nodes give it no fuel, for a hostile platform could
-   * draw on the tank by it.
+   * Whether the transaction pays its own fee. A sweep of the native coin does: signer nodes do not
+   * sign fuel for it, because a hostile platform could otherwise drain the tank.
    */
   own: boolean
-  /** The most that a fuel transaction costs beyond what it moves, and its own plan. */
+  /** Maximum cost of the fuel transaction in addition to the amount it moves, and its own plan. */
   fuel: { cost: bigint; plan: Plan }
   /**
-   * Tron, where `need` relies on the account's own stake: what else counted on that when this was
-   * planned.
+   * Tron, where `need` relies on the account's own stake: which other transactions counted on that
+   * stake when this one was planned.
    */
   counted?: string
-  /** Tron: stake of the tank whose energy is lent for this. */
+  /** Tron: stake of the gas tank whose energy is delegated for this transaction. */
   loan?: Loan
 }
 
-/** Chains whose fees a workspace's gas tank pays. */
+/** Operations of chains whose fees a workspace's gas tank pays. */
 export interface Fuelled {
   /**
    * Plans a transaction and its fuel.
-   * @param maxGasPrice the most that the tank pays, in the chain's integer; null: any
+   * @param maxGasPrice highest gas price that the tank pays, in the chain's integer unit; null: no
+   *   limit
    */
   price(task: Task, maxGasPrice: bigint | null): Promise<Priced | Wait | Fail>
   /**
-   * What a fuel that has failed costs if it is made again now, and its plan; absent: what it did
+   * Returns the current cost and plan for repeating a failed fuel transaction; absent: the same as
    * before.
    */
   again?(failed: TransactionRow<'FUEL'>): Promise<Priced['fuel']>
   /**
-   * What sending all of a tank costs at most, and its plan. @param idle nothing else is about to
-   * leave the tank
+   * Returns the maximum cost and the plan of sending a tank's full balance.
+   * @param o.idle whether no other transaction is about to leave the tank
    */
   drain(o: {
     from: string
@@ -261,13 +274,14 @@ export interface Fuelled {
     idle: boolean
   }): Promise<{ kind: 'drain'; worst: bigint; plan: Plan } | Fail>
   /**
-   * What a local tank is filled with first, and below what any tank is low. Smallest native unit.
+   * Amount of the first funding of a local gas tank, and the balance below which any tank is low.
+   * Smallest native unit.
    */
   firstFill: bigint
   threshold: bigint
 }
 
-/** One signed transaction of a transfer, as a replacement sees it. */
+/** One signed transaction of a transfer, with the fields that a replacement needs. */
 export interface Waiting {
   id: string
   unsigned: UnsignedTransaction
@@ -276,41 +290,49 @@ export interface Waiting {
   hash: string
 }
 
-/** What a replacement asks for. `feeRate` as the caller spelled it. */
+/** A requested replacement. `feeRate` is the caller's text. */
 export interface Wanted {
   kind: 'SPEED_UP' | 'CANCEL' | 'AUTO'
   feeRate: string | null
   level: FeeLevel | null
 }
 
-/** A replacement that needs more of the tank first. Smallest native unit. */
+/**
+ * A replacement that first needs more fuel from the gas tank. Amounts in the smallest native unit.
+ */
 export interface Dearer {
   kind: 'dearer'
-  /** The most that it may cost. */
+  /** Maximum fee of the replacement. */
   worst: bigint
   /**
-   * By how much that passes what is held for the transaction; `short`: the refusal where no caller
-   * has signed for more.
+   * Amount by which `worst` exceeds the reservation of the transaction. `short`: the error message
+   * if no caller has signed for more.
    */
   more: bigint
   short: string
-  /** What must still come to the source address for the fee, and by which fuel. */
+  /** Amount still missing at the source address for the fee, and the cost and plan of its fuel. */
   need: bigint
   fuel: Priced['fuel']
 }
 
-/** Chains on which something can take the place of a signed transaction that waits. */
+/** Operations of chains on which a pending signed transaction can be replaced. */
 export interface Replaceable {
-  /** The lowest rate at which something takes the place of what waits, as the chain's integer. */
+  /**
+   * Returns the lowest fee rate at which a replacement is accepted, in the chain's integer unit.
+   */
   leastRate(row: TransactionRow, waiting: readonly Waiting[]): Promise<bigint>
   /**
-   * Whether a node's refusal says that what was signed has too little gas, and the chain estimates
-   * more; absent: gas is not limited.
+   * Whether the node's rejection means that the signed transaction has too little gas and the chain
+   * now estimates more; absent: the chain has no gas limit.
    */
   lacksGas?(row: TransactionRow, asset: Asset, newest: Waiting, reason: string): Promise<boolean>
-  /** Whether the market pays more than what waits. */
+  /** Whether the market fee rate is higher than that of the pending transaction. */
   marketPaysMore(row: TransactionRow, newest: Waiting): Promise<boolean>
-  /** @param fuelled more was asked for and has come: `Dearer` is no answer any more */
+  /**
+   * Prepares the replacement.
+   * @param fuelled whether additional fuel was already requested and has arrived; `Dearer` is then
+   *   not returned
+   */
   prepare(
     row: TransactionRow,
     asset: Asset,
@@ -320,136 +342,151 @@ export interface Replaceable {
   ): Promise<Prepared | Dearer | Fail>
 }
 
-/** Chains whose wallets are sets of coins. */
+/** Operations of chains whose wallets are sets of unspent outputs (coins). */
 export interface Coins {
-  /** Whose coins a transaction spends, and who signed for it. */
+  /** Returns whose coins a transaction spends and who signed it. */
   senders(txid: string): Promise<Senders>
-  /** Value of a coin that the chain shows unspent, null where it does not. */
+  /** Returns the value of an output that the chain reports as unspent, otherwise null. */
   unspent(txid: string, vout: number): Promise<bigint | null>
   /**
-   * What the spender of a coin shows its signers of where it comes from, in hex. Our own
-   * transactions are known without asking.
-   * @param signed the transaction itself, where it is at hand
+   * Returns the transaction that created a coin, in hex, as the signer nodes need it to verify the
+   * coin's value. Our own transactions are read without querying the chain.
+   * @param signed the transaction itself, if the caller has it
    */
   previous(txid: string, signed?: string): Promise<string>
   /**
-   * The coins that an unsigned transaction spends, input by input; `value` null where it does not
-   * show what made it.
+   * Returns the coins that an unsigned transaction spends, one per input. `value` is null if the
+   * unsigned transaction does not contain the creating transaction.
    */
   of(unsigned: UnsignedTransaction): { txid: string; vout: number; value: bigint | null }[]
 }
 
 /**
- * What waits to be mined, as the endpoint's own pool shows it. Any of it may be replaced, or never
- * come.
+ * Unconfirmed transactions in the endpoint's mempool. Any of them may be replaced or never be
+ * mined.
  */
 export interface Mempool {
-  /** Ids of all that wait. @throws RpcRefused where the endpoint shows no pool */
+  /**
+   * Returns the ids of all unconfirmed transactions.
+   * @throws RpcRefused if the endpoint does not provide its mempool
+   */
   waiting(): Promise<string[]>
-  /** What such transactions pay; one that waits no more is left out. */
+  /**
+   * Returns the transfers of these transactions; transactions that have left the mempool are
+   * omitted.
+   */
   transfers(txids: readonly string[]): Promise<ChainTransfer[]>
 }
 
-/** Chains that stake (Tron's Stake 2.0). */
+/** Operations of chains with staking (Tron's Stake 2.0). */
 export interface Stakes {
   client: TronClient
-  /** The chain's prices, at most ten seconds old. */
+  /** Returns the chain's price parameters, at most ten seconds old. */
   parameters(): Promise<TronParameters>
-  /** The most that a payment of the native coin costs beyond what it moves. */
+  /** Returns the maximum fee of a native payment. */
   paymentCost(to: string): Promise<bigint>
-  /** The fuel of calls that take so many points of bandwidth. */
+  /** Returns the cost and plan of fuel for calls that use this many bandwidth points. */
   fuelFor(account: string, points: bigint): Promise<Priced['fuel']>
 }
 
 /**
- * All that the platform asks of one network's chain. Made once at start by its family; it answers
- * values, and the engine alone writes.
+ * Interface to one network, created by its family at start. A chain only returns values; only the
+ * engine writes to the database.
  */
 export interface Chain {
   readonly network: Network
   readonly client: ChainClient
-  /** How often its head is looked at; absent: as often as the platform looks. */
+  /** Polling interval of the chain's head; absent: the platform's default interval. */
   readonly pace?: HeadPolling
-  /** Absent where one endpoint's word is enough. */
+  /** Quorum of endpoints; absent if the response of one endpoint is sufficient. */
   readonly agreement?: Agreement
-  /** What the chain calls a tag, where deposits are told apart by one. */
+  /** The chain's name for a tag, if deposits are distinguished by tags. */
   readonly tagName?: string
   /**
-   * Current rates in the chain's integer, as a caller may choose one. An asset may have a price of
-   * its own (Tron).
+   * Returns the current fee rates in the chain's integer unit. On Tron the rate depends on the
+   * asset.
    */
   rates(asset: Asset): Promise<LevelRates>
-  /** When they were last read, milliseconds since the Unix Epoch; null: never. */
+  /** Time at which the rates were last read, in milliseconds since the Unix epoch; null: never. */
   ratesReadAt(): number | null
   /**
-   * Why the rates that were read last may be wrong, as a sentence; null or absent: nothing speaks
-   * against them.
+   * Returns a sentence that explains why the latest rates may be wrong; null or absent: no warning.
    */
   ratesWarning?(): string | null
   /**
-   * Network fee of a transfer, for the answer and the reservation. Never fails because the chain is
-   * away.
+   * Estimates the network fee of a transfer for the API response and the reservation. Does not fail
+   * if the chain is unreachable.
    */
   estimate(question: Question): Promise<Estimate>
-  /** POST /estimate-fee. */
+  /** Computes the result of POST /estimate-fee. */
   quote(question: QuoteQuestion): Promise<Quote>
-  /** What speaks against a payment without asking anybody. */
+  /** Checks a payment without querying the chain. Returns the reason for a refusal, or null. */
   unfit(payment: Payment): Refusal | null
-  /** What the chain knows against a payment. @throws where it cannot be asked */
+  /**
+   * Checks a payment against the chain's state. Returns the reason for a refusal, or null.
+   * @throws if the chain cannot be queried
+   */
   refusal(payment: Payment): Promise<Refusal | null>
   /**
-   * What must stay on an account, in the asset's smallest unit. Never fails because the chain is
-   * away.
+   * Returns the chain reserve of an account, in the asset's smallest unit. Does not fail if the
+   * chain is unreachable.
    */
   kept(address: string, asset: Asset): Promise<bigint>
   /**
-   * What of a fee the sub-account's wallet of the native coin pays for a transfer of another asset;
-   * 0: nothing.
+   * Returns the part of the fee that the sub-account's native-coin wallet pays for a transfer of
+   * another asset; 0 if it pays nothing.
    */
   feeOfOtherWallet(asset: Asset, fee: bigint): bigint
   /**
-   * Asks the chain for all that a build needs, before any lock is held. A transaction's life begins
-   * with it.
+   * Reads everything that a build needs from the chain before any lock is acquired. The validity
+   * period of the transaction starts here.
    */
   prepare(task: Task): Promise<Prepared | Wait | Fail>
-  /** Null where the sending wallet pays its own fees. */
+  /** Null if the sending wallet pays its own fees. */
   readonly fuelled: Fuelled | null
-  /** Null where a signed transaction cannot be replaced. */
+  /** Null if a signed transaction cannot be replaced. */
   readonly replaceable: Replaceable | null
-  /** Null where wallets are accounts. */
+  /** Null if wallets are accounts. */
   readonly coins: Coins | null
   readonly stakes: Stakes | null
   /**
-   * Absent where blocks come so soon that nobody need look, or where nodes do not show what waits.
+   * Absent if block times are so short that reading the mempool is useless, or if nodes do not
+   * provide it.
    */
   readonly mempool?: Mempool
-  /**
-   * Whether a transaction that was signed can never be included any more; absent: it has no end.
-   */
+  /** Whether a signed transaction can no longer be included; absent: transactions do not expire. */
   isDead?(hash: string, validUntil: number): Promise<boolean>
-  /** The same message under another signature, where ids cover signatures. */
+  /**
+   * Finds the same message with another signature, on chains whose transaction ids cover
+   * signatures.
+   */
   findSigned?(account: string, message: string, validUntil: number): Promise<Signed | null>
   /**
-   * Whether too little is left of a built transaction's life to sign and send it; absent: it is
-   * never built anew for that.
+   * Whether the remaining validity of a built transaction is too short to sign and send it; absent:
+   * a transaction is never rebuilt for this reason.
    */
   isStale?(validUntil: number): Promise<boolean>
   /**
-   * The latest end of life that a transaction signed by now can have, on chains whose bytes do not
-   * tell it.
+   * Returns the latest possible expiry of a transaction signed by now, on chains whose transaction
+   * bytes do not contain the expiry.
    */
   latestEnd?(): Promise<number>
-  /** The next number that the chain would take of an account; absent: it counts none. */
+  /**
+   * Returns the next nonce that the chain accepts for an account; absent: the chain has no nonces.
+   */
   nextNonce?(account: string): Promise<bigint>
-  /** What the chain holds at an address. Not asked where wallets are coins. */
+  /** Returns the balance of an address on the chain. Not used if wallets are sets of coins. */
   balance(address: string, asset: Asset): Promise<bigint>
 }
 
-/** @throws where a chain has no staking */
+/**
+ * Returns the chain's staking operations.
+ * @throws if the chain has no staking
+ */
 export function stakesOf({ network, stakes }: Chain): Stakes {
   if (!stakes) throw new Error(`nothing is staked on ${network.code}`)
   return stakes
 }
 
-/** Makes a family's chain of one network. */
+/** Creates a family's chain for one network. */
 export type Connect = (context: ChainContext, network: Network, endpoints: Endpoints) => Chain

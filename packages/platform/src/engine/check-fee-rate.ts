@@ -3,9 +3,9 @@ import { ApiError } from '../errors.ts'
 import { feeRateInteger } from './fee-rate.ts'
 
 /**
- * A caller's fee_rate as the chain's own integer.
- * @throws ApiError `INVALID_REQUEST` where the network would not relay it or the nodes would not
- *   sign it
+ * Converts a caller's fee_rate to the chain's integer unit.
+ * @throws ApiError `INVALID_REQUEST` if the network would not relay it or the signer nodes would
+ *   not sign it
  */
 export function checkedFeeRate(text: string, network: Network, registry: Registry): bigint {
   const { feeRateDecimals, leastRate, leastFee } = traitsOf(network)
@@ -26,7 +26,8 @@ export function checkedFeeRate(text: string, network: Network, registry: Registr
       `fee_rate: must be at least ${formatAmount(least, feeRateDecimals)} ${network.fee_rate_unit}, the least that ${network.name} relays`,
       { field: 'fee_rate' },
     )
-  // A rate whose smallest fee passes the nodes' cap can never be signed.
+  // If even the smallest transaction at this rate exceeds the signer nodes' cap, it can never be
+  // signed.
   const [cost, cap] = [leastFee(rate), BigInt(network.fee_cap)]
   if (cost > cap) {
     const show = (value: bigint) =>

@@ -12,8 +12,8 @@ import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /**
- * What a transaction takes the place of: `attempts` wait for a block, and whichever is mined
- * decides.
+ * The replacement being built and the attempts that it replaces. The attempts are waiting for a
+ * block, and whichever transaction is mined decides the outcome.
  */
 export interface InPlaceOf {
   replacement: Replacement
@@ -21,10 +21,10 @@ export interface InPlaceOf {
 }
 
 /**
- * The one place where an unsigned transaction is written: under the lock of its coins or its
- * account it is fixed, held against the network's cap, paid for by its wallet, stored, and its
- * coins are taken, in one commit. A replacement that cannot be is answered; a transaction that
- * cannot be begins to fail.
+ * Writes an unsigned transaction; no other code does. Under the lock of the wallet's coins or of
+ * the account, in one commit: builds the transaction, checks the network's fee cap, reserves the
+ * fee in the wallet, stores the transaction and assigns its coins. If a replacement cannot be
+ * built, the reason is returned; any other transaction that cannot be built starts to fail.
  */
 export async function commitBuilt(
   services: Services,
@@ -36,7 +36,8 @@ export async function commitBuilt(
   const key = await services.keys.get(row.workspace_id, network.curve)
   const refused = await services.database.transaction(async (tx): Promise<Fail | null> => {
     await takeLock(tx, row, prepared)
-    // A later transfer that spends the change of the replaced transaction would vanish with it.
+    // Mining the replacement would invalidate a later transfer that spends the replaced
+    // transaction's change.
     const spender = inPlaceOf ? await changeSpender(tx, row, inPlaceOf.attempts) : null
     if (spender) return fail(`transfer ${spender} spends its change already`)
     const answer = await prepared.build(tx, await unsweptOf(services, tx, row))
@@ -73,7 +74,10 @@ export async function commitBuilt(
   return inPlaceOf ? refused : null
 }
 
-/** Before any row of `chain_transactions` and any account of the ledger. */
+/**
+ * Acquires the lock. Must be called before locking any row of `chain_transactions` or any ledger
+ * account.
+ */
 async function takeLock(tx: Queryable, row: TransactionRow, { lock }: Prepared): Promise<void> {
   if (lock === 'account') return openAccount(tx, row.network, row.source_id as string)
   await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [
@@ -81,7 +85,9 @@ async function takeLock(tx: Queryable, row: TransactionRow, { lock }: Prepared):
   ])
 }
 
-/** What a deposit address holds for its wallet, locked. */
+/**
+ * Locks and returns the unswept balance of a deposit address; 0 if the transaction is not a sweep.
+ */
 async function unsweptOf(services: Services, tx: Queryable, row: TransactionRow): Promise<bigint> {
   if (!services.kinds[row.kind].sweeps) return 0n
   return lockedBalance(tx, {
@@ -93,7 +99,7 @@ async function unsweptOf(services: Services, tx: Queryable, row: TransactionRow)
   })
 }
 
-/** Why a fee is more than a network's transactions may cost; null: it is not. */
+/** Returns the failure if a fee exceeds the network's cap, otherwise null. */
 export function overCap(services: Services, network: Network, worst: bigint): Fail | null {
   const cap = BigInt(network.fee_cap)
   if (worst <= cap) return null
@@ -102,7 +108,7 @@ export function overCap(services: Services, network: Network, worst: bigint): Fa
   return fail(`a network fee of up to ${show(worst)} exceeds the cap of ${show(cap)}`)
 }
 
-/** Adjusts what the wallet holds for the fee to the fee of the transaction as it was built. */
+/** Adjusts the wallet's reservation for the fee to the fee of the built transaction. */
 async function holdFee(
   services: Services,
   tx: Queryable,
@@ -138,8 +144,8 @@ async function holdFee(
 }
 
 /**
- * A cheaper replacement frees nothing of what is held for the fee: the dearer transaction may still
- * be mined.
+ * Returns the new reservation for the fee. A cheaper replacement does not reduce it, because the
+ * more expensive transaction may still be mined.
  */
 function heldAfter(row: TransactionRow, hold: Hold, inPlaceOf: InPlaceOf | undefined): bigint {
   const held = BigInt(row.plan[hold.noted] ?? '0')
@@ -158,8 +164,8 @@ async function write(
   const { unsigned, account = null, hold } = built
   if (account !== null && decoded.from.at(-1) !== account)
     throw new Error('the derived address is not the source address')
-  // Expired attempts of this transfer are excluded by this one, which takes their number and coins:
-  // none is ever taken up again.
+  // This transaction takes the nonce and coins of the transfer's expired attempts and so excludes
+  // them; they are never sent again.
   const dead = await tx.query<{ id: string }>(
     `update chain_transactions set state = 'VOID' where workspace_id = $2 and transaction_id = $1 and state = 'EXPIRED' returning id`,
     [row.id, row.workspace_id],
@@ -207,8 +213,8 @@ async function write(
 }
 
 /**
- * Takes a coin that is free or was held by a dead attempt of the same transfer; a replacement keeps
- * those of the waiting ones.
+ * Assigns a coin that is free or was assigned to an expired attempt of the same transfer. A
+ * replacement leaves the coins of the pending attempts assigned to them.
  */
 async function takeCoin(
   tx: Queryable,

@@ -16,7 +16,7 @@ import { startReplacing } from './replace.ts'
 import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 
-/** Whether the block that holds a transaction, its fee and its outcome are written down. */
+/** Whether the transaction's block, fee and outcome are already stored. */
 const isNoted = (
   chain: Attempt,
   status: Extract<TransactionStatus, { state: 'included' }>,
@@ -28,10 +28,10 @@ const isNoted = (
   chain.succeeded === status.succeeded
 
 /**
- * How many blocks the scanner has read from this one on, itself counted, each standing on the one
- * before; 0 where it has read another at this height, or none. Where depth decides what is final a
- * head that an endpoint only tells of buries nothing. A block that is too old to be kept
- * (`BLOCKS_KEPT` of the scanner) was read, and is known by its height alone.
+ * Returns the number of blocks that the scanner has read on top of a block, including the block
+ * itself; 0 if the scanner has read no block or a different block at this height. Where finality is
+ * defined by depth, a head that an endpoint only reports does not count. A block that is too old to
+ * be stored (`BLOCKS_KEPT` of the scanner) was read before and is identified by its height only.
  */
 async function depthRead(
   database: Queryable,
@@ -48,21 +48,24 @@ async function depthRead(
 }
 
 /**
- * A transaction that sits in the mempool is sent again this often, in case that nodes forgot it.
+ * Number of checks after which a transaction in the mempool is broadcast again, in case nodes
+ * dropped it.
  */
 const REBROADCAST_ATTEMPTS = 20
 
 /**
- * CONFIRMING: looks the hash up, or several where one has replaced another; its kind books the end
- * at the chain's depth.
+ * CONFIRMING: queries the status of the transaction, or of all attempts if one has replaced
+ * another. At the chain's depth the kind books the result.
  */
 export async function confirm(services: Services, row: TransactionRow): Promise<void> {
   const kind = services.kinds[row.kind]
   const attempts = await liveAttempts(services.database, row)
   const { network, agreement, ...on } = services.networks.get(row.network)
-  // By another endpoint's head a block could be final that it does not have.
+  // All queries go to one endpoint: with the head of another endpoint, a block that this endpoint
+  // does not have could appear final.
   const client = await oneEndpoint(on.client)
-  // The head first: by one that came later a block would be final that has gone in between.
+  // The head is read first: with a head read later, a block that was reorganised in between could
+  // appear final.
   const tip = await client.tip()
   const { attempt: chain, status } = await findIncluded(services, row, attempts, client)
   if (status.state !== 'included') {
@@ -108,10 +111,10 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
     }))
   const final = isDeep && (await isVouched(true))
   const fee = status.fee ?? BigInt(chain.fee_max)
-  // Most looks find what is written down already, one block deeper.
+  // Most checks find what is already stored, one block deeper.
   if (!final && isNoted(chain, status, fee))
     return advance(services.database, row, { confirmations, last_error: null, run_in_ms: null })
-  // What is booked before it is final is vouched for too.
+  // Results that are booked before they are final also need the quorum.
   if (!final && kind.included && !(await isVouched(false)))
     return advance(services.database, row, { confirmations, run_in_ms: null })
   const key = await services.keys.get(row.workspace_id, network.curve)

@@ -3,16 +3,17 @@ import { lockedBalance } from '../ledger/post.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /**
- * What an account's own stake pays for, while several transactions are under way. Each notes in its
- * plan the points that it may use (`energy_counted`, `bandwidth_counted`), for the chain gives them
- * to whichever comes first; and those by which its own fuel was made smaller (`…_spared`). Together
- * they never rely on more than there is.
+ * Resource points that an account's own stake provides, while several transactions are pending.
+ * Each transaction stores in its plan the points that it may use (`energy_counted`,
+ * `bandwidth_counted`), because the chain assigns them to whichever transaction is executed first,
+ * and the points by which its fuel was reduced (`…_spared`). Together they never rely on more
+ * points than exist.
  */
 interface Points {
   energy: bigint
   bandwidth: bigint
 }
-/** `mark` changes with every transaction that begins or ends to count. */
+/** Points in use. `mark` changes whenever a transaction starts or stops counting on the stake. */
 export interface OwnPoints extends Points {
   mark: string
 }
@@ -22,7 +23,7 @@ export type Place = Pick<
   'id' | 'network' | 'source_id' | 'workspace_id' | 'fee_asset'
 >
 
-/** Points of the account's own stake that its other transactions under way count on. */
+/** Returns the points of the account's own stake on which its other pending transactions count. */
 export async function countedOn(database: Queryable, row: Place): Promise<OwnPoints> {
   const rows = await database.query<{ id: string; energy: string; bandwidth: string }>(
     `select id, coalesce(plan->>'energy_counted', '0') energy, coalesce(plan->>'bandwidth_counted', '0') bandwidth from transactions
@@ -41,8 +42,8 @@ export async function countedOn(database: Queryable, row: Place): Promise<OwnPoi
 }
 
 /**
- * Keeps other transactions of the account from counting on its stake until the database transaction
- * ends.
+ * Prevents other transactions of the account from counting on its stake until the database
+ * transaction ends.
  */
 export async function lockCounting(
   tx: Queryable,
@@ -57,16 +58,16 @@ export async function lockCounting(
 }
 
 /**
- * Under {@link lockCounting}: whether the same transactions count on the account's stake as when
- * this one was planned.
+ * Whether the same transactions count on the account's stake as when this one was planned. Call it
+ * under {@link lockCounting}.
  */
 export async function stillCounts(tx: Queryable, row: Place, mark: string): Promise<boolean> {
   return (await countedOn(tx, row)).mark === mark
 }
 
 /**
- * Whether a transfer whose fuel was made smaller relies on the resource that an unstake takes away;
- * later ones do not.
+ * Whether a pending transfer with reduced fuel relies on the resource that an unstake removes.
+ * Transfers planned later do not rely on it.
  */
 export async function othersRely(
   database: Queryable,

@@ -1,8 +1,8 @@
 import { ApiError } from '../errors.ts'
 
 /**
- * Why the database is held. `outdated`: the nodes know more than it; the operator must run the
- * reconciliation.
+ * Why the database is held. `outdated`: the signer nodes have records that the database lacks, and
+ * the operator must run the reconciliation.
  */
 export interface HoldReason {
   cause: 'comparing' | 'unheard' | 'outdated' | 'adopting' | 'adopted'
@@ -10,16 +10,17 @@ export interface HoldReason {
 }
 
 /**
- * A database that is older than the nodes' records must not go on working: it would hand out
- * addresses a second time, take change for deposits, and build on coins that are spent. Until it is
- * known to be complete nothing is written.
+ * Stops all writes until the database is known to be complete. With a database older than the
+ * signer nodes' records, the platform would assign addresses a second time, treat change as
+ * deposits and build on spent coins.
  */
 export class DatabaseHold {
   #held: HoldReason | null = null
   readonly #shortage: () => string | null
 
   /**
-   * @param shortage why nothing new is begun although nothing is held: what is under way goes on
+   * @param shortage returns why no new work is accepted although the database is not held, or null;
+   *   pending work continues
    */
   constructor(shortage: () => string | null = () => null) {
     this.#shortage = shortage
@@ -29,17 +30,17 @@ export class DatabaseHold {
     return this.#held
   }
 
-  /** Why nothing is written; null where everything goes on. */
+  /** Reason why nothing is written, or null if the database is not held. */
   get because(): string | null {
     return this.#held?.reason ?? null
   }
 
-  /** Why nothing new is begun, where there is no room for it. */
+  /** Reason why no new work is accepted, if storage space is short; otherwise null. */
   get shortage(): string | null {
     return this.#shortage()
   }
 
-  /** The records are being adopted: nothing else compares or works. */
+  /** Whether records are being adopted. No comparison or other work may run during that time. */
   get isAdopting(): boolean {
     return this.#held?.cause === 'adopting'
   }
@@ -48,15 +49,18 @@ export class DatabaseHold {
     this.#held = held
   }
 
-  /** @throws ApiError `UNAVAILABLE` while nothing is written */
+  /**
+   * Checks that the database is not held.
+   * @throws ApiError `UNAVAILABLE` while the database is held
+   */
   assertNone(): void {
     if (this.#held !== null)
       throw new ApiError('UNAVAILABLE', `nothing is changed now: ${this.#held.reason}`)
   }
 
   /**
-   * @throws ApiError `UNAVAILABLE` while nothing is written, and while there is no room for
-   *   anything new
+   * Checks that new work may be accepted.
+   * @throws ApiError `UNAVAILABLE` while the database is held or storage space is short
    */
   assertOpen(): void {
     this.assertNone()
@@ -66,8 +70,8 @@ export class DatabaseHold {
   }
 
   /**
-   * Marks that records are being adopted; afterwards the next comparison decides whether the
-   * database stays held.
+   * Marks the database as held while `work` adopts records. Afterwards the next comparison decides
+   * whether it stays held.
    */
   async during<T>(reason: string, work: () => Promise<T>): Promise<T> {
     this.#held = { cause: 'adopting', reason }

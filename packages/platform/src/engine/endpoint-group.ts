@@ -13,8 +13,8 @@ import { reasonOf } from '@custody/chains/reason'
 import type { Environment } from '../environment.ts'
 
 /**
- * One endpoint of a network, and how it is reached. `name`: its host, which may be shown and
- * logged; its URL may hold a key.
+ * One endpoint of a network and how to reach it. `name`: its host, which may be displayed and
+ * logged; its URL may contain a key.
  */
 export interface NamedEndpoint {
   name: string
@@ -22,97 +22,107 @@ export interface NamedEndpoint {
   fetch: Fetch
 }
 
-/** What is told of an endpoint whenever it changes. `height`: its head; null: not known. */
+/** State of an endpoint, reported whenever it changes. `height`: its head; null: unknown. */
 export interface EndpointState {
   isUp: boolean
   isInUse: boolean
   height: number | null
 }
 
-/** Told of a network's endpoints by name. */
+/** Receives state changes and warnings about a network's endpoints. */
 export interface EndpointWatch {
   changed(name: string, state: EndpointState): void
   warn(details: Record<string, unknown>, message: string): void
 }
 
 /**
- * Makes the clients of a network, one for each endpoint, and answers one that asks whichever of
- * them is up.
+ * Creates a client for each endpoint of a network, and returns a client that uses whichever
+ * endpoint is up.
  */
 export interface Endpoints {
   client<Client extends ChainClient>(make: (endpoint: RpcEndpoint, fetch: Fetch) => Client): Client
 }
 
-/** What one endpoint answered. */
+/** The response of one endpoint. */
 export interface Vote<Answer> {
   name: string
   answer: Answer
 }
 
 /**
- * Where an operator has set that several endpoints must show the same before money depends on it.
+ * Quorum of endpoints: exists if the operator requires several endpoints to agree before money
+ * depends on a response.
  */
 export interface Agreement {
-  /** How many endpoints must agree, two or more. */
+  /** Number of endpoints that must agree, at least two. */
   readonly quorum: number
   /**
-   * The answer of each endpoint that gives one, in their order. @throws RpcUnavailable where fewer
-   * than the quorum answer
+   * Yields the response of each endpoint that responds, in order of preference.
+   * @throws RpcUnavailable if fewer endpoints than the quorum respond
    */
   votes<Answer>(ask: (client: ChainClient) => Promise<Answer>): AsyncGenerator<Vote<Answer>>
   /**
-   * False where it was called with the same name seconds ago: what was not agreed on is not asked
-   * with each block.
-   * @param slower asked twice as long after each time, as nothing ends what one endpoint has made
-   *   up
+   * Returns false if it was called with the same name a few seconds ago, so that a missing
+   * agreement is not queried again with every block.
+   * @param slower doubles the interval with each query, for queries that could otherwise repeat
+   *   without end because one endpoint reports something that does not exist
    */
   isDue(name: string, slower?: boolean): boolean
   /**
-   * Leaves an endpoint aside for a while that showed what the others do not. @param client as
-   * `oneEndpoint` answered it
+   * Stops using an endpoint for a while because its response differs from those of the others.
+   * @param client a client returned by `oneEndpoint`
    */
   distrust(client: ChainClient, reason: string): void
 }
 
-/** A down endpoint is looked at again after so long, twice as long each time, and at most so. */
+/**
+ * Milliseconds until an endpoint that is down is tried again: initial value and maximum. The delay
+ * doubles with each failure.
+ */
 const RETRY_MS = 10_000
 const RETRY_MS_MAX = 300_000
-/** How often the heads of all endpoints are compared. */
+/** Interval at which the heads of all endpoints are compared, in milliseconds. */
 const LOOK_MS = 60_000
 /**
- * A head that stands still for so long while another endpoint goes on, and for so many blocks'
- * time, is out of order.
+ * An endpoint is out of order if its head has not advanced for this many milliseconds and for the
+ * time of this many blocks, while the head of another endpoint has.
  */
 const STILL_MS = 120_000
 const STILL_BLOCKS = 10
 /**
- * What was not agreed on is asked again after so long, where it may wait without end twice as long
- * each time, and at most so.
+ * Milliseconds until endpoints that did not agree are queried again: initial value and maximum. The
+ * delay doubles only for queries that could repeat without end.
  */
 const AGAIN_MS = 10_000
 const AGAIN_MS_MAX = 300_000
-/** How long an endpoint is left aside that showed what the others do not. */
+/**
+ * Time for which an endpoint is not used after its response differed from the others, in
+ * milliseconds.
+ */
 const DISTRUST_MS = 600_000
 
 interface Seat {
   readonly name: string
   readonly client: ChainClient
   probed: Promise<void> | null
-  /** It serves another network: it is never asked again. */
+  /** Whether the endpoint serves another network; it is then never used. */
   isForeign: boolean
   isUp: boolean
   failures: number
   retryAtMs: number
   head: { height: number; sinceMs: number } | null
   isLookedAt: boolean
-  /** Why it is down although it answers: its head stood still, or it showed what others did not. */
+  /**
+   * Why the endpoint is down although it responds: `still`: its head does not advance; `shown`: its
+   * response differed from the others.
+   */
   doubt: { kind: 'still' } | { kind: 'shown'; untilMs: number } | null
 }
 
 type Method = (...args: unknown[]) => Promise<unknown>
 
 /**
- * An endpoint that is to be asked no more for now, as opposed to one that answered with a refusal.
+ * Whether an error means that the endpoint is unavailable, as opposed to a response with a refusal.
  */
 const isAway = (error: unknown): boolean =>
   error instanceof RpcUnavailable &&
@@ -120,9 +130,9 @@ const isAway = (error: unknown): boolean =>
   !(error instanceof NoFeeEstimate)
 
 /**
- * The endpoints of one network, in the order of the operator's preference. The first that is up is
- * used; what it does not answer is asked of the next. One that fails, or whose head stands still
- * while another goes on, is down until it answers again.
+ * The endpoints of one network, in the operator's order of preference. The first endpoint that is
+ * up is used; a request that it does not answer goes to the next one. An endpoint that fails, or
+ * whose head does not advance while another's does, is down until it responds again.
  */
 export class EndpointGroup implements Endpoints {
   readonly #code: string
@@ -132,12 +142,12 @@ export class EndpointGroup implements Endpoints {
   readonly #environment: Pick<Environment, 'now'>
   readonly #watch: EndpointWatch
   #seats: Seat[] = []
-  /** The endpoint of each client of one view; null: it has asked nothing yet. */
+  /** The endpoint behind each single-endpoint client; null if it has not sent a request yet. */
   readonly #views = new WeakMap<ChainClient, () => Seat | null>()
-  /** When what was asked of several endpoints may be asked again. */
+  /** When each query to several endpoints may be repeated. */
   readonly #again = new Map<string, { atMs: number; afterMs: number }>()
   #lookedAtMs: number
-  /** When what is asked for no more was forgotten last. */
+  /** Time at which outdated entries of `#again` were last removed. */
   #forgotAtMs = 0
 
   constructor(o: {
@@ -193,7 +203,7 @@ export class EndpointGroup implements Endpoints {
     })
   }
 
-  /** Null where one endpoint's word is enough. */
+  /** Quorum of endpoints; null if the response of one endpoint is sufficient. */
   get agreement(): Agreement | null {
     if (this.#quorum < 2) return null
     return {
@@ -209,7 +219,7 @@ export class EndpointGroup implements Endpoints {
     }
   }
 
-  /** Place of the endpoint in use among those that were given. */
+  /** Index of the endpoint in use, in the configured order. */
   get inUse(): number {
     return Math.max(
       0,
@@ -219,7 +229,8 @@ export class EndpointGroup implements Endpoints {
 
   #isDue(name: string, slower: boolean): boolean {
     const now = this.#environment.now()
-    // What is not asked for any more has ended; a clock that was put back holds nothing up.
+    // Entries that are no longer queried expire. An entry far in the future is ignored, so that a
+    // clock that was set back does not block queries.
     const isOver = ({ atMs }: { atMs: number }) =>
       now > atMs + AGAIN_MS_MAX || atMs > now + AGAIN_MS_MAX
     if (Math.abs(now - this.#forgotAtMs) >= AGAIN_MS_MAX) {
@@ -249,7 +260,7 @@ export class EndpointGroup implements Endpoints {
     }
   }
 
-  /** A client of the endpoint that answers its first question, and of no other after that. */
+  /** Returns a client that sends all requests to the endpoint that answered the first one. */
   #view(of: ChainClient): ChainClient {
     let own: Seat | null = null
     const ask = (name: string, args: unknown[]): Promise<unknown> => {
@@ -281,7 +292,8 @@ export class EndpointGroup implements Endpoints {
   }
 
   /**
-   * Those that are up as they were given, then those whose turn to be looked at again comes first.
+   * Endpoints that are up, in the configured order, then the others by the time of their next
+   * retry.
    */
   get #order(): Seat[] {
     const there = this.#seats.filter(({ isForeign }) => !isForeign)
@@ -303,7 +315,7 @@ export class EndpointGroup implements Endpoints {
     for (const seat of this.#seats) this.#tell(seat)
   }
 
-  /** It answers. One that is doubted is not back by that. */
+  /** Marks an endpoint as up after a response, unless it is in doubt. */
   #up(seat: Seat): void {
     if (seat.doubt) return
     seat.failures = 0
@@ -315,8 +327,8 @@ export class EndpointGroup implements Endpoints {
 
   #down(seat: Seat, reason: string): void {
     const now = this.#environment.now()
-    // Questions that were under way together, and those that are asked of it as nobody else
-    // answers, fail once.
+    // Concurrent requests that fail together, and requests sent to a down endpoint because no other
+    // responds, count as one failure.
     if (seat.isUp || now >= seat.retryAtMs || seat.retryAtMs - now > RETRY_MS_MAX) {
       seat.retryAtMs = now + Math.min(RETRY_MS_MAX, RETRY_MS * 2 ** seat.failures)
       seat.failures++
@@ -338,7 +350,7 @@ export class EndpointGroup implements Endpoints {
     this.#tellAll()
   }
 
-  /** Once for each endpoint: one that serves another network must not be asked for anything. */
+  /** Checks once per endpoint that it serves the right network, before any other request. */
   #probed(seat: Seat): Promise<void> {
     seat.probed ??= seat.client.probe().catch((error: unknown) => {
       seat.probed = null
@@ -355,7 +367,7 @@ export class EndpointGroup implements Endpoints {
     return seat.probed
   }
 
-  /** What one endpoint answers; a failure to answer counts against it. */
+  /** Sends a request to one endpoint; a missing response counts as a failure of the endpoint. */
   async #try<Answer>(seat: Seat, ask: (client: ChainClient) => Promise<Answer>): Promise<Answer> {
     this.#lookAround()
     try {
@@ -369,7 +381,7 @@ export class EndpointGroup implements Endpoints {
     }
   }
 
-  /** What the first endpoint answers that does; refusals are answers. */
+  /** Returns the response of the first endpoint that responds; a refusal is a response. */
   async #ask<Answer>(ask: (client: ChainClient, seat: Seat) => Promise<Answer>): Promise<Answer> {
     let failed: unknown = new RpcUnavailable(
       `${this.#code}: none of its endpoints serves the network`,
@@ -410,8 +422,8 @@ export class EndpointGroup implements Endpoints {
   }
 
   /**
-   * All are asked: one of another network is to be found before it is needed. @throws where none
-   * serves the network
+   * Probes all endpoints, so that one that serves another network is found before it is needed.
+   * @throws if no endpoint serves the network
    */
   async #probe(): Promise<void> {
     const probed = await Promise.allSettled(
@@ -422,8 +434,8 @@ export class EndpointGroup implements Endpoints {
   }
 
   /**
-   * To all that are up, so that a transaction spreads although one of them keeps it. What one
-   * accepts is accepted.
+   * Sends a transaction to all endpoints that are up, so that it propagates even if one of them
+   * does not forward it. It counts as accepted if one endpoint accepts it.
    */
   async #broadcast(raw: string): Promise<BroadcastResult> {
     const up = this.#order.filter(({ isUp }) => isUp)
@@ -449,8 +461,9 @@ export class EndpointGroup implements Endpoints {
   }
 
   /**
-   * A transaction is given up only where the quorum proves that it is dead, and nobody shows it.
-   * One that proves nothing may be behind, or keep too little, and holds nobody up by that.
+   * Returns true only if the quorum proves that the transaction is dead and no endpoint reports it.
+   * An endpoint that cannot prove it may lag behind or keep too little history; it does not prevent
+   * the result.
    */
   async #isDead(args: unknown[]): Promise<boolean> {
     const isDead = (client: ChainClient) => call(client, 'isDead', args) as Promise<boolean>
@@ -468,7 +481,7 @@ export class EndpointGroup implements Endpoints {
     return dead >= this.#quorum
   }
 
-  /** One that finds it is enough; that there is none the quorum says. */
+  /** Returns the transaction if one endpoint finds it; null requires the quorum. */
   async #findSigned(args: unknown[]): Promise<Signed | null> {
     const find = (client: ChainClient) =>
       call(client, 'findSigned', args) as ReturnType<ResignedClient['findSigned']>
@@ -477,7 +490,7 @@ export class EndpointGroup implements Endpoints {
     return null
   }
 
-  /** Now and then looks at each endpoint's head, beside whatever is asked: nobody waits for it. */
+  /** Checks the heads of the endpoints from time to time, in the background of other requests. */
   #lookAround(): void {
     const now = this.#environment.now()
     const isTime = now < this.#lookedAtMs || now - this.#lookedAtMs >= LOOK_MS
@@ -539,8 +552,8 @@ function call(client: ChainClient, name: string, args: unknown[]): Promise<unkno
 }
 
 /**
- * Answers of one endpoint alone, where they must be of one view of the chain. One that fails is not
- * replaced in between.
+ * Returns a client that uses a single endpoint, for queries that need one consistent view of the
+ * chain. If the endpoint fails, no other takes its place.
  */
 export const oneEndpoint = async (client: ChainClient): Promise<ChainClient> =>
   (await client.oneEndpoint?.()) ?? client

@@ -6,8 +6,8 @@ import type { Services } from './services.ts'
 type Included = Extract<TransactionStatus, { state: 'included' }>
 
 /**
- * Whether two endpoints tell the same of a transaction: its block, and its outcome. A fee counts
- * where both tell it.
+ * Whether two endpoints report the same block and outcome of a transaction. Fees are compared only
+ * if both report one.
  */
 const isSame = (a: Included, b: Included): boolean =>
   a.blockHash === b.blockHash &&
@@ -17,10 +17,12 @@ const isSame = (a: Included, b: Included): boolean =>
   a.staking?.withdrawn === b.staking?.withdrawn
 
 /**
- * Whether so many endpoints show a transaction in its block with its outcome as the network's
- * operator wants (`quorum`), and with `isFinal` each calls that block final. One to which it is in
- * no block, or not final, yet is only behind. False without asking where it was asked a moment ago.
- * @param client who showed the status: left aside where so many agree on another final one
+ * Whether at least `quorum` endpoints report a transaction in its block with its outcome, and with
+ * `isFinal` each of them reports the block as final. An endpoint that does not report it in a block
+ * or as final only lags behind. Returns false without querying if the same hash was queried a
+ * moment ago.
+ * @param client the client that reported the status; its endpoint is distrusted if a quorum agrees
+ *   on another final status
  */
 export async function isConfirmedByQuorum(
   services: Services,
@@ -44,7 +46,8 @@ export async function isConfirmedByQuorum(
   let count = 0
   const others: { answer: Included; count: number }[] = []
   const votes = agreement.votes(async (each) => {
-    // The head first: by one that came later a block would be final that has gone in between.
+    // The head is read first: with a head read later, a block that was reorganised in between could
+    // appear final.
     const tip = isFinal ? await each.tip() : null
     const answer = await each.status(hash, expected)
     return answer.state !== 'included' || (tip && answer.height > finalAt(network, tip, tip.height))

@@ -14,8 +14,8 @@ interface Expiring {
 }
 
 /**
- * Accounts have no sequence and wallets no coins: a transaction that died cannot be followed by
- * another that excludes it.
+ * Whether the chain has neither nonces nor coins, so that no later transaction can exclude one that
+ * has expired.
  */
 export const nothingExcludes = ({ network }: Chain): boolean => traitsOf(network).nothingExcludes
 
@@ -23,9 +23,10 @@ const AGAIN =
   'it expired before the chain included it; the amount is back, and it can be sent again as a new transfer'
 
 /**
- * Gives a signed transaction up whose time is over and which the chain proves to be absent. The
- * transfer is built again on the same sequence or the same coins, which excludes the first; on
- * chains that know neither it fails. Answers false where the transaction may still be included.
+ * Gives up a signed transaction that has expired and that the chain proves to be absent. The
+ * transfer is built again with the same nonce or the same coins, which excludes the first
+ * transaction; on chains that have neither, the transfer fails.
+ * @returns false if the transaction may still be included
  */
 export async function buryDead(
   services: Services,
@@ -41,7 +42,7 @@ export async function buryDead(
     Number(dead.valid_until),
   )
   if (other) {
-    // The nodes may have signed the message twice, and the signature that we do not hold was
+    // The signer nodes may have signed the message twice, and the signature that we do not have was
     // published: the payment was made.
     const found = { transaction: row.id, hash: dead.hash, found: other.hash }
     services.log.error(
@@ -64,7 +65,8 @@ export async function buryDead(
     return true
   }
   const kind = services.kinds[row.kind]
-  // For a transfer that was adopted without its caller's request the nodes would sign nothing more.
+  // The signer nodes sign nothing more for a transfer that was adopted without its caller's
+  // request.
   const again =
     (kind.isAskedFor?.(row) ?? true) && (!nothingExcludes(chain) || kind.retriesFailure === true)
   services.log.warn(
@@ -77,14 +79,14 @@ export async function buryDead(
       where workspace_id = $2 and id = $1`,
       [dead.id, row.workspace_id],
     )
-    // The dead transaction's change will never be made.
+    // The expired transaction's change will never exist.
     await tx.query(
       `update utxos set spendable = false, block_height = null
        where workspace_id = $3 and network = $1 and txid = $2 and origin = 'change'`,
       [row.network, dead.hash, row.workspace_id],
     )
-    // On chains where nothing excludes the dead transaction the nodes sign no other for this
-    // transfer.
+    // On chains where nothing excludes the expired transaction, the signer nodes sign no other
+    // transaction for this transfer.
     if (!again)
       return startFailing(
         services,

@@ -12,9 +12,9 @@ import { ASKED_FOR, planned, type State, type TransactionRow } from './transacti
 const RETURN_RETRY_MS = 30_000
 
 /**
- * Begins the end of a transaction that was never signed. A withdrawal is voided at the nodes before
- * `failed` is shown, so that a hostile platform cannot use the request again after the caller has
- * paid by other means.
+ * Starts the failure of a transaction that was never signed. A withdrawal is voided at the signer
+ * nodes before it is reported as `failed`, so that a hostile platform cannot reuse the request
+ * after the caller has paid in another way.
  */
 export async function startFailing(
   services: Services,
@@ -22,7 +22,7 @@ export async function startFailing(
   row: TransactionRow,
   reason: string,
 ): Promise<void> {
-  // The return of lent energy never fails for good: it is tried until the stake is back.
+  // The return of delegated energy never fails permanently: it is retried until the stake is back.
   if (services.kinds[row.kind].retriesFailure) {
     return advance(tx, row, {
       state: 'QUEUED',
@@ -38,13 +38,16 @@ export async function startFailing(
 }
 
 /**
- * States that a cancellation ends at once. In FUELING it waits for the fuel, so that the books know
- * where that lies.
+ * States that a cancellation ends immediately. In FUELING the cancellation waits for the fuel, so
+ * that the ledger knows where the fuel is.
  */
 const ENDED_BY_CANCEL = new Set(['CREATED', 'SCREENING', 'AML_HELD', 'QUEUED', 'SIGNING'])
 const CANCELLED = 'it was cancelled before it was signed; the amount is back'
 
-/** Ends a transfer that the caller takes back before anything was signed for it. */
+/**
+ * Ends a transfer that the caller cancelled before anything was signed for it.
+ * @returns whether the transfer was ended
+ */
 export async function cancelUnsigned(
   services: Services,
   row: TransactionRow,
@@ -56,8 +59,8 @@ export async function cancelUnsigned(
 }
 
 /**
- * What names a transfer to the nodes: its caller's request, its place among a rule's forwards, or
- * (where it was adopted) its id.
+ * Returns what identifies a transfer to the signer nodes: the caller's request, its position among
+ * a rule's forwards, or (if it was adopted) its id.
  */
 function voidedBy(row: TransactionRow): Parameters<typeof voidIntent>[1] {
   if (row.plan.rule_id !== undefined) return { forward: { rule: row.plan.rule_id, id: row.id } }
@@ -67,16 +70,16 @@ function voidedBy(row: TransactionRow): Parameters<typeof voidIntent>[1] {
 }
 
 /**
- * Hashes of signed transactions that need not stop a failing transfer: those that died on the
- * chain, steps that are done, and the transfer's fuel, which went to an address of ours and has
- * books of its own. Anything else may still move money.
+ * Selects the hashes of signed transactions that do not prevent a transfer from failing: expired
+ * ones, completed staking steps, and the transfer's fuel, which went to a platform address and is
+ * booked separately. Any other signed transaction may still move money.
  */
 const HARMLESS = `select hash from chain_transactions where workspace_id = $2 and hash is not null and transaction_id = any(array(
     select $1::uuid union select id from transactions where workspace_id = $2 and parent_id = $1 and source_type = 'GAS_TANK'
     union select fuel_id from fuel_parts where workspace_id = $2 and transaction_id = $1))
   and (transaction_id <> $1 or state in ('EXPIRED', 'VOID') or step is not null and state = 'CONFIRMED')`
 
-/** VOIDING → FAILED, once two nodes hold the void. */
+/** VOIDING → FAILED, once two signer nodes have stored the void. */
 export async function voidAndFail(services: Services, row: TransactionRow): Promise<void> {
   const harmless = await services.database.query<{ hash: string }>(HARMLESS, [
     row.id,
@@ -88,8 +91,8 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
     harmless.map(({ hash }) => hash),
   )
   if (outcome.signed.length > 0 && row.plan.cancel) {
-    // The nodes finished the signature just before: the transfer goes on, and its cancellation
-    // competes with it on the chain.
+    // The signer nodes completed the signature just before the void. The transfer continues, and
+    // its cancellation competes with it on the chain.
     const built = await services.database.one(
       `select 1 from chain_transactions where workspace_id = $2 and transaction_id = $1 and state = 'BUILT'`,
       [row.id, row.workspace_id],
@@ -104,8 +107,8 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
     }
   }
   if (outcome.signed.length > 0) {
-    // The nodes have signed for this request and this database does not know it: an old backup.
-    // Money may have moved.
+    // The signer nodes have signed for this request but this database does not have the signature,
+    // probably because an old backup was restored. Money may have moved.
     services.log.error(
       { transaction: row.id, hashes: outcome.signed },
       'the signer nodes hold a signature that this database does not know; reconcile by hand',
@@ -132,8 +135,8 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
 }
 
 /**
- * Ends a transfer as failed: frees the coins of its unsigned and dead attempts, and its kind gives
- * every reservation back.
+ * Marks a transfer as failed: releases the coins of its unsigned and expired attempts and, through
+ * its kind, every reservation.
  */
 async function finish(
   services: Services,
@@ -168,7 +171,7 @@ async function finish(
     [row.id, tx.now(), row.workspace_id],
   )
   const state: State = row.plan.cancel ? 'CANCELLED' : (ending.state ?? 'FAILED')
-  // A transfer that never reached a chain has cost nothing.
+  // A transfer that never reached a chain has no fee.
   const end = {
     state,
     status: 'failed' as const,

@@ -1,17 +1,20 @@
 import { parseAmount, traitsOf, type LevelRates, type Network } from '@custody/chains'
 import { DEFAULT_LEVEL, type FeeLevel } from './chain.ts'
 
-/** A caller's fee rate in the chain's own integer. @throws ChainError on surplus decimals */
+/**
+ * Converts a caller's fee rate to the chain's integer unit.
+ * @throws ChainError if it has too many decimals
+ */
 export function feeRateInteger(network: Network, text: string): bigint {
   return parseAmount(text, traitsOf(network).feeRateDecimals)
 }
 
-/** The rate of the level that a caller chose, or of the usual one. `level` as a row keeps it. */
+/** Returns the rate of the chosen level, or of the default level if `level` is null. */
 function levelRate(rates: LevelRates, level: string | null): bigint {
   return rates[(level as FeeLevel | null) ?? DEFAULT_LEVEL]
 }
 
-/** The rate that is asked for: the caller's own, else that of the level. */
+/** Returns the caller's own fee rate if there is one, otherwise the rate of the level. */
 export async function chosenRate(
   { network, rates }: { network: Network; rates(): Promise<LevelRates> },
   feeRate: string | null,

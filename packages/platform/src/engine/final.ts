@@ -1,9 +1,9 @@
 import type { ChainTip, Network } from '@custody/chains'
 
 /**
- * The highest block that is final once those up to `read` were read. Where depth decides, blocks
- * that an endpoint only tells of bury nothing; where the chain says what is final and its endpoint
- * does not, nothing is.
+ * Returns the height of the highest final block once blocks up to `read` have been read. Where
+ * finality is defined by depth, blocks that an endpoint only reports do not count. Where the chain
+ * itself defines finality but the endpoint does not report it, no block is final.
  */
 export const finalAt = ({ confirmations }: Network, tip: ChainTip, read: number): number =>
   tip.finalHeight ?? (confirmations === null ? 0 : read - confirmations + 1)

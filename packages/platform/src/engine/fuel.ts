@@ -6,10 +6,7 @@ import type { TransactionRow } from './transaction.ts'
 
 const FUELLED = new Set(['FUELING'])
 
-/**
- * FUELING: once what was taken of the tank is booked at the source address, the transaction itself
- * is built.
- */
+/** FUELING: builds the transaction once its fuel is booked at the source address. */
 export async function awaitFuel(services: Services, row: TransactionRow): Promise<void> {
   const fails = (reason: string) =>
     services.database.transaction((tx) => startFailing(services, tx, row, reason))
@@ -25,7 +22,7 @@ export async function awaitFuel(services: Services, row: TransactionRow): Promis
   const fuel = await services.tanks.arrived(services, row)
   if (fuel === 'waits') {
     await advance(services.database, row, { waits: 'GAS_TANK', run_in_ms: null })
-    // Fuel that came while this was under way could not wake it.
+    // Fuel that arrived during this step could not wake the transaction, so it is checked again.
     if ((await services.tanks.arrived(services, row)) !== 'waits')
       await wakeOne(services.database, row.workspace_id, row.id)
     return

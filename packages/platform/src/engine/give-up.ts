@@ -4,7 +4,10 @@ import type { TransactionRow } from './transaction.ts'
 import { refuse, type Replacement } from './replacement.ts'
 import { freeChange, liveAttempts } from './attempts.ts'
 
-/** Gives a replacement up that cannot be made: the waiting transaction goes on waiting. */
+/**
+ * Gives up a replacement that cannot be made. The pending transaction continues to wait for a
+ * block.
+ */
 export async function giveUp(
   services: Services,
   row: TransactionRow,

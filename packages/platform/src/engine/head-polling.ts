@@ -1,35 +1,35 @@
 import type { Environment } from '../environment.ts'
 
 /**
- * A chain's head is looked at this often in the time of one of its blocks; and at least every 30
- * seconds.
+ * Number of times that a chain's head is read per block time, and the longest pause in
+ * milliseconds.
  */
 const LOOKS_PER_BLOCK = 10
 const PAUSE_MS_MAX = 30_000
-/** At most this long where the day's requests would not last. */
+/** Longest pause while saving requests because the daily limit would not last, in milliseconds. */
 const SAVING_MS_MAX = 60_000
 const DAY_MS = 86_400_000
-/** What a day allows may be used so much earlier: an hour's worth. */
+/** Part of the daily limit that may be used early, as a time in milliseconds: one hour's worth. */
 const SAVED_MS = 3_600_000
 
 /**
- * How often a network's head is looked at: by how fast its blocks come, and more seldom as the
- * requests of this process use up what the endpoint's plan allows. Only looking waits. Blocks that
- * are there are all read, and transfers ask what they need: a chain whose blocks alone cost more
- * than the plan is not slowed below them.
+ * Decides how often a network's head is polled: depending on its block time, and less often as this
+ * process uses up the request limit of the endpoint's plan. Only polling is slowed down. All
+ * existing blocks are still read and transfers query what they need, so a chain whose blocks alone
+ * exceed the plan is not slowed further.
  */
 export class HeadPolling {
-  /** What a day allows; null: no limit was configured. */
+  /** Daily request limit; null: no limit was configured. */
   readonly perDay: number | null
   readonly #blockMs: number | undefined
   readonly #environment: Pick<Environment, 'now'>
-  /** Requests that may be made at once; below zero where more were made. */
+  /** Number of requests available now; negative if more were sent than allowed. */
   #left: number
   #at: number
 
   /**
-   * @param blockMs the usual time between two blocks; absent: blocks come on command, and the
-   *   head is looked at as often as may be
+   * @param o.blockMs usual time between two blocks; absent: blocks are created on command, and the
+   *   head is polled as often as possible
    */
   constructor(o: {
     blockMs: number | undefined
@@ -54,20 +54,24 @@ export class HeadPolling {
     this.#at = now
   }
 
-  /** Tells of one request. */
+  /** Counts one request. */
   asked(): void {
     if (this.perDay === null) return
     this.#refill()
-    // What is overdrawn is owed for an hour at most: a burst does not slow the next day.
+    // The deficit is limited to one hour's worth, so that a burst does not slow down the next day.
     this.#left = Math.max(-this.#most, this.#left - 1)
   }
 
-  /** Milliseconds between two looks at the head. @param leastMs the platform's own pause */
+  /**
+   * Returns the milliseconds between two reads of the head.
+   * @param leastMs the platform's own minimum pause
+   */
   pauseMs(leastMs: number): number {
     const usual = Math.max(leastMs, Math.min(PAUSE_MS_MAX, (this.#blockMs ?? 0) / LOOKS_PER_BLOCK))
     if (this.perDay === null) return usual
     this.#refill()
-    // All the pause while half is left, the longest when nothing is.
+    // The usual pause while at least half is left, rising to the longest pause when nothing is
+    // left.
     const lacking = Math.min(1, Math.max(0, 1 - this.#left / (this.#most / 2)))
     return usual + Math.max(0, SAVING_MS_MAX - usual) * lacking
   }

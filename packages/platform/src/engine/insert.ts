@@ -3,8 +3,8 @@ import type { Queryable } from '../database/pool.ts'
 import type { Plan, StateOf, TransactionKind, TransactionRow } from './transaction.ts'
 
 /**
- * A transaction as its maker knows it: columns that are absent have the table's default. Due at
- * once, unless `next_run_at` says otherwise.
+ * A transaction to insert; absent columns have the table's default. It is due immediately unless
+ * `next_run_at` says otherwise.
  */
 export interface NewTransaction<K extends TransactionKind> {
   id: string
@@ -16,11 +16,11 @@ export interface NewTransaction<K extends TransactionKind> {
   parent_id?: string | null
   asset: string
   network: string
-  /** Smallest unit. */
+  /** Amount in the asset's smallest unit. */
   amount: bigint
   fee?: bigint
   fee_asset: string
-  /** Millionths of a USD. */
+  /** Value in millionths of a US dollar. */
   amount_usd?: bigint | null
   source_type: string
   source_id: string | null
@@ -36,9 +36,9 @@ export interface NewTransaction<K extends TransactionKind> {
   fee_level?: string | null
   plan?: Plan<K>
   created_at?: Date
-  /** When it was last changed: when it was made. */
+  /** Time of the last change; defaults to the time of creation. */
   updated_at?: Date
-  /** Null: nothing is due. */
+  /** Time of the next step; null: no step is due. */
   next_run_at?: Date | null
 }
 
@@ -61,8 +61,8 @@ const record = (
 }
 
 /**
- * Writes a transaction. @throws a database error with code 23505 where its id, or an index of its
- * kind, is taken
+ * Inserts a transaction.
+ * @throws a database error with code 23505 if its id or a unique key of its kind already exists
  */
 export async function insertTransaction<K extends TransactionKind>(
   tx: Queryable,
@@ -74,7 +74,7 @@ export async function insertTransaction<K extends TransactionKind>(
   return written as TransactionRow
 }
 
-/** The same, where there may be one already: undefined then. */
+/** Inserts a transaction unless it already exists; returns undefined in that case. */
 export async function insertUnlessThere<K extends TransactionKind>(
   tx: Queryable,
   row: NewTransaction<K>,
@@ -82,7 +82,7 @@ export async function insertUnlessThere<K extends TransactionKind>(
   return tx.one<TransactionRow>('select * from write_transaction($1, true)', [record(tx, row)])
 }
 
-/** One unsigned or signed transaction of a chain. Amounts in the smallest native unit. */
+/** One unsigned or signed chain transaction. Amounts in the smallest native unit. */
 export interface NewChainTransaction {
   id: string
   workspace_id: string
@@ -96,15 +96,16 @@ export interface NewChainTransaction {
   valid_until: number | null
   /** Staking: which call of its transaction this is. */
   step: string | null
-  /** The first of the attempts that this one replaces, and the replacement that asked for it. */
+  /** The first attempt that this one replaces, and the replacement that requested it. */
   replaces: string | null
   replacement_id: string | null
-  /** Recovery alone: the signed bytes that the nodes' records hold. */
+  /** Recovery only: the signed bytes from the signer nodes' records. */
   signed?: { raw: string; hash: string; at: Date }
 }
 
 /**
- * The one place where a row of `chain_transactions` is made: the next attempt of its transaction.
+ * Inserts a row of `chain_transactions` as the next attempt of its transaction; no other code
+ * inserts such rows.
  */
 export async function insertChainTransaction(
   tx: Queryable,

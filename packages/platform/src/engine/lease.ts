@@ -4,14 +4,17 @@ import { reasonFor, type WaitCode } from './waiting.ts'
 import { ASKED_FOR, type Plan, type State, type TransactionRow } from './transaction.ts'
 
 /**
- * For so long a row is left to the worker that took it; while it works on it, it says so again. One
- * that dies is followed after this.
+ * Duration of a worker's lease on a row, in milliseconds. A worker renews the lease while it works.
+ * If the worker dies, another takes the row after this time.
  */
 export const LEASE_MS = 20_000
-/** Said again after this time. */
+/** Interval at which leases are renewed, in milliseconds. */
 export const RENEW_MS = 5000
 
-/** Another worker took the row, because this one was too slow: nothing may be written any more. */
+/**
+ * Thrown when another worker has taken the row because this one was too slow; nothing more may be
+ * written.
+ */
 export class LeaseLost extends Error {
   constructor(id: string) {
     super(`lease of ${id} was lost`)
@@ -19,10 +22,10 @@ export class LeaseLost extends Error {
   }
 }
 
-/** Takes up to `limit` due transactions, each for this worker alone. */
+/** Leases up to `limit` due transactions for this worker. */
 export async function claim(services: Services, limit: number): Promise<TransactionRow[]> {
   return services.database.query<TransactionRow>(
-    // Materialized: what is taken under a limit is looked for once, however it is joined.
+    // Materialized, so that the limited subquery runs only once, whichever join plan PostgreSQL chooses.
     `with mine as materialized (
        select workspace_id, id from transactions where next_run_at <= $3 and (lease_until is null or lease_until < $3)
        order by next_run_at limit $1 for update skip locked
@@ -34,7 +37,7 @@ export async function claim(services: Services, limit: number): Promise<Transact
   )
 }
 
-/** Holds what these tokens stand for longer, with what was taken beside it. */
+/** Extends the leases with these tokens, including rows that were leased together with them. */
 export async function renew(
   { database }: Pick<Services, 'database'>,
   tokens: readonly string[],
@@ -45,13 +48,16 @@ export async function renew(
   )
 }
 
-/** Changes that a step writes; a field that is absent stays. */
+/** Changes that a step writes; an absent field stays unchanged. */
 export interface Change {
   state?: State
   status?: 'pending' | 'confirmed' | 'failed'
   failure_reason?: string | null
   last_error?: string | null
-  /** What it waits for until its next step; absent or null: nothing that its caller need know. */
+  /**
+   * What the transaction waits for until its next step; absent or null: nothing that its caller
+   * needs to know.
+   */
   waits?: WaitCode | null
   hash?: string
   confirmations?: number
@@ -60,7 +66,7 @@ export interface Change {
   plan?: Plan
   confirmed_at?: Date
   /**
-   * Milliseconds until the next step; null: a wake-up from elsewhere, with a slow poll as fallback.
+   * Milliseconds until the next step; null: another event wakes it, with a slow poll as fallback.
    */
   run_in_ms?: number | null
 }
@@ -78,7 +84,10 @@ const COLUMNS = [
 ] as const
 const FALLBACK_POLL_MS = 15_000
 
-/** Writes a step's outcome and gives the lease back. Throws {@link LeaseLost}. */
+/**
+ * Writes the result of a step and releases the lease.
+ * @throws LeaseLost if another worker has taken the row
+ */
 export async function advance(tx: Queryable, row: TransactionRow, change: Change): Promise<void> {
   const values: unknown[] = [
     row.id,
@@ -100,7 +109,7 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
   const code = change.waits ?? null
   if (code === null) sets.push('waiting = null')
   else {
-    // The time stays as long as the code does.
+    // `since` stays unchanged as long as the code does.
     const waiting = { code, reason: reasonFor(code), since: tx.now().toISOString() }
     values.push(code, JSON.stringify(waiting))
     sets.push(
@@ -117,8 +126,8 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
     sets.push(`next_run_at = $4::timestamptz + $${values.length} * interval '1 millisecond'`)
   }
   if (change.state !== undefined && change.state !== row.state) sets.push('attempts = 0')
-  // The event of a change is written by the same statement. Terminal states have events of their
-  // own, with the whole transaction.
+  // The same statement writes the event of a change. Terminal states have their own events, which
+  // contain the whole transaction.
   const isTold =
     ASKED_FOR.has(row.kind) &&
     change.state !== undefined &&
@@ -148,8 +157,8 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
 }
 
 /**
- * Makes a transaction due now that waits for something which has happened; one that a worker holds
- * is left to it.
+ * Makes a transaction due now because the event it was waiting for has happened. A leased row is
+ * left to its worker.
  */
 export async function wakeOne(tx: Queryable, workspace: string, id: string | null): Promise<void> {
   await tx.query(
@@ -159,8 +168,7 @@ export async function wakeOne(tx: Queryable, workspace: string, id: string | nul
 }
 
 /**
- * Makes the oldest transaction of a wallet due now that waits to be built: coins have come that it
- * may spend.
+ * Makes the oldest queued transaction of a wallet due now, because new coins are available for it.
  */
 export async function wakeBuilding(
   tx: Queryable,
@@ -176,12 +184,13 @@ export async function wakeBuilding(
   )
 }
 
-/** Of `transactions`, in SQL: whether it was sent and waits for its chain to move. */
+/** SQL condition on `transactions`: the transaction was sent and waits for new blocks. */
 export const AWAITS_CHAIN = `status = 'pending' and state in ('CONFIRMING', 'BROADCASTING') and lease_token is null and next_run_at is not null`
 
 /**
- * Makes the sent transactions of a network due now: its chain has moved. What waits for fuel is
- * woken when that is booked: a crowd behind one tank would else be asked anew at every block.
+ * Makes the sent transactions of a network due now, after a new block. Transactions that wait for
+ * fuel are not included: they are woken when the fuel is booked, because otherwise all transactions
+ * waiting for one tank would be checked again with every block.
  */
 export async function wake(tx: Queryable, network: string): Promise<void> {
   await tx.query(

@@ -1,18 +1,21 @@
 /**
- * A loop that fails for so long is reported: an endpoint that is away for a moment is not worth a
- * word.
+ * Milliseconds for which a loop must fail before it is reported. Short interruptions of an endpoint
+ * are not reported.
  */
 const REPORTED_MS = 120_000
 const REASON_MAX = 300
 
-/** `since`: Unix milliseconds of the first failure in a row. `reason`: of the last one. */
+/**
+ * `since`: Unix time in milliseconds of the first consecutive failure. `reason`: reason of the
+ * latest failure.
+ */
 export interface FailingLoop {
   loop: string
   since: number
   reason: string
 }
 
-/** Which loops of this process fail, since when, and why. */
+/** Tracks which loops of this process fail, since when and why. */
 export class LoopHealth {
   readonly #failing = new Map<string, FailingLoop>()
 
@@ -21,12 +24,13 @@ export class LoopHealth {
   }
 
   failed(loop: string, reason: string, now: number): void {
-    // Endpoints' words are part of a reason, and it is printed in terminals and pages.
+    // Reasons include text from endpoints and are printed in terminals and pages, so control
+    // characters are removed.
     const plain = reason.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').slice(0, REASON_MAX)
     this.#failing.set(loop, { loop, since: this.#failing.get(loop)?.since ?? now, reason: plain })
   }
 
-  /** The loops that have failed for minutes, the longest first. */
+  /** Returns the loops that have failed for at least `REPORTED_MS`, the longest failure first. */
   failing(now: number): FailingLoop[] {
     return [...this.#failing.values()]
       .filter(({ since }) => now - since >= REPORTED_MS)
@@ -34,7 +38,7 @@ export class LoopHealth {
   }
 }
 
-/** One sentence for a loop that fails. */
+/** Describes a failing loop in one sentence. */
 export function failingLine({ loop, since, reason }: FailingLoop, now: number): string {
   return `${loop} has failed for ${Math.max(0, Math.round((now - since) / 60_000))} min: ${reason}`
 }

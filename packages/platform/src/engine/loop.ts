@@ -3,32 +3,38 @@ import { Notifier } from '../ledger/notifier.ts'
 import { LoopHealth } from './loop-health.ts'
 import type { Services } from './services.ts'
 
-/** A step function that is called again and again; true: there is more to do at once. */
+/**
+ * A step function that is called repeatedly. It returns true if there is more to do immediately.
+ */
 export interface Loop {
   name: string
   everyMs: number
   /**
-   * Whether `run` would find something to do, as an expression of SQL in which $1 is the time; it
-   * may be true too often, never too seldom. Such a loop is not run while there is nothing to do:
-   * one statement asks for all of them.
+   * SQL expression that tells whether `run` has something to do; $1 is the current time. It may be
+   * true unnecessarily, but must not be false while there is work. A loop with this expression does
+   * not run while it has nothing to do: one statement checks all such loops.
    */
   due?: string
-  /** Rung where this process has made something due: `run` is called at once. */
+  /**
+   * Notifier that is rung when this process has made something due; `run` is then called
+   * immediately.
+   */
   bell?: Notifier
   run(signal: AbortSignal): Promise<boolean>
 }
 
 const BACKOFF_MAX_MS = 15_000
 /**
- * Where nothing was due and no bell rang for so long, it is asked less often what is: what this
- * process makes due rings.
+ * Milliseconds without due work or a ring after which the database is checked less often, and the
+ * interval of these checks. A notifier rings for work that this process creates.
  */
 const QUIET_AFTER_MS = 10_000
 const QUIET_MS = 1000
 
 /**
- * Runs loops until the signal; an error is logged, and the loop goes on after a growing pause.
- * @param health is told of each failure, and of each success
+ * Runs loops until the signal is aborted. An error is logged, and the loop continues after a
+ * growing pause.
+ * @param health records each failure and success
  */
 export async function runLoops(
   services: Services,
@@ -74,18 +80,17 @@ export async function runLoops(
 }
 
 /**
- * Asks for all loops that wait whether something is due to them, in one statement, as often as the
- * most impatient of them would ask for itself: most of what an idle platform did was to ask for
- * each alone.
+ * Checks in one statement whether any waiting loop has something due, at the shortest interval of
+ * all loops. Before, an idle platform spent most of its time checking each loop separately.
  */
 class Lookout {
   readonly #services: Services
   readonly #bells: ReadonlyMap<Loop, Notifier>
   readonly #loops: readonly Loop[]
   readonly #everyMs: number
-  /** Those that wait, and since when. */
+  /** Waiting loops and the time since which each waits. */
   readonly #waiting = new Map<Loop, number>()
-  /** Rung when a loop goes on. */
+  /** Rung when a loop continues. */
   readonly #moved: Notifier
   #movedAt: number
 
@@ -100,7 +105,10 @@ class Lookout {
     this.#movedAt = services.environment.now()
   }
 
-  /** Resolves when something is due to a loop, when its bell is rung, or with the signal. */
+  /**
+   * Resolves when something is due for the loop, when its notifier is rung, or when the signal is
+   * aborted.
+   */
   async wait(loop: Loop, signal: AbortSignal): Promise<void> {
     this.#waiting.set(loop, this.#services.environment.now())
     await this.#bells.get(loop)?.wait(null, signal)
@@ -110,9 +118,9 @@ class Lookout {
   }
 
   /**
-   * Until it is asked again: soon, or where all is quiet and this process alone makes work, a
-   * little later, unless something moves. After a move it is as long as ever until the next
-   * question.
+   * Waits until the next check: the usual interval, or longer if nothing has happened for a while
+   * and only this process creates work. Any activity ends the additional wait; then the usual
+   * interval applies.
    */
   async #pause(signal: AbortSignal): Promise<void> {
     const { environment, settings } = this.#services
@@ -129,14 +137,13 @@ class Lookout {
     if (this.#loops.length === 0) return
     let isAway = false
     const terms = this.#loops.map(({ due }, at) => `case when (${due}) then ${at} end`)
-    // The time has its place also where no loop asks for it: PostgreSQL refuses a value that has
-    // none.
+    // Uses $1 even if no loop does: PostgreSQL rejects a parameter whose type it cannot determine.
     const text = `select concat_ws(' ', ${terms.join(', ')}) due where $1::timestamptz is not null`
     while (!signal.aborted) {
       await this.#pause(signal)
       if (signal.aborted || this.#waiting.size === 0) continue
-      // Where the database cannot be asked all are due: each tells of that as it does alone, and
-      // waits the longer for it.
+      // If the database cannot be queried, all loops count as due: each of them then reports the
+      // failure and backs off by itself.
       const row = await database
         .one<{ due: string }>(text, [database.now()])
         .catch((error: unknown) => {
@@ -149,7 +156,7 @@ class Lookout {
         })
       isAway = !row
       const due = row ? row.due.split(' ').filter(Boolean).map(Number) : this.#loops.keys()
-      // A turn that comes a little early is better than one that is missed for a millisecond.
+      // Running a loop slightly early is better than skipping it for a millisecond.
       const now = environment.now() + this.#everyMs / 2
       for (const at of due) {
         const loop = this.#loops[at] as Loop

@@ -18,7 +18,10 @@ export class Networks {
     return this.#chains.has(code)
   }
 
-  /** @throws ApiError `NETWORK_UNAVAILABLE` where the network has no endpoint */
+  /**
+   * Returns the chain of a network.
+   * @throws ApiError `NETWORK_UNAVAILABLE` if the network has no endpoint
+   */
   get(code: string): Chain {
     const found = this.#chains.get(code)
     if (!found)
@@ -30,7 +33,10 @@ export class Networks {
     return this.get(code).client
   }
 
-  /** @throws where the network has no staking */
+  /**
+   * Returns the staking operations of a network.
+   * @throws if the network has no staking
+   */
   stakes(code: string): Stakes {
     return stakesOf(this.get(code))
   }

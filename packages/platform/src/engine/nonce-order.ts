@@ -5,23 +5,23 @@ import { advance, wakeOne } from './lease.ts'
 import { maySubmit, markSubmitted, submitWithoutNonce, requeue } from './submission.ts'
 import type { TransactionRow } from './transaction.ts'
 
-/** Of whom an account is, and on which network. */
+/** Owner and network of an account. */
 type Owned = Pick<TransactionRow, 'network' | 'workspace_id'>
 
-/** A transaction's place in its account's order; null where its network knows none. */
+/** A transaction's account and nonce; null if its network has none. */
 interface Place {
   account: string | null
   nonce: string | null
 }
 
-/** Before the lock of any row of `chain_transactions`. */
+/** Locks an account. Must be called before locking any row of `chain_transactions`. */
 export const lockAccount = (tx: Queryable, network: string, account: string) =>
   tx.query('select 1 from signing_accounts where network = $1 and address = $2 for update', [
     network,
     account,
   ])
 
-/** {@link lockAccount} of an account that may be new. */
+/** Calls {@link lockAccount} for an account that may not exist yet. */
 export async function openAccount(tx: Queryable, network: string, account: string): Promise<void> {
   await tx.query(
     'insert into signing_accounts (network, address) values ($1, $2) on conflict do nothing',
@@ -31,8 +31,8 @@ export async function openAccount(tx: Queryable, network: string, account: strin
 }
 
 /**
- * The lowest number from `$3` on that no transaction of ours holds. What was given up before any
- * signature holds none.
+ * Selects the lowest nonce, starting at `$3`, that none of our transactions uses. Transactions that
+ * were given up before any signature do not use theirs.
  */
 const LOWEST_FREE = `select coalesce(
   (select $3::bigint where not exists (
@@ -45,8 +45,8 @@ const LOWEST_FREE = `select coalesce(
    order by c.nonce limit 1))::text nonce`
 
 /**
- * The lowest free nonce of an account, whose lock is held. @param mined the next that the chain
- * would take
+ * Returns the lowest free nonce of an account. The caller holds the account's lock.
+ * @param mined the next nonce that the chain accepts
  */
 export async function lowestFree(
   tx: Queryable,
@@ -64,9 +64,9 @@ export async function lowestFree(
 }
 
 /**
- * Condition for a transaction that may take another number: no node has seen it, and it goes on to
- * be signed. One whose earlier attempt was signed and died keeps its number: the nodes would sign
- * no other.
+ * SQL condition for a transaction whose nonce may change: it was not submitted to any signer node
+ * and is going to be signed. A transaction with an earlier attempt that was signed and expired
+ * keeps its nonce, because the nodes would not sign another.
  */
 const MOVABLE = `c.workspace_id = $3 and c.network = $1 and c.account = $2 and c.state = 'BUILT' and c.replaces is null
   and c.shown_at is null
@@ -74,7 +74,7 @@ const MOVABLE = `c.workspace_id = $3 and c.network = $1 and c.account = $2 and c
   and not exists (select 1 from chain_transactions e 
     where e.workspace_id = c.workspace_id and e.transaction_id = c.transaction_id and e.hash is not null)`
 
-/** Whether a transaction waits that will take the number of one that was given up. */
+/** Whether a waiting transaction will take the nonce of one that was given up. */
 export async function isGapClosing(
   tx: Queryable,
   { network, workspace_id: workspace }: Owned,
@@ -89,8 +89,8 @@ export async function isGapClosing(
 }
 
 /**
- * A transaction's place. `before`: a lower number is not signed yet. `held`: how many numbers from
- * the last settled one on are taken.
+ * A transaction's position in the nonce order. `before`: a lower nonce is not signed yet. `held`:
+ * the number of nonces used between the last settled one (`floor`) and this one.
  */
 interface Standing {
   unsigned: UnsignedTransaction
@@ -102,11 +102,14 @@ interface Standing {
 }
 
 /**
- * What is noted as shown to the nodes and may be shown now; null where the transaction waits, has
- * taken another's place, or may not be shown, and comes again. The nodes sign the nonces of an
- * account in their order: asking earlier would cost a refusal each time, and the signing of the one
- * before wakes it. A number that was given up is taken by the last transaction that no node has
- * seen: what a node may have signed keeps its place, for nothing else would exclude it there.
+ * Marks a transaction as submitted to the signer nodes and returns its unsigned bytes; returns null
+ * if the transaction must wait, another transaction takes the free nonce, or the transaction may
+ * not be submitted and is requeued.
+ *
+ * The nodes sign the nonces of an account in order: an earlier submission would be refused, and
+ * signing the previous transaction wakes this one. The nonce of a transaction that was given up is
+ * taken by the last transaction that was not submitted to any node. A transaction that a node may
+ * have signed keeps its nonce, because nothing else would exclude it.
  */
 export async function placeToSign(
   services: Services,
@@ -120,8 +123,8 @@ export async function placeToSign(
     const result = await services.database.transaction(
       async (tx): Promise<UnsignedTransaction | 'waits' | 'gap'> => {
         const isAllowed = await maySubmit(services, tx, row)
-        // Under the account's lock: either the waking comes after this, or the one before is seen
-        // as signed.
+        // Under the account's lock, either the wake-up comes after this statement, or the previous
+        // transaction is seen as signed.
         await lockAccount(tx, row.network, account)
         const standing = await standingOf(tx, row, account, built.id)
         if (!standing) throw new Error('SIGNING without an unsigned transaction')
@@ -148,8 +151,8 @@ export async function placeToSign(
           await advance(tx, row, { waits: 'EARLIER_TRANSFER', last_error: null, run_in_ms: null })
           return 'waits'
         }
-        // It keeps its number, as a node may have signed it; a gap below is another's to close: the
-        // nodes refuse this one until then.
+        // The transaction keeps its nonce, as a node may have signed it. Another transaction closes
+        // a gap below it; the nodes refuse this one until then.
         if (standing.shown) return standing.unsigned
         await markSubmitted(tx, row, built.id)
         return moved ?? standing.unsigned
@@ -190,9 +193,10 @@ const isContiguous = ({ nonce, floor, held }: Standing): boolean =>
   (BigInt(nonce) <= BigInt(floor) || BigInt(held) === BigInt(nonce) - BigInt(floor))
 
 /**
- * Gives the lowest free number to the last transaction of the account that no node has seen and
- * that goes on to be signed. Answers its bytes where that is this one, `another`, or null where
- * there is no gap.
+ * Assigns the lowest free nonce to the last unsubmitted transaction of the account that is going to
+ * be signed.
+ * @returns the new unsigned bytes if that is this transaction, `another` if it is a different one,
+ *   null if there is no gap
  */
 async function closeGap(
   services: Services,
@@ -225,8 +229,8 @@ async function closeGap(
 }
 
 /**
- * Makes the transaction with the next nonce due, in the same commit that signs or gives up the one
- * before.
+ * Makes the transaction with the next nonce due, in the same commit that signs or gives up the
+ * previous one.
  */
 export async function wakeNextNonce(
   tx: Queryable,

@@ -3,9 +3,9 @@ import { post, type Posting } from '../ledger/post.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /**
- * Postings of a fee that another wallet of the sub-account pays: what it held for it less the fee
- * is free again. Empty where no other wallet pays.
- * @param fee what the chain took, smallest unit of the fee asset
+ * Returns the postings of a fee that another wallet of the sub-account pays; the reserved amount
+ * minus the fee becomes available again. Empty if no other wallet pays.
+ * @param fee fee charged by the chain, in the smallest unit of the fee asset
  */
 export function otherWalletPostings(row: TransactionRow, fee: bigint): Posting[] {
   if (row.plan.fee_wallet === undefined) return []
@@ -18,7 +18,7 @@ export function otherWalletPostings(row: TransactionRow, fee: bigint): Posting[]
   ]
 }
 
-/** Gives what another wallet held for the fee of a transaction that failed back to it. */
+/** Releases another wallet's reservation for the fee of a failed transaction. */
 export async function releaseOtherWallet(tx: Queryable, row: TransactionRow): Promise<void> {
   if (row.plan.fee_wallet !== undefined)
     await post(tx, 'fee-release', row.id, otherWalletPostings(row, 0n))

@@ -1,26 +1,28 @@
 import { createHash } from 'node:crypto'
 
-/** A flat body, whatever the order of its fields. */
+/**
+ * Returns the SHA-256 hash of a flat request body, in hex, independent of the order of its fields.
+ */
 export const hashPayload = (body: object): string =>
   createHash('sha256')
     .update(JSON.stringify(body, Object.keys(body).sort()))
     .digest('hex')
 
 /**
- * Stands in place of a payload's hash for a transaction that was adopted from the nodes' records:
- * its request is lost.
+ * Placeholder for the payload hash of a transaction that was adopted from the signer nodes'
+ * records, because its request is lost.
  */
 export const ADOPTED_PAYLOAD = 'adopted'
 
 /**
- * Stands in place of a payload's hash for a request whose fields cannot be read: it equals none
- * that is stored.
+ * Placeholder for the payload hash of a request whose fields cannot be read. It never equals a
+ * stored hash.
  */
 export const UNREADABLE_PAYLOAD = 'unreadable'
 
 /**
- * Whether a `sequence_id` comes again with the payload of its first use; true where that payload is
- * lost.
+ * Whether a repeated `sequence_id` has the same payload as its first use; true if the first payload
+ * is lost.
  */
 export const isSamePayload = (known: string | undefined, payloadHash: string): boolean =>
   known === payloadHash || known === ADOPTED_PAYLOAD

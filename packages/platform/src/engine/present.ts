@@ -20,7 +20,7 @@ const TYPES: Record<TransactionKind, string> = {
   LEND_BACK: 'EnergyReturn',
 }
 
-/** Kinds by their public type. */
+/** Transaction kinds by their public type. */
 export const KIND_OF_TYPE = new Map(
   Object.entries(TYPES).map(([kind, type]) => [type, kind as TransactionKind]),
 )
@@ -75,8 +75,8 @@ export const transactionShape = z
   .meta({ id: 'Transaction' })
 
 /**
- * As it is read now. Events and the answer that made a transaction are kept as they were written,
- * and say nothing of its waiting.
+ * A transaction as it is read now. Events and creation responses are stored as they were written
+ * and do not include `waiting`.
  */
 export const transactionNowShape = transactionShape
   .extend({
@@ -86,7 +86,10 @@ export const transactionNowShape = transactionShape
   })
   .meta({ id: 'TransactionNow' })
 
-/** The public shape of a transaction. `fee` is the estimate until it is confirmed. */
+/**
+ * Converts a transaction to its public shape. `fee` is the estimate until the transaction is
+ * confirmed.
+ */
 export function presentTransaction(row: TransactionRow, registry: Registry) {
   const decimals = registry.asset(row.asset)?.decimals ?? 0
   const feeDecimals = registry.asset(row.fee_asset)?.decimals ?? 0
@@ -104,7 +107,7 @@ export function presentTransaction(row: TransactionRow, registry: Registry) {
     destination_id: row.destination_id,
     address_tag: row.address_tag,
     status: row.status,
-    // A deposit that screening holds is shown with the state that a held transfer has.
+    // A deposit held by screening is shown with the same state as a held transfer.
     sub_status: row.state === 'FROZEN' ? 'AML_HELD' : row.state,
     confirmations: row.confirmations,
     memo: row.memo ?? '',
@@ -116,8 +119,8 @@ export function presentTransaction(row: TransactionRow, registry: Registry) {
       : null,
     voids: row.status === 'failed' ? (row.voids ?? []) : [],
     created_at: row.created_at.toISOString(),
-    // An event is made of a row that was read before the statement that set `updated_at`: it was
-    // updated no earlier than confirmed.
+    // An event is created from a row that was read before `updated_at` was set, so `updated_at` is
+    // at least `confirmed_at`.
     updated_at: (row.confirmed_at && row.confirmed_at > row.updated_at
       ? row.confirmed_at
       : row.updated_at
@@ -126,7 +129,9 @@ export function presentTransaction(row: TransactionRow, registry: Registry) {
   }
 }
 
-/** The public shape of a transaction that was read from the database now. */
+/**
+ * Converts a transaction that was just read from the database to its public shape, with `waiting`.
+ */
 export function presentNow(row: TransactionRow, registry: Registry) {
   return {
     ...presentTransaction(row, registry),

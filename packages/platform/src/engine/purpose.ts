@@ -4,7 +4,8 @@ import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /**
- * Under whose authority a transaction, or what replaces it, asks the nodes to sign: its kind knows.
+ * Returns the purpose that authorises the signer nodes to sign a transaction or its replacement, as
+ * determined by its kind.
  */
 export async function askPurpose(
   services: Services,

@@ -3,8 +3,8 @@ import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /**
- * A transaction has come to its end: it is counted, and its trace is whole. Where the commit that
- * ends it fails, it is noted again: this is for watching, not for books.
+ * Records the end of a transaction in metrics and traces. If the commit that ends the transaction
+ * fails, the end is recorded again; the numbers are for monitoring, not for accounting.
  */
 export function recordEnd(
   services: Services,

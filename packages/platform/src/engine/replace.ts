@@ -17,19 +17,24 @@ interface Built {
   nonce: string | null
 }
 
-/** Begins the replacement that was asked for a waiting transaction; false where none was. */
+/**
+ * Starts the requested replacement of a pending transaction; returns false if none was requested.
+ */
 export async function startReplacing(services: Services, row: TransactionRow): Promise<boolean> {
   if (!(await openReplacement(services.database, row))) return false
   await advance(services.database, row, { state: 'REPLACING', last_error: null, run_in_ms: 0 })
   return true
 }
 
-/** REPLACING → BROADCASTING with another signed transaction, or back to what waits. */
+/**
+ * REPLACING → BROADCASTING, with a new signed transaction or, if the replacement is given up, with
+ * the pending one.
+ */
 export async function replace(services: Services, row: TransactionRow): Promise<void> {
   const replacement = await openReplacement(services.database, row)
   if (!replacement) return advance(services.database, row, { state: 'BROADCASTING', run_in_ms: 0 })
-  // A forward has no caller's request that could allow a higher fee: the platform alone chooses its
-  // price.
+  // A forward has no caller's request that could allow a higher fee; the platform alone chooses its
+  // fee.
   if (isForward(row) && replacement.kind === 'SPEED_UP')
     return giveUp(services, row, replacement, NO_REPLACEMENT)
   const built = await services.database.one<Built>(
@@ -50,8 +55,8 @@ async function buildReplacement(
   if (!replaceable) return giveUp(services, row, replacement, whyFinal(network))
   const attempts = await liveAttempts(services.database, row)
   const { status } = await findIncluded(services, row, attempts)
-  // Fuel that is under way for the replacement is waited for all the same, so that the books know
-  // where it lies.
+  // Fuel that was already sent for the replacement is awaited even then, so that the ledger knows
+  // where it is.
   if (status.state === 'included' && replacement.state !== 'FUELING') {
     return giveUp(services, row, replacement, 'a block holds the transaction already')
   }
@@ -69,7 +74,7 @@ async function buildReplacement(
   }
   const ask = (fuelled: boolean) => replaceable.prepare(row, asset, wanted, attempts, fuelled)
   let prepared = await ask(replacement.state === 'FUELING')
-  // Rates may rise between the asking and the reserving: only what was reserved is ever paid.
+  // Rates may rise between the estimate and the reservation; only the reserved amount is ever paid.
   while (prepared.kind === 'dearer') {
     const more =
       overCap(services, network, prepared.worst) ??
@@ -88,7 +93,8 @@ async function signReplacement(
   replacement: Replacement,
   built: Built,
 ): Promise<void> {
-  // What it takes the place of is signed already: nothing holds it back any more.
+  // The transaction being replaced is already signed, so nothing prevents submitting the
+  // replacement.
   await markSubmitted(services.database, row, built.id)
   const outcome = await signBuilt(services, row, built, replacement)
   if (outcome.kind === 'unavailable') {
@@ -108,7 +114,7 @@ async function signReplacement(
   const { signed, decoded, nodes } = outcome
   await services.database.transaction(async (tx) => {
     await noteSigned(tx, row.workspace_id, built.id, signed, nodes)
-    // What returns to the wallet lies in the change output, or in the only one of a cancellation.
+    // The amount returned to the wallet is the change output, or the only output of a cancellation.
     const returned = decoded.change
       ? { ...decoded.change, output: built.unsigned.change?.output ?? 0 }
       : services.networks.get(row.network).coins &&

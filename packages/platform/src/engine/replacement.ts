@@ -8,10 +8,7 @@ type Owned = Pick<TransactionRow, 'id' | 'workspace_id'>
 
 export type ReplacementKind = 'SPEED_UP' | 'CANCEL' | 'AUTO'
 
-/**
- * A row of `replacements`: a speed-up or cancellation that is to take a waiting transaction's
- * place.
- */
+/** A row of `replacements`: a speed-up, cancellation or automatic bump of a pending transaction. */
 export interface Replacement {
   id: string
   workspace_id: string
@@ -56,8 +53,8 @@ export async function refuse(
 }
 
 /**
- * A cancellation by another signed request of the owner than his cancellation; nothing where a
- * replacement is under way.
+ * Opens a cancellation that another signed request of the owner implies, such as the deletion of a
+ * rule. Does nothing if a replacement is in progress.
  */
 export async function openCancellation(
   tx: Queryable,
@@ -93,8 +90,8 @@ async function writeReplacement(tx: Queryable, o: Asked): Promise<boolean> {
     ],
   )
   if (written.length === 0) return false
-  // Before anything is signed a cancellation ends the transfer itself: every step looks at this
-  // first.
+  // Before anything is signed, a cancellation ends the transfer itself: every step checks
+  // `plan.cancel` first.
   await tx.query(
     `update transactions set plan = case when $2 then plan || jsonb_build_object('cancel', $3::text) else plan end, next_run_at = $4
      where workspace_id = $5 and id = $1 and status = 'pending'`,
@@ -104,9 +101,9 @@ async function writeReplacement(tx: Queryable, o: Asked): Promise<boolean> {
 }
 
 /**
- * Notes what the caller asked for, within a database transaction of its own, and lets a worker do
- * it.
- * @throws ApiError `REPLACEMENT_PENDING` where another one is under way
+ * Stores a caller's requested replacement, within the caller's database transaction, for a worker
+ * to process.
+ * @throws ApiError `REPLACEMENT_PENDING` if another replacement is in progress
  */
 export async function requestReplacement(tx: Queryable, asked: Asked): Promise<void> {
   if (await writeReplacement(tx, asked)) return
@@ -115,11 +112,11 @@ export async function requestReplacement(tx: Queryable, asked: Asked): Promise<v
   throw new ApiError('REPLACEMENT_PENDING', message, { field: 'id' })
 }
 
-/** Why nothing takes the place of a signed transaction, where a chain is not `replaceable`. */
+/** Explains why a signed transaction cannot be replaced on a chain that is not `replaceable`. */
 export const whyFinal = ({ name }: Network): string =>
   `${name} has no way to replace a transaction that is signed`
 
-/** States in which nothing has been signed for a transfer yet. */
+/** States in which nothing has been signed for a transfer. */
 export const UNSIGNED_STATES: ReadonlySet<string> = new Set([
   'CREATED',
   'SCREENING',
@@ -128,5 +125,5 @@ export const UNSIGNED_STATES: ReadonlySet<string> = new Set([
   'FUELING',
   'SIGNING',
 ])
-/** States in which signed bytes wait for a block. */
+/** States in which a signed transaction waits for a block. */
 export const WAITING_STATES: ReadonlySet<string> = new Set(['SIGNED', 'BROADCASTING', 'CONFIRMING'])

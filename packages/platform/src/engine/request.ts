@@ -3,8 +3,8 @@ import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /**
- * A caller's request as the nodes take it, with the newest receipts: they arrive after the row was
- * made.
+ * Returns a caller's request in the form that the signer nodes accept, with the latest receipts,
+ * which may arrive after the row was inserted.
  */
 export async function receiptsOf(
   { database }: Services,

@@ -10,21 +10,21 @@ import { maySubmit } from './submission.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /**
- * A built transaction that is signed together with the one before it, leased for the worker that
- * has that one.
+ * A built transaction that is signed in the same session as the previous one, leased by the same
+ * worker.
  */
 export interface Follower {
   row: TransactionRow
   built: { id: string; unsigned: UnsignedTransaction }
-  /** Nobody has shown it to a node before. */
+  /** Whether the transaction was never submitted to a signer node before. */
   isNew: boolean
 }
 
 /**
- * Takes the payments of the account that wait behind one, number after number, for the worker that
- * has it: they are signed in one session. They count as shown once this returns: a node may have
- * signed any of them, whatever becomes of this process.
- * @param head the chain transaction that is shown already, before all of them
+ * Leases the payments with consecutive nonces that wait behind a transaction of the account, so
+ * that all are signed in one session. Once this returns they count as submitted: a node may have
+ * signed any of them, even if this process stops.
+ * @param head the chain transaction before them, which is already submitted
  */
 export async function takeFollowers(
   services: Services,
@@ -51,8 +51,8 @@ export async function takeFollowers(
        order by c.nonce for update of t skip locked`,
       [head.id, RUN_MAX, row.kind, row.workspace_id],
     )
-    // Whatever is missing between two numbers waits for something: what stands behind it is not
-    // signed before it.
+    // A transaction missing between two nonces is waiting for something; those behind it must not
+    // be signed before it.
     const run = waiting.filter(({ ahead }, at) => Number(ahead) === at + 1)
     if (run.length === 0) return []
     const rows = await tx.query<TransactionRow>(
@@ -79,8 +79,9 @@ export async function takeFollowers(
 }
 
 /**
- * From here on they keep their numbers. Under the account's lock, as where another would take the
- * place of one that was given up. Answers those up to the first that may not be shown.
+ * Marks followers as submitted; from then on they keep their nonces. Uses the account's lock, like
+ * the code that reassigns the nonce of a transaction that was given up.
+ * @returns the followers before the first one that may not be submitted
  */
 async function show(
   services: Services,
@@ -111,7 +112,7 @@ async function show(
   })
 }
 
-/** Those up to the first that may not be signed now; the others wait for their turn. */
+/** Returns the followers before the first one that may not be signed now; releases the others. */
 async function keepReady(services: Services, taken: readonly Follower[]): Promise<Follower[]> {
   const ready: Follower[] = []
   for (const follower of taken) {
@@ -125,10 +126,10 @@ async function keepReady(services: Services, taken: readonly Follower[]): Promis
 }
 
 /**
- * Gives followers back unsigned; the signing of the one before wakes the next. One that was held
- * back has no lease of ours any more.
- * @param isUntouched no node has begun to sign: those that were shown for the first time may take
- *   other numbers again
+ * Releases the leases of unsigned followers; signing the previous transaction wakes the next one. A
+ * follower that was held back no longer has our lease.
+ * @param isUntouched whether no node has started to sign; followers that were submitted for the
+ *   first time may then change their nonces again
  */
 export async function letGo(
   database: Queryable,
@@ -161,19 +162,19 @@ export async function letGo(
   )
 }
 
-/** One of a run, be it the first. */
+/** A transaction of a run, including the first one. */
 export type Member = Pick<Follower, 'row' | 'built'>
 
-/** What the nodes have made of a run. */
+/** Result of signing a run. */
 export type Together =
   | { kind: 'signed'; nodes: [number, number]; signed: SignedTransaction[] }
   | { kind: 'unavailable'; message: string; isUntouched: boolean }
-  /** Number `at` is refused, for now or for good; null: nobody knows which. */
+  /** The transaction at index `at` is refused, temporarily or permanently; null: unknown which. */
   | { kind: 'refused'; at: number | null; isUntouched: boolean }
 
 /**
- * Asks the nodes to sign payments of one account in one session, and assembles and verifies each
- * here as well.
+ * Requests signatures for payments of one account in one session, then assembles and verifies each
+ * transaction locally as well.
  */
 export async function signTogether(
   services: Services,
@@ -191,7 +192,7 @@ export async function signTogether(
     orders.push({ purpose: await askPurpose(services, row), unsigned: built.unsigned })
   const startMs = services.environment.now()
   const outcome = await signRun(services, workspace?.name as string, orders, account)
-  // The session is told of in the trace of the first; the others say where.
+  // The trace of the first transaction contains the session; the others refer to it.
   const told = { together_with: first.row.id, payments: run.length, outcome: outcome.kind }
   for (const { row } of run.slice(1))
     notePart(row.id, 'signing', told, startMs, services.environment.now())
@@ -199,8 +200,8 @@ export async function signTogether(
     const { isUntouched } = outcome
     const at = outcome.kind === 'refused' ? outcome.body['at'] : outcome.at
     const place = typeof at === 'number' && at >= 0 && at < run.length ? at : null
-    // A budget of one sub-account, say, that is used up for now: those before it do not wait with
-    // it.
+    // Only one payment is refused for now, for example because the budget of its sub-account is
+    // used up. The payments before it must not wait.
     const isOfOne = outcome.kind === 'refused' || (place !== null && place > 0)
     return isOfOne
       ? { kind: 'refused', isUntouched, at: place }

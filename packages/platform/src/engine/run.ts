@@ -14,17 +14,22 @@ import type { State, TransactionRow } from './transaction.ts'
 import { codeOf } from './waiting.ts'
 
 const CONCURRENCY = 16
-/** While requests keep this process busy; during a burst of them no step is begun. */
+/**
+ * Number of concurrent steps while requests keep this process busy. During a burst of requests no
+ * step is started.
+ */
 const CONCURRENCY_LEAST = 2
 const RETRY_MIN_MS = 500
-/** Longest pause before a step that failed is tried again. */
+/** Longest pause before a failed step is retried, in milliseconds. */
 export const RETRY_MAX_MS = 30_000
-/** A lease is given back, or has been another's, by then. */
+/**
+ * Milliseconds for which releasing a lease is retried. By then it is released or another worker has
+ * taken it.
+ */
 const GIVE_BACK_MS = 90_000
 
 /**
- * What is done next in each state of an outgoing transaction; a kind may have states and steps of
- * its own.
+ * The step for each state of an outgoing transaction. A kind may have states and steps of its own.
  */
 const STEPS: Partial<Record<State, Step>> = {
   QUEUED: build,
@@ -37,7 +42,10 @@ const STEPS: Partial<Record<State, Step>> = {
   VOIDING: voidAndFail,
 }
 
-/** One step of one leased transaction. An error leaves the state as it is and tries again later. */
+/**
+ * Runs one step of a leased transaction. An error leaves the state unchanged, and the step is
+ * retried later.
+ */
 export async function runStep(services: Services, row: TransactionRow): Promise<void> {
   const { kind, asset, network, state, attempts } = row
   await inTrace(row.id, state.toLowerCase(), { kind, asset, network, attempts }, () =>
@@ -81,8 +89,8 @@ async function doStep(services: Services, row: TransactionRow): Promise<void> {
 }
 
 /**
- * Gives the lease back; while the database is away, again and again, or the row would wait for its
- * lease to end.
+ * Releases the lease. Retries while the database is unreachable, because the row would otherwise
+ * wait until its lease expires.
  */
 async function giveBack(services: Services, row: TransactionRow, change: Change): Promise<void> {
   const until = services.environment.now() + GIVE_BACK_MS
@@ -96,9 +104,12 @@ async function giveBack(services: Services, row: TransactionRow, change: Change)
   }
 }
 
-/** The worker's loop: keeps up to 16 steps under way, fewer while requests want the processor. */
+/**
+ * Creates the worker's loop. It keeps up to 16 steps in progress, fewer while requests need the
+ * processor.
+ */
 export function transactionLoop(services: Services): Loop {
-  /** What is under way, with the token of its lease. */
+  /** Steps in progress, with the tokens of their leases. */
   const running = new Map<Promise<void>, string | null>()
   let renewedAt = services.environment.now()
   const keep = async () => {
@@ -110,7 +121,8 @@ export function transactionLoop(services: Services): Loop {
   }
   return {
     name: 'transactions',
-    // What other processes make due is found by asking; this one rings.
+    // Work created by other processes is found by polling; for work of this process the notifier
+    // rings.
     everyMs: 250,
     due: 'exists (select 1 from transactions where next_run_at <= $1 and (lease_until is null or lease_until < $1))',
     bell: services.work,

@@ -18,9 +18,9 @@ import type { Replacement } from './replacement.ts'
 import type { Plan, StateOf, TransactionKind, TransactionRow } from './transaction.ts'
 
 /**
- * `ready`: POST /transaction would be accepted. `signing`: what was accepted would also be signed.
- * `attended`: a worker and a scanner are there, so that it would be worked on and confirmed.
- * `checks`: why not, part by part.
+ * `ready`: POST /transaction would be accepted. `signing`: accepted transfers would also be signed.
+ * `attended`: a worker and a scanner are running, so transfers would be processed and confirmed.
+ * `checks`: the reasons, by component.
  */
 export interface Readiness {
   ready: boolean
@@ -30,8 +30,8 @@ export interface Readiness {
 }
 
 /**
- * What a handler or worker may use; made once at start. A room above the engine adds its own part
- * by declaration (`declare module`), so that this file imports none of them.
+ * Dependencies of handlers and workers, created once at start. A module above the engine adds its
+ * own part by declaration merging (`declare module`), so that this file does not import it.
  */
 export interface Services {
   settings: Settings
@@ -45,12 +45,12 @@ export interface Services {
   addresses: Addresses
   metrics: Metrics
   log: Logger
-  /** Rung when events are committed in this process: they are to be published. */
+  /** Rung when this process has committed events that must be published. */
   outbox: Notifier
-  /** Rung when something is committed in this process that may make a transaction due. */
+  /** Rung when this process has committed something that may make a transaction due. */
   work: Notifier
   pressure: LoadMonitor
-  /** Tells when events were published. */
+  /** Notifies when events have been published. */
   feed: Feed
   hold: DatabaseHold
   kinds: Kinds
@@ -58,19 +58,23 @@ export interface Services {
   forwards: Forwards
   invoices: Invoices
   readiness(): Promise<Readiness>
-  /** Speaks to the local chains' control face; null on mainnet. */
+  /** Sends a command to the control API of the local chains; null on mainnet. */
   devnet: ((command: Record<string, unknown>) => Promise<Record<string, unknown>>) | null
 }
 
-/** Finds and makes the platform's own addresses. */
+/** Finds and creates the platform's own addresses. */
 export interface Addresses {
-  /** A sub-account's, as wallet creation stored them. Outside of database transactions only. */
+  /**
+   * Return a sub-account's addresses as wallet creation stored them. Must not be called inside
+   * database transactions.
+   */
   omnibus(network: Network, owner: Owner): Promise<string>
   change(network: Network, owner: Owner): Promise<string>
   /**
-   * Commits where the scan of a network starts, once, before an address on it is stored.
-   * @throws ApiError `NETWORK_UNAVAILABLE` where the chain cannot be asked: an address would be
-   *   handed out that no scan watches
+   * Commits the height at which the scan of a network starts, once, before an address on it is
+   * stored.
+   * @throws ApiError `NETWORK_UNAVAILABLE` if the chain cannot be queried, because an address would
+   *   be assigned that no scan covers
    */
   startScan(network: Network): Promise<void>
 }
@@ -80,9 +84,12 @@ export type Step<K extends TransactionKind = TransactionKind> = {
   does(services: Services, row: TransactionRow<K>): Promise<void>
 }['does']
 
-/** How a transaction's last chain transaction ended. `staking`: what Tron tells of a call. */
+/**
+ * Result of a transaction's last chain transaction. `staking`: what Tron reports about a staking
+ * call.
+ */
 export interface Outcome {
-  /** Smallest unit of the fee asset. */
+  /** Fee in the smallest unit of the fee asset. */
   fee: bigint
   succeeded: boolean
   cancelled: boolean
@@ -91,8 +98,8 @@ export interface Outcome {
 }
 
 /**
- * What a block shows of a transaction. `feeMax` is the most that its bytes name; the fee of a chain
- * below may come on top.
+ * A transaction's result in a block. `feeMax` is the maximum fee that its bytes allow; on rollups
+ * the L1 fee may be added to it.
  */
 export interface Included {
   fee: bigint
@@ -101,7 +108,7 @@ export interface Included {
   final: boolean
 }
 
-/** How a transaction that failed is shown, where it is not as usual. */
+/** How a failed transaction is reported, where it differs from the default. */
 interface Ending<K extends TransactionKind = TransactionKind> {
   state?: 'PARTIAL'
   reason?: string
@@ -110,35 +117,39 @@ interface Ending<K extends TransactionKind = TransactionKind> {
 }
 
 /**
- * What a kind of transaction means: one object a kind, in its product's folder. It sees the states
- * and the plan of its own kind alone. "It" below is a transaction of that kind.
+ * Behaviour of one kind of transaction: one object per kind, in its product's folder. It only
+ * handles the states and the plan of its own kind. "It" below is a transaction of that kind.
  */
 export interface Kind<K extends TransactionKind = TransactionKind> {
-  /** Steps of states that only this kind has, or does in its own way. */
+  /** Steps of states that only this kind has or that it handles differently. */
   steps?: Partial<Record<StateOf<K>, Step<K>>>
-  /** Moves all that its address holds. */
+  /** Whether it moves the full balance of its address. */
   sweeps?: boolean
-  /** A call of the chain's own instead of a payment: the one that is due now. */
+  /** Returns the chain-specific call that is due now; null if it is a payment. */
   action?(row: TransactionRow<K>): TronAction | null
   /**
-   * Sends it back to an earlier state where something stands against it that did not before. True:
-   * it was.
+   * Returns it to an earlier state if a new obstacle has arisen.
+   * @returns whether it was returned to an earlier state
    */
   heldBack?(services: Services, row: TransactionRow<K>): Promise<boolean>
   /**
-   * Whether it may be shown to the signer nodes, who may sign it from then on. Asked within the
-   * commit that notes that it is, before anything else is locked; what would speak against it is
-   * kept off until that ends. Not: `heldBack` says why when it is asked next. Absent: it may.
+   * Whether it may be submitted to the signer nodes, which may sign it from then on. Called within
+   * the commit that marks it as submitted, before anything else is locked; events that would forbid
+   * it are blocked until the commit ends. If it returns false, the next call of `heldBack` gives
+   * the reason. Absent: it may be submitted.
    */
   mayBeShown?(services: Services, tx: Queryable, row: TransactionRow<K>): Promise<boolean>
   /**
-   * Why it cannot be built now and never will: asked before it is planned, and before each call of
-   * the chain's own.
+   * Returns why it can never be built, or null. Called before it is planned, and before each
+   * chain-specific call.
    */
   refusal?(services: Services, chain: Chain, task: Task<K>): Promise<string | null>
-  /** Plans it where the chain's own plan of a payment does not fit. */
+  /** Plans it, if the chain's plan of a payment does not fit. */
   price?(services: Services, chain: Chain, task: Task<K>): Promise<Priced | Wait | Fail>
-  /** Lets it wait because it is not worth its fee yet. True: it waits. */
+  /**
+   * Postpones it if it is not worth its fee yet.
+   * @returns whether it was postponed
+   */
   postpones?(
     services: Services,
     row: TransactionRow<K>,
@@ -146,13 +157,13 @@ export interface Kind<K extends TransactionKind = TransactionKind> {
     o: { amount: bigint; cost: bigint; own: boolean },
   ): Promise<boolean>
   /**
-   * A chain transaction of it that is known already without having been signed here (recovery): its
-   * hash.
+   * Recovery: returns the hash of its chain transaction if that is already known without having
+   * been signed here.
    */
   recorded?(services: Services, row: TransactionRow<K>): Promise<{ hash: string } | Fail | null>
   /**
-   * Under whose authority the nodes sign. Absent: it is never signed. @param of asks another
-   * transaction's kind
+   * Returns the purpose that authorises the signer nodes to sign it. Absent: it is never signed.
+   * @param of returns the purpose of another transaction
    */
   purpose?(
     services: Services,
@@ -160,43 +171,43 @@ export interface Kind<K extends TransactionKind = TransactionKind> {
     replacement: Replacement | undefined,
     of: AskPurpose,
   ): Promise<Purpose>
-  /** Called within the commit that shows its hash. */
+  /** Called within the commit that stores its hash. */
   broadcast?(services: Services, tx: Queryable, row: TransactionRow<K>): Promise<void>
-  /** Called when a block holds it, final or not, so more than once. */
+  /** Called when a block includes it, final or not, so it may be called several times. */
   included?(services: Services, tx: Queryable, row: TransactionRow<K>, o: Included): Promise<void>
-  /** Books its end on the chain, and ends it. Absent for deposits, which the scan ends. */
+  /** Books its result on the chain and ends it. Absent for deposits, which the scanner ends. */
   settle?(services: Services, tx: Queryable, row: TransactionRow<K>, o: Outcome): Promise<void>
   /**
-   * Whether its caller's own request asks for just this payment: then one fuel may pay for it and
-   * for others at its address. Absent: never.
+   * Whether the caller's own request asks for exactly this payment. One fuel transaction may then
+   * pay for it and for others at its address. Absent: never.
    */
   isOwnPayment?(row: TransactionRow<K>): boolean
   /**
-   * Whether the nodes sign it together with others of its account and kind that wait behind each
-   * other. Absent: alone.
+   * Whether the signer nodes sign it in one session with others of the same account and kind that
+   * wait behind it. Absent: it is signed alone.
    */
   isSignedTogether?(row: TransactionRow<K>): boolean
-  /** Whether the nodes can still be asked to sign for it; absent: they can. */
+  /** Whether the signer nodes can still be asked to sign for it. Absent: they can. */
   isAskedFor?(row: TransactionRow<K>): boolean
-  /** It is tried again instead of failing, since what it brings back must come back. */
+  /** Whether it is retried instead of failing, because the funds it returns must be returned. */
   retriesFailure?: boolean
   /** Called before its failure locks or books anything. */
   failing?(services: Services, tx: Queryable, row: TransactionRow<K>, reason: string): Promise<void>
-  /** Gives every reservation back when it fails. */
+  /** Releases every reservation when it fails. */
   release?(
     services: Services,
     tx: Queryable,
     row: TransactionRow<K>,
     reason: string,
   ): Promise<Ending<K>>
-  /** Called last in its failure, after everything else is locked and written. */
+  /** Called at the end of its failure, after everything else is locked and written. */
   failed?(
     services: Services,
     tx: Queryable,
     row: TransactionRow<K>,
     ending: Ending<K>,
   ): Promise<void>
-  /** After this time a waiting transaction is bumped where the market pays more; 0: never. */
+  /** Milliseconds after which it is bumped if the market pays more; 0: never. */
   bumpAfterMs?(services: Services): number
 }
 
@@ -207,25 +218,27 @@ export type AskPurpose = (
 ) => Promise<Purpose>
 export type Kinds = Readonly<Record<TransactionKind, Kind>>
 
-/** The workspaces' gas tanks, as the engine asks for fuel. */
+/** Interface of the workspaces' gas tanks for the engine. */
 export interface Tanks {
-  /** The most that the tank pays for gas, in the chain's integer; null: any. */
+  /**
+   * Returns the highest gas price that the tank pays, in the chain's integer unit; null: no limit.
+   */
   maxGasPrice(services: Services, row: TransactionRow): Promise<bigint | null>
   /**
-   * → FUELING: what is missing at the source address is taken from the tank, or the transaction
+   * → FUELING: takes the missing fee of the source address from the tank; otherwise the transaction
    * fails or waits.
    */
   start(services: Services, row: TransactionRow, chain: Chain, priced: Priced): Promise<void>
-  /** Whether all that was taken of the tank for the transaction has come. */
+  /** Whether everything that was taken from the tank for the transaction has arrived. */
   arrived(services: Services, row: TransactionRow): Promise<'arrived' | 'waits' | 'alone' | Fail>
   /**
-   * The fuel that it shared with others has failed, perhaps for one of them (`alone`): it gets one
-   * of its own.
+   * Starts a separate fuel transaction after fuel shared with others has failed, possibly because
+   * of one of them (`alone`).
    */
   startAlone(services: Services, row: TransactionRow): Promise<void>
   /**
-   * What a dearer replacement needs beyond what is held: at once (`taken`), or by further fuel that
-   * is under way (`started`).
+   * Takes the additional amount for a more expensive replacement from the tank: immediately
+   * (`taken`) or with another fuel transaction (`started`).
    */
   startMore(
     services: Services,
@@ -233,7 +246,10 @@ export interface Tanks {
     replacement: Replacement,
     dearer: Dearer,
   ): Promise<'taken' | 'started' | Fail>
-  /** Whether the further fuel of a replacement has come. Once it has, the row's plan counts it. */
+  /**
+   * Whether the additional fuel of a replacement has arrived. Once it has, the row's plan includes
+   * it.
+   */
   arrivedMore(
     services: Services,
     row: TransactionRow,
@@ -242,8 +258,8 @@ export interface Tanks {
 }
 
 /**
- * Standing rules that forward what comes in: told within the commit, before it locks accounts, for
- * rules are locked first.
+ * Standing rules that forward incoming funds. Called within the commit before it locks ledger
+ * accounts, because rules are locked first.
  */
 export interface Forwards {
   credited(tx: Queryable, row: TransactionRow, now: Date): Promise<void>
@@ -252,12 +268,12 @@ export interface Forwards {
   returned(tx: Queryable, row: TransactionRow, reason: string): Promise<void>
 }
 
-/** Invoices, of which some deposits are payments. */
+/** Interface to invoices, which some deposits pay. */
 export interface Invoices {
   /**
-   * A deposit was found, held, credited, assigned or taken back: the invoice that owns its address
-   * and tag, if one does, is to be looked at. Called in the same commit, after everything else is
-   * locked and written.
+   * Marks the invoice that owns the deposit's address and tag, if any, for evaluation. Called when
+   * a deposit is found, held, credited, assigned or taken back, in the same commit, after
+   * everything else is locked and written.
    */
   moved(
     tx: Queryable,

@@ -12,7 +12,10 @@ const CANCELLED =
 const REVERTED =
   'the chain executed the transaction and reverted it; the amount is back, the network fee was spent'
 
-/** The public end of a transaction that its kind has booked; `told`: its caller hears of it. */
+/**
+ * Writes the public end of a transaction that its kind has booked.
+ * @param told whether an event is emitted for the caller
+ */
 export async function endTransaction(
   services: Services,
   tx: Queryable,

@@ -1,7 +1,7 @@
 /**
- * Puts a question once for all callers that ask at the same time or within `keptMs` of its answer.
- * An error goes to all that waited for it, and is not kept. An answer of a time that has not come,
- * as the clock was set back, is an old one.
+ * Returns a function that shares one call of `ask` among all callers that arrive at the same time
+ * or within `keptMs` milliseconds of its result. An error is returned to all waiting callers and is
+ * not cached. A result from the future, after the clock was set back, counts as expired.
  */
 export function shared<T>(
   ask: () => Promise<T>,

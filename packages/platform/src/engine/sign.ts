@@ -17,7 +17,10 @@ import { askPurpose } from './purpose.ts'
 import { letGo, signTogether, takeFollowers, type Member, type Together } from './run-together.ts'
 import { rebuildStale, returnToEarlier, STILL_BUILT } from './stale.ts'
 
-/** The nodes' clocks move on and peers come back: how soon signing is tried again. */
+/**
+ * Milliseconds until signing is retried while signer nodes are unavailable. Their clocks may need
+ * to advance, or a peer may need to return.
+ */
 export const UNAVAILABLE_RETRY_MS = 2000
 
 type Signed =
@@ -30,8 +33,8 @@ type Signed =
   | Exclude<SignOutcome, { kind: 'signed' }>
 
 /**
- * Asks the nodes for the signatures of a built transaction, and assembles and verifies them here as
- * well: what one node answers is not believed.
+ * Requests the signatures of a built transaction from the signer nodes, then assembles and verifies
+ * them locally as well, because the response of one node is not trusted.
  */
 export async function signBuilt(
   services: Services,
@@ -66,7 +69,7 @@ export async function signBuilt(
   }
 }
 
-/** Commits the signed bytes of a built transaction, and who signed it. */
+/** Stores the signed bytes of a built transaction and the nodes that signed it. */
 export async function noteSigned(
   tx: Queryable,
   workspace: string,
@@ -81,7 +84,7 @@ export async function noteSigned(
   )
 }
 
-/** SIGNING → SIGNED: signed bytes and hash are committed before any broadcast. */
+/** SIGNING → SIGNED: commits the signed bytes and the hash before any broadcast. */
 export async function sign(services: Services, row: TransactionRow): Promise<void> {
   if (await services.kinds[row.kind].heldBack?.(services, row)) return
   const built = await services.database.one<{
@@ -152,9 +155,9 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
 }
 
 /**
- * Signs a payment together with those that wait behind it at its account. Answers false where it is
- * alone, or where the nodes refuse the first of them: it is asked for by itself then, as the
- * refusal of one must not be that of another.
+ * Signs a payment together with those that wait behind it at its account. Returns false if there
+ * are none, or if the nodes refuse the first one: it is then submitted alone, because the refusal
+ * of one payment must not affect another.
  */
 async function signRunOf(
   services: Services,
@@ -186,7 +189,7 @@ async function signRunOf(
         followers = []
         return true
       }
-      // Those before the one that is refused are signed without it.
+      // The payments before the refused one are signed without it.
       const kept = outcome.at === null ? 0 : Math.max(0, outcome.at - 1)
       await letGo(services.database, followers.slice(kept), isUntouched)
       followers = followers.slice(0, kept)

@@ -4,16 +4,17 @@ import { nothingExcludes } from './expiry.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /**
- * Of a row of `chain_transactions` that is looked up by its id, in SQL: as `state = 'BUILT'`, so
- * that PostgreSQL does not look for it among all that are built, of which an index knows few while
- * a table is young.
+ * SQL condition that means `state = 'BUILT'`, for a row of `chain_transactions` that is selected by
+ * its id. Written so that PostgreSQL does not use the index of built rows, whose statistics suggest
+ * very few rows while a table is new.
  */
 export const STILL_BUILT = `coalesce(state, '') = 'BUILT'`
 
 /**
- * Builds an unsigned transaction again, with a new end of its life, where it has waited for the
- * nodes too long to be sent in time. Answers true then. Nodes that have begun to sign the first
- * refuse the second: nothing is paid twice.
+ * Rebuilds an unsigned transaction with a new expiry if it has waited for the signer nodes too long
+ * to be sent in time. Nodes that have started to sign the first transaction refuse the second, so
+ * nothing is paid twice.
+ * @returns whether the transaction was rebuilt
  */
 export async function rebuildStale(
   services: Services,
@@ -32,7 +33,7 @@ export async function rebuildStale(
       `update chain_transactions set state = 'VOID' where workspace_id = $2 and id = $1 and ${STILL_BUILT}`,
       [built.id, row.workspace_id],
     )
-    // A transfer that has taken fuel from the tank keeps its plan: fees are not planned a second
+    // A transfer that has taken fuel from the tank keeps its plan; its fee is not planned a second
     // time.
     const state = row.plan.fuel_id === undefined ? 'QUEUED' : 'FUELING'
     await advance(tx, row, { state, last_error: 'it grew old before it was signed', run_in_ms: 0 })
@@ -41,9 +42,10 @@ export async function rebuildStale(
 }
 
 /**
- * Takes an earlier transaction of this transfer up again, whatever its age: the nodes have begun to
- * sign it, their answer was lost, and they sign no other. Once its hash is known, it is included or
- * proven dead. Answers false where there is no earlier one.
+ * Returns to an earlier transaction of this transfer, regardless of its age: the nodes have started
+ * to sign it, their response was lost, and they sign no other. Once its hash is known, it is
+ * included or proven dead.
+ * @returns false if there is no earlier transaction
  */
 export async function returnToEarlier(
   services: Services,

@@ -5,8 +5,8 @@ import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /**
- * Whether nothing speaks against showing a transaction to the nodes. Before every other lock of the
- * commit that notes it.
+ * Whether a transaction may be submitted to the signer nodes. Must be called before every other
+ * lock of the commit that marks it as submitted.
  */
 export async function maySubmit(
   services: Services,
@@ -16,15 +16,18 @@ export async function maySubmit(
   return (await services.kinds[row.kind].mayBeShown?.(services, tx, row)) ?? true
 }
 
-/** One that may not be shown yet: its kind is asked at once what is to become of it. */
+/**
+ * Makes a transaction that may not be submitted due immediately, so that its kind decides what
+ * happens next.
+ */
 export async function requeue(tx: Queryable, row: TransactionRow): Promise<null> {
   await advance(tx, row, { run_in_ms: 0 })
   return null
 }
 
 /**
- * Notes that a transaction without a number is shown to the nodes from now on; null where it may
- * not be.
+ * Marks a transaction without a nonce as submitted to the signer nodes; returns null if it may not
+ * be submitted.
  */
 export async function submitWithoutNonce(
   services: Services,
@@ -46,7 +49,10 @@ export async function submitWithoutNonce(
   })
 }
 
-/** A node may have signed it from this commit on, whatever becomes of this process. */
+/**
+ * Marks a chain transaction as submitted. From this commit on a signer node may have signed it,
+ * even if this process stops.
+ */
 export async function markSubmitted(
   tx: Queryable,
   { workspace_id: workspaceId }: TransactionRow,

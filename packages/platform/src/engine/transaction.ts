@@ -4,11 +4,11 @@ import type { SignedVoid } from '../signing/void.ts'
 
 export type TransactionKind = keyof typeof STATE_SCHEMAS
 export type StateOf<K extends TransactionKind> = (typeof STATE_SCHEMAS)[K]['states'][number]
-/** What a plan of this kind may hold. */
+/** Field names allowed in the plan of this kind. */
 type FieldOf<K extends TransactionKind> = (typeof STATE_SCHEMAS)[K]['plan'][number]
 export type State = StateOf<TransactionKind>
 
-/** Kinds that a caller asks for by a signed request. */
+/** Kinds that a caller requests with a signed request. */
 export const ASKED_FOR: ReadonlySet<TransactionKind> = new Set([
   'WITHDRAWAL',
   'STAKE',
@@ -16,11 +16,11 @@ export const ASKED_FOR: ReadonlySet<TransactionKind> = new Set([
   'RELEASE',
 ])
 
-/** What was decided about a transaction, kept with it as JSON; null takes a field away. */
+/** Decisions about a transaction, stored with it as JSON; null removes a field. */
 export type Plan<K extends TransactionKind = TransactionKind> = {
   [F in FieldOf<K>]?: string | null
 }
-/** A plan as it is read from the database. */
+/** A plan as read from the database. */
 export type Noted<K extends TransactionKind = TransactionKind> = {
   [F in FieldOf<K>]?: string | undefined
 }
@@ -61,22 +61,23 @@ export interface TransactionRow<K extends TransactionKind = TransactionKind> {
   confirmed_at: Date | null
   attempts: number
   lease_token: string | null
-  /** The voids that the nodes have signed for a transaction that failed. */
+  /** Voids that the signer nodes have signed for a failed transaction. */
   voids?: SignedVoid[]
-  /** Millionths of a USD; absent or null: nothing is charged for it. */
-  /** Absent where the row was not read from the database; see `present.ts`. */
+  /** Absent if the row was not read from the database; see `present.ts`. */
   waiting?: Waiting | null
+  /** Value in millionths of a US dollar; absent or null: no price was available. */
   amount_usd?: string | null
+  /** Millionths of a US dollar; absent or null: no platform fee is charged. */
   platform_fee?: string | null
 }
 
-/** A transfer that a standing rule has made. */
+/** Whether a transfer was created by a standing rule. */
 export const isForward = (row: { plan: { rule_id?: string | undefined } }): boolean =>
   row.plan.rule_id !== undefined
-/** Why a signed forward cannot be sped up. */
+/** Explains why a signed forward cannot be sped up. */
 export const NO_REPLACEMENT =
   'it was forwarded by a rule and is signed; the platform itself bumps it where the operator turned that on'
 
-/** A row's plan together with fields that are about to be written to it. */
+/** Returns a row's plan merged with fields that are about to be written to it. */
 export const planned = (row: Pick<TransactionRow, 'plan'>, change: Plan): Noted =>
   ({ ...row.plan, ...change }) as Noted

@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
 
 /**
- * Why a transaction waits, for the API. The sentences are fixed, so that neither text of an
- * endpoint, a provider or a node nor anything internal can be in them; `last_error` of the row has
- * the details, for the operator alone.
+ * Reasons for waiting, as the API returns them. The sentences are fixed, so that they contain no
+ * text of an endpoint, provider or node and no internal details. The row's `last_error` has the
+ * details, for the operator only.
  */
 const REASONS = {
   NETWORK_FEES:
@@ -30,7 +30,7 @@ const REASONS = {
 export type WaitCode = keyof typeof REASONS
 export const WAIT_CODES = Object.keys(REASONS) as WaitCode[]
 
-/** As it is stored with the row. `since`: when the row began to wait for this code. */
+/** The reason as stored with the row. `since`: when the row started to wait for this code. */
 export interface Waiting {
   code: WaitCode
   reason: string
@@ -51,7 +51,7 @@ export const reasonFor = (code: WaitCode): string => REASONS[code]
 
 const SIGNING_STATES: ReadonlySet<string> = new Set(['SIGNING', 'VOIDING'])
 
-/** The code for an error of a step. */
+/** Returns the wait code for an error of a step. */
 export function codeOf(error: unknown, state: string): WaitCode {
   if (error instanceof NodeRefused || error instanceof NodeUnavailable) return 'SIGNER_NODES'
   if (error instanceof ChainError) return error.code.startsWith('RPC_') ? 'ENDPOINT' : 'INTERNAL'

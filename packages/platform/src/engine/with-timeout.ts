@@ -3,8 +3,8 @@ import type { Environment } from '../environment.ts'
 const PATIENCE_MS = 2000
 
 /**
- * What a chain answers, or `otherwise` where it is away or takes longer than two seconds: a
- * caller's answer does not wait for it.
+ * Returns the chain's response, or `otherwise` if the chain fails or takes longer than two seconds,
+ * so that a caller's response is not delayed.
  */
 export async function withTimeout<T>(
   environment: Environment,
@@ -16,7 +16,8 @@ export async function withTimeout<T>(
   try {
     return await Promise.race([answer.catch(() => otherwise), late])
   } finally {
-    // With a reason: without one an error with its stack is made for nobody, at every request.
+    // The abort has a reason, because without one an error with a stack trace is created for every
+    // request.
     done.abort('answered')
   }
 }

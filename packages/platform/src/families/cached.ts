@@ -1,17 +1,18 @@
 import { shared } from '../engine/shared.ts'
 
-/** How long fee rates and other prices of a chain are good for. */
+/** Time for which fee rates and other prices of a chain are cached, in milliseconds. */
 export const RATES_FRESH_MS = 10_000
 
-/** One question, whose answer is kept for a while. */
+/** A query whose result is cached for a while. */
 export interface Cached<T> {
   (): Promise<T>
-  /** When it was last answered, milliseconds since the Unix Epoch; null: never. */
+  /** Time of the last successful query, in milliseconds since the Unix epoch; null: never. */
   readAt(): number | null
 }
 
 /**
- * As {@link shared}, and says when it was last answered: a later failure changes nothing of that.
+ * Like {@link shared}, and also reports the time of the last successful query. Later failures do
+ * not change that time.
  */
 export function cached<T>(ask: () => Promise<T>, keptMs: number, clock: () => number): Cached<T> {
   let at: number | null = null

@@ -2,13 +2,13 @@ import { withTimeout } from '../engine/with-timeout.ts'
 import type { Environment } from '../environment.ts'
 
 const FRESH_MS = 10_000
-/** Accounts whose last answer is remembered; the one that was asked longest ago makes room. */
+/** Maximum number of accounts whose last result is cached; the oldest entry is removed first. */
 const KNOWN_MAX = 10_000
 
 /**
- * What must stay on an account, at most ten seconds old. Where the chain is away or slow it is what
- * was said last of that account, and `fallback` where nothing ever was: a caller's answer does not
- * wait for the chain.
+ * Returns a function that reads the chain reserve of an account, at most ten seconds old. If the
+ * chain is unreachable or slow, it returns the last known value for that account, or `fallback` if
+ * there is none, so that a caller's response does not wait for the chain.
  */
 export function cachedReserveOf(
   environment: Environment,

@@ -3,7 +3,10 @@ import type { Queryable } from '../database/pool.ts'
 import type { Owner } from '../engine/chain.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 
-/** Whose coins a transaction moves: a sub-account's, or those of the workspace's gas tank. */
+/**
+ * Returns the owner of the coins that a transaction moves: a sub-account, or the workspace's gas
+ * tank.
+ */
 export async function ownerOf(database: Queryable, row: TransactionRow): Promise<Owner> {
   const [workspaceId, subAccountId] = [row.workspace_id, row.sub_account_id]
   if (subAccountId === null) return { workspaceId, subAccountId, subAccountIndex: TANK_SUB_ACCOUNT }

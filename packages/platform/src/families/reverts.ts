@@ -1,15 +1,15 @@
 import { fail, wait, type Fail, type Wait } from '../engine/chain.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 
-/** How often a transfer that would revert is looked at again before it fails. */
+/** Number of attempts after which a transfer that would revert fails. */
 const ATTEMPTS_MAX = 8
 const RETRY_MS = 3000
 const WOULD_REFUSE = 'the chain would refuse this transfer'
 
 /**
- * Waits where the chain would refuse a transfer now, since the next blocks may change that; fails
- * after too many looks. The look before must have seen the same: after an outage, whose looks count
- * as well, one answer of a node that lags behind proves nothing.
+ * Returns a wait if the chain would currently refuse a transfer, because the next blocks may change
+ * that, and a failure after too many attempts. The previous attempt must have had the same result:
+ * attempts during an outage count too, and one response of a lagging node proves nothing.
  */
 export const wouldRevert = (row: TransactionRow, reason: string): Wait | Fail => {
   const isSeenAgain =

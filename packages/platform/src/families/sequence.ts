@@ -6,9 +6,9 @@ import type { TransactionRow } from '../engine/transaction.ts'
 const RETRY_MS = 1000
 
 /**
- * The lowest free sequence. A transfer that was signed and expired keeps its own, so that the
- * transactions before it stay excluded.
- * @param next what the chain would take of the account now
+ * Returns the lowest free sequence. A transfer that was signed and expired keeps its sequence, so
+ * that its earlier transactions stay excluded.
+ * @param next the sequence that the chain accepts next for the account
  */
 export async function sequenceOf(
   tx: Queryable,
@@ -23,7 +23,8 @@ export async function sequenceOf(
   const free = await lowestFree(tx, row, account, next)
   if (!earlier?.hash) return free
   const own = BigInt(earlier.nonce)
-  // Another transaction would no longer exclude the one that was signed, dead as it is.
+  // With another sequence, the new transaction would not exclude the one that was signed and
+  // expired.
   if (own < next) return fail('it expired, and its sequence was used by another transaction')
   if (free >= own) return own
   if (!(await isGapClosing(tx, row, account)))

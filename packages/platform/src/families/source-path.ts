@@ -2,7 +2,7 @@ import { OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, type Network } from '@custody/
 import type { Queryable } from '../database/pool.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 
-/** Path of the address that a transaction spends from. */
+/** Returns the derivation path of the address that a transaction spends from. */
 export async function sourcePath(
   database: Queryable,
   row: TransactionRow,

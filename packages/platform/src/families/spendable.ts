@@ -2,7 +2,10 @@ import type { Asset } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Owner } from '../engine/chain.ts'
 
-/** What a sub-account's wallet can spend of an asset; null: nothing, or there is no wallet. */
+/**
+ * Returns the spendable balance of a sub-account's wallet; null if it is zero or there is no
+ * wallet.
+ */
 export async function spendableOf(
   database: Queryable,
   { workspaceId, subAccountId }: Owner,

@@ -8,10 +8,10 @@ import { exact } from '../decimals.ts'
 import { assetName, positive, text } from '../http/schemas.ts'
 import { feeRateInteger } from '../engine/fee-rate.ts'
 
-/** In the chain's own integer: nothing that fees are taken in has more. */
+/** Maximum fee rate in the chain's integer unit, above any possible value. */
 const RATE_MAX = (1n << 128n) - 1n
 
-/** What a transfer would cost at a fee rate, in the network's native coin. */
+/** Returns the cost of a transfer at a fee rate, in the network's native coin. */
 export const estimateFeeEndpoint = endpoint({
   id: 'estimateFee',
   tag: 'Fees',

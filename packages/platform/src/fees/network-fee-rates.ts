@@ -5,8 +5,8 @@ import { exact } from '../decimals.ts'
 import { quotedRates } from './rates.ts'
 
 /**
- * Current fee rates of an asset's network, read at most ten seconds ago; `warning` where the node
- * has no estimate now.
+ * Returns the current fee rates of an asset's network, at most ten seconds old; `warning` is set if
+ * the node has no current estimate.
  */
 export const networkFeeRates = endpoint({
   id: 'readNetworkFeeRates',

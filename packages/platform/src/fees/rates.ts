@@ -3,10 +3,10 @@ import type { Chain, FeeLevel } from '../engine/chain.ts'
 import { ApiError } from '../errors.ts'
 
 /**
- * Current fee rates in the unit of the network. EVM: what a transaction is expected to pay per gas,
- * base fee and tip, not the maximum that it allows. Tron: of a point of bandwidth (TRX) or energy
- * (tokens).
- * @throws ApiError `NETWORK_UNAVAILABLE` that names the network, and says where its node has no
+ * Returns the current fee rates in the unit of the network. EVM: the expected price per gas (base
+ * fee plus tip), not the maximum that a transaction allows. Tron: the price of a point of bandwidth
+ * (TRX) or energy (tokens).
+ * @throws ApiError `NETWORK_UNAVAILABLE`, which names the network and says if its node has no
  *   estimate
  */
 export async function quotedRates(chain: Chain, asset: Asset): Promise<Record<FeeLevel, string>> {

@@ -10,7 +10,7 @@ import { fuelOf, type Supply } from './float.ts'
 
 const scopeOf = (row: TransactionRow) => ({ workspace: row.workspace_id, asset: row.fee_asset })
 
-/** The call of a loan or its return. */
+/** Returns the delegate or undelegate call of an energy loan or its return. */
 function callOf(row: TransactionRow): TronAction {
   return {
     kind: row.kind === 'LEND' ? 'delegate' : 'undelegate',
@@ -20,7 +20,10 @@ function callOf(row: TransactionRow): TronAction {
   }
 }
 
-/** What the fee of a tank's own call leaves of its reservation returns to the tank. */
+/**
+ * Returns the postings of the fee of a gas tank's own call; the unused part of the reservation
+ * returns to the tank.
+ */
 export function tankFeePostings(row: TransactionRow, fee: bigint): Posting[] {
   const held = BigInt(row.plan.reserved_fee ?? '0')
   const scope = { workspace: row.workspace_id, asset: row.fee_asset }
@@ -40,8 +43,8 @@ export async function releaseTankFee(tx: Queryable, row: TransactionRow): Promis
 }
 
 /**
- * Whether the tank can still lend so much; its stake and balance are locked until the database
- * transaction ends.
+ * Whether the tank can still delegate this much stake. Its stake and balance stay locked until the
+ * database transaction ends.
  */
 export async function canLend(tx: Queryable, row: TransactionRow, loan: Loan): Promise<boolean> {
   const staked = await lockedBalance(tx, {
@@ -49,8 +52,8 @@ export async function canLend(tx: Queryable, row: TransactionRow, loan: Loan): P
     kind: 'staked_energy',
     address: loan.tank,
   })
-  // `lendable` is the chain's word, which knows nothing yet of loans that are reserved and not
-  // sent: they are taken off.
+  // `lendable` is reported by the chain, which does not know loans that are reserved but not sent
+  // yet, so these are subtracted.
   const underWay = await lockedBalance(tx, {
     ...scopeOf(row),
     kind: 'staked_energy_reserved',
@@ -67,7 +70,10 @@ export async function canLend(tx: Queryable, row: TransactionRow, loan: Loan): P
   )
 }
 
-/** Reserves a loan after {@link canLend}, with its own fee and the fee of its return. */
+/**
+ * Reserves a loan after {@link canLend}, with its own fee and the fee of its return.
+ * @returns id of the loan transaction
+ */
 export async function reserveLoan(
   services: Services,
   tx: Queryable,
@@ -133,8 +139,8 @@ export async function loanOf(
 }
 
 /**
- * Books a final loan or return. A loan whose borrower has ended already is returned at once; that
- * fee was held with it.
+ * Books a final loan or return. If the borrowing transfer has already ended, the loan is returned
+ * immediately; the fee of the return was reserved with the loan.
  */
 async function settleLoan(
   services: Services,
@@ -207,8 +213,8 @@ async function queueReturn(services: Services, tx: Queryable, loan: TransactionR
 }
 
 /**
- * Returns lent energy to the tank when its transfer has ended, or as soon as a loan under way is
- * final.
+ * Returns delegated energy to the tank when its transfer has ended, or, if the loan is pending, as
+ * soon as the loan is final.
  */
 export async function reclaimEnergy(
   services: Services,
@@ -229,7 +235,8 @@ export async function reclaimEnergy(
 }
 
 /**
- * Gives stake and fees of a loan that failed back to the tank. `whole`: its own fee was not spent.
+ * Releases stake and fees of a failed loan to the tank.
+ * @param whole whether the loan's own fee was not spent
  */
 async function releaseLoan(tx: Queryable, row: TransactionRow, whole = true): Promise<void> {
   const scope = scopeOf(row)
@@ -251,7 +258,8 @@ async function releaseLoan(tx: Queryable, row: TransactionRow, whole = true): Pr
 }
 
 /**
- * The calls that lend energy for one transfer and take it back, under that transfer's authority.
+ * Kinds of the calls that delegate energy for one transfer and undelegate it, authorised by that
+ * transfer's request.
  */
 const lending = (kind: 'delegate' | 'undelegate'): Kind<'LEND' | 'LEND_BACK'> => ({
   action: callOf,
@@ -273,5 +281,5 @@ export const lend: Kind<'LEND'> = {
     return {}
   },
 }
-/** The return of a loan: tried until the stake is back with the tank. */
+/** The return of a loan, which is retried until the tank has the stake back. */
 export const returnLoan: Kind<'LEND_BACK'> = { ...lending('undelegate'), retriesFailure: true }

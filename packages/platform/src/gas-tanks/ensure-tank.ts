@@ -5,18 +5,18 @@ import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
 import type { Loop } from '../engine/loop.ts'
 
-/** True where network fees are paid by the workspace's tank. */
+/** Whether network fees are paid by the workspace's gas tank. */
 export const hasTank = (chain: Chain): chain is Chain & { fuelled: Fuelled } =>
   chain.fuelled !== null
 
 const oneCoin = (services: Services, { native_asset: name }: Network): bigint =>
   10n ** BigInt(services.registry.asset(name)?.decimals ?? 18)
 
-/** The amount a local tank will get on first use; 0 on mainnet. */
+/** Returns the amount that a local tank receives on first use; 0 on mainnet. */
 export const firstFill = (services: Services, { fuelled }: Chain): bigint =>
   services.settings.network === 'local' ? (fuelled?.firstFill ?? 0n) : 0n
 
-/** What the row of a workspace's tank says besides its place. Amounts in the smallest unit. */
+/** Returns the threshold and first funding of a gas tank, in the smallest unit. */
 export const tankTerms = (
   services: Services,
   chain: Chain & { fuelled: Fuelled },
@@ -26,7 +26,8 @@ export const tankTerms = (
 })
 
 /**
- * Makes the workspace's tank of a network; a local one is filled in the background from then on.
+ * Creates the workspace's gas tank of a network if it does not exist. A local tank is then filled
+ * in the background.
  */
 export async function ensureGasTank(
   services: Services,
@@ -43,15 +44,15 @@ export async function ensureGasTank(
   )
 }
 
-/** Of `gas_tanks g`, in SQL: whether a payment into the tank was ever credited. */
+/** SQL condition on `gas_tanks g`: a payment into the tank was credited before. */
 export const IS_FILLED = `exists (
   select 1 from transactions t
   where t.kind = 'TANK_DEPOSIT' and t.workspace_id = g.workspace_id and t.network = g.network and t.status = 'confirmed'
 )`
 
 /**
- * True while a local tank waits for its first fill: it is about to hold enough, so nothing fails
- * for it.
+ * Whether a local tank is waiting for its first funding. It will soon hold enough, so no
+ * transaction fails because of it.
  */
 export async function isFilling(
   database: Queryable,
@@ -67,7 +68,7 @@ export async function isFilling(
 
 const IS_UNFILLED = '(first_fill > 0 and first_fill_hash is null)'
 
-/** Local chains only: pays new tanks their first fill. */
+/** Creates the loop that pays new gas tanks their first funding. Local chains only. */
 export function fillTanksLoop(services: Services): Loop {
   return {
     name: 'fill tanks',
@@ -76,7 +77,7 @@ export function fillTanksLoop(services: Services): Loop {
     async run() {
       const { devnet } = services
       if (!devnet) return false
-      // Locked for as long as it takes: another worker fills another tank.
+      // The row stays locked while the tank is funded; another worker fills another tank.
       return services.database.transaction(async (tx) => {
         const tank = await tx.one<{
           id: string

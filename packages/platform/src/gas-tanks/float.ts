@@ -3,8 +3,8 @@ import type { TransactionRow } from '../engine/transaction.ts'
 import { post, type Posting } from '../ledger/post.ts'
 
 /**
- * Postings of a transfer's fuel once its fee was paid: the rest goes from the address's reserved
- * float to its float.
+ * Returns the postings of a transfer's fuel once its fee was paid: the rest moves from the
+ * address's reserved float to its float.
  */
 export function floatPostings(row: TransactionRow, held: bigint, fee: bigint): Posting[] {
   const scope = { workspace: row.workspace_id, asset: row.fee_asset, address: row.source_id }
@@ -16,17 +16,17 @@ export function floatPostings(row: TransactionRow, held: bigint, fee: bigint): P
 }
 
 /**
- * Whether a fee may overdraw its address's reserved float. Tron gives staked energy to whichever
- * transaction comes first, so one may pay more than was held for it; the address owes the
- * difference until the other transaction is booked.
+ * Whether a fee may overdraw its address's reserved float. Tron assigns staked energy to whichever
+ * transaction is executed first, so a transaction may pay more than its reservation; the address's
+ * balance is negative until the other transaction is booked.
  */
 export const overdraws = (held: bigint, fee: bigint): { overdraw: boolean } => ({
   overdraw: fee > held,
 })
 
 /**
- * Turns what a failed transaction held at its address back into float: float that it took, and fuel
- * that has come for it.
+ * Returns a failed transaction's reservation at its address to the float: the float that it took,
+ * and the fuel that arrived for it.
  */
 export async function releaseFloat(tx: Queryable, row: TransactionRow): Promise<void> {
   const fuel = row.plan.fuel_id
@@ -42,8 +42,8 @@ export async function releaseFloat(tx: Queryable, row: TransactionRow): Promise<
 }
 
 /**
- * A fuel transaction or a loan, as the transfer sees it that waits for it. `settled` is '1' once
- * the books know where it lies.
+ * A fuel transaction or an energy loan that a transfer waits for. `settled` is '1' once it is
+ * booked.
  */
 export interface Supply {
   status: string
@@ -52,7 +52,10 @@ export interface Supply {
   settled: string | null
 }
 
-/** @param forId the transfer, where several share the fuel: `amount` is its part */
+/**
+ * Reads a fuel transaction or an energy loan.
+ * @param forId the transfer, if several share the fuel; `amount` is then its part
+ */
 export async function fuelOf(
   database: Queryable,
   workspace: string,

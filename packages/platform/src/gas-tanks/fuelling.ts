@@ -17,8 +17,8 @@ import { addPart, dueAt, joinFuel, partsOf } from './shared-fuel.ts'
 const TANK_FILL_RETRY_MS = 500
 
 /**
- * → FUELING: what is missing at the source address is taken from the workspace's tank, or the
- * transaction fails.
+ * → FUELING: takes the missing fee of the source address from the workspace's gas tank; if the tank
+ * holds too little, the transaction fails.
  */
 export async function startFuelling(
   services: Services,
@@ -43,7 +43,7 @@ export async function startFuelling(
       if (!(await stillCounts(tx, row, priced.counted)))
         return again('another transaction counts on the same stake')
     }
-    // Asked before the balance is read: a fill that is credited in between must not look like an
+    // Read before the balance: a first funding that is credited in between must not look like an
     // empty tank.
     const filling = await isFilling(tx, row.workspace_id, network.code)
     if (priced.loan && !(await canLend(tx, row, priced.loan)))
@@ -89,7 +89,10 @@ function holdsTooLittle(
   )
 }
 
-/** Reserves and writes a fuel for a transfer. @returns its id */
+/**
+ * Reserves the amount and fee of a fuel transaction and inserts it.
+ * @returns its id
+ */
 async function insertFuel(
   services: Services,
   tx: Queryable,
@@ -132,8 +135,9 @@ async function insertFuel(
 }
 
 /**
- * A fuel for several has failed, perhaps for one of them: each gets one of its own, for as much.
- * What was reserved for the failed one is back in the tank.
+ * Creates a separate fuel transaction for a transfer, with the same amount, after a fuel
+ * transaction shared with others failed, possibly because of one of them. The reservation of the
+ * failed one was already returned to the tank.
  */
 export async function refuelAlone(services: Services, row: TransactionRow): Promise<void> {
   const native = services.registry.asset(row.fee_asset) as Asset
@@ -142,7 +146,7 @@ export async function refuelAlone(services: Services, row: TransactionRow): Prom
     'select * from transactions where workspace_id = $2 and id = $1',
     [row.plan.fuel_id, row.workspace_id],
   )
-  // What failed for its gas must not be sent again with the same.
+  // Fuel that failed because of its gas limit must not be sent again with the same limit.
   const again = last && (await fuelled?.again?.(last))
   await services.database.transaction(async (tx) => {
     const failed = await tx.one<TransactionRow<'FUEL'> & { part: string }>(
@@ -206,9 +210,9 @@ function overTankCap({ decimals, asset_name: name }: Asset, worst: bigint, cap: 
 }
 
 /**
- * Takes float, and from the tank what is missing. Answers why not, where the tank holds too little.
- * @param replacementId the replacement that needs more than is held for the waiting transaction;
- *   none: it is the first
+ * Takes float, and the missing rest from the tank. Returns a failure if the tank holds too little.
+ * @param replacementId the replacement that needs more than the pending transaction has reserved;
+ *   null for the first transaction
  */
 export async function reserveFuel(
   services: Services,

@@ -9,14 +9,14 @@ import type { Purpose } from '../signing/sign.ts'
 import { awaitsCompany, partsOf, wakeFuelled } from './shared-fuel.ts'
 
 /**
- * All of a tank's transactions wait behind one that is stuck, so fuel is bumped whether the
- * operator turned it on or not.
+ * Milliseconds after which fuel is bumped, even if the operator has not enabled fee bumps, because
+ * all of a tank's transactions wait behind one that is stuck.
  */
 const FUEL_BUMP_AFTER_MS = 60_000
 
 /**
- * Coins of a tank that pay for the fee of one transfer, or of several at one address, under their
- * authority.
+ * Fuel: native coin from a gas tank that pays for the fee of one transfer, or of several at one
+ * address, authorised by their requests.
  */
 export const fuel: Kind<'FUEL'> = {
   heldBack: awaitsCompany,
@@ -46,8 +46,9 @@ export const fuel: Kind<'FUEL'> = {
       l1_fee: l1Fee ?? '0',
     }
   },
-  // Fuel is booked as soon as a block holds it: the transfer waits for it, and its bytes stay valid
-  // if the block goes. On chains where they may die it is booked when it is final.
+  // Fuel is booked as soon as it is in a block: the transfer waits for it, and its bytes stay valid
+  // if the block is reorganised. On chains where transactions may expire, it is booked when it is
+  // final.
   async included(services, tx, row, o) {
     if (o.final || !nothingExcludes(services.networks.get(row.network))) await bookFuel(tx, row, o)
   },
@@ -56,7 +57,7 @@ export const fuel: Kind<'FUEL'> = {
   release: (_services, tx, row) => giveBack(tx, row, BigInt(row.plan.need ?? '0')),
 }
 
-/** Each transfer's own request, with what it may cost. */
+/** Returns a purpose that contains each transfer's own request and its maximum cost. */
 async function sharedPurpose(
   services: Services,
   workspace: string,
@@ -86,8 +87,7 @@ async function bookFuel(
 ): Promise<void> {
   const scope = { workspace: row.workspace_id, asset: row.asset }
   const amount = BigInt(row.amount)
-  // `need` includes what a roll-up's base chain charges, which the transaction's own fee limit does
-  // not name.
+  // `need` includes the L1 fee of a rollup, which the transaction's own fee limit does not contain.
   const reserved = amount + BigInt(row.plan.need ?? feeMax)
   const moved = succeeded ? amount : 0n
   const done = await post(tx, 'fuel', row.id, [
@@ -109,8 +109,8 @@ async function bookFuel(
 }
 
 /**
- * A block that gave way to another may have had another base fee: the difference is the tank's,
- * once the fee is final.
+ * Books the difference in the tank once the fee is final: after a reorganisation, the transaction
+ * may be in a block with another base fee.
  */
 async function correctFee(tx: Queryable, row: TransactionRow, fee: bigint): Promise<void> {
   const booked = await tx.one<{ amount: string }>(
@@ -134,7 +134,7 @@ async function correctFee(tx: Queryable, row: TransactionRow, fee: bigint): Prom
   )
 }
 
-/** All that a tank holds, sent to where the operator's recorded order says. */
+/** Drain: sends the full balance of a gas tank to the address in the operator's recorded order. */
 export const drain: Kind<'DRAIN'> = {
   purpose: async (_services, row) => ({ kind: 'drain', order: String(row.plan.order) }),
   async settle(services, tx, row, o) {
@@ -151,7 +151,7 @@ export const drain: Kind<'DRAIN'> = {
   release: (_services, tx, row) => giveBack(tx, row, BigInt(row.plan.reserved_fee ?? '0')),
 }
 
-/** What fills a tank: the scan credits it. */
+/** A payment into a gas tank, which the scanner credits. */
 export const tankDeposit: Kind<'TANK_DEPOSIT'> = {}
 
 async function giveBack(

@@ -1,12 +1,12 @@
 import type { Queryable } from '../database/pool.ts'
 
 /**
- * A workspace's own limits on what its tank pays, in the smallest native unit; null: none beside
- * the network's.
+ * A workspace's own limits on what its gas tank pays, in the smallest native unit; null: only the
+ * network's limits apply.
  */
 export interface TankLimits {
-  /** Of one transaction. */ feeCap: bigint | null
-  /** Wei per gas, or Sun per unit of energy or bandwidth. */ maxGasPrice: bigint | null
+  /** Maximum fee of one transaction. */ feeCap: bigint | null
+  /** Wei per gas, or sun per unit of energy or bandwidth. */ maxGasPrice: bigint | null
 }
 
 export async function tankLimits(

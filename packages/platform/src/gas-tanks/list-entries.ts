@@ -31,8 +31,8 @@ const TYPES: Record<string, string> = {
 }
 
 /**
- * Every movement of a tank and of the fuel that it left at addresses, newest first. The changes sum
- * up to its balance.
+ * Lists every movement of a gas tank and of the fuel that it sent to addresses, newest first. The
+ * changes add up to its balance.
  */
 export const listTankEntries = endpoint({
   id: 'listGasTankEntries',

@@ -24,8 +24,8 @@ export const tankShape = z
   .meta({ id: 'GasTank' })
 
 /**
- * Tanks of a workspace, one per configured network that has them. Unused ones show what they will
- * get.
+ * Returns the gas tanks of a workspace, one per configured network that has them. Unused tanks show
+ * the amount that they will receive.
  */
 export async function gasTanksOf(services: Services, workspaceId: string) {
   const rows = await services.database.query<{
@@ -72,7 +72,7 @@ export async function gasTanksOf(services: Services, workspaceId: string) {
       const { network, fuelled } = chain
       const decimals = services.registry.asset(network.native_asset)?.decimals ?? 18
       const row = rows.find((each) => each.network === network.code)
-      // Until the first fill has arrived the tank shows the amount it will get.
+      // Until the first funding has arrived, the tank shows the amount that it will receive.
       const filling = row
         ? BigInt(row.first_fill) > 0n && !row.deposits
         : firstFill(services, chain) > 0n

@@ -6,8 +6,8 @@ import { releaseFloat } from './float.ts'
 import { reclaimEnergy } from './energy-loan.ts'
 
 /**
- * Gives back what a failed payment held for its network fee outside its own wallet: in another
- * wallet, lent, or as float.
+ * Releases the reservations of a failed payment's network fee outside its own wallet: in another
+ * wallet, as delegated energy, or as float.
  */
 export async function releaseNetworkFee(
   services: Services,

@@ -6,12 +6,15 @@ import type { Services } from '../engine/services.ts'
 import type { Plan, TransactionRow } from '../engine/transaction.ts'
 import { post } from '../ledger/post.ts'
 
-/** The nodes take no more requests for one fuel. */
+/** Maximum number of requests per fuel transaction; the signer nodes accept no more. */
 const PARTS_MAX = 64
-/** How long a fuel waits for company at most, while another one to its address is under way. */
+/**
+ * Maximum time in milliseconds that a fuel transaction waits for further transfers while another
+ * one to its address is pending.
+ */
 const COMPANY_MS = 12_000
 
-/** What one transfer may cost, as the nodes are told of it. */
+/** Maximum cost of one transfer, as submitted to the signer nodes. */
 interface Part {
   transaction_id: string
   gas: string
@@ -27,7 +30,10 @@ export const partsOf = (database: Queryable, workspace: string, fuelId: string):
     [fuelId, workspace],
   )
 
-/** @param row the transfer that the fuel is also for */
+/**
+ * Adds a transfer to a fuel transaction.
+ * @param row the transfer that the fuel also pays for
+ */
 export async function addPart(
   tx: Queryable,
   fuelId: string,
@@ -48,8 +54,8 @@ const UNDER_WAY = `f.workspace_id = $3 and f.kind = 'FUEL' and f.status = 'pendi
   and not f.plan ? 'settled'`
 
 /**
- * When a new fuel to an address is due: at once where none is under way, else when that has come,
- * or after a while.
+ * Returns when a new fuel transaction to an address is due: immediately if none is pending there;
+ * otherwise after `COMPANY_MS`, unless the pending one arrives earlier and wakes it.
  */
 export async function dueAt(
   tx: Queryable,
@@ -64,10 +70,10 @@ export async function dueAt(
 }
 
 /**
- * Lets a transfer share the fuel that waits for company at its source address, if there is one: the
- * row is locked, so that no worker builds it meanwhile, and one that a worker holds is left alone.
- * Under the lock of the address's float.
- * @returns the fuel's id; null: there is none; `short`: what the tank lacks
+ * Adds a transfer to the waiting fuel transaction of its source address, if there is one. The row
+ * is locked, so that no worker builds it concurrently; a row leased by a worker is skipped. The
+ * caller holds the lock of the address's float.
+ * @returns the fuel's id; null if there is none; `short`: the amount that the tank would need
  */
 export async function joinFuel(
   tx: Queryable,
@@ -93,8 +99,8 @@ export async function joinFuel(
     [row.network, row.source_id, amount.toString(), network.fee_cap, row.workspace_id],
   )
   if (!found) return null
-  // Never cheaper than the dearest of them asked: all later transactions of the tank wait behind
-  // it.
+  // The fee is never lower than the highest fee requested by its transfers, because all later
+  // transactions of the tank wait behind it.
   const dearer = cost > BigInt(found.need) ? cost - BigInt(found.need) : 0n
   const more = amount + dearer
   if (held < more) return { short: more }
@@ -129,8 +135,8 @@ export async function joinFuel(
 }
 
 /**
- * Whether a fuel waits for company: while another one to its address is under way, until it is
- * full, and never for long.
+ * Whether a fuel transaction waits for further transfers: while another one to its address is
+ * pending, until it is full, and for at most `COMPANY_MS`.
  */
 export async function awaitsCompany(
   { database, environment }: Services,
@@ -150,12 +156,12 @@ export async function awaitsCompany(
     ])) !== undefined
   if (!(await waits())) return false
   await advance(database, row, { waits: 'EARLIER_TRANSFER', last_error: null, run_in_ms: leftMs })
-  // What came while this was under way could not wake it.
+  // Fuel that arrived during this step could not wake the transaction, so it is checked again.
   if (!(await waits())) await wakeWaiting(database, row)
   return true
 }
 
-/** Fuel that waits for company at an address is due. */
+/** Makes fuel that waits for further transfers at an address due. */
 async function wakeWaiting(
   tx: Queryable,
   row: Pick<TransactionRow, 'workspace_id' | 'network' | 'destination_id'>,
@@ -169,8 +175,8 @@ async function wakeWaiting(
 }
 
 /**
- * Wakes all that waited for a fuel which has come or failed: the transfers that it is for, and the
- * next fuel.
+ * Wakes everything that waited for a fuel transaction that has arrived or failed: its transfers,
+ * and the next fuel.
  */
 export async function wakeFuelled(tx: Queryable, row: TransactionRow): Promise<void> {
   await tx.query(

@@ -12,7 +12,7 @@ import { loanOf } from './energy-loan.ts'
 import { tankLimits } from './limits.ts'
 import { partsOf } from './shared-fuel.ts'
 
-/** The workspaces' gas tanks, as the engine asks for fuel. */
+/** The workspaces' gas tanks, as used by the engine. */
 export const tanks: Tanks = {
   maxGasPrice: async ({ database }, row) =>
     (await tankLimits(database, row.workspace_id, row.network)).maxGasPrice,
@@ -43,7 +43,7 @@ const isShared = async (
   { workspace_id: workspace, plan }: TransactionRow,
 ): Promise<boolean> => (await partsOf(database, workspace, plan.fuel_id as string)).length > 1
 
-/** Reserves the higher fee of a replacement where the tank itself is the sender. */
+/** Reserves the higher fee of a replacement that the gas tank itself sends. */
 async function reserveMore(
   services: Services,
   row: TransactionRow,
@@ -70,7 +70,7 @@ async function reserveMore(
 }
 
 /**
- * Takes further fuel for a replacement that its caller asked for; one of the platform's own gets
+ * Takes additional fuel for a replacement that its caller requested; automatic replacements get
  * none.
  */
 async function fuelMore(
@@ -102,7 +102,7 @@ async function fuelMore(
   })
 }
 
-/** Holds fuel that has come to the address for a replacement as fuel of the transfer. */
+/** Adds fuel that arrived for a replacement to the transfer's reservation. */
 async function arrivedMore(
   services: Services,
   row: TransactionRow,

@@ -6,8 +6,8 @@ import { IS_FILLED } from './ensure-tank.ts'
 import { gasTanksOf } from './list-tanks.ts'
 
 /**
- * The question looks at every tank, so it is not put more often than somebody could act on the
- * answer.
+ * Interval in milliseconds. The query reads every gas tank, so it does not run more often than an
+ * operator could react.
  */
 const EVERY_MS = 2000
 
@@ -20,8 +20,8 @@ interface Changed {
 }
 
 /**
- * Tells of each tank whose balance has fallen below its threshold, to nothing, or has risen again:
- * once for each change.
+ * Creates the loop that emits an event when a tank's balance falls below its threshold or to zero,
+ * once for each change, and records when it rises again.
  */
 export function watchTanksLoop(services: Services): Loop {
   return {
@@ -33,7 +33,7 @@ export function watchTanksLoop(services: Services): Loop {
           services.registry.networks.map((network) => [network.code, network.native_asset]),
         ),
       )
-      // Most tanks have not changed: the database compares, and only the others are looked at.
+      // The database finds the few tanks whose status changed; only those are processed.
       const changed = await services.database.query<Changed>(
         `select * from (
            select g.id, g.workspace_id, g.network, g.status was,

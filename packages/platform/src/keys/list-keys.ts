@@ -3,7 +3,7 @@ import { NODES } from '../bounds.ts'
 import { endpoint } from '../http/endpoint.ts'
 
 const HEX = 'lower-case hex'
-/** A workspace has one key of each. */
+/** Curves; a workspace has one key for each. */
 const CURVES = ['secp256k1', 'ed25519'] as const
 const keyShape = z
   .object({
@@ -37,8 +37,8 @@ interface KeyRow {
 }
 
 /**
- * The workspace's public keys with what each signer node certified: everything to derive and verify
- * its addresses without believing this service.
+ * Lists the workspace's public keys with the certificates of each signer node: everything that is
+ * needed to derive and verify its addresses without trusting this service.
  */
 export const listKeys = endpoint({
   id: 'listKeys',

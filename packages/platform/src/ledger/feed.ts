@@ -4,20 +4,20 @@ import type { Database } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
 import { Notifier } from './notifier.ts'
 
-/** Whose events somebody waits for. Without `object` all of the workspace's. */
+/** Events that a listener waits for. Without `object`, all events of the workspace. */
 export interface Wanted {
   workspace: string
   object?: string
 }
 
 /**
- * Somebody who waits for events. What came since the last call is not missed: look first, then
- * wait, then look again.
+ * A listener for events. Events published since the last call are not missed: read first, then
+ * wait, then read again.
  */
 export interface Listener {
   /**
-   * Resolves with true once something came that is wanted, and with false with the signal. One call
-   * at a time.
+   * Resolves with true once a wanted event was published, and with false when the signal is
+   * aborted. Only one call at a time.
    */
   next(signal: AbortSignal): Promise<boolean>
   close(): void
@@ -32,14 +32,14 @@ interface Listening {
 }
 
 /**
- * Tells listeners of this process that events were published, in whichever process that was.
- * However many listen, the log is asked once; and not at all where nobody does.
+ * Notifies listeners of this process that events were published by any process. The event log is
+ * read once for all listeners, and not at all if there are none.
  */
 export class Feed {
   readonly #o: { database: Database; environment: Environment; log: Logger; pollMs: number }
   readonly #listening = new Set<Listening>()
   readonly #bell: Notifier
-  /** Up to here everybody was told; null: nobody listened. */
+  /** Position up to which all listeners were notified; null: there were no listeners. */
   #told: bigint | null = null
 
   constructor(o: { database: Database; environment: Environment; log: Logger; pollMs: number }) {
@@ -47,7 +47,7 @@ export class Feed {
     this.#bell = new Notifier(o.environment)
   }
 
-  /** Something was published in this process. */
+  /** Reports that events were published in this process. */
   ring(): void {
     if (this.#listening.size > 0) this.#bell.ring()
   }
@@ -65,7 +65,7 @@ export class Feed {
     }
   }
 
-  /** Until the signal. */
+  /** Runs until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       let pauseMs: number | null = this.#o.pollMs
@@ -87,7 +87,8 @@ export class Feed {
     if (this.#told === null) {
       const log = await this.#o.database.one<{ last: string }>('select last::text from event_log')
       this.#told = BigInt(log?.last ?? '0')
-      // They may have looked before that, and what came in between would be lost to them.
+      // Listeners may have read before this position was determined and would miss events in
+      // between.
       for (const { bell } of this.#listening) bell.ring()
       return
     }

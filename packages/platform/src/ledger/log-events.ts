@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import type { EventType } from '../database/event-types.ts'
 import type { ToldAudit, ToldEvent } from '../database/pool.ts'
 
-/** What is said of an event, and how loudly. Events that are not named here are told at `debug`. */
+/** Log level and message of an event. Events that are not listed are logged at `debug`. */
 const WORDS: Partial<Record<EventType, ['info' | 'warn', string]>> = {
   'transaction.created': ['info', 'transfer created'],
   'transaction.confirmed': ['info', 'transfer confirmed'],
@@ -24,7 +24,10 @@ const WORDS: Partial<Record<EventType, ['info' | 'warn', string]>> = {
   'exchange_transfer.created': ['info', 'exchange transfer created'],
 }
 
-/** Nothing of a request, and no memo: both may hold what callers would not want in a log. */
+/**
+ * Logged fields. Requests and memos are excluded, because they may contain data that callers do not
+ * want in a log.
+ */
 const FIELDS = [
   'id',
   'type',
@@ -39,7 +42,7 @@ const FIELDS = [
   'sub_status',
 ] as const
 
-/** One line of the log for each event that was committed: what happened to whose coins. */
+/** Logs one line for a committed event. */
 export function logEvent(log: Logger, { type, workspace, payload }: ToldEvent): void {
   const [level, words] = WORDS[type] ?? ['debug' as const, type]
   if (!log.isLevelEnabled(level)) return
@@ -54,9 +57,8 @@ export function logEvent(log: Logger, { type, workspace, payload }: ToldEvent): 
 }
 
 /**
- * One line of the log for each entry of an audit log. Without names and details, which may be
- * personal, and without the query of a signed request. By its hash an export that was made later is
- * verified.
+ * Logs one line for each entry of the audit log. Names and details, which may be personal data, and
+ * the query string of a signed request are omitted. The hash allows a later export to be verified.
  */
 export function logAuditEntry(
   log: Logger,

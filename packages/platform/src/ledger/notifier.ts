@@ -1,8 +1,8 @@
 import type { Environment } from '../environment.ts'
 
 /**
- * Wakes the one who waits for something that was done elsewhere in this process. A ring that nobody
- * waits for is kept.
+ * Wakes a waiter when something happened elsewhere in this process. A ring without a waiter is
+ * stored until the next wait.
  */
 export class Notifier {
   readonly #environment: Environment
@@ -19,8 +19,8 @@ export class Notifier {
   }
 
   /**
-   * Resolves at a ring, after `ms` milliseconds (null: never by itself), or with the signal. One at
-   * a time may wait.
+   * Resolves at a ring, after `ms` milliseconds (null: no timeout), or when the signal is aborted.
+   * Only one caller may wait at a time.
    */
   async wait(ms: number | null, signal: AbortSignal): Promise<void> {
     if (!this.#isRung && !signal.aborted) {

@@ -25,8 +25,8 @@ export type AccountKind =
   | 'cooling'
 
 /**
- * One side of an entry, all of them of one workspace. Amounts in the asset's smallest unit;
- * positive raises the account.
+ * One posting of an entry; all postings of an entry belong to one workspace. Amounts in the asset's
+ * smallest unit; a positive amount increases the account.
  */
 export interface Posting {
   workspace: string
@@ -38,8 +38,9 @@ export interface Posting {
 }
 
 /**
- * Posts an entry once: the same (kind, reference) again does nothing and answers false.
- * @throws a database error with code 23514 where an account would fall below zero
+ * Posts an entry once. If the same (kind, reference) was posted before, it does nothing and returns
+ * false.
+ * @throws a database error with code 23514 if an account would fall below zero
  */
 export async function post(
   tx: Queryable,
@@ -49,7 +50,7 @@ export async function post(
   options: { overdraw?: boolean } = {},
 ): Promise<boolean> {
   const workspace = postings[0]?.workspace
-  // An account at an exchange that held nothing has nothing to book.
+  // For an exchange account that held nothing there is nothing to post.
   if (workspace === undefined) return true
   if (postings.some((each) => each.workspace !== workspace))
     throw new Error(`the entry ${kind} ${reference} is of two workspaces`)
@@ -72,13 +73,13 @@ export async function post(
   return answer?.done ?? false
 }
 
-/** An account's balance, its row locked until the transaction ends. */
+/** Returns an account's balance and locks its row until the transaction ends. */
 export async function lockedBalance(
   tx: Queryable,
   account: Omit<Posting, 'amount'>,
 ): Promise<bigint> {
   const row = await tx.one<{ balance: string }>(
-    // In a subquery of its own: else the function would be asked for every row of the table.
+    // In a subquery, because the function would otherwise be called for every row of the table.
     'select balance::text from ledger_accounts where workspace_id = $1 and id = (select ledger_account($1, $2, $3, $4, $5)) for update',
     [
       account.workspace,
@@ -92,10 +93,10 @@ export async function lockedBalance(
 }
 
 /**
- * Adds an event to the outbox, in the transaction of what it tells of: after the row of its object
- * is locked, so that the events of one object have the order of its changes. @param subAccount
- * null: it concerns the whole workspace
- * @param payload its JSON text, as the registry of events describes it
+ * Adds an event to the outbox, in the database transaction of the change. Must be called after the
+ * object's row is locked, so that the events of one object have the order of its changes.
+ * @param subAccount null: the event concerns the whole workspace
+ * @param payload JSON text, in the shape that the event registry defines
  */
 export async function emit(
   tx: Queryable,

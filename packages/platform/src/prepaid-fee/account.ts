@@ -4,7 +4,7 @@ import type { Services } from '../engine/services.ts'
 import { utcDay } from './fees.ts'
 import { tierNamed } from '../settings/tiers.ts'
 
-/** Days of the volume by which tiers are decided, the day of asking included. */
+/** Number of days whose volume determines the tier, including the current day. */
 export const VOLUME_DAYS = 30
 
 export interface AccountView {
@@ -18,8 +18,8 @@ export interface AccountView {
 }
 
 /**
- * A workspace's account as it is shown. `balance` is what is paid in, less what is charged and
- * reserved.
+ * Returns a workspace's prepaid fee account as the API shows it. `balance` is the amount paid in
+ * minus charges and reservations.
  */
 export async function accountOf(services: Services, workspaceId: string): Promise<AccountView> {
   const row = await services.database.one<{

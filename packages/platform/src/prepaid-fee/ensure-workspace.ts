@@ -3,12 +3,12 @@ import type { Services } from '../engine/services.ts'
 
 const LOCAL_PREPAID_MICRO_USD = 100_000n * 1_000_000n
 
-/** What workspaces and sub-accounts are called. */
+/** Pattern of the names of workspaces and sub-accounts. */
 export const WORKSPACE_NAME = /^[\p{L}\p{N}][\p{L}\p{N} ._@-]{0,99}$/u
 
 /**
- * The id of a workspace, which is made where it does not exist; a new one on local chains has
- * prepaid fees.
+ * Returns the id of a workspace, and creates the workspace if it does not exist. On local chains a
+ * new workspace has prepaid fees.
  */
 export async function ensureWorkspace(
   services: Services,
@@ -19,7 +19,8 @@ export async function ensureWorkspace(
     'insert into workspaces (name) values ($1) on conflict do nothing returning id',
     [name],
   )
-  // Not "for update": that would stop everybody who writes a row that names the workspace.
+  // Not "for update", which would block every statement that writes a row referencing the
+  // workspace.
   const workspace = (await tx.one<{ id: string }>(
     'select id from workspaces where name = $1 for no key update',
     [name],

@@ -9,24 +9,25 @@ import type { TransactionRow } from '../engine/transaction.ts'
 import { feeOf, tierNamed } from '../settings/tiers.ts'
 import { showUsd } from '../decimals.ts'
 
-/** What a transfer costs on the prepaid fee account, in millionths of a USD. */
+/** Platform fee of a transfer, in millionths of a US dollar. */
 export interface FeeQuote {
-  /** Null where nothing depends on it and there is no price. */
+  /** Null if the fee does not depend on it and there is no price. */
   amountUsd: bigint | null
   fee: bigint
-  /** The tier's least fee: below it the account counts as empty. */
+  /** The tier's minimum fee; below this balance the account counts as empty. */
   least: bigint
 }
 
-/** The UTC day now, as YYYY-MM-DD. */
+/** Returns the current UTC day as YYYY-MM-DD. */
 export const utcDay = (services: Services): string =>
   new Date(services.environment.now()).toISOString().slice(0, 10)
 
 /**
- * Values an amount at the price of now and names its fee. From memory: it waits for nothing.
+ * Values an amount at the current price and returns its fee. Uses prices in memory only, so it
+ * never waits.
  * @param tierName the workspace's tier
- * @throws ApiError `PRICE_UNAVAILABLE` where the fee depends on a price that no source has, or
- *   that is older than 5 minutes, and the operator has set no fee for that case
+ * @throws ApiError `PRICE_UNAVAILABLE` if the fee depends on a price that no source has or that is
+ *   older than 5 minutes, and the operator has configured no fee for that case
  */
 export function quotePlatformFee(
   services: Services,
@@ -53,7 +54,10 @@ export function quotePlatformFee(
   return { amountUsd, fee: feeOf(tier, amountUsd), least: tier.least }
 }
 
-/** The refusal, where a database error says that the account holds too little; else null. */
+/**
+ * Returns the API error if a database error means that the account holds too little, otherwise
+ * null.
+ */
 export function exhausted(error: unknown, fee: bigint): ApiError | null {
   const { code, detail } = sqlErrorOf(error)
   if (code !== SQL_ERRORS.prepaidShort) return null
@@ -64,7 +68,7 @@ export function exhausted(error: unknown, fee: bigint): ApiError | null {
   )
 }
 
-/** The balance that a database error of this account carries; null for any other error. */
+/** Returns the balance in such a database error; null for any other error. */
 export function balanceOfRefusal(error: unknown): bigint | null {
   const { code, detail } = sqlErrorOf(error)
   return code === SQL_ERRORS.prepaidShort ? BigInt(detail ?? '0') : null
@@ -85,9 +89,10 @@ export async function tierOfWorkspace(
 }
 
 /**
- * Reserves the platform fee of a transaction whose row is written already, in the same database
- * transaction, as the last thing that it locks. A withdrawal does this inside `create_withdrawal`.
- * @throws ApiError `PREPAID_FEE_EXHAUSTED`; the database transaction is then to be given up
+ * Reserves the platform fee of a transaction whose row was already written, in the same database
+ * transaction. It must be the last lock that is acquired. For a withdrawal, `create_withdrawal`
+ * does this.
+ * @throws ApiError `PREPAID_FEE_EXHAUSTED`; the database transaction must then be rolled back
  */
 export async function reservePlatformFee(
   tx: Queryable,
@@ -111,7 +116,7 @@ export async function reservePlatformFee(
 }
 
 /**
- * Takes the reserved fee, once: before the signed bytes first go out. Does nothing where none was
+ * Charges the reserved fee once, before the signed bytes are first sent. Does nothing if none was
  * reserved.
  */
 export async function chargePlatformFee(
@@ -128,8 +133,8 @@ export async function chargePlatformFee(
 }
 
 /**
- * What a kind of transaction does with its platform fee: taken when it goes out, given back
- * (`refunded`) where it never did.
+ * Platform fee handlers of a transaction kind: the fee is charged when the transaction is sent, and
+ * released (`refunded`) if it never was.
  */
 export const platformFee = {
   broadcast: chargePlatformFee,

@@ -10,12 +10,12 @@ const TYPES: Record<string, string> = {
   'prepaid-adjust': 'adjustment',
   'prepaid-subscription': 'subscription',
 }
-/** References of orders at exchanges begin so. */
+/** Prefix of the references of exchange orders. */
 const ORDER = 'order:'
 const OF_TRANSACTIONS = new Set(['prepaid-reserve', 'prepaid-charge', 'prepaid-refund'])
 
 /**
- * Every movement of the workspace's account, newest first; the sum of `balance_change` is the
+ * Lists every movement of the workspace's account, newest first; the sum of `balance_change` is the
  * balance.
  */
 export const listPrepaidEntries = endpoint({
@@ -40,7 +40,7 @@ export const listPrepaidEntries = endpoint({
     }),
   ),
   async handler({ services, caller, query: { page, limit } }) {
-    // A charge moves what is reserved already; every other entry moves the balance.
+    // A charge moves an amount that is already reserved; every other entry changes the balance.
     const from = `from ledger_accounts a join ledger_postings p on p.workspace_id = a.workspace_id and p.account_id = a.id
         join ledger_entries e on e.workspace_id = p.workspace_id and e.id = p.entry_id
       where a.workspace_id = $1 and a.wallet_id is null and a.asset = 'USD' and (
@@ -55,7 +55,7 @@ export const listPrepaidEntries = endpoint({
         after: string
         created_at: Date
       }>(
-        // From the balance of now backwards: newer entries are taken off.
+        // Calculated backwards from the current balance by subtracting newer entries.
         `with newest as (
            select e.id, e.kind, e.reference, p.amount, e.created_at, case when a.kind = 'prepaid' then p.amount else 0 end change ${from}
            order by e.id desc limit $2::bigint + $3::bigint

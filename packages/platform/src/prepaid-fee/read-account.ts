@@ -2,7 +2,10 @@ import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { accountOf } from './account.ts'
 
-/** The workspace's prepaid fee account. A POST by its document, yet it changes nothing. */
+/**
+ * Returns the workspace's prepaid fee account. The API defines it as a POST, but it changes
+ * nothing.
+ */
 export const readPrepaidFee = endpoint({
   id: 'readPrepaidFee',
   tag: 'Prepaid fee account',

@@ -15,8 +15,8 @@ interface Account {
 }
 
 /**
- * Decides each workspace's tier once a UTC day, by the 30 days that have ended, and takes the
- * month's subscription.
+ * Creates the loop that determines each workspace's tier once per UTC day, from the 30 days that
+ * have ended, and charges the monthly subscription.
  */
 export function turnOfDayLoop(services: Services): Loop {
   return {
@@ -37,7 +37,7 @@ export function turnOfDayLoop(services: Services): Loop {
   }
 }
 
-/** One workspace's turn of the day. Does nothing where another worker has done it. */
+/** Processes one workspace for the day. Does nothing if another worker has already done it. */
 async function decide(
   services: Services,
   tx: Queryable,
@@ -88,8 +88,8 @@ async function decide(
 }
 
 /**
- * Takes what the month of a tier costs beyond what was paid for it; false where the balance does
- * not cover that.
+ * Charges the monthly price of a tier minus what was already paid for the month; returns false if
+ * the balance is not sufficient.
  */
 async function subscribe(
   tx: Queryable,

@@ -4,22 +4,27 @@ import { parsePrice } from './decimals.ts'
 import { SourceError, type PriceSource, type Quote } from './source.ts'
 
 const TIMEOUT_MS = 5000
-/** What a free plan is limited by. */
+/**
+ * Pause after a rate limit (429) without a Retry-After header, and maximum pause, in milliseconds.
+ */
 const LIMITED_WAIT_MS = 60_000
 const LIMITED_WAIT_MS_MAX = 300_000
 const ANSWER_BYTES_MAX = 1024 * 1024
 
 export interface CoinGeckoOptions {
-  /** Up to and with `/api/v3`. */
+  /** Base URL up to and including `/api/v3`. */
   url: string
   key: { header: string; value: string } | null
-  /** CoinGecko's names of coins, by ticker. */
+  /** CoinGecko's coin ids, by ticker. */
   ids: Readonly<Record<string, string>>
   fetch: Fetch
   timeoutMs?: number
 }
 
-/** `GET /simple/price`: all coins in one call, each with the time of its last update. */
+/**
+ * Price source that uses `GET /simple/price`: all coins in one call, each with the time of its last
+ * update.
+ */
 export function coinGecko(o: CoinGeckoOptions): PriceSource {
   const { ids } = o
   return {
@@ -32,7 +37,7 @@ export function coinGecko(o: CoinGeckoOptions): PriceSource {
       const answer = objectOf(text)
       return known.flatMap((coin): Quote[] => {
         const entry = answer[ids[coin] as string]
-        // A coin that it does not know is left out of the answer, one without a market is null.
+        // An unknown coin is missing in the response; a coin without a market is null.
         if (typeof entry !== 'object' || entry === null) return []
         const { usd, last_updated_at: updated } = entry as Record<string, unknown>
         if (

@@ -1,12 +1,10 @@
 import type { Quote } from './source.ts'
 
-/** Quotes of this age count as they are. */
+/** Maximum age in milliseconds of a quote that counts as current. */
 export const FRESH_MS = 60_000
-/** A price that is older is stale: nothing is created by it. */
+/** Age in milliseconds above which a price is stale; no transaction is created with it. */
 export const STALE_MS = 300_000
-/**
- * A quote that is this much further from the median than the others is left out, in basis points.
- */
+/** Maximum distance of a quote from the median in basis points; other quotes are ignored. */
 const OUTLIER_BASIS_POINTS = 200n
 
 export interface ConsensusPrice {
@@ -16,9 +14,9 @@ export interface ConsensusPrice {
 }
 
 /**
- * The price that the sources agree on: the median of what is fresher than a minute, without what
- * lies more than 2 % off it. Where nothing is so fresh, of what is not yet stale; else of anything.
- * Null where nothing is left, as when two sources are far apart.
+ * Returns the price on which the sources agree: the median of quotes newer than one minute, without
+ * those more than 2 % away from it. If no quote is that new, those that are not stale are used, or
+ * else any. Null if nothing is left, for example when two sources are far apart.
  */
 export function consensusPrice(
   quotes: readonly (Quote & { source: string })[],

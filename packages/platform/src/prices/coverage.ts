@@ -6,8 +6,8 @@ import { coinOf } from './coins.ts'
 import type { PriceSource } from './source.ts'
 
 /**
- * Coins of the assets that an installation transacts: those of its networks, without retired
- * assets.
+ * Returns the coins of the assets that an installation transacts: those of its networks, without
+ * retired assets.
  */
 export function coinsInUse(
   registry: Registry,
@@ -17,7 +17,7 @@ export function coinsInUse(
   return [...new Set(registry.assets.filter(isUsed).map(coinOf))]
 }
 
-/** Coins in use that have no price, or none that is young enough to charge by. */
+/** Returns the coins in use without a price that is recent enough to charge fees. */
 export function unpricedCoins({
   registry,
   networks,
@@ -29,17 +29,20 @@ export function unpricedCoins({
 }
 
 export interface PriceDiagnosis {
-  /** Sources that did not answer, and why. */
+  /** Sources that did not respond, and why. */
   failed: { source: string; reason: string }[]
-  /** Coins of which no source has a price. */
+  /** Coins for which no source has a price. */
   missing: string[]
-  /** Coins whose newest price is too old to charge by, and when it was true. */
+  /** Coins whose latest price is too old to charge fees, and the time of that price. */
   stale: { coin: string; at: number }[]
   /** Names of all sources. */
   asked: string[]
 }
 
-/** Asks each source once for each coin. @param clock milliseconds since the Unix Epoch */
+/**
+ * Queries each source once for all coins.
+ * @param clock returns the current time in milliseconds since the Unix epoch
+ */
 export async function diagnosePrices(
   sources: readonly PriceSource[],
   coins: readonly string[],
@@ -70,11 +73,11 @@ export async function diagnosePrices(
   }
 }
 
-/** One line for each source that failed and each coin without a price. */
+/** Returns one line for each source that failed and each coin without a price. */
 export function priceLines({ failed, missing, stale, asked }: PriceDiagnosis): string[] {
   return [
     ...failed.map(({ source, reason }) => `prices  ${source} ${reason}`),
-    // A name is wrong only where somebody answered.
+    // A coin id can only be wrong if a source responded.
     ...(missing.length > 0 && failed.length === asked.length
       ? [
           `prices  no source answers, so ${missing.join(', ')} have no price: check the network and the sources named above`,

@@ -1,10 +1,10 @@
-/** Prices are kept as integers of this many decimals. */
+/** Number of decimals of prices, which are stored as integers. */
 export const PRICE_DECIMALS = 12
 const USD_DECIMALS = 6
 
 /**
- * A decimal of a source, exponents and more digits than we keep included; null where it is none, or
- * not above zero.
+ * Parses a source's decimal number, including exponents and more digits than are stored; returns
+ * null if it is not a number above zero.
  */
 export function parsePrice(text: string): bigint | null {
   const match = /^(\d{1,30})(?:\.(\d{1,60}))?(?:[eE]([+-]?\d{1,2}))?$/.exec(text)
@@ -16,7 +16,7 @@ export function parsePrice(text: string): bigint | null {
   return value > 0n ? value : null
 }
 
-/** Value of an amount (smallest unit) in millionths of a USD, rounded half up. */
+/** Returns the value of an amount (smallest unit) in millionths of a US dollar, rounded half up. */
 export function usdValue(amount: bigint, decimals: number, price: bigint): bigint {
   const divisor = 10n ** BigInt(decimals + PRICE_DECIMALS - USD_DECIMALS)
   return (amount * price * 2n + divisor) / (2n * divisor)

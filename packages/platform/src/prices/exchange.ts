@@ -18,13 +18,15 @@ interface Exchange extends CcxtClient {
 
 const TIMEOUT_MS = 8000
 const MARKETS_MS = 3_600_000
-/** Between bid and ask, in basis points: a wider market has no price. */
+/**
+ * Maximum spread between bid and ask in basis points; a market with a wider spread has no price.
+ */
 const SPREAD_BASIS_POINTS_MAX = 200n
 
 export interface ExchangeOptions {
   /** ccxt's name of the exchange. */
   id: string
-  /** Base URL in place of the exchange's own; null: its own. */
+  /** Base URL that replaces the exchange's own; null: its own. */
   url: string | null
   environment: Environment
   fetch: Fetch
@@ -32,19 +34,19 @@ export interface ExchangeOptions {
 }
 
 /**
- * Tickers of an exchange through ccxt, against real USD only. The price is the middle of bid and
- * ask, which are of now, as the last trade need not be.
+ * Price source that reads tickers of an exchange through ccxt, for real USD only. The price is the
+ * middle of bid and ask, which are current, while the last trade may be old.
  */
 export function exchange(o: ExchangeOptions): PriceSource {
-  // At once, and not when a price is waited for: ccxt's module takes a while to read. Few calls at
-  // a pace of our own need no limiter.
+  // Opened immediately instead of at the first price query, because loading ccxt's module takes a
+  // while. The few calls at our own pace need no rate limiter.
   const opening = openClient<Exchange>({
     id: o.id,
     url: o.url,
     fetch: o.fetch,
     timeoutMs: o.timeoutMs ?? TIMEOUT_MS,
   })
-  // Whoever asks for a price is told.
+  // Callers of `quotes` receive the error.
   opening.catch(() => undefined)
   let loadedAt = 0
   return {
@@ -77,7 +79,7 @@ export function exchange(o: ExchangeOptions): PriceSource {
         })
       } catch (error) {
         if (error instanceof SourceError) throw error
-        // ccxt's errors name the URL and the whole answer.
+        // ccxt's errors contain the URL and the whole response.
         throw new SourceError(redacted(error))
       }
     },

@@ -11,7 +11,7 @@ import { PRICE_DECIMALS } from './decimals.ts'
 const ASSETS_MAX = 100
 const NAME_MAX = 64
 const NAMES = String.raw`^[^,\s]{1,${NAME_MAX}}(,[^,\s]{1,${NAME_MAX}}){0,${ASSETS_MAX - 1}}$`
-/** Sources of a price: CoinGecko and the exchanges of CUSTODY_PRICE_EXCHANGES. */
+/** Maximum number of sources of a price: CoinGecko and the exchanges of CUSTODY_PRICE_EXCHANGES. */
 const SOURCES_MAX = 1 + EXCHANGES_MAX
 
 const priceShape = z
@@ -24,7 +24,7 @@ const priceShape = z
   })
   .meta({ id: 'Price' })
 
-/** Live prices in USD. A token has the price of its coin on every network. */
+/** Lists current prices in USD. A token has the price of its coin on every network. */
 export const listPrices = endpoint({
   id: 'listPrices',
   tag: 'Prices',

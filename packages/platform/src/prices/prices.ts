@@ -11,8 +11,8 @@ export interface Price extends ConsensusPrice {
 const FIRST_ANSWER_MS = 5000
 
 /**
- * Prices in USD, in memory: each source is asked in the background at its own pace, and one that is
- * away or slow keeps nobody waiting. Each process has its own.
+ * Prices in USD, in memory. Each source is queried in the background at its own interval, so an
+ * unreachable or slow source delays no request. Each process has its own prices.
  */
 export class Prices {
   readonly coins: ReadonlySet<string>
@@ -38,8 +38,8 @@ export class Prices {
   }
 
   /**
-   * The price of a coin; null where none was ever known. Where the sources disagree, the last on
-   * which they agreed.
+   * Returns the price of a coin; null if none was ever known. If the sources disagree, the last
+   * price on which they agreed.
    */
   price(coin: string): Price | null {
     const now = this.#environment.now()
@@ -56,17 +56,24 @@ export class Prices {
     return { ...price, stale: now - price.at > STALE_MS }
   }
 
-  /** Asks one source once and keeps what it says. @throws SourceError */
+  /**
+   * Queries one source once and stores its quotes.
+   * @throws SourceError
+   */
   async refresh(source: PriceSource): Promise<void> {
     for (const quote of await source.quotes([...this.coins])) {
       const known = this.#quotes.get(quote.coin) ?? new Map<string, Quote>()
       this.#quotes.set(quote.coin, known.set(source.name, quote))
-      // What the sources agree on is remembered also while nobody asks.
+      // Computed now, so that the price on which the sources agree is remembered even if it is not
+      // requested.
       this.price(quote.coin)
     }
   }
 
-  /** Starts asking. Resolves when every source has answered once, or after a few seconds. */
+  /**
+   * Starts querying the sources. Resolves when every source has responded once, or after a few
+   * seconds.
+   */
   async start(signal: AbortSignal): Promise<void> {
     const first = this.#sources.map(
       (source) => new Promise<void>((resolve) => void this.#run(source, signal, resolve)),

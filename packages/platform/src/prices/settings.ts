@@ -6,12 +6,12 @@ import type { PriceSettings } from '../settings/settings.ts'
 import { exchange } from './exchange.ts'
 import type { PriceSource } from './source.ts'
 
-/** What an installation sets for prices. */
+/** An installation's price settings. */
 export interface PricesInstallation {
   coinGeckoUrl: string
   coinGeckoKey: { header: string; value: string } | null
   coinGeckoIds: Record<string, string>
-  /** Exchanges by ccxt's names, with a base URL where it is not their own. */
+  /** Exchanges by ccxt's names, with a base URL if it differs from the exchange's own. */
   exchanges: { id: string; url: string | null }[]
   everyMs: number
 }
@@ -22,10 +22,10 @@ const LOCAL_EVERY_MS = 5000
 const EVERY_MS = 20_000
 
 /**
- * What prices are read with.
- * @param devnetUrl base of the local chains, whose faces stand in for the sources; null: the
- *   sources themselves
- * @param registry whose coins have prices
+ * Returns the settings with which prices are read.
+ * @param devnetUrl base URL of the local chains, whose price source emulators are used; null: the
+ *   real sources
+ * @param registry registry whose coins have prices
  */
 export function pricesInstallation(
   settings: PriceSettings,
@@ -42,7 +42,7 @@ export function pricesInstallation(
           ? PRO_URL
           : PUBLIC_URL),
     coinGeckoKey: key === null ? null : { header: `x-cg-${plan}-api-key`, value: key },
-    // The registry's names of coins, which the setting corrects.
+    // The registry's coin ids, which the setting can override.
     coinGeckoIds: {
       ...Object.fromEntries(
         Object.values(registry.coins).map((coin) => [coin.ticker, coin.coingecko_id]),
@@ -57,7 +57,7 @@ export function pricesInstallation(
   }
 }
 
-/** The sources of an installation. */
+/** Returns the price sources of an installation. */
 export function priceSources(
   installation: PricesInstallation,
   environment: Environment,

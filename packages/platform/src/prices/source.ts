@@ -1,20 +1,26 @@
-/** What one source says of one coin. */
+/** One source's price of one coin. */
 export interface Quote {
   coin: string
   /** USD, scaled by `PRICE_DECIMALS`. */
   price: bigint
-  /** When it was true, milliseconds since the Unix Epoch. */
+  /** Time of the price in milliseconds since the Unix epoch. */
   at: number
 }
 
-/** Somebody who knows prices in USD, on a protocol of its own. */
+/** A source of prices in USD. */
 export interface PriceSource {
   name: string
-  /** Answers the coins that it knows; others are left out. @throws SourceError */
+  /**
+   * Returns quotes of the coins that it knows; others are omitted.
+   * @throws SourceError
+   */
   quotes(coins: readonly string[]): Promise<Quote[]>
 }
 
-/** Nothing usable was answered; `waitMs`: the source asked not to be asked again before. */
+/**
+ * Thrown when a source returned nothing usable. `waitMs`: milliseconds for which the source asked
+ * not to be queried again.
+ */
 export class SourceError extends Error {
   readonly waitMs: number
   constructor(message: string, waitMs = 0) {

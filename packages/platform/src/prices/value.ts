@@ -3,13 +3,13 @@ import type { Services } from '../engine/services.ts'
 import { coinOf } from './coins.ts'
 import { usdValue } from './decimals.ts'
 
-/** Values above it have more digits than the database holds. */
+/** Maximum value; higher values have more digits than the database can store. */
 const VALUE_MAX = 10n ** 78n - 1n
 
 /**
- * Value of an amount (smallest unit) in millionths of a USD, at the price that is in memory now.
- * Asks no source and never fails.
- * @returns null without a current price, or where the value has more than 78 digits
+ * Returns the value of an amount (smallest unit) in millionths of a US dollar, at the current price
+ * in memory. Queries no source and never fails.
+ * @returns null without a current price, or if the value has more than 78 digits
  */
 export function valueNow(
   { prices }: Pick<Services, 'prices'>,

@@ -23,11 +23,11 @@ export interface AdoptedAll {
   unadopted: { recorded: Recorded; error: NotAdopted }[]
 }
 
-/** An amount as the operator reads it. */
+/** Formats an amount for the operator. */
 export const show = (services: Services, asset: string, amount: bigint): string =>
   formatAmount(amount, services.registry.asset(asset)?.decimals ?? 0)
 
-/** What was not adopted, in the operator's words. */
+/** Describes for the operator a record that was not adopted. */
 export const shown = (recorded: Recorded, error: NotAdopted): Unadopted => ({
   network: recorded.unsigned.network,
   workspace: recorded.workspace,
@@ -39,14 +39,19 @@ export const shown = (recorded: Recorded, error: NotAdopted): Unadopted => ({
   matters: error.matters,
 })
 
-/** An error of one record is reported for that record alone: the others go on. */
+/**
+ * Converts an error, which is reported for one record only; the other records are still processed.
+ */
 function notAdopted(services: Services, error: unknown): NotAdopted {
   if (error instanceof NotAdopted) return error
   services.log.error({ err: error }, 'a recorded transaction could not be adopted')
   return new NotAdopted(reasonOf(error))
 }
 
-/** Decodes and verifies, oldest first: later ones may spend what earlier ones made. */
+/**
+ * Decodes and verifies the records, oldest first, because later ones may spend outputs of earlier
+ * ones.
+ */
 export async function openAll(
   services: Services,
   recorded: readonly Recorded[],
@@ -69,8 +74,8 @@ const isFuel = ([{ recorded }]: readonly [Opened, ...Opened[]]): boolean =>
   recorded.purpose === 'fuel'
 
 /**
- * Adopts what can be adopted, each transaction in a commit of its own, and says why the rest
- * cannot.
+ * Adopts the records that can be adopted, each transaction in its own commit, and returns the
+ * reasons for the others.
  */
 export async function adoptAll(
   services: Services,
@@ -89,7 +94,7 @@ export async function adoptAll(
     if (group) group.push(opened)
     else groups.set(key, [opened])
   }
-  // Fuel comes last: the transactions that it was for tell which addresses are ours.
+  // Fuel comes last: the transactions that it pays for show which addresses belong to the platform.
   for (const attempts of [...groups.values()].sort(
     (a, b) => Number(isFuel(a)) - Number(isFuel(b)),
   )) {
@@ -117,8 +122,8 @@ export async function adoptAll(
 }
 
 /**
- * Keeps the transactions that could not be adopted: they are reported until they are, and do not
- * hold the database.
+ * Stores the transactions that could not be adopted. They are reported until they are adopted, and
+ * do not hold the database.
  */
 export async function noteUnadopted(
   services: Services,

@@ -22,7 +22,7 @@ import { lendFeeWallet, reserve } from './reserve.ts'
 import { returnedLoan } from './stake-steps.ts'
 import { stepUnderWay } from '../staking/recorded.ts'
 
-/** What was done with one recorded transaction. */
+/** Result of adopting one recorded transaction. */
 export interface Adopted {
   id: string
   kind: string
@@ -38,10 +38,10 @@ interface Place {
   walletId: string | null
   feeWalletId: string | null
   walletsMade: string[]
-  /** Tron: how long unstaked TRX cools down. */ delayDays: number
+  /** Tron: cooldown of unstaked TRX in days. */ delayDays: number
 }
 
-/** Wallets and addresses that the transaction itself proves. */
+/** Ensures the wallets and addresses whose existence the transaction itself proves. */
 async function placeOf(services: Services, group: Group, scanFrom: ScanFrom): Promise<Place> {
   const [{ network, workspaceId, subAccount, coins }] = group.attempts
   const delayDays = group.attempts[0].decoded.action
@@ -89,8 +89,8 @@ async function placeOf(services: Services, group: Group, scanFrom: ScanFrom): Pr
 }
 
 /**
- * The row that this database has of a recorded transaction: under its id, or one that was about to
- * do the same.
+ * Returns this database's row of a recorded transaction: the row with its id, or one that was about
+ * to do the same.
  */
 async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | undefined> {
   const byId = await tx.one<TransactionRow>(
@@ -113,8 +113,8 @@ async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | unde
   )
   if (built) return built
   if (group.kind === 'WITHDRAWAL') return undefined
-  // A known transaction was signed for the same place in the account's order: the recorded one is a
-  // dearer attempt of it.
+  // A known transaction was signed with the same nonce, so the recorded one is a more expensive
+  // attempt of it.
   const sibling =
     decoded.nonce === null
       ? undefined
@@ -162,10 +162,9 @@ async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | unde
 }
 
 /**
- * Makes a recorded transaction known, in one commit: its row or the one that was about to do the
- * same, its attempts with their signed bytes, the coins that they spend and make. Confirming and
- * booking it is the ordinary steps' work, so that nothing is booked but what the chain confirms at
- * its depth.
+ * Records an adopted transaction in one commit: its row or the one that was about to do the same,
+ * its attempts with their signed bytes, and the coins that they spend and create. The ordinary
+ * steps confirm and book it, so only what the chain confirms at its depth is booked.
  * @throws NotAdopted
  */
 export async function adopt(
@@ -175,8 +174,8 @@ export async function adopt(
 ): Promise<{ adopted: Adopted; walletsMade: string[] }> {
   const { network, workspaceId, recorded } = group.attempts[0]
   const place = await placeOf(services, group, scanFrom)
-  // Where the bytes do not tell their end, the one of a transaction that was built now is later
-  // than theirs.
+  // If the bytes do not contain the expiry, the expiry of a transaction built now is later than
+  // theirs.
   const end = (await services.networks.get(network.code).latestEnd?.()) ?? null
   const newest = group.attempts.at(-1) as Group['attempts'][0]
   const adopted = await services.database.transaction(async (tx) => {
@@ -204,8 +203,8 @@ export async function adopt(
 }
 
 /**
- * Whether a row fits what was recorded. Amounts of sweeps and releases do not count: they are known
- * at the end only.
+ * Whether a row matches the recorded transaction. Amounts of sweeps and releases are not compared,
+ * because they are only known at the end.
  */
 function isOf(known: TransactionRow, group: Group, workspaceId: string): boolean {
   const isFixed = known.kind !== 'SWEEP' && known.kind !== 'RELEASE'
@@ -216,7 +215,7 @@ function isOf(known: TransactionRow, group: Group, workspaceId: string): boolean
   return isSame && (!isFixed || known.amount === group.amount.toString())
 }
 
-/** Names of what a kind leaves from and goes to, as transactions show it. */
+/** Returns the source type and destination type of a kind, as the API shows them. */
 function endsOf(
   kind: TransactionRow['kind'],
   isTank: boolean,
@@ -233,8 +232,8 @@ function endsOf(
 }
 
 /**
- * Makes a row for a recorded transaction, with the reservations that an ordinary one has when it is
- * signed.
+ * Inserts a row for a recorded transaction, with the reservations that an ordinary transaction has
+ * when it is signed.
  */
 async function create(
   services: Services,
@@ -255,7 +254,7 @@ async function create(
   const loan =
     group.kind === 'LEND_BACK' ? await returnedLoan(tx, workspaceId, network.code, group) : null
   const plan: Plan = {
-    // The caller's request is not here: nothing more can be signed for an adopted transaction.
+    // The caller's request is missing, so nothing more can be signed for an adopted transaction.
     adopted: '1',
     ...(rule ? { rule_id: rule.id } : {}),
     ...(group.kind === 'SWEEP' ? { height: `adopted ${recorded.id}` } : {}),
@@ -322,8 +321,8 @@ async function create(
 }
 
 /**
- * The answer that the caller's request got; a staking request is answered with id, status and hash
- * alone.
+ * Returns the response that the caller's request received; for a staking request only id, status
+ * and hash.
  */
 const answerOf = (services: Services, row: TransactionRow): string =>
   stringifyJson(
@@ -338,11 +337,14 @@ const worstFee = (group: Group): bigint =>
     0n,
   )
 
-/** A sweep of a native coin, whose fee no tank has paid. */
+/** Whether it is a sweep of a native coin, which pays its own fee. */
 const paysForItself = (network: Network, group: Group): boolean =>
   group.kind === 'SWEEP' && group.asset.type === 'native' && traitsOf(network).feesFrom === 'tank'
 
-/** What the plan of an ordinary transaction says of its reservations, as the booking reads it. */
+/**
+ * Returns the plan fields about reservations that an ordinary transaction has, as needed for
+ * booking.
+ */
 function reservedIn(network: Network, group: Group, place: Place, fee: bigint): Plan {
   if (group.kind === 'FUEL') return { need: fee.toString() }
   if (group.kind === 'LEND' || group.kind === 'LEND_BACK')
@@ -350,15 +352,15 @@ function reservedIn(network: Network, group: Group, place: Place, fee: bigint): 
   if (group.kind === 'DRAIN' || (group.attempts[0].decoded.action && place.walletId === null))
     return { reserved_fee: fee.toString() }
   if (paysForItself(network, group)) return { need: '0', own: '1' }
-  // The fee is paid from the float at the address, where its fuel is booked as well.
+  // The fee is paid from the float at the address, to which its fuel is booked as well.
   if (traitsOf(network).feesFrom === 'tank') return { need: '0' }
   if (place.feeWalletId !== null) return { fee_wallet: place.feeWalletId, fee_held: fee.toString() }
   return group.kind === 'WITHDRAWAL' ? { fee_reserve: fee.toString() } : {}
 }
 
 /**
- * Takes a forward off what waits for its rule; deposits that are not found again yet are noted as
- * forwarded ahead.
+ * Subtracts a forward from the amount that its rule is waiting to forward. Deposits that are not
+ * found again yet are recorded as forwarded in advance.
  */
 async function noteForward(
   tx: Queryable,
@@ -400,7 +402,7 @@ async function goOn(
        where workspace_id = $2 and id = $1`,
       [row.id, row.workspace_id],
     )
-    // An earlier call of the same staking transaction is under way: the recorded one follows it.
+    // An earlier call of the same staking transaction is pending; the recorded one follows it.
     if (
       group.kind !== 'LEND' &&
       group.kind !== 'LEND_BACK' &&
@@ -429,6 +431,6 @@ async function goOn(
   }
   if (place.feeWalletId !== null && row.plan.fee_wallet === undefined)
     await lendFeeWallet(tx, row, place.feeWalletId, worstFee(group))
-  // Its bytes may have been public since before the backup was restored.
+  // Its bytes may already have been public before the backup was restored.
   await chargePlatformFee(services, tx, row)
 }

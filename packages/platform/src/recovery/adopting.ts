@@ -2,15 +2,15 @@ import type { Services } from '../engine/services.ts'
 import { NotAdopted } from './open.ts'
 
 /**
- * Said again well before; a process that dies while it adopts keeps the others waiting for no
- * longer.
+ * Duration of the mark that records are being adopted, in milliseconds. It is renewed well before
+ * it ends; if the process dies, the others wait no longer than this.
  */
 const MARK_MS = 60_000
 const RENEW_MS = 15_000
 
 /**
- * Whether a process, this one or another, is adopting what the nodes recorded: no other works on a
- * database that is half of it.
+ * Whether this or another process is adopting the signer nodes' records. No other process works
+ * with a partially adopted database.
  */
 export async function isAdoptedSomewhere({ database }: Services): Promise<boolean> {
   return (
@@ -21,8 +21,8 @@ export async function isAdoptedSomewhere({ database }: Services): Promise<boolea
 }
 
 /**
- * Runs something while the processes of all hosts hold the database.
- * @throws NotAdopted where another process does the same already
+ * Runs a function while the processes on all hosts hold the database.
+ * @throws NotAdopted if another process is already adopting records
  */
 export async function whileAdopting<T>(
   { database, environment }: Services,
@@ -33,7 +33,7 @@ export async function whileAdopting<T>(
     'update installation set adopting_until = $1 where adopting_until is null or adopting_until <= $2 returning 1',
     [until(), database.now()],
   )
-  // A database that no platform was started on has no row, and nobody else.
+  // A database on which no platform was started has no such row and no other process.
   if (marked.length === 0 && (await database.one('select 1 from installation'))) {
     throw new NotAdopted(
       'what the signer nodes have recorded is being adopted at another host already',

@@ -19,9 +19,10 @@ interface Stored {
 }
 
 /**
- * Writes the signed bytes of each attempt, the coins that they spend and the change that they make.
- * Whatever was built here for the same transaction, or on the same coins and nonces, and that no
- * node has ever seen, gives way. Answers whether something of it was signed here before.
+ * Writes the signed bytes of each attempt, the coins that they spend and the change that they
+ * create. Transactions built here for the same purpose, or with the same coins or nonces, that were
+ * never submitted to a node are voided.
+ * @returns whether an attempt of the transaction was signed here before
  */
 export async function writeAttempts(
   services: Services,
@@ -62,7 +63,7 @@ export async function writeAttempts(
       replaces: step === null ? first : null,
       replacement_id: replacement,
       signed: { ...each.signed, at: new Date(recorded.at) },
-      // One call of a staking transaction is under way at a time; the later ones wait for it.
+      // Only one call of a staking transaction is pending at a time; the later ones wait for it.
       state: isLater ? 'VOID' : 'SIGNED',
     })
     first ??= id
@@ -73,8 +74,8 @@ export async function writeAttempts(
 }
 
 /**
- * Voids a transaction that was built here and shown to no node, and frees its coins: it is built
- * again on others.
+ * Voids a transaction that was built here but not submitted to any node, and releases its coins; it
+ * is rebuilt with others.
  */
 async function giveWay(tx: Queryable, built: Stored): Promise<void> {
   await tx.query(
@@ -124,7 +125,7 @@ async function freePlace(
   }
 }
 
-/** Writes that a transfer was cancelled by its caller, whose signed request is lost. */
+/** Records that a transfer was cancelled by its caller, whose signed request is lost. */
 async function noteCancel(
   services: Services,
   tx: Queryable,
@@ -141,8 +142,8 @@ async function noteCancel(
 }
 
 /**
- * Writes the coins that an attempt spends and makes. An unknown one is a deposit's: the scanner
- * credits it at its block.
+ * Writes the coins that an attempt spends and creates. An unknown coin belongs to a deposit, which
+ * the scanner credits at its block.
  */
 async function writeCoins(
   tx: Queryable,

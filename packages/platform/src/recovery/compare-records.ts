@@ -14,8 +14,9 @@ const HELD_CHECK_MS = 5000
 const CHECK_MS = 60_000
 
 /**
- * Compares the nodes' records with this database, and holds or releases the database by the
- * outcome. Answers why it is held.
+ * Compares the signer nodes' records with this database, and holds or releases the database
+ * depending on the result.
+ * @returns why the database is held, or null
  */
 export async function compareRecords(services: Services): Promise<string | null> {
   if (services.hold.isAdopting) return services.hold.because
@@ -38,7 +39,7 @@ export async function compareRecords(services: Services): Promise<string | null>
   let lost = 0
   for (const step of unknown)
     if (!noted.has(step.id) && (await isLost(services, step, enrolled))) lost++
-  // While the records were read a reconciliation may have begun to adopt them.
+  // A reconciliation may have started to adopt the records while they were being read.
   if (services.hold.isAdopting) return services.hold.because
   if (lost > 0) {
     const what = `the signer nodes have recorded ${lost} transactions that this database does not know`
@@ -51,16 +52,16 @@ export async function compareRecords(services: Services): Promise<string | null>
       )
     services.hold.set({ cause: 'outdated', reason })
   } else if (marks.length < NODES_NEEDED) {
-    // Fewer than two nodes answered: a database that was compared before stays usable, one that was
-    // not stays held.
+    // Fewer than two nodes responded: a database that was compared before stays usable, one that
+    // was not stays held.
     if (services.hold.because !== null)
       services.hold.set({
         cause: 'unheard',
         reason: `${UNHEARD} (${missing.map(({ node, reason }) => `signer ${node}: ${reason}`).join('; ')})`,
       })
   } else {
-    // While the database is held no loop works. Signatures that were not committed here are taken
-    // over before blocks are read: the change of their transactions would look like a deposit.
+    // No loop runs while the database is held. Signatures that were not committed here are adopted
+    // before blocks are read, because the change of their transactions would look like a deposit.
     if (services.hold.because !== null && unsigned.length > 0 && services.settings.role !== 'api') {
       await finishUnsigned(services, await nobodys(services, unsigned))
     }
@@ -73,8 +74,8 @@ export async function compareRecords(services: Services): Promise<string | null>
 }
 
 /**
- * Whether a recorded transaction shows that this database lost something. One node's word without
- * proof holds nothing up.
+ * Whether a recorded transaction proves that this database lost something. An unproven record of a
+ * single node does not hold the database.
  */
 async function isLost(
   services: Services,
@@ -103,8 +104,8 @@ async function isLost(
 }
 
 /**
- * Without what a worker of another process holds: it commits the signatures, or somebody does once
- * its lease is over.
+ * Returns the records that no worker of another process has leased. Otherwise that worker commits
+ * the signatures, or another one does when the lease expires.
  */
 async function nobodys(
   { database, settings }: Services,
@@ -133,7 +134,9 @@ async function finishUnsigned(services: Services, unsigned: readonly Recorded[])
     )
 }
 
-/** Holds the database before any work, until the first comparison has found nothing missing. */
+/**
+ * Holds the database before any work starts, until the first comparison has found nothing missing.
+ */
 export async function holdUntilCompared(services: Services): Promise<void> {
   services.hold.set({
     cause: 'comparing',
@@ -146,7 +149,7 @@ export async function holdUntilCompared(services: Services): Promise<void> {
     )
   })
   const { held: hold } = services.hold
-  // The comparison has logged already that the database is older.
+  // The comparison has already logged that the database is outdated.
   if (!hold || hold.cause === 'outdated') return
   services.log.warn(
     { reason: hold.reason },
@@ -155,8 +158,8 @@ export async function holdUntilCompared(services: Services): Promise<void> {
 }
 
 /**
- * Compares the records again and again: often while the database is held, else rarely, so that the
- * next start reads little.
+ * Creates the loop that compares the records: frequently while the database is held, otherwise
+ * rarely, so that the next start has little to read.
  */
 export function compareLoop(services: Services): Loop {
   let comparedAt = services.environment.now()
@@ -174,7 +177,7 @@ export function compareLoop(services: Services): Loop {
   }
 }
 
-/** A loop that does nothing while the database is held. */
+/** Wraps a loop so that it does nothing while the database is held. */
 export const skipWhileHeld = (services: Services, loop: Loop): Loop => ({
   ...loop,
   run: async (signal) => (services.hold.because === null ? loop.run(signal) : false),

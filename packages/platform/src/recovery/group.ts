@@ -13,11 +13,11 @@ import { addressOf } from './restore-wallets.ts'
 import { loanIn, stakesOf } from './stake-steps.ts'
 
 /**
- * Recorded transactions of which at most one is mined: the attempts of one transaction of ours, the
- * first of them first.
+ * Recorded transactions of which at most one is mined: the attempts of one of our transactions, the
+ * first attempt first.
  */
 export interface Group {
-  /** Of the transaction's row: the caller's request names it, or the record itself. */
+  /** Id of the transaction's row, derived from the caller's request or from the record itself. */
   id: string
   kind: TransactionKind
   attempts: [Opened, ...Opened[]]
@@ -26,15 +26,15 @@ export interface Group {
   from: string
   to: string
   tag: string | null
-  /** A caller's own name for it. */
+  /** The caller's own identifier (`sequence_id`). */
   sequenceId: string | null
-  /** The standing rule that it forwards by. */
+  /** The standing rule that created the forward. */
   ruleId: string | null
   /** The operator's order. */
   order: string | null
-  /** Of the address that it leaves from. */
+  /** Path index of the source address. */
   pathIndex: number
-  /** What is staked for. */
+  /** The resource that is staked for. */
   resource: TronResource | null
 }
 
@@ -52,15 +52,15 @@ const KINDS: Readonly<Record<string, TransactionKind>> = {
   lend: 'LEND',
 }
 
-/** A UUID that follows from a text, so that every run names the same transaction alike. */
+/** Returns a UUID derived from a text, so that every run gives the same transaction the same id. */
 function uuidOf(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
 /**
- * Transactions with one key are attempts of one: those of a request, of an order, or of one place
- * in an account's order.
+ * Returns a key that is equal for all attempts of one transaction: derived from the request, the
+ * order, or the nonce of the account.
  */
 export function keyOf({ recorded, decoded, network }: Opened): string {
   if (BY_REQUEST.has(recorded.purpose)) return `request ${recorded.transaction_id ?? ''}`
@@ -79,14 +79,14 @@ function parts(text: string | null | undefined): unknown[] {
 }
 
 /**
- * What a group of attempts is in the books. The nodes name the purpose; that it is possible is
- * checked against what was decoded, so that a node that lies books nothing that the transaction
- * does not do.
+ * Determines what a group of attempts means for the ledger. The nodes report the purpose; it is
+ * checked against the decoded transaction, so that a lying node cannot cause a booking that the
+ * transaction does not justify.
  * @throws NotAdopted
  */
 export async function groupOf(services: Services, attempts: [Opened, ...Opened[]]): Promise<Group> {
-  // A cancellation only pays its own sender: the attempt that it cancels says what the transaction
-  // was for.
+  // A cancellation only pays its own sender; the attempt that it cancels shows the transaction's
+  // purpose.
   const main = attempts.find(({ recorded }) => recorded.purpose !== 'cancel') ?? attempts[0]
   const { recorded, decoded, network, subAccount, workspaceId } = main
   const kind = Object.hasOwn(KINDS, recorded.purpose) ? KINDS[recorded.purpose] : undefined
@@ -179,7 +179,7 @@ export async function groupOf(services: Services, attempts: [Opened, ...Opened[]
   return { ...base, id, order: typeof order === 'string' ? order : null }
 }
 
-/** What a group's transactions move, as they were decoded here. */
+/** Returns what a group's transactions move, as decoded here. */
 function didOf(
   purpose: string,
   kind: TransactionKind,
@@ -200,7 +200,7 @@ function didOf(
   }
 }
 
-/** A cancellation of a transfer whose own transaction is known here. */
+/** Returns the group of a cancellation whose transfer is known here. */
 async function cancelOf(services: Services, attempts: Group['attempts']): Promise<Group> {
   const [{ recorded, workspaceId, network }] = attempts
   const row = await services.database.one<TransactionRow>(

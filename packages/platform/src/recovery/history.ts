@@ -4,13 +4,16 @@ import { z } from 'zod'
 import type { Services } from '../engine/services.ts'
 import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
 
-/**
- * What the signer nodes have recorded since this database last compared itself with them. Whatever
- * they sign was committed here first, so a recorded transaction that is not found is a commit that
- * this database has lost.
- */
+// This module reads what the signer nodes have recorded since this database was last compared with
+// them. Everything that they sign was committed here first, so a recorded transaction that is not
+// found is a commit that this database has lost.
+
+/** Timeout for reading the records of a signer node, in milliseconds. */
 const TIMEOUT_MS = 15_000
-/** Two nodes sign, so any two of the three know of every transaction. */
+/**
+ * Number of nodes that must respond. Two nodes sign, so any two of the three know every
+ * transaction.
+ */
 export const NODES_NEEDED = 2
 
 const name = z.string().max(4096)
@@ -71,22 +74,20 @@ const pageSchema = z.object({
   entries: z.array(z.object({ height: z.int(), at: z.int(), kind: name, body: z.unknown() })),
 })
 
-/** One transaction that nodes took part in signing, as they tell of it. */
+/** A transaction that nodes took part in signing, as they recorded it. */
 export interface Recorded extends Omit<Body<'step'>, 'unsigned'> {
-  /** Of the transaction itself, whatever is told of it. */
+  /** Identifier derived from the transaction itself, independent of the other recorded fields. */
   id: string
   at: number
   unsigned: UnsignedTransaction
-  /**
-   * Each node's finished signatures: one that verifies is enough, none that does not is believed.
-   */
+  /** Finished signatures of each node: one that verifies is sufficient; others are ignored. */
   signatures: Body<'signed'>['signatures'][]
   nodes: number[]
-  /** The nodes' records of it differ. */
+  /** Whether the nodes' records of the transaction differ. */
   disputed: boolean
 }
 
-/** An API user as nodes have it enrolled. */
+/** An API user as enrolled at the nodes. */
 export interface Enrolled extends Body<'enrol'> {
   nodes: number[]
   revokedBy: number[]
@@ -102,23 +103,24 @@ export interface Mark {
 export interface History {
   unknown: Recorded[]
   /**
-   * Transactions that this database knows as unsigned, on networks where their change would look
-   * like a deposit.
+   * Transactions that this database has as unsigned, on networks where their change would look like
+   * a deposit.
    */
   unsigned: Recorded[]
   enrolled: Enrolled[]
   rules: Body<'rule'>[]
-  /** Keys that workspaces have, with the nodes that tell of them. */
+  /** Keys of workspaces, with the nodes that report them. */
   keys: (Body<'allocate'> & { nodes: number[] })[]
   voided: Set<string>
   marks: Mark[]
-  /** Why a node's history is missing. */
+  /** Nodes whose history is missing, with the reason. */
   missing: { node: number; reason: string }[]
 }
 
 /**
- * What tells a transaction from every other: the bytes of one account may be those of another with
- * the same number (EVM names the sender by the signature alone), so whose key signs belongs to it.
+ * Returns a hash that identifies a transaction. The workspace and the paths are included, because
+ * the bytes for one account may equal those for another with the same nonce (on EVM chains only the
+ * signature identifies the sender).
  */
 const idOf = (
   workspace: string,
@@ -143,9 +145,9 @@ interface NodeHistory {
 }
 
 /**
- * Asks every node for what it has recorded since the marks, and keeps what this database does not
- * know.
- * @param whole enrolments and rules from the beginning, not only since the marks
+ * Reads from every node what it has recorded since the marks, and returns what this database does
+ * not know.
+ * @param whole whether to read enrolments and rules from the beginning, not only since the marks
  */
 export async function readHistory(services: Services, whole: boolean): Promise<History> {
   const marks = new Map(
@@ -277,7 +279,8 @@ async function readNode(
     const page = pageSchema.parse(
       await services.signers.call(node, 'POST', '/history', { from }, TIMEOUT_MS),
     )
-    // Another record than the one that was compared: the node was restored, or set up anew.
+    // The record differs from the one that was compared before: the node was restored or set up
+    // again.
     if (
       mark &&
       mark.height > 0 &&
@@ -287,7 +290,7 @@ async function readNode(
       return readNode(services, node, undefined)
     await take(services, told, page.entries)
     if (page.hash === null) throw new NodeUnavailable(node, 'its record ends before what it told')
-    // What is being signed while this is read is looked at again the next time.
+    // Transactions that are being signed during this comparison are checked again the next time.
     if (told.built.size === 0)
       told.mark = { node, generation: page.generation, height: page.next - 1, hash: page.hash }
     if (page.next <= from || page.next > page.height) return told
@@ -346,14 +349,14 @@ async function take(
   }
 }
 
-/** Which of the recorded transactions this database has, with their states. */
+/** Returns which of the recorded transactions this database has, with their states. */
 export async function knownOf(
   services: Services,
   steps: readonly Recorded[],
 ): Promise<Map<string, string>> {
   if (steps.length === 0) return new Map()
-  // Not the whole of it: an unsigned transaction holds the ones that it spends, which can be
-  // megabytes.
+  // Only parts of the column are read: an unsigned transaction contains the transactions that it
+  // spends, which can be megabytes.
   const rows = await services.database.query<{
     workspace: string
     network: string
@@ -375,7 +378,7 @@ export async function knownOf(
   )
 }
 
-/** Writes down how far the records were compared, once nothing in them is unknown any more. */
+/** Stores how far the records were compared, once they contain nothing unknown. */
 export async function saveMarks(services: Services, marks: readonly Mark[]): Promise<void> {
   for (const mark of marks) {
     await services.database.query(

@@ -11,8 +11,8 @@ import type { Services } from '../engine/services.ts'
 import type { Recorded } from './history.ts'
 
 /**
- * Why something recorded is not adopted, in words for the operator. `matters`: it may have moved
- * something.
+ * Thrown when a record is not adopted; the message is for the operator. `matters`: the transaction
+ * may have moved funds.
  */
 export class NotAdopted extends Error {
   readonly matters: boolean
@@ -23,7 +23,7 @@ export class NotAdopted extends Error {
   }
 }
 
-/** A recorded transaction that was decoded here, and whose signatures were verified here. */
+/** A recorded transaction that was decoded and whose signatures were verified here. */
 export interface Opened {
   recorded: Recorded
   workspaceId: string
@@ -37,9 +37,11 @@ export interface Opened {
 }
 
 /**
- * Believes nothing of a recorded transaction but its bytes and paths: what it does is decoded with
- * the workspace's certified key, and the signatures must be the key's over these very bytes.
- * @param raws signed transactions that were opened before, by hash: the chain may not have them
+ * Decodes and verifies a recorded transaction. Only its bytes and paths are used: its effect is
+ * decoded with the workspace's certified key, and the signatures must be valid for this key and
+ * these bytes.
+ * @param raws signed transactions that were opened before, by hash, because the chain may not have
+ *   them
  * @throws NotAdopted
  */
 export async function open(
@@ -122,8 +124,8 @@ function assembled(
 }
 
 /**
- * Adds the transactions that the inputs come from, which a record leaves out: the chain is asked
- * for them.
+ * Adds the transactions that created the inputs, which a record omits; they are read from the
+ * chain.
  */
 async function withPrevious(
   services: Services,

@@ -27,8 +27,8 @@ import {
 export interface ReconcileOptions {
   dryRun: boolean
   scanFrom: ScanFrom
-  /** Deposit addresses that are watched beyond the last known one. */ gap: number
-  /** How long scanning and confirming are waited for. */ waitMs: number
+  /** Number of deposit addresses to watch beyond the last known one. */ gap: number
+  /** Maximum time to wait for scanning and confirming, in milliseconds. */ waitMs: number
 }
 
 interface Deposit {
@@ -53,8 +53,8 @@ export interface ReconcileReport {
   addresses: { network: string; address: string; asset: string }[]
   deposits: Deposit[]
   /**
-   * Standing rules that the nodes hold and this database does not know: their makers are to make
-   * them again.
+   * Standing rules that the nodes have but this database does not; their owners must create them
+   * again.
    */
   rules: { rule: string; workspace: string; asset: string; destination: string }[]
   unadopted: Unadopted[]
@@ -65,8 +65,8 @@ export interface ReconcileReport {
 const POLL_MS = 500
 
 /**
- * Makes a database that was restored from an older backup know what the signer nodes have recorded
- * and the chains show. It can be run again at any time: what is known is left as it is.
+ * Adds what the signer nodes have recorded and the chains show to a database that was restored from
+ * an older backup. It can be repeated at any time; known data stays unchanged.
  */
 export async function reconcile(
   services: Services,
@@ -138,7 +138,7 @@ export async function reconcile(
   }
 }
 
-/** Everything that is recorded and not known, and what could not be adopted before. */
+/** Adopts everything that is recorded but unknown here, and what could not be adopted before. */
 async function adoptRecorded(
   services: Services,
   history: History,
@@ -148,7 +148,7 @@ async function adoptRecorded(
   const noted = await services.database.query<{ recorded: Recorded }>(
     'select recorded from unadopted_steps',
   )
-  // What was adopted and not answered, as the connection broke, is adopted all the same.
+  // A transaction whose adoption was committed although the connection broke counts as adopted.
   const known = await knownOf(
     services,
     noted.map(({ recorded }) => recorded),
@@ -172,9 +172,10 @@ async function adoptRecorded(
 }
 
 /**
- * Waits for the scanners and for what was adopted; where deposits lie on the last addresses that
- * are watched, more are. Answers whether every network was scanned to its tip: what only waits for
- * its depth is the ordinary work's.
+ * Waits for the scanners and for the adopted transactions. If deposits are found on the last
+ * watched addresses, more addresses are watched.
+ * @returns whether every network was scanned up to its head; what only waits for its depth is left
+ *   to ordinary processing
  */
 async function search(
   services: Services,
@@ -214,7 +215,10 @@ async function waitUntil(
   }
 }
 
-/** Networks whose scanner has not come to the tip, or has not credited what is deep enough. */
+/**
+ * Returns the networks whose scanner has not reached the head, or has not credited deposits at
+ * their depth.
+ */
 async function unscanned(services: Services): Promise<string[]> {
   const scans = await services.database.query<{ network: string; height: string; due: boolean }>(
     `select s.network, s.height::text, exists (select 1 from transactions t
@@ -237,7 +241,10 @@ async function unscanned(services: Services): Promise<string[]> {
   return waiting
 }
 
-/** A chain that makes blocks faster than they are asked for is never scanned to its very tip. */
+/**
+ * Tolerated distance to the head in blocks, because a chain with very short block times is never
+ * scanned exactly to its head.
+ */
 const TIP_SLACK = 2
 
 async function unconfirmed(services: Services, ids: readonly string[]): Promise<string[]> {

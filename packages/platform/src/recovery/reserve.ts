@@ -4,14 +4,13 @@ import type { TransactionRow } from '../engine/transaction.ts'
 import { reserveStake } from './stake-steps.ts'
 
 /**
- * Accounts may go below zero here, until the deposits that paid for the transaction are found
+ * Accounts may fall below zero here, until the deposits that funded the transaction are found
  * again.
  */
 const OVERDRAW = { overdraw: true }
 
 /**
- * Holds in the books what an ordinary transaction holds once it is signed; its booking takes it
- * from there.
+ * Posts the reservations that an ordinary transaction has once it is signed; its booking uses them.
  */
 export async function reserve(tx: Queryable, row: TransactionRow, fee: bigint): Promise<void> {
   const wallet = { workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset }
@@ -90,8 +89,8 @@ async function holdFee(
 }
 
 /**
- * Reserves the fee of a known token transfer in the wallet that pays it, where the transfer was not
- * built here yet.
+ * Reserves the fee of a known token transfer in the wallet that pays it, if the transfer was not
+ * built here before.
  */
 export async function lendFeeWallet(
   tx: Queryable,

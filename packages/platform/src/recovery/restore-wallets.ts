@@ -23,13 +23,13 @@ import type { Services } from '../engine/services.ts'
 import { NODES_NEEDED, type Enrolled, type History } from './history.ts'
 import { NotAdopted } from './open.ts'
 
-/** Heights from which networks are scanned that this database has never scanned. */
+/** Start heights of networks that this database has never scanned, by network code. */
 export type ScanFrom = Readonly<Record<string, number>>
 
 /**
- * API users that two nodes have enrolled alike and this database does not know, with their
- * workspaces and sub-accounts; and those that two nodes have revoked. One node alone can neither
- * add nor revoke an API user.
+ * Creates the API users that two nodes have enrolled identically and this database does not have,
+ * with their workspaces and sub-accounts, and revokes those that two nodes have revoked. A single
+ * node can neither add nor revoke an API user.
  */
 export async function adoptUsers(
   services: Services,
@@ -55,8 +55,8 @@ export async function adoptUsers(
         return { sub_account: known.name, done: 'revoked' as const }
       }
       const workspace = await ensureWorkspace(services, tx, user.workspace)
-      // A name that another index has stays there: the path index decides whose the coins are, not
-      // the name.
+      // A name that another index already has stays with that index: the path index, not the name,
+      // determines the owner of the coins.
       const wanted = user.sub_account_name ?? `sub-account ${user.sub_account}`
       await tx.query(
         'insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) on conflict do nothing',
@@ -90,8 +90,8 @@ export async function adoptUsers(
 }
 
 /**
- * Keys of workspaces that this database has lost: without them their addresses cannot be watched.
- * Certified by all three nodes.
+ * Restores the workspace keys that this database has lost, because the addresses cannot be watched
+ * without them. The keys are certified by all three nodes.
  */
 export async function adoptKeys(services: Services, keys: History['keys']): Promise<void> {
   for (const { workspace, curve, nodes } of keys) {
@@ -106,8 +106,9 @@ export async function adoptKeys(services: Services, keys: History['keys']): Prom
 }
 
 /**
- * Commits from where a network is scanned that was never scanned: at the local chains from their
+ * Commits the start height of a network that was never scanned; on the local chains this is their
  * first block.
+ * @throws NotAdopted if no start height is given on mainnet, or the chain does not have the block
  */
 export async function ensureScan(
   services: Services,
@@ -139,7 +140,10 @@ export async function ensureScan(
   })
 }
 
-/** The sub-account that a path begins with. @throws NotAdopted */
+/**
+ * Returns the sub-account with a path index.
+ * @throws NotAdopted
+ */
 export async function subAccountAt(
   services: Services,
   workspaceId: string,
@@ -156,9 +160,7 @@ export async function subAccountAt(
   return { workspaceId, subAccountId: row.id, subAccountIndex: index }
 }
 
-/**
- * The wallet of an asset with the addresses that making one stores; `made` where it was missing.
- */
+/** Returns the wallet of an asset, and creates it with its addresses if it is missing (`made`). */
 export async function ensureWallet(
   services: Services,
   owner: Owner,
@@ -186,7 +188,7 @@ export async function ensureWallet(
   return { id: known.id, made: false }
 }
 
-/** The address at a path of the owner's, stored. */
+/** Stores and returns the owner's address at a path index. */
 export async function ensurePath(
   services: Services,
   network: Network,
@@ -204,7 +206,7 @@ export async function ensurePath(
   return ensureAddress(services, services.database, network, owner, index, kind)
 }
 
-/** The address at a path, not stored. */
+/** Returns the address at a path, without storing it. */
 export async function addressOf(
   services: Services,
   network: Network,

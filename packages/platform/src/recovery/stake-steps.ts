@@ -12,7 +12,7 @@ const FIRST: Record<StakingStep, TransactionKind> = {
   unfreeze: 'UNSTAKE',
   withdraw: 'RELEASE',
 }
-/** In which order the calls of a stake or an unstake follow each other. */
+/** Order of the calls of a stake or an unstake. */
 const ORDER: readonly StakingStep[] = ['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw']
 
 const actionIn = ({ decoded }: Opened): TronAction => {
@@ -22,8 +22,8 @@ const actionIn = ({ decoded }: Opened): TronAction => {
 const place = (each: Opened): number => ORDER.indexOf(actionIn(each).kind)
 
 /**
- * The staking transaction that these calls make up: its first call names the kind, the receiver
- * whom it is for.
+ * Returns the staking transaction that consists of these calls: the first call determines the kind,
+ * the receiver determines the account.
  */
 export function stakesOf(attempts: [Opened, ...Opened[]]): {
   kind: TransactionKind
@@ -52,7 +52,7 @@ export function stakesOf(attempts: [Opened, ...Opened[]]): {
   }
 }
 
-/** A loan of the tank's energy, or its return. */
+/** Returns the loan of the tank's energy, or its return. */
 export function loanIn(opened: Opened): {
   kind: TransactionKind
   amount: bigint
@@ -65,7 +65,7 @@ export function loanIn(opened: Opened): {
   return { kind: kind === 'delegate' ? 'LEND' : 'LEND_BACK', amount, to: receiver, resource }
 }
 
-/** What a stake, an unstake or a loan holds in the books once it is signed. */
+/** Posts the reservations that a stake, an unstake or a loan has once it is signed. */
 export async function reserveStake(tx: Queryable, row: TransactionRow, fee: bigint): Promise<void> {
   const amount = BigInt(row.amount)
   const isTank = row.wallet_id === null
@@ -95,8 +95,8 @@ export async function reserveStake(tx: Queryable, row: TransactionRow, fee: bigi
 }
 
 /**
- * The known loan that a recorded return ends: the return takes the fee that was held for it, and no
- * second one is made.
+ * Finds the known loan that a recorded return ends. The return uses the fee that was reserved for
+ * it, and no second return is made.
  */
 export async function returnedLoan(
   tx: Queryable,

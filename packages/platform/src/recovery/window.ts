@@ -5,8 +5,8 @@ import { startedNetworks } from '../addresses/start-scan.ts'
 import type { Services } from '../engine/services.ts'
 
 /**
- * Addresses are handed out one after the other, so that those which follow the last known one may
- * have been handed out too.
+ * A range of address indexes that is watched in addition (`from` to `to`). Addresses are assigned
+ * consecutively, so those after the last known one may have been assigned too.
  */
 export interface Watched {
   network: string
@@ -30,10 +30,11 @@ interface Held {
 }
 
 /**
- * Watches the first address of every sub-account on every network that is scanned, and `gap`
- * deposit addresses beyond the last one that was handed out or held something. They are not handed
- * out: whoever was given one before the backup was restored is still credited, and nobody is given
- * it again. Answers what is new.
+ * Watches the first address of every sub-account on every scanned network, and `gap` deposit
+ * addresses beyond the last one that was assigned or has a deposit. They are not assigned: a
+ * customer to whom one was assigned before the backup was restored is still credited, and it is
+ * never assigned to another.
+ * @returns the newly watched addresses
  */
 export async function watchAhead(services: Services, gap: number): Promise<Watched[]> {
   const started = await startedNetworks(services)
@@ -60,7 +61,8 @@ export async function watchAhead(services: Services, gap: number): Promise<Watch
       const last = each.last ?? OMNIBUS_INDEX
       const watched = each.watched ?? OMNIBUS_INDEX
       const from = each.addresses === 0 ? OMNIBUS_INDEX : watched + 1
-      // Some more at once: each time that more are needed the network is scanned again.
+      // Some more addresses are added at once, because each time more are needed the network is
+      // scanned again.
       const to =
         deposits === 'tagged'
           ? OMNIBUS_INDEX
@@ -88,8 +90,8 @@ export async function watchAhead(services: Services, gap: number): Promise<Watch
 }
 
 /**
- * From where each network is scanned again when more addresses are watched; kept until the search
- * is over.
+ * Stores the height from which each network is scanned again when more addresses are watched, until
+ * the search ends.
  */
 export async function rememberScans(services: Services): Promise<void> {
   await services.database.query(
@@ -98,11 +100,11 @@ export async function rememberScans(services: Services): Promise<void> {
 }
 
 /**
- * Scans networks again from the remembered heights; deposits that are known already are not
- * recorded twice.
+ * Scans networks again from the stored heights; deposits that are already known are not recorded
+ * twice.
  */
 export async function scanAgain(services: Services, networks: readonly string[]): Promise<void> {
-  // A scan under way loses its lease here, so that it writes nothing more.
+  // A running scan loses its lease here, so that it writes nothing more.
   await services.database.query(
     `update network_scans set height = rescan_from, lease_token = gen_random_uuid(), lease_until = null
      where network = any($1) and rescan_from < height`,
@@ -117,8 +119,8 @@ export async function endSearch(services: Services): Promise<void> {
 }
 
 /**
- * An address that a deposit has found is one that was handed out: it is listed again, without the
- * label that it had.
+ * Adds addresses with deposits to their wallets' lists again, because they must have been assigned.
+ * The labels that they had are lost.
  */
 export async function listFound(
   services: Services,

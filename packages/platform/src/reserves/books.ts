@@ -1,6 +1,8 @@
 import type { Database } from '../database/pool.ts'
 
-/** Of a wallet: what its sub-account is owed, wherever on the chain it stands. */
+/**
+ * Account kinds of a wallet that are owed to its sub-account, wherever on the chain the funds are.
+ */
 export const OWED = [
   'available',
   'reserved',
@@ -12,16 +14,16 @@ export const OWED = [
   'staked_bandwidth_reserved',
   'cooling',
 ] as const
-/** Of a workspace: owed, and nobody knows to whom yet. */
+/** Account kinds of a workspace that are owed, but to a sub-account that is not known yet. */
 export const OWED_TO_NOBODY = ['suspense'] as const
 /**
- * Of a workspace: on the chain beside what is owed. A tank's own stake has the kinds of a wallet's,
- * and no wallet.
+ * Account kinds of a workspace whose funds are on the chain but not owed. A gas tank's own stake
+ * has the same kinds as a wallet's, but no wallet.
  */
 export const OPERATING = ['tank', 'tank_reserved', 'float', 'float_reserved'] as const
 /**
- * No coins of ours: the world's side of each entry, USD that were paid in for fees, and claims on
- * exchanges, which owe them.
+ * Account kinds without coins of ours: the external side of each entry, USD paid in for fees, and
+ * claims on exchanges, which owe them.
  */
 export const ELSEWHERE = [
   'chain',
@@ -34,8 +36,8 @@ export const ELSEWHERE = [
 ] as const
 
 /**
- * What one sub-account, or a workspace's suspense, is owed of one asset. Smallest unit; below zero
- * after a reorganisation only.
+ * Amount of one asset that is owed to one sub-account, or to a workspace's suspense. Smallest unit;
+ * below zero only after a reorganisation.
  */
 export interface Liability {
   asset: string
@@ -45,7 +47,7 @@ export interface Liability {
   balance: bigint
 }
 
-/** The books at one moment, by asset in the smallest unit. */
+/** State of the ledger at one moment, by asset, in the smallest unit. */
 export interface Books {
   liabilities: Liability[]
   operating: ReadonlyMap<string, bigint>
@@ -59,15 +61,15 @@ interface Sum {
 }
 
 /**
- * Reads everything of one snapshot of the database: nothing is counted twice because it moved
- * meanwhile.
+ * Reads everything from one snapshot of the database, so that nothing is counted twice because it
+ * moved between queries.
  */
 export function readBooks(database: Database): Promise<Books> {
   return database.transaction(async (tx) => {
     await tx.query('set transaction isolation level repeatable read, read only')
     const sums = async (text: string, values: unknown[] = []) =>
       new Map((await tx.query<Sum>(text, values)).map(({ asset, sum }) => [asset, BigInt(sum)]))
-    // Every wallet, an empty one too: its owner sees that it was counted.
+    // All wallets, including empty ones, so that their owners see that they were counted.
     const wallets = await tx.query<{
       asset: string
       workspace: string

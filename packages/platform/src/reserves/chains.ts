@@ -5,13 +5,13 @@ import { coinsOnChain } from '../audit/utxo.ts'
 import type { Chain } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
 
-/** A block, as the chain names it. */
+/** Identifies a block. */
 export interface Height {
   height: number
   hash: string
 }
 
-/** What an address of ours holds. Amounts in the smallest unit, above zero. */
+/** Amounts at one of our addresses, in the smallest unit, above zero. */
 export interface HeldAt {
   workspace: string
   network: string
@@ -20,7 +20,9 @@ export interface HeldAt {
   held: { asset: string; form: 'balance' | 'staked'; amount: bigint }[]
 }
 
-/** Coins that may be on the chain: not those that nobody has mined, but our own change. */
+/**
+ * SQL condition: the coin may be on the chain. Unmined coins are excluded, except our own change.
+ */
 const ON_THE_CHAIN = `(u.block_height is not null or u.origin = 'change')
   and not exists (select 1 from chain_transactions c where c.workspace_id = u.workspace_id and c.id = u.spent_by and c.state = 'CONFIRMED')`
 
@@ -29,7 +31,10 @@ export async function heightOf({ client }: Chain): Promise<Height> {
   return { height, hash }
 }
 
-/** What the chain says of all addresses of ours on one network, asked as the audit asks. */
+/**
+ * Returns what the chain reports for all our addresses on one network, queried in the same way as
+ * by the audit.
+ */
 export async function heldOn(services: Services, chain: Chain): Promise<HeldAt[]> {
   const { network } = chain
   const rows = new Map(

@@ -4,7 +4,7 @@ import { endpoint } from '../http/endpoint.ts'
 import { integer, pageOf, pageQuery } from '../http/schemas.ts'
 import { listSnapshots, presentSnapshot } from './store.ts'
 
-/** Statements on a page: one has a line for each asset. */
+/** Maximum number of statements on a page; a statement has a line for each asset. */
 const LIMIT = 50
 
 const publishedShape = z
@@ -30,7 +30,7 @@ const publishedShape = z
   })
   .meta({ id: 'ReservesStatement' })
 
-/** Statements of reserves, newest first. */
+/** Lists the statements of reserves, newest first. */
 export const listReserves = endpoint({
   id: 'listReserves',
   tag: 'Proof of reserves',

@@ -9,7 +9,9 @@ import { getSnapshot, listSnapshots, presentSnapshot } from './store.ts'
 const LISTED_MAX = 50
 
 /**
- * What may be read without a key is the operator's choice: docs/production/proof-of-reserves.md.
+ * Checks that the operator allows reading this without a key; see
+ * docs/production/proof-of-reserves.md.
+ * @throws ApiError `NOT_FOUND`
  */
 function assertPublic({ settings }: Services, what: 'totals' | 'all'): void {
   const isShown = settings.reservesPublic === 'all' || settings.reservesPublic === what
@@ -22,16 +24,16 @@ const json = (text: string, isLasting: boolean) => ({
   headers: {
     'content-type': 'application/json; charset=utf-8',
     'x-content-type-options': 'nosniff',
-    // A statement never changes; who may read it may.
+    // A statement never changes, so shared caches may store it.
     'cache-control': isLasting ? 'public, max-age=300' : 'no-store',
-    // Whoever checks statements does so from a page of his own.
+    // Verifiers of statements may use a page on another origin.
     'access-control-allow-origin': '*',
   },
 })
 
 /**
- * Published statements for everybody, as JSON, and the page that shows them and checks a proof in
- * the browser.
+ * Returns the public pages: published statements as JSON, and the page that displays them and
+ * verifies a proof in the browser.
  */
 export function reservesPages(log: Logger): Page[] {
   const built = siteOr503(NAME, loadSite, log, 'published reserves are JSON alone')
@@ -81,7 +83,7 @@ export function reservesPages(log: Logger): Page[] {
           'select holdings from reserve_snapshots where id = $1',
           [id],
         )
-        // Its exact bytes: the statement binds their hash.
+        // The exact bytes, because the statement contains their hash.
         return json((row as { holdings: string }).holdings, true)
       },
     },

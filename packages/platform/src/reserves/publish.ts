@@ -5,9 +5,9 @@ import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
 import { surplusOf, takeSnapshot, type Snapshot } from './snapshot.ts'
 
 const SIGNATURES_NEEDED = 2
-/** A node derives every listed address. */
+/** Timeout in milliseconds; a node derives every listed address. */
 const ATTEST_TIMEOUT_MS = 120_000
-/** What moves while it is looked at settles within seconds. */
+/** Maximum number of snapshots; amounts that move during a snapshot settle within seconds. */
 const ATTEMPTS_MAX = 4
 const PAUSE_MS = 1000
 
@@ -20,11 +20,11 @@ export interface Publication extends Snapshot {
   /** Nodes that did not sign, and why. */ problems: string[]
 }
 
-/** The bytes that each node signs: packages/signer/README.md, POST /attest. */
+/** Returns the bytes that each node signs; see packages/signer/README.md, POST /attest. */
 const attestationText = (hash: string): string =>
   `custody/reserves/v1\n${JSON.stringify({ statement: hash })}`
 
-/** Who a secret in the database is sealed for. */
+/** Returns the context to which a snapshot's secret is sealed. */
 export const secretOwner = (id: string): string => `reserves ${id}`
 
 async function attested(
@@ -62,11 +62,11 @@ async function attested(
 }
 
 /**
- * Looks at chains and books, has the nodes sign what was found, and keeps it for ever. Where more
- * seems to be owed than held it looks again, as something may have moved meanwhile; what is still
- * so is published as it is.
+ * Reads chains and ledger, has the nodes sign the result, and stores it permanently. If more
+ * appears to be owed than held, the snapshot is repeated, because something may have moved in
+ * between; a deficit that remains is published as it is.
  *
- * @throws ApiError `NETWORK_UNAVAILABLE`, `SIGNERS_UNAVAILABLE`: then nothing was published
+ * @throws ApiError `NETWORK_UNAVAILABLE`, `SIGNERS_UNAVAILABLE`; nothing is published in that case
  */
 export async function publishReserves(services: Services): Promise<Publication> {
   let snapshot = await takeSnapshot(services)

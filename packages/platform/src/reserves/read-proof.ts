@@ -36,7 +36,7 @@ const proofShape = z
   })
   .meta({ id: 'ReservesProof' })
 
-/** The caller's own leaves of a statement. */
+/** Returns the caller's own leaves of a statement with their proofs. */
 export const readReservesProof = endpoint({
   id: 'readReservesProof',
   tag: 'Proof of reserves',

@@ -20,8 +20,8 @@ interface Leaf extends TreeNode {
 }
 
 /**
- * One asset of a statement, as docs/production/proof-of-reserves.md tells. Amounts: decimal
- * integers.
+ * One asset of a statement, as documented in docs/production/proof-of-reserves.md. Amounts are
+ * decimal integers.
  */
 export interface AssetEntry {
   asset: string
@@ -39,14 +39,14 @@ export interface AssetEntry {
   root: string
 }
 
-/** What was found at one moment, and not yet signed. */
+/** The state at one moment, not yet signed. */
 export interface Snapshot {
   id: string
   time: string
   statement: string
   holdings: string
   hash: string
-  /** 32 bytes of which each sub-account's secret is made. */
+  /** 32 bytes from which each sub-account's secret is derived. */
   secret: Buffer
   leaves: Leaf[]
   assets: AssetEntry[]
@@ -57,8 +57,8 @@ const NONCE_BYTES = 32
 const sha256Hex = (text: string): string => createHash('sha256').update(text).digest('hex')
 
 /**
- * By how much an asset is covered, in the smallest unit; below zero: more is owed than is held
- * beside what is operating.
+ * Returns the surplus of an asset in the smallest unit; below zero if more is owed than is held
+ * after subtracting operating funds.
  */
 export const surplusOf = ({
   held,
@@ -67,7 +67,7 @@ export const surplusOf = ({
 }: Pick<AssetEntry, 'held' | 'operating' | 'owed'>): bigint =>
   BigInt(held) - BigInt(operating) - BigInt(owed)
 
-/** Chains on which addresses of ours exist. */
+/** Returns the chains on which we have addresses. */
 async function chainsInUse(services: Services): Promise<Chain[]> {
   const rows = await services.database.query<{ network: string }>(
     'select distinct network from chain_addresses',
@@ -78,8 +78,9 @@ async function chainsInUse(services: Services): Promise<Chain[]> {
 }
 
 /**
- * Something of an asset is in the books whose chain cannot be asked: a statement would call it
- * missing.
+ * Checks that the chain of every asset with a balance can be queried, because a statement would
+ * report the balance as missing.
+ * @throws ApiError `NETWORK_UNAVAILABLE`
  */
 function assertAsked(services: Services, books: Books, chains: readonly Chain[]): void {
   const named = [...books.operating].concat(
@@ -98,8 +99,8 @@ function assertAsked(services: Services, books: Books, chains: readonly Chain[])
 }
 
 /**
- * Looks at chains and books. @throws where a chain cannot be asked: nothing is stated of what
- * nobody saw
+ * Takes a snapshot of chains and ledger.
+ * @throws if a chain cannot be queried, because a statement must not contain unverified amounts
  */
 export async function takeSnapshot(services: Services): Promise<Snapshot> {
   const { environment, database } = services
@@ -179,7 +180,7 @@ function entriesOf(services: Services, found: Found): { assets: AssetEntry[]; le
   const assets = [...names].sort().flatMap((name) => {
     const asset = services.registry.asset(name)
     const look = networks.find(({ network }) => network === asset?.network)
-    // A wallet on a network that is not configured any more, and nothing in it.
+    // An empty wallet on a network that is no longer configured.
     if (!asset || !look) return []
     const liabilities = books.liabilities.filter((each) => each.asset === name)
     const own = leavesOf(services, found, name, liabilities)
@@ -213,8 +214,8 @@ function entriesOf(services: Services, found: Found): { assets: AssetEntry[]; le
 }
 
 /**
- * In the order of their hashes, which nobody can tell from balances or names, and which is another
- * in each snapshot.
+ * Returns the leaves of an asset, ordered by their hashes. The order reveals nothing about balances
+ * or names and differs in each snapshot.
  */
 function leavesOf(
   { environment }: Services,
@@ -250,7 +251,7 @@ interface KeyRow {
   certificates: { node: number; signature: string }[]
 }
 
-/** The certified keys of all workspaces that hold something. */
+/** Returns the certified keys of all workspaces that hold something. */
 async function keysOf(services: Services, held: readonly HeldAt[]): Promise<object[]> {
   const rows = await services.database.query<KeyRow>(
     `select w.name workspace, k.curve, k.key_id, encode(k.public_key, 'hex') public_key, encode(k.chain_code, 'hex') chain_code, k.epoch,

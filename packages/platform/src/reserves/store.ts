@@ -13,7 +13,7 @@ export interface SnapshotRow {
 }
 const COLUMNS = 'id, created_at, statement, hash, signatures'
 
-/** Newest first. */
+/** Returns published statements, newest first. */
 export const listSnapshots = (
   database: Queryable,
   limit: number,
@@ -24,7 +24,10 @@ export const listSnapshots = (
     [limit, offset],
   )
 
-/** @throws ApiError `NOT_FOUND` */
+/**
+ * Returns a published statement.
+ * @throws ApiError `NOT_FOUND`
+ */
 export async function getSnapshot(database: Queryable, id: string): Promise<SnapshotRow> {
   const row = UUID.test(id)
     ? await database.one<SnapshotRow>(`select ${COLUMNS} from reserve_snapshots where id = $1`, [
@@ -43,7 +46,7 @@ export const presentSnapshot = ({ id, created_at, statement, hash, signatures }:
   signatures,
 })
 
-/** Published trees never change: the last few are kept. */
+/** Maximum number of cached trees. Published trees never change. */
 const TREES_MAX = 8
 const trees = new WeakMap<Queryable, Map<string, Promise<Tree>>>()
 
@@ -67,13 +70,13 @@ function treeIn(database: Queryable, snapshot: string, asset: string): Promise<T
       )
   known.delete(name)
   known.set(name, found)
-  // One that failed is asked for again.
+  // A failed query is repeated the next time.
   found.catch(() => known.delete(name))
   if (known.size > TREES_MAX) known.delete(known.keys().next().value as string)
   return found
 }
 
-/** The leaves of one sub-account with what stands beside them. */
+/** Returns the leaves of one sub-account with their sibling nodes. */
 export async function leavesOf(database: Queryable, snapshot: string, subAccountId: string) {
   const rows = await database.query<{
     asset: string

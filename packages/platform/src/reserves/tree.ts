@@ -1,5 +1,5 @@
-// The tree of what is owed, made beside the client's code that verifies it, and not by it:
-// docs/production/proof-of-reserves.md is what both are written from.
+// The tree of liabilities. It is implemented independently of the client's code that verifies it;
+// both follow docs/production/proof-of-reserves.md.
 import { createHash, createHmac } from 'node:crypto'
 import { canonicalJson } from '@custody/request-auth'
 import type { Height } from './chains.ts'
@@ -11,7 +11,7 @@ export interface TreeNode {
   hash: Buffer
   sum: bigint
 }
-/** Levels from the leaves, padded, up to the top. */
+/** Levels of the tree from the padded leaves up to the root node. */
 export interface Tree {
   levels: TreeNode[][]
   depth: number
@@ -38,7 +38,10 @@ const digest = (tag: string, ...parts: Buffer[]): Buffer => {
 const contextOf = (snapshot: string, asset: string): Buffer =>
   digest('context', Buffer.from(canonicalJson({ asset, snapshot })))
 
-/** @param blind 32 bytes that say whose leaf it is, to who has the secret alone */
+/**
+ * Returns the node of a leaf.
+ * @param blind 32 bytes that identify the owner of the leaf, but only to someone who has the secret
+ */
 export const leafOf = (
   snapshot: string,
   asset: string,
@@ -50,7 +53,10 @@ export const leafOf = (
   sum: balance,
 })
 
-/** What a sub-account is given, and of a snapshot's secret nothing else. */
+/**
+ * Returns the secret that a sub-account receives; it reveals nothing else about the snapshot's
+ * secret.
+ */
 export const secretOf = (secret: Buffer, subAccountId: string): Buffer =>
   createHmac('sha256', secret).update(subAccountId).digest()
 
@@ -68,7 +74,10 @@ function parentOf(left: TreeNode, right: TreeNode): TreeNode {
   }
 }
 
-/** @param leaves as they stand; what is missing to a power of two is filled with empty ones */
+/**
+ * Builds the tree.
+ * @param leaves leaves in their order; they are padded with empty ones to a power of two
+ */
 export function treeOf(snapshot: string, asset: string, leaves: readonly TreeNode[]): Tree {
   const depth = Math.max(1, Math.ceil(Math.log2(Math.max(1, leaves.length))))
   if (depth > DEPTH_MAX) throw new RangeError('too many leaves')
@@ -87,7 +96,7 @@ export function treeOf(snapshot: string, asset: string, leaves: readonly TreeNod
   return { levels, depth, top: (levels[depth] as TreeNode[])[0] as TreeNode }
 }
 
-/** What stands beside the way from a leaf to the top. */
+/** Returns the sibling nodes on the path from a leaf to the root node. */
 export function siblingsOf({ levels, depth }: Tree, place: number): Sibling[] {
   return Array.from({ length: depth }, (_, level) => {
     const at = Math.floor(place / 2 ** level)

@@ -23,11 +23,14 @@ export interface KnownKey extends WorkspaceKey {
   at: PublicKeyAt
 }
 
-/** Making a key takes the three nodes a few seconds when their pool is empty. */
+/**
+ * Timeout for creating a key, in milliseconds. It takes the three nodes a few seconds when their
+ * pool is empty.
+ */
 const KEY_TIMEOUT_MS = 30_000
 const CERTIFICATES_NEEDED = 3
 
-/** The text that each node signs for a workspace's key. */
+/** Returns the text that each node signs for a workspace's key. */
 function certificateText(key: Omit<KeyAnswer, 'certificates'>, mode: NetworkMode): string {
   return `custody/key-certificate/v1\n${JSON.stringify({
     workspace: key.workspace,
@@ -40,10 +43,7 @@ function certificateText(key: Omit<KeyAnswer, 'certificates'>, mode: NetworkMode
   })}`
 }
 
-/**
- * Public halves of workspace keys. No address is handed out before three nodes have certified the
- * key.
- */
+/** Public keys of workspaces. No address is assigned before three nodes have certified the key. */
 export class WorkspaceKeys {
   readonly #database: Database
   readonly #nodes: SignerNodes
@@ -57,8 +57,9 @@ export class WorkspaceKeys {
   }
 
   /**
-   * @throws ApiError `SIGNERS_UNAVAILABLE` where the workspace has no key yet and the nodes
-   *   cannot give one
+   * Returns a workspace's certified public key; the nodes create it at the first call.
+   * @throws ApiError `SIGNERS_UNAVAILABLE` if the workspace has no key yet and the nodes cannot
+   *   create one
    */
   async get(workspaceId: string, curve: Curve): Promise<KnownKey> {
     const name = `${workspaceId} ${curve}`

@@ -7,17 +7,20 @@ import type { TLSSocket } from 'node:tls'
 import { CertificateError, pinOf, requirePinned } from '@custody/request-auth/pinned'
 import { inSpan, traceHeader } from '@custody/tracing'
 
-/** What the platform knows of a node; written by the nodes' set-up. */
+/** Connection data of a signer node, written by the nodes' setup. */
 export interface NodePeer {
   node: number
   host: string
   port: number
-  /** Its key is pinned; the node may present a newer certificate of that key. */ certificate: string
-  /** PEM, Ed25519. */ identity: string
-  /** The node operator's own entrance, where it is on this machine. */ socket?: string
+  /** PEM. Its key is pinned; the node may present a newer certificate of that key. */ certificate: string
+  /** Public identity key (Ed25519) in PEM. */ identity: string
+  /** Path of the node operator's own socket, if the node runs on this machine. */ socket?: string
 }
 
-/** A node refused: `code` and `rule` say why. Nothing was signed by it in this call. */
+/**
+ * Thrown when a node refused a request; `code` and `rule` give the reason. The node signed nothing
+ * in this call.
+ */
 export class NodeRefused extends Error {
   readonly node: number
   readonly status: number
@@ -35,10 +38,10 @@ export class NodeRefused extends Error {
   }
 }
 
-/** A node could not be reached, was too slow, or has no partner. */
+/** Thrown when a node could not be reached, was too slow, or has no partner node. */
 export class NodeUnavailable extends Error {
   readonly node: number
-  /** The node's own error code; null where it did not answer. */
+  /** The node's own error code; null if it did not respond. */
   readonly code: string | null
   constructor(node: number, message: string, code: string | null = null) {
     super(`signer ${node}: ${message}`)
@@ -50,14 +53,14 @@ export class NodeUnavailable extends Error {
 
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024
 /**
- * Age above which an idle connection is closed, so that a renewed certificate of either end is used
- * and seen.
+ * Age in milliseconds above which an idle connection is closed, so that a renewed certificate of
+ * either end is used and seen.
  */
 const CONNECTION_AGE_MS_MAX = 600_000
 
 /**
- * The platform's TLS certificate, read again when its file was replaced: a renewal needs no
- * restart.
+ * The platform's TLS certificate. It is read again when its file was replaced, so that a renewal
+ * needs no restart.
  */
 class OwnCertificate {
   readonly #path: string
@@ -65,7 +68,7 @@ class OwnCertificate {
   #version = ''
   #text = ''
 
-  /** @throws where the file is missing or not a certificate */
+  /** @throws if the file is missing or is not a certificate */
   constructor(path: string) {
     this.#path = path
     this.#read()
@@ -105,7 +108,7 @@ interface PinnedAgentOptions {
   onPresented: (certificate: X509Certificate) => void
 }
 
-/** Connections to one node, whose key is pinned. */
+/** HTTPS agent for connections to one node, whose key is pinned. */
 class PinnedAgent extends Agent {
   readonly #o: PinnedAgentOptions
   readonly #pin: string
@@ -118,8 +121,8 @@ class PinnedAgent extends Agent {
       maxCachedSessions: 0,
       key: o.key,
       minVersion: 'TLSv1.3',
-      // `requirePinned` decides in its place: there is no certificate authority, and no name to
-      // compare. Without `ca` Node would load the public authorities.
+      // `requirePinned` verifies the peer instead: there is no certificate authority and no host
+      // name to compare. Without `ca`, Node.js would load the public authorities.
       rejectUnauthorized: false,
       ca: o.peer.certificate,
     })
@@ -141,13 +144,13 @@ class PinnedAgent extends Agent {
 
   override keepSocketAlive(socket: Duplex): boolean {
     const ageMs = performance.now() - (this.#openedAtMs.get(socket) ?? -Infinity)
-    // Node's own returns false for a connection that must not be used again, whatever the types
-    // say.
+    // The inherited method returns false for a connection that must not be reused, although the
+    // types say otherwise.
     return ageMs <= CONNECTION_AGE_MS_MAX && (super.keepSocketAlive(socket) as unknown as boolean)
   }
 }
 
-/** Speaks to the three signer nodes over mutual TLS with pinned keys. */
+/** Client of the three signer nodes, over mutual TLS with pinned keys. */
 export class SignerNodes {
   readonly peers: readonly NodePeer[]
   readonly #penalties = new Map<number, number>()
@@ -158,8 +161,10 @@ export class SignerNodes {
   readonly #clock: () => number
 
   /**
-   * @param folder the platform's folder as the nodes' set-up wrote it: tls.key, tls.crt, peers.json
-   * @param clock milliseconds since the epoch, against which certificates are checked
+   * @param folder the platform's folder as the nodes' setup wrote it: tls.key, tls.crt, peers.json
+   * @param clock returns the current time in milliseconds since the Unix epoch, for checking
+   *   certificates
+   * @throws if the folder has no peers.json
    */
   constructor(folder: string, clock: () => number = Date.now) {
     if (!existsSync(join(folder, 'peers.json'))) {
@@ -185,25 +190,25 @@ export class SignerNodes {
   }
 
   /**
-   * When the certificates expire: the platform's own, and the one that each node presented last; a
-   * node that presented none is absent.
+   * Returns the expiry of the platform's own certificate and of the one that each node presented
+   * last. A node that has not presented one is absent.
    */
   certificateExpiries(): { platform: Date; nodes: ReadonlyMap<number, Date> } {
     return { platform: this.#own.expiresAt, nodes: this.#expiries }
   }
 
-  /** Why a call got no answer, in words for the operator. */
+  /** Describes for the operator why a call received no response. */
   #whyUnreachable(error: Error, timeoutMs: number): string {
     if (error instanceof CertificateError) return error.message
     if (error.name === 'TimeoutError' || error.name === 'AbortError')
       return `no answer within ${timeoutMs} ms`
-    // The node closes the connection without a reason.
+    // The node closes the connection without a reason if the platform's certificate has expired.
     const { expiresAt } = this.#own
     if (expiresAt.getTime() >= this.#clock()) return 'cannot be reached'
     return `cannot be reached; the platform's own TLS certificate expired on ${expiresAt.toISOString().slice(0, 10)}`
   }
 
-  /** Verifies an Ed25519 signature (hex) of a node's identity key. */
+  /** Verifies an Ed25519 signature (hex) made with a node's identity key. */
   verify(node: number, message: string, signature: string): boolean {
     const key = this.#identities.get(node)
     return (
@@ -213,7 +218,11 @@ export class SignerNodes {
     )
   }
 
-  /** @throws NodeRefused (4xx), NodeUnavailable (connection, time-out, 5xx) */
+  /**
+   * Sends a request to a node and returns the response body.
+   * @throws NodeRefused for status 4xx; NodeUnavailable for a connection error, a timeout or status
+   *   5xx
+   */
   call<T>(
     node: number,
     method: 'GET' | 'POST',
@@ -294,7 +303,7 @@ export class SignerNodes {
     return answer as T
   }
 
-  /** A node that failed lately is asked last until then. */
+  /** Marks a node that failed recently; until `untilMs` it is tried last. */
   penalise(node: number, untilMs: number): void {
     this.#penalties.set(node, untilMs)
   }

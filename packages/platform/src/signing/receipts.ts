@@ -4,12 +4,12 @@ import type { LoadMonitor } from '../load-monitor.ts'
 import type { Signing } from './signing.ts'
 
 const RECEIPT_TIMEOUT_MS = 5000
-/** Calls to one node under way. */
+/** Maximum number of concurrent calls to one node. */
 const SHOWING_MAX = 2
 const STORED_MAX = 100
 /**
- * Nobody waits for receipts: so long they are gathered, and longer while requests want the
- * processor.
+ * Milliseconds for which requests are collected into one call; nothing waits for receipts. The
+ * longer time applies while requests need the processor.
  */
 const GATHERED_MS = 20
 const GATHERED_MS_MAX = 1000
@@ -26,14 +26,14 @@ interface Kept {
   receipts: unknown[]
 }
 
-/** What collecting receipts needs of the platform. */
+/** Dependencies for collecting receipts. */
 type Parts = Pick<Signing, 'signers' | 'environment' | 'database' | 'log'> & {
   pressure: LoadMonitor
 }
 
 /**
- * Requests that come at the same time are shown to a node by one call, and their receipts stored by
- * one statement.
+ * Collects receipts from the signer nodes. Concurrent requests are sent to a node in one call, and
+ * their receipts are stored by one statement.
  */
 export class Receipts {
   readonly #parts: Parts
@@ -57,8 +57,8 @@ export class Receipts {
   }
 
   /**
-   * Shows a request to all nodes and keeps their signed receipts with what it asked for. Failures
-   * are only logged.
+   * Sends a request to all nodes and stores their signed receipts with the transaction or
+   * replacement that it created. Failures are only logged.
    */
   async collect(
     workspace: string,
@@ -99,8 +99,8 @@ export class Receipts {
 
   async #show(node: number, shown: readonly Shown[]): Promise<unknown[]> {
     const { signers, environment } = this.#parts
-    // What has waited too long behind a node that hangs is not shown to it any more: nobody would
-    // wait for its answer.
+    // Requests that have waited too long behind a slow node are no longer sent to it, because their
+    // callers have stopped waiting.
     const live = shown.filter(({ until }) => environment.now() < until)
     if (live.length === 0) return shown.map(() => null)
     const { answers } = await signers.call<{ answers: { status: number; body: unknown }[] }>(
@@ -119,7 +119,8 @@ export class Receipts {
 }
 
 /**
- * A row that somebody holds is written alone: held together they could be waited for in a circle.
+ * Stores receipts. Rows that are locked by another transaction are written one by one, because
+ * writing them together could cause a deadlock.
  */
 async function keepAll({ database }: Parts, table: Table, all: readonly Kept[]): Promise<void> {
   if (all.length === 0) return

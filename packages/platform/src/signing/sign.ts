@@ -4,13 +4,13 @@ import type { SignatureBytes, TronAction, UnsignedTransaction } from '@custody/c
 import type { Signing } from './signing.ts'
 import { NodeRefused, NodeUnavailable } from './nodes.ts'
 
-/** A caller's signed request with the nodes' receipts that keep it usable. */
+/** A caller's signed request with the nodes' receipts that extend its validity. */
 interface Signed {
   request: SignedRequest
   receipts?: unknown[]
 }
 
-/** One of the transactions that a fuel is for, and what it may cost. */
+/** One of the transactions that a fuel transaction pays for, and its maximum cost. */
 interface FuelPart {
   for: Purpose
   gas: string
@@ -33,20 +33,20 @@ export interface SignOrder {
   purpose: Purpose
   unsigned: UnsignedTransaction
 }
-/** Whose number it takes; null where its chain counts none. */
+/** Account whose nonce the transaction uses; null if the chain has no nonces. */
 type Account = string | null
 
 export type SignOutcome =
   | { kind: 'signed'; signatures: SignatureBytes[]; nodes: [number, number] }
   | NotSigned
 
-/** Signatures of each of a run. */
+/** Result of signing a run: the signatures of each transaction. */
 export type RunOutcome =
   | { kind: 'signed'; signatures: SignatureBytes[][]; nodes: [number, number] }
   | NotSigned
 
 type NotSigned =
-  /** Every pair that answered refused: the nodes' rules do not allow it. */
+  /** Every pair that responded refused, because the nodes' rules do not allow it. */
   | {
       kind: 'refused'
       code: string
@@ -55,17 +55,20 @@ type NotSigned =
       isUntouched: boolean
     }
   /**
-   * `isUntouched`: no node that was asked has begun to sign. `at`: which of a run waits for what
-   * time heals.
+   * `isUntouched`: no node that was called has started to sign. `at`: index of the transaction of a
+   * run whose refusal is temporary.
    */
   | { kind: 'unavailable'; message: string; isUntouched: boolean; at?: unknown }
 
-/** A pair needs some 30 ms a signature; a node that hangs must not hold a transfer for long. */
+/**
+ * Timeout of a signing call in milliseconds. A pair needs about 30 ms per signature; an
+ * unresponsive node must not delay a transfer for long.
+ */
 const SIGN_TIMEOUT_MS = 6000
 const SIGN_TIMEOUT_PER_INPUT_MS = 150
 /**
- * Refusals that time heals: a busy or restoring node, an earlier nonce that is still being signed,
- * a budget of 24 hours.
+ * Error codes of temporary refusals: a busy or restoring node, an earlier nonce that is still being
+ * signed, a 24-hour budget.
  */
 const TRANSIENT = new Set([
   'TOO_BUSY',
@@ -76,13 +79,14 @@ const TRANSIENT = new Set([
   'BUDGET',
 ])
 const STATUS_TIMEOUT_MS = 1500
-/** A pair with a node that failed lately is asked last for this long. */
+/** Time in milliseconds for which a pair with a node that failed recently is tried last. */
 const PENALTY_MS = 30_000
 
 /**
- * @param account whose numbers the nodes hold to: it stays with one pair while that answers. A
- *   node that did not see the number before must ask its peers for it, which costs as much as the
- *   signature
+ * Returns the pairs of nodes in the order in which they are tried.
+ * @param account account whose nonces the nodes check; it stays with one pair while that pair
+ *   responds. A node that did not see the previous nonce must query its peers for it, which costs
+ *   as much as the signature
  */
 function pairs(services: Signing, account: string | null): [number, number][] {
   const nodes = services.signers.peers.map(({ node }) => node)
@@ -91,7 +95,7 @@ function pairs(services: Signing, account: string | null): [number, number][] {
   const all = nodes.flatMap((first) =>
     nodes.filter((second) => second !== first).map((second): [number, number] => [first, second]),
   )
-  // The start is spread by chance or by account, so that load is shared; failed nodes come last.
+  // The first pair is chosen at random or by account, to share the load; failed nodes come last.
   const [drawn] =
     account === null ? services.environment.bytes(1) : createHash('sha256').update(account).digest()
   const offset = (drawn as number) % all.length
@@ -108,7 +112,7 @@ const read = ({ signatures }: WireAnswer): SignatureBytes[] =>
     recoveryId: each.recovery_id,
   }))
 
-/** Asks pairs of nodes for the signatures of one unsigned transaction until one pair gives them. */
+/** Requests the signatures of one unsigned transaction from pairs of nodes until one pair signs. */
 export async function signOrder(
   services: Signing,
   order: SignOrder,
@@ -127,12 +131,15 @@ export async function signOrder(
 }
 
 /**
- * Payments of one account that the nodes sign in one session, each with the number after the one
- * before; they take no more.
+ * Maximum number of payments of one account that the nodes sign in one session, with consecutive
+ * nonces. The nodes reject longer runs.
  */
 export const RUN_MAX = 16
 
-/** The same for a run: all of it or nothing. A refusal's `at` says which of them is at fault. */
+/**
+ * Like {@link signOrder} for a run: all transactions are signed, or none. If refused, `at` is the
+ * index of the transaction at fault.
+ */
 export async function signRun(
   services: Signing,
   workspace: string,
@@ -152,8 +159,9 @@ export async function signRun(
 }
 
 /**
- * No answer in time: the first is gone, or it waits for a partner who is. Each is asked how it is.
- * @returns who is at fault
+ * Queries the status of both nodes of a pair after a timeout, because either the first node or its
+ * partner may be unreachable.
+ * @returns the nodes at fault
  */
 async function silentOf({ signers }: Signing, first: number, second: number): Promise<number[]> {
   const heard = await Promise.all(
@@ -170,7 +178,10 @@ async function silentOf({ signers }: Signing, first: number, second: number): Pr
 
 type Asked<T> = { kind: 'answered'; nodes: [number, number]; body: T } | NotSigned
 
-/** Asks pairs of nodes until one answers. @param inputs how many signatures are wanted */
+/**
+ * Calls pairs of nodes until one responds.
+ * @param inputs number of requested signatures
+ */
 async function askPairs<T>(
   services: Signing,
   path: string,
@@ -202,8 +213,8 @@ async function askEachPair<T>(
   let calls = 0
   let isUntouched = true
   let at: unknown
-  // Each time-out is seconds: a node that has just cost one is asked again only when no pair
-  // without it is left.
+  // Each timeout takes seconds, so a node that has just caused one is called again only when no
+  // pair without it is left.
   const away = new Set<number>()
   const costs = (pair: [number, number]) => pair.filter((node) => away.has(node)).length
   const left = pairs(services, account)
@@ -231,7 +242,8 @@ async function askEachPair<T>(
         failedPairs.add(name)
       } else if (error instanceof NodeRefused) {
         refused = error
-        // The partner's refusal, passed on: the first would sign with another.
+        // The refusal may be the partner's, passed on by the first node, which might sign with
+        // another partner.
         refusedBy.add(typeof error.body['node'] === 'number' ? error.body['node'] : first)
       } else if (error instanceof NodeUnavailable) {
         unavailable = error.message
@@ -245,7 +257,7 @@ async function askEachPair<T>(
       } else throw error
     }
   }
-  // One node alone may be wrong; what two refuse is refused.
+  // One node alone may be wrong; a refusal by two nodes is final.
   if (refused && refusedBy.size >= 2) {
     return {
       kind: 'refused',

@@ -4,7 +4,7 @@ import type { Environment } from '../environment.ts'
 import type { Metrics } from '../metrics.ts'
 import type { SignerNodes } from './nodes.ts'
 
-/** What speaking to the nodes needs of the platform. */
+/** Dependencies for calling the signer nodes. */
 export interface Signing {
   signers: SignerNodes
   environment: Environment

@@ -1,15 +1,15 @@
 import type { SignerNodes } from './nodes.ts'
 
-/** What a node says of itself; null: it was not heard. */
+/** A node's status report; null: the node did not respond. */
 export interface NodeStatus {
   node: number
   status: Said | null
 }
 
 /**
- * `clockS`: its clock, in whole seconds; `keysReady`: of workspaces to come, by curve; `peersDown`:
- * others that it does not reach; `bans`: others that it has banned; `banReports`: bans that others
- * reported to it.
+ * `clockS`: the node's clock, in whole seconds; `keysReady`: number of prepared keys for future
+ * workspaces, by curve; `peersDown`: number of other nodes that it cannot reach; `bans`: nodes that
+ * it has banned; `banReports`: bans that other nodes reported to it.
  */
 interface Said {
   ready: boolean
@@ -33,9 +33,7 @@ interface Status {
 
 const TIMEOUT_MS = 1500
 
-/**
- * Asks every node how it is; one that is away delays nobody for longer than a second and a half.
- */
+/** Reads the status of every node. An unreachable node delays the result by at most 1.5 seconds. */
 export async function heardStatus(signers: SignerNodes): Promise<NodeStatus[]> {
   return Promise.all(
     signers.peers.map(async ({ node }) => ({
@@ -50,8 +48,8 @@ export async function heardStatus(signers: SignerNodes): Promise<NodeStatus[]> {
 const isNode = (value: unknown): value is number => value === 1 || value === 2 || value === 3
 
 /**
- * The nodes that a node's answer says it has banned; of an earlier version or in another shape:
- * none.
+ * Returns the nodes that a node reports as banned; empty if an earlier version or an unexpected
+ * shape is returned.
  */
 export const readBans = (bans: unknown): number[] =>
   Array.isArray(bans) ? bans.filter(isNode) : []

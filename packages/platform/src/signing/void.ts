@@ -4,7 +4,9 @@ import { NAMED_MAX } from '../bounds.ts'
 import type { Signing } from './signing.ts'
 import { NodeRefused, type SignerNodes } from './nodes.ts'
 
-/** What a node signs of a void, as packages/signer/README.md documents it: POST /void. */
+/**
+ * Record that a node signs for a void; documented in packages/signer/README.md under POST /void.
+ */
 const recordShape = z
   .object({
     node: z.int(),
@@ -24,7 +26,7 @@ const recordShape = z
       .meta({ description: 'Transactions that entered signing, outcome unknown to the node' }),
   })
   .meta({ id: 'VoidRecord' })
-/** A void in a node's own signature: a caller verifies it with the nodes' identities. */
+/** A void with a node's signature; a caller verifies it with the nodes' identity keys. */
 export const voidShape = z
   .object({
     record: recordShape,
@@ -61,8 +63,8 @@ interface VoidAnswer {
 }
 
 /**
- * A node cannot read the request, and nothing of it could ever be signed there: it takes a void by
- * the request's name.
+ * Error codes of a node that cannot process the request and therefore could never sign for it. Such
+ * a node accepts a void by the request's API key and nonce.
  */
 const UNREADABLE = new Set(['BAD_ORDER', 'TOO_LARGE', 'NOT_AUTHENTIC', 'NOT_ENROLLED'])
 
@@ -70,8 +72,9 @@ const VOID_TIMEOUT_MS = 5000
 const VOIDS_NEEDED = 2
 
 /**
- * What a node has signed already that pays somebody; null where it refused for another reason. Fuel
- * goes to an address of ours, and what takes its nonce excludes it.
+ * Returns the hashes of transactions that a node has already signed and that pay a recipient; null
+ * if it refused for another reason. Fuel is not included: it goes to a platform address, and a
+ * transaction with its nonce excludes it.
  */
 function payingHashes(error: unknown): string[] | null {
   if (!(error instanceof NodeRefused) || error.code !== 'ALREADY_SIGNED') return null
@@ -79,7 +82,8 @@ function payingHashes(error: unknown): string[] | null {
 }
 
 /**
- * One node's answer to POST /void; a request that it cannot read is voided there by its name.
+ * Sends POST /void to one node and returns its response. If the node cannot read the request, it is
+ * voided by its API key and nonce.
  * @throws NodeRefused, NodeUnavailable
  */
 export async function askForVoid(
@@ -101,10 +105,12 @@ export async function askForVoid(
 }
 
 /**
- * Voids a request, or one forward of a rule, at the nodes, so that nothing can be signed for it any
- * more. Two must hold it before `failed` is shown; all of them where one entered signing and does
- * not know the outcome, for another may hold the finished signature. `signed`: hashes that were
- * signed already, where a node knows of any, without those that are `dead` on their chain.
+ * Voids a request, or one forward of a rule, at the signer nodes, so that nothing more can be
+ * signed for it. Two nodes must store the void before `failed` is reported. If a node started
+ * signing and does not know the result, all nodes must store it, because another node may have the
+ * finished signature.
+ * @returns `signed`: hashes that a node has already signed, except those in `dead`
+ * @param dead hashes that can no longer be included on their chain
  */
 export async function voidIntent(
   services: Signing,
@@ -121,8 +127,8 @@ export async function voidIntent(
     signers.peers.map(({ node }) =>
       ask(node, false).catch((error: unknown) => {
         const hashes = payingHashes(error)
-        // Signing was entered and never finished, or only for what can never be included: voided at
-        // two nodes, no pair can sign more.
+        // Signing was started and never finished, or only transactions that can never be included
+        // were signed. Once two nodes store the void, no pair can sign more.
         if (hashes?.every((hash) => dead.includes(hash))) return ask(node, true)
         throw error
       }),
@@ -134,7 +140,7 @@ export async function voidIntent(
   for (const answer of answers) {
     if (answer.status === 'fulfilled') {
       const { proof, voided } = answer.value
-      // What a node does not sign for, it does not hold: the caller would be shown nothing.
+      // A void without a valid signature does not count, because the caller would receive no proof.
       if (!voided || !proof) continue
       if (proof.record.unfinished > 0) needed = signers.peers.length
       voids.push(proof)

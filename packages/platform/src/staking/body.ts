@@ -6,7 +6,7 @@ import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 
 /**
- * What stake, unstake and release answer; the transaction is read with GET
+ * Response of stake, unstake and release; the transaction is read with GET
  * /dac/v1/transaction/{id}.
  */
 export const stakingShape = z
@@ -17,10 +17,13 @@ export const stakingShape = z
   })
   .meta({ id: 'StakingAnswer' })
 
-/** The chain counts in signed 64 bits. */
+/** Maximum amount in sun; the chain uses signed 64-bit integers. */
 const SUN_MAX = (1n << 62n) - 1n
 
-/** @throws ApiError `INVALID_ADDRESS` */
+/**
+ * Validates a TRON address and returns its canonical form.
+ * @throws ApiError `INVALID_ADDRESS`
+ */
 export function checkedAddress(services: Services, given: string): string {
   const checked = validateAddress(services.registry, STAKED_ASSET, given)
   if (!checked.valid)
@@ -28,7 +31,10 @@ export function checkedAddress(services: Services, given: string): string {
   return checked.address
 }
 
-/** Sun. @throws ApiError `INVALID_AMOUNT` */
+/**
+ * Parses an amount and returns it in sun.
+ * @throws ApiError `INVALID_AMOUNT`
+ */
 export function checkedAmount(given: string, asset: Asset): bigint {
   const amount = readAmount(given, asset, 'amount', SUN_MAX)
   if (amount === 0n)

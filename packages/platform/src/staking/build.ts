@@ -8,7 +8,9 @@ import { actionOf, stakingOf } from './steps.ts'
 
 const OTHERS_RETRY_MS = 2000
 
-/** Prices a staking transaction: the bandwidth of all its steps is taken from the tank at once. */
+/**
+ * Prices a staking transaction. The bandwidth cost of all its steps is taken from the tank at once.
+ */
 export async function priceStaking(
   { database }: Services,
   chain: Chain,
@@ -43,8 +45,8 @@ export async function priceStaking(
 }
 
 /**
- * Why the chain, or our own rules, would refuse the step under way now, so that it is not signed;
- * null: they would not.
+ * Returns why the chain or our own rules would refuse the current step, so that it is not signed;
+ * null if they would not.
  */
 export async function stepRefusal(
   services: Services,

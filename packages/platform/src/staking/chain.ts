@@ -6,10 +6,13 @@ import {
 } from '@custody/chains'
 import { ApiError } from '../errors.ts'
 
-/** `energyPerMillionTrx` is points × 10^6 for 1 TRX of 10^6 sun. */
+/** `energyPerMillionTrx` is the number of points per 10^6 TRX; 1 TRX is 10^6 sun. */
 const SCALE = 10n ** 12n
 
-/** Asks the chain; where it cannot be asked the request is refused, and nothing is guessed. */
+/**
+ * Queries the chain. If the chain is unreachable, the request is refused; no value is assumed.
+ * @throws ApiError `NETWORK_UNAVAILABLE`
+ */
 export async function asked<T>(network: Network, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
@@ -22,7 +25,7 @@ export async function asked<T>(network: Network, ask: () => Promise<T>): Promise
   }
 }
 
-/** Points a day that an amount of stake is worth now. */
+/** Returns the points per day that an amount of stake currently provides. */
 export async function worthOf(
   client: TronClient,
   account: string,
@@ -37,7 +40,7 @@ export async function worthOf(
   )
 }
 
-/** Why a receiver can be lent nothing; null: it can. */
+/** Returns why nothing can be delegated to a receiver; null if delegation is possible. */
 export async function receiverRefusal(client: TronClient, address: string): Promise<string | null> {
   if (await client.isContract(address))
     return 'is a contract, which takes no resource by a delegation'
@@ -47,9 +50,9 @@ export async function receiverRefusal(client: TronClient, address: string): Prom
 }
 
 /**
- * Of what stands after `amount` more is staked, how much the chain would lend. It lends no stake
- * that today's use rests on, and where stake pays for the bandwidth of the very calls, they are
- * such a use.
+ * Returns how much stake the chain would allow to delegate after `amount` more is staked. The chain
+ * does not delegate stake that today's resource use relies on. If stake pays for the bandwidth of
+ * these calls, they are such a use.
  */
 export async function lendableAfter(
   client: TronClient,
@@ -69,7 +72,7 @@ export async function lendableAfter(
       : [resources.bandwidthUsed, resources.bandwidthPerMillionTrx]
   if (per === 0n) return staked + amount
   const rests = (points: bigint) => (points * SCALE + per - 1n) / per
-  // The chain's own figure where there is one: some of the use may rest on what others lend to the
+  // Prefer the chain's own value, because part of the use may rely on resources delegated to the
   // account.
   const bound = most > 0n ? staked - most : rests(used)
   const points = tronBuild.actionBandwidth('delegate')
@@ -87,8 +90,8 @@ const UNSTAKES_MAX = 32
 export const TOO_MANY = `the chain lets at most ${UNSTAKES_MAX} unstakes of an account cool down at a time`
 
 /**
- * What stands against one more unstake of an account on the chain now. `pending`: unstakes under
- * way that it has not seen.
+ * Returns why the chain would refuse another unstake of an account now, or null.
+ * @param pending number of pending unstakes that the chain has not seen
  */
 export async function unstakeRefusal(
   client: TronClient,

@@ -21,7 +21,7 @@ import { findWallet } from '../assets/find-wallet.ts'
 import { lockCounting } from '../engine/counted.ts'
 import type { StakingKind } from './steps.ts'
 
-/** What every staking request starts from. */
+/** Common data of all staking requests. */
 interface Opening {
   asset: Asset
   network: Network
@@ -38,8 +38,8 @@ const hashStaking = (kind: StakingKind, body: StakingBody): string =>
     .digest('hex')
 
 /**
- * The answer to the staking request that was made with the request's `sequence_id` before: the TRX
- * wallet's keys are one set.
+ * Returns the original response of the staking request with the same `sequence_id`, or null. All
+ * staking requests of a TRX wallet share its idempotency keys.
  */
 export const earlierStaking =
   (kind: StakingKind) =>
@@ -53,8 +53,8 @@ export const earlierStaking =
     )
 
 /**
- * Answers a staking request at most once. @param make makes what is asked for out of the caller's
- * TRX wallet
+ * Executes a staking request at most once.
+ * @param make executes the request with the caller's TRX wallet
  */
 export async function once(
   services: Services,
@@ -87,8 +87,8 @@ export async function once(
 }
 
 /**
- * A staking transaction's source and destination types, as transactions show them; the wallet's own
- * account always signs.
+ * Source type and destination type of each staking transaction, as the API shows them. The wallet's
+ * own account always signs.
  */
 const TYPES: Record<StakingKind, [source: string, destination: string]> = {
   STAKE: ['INTERNAL', 'STAKING'],
@@ -103,17 +103,20 @@ interface New extends Opening {
   address: string
   resource: TronResource | null
   amount: bigint
-  /** Sun that the chain calls may cost. */
+  /** Maximum fee of the chain calls in sun. */
   fee: bigint
   sequenceId: string | undefined
   plan: Record<string, string>
-  /** Takes what the request moves, or throws; in the same database transaction as all else. */
+  /**
+   * Reserves what the request moves, or throws; in the same database transaction as everything
+   * else.
+   */
   reserve(tx: Queryable, id: string): Promise<void>
-  /** Taken after every other lock. */
+  /** Called last, after every other lock. */
   lastly?(tx: Queryable, id: string): Promise<void>
 }
 
-/** Idempotency row, reservation, transaction and event in one commit. */
+/** Writes the idempotency row, the reservation, the transaction and the event in one commit. */
 export async function create(services: Services, o: New): Promise<Reply> {
   const { kind, caller, asset, network, signed } = o
   const now = new Date(services.environment.now())
@@ -207,8 +210,8 @@ export async function create(services: Services, o: New): Promise<Reply> {
   })
   if (earlier) return earlier
   services.environment.checkpoint('staking.created')
-  // The nodes' receipts keep the request usable beyond its short life; the answer does not wait for
-  // them.
+  // The signer nodes' receipts keep the request usable after its short lifetime; the response does
+  // not wait for them.
   void services.receipts.collect(row.workspace_id, row.id, signed)
   return { text: response }
 }

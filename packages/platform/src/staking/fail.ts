@@ -4,8 +4,8 @@ import type { TransactionRow } from '../engine/transaction.ts'
 import { poolsOf, stakeAccounts, type Staking } from './steps.ts'
 
 /**
- * Books what a stake, unstake or release that ends before its last step has left, and gives the
- * rest back.
+ * Books the result of a stake, unstake or release that ends before its last step, and releases the
+ * rest.
  */
 export async function giveBackStake(
   tx: Queryable,
@@ -21,7 +21,7 @@ export async function giveBackStake(
   }
   const { scope, free, held } = poolsOf(row)
   const { staked, reserved } = stakeAccounts(resource)
-  // Between two steps the TRX is staked for the wallet's own address, on a stake as on an unstake.
+  // Between two steps of a stake or an unstake, the TRX is staked for the wallet's own address.
   const holder = kind === 'UNSTAKE' && at === 0 ? address : account
   await post(
     tx,
@@ -39,7 +39,7 @@ export async function giveBackStake(
   )
 }
 
-/** What became of the TRX, for the caller. */
+/** Describes for the caller what happened to the TRX. */
 export function leftOver({ kind, account, resource, at }: Staking): string {
   if (kind === 'RELEASE') return 'nothing was released; ask for it again'
   if (at === 0) {

@@ -11,8 +11,8 @@ import { settleStaking } from './settle.ts'
 import { actionOf, stakingOf, type StakingKind } from './steps.ts'
 
 /**
- * A stake, an unstake or a release: calls of the chain one after the other, by a caller's request
- * or by an order of the operator.
+ * A stake, an unstake or a release: consecutive calls to the chain, requested by a caller or by an
+ * operator's order.
  */
 export const staking: Kind<StakingKind> = {
   ...platformFee,
@@ -49,7 +49,7 @@ export const staking: Kind<StakingKind> = {
       ...(isPartial ? { state: 'PARTIAL' as const } : {}),
       reason: `${reason}; ${leftOver(under)}`,
       fee: BigInt(row.plan.fees_paid ?? '0'),
-      // The fee of a stake whose first call is in a block was earned.
+      // The fee of a stake whose first call is in a block is not refunded.
       ...(row.platform_fee && !isPartial ? { plan: { refunded: '1' } } : {}),
     }
   },

@@ -11,9 +11,9 @@ interface Owner {
 }
 
 /**
- * Whether a resource may be lent to an address. No value goes there and the stake can be taken back
- * at any time, so no provider is asked; sanctioned addresses and those that the sub-account has
- * frozen get nothing all the same.
+ * Returns why a resource must not be delegated to an address, or null. No funds go there and the
+ * stake can be undelegated at any time, so the screening provider is not queried. Sanctioned
+ * addresses and those that the sub-account has frozen are still refused.
  */
 export async function receiverStops(
   services: Services,
@@ -28,7 +28,10 @@ export async function receiverStops(
     : null
 }
 
-/** @throws ApiError `SANCTIONED`, `ADDRESS_FROZEN` */
+/**
+ * Checks that a resource may be delegated to an address.
+ * @throws ApiError `SANCTIONED`, `ADDRESS_FROZEN`
+ */
 export async function assertReceivable(
   services: Services,
   owner: Owner,

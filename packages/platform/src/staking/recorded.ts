@@ -2,7 +2,7 @@ import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { actionOf, isStaking, stakingOf, type StakingStep } from './steps.ts'
 
-/** The call of a staking row that is under way; null for other kinds, and once all are done. */
+/** Returns the current call of a staking row; null for other kinds, and once all calls are done. */
 export const stepUnderWay = (row: TransactionRow): StakingStep | null => {
   if (!isStaking(row)) return null
   const staking = stakingOf(row)
@@ -10,8 +10,8 @@ export const stepUnderWay = (row: TransactionRow): StakingStep | null => {
 }
 
 /**
- * Turns to the next call of an adopted staking row, which was signed long ago. Answers its hash;
- * null where none is recorded.
+ * Advances an adopted staking row to its next call, which was signed earlier.
+ * @returns the hash of that call; null if none is recorded
  */
 export async function nextRecorded(
   services: Services,

@@ -7,8 +7,8 @@ import { create, earlierStaking, once } from './create.ts'
 import { feeOf, stepsOf } from './steps.ts'
 
 /**
- * Takes back TRX whose cooldown is over. The chain releases no part of it: all that has matured on
- * the account returns.
+ * Releases TRX whose cooldown is over. The chain does not release parts: everything that has
+ * matured on the account returns.
  */
 export const releaseUnstaked = endpoint({
   id: 'releaseUnstaked',

@@ -14,10 +14,10 @@ interface Cooldown {
 }
 
 /**
- * Books what the chain took back from the cooldown: always the oldest, up to the sum that it tells.
- * Answers that sum.
- * @throws where no such part of our own records makes it up: an unstake before it is not booked
- *   yet, and this one waits for it
+ * Books the TRX that the chain released from the cooldown: always the oldest entries, up to the
+ * amount that the chain reports. Returns that amount.
+ * @throws if no sequence of our own entries adds up to it: an earlier unstake is not booked yet,
+ *   and this one waits for it
  */
 export async function release(
   services: Services,

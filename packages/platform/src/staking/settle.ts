@@ -19,7 +19,7 @@ const EVENTS = {
   RELEASE: 'staking.released',
 } as const
 
-/** What a step did on the chain, once it is final; `staking` as the chain tells it. */
+/** Result of a step on the chain, once it is final; `staking` as reported by the chain. */
 export interface StepOutcome {
   fee: bigint
   succeeded: boolean
@@ -27,7 +27,7 @@ export interface StepOutcome {
   staking: { withdrawn: bigint; time: number }
 }
 
-/** Books a step that is final; then the next one is built, or the staking transaction is done. */
+/** Books a final step. Then the next step is built, or the staking transaction is completed. */
 export async function settleStaking(
   services: Services,
   tx: Queryable,
@@ -99,8 +99,8 @@ export async function settleStaking(
     )
   }
   if (step === 'unfreeze') await noteCooldown(tx, row, staking, o.staking.time)
-  // The chain's unfreeze call also releases TRX whose cooldown is over, whether a release was asked
-  // for or not.
+  // The chain's unfreeze call also releases TRX whose cooldown is over, even if no release was
+  // requested.
   const released =
     o.staking.withdrawn > 0n ? await release(services, tx, row, o.staking.withdrawn) : 0n
   if (!isLast) {
@@ -161,7 +161,7 @@ export async function settleStaking(
   )
 }
 
-/** What a step moves in the books. */
+/** Returns the postings of a step. */
 function moves(
   row: TransactionRow,
   { account, address, resource, amount, at, steps }: Staking,
@@ -171,7 +171,7 @@ function moves(
   const { staked, reserved } = stakeAccounts(resource)
   const { scope, held } = poolsOf(row)
   switch (step) {
-    // A stake that is to be lent stays reserved until it is lent.
+    // A stake that is going to be delegated stays reserved until then.
     case 'freeze':
       return [
         { ...scope, kind: held, amount: -amount },

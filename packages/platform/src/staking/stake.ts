@@ -10,10 +10,13 @@ import { create, earlierStaking, once } from './create.ts'
 import { assertReceivable } from './receiver.ts'
 import { feeOf, stepsOf } from './steps.ts'
 
-/** The least that the chain takes. */
+/** Minimum amount that the chain accepts, in sun. */
 const LEAST_SUN = 1_000_000n
 
-/** Stakes TRX of the wallet; where the resource is for another address, it is lent to that one. */
+/**
+ * Stakes TRX of the wallet. If the resource is for another address, it is delegated to that
+ * address.
+ */
 export const stake = endpoint({
   id: 'stake',
   tag: 'Staking',
@@ -105,8 +108,8 @@ export const stake = endpoint({
         amount,
         sequenceId: body.sequence_id,
         fee: feeOf(stepsOf('STAKE', own), bandwidthSun),
-        // Between freezing and lending the account itself seems to have the resource: nothing may
-        // count on it.
+        // Between freezing and delegating, the account itself appears to have the resource, but no
+        // transaction may count on it.
         plan: own
           ? {}
           : {
@@ -127,8 +130,8 @@ export const stake = endpoint({
             { ...scope, kind: 'reserved', amount },
           ])
         },
-        // Only stakes pay a platform fee: unstaking and releasing go on while the prepaid account
-        // is empty.
+        // Only stakes pay a platform fee, so unstaking and releasing are possible while the prepaid
+        // fee account is empty.
         lastly: (tx, id) =>
           reservePlatformFee(tx, { transactionId: id, workspaceId: caller.workspaceId, quote }),
       })

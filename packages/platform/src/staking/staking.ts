@@ -9,10 +9,13 @@ import { findWallet } from '../assets/find-wallet.ts'
 import { checkedAddress } from './body.ts'
 import { asked } from './chain.ts'
 
-/** Of each kind; the chain lets an account have 32 unstakes. */
+/** Maximum number of entries of each kind; the chain allows 32 pending unstakes per account. */
 const COOLING_MAX = 500
 
-/** What the wallet has staked for an address, what cools down, and what can be released. */
+/**
+ * Returns what the wallet has staked for an address, what is cooling down, and what can be
+ * released.
+ */
 export const readStaking = endpoint({
   id: 'readStaking',
   tag: 'Staking',

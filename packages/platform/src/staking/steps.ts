@@ -12,27 +12,29 @@ const STEPS: Record<StakingKind, { own: readonly StakingStep[]; other: readonly 
 }
 
 /**
- * The chain transactions of a kind, one after the other; `own`: the resource is the wallet's own
- * account's.
+ * Returns the consecutive chain transactions of a kind.
+ * @param own whether the resource is for the wallet's own account
  */
 export const stepsOf = (kind: StakingKind, own: boolean): readonly StakingStep[] =>
   STEPS[kind][own ? 'own' : 'other']
 
-/** Sun that bandwidth of the steps costs where neither free nor staked bandwidth pays for it. */
+/**
+ * Returns the cost of the steps' bandwidth in sun if neither free nor staked bandwidth covers it.
+ */
 export const feeOf = (steps: readonly StakingStep[], bandwidthSun: bigint): bigint =>
   steps.reduce((sum, step) => sum + tronBuild.actionBandwidth(step), 0n) * bandwidthSun
 
 /** What a stake, an unstake or a release does on the chain. */
 export interface Staking {
   kind: StakingKind
-  /** The account that signs, and whose TRX it is. */
+  /** The account that signs and that owns the TRX. */
   account: string
   /** The address that has the resource. */
   address: string
   resource: TronResource | null
   amount: bigint
   steps: readonly StakingStep[]
-  /** Index of the step under way. */
+  /** Index of the current step. */
   at: number
 }
 
@@ -40,7 +42,10 @@ const KINDS: ReadonlySet<string> = new Set(Object.keys(STEPS))
 
 export const isStaking = (row: Pick<TransactionRow, 'kind'>): boolean => KINDS.has(row.kind)
 
-/** What a row of one of these kinds does. @throws for a row of another kind */
+/**
+ * Returns the staking operation of a row.
+ * @throws for a row of another kind
+ */
 export function stakingOf(row: TransactionRow): Staking {
   if (!isStaking(row)) throw new Error(`${row.kind} is no staking`)
   const [account, address] = [row.source_id as string, row.destination_id as string]
@@ -57,7 +62,7 @@ export function stakingOf(row: TransactionRow): Staking {
   }
 }
 
-/** The call of the step under way. */
+/** Returns the call of the current step. */
 export function actionOf({ steps, at, resource, amount, address }: Staking): TronAction {
   const kind = steps[at]
   if (kind === undefined) throw new Error('a staking transaction beyond its last step')
@@ -76,8 +81,8 @@ const ACCOUNTS: Record<TronResource, { staked: AccountKind; reserved: AccountKin
 }
 
 /**
- * The ledger's accounts of a resource's stake: `staked` stands, `reserved` was taken by a
- * transaction under way.
+ * Returns the ledger account kinds of a resource's stake: `staked` is the current stake, `reserved`
+ * was taken by a pending transaction.
  */
 export function stakeAccounts(resource: TronResource | null): {
   staked: AccountKind
@@ -88,8 +93,8 @@ export function stakeAccounts(resource: TronResource | null): {
 }
 
 /**
- * Where the TRX of a staking transaction comes from and returns to: a wallet, or the workspace's
- * gas tank.
+ * Returns the accounts from which the TRX of a staking transaction is taken and to which it
+ * returns: a wallet's, or those of the workspace's gas tank.
  */
 export function poolsOf(row: TransactionRow): {
   scope: Pick<Posting, 'workspace' | 'wallet' | 'asset'>

@@ -8,7 +8,7 @@ import { asked, MATURED_FIRST, TOO_MANY, unstakeRefusal, worthOf } from './chain
 import { create, earlierStaking, once } from './create.ts'
 import { feeOf, stakeAccounts, stepsOf } from './steps.ts'
 
-/** Unstakes that the chain has not seen. */
+/** SQL that counts unstakes which the chain has not seen. */
 const UNDER_WAY = `select count(*)::text count from transactions t
   where t.workspace_id = $2 and t.wallet_id = $1 and t.kind = 'UNSTAKE' and t.status = 'pending'
   and not exists (
@@ -17,8 +17,8 @@ const UNDER_WAY = `select count(*)::text count from transactions t
   )`
 
 /**
- * Begins to unstake: the resource is gone at once, the TRX cools down for as long as the chain
- * says.
+ * Starts to unstake: the resource is lost immediately, and the TRX cools down for the time that the
+ * chain defines.
  */
 export const unstake = endpoint({
   id: 'unstake',
@@ -117,7 +117,7 @@ export const unstake = endpoint({
         plan: {
           delay_days: String(unfreezeDelayDays),
           expected_at: new Date(headTime + unfreezeDelayDays * 86_400_000).toISOString(),
-          // From now on no transfer counts on the resource that is about to go.
+          // From now on no transfer counts on the resource that is being removed.
           [`${resource.toLowerCase()}_counted`]: worth.toString(),
         },
         async reserve(tx, id) {

@@ -8,7 +8,8 @@ import type { Loop } from '../engine/loop.ts'
 const IS_AWAITED = 'released_by is null and told_at is null'
 
 /**
- * Tells of each unstake whose cooldown is over by the time of the chain, once. It releases nothing.
+ * Creates the loop that emits an event for each unstake whose cooldown is over by the chain's time,
+ * once. It does not release anything.
  */
 export function watchReleasableLoop(services: Services): Loop {
   return {

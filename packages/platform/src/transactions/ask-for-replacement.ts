@@ -12,8 +12,9 @@ interface Wish {
 }
 
 /**
- * Notes what the caller asked for and lets a worker do it. Answers its id.
- * @throws ApiError `REPLACEMENT_PENDING` where another one is under way
+ * Stores a caller's requested replacement for a worker to process.
+ * @returns id of the replacement
+ * @throws ApiError `REPLACEMENT_PENDING` if another replacement is in progress
  */
 export async function askForReplacement(
   services: Services,

@@ -15,8 +15,9 @@ import { askForReplacement } from './ask-for-replacement.ts'
 import { assertUnspentChange, waitingAttempts } from '../engine/attempts.ts'
 
 /**
- * Takes a transfer back. Before it is signed it ends at no cost; after that a payment to oneself
- * competes with it on the chain, where the chain allows that, and whichever is mined decides.
+ * Cancels a transfer. Before it is signed, it ends at no cost. After that, a payment to its own
+ * address competes with it on the chain, if the chain allows replacement, and whichever is mined
+ * decides.
  */
 export const cancelTransaction = endpoint({
   id: 'cancelTransaction',

@@ -71,8 +71,9 @@ export const createTransaction = endpoint({
 })
 
 /**
- * The answer to the transfer that was made with the request's asset and `sequence_id` before.
- * @param invoice as of {@link createTransfer}
+ * Returns the original response of the transfer that was created with the same asset and
+ * `sequence_id`, or null if there is none.
+ * @param invoice as in {@link createTransfer}
  */
 export function earlierTransfer(
   { services, caller, fields, body }: Repeated<TransferBody>,
@@ -90,7 +91,8 @@ export function earlierTransfer(
 
 /**
  * Creates the transfer that a caller's signed request asks for.
- * @param invoice whose payments it gives back, which is checked and linked in the same commit
+ * @param invoice id of the invoice whose payments the transfer refunds; it is checked and linked in
+ *   the same commit
  */
 export async function createTransfer(
   { services, caller, body, signed }: Asked,
@@ -111,13 +113,13 @@ export async function createTransfer(
     const make = () =>
       create({ services, caller, body, signed }, { asset, network, wallet, payloadHash, invoice })
     try {
-      // Where nobody outside is asked for it, the commit itself finds what was answered before.
+      // If no external service is called, the commit itself finds an earlier response.
       return body.destination_type === 'EXCHANGE'
         ? await onceOnly(answered, make)
         : await madeOnce(answered, make)
     } catch (error) {
-      // The fee was quoted by a tier that the workspace has no longer: once more, by the one that
-      // it has.
+      // The fee was quoted for a tier that the workspace no longer has. Try once more with the
+      // current tier.
       if (again || sqlErrorOf(error).code !== SQL_ERRORS.tierChanged) throw error
     }
   }
@@ -286,13 +288,16 @@ async function create(
       workspace: caller.workspaceId,
       payload: exchange.shown,
     })
-  // The nodes' receipts keep the request usable beyond its short life; the answer does not wait for
-  // them.
+  // The signer nodes' receipts keep the request usable after its short lifetime; the response does
+  // not wait for them.
   void services.receipts.collect(row.workspace_id, row.id, signed)
   return { text: response }
 }
 
-/** What the transfer means, whatever its spelling; old clients' extra fields do not count. */
+/**
+ * Hashes the meaning of the transfer, independent of the order of its fields; extra fields of old
+ * clients are ignored.
+ */
 const hashTransfer = (
   { type: _type, ts: _ts, ...given }: TransferBody,
   invoice: string | null,

@@ -6,8 +6,8 @@ import type { TransactionRow } from '../engine/transaction.ts'
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
- * A transaction of the caller's sub-account by its platform id.
- * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
+ * Returns a transaction of the caller's sub-account by its platform id.
+ * @throws ApiError `NOT_FOUND`, or `FORBIDDEN` if it belongs to another workspace
  */
 export async function findTransaction(
   services: Services,

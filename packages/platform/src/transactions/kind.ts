@@ -20,10 +20,10 @@ import {
   startScreening,
 } from './screening.ts'
 
-/** One that its caller's own request asks for, and no standing rule. */
+/** Whether the caller's own request asks for the transfer, not a standing rule. */
 const isOwnPayment = (row: TransactionRow): boolean => row.request !== null && !isForward(row)
 
-/** A transfer to somebody else, by its caller's request or by a standing rule. */
+/** An outgoing transfer, requested by its caller or created by a standing rule. */
 export const withdrawal: Kind<'WITHDRAWAL'> = {
   ...platformFee,
   steps: { CREATED: startScreening, SCREENING: screenWithdrawal, AML_HELD: awaitUnfreezing },
@@ -65,7 +65,7 @@ export const withdrawal: Kind<'WITHDRAWAL'> = {
 }
 
 /**
- * Books a final transfer. Its fee is paid by what holds it: another wallet of the sub-account,
+ * Books a final transfer. Its fee is paid from its reservation: another wallet of the sub-account,
  * fuel, or the wallet itself.
  */
 async function settle(
@@ -115,8 +115,8 @@ async function settle(
 }
 
 /**
- * What the nodes sign for: the caller's request, or that of a forward's rule; a replacement has a
- * request of its own.
+ * Returns the purpose that the signer nodes sign for: the caller's request or that of a forward's
+ * rule. A replacement has its own request.
  */
 async function purposeOf(
   services: Services,
@@ -137,7 +137,7 @@ async function purposeOf(
       ...(await receiptsOf(services, replacement.request, 'replacements', replacement.id)),
     }
   }
-  // The platform's own fee bump stays within the newest limit that the caller has signed.
+  // The platform's own fee bump stays within the latest limit that the caller has signed.
   const faster =
     replacement?.kind === 'AUTO'
       ? (await replacementsOf(services.database, row)).findLast(
@@ -149,7 +149,7 @@ async function purposeOf(
     : pay
 }
 
-/** A forward's authority is the request that made its rule. */
+/** Returns the purpose of a forward, which is authorised by the request that created its rule. */
 async function forwardPurpose(
   services: Services,
   { id, workspace_id: workspace }: TransactionRow,

@@ -27,30 +27,32 @@ const word = (description: string) =>
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const HEX_HASH = /^(?:0x)?[0-9a-f]{40,}$/i
-/** Addresses of the sub-account by their label. */
+/** SQL that selects the sub-account's addresses that have a label. */
 const LABELLED = `select a.address from wallet_addresses a join wallets w on w.workspace_id = a.workspace_id and w.id = a.wallet_id
   where w.sub_account_id = $1 and w.workspace_id = $2`
 
 /**
- * A hash in every case in which its chain may write it: hexadecimal digits have none, base58
- * (Solana) has.
+ * Returns a hash in every letter case in which its chain may write it. Hexadecimal hashes ignore
+ * case; base58 hashes (Solana) do not.
  */
 const spellings = (hash: string): string[] =>
   HEX_HASH.test(hash) ? [hash, hash.toLowerCase(), hash.toUpperCase()] : [hash]
 
-/** Characters of a memo that its index holds (`migrations/038_memo_beginnings.sql`). */
+/**
+ * Number of characters of a memo that the index contains (`migrations/038_memo_beginnings.sql`).
+ */
 const BEGINNING_MAX = 100
 /**
- * So many transactions at most are found by the beginning of their memo: each of them is read to
- * show the newest first.
+ * Maximum number of transactions found by the beginning of their memo, because all of them must be
+ * read to return the newest first.
  */
 const BEGUN_MAX = 1000
 
 /**
- * Transactions of the sub-account whose memo begins so. The bounds are compared by bytes, as the
- * index is ordered: a condition with `like` would not use the index in a prepared statement. No
- * character is beyond U+10FFFF.
- * @throws ApiError `INVALID_REQUEST` where there are more than {@link BEGUN_MAX}
+ * Returns the ids of the sub-account's transactions whose memo begins with a text. The bounds are
+ * compared by bytes, in the order of the index: a condition with `like` would not use the index in
+ * a prepared statement. U+10FFFF is the highest character.
+ * @throws ApiError `INVALID_REQUEST` if there are more than {@link BEGUN_MAX}
  */
 async function idsByBeginning(
   { database }: Services,
@@ -67,7 +69,7 @@ async function idsByBeginning(
   throw new ApiError('INVALID_REQUEST', message, { field: 'memo_begins' })
 }
 
-/** What a list of transactions can be asked for. */
+/** Query parameters that filter a list of transactions. */
 export const transactionFilter = {
   asset: assetName.optional(),
   before: integer(0, INT32_MAX, 'Created before this Unix time in seconds').optional(),
@@ -104,8 +106,8 @@ export const transactionFilter = {
 }
 
 /**
- * Transactions of the sub-account, newest first. Fuel and sweeps are shown only where a filter asks
- * for them.
+ * Lists the sub-account's transactions, newest first. Fuel and sweeps are listed only if a filter
+ * asks for them.
  */
 export const listTransactions = endpoint({
   id: 'listTransactions',
@@ -138,15 +140,18 @@ export const listTransactions = endpoint({
   },
 })
 
-/** What is listed unless more is asked for: the rest the platform does by itself. */
+/** Kinds listed by default; the platform creates the others by itself. */
 const ASKED_FOR = ['WITHDRAWAL', 'DEPOSIT', 'STAKE', 'UNSTAKE', 'RELEASE']
 
-/** Kinds that have an index of their own: a page of them would be looked for among all others. */
+/**
+ * Rare kinds, which have an index of their own. Without it, a page of them would be searched among
+ * all other kinds.
+ */
 const SELDOM = new Set(['STAKE', 'UNSTAKE', 'RELEASE', 'DRAIN', 'LEND', 'LEND_BACK'])
 
 /**
- * The transactions of a sub-account that a filter asks for: a condition, with the values that it
- * names.
+ * Converts a filter to an SQL condition with its parameter values, for the transactions of a
+ * sub-account.
  */
 export async function matching(
   services: Services,
@@ -156,21 +161,21 @@ export async function matching(
   assertKnownAsset(services, query.asset)
   const values: unknown[] = [caller.subAccountId, caller.workspaceId]
   const conditions = ['workspace_id = $2 and sub_account_id = $1']
-  // Only what is asked for stands in the condition, so that each filter finds its index.
+  // The condition contains only the given filters, so that each filter can use its index.
   const where = (value: unknown, condition: (at: string) => string): void => {
     if (value === undefined) return
     values.push(value)
     conditions.push(condition(`$${values.length}`))
   }
   const kept: Record<string, string | readonly string[]> = {}
-  /** A column of which counts are kept. */
+  /** Adds a condition on a column for which row counts are stored. */
   const keep = (column: string, value: string | undefined): void => {
     where(value, (at) => `${column} = ${at}`)
     if (value !== undefined) kept[column] = value
   }
   /**
-   * The same for words of our own, which stand in the text: an index that holds but one of them is
-   * found by it.
+   * Like `keep`, for values defined by the platform. They are part of the SQL text, so that a
+   * partial index on one value can be used.
    */
   const keepWord = (column: string, value: string | undefined): void => {
     if (value === undefined) return
@@ -181,8 +186,8 @@ export async function matching(
   where(query.before, (at) => `created_at < to_timestamp(${at}::bigint)`)
   where(query.after, (at) => `created_at > to_timestamp(${at}::bigint)`)
   keep('source_type', query.source_type)
-  // An address alone is found in the list's order; what is labelled so is looked for only where
-  // there is such a label.
+  // A condition on the address alone uses the order of the list. Labels are searched only if such a
+  // label exists.
   const isLabel = async (word: string | undefined): Promise<boolean> =>
     word !== undefined &&
     (
@@ -208,7 +213,7 @@ export async function matching(
       and a.address_tag is not distinct from transactions.address_tag))`
       : `lower(destination_id) = lower(${at})`,
   )
-  // Each side has its index, which begins with the workspace and the sub-account; PostgreSQL
+  // Each side has its own index, beginning with the workspace and the sub-account; PostgreSQL
   // combines the two.
   where(
     query.address,
@@ -220,8 +225,9 @@ export async function matching(
   where(query.sequence_id, (at) => `sequence_id = ${at}`)
   where(query.memo, (at) => `lower(left(memo, 100)) = lower(left(${at}, 100)) and memo = ${at}`)
   if (query.memo_begins !== undefined) {
-    // As an array that the planner does not see: where it knew the number it would walk through the
-    // list's index, from its newest end, until it has a page of them, however old they are.
+    // Passed as an array that the planner cannot inspect: if it knew the number of ids, it would
+    // scan the list's index from the newest entry until it has a full page, however old the matches
+    // are.
     where(
       await idsByBeginning(services, caller, query.memo_begins),
       (at) => `id = any(array(select unnest(${at}::uuid[])))`,

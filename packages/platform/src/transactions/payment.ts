@@ -16,7 +16,10 @@ import type { Services } from '../engine/services.ts'
 import { withTimeout } from '../engine/with-timeout.ts'
 import { checkedFeeRate } from '../engine/check-fee-rate.ts'
 
-/** A refusal as the API answers it. @param amountField what the caller calls the amount */
+/**
+ * Converts a refusal to the API's error.
+ * @param amountField name of the amount field in the caller's request
+ */
 export const refusalError = ({ field, reason }: Refusal, amountField = 'amount'): ApiError => {
   const named = field === 'amount' ? amountField : field
   return new ApiError(
@@ -27,8 +30,9 @@ export const refusalError = ({ field, reason }: Refusal, amountField = 'amount')
 }
 
 /**
- * What can be said of a transfer without asking anybody: its amount, destination, tag and fee rate.
- * @param amountField what the caller calls the amount
+ * Checks a transfer without querying other services: its amount, destination, tag and fee rate.
+ * @param amountField name of the amount field in the caller's request
+ * @throws ApiError `INVALID_AMOUNT`, `INVALID_ADDRESS` or `INVALID_REQUEST`
  */
 export function checkTransfer(
   services: Services,
@@ -73,8 +77,8 @@ export function checkTransfer(
 }
 
 /**
- * Refuses a memo that has the form of a tag where the payment carries none: a memo never reaches
- * the chain, and an exchange could not tell whose the payment is.
+ * Rejects a memo that looks like a tag if the payment has no tag: a memo is never sent to the
+ * chain, so an exchange could not tell whose payment it is.
  * @throws ApiError `INVALID_REQUEST`
  */
 function refuseTagAsMemo(
@@ -99,8 +103,8 @@ function refuseTagAsMemo(
 }
 
 /**
- * Whether a payment goes to the account that sends it, where wallets are accounts: such a transfer
- * would move nothing.
+ * Whether a payment's destination is the sending account itself, on account-based chains. Such a
+ * transfer would move nothing.
  */
 export function isOwnAccount(
   { network, coins }: Chain,
@@ -111,8 +115,8 @@ export function isOwnAccount(
 }
 
 /**
- * What the chain knows against a payment; null too where it is away or slow: the worker asks again
- * before anything is signed.
+ * Returns the chain's reason for refusing a payment, or null. Also returns null if the chain is
+ * unreachable or slow: the worker checks again before anything is signed.
  */
 export async function refusalSoon(
   { environment }: Services,
@@ -123,8 +127,9 @@ export async function refusalSoon(
 }
 
 /**
- * Refuses early where the sub-account's native wallet must pay a token's fee and holds too little;
- * the worker reserves it.
+ * Rejects a token transfer early if the sub-account's native-coin wallet must pay its fee and does
+ * not hold enough. The worker reserves the fee later.
+ * @throws ApiError `INSUFFICIENT_BALANCE`
  */
 export async function checkFeeWallet(
   services: Services,

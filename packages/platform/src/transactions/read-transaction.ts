@@ -7,7 +7,7 @@ import { presentNow, transactionNowShape } from '../engine/present.ts'
 import { replacementsOf } from '../engine/replacement.ts'
 import { presentReplacement, replacementShape } from './present-replacement.ts'
 
-/** One transaction of the caller's sub-account by its platform id. */
+/** Returns one transaction of the caller's sub-account by its platform id. */
 export const readTransaction = endpoint({
   id: 'readTransaction',
   tag: 'Transactions',

@@ -18,8 +18,8 @@ import { isOn, readPolicy } from '../aml/policy.ts'
 import { NO_WAIT, waitForProvider } from '../aml/waiting.ts'
 
 /**
- * How often a held transfer looks for its release. Unfreezing wakes it at once; the poll is for a
- * process that was killed.
+ * Interval at which a held transfer checks for its release, in milliseconds. Unfreezing wakes it
+ * immediately; the poll covers processes that were killed.
  */
 const HELD_POLL_MS = 10 * 60_000
 
@@ -27,7 +27,7 @@ const networkOf = (services: Services, row: TransactionRow) =>
   services.networks.get(row.network).network
 
 /**
- * Whether the receiver is not on the frozen list; nothing is put on it until the database
+ * Whether the recipient is not on the frozen list. Nothing is added to the list until the database
  * transaction ends.
  */
 export async function isUnfrozen(
@@ -48,8 +48,8 @@ const freezesOf = (services: Services, database: Queryable, row: TransactionRow)
 }
 
 /**
- * What stands against signing now, without asking anybody: OFAC's list, the frozen list, no recent
- * answer of the provider.
+ * Whether nothing prevents signing now, without querying other services: OFAC's list, the frozen
+ * list and a recent response of the screening provider.
  */
 async function isClear(services: Services, row: TransactionRow): Promise<boolean> {
   const network = networkOf(services, row)
@@ -65,7 +65,9 @@ async function isClear(services: Services, row: TransactionRow): Promise<boolean
   return level === null || (level !== undefined && !policy.risk_levels.includes(level))
 }
 
-/** CREATED → QUEUED, or → SCREENING where anything is to be asked or stands against it. */
+/**
+ * CREATED → QUEUED, or → SCREENING if the provider must be queried or something prevents signing.
+ */
 export async function startScreening(services: Services, row: TransactionRow): Promise<void> {
   const clear = await isClear(services, row)
   await advance(services.database, row, { state: clear ? 'QUEUED' : 'SCREENING', run_in_ms: 0 })
@@ -73,8 +75,8 @@ export async function startScreening(services: Services, row: TransactionRow): P
 }
 
 /**
- * SCREENING → AML_HELD, or back to the state that the transfer came from. Without a clear answer it
- * stays.
+ * SCREENING → AML_HELD, or back to the state that the transfer came from. Without a clear response
+ * it stays in SCREENING.
  */
 export async function screenWithdrawal(services: Services, row: TransactionRow): Promise<void> {
   const network = networkOf(services, row)
@@ -112,8 +114,8 @@ export async function screenWithdrawal(services: Services, row: TransactionRow):
 }
 
 /**
- * AML_HELD → SCREENING, once no freeze holds the transfer any more. Unfrozen addresses are not
- * screened again.
+ * AML_HELD → SCREENING, once no freeze holds the transfer. Unfrozen addresses are not screened
+ * again.
  */
 export async function awaitUnfreezing(services: Services, row: TransactionRow): Promise<void> {
   const held = await services.database.transaction(async (tx) => {
@@ -130,10 +132,10 @@ export async function awaitUnfreezing(services: Services, row: TransactionRow): 
 }
 
 /**
- * Screens a transfer once more, before it is built and right before it is signed. True: it was sent
- * back to SCREENING, and the caller does nothing more with it. A transfer that was not shown to a
- * node gives its number in the account's order, or its coins, back, or every later one would wait
- * with it.
+ * Screens a transfer again before it is built and immediately before it is signed. A transfer that
+ * was not submitted to a signer node releases its nonce or coins, because every later transfer
+ * would otherwise wait with it.
+ * @returns true if the transfer was returned to SCREENING; the caller must not process it further
  */
 export async function screenAgain(services: Services, row: TransactionRow): Promise<boolean> {
   // A new transfer was screened a moment ago.
@@ -141,7 +143,7 @@ export async function screenAgain(services: Services, row: TransactionRow): Prom
     return false
   if (await isClear(services, row)) return false
   await services.database.transaction(async (tx) => {
-    // A transfer that has taken fuel from the tank keeps its plan: fees are not planned a second
+    // A transfer that has taken fuel from the tank keeps its plan; its fee is not planned a second
     // time.
     const before = services.networks.get(row.network).fuelled ? 'FUELING' : 'QUEUED'
     const resume =
@@ -152,12 +154,12 @@ export async function screenAgain(services: Services, row: TransactionRow): Prom
 }
 
 /**
- * Takes the unsigned transaction back where no node has seen it; the next transfer takes its
- * number, or its coins.
+ * Removes the unsigned transaction if it was not submitted to any signer node, so that the next
+ * transfer can take its nonce or coins.
+ * @returns whether the transaction was removed
  */
 async function unbuild(services: Services, tx: Queryable, row: TransactionRow): Promise<boolean> {
-  // Only where an account's transactions are numbered, or a wallet is coins, later ones wait for
-  // this one, or for its change.
+  // Later transfers wait for this one, or for its change, only if the chain has nonces or coins.
   const { nextNonce, coins } = services.networks.get(row.network)
   if (!nextNonce && !coins) return false
   if (nextNonce && row.source_id !== null) await lockAccount(tx, row.network, row.source_id)

@@ -13,8 +13,8 @@ import { askForReplacement } from './ask-for-replacement.ts'
 import { assertUnspentChange, waitingAttempts } from '../engine/attempts.ts'
 
 /**
- * Pays more for a transfer that waits: the same payment again with a higher fee, of which only one
- * can be mined.
+ * Pays a higher fee for a pending transfer: the same payment is sent again with a higher fee, and
+ * only one of the two can be mined.
  */
 export const speedUp = endpoint({
   id: 'speedUpTransaction',

@@ -1,12 +1,12 @@
 import { Batch } from '../batch.ts'
 import { isPassing, type Queryable } from '../database/pool.ts'
 
-/** What `create_withdrawal` answers. */
+/** Result of the SQL function `create_withdrawal`. */
 export type Written =
   | { replayed: false }
   | { replayed: true; response: string; payload_hash: string }
 
-/** In its place where one was refused: as PostgreSQL tells errors. */
+/** Result for a withdrawal that was refused, with the fields of a PostgreSQL error. */
 interface Refused {
   code: string
   message: string
@@ -15,16 +15,19 @@ interface Refused {
 
 type Outcome = Written | Refused
 
-/** Written by one commit: as many hold the wallet for some hundredths of a second. */
+/**
+ * Maximum number of withdrawals per commit; that many lock the wallet for a few hundredths of a
+ * second.
+ */
 const WRITTEN_MAX = 32
 
-/** One that is to be written, as JSON text. */
+/** A withdrawal to write, as JSON text. */
 interface Asked {
   id: string
   text: string
 }
 
-/** Calls under way by wallet or workspace, one at a time for each. */
+/** Pending calls by wallet or workspace; one call at a time for each. */
 class Lines<Item, Answer> {
   readonly #lines = new Map<string, Batch<Item, Answer>>()
   readonly #write: (name: string, items: readonly Item[]) => Promise<readonly Answer[]>
@@ -51,8 +54,8 @@ class Lines<Item, Answer> {
 }
 
 /**
- * Writes withdrawals. Those that a workspace is asked for at the same time have one commit: they
- * wait for the row of its prepaid account anyway. What that leaves out is written wallet by wallet.
+ * Writes withdrawals. Concurrent withdrawals of a workspace share one commit, because they wait for
+ * the row of its prepaid fee account anyway. The ones that this leaves out are written per wallet.
  */
 export class Withdrawals {
   readonly #database: Queryable
@@ -66,13 +69,14 @@ export class Withdrawals {
   }
 
   /**
-   * What one of them is refused for is its own.
-   * @param withdrawal as `create_withdrawal.sql` takes it
-   * @throws what `create_withdrawal` raises
+   * Writes one withdrawal. An error affects only this withdrawal.
+   * @param withdrawal fields as defined in `create_withdrawal.sql`
+   * @throws errors raised by `create_withdrawal`
    */
   async write(wallet: string, withdrawal: Record<string, unknown>): Promise<Written> {
     const text = JSON.stringify(withdrawal)
-    // While its wallet's own are written nobody else is made to wait for that.
+    // While withdrawals of the wallet are being written separately, this one does not delay the
+    // rest of the workspace.
     if (isPlain(withdrawal) && !this.#wallets.isBusy(wallet)) {
       const { id, workspace_id: workspace } = withdrawal
       if (await this.#workspaces.ask(workspace, { id, text })) return { replayed: false }
@@ -82,7 +86,7 @@ export class Withdrawals {
     throw Object.assign(new Error(outcome.message), { code: outcome.code, detail: outcome.detail })
   }
 
-  /** @returns of each whether it is written; of the others nothing is known */
+  /** @returns for each withdrawal whether it was written; nothing is known about the others */
   async #writeTogether(workspace: string, all: readonly Asked[]): Promise<boolean[]> {
     try {
       const row = await this.#database.one<{ ids: string[] }>(
@@ -92,7 +96,7 @@ export class Withdrawals {
       const ids = new Set(row?.ids)
       return all.map(({ id }) => ids.has(id))
     } catch (error) {
-      // Nothing is written. Whose fault it was is found one by one.
+      // Nothing was written. The withdrawals are retried one by one to find the one at fault.
       if (isPassing(error)) throw error
       return all.map(() => false)
     }
@@ -122,8 +126,8 @@ interface Plain {
 }
 
 /**
- * Whether nothing but coins and a fee is held for it, and the fee was quoted by a tier that can be
- * checked.
+ * Whether the withdrawal only reserves coins and a fee, and its fee was quoted for a tier that can
+ * be checked.
  */
 function isPlain(
   withdrawal: Record<string, unknown>,

@@ -2,8 +2,8 @@ import { formatAmount, type Asset } from '@custody/chains'
 import { exact } from '../decimals.ts'
 
 /**
- * Sums of a wallet's ledger accounts `a`, in the smallest unit: what can be spent, and all that is
- * held on chain.
+ * SQL columns with the sums of a wallet's ledger accounts `a`, in the smallest unit: the available
+ * amount, and everything that is held on the chain.
  */
 export const BALANCE_COLUMNS = `
   coalesce(sum(a.balance) filter (where a.kind = 'available'), 0)::text available,
@@ -17,13 +17,16 @@ export const BALANCE_COLUMNS = `
     0
   )::text held`
 
-/** What {@link BALANCE_COLUMNS} read. */
+/** Columns read by {@link BALANCE_COLUMNS}. */
 export interface BalanceRow {
   available: string
   held: string
 }
 
-/** @param kept what must stay on the account */
+/**
+ * Returns the spendable, pending and total balance in units of the asset.
+ * @param kept chain reserve of the account, in the smallest unit
+ */
 export function balancesOf(
   { available, held }: BalanceRow,
   kept: bigint,

@@ -13,7 +13,7 @@ import { creditWaitingDeposits } from '../deposits/waiting.ts'
 import type { WalletRow } from '../assets/find-wallet.ts'
 import { presentWallet, walletShape } from './present.ts'
 
-/** Creates the one wallet of an asset in the caller's sub-account. */
+/** Creates the only wallet of an asset in the caller's sub-account. */
 const definition = (id: string, path: string) =>
   endpoint({
     id,
@@ -42,7 +42,7 @@ const definition = (id: string, path: string) =>
         await make(services.database, caller, asset, planned)
       } catch (error) {
         if (sqlErrorOf(error).code !== SQL_ERRORS.depositsWait) throw error
-        // Coins came in for it before: they are credited by the same commit.
+        // Coins arrived for the wallet before it existed; the same commit credits them.
         await services.database.transaction(async (tx) => {
           await make(tx, caller, asset, planned, true)
           await creditWaitingDeposits(services, tx, caller, planned.row)
@@ -56,8 +56,8 @@ export const createWallet = definition('createWallet', '/dac/v1/create-wallet')
 export const createWalletAlias = definition('createWalletAlias', '/dac/v1/wallet')
 
 /**
- * What a wallet is made of, before it is written. The nodes may need seconds to make a workspace's
- * first key.
+ * Prepares everything that a wallet consists of, before it is written. The signer nodes may need
+ * several seconds to create a workspace's first key.
  */
 async function plan(services: Services, caller: Caller, asset: Asset, network: Network) {
   const chain = services.networks.get(network.code)
@@ -109,8 +109,9 @@ const exists = (asset: Asset, id: string | undefined): ApiError =>
   })
 
 /**
- * @param credits the caller credits the deposits that wait for it, in the same transaction
- * @throws what `create_wallet` raises; ApiError `WALLET_EXISTS`
+ * Writes a wallet.
+ * @param credits whether the caller credits the deposits that wait for it, in the same transaction
+ * @throws errors raised by `create_wallet`; ApiError `WALLET_EXISTS`
  */
 async function make(
   tx: Queryable,

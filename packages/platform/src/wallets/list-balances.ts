@@ -30,7 +30,7 @@ interface Row extends BalanceRow {
   network: string
 }
 
-/** Balances of all wallets of the sub-account, by the name of their asset. */
+/** Lists the balances of all wallets of the sub-account, ordered by asset name. */
 export const listBalances = endpoint({
   id: 'listBalances',
   tag: 'Wallets',
@@ -94,7 +94,7 @@ async function present(services: Services, caller: Caller, row: Row) {
   }
 }
 
-/** What must stay on the wallet's account; nothing is known of a network that is not connected. */
+/** Returns the chain reserve of the wallet's account; 0 if the network is not connected. */
 async function keptOf(services: Services, caller: Caller, row: Row): Promise<bigint> {
   const asset = services.registry.asset(row.asset)
   if (!asset || !services.networks.has(row.network)) return 0n

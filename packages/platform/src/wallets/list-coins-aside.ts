@@ -7,7 +7,10 @@ import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName, integer, LIMIT_MAX } from '../http/schemas.ts'
 
-/** Position in the list: when a coin was found, in milliseconds of Unix time, and its id. */
+/**
+ * Position in the list: the time at which a coin was found, in milliseconds of Unix time, and its
+ * id.
+ */
 const CURSOR = /^(\d{1,14})\.([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/
 
 const CURSOR_MAX = 51
@@ -85,7 +88,10 @@ interface Row {
   found_at: Date
 }
 
-/** Coins at the sub-account's addresses that are not credited and never spent, newest first. */
+/**
+ * Lists coins at the sub-account's addresses that are neither credited nor ever spent, newest
+ * first.
+ */
 export const listCoinsAside = endpoint({
   id: 'listCoinsAside',
   tag: 'Wallets',

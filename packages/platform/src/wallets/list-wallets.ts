@@ -7,8 +7,8 @@ import { BALANCE_COLUMNS, balancesOf, type BalanceRow } from './balance.ts'
 import { presentWallet, walletShape } from './present.ts'
 
 /**
- * Wallets of one asset with what can be sent (`balance`) and all that is held on chain
- * (`omnibus_balance`).
+ * Lists the wallets of one asset with the spendable amount (`balance`) and everything that is held
+ * on the chain (`omnibus_balance`).
  */
 export const listWallets = endpoint({
   id: 'listWallets',

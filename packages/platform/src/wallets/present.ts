@@ -14,7 +14,10 @@ export const walletShape = z
   })
   .meta({ id: 'Wallet' })
 
-/** @param omnibus its address, and the first element of its sub-account's paths */
+/**
+ * Converts a wallet to its public shape.
+ * @param omnibus its omnibus address, and the first element of its sub-account's derivation paths
+ */
 export function presentWallet(
   row: WalletRow,
   network: Network,

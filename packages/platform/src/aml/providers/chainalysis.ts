@@ -15,12 +15,14 @@ const LEVEL: Record<string, RiskLevel> = {
   medium: 'MEDIUM',
   low: 'LOW',
 }
-/** Any address will do to see whether a token is accepted: this one is nobody's. */
+/**
+ * An address that belongs to no party; any address works for checking whether a token is accepted.
+ */
 const NOBODY = '0x0000000000000000000000000000000000000001'
 
 /**
- * Chainalysis Address Screening v2: an address is registered, then asked for. It has no level below
- * Low.
+ * Adapter for Chainalysis Address Screening v2: an address is registered, then queried. Its lowest
+ * level is Low.
  */
 export function chainalysis(base: string, http: ProviderHttp): Provider {
   const ask = (token: string, method: Ask['method'], path: string, body?: unknown) =>
@@ -57,7 +59,7 @@ export function chainalysis(base: string, http: ProviderHttp): Provider {
       const { status, text } = await ask(token, 'GET', entity(NOBODY))
       if (status === 401 || status === 403) return false
       const { address, message } = jsonOf(text) as { address?: unknown; message?: unknown }
-      // Known or not registered yet: either way the token was let in.
+      // Known or not registered yet: in both cases the token was accepted.
       if (
         (status === 200 && typeof address === 'string') ||
         (status === 404 && typeof message === 'string')

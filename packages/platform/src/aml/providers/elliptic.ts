@@ -10,11 +10,11 @@ import {
 } from './provider.ts'
 
 const SCREEN = '/v2/wallet/synchronous'
-/** Answered to signed requests only; the health endpoint would accept any key. */
+/** Path that requires a signed request; the health endpoint would accept any key. */
 const LIST = '/v2/wallet'
 const SCORE_MAX = 10
 
-/** `key:secret`, the secret in base64; null where the text is neither. */
+/** Parses `key:secret`, with the secret in base64; returns null if the text has another form. */
 function readEllipticToken(token: string): { key: string; secret: Buffer } | null {
   const match = /^([^\s:]+):([A-Za-z0-9+/]+={0,2})$/.exec(token)
   if (!match) return null
@@ -23,8 +23,8 @@ function readEllipticToken(token: string): { key: string; secret: Buffer } | nul
 }
 
 /**
- * Headers of one request: HMAC-SHA256 over timestamp, method, path in lower case, and the body
- * (`{}` where there is none).
+ * Returns the headers of one request, with an HMAC-SHA256 over timestamp, method, path in lower
+ * case, and the body (`{}` if there is none).
  */
 function ellipticHeaders(
   { key, secret }: { key: string; secret: Buffer },
@@ -46,7 +46,10 @@ function ellipticHeaders(
   }
 }
 
-/** Elliptic's wallet screening over all chains and assets of an address at once. */
+/**
+ * Adapter for Elliptic's wallet screening, which covers all chains and assets of an address at
+ * once.
+ */
 export function elliptic(
   base: string,
   http: ProviderHttp,
@@ -81,7 +84,7 @@ export function elliptic(
       })
       const { status, text } = await ask(token, 'POST', SCREEN, body)
       if (status === 401 || status === 403) throw refusedToken(status)
-      // An address that no chain has seen yet is a clear answer, and the common one for a new
+      // An address that was never used on a chain is a clear response, and common for a new
       // destination.
       if (status === 404 && (jsonOf(text) as { name?: unknown }).name === 'NotInBlockchain')
         return null

@@ -2,23 +2,30 @@ import { readText, type Fetch } from '@custody/chains'
 import type { Environment } from '../../environment.ts'
 import type { RiskLevel } from '../levels.ts'
 
-/** An address as a provider is asked about it. */
+/** An address to screen. */
 export interface Subject {
   address: string
   network: string
 }
 
-/** One screening service on its own protocol. */
+/** Adapter for one screening service. */
 export interface Provider {
-  /** Null: the provider knows nothing against the address. @throws ProviderError */
+  /**
+   * Returns the risk level of an address; null if the provider reports no risk.
+   * @throws ProviderError
+   */
   screen(token: string, subject: Subject): Promise<RiskLevel | null>
   /**
-   * False: the provider itself refuses the token. @throws ProviderError where it cannot be asked
+   * Returns false if the provider itself rejects the token.
+   * @throws ProviderError if the provider cannot be queried
    */
   verifyToken(token: string): Promise<boolean>
 }
 
-/** Nothing usable was answered. Never says anything about an address; carries no token. */
+/**
+ * Thrown when a provider returned nothing usable. It implies nothing about an address and contains
+ * no token.
+ */
 export class ProviderError extends Error {
   /** `refused`: the token is not (or no longer) accepted. */
   readonly kind: 'unreachable' | 'rate-limited' | 'refused' | 'unusable'
@@ -45,7 +52,10 @@ const TRIES = 3
 const PAUSE_MS = 250
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024
 
-/** Sends requests with a time-out, and again where a provider was away or failed by itself. */
+/**
+ * Sends requests with a timeout, and retries them if a provider was unreachable or had an internal
+ * error.
+ */
 export class ProviderHttp {
   readonly #fetch: Fetch
   readonly #environment: Environment
@@ -62,8 +72,10 @@ export class ProviderHttp {
   }
 
   /**
-   * @param make called for each try: some providers want the time in the signature
-   * @throws ProviderError `unreachable` or `rate-limited`
+   * Sends a request and returns the response.
+   * @param make creates the request for each attempt, because some providers require the time in
+   *   the signature
+   * @throws ProviderError `unreachable`, `rate-limited` or `unusable`
    */
   async ask(make: () => Ask): Promise<Answer> {
     let last = 'no answer'
@@ -78,7 +90,7 @@ export class ProviderHttp {
         })
         const text = await readText(response, ANSWER_BYTES_MAX)
         if (text === null) throw new ProviderError('unusable', 'the answer is too long')
-        // Asking again at once would only prolong the limit.
+        // An immediate retry would only extend the rate limit.
         if (response.status === 429)
           throw new ProviderError('rate-limited', 'the provider limits requests (429)')
         if (response.status < 500) return { status: response.status, text }
@@ -101,7 +113,10 @@ export class ProviderHttp {
   }
 }
 
-/** The JSON object or list of an answer. @throws ProviderError `unusable` */
+/**
+ * Parses the JSON object or array of a response.
+ * @throws ProviderError `unusable`
+ */
 export function jsonOf(text: string): unknown {
   let value: unknown
   try {
@@ -117,7 +132,7 @@ export function jsonOf(text: string): unknown {
   return value
 }
 
-/** An answer that is neither a result nor a known refusal. */
+/** Returns the error for a response that is neither a result nor a known refusal. */
 export const unusable = (what: string): ProviderError => new ProviderError('unusable', what)
 export const refusedToken = (status: number): ProviderError =>
   new ProviderError('refused', `the provider refuses the token (${status})`)

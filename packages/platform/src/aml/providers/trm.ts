@@ -18,7 +18,7 @@ const LEVEL = new Map<unknown, RiskLevel | null>([
 ])
 const NOBODY: Subject = { address: '0x0000000000000000000000000000000000000001', network: 'ETH' }
 
-/** TRM's names of chains by network code; an installation may correct them. */
+/** TRM's chain names by network code; an installation may override them. */
 const CHAINS: Record<string, string> = {
   BTC: 'bitcoin',
   LTC: 'litecoin',
@@ -44,8 +44,8 @@ const CHAINS: Record<string, string> = {
 }
 
 /**
- * TRM wallet screening: each address with its chain. The highest score of what is found about it
- * counts.
+ * Adapter for TRM wallet screening: each address is submitted with its chain. The highest score
+ * among the results counts.
  */
 export function trm(base: string, http: ProviderHttp, chains: Record<string, string>): Provider {
   const ask = async (token: string, { address, network }: Subject) => {

@@ -1,11 +1,12 @@
 import { formatAmount } from '@custody/chains'
 import type { Services } from '../../engine/services.ts'
 
-/** The ledger's unit of USD. */
+/** Decimals of USD in the ledger. */
 const USD_DECIMALS = 6
 
 /**
- * Gas tanks and prepaid fee accounts. A gauge is a double: enough for an alert, never for a book.
+ * Collects the balances of gas tanks and prepaid fee accounts. A gauge is a double: precise enough
+ * for an alert, but not for accounting.
  */
 export async function lookAtAccounts({ database, metrics, registry }: Services): Promise<void> {
   const natives = JSON.stringify(

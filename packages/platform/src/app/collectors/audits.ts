@@ -2,7 +2,10 @@ import { latestAudit } from '../../audit/recorded.ts'
 import type { Services } from '../../engine/services.ts'
 import { freeBytes } from '../../data-dir.ts'
 
-/** What the last audit found, whichever process made it, and the room on the data folder's disk. */
+/**
+ * Collects the result of the last audit, made by any process, and the free space on the data
+ * folder's disk.
+ */
 export async function lookAtAudits({ database, metrics, settings }: Services): Promise<void> {
   const free = freeBytes(settings.home)
   if (free !== null) metrics.diskFree.set(free)

@@ -1,7 +1,7 @@
 import type { Services } from '../../engine/services.ts'
 import { readRoleHealth } from '../role-health.ts'
 
-/** Which duties somebody does, in this process or in another. */
+/** Collects which duties are performed, by this process or by another. */
 export async function lookAtDuties(services: Services): Promise<void> {
   const { duties, failing } = await readRoleHealth(services)
   for (const { duty, processes, unseenMs } of duties) {

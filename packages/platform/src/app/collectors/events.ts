@@ -6,8 +6,8 @@ interface Waiting {
 }
 
 /**
- * Events that have no place in the log yet, deliveries that wait, and receivers that get nothing
- * any more.
+ * Collects the number of events that have no position in the log yet, of pending deliveries, and of
+ * disabled webhooks.
  */
 export async function lookAtEvents({ database, metrics, environment }: Services): Promise<void> {
   const now = new Date(environment.now())

@@ -2,7 +2,7 @@ import type { Services } from '../../engine/services.ts'
 
 export async function lookAtQueues({ database, metrics }: Services): Promise<void> {
   const [waiting, suspense, orders] = await Promise.all([
-    // Of what is under way only: the index of due work holds nothing else.
+    // Pending work only: the index of due work contains nothing else.
     database.query<{ kind: string; state: string; count: string; age_s: string }>(
       `select kind, state, count(*)::text, extract(epoch from $1::timestamptz - min(created_at))::text age_s
         from transactions where next_run_at is not null group by 1, 2`,

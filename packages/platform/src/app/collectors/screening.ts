@@ -1,8 +1,8 @@
 import type { Services } from '../../engine/services.ts'
 
 /**
- * Reports the age of the sanctions list: an operator replaces it, and screening against an old one
- * misses addresses.
+ * Reports the age of the sanctions list. The operator must replace it, because screening against an
+ * old list misses addresses.
  */
 export async function lookAtScreening({ aml, metrics }: Services): Promise<void> {
   metrics.sanctionsPublished.set(Date.parse(aml.sanctions.list.published) / 1000)

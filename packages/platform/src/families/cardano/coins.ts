@@ -16,8 +16,9 @@ interface CoinRow {
 const COLUMNS = 'txid, vout, value::text, path_index, address, riders'
 
 /**
- * Coins that a wallet may spend now. Change counts only once a block holds it: a transaction that
- * makes change may expire at its slot, and whatever was built on that change with it.
+ * Returns the coins that a wallet may spend now. Change only counts once it is in a block: the
+ * transaction that creates the change may expire at its slot, which would invalidate everything
+ * built on it.
  */
 export async function cardanoCoins(
   database: Queryable,
@@ -35,8 +36,8 @@ export async function cardanoCoins(
 }
 
 /**
- * Coins that a transfer's dead transactions spent. `gone`: some of them are no longer unspent on
- * the chain.
+ * Returns the coins that a transfer's expired transactions spent. `gone`: some of them are no
+ * longer unspent on the chain.
  */
 export async function coinsOfDead(
   database: Queryable,

@@ -20,7 +20,7 @@ import { quoteOf } from '../coins/quote.ts'
 import { cardanoCoins } from './coins.ts'
 import { parametersSoon, rateOf } from './parameters.ts'
 
-/** Fee of a transfer from the wallet's own coins. */
+/** Estimates the fee of a transfer from the wallet's own coins. */
 export async function estimate(
   { context, network, client }: CoinChain<CardanoClient>,
   question: Question,
@@ -42,7 +42,7 @@ export async function estimate(
     })
     return { fee, reserve: fee }
   } catch (error) {
-    // Coins may be bound by transfers under way.
+    // Coins may be assigned to pending transfers.
     if (!(error instanceof ChainError)) throw error
     const fee = cardano.typicalFee(rate, parameters)
     return { fee, reserve: fee }
@@ -76,7 +76,7 @@ export async function quote(
   )
 }
 
-/** Refuses an amount below the least that the ledger asks of an output for its bytes. */
+/** Rejects an amount below the ledger's minimum for an output of its size. */
 export function unfit(network: Network, { to, amount, asset }: Payment): Refusal | null {
   const least = cardano.leastPayment(network, to, amount)
   if (amount >= least) return null
@@ -88,8 +88,9 @@ export function unfit(network: Network, { to, amount, asset }: Payment): Refusal
 }
 
 /**
- * Lovelace that ride with the native tokens of a wallet's coins, whatever is sent; `address` is one
- * of its own.
+ * Returns the lovelace that must stay with the native tokens of a wallet's coins, whichever amount
+ * is sent.
+ * @param address one of the wallet's addresses
  */
 export async function kept(
   database: Queryable,

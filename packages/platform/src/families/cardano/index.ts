@@ -7,7 +7,8 @@ import { estimate, kept, quote, unfit } from './estimate.ts'
 import { prepare } from './prepare.ts'
 
 /**
- * Cardano: wallets are sets of coins; a signed transaction cannot be replaced, it ends at its slot.
+ * Cardano: wallets are sets of coins. A signed transaction cannot be replaced; it expires at its
+ * slot.
  */
 export const connectCardano: Connect = (context, network, endpoints) =>
   cardanoChain(

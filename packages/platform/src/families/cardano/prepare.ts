@@ -16,9 +16,9 @@ import { cardanoCoins, coinsOfDead } from './coins.ts'
 import { rateOf } from './parameters.ts'
 
 /**
- * Foresees the coins, asks for what they come from, leaves out what cannot be read, and chooses
- * again under the wallet's lock. A transfer that expired spends all its coins again, so that every
- * transaction of it excludes all others.
+ * Selects coins in advance, reads the transactions that created them, excludes coins that cannot be
+ * read, and selects again under the wallet's lock. A transfer that expired spends all its coins
+ * again, so that each of its transactions excludes all others.
  */
 export async function prepare(
   chain: CoinChain<CardanoClient>,
@@ -61,7 +61,7 @@ export async function prepare(
     chain.previous,
     (coin, before) => cardano.unspendable(network, coin, before),
   )
-  // Asked last: the transaction's life begins with the chain's answer.
+  // This query comes last, because the validity period starts when the chain responds.
   const validUntil = await client.validUntil()
   return {
     kind: 'prepared',
@@ -75,8 +75,8 @@ export async function prepare(
           ? notCovered(selection, awaits, unreadable)
           : fail(selection.message)
       }
-      // Coins of an expired transaction are all spent again, so one of them that cannot be read is
-      // waited for.
+      // All coins of an expired transaction are spent again, so the transfer waits until each can
+      // be read.
       if (!selection.coins.every(isReadable(unreadable))) return coinsUnreadable(unreadable)
       const parts = {
         selection,

@@ -2,7 +2,7 @@ import type { ChainClient, LevelRates, Network } from '@custody/chains'
 import type { Chain, ChainContext, Coins } from '../../engine/chain.ts'
 import type { Cached } from '../cached.ts'
 
-/** One network whose wallets are sets of coins, as the parts of its family see it. */
+/** A network whose wallets are sets of coins, as shared by the modules of its family. */
 export interface CoinChain<Client extends ChainClient> {
   context: ChainContext
   network: Network
@@ -17,8 +17,8 @@ type Same = Pick<Chain, 'refusal' | 'feeOfOtherWallet' | 'balance'> & {
 }
 
 /**
- * What holds for all of them: a wallet pays its own fees, any address can be paid, and nothing has
- * a balance.
+ * Common behaviour of these networks: a wallet pays its own fees, any address can be paid, and
+ * addresses have no account balance.
  */
 export function coinWallets(network: Network): Same {
   return {

@@ -2,8 +2,8 @@ import { RpcMismatch, RpcRefused, type Network } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
 
 /**
- * Signed bytes of a transaction of our own, which are known before the chain shows them; null: it
- * is not ours.
+ * Returns the signed bytes of one of our own transactions, which are known before the chain reports
+ * the transaction; null if it is not ours.
  */
 export async function ownTransaction(
   database: Queryable,
@@ -17,12 +17,12 @@ export async function ownTransaction(
   return own?.signed ?? null
 }
 
-/** More unreadable coins than that are the endpoint's trouble, and no coin's. */
+/** If more coins than this are unreadable, the endpoint is at fault, not the coins. */
 const UNREADABLE_MAX = 16
 
 /**
- * `previous`: the transactions of the foreseen coins. `unreadable`: why coins are left out, by
- * outpoint.
+ * `previous`: transactions that created the selected coins. `unreadable`: the reason for each
+ * excluded coin, by outpoint.
  */
 export interface Readable {
   previous: Map<string, string>
@@ -37,12 +37,13 @@ export const isReadable =
     !unreadable.has(outpointOf(coin))
 
 /**
- * Chooses coins, and chooses again without those whose transaction the endpoint does not show, or
- * that no signer node would sign for: one of them must not keep the wallet from paying with others.
- * Asked before any lock is held: the chain may be slow.
- * @param choose coins among those that are left; null: they do not suffice
- * @param problemOf why a coin cannot be spent, or null
- * @throws RpcUnavailable where the endpoint is away: that is no coin's trouble
+ * Selects coins, and selects again without those whose creating transaction the endpoint does not
+ * return or that no signer node would sign for. One such coin must not prevent the wallet from
+ * paying with others. Called before any lock is held, because the chain may be slow.
+ * @param choose selects coins that are not excluded; null if they are not sufficient
+ * @param ask returns the transaction with an id
+ * @param problemOf returns why a coin cannot be spent, or null
+ * @throws RpcUnavailable if the endpoint is unreachable, which is not a problem of a coin
  */
 export async function readCoins<Coin extends { txid: string; vout: number }>(
   choose: (unreadable: ReadonlyMap<string, string>) => Promise<readonly Coin[] | null>,
@@ -75,8 +76,8 @@ export async function readCoins<Coin extends { txid: string; vout: number }>(
 }
 
 /**
- * What coins come from, each transaction once. Asked for before any lock is held: the chain may be
- * slow.
+ * Reads the transactions that created coins, each once. Called before any lock is held, because the
+ * chain may be slow.
  */
 export async function previousOf(
   coins: readonly { txid: string }[],

@@ -2,9 +2,9 @@ import { ChainError, type Network } from '@custody/chains'
 import type { ChainContext, Quote, QuoteQuestion } from '../../engine/chain.ts'
 
 /**
- * Fee of a payment from the wallet's own coins, else of a typical one.
- * @param feeOf chooses the coins; an address of the wallet's own stands in for the receiver's. It
- *   throws ChainError
+ * Returns the fee of a payment from the wallet's own coins, or of a typical one.
+ * @param feeOf selects coins and returns their fee; one of the wallet's own addresses is used as
+ *   the destination. It throws ChainError
  */
 export async function quoteOf(
   { database, addresses }: ChainContext,
@@ -25,8 +25,8 @@ export async function quoteOf(
     try {
       return { fee: await feeOf(wallet.id, amount, own), basis: 'wallet' }
     } catch (error) {
-      // Too few coins, or an amount that is dust: the typical size still tells what the network
-      // asks.
+      // Too few coins or an amount below the dust limit: the fee of a typical transfer is still
+      // useful.
       if (!(error instanceof ChainError)) throw error
     }
   }

@@ -12,32 +12,34 @@ import {
 import type { TransactionRow } from '../../engine/transaction.ts'
 
 /**
- * How soon change of other transfers is looked for that nobody has told of: it comes when they are
- * signed, which wakes the next.
+ * Milliseconds until change of other transfers is checked again if nothing wakes the transfer
+ * before. Change becomes available when other transfers are signed, which wakes the next one.
  */
 const WAIT_FOR_CHANGE_MS = 2000
-/** How soon coins are tried again that could not be read. */
+/** Milliseconds until coins that could not be read are tried again. */
 const WAIT_FOR_COINS_MS = 30_000
-/** How soon coins are chosen again where those that were foreseen are gone. */
+/**
+ * Milliseconds until coins are selected again if those selected in advance are no longer available.
+ */
 const CHOOSE_AGAIN_MS = 50
 
 interface Choice {
   coins: readonly { txid: string; vout: number }[]
   fee: bigint
   /**
-   * The part of the fee that the wallet pays beside the amount; absent: the fee is paid out of the
-   * coins.
+   * The part of the fee that the wallet pays in addition to the amount; absent: the fee is paid out
+   * of the coins.
    */
   hold?: Hold
   validUntil?: number
-  /** What the coins come from, as far as it was foreseen. */
+  /** Transactions that created the coins, for those coins that were selected in advance. */
   previous: ReadonlyMap<string, string>
   build(): UnsignedTransaction
 }
 
 /**
- * Builds on the chosen coins. Where they are not those that were foreseen, the next round asks what
- * they come from.
+ * Builds a transaction with the selected coins. If they differ from those selected in advance, the
+ * next attempt reads the transactions that created them.
  */
 export function spend({ coins, fee, hold, validUntil, previous, build }: Choice): Built | Wait {
   if (coins.some(({ txid }) => !previous.has(txid))) return again(CHOOSE_AGAIN_MS)
@@ -52,7 +54,7 @@ export function spend({ coins, fee, hold, validUntil, previous, build }: Choice)
   }
 }
 
-/** The wallet that sends pays its own fee. */
+/** Returns the fee reservation of the sending wallet, which pays its own fee. */
 export const holdOf = (row: TransactionRow, asset: Asset, amount: bigint): Hold => ({
   wallet: row.wallet_id as string,
   asset,
@@ -61,16 +63,16 @@ export const holdOf = (row: TransactionRow, asset: Asset, amount: bigint): Hold 
   kept: 0n,
 })
 
-/** Why coins cannot be chosen; any other error is thrown on. */
+/** Returns the reason why coins cannot be selected; rethrows any other error. */
 export function notChosen(error: unknown): ChainError {
   if (error instanceof ChainError) return error
   throw error
 }
 
 /**
- * Whether change of another transfer, which is being signed or replaced, will still come to the
- * wallet. Asked before its coins are read: change that comes in between is seen then.
- * @param withBlock change can be spent only once a block holds it
+ * Whether change of another transfer that is being signed or replaced will still arrive in the
+ * wallet. Must be called before its coins are read, so that change arriving in between is seen.
+ * @param withBlock whether change can only be spent once it is in a block
  */
 export async function awaitsChange(
   tx: Queryable,
@@ -89,8 +91,9 @@ export async function awaitsChange(
 }
 
 /**
- * The end, or the wait, of a transfer that the wallet's coins do not cover.
- * @param unreadable why coins were left out, by outpoint
+ * Returns the failure or the wait of a transfer that the wallet's coins do not cover.
+ * @param awaits whether change will still arrive
+ * @param unreadable the reason for each excluded coin, by outpoint
  */
 export function notCovered(
   error: ChainError,
@@ -104,7 +107,10 @@ export function notCovered(
   )
 }
 
-/** @param unreadable why coins cannot be spent, by outpoint; at least one */
+/**
+ * Returns the wait for coins that cannot be spent now.
+ * @param unreadable the reason for each coin, by outpoint; at least one
+ */
 export function coinsUnreadable(unreadable: ReadonlyMap<string, string>): Wait {
   const [[place, reason] = ['', '']] = unreadable
   const others = unreadable.size > 1 ? ` and ${unreadable.size - 1} more` : ''

@@ -11,23 +11,24 @@ import { spendableOf } from '../spendable.ts'
 import type { Evm } from './context.ts'
 import { l1FeeOf } from './l1-fee.ts'
 
-/** Gas of a token transfer where the chain cannot be asked. */
+/** Gas of a token transfer if the chain cannot be queried. */
 const TOKEN_GAS = 65_000n
 /**
- * An address without a known key, as an estimate's stand-in: the first twenty bytes of
+ * Address without a known key that is used as a placeholder in estimates: the first twenty bytes of
  * SHA-256("custody").
  */
 const UNUSED_ADDRESS = '0x21a7f61c15cef4ddedae076d6b7393f1d3d4a9b5'
 
 /**
- * Where publishing is part of the gas, a token's transfer publishes about half as many bytes again.
+ * Where the gas includes publishing, a token transfer publishes about 1.5 times as many bytes as a
+ * native transfer.
  */
 const TOKEN_BYTES_NUMERATOR = 3n
 const TOKEN_BYTES_DENOMINATOR = 2n
 
 /**
- * What a payment of nothing to an address itself uses: 21,000, or what comes on top at this
- * network.
+ * Returns the gas of a payment of 0 from an address to itself: 21,000 plus any network-specific
+ * surcharge.
  */
 export const usualNativeGas = (client: EvmClient, native: Asset): Promise<bigint> =>
   client.gasUsed({ asset: native, from: UNUSED_ADDRESS, to: UNUSED_ADDRESS, amount: 0n })
@@ -42,7 +43,8 @@ async function usualGas({ nativeGas }: Evm, { type }: Asset): Promise<bigint> {
 const exactly = (price: bigint) => ({ maxFeePerGas: price, maxPriorityFeePerGas: price })
 
 /**
- * What a transaction is expected to pay per gas, base fee and tip, not the maximum that it allows.
+ * Returns the expected price per gas (base fee plus tip), not the maximum that the transaction
+ * allows.
  */
 export const expectedPrice = (fee: evmBuild.EvmFee): bigint =>
   fee.legacy ? fee.maxFeePerGas : (fee.maxFeePerGas + fee.maxPriorityFeePerGas) / 2n
@@ -75,8 +77,8 @@ export async function quote(
   const omnibus = await evm.addresses.omnibus(evm.network, owner)
   if (asset.type === 'native') {
     if (to === null) return usual()
-    // The amount does not matter, but whether the receiver exists may (EIP-8037), and its
-    // contract's code.
+    // The amount does not affect the gas, but whether the recipient exists may (EIP-8037), and so
+    // may its contract code.
     const gas = await evm.client
       .gasUsed({ asset, from: omnibus, to, amount: 1n })
       .catch((error: unknown) => {
@@ -88,8 +90,8 @@ export async function quote(
   const balance = await spendableOf(evm.database, owner, asset)
   if (balance === null) return usual()
   try {
-    // Where the receiver is not known, one that holds none: the dearer and usual case of a first
-    // payment.
+    // If the recipient is not known, assume one without tokens: the more expensive and usual case
+    // of a first payment.
     const moved = amount !== null && amount < balance ? amount : balance
     const gas = await evm.client.gasUsed({
       asset,
@@ -105,8 +107,8 @@ export async function quote(
 }
 
 /**
- * Roll-ups also charge for publishing the transaction; where that cannot be asked, the quote says
- * only the rest.
+ * Adds the L1 fee that rollups charge for publishing the transaction. If it cannot be queried, the
+ * quote contains only the rest.
  */
 async function withL1Fee(
   evm: Evm,

@@ -2,7 +2,7 @@ import { evm as evmBuild, RpcReverted, type Asset } from '@custody/chains'
 import type { TransactionRow } from '../../engine/transaction.ts'
 import type { Evm } from './context.ts'
 
-/** What a gas limit is asked for. `amount` in the asset's smallest unit. */
+/** A transfer whose gas limit is estimated. `amount` is in the asset's smallest unit. */
 interface Transfer {
   asset: Asset
   from: string
@@ -10,13 +10,14 @@ interface Transfer {
   amount: bigint
 }
 
-/** Code of JSON-RPC for an execution that failed, as geth answers it. */
+/** JSON-RPC error code of geth for a reverted execution. */
 const EXECUTION_REVERTED = 3
 
 /**
- * Gas limit of a transfer, as the endpoint estimates it. A limit that the signer nodes would refuse
- * is treated as a revert: the estimate is asked for again, and the transfer fails where it stays.
- * @throws RpcReverted where the transfer would revert, or takes more gas than the nodes sign
+ * Returns the gas limit of a transfer as estimated by the endpoint. A limit that the signer nodes
+ * would refuse is treated as a revert: the estimate is repeated, and the transfer fails if it stays
+ * too high.
+ * @throws RpcReverted if the transfer would revert or needs more gas than the nodes sign
  */
 export async function gasLimitOf({ client, network }: Evm, transfer: Transfer): Promise<bigint> {
   const gas = await client.gasLimit(transfer)
@@ -30,10 +31,10 @@ export async function gasLimitOf({ client, network }: Evm, transfer: Transfer): 
 }
 
 /**
- * Gas limit of a payment of native coin whose amount is not known yet. One wei is asked for: the
- * amount does not matter, but the first payment to an account may cost more than one of nothing
- * (EIP-8037).
- * @throws as {@link gasLimitOf}
+ * Returns the gas limit of a native payment whose amount is not known yet. The estimate uses one
+ * wei: the amount does not matter, but the first payment to an account may cost more than a payment
+ * of 0 (EIP-8037).
+ * @throws RpcReverted like {@link gasLimitOf}
  */
 export async function paymentGasOf(evm: Evm, from: string, to: string): Promise<bigint> {
   const transfer = { asset: evm.native, from, to }
@@ -41,14 +42,15 @@ export async function paymentGasOf(evm: Evm, from: string, to: string): Promise<
     return await gasLimitOf(evm, { ...transfer, amount: 1n })
   } catch (error) {
     if (!(error instanceof RpcReverted)) throw error
-    // An address that is empty on chain cannot pay one wei either.
+    // An address without a balance cannot pay one wei.
     return gasLimitOf(evm, { ...transfer, amount: 0n })
   }
 }
 
 /**
- * Fuel of a sweep that was mined and failed. Signer nodes ask no chain: for them it lies at the
- * address, and they refuse the next fuel as too large unless the sweep may cost as much more.
+ * Returns the amount of fuel that sweeps of an address never received because the fuel transaction
+ * reverted, in wei. Signer nodes do not query chains: they count this fuel as present, and refuse
+ * the next fuel as too large unless the sweep may cost that much more.
  */
 export async function lostFuel(
   evm: Evm,
@@ -69,8 +71,9 @@ export async function lostFuel(
 }
 
 /**
- * Gas limit of a fuel: native coin from the gas tank to an address of the workspace. @throws as
- * {@link gasLimitOf}
+ * Returns the gas limit of a fuel transaction: native coin from the gas tank to a workspace
+ * address.
+ * @throws RpcReverted like {@link gasLimitOf}
  */
 export async function fuelGasOf(
   evm: Evm,
@@ -81,6 +84,6 @@ export async function fuelGasOf(
     'select address from gas_tanks where workspace_id = $1 and network = $2',
     [workspace, network],
   )
-  // Without a tank the transfer is refused for that.
+  // Without a gas tank the transfer is refused for that reason later.
   return tank ? paymentGasOf(evm, tank.address, to) : evmBuild.NATIVE_GAS
 }

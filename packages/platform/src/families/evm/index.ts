@@ -7,13 +7,16 @@ import { prepare } from './prepare.ts'
 import { drain, fuelAgain, price } from './price.ts'
 import { replaceableOf } from './replace.ts'
 
-/** What a local tank is filled with, in whole coins; below a hundredth of one any tank is low. */
+/**
+ * Amount of a local gas tank's first funding, in whole coins, and the divisor of one coin that
+ * gives the balance below which any tank is low.
+ */
 const FIRST_FILL_COINS = 10n
 const THRESHOLD_DIVISOR = 100n
 
 /**
- * EVM: accounts with nonces, fees from the workspace's tank, sweeps, replacement by a dearer
- * transaction of the same nonce.
+ * EVM: accounts with nonces, fees paid by the workspace's gas tank, sweeps, replacement by a
+ * transaction with the same nonce and a higher fee.
  */
 export const connectEvm: Connect = (context, network, endpoints) =>
   evmChain(

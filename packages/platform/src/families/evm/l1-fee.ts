@@ -1,13 +1,13 @@
 import { evm as evmBuild, type Asset } from '@custody/chains'
 import type { Evm } from './context.ts'
 
-/** A nonce as long as any account's: the bytes are only measured. */
+/** A nonce at least as long as any real one, because only the size of the bytes matters. */
 const LONG_NONCE = 0xffff_ffffn
 
 /**
- * What a roll-up of the OP Stack would charge on top of gas and price, in wei; 0 elsewhere:
- * publishing the transfer on the chain below, and the operator's fee on its gas limit.
- * @param headroom for what is held for a transaction; an estimate has none
+ * Returns the fee in wei that an OP Stack rollup charges in addition to gas: publishing the
+ * transfer on L1, and the operator fee on its gas limit. 0 on other networks.
+ * @param headroom whether to add a margin, for reservations; estimates have none
  */
 export async function l1FeeOf(
   { network, client }: Evm,

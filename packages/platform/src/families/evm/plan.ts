@@ -6,23 +6,25 @@ import type { Evm } from './context.ts'
 import { fuelGasOf, gasLimitOf } from './gas.ts'
 import { l1FeeOf } from './l1-fee.ts'
 
-/** Gas and price of one transaction, decided once and kept with it. All in wei or gas. */
+/** Gas and price of one transaction, decided once and stored with it. All values in wei or gas. */
 export interface GasPlan {
   gas: bigint
   fee: evmBuild.EvmFee
-  /** Gas limit of the fuel. */
+  /** Gas limit of the fuel transaction. */
   fuelGas: bigint
   /**
-   * Price of the fuel, never the caller's low rate: all later transactions of the tank wait behind
-   * it.
+   * Price of the fuel transaction. The caller's low rate does not apply to it, because all later
+   * transactions of the gas tank wait behind it.
    */
   fuelFee: evmBuild.EvmFee
-  /** Roll-ups of the OP Stack: what publishing the transaction below and the operator may cost. */
+  /**
+   * OP Stack rollups: maximum fee for publishing the transaction on L1, including the operator fee.
+   */
   l1Fee: bigint
   need: bigint
 }
 
-/** A plan without its fuel, as it is kept with a transaction. */
+/** A plan without its fuel, as stored with a transaction. */
 export type OwnPlan = Omit<GasPlan, 'fuelGas' | 'fuelFee'>
 
 export function planOf(row: TransactionRow): OwnPlan {
@@ -57,8 +59,8 @@ export function planFields(plan: OwnPlan): Plan {
 }
 
 /**
- * The price of a transfer: the caller's own rate is the maximum, else the level's price of the
- * moment.
+ * Returns the price of a transfer: the caller's own rate as maximum, otherwise the current price of
+ * the level.
  */
 function feeOf(row: TransactionRow, rates: EvmFeeRates, network: Network): evmBuild.EvmFee {
   const level = rates[(row.fee_level as FeeLevel | null) ?? DEFAULT_LEVEL]
@@ -76,10 +78,10 @@ export const worstOf = ({ gas, fee, l1Fee }: Pick<GasPlan, 'gas' | 'fee' | 'l1Fe
   gas * fee.maxFeePerGas + l1Fee
 
 /**
- * What the fuel itself costs. Publishing it on a roll-up costs no more than its transfer, whose
- * bytes are at least as long.
- * @param lost earlier fuel of the same address that never arrived, which signer nodes still count
- *   there; wei
+ * Returns the cost and plan of the fuel transaction. On a rollup, publishing it costs at most as
+ * much as publishing the transfer, which is at least as long.
+ * @param lost earlier fuel of the same address that never arrived but that signer nodes still count
+ *   as present, in wei
  */
 export function fuelOf(plan: GasPlan, lost = 0n): Priced['fuel'] {
   const headroom = plan.fee.maxFeePerGas * evmBuild.FUEL_NUMERATOR
@@ -97,8 +99,8 @@ export function fuelOf(plan: GasPlan, lost = 0n): Priced['fuel'] {
 }
 
 /**
- * Asks the chain for gas and price. `reverts`: the transfer would fail on chain, with the chain's
- * reason.
+ * Plans gas and price with the chain's estimates. `reverts`: the chain's reason why the transfer
+ * would revert.
  */
 export async function planGas(
   evm: Evm,
@@ -120,7 +122,8 @@ export async function planGas(
     if (error instanceof RpcReverted) return { reverts: error.message }
     throw error
   }
-  // The fuel's own may not be more: its bytes are no longer, and the gas is that of the larger.
+  // This also covers the fuel transaction: its bytes are not longer, and the larger gas limit is
+  // used.
   const l1Fee = await l1FeeOf(evm, asset, { to, amount, gas: gas > fuelGas ? gas : fuelGas, fee })
   const fuelFee = rates.medium.maxFeePerGas > fee.maxFeePerGas ? rates.medium : fee
   return {

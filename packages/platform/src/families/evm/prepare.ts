@@ -5,7 +5,10 @@ import { sourcePath } from '../source-path.ts'
 import type { Evm } from './context.ts'
 import { planFields, planOf, worstOf } from './plan.ts'
 
-/** A transaction whose gas and price are planned takes the lowest free nonce of its account. */
+/**
+ * Prepares a transaction whose gas and price are planned. It takes the lowest free nonce of its
+ * account.
+ */
 export async function prepare(evm: Evm, { row, asset, sweeps }: Task): Promise<Prepared> {
   const { network } = evm
   const plan = planOf(row)
@@ -20,8 +23,8 @@ export async function prepare(evm: Evm, { row, asset, sweeps }: Task): Promise<P
     async build(tx, unswept) {
       const amount = sweeps ? unswept - (own ? plan.need : 0n) : BigInt(row.amount)
       if (own && amount < plan.need) return fail('what is left to sweep is not worth its fee')
-      // A nonce whose transaction was given up before any signature is used again: a gap would stop
-      // everything behind it.
+      // A nonce whose transaction was given up before any signature is reused, because a gap would
+      // block all later transactions.
       const nonce = await lowestFree(tx, row, account, mined)
       const to = row.destination_id as string
       return {

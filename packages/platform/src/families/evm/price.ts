@@ -16,7 +16,7 @@ import { l1FeeOf } from './l1-fee.ts'
 import { fuelOf, planFields, planGas, planOf, worstOf, type GasPlan } from './plan.ts'
 
 const PRICE_RETRY_MS = 10_000
-/** How long a transfer waits for gas to become as cheap as its tank pays. */
+/** Maximum time in milliseconds that a transfer waits for a gas price that its gas tank pays. */
 const PRICE_WAIT_MS = 3_600_000
 const GWEI_DECIMALS = 9
 
@@ -54,12 +54,14 @@ function tooDear({ network, environment }: Evm, { row }: Task, most: bigint): Wa
 }
 
 /**
- * The plan with no higher price than the tank pays; null while the chain's own price is above it.
+ * Limits the plan's prices to the highest price that the tank pays; null while the chain's current
+ * price is above it.
  */
 function belowPrice(plan: GasPlan, most: bigint): GasPlan | null {
   const capped = (fee: GasPlan['fee']): GasPlan['fee'] | null => {
     if (fee.maxFeePerGas <= most) return fee
-    // The maximum is twice the base fee and the tip: half of both is what the chain asks for now.
+    // The maximum is twice the base fee plus the tip; half of the sum of maximum and tip is the
+    // current price.
     const expected = fee.legacy
       ? fee.maxFeePerGas
       : (fee.maxFeePerGas + fee.maxPriorityFeePerGas) / 2n
@@ -71,7 +73,10 @@ function belowPrice(plan: GasPlan, most: bigint): GasPlan | null {
     : { ...plan, fee, fuelFee, need: evmBuild.fuelFor(plan.gas, fee.maxFeePerGas, plan.l1Fee) }
 }
 
-/** The fuel with the gas that the chain estimates now, if that is more than it had. */
+/**
+ * Plans a failed fuel transaction again, with the currently estimated gas if that is higher than
+ * before.
+ */
 export async function fuelAgain(
   evm: Evm,
   failed: TransactionRow<'FUEL'>,
@@ -84,8 +89,8 @@ export async function fuelAgain(
 }
 
 /**
- * What sending all of a tank costs: the tip equals the maximum, so that the price is exact and
- * nothing is left behind.
+ * Returns the cost of sending a tank's full balance. The tip equals the maximum price, so that the
+ * price is exact and nothing is left over.
  */
 export async function drain(
   evm: Evm,

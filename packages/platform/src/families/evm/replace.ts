@@ -24,7 +24,7 @@ import { fuelGasOf, gasLimitOf, paymentGasOf } from './gas.ts'
 import { l1FeeOf } from './l1-fee.ts'
 import { fuelOf, planOf, type OwnPlan } from './plan.ts'
 
-/** Nodes replace a waiting transaction by one that pays a tenth more, tip included. */
+/** Nodes replace a pending transaction by one that pays at least 10 % more, including the tip. */
 const BUMP_NUMERATOR = 11n
 const BUMP_DENOMINATOR = 10n
 const bumped = (price: bigint): bigint =>
@@ -46,7 +46,7 @@ export const replaceableOf = (evm: Evm): Replaceable => ({
     prepareReplacement(evm, row, asset, wanted, waiting, fuelled),
 })
 
-/** The gas limit of a signed transaction. */
+/** Returns the gas limit of a signed transaction. */
 async function gasOf(
   { keys, registry, network }: Evm,
   row: TransactionRow,
@@ -57,9 +57,9 @@ async function gasOf(
 }
 
 /**
- * The gas limit that a transfer, fuel or drain would get now; where it would revert now, the one
- * that it has.
- * @param before the gas limit that it has
+ * Returns the currently estimated gas limit of a transfer, fuel transaction or drain; if it would
+ * revert now, its existing limit.
+ * @param before existing gas limit
  */
 async function limitNow(
   evm: Evm,
@@ -80,15 +80,15 @@ async function limitNow(
 }
 
 /**
- * The gas limit, or without its head-room where what is held for the fee does not pay for that at
- * the market's price.
+ * Returns the gas limit, or the limit without its margin if the reservation does not cover the
+ * margin at the market price.
  */
 async function affordable(evm: Evm, before: OwnPlan, limit: bigint): Promise<bigint> {
   const price = expectedPrice((await evm.feeRates()).medium)
   return limit * price + before.l1Fee <= before.need ? limit : evmBuild.estimateOf(limit)
 }
 
-/** Gas of a payment of nothing to the account itself. */
+/** Returns the gas limit of a payment of 0 from the account to itself. */
 async function cancellationGasOf(evm: Evm, account: string): Promise<bigint> {
   try {
     return await gasLimitOf(evm, { asset: evm.native, from: account, to: account, amount: 0n })
@@ -110,7 +110,8 @@ async function highestOf(
 }
 
 /**
- * The same account and nonce again with higher fees; a cancellation pays the sender itself nothing.
+ * Prepares a replacement: the same account and nonce with higher fees. A cancellation is a payment
+ * of 0 to the sender itself.
  */
 async function prepareReplacement(
   evm: Evm,
@@ -130,8 +131,8 @@ async function prepareReplacement(
     ? await cancellationGasOf(evm, account)
     : await limitNow(evm, row, asset, before.gas)
   const lacksGas = !cancel && evmBuild.estimateOf(needed) > before.gas
-  // Only what is paid for once more may take new head-room; a bump within what lies at the address
-  // keeps its gas while that suffices.
+  // A new gas margin is only added if the caller pays for it again. An automatic bump stays within
+  // the balance at the address and keeps its gas limit while that is sufficient.
   const isWithinNeed = wanted.kind === 'AUTO' && !isFuel(row)
   const raised = lacksGas && isWithinNeed ? await affordable(evm, before, needed) : needed
   const gas = cancel || lacksGas || (needed > before.gas && !isWithinNeed) ? raised : before.gas
@@ -190,10 +191,10 @@ async function prepareReplacement(
 }
 
 /**
- * A tenth above all that waits, and the market's price or the caller's. Answers why not, where that
- * cannot be.
- * @param o.lacksGas what waits has too little gas to be mined: nodes hold none of it, so that
- *   less than a tenth above it may do
+ * Returns a fee at least 10 % above all pending attempts, at the market's or the caller's price; or
+ * the reason why no such fee is possible.
+ * @param o.lacksGas the pending transaction has too little gas to be mined; nodes have dropped it,
+ *   so an increase of less than 10 % may be sufficient
  */
 async function feeOfReplacement(
   evm: Evm,
@@ -217,8 +218,8 @@ async function feeOfReplacement(
   }
   let price = market.maxFeePerGas > least ? market.maxFeePerGas : least
   if (wanted.kind === 'AUTO' && !isFuel(row)) {
-    // Without the caller's word no more fuel comes: what lies at the address is the limit, and so
-    // is the caller's own rate.
+    // No more fuel is sent without the caller's request, so the balance at the address and the
+    // caller's own rate are the limits.
     const own = row.fee_rate === null ? null : feeRateInteger(evm.network, row.fee_rate)
     const most = [(before.need - before.l1Fee) / gas, ...(own === null ? [] : [own])].reduce(
       (a, b) => (a < b ? a : b),
@@ -233,7 +234,7 @@ async function feeOfReplacement(
   return withTip(before, price, dearerTip)
 }
 
-/** What the tank pays by itself, where it holds more. A drain has all that it holds. */
+/** Whether the gas tank itself pays and may pay more. A drain already uses its full balance. */
 const isFuel = (row: TransactionRow): boolean => row.kind === 'FUEL'
 
 function withTip(before: OwnPlan, price: bigint, tip: bigint): evmBuild.EvmFee {

@@ -17,17 +17,19 @@ import {
 import type { Cached } from '../cached.ts'
 import { feeRateInteger } from '../../engine/fee-rate.ts'
 
-/** One network's chain, as the parts of this folder share it. */
+/** One network's chain, as shared by the modules of this folder. */
 export interface Solana {
   context: ChainContext
   network: Network
   native: Asset
   client: SolanaClient
-  /** Millionths of a lamport per compute unit. */
+  /** Prices in millionths of a lamport per compute unit. */
   prices: Cached<LevelRates>
 }
 
-/** Lamports of the smallest transfer, which is what a caller's fee rate names. */
+/**
+ * Returns the fee of the smallest transfer in lamports, which is the unit of a caller's fee rate.
+ */
 export async function rates({ prices }: Solana): Promise<LevelRates> {
   const now = await prices()
   const units = solana.unitsOf(false)
@@ -36,8 +38,8 @@ export async function rates({ prices }: Solana): Promise<LevelRates> {
 }
 
 /**
- * Lamports of one transfer, without rent: at most the caller's, else by the level's price of
- * compute units.
+ * Returns the fee of one transfer in lamports, without rent: at most the caller's rate, otherwise
+ * by the level's price of compute units.
  */
 export async function feeOf(
   { network, prices }: Solana,
@@ -55,8 +57,8 @@ export async function feeOf(
 }
 
 /**
- * What a transfer of a token costs beside its fee: the rent of the receiver's token account, unless
- * one is seen.
+ * Returns the rent of the recipient's token account in lamports, which a token transfer pays in
+ * addition to its fee; 0 if the token account exists.
  */
 export async function rentFor(
   { client }: Solana,
@@ -71,8 +73,8 @@ export async function rentFor(
 }
 
 /**
- * What pays for a token's transfer is the sub-account's wallet of the native coin, of which the
- * sending one holds nothing back.
+ * Estimates the fee of a transfer. A token transfer is paid by the sub-account's native-coin
+ * wallet, so the sending wallet reserves nothing.
  */
 export async function estimate(
   chain: Solana,
@@ -92,8 +94,8 @@ export async function quote(chain: Solana, { asset, rate, to }: QuoteQuestion): 
 }
 
 /**
- * What the receiver's account may cost is held back until a token's transfer is done, and given
- * back where it was not needed.
+ * Returns the amount that the native-coin wallet reserves for a token transfer. It includes the
+ * rent of the recipient's token account, which is released if it was not needed.
  */
 export function feeOfOtherWallet(asset: Asset, fee: bigint): bigint {
   if (asset.type !== 'token') return 0n

@@ -6,7 +6,7 @@ import { estimate, feeOfOtherWallet, quote, rates, type Solana } from './fees.ts
 import { prepare } from './prepare.ts'
 import { refusalOf } from './refusal.ts'
 
-/** Solana: accounts without a sequence, tokens whose fees the wallet of the native coin pays. */
+/** Solana: accounts without nonces; fees of tokens are paid by the native-coin wallet. */
 export const connectSolana: Connect = (context, network, endpoints) => {
   const { environment, registry } = context
   return solanaChain(
@@ -45,7 +45,7 @@ export function solanaChain(context: ChainContext, network: Network, client: Sol
     quote: (question) => quote(chain, question),
     unfit: () => null,
     refusal: (payment) => refusalOf(chain, payment),
-    // An account of tokens keeps nothing of them; its rent is another matter.
+    // A token account has no reserve in tokens; its rent is accounted for separately.
     kept: async (address, asset) => (asset.type === 'native' ? kept(address) : 0n),
     feeOfOtherWallet,
     prepare: (task) => prepare(chain, task),

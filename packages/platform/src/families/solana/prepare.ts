@@ -13,14 +13,18 @@ import type { TransactionRow } from '../../engine/transaction.ts'
 import { sourcePath } from '../source-path.ts'
 import { feeOf, rentFor, type Solana } from './fees.ts'
 
-/** Equal transfers in one blockhash's life; each gets compute units of its own. */
+/**
+ * Maximum number of equal transfers within the lifetime of one blockhash; each uses a different
+ * number of compute units.
+ */
 const TWINS_MAX = 1000
 const TWINS_WAIT_MS = 5000
 
 /**
- * Nothing excludes another transaction on this chain: the nodes sign one, and if that dies the
- * transfer fails. A sweep of SOL leaves its deposit address empty and pays out of what it moves;
- * one of a token is paid by the omnibus address.
+ * Prepares a transfer or sweep. Nothing excludes another transaction on this chain: the signer
+ * nodes sign only one, and if that one expires, the transfer fails. A sweep of SOL empties its
+ * deposit address and pays its fee out of the amount moved; a sweep of a token is paid by the
+ * omnibus address.
  */
 export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wait | Fail> {
   const { context, network, native, client } = chain
@@ -38,7 +42,7 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
     sweeps && isToken ? 2 : 1,
   )
   const worst = fee + (isToken ? solana.TOKEN_ACCOUNT_RENT : 0n)
-  // The first sweep of a token also pays the rent of the omnibus address's account for it.
+  // The first sweep of a token also pays the rent of the omnibus address's token account.
   const sweepCost = fee + (sweeps && isToken ? await rentFor(chain, asset, to) : 0n)
   const kept = await client.rent()
   const payer = isToken ? await feeWalletOf(chain, row) : row.wallet_id
@@ -50,7 +54,7 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
   if (sweeps && isToken && familyOf(network).address(network, receiver.publicKey) !== to) {
     throw new Error('the derived address is not where the sweep goes')
   }
-  // Asked last: the transaction's life begins with the chain's answer.
+  // This query comes last, because the validity period starts when the chain responds.
   const { blockhash, validUntil } = await client.lifetime()
   const built = (amount: bigint, units: number, price: bigint): UnsignedTransaction => {
     const shape = { asset, amount, blockhash, units, unitPrice: price }
@@ -91,7 +95,7 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
   }
 }
 
-/** The wallet that pays for a sub-account's tokens. */
+/** Returns the wallet that pays for a sub-account's token transfers. */
 async function feeWalletOf(
   { context, native }: Solana,
   row: TransactionRow,
@@ -103,7 +107,7 @@ async function feeWalletOf(
   return wallet?.id ?? null
 }
 
-/** Bytes of an account's transactions that the chain may still take. */
+/** Returns the bytes of an account's transactions that the chain may still include. */
 async function livingOf(
   tx: Queryable,
   row: TransactionRow,
@@ -119,8 +123,9 @@ async function livingOf(
 }
 
 /**
- * The chain takes equal bytes once: a second transfer of the same amount to the same address gets a
- * compute unit more, and costs no more by it. Null: there are too many.
+ * Returns a transaction whose bytes differ from all pending ones, because the chain accepts equal
+ * bytes only once. A second transfer of the same amount to the same address gets one more compute
+ * unit, at the same cost. Null if there are too many equal transfers.
  */
 function differing(
   units: number,

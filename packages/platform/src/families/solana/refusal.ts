@@ -3,7 +3,8 @@ import type { Payment, Refusal } from '../../engine/chain.ts'
 import type { Solana } from './fees.ts'
 
 /**
- * A wallet's address only: coins at a program or a mint, and tokens of a token account, are lost.
+ * Refuses destinations that are not wallets (programs, mints, token accounts), because coins sent
+ * there may be lost, and amounts too small to create the account.
  */
 export async function refusalOf(
   { client }: Solana,

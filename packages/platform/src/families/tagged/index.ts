@@ -16,7 +16,9 @@ import { prepare } from './prepare.ts'
 import { refusalOf } from './refusal.ts'
 import type { Dialect, Tagged } from './tagged.ts'
 
-/** Least rates that a transfer is estimated at while the chain cannot be asked. */
+/**
+ * Multiple of the minimum fee rate that is used for estimates while the chain cannot be queried.
+ */
 const FALLBACK_FACTOR = 10n
 
 const XRP: Dialect = {
@@ -102,7 +104,7 @@ function taggedChain(
       )
       return { fee, reserve: fee }
     },
-    // One payment is one operation: the rate is its price.
+    // One payment is one operation, so the rate is its price.
     quote: async ({ rate }) => ({ fee: rate, basis: 'typical' }),
     unfit: () => null,
     refusal: (payment) => refusalOf(chain, payment),

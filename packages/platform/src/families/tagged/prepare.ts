@@ -8,14 +8,14 @@ import { sourcePath } from '../source-path.ts'
 import type { Tagged } from './tagged.ts'
 
 /**
- * An account that its first deposit has just created may not be seen by every endpoint yet: so
- * often it is asked for soon again.
+ * Number of short retries while the endpoint does not return the account: not every endpoint has an
+ * account yet that its first deposit has just created.
  */
 const SOON_MAX = 20
 const RETRY_MS = 1000
 const LATER_MS = 30_000
 
-/** A payment out of an account, which takes the lowest free sequence under the account's lock. */
+/** Prepares a payment, which takes the lowest free sequence under the account's lock. */
 export async function prepare(
   chain: Tagged,
   { row, asset, amount }: Task,
@@ -28,8 +28,8 @@ export async function prepare(
   ]
   const fee = await chosenRate(chain, row.fee_rate, row.fee_level)
   const state = await client.account(account)
-  // It has received what the transfer spends: an endpoint that does not show it lags behind, or has
-  // another trouble of its own.
+  // The account has received the funds that the transfer spends. An endpoint that does not return
+  // it lags behind or has another problem.
   if (!state) {
     const inMs = row.attempts < SOON_MAX ? RETRY_MS : LATER_MS
     return wait(
@@ -42,7 +42,7 @@ export async function prepare(
   const key = await context.keys.get(row.workspace_id, network.curve)
   const path = await sourcePath(context.database, row, network)
   const publicKey = key.at(path)
-  // Asked last: the transaction's life begins with the chain's answer.
+  // This query comes last, because the validity period starts when the chain responds.
   const validUntil = await client.validUntil()
   return {
     kind: 'prepared',
@@ -90,8 +90,8 @@ export async function prepare(
 }
 
 /**
- * True while another transfer of ours is about to create the account: on Stellar two creations
- * exclude each other, and the second would only cost its fee.
+ * Whether another transfer of ours is about to create the account. On Stellar two creations exclude
+ * each other, and the second would only cost its fee.
  */
 async function isBeingCreated(
   tx: Queryable,

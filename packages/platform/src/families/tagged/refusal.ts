@@ -3,8 +3,8 @@ import type { Payment, Refusal } from '../../engine/chain.ts'
 import type { Tagged } from './tagged.ts'
 
 /**
- * An account that does not exist and would not be created, one that wants a tag, one that takes no
- * payments. Null: none of these.
+ * Refuses an account that does not exist and would not be created, one that requires a tag, and one
+ * that accepts no payments. Returns null otherwise.
  */
 export async function refusalOf(
   { client, dialect }: Tagged,

@@ -2,7 +2,9 @@ import type { LevelRates, Network, TaggedClient, UnsignedTransaction } from '@cu
 import type { ChainContext } from '../../engine/chain.ts'
 import type { Cached } from '../cached.ts'
 
-/** A payment, with all that fixes its bytes. `create`: the destination has no account yet. */
+/**
+ * A payment with all fields that determine its bytes. `create`: the destination has no account yet.
+ */
 interface FixedPayment {
   to: string
   tag: string | null
@@ -15,18 +17,18 @@ interface FixedPayment {
   path: number[]
 }
 
-/** In what the two families differ whose accounts have a sequence, a reserve, and tags. */
+/** Differences between the two families whose accounts have a sequence, a reserve and tags. */
 export interface Dialect {
-  /** What the chain calls a tag. */
+  /** The chain's name for a tag. */
   tagName: string
-  /** What an account without anything else is held to keep today. Smallest unit. */
+  /** Assumed reserve of an account without further entries, in the smallest unit. */
   reserveLeast: bigint
-  /** Whether an address names one of an account's customers by itself, in place of a tag. */
+  /** Whether an address itself identifies one of an account's customers, instead of a tag. */
   isMuxed(address: string): boolean
   pay(network: Network, payment: FixedPayment): UnsignedTransaction
 }
 
-/** One network's chain, as the parts of this folder share it. */
+/** One network's chain, as shared by the modules of this folder. */
 export interface Tagged {
   context: ChainContext
   network: Network

@@ -5,7 +5,7 @@ import { chosenRate } from '../../engine/fee-rate.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
 import { prepare, type Template } from './prepare.ts'
 
-/** It asks the chain and answers values. What is written, the engine writes. */
+/** Connects the template chain. It queries the chain and returns values; only the engine writes. */
 export const connectTemplate: Connect = (context, network, endpoints) =>
   templateChain(
     context,
@@ -13,14 +13,14 @@ export const connectTemplate: Connect = (context, network, endpoints) =>
     endpoints.client((endpoint, fetch) => new TemplateClient(network, endpoint, fetch)),
   )
 
-/** Apart from {@link connectTemplate}, so that a test can put another client in. */
+/** Separate from {@link connectTemplate}, so that a test can pass another client. */
 export function templateChain(
   context: ChainContext,
   network: Network,
   client: TemplateClient,
 ): Chain {
   const { environment } = context
-  // Asked by many at once, and by each screen that shows it: one question in ten seconds is enough.
+  // Many callers need the rates at the same time, so they are queried at most once in ten seconds.
   const rates = cached(
     async () => {
       const fee = await client.fee()
@@ -36,20 +36,21 @@ export function templateChain(
     rates: () => rates(),
     ratesReadAt: () => rates.readAt(),
     async estimate({ feeRate, level }) {
-      // A transfer is taken while the chain is away, too; the build holds what the fee is then.
+      // A transfer is accepted even while the chain is unreachable; the build reserves the fee of
+      // that time.
       const fee = await chosenRate(chain, feeRate, level).catch(() => LEAST_FEE)
       return { fee, reserve: fee }
     },
     quote: async ({ rate }) => ({ fee: rate, basis: 'typical' }),
-    // Every address can be paid any amount, and nothing has to stay on an account.
+    // Every address can be paid any amount, and there is no chain reserve.
     unfit: () => null,
     refusal: async () => null,
     kept: async () => 0n,
-    // There are no tokens, whose fees another wallet would pay.
+    // There are no tokens whose fees another wallet would pay.
     feeOfOtherWallet: () => 0n,
     prepare: (task) => prepare(chain, task),
-    // The sending wallet pays; what was signed stands until its end; wallets are accounts; nothing
-    // is staked.
+    // The sending wallet pays its own fees; signed transactions cannot be replaced; wallets are
+    // accounts; there is no staking.
     fuelled: null,
     replaceable: null,
     coins: null,

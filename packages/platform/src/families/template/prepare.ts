@@ -11,7 +11,7 @@ import { chosenRate } from '../../engine/fee-rate.ts'
 import { sequenceOf } from '../sequence.ts'
 import { sourcePath } from '../source-path.ts'
 
-/** One network's chain, as the parts of this folder share it. */
+/** One network's chain, as shared by the modules of this folder. */
 export interface Template {
   context: ChainContext
   network: Network
@@ -20,9 +20,9 @@ export interface Template {
 }
 
 /**
- * A payment out of an account, or a sweep, which empties a deposit address and pays out of what it
- * moves. Here the chain is asked, and nothing is fixed; `build` fixes it under the account's lock,
- * and asks nobody.
+ * Prepares a payment, or a sweep, which empties a deposit address and pays its fee out of the
+ * amount moved. This function queries the chain and fixes nothing; `build` fixes the transaction
+ * under the account's lock and makes no queries to the chain.
  */
 export async function prepare(
   chain: Template,
@@ -34,7 +34,7 @@ export async function prepare(
   const { sequence: next } = await client.account(account)
   const key = await context.keys.get(row.workspace_id, network.curve)
   const path = await sourcePath(context.database, row, network)
-  // Asked last: the transaction's life begins with the chain's answer.
+  // This query comes last, because the validity period starts when the chain responds.
   const validUntil = await client.validUntil()
   return {
     kind: 'prepared',
@@ -64,7 +64,7 @@ export async function prepare(
         fee,
       }
       if (sweeps) return { ...built, amount: moved }
-      // What the wallet holds beside the amount until the chain has named the real fee.
+      // Amount that the wallet reserves in addition until the chain has reported the actual fee.
       return {
         ...built,
         hold: {

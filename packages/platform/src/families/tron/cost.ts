@@ -3,8 +3,8 @@ import type { Tron } from './context.ts'
 import { activationOf } from './price.ts'
 
 /**
- * The most that a transfer of TRX costs beyond what it moves, in sun. Free and staked bandwidth may
- * make it less: what is left stays float.
+ * Returns the maximum fee of a TRX transfer, in sun. Free and staked bandwidth may reduce it; the
+ * unused part stays as float.
  */
 export async function nativeCost(
   { client, parameters }: Tron,
@@ -16,7 +16,10 @@ export async function nativeCost(
   return { points, activation, cost: activation > 0n ? activation : points * prices.bandwidthSun }
 }
 
-/** Whether an account's own bandwidth carries a transfer of TRX: as a whole or not at all. */
+/**
+ * Whether an account's own bandwidth covers a TRX transfer. Bandwidth covers it completely or not
+ * at all.
+ */
 export async function isCarriedFree(
   { client }: Tron,
   account: string,

@@ -10,8 +10,8 @@ import { activationOf, priceOf } from './price.ts'
 const UNUSED_ADDRESS = 'TD3AWYqUF6hcGN5N9Ggg9yGpemnZ6vUYfH'
 
 /**
- * The usual cost at the chain's price, which a caller's rate must allow. @throws ApiError
- * `INVALID_REQUEST` where it does not
+ * Returns the usual cost at the chain's price, which a caller's rate must allow.
+ * @throws ApiError `INVALID_REQUEST` if the caller's rate is too low
  */
 export async function estimate(
   { network, client, parameters }: Tron,
@@ -37,7 +37,8 @@ export const quote = (tron: Tron, question: QuoteQuestion): Promise<Quote> =>
   question.asset.type === 'native' ? quoteTrx(tron, question) : quoteToken(tron, question)
 
 /**
- * Bandwidth at the rate; where the receiver has no account, creating it takes the place of that.
+ * Quotes bandwidth at the given rate. If the recipient has no account, its activation replaces the
+ * bandwidth cost.
  */
 async function quoteTrx(tron: Tron, { owner, rate, to }: QuoteQuestion): Promise<Quote> {
   const active = to !== null && (await tron.client.isActivated(to).catch(() => false))
@@ -53,7 +54,7 @@ async function quoteTrx(tron: Tron, { owner, rate, to }: QuoteQuestion): Promise
   }
 }
 
-/** Energy at the rate, and bandwidth at the chain's price. */
+/** Quotes energy at the given rate and bandwidth at the chain's price. */
 async function quoteToken(
   tron: Tron,
   { owner, asset, rate, amount, to }: QuoteQuestion,
@@ -73,8 +74,8 @@ async function quoteToken(
 }
 
 /**
- * What a transfer of the caller's own tokens takes; null: there are none, or the contract would
- * refuse it.
+ * Returns the energy of a transfer of the caller's own tokens; null if there are none or the
+ * contract would refuse the transfer.
  */
 async function energyOf(
   tron: Tron,
@@ -100,7 +101,7 @@ async function energyOf(
 }
 
 /**
- * What of a transaction's resources is paid for: staked energy and free or staked bandwidth of the
+ * Returns the resources that must be paid for: staked energy and free or staked bandwidth of the
  * caller's account cost nothing.
  */
 async function burnt(
@@ -112,7 +113,7 @@ async function burnt(
   },
 ): Promise<{ bandwidth: bigint; energy: bigint }> {
   const omnibus = await tron.addresses.omnibus(tron.network, owner)
-  // An account that its fuel will bring to life begins with the free bandwidth of a day.
+  // An account that its fuel will activate starts with the free bandwidth of one day.
   if (!(await tron.client.isActivated(omnibus))) return { bandwidth: 0n, energy: needs.energy }
   const { energyLeft } = await tron.client.resources(omnibus)
   return {

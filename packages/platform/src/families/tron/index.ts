@@ -17,17 +17,17 @@ import { prepare } from './prepare.ts'
 import { priceOf } from './price.ts'
 
 /**
- * What a local tank is filled with: a token transfer takes up to 16 TRX. Any tank is low below some
- * three of them.
+ * Amount of a local gas tank's first funding (a token transfer costs up to 16 TRX), and the balance
+ * below which any tank is low, about three token transfers. In TRX.
  */
 const FIRST_FILL_COINS = 1000n
 const THRESHOLD_COINS = 50n
-/** Of the ten minutes that a transaction lives, what signing and sending must have left. */
+/** Seconds of a transaction's ten-minute lifetime that must be left for signing and sending. */
 const SECONDS_LEAST = 240
 
 /**
- * Tron: accounts without a sequence, fees from the workspace's tank as TRX or lent energy, sweeps,
- * staking.
+ * Tron: accounts without nonces, fees paid by the workspace's gas tank as TRX or delegated energy,
+ * sweeps, staking.
  */
 export const connectTron: Connect = (context, network, endpoints) =>
   tronChain(
@@ -94,15 +94,15 @@ export function tronChain(context: ChainContext, network: Network, client: TronC
   }
 }
 
-/** Nodes refuse TRX for a contract; tokens may go to one. */
+/** Refuses TRX payments to a contract, which nodes reject. Tokens may be sent to one. */
 async function refusal({ client }: Tron, { to, asset }: Payment): Promise<Refusal | null> {
   if (asset.type !== 'native' || !(await client.isContract(to))) return null
   return { field: 'destination_address', reason: 'is a contract, which takes no TRX by a transfer' }
 }
 
 /**
- * A fee is set aside only where no free bandwidth carries it: fuel that leaves at the same time
- * would take that first.
+ * Returns the cost of sending a tank's full balance. A fee is reserved unless free bandwidth covers
+ * the transfer; a fuel transaction sent at the same time would use that bandwidth first.
  */
 async function drain(
   tron: Tron,

@@ -1,15 +1,15 @@
 import { countedOn, type OwnPoints, type Place } from '../../engine/counted.ts'
 import type { Tron } from './context.ts'
 
-/** Points for 1 TRX of 10^6 sun come times 10^6. */
+/** The chain reports points per million TRX; 1 TRX is 10^6 sun. */
 const SCALE = 10n ** 12n
 
 /**
- * Points of the account's own stake that nothing else counts on. What others lend to it they may
- * take back: it is not counted.
+ * Returns the points of the account's own stake on which nothing else counts. Energy delegated by
+ * others is not included, because they may take it back.
  */
 export async function ownPoints({ database, client }: Tron, row: Place): Promise<OwnPoints> {
-  // Before the chain is asked: what ends in between has used its points already.
+  // Before the chain is queried: transactions that end in between have already used their points.
   const counted = await countedOn(database, row)
   const account = await client.account(row.source_id as string)
   if (!account || account.staked.ENERGY + account.staked.BANDWIDTH === 0n)

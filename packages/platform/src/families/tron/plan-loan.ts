@@ -3,16 +3,16 @@ import type { Loan } from '../../engine/chain.ts'
 import type { TransactionRow } from '../../engine/transaction.ts'
 import type { Tron } from './context.ts'
 
-/** Points for 1 TRX of 10^6 sun come times 10^6. */
+/** The chain reports points per million TRX; 1 TRX is 10^6 sun. */
 const SCALE = 10n ** 12n
 const SUN = 1_000_000n
 
 /**
- * Whether the tank's staked energy pays for a transfer: where enough of it is idle, and lending it
- * and taking it back costs less than burning TRX. Null: it does not.
+ * Plans a delegation of the gas tank's staked energy for a transfer, if enough of it is unused and
+ * delegating and undelegating it costs less than burning TRX. Returns null otherwise.
  *
- * @param o.missing points of energy that must be there at most; `burnt`: sun that the energy
- *   would cost
+ * @param o.missing maximum energy points that must be delegated
+ * @param o.burnt cost of burning TRX for the energy instead, in sun
  */
 export async function planLoan(
   { database, network, client, parameters }: Tron,
@@ -43,11 +43,11 @@ export async function planLoan(
     tronBuild.actionBandwidth('undelegate') * bandwidthSun,
   ]
   if (fee + backFee >= o.burnt || fee + backFee > BigInt(tank.held)) return null
-  // The chain lends to active accounts only; fuel brings others to life.
+  // The chain only allows delegation to active accounts; fuel activates others.
   if (!(await client.isActivated(row.source_id as string))) return null
   const { energyPerMillionTrx: per } = await client.resources(tank.address)
   if (per === 0n) return null
-  // Whole TRX, as the chain counts stake.
+  // Whole TRX, because the chain counts stake in whole TRX.
   const sun = (o.missing * SCALE + per - 1n) / per
   const amount = ((sun + SUN - 1n) / SUN + 1n) * SUN
   const lendable = await client.delegatable(tank.address, 'ENERGY')

@@ -47,10 +47,10 @@ export async function price(tron: Tron, task: Task): Promise<Priced | Wait | Fai
   }
   const points = tronBuild.transferBandwidth(feeLimit)
   const own = await ownPoints(tron, row)
-  // fee_limit stays whole: it caps staked energy too.
+  // The fee limit is not reduced, because it also limits staked energy.
   const most = feeLimit / sun
   const energy = asset.type === 'native' ? 0n : own.energy < most ? own.energy : most
-  // Bandwidth is paid by stake as a whole or not at all.
+  // Stake covers the bandwidth completely or not at all.
   const bandwidth = own.bandwidth >= points && !creates ? points : 0n
   const loan =
     asset.type === 'native' || units <= energy
@@ -80,8 +80,8 @@ export async function price(tron: Tron, task: Task): Promise<Priced | Wait | Fai
 }
 
 /**
- * A source that has never held TRX comes to life by its fuel. `units` are points at `price` sun,
- * `extra` is sun.
+ * Returns the cost and plan of a fuel transaction. It also activates a source address that has
+ * never held TRX. `units` are points at `price` sun, `extra` is in sun.
  */
 export async function fuelFor(
   tron: Tron,
@@ -101,12 +101,15 @@ export async function fuelFor(
   }
 }
 
-/** The address's own free bandwidth carries most sweeps of TRX, and then nothing is kept back. */
+/**
+ * Plans a sweep of TRX. The address's own free bandwidth covers most sweeps, and then no fee is
+ * reserved.
+ */
 async function priceOwnSweep(tron: Tron, { row }: Task): Promise<Priced> {
   const from = row.source_id as string
   const { points, activation, cost } = await nativeCost(tron, row.destination_id as string)
   const carried = await isCarriedFree(tron, from, points)
-  // Whatever else leaves the address may take its free bandwidth first.
+  // Other transactions of the address may use its free bandwidth first.
   const other = await tron.database.one(
     `select 1 from transactions
      where workspace_id = $4 and network = $1 and source_id = $2 and status = 'pending' and id <> $3 limit 1`,

@@ -3,7 +3,10 @@ import { fail, type Prepared, type Task } from '../../engine/chain.ts'
 import { sourcePath } from '../source-path.ts'
 import type { Tron } from './context.ts'
 
-/** Nothing excludes another transaction here: the nodes sign one for each step. */
+/**
+ * Prepares a transaction. Nothing excludes another transaction on this chain: the signer nodes sign
+ * one for each step.
+ */
 export async function prepare(tron: Tron, { row, asset, sweeps, action }: Task): Promise<Prepared> {
   const { network, registry } = tron
   const feeLimit = row.plan.fee_limit
@@ -13,7 +16,7 @@ export async function prepare(tron: Tron, { row, asset, sweeps, action }: Task):
   const need = BigInt(row.plan.need ?? '0')
   const path = await sourcePath(tron.database, row, network)
   const key = await tron.keys.get(row.workspace_id, network.curve)
-  // Asked last: the transaction's life begins with the chain's answer.
+  // This query comes last, because the validity period starts when the chain responds.
   const reference = await tron.client.reference()
   return {
     kind: 'prepared',

@@ -2,7 +2,7 @@ import { pathOf, type Network, type utxo } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
 import type { Owner } from '../../engine/chain.ts'
 
-/** The most coins that are looked through for one transfer. */
+/** Maximum number of coins that are considered for one transfer. */
 const COINS_MAX = 2000
 
 interface CoinRow {
@@ -14,7 +14,10 @@ interface CoinRow {
 }
 const COLUMNS = 'txid, vout, value::text, path_index, address'
 
-/** Coins that a wallet may spend now: its own change before a block holds it too, but last. */
+/**
+ * Returns the coins that a wallet may spend now. Its own unconfirmed change is included, but comes
+ * last.
+ */
 export async function spendableCoins(
   database: Queryable,
   walletId: string,
@@ -29,7 +32,7 @@ export async function spendableCoins(
   return rows.map((row) => coinOf(row, network, owner))
 }
 
-/** All coins that any of these transactions of a transfer spends, each once. */
+/** Returns all coins that any of these transactions of a transfer spends, each once. */
 export async function coinsSpentBy(
   database: Queryable,
   ids: readonly string[],

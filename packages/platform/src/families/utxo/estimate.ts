@@ -21,7 +21,7 @@ import { fallbackRate, rateOf } from './rates.ts'
 
 const paramsOf = (network: Network) => network.utxo as UtxoParams
 
-/** Fee of a transfer from the wallet's own coins. */
+/** Estimates the fee of a transfer from the wallet's own coins. */
 export async function estimate(
   chain: CoinChain<UtxoClient>,
   question: Question,
@@ -37,8 +37,8 @@ export async function estimate(
     const { fee } = utxo.selectCoins(network, { utxos, to, amount, changeAddress, feeRate })
     return { fee, reserve: fee }
   } catch (error) {
-    // Coins may be bound by transfers under way: what is there, or one input, stands in for the
-    // real selection.
+    // Coins may be assigned to pending transfers: estimate with the available ones, or with one
+    // input.
     if (!(error instanceof ChainError) || error.code !== 'INSUFFICIENT') throw error
     const fee = feeOf(
       network,
@@ -69,7 +69,7 @@ export async function quote(
   })
 }
 
-/** Nodes relay no dust. */
+/** Rejects amounts below the dust limit, which nodes do not relay. */
 export function unfit(network: Network, { to, amount, asset }: Payment): Refusal | null {
   const least = utxo.dustLimit(paramsOf(network), utxo.scriptOf(network, to))
   if (amount >= least) return null
@@ -80,7 +80,10 @@ export function unfit(network: Network, { to, amount, asset }: Payment): Refusal
   }
 }
 
-/** @param scripts bytes of each output's script */
+/**
+ * Returns the fee of a transaction in satoshi.
+ * @param scripts length of each output's script in bytes
+ */
 function feeOf(network: Network, inputs: number, scripts: number[], rate: bigint): bigint {
   return (BigInt(utxo.virtualSize(paramsOf(network), inputs, scripts)) * rate) / 1000n
 }

@@ -8,7 +8,7 @@ import { prepare } from './prepare.ts'
 import { warningOf } from './rates.ts'
 import { replaceable } from './replaceable.ts'
 
-/** Bitcoin and its siblings. */
+/** Bitcoin and related chains. */
 export const connectUtxo: Connect = (context, network, endpoints) =>
   utxoChain(
     context,
@@ -33,7 +33,7 @@ export function utxoChain(context: ChainContext, network: Network, client: UtxoC
     network,
     client,
     rates: () => rates(),
-    // An estimate of before is as old as its own reading.
+    // An earlier estimate has the time at which it was read from the node.
     ratesReadAt: () =>
       rates.readAt() === null ? null : (client.feeReading?.readAt ?? rates.readAt()),
     ratesWarning: () => warningOf(client.feeReading),

@@ -9,8 +9,8 @@ import { spendableCoins } from './coins.ts'
 import { rateOf } from './rates.ts'
 
 /**
- * Foresees the coins, asks for what they come from, leaves out what cannot be spent, and chooses
- * again under the wallet's lock.
+ * Selects coins in advance, reads the transactions that created them, excludes coins that cannot be
+ * spent, and selects again under the wallet's lock.
  */
 export async function prepare(
   chain: CoinChain<UtxoClient>,

@@ -3,10 +3,10 @@ import { DEFAULT_LEVEL, type FeeLevel } from '../../engine/chain.ts'
 import { feeRateInteger } from '../../engine/fee-rate.ts'
 import type { CoinChain } from '../coins/chain.ts'
 
-/** sat/kvB where no estimate has ever been read. */
+/** Fee rate in satoshi per 1000 vbytes if no estimate was ever read. */
 const FALLBACK_RATE = 20_000n
 
-/** Satoshi per 1000 vbytes: the caller's, else the level's. */
+/** Returns the fee rate in satoshi per 1000 vbytes: the caller's, otherwise the level's. */
 export async function rateOf(
   { network, rates }: CoinChain<UtxoClient>,
   feeRate: string | null,
@@ -18,15 +18,15 @@ export async function rateOf(
 }
 
 /**
- * What stands in while the chain cannot be asked; where a network's floor is higher, twice its
- * floor.
+ * Returns the fee rate used while the chain cannot be queried: the default, or twice the network's
+ * minimum rate if that is higher.
  */
 export function fallbackRate(network: Network): bigint {
   const twice = traitsOf(network).leastRate(network) * 2n
   return twice > FALLBACK_RATE ? twice : FALLBACK_RATE
 }
 
-/** What a caller should know of rates that are not the node's estimates of now; null: nothing. */
+/** Returns a warning if the rates are not the node's current estimates, otherwise null. */
 export function warningOf(reading: FeeReading | null): string | null {
   switch (reading?.basis) {
     case 'last_estimate':

@@ -31,7 +31,7 @@ type Chain = CoinChain<UtxoClient>
 
 const NOT_COVERED = "the wallet's coins do not cover the higher fee"
 
-/** BIP125: all inputs of what waits, at a higher fee. */
+/** Replacement as defined in BIP125: all inputs of the pending transaction, with a higher fee. */
 export function replaceable(chain: Chain): Replaceable {
   return {
     leastRate: (row, waiting) => leastRate(chain, row, waiting),
@@ -50,8 +50,8 @@ async function decoded(
 }
 
 /**
- * The fee of each that waits and the relaying of its own size, in satoshi per 1000 vbytes, rounded
- * up.
+ * Returns the lowest fee rate of a replacement in satoshi per 1000 vbytes, rounded up: for each
+ * pending attempt, its fee plus the relay fee of its own size.
  */
 async function leastRate(
   chain: Chain,
@@ -126,11 +126,11 @@ async function prepare(
         changePath: pathOf(network, owner.subAccountIndex, CHANGE_INDEX),
         previous,
       }
-      // A cancellation pays its fee out of the amount that it brings back, so that an emptied
-      // wallet can cancel too.
+      // A cancellation pays its fee out of the amount that it returns, so that an emptied wallet
+      // can cancel too.
       if (cancels)
         return spend({ coins, fee, previous, build: () => utxo.buildReturn(network, parts) })
-      // A waiting attempt may still be mined: the fee of the dearest stays held.
+      // A pending attempt may still be mined, so the highest of the fees stays reserved.
       const hold = holdOf(row, asset, highest([fee, BigInt(row.plan.fee_reserve ?? '0')]))
       return spend({
         coins,
@@ -143,7 +143,7 @@ async function prepare(
   }
 }
 
-/** Satoshi per 1000 vbytes, or why there is none that would do. */
+/** Returns the fee rate in satoshi per 1000 vbytes, or the reason why no rate is sufficient. */
 async function rateOf(
   chain: Chain,
   row: TransactionRow,
