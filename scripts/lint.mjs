@@ -1,7 +1,8 @@
 // npm run lint    oxlint over the code; oxfmt's format of every file that it knows; knip for unused
 //                 files, exports and dependencies; redocly's strict rules over the OpenAPI document;
-//                 attw over the types of the packed client; commitlint over the commit messages
-// Its first run installs what the last four need (scripts/lint/package-lock.json).
+//                 attw over the types of the packed client; textlint over the language of the
+//                 documents; commitlint over the commit messages
+// Its first run installs what the last five need (scripts/lint/package-lock.json).
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -28,4 +29,5 @@ installTools(join(root, 'scripts/lint'))
 run('scripts/lint/node_modules/knip/bin/knip.js', ['--no-progress', '--no-config-hints'])
 run('scripts/lint/node_modules/@redocly/cli/bin/cli.js', ['lint', 'docs/openapi.json'])
 run('scripts/lint/packed-types.mjs', [])
+run('scripts/lint/prose.mjs', [])
 run('scripts/lint/commits.mjs', [])
