@@ -9,7 +9,7 @@ import { amlShape, presentAml } from './present.ts'
 export const readAmlSettings = endpoint({
   id: 'readAmlSettings',
   tag: 'AML screening',
-  description: 'The settings without their token. 404 where screening is not set up.',
+  description: 'Returns the settings without the token. Returns 404 if screening is not set up.',
   errors: ['NOT_FOUND'],
   method: 'GET',
   path: '/dac/v1/aml',

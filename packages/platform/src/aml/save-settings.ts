@@ -15,8 +15,7 @@ export const saveAmlSettings = endpoint({
   id: 'saveAmlSettings',
   tag: 'AML screening',
   description:
-    'Provider, token and which levels of risk are held, for the sub-account. The token is tried before it is saved, and ' +
-    'never shown again.',
+    'Saves the provider, the token and the risk levels that are held, for the sub-account. The token is verified with the provider before it is saved, and is never returned.',
   errors: ['PROVIDER_UNAVAILABLE'],
   method: 'POST',
   path: '/dac/v1/aml',
@@ -24,13 +23,16 @@ export const saveAmlSettings = endpoint({
   access: 'write',
   isSetting: true,
   body: z.strictObject({
-    provider: text(40).meta({ enum: [...PROVIDERS], description: 'In any case' }),
+    provider: text(40).meta({
+      enum: [...PROVIDERS],
+      description: 'Name of the provider, in any letter case',
+    }),
     aml_token: credential(1000).meta({
-      description: 'API key of the provider; Elliptic: key:secret',
+      description: 'API key of the provider; for Elliptic: key:secret',
     }),
     aml_risk_levels: text(200).meta({
       pattern: `^(${LEVELS.join('|')})(, ?(${LEVELS.join('|')})){0,${LEVELS.length - 1}}$`,
-      description: `Comma-separated, each level that is held: ${LEVELS.join(', ')}`,
+      description: `The risk levels to hold, comma-separated: ${LEVELS.join(', ')}`,
       examples: ['SEVERE, HIGH'],
     }),
     aml_deposit: z.boolean(),

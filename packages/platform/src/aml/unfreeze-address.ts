@@ -13,7 +13,7 @@ export const unfreezeAddress = endpoint({
   id: 'unfreezeAddress',
   tag: 'AML screening',
   description:
-    'Lets what screening holds for this address proceed, once. An address on a list of sanctions is never freed.',
+    'Releases the transactions that are on hold because of this address, once. A sanctioned address cannot be unfrozen.',
   errors: ['UNSUPPORTED_ASSET', 'NOT_FROZEN', 'SANCTIONED'],
   method: 'POST',
   path: '/dac/v1/unfreeze-address',

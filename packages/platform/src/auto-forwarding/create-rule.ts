@@ -26,8 +26,7 @@ export const createRule = endpoint({
   id: 'createForwardingRule',
   tag: 'Auto-forwarding',
   description:
-    'A standing order: what comes in for the asset is sent on to one destination, within a daily cap and until it ' +
-    'expires. Two signer nodes have written it down before it is answered.',
+    'Creates a standing rule: incoming funds of the asset are forwarded to one destination, up to a daily cap, until the rule expires. The response is sent after two signer nodes have stored the rule.',
   errors: [
     'UNSUPPORTED_ASSET',
     'WALLET_MISSING',

@@ -23,7 +23,7 @@ const alert = z.object({
 export const readHealth = panelEndpoint({
   method: 'GET',
   path: `${WORKSPACE}/health`,
-  summary: 'How nodes, chains and queues are',
+  summary: 'Read the status of nodes, chains and queues',
   needs: 'viewer',
   params: z.strictObject(workspaceParams),
   response: z.object({
@@ -43,7 +43,10 @@ export const readHealth = panelEndpoint({
         height: z.int().nullable(),
         tip: z.int().nullable(),
         lag_blocks: z.int().nullable(),
-        tip_age_s: z.int().nullable().meta({ description: 'Since the last block that was read' }),
+        tip_age_s: z
+          .int()
+          .nullable()
+          .meta({ description: 'Time since the last block that the scanner has read' }),
         ok: z.boolean(),
         reason: z.string().nullable(),
       }),
@@ -55,7 +58,7 @@ export const readHealth = panelEndpoint({
         oldest_s: z.int().nullable(),
         by_state: z.record(z.string(), z.int()),
       })
-      .meta({ description: 'Transactions of this workspace that are under way' }),
+      .meta({ description: 'Transactions of this workspace that are in progress' }),
     webhooks: z.object({ pending: z.int(), oldest_s: z.int().nullable(), disabled: z.int() }),
     alerts: z.array(alert),
   }),

@@ -19,7 +19,7 @@ import { beginStep, endStep, tryStep } from '../people/steps.ts'
 export const joinPasskeyOptions = panelEndpoint({
   method: 'POST',
   path: '/console/api/join/{token}/passkey/options',
-  summary: 'Accept an invitation by passkey, first half',
+  summary: 'Begin accepting an invitation with a passkey',
   needs: 'nobody',
   params: z.strictObject({ token: z.string() }),
   body: z.strictObject({ email, name: title(), workspace: workspaceName.optional() }),
@@ -45,7 +45,7 @@ export const joinPasskeyOptions = panelEndpoint({
 export const joinPasskey = panelEndpoint({
   method: 'POST',
   path: '/console/api/join/{token}/passkey',
-  summary: 'Accept an invitation by passkey, second half',
+  summary: 'Finish accepting an invitation with a passkey',
   needs: 'nobody',
   params: z.strictObject({ token: z.string() }),
   body: z.strictObject({

@@ -27,7 +27,7 @@ import { newTotpSecret, otpauthUri, stepOfCode, takeStep } from '../people/totp.
 export const joinPassword = panelEndpoint({
   method: 'POST',
   path: '/console/api/join/{token}/password',
-  summary: 'Accept an invitation by password and authenticator app, first half',
+  summary: 'Begin accepting an invitation with a password and an authenticator app',
   needs: 'nobody',
   params: z.strictObject({ token: z.string() }),
   body: z.strictObject({
@@ -65,12 +65,12 @@ export const joinPassword = panelEndpoint({
 export const joinTotp = panelEndpoint({
   method: 'POST',
   path: '/console/api/join/{token}/totp',
-  summary: 'Accept an invitation, second half: a code of the authenticator app',
+  summary: 'Finish accepting an invitation with a code of the authenticator app',
   needs: 'nobody',
   params: z.strictObject({ token: z.string() }),
   body: z.strictObject({ totp_token: token, code }),
   response: z.object({
-    recovery_codes: z.array(z.string()).meta({ description: 'Shown now, and never again' }),
+    recovery_codes: z.array(z.string()).meta({ description: 'Returned only in this response' }),
     session: sessionShape,
   }),
   async handler({ services, body, visitor: { from, someone } }) {

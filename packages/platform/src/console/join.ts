@@ -14,7 +14,7 @@ import { sessionShape, workspaceName } from '../people/shapes.ts'
 export const join = panelEndpoint({
   method: 'POST',
   path: '/console/api/join/{token}',
-  summary: 'Accept an invitation as who is signed in',
+  summary: 'Accept an invitation as the person who is signed in',
   needs: 'anybody',
   params: z.strictObject({ token: z.string() }),
   body: z.strictObject({ workspace: workspaceName.optional() }),

@@ -29,7 +29,7 @@ export const listMyPasskeys = panelEndpoint({
 export const addMyPasskeyOptions = panelEndpoint({
   method: 'POST',
   path: '/console/api/me/passkeys/options',
-  summary: 'Add a passkey, first half',
+  summary: 'Begin adding a passkey',
   needs: 'anybody',
   isSensitive: true,
   body: z.strictObject({}),
@@ -50,7 +50,7 @@ export const addMyPasskeyOptions = panelEndpoint({
 export const addMyPasskey = panelEndpoint({
   method: 'POST',
   path: '/console/api/me/passkeys',
-  summary: 'Add a passkey, second half',
+  summary: 'Finish adding a passkey',
   needs: 'anybody',
   isSensitive: true,
   body: z.strictObject({ challenge_id: token, response: passkeyResponse, name: title() }),

@@ -19,13 +19,15 @@ export const setMyPassword = panelEndpoint({
   needs: 'anybody',
   isSensitive: true,
   body: z.strictObject({
-    current: typedPassword.optional().meta({ description: 'Needed where there is one' }),
+    current: typedPassword
+      .optional()
+      .meta({ description: 'Required if a password is already set' }),
     password: newPassword,
   }),
   response: z.object({
-    has_totp: z
-      .boolean()
-      .meta({ description: 'False: set an authenticator app up, or it does not sign in' }),
+    has_totp: z.boolean().meta({
+      description: 'False: set up an authenticator app before you can sign in with the password',
+    }),
   }),
   async handler({ services, body, visitor }) {
     const { database, people } = services

@@ -41,7 +41,7 @@ export const listMySessions = panelEndpoint({
 export const endMySession = panelEndpoint({
   method: 'DELETE',
   path: '/console/api/me/sessions/{id}',
-  summary: 'End a session of yours',
+  summary: 'End one of your sessions',
   needs: 'anybody',
   params: z.strictObject({ id: z.string() }),
   response: z.object({ ended: z.literal(1) }),
@@ -59,7 +59,7 @@ export const endMySession = panelEndpoint({
 export const endOtherSessions = panelEndpoint({
   method: 'POST',
   path: '/console/api/me/sessions/revoke-others',
-  summary: 'End all your sessions but this one',
+  summary: 'End all your sessions except this one',
   needs: 'anybody',
   body: z.strictObject({}),
   response: z.object({ ended: z.int() }),

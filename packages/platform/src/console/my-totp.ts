@@ -15,7 +15,7 @@ import { newTotpSecret, otpauthUri, stepOfCode } from '../people/totp.ts'
 export const setMyTotp = panelEndpoint({
   method: 'POST',
   path: '/console/api/me/totp',
-  summary: 'Set an authenticator app up, first half',
+  summary: 'Begin setting up an authenticator app',
   needs: 'anybody',
   isSensitive: true,
   body: z.strictObject({}),
@@ -33,15 +33,14 @@ export const setMyTotp = panelEndpoint({
 export const confirmMyTotp = panelEndpoint({
   method: 'POST',
   path: '/console/api/me/totp/confirm',
-  summary: 'Set an authenticator app up, second half: a code of it',
+  summary: 'Finish setting up an authenticator app with a code from it',
   needs: 'anybody',
   isSensitive: true,
   body: z.strictObject({ totp_token: token, code }),
   response: z.object({
-    recovery_codes: z
-      .array(z.string())
-      .nullable()
-      .meta({ description: 'Where there were none yet; shown only now' }),
+    recovery_codes: z.array(z.string()).nullable().meta({
+      description: 'Present if there were no recovery codes before; returned only in this response',
+    }),
   }),
   async handler({ services, body, visitor }) {
     const { database, environment, people } = services

@@ -12,7 +12,7 @@ import { assertMayManage, changeWorkspace, WORKSPACE, workspaceParams } from './
 export const listPeople = panelEndpoint({
   method: 'GET',
   path: `${WORKSPACE}/people`,
-  summary: 'List who uses the panel',
+  summary: 'List the people of the workspace',
   needs: 'viewer',
   params: z.strictObject(workspaceParams),
   response: z.array(
@@ -132,17 +132,18 @@ export const changePerson = panelEndpoint({
 export const removePerson = panelEndpoint({
   method: 'DELETE',
   path: `${WORKSPACE}/people/{id}`,
-  summary: 'Take a person out of the workspace',
+  summary: 'Remove a person from the workspace',
   needs: 'viewer',
   params: personParams,
   response: z.object({
     removed: z.literal(true),
     api_keys: z
       .array(z.string())
-      .meta({ description: 'Keys of his own, which the platform lets in no more' }),
-    commands: z
-      .array(commandShape)
-      .meta({ description: 'What operators type, so that the nodes sign for them no more either' }),
+      .meta({ description: 'API keys of the person, which the platform no longer accepts' }),
+    commands: z.array(commandShape).meta({
+      description:
+        'Commands for the operators, so that the signer nodes also stop signing for these keys',
+    }),
   }),
   async handler({ services, visitor, params: { id } }) {
     const { member, session } = visitor

@@ -11,15 +11,17 @@ import { WORKSPACE, workspaceParams } from './workspace.ts'
 export const readSettings = panelEndpoint({
   method: 'GET',
   path: `${WORKSPACE}/settings`,
-  summary: 'What is set',
+  summary: 'List the settings',
   needs: 'viewer',
   params: z.strictObject(workspaceParams),
   response: z.object({
     settings: z.array(
       z.object({
-        name: z.string().meta({ description: 'The variable, or the part of custody.config.json' }),
+        name: z
+          .string()
+          .meta({ description: 'Environment variable, or path in custody.config.json' }),
         value: z.string(),
-        says: z.string().meta({ description: 'What it is, in a sentence' }),
+        says: z.string().meta({ description: 'Description of the setting, one sentence' }),
       }),
     ),
     networks: z.array(

@@ -39,11 +39,11 @@ export interface Waiting {
 
 export const waitingShape = z
   .object({
-    code: z
-      .string()
-      .meta({ description: `Today ${WAIT_CODES.join(', ')}; further codes may be added` }),
+    code: z.string().meta({
+      description: `Reason code. Currently ${WAIT_CODES.join(', ')}; further codes may be added`,
+    }),
     reason: z.string().meta({ description: 'A sentence for people; may change' }),
-    since: z.string().meta({ description: 'When it began to wait for this code' }),
+    since: z.string().meta({ description: 'Time since when it has been waiting for this reason' }),
   })
   .meta({ id: 'Waiting' })
 

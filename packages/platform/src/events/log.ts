@@ -55,13 +55,13 @@ export const typeFilter = z
   .meta({
     type: 'string',
     pattern: EVENTS_PATTERN,
-    description: 'Names of events, `group.*` or `*`, separated by commas, in any case',
+    description: 'Event types, `group.*` or `*`, comma-separated, in any letter case',
   })
 
 export const cursor = z
   .string()
   .max(100)
-  .meta({ minLength: 1, description: 'The `id` of an event: those that came after it' })
+  .meta({ minLength: 1, description: 'The `id` of an event: returns the events that follow it' })
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 

@@ -14,24 +14,24 @@ const header = (name: string, maxLength: number, description: string, required =
 })
 
 const HEADERS = [
-  header('webhook-id', 36, 'The event; the same on every try'),
-  header('webhook-timestamp', 12, 'Of the try, in Unix seconds'),
+  header('webhook-id', 36, 'Id of the event; the same for every attempt'),
+  header('webhook-timestamp', 12, 'Time of the attempt, in Unix seconds'),
   header(
     'webhook-signature',
     100,
-    '`v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; during a rotation two, separated by a space',
+    '`v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; during a rotation two signatures, separated by a space',
   ),
   header(
     'x-signature',
     512,
-    'Base64 RSA-SHA512 (PKCS #1 v1.5) over the body, under /.well-known/custody-webhook-key.pem',
+    'Base64 RSA-SHA512 (PKCS #1 v1.5) of the body, verified with /.well-known/custody-webhook-key.pem',
   ),
   header('custody-test', 4, '`true`: the event did not happen; see `test`', false),
 ]
 
 const test = z.literal(true).optional().meta({
   description:
-    'The event did not happen: `npx custody trigger` sent it, on the local network alone. Absent from every other event',
+    'The event did not happen: it was sent by `npx custody trigger`, on the local network only. Absent from all other events',
 })
 
 /** `webhooks` of the OpenAPI document (3.1): each event, as it is sent. */
@@ -50,14 +50,16 @@ export const openApiWebhooks = (components: Components): Record<string, object> 
             operationId: type,
             tags: ['Webhooks'],
             summary: says,
-            description: `Its versions count the ${object}.`,
+            description: `\`version\` counts the versions of the ${object}.`,
             parameters: HEADERS,
             requestBody: {
               required: true,
               content: { 'application/json': { schema, example: exampleOf(components, schema) } },
             },
             responses: {
-              '2XX': { description: 'It was taken; anything else, and it comes again' },
+              '2XX': {
+                description: 'The delivery was accepted; after any other response, it is retried',
+              },
             },
             // What signs a delivery stands in its headers.
             security: [],

@@ -120,10 +120,10 @@ const order = (says: string): EventOf => ({
  */
 export const EVENTS: Readonly<Record<EventType, EventOf>> = {
   'transaction.created': transaction(
-    'A transfer, stake, unstake or release was asked for, or a rule forwards what came in',
+    'A transfer, stake, unstake or release was requested, or a rule forwards incoming funds',
   ),
   'transaction.updated': {
-    says: 'It has come to another step; its `sub_status` says which',
+    says: 'It reached another step; see `sub_status`',
     object: 'transaction',
     scope: 'owner',
     data: z.object({
@@ -136,24 +136,24 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
   },
   'transaction.confirmed': transaction('It is final on the chain'),
   'transaction.failed': transaction(
-    'It will not be done any more, or was reverted by the chain; what was reserved is back',
+    'It ended without effect, or was reverted by the chain; the reserved amount was released',
   ),
   'deposit.detected': transaction(
-    'A block holds a payment to an address of yours; it is not credited yet',
+    'A payment to one of your addresses is in a block; it is not credited yet',
   ),
   'deposit.confirmed': transaction('It is final, has passed screening, and was credited'),
   'deposit.frozen': transaction(
-    'Screening holds it: it is in no balance until every address that paid it is unfrozen',
+    'Screening put the deposit on hold: it is not part of any balance until every address that paid it is unfrozen',
   ),
-  'deposit.released': transaction('The operator let a deposit of an unknown sender go on'),
+  'deposit.released': transaction('The operator released a deposit of an unknown sender'),
   'deposit.suspended': transaction(
-    'It came for an asset without a wallet, or with an unknown tag; creating the wallet credits it',
+    'A deposit arrived for an asset without a wallet, or with an unknown tag; creating the wallet credits it',
   ),
   'deposit.reverted': transaction(
-    'A reorganisation removed its block; where it was credited, that was taken back',
+    'A reorganisation removed its block; if the deposit was credited, the credit was reversed',
   ),
   'address.created': {
-    says: 'A deposit address was handed out',
+    says: 'A deposit address was created',
     object: 'address',
     scope: 'sub-account',
     data: addressShape,
@@ -165,7 +165,7 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
     data: frozen,
   },
   'address.unfrozen': {
-    says: 'It was taken off the list; what it held goes on',
+    says: 'It was removed from the frozen list; transactions that were on hold because of it continue',
     object: 'address',
     scope: 'sub-account',
     data: frozen.extend({ unfrozen_at: z.string() }),
@@ -177,7 +177,7 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
     data: walletShape,
   },
   'wallet.updated': {
-    says: 'The operator set a wallet at rest or to work again',
+    says: 'The operator deactivated or reactivated a wallet',
     object: 'wallet',
     scope: 'sub-account',
     data: z.object({
@@ -187,20 +187,22 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
       updated_at: z.string(),
     }),
   },
-  'gas_tank.low': tank('A gas tank holds less than its threshold'),
-  'gas_tank.empty': tank('A gas tank holds nothing'),
-  'prepaid_fee.low': prepaid('A fifth, or a twentieth, of the last top-up is left'),
-  'prepaid_fee.empty': prepaid('What is left covers no fee: new transfers are refused'),
+  'gas_tank.low': tank('A gas tank’s balance is below its threshold'),
+  'gas_tank.empty': tank('A gas tank is empty'),
+  'prepaid_fee.low': prepaid('The balance fell to a fifth, or a twentieth, of the last top-up'),
+  'prepaid_fee.empty': prepaid(
+    'The balance does not cover any platform fee: new transfers are rejected',
+  ),
   'prepaid_fee.tier_changed': {
-    says: 'The volume of the last 30 days gives the workspace another tier',
+    says: 'The volume of the last 30 days moved the workspace to another tier',
     object: 'prepaid fee account',
     scope: 'workspace',
     data: z.object({ tier: z.string(), previous_tier: z.string(), volume_30d: z.number() }),
   },
   'staking.staked': staking('TRX was staked'),
-  'staking.unstaked': staking('TRX was unstaked, and cools down'),
+  'staking.unstaked': staking('TRX was unstaked; its cooldown has started'),
   'staking.releasable': staking(
-    'Unstaked TRX has cooled down and can be released',
+    'The cooldown of unstaked TRX has ended; it can be released',
     z.object({
       id: z.string(),
       asset: z.string(),
@@ -210,9 +212,9 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
       release_at: z.string(),
     }),
   ),
-  'staking.released': staking('Unstaked TRX is back in the wallet'),
+  'staking.released': staking('Unstaked TRX was returned to the wallet'),
   'auto_forwarding.created': {
-    says: 'A forwarding rule was made',
+    says: 'A forwarding rule was created',
     object: 'rule',
     scope: 'sub-account',
     data: ruleShape,
@@ -224,7 +226,7 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
     data: ruleShape,
   },
   'aml.screening_overdue': {
-    says: 'A transaction has waited six hours for its screening; it stays held',
+    says: 'A transaction has waited six hours for its screening; it stays on hold',
     object: 'transaction',
     scope: 'sub-account',
     data: z.object({
@@ -234,45 +236,43 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
       reason: z.string(),
     }),
   },
-  'invoice.created': invoice('An invoice was made'),
+  'invoice.created': invoice('An invoice was created'),
   'invoice.updated': invoice(
-    'Something of an invoice changed that is no change of its status, such as a payment in part',
+    'A part of the invoice other than its status changed, for example by a partial payment',
   ),
-  'invoice.processing': invoice('It is paid in full, and not yet confirmed'),
-  'invoice.paid': invoice('It is paid, and confirmed'),
+  'invoice.processing': invoice('It is paid in full, and not confirmed yet'),
+  'invoice.paid': invoice('It is paid and confirmed'),
   'invoice.expired': invoice(
-    'Its time is over, and it is not paid; one that was paid while nobody looked goes on from here',
+    'It expired unpaid; if a payment was made while the platform was not running, the invoice continues from this status',
   ),
-  'invoice.invalid': invoice('It is not to be paid any more: cancelled, or marked so'),
-  'exchange_account.created': account('An account at an exchange was linked'),
+  'invoice.invalid': invoice('It can no longer be paid: cancelled, or marked as invalid'),
+  'exchange_account.created': account('An exchange account was linked'),
   'exchange_account.updated': account(
-    'It was changed, its key may do something else than before, or the exchange takes its key again',
+    'It was changed, the permissions of its key changed, or the exchange accepts its key again',
   ),
   'exchange_account.failing': account(
-    'The exchange refused its key; what waits for it goes on waiting',
+    'The exchange rejected the key; operations that depend on it keep waiting',
   ),
   'exchange_account.difference': account(
-    'The exchange goes on saying another total than the books; or no longer does',
+    'The total at the exchange persistently differs from the ledger, or no longer differs',
   ),
   'exchange_account.deleted': account('It was unlinked, and its secrets are erased'),
-  'order.created': order('An order was asked for'),
+  'order.created': order('An order was requested'),
   'order.updated': order(
-    'It has come to another step, was filled in part, or has ended; `unknown` where its answer was lost',
+    'It reached another step, was partially filled, or has ended; `unknown` if the response was lost',
   ),
-  'exchange_transfer.created': exchangeTransfer(
-    'Coins are to go to an exchange, or to come from one',
-  ),
+  'exchange_transfer.created': exchangeTransfer('A transfer to or from an exchange was requested'),
   'exchange_transfer.updated': exchangeTransfer(
-    'It has come to another step, or has ended; `unknown` where an answer was lost',
+    'It reached another step, or has ended; `unknown` if the response was lost',
   ),
   'webhook.test': {
-    says: 'Somebody asked for a test of a webhook; sent to that one only',
+    says: 'A test of a webhook was requested; sent to that webhook only',
     object: 'webhook',
     scope: 'sub-account',
     data: z.object({ id: z.string(), url: z.string() }),
   },
   'webhook.disabled': {
-    says: 'The platform stopped sending to a webhook: too many tries in a row failed, or it answered 410',
+    says: 'The platform disabled the webhook: too many consecutive attempts failed, or the receiver responded with 410',
     object: 'webhook',
     scope: 'sub-account',
     data: z.object({
@@ -295,14 +295,15 @@ export const eventShape = (
 ) =>
   z.object({
     type,
-    timestamp: z.string().meta({ description: 'When it happened, ISO 8601' }),
+    timestamp: z.string().meta({ description: 'Time of the event, ISO 8601' }),
     data,
-    id: z
-      .string()
-      .meta({ description: 'The same in `webhook-id`, on every try, and the cursor of the log' }),
-    object: z.string().meta({ description: 'What it is about' }),
+    id: z.string().meta({
+      description:
+        'Identifies the event: the same in `webhook-id` and on every attempt. Also the cursor of the event log',
+    }),
+    object: z.string().meta({ description: 'The object that the event concerns' }),
     version: z.int().meta({
       description:
-        'Of the object: 1, 2, 3 …, without gaps in what the platform tells; a lower one is older news',
+        'Version of the object: 1, 2, 3 …, without gaps in the events; a lower version is older',
     }),
   })

@@ -31,7 +31,7 @@ const withdrawalBody = z.strictObject({
   amount: positive,
   address: text(256)
     .optional()
-    .meta({ description: 'One of the wallet’s own addresses; its first where it is absent' }),
+    .meta({ description: 'One of the wallet’s own addresses; by default its first' }),
   address_tag: text(200).optional(),
   sequence_id: text(200).optional().meta({
     description: 'Idempotency key, unique within the sub-account’s withdrawals from exchanges',
@@ -47,7 +47,7 @@ export const createExchangeWithdrawal = endpoint({
   id: 'createExchangeWithdrawal',
   tag: 'Exchange transfers',
   description:
-    'Asks the exchange to pay coins to an own address. Give a `sequence_id`: the same request answers the same transfer.',
+    'Requests a withdrawal from the exchange to an address of your wallet. Send a `sequence_id`: a repeated request returns the same transfer.',
   errors: [
     'NOT_FOUND',
     'UNSUPPORTED_ASSET',
@@ -65,7 +65,7 @@ export const createExchangeWithdrawal = endpoint({
   ],
   method: 'POST',
   path: '/dac/v1/exchange-withdrawals',
-  summary: 'Withdraw from an exchange to an own wallet',
+  summary: 'Withdraw from an exchange to your own wallet',
   access: 'write',
   body: withdrawalBody,
   response: exchangeTransferShape,

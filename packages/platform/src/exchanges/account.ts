@@ -54,8 +54,8 @@ export interface AccountRow {
 /** One for each permission of a key. */
 const WARNINGS_MAX = 3
 
-const told = z.boolean().nullable().meta({ description: 'null: the exchange does not tell' })
-const coins = z.number().meta({ description: 'Decimal, exact' })
+const told = z.boolean().nullable().meta({ description: 'null: the exchange does not report it' })
+const coins = z.number().meta({ description: 'Exact decimal' })
 
 export const accountShape = z
   .object({
@@ -64,7 +64,7 @@ export const accountShape = z
     label: z.string(),
     status: z
       .enum(['active', 'failing'])
-      .meta({ description: 'failing: the exchange refused the key when it was last asked' }),
+      .meta({ description: 'failing: the exchange rejected the key at the last request' }),
     reason: z.string().nullable(),
     key_hint: z.string().meta({ description: 'Last characters of the key' }),
     permissions: z.object({ trade: told, withdraw: told, ip_restricted: told }),
@@ -74,7 +74,9 @@ export const accountShape = z
     difference: z
       .array(z.object({ asset: z.string(), ledger: coins, venue: coins, difference: coins }))
       .max(LIST_MAX)
-      .meta({ description: 'Where the exchange goes on saying another total than the books' }),
+      .meta({
+        description: 'Persistent difference between the total at the exchange and the ledger',
+      }),
     created_at: z.string(),
     updated_at: z.string(),
   })

@@ -23,7 +23,7 @@ import { hashOfKey, type Credentials } from './venues.ts'
 export const changeAccount = endpoint({
   id: 'changeExchangeAccount',
   tag: 'Exchange accounts',
-  description: 'Label, key, and whether coins may be withdrawn to own wallets.',
+  description: 'Changes the label, the key, or whether coins may be withdrawn to your wallets.',
   errors: [
     'NOT_FOUND',
     'EXCHANGE_ACCOUNT_EXISTS',
@@ -46,7 +46,7 @@ export const changeAccount = endpoint({
     allow_withdrawal: fields.allow_withdrawal.optional(),
     accept_difference: z.literal(true, 'must be true').optional().meta({
       description:
-        'Books the difference that is shown: what was traded, paid in or paid out there by hand',
+        'Books the reported difference: trades, deposits or withdrawals that were made at the exchange by hand',
     }),
   }),
   response: accountShape,

@@ -45,7 +45,7 @@ export const fields = {
   passphrase: credential(200),
   allow_withdrawal: z
     .boolean()
-    .meta({ description: 'A key that may withdraw is refused unless this is true' }),
+    .meta({ description: 'A key with withdrawal permission is rejected unless this is true' }),
 }
 
 /** Links an account at an exchange, once the exchange has answered to its key. */
@@ -53,7 +53,7 @@ export const createAccount = endpoint({
   id: 'createExchangeAccount',
   tag: 'Exchange accounts',
   description:
-    'Links an account by an API key of the exchange. The key is tried first; its secret is sealed and never shown again.',
+    'Links an account by an API key of the exchange. The key is verified with the exchange first; its secret is stored encrypted and never returned.',
   errors: [
     'EXCHANGE_ACCOUNT_EXISTS',
     'EXCHANGE_KEY_REFUSED',

@@ -11,7 +11,8 @@ import { bookClosing } from './books.ts'
 export const deleteAccount = endpoint({
   id: 'deleteExchangeAccount',
   tag: 'Exchange accounts',
-  description: 'Forgets the key. Refused while orders or transfers of the account are under way.',
+  description:
+    'Unlinks the account and erases its key. Fails while orders or transfers of the account are in progress.',
   errors: ['NOT_FOUND', 'EXCHANGE_ACCOUNT_BUSY'],
   method: 'DELETE',
   path: '/dac/v1/exchange-accounts/{id}',

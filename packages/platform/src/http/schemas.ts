@@ -91,8 +91,8 @@ export const LIMIT_MAX = 500
 
 /** Query of a paged list. */
 export const pageQuery = {
-  page: integer(1, PAGE_MAX, 'Page number; 1 where it is absent').default(1),
-  limit: integer(1, LIMIT_MAX, 'Records on a page; 50 where it is absent').default(50),
+  page: integer(1, PAGE_MAX, 'Page number; by default 1').default(1),
+  limit: integer(1, LIMIT_MAX, 'Records per page; by default 50').default(50),
 }
 
 /** A page of a list, as it is answered. */

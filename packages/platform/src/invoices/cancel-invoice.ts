@@ -11,7 +11,7 @@ export const cancelInvoice = endpoint({
   id: 'cancelInvoice',
   tag: 'Invoices',
   description:
-    'Ends an invoice that is pending. What is paid all the same is credited, and shown as late.',
+    'Cancels a pending invoice. A payment that arrives later is credited to the wallet and reported as late.',
   errors: ['FORBIDDEN', 'NOT_FOUND', 'INVOICE_FINAL'],
   method: 'POST',
   path: '/dac/v1/invoices/{id}/cancel',

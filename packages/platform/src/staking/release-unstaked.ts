@@ -13,7 +13,7 @@ import { feeOf, stepsOf } from './steps.ts'
 export const releaseUnstaked = endpoint({
   id: 'releaseUnstaked',
   tag: 'Staking',
-  description: 'Brings back the TRX whose cooldown is over.',
+  description: 'Returns the TRX whose cooldown is over to the wallet’s spendable balance.',
   errors: [
     'UNSUPPORTED_ASSET',
     'WALLET_MISSING',

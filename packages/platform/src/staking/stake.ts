@@ -18,8 +18,7 @@ export const stake = endpoint({
   id: 'stake',
   tag: 'Staking',
   description:
-    'Locks TRX of the wallet for energy or bandwidth, for its own address or for another one. Give a `sequence_id`, as ' +
-    'with transfers.',
+    'Stakes TRX of the wallet for energy or bandwidth of its own address or of another address. Send a `sequence_id`, as for transfers.',
   errors: [
     'UNSUPPORTED_ASSET',
     'WALLET_MISSING',

@@ -23,7 +23,8 @@ const UNDER_WAY = `select count(*)::text count from transactions t
 export const unstake = endpoint({
   id: 'unstake',
   tag: 'Staking',
-  description: 'Frees the resource at once; the TRX cools down for about 14 days.',
+  description:
+    'Unstakes TRX. The resource ends immediately; the TRX can be released after a cooldown of about 14 days.',
   errors: [
     'UNSUPPORTED_ASSET',
     'WALLET_MISSING',

@@ -11,7 +11,8 @@ import { findOrder, orderShape, presentOrder, tellOrder, type OrderRow } from '.
 export const cancelOrder = endpoint({
   id: 'cancelOrder',
   tag: 'Trading',
-  description: 'Asks the exchange to take back what is not filled. Asked twice it is asked once.',
+  description:
+    'Requests that the exchange cancel the unfilled part of the order. Repeating the request has no further effect.',
   errors: [
     'NOT_FOUND',
     'ORDER_FINAL',

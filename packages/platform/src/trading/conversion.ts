@@ -54,17 +54,18 @@ export type NewConversion = Omit<ConversionRow, 'order_id' | 'payload_hash' | 'r
 
 export const conversionBody = {
   from_asset: assetName.meta({
-    description: 'A coin at the exchange (BTC, USD), or an asset of ours, whose coin it is',
+    description:
+      'A coin of the exchange (BTC, USD), or an asset of this platform, which stands for its coin',
     examples: ['BTC'],
   }),
   to_asset: assetName.meta({ examples: ['USDT'] }),
-  amount: decimal.meta(positiveSchema('Of from_asset, exact')),
+  amount: decimal.meta(positiveSchema('Exact amount of from_asset')),
   accounts: z
     .array(text(100))
     .min(1, 'must not be empty')
     .max(ACCOUNTS_MAX, `must have at most ${ACCOUNTS_MAX} entries`)
     .optional()
-    .meta({ description: 'Ids of exchange accounts; all of the sub-account’s where it is absent' }),
+    .meta({ description: 'Ids of exchange accounts; by default all accounts of the sub-account' }),
 }
 export interface Wanted {
   from_asset: string
@@ -79,9 +80,9 @@ export const conversionShape = z
     status: z.enum(['quoted', 'expired', 'ordered']),
     from_asset: z.string(),
     to_asset: z.string(),
-    amount: units.meta({ description: 'Of from_asset, as it was asked for' }),
+    amount: units.meta({ description: 'Amount of from_asset in the request' }),
     receive: units.meta({
-      description: 'Of to_asset, after the exchange’s fee, as the book stood',
+      description: 'Amount of to_asset after the exchange’s fee, from the order book at that time',
     }),
     price: units.nullable(),
     exchange_account: z.string(),
@@ -89,7 +90,7 @@ export const conversionShape = z
     market: z.string(),
     side: z.enum(['buy', 'sell']),
     order_amount: units,
-    limit_price: units.meta({ description: 'No part of it is done at a worse price' }),
+    limit_price: units.meta({ description: 'No part is executed at a worse price' }),
     expires_at: z.string(),
     others: z
       .array(
@@ -101,7 +102,7 @@ export const conversionShape = z
         }),
       )
       .max(ACCOUNTS_MAX)
-      .meta({ description: 'What the other accounts would give, or why they cannot' }),
+      .meta({ description: 'What the other accounts would return, or why they cannot convert' }),
     order: orderShape.nullable(),
     created_at: z.string(),
   })

@@ -18,8 +18,7 @@ export const createOrder = endpoint({
   id: 'createOrder',
   tag: 'Trading',
   description:
-    'A limit or market order at a linked account. It is held against the market’s grid and the prepaid account, sent ' +
-    'once, and followed until its end is known. Give a `sequence_id`: the same request answers the same order.',
+    'Creates a limit or market order at a linked account. The order is checked against the market’s step sizes and the prepaid fee account, sent once, and tracked until its outcome is known. Send a `sequence_id`: a repeated request returns the same order.',
   errors: [
     'NOT_FOUND',
     'PREPAID_FEE_EXHAUSTED',

@@ -22,8 +22,7 @@ export const cancelTransaction = endpoint({
   id: 'cancelTransaction',
   tag: 'Transactions',
   description:
-    'Takes a transfer back: for nothing before it is signed, afterwards by a competing payment to its own address where ' +
-    'the chain has such a thing. Asked twice it is asked once.',
+    'Cancels a transfer. Before it is signed, the cancellation costs nothing; afterwards, a competing payment to the wallet’s own address replaces it, on chains that support replacement. Repeating the request has no further effect.',
   errors: [
     'FORBIDDEN',
     'NOT_FOUND',

@@ -40,9 +40,7 @@ export const createTransaction = endpoint({
   id: 'createTransaction',
   tag: 'Transactions',
   description:
-    'Pays from the wallet to an address, or to a linked exchange account. The answer comes as soon as amount and fees are ' +
-    'reserved; screening, signing by two of three nodes and broadcast follow, and events tell of them. Give a ' +
-    '`sequence_id`: the same request, sent again after a lost answer, answers the same transfer and pays once.',
+    'Pays from the wallet to an address or to a linked exchange account. The response is sent when the amount and the fees are reserved; screening, signing by two of three signer nodes and broadcast follow, and are reported by events. Send a `sequence_id`: if the request is repeated after a lost response, the same transfer is returned and the payment is made once.',
   errors: [
     'UNSUPPORTED_ASSET',
     'WALLET_MISSING',

@@ -20,7 +20,7 @@ export const speedUp = endpoint({
   id: 'speedUpTransaction',
   tag: 'Transactions',
   description:
-    'Puts a transaction with a higher fee in place of one that waits on the chain. The amount and the destination stay.',
+    'Replaces a transaction that is waiting on the chain by one with a higher fee. The amount and the destination stay the same.',
   errors: [
     'FORBIDDEN',
     'NOT_FOUND',
@@ -33,7 +33,7 @@ export const speedUp = endpoint({
   example: { fee_level: 'high' },
   method: 'POST',
   path: '/dac/v1/transaction/{id}/speed-up',
-  summary: 'Pay a higher network fee for a waiting transfer',
+  summary: 'Increase the network fee of a pending transfer',
   access: 'write',
   params: z.strictObject({ id: pathId }),
   body: speedUpBody,

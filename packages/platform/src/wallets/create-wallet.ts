@@ -19,8 +19,7 @@ const definition = (id: string, path: string) =>
     id,
     tag: 'Wallets',
     description:
-      'Makes the one wallet of an asset in the sub-account, with its omnibus address. What came in for it before is credited ' +
-      'now. At most one for each asset.',
+      'Creates the wallet of an asset in the sub-account, with its omnibus address. Deposits that arrived for it earlier are credited now. A sub-account can have one wallet for each asset.',
     errors: [
       'UNSUPPORTED_ASSET',
       'ASSET_CLOSED',

@@ -21,7 +21,8 @@ import {
 export const createWebhook = endpoint({
   id: 'createWebhook',
   tag: 'Webhooks',
-  description: 'Where events are posted to. The secret is shown in this answer and never again.',
+  description:
+    'Creates an endpoint to which events are posted. The secret is returned only in this response.',
   errors: ['WEBHOOK_LIMIT'],
   method: 'POST',
   path: '/dac/v1/webhooks',

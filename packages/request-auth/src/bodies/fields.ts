@@ -34,7 +34,7 @@ export const positiveSchema = (description: string) => ({
 })
 
 const NOT_DECIMAL = 'must be a decimal number'
-const NATIVE = 'Decimal in the asset’s native unit, exact; a number or a text'
+const NATIVE = 'Exact decimal in the asset’s native unit; a number or a string'
 
 /**
  * A decimal read from the raw JSON text (a double cannot hold 18 decimals); a decimal string is
@@ -93,7 +93,7 @@ export const text = (max: number) =>
 
 export const assetName = text(64).meta({
   ...textSchema(64),
-  description: 'An `asset_name` of the assets list; case-sensitive',
+  description: 'An `asset_name` from `GET /assets`; case-sensitive',
   examples: ['BTC', 'USDT_ETH'],
 })
 
@@ -119,7 +119,7 @@ export const tag = z
   .meta({
     type: 'string',
     ...textSchema(200),
-    description: 'Destination tag or memo of networks that have one',
+    description: 'Destination tag or memo, for networks that have one',
   })
 
 export const feeLevel = z.enum(['low', 'medium', 'high'], 'must be low, medium or high')
