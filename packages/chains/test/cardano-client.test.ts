@@ -124,11 +124,11 @@ test('answers that are not to be believed', async () => {
   await unavailable(of({}), /fewer transactions/)
   await unavailable(
     of({ [`/blocks/${hash}/txs/cbor`]: [{ tx_hash: 'ff'.repeat(32), cbor }] }),
-    /not that transaction/,
+    /belong to another transaction/,
   )
   await unavailable(
     of({ [`/blocks/${hash}/txs/cbor`]: [{ tx_hash: txid, cbor: `${cbor.slice(0, -2)}` }] }),
-    /not that transaction/,
+    /belong to another transaction/,
   )
   await unavailable(
     of({ [`/blocks/${hash}/txs/cbor`]: [{ tx_hash: txid, cbor: 'zz' }] }),

@@ -357,7 +357,7 @@ test('a block that contradicts the request, or lacks a field that is needed, is 
     [blockOf(''), /without tx/],
     [blockOf(transaction, '"height":8,"previousblockhash":"bb"'), /another height/],
     [blockOf(transaction, '"height":9,"previousblockhash":"bb","nTx":2'), /1 of 2 tx/],
-    [blockOf(transaction, '"height":9'), /without previousblockhash/],
+    [blockOf(transaction, '"height":9'), /no previousblockhash/],
     [blockOf(`${transaction},${transaction}`), /twice/],
     [blockOf('{"txid":"t","vin":[{}]}'), /t without vin or vout/],
     [blockOf('{"vin":[{}],"vout":[]}'), /without txid/],

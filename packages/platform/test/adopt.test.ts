@@ -264,7 +264,7 @@ test('an endpoint that is ahead of the scan shows a deposit as a surplus: it is 
   const row = await stage.read(String(id))
   assert.deepEqual(
     [row.status, row.failure_reason],
-    ['failed', 'the chain does not hold what was adopted; see "custody audit"'],
+    ['failed', 'the chain does not contain the adopted amount; see "custody audit"'],
   )
   assert.equal((await stage.available()) - before, ahead)
   await stage.check()
@@ -391,7 +391,7 @@ test('coins that moved between own addresses are no surplus: not while a sweep i
       for (const each of [stage.source, address])
         await refused(
           adopt({ address: each, amount }, busy),
-          /no more than|have a deficit|[\d.]+ more/,
+          /only be adopted completely|also has a deficit|[\d.]+ more/,
         )
     }
     // Its fee leaves dust, whose sweep waits for more.
@@ -441,7 +441,7 @@ test('where deposits are screened it is held for its unknown sender until the op
   await mine(FINAL_BLOCKS)
   for (let turns = 0; turns < 50 && (await stage.read(String(id))).state !== 'FROZEN'; turns++)
     await stage.turn()
-  assert.match((await stage.read(String(id))).failure_reason ?? '', /no known address/)
+  assert.match((await stage.read(String(id))).failure_reason ?? '', /no known sender address/)
   assert.equal(await stage.available(), before)
   await releaseDeposit(stage.services, { transaction: id })
   await stage.run()

@@ -155,7 +155,7 @@ test('what is too large is told with its limit', async () => {
   )
   assert.equal(
     await message(`GET / HTTP/1.1\r\n${host}x: ${'y'.repeat(20_000)}\r\n\r\n`),
-    'the path and headers have more than 16 KiB together',
+    'the path and headers together exceed 16 KiB',
   )
 })
 

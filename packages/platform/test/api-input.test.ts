@@ -74,7 +74,7 @@ test('a query parameter that is not known is 400 on every endpoint alike, and on
     assert.equal(status, 400, `${method} ${path}: ${text}`)
     // The signer nodes check a written path as it was spelt, so that any query is refused there.
     if (access === 'write')
-      assert.match(problem.message, /^path: must be spelt .* without a query string/, path)
+      assert.match(problem.message, /^path: must be .* exactly, without a query string/, path)
     // A body is looked at first.
     else if (!body)
       assert.deepEqual(
@@ -86,7 +86,7 @@ test('a query parameter that is not known is 400 on every endpoint alike, and on
       const twice = await ask(method, `${concrete(path)}?${name}=1&${name}=1`)
       assert.deepEqual(
         [twice.status, twice.body.message],
-        [400, `${name}: is given twice; give it once`],
+        [400, `${name}: appears twice; send it once`],
         path,
       )
     }
@@ -244,7 +244,7 @@ test('a body that is not UTF-8, in another charset, or under a GET has its own a
   const broken = await send('POST', '/dac/v1/create-wallet', bytes)
   assert.deepEqual(
     [broken.status, broken.body.code, broken.body.message],
-    [400, 'INVALID_JSON', 'body: is not UTF-8 text, which JSON has to be'],
+    [400, 'INVALID_JSON', 'body: must be UTF-8 text'],
   )
   const utf16 = await send(
     'POST',
@@ -254,7 +254,7 @@ test('a body that is not UTF-8, in another charset, or under a GET has its own a
   )
   assert.deepEqual(
     [utf16.status, utf16.body.message],
-    [415, 'Content-Type: its charset must be utf-8, as JSON is'],
+    [415, 'Content-Type: its charset must be utf-8'],
   )
   const marked = await ask('POST', '/dac/v1/create-wallet', '\uFEFF{"asset":"ETH"}')
   assert.deepEqual(

@@ -332,7 +332,7 @@ test('an API key in upper case is refused with what to write: it has one spellin
       'x-api-key': header,
     })
     assert.deepEqual([status, body.field], [401, 'x-api-key'])
-    assert.match(body.message, /letters in lower case, the same as the claim sub/)
+    assert.match(body.message, /a UUID in lower case, the same as the claim sub/)
   }
 })
 

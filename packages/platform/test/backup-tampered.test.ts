@@ -179,9 +179,9 @@ const setting =
     writeFileSync(join(from, 'database', file), `${lines}\n`)
 const settings = (file: string, lines: string): Pick<Attack, 'change' | 'unlisted' | 'listed'> => ({
   change: setting(file, lines),
-  unlisted: new RegExp(`database/${file.replace('.', '\\.')} is not of the backup`),
+  unlisted: new RegExp(`database/${file.replace('.', '\\.')} does not belong to the backup`),
   listed: new RegExp(
-    `database/${file.replace('.', '\\.')} is a setting of the database, which this platform writes itself`,
+    `database/${file.replace('.', '\\.')} is a database setting, which this platform writes itself`,
   ),
 })
 const commands: Record<string, string> = {
@@ -212,7 +212,7 @@ const ATTACKS: Attack[] = [
   ...['standby.signal', 'recovery.signal', 'recovery.conf'].map((name) => ({
     name,
     change: setting(name, ''),
-    unlisted: new RegExp(`database/${name} is not of the backup`),
+    unlisted: new RegExp(`database/${name} does not belong to the backup`),
     listed: new RegExp(`database/${name} would change how the database recovers`),
   })),
   {
@@ -275,8 +275,8 @@ const ATTACKS: Attack[] = [
   {
     name: 'a hard link in place of a file',
     change: (from) => linkSync(join(from, firstTable(from)), join(outside, `hard-${copies}`)),
-    unlisted: /database\/base\/\d+\/\d+ is a hard link: it has another name/,
-    listed: /database\/base\/\d+\/\d+ is a hard link: it has another name/,
+    unlisted: /database\/base\/\d+\/\d+ is a hard link: it has a second name/,
+    listed: /database\/base\/\d+\/\d+ is a hard link: it has a second name/,
   },
   {
     name: 'a FIFO in place of a file',
@@ -490,7 +490,7 @@ test(
         until: null,
         archive: null,
       }),
-      /--recovery-secret, --recovery-key or --manifest-sha256 is needed/,
+      /--recovery-secret, --recovery-key or --manifest-sha256 is required/,
     )
     assert.equal(existsSync(to), false)
     await restore(from, to, { manifestSha256: hashOf(from), signatureKey: null })
@@ -647,6 +647,6 @@ test('the command line says what it proved, by its exit code too', { timeout: 12
   )
   const bare = cli('restore', '--in', whole, '--without-secrets')
   assert.deepEqual([bare.status, existsSync(place('cli'))], [1, false])
-  assert.match(bare.text, /--recovery-secret, --recovery-key or --manifest-sha256 is needed/)
+  assert.match(bare.text, /--recovery-secret, --recovery-key or --manifest-sha256 is required/)
   assert.equal(signatureKeyOf(keys.signing.trim()), signatureKey)
 })

@@ -209,7 +209,7 @@ test('refused while the same request waits, by a key or a quote: that is refused
     const gate = atAGate(stage.services.exchanges, 'markets')
     const waits = ask()
     await gate.reached
-    const poor = refused('PREPAID_FEE_EXHAUSTED', /less than the platform fee/)
+    const poor = refused('PREPAID_FEE_EXHAUSTED', /below the platform fee/)
     await assert.rejects(ask(), poor)
     await stage.database.query('select prepaid_adjust($1, $2, $3, 0)', [
       caller.workspaceId,
@@ -256,7 +256,7 @@ test('what cannot be converted says why, of each account; another tenant sees no
     [
       { from_asset: 'BTC', to_asset: 'USD', amount: '0.00000001' },
       'CONVERSION_UNAVAILABLE',
-      /too little/,
+      /too small/,
     ],
     [
       { from_asset: 'BTC', to_asset: 'USD', amount: '1', accounts: ['x'] },
@@ -286,11 +286,11 @@ test('what cannot be converted says why, of each account; another tenant sees no
   const stranger = await stage.tenant('two')
   await assert.rejects(
     stage.ask(readConversion, { params: { id }, caller: stranger }),
-    refused('NOT_FOUND', /no conversion/),
+    refused('NOT_FOUND', /conversion .* does not exist/),
   )
   await assert.rejects(
     stage.ask(createConversion, { body: { quote: id }, caller: stranger }),
-    refused('NOT_FOUND', /no conversion/),
+    refused('NOT_FOUND', /conversion .* does not exist/),
   )
   await assert.rejects(
     stage.ask(quoteConversion, {

@@ -90,7 +90,7 @@ for (const family of Object.keys(FAMILIES) as FamilyName[]) {
       [['FROZEN', 'FROZEN'], '0'],
     )
     const [one, two] = await world.deposits()
-    assert.match(one?.failure_reason ?? '', /no known address/)
+    assert.match(one?.failure_reason ?? '', /no known sender address/)
     const released = await releaseDeposit(world.services, { transaction: one?.id })
     assert.deepEqual(
       await releaseDeposit(world.services, { transaction: one?.id }),

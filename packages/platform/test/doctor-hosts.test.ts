@@ -131,7 +131,7 @@ test('the database: a running platform says version, migrations and size, and wh
   ])
   assert.match(
     levels(databaseFindings({ ...database, migrations: [] }, false))[0] ?? '',
-    /^ok: .*empty: the first start makes its tables$/,
+    /^ok: .*empty: the first start creates its tables$/,
   )
 })
 

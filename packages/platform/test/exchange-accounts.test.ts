@@ -76,12 +76,12 @@ test('a key that the exchange refuses, that may withdraw, or that nobody can try
   stage.kraken.permissions = ['query-funds', 'withdraw-funds']
   await assert.rejects(
     stage.link({ api_key: 'b' }),
-    refused('INVALID_REQUEST', /^allow_withdrawal: the key may withdraw; make one that may not/),
+    refused('INVALID_REQUEST', /^allow_withdrawal: the key has withdrawal permission; create a key without it/),
   )
   const allowed = await stage.link({ api_key: 'b', allow_withdrawal: true })
   assert.match(
     String(allowed['warnings']),
-    /the key may withdraw: whoever steals it.*the key may not trade/,
+    /the key has withdrawal permission: if it is stolen.*the key may not trade/,
   )
   for (const [body, message] of [
     [{ api_secret: 'not base64!' }, /^api_secret: must be base64, as kraken shows it$/],
@@ -157,7 +157,7 @@ test('tested: what the key may do now; refused: failing, told once, and active a
   stage.kraken.permissions.push('withdraw-funds')
   assert.match(
     String((await ask()).warnings),
-    /the key may withdraw now, which was not allowed here/,
+    /the key now has withdrawal permission, which was not allowed here/,
   )
   stage.kraken.error = 'EAPI:Invalid key'
   for (const _ of [1, 2])
@@ -284,7 +284,7 @@ test('unlinked: not while orders are under way; then its secrets are gone, and n
   await stage.cancel(id)
   await stage.pass(3)
   await remove()
-  await assert.rejects(stage.account(), refused('NOT_FOUND', /there is no exchange account/))
+  await assert.rejects(stage.account(), refused('NOT_FOUND', /exchange account .* does not exist/))
   assert.equal((await stage.read(id)).status, 'cancelled', 'its orders stay to be read')
   assert.deepEqual(await stage.books(), { 'prepaid USD': '1000' })
   assert.deepEqual(await stage.database.query('select sealed_credentials from exchange_accounts'), [

@@ -380,7 +380,7 @@ test('one that the exchange never took: failed once that is proved, else unknown
   )
   assert.ok(
     stage.logged.some(
-      ({ level, message }) => level === 'error' && message.startsWith('nobody knows'),
+      ({ level, message }) => level === 'error' && message.startsWith('it is unknown'),
     ),
   )
   assert.equal(stage.venue.asked, 2)
@@ -426,7 +426,7 @@ test('what the exchange refuses, limits, cancels or leaves lying', async () => {
   const [payout] = stage.venue.payouts
   await assert.rejects(
     stage.ask(deleteAccount, {}, { id: stage.account }),
-    refused('EXCHANGE_ACCOUNT_BUSY', /on their way/),
+    refused('EXCHANGE_ACCOUNT_BUSY', /a transfer of the account is in progress/),
   )
   await stage.work(3700)
   assert.deepEqual(
@@ -494,7 +494,7 @@ test('what may not be withdrawn, and where to: refused by the field, and nothing
   const { caller } = stage
   stage.caller = { ...caller, subAccountId: randomUUID() }
   await assert.rejects(stage.withdraw(), refused('NOT_FOUND', /^exchange_account: /))
-  await assert.rejects(stage.show(first.id), refused('NOT_FOUND', /no exchange transfer/))
+  await assert.rejects(stage.show(first.id), refused('NOT_FOUND', /exchange transfer .* does not exist/))
   stage.caller = caller
   assert.equal((await stage.database.query('select 1 from exchange_transfers')).length, 1)
 })
@@ -597,7 +597,7 @@ test('the address is what the exchange says now and the caller has signed; anoth
   stage.venue.address = { ...stage.venue.address, address: 'not an address' }
   await assert.rejects(stage.carry(), refused('EXCHANGE_UNAVAILABLE', /no address of BTC/))
   stage.venue.isDown = true
-  await assert.rejects(stage.carry(), refused('EXCHANGE_UNAVAILABLE', /cannot be asked/))
+  await assert.rejects(stage.carry(), refused('EXCHANGE_UNAVAILABLE', /cannot be queried/))
   assert.equal((await stage.database.query('select 1 from exchange_transfers')).length, 3)
 })
 

@@ -337,7 +337,7 @@ for (const family of FAMILIES) {
     assert.deepEqual(await stage.build(prepared), {
       kind: 'wait',
       code: 'COINS',
-      reason: 'waits for change of an earlier transfer',
+      reason: 'waits for the change of an earlier transfer',
       inMs: 2000,
     })
     await database
@@ -364,7 +364,7 @@ for (const family of FAMILIES) {
     assert.deepEqual(await stage.build(await stage.prepare(row)), {
       kind: 'wait',
       code: 'COINS',
-      reason: 'waits for change of an earlier transfer',
+      reason: 'waits for the change of an earlier transfer',
       inMs: 2000,
     })
     await database
@@ -495,7 +495,7 @@ test('utxo: a replacement spends all coins of what waits, and what is held never
   const refused = await replace({ kind: 'SPEED_UP', feeRate: '2.999', level: null })
   assert.deepEqual(refused, {
     kind: 'fail',
-    reason: 'its fee_rate is no longer high enough to take the place of what waits',
+    reason: 'its fee_rate is no longer high enough to replace the waiting transaction',
   })
   const never = await replace({ kind: 'AUTO', feeRate: null, level: null })
   assert.deepEqual(never, {
@@ -536,7 +536,7 @@ test('utxo: a replacement spends all coins of what waits, and what is held never
   )
   assert.deepEqual(await stage.build(prepared), {
     kind: 'fail',
-    reason: `transfer ${next.id} spends its change already`,
+    reason: `transfer ${next.id} already spends its change`,
   })
 })
 

@@ -249,11 +249,11 @@ test('while one process adopts what the nodes recorded, those of other hosts hol
   }
   const here = { ...world.services, environment } as Services
   await whileAdopting(here, async () => {
-    assert.match((await compareRecords(elsewhere)) ?? '', /is being adopted by another process/)
+    assert.match((await compareRecords(elsewhere)) ?? '', /another process is adopting/)
     assert.throws(() => elsewhere.hold.assertNone(), { code: 'UNAVAILABLE' })
     await assert.rejects(
       whileAdopting(elsewhere, async () => assert.fail('both adopt')),
-      /at another host already/,
+      /another host is already adopting/,
     )
   })
   assert.equal(await isAdoptedSomewhere(here), false)

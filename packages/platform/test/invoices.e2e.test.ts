@@ -174,7 +174,7 @@ test('a coin: a page hears of the payment in its block and of its settlement, an
   )
   assert.deepEqual(
     [early.status, early.body.message.slice(0, 31)],
-    [400, 'inv_id: the invoice is open, an'],
+    [400, 'inv_id: the invoice is open and'],
     early.text,
   )
   const page = heard(invoice.inv_id, ({ inv_status }) => inv_status === 'Paid')

@@ -199,7 +199,7 @@ test('XRP: tag 0 is a tag, none is none, and an X-address carries its own', asyn
   assert.equal(
     (await send('XRP', '1', own['XRP'] as string, { address_tag: '7' })).body.field,
     'destination_address',
-    'an account cannot pay itself',
+    'an account must not pay itself',
   )
 })
 
@@ -274,7 +274,7 @@ test('XLM: accounts are created or paid, with every memo, and M-addresses as the
       )
     ).body.field,
     'destination_address',
-    'an account cannot pay itself',
+    'an account must not pay itself',
   )
   const server = new stellarRpc.Server(`${devnet}/xlm`, { allowHttp: true })
   const cases: [string, string | undefined, unknown][] = [
@@ -481,7 +481,7 @@ test('ten side by side, their answers lost, the platform killed in between: each
   )
 })
 
-test('the books agree with the chains', async () => {
+test('the ledger agrees with the chains', async () => {
   const audit = await platform.operator('audit')
   assert.equal(audit['ok'], true, JSON.stringify(audit['differences']))
 })

@@ -163,7 +163,7 @@ test('ETH: a block that does not stand on the one before is asked for again afte
     )
     await assert.rejects(
       stage.scan(),
-      /does not stand on the block at \d+ that the same endpoint shows/,
+      /is not the block at \d+ that the same endpoint returns/,
     )
     changes.clear()
     await stage.scan()

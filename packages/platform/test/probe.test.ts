@@ -263,7 +263,7 @@ const CASES: Case[] = [
     code: 'ETH',
     change: withResult('eth_getBlockByNumber', (block) => ({ ...block, logsBloom: undefined })),
     expected: { logs_bloom: 'limited' },
-    says: /answers without logsBloom/,
+    says: /returns no logsBloom/,
     exit: 0,
   },
   {
@@ -290,7 +290,7 @@ const CASES: Case[] = [
       (receipt) => receipt && { ...receipt, effectiveGasPrice: null },
     ),
     expected: { effective_gas_price: 'limited' },
-    says: /without effectiveGasPrice/,
+    says: /no effectiveGasPrice/,
     exit: 0,
   },
   {
@@ -390,7 +390,7 @@ const CASES: Case[] = [
     code: 'ETH',
     change: () => on('eth_getTransactionCount', () => Response.json({}, { status: 402 })),
     expected: { nonce: 'missing' },
-    says: /wants to be paid first \(HTTP 402\)/,
+    says: /requires payment \(HTTP 402\)/,
     exit: 1,
   },
   {
@@ -627,7 +627,7 @@ const CASES: Case[] = [
           : undefined,
     expected: { scan: 'missing', transaction_bytes: 'missing' },
     gone: ['transaction', 'transaction_outputs', 'transaction_body', 'mempool'],
-    says: /answers without cbor.*tx_cbor/,
+    says: /returns no cbor.*tx_cbor/,
     exit: 1,
   },
 ]
@@ -699,7 +699,7 @@ test('a question that is rate limited once is repeated, and the rate limit is na
     checks.filter(({ state }) => state !== 'ok').map(({ code, state }) => `${code} ${state}`),
     ['rate_limit limited'],
   )
-  assert.match(text, /2 of \d+ questions were refused by a rate limit \(HTTP 429\)/)
+  assert.match(text, /2 of \d+ requests were rejected by a rate limit \(HTTP 429\)/)
   assert.equal(exitCode, 0)
 })
 
@@ -810,24 +810,24 @@ test('an endpoint that does not answer as one is named by what it does', async (
   })
   assert.match(
     await refusal('ETH', closed.url),
-    /^127\.0\.0\.1:\d+: nothing listens there: check the port/,
+    /^127\.0\.0\.1:\d+: no process listens there: check the port/,
   )
   const answers: [Parameters<typeof serving>[0], RegExp][] = [
     [
       { status: 200, body: '<!DOCTYPE html><title>Welcome</title>' },
-      /^127\.0\.0\.1:\d+: the endpoint answers a web page \(HTTP 200\)/,
+      /^127\.0\.0\.1:\d+: the endpoint returns a web page \(HTTP 200\)/,
     ],
     [
       { status: 401, body: `{"message":"bad key ${KEY}"}` },
-      /the endpoint refuses the credentials \(HTTP 401\); check --username/,
+      /the endpoint rejects the credentials \(HTTP 401\); check --username/,
     ],
-    [{ status: 402, body: '{}' }, /wants to be paid first \(HTTP 402\)/],
+    [{ status: 402, body: '{}' }, /requires payment \(HTTP 402\)/],
     [{ status: 429, body: '{}' }, /limits requests \(HTTP 429\): wait/],
     [
       { status: 302, body: '', headers: { location: 'http://127.0.0.1:1/' } },
-      /the endpoint redirects elsewhere: use the URL that it leads to$/,
+      /the endpoint redirects: use the target URL$/,
     ],
-    [{ status: 502, body: 'bad gateway' }, /answer is not JSON \(HTTP 502\)$/],
+    [{ status: 502, body: 'bad gateway' }, /response is not JSON \(HTTP 502\)$/],
     [
       { status: 200, body: `{"error":{"code":-32601,"message":"${KEY} may not call this"}}` },
       /refuses the first question of Ethereum \(… may not call this\)/,

@@ -171,7 +171,7 @@ test('what a reorganisation took back is not credited, and what it takes back af
     height === gone.height ? structuredClone(gone) : honest(height)
   const stopped = await run(services, 'ETH', { from: String(gone.height), to: String(gone.height) })
   assert.equal(stopped['done'], false)
-  assert.match(String(stopped['reason']), /shows another block at \d+ than the scan has read/)
+  assert.match(String(stopped['reason']), /returns another block at \d+ than the scan has read/)
   world.chain.block = honest
 
   const late = pay(world, alice, '0xlate', 9n, 'ETH')

@@ -206,7 +206,7 @@ test(
     writeFileSync(join(home, 'short'), 'x'.repeat(31))
     for (const [name, said] of [
       ['short', /--new-key: .*short: /],
-      ['absent', /--new-key: there is no file/],
+      ['absent', /--new-key: the file/],
     ] as const) {
       const refused = await change(oldKey, '--new-key', join(home, name))
       assert.deepEqual([refused.status, said.test(refused.stderr)], [1, true], refused.stderr)
@@ -238,7 +238,7 @@ test(
     await checkSecretsKey(database, secretsOf(newKey), newKey.toString('base64'))
     await assert.rejects(
       checkSecretsKey(database, secretsOf(oldKey), oldKey.toString('base64')),
-      /is not the key under which this database's secrets are sealed/,
+      /is not the key that encrypts the secrets of this database/,
     )
     // Statements are as before: rows are only ever added.
     await assert.rejects(database.query(`update reserve_snapshots set statement = 'x'`))

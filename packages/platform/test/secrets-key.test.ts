@@ -66,7 +66,7 @@ test('the secrets key is put under a provider: what it sealed opens, the bytes i
     custody(['wrap', '--kek', 'file'], {
       CUSTODY_SECRETS_KEY: Buffer.alloc(32, 7).toString('base64'),
     }).stderr,
-    /holds the key itself/,
+    /contains the key itself/,
   )
 })
 

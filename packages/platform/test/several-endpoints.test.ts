@@ -370,7 +370,7 @@ test('credited deposits are not taken back by one endpoint that first calls thei
   await stage.control({ command: 'mine', blocks: 1 })
   await assert.rejects(
     stage.scan(),
-    /ETH: an endpoint is left aside: it shows another block at \d+ than the one that was final/,
+    /ETH: an endpoint is not used: it returns another block at \d+ than the final one/,
   )
   assert.equal(await stage.available(), held)
   await mine(1)
@@ -465,7 +465,7 @@ test('an endpoint that does not show the blocks of its own head for a minute is 
   clock.advance(61_000)
   await assert.rejects(
     stage.scan(),
-    /ETH: the endpoint tells of a head at \d+ and does not show \d+/,
+    /ETH: the endpoint reports a head at \d+ and does not return block \d+/,
   )
   await stage.scan()
   await settle()

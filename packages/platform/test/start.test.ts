@@ -220,7 +220,7 @@ test('readiness tells when nothing can be signed, and metrics do', async () => {
   const dead = await readiness(at(null, up, { ready: false, mode: 'local' }))
   assert.deepEqual(
     [dead.ready, dead.signing, dead.checks['signer_3']],
-    [true, false, 'waits for its restoration'],
+    [true, false, 'waits to be restored'],
   )
   assert.match(dead.checks['signing'] ?? '', /^dead: 1 of 3 signer nodes can sign, 2 are needed/)
   observe(at(null, up, null))
@@ -292,9 +292,9 @@ test('a start that cannot be says in one line which setting is wrong', () => {
   const cases: [Record<string, string>, RegExp][] = [
     [
       { CUSTODY_HOME: join(file, 'below') },
-      /^custody: CUSTODY_HOME=.*a part of its path is a file/,
+      /^custody: CUSTODY_HOME=.*a part of the path is a file/,
     ],
-    [{ CUSTODY_HOME: join(folder, 'dangling') }, /^custody: CUSTODY_HOME=.*a link to nothing/],
+    [{ CUSTODY_HOME: join(folder, 'dangling') }, /^custody: CUSTODY_HOME=.*a link to a missing target/],
     [
       { CUSTODY_LOG_LEVEL: 'loud' },
       /^custody: CUSTODY_LOG_LEVEL=loud: must be one of trace, debug, info/,

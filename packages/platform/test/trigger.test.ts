@@ -195,7 +195,7 @@ test('attack: outside local nothing is sent, as a receiver would book it', async
   for (const event of ['deposit.confirmed', 'invoice.paid', 'webhook.test'])
     await assert.rejects(
       triggerEvent(services, { event }),
-      /CUSTODY_NETWORK=local only.*webhooks\/\{id\}\/test/,
+      /only with CUSTODY_NETWORK=local.*webhooks\/\{id\}\/test/,
     )
   assert.equal(got.length, 0)
 })
@@ -228,7 +228,7 @@ test('mistakes are named, with what to do, and nothing is sent', async () => {
   await refused(
     'order.created',
     { webhooks: hook.id, workspace: 'alice' },
-    new RegExp(`there is no webhook ${hook.id} in the workspace alice`),
+    new RegExp(`webhook ${hook.id} does not exist in the workspace alice`),
   )
   await refused(
     'order.created',

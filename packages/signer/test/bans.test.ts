@@ -139,7 +139,7 @@ test('a full disk does not lift a ban: it is in force at once, and written down 
   assert.deepEqual(
     [
       store.state.bans.length,
-      alerts.filter((each) => /could not be written down/.test(each)).length,
+      alerts.filter((each) => /could not be stored/.test(each)).length,
     ],
     [0, 2],
   )

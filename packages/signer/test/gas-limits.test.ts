@@ -59,7 +59,7 @@ test('attack: an absurd gas limit is refused for every purpose, and what a first
       { ...fuelled, gas: ABSURD.toString(), max_fee_per_gas: '1' },
       eth(tank, { value: 1n, to }),
     ),
-    `FUEL_TOO_LARGE: The gas ${ABSURD} to be fuelled is above ${MOST}, the most of one transfer`,
+    `FUEL_TOO_LARGE: The fuelled gas ${ABSURD} is above ${MOST}, the maximum for one transfer`,
   )
   assert.equal(await bench.told(fuelled, eth(tank, { value: 1n, to, gas: 265_980n })), null)
   assert.equal(

@@ -139,7 +139,7 @@ test('of one peer no more is in memory than a large order and a third of it', as
   const room = new Room()
   const order = callBytesMax('/peer/sign/open')
   const release = room.take(1, order)
-  assert.throws(() => room.take(1, order), /bytes of calls at a time/)
+  assert.throws(() => room.take(1, order), /bytes of calls at the same time/)
   assert.doesNotThrow(() => room.take(3, order))
   release()
   release()

@@ -157,7 +157,7 @@ test('rule 3: how old a request may be, in the words of the refusal; a minute be
   }
   assert.equal(
     aged(0, { notBefore: 1_000_000_001 }),
-    'The request was issued before this node was restored, or its clock repaired',
+    'The request was issued before this node was restored, or before its clock was repaired',
   )
   assert.equal(
     aged(7 * DAY_S + 1, { seen: new Map([[State.requestKey('k', 'n'), { timely: true }]]) }),
@@ -165,7 +165,7 @@ test('rule 3: how old a request may be, in the words of the refusal; a minute be
   )
   assert.equal(
     aged(DAY_S + 1),
-    'The request was issued more than 24 hours ago, and nobody saw it while it was live',
+    'The request was issued more than 24 hours ago, and no node received it while it was live',
   )
 })
 
@@ -202,15 +202,12 @@ test('a run: payments or fuels of one account, number after number, and nothing 
     [runs(...many(RUN_MAX)), runs(...many(RUN_MAX + 1))],
     [null, bad('At most 16 transactions are signed together')],
   )
-  const numbers = bad('Only transactions with numbers are signed together')
+  const numbers = bad('Only transactions with nonces can be signed together')
   assert.deepEqual(
     [runs(), runs(verdictAt(null), verdictAt(null, { step: 'other' }))],
     [numbers, numbers],
   )
-  const plain = bad(
-    'Only payments, as their callers first asked for them, and fuel for them are signed together',
-    { at: 1 },
-  )
+  const plain = bad('Only original payments and fuel for them can be signed together', { at: 1 })
   const fuel = { order: { purpose: { kind: 'fuel' } } }
   const charge = { budget: 'b', amount: 1n, limit: 1n }
   for (const more of [
@@ -229,14 +226,17 @@ test('a run: payments or fuels of one account, number after number, and nothing 
   ])
     assert.deepEqual(after(more), plain, JSON.stringify(Object.keys(more)))
   assert.equal(after({ ...fuel, charges: [charge, charge] }), null)
-  const one = bad('What is signed together is of one account, with one number after the other', {
-    at: 1,
-  })
+  const one = bad(
+    'Transactions that are signed together must belong to one account and have consecutive nonces',
+    {
+      at: 1,
+    },
+  )
   assert.deepEqual(after({ decoded: { network: 'ETH', from: ['b'], nonce: 5n } }), one)
   assert.deepEqual(after({ key: { key_id: 'other' } }), one)
   for (const nonce of [3n, 4n, 6n])
     assert.deepEqual(runs(first, verdictAt(nonce, { step: 'other' })), one)
-  const twice = bad('One payment stands in a run twice')
+  const twice = bad('A run contains one payment twice')
   assert.deepEqual(after({ step: 's4' }), twice)
   assert.deepEqual(after({ beside: [{ step: 's4' }] }), twice)
   assert.deepEqual(

@@ -85,9 +85,9 @@ test('a request of another kind, of another workspace, or for another network', 
     stake: freeze,
   }
   const nothing = {
-    pay: 'The request asks for no payment',
-    forward: 'The request makes no rule',
-    stake: 'The request asks for no staking',
+    pay: 'The request does not request a payment',
+    forward: 'The request does not create a rule',
+    stake: 'The request does not request staking',
   }
   const right = { pay: paid, forward: rule, stake }
   for (const kind of ['pay', 'forward', 'stake'] as const) {

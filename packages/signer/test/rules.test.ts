@@ -276,7 +276,7 @@ test('rule 11: a fuel brings what its transactions can cost, and a fifth more', 
   assert.equal(one({ l1_fee: tenth.toString() }), 1200n + tenth)
   assert.equal(
     one({ l1_fee: (tenth + 1n).toString() }),
-    `FUEL_TOO_LARGE: BASE takes no more than ${tenth} beside gas and price, and l1_fee is ${tenth + 1n}`,
+    `FUEL_TOO_LARGE: BASE allows at most ${tenth} in addition to gas and price, and l1_fee is ${tenth + 1n}`,
   )
   assert.equal(
     one({ l1_fee: '1' }, ETH),

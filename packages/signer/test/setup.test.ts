@@ -78,7 +78,7 @@ test('mainnet: one node at a time, a passphrase, no shared home, no plain key fi
   const home = join(folder, 'mainnet')
   assert.match(
     run(['--home', home, '--ports', '1,2,3', '--mode', 'mainnet'], env).stderr,
-    /a node on a host of its own has one port/,
+    /a node on its own host has one port/,
   )
   assert.match(
     run(['--home', home, '--ports', '21001', '--mode', 'mainnet', '--node', '1']).stderr,
@@ -303,7 +303,7 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
   })
   assert.equal(new Set(printed).size, 1, 'all three print the same, to be compared')
   assert.equal(printed[0]?.split('\n').length, 4)
-  assert.match(node(1, ...good(1)).stderr, /is set up already/)
+  assert.match(node(1, ...good(1)).stderr, /is already set up/)
   const halves = [1, 2, 3].map((n) => at(`node-${n}.json`)).join(',')
   assert.equal(
     run(['--as', 'platform', '--mode', 'local', '--home', at('platform'), '--peers', halves])
@@ -340,7 +340,7 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
     const wrong = edited((config) => {
       config.peers[0].port = ports[2]
     })
-    assert.match(wrong, /signer node 2 .* shows another certificate than this configuration holds/)
+    assert.match(wrong, /signer node 2 .* presents another certificate than this configuration contains/)
     assert.match(
       edited((config) => {
         config.mode = 'mainnet'
@@ -358,7 +358,7 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
     )
     for (const name of ['tls.key', 'tls.crt'])
       writeFileSync(at('platform', name), readFileSync(at('stranger', name)))
-    assert.match(check('platform').stdout, /does not take the certificate of this host/)
+    assert.match(check('platform').stdout, /does not accept the certificate of this host/)
   } finally {
     delete process.env['CUSTODY_SIGNER_PASSPHRASE_FILE']
     for (const each of nodes) each.kill('SIGKILL')

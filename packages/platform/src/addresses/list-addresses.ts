@@ -32,13 +32,9 @@ export const listAddresses = endpoint({
   access: 'read',
   query: z.strictObject({
     asset: assetName,
-    after: z
-      .uuid('must be the `next` of an earlier answer')
-      .meta({ maxLength: 36 })
-      .optional()
-      .meta({
-        description: '`next` of an earlier response: returns the addresses that follow',
-      }),
+    after: z.uuid('must be `next` of an earlier response').meta({ maxLength: 36 }).optional().meta({
+      description: '`next` of an earlier response: returns the addresses that follow',
+    }),
     limit: integer(
       1,
       LIMIT_MAX,
@@ -61,7 +57,7 @@ export const listAddresses = endpoint({
     if (after !== undefined && !(await isKnown(after))) {
       throw new ApiError(
         'INVALID_REQUEST',
-        `after: must be the \`next\` of an earlier answer for ${asset}`,
+        `after: must be \`next\` of an earlier response for ${asset}`,
         { field: 'after' },
       )
     }

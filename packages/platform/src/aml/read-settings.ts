@@ -22,14 +22,14 @@ export const readAmlSettings = endpoint({
     if (!row)
       throw new ApiError(
         'NOT_FOUND',
-        'AML screening is not set up in this sub-account; save it with POST /dac/v1/aml',
+        'AML screening is not set up in this sub-account; set it up with POST /dac/v1/aml',
       )
     let token = ''
     try {
       token = openToken(services, caller.subAccountId, row)
     } catch (error) {
       // Settings can still be read, and saved anew, where the secrets key was lost.
-      services.log.error({ err: reasonOf(error) }, 'an AML token cannot be unsealed')
+      services.log.error({ err: reasonOf(error) }, 'an AML token cannot be decrypted')
     }
     return { body: presentAml(row, token) }
   },

@@ -51,12 +51,12 @@ export const saveAmlSettings = endpoint({
       services.log.warn({ provider, err: error.message }, 'an AML token could not be verified')
       throw new ApiError(
         'PROVIDER_UNAVAILABLE',
-        `provider: ${provider} cannot be asked whether it accepts the token; nothing was saved, try again`,
+        `provider: the token could not be verified with ${provider}; nothing was saved, try again`,
         { field: 'provider' },
       )
     }
     if (!accepted)
-      throw new ApiError('INVALID_REQUEST', `aml_token: is not accepted by ${provider}`, {
+      throw new ApiError('INVALID_REQUEST', `aml_token: was rejected by ${provider}`, {
         field: 'aml_token',
       })
     const row = await services.database.one<AmlRow>(

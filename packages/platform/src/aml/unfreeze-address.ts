@@ -40,7 +40,7 @@ export const unfreezeAddress = endpoint({
       if (!freeze) {
         throw new ApiError(
           'NOT_FROZEN',
-          `address: is not on the frozen list of this sub-account for ${asset.asset_name}`,
+          `address: is not on this sub-account’s frozen list for ${asset.asset_name}`,
           { field: 'address' },
         )
       }
@@ -56,7 +56,7 @@ export const unfreezeAddress = endpoint({
       if (freeze.source === 'OFAC' && services.aml.sanctions.has(network, freeze.address)) {
         throw new ApiError(
           'SANCTIONED',
-          'address: is on OFAC’s list of sanctioned addresses; it stays frozen as long as it is listed',
+          'address: is on OFAC’s list of sanctioned addresses; it stays frozen while it is listed',
           { field: 'address' },
         )
       }

@@ -43,7 +43,10 @@ export async function startPlatform(
       // Our own server is started again by us, also where it dies beneath a start.
       const isOurs = settings.role === 'all' && settings.databaseUrl === null
       if (!isOurs || !isConnectionError(error) || attempt === STARTS_MAX) throw error
-      log.warn({ err: reasonOf(error) }, 'the database ended during the start, which begins anew')
+      log.warn(
+        { err: reasonOf(error) },
+        'the database ended during the start; the start is repeated',
+      )
     }
   }
 }
@@ -66,7 +69,7 @@ async function start(
   else if (settings.databaseUrl !== null) makeHome(settings.home)
   else if (!existsSync(settings.home)) {
     throw new Error(
-      `CUSTODY_ROLE=${role}: there is no home ${settings.home}; start the platform on it first, or give DATABASE_URL`,
+      `CUSTODY_ROLE=${role}: the home ${settings.home} does not exist; start the platform on it first, or set DATABASE_URL`,
     )
   }
   checkHome(settings.home, settings.network)
@@ -119,7 +122,7 @@ async function start(
 function runningDatabase(runtimeFile: string, role: Role): string {
   if (!existsSync(runtimeFile)) {
     throw new Error(
-      `CUSTODY_ROLE=${role}: no platform with an embedded database was started on this home; start it first, or give DATABASE_URL`,
+      `CUSTODY_ROLE=${role}: no platform with an embedded database was started on this home; start it first, or set DATABASE_URL`,
     )
   }
   return (JSON.parse(readFileSync(runtimeFile, 'utf8')) as { database_url: string }).database_url

@@ -121,8 +121,8 @@ export function absences(duties: readonly Presence[]): Map<Duty, string> {
       .map(({ duty, unseenMs }) => [
         duty,
         unseenMs === null
-          ? `no ${duty} was ever seen`
-          : `no ${duty} has been seen for ${Math.round(unseenMs / 1000)} s`,
+          ? `no ${duty} has ever run`
+          : `no ${duty} has reported for ${Math.round(unseenMs / 1000)} s`,
       ]),
   )
 }

@@ -123,9 +123,13 @@ export async function findRule(
 ): Promise<RuleRow> {
   const id = given.toLowerCase()
   const missing = () =>
-    new ApiError('NOT_FOUND', `id: there is no rule ${given.slice(0, 100)} in this sub-account`, {
-      field: 'id',
-    })
+    new ApiError(
+      'NOT_FOUND',
+      `id: rule ${given.slice(0, 100)} does not exist in this sub-account`,
+      {
+        field: 'id',
+      },
+    )
   if (!UUID.test(id)) throw missing()
   const row = await services.database.one<RuleRow>(
     `select ${RULE_COLUMNS} from forward_rules r where r.workspace_id = $2 and r.id = $1`,

@@ -18,7 +18,7 @@ export const rateLimit = wholeNumber(
 export const label = z
   .string()
   .max(100)
-  .refine((text) => !/[\p{Cc}\p{Cs}]/u.test(text), 'must be of letters that can be seen')
+  .refine((text) => !/[\p{Cc}\p{Cs}]/u.test(text), 'must consist of visible characters')
 export const ipAllowList = z
   .array(
     z

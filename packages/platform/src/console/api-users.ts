@@ -108,7 +108,7 @@ export const requestApiUser = panelEndpoint({
     if (!body.own && !includesRole(member.role, 'admin')) {
       throw new ApiError(
         'ROLE_REQUIRED',
-        `own: the role admin is needed for a key that is not your own; yours is ${member.role}`,
+        `own: the role admin is required for a key that is not your own; your role is ${member.role}`,
       )
     }
     const pem = readPublicKey(body.public_key_pem)
@@ -136,11 +136,11 @@ export const requestApiUser = panelEndpoint({
         if (open && (open.all >= REQUESTS_MAX.workspace || open.own >= REQUESTS_MAX.person)) {
           const waiting =
             open.own >= REQUESTS_MAX.person
-              ? `${REQUESTS_MAX.person} requests of yours`
+              ? `${REQUESTS_MAX.person} of your requests`
               : `${REQUESTS_MAX.workspace} requests`
           throw new ApiError(
             'INVALID_REQUEST',
-            `${waiting} wait for an operator, which is the most: withdraw one`,
+            `${waiting} are waiting for an operator, which is the maximum: withdraw one`,
           )
         }
         await tx.query(
@@ -200,7 +200,7 @@ function readPublicKey(pem: string): string {
 }
 
 const keyParams = z.strictObject({ ...workspaceParams, api_key: z.string() })
-const missing = () => new ApiError('NOT_FOUND', 'there is no such API user in this workspace')
+const missing = () => new ApiError('NOT_FOUND', 'this workspace has no such API user')
 const OF_WORKSPACE = `api_key::text = $1 and sub_account_id in (select id from sub_accounts where workspace_id = $2)`
 
 /** Changes what the platform keeps of an API user; what the nodes keep is for ever. */

@@ -100,13 +100,13 @@ export const confirmPasskey = panelEndpoint({
     const { database } = services
     const step = await tryStep(database, 'passkey-sign-in', body.challenge_id)
     if (step?.data.session !== visitor.session.id)
-      throw new ApiError('SIGN_IN_FAILED', 'it was not finished in time: begin again')
+      throw new ApiError('SIGN_IN_FAILED', 'the confirmation was not finished in time: begin again')
     return confirmed(services, visitor, 'passkey', async (tx) => {
       const { personId } = await takePasskey(tx, body.response, step.data)
       if (personId !== visitor.session.personId)
-        throw new ApiError('SIGN_IN_FAILED', 'this passkey is somebody else’s')
+        throw new ApiError('SIGN_IN_FAILED', 'this passkey belongs to another person')
       if (!(await endStep(tx, body.challenge_id)))
-        throw new ApiError('SIGN_IN_FAILED', 'it was finished before')
+        throw new ApiError('SIGN_IN_FAILED', 'the confirmation was finished before')
     })
   },
 })

@@ -183,7 +183,7 @@ function chainsOf(
       lag_blocks: lag,
       tip_age_s: Math.max(0, Math.floor((now.getTime() - scan.updated_at.getTime()) / 1000)),
       ok: lag <= LAG_BLOCKS_MAX,
-      reason: lag <= LAG_BLOCKS_MAX ? null : `${lag} blocks are not read yet`,
+      reason: lag <= LAG_BLOCKS_MAX ? null : `${lag} blocks have not been read yet`,
     }
   })
 }
@@ -194,7 +194,7 @@ export const banMessages = (
   nodes.flatMap(({ node, bans }) =>
     bans.map(
       (banned) =>
-        `signer ${node} has banned signer ${banned}: the funds have to be moved to a new installation`,
+        `signer ${node} has banned signer ${banned}: move the funds to a new installation`,
     ),
   )
 
@@ -221,7 +221,8 @@ function alertsOf(
   if (services.hold.because !== null) say('critical', 'HELD', services.hold.because)
   if (services.hold.shortage !== null) say('critical', 'DISK_FULL', services.hold.shortage)
   const able = `${ready} of ${nodes.length} signer nodes can sign`
-  if (ready < NODES_NEEDED) say('critical', 'NOTHING_SIGNS', `${able}; ${NODES_NEEDED} are needed`)
+  if (ready < NODES_NEEDED)
+    say('critical', 'NOTHING_SIGNS', `${able}; ${NODES_NEEDED} are required`)
   else if (ready < nodes.length) say('warning', 'NODE_AWAY', able)
   for (const message of banMessages(nodes)) say('critical', 'NODE_BANNED', message)
   for (const { network, ok, reason } of chains)
@@ -239,7 +240,7 @@ function alertsOf(
     say(
       'warning',
       'QUEUE_OLD',
-      `the oldest of ${queue.waiting} transactions under way was begun ${minutes} minutes ago`,
+      `the oldest of ${queue.waiting} transactions in progress was started ${minutes} minutes ago`,
     )
   }
   if (webhooks && webhooks.disabled > 0)

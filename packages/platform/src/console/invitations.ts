@@ -64,7 +64,10 @@ export const createInvitation = panelEndpoint({
           [workspaceId, personId],
         )
         if (!now || !mayManage(now.role, body.role))
-          throw new ApiError('ROLE_REQUIRED', 'your role was changed meanwhile')
+          throw new ApiError(
+            'ROLE_REQUIRED',
+            'your role was changed while the request was processed',
+          )
         return invite(services, tx, {
           workspaceId,
           role: body.role,

@@ -80,7 +80,7 @@ export const joinTotp = panelEndpoint({
     if (!step)
       throw new ApiError(
         'SIGN_IN_FAILED',
-        'it was not finished in time, or tried too often: begin again',
+        'the set-up was not finished in time, or had too many attempts: begin again',
       )
     const joining = step.data
     const sealed = Buffer.from(joining.secret, 'base64')
@@ -90,12 +90,12 @@ export const joinTotp = panelEndpoint({
       environment.now(),
     )
     if (taken === null)
-      throw new ApiError('SIGN_IN_FAILED', 'code: is not the one that the app shows now', {
+      throw new ApiError('SIGN_IN_FAILED', 'code: is not the code that the app displays now', {
         field: 'code',
       })
     const { cookie, codes } = await database.transaction(async (tx) => {
       if (!(await endStep(tx, body.totp_token)))
-        throw new ApiError('SIGN_IN_FAILED', 'it was finished before: sign in')
+        throw new ApiError('SIGN_IN_FAILED', 'the invitation was accepted before: sign in')
       await makePerson(services, tx, joining)
       await tx.query('update people set password_hash = $2, totp_secret = $3 where id = $1', [
         joining.person,

@@ -50,7 +50,8 @@ export const setMyPassword = panelEndpoint({
         'update people set password_hash = $2 where id = $1 and password_hash is not distinct from $3 returning id',
         [personId, hash, stored?.password_hash ?? null],
       )
-      if (!changed) throw new ApiError('SIGN_IN_FAILED', 'the password was changed meanwhile')
+      if (!changed)
+        throw new ApiError('SIGN_IN_FAILED', 'the password was changed by another request')
       if (stored?.password_hash) await forgive(tx, trier)
       await people.sessions.end(tx, personId, { except: id })
     })

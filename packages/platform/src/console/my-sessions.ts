@@ -46,11 +46,10 @@ export const endMySession = panelEndpoint({
   params: z.strictObject({ id: z.string() }),
   response: z.object({ ended: z.literal(1) }),
   async handler({ services, visitor, params: { id } }) {
-    if (!UUID.safeParse(id).success)
-      throw new ApiError('NOT_FOUND', 'there is no such session of yours')
+    if (!UUID.safeParse(id).success) throw new ApiError('NOT_FOUND', 'you have no such session')
     await changeOwn(services, visitor, { action: 'session.ended', object: id }, async (tx) => {
       const ended = await services.people.sessions.end(tx, visitor.session.personId, { id })
-      if (ended.length === 0) throw new ApiError('NOT_FOUND', 'there is no such session of yours')
+      if (ended.length === 0) throw new ApiError('NOT_FOUND', 'you have no such session')
     })
     return { body: { ended: 1 } }
   },

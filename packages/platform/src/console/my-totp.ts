@@ -49,7 +49,7 @@ export const confirmMyTotp = panelEndpoint({
     if (begun?.personId !== personId)
       throw new ApiError(
         'SIGN_IN_FAILED',
-        'it was not finished in time, or tried too often: begin again',
+        'the set-up was not finished in time, or had too many attempts: begin again',
       )
     const sealed = Buffer.from(begun.data.secret, 'base64')
     const step = stepOfCode(
@@ -58,7 +58,7 @@ export const confirmMyTotp = panelEndpoint({
       environment.now(),
     )
     if (step === null)
-      throw new ApiError('SIGN_IN_FAILED', 'code: is not the one that the app shows now', {
+      throw new ApiError('SIGN_IN_FAILED', 'code: is not the code that the app displays now', {
         field: 'code',
       })
     const codes = await changeOwn(
@@ -67,7 +67,7 @@ export const confirmMyTotp = panelEndpoint({
       { action: 'authenticator.set' },
       async (tx) => {
         if (!(await endStep(tx, body.totp_token)))
-          throw new ApiError('SIGN_IN_FAILED', 'it was finished before')
+          throw new ApiError('SIGN_IN_FAILED', 'the confirmation was finished before')
         await lockPerson(tx, personId)
         // Steps are the clock's, so the new secret's go on from here.
         const earlier = await tx.one(

@@ -58,7 +58,7 @@ async function membership(
      where m.workspace_id = $1 and m.person_id::text = $2 for update of m`,
     [workspaceId, id],
   )
-  if (!row) throw new ApiError('NOT_FOUND', 'there is no such person in this workspace')
+  if (!row) throw new ApiError('NOT_FOUND', 'this workspace has no such person')
   return row
 }
 
@@ -69,7 +69,7 @@ async function assertOwnerLeft(tx: Queryable, workspaceId: string): Promise<void
     [workspaceId],
   )
   if (!owner)
-    throw new ApiError('LAST_OWNER', 'this is the last owner: make somebody else one first')
+    throw new ApiError('LAST_OWNER', 'this is the last owner: make another person an owner first')
 }
 
 /**

@@ -201,7 +201,7 @@ function nativeOf({ registry }: Services, code: string): Asset {
   const network = registry.network(code)
   const asset = network && registry.asset(network.native_asset)
   if (!asset)
-    throw new ApiError('INVALID_REQUEST', 'network: is not the code of a network, such as ETH', {
+    throw new ApiError('INVALID_REQUEST', 'network: must be the code of a network, such as ETH', {
       field: 'network',
     })
   return asset

@@ -39,37 +39,37 @@ export const readSettings = panelEndpoint({
       [
         'CUSTODY_NETWORK',
         settings.network,
-        settings.network === 'local' ? 'Local chains: nothing here is money' : 'The real networks',
+        settings.network === 'local' ? 'Local chains with test coins only' : 'The real networks',
       ],
       [
         'CUSTODY_PUBLIC_URL',
         settings.publicUrl ?? 'not set',
-        'Where people and payers reach this server',
+        'Public address at which people and payers reach this server',
       ],
       [
         'CUSTODY_RATE_LIMIT',
         String(settings.rateLimit),
-        'Requests of an API key in a minute, where it has no allowance of its own',
+        'Requests per minute of an API key that has no limit of its own',
       ],
       [
         'CUSTODY_RATE_SCOPE',
         settings.rateScope,
-        'Whether that is for a key, or for each endpoint of it',
+        'Whether the limit applies to a key, or to each endpoint of a key',
       ],
       [
         'CUSTODY_TRUST_PROXY',
         String(settings.trustProxy),
-        'Proxies in front: where a client’s address is taken from',
+        'Reverse proxies whose forwarded client address is trusted',
       ],
       [
         'CUSTODY_AUTH_LEGACY',
         settings.authLegacy ? '1' : '0',
-        'Whether older forms of a signed request are taken',
+        'Whether older forms of a signed request are accepted',
       ],
       [
         'CUSTODY_FEE_BUMP_AFTER_S',
         String(settings.feeBumpAfterMs / 1000),
-        'Seconds after which a waiting transfer is bumped; 0: never',
+        'Seconds after which the fee of a waiting transfer is increased; 0: never',
       ],
       [
         'CUSTODY_PREPAID_TIERS',

@@ -111,7 +111,7 @@ export async function credit(
   }
 }
 
-const BLOCK_GONE = 'the block that held it is no longer part of the chain'
+const BLOCK_GONE = 'the block that contained it is no longer part of the chain'
 
 /**
  * Takes a deposit back that its chain no longer holds. A credited one that was spent leaves the
@@ -149,7 +149,7 @@ export async function revert(
     await post(tx, 'deposit-reverted', depositReference(row), postings, { overdraw: true })
     services.log.warn(
       { transaction: row.id },
-      'a credited deposit was taken back by a reorganisation',
+      'a credited deposit was reversed by a reorganisation',
     )
   }
   const frozen = booked ? null : frozenAccount(row)

@@ -447,7 +447,7 @@ export interface Chain {
 
 /** @throws where a chain has no staking */
 export function stakesOf({ network, stakes }: Chain): Stakes {
-  if (!stakes) throw new Error(`nothing is staked on ${network.code}`)
+  if (!stakes) throw new Error(`${network.code} has no staking`)
   return stakes
 }
 

@@ -51,7 +51,7 @@ export class Hold {
   /** @throws ApiError `UNAVAILABLE` while nothing is written */
   assertNone(): void {
     if (this.#held !== null)
-      throw new ApiError('UNAVAILABLE', `nothing is changed now: ${this.#held.reason}`)
+      throw new ApiError('UNAVAILABLE', `changes are suspended: ${this.#held.reason}`)
   }
 
   /**
@@ -62,7 +62,7 @@ export class Hold {
     this.assertNone()
     const { shortage } = this
     if (shortage !== null)
-      throw new ApiError('UNAVAILABLE', `nothing new is taken now: ${shortage}`)
+      throw new ApiError('UNAVAILABLE', `no new requests are accepted now: ${shortage}`)
   }
 
   /**

@@ -14,7 +14,7 @@ export const RENEW_MS = 5000
 /** Another worker took the row, because this one was too slow: nothing may be written any more. */
 export class LeaseLost extends Error {
   constructor(id: string) {
-    super(`lease of ${id} was lost`)
+    super(`the lease of ${id} was lost`)
     this.name = 'LeaseLost'
   }
 }

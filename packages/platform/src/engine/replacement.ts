@@ -111,13 +111,13 @@ async function writeReplacement(tx: Queryable, o: Asked): Promise<boolean> {
 export async function requestReplacement(tx: Queryable, asked: Asked): Promise<void> {
   if (await writeReplacement(tx, asked)) return
   const message =
-    'id: another replacement of this transaction is under way; look at it again in a few seconds'
+    'id: another replacement of this transaction is in progress; try again in a few seconds'
   throw new ApiError('REPLACEMENT_PENDING', message, { field: 'id' })
 }
 
 /** Why nothing takes the place of a signed transaction, where a chain is not `replaceable`. */
 export const whyFinal = ({ name }: Network): string =>
-  `${name} has no way to replace a transaction that is signed`
+  `${name} does not support the replacement of a signed transaction`
 
 /** States in which nothing has been signed for a transfer yet. */
 export const UNSIGNED_STATES: ReadonlySet<string> = new Set([

@@ -9,7 +9,7 @@ import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
  */
 const REASONS = {
   NETWORK_FEES:
-    'The network fee is above the most that the gas tank pays. The transfer continues when it falls.',
+    'The network fee is above the maximum that the gas tank pays. The transfer continues when the fee falls.',
   GAS_TANK: 'The gas tank sends the network fee to the source address first.',
   COINS:
     'The coins of the wallet that are free now do not cover the transfer. It continues when change of an earlier transfer arrives.',

@@ -40,7 +40,7 @@ export const typeFilter = z
     const patterns: string[] = []
     const parts = given.split(',')
     if (parts.length > PATTERNS_MAX)
-      context.addIssue({ code: 'custom', message: `must name at most ${PATTERNS_MAX}` })
+      context.addIssue({ code: 'custom', message: `must contain at most ${PATTERNS_MAX} names` })
     for (const part of parts.slice(0, PATTERNS_MAX)) {
       const read = eventPattern.safeParse(part)
       if (read.success) patterns.push(read.data)
@@ -87,8 +87,7 @@ export async function positionOf(
   if (row) return row.position
   throw new ApiError(
     'CURSOR_EXPIRED',
-    `${field}: the log does not hold this event, and what came after it may be missing: events are kept for ${KEPT_DAYS} days. ` +
-      `Begin again without ${field}, and look at what you follow`,
+    `${field}: the log no longer contains this event, and later events may be missing: events are retained for ${KEPT_DAYS} days. Start again without ${field}, and read the objects that you track`,
     { field },
   )
 }

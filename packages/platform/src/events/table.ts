@@ -8,7 +8,7 @@ const END = '<!-- so far -->'
 const TOLD_TO = {
   'sub-account': 'its sub-account',
   workspace: 'all of the workspace',
-  owner: 'its sub-account; of a gas tank’s own: all',
+  owner: 'its sub-account; for transactions of a gas tank: all',
 }
 
 /** The table of events for the documentation. */

@@ -179,7 +179,7 @@ export async function findTransfer(
   if (row) return row
   throw new ApiError(
     'NOT_FOUND',
-    `id: there is no exchange transfer ${given.slice(0, 100)} in this sub-account`,
+    `id: exchange transfer ${given.slice(0, 100)} does not exist in this sub-account`,
     { field: 'id' },
   )
 }

@@ -91,16 +91,16 @@ const warningsOf = ({
   ...(withdraw === true
     ? [
         allow_withdrawal
-          ? 'the key may withdraw: whoever steals it from this platform could empty the account at the exchange'
-          : 'the key may withdraw now, which was not allowed here: take that permission from it',
+          ? 'the key has withdrawal permission: if it is stolen from this platform, the account at the exchange can be emptied'
+          : 'the key now has withdrawal permission, which was not allowed here: remove that permission',
       ]
     : []),
   ...(withdraw === null
-    ? ['the exchange does not tell whether the key may withdraw: look there']
+    ? ['the exchange does not report whether the key may withdraw: check it at the exchange']
     : []),
-  ...(trade === false ? ['the key may not trade: orders will be refused'] : []),
+  ...(trade === false ? ['the key may not trade: orders will be rejected'] : []),
   ...(ip_restricted === false
-    ? ['the key works from every address: restrict it to the addresses of this platform']
+    ? ['the key can be used from every address: restrict it to the addresses of this platform']
     : []),
 ]
 
@@ -159,7 +159,7 @@ export async function findAccount(
   if (row) return row
   throw new ApiError(
     'NOT_FOUND',
-    `${field}: there is no exchange account ${given.slice(0, 100)} in this sub-account`,
+    `${field}: exchange account ${given.slice(0, 100)} does not exist in this sub-account`,
     { field },
   )
 }
@@ -199,7 +199,7 @@ export function venueProblem(error: unknown, field: string): unknown {
     case 'refused':
       return new ApiError(
         'EXCHANGE_KEY_REFUSED',
-        `${field}: the exchange refuses the key (${error.message})`,
+        `${field}: the exchange rejected the key (${error.message})`,
         { field },
       )
     case 'missing':
@@ -209,7 +209,7 @@ export function venueProblem(error: unknown, field: string): unknown {
     case 'unavailable':
       return new ApiError(
         'EXCHANGE_UNAVAILABLE',
-        `${field}: the exchange cannot be asked (${error.message}); nothing was changed, try again`,
+        `${field}: the exchange cannot be queried (${error.message}); nothing was changed, try again`,
         { field },
       )
   }

@@ -61,7 +61,7 @@ export const changeAccount = endpoint({
     ) {
       throw new ApiError(
         'INVALID_REQUEST',
-        'allow_withdrawal: the key may withdraw; give a new one in the same request',
+        'allow_withdrawal: the key has withdrawal permission; send a new key in the same request',
         { field: 'allow_withdrawal' },
       )
     }
@@ -141,9 +141,13 @@ function newCredentials({
   if (apiKey === undefined && apiSecret === undefined && passphrase === undefined) return null
   const missing = apiKey === undefined ? 'api_key' : apiSecret === undefined ? 'api_secret' : null
   if (missing !== null)
-    throw new ApiError('INVALID_REQUEST', `${missing}: is required beside the rest of a new key`, {
-      field: missing,
-    })
+    throw new ApiError(
+      'INVALID_REQUEST',
+      `${missing}: is required together with the other fields of a new key`,
+      {
+        field: missing,
+      },
+    )
   return {
     apiKey: apiKey as string,
     apiSecret: apiSecret as string,

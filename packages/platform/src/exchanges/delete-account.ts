@@ -32,7 +32,7 @@ export const deleteAccount = endpoint({
       if (open) {
         throw new ApiError(
           'EXCHANGE_ACCOUNT_BUSY',
-          `id: ${open.count} of its orders are under way (such as ${open.id}); cancel them first`,
+          `id: ${open.count} of its orders are in progress (such as ${open.id}); cancel them first`,
           { field: 'id' },
         )
       }
@@ -43,7 +43,7 @@ export const deleteAccount = endpoint({
       if (moving) {
         throw new ApiError(
           'EXCHANGE_ACCOUNT_BUSY',
-          `id: coins are on their way (transfer ${moving.id}); wait for them`,
+          `id: a transfer of the account is in progress (${moving.id}); wait until it ends`,
           { field: 'id' },
         )
       }

@@ -53,7 +53,7 @@ export async function findMarket(
     .slice(0, 5)
     .map(({ symbol }) => symbol)
   const hint =
-    others.length > 0 ? `of ${base} it has ${others.join(', ')}` : 'GET /dac/v1/markets lists them'
+    others.length > 0 ? `of ${base} it has ${others.join(', ')}` : 'see GET /dac/v1/markets'
   throw new ApiError(
     'INVALID_REQUEST',
     `market: ${exchange} has no market ${given.slice(0, 60)}; ${hint}`,

@@ -4,7 +4,7 @@ import type { TransactionRow } from '../engine/transaction.ts'
 /** How often a transfer that would revert is looked at again before it fails. */
 const ATTEMPTS_MAX = 8
 const RETRY_MS = 3000
-const WOULD_REFUSE = 'the chain would refuse this transfer'
+const WOULD_REFUSE = 'the chain would reject this transfer'
 
 /**
  * Waits where the chain would refuse a transfer now, since the next blocks may change that; fails

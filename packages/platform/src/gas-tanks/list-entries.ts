@@ -64,9 +64,13 @@ export const listTankEntries = endpoint({
   async handler({ services, caller, params, query: { page, limit } }) {
     const found = services.networks.all().find(({ network }) => network.code === params.network)
     if (!found || !hasTank(found)) {
-      throw new ApiError('NOT_FOUND', `network: ${params.network.slice(0, 50)} has no gas tank`, {
-        field: 'network',
-      })
+      throw new ApiError(
+        'NOT_FOUND',
+        `network: there is no gas tank for ${params.network.slice(0, 50)}`,
+        {
+          field: 'network',
+        },
+      )
     }
     const native = services.registry.asset(found.network.native_asset) as Asset
     const from = `from ledger_entries e join ledger_postings p on p.workspace_id = e.workspace_id and p.entry_id = e.id

@@ -27,7 +27,7 @@ const INDEX = {
     ready: '/readyz',
   },
   authentication:
-    'Two headers: Authorization: Bearer <JWT>, x-api-key: <UUID>; /reference signs for you, docs/requests.md says how',
+    'Two headers: Authorization: Bearer <JWT>, x-api-key: <UUID>; /reference signs requests for you, docs/requests.md describes the signature',
   documentation: [
     'README.md',
     'docs/index.md',

@@ -31,7 +31,7 @@ export const pathId = z.string().meta({
 export const isPrintable = (value: string): boolean => /^[\x20-\x7e]*$/.test(value)
 /** Spaces of another kind are allowed around it, which the document does not say. */
 const PRINTABLE_TEXT = String.raw`^[\x20-\x7e]*$`
-export const PRINTABLE = 'must consist of printable ASCII characters, as the provider shows it'
+export const PRINTABLE = 'must consist of printable ASCII characters, as the provider displays it'
 
 /** A key or token that another service has issued, without the spaces around it. */
 export const credential = (max: number) =>

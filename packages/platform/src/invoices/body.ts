@@ -90,7 +90,7 @@ export const invoiceBody = z.strictObject({
   payer: optional(
     z.strictObject(
       { email: optional(text(320)), name: optional(text(200)) },
-      'must be an object of email and name',
+      'must be an object with email and name',
     ),
   ),
   webhook_url: optional(

@@ -26,7 +26,7 @@ export const cancelInvoice = endpoint({
       if (row.status !== 'Pending') {
         throw new ApiError(
           'INVOICE_FINAL',
-          `inv_id: the invoice is ${row.status}; only a pending one can be cancelled`,
+          `inv_id: the invoice is ${row.status}; only a pending invoice can be cancelled`,
           {
             field: 'inv_id',
           },

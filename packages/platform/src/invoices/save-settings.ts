@@ -64,7 +64,7 @@ export const saveInvoiceSettings = endpoint({
         .array(
           text(200).refine(
             isOrigin,
-            'must be an origin such as https://shop.example, without path',
+            'must be an origin such as https://shop.example, without a path',
           ),
         )
         .max(ORIGINS_MAX),
@@ -100,7 +100,7 @@ export const saveInvoiceSettings = endpoint({
     if (depths.some(({ from_usd }, at) => at > 0 && from_usd <= (depths[at - 1]?.from_usd ?? 0n))) {
       throw new ApiError(
         'INVALID_REQUEST',
-        'confirmations: from_usd must rise from one to the next',
+        'confirmations: from_usd must increase from one entry to the next',
         { field: 'confirmations' },
       )
     }

@@ -52,7 +52,7 @@ export async function post(
   // An account at an exchange that held nothing has nothing to book.
   if (workspace === undefined) return true
   if (postings.some((each) => each.workspace !== workspace))
-    throw new Error(`the entry ${kind} ${reference} is of two workspaces`)
+    throw new Error(`the entry ${kind} ${reference} has postings of two workspaces`)
   const rows = postings
     .filter((each) => each.amount !== 0n)
     .map(({ wallet, asset, kind: of, address, amount }) => ({

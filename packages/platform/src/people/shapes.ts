@@ -22,7 +22,7 @@ export const title = (max = 100) =>
     .min(1)
     .max(max)
     .transform((text) => text.trim().normalize('NFC'))
-    .refine((text) => text !== '' && plain(text), 'must be of letters that can be seen')
+    .refine((text) => text !== '' && plain(text), 'must consist of visible characters')
     .meta({ type: 'string', minLength: 1, maxLength: max })
 
 export const workspaceName = z

@@ -66,7 +66,7 @@ export const listPrices = endpoint({
           if (!named) return []
           throw new ApiError(
             'PRICE_UNAVAILABLE',
-            `assets: no source knows a price of ${asset.asset_name}`,
+            `assets: no source has a price of ${asset.asset_name}`,
             { field: 'assets' },
           )
         }

@@ -188,7 +188,7 @@ export async function readHistory(services: Services, whole: boolean): Promise<H
         node,
         reason:
           answer.reason instanceof z.ZodError
-            ? 'its answer has another shape'
+            ? 'its response has an unknown format'
             : answer.reason.message,
       })
       return
@@ -286,7 +286,8 @@ async function readNode(
     )
       return readNode(services, node, undefined)
     await take(services, told, page.entries)
-    if (page.hash === null) throw new NodeUnavailable(node, 'its record ends before what it told')
+    if (page.hash === null)
+      throw new NodeUnavailable(node, 'its record ends before the height that it reported')
     // What is being signed while this is read is looked at again the next time.
     if (told.built.size === 0)
       told.mark = { node, generation: page.generation, height: page.next - 1, hash: page.hash }

@@ -145,7 +145,7 @@ function tooMuch(
   if (staked === 0n && other) {
     return new ApiError(
       'RESOURCE_MISMATCH',
-      `resource: what is staked for this address is staked for ${other}, nothing for ${resource}`,
+      `resource: the stake for this address is for ${other}; nothing is staked for ${resource}`,
       { field: 'resource' },
     )
   }

@@ -31,7 +31,7 @@ export const cancelOrder = endpoint({
     const row = await services.database.transaction(async (tx) => {
       const before = await findOrder(tx, caller, params.id, true)
       if (before.state === 'ENDED')
-        throw new ApiError('ORDER_FINAL', `id: the order is ${before.status} already`, {
+        throw new ApiError('ORDER_FINAL', `id: the order is already ${before.status}`, {
           field: 'id',
         })
       if (before.cancel_requested_at !== null) return before

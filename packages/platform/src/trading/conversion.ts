@@ -172,11 +172,11 @@ async function offerOf(
   given: bigint,
 ): Promise<Offer | string> {
   const { exchange } = account
-  if (account.status === 'failing') return `${exchange} refuses its key`
+  if (account.status === 'failing') return `${exchange} rejects its key`
   try {
     const { orders, timesInForce } = await services.exchanges.traits(exchange)
     if (orders === 'none' || !timesInForce.includes('IOC'))
-      return `${exchange} takes no such orders from here`
+      return `${exchange} does not accept such orders from this platform`
     const place = marketOf(await services.exchanges.markets(exchange), from, to)
     if (!place) return `${exchange} has no market of ${from} and ${to}`
     const held = await services.database.one<{ available: string }>(
@@ -184,14 +184,14 @@ async function offerOf(
       [account.id, from],
     )
     if (BigInt(held?.available ?? '0') < given)
-      return `holds ${showUnits(BigInt(held?.available ?? '0'))} ${from}`
+      return `has ${showUnits(BigInt(held?.available ?? '0'))} ${from}`
     const book = await services.exchanges.orderBook(exchange, place.market.symbol, DEPTH)
     const conversion = convert(place.market, book, place.side, given)
     return typeof conversion === 'string'
       ? conversion
       : { account, market: place.market, conversion }
   } catch (error) {
-    return error instanceof Error ? error.message.slice(0, 200) : `${exchange} cannot be asked`
+    return error instanceof Error ? error.message.slice(0, 200) : `${exchange} cannot be queried`
   }
 }
 
@@ -206,7 +206,7 @@ export async function bestConversion(
   wanted: Wanted,
 ): Promise<NewConversion> {
   const [from, to] = [coinOf(services, wanted.from_asset), coinOf(services, wanted.to_asset)]
-  if (from === to) throw wrong('to_asset', `is ${to}, as from_asset is`)
+  if (from === to) throw wrong('to_asset', `must differ from from_asset; both are ${to}`)
   const given = readPositive(wanted.amount, 'amount')
   const all = await services.database.query<AccountRow>(
     `select * from exchange_accounts where sub_account_id = $1 and status <> 'deleted' order by created_at, id limit ${ACCOUNTS_MAX}`,
@@ -215,14 +215,14 @@ export async function bestConversion(
   const ids = wanted.accounts?.map((id) => id.toLowerCase())
   const unknown = ids?.find((id) => all.every((each) => each.id !== id))
   if (unknown !== undefined) {
-    const reason = `accounts: there is no exchange account ${unknown.slice(0, 100)} in this sub-account`
+    const reason = `accounts: exchange account ${unknown.slice(0, 100)} does not exist in this sub-account`
     throw new ApiError('NOT_FOUND', reason, { field: 'accounts' })
   }
   const accounts = all.filter(({ id }) => ids === undefined || ids.includes(id))
   if (accounts.length === 0)
     throw wrong(
       'accounts',
-      'no exchange account is linked; POST /dac/v1/exchange-accounts links one',
+      'no exchange account is linked; link one with POST /dac/v1/exchange-accounts',
     )
   const answers = await Promise.all(
     accounts.map(async (account) => ({
@@ -236,7 +236,7 @@ export async function bestConversion(
     const why = answers
       .map(({ account, offer }) => `${account.label} (${account.exchange}): ${String(offer)}`)
       .join('; ')
-    const reason = `amount: no account converts ${showUnits(given)} ${from} to ${to}: ${why}`
+    const reason = `amount: no account can convert ${showUnits(given)} ${from} to ${to}: ${why}`
     throw new ApiError('CONVERSION_UNAVAILABLE', reason, { field: 'amount' })
   }
   const { account, market, conversion } = best
@@ -325,7 +325,7 @@ export async function findConversion(
   if (!row)
     throw new ApiError(
       'NOT_FOUND',
-      `${field}: there is no conversion ${given.slice(0, 100)} in this sub-account`,
+      `${field}: conversion ${given.slice(0, 100)} does not exist in this sub-account`,
       { field },
     )
   const order =

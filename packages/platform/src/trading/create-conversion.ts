@@ -154,7 +154,7 @@ async function create(
       (field) => asked[field] === undefined,
     )
     if (missing)
-      throw new ApiError('INVALID_REQUEST', `${missing}: is required, or quote in place of all`, {
+      throw new ApiError('INVALID_REQUEST', `${missing}: is required, unless quote is sent`, {
         field: missing,
       })
     const row = await bestConversion(services, caller, {
@@ -177,10 +177,12 @@ async function create(
     (field) => asked[field] !== undefined,
   )
   if (extra)
-    throw new ApiError('INVALID_REQUEST', `${extra}: stands in the quote`, { field: extra })
+    throw new ApiError('INVALID_REQUEST', `${extra}: must be omitted, because the quote fixes it`, {
+      field: extra,
+    })
   const { row } = await findConversion(services.database, caller, quote, 'quote')
   const late = () =>
-    new ApiError('QUOTE_EXPIRED', 'quote: its time is over; nothing was ordered, ask for another', {
+    new ApiError('QUOTE_EXPIRED', 'quote: has expired; nothing was ordered, request a new quote', {
       field: 'quote',
     })
   if (row.expires_at.getTime() <= services.environment.now()) throw late()

@@ -95,7 +95,7 @@ export async function makeOrder(
   if (account.status === 'failing') {
     throw new ApiError(
       'EXCHANGE_KEY_REFUSED',
-      `exchange_account: ${exchange} refuses its key (${account.reason}); PATCH the account with one that works`,
+      `exchange_account: ${exchange} rejects its key (${account.reason}); PATCH the account with a valid key`,
       { field: 'exchange_account' },
     )
   }

@@ -195,7 +195,7 @@ export async function findOrder(
   if (row) return row
   throw new ApiError(
     'NOT_FOUND',
-    `id: there is no order ${given.slice(0, 100)} in this sub-account`,
+    `id: order ${given.slice(0, 100)} does not exist in this sub-account`,
     { field: 'id' },
   )
 }

@@ -50,7 +50,7 @@ export const cancelTransaction = endpoint({
       })
     if (row.state === 'CANCELLED') return shown()
     if (row.status !== 'pending')
-      throw new ApiError('TRANSACTION_FINAL', `id: the transfer is ${row.status} already`, {
+      throw new ApiError('TRANSACTION_FINAL', `id: the transfer is already ${row.status}`, {
         field: 'id',
       })
     if (row.state === 'VOIDING') return shown()
@@ -65,7 +65,7 @@ export const cancelTransaction = endpoint({
       if (!WAITING_STATES.has(row.state)) {
         throw new ApiError(
           'REPLACEMENT_PENDING',
-          'id: a speed-up of this transfer is under way; try again in a few seconds',
+          'id: a speed-up of this transfer is in progress; try again in a few seconds',
           { field: 'id' },
         )
       }

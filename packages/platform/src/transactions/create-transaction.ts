@@ -150,7 +150,7 @@ async function create(
   if (isOwnAccount(chain, destination, source)) {
     throw refusalError({
       field: 'destination_address',
-      reason: 'is the account that the transfer would leave from',
+      reason: 'is the account from which the transfer would be sent',
     })
   }
   const refusal = await refusalSoon(services, chain, {
@@ -236,20 +236,20 @@ async function create(
     if (code === RAISED.walletInactive) {
       throw new ApiError(
         'WALLET_INACTIVE',
-        `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`,
+        `asset: the ${asset.asset_name} wallet is inactive; no transfer can be sent from it`,
         { field: 'asset' },
       )
     }
     if (code === RAISED.refundTooEarly) {
       const reason =
-        'inv_id: the invoice is open, and what was paid counts; cancel it, or wait until it is paid or expired'
+        'inv_id: the invoice is open and its payments count; cancel it, or wait until it is paid or expired'
       throw new ApiError('INVALID_REQUEST', reason, { field: 'inv_id' })
     }
     if (code === RAISED.refundExceeds) {
       const left = `${formatAmount(BigInt(detail ?? '0'), asset.decimals)} ${asset.asset_name}`
       throw new ApiError(
         'INVALID_AMOUNT',
-        `amount: is more than the ${left} that the invoice was paid and has not given back`,
+        `amount: exceeds the ${left} that were paid for the invoice and have not been refunded`,
         {
           field: 'amount',
         },
@@ -314,7 +314,7 @@ async function insufficient(
   const fee = reserve > 0n ? ` plus a network fee of about ${show(reserve)}` : ''
   return new ApiError(
     'INSUFFICIENT_BALANCE',
-    `amount: ${show(amount)}${fee} is more than the wallet's spendable balance of ${show(balance < 0n ? 0n : balance)}${chain}`,
+    `amount: ${show(amount)}${fee} exceeds the wallet's spendable balance of ${show(balance < 0n ? 0n : balance)}${chain}`,
     { field: 'amount' },
   )
 }

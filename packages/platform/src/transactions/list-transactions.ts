@@ -63,7 +63,7 @@ async function idsByBeginning(
     [caller.subAccountId, caller.workspaceId, beginning, BEGUN_MAX + 1],
   )
   if (rows.length <= BEGUN_MAX) return rows.map(({ id }) => id)
-  const message = `memo_begins: more than ${BEGUN_MAX} transactions have a memo that begins so: give more of it`
+  const message = `memo_begins: more than ${BEGUN_MAX} transactions have a memo with this prefix; send a longer prefix`
   throw new ApiError('INVALID_REQUEST', message, { field: 'memo_begins' })
 }
 

@@ -102,7 +102,7 @@ async function plan(services: Services, caller: Caller, asset: Asset, network: N
 type Planned = Awaited<ReturnType<typeof plan>>
 
 const exists = (asset: Asset, id: string | undefined): ApiError =>
-  new ApiError('WALLET_EXISTS', `asset: a wallet for ${asset.asset_name} exists already (${id})`, {
+  new ApiError('WALLET_EXISTS', `asset: a wallet for ${asset.asset_name} already exists (${id})`, {
     field: 'asset',
     details: { wallet_id: id },
   })

@@ -84,7 +84,7 @@ export const listBalances = endpoint({
 
 async function present(services: Services, caller: Caller, row: Row) {
   const asset = services.registry.asset(row.asset)
-  if (!asset) throw new Error(`the registry has no asset ${row.asset}, of which there is a wallet`)
+  if (!asset) throw new Error(`the registry has no asset ${row.asset}, but a wallet of it exists`)
   const { spendable, pending, total } = balancesOf(row, await keptOf(services, caller, row), asset)
   return {
     wallet_id: row.id,

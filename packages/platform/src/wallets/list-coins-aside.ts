@@ -107,7 +107,7 @@ export const listCoinsAside = endpoint({
     after: z
       .string()
       .max(CURSOR_MAX)
-      .regex(CURSOR, 'must be the `next` of an earlier answer')
+      .regex(CURSOR, 'must be `next` of an earlier response')
       .optional()
       .meta({
         description: '`next` of an earlier response: returns the outputs that follow',
@@ -133,7 +133,7 @@ export const listCoinsAside = endpoint({
   async handler({ services, caller, query: { asset, network, after, limit } }) {
     assertKnownAsset(services, asset)
     if (network !== undefined && !services.registry.network(network)) {
-      throw new ApiError('INVALID_REQUEST', `network: ${network} is not known; see GET /assets`, {
+      throw new ApiError('INVALID_REQUEST', `network: ${network} is unknown; see GET /assets`, {
         field: 'network',
       })
     }

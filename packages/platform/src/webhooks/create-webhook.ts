@@ -69,7 +69,7 @@ export const createWebhook = endpoint({
       if (others.length >= WEBHOOKS_MAX) {
         throw new ApiError(
           'WEBHOOK_LIMIT',
-          `a sub-account has at most ${WEBHOOKS_MAX} webhooks; delete one that is not needed`,
+          `a sub-account can have at most ${WEBHOOKS_MAX} webhooks; delete one that is no longer used`,
         )
       }
       const row = (await tx.one<WebhookRow>(

@@ -100,7 +100,7 @@ export async function findDelivery(
   const missing = () =>
     new ApiError(
       'NOT_FOUND',
-      `delivery: there is no delivery ${given.slice(0, 100)} of this webhook`,
+      `delivery: delivery ${given.slice(0, 100)} of this webhook does not exist`,
       { field: 'delivery' },
     )
   const id = given.toLowerCase()

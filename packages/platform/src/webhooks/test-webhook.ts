@@ -55,7 +55,7 @@ export const testWebhook = endpoint({
     const busy = () =>
       new ApiError(
         'UNAVAILABLE',
-        'id: too much waits for this webhook; the test is sent in its turn',
+        'id: too many deliveries wait for this webhook; the test is sent after them',
         { field: 'id' },
       )
     if (!made) throw busy()

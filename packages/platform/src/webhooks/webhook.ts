@@ -95,7 +95,7 @@ export const fields = {
   }),
   events: z
     .array(eventPattern)
-    .min(1, 'must name at least one event; * is all')
+    .min(1, 'must contain at least one event; use * for all events')
     .max(EVENTS_MAX, `must have at most ${EVENTS_MAX} names`)
     .transform((patterns) => [...new Set(patterns)].sort())
     .meta({ description: 'Event types, `group.*` or `*`' }),
@@ -127,8 +127,8 @@ export function checkUrl(services: Services, given: string, field = 'url'): void
   if (url.protocol !== 'https:' && !(local && url.protocol === 'http:'))
     throw wrong(local ? 'must begin with https:// or http://' : 'must begin with https://')
   if (url.username !== '' || url.password !== '')
-    throw wrong('must not hold a user name or password; deliveries are signed instead')
-  if (url.port === '0') throw wrong('names port 0, which nobody listens on')
+    throw wrong('must not contain a user name or password; deliveries are signed instead')
+  if (url.port === '0') throw wrong('must not have port 0')
   if (url.hash !== '') throw wrong('must have no part after #, which is never sent')
   try {
     services.webhooks.reach.check(url)
@@ -158,7 +158,7 @@ export async function findWebhook(
   const missing = () =>
     new ApiError(
       'NOT_FOUND',
-      `id: there is no webhook ${given.slice(0, 100)} in this sub-account`,
+      `id: webhook ${given.slice(0, 100)} does not exist in this sub-account`,
       { field: 'id' },
     )
   const id = given.toLowerCase()

@@ -112,7 +112,7 @@ export const tag = z
   .custom<JsonNumber | string>(
     (value) =>
       typeof value === 'string' || (value instanceof JsonNumber && /^\d{1,20}$/.test(value.text)),
-    'must be a text',
+    'must be a string',
   )
   .transform((value) => (value instanceof JsonNumber ? value.text : value))
   .pipe(text(200))

@@ -56,7 +56,7 @@ export const transferBody = z.strictObject({
     z
       .custom<JsonNumber | string>(
         (value) => typeof value === 'string' || value instanceof JsonNumber,
-        'must be a number or a text',
+        'must be a number or a string',
       )
       .refine(
         (value) => typeof value !== 'string' || value.length <= TS_LENGTH_MAX,

@@ -76,7 +76,7 @@ export function openApiDocument({ base, endpoints, open, webhooks }: DocumentPar
   ])
   const ids = [...endpoints, ...open].map(({ id }) => id)
   const twice = ids.find((id, at) => ids.indexOf(id) !== at)
-  if (twice !== undefined) throw new Error(`two operations are called ${twice}`)
+  if (twice !== undefined) throw new Error(`two operations have the name ${twice}`)
   const taken = new Set(operations.flatMap(([{ id, body }]) => (body ? [requestName(id)] : [])))
   const schemas = Object.entries(components.schemas)
     .sort(([a], [b]) => (a < b ? -1 : 1))
