@@ -153,7 +153,7 @@ test('answers that are not to be believed', async () => {
         { tx_hash: txid, cbor },
       ],
     }).block(7),
-    /shows 1 transactions and has 2/,
+    /contains 1 transactions, but its count is 2/,
   )
   await unavailable(
     client({ '/blocks/latest': { height: null, hash: null, slot: null } }).tip(),

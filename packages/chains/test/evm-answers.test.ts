@@ -270,13 +270,10 @@ test('a fee is read from the transaction where the receipt names no price, or ze
     )
     await unavailable(
       status(missing, dynamic, { eth_getBlockByHash: { ...block(), baseFeePerGas: null } }),
-      /ETH: eth_getBlockByHash answered without baseFeePerGas/,
+      /ETH: eth_getBlockByHash returned no baseFeePerGas/,
     )
-    await unavailable(
-      status(missing, {}),
-      /ETH: eth_getTransactionByHash answered without gasPrice/,
-    )
-    await unavailable(status(missing, null), /ETH: eth_getTransactionByHash does not know/)
+    await unavailable(status(missing, {}), /ETH: eth_getTransactionByHash returned no gasPrice/)
+    await unavailable(status(missing, null), /ETH: eth_getTransactionByHash does not return/)
   }
   // A network without a price for gas.
   assert.equal(await feeOf('0x0', { gasPrice: '0x0' }), 0n)
@@ -363,6 +360,6 @@ test('what an endpoint leaves out and is done without is named; what is needed i
   )
   await unavailable(
     endpoint({ eth_getBlockByNumber: { ...block(), parentHash: null } }).client.limits(),
-    /^ETH: eth_getBlockByNumber answered without parentHash$/,
+    /^ETH: eth_getBlockByNumber returned no parentHash$/,
   )
 })

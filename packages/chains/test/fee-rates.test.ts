@@ -159,7 +159,7 @@ test('BTC: a node that is loading, or answers a rate in another form, is unavail
   state.answers['estimatesmartfee'] = () => '{"feerate":"0.0002"}'
   await assert.rejects(
     client.feeRates(),
-    /BTC: the node answered a fee rate that is not a number of coins/,
+    /BTC: the node returned a fee rate that is not a number of coins/,
   )
 })
 
@@ -247,9 +247,9 @@ test('XRP: levels rise while a server is loaded, and an answer without prices na
   assert.deepEqual(await asked(loaded), { low: 9000n, medium: 9000n, high: 9000n })
   await assert.rejects(
     asked('"drops":{"base_fee":"10"}'),
-    /XRP: fee answered without drops\.minimum_fee/,
+    /XRP: fee returned no drops\.minimum_fee/,
   )
-  await assert.rejects(asked('"x":1'), /XRP: fee answered without drops\.base_fee/)
+  await assert.rejects(asked('"x":1'), /XRP: fee returned no drops\.base_fee/)
 })
 
 test('XLM: without payments the least fee holds, levels rise, and an answer without prices names the field', async () => {
@@ -269,7 +269,7 @@ test('XLM: without payments the least fee holds, levels rise, and an answer with
     medium: 500n,
     high: 900n,
   })
-  await assert.rejects(asked('{}'), /XLM: getFeeStats answered without inclusionFee\.p50/)
+  await assert.rejects(asked('{}'), /XLM: getFeeStats returned no inclusionFee\.p50/)
 })
 
 test('SOL: without samples each level pays its least lamports, and an answer without them names the field', async () => {
@@ -288,10 +288,10 @@ test('SOL: without samples each level pays its least lamports, and an answer wit
     ),
     [5000n, 6000n, 15_000n],
   )
-  await assert.rejects(asked('null'), /SOL: getRecentPrioritizationFees answered no list/)
+  await assert.rejects(asked('null'), /SOL: getRecentPrioritizationFees returned no list/)
   await assert.rejects(
     asked('[{"slot":1}]'),
-    /SOL: getRecentPrioritizationFees answered without prioritizationFee/,
+    /SOL: getRecentPrioritizationFees returned no prioritizationFee/,
   )
 })
 
@@ -315,7 +315,7 @@ test('TRX, ADA: a price of 0 is refused by name', async () => {
       async () => new Response(parameters(energy)),
     ).parameters()
   assert.equal((await tron(100)).energySun, 100n)
-  await assert.rejects(tron(0), /TRX: getchainparameters answered getEnergyFee 0/)
+  await assert.rejects(tron(0), /TRX: getchainparameters returned getEnergyFee 0/)
   const cardano = new CardanoClient(net('ADA'), ENDPOINT, async () =>
     Response.json({
       min_fee_a: 0,

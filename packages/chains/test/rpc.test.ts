@@ -616,7 +616,7 @@ test('ETH: an endpoint that leaves out a block’s logs without a word is not be
   ]) {
     tokenBlock()
     also({ eth_getBlockReceipts: { result: receipts } })
-    await unavailable(eth().block(16), /bloom filter|does not know/)
+    await unavailable(eth().block(16), /bloom filter|does not return/)
   }
   // Where receipts of a block are not served together, each is asked for.
   tokenBlock()

@@ -133,7 +133,7 @@ test('XRP: a ledger without its transactions, with one twice, or without what is
     ).block(9)
   assert.deepEqual(amounts(await read([payment])), [7n])
   for (const none of [[], undefined])
-    await unavailable(read(none), /ledger answered 9 without its transactions/)
+    await unavailable(read(none), /ledger returned 9 without its transactions/)
   assert.deepEqual(amounts(await read([], {}, { transaction_hash: '0'.repeat(64) })), [])
   await unavailable(read([payment, payment]), /with H twice/)
   await unavailable(read([{ ...payment, hash: undefined }]), /transaction without hash/)
@@ -204,13 +204,16 @@ test('Stellar: pages of transactions that overlap, end early, or lack what is ne
   assert.deepEqual((await read({ transactions: [], latestLedger: 9 }, NONE))?.txids, [])
   await unavailable(
     read({ transactions: [] }),
-    /getTransactions answered ledger 9 without its transactions/,
+    /getTransactions returned ledger 9 without its transactions/,
   )
   await unavailable(
     read({ transactions: [one('a')], latestLedger: 8 }),
     /has not seen ledger 9 yet/,
   )
-  await unavailable(read({ transactions: [one('a'), one('a')] }), /answered a twice/)
+  await unavailable(
+    read({ transactions: [one('a'), one('a')] }),
+    /getTransactions returned a twice/,
+  )
   await unavailable(read({}), /without (?:its )?transactions/)
   await unavailable(
     read({ transactions: [one('a', { ledger: undefined })] }),
@@ -285,6 +288,6 @@ test('Solana: a block without the outcome or the balances of a transaction, and 
   assert.deepEqual((await skipped(head('D', 'A', 1)))?.txids, [])
   await unavailable(
     skipped({ ...head('D', 'A', 1), parentSlot: undefined }),
-    /getBlock answered 4 without parentSlot/,
+    /: getBlock returned 4 without parentSlot or previousBlockhash/,
   )
 })

@@ -352,7 +352,7 @@ test('a block that contradicts the request, or lacks a field that is needed, is 
   const cases: [() => string, RegExp][] = [
     [
       () => `RAW{"hash":"cc","height":9,"previousblockhash":"bb","tx":[${transaction}]}`,
-      /BTC: getblock answered another block/,
+      /BTC: getblock returned another block than requested/,
     ],
     [blockOf(''), /without tx/],
     [blockOf(transaction, '"height":8,"previousblockhash":"bb"'), /another height/],

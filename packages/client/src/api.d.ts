@@ -1,5 +1,5 @@
 // Made by scripts/api-types.mjs.
-// document 8136e1598dd78016f0c55f940d85e3af24aaed0a9417fad5ffe724ea8569e7bc
+// document 57656c80329e0415ffe6b6e636c02bf43ebd471c9972b2127bb07aa5cc9149f2
 // types 042e7e65b0d7871fffd6990269dc65437fb0d5f5818474450f16f2fd2df5749f
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;

@@ -173,7 +173,7 @@ test('what is typed wrongly is refused with the option, and nothing changes', as
   for (const [input, reason] of [
     [
       { amount: '0.2' },
-      /^--amount: the address holds 0\.25 more than the books say: all of it is adopted, or nothing$/,
+      /^--amount: the surplus of the address is 0\.25 more; it can only be adopted completely$/,
     ],
     [{ amount: '0.3' }, /^--amount: .*0\.25 more/],
     [{ amount: '-1' }, /^--amount: /],
@@ -181,9 +181,9 @@ test('what is typed wrongly is refused with the option, and nothing changes', as
     [{ amount: 'all' }, /^--amount: /],
     [{ asset: 'XYZ' }, /^--asset: "XYZ" is not an asset/],
     [{ asset: 'BTC' }, /^--asset: /],
-    [{ address: PLACE.to }, /^--address: .* is no address of ours on ETH$/],
+    [{ address: PLACE.to }, /^--address: .* is not an address of this platform on ETH$/],
     [{ address: '0x12' }, /^--address: /],
-    [{ txid: hash }, /^--txid: ETH has no block with/],
+    [{ txid: hash }, /^--txid: no block of ETH contains/],
     [{ txid: 'x' }, /^--txid: /],
   ] as const)
     await refused(adopt(input), reason)
@@ -420,7 +420,7 @@ test('coins that moved between own addresses are no surplus: not while a sweep i
       [kind, change, address],
     )
   }
-  await refused(adopt({ amount: '0.1' }), /have a deficit as well, at deposit 0x/)
+  await refused(adopt({ amount: '0.1' }), /also has a deficit of \S+, at deposit 0x/)
   assert.deepEqual(await adopted(), [])
 })
 

@@ -97,7 +97,7 @@ test('a query parameter that is not known is 400 on every endpoint alike, and on
     })
     const known =
       { '/readyz': '; known are deep', '/openapi.json': '; known are amounts' }[path] ??
-      ', which takes none'
+      ', which must be empty'
     assert.deepEqual(
       [status, body.message],
       [400, `colour: is not a known parameter of this request${known}`],
@@ -259,7 +259,7 @@ test('a body that is not UTF-8, in another charset, or under a GET has its own a
   const marked = await ask('POST', '/dac/v1/create-wallet', '\uFEFF{"asset":"ETH"}')
   assert.deepEqual(
     [marked.status, marked.body.message],
-    [400, 'body: begins with a byte order mark, which JSON does not have'],
+    [400, 'body: begins with a byte order mark, which is not allowed in JSON'],
   )
   for (const [method, path] of [
     ['GET', '/dac/v1/transactions'],
@@ -278,7 +278,7 @@ test('a body that is not UTF-8, in another charset, or under a GET has its own a
       if (method === 'GET')
         assert.match(
           text,
-          /"message":"body: a GET has none; send what it asks for as query parameters"/,
+          /"message":"body: must be empty for GET; send the values as query parameters"/,
         )
     }
   }

@@ -600,7 +600,7 @@ test('a deposit address keeps what is not worth its sweep, until there is more',
   assert.equal((await platform.cli('sweep', 'set', '--cost-multiple', 'x')).status, 1)
   assert.match(
     (await platform.cli('sweep', 'set', '--network', 'NOPE', '--cost-multiple', '2')).stderr,
-    /there is no network NOPE/,
+    /network NOPE does not exist/,
   )
   const set = await platform.cli(
     'sweep',
@@ -644,7 +644,7 @@ test('a deposit address keeps what is not worth its sweep, until there is more',
   )
   assert.match(
     waiting.find(({ address }) => address === tokens.address)?.reason ?? '',
-    /15 USDT_ETH are less than the smallest sweep of 20/,
+    /15 USDT_ETH are less than the minimum sweep of 20/,
   )
   assert.deepEqual(
     await balance(user, 'ETH').then(({ balance: free, omnibus_balance: held }) => [free, held]),

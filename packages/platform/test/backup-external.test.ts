@@ -291,7 +291,10 @@ test(
           env: { PATH: '/nowhere', CUSTODY_HOME: home, DATABASE_URL: urlOf('first') },
         },
       )
-      assert.match(nowhere.stderr, /pg_dump is not there: install PostgreSQL's client programs/)
+      assert.match(
+        nowhere.stderr,
+        /pg_dump was not found: install PostgreSQL's client programs \(Debian: postgresql-client\)/,
+      )
       assert.deepEqual(
         [
           nowhere.status,

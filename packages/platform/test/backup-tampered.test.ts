@@ -233,7 +233,7 @@ const ATTACKS: Attack[] = [
       mkdirSync(join(from, 'database', 'pg_tblspc'), { recursive: true })
       symlinkSync(outside, join(from, 'database', 'pg_tblspc', '16384'))
     },
-    unlisted: /database\/pg_tblspc\/16384 is not of the backup, and is a symbolic link/,
+    unlisted: /database\/pg_tblspc\/16384 does not belong to the backup, and is a symbolic link/,
     listed: /database\/pg_tblspc\/16384\/file is of a tablespace: they are not supported/,
   },
   {
@@ -241,7 +241,8 @@ const ATTACKS: Attack[] = [
     change: (from) =>
       appendFileSync(join(from, 'database', 'backup_label'), 'INCREMENTAL FROM LSN: 0/1\n'),
     unlisted: /database\/backup_label has \d+ bytes, not \d+/,
-    listed: /database\/backup_label holds a line that no backup of this platform has: "INCREMENTAL/,
+    listed:
+      /database\/backup_label contains a line that a backup of this platform does not have: "INCREMENTAL/,
   },
   {
     name: 'no backup_label',
@@ -269,8 +270,8 @@ const ATTACKS: Attack[] = [
       rmSync(path, { recursive: true })
       symlinkSync(moved, path)
     },
-    unlisted: /database\/base\/\d+ is not of the backup, and is a symbolic link/,
-    listed: /database\/base\/\d+ is not of the backup, and is a symbolic link/,
+    unlisted: /database\/base\/\d+ does not belong to the backup, and is a symbolic link/,
+    listed: /database\/base\/\d+ does not belong to the backup, and is a symbolic link/,
   },
   {
     name: 'a hard link in place of a file',
@@ -293,15 +294,15 @@ const ATTACKS: Attack[] = [
   {
     name: 'a file more',
     change: (from) => writeFileSync(join(from, 'authorized_keys'), 'ssh-ed25519 …'),
-    unlisted: /authorized_keys is not of the backup/,
+    unlisted: /authorized_keys does not belong to the backup/,
     listed: /authorized_keys is no part of a PostgreSQL data folder that is restored/,
   },
   {
     name: 'a folder more',
     change: (from) => mkdirSync(join(from, 'database', 'pg_more')),
     list: (manifest) => manifest.folders.push('pg_more'),
-    unlisted: /database\/pg_more is not of the backup/,
-    listed: /pg_more is no folder of a PostgreSQL data folder that is restored/,
+    unlisted: /database\/pg_more does not belong to the backup/,
+    listed: /pg_more is not a folder of a PostgreSQL data folder that can be restored/,
   },
   {
     name: 'an absolute name',
@@ -310,7 +311,7 @@ const ATTACKS: Attack[] = [
       Object.assign(manifest.files.find(({ path }) => path === 'more') as object, {
         path: join(outside, 'absolute'),
       }),
-    unlisted: /more is not of the backup/,
+    unlisted: /more does not belong to the backup/,
     listed: /outside\/absolute is outside the backup/,
   },
   {
@@ -320,14 +321,14 @@ const ATTACKS: Attack[] = [
       Object.assign(manifest.files.find(({ path }) => path === 'more') as object, {
         path: 'database/../../outside/dots',
       }),
-    unlisted: /more is not of the backup/,
+    unlisted: /more does not belong to the backup/,
     listed: /database\/\.\.\/\.\.\/outside\/dots is outside the backup/,
   },
   {
     name: 'a folder with ..',
     change: (from) => writeFileSync(join(from, 'more'), 'text'),
     list: (manifest) => manifest.folders.push('../../outside/folder'),
-    unlisted: /more is not of the backup/,
+    unlisted: /more does not belong to the backup/,
     listed: /\.\.\/\.\.\/outside\/folder is no folder of a PostgreSQL data folder/,
   },
   {

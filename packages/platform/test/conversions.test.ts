@@ -277,7 +277,7 @@ test('what cannot be converted says why, of each account; another tenant sees no
   const { id } = await ask({ from_asset: 'BTC', to_asset: 'USD', amount: '1' })
   await assert.rejects(
     stage.ask(createConversion, { body: { quote: id, amount: '2' } }),
-    refused('INVALID_REQUEST', /^amount: stands in the quote/),
+    refused('INVALID_REQUEST', /^amount: must be omitted, because the quote fixes it/),
   )
   await assert.rejects(
     stage.ask(createConversion, { body: { from_asset: 'BTC' } }),

@@ -94,7 +94,7 @@ test('signer nodes: one away is a warning with its reason, two away are an error
   const two = advised(await diagnoseNodes(folder, expected()))
   assert.equal(
     levels(two)[0],
-    'error: 1 of 3 signer nodes can sign, 2 are needed: transfers are accepted and wait',
+    'error: 1 of 3 signer nodes can sign, 2 are required: transfers are accepted and wait',
   )
   assert.match(
     findingLine(two[0] as Finding),
@@ -125,7 +125,7 @@ test('the database: a running platform says version, migrations and size, and wh
   assert.deepEqual(facts({ version: '13.2', version_num: 130_002 }), [
     'error: PostgreSQL 13.2 is too old',
   ])
-  assert.deepEqual(facts({ read_only: true }), ['error: the server only reads: it is a standby'])
+  assert.deepEqual(facts({ read_only: true }), ['error: the server is read-only: it is a standby'])
   assert.deepEqual(facts({ connections: 95, connections_max: 100 }), [
     'warning: 95 of 100 connections are in use',
   ])

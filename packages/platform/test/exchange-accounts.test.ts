@@ -76,7 +76,10 @@ test('a key that the exchange refuses, that may withdraw, or that nobody can try
   stage.kraken.permissions = ['query-funds', 'withdraw-funds']
   await assert.rejects(
     stage.link({ api_key: 'b' }),
-    refused('INVALID_REQUEST', /^allow_withdrawal: the key has withdrawal permission; create a key without it/),
+    refused(
+      'INVALID_REQUEST',
+      /^allow_withdrawal: the key has withdrawal permission; create a key without it/,
+    ),
   )
   const allowed = await stage.link({ api_key: 'b', allow_withdrawal: true })
   assert.match(
@@ -109,13 +112,13 @@ test('a key that the exchange refuses, that may withdraw, or that nobody can try
     [
       'EAPI:Invalid key',
       'EXCHANGE_KEY_REFUSED',
-      /^api_key: the exchange refuses the key \(kraken: EAPI:Invalid key\)/,
+      /^api_key: the exchange rejected the key \(kraken: EAPI:Invalid key\)/,
     ],
     ['EAPI:Invalid signature', 'EXCHANGE_KEY_REFUSED', /^api_key: /],
     [
       'EService:Unavailable',
       'EXCHANGE_UNAVAILABLE',
-      /^api_key: the exchange cannot be asked.*nothing was changed, try again/,
+      /^api_key: the exchange cannot be queried.*nothing was changed, try again/,
     ],
   ] as const) {
     stage.kraken.error = error
@@ -140,7 +143,7 @@ test('a key that the exchange refuses, that may withdraw, or that nobody can try
     stage.link(),
     refused(
       'EXCHANGE_ACCOUNT_EXISTS',
-      new RegExp(`^api_key: is linked already as ${stage.accountId}`),
+      new RegExp(`^api_key: is already linked as ${stage.accountId}`),
     ),
   )
   assert.equal(await count(), 2)
@@ -183,7 +186,10 @@ test('changed: its name, and its key only as a whole and once it was tried; orde
   assert.equal((await change({ label: 'treasury' }))['label'], 'treasury')
   await assert.rejects(
     change({ api_key: 'new' }),
-    refused('INVALID_REQUEST', /^api_secret: is required beside the rest/),
+    refused(
+      'INVALID_REQUEST',
+      /^api_secret: is required together with the other fields of a new key/,
+    ),
   )
   await assert.rejects(change({ lable: 'x' }), refused('UNKNOWN_FIELD', /did you mean label/))
   stage.kraken.error = 'EAPI:Invalid key'
@@ -305,7 +311,7 @@ test('another tenant sees, tests, changes and unlinks nothing of it', async () =
   ] as const) {
     await assert.rejects(
       stage.ask(endpoint, { params, caller, ...(body === undefined ? {} : { body }) }),
-      refused('NOT_FOUND', /^id: there is no exchange account/),
+      refused('NOT_FOUND', /^id: exchange account .* does not exist/),
     )
   }
   assert.deepEqual((await stage.ask<{ data: unknown[] }>(listAccounts, { caller })).data, [])

@@ -472,7 +472,7 @@ test('what may not be withdrawn, and where to: refused by the field, and nothing
     [
       { address: stage.venue.address.address },
       'INVALID_ADDRESS',
-      /^address: is none of the BTC wallet's own/,
+      /^address: is not an address of the BTC wallet; a withdrawal from an exchange can only be sent to one of its addresses/,
     ],
     [{ address: 'x' }, 'INVALID_ADDRESS', /^address: /],
     [{ address_tag: '7' }, 'INVALID_REQUEST', /^address_tag: /],
@@ -494,7 +494,10 @@ test('what may not be withdrawn, and where to: refused by the field, and nothing
   const { caller } = stage
   stage.caller = { ...caller, subAccountId: randomUUID() }
   await assert.rejects(stage.withdraw(), refused('NOT_FOUND', /^exchange_account: /))
-  await assert.rejects(stage.show(first.id), refused('NOT_FOUND', /exchange transfer .* does not exist/))
+  await assert.rejects(
+    stage.show(first.id),
+    refused('NOT_FOUND', /exchange transfer .* does not exist/),
+  )
   stage.caller = caller
   assert.equal((await stage.database.query('select 1 from exchange_transfers')).length, 1)
 })

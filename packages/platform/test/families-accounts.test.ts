@@ -67,7 +67,7 @@ for (const code of TAGGED) {
     assert.match(
       said?.reason ?? '',
       new RegExp(
-        `^the destination account does not exist yet; at least [\\d.]+ ${code} creates it$`,
+        `^the destination account does not exist yet; at least [\\d.]+ ${code} are required to create it$`,
       ),
     )
     assert.equal(await chain.refusal({ to: from, tag: null, amount: 1n, asset }), null)
@@ -282,7 +282,7 @@ test('SOL: a transfer of a token is paid by the wallet of SOL, with the rent tha
     unusedOn(chain.network),
   ]
   const task = await taskOf(asset, { wallet, from, to, amount: 5n, feeRate: '7000' })
-  const reason = 'network fees are paid from the SOL wallet, and there is none'
+  const reason = 'network fees are paid from the SOL wallet, which does not exist'
   assert.deepEqual(await build(chain, task), { kind: 'fail', reason })
   const payer = await walletOf(native)
   const payment = await built(chain, task)
@@ -409,11 +409,11 @@ test('SOL: fees and rent are told with the chain and without it, and a mint cann
     amount: 10n ** 9n,
     asset: native,
   })
-  assert.match(refused?.reason ?? '', /is no wallet/)
+  assert.match(refused?.reason ?? '', /wallet, which does not exist/)
   const low = await chain.refusal({ to: asked.to, tag: null, amount: 1n, asset: native })
   assert.equal(
     low?.reason,
-    'the destination account does not exist yet; at least 0.00089088 SOL creates it',
+    'the destination account does not exist yet; at least 0.00089088 SOL are required to create it',
   )
   assert.equal(await chain.refusal({ to: asked.to, tag: null, amount: 1n, asset: token }), null)
 })

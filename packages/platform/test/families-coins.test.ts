@@ -432,7 +432,7 @@ for (const family of FAMILIES) {
         ? [294n, 'must be at least 0.00000294 BTC, the dust limit of this kind of address']
         : [
             849_070n,
-            'must be at least 0.84907 ADA, which the chain wants in an output to this kind of address',
+            'must be at least 0.84907 ADA, the minimum that the chain requires in an output to this type of address',
           ]
     const payment = { to: stage.to, tag: null, asset: stage.asset }
     assert.deepEqual(stage.chain.unfit({ ...payment, amount: least - 1n }), {

@@ -371,8 +371,8 @@ test('absurd invoices are refused by the field that is wrong, and make nothing',
   const made = () =>
     stage.database.query('select 1 from invoices union all select 1 from wallet_addresses')
   for (const [body, code, message] of [
-    [{}, 'INVALID_REQUEST', /^fiat: give fiat and fiat_amount, or asset and amount/],
-    [{ fiat: 'USD' }, 'INVALID_REQUEST', /^fiat_amount: is required beside fiat/],
+    [{}, 'INVALID_REQUEST', /^fiat: send fiat and fiat_amount, or asset and amount/],
+    [{ fiat: 'USD' }, 'INVALID_REQUEST', /^fiat_amount: is required together with fiat/],
     [{ fiat_amount: 1 }, 'INVALID_REQUEST', /^fiat: is required/],
     [{ fiat: 'EUR', fiat_amount: 1 }, 'INVALID_REQUEST', /^fiat: must be USD/],
     [{ ...HUNDRED, asset: 'ETH' }, 'INVALID_REQUEST', /^asset: give either/],
@@ -384,7 +384,7 @@ test('absurd invoices are refused by the field that is wrong, and make nothing',
     [
       { ...HUNDRED, assets: ['USDT_ETH', 'USDT_ETH'] },
       'INVALID_REQUEST',
-      /^assets: names an asset twice/,
+      /^assets: contains an asset twice/,
     ],
     [{ ...HUNDRED, assets: ['USDT_BSC'] }, 'UNSUPPORTED_ASSET', /^assets: /],
     [{ ...HUNDRED, assets: [7] }, 'INVALID_REQUEST', /^assets.0: must be a string/],
@@ -410,7 +410,10 @@ test('a price that is stale or unknown: 503 that names the asset; of the wallets
   stage.stale.add('ETH')
   await assert.rejects(
     stage.create({ ...HUNDRED, assets: ['USDT_ETH', 'ETH'] }),
-    refused('PRICE_UNAVAILABLE', /^assets: there is no current price of ETH/),
+    refused(
+      'PRICE_UNAVAILABLE',
+      /^assets: there is no current price of ETH, and stale prices are not used; try again/,
+    ),
   )
   const { inv_id: id, assets } = await stage.create({ fiat: 'USD', fiat_amount: 100 })
   assert.deepEqual(

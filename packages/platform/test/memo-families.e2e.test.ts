@@ -217,7 +217,7 @@ test('XRP: a destination that requires a tag is refused without one, before anyt
   assert.equal(refused.status, 400, refused.text)
   assert.match(
     refused.body.message,
-    /^address_tag: the destination takes payments only with a destination tag/,
+    /^address_tag: the destination accepts payments only with a destination tag/,
   )
   const check = async (more = {}) =>
     (
@@ -329,7 +329,7 @@ test('XLM: accounts are created or paid, with every memo, and M-addresses as the
   const refused = await send('XLM', '1', shop.publicKey())
   assert.match(
     refused.body.message,
-    /^address_tag: the destination takes payments only with a memo/,
+    /^address_tag: the destination accepts payments only with a memo/,
   )
   await confirmed(await send('XLM', '1', muxed))
 })
@@ -506,7 +506,7 @@ test('the operator credits a deposit in suspense to the wallet of the account th
   assert.deepEqual([again.status, /not in suspense but CREDITED/.test(again.stderr)], [1, true])
   assert.match(
     (await platform.cli('suspense', 'assign', '--id', 'nothing')).stderr,
-    /there is no deposit nothing/,
+    /--transaction: deposit nothing does not exist; its id is in GET \/dac\/v1\/transactions/,
   )
   const audit = await platform.operator('audit')
   assert.equal(audit['ok'], true, JSON.stringify(audit['differences']))

@@ -479,7 +479,7 @@ test('the key is revoked in mid-order: the account fails, said once, and with a 
   )
   await assert.rejects(
     stage.create(),
-    refused('EXCHANGE_KEY_REFUSED', /^exchange_account: kraken refuses its key/),
+    refused('EXCHANGE_KEY_REFUSED', /^exchange_account: kraken rejects its key \(/),
   )
   assert.equal(
     (await stage.database.query(`select 1 from events where type = 'exchange_account.failing'`))
@@ -673,8 +673,8 @@ test('wrong orders are refused by the field, with the bound; nothing is sent or 
     [{ amount: '1e40' }, 'INVALID_AMOUNT', /^amount: must be at most/],
     [{ amount: '9'.repeat(48) }, 'INVALID_AMOUNT', /^amount: must be at most/],
     [{ amount: '-1' }, 'INVALID_REQUEST', /^amount: must not be negative/],
-    [{ price: undefined }, 'INVALID_REQUEST', /^price: is required by a limit order/],
-    [{ type: 'market' }, 'INVALID_REQUEST', /^price: is of limit orders/],
+    [{ price: undefined }, 'INVALID_REQUEST', /^price: is required for a limit order/],
+    [{ type: 'market' }, 'INVALID_REQUEST', /^price: is allowed only for a limit order/],
     [{ quote_amount: '5' }, 'INVALID_REQUEST', /^quote_amount: give either amount or quote_amount/],
     [{ amount: undefined }, 'INVALID_REQUEST', /^amount: is required/],
     [
@@ -682,12 +682,16 @@ test('wrong orders are refused by the field, with the bound; nothing is sent or 
       'INVALID_AMOUNT',
       /^quote_amount: must be at least 0.0001 BTC on BTC\/USD; it comes to 0.00000666 BTC/,
     ],
-    [{ ...market, post_only: true }, 'INVALID_REQUEST', /^post_only: is of limit orders/],
+    [
+      { ...market, post_only: true },
+      'INVALID_REQUEST',
+      /^post_only: is allowed only for a limit order/,
+    ],
     [{ ...market, time_in_force: 'GTC' }, 'INVALID_REQUEST', /^time_in_force: must be IOC or FOK/],
     [
       { post_only: true, time_in_force: 'IOC' },
       'INVALID_REQUEST',
-      /^time_in_force: must be GTC beside post_only/,
+      /^time_in_force: must be GTC with post_only/,
     ],
     [{ max_slippage_bps: 5 }, 'INVALID_REQUEST', /^max_slippage_bps: is of market orders/],
     [
@@ -705,7 +709,7 @@ test('wrong orders are refused by the field, with the bound; nothing is sent or 
     [
       { exchange_account: 'nonsense' },
       'NOT_FOUND',
-      /^exchange_account: there is no exchange account nonsense/,
+      /^exchange_account: exchange account nonsense does not exist in this sub-account/,
     ],
   ] as const)
     await assert.rejects(
@@ -726,7 +730,7 @@ test('wrong orders are refused by the field, with the bound; nothing is sent or 
   stage.kraken.ask.volume = 0
   await assert.rejects(
     stage.create(market),
-    refused('EXCHANGE_UNAVAILABLE', /^market: nobody sells on BTC\/USD now/),
+    refused('EXCHANGE_UNAVAILABLE', /^market: there are no asks on BTC\/USD now/),
   )
   assert.deepEqual(
     [stage.kraken.adds.length, (await stage.database.query('select 1 from orders')).length],

@@ -522,7 +522,7 @@ const CASES: Case[] = [
             ? refused(-32600, 'startLedger must be between')
             : undefined,
     expected: { transaction: 'missing', history: 'missing' },
-    says: /getTransaction remembers 100 s/,
+    says: /getTransaction retains 100 s, and a transfer lives/,
     exit: 1,
   },
   {
@@ -685,7 +685,7 @@ test('blocks with versions of transactions that the endpoint does not know end t
   )
   assert.match(
     text,
-    /missing {2}scan +getBlock: Transaction version \(1\) is not supported.*\nSOL: not usable: .*; the remaining checks were not made; \d+ questions asked$/m,
+    /missing {2}scan +getBlock: Transaction version \(1\) is not supported.*\nSOL: not usable: .*; the remaining checks were skipped; \d+ questions asked$/m,
   )
   assert.equal(exitCode, 1)
 })
@@ -795,7 +795,7 @@ test('wrong words are named in one sentence, without the URL', async () => {
       username: 'u',
       'password-file': join(home, 'none'),
     }),
-    /^--password-file: there is no file/,
+    /^--password-file: the file/,
   )
   assert.match(
     await refusal('ETH', 'https://node.example', { header: 'no colon' }),
@@ -920,7 +920,7 @@ test('the command itself sends the headers and the password, prints the table or
   assert.deepEqual([wrong.status, wrong.out], [1, ''])
   assert.match(
     wrong.err,
-    /^custody: 127\.0\.0\.1:\d+: the endpoint refuses the first question of Bitcoin/,
+    /^custody: 127\.0\.0\.1:\d+: the endpoint rejects the first request of Bitcoin \(/,
   )
   assert.match(
     (await run('ETH')).err,

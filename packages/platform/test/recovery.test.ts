@@ -235,12 +235,12 @@ test('a node that lies makes nothing of it true, and the others are adopted all 
     [[good.id, '0.000000000000000005', made.hash]],
   )
   assert.deepEqual(report.unadopted.map(({ reason }) => reason.replace(/:.*/, '')).sort(), [
-    'it does not do what the signer nodes call it, fuel',
-    'it does not do what the signer nodes call it, sweep',
+    'it does not match the purpose that the signer nodes recorded, fuel',
+    'it does not match the purpose that the signer nodes recorded, sweep',
     'its signatures do not verify',
     'the network MARS is not in the registry',
     'the signer nodes reported different data for it',
-    'the workspace nobody is not known, and no two signer nodes have an API user of it',
+    'the workspace nobody does not exist, and no two signer nodes have an API user of it',
   ])
   assert.equal(report.ok, false)
   assert.deepEqual(

@@ -188,7 +188,10 @@ test('a tampered balance, statement, address list or signature is refused', asyn
     ...proof,
     leaves: proof.leaves.map((leaf) => ({ ...leaf, balance: String(BigInt(leaf.balance) + 1n) })),
   }
-  await refused({ proof: cheated }, /than the liabilities in the statement|included in the liabilities/)
+  await refused(
+    { proof: cheated },
+    /than the liabilities in the statement|included in the liabilities/,
+  )
   const wrong = await platform.cli(
     'verify-reserves',
     file('cheated.json', cheated),
@@ -315,7 +318,7 @@ test('the page checks a proof in the browser, asks nobody else, and shows a chea
     assert.match(await verdict(proof.replace('150000000', '160000000'), ''), /does not hold/)
     assert.match(
       await verdict(proof, JSON.stringify(trustOf('other'))),
-      /does not hold: the proof is of another sub-account/,
+      /does not hold: the proof belongs to another sub-account/,
     )
     assert.match(await verdict('{', ''), /does not hold: The proof is not JSON/)
     assert.deepEqual([thrown, await page.evaluate('broken')], [[], []])

@@ -200,7 +200,7 @@ test(
     assert.equal(running.status, 1)
     assert.match(
       running.stderr,
-      /^custody: the worker on host-1 was there \d+ s ago: stop every process of the platform, and run this again 20 s later\n$/,
+      /^custody: the worker on host-1 was active \d+ s ago: stop every process of the platform, and run this command again 20 s later\n$/,
     )
     await database.query('delete from processes')
     writeFileSync(join(home, 'short'), 'x'.repeat(31))

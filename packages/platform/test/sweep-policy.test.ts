@@ -89,7 +89,7 @@ for (const family of ['solana', 'evm', 'tron'] as const) {
     for (const prices of [{}, { native: PRICES.native }, { token: PRICES.token }]) {
       assert.match(
         (await asked(family, one - 1n, cost, prices)) ?? '',
-        /^waits: without prices .* are less than the smallest sweep of 1 /,
+        /^waits: without prices .* are less than the minimum sweep of 1 /,
       )
       assert.equal(await asked(family, one, cost, prices), null)
     }

@@ -210,18 +210,18 @@ test('mistakes are named, with what to do, and nothing is sent', async () => {
   await refused(
     'order.created',
     { webhooks: 'nonsense' },
-    /^--webhook: "nonsense" is not the id of a webhook, which is a UUID$/,
+    /^--webhook: "nonsense" is not a webhook id \(a UUID\)$/,
   )
   const missing = randomUUID()
   await refused(
     'order.created',
     { webhooks: missing },
-    new RegExp(`^--webhook: there is no webhook ${missing}; GET `),
+    new RegExp(`^--webhook: webhook ${missing} does not exist; GET `),
   )
   await refused(
     'order.created',
     { workspace: 'nobody' },
-    /^--workspace: there is no workspace nobody$/,
+    /^--workspace: workspace nobody does not exist$/,
   )
   const stranger = await api.user('stranger')
   const hook = await hookOf(stranger, ['invoice.*'])

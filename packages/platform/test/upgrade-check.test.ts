@@ -129,7 +129,7 @@ test(
     assert.equal(none.status, 1)
     assert.match(
       none.stderr,
-      /^custody: there is no database in .*none: set CUSTODY_HOME, or DATABASE_URL\n$/,
+      /^custody: .*none contains no database: set CUSTODY_HOME, or DATABASE_URL\n$/,
     )
     const bare = await check(postgres.url)
     assert.deepEqual([bare.status, /--check is required/.test(bare.stderr)], [1, true], bare.stderr)

@@ -260,7 +260,7 @@ test('one deadline over everything: connecting, headers, and a body that goes on
     pass()
     assert.deepEqual(
       [slept, (await answering)?.error],
-      [[15_000], 'no complete answer within 15 s'],
+      [[15_000], 'no complete response within 15 s'],
       name,
     )
   }

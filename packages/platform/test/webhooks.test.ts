@@ -446,7 +446,7 @@ test('redirects, refusals, cut answers and late ones are failures, each told; Re
   const elsewhere = await Receiver.open()
   const timeoutMs = 15_000
   const cases: [Answers, string | null, RegExp, number][] = [
-    [() => 'hang', null, /no complete answer within 15 s/, 5],
+    [() => 'hang', null, /no complete response within 15 s/, 5],
     [
       () => ({ status: 302, headers: { location: elsewhere.url } }),
       '302',

@@ -58,7 +58,7 @@ test('a file that one step of a recovery wrote for the next is held to its shape
   )
   assert.throws(
     () => readCarried(signedSchema, put(prepared)),
-    /is not what the step before wrote: signed: /,
+    /is not the output of the previous step: signed/,
   )
   assert.throws(() => readCarried(gatheredSchema, put({ ...gathered, version: 2 })), /: version: /)
   assert.throws(() => readCarried(gatheredSchema, put('null')), /: the whole: /)

@@ -398,7 +398,7 @@ test('a running node ignores a certificate of another key, presents a renewed on
   assert.deepEqual(linesAt(71), ['warn the TLS certificate expires soon'])
   assert.deepEqual(linesAt(71.5), [], 'once a day')
   assert.deepEqual(linesAt(101), [
-    'alert the TLS certificate has expired: platform and peers refuse this node',
+    'alert the TLS certificate has expired: the platform and the peers reject this node',
   ])
 
   writeFileSync(join(home, 'tls.crt'), read(parent, 'node-2', 'tls.crt'))

@@ -289,7 +289,10 @@ test('a home is made from a backup of the node with the print that its operator 
     })(each)
     unsign(each)
   })
-  await assert.rejects(make(mainnet, null), /--print: needed for mainnet/)
+  await assert.rejects(
+    make(mainnet, null),
+    /--print: is required for mainnet: this node's fingerprint, as you noted it or as another node's --check prints it/,
+  )
   const made = await make(file, printOfNode(2).toUpperCase())
   assert.deepEqual(
     [made.isSigned, made.prints['2'], made.prints['1']],

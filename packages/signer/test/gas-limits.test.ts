@@ -16,7 +16,9 @@ const omnibus = [1, ETH.chain_index, 0]
 const deposit = [1, ETH.chain_index, 4]
 const tank = [0, ETH.chain_index, 0]
 const above = (gas: bigint) =>
-  new RegExp(`^FEE_CAP: The gas limit ${gas} is above ${MOST}, the most of one transfer on ETH$`)
+  new RegExp(
+    `^FEE_CAP: The gas limit ${gas} is above ${MOST}, the maximum for one transfer on ETH$`,
+  )
 
 test('attack: an absurd gas limit is refused for every purpose, and what a first payment takes is signed', async (t) => {
   const bench = new Bench()

@@ -200,7 +200,7 @@ test('a run: payments or fuels of one account, number after number, and nothing 
   const many = (count: number) => Array.from({ length: count }, (_, at) => verdictAt(BigInt(at)))
   assert.deepEqual(
     [runs(...many(RUN_MAX)), runs(...many(RUN_MAX + 1))],
-    [null, bad('At most 16 transactions are signed together')],
+    [null, bad('At most 16 transactions can be signed together')],
   )
   const numbers = bad('Only transactions with nonces can be signed together')
   assert.deepEqual(
@@ -301,12 +301,12 @@ test('a run is judged whole: each as if those before it were on record, and none
     await told(() =>
       bench.judge.judgeAll([orders(asked)[0]!, bench.order(pay(asked[1]!), paid(2))]),
     ),
-    'BAD_ORDER: What is signed together is of one account, with one number after the other',
+    'BAD_ORDER: Transactions that are signed together must belong to one account and have consecutive nonces',
   )
   const second = await asksPay(mine, { sequence_id: 'x' }, { nonce: asked[0]!.nonce })
   assert.equal(
     await told(() => bench.judge.judgeAll(orders([asked[0]!, second]))),
-    'INTENT_CONFLICT: One nonce of an API key stands for two requests',
+    'INTENT_CONFLICT: One nonce of an API key was used for two requests',
   )
   assert.equal(bench.store.record.height, height)
   const steps = await admit(asked)
@@ -479,7 +479,7 @@ test('the record is asked for every rule: a gap, an end, the meaning of a nonce,
   const other = await asksPay(mine, { sequence_id: 'a', amount: 2 })
   assert.equal(
     await bench.told(pay(other), paid(1, { value: 2n * ONE })),
-    'INTENT_CONFLICT: The same sequence_id stands for another payment',
+    'INTENT_CONFLICT: The same sequence_id was used for another payment',
   )
   const alias = await asksPay(mine, { sequence_id: 'a' })
   assert.equal(

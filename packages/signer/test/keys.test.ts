@@ -169,7 +169,7 @@ test('drill: a host is lost; its backup and its peers bring it back, and what it
       recoverySecretFile: join(house.home, 'recovery-1'),
       print: null,
     }),
-    /does not open/,
+    /does not decrypt/,
   )
   await restoreHome({
     home,

@@ -136,7 +136,7 @@ test('attack: a peer that drips its answer byte by byte is cut off when the time
   try {
     await assert.rejects(
       link.post('/peer/ping', HELLO, 200, 1_000_000),
-      /did not answer within 200 ms/,
+      /did not respond within 200 ms/,
     )
   } finally {
     link.close()

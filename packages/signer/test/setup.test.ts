@@ -281,7 +281,7 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
     [
       '--recovery',
       'recovery-2.pub.json',
-      /recovery-2\.pub\.json is of signer node 2, not of node 1/,
+      /--recovery: recovery-2\.pub\.json belongs to signer node 2, not to node 1/,
     ],
     [
       '--recovery',
@@ -340,12 +340,15 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
     const wrong = edited((config) => {
       config.peers[0].port = ports[2]
     })
-    assert.match(wrong, /signer node 2 .* presents another certificate than this configuration contains/)
+    assert.match(
+      wrong,
+      /signer node 2 .* presents another certificate than this configuration contains/,
+    )
     assert.match(
       edited((config) => {
         config.mode = 'mainnet'
       }),
-      /signer node 3 .* is of --mode local, this home of --mode mainnet/,
+      /signer node 3 .* has --mode local, this home --mode mainnet/,
     )
     const stranger = JSON.parse(
       run(['--as', 'platform', '--mode', 'local', '--home', at('stranger')]).stdout,
