@@ -170,7 +170,7 @@ export async function exchange(
     text = await readText(response)
   } catch (error) {
     const isLate = error instanceof Error && error.name === 'TimeoutError'
-    if (isLate) throw new RpcTooLarge(`${where}: no answer within ${timeoutMs} ms`)
+    if (isLate) throw new RpcTooLarge(`${where}: no response within ${timeoutMs} ms`)
     throw new RpcUnavailable(`${where}: cannot be reached`)
   } finally {
     clearTimeout(timer)

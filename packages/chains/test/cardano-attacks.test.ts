@@ -327,11 +327,11 @@ test('inputs: previous transactions that lie, foreign keys, doubles, another ord
     /key at its path/,
   )
   refuses(() => decoded({ ...unsigned, inputs: [first] }), 'SHAPE')
-  refuses(() => decoded(withBody({ inputs: body.inputs.toReversed() })), 'SHAPE', /in order/)
+  refuses(() => decoded(withBody({ inputs: body.inputs.toReversed() })), 'SHAPE', /must be sorted/)
   refuses(
     () => decoded({ ...withBody({ inputs: [body.inputs[0], body.inputs[0]] as Body['inputs'] }) }),
     'SHAPE',
-    /each once/,
+    /without duplicates/,
   )
   refuses(
     () =>

@@ -77,7 +77,7 @@ test('BTC: without any estimate there is no rate, on mainnet and local chains, a
       (error: unknown) =>
         error instanceof NoFeeEstimate &&
         error instanceof RpcUnavailable &&
-        /^BTC: the node has no estimate of fee rates now.*level low; name a fee_rate/.test(
+        /^BTC: the node has no estimate of fee rates now.*level low; set fee_rate/.test(
           error.message,
         ),
       answer,
@@ -209,7 +209,7 @@ test('EVM: a node without a fee history takes the base fee of its newest block, 
 
 test('EVM: a price of nothing is no price', async () => {
   const legacy = evm('ONE', { eth_gasPrice: () => '"0x0"' })
-  await assert.rejects(legacy.feeRates(), /ONE: eth_gasPrice answered a price of 0/)
+  await assert.rejects(legacy.feeRates(), /ONE: eth_gasPrice returned a price of 0/)
   const history = '{"baseFeePerGas":["0x0","0x0"],"reward":[["0x0","0x0","0x0"]]}'
   const answers: Answers = {
     eth_feeHistory: () => history,
@@ -217,7 +217,7 @@ test('EVM: a price of nothing is no price', async () => {
   }
   await assert.rejects(
     evm('BSC', { ...answers, eth_gasPrice: () => '"0x0"' }).feeRates(),
-    /BSC: eth_gasPrice answered a price of 0/,
+    /BSC: eth_gasPrice returned a price of 0/,
   )
   const { medium } = await evm('BSC', { ...answers, eth_gasPrice: () => '"0x3b9aca00"' }).feeRates()
   assert.deepEqual(medium, { maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 10n ** 9n })

@@ -401,7 +401,7 @@ test('BTC: what waits in the pool, exactly; what has left it meanwhile is left o
     },
   ])
   answer = () => ({ raw: `{"result":${paid(two)},"error":null}` })
-  await unavailable(btc().waitingTransfers([one]), /another one/)
+  await unavailable(btc().waitingTransfers([one]), /another transaction/)
   for (const bad of [null, {}, 'x', [1], ['zz'], [one, one.slice(1)]]) {
     script({ getrawmempool: bad })
     await unavailable(btc().waiting(), /returned no ids/)

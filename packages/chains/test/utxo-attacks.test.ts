@@ -104,7 +104,7 @@ test('a second payment, no payment, an output no address stands for', () => {
           }),
         ),
       'SHAPE',
-      /no address/,
+      /without an address/,
     )
   }
 })

@@ -341,7 +341,7 @@ test('property: a body with a field more, a field less or a value of another typ
           () => read(entry.kind, body),
           (error: Error) =>
             error instanceof RecordError &&
-            /entry 12 of the kind "[a-z-]+" does not fit/.test(error.message),
+            /entry 12 of the kind "[a-z-]+" does not match/.test(error.message),
         )
         assert.throws(() => store.append(entry.kind, body as never), RecordError)
         assert.throws(() => {
@@ -386,7 +386,7 @@ test('a node does not start with an entry it cannot read, and says which', () =>
     [
       'imported',
       '{"at":1,"kind":"revoke","body":{"api_key":"k","more":1},"from":2}',
-      /entry 2 of the kind "imported" does not fit its kind: body: is not what is taken of a revoke/,
+      /entry 2 of the kind "imported" does not match the format of its kind: body: is not accepted for a revoke/,
     ],
     [
       'imported',
@@ -444,11 +444,11 @@ test('restoring: what binds every node is taken, the rest of a known kind is not
   assert.throws(() => takenFrom(2, row('pledge', {})), /entry 7 has the kind "pledge"/)
   assert.throws(
     () => takenFrom(2, row('void', { keys: 'i' })),
-    /entry 7 of the kind "void" does not fit/,
+    /entry 7 of the kind "void" does not match/,
   )
   assert.throws(
     () => takenFrom(2, row('head', { node: 2 })),
-    /entry 7 of the kind "head" does not fit/,
+    /entry 7 of the kind "head" does not match/,
   )
   assert.throws(
     () =>

@@ -90,7 +90,7 @@ test('rule 10: an end where the chain knows one, no further ahead than the clock
     }
   }
   const late = (unit: string, end: number, most: number) => ({
-    said: `EXPIRY: The transaction is valid until ${unit} ${end}, and ${most} is allowed`,
+    said: `EXPIRY: The transaction is valid until ${unit} ${end}, and at most ${most} is allowed`,
     detail: { most },
   })
   assert.deepEqual([expires(ETH, undefined), expires(ETH, 5)], [null, null])
@@ -229,12 +229,12 @@ test('rule 5: what a ticker and a network mean is written down once, and a chang
   )
   assert.throws(
     changed({ ...part(), networks: [{ ...ETH, chain_id: 5 }] } as Registry),
-    /gives network:ETH another meaning/,
+    /defines network:ETH differently/,
   )
   assert.throws(changed(part(undefined, 'mainnet')), {
     message:
       'This node belongs to the network "local", where it was first started; config.json says mode "mainnet". ' +
-      'A node of another network needs a home of its own',
+      'A node of another network requires its own home',
   })
   assert.throws(
     changed({ networks: [], assets: [{ ...coin, network: 'BASE' }] } as unknown as Registry),

@@ -323,7 +323,7 @@ test('rule 13: a forward by its rule, and what of it the cap sees', () => {
   assert.deepEqual(forwards({ asset: 'USDT_ETH' }, { asset: 'USDT_ETH' }), charged(5n))
   assert.equal(
     forwards({ asset: 'USDT_ETH' }),
-    'ASSET_MISMATCH: The transaction moves USDT_ETH, the rule forwards ETH',
+    'ASSET_MISMATCH: The transaction moves USDT_ETH, but the rule forwards ETH',
   )
   assert.equal(forwards({ payments: [] }), ONE)
   assert.equal(forwards({ payments: [to(), to()] }), ONE)

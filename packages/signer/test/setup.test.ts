@@ -173,7 +173,7 @@ test('mainnet: the keys are wrapped by the provider that is named, once', () => 
   assert.equal(run(args).status, 0)
   assert.match(
     run([...args, '--kek', 'vault:address=http://127.0.0.1:9,key=x,token_file=/nowhere']).stderr,
-    /wrapped by passphrase already/,
+    /already wrapped by passphrase/,
   )
 })
 
@@ -249,7 +249,7 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
     return stderr
   }
   for (const [option, value, said] of [
-    ['--peers', 'node-2.json,node-9.json', /--peers: .*node-9\.json is not there/],
+    ['--peers', 'node-2.json,node-9.json', /--peers: .*node-9\.json does not exist/],
     ['--peers', 'node-2.json', /the public half of signer node 3 is missing/],
     [
       '--peers',
@@ -259,12 +259,12 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
     [
       '--peers',
       'node-2.json,node-2.json,node-3.json',
-      /node-2\.json and node-2\.json are both of signer node 2/,
+      /node-2\.json and node-2\.json both belong to signer node 2/,
     ],
     [
       '--peers',
       'node-2.json,platform.json',
-      /platform\.json is the public half of the platform, which is not what belongs here/,
+      /platform\.json is the public half of the platform, which does not belong here/,
     ],
     ['--peers', 'node-3.json,cut.json', /cut\.json is not JSON: was it cut off/],
     ['--peers', 'node-3.json,damaged.json', /damaged\.json is damaged/],
@@ -276,7 +276,7 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
     [
       '--platform',
       'node-2.json',
-      /node-2\.json is the public half of signer node 2, which is not what belongs here/,
+      /node-2\.json is the public half of signer node 2, which does not belong here/,
     ],
     [
       '--recovery',
@@ -357,7 +357,7 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
       edited((config) => {
         config.platform_certificate = stranger.certificate
       }),
-      /signer node 2 .* holds another public half of the platform/,
+      /signer node 2 .* has another public half of the platform/,
     )
     for (const name of ['tls.key', 'tls.crt'])
       writeFileSync(at('platform', name), readFileSync(at('stranger', name)))
