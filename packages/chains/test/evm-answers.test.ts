@@ -199,7 +199,7 @@ test('a block that contradicts what was asked for, or itself, is unavailable', a
     [{ parentHash: undefined }, /returned (?:.* without|no) parentHash/],
     [{ parentHash: BLOCK }, /its own parent/],
     [{ transactions: null }, /(?:returned no|without its) transactions/],
-    [{ transactions: [NATIVE, TOKEN] }, /without transactions.hash/],
+    [{ transactions: [NATIVE, TOKEN] }, /no transactions.hash/],
     [{ transactions: [native, { ...token, blockHash: OTHER }] }, /of another block/],
     [{ transactions: [native, native] }, /twice/],
     [{ transactions: [{ ...native, value: undefined }, token] }, /without transactions.value/],

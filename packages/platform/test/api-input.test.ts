@@ -211,7 +211,7 @@ test('a misspelt field names itself and the likely one, before whatever is missi
   )
   assert.match(
     (await ask('POST', '/dac/v1/prepaid-fee', { colour: 1 })).body.message,
-    /^colour: is not a known field of this request, which takes an empty object$/,
+    /^colour: is not a known field of this request, which must be an empty object$/,
   )
 })
 

@@ -162,7 +162,7 @@ function backedUpByTimer(databaseUrl: string, folder: string): void {
   chmodSync(join(keys, 'recovery.key.sign'), 0o440)
   const open = runUnit('custody-backup.service', 'ExecStart', places, env)
   assert.equal(open.status, 1, open.stderr)
-  assert.match(open.stderr, /recovery\.key\.sign cannot be used: others may read it/)
+  assert.match(open.stderr, /recovery\.key\.sign cannot be used: other users may read it/)
 }
 
 test(

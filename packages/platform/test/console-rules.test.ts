@@ -645,7 +645,7 @@ test('attack: a request with somebody else’s public key gets neither their API
   const first = await request(stranger, 'Stranger', blocking)
   for (let times = 1; times < 20; times++)
     assert.match(await request(stranger, 'Stranger', blocking), /^[0-9a-f-]{36}$/)
-  assert.match(await request(stranger, 'Stranger', blocking), /20 of your requests wait/)
+  assert.match(await request(stranger, 'Stranger', blocking), /20 of your requests are waiting/)
   const own = await request(owner, 'Mine')
   const apiKey = randomUUID()
   await createApiUser(api.services, { ...typed, api_key: apiKey, request: own })

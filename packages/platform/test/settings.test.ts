@@ -455,7 +455,7 @@ test('the configuration of real networks is checked to the field, and a key in i
     [floors('BTC', '{"low":true}'), /fee_floors\.low: must be a number$/],
     [floors('BTC', '{"fast":5}'), /fee_floors: Unrecognized key: "fast"$/],
     [floors('LTC', '{"low":5}'), /fee_floors\.medium: must not be below/],
-    [floors('ETH', '{"low":5}'), /networks\.ETH\.fee_floors: is for Bitcoin and its siblings/],
+    [floors('ETH', '{"low":5}'), /networks\.ETH\.fee_floors: is supported only for Bitcoin and similar networks/],
     [
       checkpoint('BTC', '{"height":0,"hash":""}'),
       /networks\.BTC\.checkpoint\.height: must be the height of a block$/,
@@ -479,7 +479,7 @@ test('the configuration of real networks is checked to the field, and a key in i
     [checkpoint('BTC', '7'), /networks\.BTC\.checkpoint: must have height and hash of a block$/],
     [
       checkpoint('ETH', `{"height":1,"hash":"${'ab'.repeat(32)}"}`),
-      /networks\.ETH\.checkpoint: is for Bitcoin and its siblings/,
+      /networks\.ETH\.checkpoint: is supported only for Bitcoin and similar networks/,
     ],
     ['{"network":{}}', /config\.json: network: is not a known setting; did you mean networks\?$/],
     [

@@ -314,7 +314,7 @@ test('a start that cannot be says in one line which setting is wrong', () => {
         CUSTODY_HOME: join(folder, 'a'),
         DATABASE_URL: 'postgresql://custody:hidden@127.0.0.1:1/custody',
       },
-      /^custody: DATABASE_URL: nothing answers there: start PostgreSQL/,
+      /^custody: DATABASE_URL: no server responds there: start PostgreSQL/,
     ],
     [
       { DATABASE_URL: 'mysql://custody:hidden@127.0.0.1/custody' },

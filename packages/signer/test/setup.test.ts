@@ -266,7 +266,7 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
       'node-2.json,platform.json',
       /platform\.json is the public half of the platform, which does not belong here/,
     ],
-    ['--peers', 'node-3.json,cut.json', /cut\.json is not JSON: was it cut off/],
+    ['--peers', 'node-3.json,cut.json', /cut\.json is not JSON: it may have been truncated/],
     ['--peers', 'node-3.json,damaged.json', /damaged\.json is damaged/],
     [
       '--peers',
