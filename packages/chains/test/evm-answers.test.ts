@@ -202,7 +202,7 @@ test('a block that contradicts what was asked for, or itself, is unavailable', a
     [{ transactions: [NATIVE, TOKEN] }, /no transactions.hash/],
     [{ transactions: [native, { ...token, blockHash: OTHER }] }, /of another block/],
     [{ transactions: [native, native] }, /twice/],
-    [{ transactions: [{ ...native, value: undefined }, token] }, /without transactions.value/],
+    [{ transactions: [{ ...native, value: undefined }, token] }, /no transactions.value/],
     [{ transactions: [{ ...native, to: undefined }, token] }, /no transactions.to/],
     // Transactions that are left out: the root says that there are some, and the endpoint counts
     // them.

@@ -61,7 +61,10 @@ test('a passphrase keeps the contract; another one is told apart from changed by
     surroundings,
   )
   chmodSync(join(folder, 'open'), 0o644)
-  await assert.rejects(open.wrap(new Uint8Array(32), {}), is('SETTING', /accessible to other users/))
+  await assert.rejects(
+    open.wrap(new Uint8Array(32), {}),
+    is('SETTING', /accessible to other users/),
+  )
   await assert.rejects(
     openKek({ kind: 'passphrase', salt }, surroundings),
     is('SETTING', /CUSTODY_SIGNER_PASSPHRASE_FILE/),

@@ -150,7 +150,7 @@ test('it is credited at its depth, once, and may be spent; the audit agrees then
     ['confirmed', parseEther('0.25')],
   )
   await stage.check()
-  await refused(adopt(), /holds no more than the books say/)
+  await refused(adopt(), /holds no more than the ledger records/)
   assert.equal((await adopted()).length, 1)
 })
 
@@ -173,7 +173,7 @@ test('what is typed wrongly is refused with the option, and nothing changes', as
   for (const [input, reason] of [
     [
       { amount: '0.2' },
-      /^--amount: the surplus of the address is 0\.25 more; it can only be adopted completely$/,
+      /^--amount: the address holds 0\.25 more than the ledger records; a surplus can only be adopted completely$/,
     ],
     [{ amount: '0.3' }, /^--amount: .*0\.25 more/],
     [{ amount: '-1' }, /^--amount: /],

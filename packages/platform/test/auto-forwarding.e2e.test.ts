@@ -640,7 +640,7 @@ test('a deposit address keeps what is not worth its sweep, until there is more',
   })
   assert.match(
     waiting.find(({ address }) => address === deposit.address)?.reason ?? '',
-    /not worth 1000 times the network fee/,
+    /worth less than 1000 times the network fee/,
   )
   assert.match(
     waiting.find(({ address }) => address === tokens.address)?.reason ?? '',

@@ -148,7 +148,7 @@ test('an absent field is described by the deepest part of its path that is there
   )
   assert.equal(
     reasonOf(''),
-    'the answer has no field "": the response is an object with data, next, none',
+    'the response has no field "": the response is an object with data, next, none',
   )
 })
 
@@ -187,7 +187,7 @@ test('--until says why it gave up: an absent field, another value, or a refusal,
   assert.deepEqual([refused.status, asked], [1, 1])
   assert.match(
     refused.stderr,
-    /^custody: --until: the answer is 404, so status=confirmed is not waited for\n404 Not Found\n[^]*NOT_FOUND/,
+    /^custody: --until: the response has status 404, so status=confirmed is not waited for\n404 Not Found\n[^]*NOT_FOUND/,
   )
   const passing = await request(
     [{ status: 503, body: '{}' }, { body: '{"status":"confirmed"}' }],

@@ -159,7 +159,7 @@ test('a --key that is none is named, in words of our own', async () => {
     [file('garbage.pem', 'garbage'), /^--key: .*garbage\.pem is not a readable PEM private key/],
     [
       file('public.pem', PUBLIC_KEY),
-      /^--key: .*public\.pem is a public key: requests are signed with the private half$/,
+      /^--key: .*public\.pem is a public key: requests are signed with the private key$/,
     ],
     [file('encrypted.pem', encrypted), /^--key: .*encrypted\.pem is encrypted/],
     [

@@ -98,7 +98,7 @@ test('signer nodes: one away is a warning with its reason, two away are an error
   )
   assert.match(
     findingLine(two[0] as Finding),
-    /^signers +ERROR: 1 of 3 signer nodes can sign.*; start the nodes that are named below$/,
+    /^signers +ERROR: 1 of 3 signer nodes can sign.*; start the nodes that are listed below$/,
   )
 })
 
@@ -143,7 +143,7 @@ test('the database: one that does not answer is an error with the reason and the
   assert.equal(found.level, 'error')
   assert.match(
     findingLine(found),
-    /^database +ERROR: cannot be asked: .*; check that the server runs, and DATABASE_URL/,
+    /^database +ERROR: cannot be queried: .*; check that the server runs, and check DATABASE_URL/,
   )
   assert.doesNotMatch(findingLine(found), /secret/)
 })
@@ -234,6 +234,6 @@ test('prices: a coin whose newest price is older than five minutes is named with
   assert.deepEqual(old.stale, [{ coin: 'ETH', at: now - 400_000 }])
   assert.match(
     priceLines(old)[0] ?? '',
-    /^prices  the newest price of ETH is of 2031-01-01T23:53:20\.000Z, too old to charge by: /,
+    /^prices  the newest price of ETH is of 2031-01-01T23:53:20\.000Z, too old for charging fees: /,
   )
 })

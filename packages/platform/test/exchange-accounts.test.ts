@@ -87,7 +87,7 @@ test('a key that the exchange refuses, that may withdraw, or that nobody can try
     /the key has withdrawal permission: if it is stolen.*the key may not trade/,
   )
   for (const [body, message] of [
-    [{ api_secret: 'not base64!' }, /^api_secret: must be base64, as kraken shows it$/],
+    [{ api_secret: 'not base64!' }, /^api_secret: must be base64, as kraken displays it$/],
     [{ api_secret: 'abc' }, /^api_secret: must be base64/],
   ] as const)
     await assert.rejects(stage.link({ api_key: 'c', ...body }), refused('INVALID_REQUEST', message))
@@ -128,9 +128,9 @@ test('a key that the exchange refuses, that may withdraw, or that nobody can try
   for (const [more, message] of [
     [
       { exchange: 'mtgox' },
-      /^exchange: mtgox is no exchange that is known; the local network has kraken and binance$/,
+      /^exchange: mtgox is not a known exchange; the local network has kraken and binance$/,
     ],
-    [{ exchange: 'okx' }, /^exchange: okx is not on the local network/],
+    [{ exchange: 'okx' }, /^exchange: okx is not available on the local network/],
     [{ exchange: '../../etc' }, /^exchange: /],
     [{ label: '' }, /^label: must not be empty/],
     [{ api_key: '' }, /^api_key: must not be empty/],
@@ -285,7 +285,7 @@ test('unlinked: not while orders are under way; then its secrets are gone, and n
   await stage.pass(2)
   await assert.rejects(
     remove(),
-    refused('EXCHANGE_ACCOUNT_BUSY', /^id: 1 of its orders are under way/),
+    refused('EXCHANGE_ACCOUNT_BUSY', /^id: 1 of its orders are in progress/),
   )
   await stage.cancel(id)
   await stage.pass(3)
@@ -363,7 +363,7 @@ test('markets, ticker and order book of an exchange; wrong names are refused by 
     [[{ price: '59990', amount: '1000' }], [{ price: '60000', amount: '1000' }]],
   )
   for (const [query, message] of [
-    [{ exchange: 'nowhere', market: 'BTC/USD' }, /^exchange: nowhere is no exchange/],
+    [{ exchange: 'nowhere', market: 'BTC/USD' }, /^exchange: nowhere is not a known exchange/],
     [{ exchange: 'kraken', market: 'ETH/USD' }, /^market: kraken has no market ETH\/USD/],
     [{ exchange: 'kraken' }, /^market: is required/],
     [

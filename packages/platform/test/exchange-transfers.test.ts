@@ -542,7 +542,7 @@ test('the address is what the exchange says now and the caller has signed; anoth
     stage.carry({ destination_address: two }),
     refused(
       'INVALID_ADDRESS',
-      /^destination_address: kraken takes BTC of this account at bcrt1qw508/,
+      /^destination_address: the deposit address of this account at kraken for BTC is bcrt1qw508/,
     ),
   )
   await assert.rejects(
@@ -555,7 +555,7 @@ test('the address is what the exchange says now and the caller has signed; anoth
   )
   await assert.rejects(
     stage.carry({ destination_type: 'EXTERNAL' }),
-    refused('INVALID_REQUEST', /^destination_id: belongs to/),
+    refused('INVALID_REQUEST', /^destination_id: is allowed only with/),
   )
   const told = async () =>
     (
@@ -588,7 +588,7 @@ test('the address is what the exchange says now and the caller has signed; anoth
     stage.carry(),
     refused(
       'EXCHANGE_ADDRESS_CHANGED',
-      /^confirm_address: kraken took BTC at bcrt1qw508\w+ and says bcrt1qrp33\w+ now/,
+      /^confirm_address: the deposit address at kraken for BTC was bcrt1qw508\w+ and says bcrt1qrp33\w+ now/,
     ),
   )
   await assert.rejects(

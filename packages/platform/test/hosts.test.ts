@@ -345,7 +345,7 @@ test('a process with another secrets key does not start, and one of several must
   await database.query('delete from webhook_keys')
   await assert.rejects(
     checkSecretsKey(database, other, 'x'),
-    /^Error: CUSTODY_SECRETS_KEY: is not the key under which this database's secrets/,
+    /^Error: CUSTODY_SECRETS_KEY: is not the key that encrypts the secrets of this database/,
   )
   const home = join(folder, 'home')
   assert.throws(

@@ -374,7 +374,9 @@ test('the pool is asked for only while somebody may pay, and a node that shows n
   await loop.run(signal)
   assert.deepEqual(slept, [60_000, 60_000])
   assert.equal(
-    stage.logged.filter(({ message }) => message.includes('does not return unconfirmed transactions')).length,
+    stage.logged.filter(({ message }) =>
+      message.includes('does not return unconfirmed transactions'),
+    ).length,
     1,
     'said once',
   )

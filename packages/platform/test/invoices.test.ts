@@ -293,7 +293,7 @@ test('two invoices at once have addresses of their own; so have two tabs that ch
   assert.equal(wallets.length, 1)
   await assert.rejects(
     stage.choose(id, 'BTC'),
-    refused('INVALID_REQUEST', /choose one of ETH, USDT_ETH, USDC_ETH/),
+    refused('INVALID_REQUEST', /select one of ETH, USDT_ETH, USDC_ETH/),
   )
 })
 
@@ -312,7 +312,10 @@ test('a payer may look at ten assets, and the addresses of an invoice are bounde
     ],
   )
   await stage.choose(id, 'USDT_ETH')
-  await assert.rejects(stage.choose(id, 'ETH'), refused('INVOICE_CLOSED', /10 assets were chosen/))
+  await assert.rejects(
+    stage.choose(id, 'ETH'),
+    refused('INVOICE_CLOSED', /10 assets were already selected/),
+  )
   assert.ok(
     (await stage.choose(id, 'USDT_ETH')).body.selected,
     'what was chosen before is not refused',
@@ -375,7 +378,7 @@ test('absurd invoices are refused by the field that is wrong, and make nothing',
     [{ fiat: 'USD' }, 'INVALID_REQUEST', /^fiat_amount: is required together with fiat/],
     [{ fiat_amount: 1 }, 'INVALID_REQUEST', /^fiat: is required/],
     [{ fiat: 'EUR', fiat_amount: 1 }, 'INVALID_REQUEST', /^fiat: must be USD/],
-    [{ ...HUNDRED, asset: 'ETH' }, 'INVALID_REQUEST', /^asset: give either/],
+    [{ ...HUNDRED, asset: 'ETH' }, 'INVALID_REQUEST', /^asset: send either/],
     [{ ...HUNDRED, fiat_amount: 0 }, 'INVALID_AMOUNT', /^fiat_amount: must be greater than zero/],
     [{ ...HUNDRED, fiat_amount: 1e16 }, 'INVALID_AMOUNT', /^fiat_amount: must be at most/],
     [{ ...HUNDRED, fiat_amount: '0.0000001' }, 'INVALID_AMOUNT', /more than 6 decimals/],

@@ -190,7 +190,7 @@ test(
     assert.equal(wrong.status, 1)
     assert.match(
       wrong.stderr,
-      /^custody: aml_settings \S+: sealed_token does not open: is CUSTODY_SECRETS_KEY.* the key of this database\? Nothing was changed\n$/,
+      /^custody: aml_settings \S+: sealed_token cannot be decrypted: check that CUSTODY_SECRETS_KEY.* is the key of this database\. Nothing was changed\n$/,
     )
     await database.query(
       `insert into processes (id, role, host, started_at, seen_at) values ($1, 'worker', 'host-1', now(), now())`,

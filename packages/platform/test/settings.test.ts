@@ -455,7 +455,10 @@ test('the configuration of real networks is checked to the field, and a key in i
     [floors('BTC', '{"low":true}'), /fee_floors\.low: must be a number$/],
     [floors('BTC', '{"fast":5}'), /fee_floors: Unrecognized key: "fast"$/],
     [floors('LTC', '{"low":5}'), /fee_floors\.medium: must not be below/],
-    [floors('ETH', '{"low":5}'), /networks\.ETH\.fee_floors: is supported only for Bitcoin and similar networks/],
+    [
+      floors('ETH', '{"low":5}'),
+      /networks\.ETH\.fee_floors: is supported only for Bitcoin and similar networks/,
+    ],
     [
       checkpoint('BTC', '{"height":0,"hash":""}'),
       /networks\.BTC\.checkpoint\.height: must be the height of a block$/,
@@ -466,7 +469,7 @@ test('the configuration of real networks is checked to the field, and a key in i
     ],
     [
       '{"networks":{"ETH":{"url":"http://x","requests_per_day":100}}}',
-      /networks\.ETH\.requests_per_day: must be a whole number of requests, 5000 or more$/,
+      /networks\.ETH\.requests_per_day: must be a whole number of requests, at least 5000$/,
     ],
     [
       '{"networks":{"ETH":{"url":"http://x","requests_per_day":"many"}}}',

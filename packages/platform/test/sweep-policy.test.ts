@@ -82,7 +82,7 @@ for (const family of ['solana', 'evm', 'tron'] as const) {
     for (const prices of [PRICES, STALE]) {
       assert.match(
         (await asked(family, one * 3n, cost, prices)) ?? '',
-        /are not worth 2 times the network fee/,
+        /are worth less than 2 times the network fee/,
       )
       assert.equal(await asked(family, one * 3n + 1n, cost, prices), null)
     }
@@ -95,7 +95,7 @@ for (const family of ['solana', 'evm', 'tron'] as const) {
     }
     assert.match(
       (await asked(family, one * 4n, cost, {}, one * 5n)) ?? '',
-      /less than the smallest sweep of 5 /,
+      /less than the minimum sweep of 5 /,
     )
     assert.equal(
       await asked(family, one / 10n, cost, {}, one / 10n),

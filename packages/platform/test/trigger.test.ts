@@ -233,6 +233,6 @@ test('mistakes are named, with what to do, and nothing is sent', async () => {
   await refused(
     'order.created',
     { workspace: 'stranger' },
-    /^no enabled webhook of the workspace stranger listens to order\.created; nothing was sent\. Create one/,
+    /^no enabled webhook of the workspace stranger is subscribed to order\.created; nothing was sent\. Create one/,
   )
 })

@@ -64,7 +64,7 @@ test(
     assert.match(
       done.stdout,
       new RegExp(
-        `^custody \\S+ knows ${FILES.length} migrations; the database has ${FILES.length}\\nnothing would be applied\\n$`,
+        `^custody \\S+ has ${FILES.length} migrations; the database has ${FILES.length}\\nnothing would be applied\\n$`,
       ),
     )
 

@@ -48,8 +48,14 @@ test('what is undefined is left out of an object, and is nothing by itself', () 
     [() => 1, 'function'],
     [Symbol('a'), 'symbol'],
   ] as const) {
-    assert.throws(() => canonicalJson(value), new TypeError(`canonical JSON cannot contain a ${kind}`))
-    assert.throws(() => canonicalJson([value]), new TypeError(`canonical JSON cannot contain a ${kind}`))
+    assert.throws(
+      () => canonicalJson(value),
+      new TypeError(`canonical JSON cannot contain a ${kind}`),
+    )
+    assert.throws(
+      () => canonicalJson([value]),
+      new TypeError(`canonical JSON cannot contain a ${kind}`),
+    )
   }
 })
 

@@ -354,10 +354,7 @@ test('what cannot be is refused before anything is written', async () => {
   assert.deepEqual(written(), before)
   // Another node's key file in place of this one's: the wrapped key is told to be another's.
   copyFileSync(join(parent, 'node-1', 'kek'), join(home, 'kek'))
-  await assert.rejects(
-    rotate(home, byPassphrase, process.env),
-    /not the key that wrapped/,
-  )
+  await assert.rejects(rotate(home, byPassphrase, process.env), /not the key that wrapped/)
   copyFileSync(join(parent, 'node-1', 'keys.json'), join(home, 'keys.json'))
   await assert.rejects(openHome(home, loadConfig(home), process.env), /belongs to another home/)
   rmSync(join(home, 'keys.json'))

@@ -281,7 +281,7 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
     [
       '--recovery',
       'recovery-2.pub.json',
-      /--recovery: recovery-2\.pub\.json belongs to signer node 2, not to node 1/,
+      /--recovery: .*recovery-2\.pub\.json belongs to signer node 2, not to node 1/,
     ],
     [
       '--recovery',
@@ -314,7 +314,7 @@ test('hosts of their own: two calls each, public halves alone, and a file that i
   const check = (home: string) => run(['--check', '--home', at(home)])
   assert.match(
     check('n1').stdout,
-    /signer node 2 \(127\.0\.0\.1:\d+\) cannot be reached: nothing listens there/,
+    /signer node 2 \(127\.0\.0\.1:\d+\) cannot be reached: no process listens there/,
   )
   const nodes: ChildProcess[] = []
   process.env['CUSTODY_SIGNER_PASSPHRASE_FILE'] = at('passphrase')

@@ -120,7 +120,7 @@ export const adoptIntoBooks: Command = async (services, input) => {
     const more =
       error.surplus > 0n ? `${formatAmount(error.surplus, asset.decimals)} more` : 'no more'
     throw new OperatorError(
-      `--amount: the surplus of the address is ${more}; it can only be adopted completely`,
+      `--amount: the address holds ${more} than the ledger records; a surplus can only be adopted completely`,
     )
   }
 }

@@ -34,7 +34,7 @@ export function checkBody(body: OrderBody): void {
   }
   const isMarket = body.type === 'market'
   if (isMarket && body.price !== undefined)
-    throw wrong('price', 'is of limit orders; a market order has max_slippage_bps')
+    throw wrong('price', 'is allowed only for a limit order; a market order has max_slippage_bps')
   if (!isMarket && body.price === undefined) throw wrong('price', 'is required for a limit order')
   if (!isMarket && body.max_slippage_bps !== undefined)
     throw wrong('max_slippage_bps', 'is of market orders; a limit order has its price')
