@@ -78,7 +78,7 @@ test('a book, level by level: the limit is the last level that is needed, and th
   })
   assert.match(convert(market, book, 'sell', 4n * ONE) as string, /too shallow/)
   assert.match(convert(market, { ...book, bids: [] }, 'sell', ONE) as string, /no bids/)
-  assert.match(convert(market, book, 'sell', ONE / 100_000n) as string, /too little/)
+  assert.match(convert(market, book, 'sell', ONE / 100_000n) as string, /too small/)
   const bought = convert(market, book, 'buy', 200n * ONE)
   assert.ok(typeof bought !== 'string' && bought.price === 120n * ONE && bought.amount > ONE)
 })

@@ -588,7 +588,7 @@ test('the address is what the exchange says now and the caller has signed; anoth
     stage.carry(),
     refused(
       'EXCHANGE_ADDRESS_CHANGED',
-      /^confirm_address: the deposit address at kraken for BTC was bcrt1qw508\w+ and says bcrt1qrp33\w+ now/,
+      /^confirm_address: the deposit address at kraken for BTC was bcrt1qw508\w+ and is now bcrt1qrp33\w+;/,
     ),
   )
   await assert.rejects(

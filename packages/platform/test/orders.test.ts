@@ -683,7 +683,7 @@ test('wrong orders are refused by the field, with the bound; nothing is sent or 
     [
       { amount: undefined, quote_amount: '0.4' },
       'INVALID_AMOUNT',
-      /^quote_amount: must be at least 0.0001 BTC on BTC\/USD; it comes to 0.00000666 BTC/,
+      /^quote_amount: must be at least 0.0001 BTC on BTC\/USD; it results in 0.00000666 BTC/,
     ],
     [
       { ...market, post_only: true },
