@@ -598,7 +598,7 @@ test('the address is what the exchange says now and the caller has signed; anoth
   await stage.carry({ confirm_address: two })
   await stage.carry()
   stage.venue.address = { ...stage.venue.address, address: 'not an address' }
-  await assert.rejects(stage.carry(), refused('EXCHANGE_UNAVAILABLE', /no address of BTC/))
+  await assert.rejects(stage.carry(), refused('EXCHANGE_UNAVAILABLE', /is not an address of BTC/))
   stage.venue.isDown = true
   await assert.rejects(stage.carry(), refused('EXCHANGE_UNAVAILABLE', /cannot be queried/))
   assert.equal((await stage.database.query('select 1 from exchange_transfers')).length, 3)
