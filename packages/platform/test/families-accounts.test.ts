@@ -409,7 +409,7 @@ test('SOL: fees and rent are told with the chain and without it, and a mint cann
     amount: 10n ** 9n,
     asset: native,
   })
-  assert.match(refused?.reason ?? '', /wallet, which does not exist/)
+  assert.match(refused?.reason ?? '', /is no wallet/)
   const low = await chain.refusal({ to: asked.to, tag: null, amount: 1n, asset: native })
   assert.equal(
     low?.reason,

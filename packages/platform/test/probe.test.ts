@@ -827,7 +827,7 @@ test('an endpoint that does not answer as one is named by what it does', async (
       { status: 302, body: '', headers: { location: 'http://127.0.0.1:1/' } },
       /the endpoint redirects: use the target URL$/,
     ],
-    [{ status: 502, body: 'bad gateway' }, /response is not JSON \(HTTP 502\)$/],
+    [{ status: 502, body: 'bad gateway' }, /answer is not JSON \(HTTP 502\)$/],
     [
       { status: 200, body: `{"error":{"code":-32601,"message":"${KEY} may not call this"}}` },
       /refuses the first question of Ethereum \(… may not call this\)/,
