@@ -830,7 +830,7 @@ test('an endpoint that does not answer as one is named by what it does', async (
     [{ status: 502, body: 'bad gateway' }, /answer is not JSON \(HTTP 502\)$/],
     [
       { status: 200, body: `{"error":{"code":-32601,"message":"${KEY} may not call this"}}` },
-      /refuses the first question of Ethereum \(… may not call this\)/,
+      /rejects the first request of Ethereum \(… may not call this\)/,
     ],
   ]
   for (const [answer, expected] of answers) {
